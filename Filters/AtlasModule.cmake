@@ -1,0 +1,9 @@
+# atlas_add_vtk_module(NAME CLASSES class... [SOURCES file...] [HEADERS file...]): a VTK module of
+# ours, one .h and .cxx per class, linked to Core and compiled with our warnings.
+function(atlas_add_vtk_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CLASSES;SOURCES;HEADERS")
+  vtk_module_add_module(${name} CLASSES ${arg_CLASSES} SOURCES ${arg_SOURCES} HEADERS ${arg_HEADERS})
+  # BUILD_INTERFACE: Core is inside the library and is not installed.
+  vtk_module_link(${name} PRIVATE "$<BUILD_INTERFACE:AttentionAtlasCore>")
+  vtk_module_compile_options(${name} PRIVATE ${ATLAS_COMPILE_OPTIONS})
+endfunction()

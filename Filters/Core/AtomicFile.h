@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+
+namespace atlas
+{
+
+/// A file that appears whole or not at all: bytes go to a temporary file in the same folder, which
+/// Commit renames to the wanted name. Without Commit the temporary file is removed.
+class AtomicFile
+{
+public:
+  /// Throws FileError if the temporary file cannot be created.
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void Write(const char* data, std::size_t size);
+
+  /// Throws FileError if anything was not written, or the file cannot be renamed.
+  void Commit();
+
+private:
+  std::filesystem::path Path;
+  std::filesystem::path TemporaryPath;
+  std::ofstream Stream;
+  bool Committed = false;
+};
+
+}

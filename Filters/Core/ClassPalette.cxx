@@ -1,0 +1,84 @@
+#include "ClassPalette.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace atlas
+{
+namespace
+{
+
+// The first five are from the palette of Okabe and Ito (2008); the others were found by a search for
+// the colours whose smallest distance to all others, over the four kinds of vision, is largest.
+constexpr std::array<Rgb, BaseColorCount> BaseColors = { {
+  { 0, 114, 178 },
+  { 213, 94, 0 },
+  { 0, 158, 115 },
+  { 204, 121, 167 },
+  { 230, 159, 0 },
+  { 86, 40, 140 },
+  { 0, 216, 248 },
+  { 176, 32, 0 },
+  { 160, 216, 136 },
+  { 168, 144, 80 },
+  { 168, 0, 248 },
+  { 0, 72, 64 },
+  { 248, 184, 184 },
+  { 0, 32, 176 },
+  { 168, 0, 120 },
+  { 0, 144, 248 },
+  { 144, 88, 72 },
+  { 192, 208, 96 },
+  { 248, 48, 248 },
+  { 64, 16, 16 },
+  { 240, 0, 200 },
+  { 8, 32, 64 },
+  { 104, 24, 0 },
+  { 48, 0, 96 },
+} };
+
+constexpr Rgb UnknownColor = { 128, 128, 128 };
+
+/// Lightness of the first, second, ... repetition of the base colours: towards white if positive,
+/// towards black if negative.
+constexpr std::array<float, 5> Lightness = { 0.F, 0.45F, -0.4F, 0.7F, -0.65F };
+
+Rgb Mix(const Rgb& color, float target, float amount)
+{
+  Rgb mixed;
+  std::transform(color.begin(), color.end(), mixed.begin(), [&](std::uint8_t c) {
+    const float from = static_cast<float>(c);
+    return static_cast<std::uint8_t>(std::lround(from + amount * (target - from)));
+  });
+  return mixed;
+}
+
+}
+
+Rgb ClassColor(int predicted)
+{
+  if (predicted < 0)
+  {
+    return UnknownColor;
+  }
+  const auto index = static_cast<std::size_t>(predicted);
+  const float lightness = Lightness[index / BaseColors.size() % Lightness.size()];
+  return Mix(BaseColors[index % BaseColors.size()], lightness > 0 ? 255.F : 0.F, std::abs(lightness));
+}
+
+float ColorIntensity(float p, int classes)
+{
+  if (classes < 2)
+  {
+    return 1;
+  }
+  const float chance = 1.F / static_cast<float>(classes);
+  return std::clamp((p - chance) / (1 - chance), 0.F, 1.F);
+}
+
+Rgb Fade(const Rgb& color, float intensity)
+{
+  return Mix(color, 255.F, 1 - intensity);
+}
+
+}

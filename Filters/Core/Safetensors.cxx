@@ -1,0 +1,332 @@
+#include "Safetensors.h"
+
+#include "AtomicFile.h"
+#include "Error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+
+constexpr std::uint64_t LengthBytes = 8;
+constexpr std::uint64_t MaximumHeaderLength = 100'000'000;
+constexpr const char* MetadataKey = "__metadata__";
+
+class Parser
+{
+public:
+  Parser(const std::byte* data, std::size_t size, const std::string& source)
+    : Data(data)
+    , Size(size)
+    , Source(source)
+  {
+  }
+
+  SafetensorsContent Parse()
+  {
+    const std::uint64_t headerLength = this->ReadHeaderLength();
+    const json header = this->ParseHeader(headerLength);
+    this->DataBegin = this->Data + LengthBytes + headerLength;
+    this->DataSize = this->Size - LengthBytes - headerLength;
+
+    SafetensorsContent content;
+    for (const auto& [name, value] : header.items())
+    {
+      if (name == MetadataKey)
+      {
+        content.metadata = this->ParseMetadata(value);
+      }
+      else
+      {
+        content.tensors.emplace(name, this->ParseTensor(name, value));
+      }
+    }
+    this->CheckCoverage();
+    return content;
+  }
+
+private:
+  struct Span
+  {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::string name;
+  };
+
+  const std::byte* Data;
+  std::uint64_t Size;
+  const std::string& Source;
+  const std::byte* DataBegin = nullptr;
+  std::uint64_t DataSize = 0;
+  std::vector<Span> Spans;
+
+  [[noreturn]] void Fail(const std::string& message) const
+  {
+    throw FormatError(this->Source + ": " + message);
+  }
+
+  std::uint64_t ReadHeaderLength() const
+  {
+    if (this->Size < LengthBytes)
+    {
+      this->Fail("expected a safetensors file, which begins with an 8-byte header length, found " +
+        std::to_string(this->Size) + " bytes.");
+    }
+    std::uint64_t length = 0;
+    for (unsigned i = 0; i < LengthBytes; ++i)
+    {
+      length |= std::to_integer<std::uint64_t>(this->Data[i]) << (8 * i);
+    }
+    if (length > MaximumHeaderLength)
+    {
+      this->Fail("expected a safetensors header of at most " + std::to_string(MaximumHeaderLength) +
+        " bytes, found a length of " + std::to_string(length) + ".");
+    }
+    if (length > this->Size - LengthBytes)
+    {
+      this->Fail("the safetensors header is " + std::to_string(length) + " bytes long, but only " +
+        std::to_string(this->Size - LengthBytes) + " bytes follow its length.");
+    }
+    return length;
+  }
+
+  json ParseHeader(std::uint64_t length) const
+  {
+    const char* begin = reinterpret_cast<const char*>(this->Data + LengthBytes);
+    std::vector<std::set<std::string>> keys;
+    const auto refuseDuplicates = [&](int, json::parse_event_t event, json& parsed) {
+      if (event == json::parse_event_t::object_start)
+      {
+        keys.emplace_back();
+      }
+      else if (event == json::parse_event_t::object_end)
+      {
+        keys.pop_back();
+      }
+      else if (event == json::parse_event_t::key &&
+        !keys.back().insert(parsed.get<std::string>()).second)
+      {
+        this->Fail("the safetensors header has the name '" + parsed.get<std::string>() + "' twice.");
+      }
+      return true;
+    };
+    json header;
+    try
+    {
+      header = json::parse(begin, begin + length, refuseDuplicates);
+    }
+    catch (const json::exception& e)
+    {
+      this->Fail(std::string("the safetensors header is not JSON: ") + e.what() + ".");
+    }
+    if (!header.is_object())
+    {
+      this->Fail(std::string("expected the safetensors header to be a JSON object, found ") +
+        header.type_name() + ".");
+    }
+    return header;
+  }
+
+  Metadata ParseMetadata(const json& value) const
+  {
+    Metadata metadata;
+    if (!value.is_object())
+    {
+      this->Fail(std::string("expected __metadata__ to be a JSON object, found ") +
+        value.type_name() + ".");
+    }
+    for (const auto& [key, text] : value.items())
+    {
+      if (!text.is_string())
+      {
+        this->Fail("expected the metadata '" + key + "' to be a string, found " + text.type_name() +
+          ".");
+      }
+      metadata.emplace(key, text.get<std::string>());
+    }
+    return metadata;
+  }
+
+  TensorView ParseTensor(const std::string& name, const json& value)
+  {
+    const std::string tensor = "tensor '" + name + "'";
+    if (!value.is_object())
+    {
+      this->Fail(tensor + ": expected a JSON object with dtype, shape and data_offsets, found " +
+        value.type_name() + ".");
+    }
+    TensorView view;
+    view.dtype = this->ParseDType(tensor, value);
+    view.shape = this->ParseUnsigned(tensor, value, "shape");
+    const Shape offsets = this->ParseUnsigned(tensor, value, "data_offsets");
+    if (offsets.size() != 2)
+    {
+      this->Fail(tensor + ": expected 2 data_offsets, found " + std::to_string(offsets.size()) +
+        ".");
+    }
+    const auto begin = static_cast<std::uint64_t>(offsets[0]);
+    const auto end = static_cast<std::uint64_t>(offsets[1]);
+    if (begin > end || end > this->DataSize)
+    {
+      this->Fail(tensor + ": data_offsets " + ToString(offsets) + " leave the " +
+        std::to_string(this->DataSize) + " bytes of data in the file.");
+    }
+    const std::optional<std::uint64_t> count = ElementCount(view.shape);
+    if (!count || *count > std::numeric_limits<std::uint64_t>::max() / ByteSize(view.dtype))
+    {
+      this->Fail(tensor + ": shape " + ToString(view.shape) + " overflows 64 bits.");
+    }
+    if (*count * ByteSize(view.dtype) != end - begin)
+    {
+      this->Fail(tensor + ": shape " + ToString(view.shape) + " of " +
+        std::string(Name(view.dtype)) + " takes " + std::to_string(*count * ByteSize(view.dtype)) +
+        " bytes, but data_offsets " + ToString(offsets) + " hold " + std::to_string(end - begin) +
+        ".");
+    }
+    view.data = this->DataBegin + begin;
+    this->Spans.push_back({ begin, end, name });
+    return view;
+  }
+
+  DType ParseDType(const std::string& tensor, const json& value) const
+  {
+    const auto found = value.find("dtype");
+    if (found == value.end() || !found->is_string())
+    {
+      this->Fail(tensor + ": expected a string 'dtype'.");
+    }
+    const auto name = found->get<std::string>();
+    const std::optional<DType> dtype = DTypeFromName(name);
+    if (!dtype)
+    {
+      this->Fail(tensor + ": unknown dtype '" + name + "', expected one of " + KnownDTypes() + ".");
+    }
+    return *dtype;
+  }
+
+  Shape ParseUnsigned(const std::string& tensor, const json& value, const char* key) const
+  {
+    const auto found = value.find(key);
+    if (found == value.end() || !found->is_array())
+    {
+      this->Fail(tensor + ": expected an array '" + key + "'.");
+    }
+    Shape numbers;
+    for (const json& number : *found)
+    {
+      if (!number.is_number_unsigned() ||
+        number.get<std::uint64_t>() > std::uint64_t{ std::numeric_limits<std::int64_t>::max() })
+      {
+        // dump would recurse into nested values, as deep as the file says.
+        const std::string text =
+          number.is_primitive() ? number.dump().substr(0, 80) : number.type_name();
+        this->Fail(tensor + ": expected '" + key + "' to hold integers from 0 to 2^63 - 1, found " +
+          text + ".");
+      }
+      numbers.push_back(number.get<std::int64_t>());
+    }
+    return numbers;
+  }
+
+  /// The tensors must fill the data: an overlap or a hole means that offsets are wrong.
+  void CheckCoverage()
+  {
+    std::sort(this->Spans.begin(), this->Spans.end(), [](const Span& a, const Span& b) {
+      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
+    std::uint64_t end = 0;
+    const Span* previous = nullptr;
+    for (const Span& span : this->Spans)
+    {
+      if (span.begin < end)
+      {
+        this->Fail(
+          "the data of tensors '" + previous->name + "' and '" + span.name + "' overlap.");
+      }
+      if (span.begin > end)
+      {
+        this->Fail("no tensor holds the " + std::to_string(span.begin - end) +
+          " bytes of data before tensor '" + span.name + "'.");
+      }
+      end = span.end;
+      previous = &span;
+    }
+    if (end != this->DataSize)
+    {
+      this->Fail("no tensor holds the last " + std::to_string(this->DataSize - end) +
+        " bytes of the file.");
+    }
+  }
+};
+
+}
+
+SafetensorsContent ParseSafetensors(
+  const std::byte* data, std::size_t size, const std::string& source)
+{
+  return Parser(data, size, source).Parse();
+}
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+  : File(path)
+  , Content(ParseSafetensors(this->File.Data(), this->File.Size(), path.string()))
+{
+}
+
+void WriteSafetensors(
+  const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata)
+{
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty())
+  {
+    for (const auto& [key, text] : metadata)
+    {
+      header[MetadataKey][key] = text;
+    }
+  }
+  // Wide elements first: with packed tensors this alone keeps each of them aligned.
+  std::vector<const Tensors::value_type*> order;
+  for (const auto& entry : tensors)
+  {
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return ByteSize(a->second.dtype) > ByteSize(b->second.dtype);
+  });
+  std::uint64_t offset = 0;
+  for (const auto* entry : order)
+  {
+    const Tensor& tensor = entry->second;
+    const std::uint64_t end = offset + tensor.bytes.size();
+    header[entry->first] = { { "dtype", Name(tensor.dtype) }, { "shape", tensor.shape },
+      { "data_offsets", { offset, end } } };
+    offset = end;
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text.resize((text.size() + LengthBytes - 1) / LengthBytes * LengthBytes, ' ');
+
+  AtomicFile file(path);
+  std::array<char, LengthBytes> length;
+  for (unsigned i = 0; i < LengthBytes; ++i)
+  {
+    length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  }
+  file.Write(length.data(), length.size());
+  file.Write(text.data(), text.size());
+  for (const auto* entry : order)
+  {
+    file.Write(reinterpret_cast<const char*>(entry->second.bytes.data()),
+      entry->second.bytes.size());
+  }
+  file.Commit();
+}
+
+}

@@ -1,0 +1,174 @@
+#include "ModelConversion.h"
+
+#include "Error.h"
+
+#include <vtkCompositeDataSet.h>
+#include <vtkDataArray.h>
+#include <vtkDoubleArray.h>
+#include <vtkFieldData.h>
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkIntArray.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkSmartPointer.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+#include <vtkTypeInt64Array.h>
+
+#include <cstring>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+vtkSmartPointer<vtkDataArray> NewArray(atlas::DType dtype)
+{
+  switch (dtype)
+  {
+    case atlas::DType::F64:
+      return vtkSmartPointer<vtkDoubleArray>::New();
+    case atlas::DType::F32:
+      return vtkSmartPointer<vtkFloatArray>::New();
+    case atlas::DType::I64:
+      return vtkSmartPointer<vtkTypeInt64Array>::New();
+    default:
+      throw atlas::FormatError("expected a tensor of F64, F32 or I64, found " +
+        std::string(atlas::Name(dtype)) + ".");
+  }
+}
+
+/// The column has the tensor's name, not one name for all: ParaView merges the information on arrays
+/// of one name over all blocks and warns where their numbers of components differ.
+vtkSmartPointer<vtkTable> ToTable(const std::string& name, const atlas::Tensor& tensor)
+{
+  const auto values = NewArray(tensor.dtype);
+  values->SetName(name.c_str());
+  values->SetNumberOfComponents(static_cast<int>(tensor.shape[1]));
+  values->SetNumberOfTuples(tensor.shape[0]);
+  if (!tensor.bytes.empty())
+  {
+    std::memcpy(values->GetVoidPointer(0), tensor.bytes.data(), tensor.bytes.size());
+  }
+  auto table = vtkSmartPointer<vtkTable>::New();
+  table->AddColumn(values);
+  return table;
+}
+
+void AddField(vtkFieldData* fields, const std::string& name, const std::string& text)
+{
+  vtkNew<vtkStringArray> array;
+  array->SetName(name.c_str());
+  array->InsertNextValue(text);
+  fields->AddArray(array);
+}
+
+void AddField(vtkFieldData* fields, const std::string& name, Eigen::Index number)
+{
+  vtkNew<vtkIntArray> array;
+  array->SetName(name.c_str());
+  array->InsertNextValue(static_cast<int>(number));
+  fields->AddArray(array);
+}
+
+/// The atlas type of a VTK array's values, by kind and size.
+atlas::DType ToDType(const std::string& block, vtkDataArray* array)
+{
+  const int type = array->GetDataType();
+  const int bytes = array->GetDataTypeSize();
+  if (type == VTK_DOUBLE)
+  {
+    return atlas::DType::F64;
+  }
+  if (type == VTK_FLOAT)
+  {
+    return atlas::DType::F32;
+  }
+  if (type == VTK_UNSIGNED_CHAR)
+  {
+    return atlas::DType::U8;
+  }
+  if ((type == VTK_INT || type == VTK_LONG || type == VTK_LONG_LONG || type == VTK_ID_TYPE) &&
+    (bytes == 4 || bytes == 8))
+  {
+    return bytes == 8 ? atlas::DType::I64 : atlas::DType::I32;
+  }
+  throw atlas::ModelError("input model: block '" + block +
+    "': expected double, float or integer values, found " + array->GetDataTypeAsString() + ".");
+}
+
+atlas::TensorView ToView(const std::string& block, vtkTable* table)
+{
+  auto* values = vtkDataArray::SafeDownCast(
+    table->GetNumberOfColumns() == 1 ? table->GetColumn(0) : nullptr);
+  if (values == nullptr)
+  {
+    throw atlas::ModelError("input model: block '" + block +
+      "': expected a table with one column of numbers, found " +
+      std::to_string(table->GetNumberOfColumns()) + " columns.");
+  }
+  return { ToDType(block, values),
+    { values->GetNumberOfTuples(), values->GetNumberOfComponents() },
+    static_cast<const std::byte*>(values->GetVoidPointer(0)) };
+}
+
+atlas::Metadata ReadMetadata(vtkFieldData* fields)
+{
+  atlas::Metadata metadata;
+  const std::size_t prefix = std::strlen(MetadataFieldPrefix);
+  for (int i = 0; i < fields->GetNumberOfArrays(); ++i)
+  {
+    auto* array = vtkStringArray::SafeDownCast(fields->GetAbstractArray(i));
+    if (array != nullptr && array->GetName() != nullptr && array->GetNumberOfValues() == 1 &&
+      std::strncmp(array->GetName(), MetadataFieldPrefix, prefix) == 0)
+    {
+      metadata.emplace(array->GetName() + prefix, array->GetValue(0));
+    }
+  }
+  return metadata;
+}
+
+}
+
+void ToDataSet(const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* output)
+{
+  output->Initialize();
+  unsigned int block = 0;
+  for (const auto& [name, tensor] : atlas::MakeTensors(model))
+  {
+    output->SetBlock(block, ToTable(name, tensor));
+    output->GetMetaData(block)->Set(vtkCompositeDataSet::NAME(), name.c_str());
+    ++block;
+  }
+  vtkFieldData* fields = output->GetFieldData();
+  AddField(fields, FormatField, atlas::AttentionOnlyFormat);
+  AddField(fields, VocabularySizeField, model.VocabularySize());
+  AddField(fields, HeadsField, static_cast<Eigen::Index>(model.HeadCount()));
+  AddField(fields, HeadDimensionField, model.HeadDimension());
+  AddField(fields, EmbeddingDimensionField, model.wordEmbedding.cols());
+  for (const auto& [key, text] : model.metadata)
+  {
+    AddField(fields, MetadataFieldPrefix + key, text);
+  }
+}
+
+atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input)
+{
+  atlas::TensorViews views;
+  for (unsigned int block = 0; block < input->GetNumberOfBlocks(); ++block)
+  {
+    auto* table = vtkTable::SafeDownCast(input->GetBlock(block));
+    const char* name = input->HasMetaData(block)
+      ? input->GetMetaData(block)->Get(vtkCompositeDataSet::NAME())
+      : nullptr;
+    if (table != nullptr && name != nullptr)
+    {
+      views.emplace(name, ToView(name, table));
+    }
+  }
+  return atlas::MakeAttentionOnlyModel(
+    views, ReadMetadata(input->GetFieldData()), 1, "input model");
+}
+
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "AttentionAtlasIOModule.h"
+#include "AttentionOnlyModel.h"
+
+class vtkMultiBlockDataSet;
+
+/// How an attention-only model looks as VTK data: one block per tensor, named as in the native file
+/// format, holding a vtkTable with a row per first index and a single column of the same name with a
+/// component per second index (float or double; 64-bit integers for next_token).
+///
+/// Field data of the whole: Format (string), VocabularySize, Heads, HeadDimension and
+/// EmbeddingDimension (int), and a string array "Metadata KEY" for each entry of the file's metadata.
+namespace AttentionAtlas
+{
+
+/// Names of the field arrays, which every output that is computed from a model also carries.
+inline constexpr const char* FormatField = "Format";
+inline constexpr const char* VocabularySizeField = "VocabularySize";
+inline constexpr const char* HeadsField = "Heads";
+inline constexpr const char* HeadDimensionField = "HeadDimension";
+inline constexpr const char* EmbeddingDimensionField = "EmbeddingDimension";
+inline constexpr const char* MetadataFieldPrefix = "Metadata ";
+
+/// Replaces the content of `output` by `model`.
+ATTENTIONATLASIO_EXPORT void ToDataSet(
+  const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* output);
+
+/// Reads the model back from its blocks. Throws atlas::ModelError if they do not make up a model.
+ATTENTIONATLASIO_EXPORT atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input);
+
+}

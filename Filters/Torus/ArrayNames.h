@@ -1,0 +1,30 @@
+#pragma once
+
+/// The names of the arrays that users script against. A per-head array has the head's number behind
+/// its name: "Attention 0".
+namespace AttentionAtlas::ArrayNames
+{
+
+// AttentionTorus
+inline constexpr const char* Class = "Class";
+inline constexpr const char* Probability = "Probability";
+inline constexpr const char* ClassColor = "ClassColor";
+inline constexpr const char* Logits = "Logits";
+inline constexpr const char* Score = "Score";
+inline constexpr const char* Attention = "Attention";
+inline constexpr const char* WordMix = "Word Mix";
+inline constexpr const char* PositionMix = "Position Mix";
+inline constexpr const char* Mix = "Mix";
+inline constexpr const char* HeadOutput = "Head Output";
+inline constexpr const char* Output = "Output";
+
+// TokenPairs, beside Probability and Output
+inline constexpr const char* First = "First";
+inline constexpr const char* Second = "Second";
+inline constexpr const char* Target = "Target";
+inline constexpr const char* Predicted = "Predicted";
+inline constexpr const char* Correct = "Correct";
+inline constexpr const char* TargetColor = "TargetColor";
+inline constexpr const char* Accuracy = "Accuracy"; ///< field data
+
+}

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vtkSMPTools.h>
+#include <vtkType.h>
+
+#include <string>
+
+/// How the filters use the machine.
+namespace AttentionAtlas
+{
+
+/// The vtkSMPTools backend to compute with: the one that VTK_SMP_BACKEND_IN_USE names, or else
+/// STDThread, since ParaView is often built with a sequential default.
+const char* ParallelBackend();
+
+/// Calls `function(begin, end)` for ranges that make up [first, last), on several threads.
+template<class Function>
+void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
+{
+  vtkSMPTools::LocalScope(vtkSMPTools::Config{ 0, ParallelBackend(), false },
+    [&]() { vtkSMPTools::For(first, last, function); });
+}
+
+/// Throws std::runtime_error if `bytes` are more than the memory that this machine has free. `what`
+/// begins the message and says what would take the memory, `advice` ends it and says what to change.
+void RequireMemory(double bytes, const std::string& what, const std::string& advice);
+
+}

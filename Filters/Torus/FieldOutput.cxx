@@ -1,0 +1,192 @@
+#include "FieldOutput.h"
+
+#include "ArrayNames.h"
+
+#include <vtkDataArraySelection.h>
+#include <vtkDataSetAttributes.h>
+#include <vtkFloatArray.h>
+#include <vtkIntArray.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+using PerHead = std::vector<float*> atlas::FieldArrays::*;
+
+struct Quantity
+{
+  const char* name;
+  int type;
+  int components; ///< 0: one per class
+  PerHead member; ///< where a per-head quantity goes; nullptr for the others
+  bool byDefault;
+};
+
+// In the order of the interface and of the arrays in the output.
+constexpr std::array<Quantity, 11> Quantities = { {
+  { ArrayNames::Class, VTK_INT, 1, nullptr, true },
+  { ArrayNames::Probability, VTK_FLOAT, 1, nullptr, true },
+  { ArrayNames::ClassColor, VTK_UNSIGNED_CHAR, 3, nullptr, true },
+  { ArrayNames::Logits, VTK_FLOAT, 0, nullptr, false },
+  { ArrayNames::Score, VTK_FLOAT, 1, &atlas::FieldArrays::score, false },
+  { ArrayNames::Attention, VTK_FLOAT, 1, &atlas::FieldArrays::attention, false },
+  { ArrayNames::WordMix, VTK_FLOAT, 3, &atlas::FieldArrays::wordMix, false },
+  { ArrayNames::PositionMix, VTK_FLOAT, 3, &atlas::FieldArrays::positionMix, false },
+  { ArrayNames::Mix, VTK_FLOAT, 3, &atlas::FieldArrays::mix, false },
+  { ArrayNames::HeadOutput, VTK_FLOAT, 3, &atlas::FieldArrays::headOutput, false },
+  { ArrayNames::Output, VTK_FLOAT, 3, nullptr, false },
+} };
+
+std::string KnownNames()
+{
+  std::string names;
+  for (const Quantity& quantity : Quantities)
+  {
+    names += (names.empty() ? "" : ", ") + std::string(quantity.name);
+  }
+  return names;
+}
+
+std::string HeadName(const Quantity& quantity, int head)
+{
+  return quantity.name + (" " + std::to_string(head));
+}
+
+/// The start of an array's values, or nullptr if there is no such array.
+template<class T>
+T* Values(vtkDataArray* array)
+{
+  return array == nullptr ? nullptr : static_cast<T*>(array->GetVoidPointer(0));
+}
+
+}
+
+void FieldOutput::AddQuantities(vtkDataArraySelection* selection)
+{
+  for (const Quantity& quantity : Quantities)
+  {
+    selection->AddArray(quantity.name, quantity.byDefault);
+  }
+}
+
+FieldOutput::FieldOutput(vtkDataArraySelection* selection, int heads, int classes)
+  : Heads(heads)
+{
+  std::set<std::string> wanted;
+  for (int i = 0; i < selection->GetNumberOfArrays(); ++i)
+  {
+    if (selection->GetArraySetting(i) != 0)
+    {
+      wanted.insert(selection->GetArrayName(i));
+    }
+  }
+  std::set<std::string> unknown = wanted;
+  for (std::size_t q = 0; q < Quantities.size(); ++q)
+  {
+    const Quantity& quantity = Quantities[q];
+    const int components = quantity.components == 0 ? classes : quantity.components;
+    const bool all = wanted.count(quantity.name) != 0;
+    unknown.erase(quantity.name);
+    if (quantity.member == nullptr && all)
+    {
+      this->Items.push_back({ q, -1, quantity.name, components, nullptr });
+    }
+    for (int h = 0; quantity.member != nullptr && h < heads; ++h)
+    {
+      const std::string name = HeadName(quantity, h);
+      if (all || wanted.count(name) != 0)
+      {
+        this->Items.push_back({ q, h, name, components, nullptr });
+      }
+      unknown.erase(name);
+    }
+  }
+  if (!unknown.empty())
+  {
+    throw std::runtime_error("Quantities: '" + *unknown.begin() +
+      "' is unknown; expected some of " + KnownNames() +
+      ", or one of these of a single head from 0 to " + std::to_string(heads - 1) +
+      ", such as 'Attention 0'.");
+  }
+}
+
+double FieldOutput::BytesPerPoint() const
+{
+  double bytes = 0;
+  for (const Item& item : this->Items)
+  {
+    bytes += item.components *
+      static_cast<double>(vtkDataArray::GetDataTypeSize(Quantities[item.quantity].type));
+  }
+  return bytes;
+}
+
+atlas::FieldArrays FieldOutput::Allocate(vtkIdType points)
+{
+  atlas::FieldArrays arrays;
+  for (Item& item : this->Items)
+  {
+    const Quantity& quantity = Quantities[item.quantity];
+    item.array.TakeReference(vtkDataArray::CreateDataArray(quantity.type));
+    item.array->SetName(item.name.c_str());
+    item.array->SetNumberOfComponents(item.components);
+    item.array->SetNumberOfTuples(points);
+    const std::string name = quantity.name;
+    if (quantity.member != nullptr)
+    {
+      std::vector<float*>& heads = arrays.*quantity.member;
+      heads.resize(static_cast<std::size_t>(this->Heads), nullptr);
+      heads[static_cast<std::size_t>(item.head)] = Values<float>(item.array);
+    }
+    else if (name == ArrayNames::Class)
+    {
+      arrays.predicted = Values<std::int32_t>(item.array);
+    }
+    else if (name == ArrayNames::ClassColor)
+    {
+      arrays.classColor = Values<std::uint8_t>(item.array);
+    }
+    else if (name == ArrayNames::Probability)
+    {
+      arrays.probability = Values<float>(item.array);
+    }
+    else if (name == ArrayNames::Logits)
+    {
+      arrays.logits = Values<float>(item.array);
+    }
+    else
+    {
+      arrays.output = Values<float>(item.array);
+    }
+  }
+  return arrays;
+}
+
+void FieldOutput::Attach(vtkDataSetAttributes* attributes) const
+{
+  for (const Item& item : this->Items)
+  {
+    attributes->AddArray(item.array);
+  }
+  // Whoever shows the data without choosing sees the class map, or else the first quantity.
+  for (const char* name : { ArrayNames::ClassColor, ArrayNames::Class })
+  {
+    if (attributes->SetActiveScalars(name) >= 0)
+    {
+      return;
+    }
+  }
+  if (!this->Items.empty())
+  {
+    attributes->SetActiveScalars(this->Items.front().name.c_str());
+  }
+}
+
+}

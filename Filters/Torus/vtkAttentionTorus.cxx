@@ -1,0 +1,276 @@
+#include "vtkAttentionTorus.h"
+
+#include "Execution.h"
+#include "FieldEvaluation.h"
+#include "FieldOutput.h"
+#include "ModelConversion.h"
+
+#include <vtkDataArraySelection.h>
+#include <vtkDataSet.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMath.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <algorithm>
+#include <cmath>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
+
+namespace
+{
+
+double Spacing(int resolution)
+{
+  return 2 * vtkMath::Pi() / (resolution - 1);
+}
+
+double Angle(int index, int resolution)
+{
+  return -vtkMath::Pi() + index * Spacing(resolution);
+}
+
+}
+
+vtkStandardNewMacro(vtkAttentionTorus);
+
+vtkAttentionTorus::vtkAttentionTorus()
+{
+  this->SetNumberOfInputPorts(2);
+  AttentionAtlas::FieldOutput::AddQuantities(this->Quantities);
+}
+
+vtkAttentionTorus::~vtkAttentionTorus() = default;
+
+vtkDataArraySelection* vtkAttentionTorus::GetQuantities()
+{
+  return this->Quantities;
+}
+
+int vtkAttentionTorus::GetNumberOfQuantityArrays()
+{
+  return this->Quantities->GetNumberOfArrays();
+}
+
+const char* vtkAttentionTorus::GetQuantityArrayName(int index)
+{
+  return this->Quantities->GetArrayName(index);
+}
+
+int vtkAttentionTorus::GetQuantityArrayStatus(const char* name)
+{
+  return this->Quantities->ArrayIsEnabled(name);
+}
+
+void vtkAttentionTorus::SetQuantityArrayStatus(const char* name, int status)
+{
+  this->Quantities->SetArraySetting(name, status);
+}
+
+void vtkAttentionTorus::SetPointsConnection(vtkAlgorithmOutput* output)
+{
+  this->SetInputConnection(1, output);
+}
+
+vtkMTimeType vtkAttentionTorus::GetMTime()
+{
+  return std::max(this->Superclass::GetMTime(), this->Quantities->GetMTime());
+}
+
+int vtkAttentionTorus::FillInputPortInformation(int port, vtkInformation* info)
+{
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkDataSet");
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
+    return 1;
+  }
+  return this->Superclass::FillInputPortInformation(port, info);
+}
+
+int vtkAttentionTorus::FillOutputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkDataSet");
+  return 1;
+}
+
+int vtkAttentionTorus::RequestDataObject(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkDataSet* points = vtkDataSet::GetData(inputVector[1]);
+  vtkDataSet* output = vtkDataSet::GetData(outputVector);
+  const char* type = points != nullptr ? points->GetClassName() : "vtkImageData";
+  if (output == nullptr || !output->IsA(type))
+  {
+    const auto created = vtkSmartPointer<vtkDataSet>::Take(points != nullptr
+        ? points->NewInstance()
+        : static_cast<vtkDataSet*>(vtkImageData::New()));
+    outputVector->GetInformationObject(0)->Set(vtkDataObject::DATA_OBJECT(), created);
+  }
+  return 1;
+}
+
+int vtkAttentionTorus::RequestInformation(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  if (vtkInformation* points = inputVector[1]->GetInformationObject(0))
+  {
+    // The output has the structure of the points, if they have one.
+    info->CopyEntry(points, SDDP::WHOLE_EXTENT());
+    info->CopyEntry(points, vtkDataObject::ORIGIN());
+    info->CopyEntry(points, vtkDataObject::SPACING());
+    info->CopyEntry(points, vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT());
+    return 1;
+  }
+  if (this->Resolution[0] < 2 || this->Resolution[1] < 2)
+  {
+    vtkErrorMacro("Resolution: expected at least 2 points along each angle, found "
+      << this->Resolution[0] << " x " << this->Resolution[1] << ".");
+    return 0;
+  }
+  const int extent[6] = { 0, this->Resolution[0] - 1, 0, this->Resolution[1] - 1, 0, 0 };
+  info->Set(SDDP::WHOLE_EXTENT(), extent, 6);
+  info->Set(vtkDataObject::ORIGIN(), -vtkMath::Pi(), -vtkMath::Pi(), 0.);
+  info->Set(
+    vtkDataObject::SPACING(), Spacing(this->Resolution[0]), Spacing(this->Resolution[1]), 1.);
+  info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
+  return 1;
+}
+
+int vtkAttentionTorus::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
+  vtkDataSet* points = vtkDataSet::GetData(inputVector[1]);
+  vtkDataSet* output = vtkDataSet::GetData(outputVector);
+  if (input == nullptr)
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
+    AttentionAtlas::FieldOutput fields(this->Quantities, static_cast<int>(model.HeadCount()),
+      static_cast<int>(model.VocabularySize()));
+    atlas::FieldEvaluator evaluator(model, this->GetOptions());
+    const int* extent = outputVector->GetInformationObject(0)->Get(SDDP::UPDATE_EXTENT());
+    const bool finished = points != nullptr
+      ? this->EvaluatePoints(evaluator, fields, points, output)
+      : this->EvaluateImage(evaluator, fields, extent, vtkImageData::SafeDownCast(output));
+    if (!finished)
+    {
+      output->Initialize(); // cancelled: nothing rather than half
+      return 1;
+    }
+    CopyModelFields(input, output);
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  return 1;
+}
+
+bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
+  AttentionAtlas::FieldOutput& fields, const int extent[6], vtkImageData* output)
+{
+  output->SetExtent(const_cast<int*>(extent));
+  output->SetOrigin(-vtkMath::Pi(), -vtkMath::Pi(), 0);
+  output->SetSpacing(Spacing(this->Resolution[0]), Spacing(this->Resolution[1]), 1);
+  const vtkIdType columns = extent[1] - extent[0] + 1;
+  const vtkIdType rows = extent[3] - extent[2] + 1;
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(columns) * static_cast<double>(rows) * fields.BytesPerPoint(),
+    "Resolution: a chart of " + std::to_string(columns) + " x " + std::to_string(rows) +
+      " points with " + std::to_string(fields.ArrayCount()) + " arrays",
+    "lower Resolution or choose fewer Quantities.");
+
+  std::vector<double> theta1;
+  for (int i = extent[0]; i <= extent[1]; ++i)
+  {
+    theta1.push_back(Angle(i, this->Resolution[0]));
+  }
+  evaluator.SetColumns(theta1);
+  const atlas::FieldArrays arrays = fields.Allocate(columns * rows);
+  const bool finished = this->EvaluateInChunks(rows, [&](vtkIdType begin, vtkIdType end) {
+    for (vtkIdType row = begin; row < end; ++row)
+    {
+      evaluator.EvaluateRow(Angle(extent[2] + static_cast<int>(row), this->Resolution[1]), arrays,
+        static_cast<std::size_t>(row * columns));
+    }
+  });
+  fields.Attach(output->GetPointData());
+  return finished;
+}
+
+bool vtkAttentionTorus::EvaluatePoints(atlas::FieldEvaluator& evaluator,
+  AttentionAtlas::FieldOutput& fields, vtkDataSet* points, vtkDataSet* output)
+{
+  output->ShallowCopy(points);
+  const vtkIdType count = points->GetNumberOfPoints();
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(count) * (fields.BytesPerPoint() + 2 * sizeof(double)),
+    "Points: " + std::to_string(count) + " points with " + std::to_string(fields.ArrayCount()) +
+      " arrays",
+    "give fewer points or choose fewer Quantities.");
+  std::vector<double> theta1(static_cast<std::size_t>(count));
+  std::vector<double> theta2(static_cast<std::size_t>(count));
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    double point[3];
+    points->GetPoint(i, point);
+    if (!std::isfinite(point[0]) || !std::isfinite(point[1]))
+    {
+      throw std::runtime_error("Points: expected finite angles x and y, found (" +
+        std::to_string(point[0]) + ", " + std::to_string(point[1]) + ") at point " +
+        std::to_string(i) + ".");
+    }
+    theta1[static_cast<std::size_t>(i)] = point[0];
+    theta2[static_cast<std::size_t>(i)] = point[1];
+  }
+  const atlas::FieldArrays arrays = fields.Allocate(count);
+  const bool finished = this->EvaluateInChunks(count, [&](vtkIdType begin, vtkIdType end) {
+    evaluator.EvaluatePoints(theta1.data(), theta2.data(), static_cast<std::size_t>(begin),
+      static_cast<std::size_t>(end), arrays);
+  });
+  fields.Attach(output->GetPointData());
+  return finished;
+}
+
+/// Evaluates `count` rows or points in parallel, a part at a time, so that the main thread can tell
+/// the progress and hear the user's Cancel in between. False if cancelled.
+bool vtkAttentionTorus::EvaluateInChunks(
+  vtkIdType count, const std::function<void(vtkIdType, vtkIdType)>& evaluate)
+{
+  constexpr vtkIdType chunks = 50;
+  for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+  {
+    const vtkIdType begin = count * chunk / chunks;
+    const vtkIdType end = count * (chunk + 1) / chunks;
+    if (begin == end)
+    {
+      continue;
+    }
+    AttentionAtlas::ParallelFor(begin, end, evaluate);
+    if (this->ProgressAndCheckAbort(static_cast<double>(end) / static_cast<double>(count)))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+void vtkAttentionTorus::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Resolution: " << this->Resolution[0] << " x " << this->Resolution[1] << "\n";
+  os << indent << "Quantities:\n";
+  this->Quantities->PrintSelf(os, indent.GetNextIndent());
+}

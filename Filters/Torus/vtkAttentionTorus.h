@@ -1,0 +1,108 @@
+#ifndef vtkAttentionTorus_h
+#define vtkAttentionTorus_h
+
+#include "vtkTorusAlgorithm.h"
+
+#include <vtkNew.h>
+
+#include <functional>
+
+namespace AttentionAtlas
+{
+class FieldOutput;
+}
+namespace atlas
+{
+class FieldEvaluator;
+}
+class vtkDataArraySelection;
+class vtkDataSet;
+class vtkImageData;
+
+/**
+ * @class vtkAttentionTorus
+ * @brief Evaluates an attention-only transformer over the torus of word pairs.
+ *
+ * Input port 0: the model. Input port 1 (optional): Points, any dataset, whose x and y are read as
+ * theta_1 and theta_2 in radians; they need not lie in [-pi, pi].
+ *
+ * Output: without Points a vtkImageData, x = theta_1 (token 1), y = theta_2 (token 2), from -pi to
+ * pi with both ends present, so that spacing is 2 pi / (n - 1); with Points a copy of them. Point
+ * arrays, as Quantities chooses (float unless said, h = 0 ... H-1):
+ *
+ * - Class (int): argmax of the logits, the lowest index on a tie
+ * - Probability: softmax(logits) of that class, from 1/N to 1
+ * - ClassColor (unsigned char, 3): the class's colour, faded to white at chance
+ * - Logits (N components): W_U r
+ * - Score h, Attention h (0 to 1): of token 2 to token 1
+ * - Word Mix h, Position Mix h, Mix h (3 components): the word part, the position part and the whole
+ *   of mix_h
+ * - Head Output h (3 components): out_h, without its weight w_h
+ * - Output (3 components): r
+ *
+ * Field data: the model's dimensions. Formulas: Core's AttentionEvaluation.h. Computed in single
+ * precision, in parallel, with equal bytes for every number of threads and ranks.
+ */
+class ATTENTIONATLASTORUS_EXPORT vtkAttentionTorus : public vtkTorusAlgorithm
+{
+public:
+  static vtkAttentionTorus* New();
+  vtkTypeMacro(vtkAttentionTorus, vtkTorusAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  ///@{
+  /**
+   * Number of points along theta_1 and theta_2, each at least 2. Ignored with Points. Default: 512,
+   * 512.
+   */
+  vtkSetVector2Macro(Resolution, int);
+  vtkGetVector2Macro(Resolution, int);
+  ///@}
+
+  ///@{
+  /**
+   * Which quantities to compute: the names of the list above, a per-head one without its number for
+   * all heads or with it for one. Default: Class, Probability, ClassColor.
+   */
+  vtkDataArraySelection* GetQuantities();
+  int GetNumberOfQuantityArrays();
+  const char* GetQuantityArrayName(int index);
+  int GetQuantityArrayStatus(const char* name);
+  void SetQuantityArrayStatus(const char* name, int status);
+  ///@}
+
+  /**
+   * Connects the optional dataset of points, input port 1.
+   */
+  void SetPointsConnection(vtkAlgorithmOutput* output);
+
+  vtkMTimeType GetMTime() override;
+
+protected:
+  vtkAttentionTorus();
+  ~vtkAttentionTorus() override;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int FillOutputPortInformation(int port, vtkInformation* info) override;
+  int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkAttentionTorus(const vtkAttentionTorus&) = delete;
+  void operator=(const vtkAttentionTorus&) = delete;
+
+  bool EvaluateImage(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,
+    const int extent[6], vtkImageData* output);
+  bool EvaluatePoints(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,
+    vtkDataSet* points, vtkDataSet* output);
+  bool EvaluateInChunks(vtkIdType count, const std::function<void(vtkIdType, vtkIdType)>& evaluate);
+
+  int Resolution[2] = { 512, 512 };
+  vtkNew<vtkDataArraySelection> Quantities;
+};
+
+#endif

@@ -1,0 +1,197 @@
+#include "vtkTokenPairs.h"
+
+#include "ArrayNames.h"
+#include "AttentionEvaluation.h"
+#include "ClassPalette.h"
+#include "Execution.h"
+#include "ModelConversion.h"
+
+#include <vtkCellArray.h>
+#include <vtkDoubleArray.h>
+#include <vtkFieldData.h>
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkIntArray.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <vector>
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+/// The points of the output and their arrays, written pair by pair, also concurrently.
+class PairTable
+{
+public:
+  explicit PairTable(vtkIdType pairs)
+  {
+    this->Points->SetNumberOfPoints(pairs);
+    Prepare(this->First, Names::First, 1, pairs);
+    Prepare(this->Second, Names::Second, 1, pairs);
+    Prepare(this->Target, Names::Target, 1, pairs);
+    Prepare(this->Predicted, Names::Predicted, 1, pairs);
+    Prepare(this->Correct, Names::Correct, 1, pairs);
+    Prepare(this->Probability, Names::Probability, 1, pairs);
+    Prepare(this->Output, Names::Output, 3, pairs);
+    Prepare(this->TargetColor, Names::TargetColor, 3, pairs);
+  }
+
+  void Set(vtkIdType pair, const atlas::AttentionOnlyModel& model,
+    const atlas::ReferenceEvaluator& evaluator, const std::vector<double>& angles)
+  {
+    const vtkIdType t1 = pair / model.VocabularySize();
+    const vtkIdType t2 = pair % model.VocabularySize();
+    const atlas::Evaluation at = evaluator.AtTokens(t1, t2);
+    const int target = model.HasTargets() ? static_cast<int>(model.nextToken(t1, t2)) : -1;
+    const atlas::Rgb color = atlas::ClassColor(target);
+    this->Points->SetPoint(pair, angles[static_cast<std::size_t>(t1)],
+      angles[static_cast<std::size_t>(t2)], 0);
+    this->First->SetValue(pair, static_cast<int>(t1));
+    this->Second->SetValue(pair, static_cast<int>(t2));
+    this->Target->SetValue(pair, target);
+    this->Predicted->SetValue(pair, at.predicted);
+    this->Correct->SetValue(pair, target < 0 ? -1 : at.predicted == target);
+    this->Probability->SetValue(pair, static_cast<float>(at.probability));
+    for (int c = 0; c < 3; ++c)
+    {
+      this->Output->SetTypedComponent(pair, c, static_cast<float>(at.output[c]));
+      this->TargetColor->SetTypedComponent(pair, c, color[static_cast<std::size_t>(c)]);
+    }
+  }
+
+  void MoveTo(vtkPolyData* output)
+  {
+    output->SetPoints(this->Points);
+    vtkNew<vtkCellArray> vertices;
+    vertices->AllocateExact(this->Points->GetNumberOfPoints(), this->Points->GetNumberOfPoints());
+    for (vtkIdType i = 0; i < this->Points->GetNumberOfPoints(); ++i)
+    {
+      vertices->InsertNextCell(1, &i);
+    }
+    output->SetVerts(vertices);
+    vtkPointData* data = output->GetPointData();
+    for (vtkDataArray* array : std::initializer_list<vtkDataArray*>{ this->First, this->Second,
+           this->Target, this->Predicted, this->Correct, this->Probability, this->Output,
+           this->TargetColor })
+    {
+      data->AddArray(array);
+    }
+    data->SetActiveScalars(Names::TargetColor);
+  }
+
+  /// The share of correct pairs.
+  double Accuracy() const
+  {
+    vtkIdType correct = 0;
+    for (vtkIdType i = 0; i < this->Correct->GetNumberOfTuples(); ++i)
+    {
+      correct += this->Correct->GetValue(i);
+    }
+    return static_cast<double>(correct) / static_cast<double>(this->Correct->GetNumberOfTuples());
+  }
+
+private:
+  static void Prepare(vtkDataArray* array, const char* name, int components, vtkIdType tuples)
+  {
+    array->SetName(name);
+    array->SetNumberOfComponents(components);
+    array->SetNumberOfTuples(tuples);
+  }
+
+  vtkNew<vtkPoints> Points;
+  vtkNew<vtkIntArray> First;
+  vtkNew<vtkIntArray> Second;
+  vtkNew<vtkIntArray> Target;
+  vtkNew<vtkIntArray> Predicted;
+  vtkNew<vtkIntArray> Correct;
+  vtkNew<vtkFloatArray> Probability;
+  vtkNew<vtkFloatArray> Output;
+  vtkNew<vtkUnsignedCharArray> TargetColor;
+};
+
+/// Generous bytes that a pair takes in the output: its point, its cell and its arrays.
+constexpr double BytesPerPair = 80;
+
+}
+
+vtkStandardNewMacro(vtkTokenPairs);
+
+int vtkTokenPairs::FillOutputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
+  return 1;
+}
+
+int vtkTokenPairs::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
+  vtkPolyData* output = vtkPolyData::GetData(outputVector);
+  const int piece = outputVector->GetInformationObject(0)->Get(
+    vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER());
+  if (input == nullptr || piece > 0)
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
+    const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());
+    const vtkIdType tokens = model.VocabularySize();
+    AttentionAtlas::RequireMemory(
+      BytesPerPair * static_cast<double>(tokens) * static_cast<double>(tokens),
+      "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
+      "use a model with a smaller vocabulary.");
+    std::vector<double> angles;
+    for (vtkIdType t = 0; t < tokens; ++t)
+    {
+      angles.push_back(
+        atlas::AngleOfEmbedding(evaluator.TokenEmbedding(t), this->GetOptions().angles));
+    }
+    PairTable table(tokens * tokens);
+    for (vtkIdType t1 = 0; t1 < tokens; ++t1)
+    {
+      AttentionAtlas::ParallelFor(
+        t1 * tokens, (t1 + 1) * tokens, [&](vtkIdType begin, vtkIdType end) {
+          for (vtkIdType pair = begin; pair < end; ++pair)
+          {
+            table.Set(pair, model, evaluator, angles);
+          }
+        });
+      if (this->ProgressAndCheckAbort(static_cast<double>(t1 + 1) / static_cast<double>(tokens)))
+      {
+        return 1; // cancelled: nothing rather than half
+      }
+    }
+    table.MoveTo(output);
+    CopyModelFields(input, output);
+    if (model.HasTargets())
+    {
+      vtkNew<vtkDoubleArray> accuracy;
+      accuracy->SetName(Names::Accuracy);
+      accuracy->InsertNextValue(table.Accuracy());
+      output->GetFieldData()->AddArray(accuracy);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  return 1;
+}
+
+void vtkTokenPairs::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+}

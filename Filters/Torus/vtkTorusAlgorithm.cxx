@@ -1,0 +1,127 @@
+#include "vtkTorusAlgorithm.h"
+
+#include "AttentionEvaluation.h"
+#include "ModelConversion.h"
+
+#include <vtkFieldData.h>
+#include <vtkInformation.h>
+#include <vtkMultiBlockDataSet.h>
+
+// The enumerations of the VTK interface are those of Core.
+static_assert(vtkTorusAlgorithm::ISOMETRIC == static_cast<int>(atlas::AngleMap::Isometric));
+static_assert(vtkTorusAlgorithm::SKEWED == static_cast<int>(atlas::AngleMap::Skewed));
+static_assert(vtkTorusAlgorithm::SOFTMAX == static_cast<int>(atlas::Pattern::Softmax));
+static_assert(vtkTorusAlgorithm::HARDMAX == static_cast<int>(atlas::Pattern::Hardmax));
+static_assert(
+  vtkTorusAlgorithm::EMBEDDING_POSITION == static_cast<int>(atlas::Residual::EmbeddingPosition));
+static_assert(vtkTorusAlgorithm::EMBEDDING == static_cast<int>(atlas::Residual::Embedding));
+static_assert(vtkTorusAlgorithm::NONE == static_cast<int>(atlas::Residual::None));
+static_assert(vtkTorusAlgorithm::RAW_EMBEDDING == static_cast<int>(atlas::Residual::RawEmbedding));
+
+void vtkTorusAlgorithm::SetNumberOfHeadWeights(int number)
+{
+  const auto size = static_cast<std::size_t>(number > 0 ? number : 0);
+  if (size != this->HeadWeights.size())
+  {
+    this->HeadWeights.resize(size, 1.);
+    this->Modified();
+  }
+}
+
+void vtkTorusAlgorithm::SetHeadWeight(int head, double weight)
+{
+  if (head < 0)
+  {
+    vtkErrorMacro("SetHeadWeight: expected a head from 0 on, found " << head << ".");
+    return;
+  }
+  if (head >= this->GetNumberOfHeadWeights())
+  {
+    this->SetNumberOfHeadWeights(head + 1);
+  }
+  double& current = this->HeadWeights[static_cast<std::size_t>(head)];
+  if (current != weight)
+  {
+    current = weight;
+    this->Modified();
+  }
+}
+
+double vtkTorusAlgorithm::GetHeadWeight(int head) const
+{
+  return head >= 0 && head < this->GetNumberOfHeadWeights()
+    ? this->HeadWeights[static_cast<std::size_t>(head)]
+    : 1;
+}
+
+int vtkTorusAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
+{
+  if (port != 0)
+  {
+    return 0;
+  }
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  return 1;
+}
+
+int vtkTorusAlgorithm::RequestDataObject(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+{
+  return 1;
+}
+
+vtkMultiBlockDataSet* vtkTorusAlgorithm::GetModelInput(vtkInformationVector** inputVector)
+{
+  auto* model = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  return model != nullptr && model->GetNumberOfBlocks() > 0 ? model : nullptr;
+}
+
+atlas::EvaluationOptions vtkTorusAlgorithm::GetOptions() const
+{
+  atlas::EvaluationOptions options;
+  options.angles = static_cast<atlas::AngleMap>(this->Angles);
+  options.pattern = static_cast<atlas::Pattern>(this->Pattern);
+  options.residual = static_cast<atlas::Residual>(this->Residual);
+  options.headWeights = this->HeadWeights;
+  options.wordInPattern = this->WordInPattern != 0;
+  options.positionInPattern = this->PositionInPattern != 0;
+  options.wordInValues = this->WordInValues != 0;
+  options.positionInValues = this->PositionInValues != 0;
+  return options;
+}
+
+void vtkTorusAlgorithm::CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output)
+{
+  for (const char* name : { AttentionAtlas::VocabularySizeField, AttentionAtlas::HeadsField,
+         AttentionAtlas::HeadDimensionField, AttentionAtlas::EmbeddingDimensionField })
+  {
+    if (vtkAbstractArray* array = model->GetFieldData()->GetAbstractArray(name))
+    {
+      output->GetFieldData()->AddArray(array);
+    }
+  }
+}
+
+bool vtkTorusAlgorithm::ProgressAndCheckAbort(double progress)
+{
+  this->UpdateProgress(progress);
+  return this->GetAbortExecute() != 0;
+}
+
+void vtkTorusAlgorithm::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Angles: " << this->Angles << "\n";
+  os << indent << "Pattern: " << this->Pattern << "\n";
+  os << indent << "Residual: " << this->Residual << "\n";
+  os << indent << "HeadWeights:";
+  for (const double weight : this->HeadWeights)
+  {
+    os << " " << weight;
+  }
+  os << "\n";
+  os << indent << "WordInPattern: " << this->WordInPattern << "\n";
+  os << indent << "PositionInPattern: " << this->PositionInPattern << "\n";
+  os << indent << "WordInValues: " << this->WordInValues << "\n";
+  os << indent << "PositionInValues: " << this->PositionInValues << "\n";
+}

@@ -1,0 +1,304 @@
+#include "RepresentationDefaults.h"
+
+#include "ClassPalette.h"
+
+#include <vtkCommand.h>
+#include <vtkDataObject.h>
+#include <vtkNew.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkPVDataInformation.h>
+#include <vtkPVXMLElement.h>
+#include <vtkProcessModule.h>
+#include <vtkSMProperty.h>
+#include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
+#include <vtkSMProxyManager.h>
+#include <vtkSMSession.h>
+#include <vtkSMSessionProxyManager.h>
+#include <vtkSMSourceProxy.h>
+#include <vtkSMTransferFunctionManager.h>
+#include <vtkSessionIterator.h>
+#include <vtkSmartPointer.h>
+#include <vtkWeakPointer.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr const char* VocabularySizeField = "VocabularySize";
+/// Legends of more classes than this could not be read.
+constexpr int MaximumLegend = 1024;
+
+bool EndsWith(const std::string& text, const std::string& end)
+{
+  return text.size() >= end.size() &&
+    text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+bool StartsWith(const std::string& text, const std::string& begin)
+{
+  return text.compare(0, begin.size(), begin) == 0;
+}
+
+/// What a representation shows: the array that colours it and the data that the array is of.
+struct Coloring
+{
+  std::string array;
+  vtkPVArrayInformation* arrayInformation = nullptr;
+  int classes = 0; ///< 0 if the data are not ours
+
+  explicit Coloring(vtkSMProxy* representation)
+  {
+    vtkSMPropertyHelper input(representation, "Input", true);
+    auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
+    vtkSMPropertyHelper color(representation, "ColorArrayName", true);
+    const char* name = color.GetInputArrayNameToProcess();
+    if (producer == nullptr || name == nullptr)
+    {
+      return;
+    }
+    this->array = name;
+    vtkPVDataInformation* data = producer->GetDataInformation(input.GetOutputPort());
+    this->arrayInformation =
+      data->GetArrayInformation(name, color.GetInputArrayAssociation());
+    if (auto* field = data->GetArrayInformation(VocabularySizeField, vtkDataObject::FIELD))
+    {
+      this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
+    }
+  }
+
+  bool ShowsColors() const
+  {
+    return this->arrayInformation != nullptr &&
+      this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
+      this->arrayInformation->GetNumberOfComponents() == 3 && EndsWith(this->array, "Color");
+  }
+
+  bool ShowsClasses() const
+  {
+    static const std::array<const char*, 7> names = { "Class", "Target", "Predicted", "First",
+      "Second", "ClassColor", "TargetColor" };
+    return std::find(names.begin(), names.end(), this->array) != names.end();
+  }
+};
+
+/// A legend entry and a colour for each class.
+void SetClassTable(vtkSMProxy* table, int classes)
+{
+  std::vector<double> colors;
+  vtkSMPropertyHelper annotations(table, "Annotations");
+  annotations.SetNumberOfElements(static_cast<unsigned int>(2 * classes));
+  for (int k = 0; k < classes; ++k)
+  {
+    const std::string text = std::to_string(k);
+    annotations.Set(static_cast<unsigned int>(2 * k), text.c_str());
+    annotations.Set(static_cast<unsigned int>(2 * k + 1), text.c_str());
+    for (const std::uint8_t c : atlas::ClassColor(k))
+    {
+      colors.push_back(c / 255.);
+    }
+  }
+  vtkSMPropertyHelper(table, "IndexedColors")
+    .Set(colors.data(), static_cast<unsigned int>(colors.size()));
+  vtkSMPropertyHelper(table, "IndexedLookup").Set(1);
+  table->UpdateVTKObjects();
+}
+
+/// A continuous scale through `points` (value, red, green, blue) that keeps its range.
+void SetScale(vtkSMProxy* table, const std::vector<double>& points)
+{
+  vtkSMPropertyHelper(table, "RGBPoints")
+    .Set(points.data(), static_cast<unsigned int>(points.size()));
+  vtkSMPropertyHelper(table, "ColorSpace").Set("Lab");
+  vtkSMPropertyHelper(table, "AutomaticRescaleRangeMode").Set(vtkSMTransferFunctionManager::NEVER);
+  vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).Set(1);
+  table->UpdateVTKObjects();
+}
+
+/// Attention and probability: white is 0, black is 1, in every picture.
+const std::vector<double> ShareScale = { 0, 1, 1, 1, 1, 0, 0, 0 };
+
+/// Scores: white is 0, where the frontier of the hardmax lies, whatever the range.
+std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
+{
+  const double* range = scores->GetComponentRange(0);
+  const double largest = std::max({ std::abs(range[0]), std::abs(range[1]), 1e-30 });
+  return { -largest, 0.23, 0.3, 0.75, 0, 1, 1, 1, largest, 0.7, 0.02, 0.15 };
+}
+
+/// Gives the lookup table of the coloured array its first look.
+void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
+{
+  const bool share =
+    StartsWith(coloring.array, "Attention ") || coloring.array == "Probability";
+  const bool score = StartsWith(coloring.array, "Score ");
+  if (coloring.classes == 0 || coloring.arrayInformation == nullptr ||
+    !(coloring.ShowsClasses() || share || score))
+  {
+    return;
+  }
+  // A table that the manager has to create is new; an older one belongs to the user.
+  const unsigned int before = manager->GetNumberOfProxies("lookup_tables");
+  vtkNew<vtkSMTransferFunctionManager> tables;
+  vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
+  const bool isNew = manager->GetNumberOfProxies("lookup_tables") > before;
+  if (coloring.ShowsClasses())
+  {
+    const int classes = std::min(coloring.classes, MaximumLegend);
+    const auto known =
+      static_cast<int>(vtkSMPropertyHelper(table, "Annotations").GetNumberOfElements() / 2);
+    if (isNew || (vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0 && known < classes))
+    {
+      SetClassTable(table, classes);
+    }
+  }
+  else if (isNew)
+  {
+    SetScale(table, share ? ShareScale : ScoreScale(coloring.arrayInformation));
+  }
+}
+
+/// Follows the array that colours a representation.
+class ColoringObserver : public vtkCommand
+{
+public:
+  static ColoringObserver* New() { return new ColoringObserver; }
+  vtkTypeMacro(ColoringObserver, vtkCommand);
+
+  void Observe(vtkSMProxy* representation)
+  {
+    this->Representation = representation;
+    this->ShowedColors = Coloring(representation).ShowsColors();
+    representation->GetProperty("ColorArrayName")->AddObserver(vtkCommand::ModifiedEvent, this);
+  }
+
+  void Execute(vtkObject*, unsigned long, void*) override { this->Update(); }
+
+  void Update()
+  {
+    if (this->Representation == nullptr)
+    {
+      return;
+    }
+    const Coloring coloring(this->Representation);
+    const bool showsColors = coloring.ShowsColors();
+    if (showsColors != this->ShowedColors)
+    {
+      vtkSMPropertyHelper(this->Representation, "MapScalars", true).Set(showsColors ? 0 : 1);
+      this->ShowedColors = showsColors;
+    }
+    PrepareTable(coloring, this->Representation->GetSessionProxyManager());
+  }
+
+  void Start()
+  {
+    this->ShowedColors = false;
+    this->Update();
+    this->Representation->UpdateVTKObjects();
+  }
+
+private:
+  vtkWeakPointer<vtkSMProxy> Representation;
+  bool ShowedColors = false;
+};
+
+/// Sets the properties that the hint AtlasRepresentation of the source names.
+void ApplyHints(vtkSMProxy* representation)
+{
+  vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
+  vtkPVXMLElement* hints = producer != nullptr ? producer->GetHints() : nullptr;
+  vtkPVXMLElement* ours =
+    hints != nullptr ? hints->FindNestedElementByName("AtlasRepresentation") : nullptr;
+  for (unsigned int i = 0; ours != nullptr && i < ours->GetNumberOfNestedElements(); ++i)
+  {
+    vtkPVXMLElement* element = ours->GetNestedElement(i);
+    const char* name = element->GetAttributeOrEmpty("name");
+    if (representation->GetProperty(name) == nullptr)
+    {
+      continue;
+    }
+    vtkSMPropertyHelper property(representation, name);
+    std::array<double, 3> values;
+    if (const char* text = element->GetAttribute("text"))
+    {
+      property.Set(text);
+    }
+    else if (const int count = element->GetVectorAttribute("values", 3, values.data()))
+    {
+      property.Set(values.data(), static_cast<unsigned int>(count));
+    }
+  }
+  representation->UpdateVTKObjects();
+}
+
+/// Meets every representation as it is registered, in every session of the client.
+class RepresentationObserver : public vtkCommand
+{
+public:
+  static RepresentationObserver* New() { return new RepresentationObserver; }
+  vtkTypeMacro(RepresentationObserver, vtkCommand);
+
+  void ObserveSession(vtkSMSession* session)
+  {
+    vtkSMSessionProxyManager* manager =
+      session != nullptr ? session->GetSessionProxyManager() : nullptr;
+    if (manager != nullptr && manager->HasObserver(vtkCommand::RegisterEvent, this) == 0)
+    {
+      manager->AddObserver(vtkCommand::RegisterEvent, this);
+    }
+  }
+
+  void Execute(vtkObject* caller, unsigned long event, void* data) override
+  {
+    if (event == vtkCommand::ConnectionCreatedEvent)
+    {
+      auto* module = vtkProcessModule::SafeDownCast(caller);
+      this->ObserveSession(
+        vtkSMSession::SafeDownCast(module->GetSession(*static_cast<vtkIdType*>(data))));
+      return;
+    }
+    const auto* info = static_cast<vtkSMProxyManager::RegisteredProxyInformation*>(data);
+    if (info->Type != vtkSMProxyManager::RegisteredProxyInformation::PROXY ||
+      std::string(info->GroupName) != "representations" ||
+      info->Proxy->GetProperty("ColorArrayName") == nullptr ||
+      info->Proxy->GetProperty("Input") == nullptr)
+    {
+      return;
+    }
+    vtkNew<ColoringObserver> observer; // the property that it observes keeps it
+    observer->Observe(info->Proxy);
+    // A state that is being loaded, or undone, knows the values of its representations.
+    if (!info->Proxy->GetSessionProxyManager()->GetInLoadXMLState())
+    {
+      ApplyHints(info->Proxy);
+      observer->Start();
+    }
+  }
+};
+
+}
+
+void InstallRepresentationDefaults()
+{
+  vtkProcessModule* module = vtkProcessModule::GetProcessModule();
+  const auto type = vtkProcessModule::GetProcessType();
+  static bool installed = false;
+  if (installed || module == nullptr ||
+    (type != vtkProcessModule::PROCESS_CLIENT && type != vtkProcessModule::PROCESS_BATCH))
+  {
+    return;
+  }
+  installed = true;
+  vtkNew<RepresentationObserver> observer; // the module and the sessions keep it
+  module->AddObserver(vtkCommand::ConnectionCreatedEvent, observer);
+  const auto sessions = vtkSmartPointer<vtkSessionIterator>::Take(module->NewSessionIterator());
+  for (sessions->InitTraversal(); !sessions->IsDoneWithTraversal(); sessions->GoToNextItem())
+  {
+    observer->ObserveSession(vtkSMSession::SafeDownCast(sessions->GetCurrentSession()));
+  }
+}

@@ -1,0 +1,154 @@
+#include "pqHeadWeightsWidget.h"
+
+#include <pqCoreUtilities.h>
+#include <pqDoubleRangeWidget.h>
+
+#include <vtkCommand.h>
+#include <vtkDataObject.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkPVDataInformation.h>
+#include <vtkSMDoubleRangeDomain.h>
+#include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
+#include <vtkSMSourceProxy.h>
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace
+{
+
+/// More sliders than this would fill the panel for no use; scripts set any number of weights.
+constexpr int MaximumSliders = 64;
+
+/// Number of heads of the model at the proxy's input, from the field data; 0 if it is not known yet.
+int HeadCount(vtkSMProxy* proxy)
+{
+  vtkSMPropertyHelper input(proxy, "Input", true);
+  auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
+  vtkPVArrayInformation* heads = producer == nullptr
+    ? nullptr
+    : producer->GetDataInformation(input.GetOutputPort())
+        ->GetArrayInformation("Heads", vtkDataObject::FIELD);
+  return heads == nullptr ? 0 : static_cast<int>(heads->GetComponentRange(0)[1]);
+}
+
+}
+
+pqHeadWeightsWidget::pqHeadWeightsWidget(
+  vtkSMProxy* smProxy, vtkSMProperty* smProperty, QWidget* parentWidget)
+  : pqPropertyWidget(smProxy, parentWidget)
+  , SliderLayout(new QVBoxLayout)
+{
+  this->setShowLabel(false);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  auto* title = new QHBoxLayout;
+  auto* label = new QLabel(tr("Head Weights"), this);
+  title->addWidget(label, 1);
+  auto* reset = new QPushButton(tr("All 1"), this);
+  reset->setObjectName("Reset");
+  reset->setToolTip(tr("Give every head its weight of 1 again"));
+  title->addWidget(reset);
+  layout->addLayout(title);
+  layout->addLayout(this->SliderLayout);
+  this->setToolTip(pqPropertyWidget::getTooltip(smProperty));
+
+  QObject::connect(reset, &QPushButton::clicked, this, &pqHeadWeightsWidget::resetWeights);
+  pqCoreUtilities::connect(
+    smProxy->GetProperty("Input"), vtkCommand::ModifiedEvent, this, SLOT(updateHeadCount()));
+  pqCoreUtilities::connect(
+    smProxy, vtkCommand::UpdateDataEvent, this, SLOT(updateHeadCount()));
+
+  this->setHeadCount(HeadCount(smProxy));
+  this->addPropertyLink(this, "weights", SIGNAL(weightsChanged()), smProperty);
+}
+
+pqHeadWeightsWidget::~pqHeadWeightsWidget() = default;
+
+double pqHeadWeightsWidget::weight(int head) const
+{
+  return this->Sliders[head]->value();
+}
+
+QList<QVariant> pqHeadWeightsWidget::weights() const
+{
+  QList<QVariant> values;
+  bool allOne = true;
+  for (int head = 0; head < this->Sliders.size(); ++head)
+  {
+    values.push_back(this->weight(head));
+    allOne = allOne && this->weight(head) == 1;
+  }
+  return allOne ? QList<QVariant>() : values;
+}
+
+void pqHeadWeightsWidget::setWeights(const QList<QVariant>& values)
+{
+  if (values == this->weights())
+  {
+    return;
+  }
+  if (!values.empty())
+  {
+    this->setHeadCount(values.size());
+  }
+  for (int head = 0; head < this->Sliders.size(); ++head)
+  {
+    const QSignalBlocker blocker(this->Sliders[head]);
+    this->Sliders[head]->setValue(head < values.size() ? values[head].toDouble() : 1);
+  }
+  Q_EMIT this->weightsChanged();
+}
+
+void pqHeadWeightsWidget::resetWeights()
+{
+  this->setWeights({});
+  Q_EMIT this->changeFinished();
+}
+
+void pqHeadWeightsWidget::updateHeadCount()
+{
+  const int count = HeadCount(this->proxy());
+  if (count > 0)
+  {
+    this->setHeadCount(count);
+  }
+}
+
+void pqHeadWeightsWidget::setHeadCount(int count)
+{
+  count = std::min(count, MaximumSliders);
+  if (count == this->Sliders.size())
+  {
+    return;
+  }
+  while (this->Sliders.size() > count)
+  {
+    delete this->Sliders.takeLast()->parentWidget();
+  }
+  for (int head = this->Sliders.size(); head < count; ++head)
+  {
+    auto* row = new QWidget(this);
+    auto* rowLayout = new QHBoxLayout(row);
+    rowLayout->setContentsMargins(0, 0, 0, 0);
+    rowLayout->addWidget(new QLabel(tr("Head %1").arg(head), row));
+    auto* slider = new pqDoubleRangeWidget(row);
+    slider->setObjectName(QString("Head%1").arg(head));
+    slider->setMinimum(-2);
+    slider->setMaximum(2);
+    slider->setValue(1);
+    rowLayout->addWidget(slider, 1);
+    QObject::connect(slider, &pqDoubleRangeWidget::valueChanged, this,
+      &pqHeadWeightsWidget::weightsChanged);
+    QObject::connect(slider, &pqDoubleRangeWidget::valueEdited, this,
+      &pqHeadWeightsWidget::changeFinished);
+    this->SliderLayout->addWidget(row);
+    this->Sliders.push_back(slider);
+  }
+}

@@ -1,0 +1,699 @@
+#include "FieldEvaluation.h"
+
+#include "ClassPalette.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "Field.h"
+#include "Gather.h"
+#include "HandModel.h"
+#include "Oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::Field;
+using atlas::test::Gather;
+using atlas::test::GuardedArray;
+using atlas::test::HandModel;
+using atlas::test::LargestError;
+using atlas::test::MessageOf;
+using testing::HasSubstr;
+
+namespace
+{
+
+constexpr double Tolerance = 2e-5;
+/// Classes and hard attention are compared where neither is within this of changing.
+constexpr double Margin = 1e-4;
+
+Field EvaluatePoints(const AttentionOnlyModel& model, const EvaluationOptions& options,
+  const std::vector<double>& theta1, const std::vector<double>& theta2)
+{
+  const FieldEvaluator evaluator(model, options);
+  Field field(model, theta1.size());
+  evaluator.EvaluatePoints(theta1.data(), theta2.data(), 0, theta1.size(), field.Arrays());
+  return field;
+}
+
+/// The parts of `found` and `expected` (a fixed number of components per point) at the points where
+/// `keep` holds.
+struct Kept
+{
+  std::vector<float> found;
+  std::vector<double> expected;
+
+  Kept(const std::vector<float>& allFound, const std::vector<double>& allExpected,
+    const std::vector<bool>& keep)
+  {
+    const std::size_t components = allExpected.size() / keep.size();
+    for (std::size_t i = 0; i < allExpected.size(); ++i)
+    {
+      if (keep[i / components])
+      {
+        this->found.push_back(allFound[i]);
+        this->expected.push_back(allExpected[i]);
+      }
+    }
+  }
+};
+
+/// Where the largest logit is larger than all others by more than the margin.
+std::vector<bool> HasClearClass(const std::vector<double>& logits, std::size_t points)
+{
+  const std::size_t classes = logits.size() / points;
+  std::vector<bool> clear;
+  for (std::size_t p = 0; p < points; ++p)
+  {
+    const auto begin = logits.begin() + static_cast<long>(p * classes);
+    std::vector<double> sorted(begin, begin + static_cast<long>(classes));
+    std::sort(sorted.rbegin(), sorted.rend());
+    clear.push_back(classes == 1 || sorted[0] - sorted[1] > Margin);
+  }
+  return clear;
+}
+
+/// Where hard attention does not depend on rounding.
+std::vector<bool> HasClearSign(const std::vector<double>& scores)
+{
+  std::vector<bool> clear;
+  for (const double score : scores)
+  {
+    clear.push_back(score == 0 || std::abs(score) > Margin);
+  }
+  return clear;
+}
+
+std::vector<double> Sum(std::vector<double> a, const std::vector<double>& b)
+{
+  std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>());
+  return a;
+}
+
+class FieldAgainstOracle : public atlas::test::OracleTest
+{
+protected:
+  Field Evaluate(const EvaluationOptions& options) const
+  {
+    return EvaluatePoints(
+      GetOracle().GetModel(), options, GetOracle().GetTheta1(), GetOracle().GetTheta2());
+  }
+
+  void Expect(const std::string& quantity, std::size_t head, const GuardedArray<float>& found) const
+  {
+    atlas::test::ExpectClose(quantity + "." + std::to_string(head), found.Elements(),
+      GetOracle().ValuesOfHead(quantity, head), Tolerance);
+  }
+  void Expect(const std::string& quantity, const GuardedArray<float>& found) const
+  {
+    atlas::test::ExpectClose(quantity, found.Elements(), GetOracle().Values(quantity), Tolerance);
+  }
+
+  void ExpectHard(const std::string& quantity, std::size_t head, const GuardedArray<float>& found,
+    const std::vector<bool>& keep) const
+  {
+    const Kept kept(found.Elements(), GetOracle().ValuesOfHead(quantity, head), keep);
+    EXPECT_GT(kept.found.size(), GetOracle().PointCount() * 2);
+    atlas::test::ExpectClose(
+      quantity + "." + std::to_string(head), kept.found, kept.expected, Tolerance);
+  }
+
+  void ExpectClasses(const std::string& residual, const Field& field) const
+  {
+    const std::vector<std::int64_t> expected = GetOracle().Integers(residual + ".class");
+    const std::vector<bool> clear =
+      HasClearClass(GetOracle().Values(residual + ".logits"), expected.size());
+    const std::vector<std::int32_t> found = field.Predicted.Elements();
+    std::size_t different = 0;
+    for (std::size_t p = 0; p < expected.size(); ++p)
+    {
+      different += clear[p] && found[p] != expected[p] ? 1U : 0U;
+    }
+    EXPECT_EQ(different, 0U);
+    EXPECT_GT(std::count(clear.begin(), clear.end(), true), 1900);
+  }
+
+  void ExpectResidual(const std::string& name, Residual residual) const
+  {
+    EvaluationOptions options;
+    options.residual = residual;
+    const Field field = Evaluate(options);
+    Expect(name + ".output", field.Output);
+    Expect(name + ".logits", field.Logits);
+    Expect(name + ".probability", field.Probability);
+    ExpectClasses(name, field);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(
+  , FieldAgainstOracle, atlas::test::OracleTest::Models(), atlas::test::OracleTest::Name);
+
+TEST_P(FieldAgainstOracle, Heads)
+{
+  const Field field = Evaluate({});
+  for (std::size_t h = 0; h < GetOracle().HeadCount(); ++h)
+  {
+    Expect("score", h, field.Score[h]);
+    Expect("attention", h, field.Attention[h]);
+    Expect("head_output", h, field.HeadOutput[h]);
+    Expect("mix.word", h, field.WordMix[h]);
+    Expect("mix.position", h, field.PositionMix[h]);
+    const std::vector<double> mix =
+      Sum(GetOracle().ValuesOfHead("mix.word", h), GetOracle().ValuesOfHead("mix.position", h));
+    atlas::test::ExpectClose("mix." + std::to_string(h), field.Mix[h].Elements(), mix, Tolerance);
+  }
+}
+
+TEST_P(FieldAgainstOracle, HardHeads)
+{
+  EvaluationOptions options;
+  options.pattern = Pattern::Hardmax;
+  const Field field = Evaluate(options);
+  for (std::size_t h = 0; h < GetOracle().HeadCount(); ++h)
+  {
+    const std::vector<bool> clear = HasClearSign(GetOracle().ValuesOfHead("score", h));
+    ExpectHard("mix.word.hard", h, field.WordMix[h], clear);
+    ExpectHard("mix.position.hard", h, field.PositionMix[h], clear);
+  }
+}
+
+TEST_P(FieldAgainstOracle, ResidualEmbeddingPosition)
+{
+  ExpectResidual("embedding_position", Residual::EmbeddingPosition);
+}
+
+TEST_P(FieldAgainstOracle, ResidualEmbedding)
+{
+  ExpectResidual("embedding", Residual::Embedding);
+}
+
+TEST_P(FieldAgainstOracle, ResidualNone)
+{
+  ExpectResidual("none", Residual::None);
+}
+
+TEST_P(FieldAgainstOracle, NothingElseIsWritten)
+{
+  EXPECT_TRUE(Evaluate({}).IsUntouchedOutside(0, GetOracle().PointCount()));
+}
+
+AttentionOnlyModel RandomModel()
+{
+  std::mt19937 engine(20240607); // its sequence is the same everywhere
+  const auto fill = [&](auto& matrix, Eigen::Index rows, Eigen::Index columns)
+  {
+    matrix.resize(rows, columns);
+    for (Eigen::Index i = 0; i < matrix.size(); ++i)
+    {
+      matrix.data()[i] = static_cast<double>(engine()) / 2147483648.0 - 1;
+    }
+  };
+  AttentionOnlyModel model;
+  fill(model.wordEmbedding, 12, 3);
+  fill(model.positionEmbedding, 2, 3);
+  fill(model.unembedding, 12, 3);
+  model.heads.resize(6);
+  for (AttentionHead& head : model.heads)
+  {
+    fill(head.query, 2, 3);
+    fill(head.key, 2, 3);
+    fill(head.value, 2, 3);
+    fill(head.output, 3, 2);
+  }
+  return model;
+}
+
+std::vector<double> Angles(std::size_t count, double first, double step)
+{
+  std::vector<double> angles;
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    angles.push_back(first + step * static_cast<double>(i));
+  }
+  return angles;
+}
+
+/// Compares a field with evaluations of the reference at the same points.
+class Comparison
+{
+public:
+  Comparison(const std::vector<Evaluation>& expected, Pattern pattern)
+    : Expected(expected)
+    , IsHard(pattern == Pattern::Hardmax)
+    , Clear(expected.size(), true)
+  {
+    for (std::size_t h = 0; this->IsHard && h < expected.front().heads.size(); ++h)
+    {
+      const std::vector<bool> clear = this->ClearSign(h);
+      std::transform(
+        clear.begin(), clear.end(), this->Clear.begin(), this->Clear.begin(), std::logical_and<>());
+    }
+  }
+
+  void ExpectEqual(const Field& field) const
+  {
+    for (std::size_t h = 0; h < field.Score.size(); ++h)
+    {
+      this->ExpectHead(field, h);
+    }
+    this->Expect("output", field.Output, &Evaluation::output);
+    this->Expect("logits", field.Logits, &Evaluation::logits);
+    this->Expect("probability", field.Probability, &Evaluation::probability);
+    this->ExpectClasses(field);
+  }
+
+private:
+  const std::vector<Evaluation>& Expected;
+  bool IsHard;
+  std::vector<bool> Clear; ///< where no head's hard attention depends on rounding
+
+  std::vector<bool> ClearSign(std::size_t head) const
+  {
+    return HasClearSign(Gather(this->Expected, &HeadEvaluation::score, head, head + 1));
+  }
+
+  static void ExpectKept(const char* quantity, const GuardedArray<float>& found,
+    const std::vector<double>& expected, const std::vector<bool>& keep)
+  {
+    const Kept kept(found.Elements(), expected, keep);
+    EXPECT_GT(kept.found.size(), expected.size() / 2) << quantity;
+    EXPECT_LE(LargestError(kept.found, kept.expected), Tolerance) << quantity;
+  }
+
+  template<class Member>
+  void Expect(
+    const char* quantity, const GuardedArray<float>& found, Member Evaluation::*member) const
+  {
+    ExpectKept(quantity, found, Gather(this->Expected, member), this->Clear);
+  }
+
+  void ExpectHead(const Field& field, std::size_t h) const
+  {
+    const std::vector<bool> all(this->Expected.size(), true);
+    const std::vector<bool> clear = this->IsHard ? this->ClearSign(h) : all;
+    const auto expect = [&](const char* quantity, const Field::HeadArrays& found, auto member,
+                          const std::vector<bool>& keep)
+    { ExpectKept(quantity, found[h], Gather(this->Expected, member, h, h + 1), keep); };
+    expect("score", field.Score, &HeadEvaluation::score, all);
+    expect("attention", field.Attention, &HeadEvaluation::attention, clear);
+    expect("word mix", field.WordMix, &HeadEvaluation::wordMix, clear);
+    expect("position mix", field.PositionMix, &HeadEvaluation::positionMix, clear);
+    expect("mix", field.Mix, &HeadEvaluation::mix, clear);
+    expect("head output", field.HeadOutput, &HeadEvaluation::output, clear);
+  }
+
+  void ExpectClasses(const Field& field) const
+  {
+    const std::vector<bool> clear =
+      HasClearClass(Gather(this->Expected, &Evaluation::logits), this->Expected.size());
+    const std::vector<std::int32_t> predicted = field.Predicted.Elements();
+    const std::vector<std::uint8_t> colors = field.ClassColor.Elements();
+    std::size_t different = 0;
+    for (std::size_t p = 0; p < this->Expected.size(); ++p)
+    {
+      if (this->Clear[p] && clear[p])
+      {
+        const bool equal =
+          predicted[p] == this->Expected[p].predicted &&
+          IsColor(&colors[3 * p], this->Expected[p], static_cast<double>(field.Classes));
+        different += equal ? 0U : 1U;
+      }
+    }
+    EXPECT_EQ(different, 0U);
+  }
+
+  /// Whether `found` is the class's colour, mixed with white by how far its probability is from
+  /// chance to certainty, up to rounding.
+  static bool IsColor(const std::uint8_t* found, const Evaluation& expected, double classes)
+  {
+    const Rgb color = ClassColor(expected.predicted);
+    const double intensity = (expected.probability * classes - 1) / (classes - 1);
+    for (std::size_t c = 0; c < 3; ++c)
+    {
+      const double mixed = 255 + intensity * (color[c] - 255);
+      if (std::abs(found[c] - mixed) > 0.51)
+      {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
+/// Every way to evaluate, on a model that was trained and on one at random.
+class FieldAgainstReference : public testing::TestWithParam<std::tuple<AngleMap, Pattern, Residual>>
+{
+protected:
+  const std::vector<double> Columns = Angles(70, -3.1, 0.0889);
+  const std::vector<double> Rows = { -2.7, 0, 1.4 };
+
+  void Compare(const AttentionOnlyModel& model, const EvaluationOptions& options) const
+  {
+    const ReferenceEvaluator reference(model, options);
+    FieldEvaluator evaluator(model, options);
+    evaluator.SetColumns(Columns);
+    std::vector<Evaluation> expected;
+    std::vector<double> theta1;
+    std::vector<double> theta2;
+    Field byRow(model, Rows.size() * Columns.size());
+    for (const double row : Rows)
+    {
+      evaluator.EvaluateRow(row, byRow.Arrays(), expected.size());
+      for (const double column : Columns)
+      {
+        expected.push_back(reference.AtAngles(column, row));
+        theta1.push_back(column);
+        theta2.push_back(row);
+      }
+    }
+    const Comparison comparison(expected, options.pattern);
+    comparison.ExpectEqual(byRow);
+    comparison.ExpectEqual(EvaluatePoints(model, options, theta1, theta2));
+  }
+
+  /// With every ablation, with and without head weights.
+  void CompareAll(const AttentionOnlyModel& model) const
+  {
+    std::vector<double> weights = { -0.7, 0, 2.5, 1, 0.1, -1.5 };
+    weights.resize(model.HeadCount());
+    EvaluationOptions options;
+    std::tie(options.angles, options.pattern, options.residual) = GetParam();
+    for (unsigned kept = 0; kept < 16; ++kept)
+    {
+      options.wordInPattern = (kept & 1) != 0;
+      options.positionInPattern = (kept & 2) != 0;
+      options.wordInValues = (kept & 4) != 0;
+      options.positionInValues = (kept & 8) != 0;
+      SCOPED_TRACE("parts kept: " + std::to_string(kept));
+      options.headWeights.clear();
+      Compare(model, options);
+      options.headWeights = weights;
+      Compare(model, options);
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, FieldAgainstReference,
+  testing::Combine(testing::Values(AngleMap::Isometric, AngleMap::Skewed),
+    testing::Values(Pattern::Softmax, Pattern::Hardmax),
+    testing::Values(Residual::EmbeddingPosition, Residual::Embedding, Residual::None)));
+
+TEST_P(FieldAgainstReference, TrainedModel)
+{
+  CompareAll(ReadAttentionOnlyModel(ATLAS_DATA_DIR "/trained-n5-h3-slow.safetensors"));
+}
+
+TEST_P(FieldAgainstReference, RandomModel)
+{
+  CompareAll(RandomModel());
+}
+
+/// That the value at a point depends on nothing but the point, to the byte.
+class FieldBytes : public testing::TestWithParam<Pattern>
+{
+protected:
+  static constexpr std::size_t Count = 203;
+  const AttentionOnlyModel Model = RandomModel();
+  const std::vector<double> Theta1 = Angles(Count, -3, 0.0311);
+  const std::vector<double> Theta2 = Angles(Count, 2, -0.0173);
+
+  EvaluationOptions Options() const
+  {
+    EvaluationOptions options;
+    options.pattern = GetParam();
+    return options;
+  }
+  Field Whole() const { return EvaluatePoints(Model, Options(), Theta1, Theta2); }
+
+  void ExpectEqualInParts(const std::vector<std::size_t>& cuts) const
+  {
+    const FieldEvaluator evaluator(Model, Options());
+    Field parts(Model, Count);
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i)
+    {
+      evaluator.EvaluatePoints(Theta1.data(), Theta2.data(), cuts[i], cuts[i + 1], parts.Arrays());
+    }
+    EXPECT_TRUE(parts.Equals(0, Count, Whole(), 0)) << testing::PrintToString(cuts);
+  }
+
+  /// The columns from `begin` to before `end`, at an offset, against the same ones of `whole`.
+  void ExpectEqualColumns(
+    std::size_t begin, std::size_t end, std::size_t offset, const Field& whole) const
+  {
+    FieldEvaluator evaluator(Model, Options());
+    evaluator.SetColumns(Theta1);
+    evaluator.SetColumns(
+      { Theta1.begin() + static_cast<long>(begin), Theta1.begin() + static_cast<long>(end) });
+    const std::size_t stop = offset + end - begin;
+    Field part(Model, stop + 300);
+    evaluator.EvaluateRow(0.7, part.Arrays(), offset);
+    EXPECT_TRUE(part.Equals(offset, stop, whole, begin)) << begin << " to " << end;
+    EXPECT_TRUE(part.IsUntouchedOutside(offset, stop)) << begin << " to " << end;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, FieldBytes, testing::Values(Pattern::Softmax, Pattern::Hardmax),
+  [](const auto& pattern) { return pattern.param == Pattern::Softmax ? "Softmax" : "Hardmax"; });
+
+TEST_P(FieldBytes, PointsDoNotDependOnTheRange)
+{
+  ExpectEqualInParts({ 0, 64, 128, Count });
+  ExpectEqualInParts({ 0, 1, 2, 65, 66, 130, 202, Count });
+  ExpectEqualInParts({ 0, 63, 64, 127, 191, 200, Count });
+  ExpectEqualInParts({ 0, 101, 101, Count });
+}
+
+TEST_P(FieldBytes, PointsDoNotDependOnTheirNeighbours)
+{
+  std::vector<std::size_t> cuts(Count + 1);
+  std::iota(cuts.begin(), cuts.end(), std::size_t{ 0 });
+  ExpectEqualInParts(cuts);
+}
+
+TEST_P(FieldBytes, PointsOutsideTheRangeAreLeftAlone)
+{
+  const FieldEvaluator evaluator(Model, Options());
+  Field field(Model, Count);
+  evaluator.EvaluatePoints(Theta1.data(), Theta2.data(), 70, 75, field.Arrays());
+  EXPECT_TRUE(field.IsUntouchedOutside(70, 75));
+  EXPECT_TRUE(field.Equals(70, 75, Whole(), 70));
+}
+
+TEST_P(FieldBytes, RowsDoNotDependOnTheOtherColumnsOrTheOffset)
+{
+  FieldEvaluator evaluator(Model, Options());
+  evaluator.SetColumns(Theta1);
+  Field whole(Model, Count);
+  evaluator.EvaluateRow(0.7, whole.Arrays(), 0);
+  EXPECT_TRUE(whole.IsUntouchedOutside(0, Count));
+  ExpectEqualColumns(0, Count, 17, whole);
+  ExpectEqualColumns(0, 64, 1, whole);
+  ExpectEqualColumns(1, 65, 0, whole);
+  ExpectEqualColumns(37, 138, 1000, whole);
+  ExpectEqualColumns(Count - 1, Count, 3, whole);
+}
+
+TEST_P(FieldBytes, NothingIsWrittenWithoutPoints)
+{
+  FieldEvaluator evaluator(Model, Options());
+  Field field(Model, Count);
+  evaluator.EvaluatePoints(Theta1.data(), Theta2.data(), 5, 5, field.Arrays());
+  evaluator.EvaluateRow(0.7, field.Arrays(), 0);
+  evaluator.SetColumns({});
+  evaluator.EvaluateRow(0.7, field.Arrays(), 0);
+  EXPECT_EQ(field.CountTouched(), 0);
+}
+
+template<auto Member>
+void Want(const FieldArrays& from, FieldArrays& to)
+{
+  to.*Member = from.*Member;
+}
+
+TEST_P(FieldBytes, EachQuantityCanBeWantedAlone)
+{
+  using Choice = void (*)(const FieldArrays&, FieldArrays&);
+  const std::vector<Choice> ofPoints = { Want<&FieldArrays::predicted>,
+    Want<&FieldArrays::probability>, Want<&FieldArrays::classColor>, Want<&FieldArrays::logits>,
+    Want<&FieldArrays::output> };
+  const std::vector<Choice> ofHeads = { Want<&FieldArrays::score>, Want<&FieldArrays::attention>,
+    Want<&FieldArrays::wordMix>, Want<&FieldArrays::positionMix>, Want<&FieldArrays::mix>,
+    Want<&FieldArrays::headOutput> };
+  const FieldEvaluator evaluator(Model, Options());
+  const Field whole = Whole();
+  const auto expectAlone = [&](Choice want, int arrays)
+  {
+    Field field(Model, Count);
+    FieldArrays wanted;
+    want(field.Arrays(), wanted);
+    evaluator.EvaluatePoints(Theta1.data(), Theta2.data(), 0, Count, wanted);
+    EXPECT_EQ(field.CountTouched(), arrays);
+    EXPECT_TRUE(field.EqualsWhereTouched(whole));
+  };
+  for (const Choice want : ofPoints)
+  {
+    expectAlone(want, 1);
+  }
+  for (const Choice want : ofHeads)
+  {
+    expectAlone(want, static_cast<int>(Model.HeadCount()));
+  }
+}
+
+TEST_P(FieldBytes, OneHeadCanBeWantedAlone)
+{
+  const FieldEvaluator evaluator(Model, Options());
+  Field field(Model, Count);
+  FieldArrays wanted;
+  wanted.mix.assign(Model.HeadCount(), nullptr);
+  wanted.mix[4] = field.Mix[4].Data();
+  evaluator.EvaluatePoints(Theta1.data(), Theta2.data(), 0, Count, wanted);
+  EXPECT_EQ(field.CountTouched(), 1);
+  EXPECT_TRUE(field.EqualsWhereTouched(Whole()));
+}
+
+/// The hand-made model at its angles, in a row and as a point of its own.
+class FieldByHand : public testing::Test
+{
+protected:
+  HandModel Model;
+  EvaluationOptions Options;
+
+  Field AsRow() const
+  {
+    FieldEvaluator evaluator(Model, Options);
+    evaluator.SetColumns({ HandModel::Theta1 });
+    Field field(Model, 1);
+    evaluator.EvaluateRow(HandModel::Theta2, field.Arrays(), 0);
+    return field;
+  }
+  Field AsPoint() const
+  {
+    return EvaluatePoints(Model, Options, { HandModel::Theta1 }, { HandModel::Theta2 });
+  }
+
+  std::string RefusalMessage() const
+  {
+    return MessageOf<ModelError>([&] { FieldEvaluator(Model, Options); });
+  }
+};
+
+TEST_F(FieldByHand, HardmaxAtScoreZeroIsZero)
+{
+  Options.pattern = Pattern::Hardmax;
+  Options.wordInPattern = false;
+  Options.positionInPattern = false;
+  for (const Field& field : { AsRow(), AsPoint() })
+  {
+    EXPECT_THAT(field.Score[0].Elements(), testing::ElementsAre(0.F));
+    EXPECT_THAT(field.Attention[0].Elements(), testing::ElementsAre(0.F));
+    EXPECT_THAT(field.Attention[1].Elements(), testing::ElementsAre(0.F));
+  }
+}
+
+TEST_F(FieldByHand, HardmaxPicksOneToken)
+{
+  Options.pattern = Pattern::Hardmax;
+  for (const Field& field : { AsRow(), AsPoint() })
+  {
+    EXPECT_THAT(field.Attention[0].Elements(), testing::ElementsAre(1.F));
+    EXPECT_THAT(field.Attention[1].Elements(), testing::ElementsAre(0.F));
+  }
+}
+
+TEST_F(FieldByHand, TiesGoToTheLowestClass)
+{
+  for (Eigen::Index classes = 2; classes <= 40; ++classes)
+  {
+    Model.unembedding = Eigen::RowVector3d(0.3, 0.7, 0.1).replicate(classes, 1);
+    EXPECT_THAT(AsRow().Predicted.Elements(), testing::ElementsAre(0));
+    EXPECT_THAT(AsPoint().Predicted.Elements(), testing::ElementsAre(0));
+    Model.unembedding.row(0) *= -1;
+    EXPECT_THAT(AsRow().Predicted.Elements(), testing::ElementsAre(1));
+    EXPECT_THAT(AsPoint().Predicted.Elements(), testing::ElementsAre(1));
+  }
+}
+
+TEST_F(FieldByHand, AVocabularyOfOneIsCertain)
+{
+  Model.wordEmbedding = Model.wordEmbedding.topRows(1).eval();
+  Model.unembedding = Model.unembedding.topRows(1).eval();
+  for (const Field& field : { AsRow(), AsPoint() })
+  {
+    EXPECT_THAT(field.Predicted.Elements(), testing::ElementsAre(0));
+    EXPECT_THAT(field.Probability.Elements(), testing::ElementsAre(1.F));
+  }
+}
+
+TEST_F(FieldByHand, LargeWeightsStayFinite)
+{
+  Model.heads[0].query *= 1e15;
+  Model.heads[0].key *= 1e15;
+  Model.unembedding *= 1e30;
+  for (const Field& field : { AsRow(), AsPoint() })
+  {
+    EXPECT_FLOAT_EQ(field.Score[0].Elements()[0], 4.5e30F);
+    EXPECT_THAT(field.Attention[0].Elements(), testing::ElementsAre(1.F));
+    EXPECT_THAT(field.Probability.Elements(), testing::ElementsAre(1.F));
+  }
+}
+
+TEST_F(FieldByHand, LargeNegativeScoresGiveNoAttention)
+{
+  Model.heads[0].query *= -1e30;
+  for (const Field& field : { AsRow(), AsPoint() })
+  {
+    EXPECT_THAT(field.Attention[0].Elements(), testing::ElementsAre(testing::FloatNear(0, 1e-30F)));
+  }
+}
+
+constexpr const char* TooLarge = "too large to be evaluated in single precision";
+
+TEST_F(FieldByHand, RefusesScoresBeyondFloat)
+{
+  Model.heads[0].query *= 1e20;
+  Model.heads[0].key *= 1e20;
+  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
+}
+
+TEST_F(FieldByHand, RefusesLogitsBeyondFloat)
+{
+  Model.unembedding *= 1e38;
+  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
+}
+
+TEST_F(FieldByHand, RefusesHeadsBeyondFloatEvenIfTheyHaveNoWeight)
+{
+  Model.heads[0].value *= 1e30;
+  Model.heads[0].output *= 1e30;
+  Options.headWeights = { 0, 1 };
+  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
+}
+
+TEST_F(FieldByHand, RefusesHeadWeightsBeyondFloat)
+{
+  Options.headWeights = { 1e300, 1 };
+  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
+}
+
+TEST_F(FieldByHand, RefusesTheWrongNumberOfHeadWeights)
+{
+  Options.headWeights = { 1 };
+  EXPECT_THAT(MessageOf<OptionError>([&] { FieldEvaluator(Model, Options); }),
+    HasSubstr("HeadWeights: expected one weight for each of the 2 heads"));
+}
+
+TEST_F(FieldByHand, RefusesTheRawEmbedding)
+{
+  Options.residual = Residual::RawEmbedding;
+  EXPECT_THAT(MessageOf<OptionError>([&] { FieldEvaluator(Model, Options); }),
+    HasSubstr("RawEmbedding is defined at token pairs only"));
+}
+
+}

@@ -1,0 +1,573 @@
+#include "Safetensors.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "TemporaryDirectory.h"
+
+#include <cmath>
+#include <csignal>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using atlas::test::ReadBytes;
+using atlas::test::TemporaryDirectory;
+using atlas::test::WriteBytes;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using namespace std::string_literals;
+
+namespace
+{
+
+/// The 8 bytes that begin a file whose header is `length` bytes long.
+std::string LengthBytes(std::uint64_t length)
+{
+  std::string bytes;
+  for (int i = 0; i < 8; ++i)
+  {
+    bytes += static_cast<char>(static_cast<unsigned char>(length % 256));
+    length /= 256;
+  }
+  return bytes;
+}
+
+std::string FileOf(const std::string& header, const std::string& data)
+{
+  return LengthBytes(header.size()) + header + data;
+}
+
+/// Parses bytes that lie in memory for as long as the result is in use.
+SafetensorsContent Parse(const std::string& file)
+{
+  return ParseSafetensors(
+    reinterpret_cast<const std::byte*>(file.data()), file.size(), "some.safetensors");
+}
+
+std::string Refusal(const std::string& file)
+{
+  return MessageOf<FormatError>([&] { Parse(file); });
+}
+
+/// One element type with known bits, written down as its bytes in a file.
+struct KnownBits
+{
+  const char* dtype;
+  std::string bytes;
+  std::vector<double> values;
+};
+
+void PrintTo(const KnownBits& known, std::ostream* stream)
+{
+  *stream << known.dtype;
+}
+
+class SafetensorsDType : public testing::TestWithParam<KnownBits>
+{
+};
+
+constexpr double Infinity = std::numeric_limits<double>::infinity();
+
+INSTANTIATE_TEST_SUITE_P(, SafetensorsDType,
+  testing::Values(
+    KnownBits{ "F64",
+      "\x9a\x99\x99\x99\x99\x99\xb9\xbf\x18\x2d\x44\x54\xfb\x21\x09\x40\x01\0\0\0\0\0\0\0"s
+      "\0\0\0\0\0\0\xf0\x7f"s,
+      { -0.1, 3.141592653589793, std::ldexp(1.0, -1074), Infinity } },
+    KnownBits{ "F32", "\0\0\xc0\x3f\0\0\x20\xc1\x01\0\0\0\xff\xff\x7f\x7f"s,
+      { 1.5, -10, std::ldexp(1.0, -149), 3.4028234663852886e38 } },
+    KnownBits{ "F16", "\0\x3c\0\xc0\x01\0\xff\x7b\x55\x35\0\xfc"s,
+      { 1, -2, std::ldexp(1.0, -24), 65504, 0.333251953125, -Infinity } },
+    KnownBits{ "BF16", "\x80\x3f\x49\xc0\x01\0\x7f\x7f\x80\x7f"s,
+      { 1, -3.140625, std::ldexp(1.0, -133), std::ldexp(255.0, 120), Infinity } },
+    KnownBits{ "I64", "\xff\xff\xff\xff\xff\xff\xff\xff\x08\x07\x06\x05\x04\x03\x02\x01"s,
+      { -1, 72623859790382856.0 } },
+    KnownBits{
+      "I32", "\xfe\xff\xff\xff\x04\x03\x02\x01\0\0\0\x80"s, { -2, 16909060, -2147483648. } },
+    KnownBits{ "U8", "\0\x7f\xff"s, { 0, 127, 255 } }),
+  [](const auto& known) { return std::string(known.param.dtype); });
+
+TEST_P(SafetensorsDType, IsReadAtEveryAlignment)
+{
+  const KnownBits& known = GetParam();
+  const std::string count = std::to_string(known.values.size());
+  const std::string end = std::to_string(1 + known.bytes.size());
+  const std::string header =
+    R"({"pad":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":")" +
+    (known.dtype + (R"(","shape":[)" + count)) + R"(],"data_offsets":[1,)" + end + "]}}";
+  for (std::size_t spaces = 0; spaces < 8; ++spaces)
+  {
+    const std::string file = FileOf(header + std::string(spaces, ' '), "\x07" + known.bytes);
+    const SafetensorsContent content = Parse(file);
+    const TensorView& x = content.tensors.at("x");
+    EXPECT_EQ(x.ToDouble(), known.values);
+    EXPECT_EQ(x.Count(), known.values.size());
+    EXPECT_EQ(Name(x.dtype), known.dtype);
+    EXPECT_EQ(content.tensors.at("pad").At(0), 7);
+  }
+}
+
+TEST_P(SafetensorsDType, HasItsSize)
+{
+  const std::optional<DType> dtype = DTypeFromName(GetParam().dtype);
+  ASSERT_TRUE(dtype.has_value());
+  EXPECT_EQ(ByteSize(*dtype) * GetParam().values.size(), GetParam().bytes.size());
+}
+
+TEST(Safetensors, NotANumberIsRead)
+{
+  const std::string file =
+    FileOf(R"({"x":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})", "\x01\x7e");
+  EXPECT_TRUE(std::isnan(Parse(file).tensors.at("x").At(0)));
+}
+
+TEST(Safetensors, IntegersAreExactAsIntegers)
+{
+  const std::string file = FileOf(R"({"x":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}})",
+    "\x01\0\0\0\0\0\x20\0\0\0\0\0\0\0\0\x80"s);
+  EXPECT_THAT(Parse(file).tensors.at("x").ToInteger(),
+    ElementsAre(9007199254740993, std::numeric_limits<std::int64_t>::min()));
+}
+
+TEST(Safetensors, FloatsAreNoIntegers)
+{
+  const std::string file =
+    FileOf(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "\0\0\0\0"s);
+  const SafetensorsContent content = Parse(file);
+  EXPECT_THAT(MessageOf<FormatError>([&] { content.tensors.at("x").ToInteger(); }),
+    HasSubstr("expected an integer type (I64, I32, U8), found F32"));
+}
+
+TEST(Safetensors, ScalarsAndEmptyTensorsAreRead)
+{
+  const std::string file = FileOf(R"({"scalar":{"dtype":"U8","shape":[],"data_offsets":[0,1]},
+    "first":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},
+    "last":{"dtype":"F64","shape":[4,0],"data_offsets":[1,1]}})",
+    "\x2a");
+  const SafetensorsContent content = Parse(file);
+  EXPECT_THAT(content.tensors.at("scalar").shape, IsEmpty());
+  EXPECT_THAT(content.tensors.at("scalar").ToDouble(), ElementsAre(42));
+  EXPECT_THAT(content.tensors.at("first").shape, ElementsAre(0, 3));
+  EXPECT_THAT(content.tensors.at("first").ToDouble(), IsEmpty());
+  EXPECT_THAT(content.tensors.at("last").ToDouble(), IsEmpty());
+}
+
+TEST(Safetensors, AFileMayHoldNothing)
+{
+  const SafetensorsContent content = Parse(FileOf("{}", ""));
+  EXPECT_THAT(content.tensors, IsEmpty());
+  EXPECT_THAT(content.metadata, IsEmpty());
+}
+
+TEST(Safetensors, MetadataIsRead)
+{
+  const SafetensorsContent content =
+    Parse(FileOf(R"({"__metadata__":{"format":"pt","text":"\u00e9 \"quoted\""}})", ""));
+  EXPECT_THAT(content.tensors, IsEmpty());
+  EXPECT_THAT(content.metadata,
+    ElementsAre(testing::Pair("format", "pt"), testing::Pair("text", "\xc3\xa9 \"quoted\"")));
+}
+
+TEST(Safetensors, TensorsMayComeInAnyOrder)
+{
+  const std::string file = FileOf(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},
+    "b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+    "\x01\x02");
+  const SafetensorsContent content = Parse(file);
+  EXPECT_EQ(content.tensors.at("a").At(0), 2);
+  EXPECT_EQ(content.tensors.at("b").At(0), 1);
+}
+
+/// A file that must be refused, and what the message must say.
+struct BadFile
+{
+  const char* name;
+  std::string bytes;
+  const char* message;
+};
+
+void PrintTo(const BadFile& bad, std::ostream* stream)
+{
+  *stream << bad.name;
+}
+
+class BadSafetensors : public testing::TestWithParam<BadFile>
+{
+};
+
+/// A file of one tensor 'x' that is described by `fields`, over 8 bytes of data.
+std::string One(const std::string& fields)
+{
+  return FileOf(R"({"x":{)" + fields + "}}", "12345678");
+}
+
+/// A file of two tensors of 4 bytes each, at these offsets, over 8 bytes of data.
+std::string Two(const std::string& first, const std::string& second)
+{
+  const auto tensor = [](const std::string& name, const std::string& offsets)
+  { return '"' + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":)" + offsets + "}"; };
+  return FileOf("{" + tensor("x", first) + "," + tensor("y", second) + "}", "12345678");
+}
+
+std::string Offsets(const std::string& offsets)
+{
+  return One(R"("dtype":"F32","shape":[2],"data_offsets":)" + offsets);
+}
+
+std::string ShapeOf(const std::string& shape)
+{
+  return One(R"("dtype":"F32","data_offsets":[0,8],"shape":)" + shape);
+}
+
+std::string Repeat(const std::string& text, int times)
+{
+  std::string repeated;
+  for (int i = 0; i < times; ++i)
+  {
+    repeated += text;
+  }
+  return repeated;
+}
+
+const std::string Deep = Repeat("[", 500'000) + Repeat("]", 500'000);
+
+INSTANTIATE_TEST_SUITE_P(File, BadSafetensors,
+  testing::Values(BadFile{ "Empty", "", "expected a safetensors file, which begins with" },
+    BadFile{ "SevenBytes", "1234567", "header length, found 7 bytes" },
+    BadFile{ "HeaderBeyondFile", LengthBytes(3) + "{}",
+      "header is 3 bytes long, but only 2 bytes follow" },
+    BadFile{ "HeaderOf4GB", LengthBytes(1ULL << 32U) + "{}",
+      "at most 100000000 bytes, found a length of 4294967296" },
+    BadFile{ "HeaderOf16EB", LengthBytes(~0ULL) + "{}", "found a length of 18446744073709551615" },
+    BadFile{ "NoHeader", LengthBytes(0), "header is not JSON" },
+    BadFile{ "NotJson", FileOf("{\"x\":", ""), "header is not JSON" },
+    BadFile{ "NotUtf8", FileOf("{\"\xff\":1}", ""), "header is not JSON" },
+    BadFile{ "MoreThanJson", FileOf("{}{}", ""), "header is not JSON" },
+    BadFile{ "Pickle", FileOf("\x80\x02}q\x01.", ""), "header is not JSON" },
+    BadFile{ "Array", FileOf("[]", ""), "to be a JSON object, found array" },
+    BadFile{ "Number", FileOf("17", ""), "to be a JSON object, found number" },
+    BadFile{ "DeepArray", FileOf(Deep, ""), "to be a JSON object, found array" }),
+  [](const auto& bad) { return std::string(bad.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Names, BadSafetensors,
+  testing::Values(BadFile{ "Twice", FileOf(R"({"x":{},"x":{}})", ""), "has the name 'x' twice" },
+    BadFile{ "TwiceIfUnescaped", FileOf(R"({"x":1,"\u0078":1})", ""), "has the name 'x' twice" },
+    BadFile{ "FieldTwice", One(R"("dtype":"F32","dtype":"F32")"), "has the name 'dtype' twice" },
+    BadFile{ "MetadataTwice", FileOf(R"({"__metadata__":{"a":"1","a":"2"}})", ""),
+      "has the name 'a' twice" }),
+  [](const auto& bad) { return std::string(bad.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Metadata, BadSafetensors,
+  testing::Values(BadFile{ "NoObject", FileOf(R"({"__metadata__":[]})", ""),
+                    "expected __metadata__ to be a JSON object, found array" },
+    BadFile{ "Number", FileOf(R"({"__metadata__":{"version":1}})", ""),
+      "expected the metadata 'version' to be a string, found number" }),
+  [](const auto& bad) { return std::string(bad.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Tensor, BadSafetensors,
+  testing::Values(BadFile{ "NoObject", FileOf(R"({"x":5})", ""),
+                    "tensor 'x': expected a JSON object with dtype, shape and data_offsets" },
+    BadFile{ "NoDType", One(R"("shape":[2],"data_offsets":[0,8])"),
+      "tensor 'x': expected a string 'dtype'" },
+    BadFile{ "NumericDType", One(R"("dtype":32,"shape":[2],"data_offsets":[0,8])"),
+      "tensor 'x': expected a string 'dtype'" },
+    BadFile{ "UnknownDType", One(R"("dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8])"),
+      "tensor 'x': unknown dtype 'F8_E4M3', expected one of F64, F32, F16, BF16, I64, I32, U8" },
+    BadFile{ "NoShape", One(R"("dtype":"F32","data_offsets":[0,8])"),
+      "tensor 'x': expected an array 'shape'" },
+    BadFile{ "ShapeNoArray", ShapeOf("2"), "tensor 'x': expected an array 'shape'" },
+    BadFile{ "NegativeShape", ShapeOf("[-2]"),
+      "tensor 'x': expected 'shape' to hold integers from 0 to 2^63 - 1, found -2" },
+    BadFile{ "FloatShape", ShapeOf("[2.0]"), "integers from 0 to 2^63 - 1, found 2.0" },
+    BadFile{ "TextShape", ShapeOf(R"(["2"])"), "integers from 0 to 2^63 - 1, found \"2\"" },
+    BadFile{ "HugeShape", ShapeOf("[9223372036854775808]"), "found 9223372036854775808" },
+    BadFile{ "DeepShape", ShapeOf(Deep), "integers from 0 to 2^63 - 1, found array" },
+    BadFile{ "ShapeProductOverflow", ShapeOf("[4294967296,4294967296]"),
+      "tensor 'x': shape [4294967296, 4294967296] overflows 64 bits" },
+    BadFile{ "ShapeBytesOverflow", ShapeOf("[4611686018427387904]"), "overflows 64 bits" },
+    BadFile{ "TooFewBytes", ShapeOf("[3]"),
+      "tensor 'x': shape [3] of F32 takes 12 bytes, but data_offsets [0, 8] hold 8" },
+    BadFile{ "TooManyBytes", ShapeOf("[1,1]"), "shape [1, 1] of F32 takes 4 bytes" }),
+  [](const auto& bad) { return std::string(bad.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Offsets, BadSafetensors,
+  testing::Values(BadFile{ "Missing", One(R"("dtype":"F32","shape":[2])"),
+                    "tensor 'x': expected an array 'data_offsets'" },
+    BadFile{ "One", Offsets("[8]"), "tensor 'x': expected 2 data_offsets, found 1" },
+    BadFile{ "Three", Offsets("[0,8,8]"), "tensor 'x': expected 2 data_offsets, found 3" },
+    BadFile{ "Negative", Offsets("[-8,0]"), "expected 'data_offsets' to hold integers" },
+    BadFile{ "Float", Offsets("[0,8.5]"), "found 8.5" },
+    BadFile{ "Huge", Offsets("[18446744073709551608,18446744073709551616]"),
+      "expected 'data_offsets' to hold integers from 0 to 2^63 - 1" },
+    BadFile{ "LargestThatFit", Offsets("[9223372036854775799,9223372036854775807]"),
+      "tensor 'x': data_offsets [9223372036854775799, 9223372036854775807] leave the 8 bytes" },
+    BadFile{ "BeyondFile", Offsets("[0,9]"), "data_offsets [0, 9] leave the 8 bytes of data" },
+    BadFile{ "Backwards", Offsets("[8,0]"), "data_offsets [8, 0] leave the 8 bytes of data" },
+    BadFile{ "SameBytes", Two("[0,4]", "[0,4]"), "the data of tensors 'x' and 'y' overlap" },
+    BadFile{ "Overlap", Two("[0,4]", "[2,6]"), "the data of tensors 'x' and 'y' overlap" },
+    BadFile{ "OverlapInReverse", Two("[3,7]", "[0,4]"), "tensors 'y' and 'x' overlap" },
+    BadFile{ "HoleAtTheBegin", One(R"("dtype":"F32","shape":[1],"data_offsets":[4,8])"),
+      "no tensor holds the 4 bytes of data before tensor 'x'" },
+    BadFile{ "HoleAtTheEnd", One(R"("dtype":"F32","shape":[1],"data_offsets":[0,4])"),
+      "no tensor holds the last 4 bytes" },
+    BadFile{ "HoleWithoutTensors", FileOf("{}", "1"), "no tensor holds the last 1 bytes" },
+    BadFile{ "HoleBetween",
+      FileOf(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
+        "y":{"dtype":"U8","shape":[1],"data_offsets":[3,4]}})",
+        "1234"),
+      "no tensor holds the 2 bytes of data before tensor 'y'" }),
+  [](const auto& bad) { return std::string(bad.param.name); });
+
+TEST_P(BadSafetensors, IsRefusedInMemory)
+{
+  const std::string message = Refusal(GetParam().bytes);
+  EXPECT_THAT(message, StartsWith("some.safetensors: "));
+  EXPECT_THAT(message, HasSubstr(GetParam().message));
+  EXPECT_LT(message.size(), 1000U);
+}
+
+TEST_P(BadSafetensors, IsRefusedOnDisk)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path path = folder / "bad.safetensors";
+  WriteBytes(path, GetParam().bytes);
+  const std::string message = MessageOf<FormatError>([&] { SafetensorsFile{ path }; });
+  EXPECT_THAT(message, StartsWith(path.string() + ": "));
+  EXPECT_THAT(message, HasSubstr(GetParam().message));
+}
+
+std::string OpenRefusal(const std::filesystem::path& path)
+{
+  const std::string message = MessageOf<FileError>([&] { SafetensorsFile{ path }; });
+  EXPECT_THAT(message, StartsWith(path.string() + ": "));
+  return message;
+}
+
+TEST(SafetensorsFile, RefusesAMissingFile)
+{
+  const TemporaryDirectory folder;
+  EXPECT_THAT(OpenRefusal(folder / "missing"), HasSubstr("cannot open file: No such file"));
+}
+
+TEST(SafetensorsFile, RefusesADirectory)
+{
+  const TemporaryDirectory folder;
+  EXPECT_THAT(OpenRefusal(folder.Path()), HasSubstr("expected a regular file"));
+}
+
+TEST(SafetensorsFile, RefusesAPipeWithoutWaitingForIt)
+{
+  const TemporaryDirectory folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(OpenRefusal(folder / "pipe"), HasSubstr("expected a regular file"));
+}
+
+TEST(SafetensorsFile, CanBeMoved)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(
+    folder / "x", FileOf(R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", "\x03\x04"));
+  SafetensorsFile first(folder / "x");
+  const SafetensorsFile second(std::move(first));
+  EXPECT_THAT(second.GetTensors().at("x").ToDouble(), ElementsAre(3, 4));
+}
+
+Tensors SomeTensors()
+{
+  Tensors tensors;
+  tensors["a.scalar"] = Tensor::FromDouble(DType::F32, {}, { 2.5 });
+  tensors["b.bytes"] = { DType::U8, { 3 }, { std::byte{ 1 }, std::byte{ 2 }, std::byte{ 3 } } };
+  tensors["c.matrix"] = Tensor::FromDouble(DType::F32, { 2, 3 }, { 0, -1, 2, 0.1, 1e-40, 1e30 });
+  tensors["d.empty"] = Tensor::FromDouble(DType::F64, { 0, 3 }, {});
+  tensors["e.wide"] = Tensor::FromDouble(DType::F64, { 2 }, { 0.1, -1e300 });
+  tensors["f.half"] = { DType::F16, { 1 }, { std::byte{ 0 }, std::byte{ 0x3c } } };
+  tensors["g.tokens"] = Tensor::FromInteger({ 1, 2 }, { 9007199254740993, -1 });
+  return tensors;
+}
+
+const Metadata SomeMetadata = { { "format", "test" }, { "text", "\"quoted\"\n\xc3\xa9" } };
+
+TEST(WriteSafetensors, RoundTrip)
+{
+  const TemporaryDirectory folder;
+  const Tensors tensors = SomeTensors();
+  WriteSafetensors(folder / "x", tensors, SomeMetadata);
+  const SafetensorsFile file(folder / "x");
+  EXPECT_EQ(file.GetMetadata(), SomeMetadata);
+  ASSERT_EQ(file.GetTensors().size(), tensors.size());
+  for (const auto& [name, expected] : tensors)
+  {
+    const TensorView& found = file.GetTensors().at(name);
+    EXPECT_EQ(found.dtype, expected.dtype) << name;
+    EXPECT_EQ(found.shape, expected.shape) << name;
+    const std::vector<std::byte> bytes(found.data, found.data + expected.bytes.size());
+    EXPECT_EQ(bytes, expected.bytes) << name;
+  }
+}
+
+TEST(WriteSafetensors, KeepsNumbers)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "x", SomeTensors(), {});
+  const SafetensorsFile file(folder / "x");
+  const TensorViews& tensors = file.GetTensors();
+  EXPECT_THAT(file.GetMetadata(), IsEmpty());
+  EXPECT_THAT(tensors.at("a.scalar").ToDouble(), ElementsAre(2.5));
+  EXPECT_THAT(tensors.at("b.bytes").ToInteger(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(tensors.at("c.matrix").ToDouble(),
+    ElementsAre(0, -1, 2, double{ 0.1F }, double{ 1e-40F }, double{ 1e30F }));
+  EXPECT_THAT(tensors.at("e.wide").ToDouble(), ElementsAre(0.1, -1e300));
+  EXPECT_THAT(tensors.at("f.half").ToDouble(), ElementsAre(1));
+  EXPECT_THAT(tensors.at("g.tokens").ToInteger(), ElementsAre(9007199254740993, -1));
+}
+
+TEST(WriteSafetensors, AlignsTensors)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "x", SomeTensors(), SomeMetadata);
+  const SafetensorsFile file(folder / "x"); // mapped, so at the begin of a page
+  for (const auto& [name, tensor] : file.GetTensors())
+  {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data) % ByteSize(tensor.dtype), 0U) << name;
+  }
+}
+
+/// The format read by its own description: no part of our parser takes part.
+TEST(WriteSafetensors, WritesTheFormat)
+{
+  const TemporaryDirectory folder;
+  Tensors tensors;
+  tensors["a"] = Tensor::FromDouble(DType::F32, { 1, 2 }, { 1.5, -10 });
+  tensors["b"] = Tensor::FromInteger({ 1 }, { 258 });
+  WriteSafetensors(folder / "x", tensors, { { "key", "value" } });
+  const std::string file = ReadBytes(folder / "x");
+  ASSERT_GT(file.size(), 8U);
+  const auto length = static_cast<std::size_t>(static_cast<unsigned char>(file[0])) +
+                      256 * static_cast<std::size_t>(static_cast<unsigned char>(file[1]));
+  EXPECT_EQ(file.substr(2, 6), "\0\0\0\0\0\0"s);
+  EXPECT_EQ(length % 8, 0U);
+  const std::string header = file.substr(8, length);
+  const std::size_t end = header.find_last_not_of(' ');
+  EXPECT_EQ(header.substr(0, end + 1),
+    R"({"__metadata__":{"key":"value"},)"
+    R"("b":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},)"
+    R"("a":{"dtype":"F32","shape":[1,2],"data_offsets":[8,16]}})");
+  EXPECT_EQ(file.substr(8 + length), "\x02\x01\0\0\0\0\0\0\0\0\xc0\x3f\0\0\x20\xc1"s);
+}
+
+TEST(WriteSafetensors, ReplacesTheOldContent)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "x", "old");
+  WriteSafetensors(folder / "x", SomeTensors(), {});
+  EXPECT_EQ(SafetensorsFile(folder / "x").GetTensors().size(), SomeTensors().size());
+  EXPECT_THAT(folder.Entries(), ElementsAre("x"));
+}
+
+TEST(WriteSafetensors, LeavesAMappedFileReadable)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "x", SomeTensors(), {});
+  const SafetensorsFile file(folder / "x");
+  WriteSafetensors(folder / "x", {}, {});
+  EXPECT_THAT(file.GetTensors().at("a.scalar").ToDouble(), ElementsAre(2.5));
+}
+
+std::string WriteRefusal(const std::filesystem::path& path)
+{
+  const std::string message =
+    MessageOf<FileError>([&] { WriteSafetensors(path, SomeTensors(), {}); });
+  EXPECT_THAT(message, StartsWith(path.string() + ": cannot write file"));
+  return message;
+}
+
+TEST(WriteSafetensors, RefusesAMissingFolder)
+{
+  const TemporaryDirectory folder;
+  EXPECT_THAT(WriteRefusal(folder / "missing/x"), HasSubstr("No such file or directory"));
+  EXPECT_THAT(folder.Entries(), IsEmpty());
+}
+
+TEST(WriteSafetensors, RefusesADirectory)
+{
+  const TemporaryDirectory folder;
+  std::filesystem::create_directory(folder / "x");
+  WriteBytes(folder / "x/kept", "old");
+  EXPECT_THAT(WriteRefusal(folder / "x"), HasSubstr("directory"));
+  EXPECT_EQ(ReadBytes(folder / "x/kept"), "old");
+  EXPECT_THAT(folder.Entries(), ElementsAre("x"));
+}
+
+/// While it lives, no file can grow beyond `bytes`, as if the disk were full.
+class FullDisk
+{
+public:
+  explicit FullDisk(rlim_t bytes)
+    : OldHandler(std::signal(SIGXFSZ, SIG_IGN))
+  {
+    ::getrlimit(RLIMIT_FSIZE, &this->OldLimit);
+    const rlimit limit = { bytes, this->OldLimit.rlim_max };
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk()
+  {
+    ::setrlimit(RLIMIT_FSIZE, &this->OldLimit);
+    std::signal(SIGXFSZ, this->OldHandler);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+private:
+  void (*OldHandler)(int);
+  rlimit OldLimit = {};
+};
+
+TEST(WriteSafetensors, KeepsTheOldContentIfTheDiskIsFull)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "x", "old");
+  std::string message;
+  {
+    const FullDisk full(64);
+    message = MessageOf<FileError>([&] { WriteSafetensors(folder / "x", SomeTensors(), {}); });
+  }
+  EXPECT_THAT(message, HasSubstr("cannot write file; is the disk full?"));
+  EXPECT_EQ(ReadBytes(folder / "x"), "old");
+  EXPECT_THAT(folder.Entries(), ElementsAre("x"));
+}
+
+TEST(Tensor, StoresNumbersAsFloatsOnly)
+{
+  EXPECT_THAT(MessageOf<FormatError>([] { Tensor::FromDouble(DType::I64, { 1 }, { 1.0 }); }),
+    HasSubstr("expected F64 or F32 to store numbers, found I64"));
+}
+
+TEST(Tensor, CountsElements)
+{
+  EXPECT_EQ(ElementCount({}), 1U);
+  EXPECT_EQ(ElementCount({ 4, 0, 9 }), 0U);
+  EXPECT_EQ(ElementCount({ 2, 3, 7 }), 42U);
+  EXPECT_EQ(ElementCount({ 4294967296, 4294967295 }), 18446744069414584320ULL);
+  EXPECT_EQ(ElementCount({ 4294967296, 4294967296 }), std::nullopt);
+}
+
+TEST(Tensor, NamesTypesAndShapes)
+{
+  EXPECT_EQ(DTypeFromName("BF16"), DType::BF16);
+  EXPECT_EQ(DTypeFromName("f32"), std::nullopt);
+  EXPECT_EQ(DTypeFromName(""), std::nullopt);
+  EXPECT_EQ(ToString({}), "[]");
+  EXPECT_EQ(ToString({ 5, 3 }), "[5, 3]");
+}
+
+}
