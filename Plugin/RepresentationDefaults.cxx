@@ -87,6 +87,11 @@ struct Coloring
   }
 };
 
+void KeepRange(vtkSMProxy* table)
+{
+  vtkSMPropertyHelper(table, "AutomaticRescaleRangeMode").Set(vtkSMTransferFunctionManager::NEVER);
+}
+
 /// A legend entry and a colour for each class.
 void SetClassTable(vtkSMProxy* table, int classes)
 {
@@ -105,6 +110,10 @@ void SetClassTable(vtkSMProxy* table, int classes)
   }
   vtkSMPropertyHelper(table, "IndexedColors")
     .Set(colors.data(), static_cast<unsigned int>(colors.size()));
+  // The GUI would replace the legend by the values that it finds in the data, and look through all
+  // of them at each Apply.
+  vtkSMPropertyHelper(table, "AnnotationsInitialized", true).Set(1);
+  KeepRange(table);
   vtkSMPropertyHelper(table, "IndexedLookup").Set(1);
   table->UpdateVTKObjects();
 }
@@ -115,7 +124,7 @@ void SetScale(vtkSMProxy* table, const std::vector<double>& points)
   vtkSMPropertyHelper(table, "RGBPoints")
     .Set(points.data(), static_cast<unsigned int>(points.size()));
   vtkSMPropertyHelper(table, "ColorSpace").Set("Lab");
-  vtkSMPropertyHelper(table, "AutomaticRescaleRangeMode").Set(vtkSMTransferFunctionManager::NEVER);
+  KeepRange(table);
   vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).Set(1);
   table->UpdateVTKObjects();
 }
