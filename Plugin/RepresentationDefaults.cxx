@@ -245,7 +245,25 @@ void ApplyHints(vtkSMProxy* representation)
   representation->UpdateVTKObjects();
 }
 
-/// Meets every representation as it is registered, in every session of the client.
+/// Names the legend of a colour array by what the colours mean, where ParaView would write
+/// "ClassColor Magnitude".
+void NameLegend(vtkSMProxy* scalarBar)
+{
+  vtkSMProxy* table = vtkSMPropertyHelper(scalarBar, "LookupTable", true).GetAsProxy();
+  const char* name = table != nullptr
+    ? scalarBar->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
+    : nullptr;
+  for (const char* meaning : { "Class", "Target" })
+  {
+    if (name != nullptr && StartsWith(name, std::string(meaning) + "Color."))
+    {
+      vtkSMPropertyHelper(scalarBar, "Title").Set(meaning);
+      scalarBar->UpdateVTKObjects();
+    }
+  }
+}
+
+/// Meets every representation and legend as it is registered, in every session of the client.
 class RepresentationObserver : public vtkCommand
 {
 public:
@@ -272,19 +290,32 @@ public:
       return;
     }
     const auto* info = static_cast<vtkSMProxyManager::RegisteredProxyInformation*>(data);
-    if (info->Type != vtkSMProxyManager::RegisteredProxyInformation::PROXY ||
-      std::string(info->GroupName) != "representations" ||
-      info->Proxy->GetProperty("ColorArrayName") == nullptr ||
-      info->Proxy->GetProperty("Input") == nullptr)
+    if (info->Type != vtkSMProxyManager::RegisteredProxyInformation::PROXY)
     {
       return;
     }
-    vtkNew<ColoringObserver> observer; // the property that it observes keeps it
-    observer->Observe(info->Proxy);
-    // A state that is being loaded, or undone, knows the values of its representations.
-    if (!info->Proxy->GetSessionProxyManager()->GetInLoadXMLState())
+    const std::string group = info->GroupName;
+    // A state that is being loaded knows how its proxies look.
+    const bool isNew = !info->Proxy->GetSessionProxyManager()->GetInLoadXMLState();
+    if (group == "scalar_bars" && isNew)
     {
-      ApplyHints(info->Proxy);
+      NameLegend(info->Proxy);
+    }
+    if (group == "representations" && info->Proxy->GetProperty("ColorArrayName") != nullptr &&
+      info->Proxy->GetProperty("Input") != nullptr)
+    {
+      this->MeetRepresentation(info->Proxy, isNew);
+    }
+  }
+
+private:
+  void MeetRepresentation(vtkSMProxy* representation, bool isNew)
+  {
+    vtkNew<ColoringObserver> observer; // the property that it observes keeps it
+    observer->Observe(representation);
+    if (isNew)
+    {
+      ApplyHints(representation);
       observer->Start();
     }
   }

@@ -135,6 +135,7 @@ void pqHeadWeightsWidget::setHeadCount(int count)
   for (int head = this->Sliders.size(); head < count; ++head)
   {
     auto* row = new QWidget(this);
+    row->setObjectName(QString("Row%1").arg(head));
     auto* rowLayout = new QHBoxLayout(row);
     rowLayout->setContentsMargins(0, 0, 0, 0);
     rowLayout->addWidget(new QLabel(tr("Head %1").arg(head), row));

@@ -213,7 +213,8 @@ std::vector<AttentionHead> ReadStateDictHeads(
     {
       reader.Fail("expected one attention layer, attn_seq.0, found tensor '" + name + "'.");
     }
-    if (name.size() > 5 && name.compare(name.size() - 5, 5, ".bias") == 0)
+    // Any of them: unemb.bias, out_proj.bias, in_proj_bias, bias_k.
+    if (name.find("bias") != std::string::npos)
     {
       reader.Fail("expected a model without biases, found tensor '" + name + "'.");
     }

@@ -13,8 +13,9 @@ namespace
 
 std::string Gibibytes(double bytes)
 {
+  const double gibibytes = bytes / (1024. * 1024. * 1024.);
   char text[64];
-  std::snprintf(text, sizeof(text), "%.4g GiB", bytes / (1024. * 1024. * 1024.));
+  std::snprintf(text, sizeof(text), "%.*f GiB", gibibytes < 10 ? 2 : 0, gibibytes);
   return text;
 }
 

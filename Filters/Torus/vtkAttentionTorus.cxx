@@ -148,6 +148,7 @@ int vtkAttentionTorus::RequestData(
   vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkDataSet* points = vtkDataSet::GetData(inputVector[1]);
   vtkDataSet* output = vtkDataSet::GetData(outputVector);
+  output->GetPointData()->Initialize(); // a vtkImageData keeps its scalars from last time
   if (input == nullptr)
   {
     return 1;
@@ -158,14 +159,20 @@ int vtkAttentionTorus::RequestData(
     AttentionAtlas::FieldOutput fields(this->Quantities, static_cast<int>(model.HeadCount()),
       static_cast<int>(model.VocabularySize()));
     atlas::FieldEvaluator evaluator(model, this->GetOptions());
-    const int* extent = outputVector->GetInformationObject(0)->Get(SDDP::UPDATE_EXTENT());
+    vtkInformation* info = outputVector->GetInformationObject(0);
+    const int* extent = info->Get(SDDP::UPDATE_EXTENT());
+    // A rank among several may have none of the points.
+    if (points != nullptr && points->GetNumberOfPoints() == 0 &&
+      info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) <= 1)
+    {
+      throw std::runtime_error("Points: expected a dataset with points, found none.");
+    }
     const bool finished = points != nullptr
       ? this->EvaluatePoints(evaluator, fields, points, output)
       : this->EvaluateImage(evaluator, fields, extent, vtkImageData::SafeDownCast(output));
     if (!finished)
     {
-      output->Initialize(); // cancelled: nothing rather than half
-      return 1;
+      return LeaveUnfinished(outputVector);
     }
     CopyModelFields(input, output);
   }

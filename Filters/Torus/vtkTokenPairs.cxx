@@ -169,7 +169,7 @@ int vtkTokenPairs::RequestData(
         });
       if (this->ProgressAndCheckAbort(static_cast<double>(t1 + 1) / static_cast<double>(tokens)))
       {
-        return 1; // cancelled: nothing rather than half
+        return LeaveUnfinished(outputVector);
       }
     }
     table.MoveTo(output);

@@ -3,8 +3,11 @@
 #include "AttentionEvaluation.h"
 #include "ModelConversion.h"
 
+#include <vtkDataObject.h>
+#include <vtkDemandDrivenPipeline.h>
 #include <vtkFieldData.h>
 #include <vtkInformation.h>
+#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 
 // The enumerations of the VTK interface are those of Core.
@@ -106,6 +109,14 @@ bool vtkTorusAlgorithm::ProgressAndCheckAbort(double progress)
 {
   this->UpdateProgress(progress);
   return this->GetAbortExecute() != 0;
+}
+
+int vtkTorusAlgorithm::LeaveUnfinished(vtkInformationVector* outputVector)
+{
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  vtkDataObject::GetData(info)->ReleaseData();
+  info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
+  return 1;
 }
 
 void vtkTorusAlgorithm::PrintSelf(ostream& os, vtkIndent indent)

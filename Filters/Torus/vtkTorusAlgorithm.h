@@ -158,6 +158,12 @@ protected:
    */
   bool ProgressAndCheckAbort(double progress);
 
+  /**
+   * To be returned from RequestData when the user has cancelled: nothing rather than half. The next
+   * update computes the output anew, even if nothing has changed.
+   */
+  static int LeaveUnfinished(vtkInformationVector* outputVector);
+
 private:
   vtkTorusAlgorithm(const vtkTorusAlgorithm&) = delete;
   void operator=(const vtkTorusAlgorithm&) = delete;

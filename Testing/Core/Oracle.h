@@ -23,6 +23,10 @@ class Oracle
 public:
   static std::filesystem::path Folder() { return std::filesystem::path(ATLAS_ORACLE_DIR) / "aot"; }
   static bool IsPresent() { return std::filesystem::is_directory(ATLAS_ORACLE_DIR); }
+  static std::string AbsenceMessage()
+  {
+    return "no expected values: " ATLAS_ORACLE_DIR " is absent";
+  }
 
   explicit Oracle(const std::string& name)
     : Model(ReadAttentionOnlyModel(Folder() / (name + ".safetensors")))
@@ -107,7 +111,7 @@ protected:
   {
     if (!Oracle::IsPresent())
     {
-      GTEST_SKIP() << "no expected values: " << ATLAS_ORACLE_DIR << " is absent";
+      GTEST_SKIP() << Oracle::AbsenceMessage();
     }
     this->Loaded.emplace(this->GetParam());
   }

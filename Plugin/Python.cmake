@@ -1,0 +1,33 @@
+# The Python package beside the plugin, in the build folder and in an install, and the figures.
+set(ATLAS_PYTHON_DIR "${CMAKE_INSTALL_LIBDIR}/python3/dist-packages")
+file(GLOB python_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/attentionatlas/*.py")
+set(python_copies)
+foreach(source IN LISTS python_sources)
+  cmake_path(GET source FILENAME name)
+  set(copy "${CMAKE_BINARY_DIR}/${ATLAS_PYTHON_DIR}/attentionatlas/${name}")
+  add_custom_command(OUTPUT "${copy}"
+    COMMAND "${CMAKE_COMMAND}" -E copy "${source}" "${copy}"
+    DEPENDS "${source}"
+    COMMENT "Copying attentionatlas/${name}")
+  list(APPEND python_copies "${copy}")
+endforeach()
+add_custom_target(attentionatlas-python ALL DEPENDS ${python_copies})
+install(FILES ${python_sources} DESTINATION "${ATLAS_PYTHON_DIR}/attentionatlas")
+
+# The figures of the models in Data. They need an X display: a virtual one where there is no other.
+find_program(ATLAS_PVPYTHON pvpython HINTS "${ParaView_PREFIX_PATH}/bin")
+find_program(ATLAS_XVFB_RUN xvfb-run)
+file(GLOB models CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/Data/*.safetensors")
+set(run_on_display)
+if(ATLAS_XVFB_RUN)
+  set(run_on_display "${ATLAS_XVFB_RUN}" --auto-servernum)
+endif()
+add_custom_target(figures
+  COMMAND "${CMAKE_COMMAND}" -E env
+    "PYTHONPATH=${CMAKE_BINARY_DIR}/${ATLAS_PYTHON_DIR}"
+    "ATLAS_PLUGIN=$<TARGET_FILE:AttentionAtlas>"
+    ${run_on_display} "${ATLAS_PVPYTHON}" -m attentionatlas.figures ${models}
+    -o "${ATLAS_FIGURES_DIR}"
+  DEPENDS AttentionAtlas attentionatlas-python
+  COMMENT "Rendering figures"
+  USES_TERMINAL)
