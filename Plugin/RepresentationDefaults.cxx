@@ -36,8 +36,7 @@ constexpr int MaximumLegend = 1024;
 
 bool EndsWith(const std::string& text, const std::string& end)
 {
-  return text.size() >= end.size() &&
-    text.compare(text.size() - end.size(), end.size(), end) == 0;
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 bool StartsWith(const std::string& text, const std::string& begin)
@@ -64,8 +63,7 @@ struct Coloring
     }
     this->array = name;
     vtkPVDataInformation* data = producer->GetDataInformation(input.GetOutputPort());
-    this->arrayInformation =
-      data->GetArrayInformation(name, color.GetInputArrayAssociation());
+    this->arrayInformation = data->GetArrayInformation(name, color.GetInputArrayAssociation());
     if (auto* field = data->GetArrayInformation(VocabularySizeField, vtkDataObject::FIELD))
     {
       this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
@@ -75,8 +73,8 @@ struct Coloring
   bool ShowsColors() const
   {
     return this->arrayInformation != nullptr &&
-      this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
-      this->arrayInformation->GetNumberOfComponents() == 3 && EndsWith(this->array, "Color");
+           this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
+           this->arrayInformation->GetNumberOfComponents() == 3 && EndsWith(this->array, "Color");
   }
 
   bool ShowsClasses() const
@@ -143,11 +141,10 @@ std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
 /// Gives the lookup table of the coloured array its first look.
 void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
 {
-  const bool share =
-    StartsWith(coloring.array, "Attention ") || coloring.array == "Probability";
+  const bool share = StartsWith(coloring.array, "Attention ") || coloring.array == "Probability";
   const bool score = StartsWith(coloring.array, "Score ");
   if (coloring.classes == 0 || coloring.arrayInformation == nullptr ||
-    !(coloring.ShowsClasses() || share || score))
+      !(coloring.ShowsClasses() || share || score))
   {
     return;
   }
@@ -251,13 +248,14 @@ void NameLegend(vtkSMProxy* scalarBar)
 {
   vtkSMProxy* table = vtkSMPropertyHelper(scalarBar, "LookupTable", true).GetAsProxy();
   const char* name = table != nullptr
-    ? scalarBar->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
-    : nullptr;
+                       ? scalarBar->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
+                       : nullptr;
   for (const char* meaning : { "Class", "Target" })
   {
     if (name != nullptr && StartsWith(name, std::string(meaning) + "Color."))
     {
       vtkSMPropertyHelper(scalarBar, "Title").Set(meaning);
+      vtkSMPropertyHelper(scalarBar, "ComponentTitle").Set("");
       scalarBar->UpdateVTKObjects();
     }
   }
@@ -302,7 +300,7 @@ public:
       NameLegend(info->Proxy);
     }
     if (group == "representations" && info->Proxy->GetProperty("ColorArrayName") != nullptr &&
-      info->Proxy->GetProperty("Input") != nullptr)
+        info->Proxy->GetProperty("Input") != nullptr)
     {
       this->MeetRepresentation(info->Proxy, isNew);
     }
@@ -329,7 +327,7 @@ void InstallRepresentationDefaults()
   const auto type = vtkProcessModule::GetProcessType();
   static bool installed = false;
   if (installed || module == nullptr ||
-    (type != vtkProcessModule::PROCESS_CLIENT && type != vtkProcessModule::PROCESS_BATCH))
+      (type != vtkProcessModule::PROCESS_CLIENT && type != vtkProcessModule::PROCESS_BATCH))
   {
     return;
   }

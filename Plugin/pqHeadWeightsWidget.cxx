@@ -26,15 +26,16 @@ namespace
 /// More sliders than this would fill the panel for no use; scripts set any number of weights.
 constexpr int MaximumSliders = 64;
 
-/// Number of heads of the model at the proxy's input, from the field data; 0 if it is not known yet.
+/// Number of heads of the model at the proxy's input, from the field data; 0 if it is not known
+/// yet.
 int HeadCount(vtkSMProxy* proxy)
 {
   vtkSMPropertyHelper input(proxy, "Input", true);
   auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
   vtkPVArrayInformation* heads = producer == nullptr
-    ? nullptr
-    : producer->GetDataInformation(input.GetOutputPort())
-        ->GetArrayInformation("Heads", vtkDataObject::FIELD);
+                                   ? nullptr
+                                   : producer->GetDataInformation(input.GetOutputPort())
+                                       ->GetArrayInformation("Heads", vtkDataObject::FIELD);
   return heads == nullptr ? 0 : static_cast<int>(heads->GetComponentRange(0)[1]);
 }
 
@@ -62,8 +63,7 @@ pqHeadWeightsWidget::pqHeadWeightsWidget(
   QObject::connect(reset, &QPushButton::clicked, this, &pqHeadWeightsWidget::resetWeights);
   pqCoreUtilities::connect(
     smProxy->GetProperty("Input"), vtkCommand::ModifiedEvent, this, SLOT(updateHeadCount()));
-  pqCoreUtilities::connect(
-    smProxy, vtkCommand::UpdateDataEvent, this, SLOT(updateHeadCount()));
+  pqCoreUtilities::connect(smProxy, vtkCommand::UpdateDataEvent, this, SLOT(updateHeadCount()));
 
   this->setHeadCount(HeadCount(smProxy));
   this->addPropertyLink(this, "weights", SIGNAL(weightsChanged()), smProperty);
@@ -145,10 +145,10 @@ void pqHeadWeightsWidget::setHeadCount(int count)
     slider->setMaximum(2);
     slider->setValue(1);
     rowLayout->addWidget(slider, 1);
-    QObject::connect(slider, &pqDoubleRangeWidget::valueChanged, this,
-      &pqHeadWeightsWidget::weightsChanged);
-    QObject::connect(slider, &pqDoubleRangeWidget::valueEdited, this,
-      &pqHeadWeightsWidget::changeFinished);
+    QObject::connect(
+      slider, &pqDoubleRangeWidget::valueChanged, this, &pqHeadWeightsWidget::weightsChanged);
+    QObject::connect(
+      slider, &pqDoubleRangeWidget::valueEdited, this, &pqHeadWeightsWidget::changeFinished);
     this->SliderLayout->addWidget(row);
     this->Sliders.push_back(slider);
   }

@@ -9,9 +9,9 @@
 class pqDoubleRangeWidget;
 class QVBoxLayout;
 
-/// A slider for the weight of each head of the input model, in place of a list of numbers of unknown
-/// length. While all weights are 1 the property stays empty, which means just that, for models of
-/// any number of heads.
+/// A slider for the weight of each head of the input model, in place of a list of numbers of
+/// unknown length. While all weights are 1 the property stays empty, which means just that, for
+/// models of any number of heads.
 class pqHeadWeightsWidget : public pqPropertyWidget
 {
   Q_OBJECT
@@ -27,13 +27,11 @@ public:
 Q_SIGNALS:
   void weightsChanged();
 
-private Q_SLOTS:
-  void resetWeights();
-  void updateHeadCount();
-
 private:
   Q_DISABLE_COPY(pqHeadWeightsWidget)
 
+  Q_SLOT void resetWeights();
+  Q_SLOT void updateHeadCount();
   void setHeadCount(int count);
   double weight(int head) const;
 

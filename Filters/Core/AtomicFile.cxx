@@ -30,8 +30,8 @@ AtomicFile::AtomicFile(std::filesystem::path path)
   if (!this->Stream)
   {
     const int error = errno;
-    throw FileError(this->Path.string() +
-      ": cannot write file: " + std::generic_category().message(error) + ".");
+    throw FileError(
+      this->Path.string() + ": cannot write file: " + std::generic_category().message(error) + ".");
   }
 }
 

@@ -15,16 +15,17 @@ void CheckOptions(const AttentionOnlyModel& model, const EvaluationOptions& opti
   const std::size_t weights = options.headWeights.size();
   if (weights != 0 && weights != model.HeadCount())
   {
-    throw OptionError("HeadWeights: expected one weight for each of the " +
-      std::to_string(model.HeadCount()) + " heads of the model (or none, for all 1), found " +
-      std::to_string(weights) + ".");
+    throw OptionError(
+      "HeadWeights: expected one weight for each of the " + std::to_string(model.HeadCount()) +
+      " heads of the model (or none, for all 1), found " + std::to_string(weights) + ".");
   }
   for (std::size_t h = 0; h < weights; ++h)
   {
     if (!std::isfinite(options.headWeights[h]))
     {
       throw OptionError("HeadWeights: expected finite numbers, found " +
-        std::to_string(options.headWeights[h]) + " for head " + std::to_string(h) + ".");
+                        std::to_string(options.headWeights[h]) + " for head " + std::to_string(h) +
+                        ".");
     }
   }
 }
@@ -70,8 +71,8 @@ Evaluation ReferenceEvaluator::AtTokens(Eigen::Index t1, Eigen::Index t2) const
   const Vector3d e1 = this->TokenEmbedding(t1);
   const Vector3d e2 = this->TokenEmbedding(t2);
   const Vector3d residual = this->Options.residual == Residual::RawEmbedding
-    ? Vector3d(this->Model.wordEmbedding.row(t2).transpose())
-    : this->ResidualAt(e2);
+                              ? Vector3d(this->Model.wordEmbedding.row(t2).transpose())
+                              : this->ResidualAt(e2);
   return this->Evaluate(e1, e2, residual);
 }
 

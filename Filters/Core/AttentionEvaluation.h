@@ -44,22 +44,22 @@ void CheckOptions(const AttentionOnlyModel& model, const EvaluationOptions& opti
 /// What one head does at a point.
 struct HeadEvaluation
 {
-  double score = 0;             ///< score_h = x_2^T W_QK^h (x_1 - x_2)
-  double attention = 0;         ///< a_h: attention of token 2 to token 1
-  Eigen::Vector3d wordMix;      ///< a_h e_1 + (1 - a_h) e_2
-  Eigen::Vector3d positionMix;  ///< a_h p_1 + (1 - a_h) p_2
-  Eigen::Vector3d mix;          ///< mix_h = their sum
-  Eigen::Vector3d output;       ///< out_h = W_O^h W_V^h mix_h, without its weight w_h
+  double score = 0;            ///< score_h = x_2^T W_QK^h (x_1 - x_2)
+  double attention = 0;        ///< a_h: attention of token 2 to token 1
+  Eigen::Vector3d wordMix;     ///< a_h e_1 + (1 - a_h) e_2
+  Eigen::Vector3d positionMix; ///< a_h p_1 + (1 - a_h) p_2
+  Eigen::Vector3d mix;         ///< mix_h = their sum
+  Eigen::Vector3d output;      ///< out_h = W_O^h W_V^h mix_h, without its weight w_h
 };
 
 /// All quantities at a point.
 struct Evaluation
 {
   std::vector<HeadEvaluation> heads;
-  Eigen::Vector3d output;   ///< r = residual + sum_h w_h out_h
-  Eigen::VectorXd logits;   ///< W_U r [N]
-  int predicted = 0;        ///< argmax of the logits, the lowest index on a tie
-  double probability = 0;   ///< softmax(logits) of the predicted class
+  Eigen::Vector3d output; ///< r = residual + sum_h w_h out_h
+  Eigen::VectorXd logits; ///< W_U r [N]
+  int predicted = 0;      ///< argmax of the logits, the lowest index on a tie
+  double probability = 0; ///< softmax(logits) of the predicted class
 };
 
 /// The reference evaluation, in double, written to be read beside the formulas of the source:
@@ -91,8 +91,8 @@ private:
   const AttentionOnlyModel& Model;
   EvaluationOptions Options;
 
-  Evaluation Evaluate(const Eigen::Vector3d& e1, const Eigen::Vector3d& e2,
-    const Eigen::Vector3d& residual) const;
+  Evaluation Evaluate(
+    const Eigen::Vector3d& e1, const Eigen::Vector3d& e2, const Eigen::Vector3d& residual) const;
   Eigen::Vector3d ResidualAt(const Eigen::Vector3d& e2) const;
 };
 

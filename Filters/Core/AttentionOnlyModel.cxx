@@ -48,7 +48,7 @@ public:
     std::string_view name, const std::string& expected, const TensorView& found) const
   {
     this->Fail("tensor '" + std::string(name) + "': expected shape " + expected + ", found " +
-      ToString(found.shape) + ".");
+               ToString(found.shape) + ".");
   }
 
   bool Has(std::string_view name) const { return this->Tensors.count(name) != 0; }
@@ -70,7 +70,7 @@ public:
   {
     const TensorView& view = this->Get(name);
     if (view.shape.size() != 2 || view.shape[0] < 1 || view.shape[1] < 1 ||
-      (rows >= 0 && view.shape[0] != rows) || (columns >= 0 && view.shape[1] != columns))
+        (rows >= 0 && view.shape[0] != rows) || (columns >= 0 && view.shape[1] != columns))
     {
       this->FailShape(name, expected, view);
     }
@@ -85,8 +85,8 @@ public:
       if (!std::isfinite(value))
       {
         this->Fail("tensor '" + std::string(name) + "' holds " + std::to_string(value) +
-          " at row " + std::to_string(i / matrix.cols()) + ", column " +
-          std::to_string(i % matrix.cols()) + "; expected finite numbers.");
+                   " at row " + std::to_string(i / matrix.cols()) + ", column " +
+                   std::to_string(i % matrix.cols()) + "; expected finite numbers.");
       }
       matrix.data()[i] = value;
     }
@@ -109,10 +109,10 @@ void CheckVersion(const TensorReader& reader, const Metadata& metadata)
   const auto format = metadata.find("format");
   const auto version = metadata.find("version");
   if (format != metadata.end() && format->second == AttentionOnlyFormat &&
-    version != metadata.end() && version->second != AttentionOnlyVersion)
+      version != metadata.end() && version->second != AttentionOnlyVersion)
   {
     reader.Fail(std::string("expected version ") + AttentionOnlyVersion + " of the format " +
-      AttentionOnlyFormat + ", found version '" + version->second + "'.");
+                AttentionOnlyFormat + ", found version '" + version->second + "'.");
   }
 }
 
@@ -132,7 +132,7 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
       if (result.ec != std::errc() || result.ptr == begin || *result.ptr != '.')
       {
         reader.Fail("tensor '" + name + "': expected a head's number after '" +
-          std::string(names.prefix) + "'.");
+                    std::string(names.prefix) + "'.");
       }
       indices.insert(index);
     }
@@ -143,8 +143,8 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
     if (index != expected)
     {
       reader.Fail("heads must be numbered from 0 without a gap, but head " +
-        std::to_string(expected) + " is missing while head " + std::to_string(index) +
-        " is there.");
+                  std::to_string(expected) + " is missing while head " + std::to_string(index) +
+                  " is there.");
     }
     ++expected;
   }
@@ -156,7 +156,8 @@ AttentionHead ReadHead(
   TensorReader& reader, const HeadNames& names, std::size_t h, std::int64_t dimension)
 {
   const std::string prefix = std::string(names.prefix) + std::to_string(h);
-  const auto rows = [&](std::string_view suffix) {
+  const auto rows = [&](std::string_view suffix)
+  {
     const std::string d = dimension < 0 ? "d_h" : std::to_string(dimension);
     return reader.GetMatrix<Rows3>(
       prefix + std::string(suffix), dimension, EmbeddingDimension, "[" + d + ", 3]");
@@ -198,7 +199,7 @@ int ResolveSubHeads(const TensorReader& reader, const Metadata& metadata, int su
   if (subHeads < 1 || EmbeddingDimension % subHeads != 0)
   {
     reader.Fail("the number of sub-heads must divide the embedding dimension 3, found " +
-      std::to_string(subHeads) + ".");
+                std::to_string(subHeads) + ".");
   }
   return subHeads;
 }
@@ -209,7 +210,7 @@ std::vector<AttentionHead> ReadStateDictHeads(
   for (const auto& [name, view] : reader.GetTensors())
   {
     if (name.compare(0, 9, "attn_seq.") == 0 &&
-      name.compare(0, StateDictHead.prefix.size(), StateDictHead.prefix) != 0)
+        name.compare(0, StateDictHead.prefix.size(), StateDictHead.prefix) != 0)
     {
       reader.Fail("expected one attention layer, attn_seq.0, found tensor '" + name + "'.");
     }
@@ -261,8 +262,8 @@ TokenMatrix ReadNextToken(const TensorReader& reader, const std::string& name, s
       const auto row = static_cast<std::int64_t>(i) / n;
       const auto column = static_cast<std::int64_t>(i) % n;
       reader.Fail("tensor '" + name + "' holds " + std::to_string(values[i]) + " at row " +
-        std::to_string(row) + ", column " + std::to_string(column) +
-        "; expected a token from 0 to " + std::to_string(n - 1) + ".");
+                  std::to_string(row) + ", column " + std::to_string(column) +
+                  "; expected a token from 0 to " + std::to_string(n - 1) + ".");
     }
     matrix.data()[i] = values[i];
   }
@@ -286,7 +287,7 @@ TokenMatrix ReadNextTokenDistribution(
     if (!std::all_of(begin, begin + n, [](double p) { return std::isfinite(p); }))
     {
       reader.Fail("tensor '" + name + "' holds a value that is not finite at row " +
-        std::to_string(i / n) + ", column " + std::to_string(i % n) + ".");
+                  std::to_string(i / n) + ", column " + std::to_string(i % n) + ".");
     }
     matrix.data()[i] = std::max_element(begin, begin + n) - begin;
   }
@@ -302,8 +303,8 @@ Tensor ToTensor(DType precision, const MatrixType& matrix)
 
 }
 
-AttentionOnlyModel MakeAttentionOnlyModel(const TensorViews& tensors, const Metadata& metadata,
-  int subHeads, const std::string& source)
+AttentionOnlyModel MakeAttentionOnlyModel(
+  const TensorViews& tensors, const Metadata& metadata, int subHeads, const std::string& source)
 {
   TensorReader reader(tensors, source);
   CheckVersion(reader, metadata);
@@ -322,8 +323,7 @@ AttentionOnlyModel MakeAttentionOnlyModel(const TensorViews& tensors, const Meta
   model.wordEmbedding =
     reader.GetMatrix<Rows3>(word, -1, EmbeddingDimension, "[N, 3] with a vocabulary N >= 1");
   const Eigen::Index n = model.wordEmbedding.rows();
-  const auto positions =
-    reader.GetMatrix<Rows3>(position, -1, EmbeddingDimension, "[2, 3]");
+  const auto positions = reader.GetMatrix<Rows3>(position, -1, EmbeddingDimension, "[2, 3]");
   if (positions.rows() < 2)
   {
     reader.FailShape(position, "[2, 3]", reader.Get(position));
@@ -335,8 +335,8 @@ AttentionOnlyModel MakeAttentionOnlyModel(const TensorViews& tensors, const Meta
     stateDict ? ReadStateDictHeads(reader, metadata, subHeads) : ReadNativeHeads(reader);
   if (reader.Has(target))
   {
-    model.nextToken = stateDict ? ReadNextTokenDistribution(reader, target, n)
-                                : ReadNextToken(reader, target, n);
+    model.nextToken =
+      stateDict ? ReadNextTokenDistribution(reader, target, n) : ReadNextToken(reader, target, n);
   }
   model.precision = reader.GetWidestType();
   model.metadata = metadata;

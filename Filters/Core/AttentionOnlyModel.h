@@ -14,8 +14,7 @@ namespace atlas
 using Rows3 = Eigen::Matrix<double, Eigen::Dynamic, 3, Eigen::RowMajor>;
 /// Columns of three numbers: the output matrix of a head.
 using Columns3 = Eigen::Matrix<double, 3, Eigen::Dynamic, Eigen::RowMajor>;
-using TokenMatrix =
-  Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using TokenMatrix = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 /// The four weight matrices of an attention head of dimension d_h in embedding dimension 3.
 struct AttentionHead
@@ -61,8 +60,8 @@ inline constexpr const char* AttentionOnlyVersion = "1";
 ///
 /// Position rows beyond the second are ignored. Throws ModelError (a tensor is missing, has a wrong
 /// shape, is not finite, or heads disagree); the message starts with `source`.
-AttentionOnlyModel MakeAttentionOnlyModel(const TensorViews& tensors, const Metadata& metadata,
-  int subHeads, const std::string& source);
+AttentionOnlyModel MakeAttentionOnlyModel(
+  const TensorViews& tensors, const Metadata& metadata, int subHeads, const std::string& source);
 
 /// The model's tensors in native naming, in its precision; next_token as I64.
 Tensors MakeTensors(const AttentionOnlyModel& model);

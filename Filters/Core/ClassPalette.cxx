@@ -8,8 +8,8 @@ namespace atlas
 namespace
 {
 
-// The first five are from the palette of Okabe and Ito (2008); the others were found by a search for
-// the colours whose smallest distance to all others, over the four kinds of vision, is largest.
+// The first five are from the palette of Okabe and Ito (2008); the others were found by a search
+// for the colours whose smallest distance to all others, over the four kinds of vision, is largest.
 constexpr std::array<Rgb, BaseColorCount> BaseColors = { {
   { 0, 114, 178 },
   { 213, 94, 0 },
@@ -46,10 +46,12 @@ constexpr std::array<float, 5> Lightness = { 0.F, 0.45F, -0.4F, 0.7F, -0.65F };
 Rgb Mix(const Rgb& color, float target, float amount)
 {
   Rgb mixed;
-  std::transform(color.begin(), color.end(), mixed.begin(), [&](std::uint8_t c) {
-    const float from = static_cast<float>(c);
-    return static_cast<std::uint8_t>(std::lround(from + amount * (target - from)));
-  });
+  std::transform(color.begin(), color.end(), mixed.begin(),
+    [&](std::uint8_t c)
+    {
+      const float from = static_cast<float>(c);
+      return static_cast<std::uint8_t>(std::lround(from + amount * (target - from)));
+    });
   return mixed;
 }
 
@@ -63,7 +65,8 @@ Rgb ClassColor(int predicted)
   }
   const auto index = static_cast<std::size_t>(predicted);
   const float lightness = Lightness[index / BaseColors.size() % Lightness.size()];
-  return Mix(BaseColors[index % BaseColors.size()], lightness > 0 ? 255.F : 0.F, std::abs(lightness));
+  return Mix(
+    BaseColors[index % BaseColors.size()], lightness > 0 ? 255.F : 0.F, std::abs(lightness));
 }
 
 float ColorIntensity(float p, int classes)

@@ -116,7 +116,7 @@ void FieldEvaluator::CheckMagnitude(const AttentionOnlyModel& model) const
   {
     throw ModelError("the model's weights are too large to be evaluated in single precision: its "
                      "scores, outputs or logits could reach " +
-      std::to_string(largest) + ".");
+                     std::to_string(largest) + ".");
   }
 }
 
@@ -137,8 +137,7 @@ void FieldEvaluator::SetColumns(const std::vector<double>& theta1)
   }
 }
 
-void FieldEvaluator::EvaluateRow(
-  double theta2, const FieldArrays& arrays, std::size_t offset) const
+void FieldEvaluator::EvaluateRow(double theta2, const FieldArrays& arrays, std::size_t offset) const
 {
   const Vector3d e2 = EmbeddingAtAngle(theta2, this->Options.angles);
   const Vector3d x2 =
@@ -225,7 +224,7 @@ void FieldEvaluator::EvaluateBlock(const Lanes3& e1, const Second& second,
     const Head& head = this->Heads[h];
     const std::array<Value, 3>& query = second.query[h];
     const Lanes score = query[0] * patternDifference[0] + query[1] * patternDifference[1] +
-      query[2] * patternDifference[2];
+                        query[2] * patternDifference[2];
     const Lanes attention = Attention(score, o.pattern);
     Lanes3 wordMix;
     Lanes3 positionMix;
@@ -249,7 +248,7 @@ void FieldEvaluator::EvaluateBlock(const Lanes3& e1, const Second& second,
     {
       const auto row = static_cast<Eigen::Index>(c);
       output[c] = head.outputForm(row, 0) * mix[0] + head.outputForm(row, 1) * mix[1] +
-        head.outputForm(row, 2) * mix[2];
+                  head.outputForm(row, 2) * mix[2];
       r[c] += head.weight * output[c];
     }
     StoreHead(arrays.score, h, offset, count, score);
@@ -273,9 +272,10 @@ void FieldEvaluator::EvaluateClasses(
   const Lanes3& r, const FieldArrays& arrays, std::size_t offset, std::size_t count) const
 {
   const Eigen::Index classes = this->Unembedding.rows();
-  const auto logit = [&](Eigen::Index k) -> Lanes {
+  const auto logit = [&](Eigen::Index k) -> Lanes
+  {
     return this->Unembedding(k, 0) * r[0] + this->Unembedding(k, 1) * r[1] +
-      this->Unembedding(k, 2) * r[2];
+           this->Unembedding(k, 2) * r[2];
   };
   Lanes largest = logit(0);
   Eigen::Array<std::int32_t, BlockSize, 1> predicted =

@@ -15,17 +15,17 @@ namespace atlas
 /// means that the quantity is not wanted and is not computed for its own sake.
 struct FieldArrays
 {
-  std::int32_t* predicted = nullptr;    ///< 1: argmax of the logits, the lowest index on a tie
-  float* probability = nullptr;         ///< 1: softmax(logits) of the predicted class
-  std::uint8_t* classColor = nullptr;   ///< 3: its colour, faded to white at chance (ClassPalette.h)
-  float* logits = nullptr;              ///< N
-  float* output = nullptr;              ///< 3: r
-  std::vector<float*> score;            ///< 1, per head
-  std::vector<float*> attention;        ///< 1, per head
-  std::vector<float*> wordMix;          ///< 3, per head
-  std::vector<float*> positionMix;      ///< 3, per head
-  std::vector<float*> mix;              ///< 3, per head
-  std::vector<float*> headOutput;       ///< 3, per head
+  std::int32_t* predicted = nullptr;  ///< 1: argmax of the logits, the lowest index on a tie
+  float* probability = nullptr;       ///< 1: softmax(logits) of the predicted class
+  std::uint8_t* classColor = nullptr; ///< 3: its colour, faded to white at chance (ClassPalette.h)
+  float* logits = nullptr;            ///< N
+  float* output = nullptr;            ///< 3: r
+  std::vector<float*> score;          ///< 1, per head
+  std::vector<float*> attention;      ///< 1, per head
+  std::vector<float*> wordMix;        ///< 3, per head
+  std::vector<float*> positionMix;    ///< 3, per head
+  std::vector<float*> mix;            ///< 3, per head
+  std::vector<float*> headOutput;     ///< 3, per head
 };
 
 /// Evaluates a model at many points of the torus in float, in the arithmetic of ReferenceEvaluator.
@@ -59,9 +59,9 @@ public:
 private:
   struct Head
   {
-    Eigen::Matrix3d scoreForm;   ///< W_QK
-    Eigen::Matrix3f outputForm;  ///< W_O W_V
-    float weight;                ///< w_h
+    Eigen::Matrix3d scoreForm;  ///< W_QK
+    Eigen::Matrix3f outputForm; ///< W_O W_V
+    float weight;               ///< w_h
   };
 
   EvaluationOptions Options;

@@ -78,7 +78,7 @@ private:
     if (this->Size < LengthBytes)
     {
       this->Fail("expected a safetensors file, which begins with an 8-byte header length, found " +
-        std::to_string(this->Size) + " bytes.");
+                 std::to_string(this->Size) + " bytes.");
     }
     std::uint64_t length = 0;
     for (unsigned i = 0; i < LengthBytes; ++i)
@@ -88,12 +88,12 @@ private:
     if (length > MaximumHeaderLength)
     {
       this->Fail("expected a safetensors header of at most " + std::to_string(MaximumHeaderLength) +
-        " bytes, found a length of " + std::to_string(length) + ".");
+                 " bytes, found a length of " + std::to_string(length) + ".");
     }
     if (length > this->Size - LengthBytes)
     {
       this->Fail("the safetensors header is " + std::to_string(length) + " bytes long, but only " +
-        std::to_string(this->Size - LengthBytes) + " bytes follow its length.");
+                 std::to_string(this->Size - LengthBytes) + " bytes follow its length.");
     }
     return length;
   }
@@ -102,7 +102,8 @@ private:
   {
     const char* begin = reinterpret_cast<const char*>(this->Data + LengthBytes);
     std::vector<std::set<std::string>> keys;
-    const auto refuseDuplicates = [&](int, json::parse_event_t event, json& parsed) {
+    const auto refuseDuplicates = [&](int, json::parse_event_t event, json& parsed)
+    {
       if (event == json::parse_event_t::object_start)
       {
         keys.emplace_back();
@@ -112,9 +113,10 @@ private:
         keys.pop_back();
       }
       else if (event == json::parse_event_t::key &&
-        !keys.back().insert(parsed.get<std::string>()).second)
+               !keys.back().insert(parsed.get<std::string>()).second)
       {
-        this->Fail("the safetensors header has the name '" + parsed.get<std::string>() + "' twice.");
+        this->Fail(
+          "the safetensors header has the name '" + parsed.get<std::string>() + "' twice.");
       }
       return true;
     };
@@ -130,7 +132,7 @@ private:
     if (!header.is_object())
     {
       this->Fail(std::string("expected the safetensors header to be a JSON object, found ") +
-        header.type_name() + ".");
+                 header.type_name() + ".");
     }
     return header;
   }
@@ -140,15 +142,15 @@ private:
     Metadata metadata;
     if (!value.is_object())
     {
-      this->Fail(std::string("expected __metadata__ to be a JSON object, found ") +
-        value.type_name() + ".");
+      this->Fail(
+        std::string("expected __metadata__ to be a JSON object, found ") + value.type_name() + ".");
     }
     for (const auto& [key, text] : value.items())
     {
       if (!text.is_string())
       {
-        this->Fail("expected the metadata '" + key + "' to be a string, found " + text.type_name() +
-          ".");
+        this->Fail(
+          "expected the metadata '" + key + "' to be a string, found " + text.type_name() + ".");
       }
       metadata.emplace(key, text.get<std::string>());
     }
@@ -161,7 +163,7 @@ private:
     if (!value.is_object())
     {
       this->Fail(tensor + ": expected a JSON object with dtype, shape and data_offsets, found " +
-        value.type_name() + ".");
+                 value.type_name() + ".");
     }
     TensorView view;
     view.dtype = this->ParseDType(tensor, value);
@@ -169,15 +171,15 @@ private:
     const Shape offsets = this->ParseUnsigned(tensor, value, "data_offsets");
     if (offsets.size() != 2)
     {
-      this->Fail(tensor + ": expected 2 data_offsets, found " + std::to_string(offsets.size()) +
-        ".");
+      this->Fail(
+        tensor + ": expected 2 data_offsets, found " + std::to_string(offsets.size()) + ".");
     }
     const auto begin = static_cast<std::uint64_t>(offsets[0]);
     const auto end = static_cast<std::uint64_t>(offsets[1]);
     if (begin > end || end > this->DataSize)
     {
       this->Fail(tensor + ": data_offsets " + ToString(offsets) + " leave the " +
-        std::to_string(this->DataSize) + " bytes of data in the file.");
+                 std::to_string(this->DataSize) + " bytes of data in the file.");
     }
     const std::optional<std::uint64_t> count = ElementCount(view.shape);
     if (!count || *count > std::numeric_limits<std::uint64_t>::max() / ByteSize(view.dtype))
@@ -187,9 +189,9 @@ private:
     if (*count * ByteSize(view.dtype) != end - begin)
     {
       this->Fail(tensor + ": shape " + ToString(view.shape) + " of " +
-        std::string(Name(view.dtype)) + " takes " + std::to_string(*count * ByteSize(view.dtype)) +
-        " bytes, but data_offsets " + ToString(offsets) + " hold " + std::to_string(end - begin) +
-        ".");
+                 std::string(Name(view.dtype)) + " takes " +
+                 std::to_string(*count * ByteSize(view.dtype)) + " bytes, but data_offsets " +
+                 ToString(offsets) + " hold " + std::to_string(end - begin) + ".");
     }
     view.data = this->DataBegin + begin;
     this->Spans.push_back({ begin, end, name });
@@ -212,6 +214,12 @@ private:
     return *dtype;
   }
 
+  /// A value, for a message: nested values by their type, as dump would recurse as deep as they do.
+  static std::string Describe(const json& value)
+  {
+    return value.is_primitive() ? value.dump().substr(0, 80) : value.type_name();
+  }
+
   Shape ParseUnsigned(const std::string& tensor, const json& value, const char* key) const
   {
     const auto found = value.find(key);
@@ -223,13 +231,10 @@ private:
     for (const json& number : *found)
     {
       if (!number.is_number_unsigned() ||
-        number.get<std::uint64_t>() > std::uint64_t{ std::numeric_limits<std::int64_t>::max() })
+          number.get<std::uint64_t>() > std::uint64_t{ std::numeric_limits<std::int64_t>::max() })
       {
-        // dump would recurse into nested values, as deep as the file says.
-        const std::string text =
-          number.is_primitive() ? number.dump().substr(0, 80) : number.type_name();
         this->Fail(tensor + ": expected '" + key + "' to hold integers from 0 to 2^63 - 1, found " +
-          text + ".");
+                   Describe(number) + ".");
       }
       numbers.push_back(number.get<std::int64_t>());
     }
@@ -239,30 +244,29 @@ private:
   /// The tensors must fill the data: an overlap or a hole means that offsets are wrong.
   void CheckCoverage()
   {
-    std::sort(this->Spans.begin(), this->Spans.end(), [](const Span& a, const Span& b) {
-      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-    });
+    std::sort(this->Spans.begin(), this->Spans.end(),
+      [](const Span& a, const Span& b)
+      { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
     std::uint64_t end = 0;
     const Span* previous = nullptr;
     for (const Span& span : this->Spans)
     {
       if (span.begin < end)
       {
-        this->Fail(
-          "the data of tensors '" + previous->name + "' and '" + span.name + "' overlap.");
+        this->Fail("the data of tensors '" + previous->name + "' and '" + span.name + "' overlap.");
       }
       if (span.begin > end)
       {
         this->Fail("no tensor holds the " + std::to_string(span.begin - end) +
-          " bytes of data before tensor '" + span.name + "'.");
+                   " bytes of data before tensor '" + span.name + "'.");
       }
       end = span.end;
       previous = &span;
     }
     if (end != this->DataSize)
     {
-      this->Fail("no tensor holds the last " + std::to_string(this->DataSize - end) +
-        " bytes of the file.");
+      this->Fail(
+        "no tensor holds the last " + std::to_string(this->DataSize - end) + " bytes of the file.");
     }
   }
 };
@@ -298,9 +302,9 @@ void WriteSafetensors(
   {
     order.push_back(&entry);
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return ByteSize(a->second.dtype) > ByteSize(b->second.dtype);
-  });
+  std::stable_sort(order.begin(), order.end(),
+    [](const auto* a, const auto* b)
+    { return ByteSize(a->second.dtype) > ByteSize(b->second.dtype); });
   std::uint64_t offset = 0;
   for (const auto* entry : order)
   {
@@ -323,8 +327,8 @@ void WriteSafetensors(
   file.Write(text.data(), text.size());
   for (const auto* entry : order)
   {
-    file.Write(reinterpret_cast<const char*>(entry->second.bytes.data()),
-      entry->second.bytes.size());
+    file.Write(
+      reinterpret_cast<const char*>(entry->second.bytes.data()), entry->second.bytes.size());
   }
   file.Commit();
 }

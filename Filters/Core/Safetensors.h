@@ -18,10 +18,10 @@ struct SafetensorsContent
 /// Parses a safetensors file that lies in memory.
 ///
 /// Layout: 8 bytes little-endian header length n; n bytes JSON object, name -> {dtype, shape,
-/// data_offsets: [begin, end)}, optionally `__metadata__`: string -> string; then the data, to which
-/// the offsets are relative. As in the reference implementation the header has at most 100 MB, the
-/// tensors fill the data without overlap or hole, and no name comes twice. Data need not be aligned.
-/// Throws FormatError; the message starts with `source`, which is usually the file name.
+/// data_offsets: [begin, end)}, optionally `__metadata__`: string -> string; then the data, to
+/// which the offsets are relative. As in the reference implementation the header has at most 100
+/// MB, the tensors fill the data without overlap or hole, and no name comes twice. Data need not be
+/// aligned. Throws FormatError; the message starts with `source`, which is usually the file name.
 SafetensorsContent ParseSafetensors(
   const std::byte* data, std::size_t size, const std::string& source);
 
@@ -41,8 +41,9 @@ private:
 };
 
 /// Writes a safetensors file: tensors with wide elements first, then in the order of their names,
-/// each aligned to its elements. The bytes go to a temporary file in the same folder that is renamed
-/// at the end, so that `path` holds either its old content or the whole new one. Throws FileError.
+/// each aligned to its elements. The bytes go to a temporary file in the same folder that is
+/// renamed at the end, so that `path` holds either its old content or the whole new one. Throws
+/// FileError.
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata);
 

@@ -175,8 +175,8 @@ Tensor Tensor::FromDouble(DType dtype, Shape shape, const std::vector<double>& v
 {
   if (dtype != DType::F64 && dtype != DType::F32)
   {
-    throw FormatError("expected F64 or F32 to store numbers, found " + std::string(Name(dtype)) +
-      ".");
+    throw FormatError(
+      "expected F64 or F32 to store numbers, found " + std::string(Name(dtype)) + ".");
   }
   return { dtype, std::move(shape),
     dtype == DType::F64 ? Pack<double>(values) : Pack<float>(values) };

@@ -34,13 +34,13 @@ vtkSmartPointer<vtkDataArray> NewArray(atlas::DType dtype)
     case atlas::DType::I64:
       return vtkSmartPointer<vtkTypeInt64Array>::New();
     default:
-      throw atlas::FormatError("expected a tensor of F64, F32 or I64, found " +
-        std::string(atlas::Name(dtype)) + ".");
+      throw atlas::FormatError(
+        "expected a tensor of F64, F32 or I64, found " + std::string(atlas::Name(dtype)) + ".");
   }
 }
 
-/// The column has the tensor's name, not one name for all: ParaView merges the information on arrays
-/// of one name over all blocks and warns where their numbers of components differ.
+/// The column has the tensor's name, not one name for all: ParaView merges the information on
+/// arrays of one name over all blocks and warns where their numbers of components differ.
 vtkSmartPointer<vtkTable> ToTable(const std::string& name, const atlas::Tensor& tensor)
 {
   const auto values = NewArray(tensor.dtype);
@@ -90,26 +90,26 @@ atlas::DType ToDType(const std::string& block, vtkDataArray* array)
     return atlas::DType::U8;
   }
   if ((type == VTK_INT || type == VTK_LONG || type == VTK_LONG_LONG || type == VTK_ID_TYPE) &&
-    (bytes == 4 || bytes == 8))
+      (bytes == 4 || bytes == 8))
   {
     return bytes == 8 ? atlas::DType::I64 : atlas::DType::I32;
   }
   throw atlas::ModelError("input model: block '" + block +
-    "': expected double, float or integer values, found " + array->GetDataTypeAsString() + ".");
+                          "': expected double, float or integer values, found " +
+                          array->GetDataTypeAsString() + ".");
 }
 
 atlas::TensorView ToView(const std::string& block, vtkTable* table)
 {
-  auto* values = vtkDataArray::SafeDownCast(
-    table->GetNumberOfColumns() == 1 ? table->GetColumn(0) : nullptr);
+  auto* values =
+    vtkDataArray::SafeDownCast(table->GetNumberOfColumns() == 1 ? table->GetColumn(0) : nullptr);
   if (values == nullptr)
   {
     throw atlas::ModelError("input model: block '" + block +
-      "': expected a table with one column of numbers, found " +
-      std::to_string(table->GetNumberOfColumns()) + " columns.");
+                            "': expected a table with one column of numbers, found " +
+                            std::to_string(table->GetNumberOfColumns()) + " columns.");
   }
-  return { ToDType(block, values),
-    { values->GetNumberOfTuples(), values->GetNumberOfComponents() },
+  return { ToDType(block, values), { values->GetNumberOfTuples(), values->GetNumberOfComponents() },
     static_cast<const std::byte*>(values->GetVoidPointer(0)) };
 }
 
@@ -121,7 +121,7 @@ atlas::Metadata ReadMetadata(vtkFieldData* fields)
   {
     auto* array = vtkStringArray::SafeDownCast(fields->GetAbstractArray(i));
     if (array != nullptr && array->GetName() != nullptr && array->GetNumberOfValues() == 1 &&
-      std::strncmp(array->GetName(), MetadataFieldPrefix, prefix) == 0)
+        std::strncmp(array->GetName(), MetadataFieldPrefix, prefix) == 0)
     {
       metadata.emplace(array->GetName() + prefix, array->GetValue(0));
     }
@@ -160,8 +160,8 @@ atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input)
   {
     auto* table = vtkTable::SafeDownCast(input->GetBlock(block));
     const char* name = input->HasMetaData(block)
-      ? input->GetMetaData(block)->Get(vtkCompositeDataSet::NAME())
-      : nullptr;
+                         ? input->GetMetaData(block)->Get(vtkCompositeDataSet::NAME())
+                         : nullptr;
     if (table != nullptr && name != nullptr)
     {
       views.emplace(name, ToView(name, table));

@@ -6,11 +6,12 @@
 class vtkMultiBlockDataSet;
 
 /// How an attention-only model looks as VTK data: one block per tensor, named as in the native file
-/// format, holding a vtkTable with a row per first index and a single column of the same name with a
-/// component per second index (float or double; 64-bit integers for next_token).
+/// format, holding a vtkTable with a row per first index and a single column of the same name with
+/// a component per second index (float or double; 64-bit integers for next_token).
 ///
 /// Field data of the whole: Format (string), VocabularySize, Heads, HeadDimension and
-/// EmbeddingDimension (int), and a string array "Metadata KEY" for each entry of the file's metadata.
+/// EmbeddingDimension (int), and a string array "Metadata KEY" for each entry of the file's
+/// metadata.
 namespace AttentionAtlas
 {
 

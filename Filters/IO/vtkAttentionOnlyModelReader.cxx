@@ -54,7 +54,7 @@ int vtkAttentionOnlyModelReader::CanReadFile(const char* fileName)
   {
     const atlas::SafetensorsFile file(fileName);
     return file.GetTensors().count("word_embedding") + file.GetTensors().count("word_emb.weight") !=
-      0;
+           0;
   }
   catch (const std::exception&)
   {

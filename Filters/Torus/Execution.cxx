@@ -23,11 +23,12 @@ std::string Gibibytes(double bytes)
 
 const char* ParallelBackend()
 {
-  static const std::string backend = []() {
+  static const std::string backend = []()
+  {
     std::string name;
     return vtksys::SystemTools::GetEnv("VTK_SMP_BACKEND_IN_USE", name) && !name.empty()
-      ? name
-      : std::string("STDThread");
+             ? name
+             : std::string("STDThread");
   }();
   return backend.c_str();
 }
@@ -44,7 +45,7 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
   if (bytes > free)
   {
     throw std::runtime_error(what + " would take " + Gibibytes(bytes) + " of memory, but only " +
-      Gibibytes(free > 0 ? free : 0) + " are free; " + advice);
+                             Gibibytes(free > 0 ? free : 0) + " are free; " + advice);
   }
 }
 

@@ -13,16 +13,19 @@ namespace AttentionAtlas
 /// STDThread, since ParaView is often built with a sequential default.
 const char* ParallelBackend();
 
-/// Calls `function(begin, end)` for ranges that make up [first, last), on several threads.
+/// Calls `function(begin, end)` for ranges that make up [first, last), on several threads: no more
+/// than vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow.
 template<class Function>
 void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
 {
-  vtkSMPTools::LocalScope(vtkSMPTools::Config{ 0, ParallelBackend(), false },
-    [&]() { vtkSMPTools::For(first, last, function); });
+  vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
+  config.Backend = ParallelBackend();
+  vtkSMPTools::LocalScope(config, [&]() { vtkSMPTools::For(first, last, function); });
 }
 
 /// Throws std::runtime_error if `bytes` are more than the memory that this machine has free. `what`
-/// begins the message and says what would take the memory, `advice` ends it and says what to change.
+/// begins the message and says what would take the memory, `advice` ends it and says what to
+/// change.
 void RequireMemory(double bytes, const std::string& what, const std::string& advice);
 
 }

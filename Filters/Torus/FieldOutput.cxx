@@ -111,9 +111,9 @@ FieldOutput::FieldOutput(vtkDataArraySelection* selection, int heads, int classe
   if (!unknown.empty())
   {
     throw std::runtime_error("Quantities: '" + *unknown.begin() +
-      "' is unknown; expected some of " + KnownNames() +
-      ", or one of these of a single head from 0 to " + std::to_string(heads - 1) +
-      ", such as 'Attention 0'.");
+                             "' is unknown; expected some of " + KnownNames() +
+                             ", or one of these of a single head from 0 to " +
+                             std::to_string(heads - 1) + ", such as 'Attention 0'.");
   }
 }
 
@@ -123,7 +123,7 @@ double FieldOutput::BytesPerPoint() const
   for (const Item& item : this->Items)
   {
     bytes += item.components *
-      static_cast<double>(vtkDataArray::GetDataTypeSize(Quantities[item.quantity].type));
+             static_cast<double>(vtkDataArray::GetDataTypeSize(Quantities[item.quantity].type));
   }
   return bytes;
 }

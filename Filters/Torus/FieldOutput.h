@@ -19,8 +19,8 @@ namespace AttentionAtlas
 class FieldOutput
 {
 public:
-  /// The names of all quantities, a per-head one without a number. Class, Probability and ClassColor
-  /// are on by default.
+  /// The names of all quantities, a per-head one without a number. Class, Probability and
+  /// ClassColor are on by default.
   static void AddQuantities(vtkDataArraySelection* selection);
 
   /// The arrays that `selection` wants of a model with that many heads and classes. A quantity of

@@ -106,9 +106,8 @@ int vtkAttentionTorus::RequestDataObject(
   const char* type = points != nullptr ? points->GetClassName() : "vtkImageData";
   if (output == nullptr || !output->IsA(type))
   {
-    const auto created = vtkSmartPointer<vtkDataSet>::Take(points != nullptr
-        ? points->NewInstance()
-        : static_cast<vtkDataSet*>(vtkImageData::New()));
+    const auto created = vtkSmartPointer<vtkDataSet>::Take(
+      points != nullptr ? points->NewInstance() : static_cast<vtkDataSet*>(vtkImageData::New()));
     outputVector->GetInformationObject(0)->Set(vtkDataObject::DATA_OBJECT(), created);
   }
   return 1;
@@ -130,7 +129,7 @@ int vtkAttentionTorus::RequestInformation(
   if (this->Resolution[0] < 2 || this->Resolution[1] < 2)
   {
     vtkErrorMacro("Resolution: expected at least 2 points along each angle, found "
-      << this->Resolution[0] << " x " << this->Resolution[1] << ".");
+                  << this->Resolution[0] << " x " << this->Resolution[1] << ".");
     return 0;
   }
   const int extent[6] = { 0, this->Resolution[0] - 1, 0, this->Resolution[1] - 1, 0, 0 };
@@ -163,13 +162,14 @@ int vtkAttentionTorus::RequestData(
     const int* extent = info->Get(SDDP::UPDATE_EXTENT());
     // A rank among several may have none of the points.
     if (points != nullptr && points->GetNumberOfPoints() == 0 &&
-      info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) <= 1)
+        info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) <= 1)
     {
       throw std::runtime_error("Points: expected a dataset with points, found none.");
     }
-    const bool finished = points != nullptr
-      ? this->EvaluatePoints(evaluator, fields, points, output)
-      : this->EvaluateImage(evaluator, fields, extent, vtkImageData::SafeDownCast(output));
+    const bool finished =
+      points != nullptr
+        ? this->EvaluatePoints(evaluator, fields, points, output)
+        : this->EvaluateImage(evaluator, fields, extent, vtkImageData::SafeDownCast(output));
     if (!finished)
     {
       return LeaveUnfinished(outputVector);
@@ -206,13 +206,15 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
   }
   evaluator.SetColumns(theta1);
   const atlas::FieldArrays arrays = fields.Allocate(columns * rows);
-  const bool finished = this->EvaluateInChunks(rows, [&](vtkIdType begin, vtkIdType end) {
-    for (vtkIdType row = begin; row < end; ++row)
+  const bool finished = this->EvaluateInChunks(rows,
+    [&](vtkIdType begin, vtkIdType end)
     {
-      evaluator.EvaluateRow(Angle(extent[2] + static_cast<int>(row), this->Resolution[1]), arrays,
-        static_cast<std::size_t>(row * columns));
-    }
-  });
+      for (vtkIdType row = begin; row < end; ++row)
+      {
+        evaluator.EvaluateRow(Angle(extent[2] + static_cast<int>(row), this->Resolution[1]), arrays,
+          static_cast<std::size_t>(row * columns));
+      }
+    });
   fields.Attach(output->GetPointData());
   return finished;
 }
@@ -236,17 +238,19 @@ bool vtkAttentionTorus::EvaluatePoints(atlas::FieldEvaluator& evaluator,
     if (!std::isfinite(point[0]) || !std::isfinite(point[1]))
     {
       throw std::runtime_error("Points: expected finite angles x and y, found (" +
-        std::to_string(point[0]) + ", " + std::to_string(point[1]) + ") at point " +
-        std::to_string(i) + ".");
+                               std::to_string(point[0]) + ", " + std::to_string(point[1]) +
+                               ") at point " + std::to_string(i) + ".");
     }
     theta1[static_cast<std::size_t>(i)] = point[0];
     theta2[static_cast<std::size_t>(i)] = point[1];
   }
   const atlas::FieldArrays arrays = fields.Allocate(count);
-  const bool finished = this->EvaluateInChunks(count, [&](vtkIdType begin, vtkIdType end) {
-    evaluator.EvaluatePoints(theta1.data(), theta2.data(), static_cast<std::size_t>(begin),
-      static_cast<std::size_t>(end), arrays);
-  });
+  const bool finished = this->EvaluateInChunks(count,
+    [&](vtkIdType begin, vtkIdType end)
+    {
+      evaluator.EvaluatePoints(theta1.data(), theta2.data(), static_cast<std::size_t>(begin),
+        static_cast<std::size_t>(end), arrays);
+    });
   fields.Attach(output->GetPointData());
   return finished;
 }

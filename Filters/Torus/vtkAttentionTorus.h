@@ -35,8 +35,8 @@ class vtkImageData;
  * - ClassColor (unsigned char, 3): the class's colour, faded to white at chance
  * - Logits (N components): W_U r
  * - Score h, Attention h (0 to 1): of token 2 to token 1
- * - Word Mix h, Position Mix h, Mix h (3 components): the word part, the position part and the whole
- *   of mix_h
+ * - Word Mix h, Position Mix h, Mix h (3 components): the word part, the position part and the
+ * whole of mix_h
  * - Head Output h (3 components): out_h, without its weight w_h
  * - Output (3 components): r
  *

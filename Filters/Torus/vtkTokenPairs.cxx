@@ -53,8 +53,8 @@ public:
     const atlas::Evaluation at = evaluator.AtTokens(t1, t2);
     const int target = model.HasTargets() ? static_cast<int>(model.nextToken(t1, t2)) : -1;
     const atlas::Rgb color = atlas::ClassColor(target);
-    this->Points->SetPoint(pair, angles[static_cast<std::size_t>(t1)],
-      angles[static_cast<std::size_t>(t2)], 0);
+    this->Points->SetPoint(
+      pair, angles[static_cast<std::size_t>(t1)], angles[static_cast<std::size_t>(t2)], 0);
     this->First->SetValue(pair, static_cast<int>(t1));
     this->Second->SetValue(pair, static_cast<int>(t2));
     this->Target->SetValue(pair, target);
@@ -79,9 +79,9 @@ public:
     }
     output->SetVerts(vertices);
     vtkPointData* data = output->GetPointData();
-    for (vtkDataArray* array : std::initializer_list<vtkDataArray*>{ this->First, this->Second,
-           this->Target, this->Predicted, this->Correct, this->Probability, this->Output,
-           this->TargetColor })
+    for (vtkDataArray* array :
+      std::initializer_list<vtkDataArray*>{ this->First, this->Second, this->Target,
+        this->Predicted, this->Correct, this->Probability, this->Output, this->TargetColor })
     {
       data->AddArray(array);
     }
@@ -160,8 +160,9 @@ int vtkTokenPairs::RequestData(
     PairTable table(tokens * tokens);
     for (vtkIdType t1 = 0; t1 < tokens; ++t1)
     {
-      AttentionAtlas::ParallelFor(
-        t1 * tokens, (t1 + 1) * tokens, [&](vtkIdType begin, vtkIdType end) {
+      AttentionAtlas::ParallelFor(t1 * tokens, (t1 + 1) * tokens,
+        [&](vtkIdType begin, vtkIdType end)
+        {
           for (vtkIdType pair = begin; pair < end; ++pair)
           {
             table.Set(pair, model, evaluator, angles);

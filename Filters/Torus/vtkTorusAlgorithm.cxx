@@ -53,8 +53,8 @@ void vtkTorusAlgorithm::SetHeadWeight(int head, double weight)
 double vtkTorusAlgorithm::GetHeadWeight(int head) const
 {
   return head >= 0 && head < this->GetNumberOfHeadWeights()
-    ? this->HeadWeights[static_cast<std::size_t>(head)]
-    : 1;
+           ? this->HeadWeights[static_cast<std::size_t>(head)]
+           : 1;
 }
 
 int vtkTorusAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
@@ -113,6 +113,8 @@ bool vtkTorusAlgorithm::ProgressAndCheckAbort(double progress)
 
 int vtkTorusAlgorithm::LeaveUnfinished(vtkInformationVector* outputVector)
 {
+  // VTK 9.2 neither takes the request to abort back nor knows that there is more to compute.
+  this->AbortExecute = 0;
   vtkInformation* info = outputVector->GetInformationObject(0);
   vtkDataObject::GetData(info)->ReleaseData();
   info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);

@@ -138,8 +138,8 @@ protected:
     vtkInformationVector* outputVector) override;
 
   /**
-   * The model on input port 0, or nullptr if that has no block yet: an empty pipeline gives an empty
-   * output and no error.
+   * The model on input port 0, or nullptr if that has no block yet: an empty pipeline gives an
+   * empty output and no error.
    */
   static vtkMultiBlockDataSet* GetModelInput(vtkInformationVector** inputVector);
 
@@ -162,7 +162,7 @@ protected:
    * To be returned from RequestData when the user has cancelled: nothing rather than half. The next
    * update computes the output anew, even if nothing has changed.
    */
-  static int LeaveUnfinished(vtkInformationVector* outputVector);
+  int LeaveUnfinished(vtkInformationVector* outputVector);
 
 private:
   vtkTorusAlgorithm(const vtkTorusAlgorithm&) = delete;

@@ -1,5 +1,5 @@
-// Speed of the evaluation over a chart on one thread, beside the machine's rate of plain writes into
-// arrays of the same size in the same run: what writing alone would cost is the limit.
+// Speed of the evaluation over a chart on one thread, beside the machine's rate of plain writes
+// into arrays of the same size in the same run: what writing alone would cost is the limit.
 
 #include "FieldEvaluation.h"
 
@@ -16,7 +16,8 @@ namespace
 atlas::AttentionOnlyModel MakeModel(int heads, int classes)
 {
   double phase = 0;
-  const auto fill = [&](auto& matrix, Eigen::Index rows, Eigen::Index columns) {
+  const auto fill = [&](auto& matrix, Eigen::Index rows, Eigen::Index columns)
+  {
     matrix.resize(rows, columns);
     for (Eigen::Index i = 0; i < matrix.size(); ++i)
     {
