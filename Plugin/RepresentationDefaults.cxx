@@ -213,7 +213,21 @@ private:
   bool ShowedColors = false;
 };
 
-/// Sets the properties that the hint AtlasRepresentation of the source names.
+/// Colours a representation by a point array, if its source has it.
+void ColorBy(vtkSMProxy* representation, const char* array)
+{
+  vtkSMPropertyHelper input(representation, "Input", true);
+  auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
+  vtkPVDataInformation* data = producer->GetDataInformation(input.GetOutputPort());
+  if (data->GetArrayInformation(array, vtkDataObject::POINT) != nullptr)
+  {
+    vtkSMPropertyHelper(representation, "ColorArrayName")
+      .SetInputArrayToProcess(vtkDataObject::POINT, array);
+  }
+}
+
+/// Sets the properties, and the array that colours, that the hint AtlasRepresentation of the source
+/// names.
 void ApplyHints(vtkSMProxy* representation)
 {
   vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
@@ -224,6 +238,11 @@ void ApplyHints(vtkSMProxy* representation)
   {
     vtkPVXMLElement* element = ours->GetNestedElement(i);
     const char* name = element->GetAttributeOrEmpty("name");
+    if (std::string(element->GetName()) == "ColorArray")
+    {
+      ColorBy(representation, name);
+      continue;
+    }
     if (representation->GetProperty(name) == nullptr)
     {
       continue;

@@ -8,6 +8,7 @@
 #include <vtkIntArray.h>
 #include <vtkUnsignedCharArray.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -175,17 +176,13 @@ void FieldOutput::Attach(vtkDataSetAttributes* attributes) const
   {
     attributes->AddArray(item.array);
   }
-  // Whoever shows the data without choosing sees the class map, or else the first quantity.
-  for (const char* name : { ArrayNames::ClassColor, ArrayNames::Class })
+  // The active scalars have one component: vtkFlyingEdges2D (VTK 9.2) takes its steps through any
+  // array that it contours from their number of components.
+  const auto single = std::find_if(
+    this->Items.begin(), this->Items.end(), [](const Item& item) { return item.components == 1; });
+  if (single != this->Items.end())
   {
-    if (attributes->SetActiveScalars(name) >= 0)
-    {
-      return;
-    }
-  }
-  if (!this->Items.empty())
-  {
-    attributes->SetActiveScalars(this->Items.front().name.c_str());
+    attributes->SetActiveScalars(single->name.c_str());
   }
 }
 

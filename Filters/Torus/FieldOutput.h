@@ -37,7 +37,7 @@ public:
   /// Allocates the arrays; the result points into them.
   atlas::FieldArrays Allocate(vtkIdType points);
 
-  /// Adds the allocated arrays and makes the most telling of them the active scalars.
+  /// Adds the allocated arrays and makes the first with one component the active scalars.
   void Attach(vtkDataSetAttributes* attributes) const;
 
 private:

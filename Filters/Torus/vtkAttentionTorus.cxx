@@ -17,6 +17,7 @@
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
@@ -32,6 +33,18 @@ double Spacing(int resolution)
 double Angle(int index, int resolution)
 {
   return -vtkMath::Pi() + index * Spacing(resolution);
+}
+
+/// Sets the whole extent of an output. If it is another than before, the pipeline has to choose the
+/// update extent anew, which it does by itself only after an execution that did not fail.
+void SetWholeExtent(vtkInformation* info, const std::array<int, 6>& extent)
+{
+  const int* before = info->Get(SDDP::WHOLE_EXTENT());
+  if (before == nullptr || !std::equal(extent.begin(), extent.end(), before))
+  {
+    info->Set(SDDP::UPDATE_EXTENT_INITIALIZED(), 0);
+  }
+  info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
 }
 
 }
@@ -69,6 +82,11 @@ int vtkAttentionTorus::GetQuantityArrayStatus(const char* name)
 void vtkAttentionTorus::SetQuantityArrayStatus(const char* name, int status)
 {
   this->Quantities->SetArraySetting(name, status);
+}
+
+void vtkAttentionTorus::DisableAllQuantities()
+{
+  this->Quantities->DisableAllArrays();
 }
 
 void vtkAttentionTorus::SetPointsConnection(vtkAlgorithmOutput* output)
@@ -126,17 +144,12 @@ int vtkAttentionTorus::RequestInformation(
     info->CopyEntry(points, vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT());
     return 1;
   }
-  if (this->Resolution[0] < 2 || this->Resolution[1] < 2)
-  {
-    vtkErrorMacro("Resolution: expected at least 2 points along each angle, found "
-                  << this->Resolution[0] << " x " << this->Resolution[1] << ".");
-    return 0;
-  }
-  const int extent[6] = { 0, this->Resolution[0] - 1, 0, this->Resolution[1] - 1, 0, 0 };
-  info->Set(SDDP::WHOLE_EXTENT(), extent, 6);
+  // EvaluateImage refuses a Resolution below 2.
+  const int columns = std::max(this->Resolution[0], 2);
+  const int rows = std::max(this->Resolution[1], 2);
+  SetWholeExtent(info, { 0, columns - 1, 0, rows - 1, 0, 0 });
   info->Set(vtkDataObject::ORIGIN(), -vtkMath::Pi(), -vtkMath::Pi(), 0.);
-  info->Set(
-    vtkDataObject::SPACING(), Spacing(this->Resolution[0]), Spacing(this->Resolution[1]), 1.);
+  info->Set(vtkDataObject::SPACING(), Spacing(columns), Spacing(rows), 1.);
   info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
   return 1;
 }
@@ -188,6 +201,12 @@ int vtkAttentionTorus::RequestData(
 bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
   AttentionAtlas::FieldOutput& fields, const int extent[6], vtkImageData* output)
 {
+  if (this->Resolution[0] < 2 || this->Resolution[1] < 2)
+  {
+    throw std::runtime_error("Resolution: expected at least 2 points along each angle, found " +
+                             std::to_string(this->Resolution[0]) + " x " +
+                             std::to_string(this->Resolution[1]) + ".");
+  }
   output->SetExtent(const_cast<int*>(extent));
   output->SetOrigin(-vtkMath::Pi(), -vtkMath::Pi(), 0);
   output->SetSpacing(Spacing(this->Resolution[0]), Spacing(this->Resolution[1]), 1);

@@ -69,6 +69,7 @@ public:
   const char* GetQuantityArrayName(int index);
   int GetQuantityArrayStatus(const char* name);
   void SetQuantityArrayStatus(const char* name, int status);
+  void DisableAllQuantities();
   ///@}
 
   /**

@@ -265,7 +265,7 @@ void ExpectThreeSubHeads(const AttentionOnlyModel& model)
   for (std::size_t h = 0; h < 6; ++h)
   {
     const AttentionHead& head = model.heads[h];
-    const double module = 100 * static_cast<double>(h / 3);
+    const double module = h < 3 ? 0 : 100;
     const auto s = static_cast<double>(h % 3);
     EXPECT_EQ(head.query.rows(), 1);
     EXPECT_TRUE(Counts(head.query, 1000 + module + 3 * s, 0, 1));
