@@ -16,11 +16,11 @@ install(FILES ${python_sources} DESTINATION "${ATLAS_PYTHON_DIR}/attentionatlas"
 
 # The figures of the models in Data. They need an X display: a virtual one where there is no other.
 find_program(ATLAS_PVPYTHON pvpython HINTS "${ParaView_PREFIX_PATH}/bin")
-find_program(ATLAS_XVFB_RUN xvfb-run)
 file(GLOB models CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/Data/*.safetensors")
+find_program(ATLAS_XVFB Xvfb)
 set(run_on_display)
-if(ATLAS_XVFB_RUN)
-  set(run_on_display "${ATLAS_XVFB_RUN}" --auto-servernum)
+if(ATLAS_XVFB)
+  set(run_on_display "${CMAKE_CURRENT_SOURCE_DIR}/with-display.sh")
 endif()
 add_custom_target(figures
   COMMAND "${CMAKE_COMMAND}" -E env

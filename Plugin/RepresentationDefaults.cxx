@@ -7,6 +7,7 @@
 #include <vtkNew.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
+#include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
 #include <vtkProcessModule.h>
 #include <vtkSMProperty.h>
@@ -227,13 +228,15 @@ void ColorBy(vtkSMProxy* representation, const char* array)
 }
 
 /// Sets the properties, and the array that colours, that the hint AtlasRepresentation of the source
-/// names.
+/// names. Those with the attribute `ranks` are for servers of several ranks only.
 void ApplyHints(vtkSMProxy* representation)
 {
   vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
   vtkPVXMLElement* hints = producer != nullptr ? producer->GetHints() : nullptr;
   vtkPVXMLElement* ours =
     hints != nullptr ? hints->FindNestedElementByName("AtlasRepresentation") : nullptr;
+  const bool manyRanks =
+    representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
   for (unsigned int i = 0; ours != nullptr && i < ours->GetNumberOfNestedElements(); ++i)
   {
     vtkPVXMLElement* element = ours->GetNestedElement(i);
@@ -243,7 +246,8 @@ void ApplyHints(vtkSMProxy* representation)
       ColorBy(representation, name);
       continue;
     }
-    if (representation->GetProperty(name) == nullptr)
+    const bool onlyOnRanks = element->GetAttribute("ranks") != nullptr;
+    if (representation->GetProperty(name) == nullptr || (onlyOnRanks && !manyRanks))
     {
       continue;
     }
@@ -253,9 +257,10 @@ void ApplyHints(vtkSMProxy* representation)
     {
       property.Set(text);
     }
-    else if (const int count = element->GetVectorAttribute("values", 3, values.data()))
+    const int count = element->GetVectorAttribute("values", 3, values.data());
+    for (int c = 0; c < count; ++c) // one by one: integers take no array of doubles
     {
-      property.Set(values.data(), static_cast<unsigned int>(count));
+      property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
     }
   }
   representation->UpdateVTKObjects();

@@ -1,6 +1,5 @@
 #include "FieldEvaluation.h"
 
-#include "ClassPalette.h"
 #include "Error.h"
 
 #include <algorithm>
@@ -94,6 +93,10 @@ FieldEvaluator::FieldEvaluator(const AttentionOnlyModel& model, const Evaluation
     const double weight = options.headWeights.empty() ? 1 : options.headWeights[h];
     this->Heads.push_back({ head.query.transpose() * head.key / scale,
       (head.output * head.value).cast<float>(), static_cast<float>(weight) });
+  }
+  for (int k = 0; k < static_cast<int>(model.VocabularySize()); ++k)
+  {
+    this->Colors.push_back(ClassColor(k));
   }
   this->CheckMagnitude(model);
 }
@@ -317,7 +320,7 @@ void FieldEvaluator::EvaluateClasses(
     std::uint8_t* out = arrays.classColor + 3 * offset;
     for (std::size_t i = 0; i < count; ++i)
     {
-      const Rgb color = Fade(ClassColor(predicted.data()[i]),
+      const Rgb color = Fade(this->Colors[static_cast<std::size_t>(predicted.data()[i])],
         ColorIntensity(probability.data()[i], static_cast<int>(classes)));
       out = std::copy(color.begin(), color.end(), out);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "AttentionEvaluation.h"
+#include "ClassPalette.h"
 
 #include <array>
 #include <cstddef>
@@ -66,6 +67,7 @@ private:
 
   EvaluationOptions Options;
   std::vector<Head> Heads;
+  std::vector<Rgb> Colors; ///< of the classes
   Eigen::Matrix<float, Eigen::Dynamic, 3, Eigen::RowMajor> Unembedding;
   Eigen::Vector3d Position1;
   Eigen::Vector3d Position2;

@@ -1,0 +1,142 @@
+#pragma once
+
+#include "ClassPalette.h"
+#include "Core/Gather.h"
+#include "Core/Oracle.h"
+#include "Pipeline.h"
+
+#include <vtkDataArraySelection.h>
+#include <vtkDataSetAttributes.h>
+
+#include <map>
+
+namespace atlas::test
+{
+
+/// Values of all points by the names of the arrays that AttentionTorus gives them in.
+using Fields = std::map<std::string, std::vector<double>>;
+
+inline std::vector<double> Sum(std::vector<double> a, const std::vector<double>& b)
+{
+  std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>());
+  return a;
+}
+
+/// Computes ClassColor by its definition from Class and Probability.
+inline std::vector<double> ColorsOf(const Fields& fields, int classes)
+{
+  std::vector<double> colors;
+  for (std::size_t i = 0; i < fields.at("Class").size(); ++i)
+  {
+    const Rgb color = Fade(ClassColor(static_cast<int>(fields.at("Class")[i])),
+      ColorIntensity(static_cast<float>(fields.at("Probability")[i]), classes));
+    colors.insert(colors.end(), color.begin(), color.end());
+  }
+  return colors;
+}
+
+/// What the oracle has for its points with one of its residuals, such as "none".
+inline Fields OracleFields(const Oracle& oracle, const std::string& residual)
+{
+  Fields fields;
+  const std::vector<std::int64_t> classes = oracle.Integers(residual + ".class");
+  fields["Class"].assign(classes.begin(), classes.end());
+  fields["Probability"] = oracle.Values(residual + ".probability");
+  fields["Logits"] = oracle.Values(residual + ".logits");
+  fields["Output"] = oracle.Values(residual + ".output");
+  fields["ClassColor"] = ColorsOf(fields, static_cast<int>(oracle.GetModel().VocabularySize()));
+  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
+  {
+    const std::string head = " " + std::to_string(h);
+    fields["Score" + head] = oracle.ValuesOfHead("score", h);
+    fields["Attention" + head] = oracle.ValuesOfHead("attention", h);
+    fields["Word Mix" + head] = oracle.ValuesOfHead("mix.word", h);
+    fields["Position Mix" + head] = oracle.ValuesOfHead("mix.position", h);
+    fields["Mix" + head] = Sum(fields["Word Mix" + head], fields["Position Mix" + head]);
+    fields["Head Output" + head] = oracle.ValuesOfHead("head_output", h);
+  }
+  return fields;
+}
+
+/// What the reference evaluator, itself tested with the oracle, has for evaluations of a model.
+inline Fields FieldsOf(const std::vector<Evaluation>& evaluations, int classes)
+{
+  Fields fields;
+  for (const Evaluation& evaluation : evaluations)
+  {
+    fields["Class"].push_back(evaluation.predicted);
+  }
+  fields["Probability"] = Gather(evaluations, &Evaluation::probability);
+  fields["Logits"] = Gather(evaluations, &Evaluation::logits);
+  fields["Output"] = Gather(evaluations, &Evaluation::output);
+  fields["ClassColor"] = ColorsOf(fields, classes);
+  for (std::size_t h = 0; h < evaluations.front().heads.size(); ++h)
+  {
+    const std::string head = " " + std::to_string(h);
+    fields["Score" + head] = Gather(evaluations, &HeadEvaluation::score, h, h + 1);
+    fields["Attention" + head] = Gather(evaluations, &HeadEvaluation::attention, h, h + 1);
+    fields["Word Mix" + head] = Gather(evaluations, &HeadEvaluation::wordMix, h, h + 1);
+    fields["Position Mix" + head] = Gather(evaluations, &HeadEvaluation::positionMix, h, h + 1);
+    fields["Mix" + head] = Gather(evaluations, &HeadEvaluation::mix, h, h + 1);
+    fields["Head Output" + head] = Gather(evaluations, &HeadEvaluation::output, h, h + 1);
+  }
+  return fields;
+}
+
+/// Per point, whether the largest of its logits leads by more than what single precision may lose.
+inline std::vector<bool> AreDecided(const Fields& fields)
+{
+  const std::vector<double>& logits = fields.at("Logits");
+  const std::size_t points = fields.at("Class").size();
+  const auto classes = static_cast<std::ptrdiff_t>(logits.size() / points);
+  std::vector<bool> decided;
+  for (auto begin = logits.begin(); begin != logits.end(); begin += classes)
+  {
+    std::vector<double> sorted(begin, begin + classes);
+    std::sort(sorted.rbegin(), sorted.rend());
+    decided.push_back(sorted[0] - sorted[1] > 1e-4);
+  }
+  return decided;
+}
+
+/// Expects integers within `tolerance` wherever the class is decided, which it is nearly
+/// everywhere.
+inline void ExpectWhereDecided(const std::string& name, const std::vector<double>& found,
+  const Fields& expected, double tolerance)
+{
+  const std::vector<double>& values = expected.at(name);
+  const std::vector<bool> decided = AreDecided(expected);
+  ASSERT_EQ(found.size(), values.size()) << name;
+  const std::size_t components = values.size() / decided.size();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    if (decided[i / components] && std::abs(found[i] - values[i]) > tolerance)
+    {
+      ++wrong;
+    }
+  }
+  EXPECT_EQ(wrong, 0U) << name << ", of " << values.size() << " values";
+  EXPECT_GT(std::count(decided.begin(), decided.end(), true),
+    static_cast<std::ptrdiff_t>(decided.size()) * 9 / 10);
+}
+
+/// Expects the arrays `expected`, no more, no less, in the precision that the filter promises.
+inline void ExpectFields(vtkDataSetAttributes* attributes, const Fields& expected)
+{
+  EXPECT_EQ(attributes->GetNumberOfArrays(), static_cast<int>(expected.size()));
+  for (const auto& [name, values] : expected)
+  {
+    const std::vector<double> found = Values(attributes, name);
+    if (name == "Class" || name == "ClassColor")
+    {
+      ExpectWhereDecided(name, found, expected, name == "Class" ? 0 : 1);
+    }
+    else
+    {
+      ExpectClose(name, found, values, 2e-5);
+    }
+  }
+}
+
+}

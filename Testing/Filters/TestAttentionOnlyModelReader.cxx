@@ -1,0 +1,361 @@
+#include "vtkAttentionOnlyModelReader.h"
+
+#include "Core/HandModel.h"
+#include "Core/Oracle.h"
+#include "ModelBlocks.h"
+#include "Safetensors.h"
+#include "TemporaryDirectory.h"
+
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <functional>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+constexpr const char* SomeFile = "some.safetensors";
+
+class Reader : public Observed<vtkAttentionOnlyModelReader>
+{
+public:
+  explicit Reader(const std::filesystem::path& path) { this->Get()->SetFileName(path.c_str()); }
+
+  vtkMultiBlockDataSet* Read()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutput();
+  }
+
+  /// The times that it offers.
+  std::vector<double> TimeSteps()
+  {
+    this->Get()->UpdateInformation();
+    vtkInformation* info = this->Get()->GetOutputInformation(0);
+    const double* steps = info->Get(vtkStreamingDemandDrivenPipeline::TIME_STEPS());
+    return std::vector<double>(
+      steps, steps + info->Length(vtkStreamingDemandDrivenPipeline::TIME_STEPS()));
+  }
+};
+
+/// The hand model in a file, with more metadata.
+class ModelFile
+{
+public:
+  explicit ModelFile(const Metadata& metadata = {})
+  {
+    HandModel model;
+    model.metadata = metadata;
+    model.nextToken = TokenMatrix{ { 1, 0 }, { 0, 1 } };
+    WriteAttentionOnlyModel(this->Path(), model);
+  }
+  std::filesystem::path Path() const { return this->Folder / SomeFile; }
+
+private:
+  TemporaryDirectory Folder;
+};
+
+TEST(AttentionOnlyModelReader, MakesABlockOfEachTensor)
+{
+  Reader reader(ShippedModel());
+  vtkMultiBlockDataSet* model = reader.Read();
+  const SafetensorsFile file(ShippedModel());
+  ASSERT_EQ(model->GetNumberOfBlocks(), file.GetTensors().size());
+  for (const auto& [name, tensor] : file.GetTensors())
+  {
+    ASSERT_NE(Blocks(model)[name], nullptr) << name;
+    vtkTable* table = Blocks(model)[name];
+    EXPECT_EQ(table->GetNumberOfColumns(), 1) << name;
+    EXPECT_EQ(table->GetNumberOfRows(), tensor.shape[0]) << name;
+    EXPECT_EQ(table->GetColumn(0)->GetNumberOfComponents(), tensor.shape[1]) << name;
+    EXPECT_EQ(Values(table->GetRowData(), name), tensor.ToDouble()) << name;
+  }
+}
+
+TEST(AttentionOnlyModelReader, KeepsThePrecision)
+{
+  Reader single(ShippedModel());
+  EXPECT_EQ(Column(single.Read(), "word_embedding")->GetDataType(), VTK_FLOAT);
+
+  const ModelFile file;
+  Reader twice(file.Path());
+  vtkMultiBlockDataSet* model = twice.Read();
+  for (const char* name : { "word_embedding", "position_embedding", "unembedding", "heads.0.query",
+         "heads.0.key", "heads.1.value", "heads.1.output" })
+  {
+    EXPECT_EQ(Column(model, name)->GetDataType(), VTK_DOUBLE) << name;
+  }
+  vtkDataArray* next = Column(model, "next_token");
+  EXPECT_EQ(next->GetDataTypeSize(), 8);
+  EXPECT_THAT(
+    Values(Blocks(model)["next_token"]->GetRowData(), "next_token"), ElementsAre(1, 0, 0, 1));
+}
+
+TEST(AttentionOnlyModelReader, TellsDimensionsAndMetadata)
+{
+  const ModelFile file(Metadata{ { "source", "a test" }, { "learning rate", "1e-3" } });
+  Reader reader(file.Path());
+  vtkMultiBlockDataSet* model = reader.Read();
+  vtkFieldData* fields = model->GetFieldData();
+  EXPECT_THAT(Values(fields, "VocabularySize"), ElementsAre(2));
+  EXPECT_THAT(Values(fields, "Heads"), ElementsAre(2));
+  EXPECT_THAT(Values(fields, "HeadDimension"), ElementsAre(1));
+  EXPECT_THAT(Values(fields, "EmbeddingDimension"), ElementsAre(3));
+  EXPECT_EQ(Text(model, "Format"), "attention-atlas.attention-only");
+  EXPECT_EQ(Text(model, "Metadata source"), "a test");
+  EXPECT_EQ(Text(model, "Metadata learning rate"), "1e-3");
+}
+
+TEST(AttentionOnlyModelReader, OffersTheTrainingStepAsTime)
+{
+  const ModelFile file(Metadata{ { "step", "250" } });
+  Reader reader(file.Path());
+  EXPECT_THAT(reader.TimeSteps(), ElementsAre(250));
+  vtkMultiBlockDataSet* model = reader.Read();
+  EXPECT_EQ(model->GetInformation()->Get(vtkDataObject::DATA_TIME_STEP()), 250);
+}
+
+TEST(AttentionOnlyModelReader, OffersNoTimeWithoutANumber)
+{
+  for (const char* step : { "", "last", "1 of 2", "nan", "inf" })
+  {
+    const ModelFile file(Metadata{ { "step", step } });
+    Reader reader(file.Path());
+    EXPECT_THAT(reader.TimeSteps(), ElementsAre()) << step;
+    EXPECT_FALSE(reader.Read()->GetInformation()->Has(vtkDataObject::DATA_TIME_STEP())) << step;
+  }
+}
+
+TEST(AttentionOnlyModelReader, ForgetsTheTimeOfTheLastFile)
+{
+  const ModelFile timed(Metadata{ { "step", "7" } });
+  const ModelFile other;
+  Reader reader(timed.Path());
+  EXPECT_THAT(reader.TimeSteps(), ElementsAre(7));
+  reader->SetFileName(other.Path().c_str());
+  EXPECT_THAT(reader.TimeSteps(), ElementsAre());
+}
+
+TEST(AttentionOnlyModelReader, LooksIntoAFileBeforeItTakesIt)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "damaged.safetensors", "no header");
+  WriteSafetensors(folder / "other.safetensors",
+    { { "weight", Tensor::FromDouble(DType::F32, { 1 }, { 2 }) } }, {});
+  Observed<vtkAttentionOnlyModelReader> reader;
+  EXPECT_EQ(reader->CanReadFile(ShippedModel().c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile((folder / "damaged.safetensors").c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile((folder / "other.safetensors").c_str()), 0);
+}
+
+TEST(AttentionOnlyModelReader, NeedsAFileName)
+{
+  Reader reader("");
+  EXPECT_EQ(reader.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(reader.TakeErrors(),
+    ElementsAre(HasSubstr("FileName: expected the name of a safetensors file, found none.")));
+}
+
+/// The state_dict of an oracle model.
+class PublishedModel : public testing::Test
+{
+protected:
+  void SetUp() override
+  {
+    if (!Oracle::IsPresent())
+    {
+      GTEST_SKIP() << Oracle::AbsenceMessage();
+    }
+  }
+  static std::filesystem::path Path()
+  {
+    return Oracle::Folder() / "trained-n5-h3.state_dict.safetensors";
+  }
+};
+
+TEST_F(PublishedModel, EqualsTheNativeOne)
+{
+  Reader published(Path());
+  Reader native(ShippedModel());
+  ExpectSameBlocks(published.Read(), native.Read());
+  EXPECT_EQ(published->CanReadFile(Path().c_str()), 1);
+}
+
+TEST_F(PublishedModel, SplitsIntoSubHeads)
+{
+  Reader reader(Path());
+  reader->SetSubHeads(3);
+  vtkMultiBlockDataSet* model = reader.Read();
+  EXPECT_THAT(Values(model->GetFieldData(), "Heads"), ElementsAre(9));
+  EXPECT_THAT(Values(model->GetFieldData(), "HeadDimension"), ElementsAre(1));
+  const SafetensorsFile file(Path());
+  const TensorView& query = file.GetTensors().at("attn_seq.0.1.q_proj_weight");
+  const TensorView& output = file.GetTensors().at("attn_seq.0.1.out_proj.weight");
+  // Head 5 is the third part of module 1: row 2 of its query, column 2 of its output.
+  for (int c = 0; c < 3; ++c)
+  {
+    const auto i = static_cast<std::uint64_t>(c);
+    EXPECT_EQ(Column(model, "heads.5.query")->GetComponent(0, c), query.At(3 * 2 + i));
+    EXPECT_EQ(Column(model, "heads.5.output")->GetComponent(c, 0), output.At(3 * i + 2));
+  }
+}
+
+TEST_F(PublishedModel, SplitsEvenlyOnly)
+{
+  Reader reader(Path());
+  reader->SetSubHeads(2);
+  EXPECT_EQ(reader.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(reader.TakeErrors(),
+    ElementsAre(
+      HasSubstr("the number of sub-heads must divide the embedding dimension 3, found 2")));
+}
+
+/// A file that cannot be read, and what the reader has to say about it.
+struct BadFile
+{
+  std::string name;
+  std::function<void(const std::filesystem::path&)> write;
+  std::string message;
+};
+
+void PrintTo(const BadFile& bad, std::ostream* stream)
+{
+  *stream << bad.name;
+}
+
+std::string LengthBytes(std::uint64_t length)
+{
+  std::string bytes;
+  for (int i = 0; i < 8; ++i)
+  {
+    bytes += static_cast<char>(static_cast<unsigned char>(length >> (8 * i)));
+  }
+  return bytes;
+}
+
+/// A file of these bytes.
+BadFile Bytes(const std::string& name, const std::string& bytes, const std::string& message)
+{
+  return { name, [=](const std::filesystem::path& path) { WriteBytes(path, bytes); }, message };
+}
+
+/// A file of this header and 8 bytes of data.
+BadFile Header(const std::string& name, const std::string& header, const std::string& message)
+{
+  return Bytes(name, LengthBytes(header.size()) + header + "DATADATA", message);
+}
+
+/// A file of the hand model with one tensor changed, or removed by an empty shape.
+BadFile Changed(const std::string& name, const std::string& tensor, const Shape& shape,
+  const std::vector<double>& values, const std::string& message)
+{
+  const auto write = [=](const std::filesystem::path& path)
+  {
+    Tensors tensors = MakeTensors(HandModel());
+    tensors.erase(tensor);
+    if (!shape.empty())
+    {
+      tensors[tensor] = Tensor::FromDouble(DType::F32, shape, values);
+    }
+    WriteSafetensors(path, tensors, {});
+  };
+  return { name, write, message };
+}
+
+BadFile NextToken(const std::string& name, std::vector<std::int64_t> values, const Shape& shape,
+  const std::string& message)
+{
+  const auto write = [=](const std::filesystem::path& path)
+  {
+    Tensors tensors = MakeTensors(HandModel());
+    tensors["next_token"] = Tensor::FromInteger(shape, values);
+    WriteSafetensors(path, tensors, {});
+  };
+  return { name, write, message };
+}
+
+constexpr double NotANumber = std::numeric_limits<double>::quiet_NaN();
+constexpr double Infinity = std::numeric_limits<double>::infinity();
+
+std::vector<BadFile> BadFiles()
+{
+  const std::string a = R"({"a":{"dtype":"U8","shape":[)";
+  return {
+    { "Missing", [](const std::filesystem::path&) {}, "cannot open file: No such file" },
+    { "Folder", [](const auto& path) { std::filesystem::create_directory(path); },
+      "expected a regular file" },
+    Bytes("Empty", "", "begins with an 8-byte header length, found 0 bytes"),
+    Bytes("HeaderBeyondFile", LengthBytes(1000) + "{}",
+      "the safetensors header is 1000 bytes long, but only 2 bytes follow"),
+    Bytes("HeaderOf4GB", LengthBytes(4'000'000'000) + "{}",
+      "at most 100000000 bytes, found a length of 4000000000"),
+    Header("HeaderNotJson", "{word}", "the safetensors header is not JSON"),
+    Header("OffsetsOverlap",
+      a + R"(8],"data_offsets":[0,8]},)" +
+        R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+      "the data of tensors 'a' and 'b' overlap"),
+    Header("OffsetsLeaveFile", a + R"(9],"data_offsets":[0,9]}})",
+      "tensor 'a': data_offsets [0, 9] leave the 8 bytes of data"),
+    Header("OffsetsOverflow", a + R"(8],"data_offsets":[18446744073709551610,2]}})",
+      "tensor 'a': expected 'data_offsets' to hold integers from 0 to 2^63 - 1"),
+    Header("ShapeOverflows", a + R"(4294967296,4294967296,8],"data_offsets":[0,8]}})",
+      "tensor 'a': shape [4294967296, 4294967296, 8] overflows 64 bits"),
+    Header("UnknownDType", R"({"a":{"dtype":"F8_E5M2","shape":[8],"data_offsets":[0,8]}})",
+      "tensor 'a': unknown dtype 'F8_E5M2'"),
+    Header("OtherKind", a + R"(8],"data_offsets":[0,8]}})", "tensor 'word_embedding' is missing"),
+    Changed("TensorMissing", "heads.1.key", {}, {}, "tensor 'heads.1.key' is missing"),
+    Changed("WrongShape", "unembedding", { 1, 3 }, { 1, 2, 3 },
+      "tensor 'unembedding': expected shape [2, 3] (the vocabulary), found [1, 3]"),
+    Changed("OneRank", "heads.0.query", { 3 }, { 1, 2, 3 },
+      "tensor 'heads.0.query': expected shape [d_h, 3], found [3]"),
+    Changed("OtherDimension", "word_embedding", { 2, 4 }, { 1, 2, 3, 4, 5, 6, 7, 8 },
+      "tensor 'word_embedding': expected shape [N, 3] with a vocabulary N >= 1, found [2, 4]"),
+    Changed("HeadsDisagree", "heads.1.query", { 2, 3 }, { 1, 2, 3, 4, 5, 6 },
+      "tensor 'heads.1.query': expected shape [1, 3], found [2, 3]"),
+    Changed("NoVocabulary", "word_embedding", { 0, 3 }, {}, "N >= 1, found [0, 3]"),
+    Changed("NotANumber", "heads.0.value", { 1, 3 }, { 1, NotANumber, 3 },
+      "tensor 'heads.0.value' holds nan at row 0, column 1; expected finite numbers"),
+    Changed("Infinity", "position_embedding", { 2, 3 }, { 1, 2, 3, 4, 5, -Infinity },
+      "tensor 'position_embedding' holds -inf at row 1, column 2; expected finite numbers"),
+    NextToken("TargetBeyondVocabulary", { 0, 1, 2, 0 }, { 2, 2 },
+      "tensor 'next_token' holds 2 at row 1, column 0; expected a token from 0 to 1"),
+    NextToken("NegativeTarget", { 0, -1, 1, 0 }, { 2, 2 },
+      "tensor 'next_token' holds -1 at row 0, column 1"),
+    NextToken("TargetShape", { 0, 1 }, { 2, 1 },
+      "tensor 'next_token': expected shape [2, 2] (the vocabulary), found [2, 1]"),
+  };
+}
+
+class BadModelFile : public testing::TestWithParam<BadFile>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(
+  , BadModelFile, testing::ValuesIn(BadFiles()), [](const auto& bad) { return bad.param.name; });
+
+TEST_P(BadModelFile, IsRefusedWithTheReason)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path path = folder / SomeFile;
+  GetParam().write(path);
+  Reader reader(ShippedModel());
+  EXPECT_GT(reader.Read()->GetNumberOfBlocks(), 0U);
+
+  reader->SetFileName(path.c_str());
+  EXPECT_EQ(reader.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_EQ(reader->GetOutput()->GetFieldData()->GetNumberOfArrays(), 0);
+  EXPECT_THAT(reader.TakeErrors(),
+    ElementsAre(AllOf(HasSubstr(path.string() + ": "), HasSubstr(GetParam().message))));
+
+  reader->SetFileName(ShippedModel().c_str());
+  EXPECT_GT(reader.Read()->GetNumberOfBlocks(), 0U);
+}
+
+}

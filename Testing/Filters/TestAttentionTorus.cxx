@@ -1,0 +1,543 @@
+#include "vtkAttentionTorus.h"
+
+#include "Core/HandModel.h"
+#include "Fields.h"
+#include "Torus.h"
+
+#include <vtkCellData.h>
+#include <vtkCellType.h>
+#include <vtkFloatArray.h>
+#include <vtkNew.h>
+#include <vtkStructuredGrid.h>
+#include <vtkUnstructuredGrid.h>
+
+#include <functional>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+namespace
+{
+
+AttentionOnlyModel TrainedModel()
+{
+  return ReadAttentionOnlyModel(ShippedModel());
+}
+
+std::vector<Evaluation> EvaluateAt(
+  const Angles& angles, const AttentionOnlyModel& model, const EvaluationOptions& options)
+{
+  const ReferenceEvaluator evaluator(model, options);
+  std::vector<Evaluation> evaluations;
+  for (std::size_t i = 0; i < angles.Count(); ++i)
+  {
+    evaluations.push_back(evaluator.AtAngles(angles.theta1[i], angles.theta2[i]));
+  }
+  return evaluations;
+}
+
+/// Name, VTK type and components.
+using ArrayType = std::tuple<std::string, int, int>;
+
+std::vector<ArrayType> ArrayTypes(vtkFieldData* fields)
+{
+  std::vector<ArrayType> types;
+  for (int i = 0; i < fields->GetNumberOfArrays(); ++i)
+  {
+    vtkDataArray* array = fields->GetArray(i);
+    types.emplace_back(array->GetName(), array->GetDataType(), array->GetNumberOfComponents());
+  }
+  return types;
+}
+
+TEST(AttentionTorusImage, SpansTheTorusWithBothEnds)
+{
+  Torus torus(HandModel{});
+  torus->SetResolution(5, 9);
+  auto* image = vtkImageData::SafeDownCast(torus.Update());
+  ASSERT_NE(image, nullptr);
+  EXPECT_THAT(
+    std::vector<int>(image->GetExtent(), image->GetExtent() + 6), ElementsAre(0, 4, 0, 8, 0, 0));
+  EXPECT_DOUBLE_EQ(image->GetOrigin()[0], -Pi);
+  EXPECT_DOUBLE_EQ(image->GetOrigin()[1], -Pi);
+  EXPECT_DOUBLE_EQ(image->GetOrigin()[2], 0);
+  EXPECT_DOUBLE_EQ(image->GetSpacing()[0], Pi / 2);
+  EXPECT_DOUBLE_EQ(image->GetSpacing()[1], Pi / 4);
+  EXPECT_NEAR(image->GetBounds()[1], Pi, 1e-15);
+  EXPECT_NEAR(image->GetBounds()[3], Pi, 1e-15);
+}
+
+TEST(AttentionTorusImage, HasTheDimensionsOfTheModel)
+{
+  Torus torus(TrainedModel());
+  torus->SetResolution(2, 2);
+  vtkFieldData* fields = torus.Update()->GetFieldData();
+  EXPECT_THAT(Values(fields, "VocabularySize"), ElementsAre(5));
+  EXPECT_THAT(Values(fields, "Heads"), ElementsAre(3));
+  EXPECT_THAT(Values(fields, "HeadDimension"), ElementsAre(3));
+  EXPECT_THAT(Values(fields, "EmbeddingDimension"), ElementsAre(3));
+}
+
+TEST(AttentionTorusQuantities, AreTheClassMapByDefault)
+{
+  Torus torus(HandModel{});
+  torus->SetResolution(3, 3);
+  vtkPointData* data = torus.Update()->GetPointData();
+  EXPECT_THAT(ArrayTypes(data),
+    UnorderedElementsAre(ArrayType("Class", VTK_INT, 1), ArrayType("Probability", VTK_FLOAT, 1),
+      ArrayType("ClassColor", VTK_UNSIGNED_CHAR, 3)));
+  EXPECT_STREQ(data->GetScalars()->GetName(), "Class"); // of one component, for contours
+}
+
+TEST(AttentionTorusQuantities, AreAllOfTheInterface)
+{
+  Torus torus(HandModel{}); // 2 heads, 2 classes
+  torus->SetResolution(3, 3);
+  torus.ChooseAll();
+  std::vector<ArrayType> expected = { { "Class", VTK_INT, 1 }, { "Probability", VTK_FLOAT, 1 },
+    { "ClassColor", VTK_UNSIGNED_CHAR, 3 }, { "Logits", VTK_FLOAT, 2 },
+    { "Output", VTK_FLOAT, 3 } };
+  for (const std::string head : { "0", "1" })
+  {
+    expected.emplace_back("Score " + head, VTK_FLOAT, 1);
+    expected.emplace_back("Attention " + head, VTK_FLOAT, 1);
+    expected.emplace_back("Word Mix " + head, VTK_FLOAT, 3);
+    expected.emplace_back("Position Mix " + head, VTK_FLOAT, 3);
+    expected.emplace_back("Mix " + head, VTK_FLOAT, 3);
+    expected.emplace_back("Head Output " + head, VTK_FLOAT, 3);
+  }
+  EXPECT_THAT(
+    ArrayTypes(torus.Update()->GetPointData()), testing::UnorderedElementsAreArray(expected));
+}
+
+TEST(AttentionTorusQuantities, CanBeOfASingleHead)
+{
+  Torus torus(HandModel{});
+  torus->SetResolution(4, 4);
+  torus.Choose({ "Attention" });
+  vtkNew<vtkImageData> all;
+  all->ShallowCopy(torus.Update());
+  torus.Choose({ "Attention 1" });
+  vtkPointData* data = torus.Update()->GetPointData();
+  EXPECT_THAT(Names(data), ElementsAre("Attention 1"));
+  EXPECT_TRUE(IsSame(data->GetArray(0), all->GetPointData()->GetArray("Attention 1")));
+  EXPECT_STREQ(data->GetScalars()->GetName(), "Attention 1");
+}
+
+TEST(AttentionTorusQuantities, CanBeNone)
+{
+  Torus torus(HandModel{});
+  torus->SetResolution(4, 4);
+  torus.Choose({});
+  EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 16);
+  EXPECT_EQ(torus.GetOutput()->GetPointData()->GetNumberOfArrays(), 0);
+}
+
+TEST(AttentionTorusQuantities, AreListed)
+{
+  Torus torus(HandModel{});
+  std::vector<std::string> names;
+  for (int i = 0; i < torus->GetNumberOfQuantityArrays(); ++i)
+  {
+    names.emplace_back(torus->GetQuantityArrayName(i));
+  }
+  EXPECT_THAT(names, ElementsAre("Class", "Probability", "ClassColor", "Logits", "Score",
+                       "Attention", "Word Mix", "Position Mix", "Mix", "Head Output", "Output"));
+  EXPECT_EQ(torus->GetQuantityArrayStatus("ClassColor"), 1);
+  EXPECT_EQ(torus->GetQuantityArrayStatus("Logits"), 0);
+}
+
+/// The image at its grid and Points at the oracle's points, for each oracle model.
+class AttentionTorusValues : public OracleTest
+{
+};
+INSTANTIATE_TEST_SUITE_P(, AttentionTorusValues, OracleTest::Models(), OracleTest::Name);
+
+TEST_P(AttentionTorusValues, AtPointsAreThoseOfTheOracle)
+{
+  const Oracle& oracle = GetOracle();
+  Torus torus(oracle.GetModel());
+  torus.ChooseAll();
+  torus.SetPoints(PointsAt(oracle.GetTheta1(), oracle.GetTheta2()));
+  const std::vector<std::string> residuals = { "embedding_position", "embedding", "none" };
+  for (std::size_t residual = 0; residual < residuals.size(); ++residual)
+  {
+    SCOPED_TRACE(residuals[residual]);
+    torus->SetResidual(static_cast<int>(residual));
+    ExpectFields(torus.Update()->GetPointData(), OracleFields(oracle, residuals[residual]));
+  }
+}
+
+TEST_P(AttentionTorusValues, OfTheHardmaxAreThoseOfTheOracle)
+{
+  const Oracle& oracle = GetOracle();
+  Torus torus(oracle.GetModel());
+  torus->SetPattern(vtkAttentionTorus::HARDMAX);
+  torus.ChooseAll();
+  torus.SetPoints(PointsAt(oracle.GetTheta1(), oracle.GetTheta2()));
+  vtkPointData* data = torus.Update()->GetPointData();
+  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
+  {
+    const std::string head = " " + std::to_string(h);
+    ExpectClose(
+      "Word Mix", Values(data, "Word Mix" + head), oracle.ValuesOfHead("mix.word.hard", h), 2e-5);
+    ExpectClose("Position Mix", Values(data, "Position Mix" + head),
+      oracle.ValuesOfHead("mix.position.hard", h), 2e-5);
+  }
+}
+
+TEST_P(AttentionTorusValues, InTheImageAreThoseAtItsAngles)
+{
+  const Oracle& oracle = GetOracle();
+  Torus torus(oracle.GetModel());
+  torus.ChooseAll();
+  torus->SetResolution(70, 33); // a full block of columns and a part of one
+  ExpectFields(
+    torus.Update()->GetPointData(), FieldsOf(EvaluateAt(Grid(70, 33), oracle.GetModel(), {}),
+                                      static_cast<int>(oracle.GetModel().VocabularySize())));
+}
+
+/// A change of the filter and the options that it amounts to.
+struct Change
+{
+  std::string name;
+  std::function<void(vtkAttentionTorus*)> apply;
+  std::function<void(EvaluationOptions&)> mean;
+};
+
+void PrintTo(const Change& change, std::ostream* stream)
+{
+  *stream << change.name;
+}
+
+void SetWeights(vtkAttentionTorus* torus)
+{
+  torus->SetNumberOfHeadWeights(3);
+  torus->SetHeadWeight(1, 0);
+  torus->SetHeadWeight(2, -0.5);
+}
+
+class AttentionTorusOption : public testing::TestWithParam<Change>
+{
+public:
+  static std::vector<Change> Changes()
+  {
+    using Filter = vtkAttentionTorus;
+    using Options = EvaluationOptions;
+    return {
+      { "HeadWeights", SetWeights,
+        [](Options& o) {
+          o.headWeights = { 1, 0, -0.5 };
+        } },
+      { "Hardmax", [](Filter* f) { f->SetPattern(Filter::HARDMAX); },
+        [](Options& o) { o.pattern = Pattern::Hardmax; } },
+      { "Embedding", [](Filter* f) { f->SetResidual(Filter::EMBEDDING); },
+        [](Options& o) { o.residual = Residual::Embedding; } },
+      { "NoResidual", [](Filter* f) { f->SetResidual(Filter::NONE); },
+        [](Options& o) { o.residual = Residual::None; } },
+      { "Skewed", [](Filter* f) { f->SetAngles(Filter::SKEWED); },
+        [](Options& o) { o.angles = AngleMap::Skewed; } },
+      { "NoWordInPattern", [](Filter* f) { f->WordInPatternOff(); },
+        [](Options& o) { o.wordInPattern = false; } },
+      { "NoPositionInPattern", [](Filter* f) { f->PositionInPatternOff(); },
+        [](Options& o) { o.positionInPattern = false; } },
+      { "NoWordInValues", [](Filter* f) { f->WordInValuesOff(); },
+        [](Options& o) { o.wordInValues = false; } },
+      { "NoPositionInValues", [](Filter* f) { f->PositionInValuesOff(); },
+        [](Options& o) { o.positionInValues = false; } },
+    };
+  }
+
+protected:
+  /// Points at which no head is near the frontier of the hardmax.
+  static Angles ClearPoints(const AttentionOnlyModel& model, const EvaluationOptions& options)
+  {
+    const Angles all = Lattice(1000);
+    const std::vector<Evaluation> evaluations = EvaluateAt(all, model, options);
+    Angles clear;
+    for (std::size_t i = 0; i < all.Count(); ++i)
+    {
+      const std::vector<HeadEvaluation>& heads = evaluations[i].heads;
+      if (std::all_of(heads.begin(), heads.end(),
+            [](const HeadEvaluation& head) { return std::abs(head.score) > 1e-3; }))
+      {
+        clear.Add(all.theta1[i], all.theta2[i]);
+      }
+    }
+    EXPECT_GT(clear.Count(), all.Count() / 2);
+    return clear;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, AttentionTorusOption, testing::ValuesIn(AttentionTorusOption::Changes()),
+  [](const auto& change) { return change.param.name; });
+
+TEST_P(AttentionTorusOption, ChangesTheOutput)
+{
+  const AttentionOnlyModel model = TrainedModel();
+  EvaluationOptions options;
+  GetParam().mean(options);
+  const Angles points = ClearPoints(model, options);
+
+  Torus torus(model);
+  torus.ChooseAll();
+  torus.SetPoints(points.AsPoints());
+  torus.Update();
+  GetParam().apply(torus.Get());
+  ExpectFields(torus.Update()->GetPointData(), FieldsOf(EvaluateAt(points, model, options), 5));
+}
+
+vtkSmartPointer<vtkDataSet> ImageOfAngles()
+{
+  auto image = vtkSmartPointer<vtkImageData>::New();
+  image->SetDimensions(7, 5, 2);
+  image->SetOrigin(-2, -1, 4);
+  image->SetSpacing(0.5, 0.25, 1);
+  return image;
+}
+
+vtkSmartPointer<vtkDataSet> TrianglesOfAngles()
+{
+  auto grid = vtkSmartPointer<vtkUnstructuredGrid>::New();
+  const Angles lattice = Lattice(70);
+  grid->SetPoints(lattice.AsPoints()->GetPoints());
+  for (vtkIdType i = 0; i + 2 < grid->GetNumberOfPoints(); ++i)
+  {
+    const vtkIdType corners[3] = { i, i + 1, i + 2 };
+    grid->InsertNextCell(VTK_TRIANGLE, 3, corners);
+  }
+  return grid;
+}
+
+vtkSmartPointer<vtkDataSet> CurvedGridOfAngles()
+{
+  auto grid = vtkSmartPointer<vtkStructuredGrid>::New();
+  grid->SetDimensions(10, 7, 1);
+  grid->SetPoints(Lattice(70).AsPoints()->GetPoints());
+  return grid;
+}
+
+vtkSmartPointer<vtkDataSet> VerticesAtAngles()
+{
+  return Lattice(70).AsPoints();
+}
+
+void AddNumbers(vtkFieldData* fields, const char* name, vtkIdType count)
+{
+  vtkNew<vtkFloatArray> numbers;
+  numbers->SetName(name);
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    numbers->InsertNextValue(static_cast<float>(i));
+  }
+  fields->AddArray(numbers);
+}
+
+using MakePoints = vtkSmartPointer<vtkDataSet> (*)();
+
+class AttentionTorusPoints : public testing::TestWithParam<MakePoints>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, AttentionTorusPoints,
+  testing::Values(&VerticesAtAngles, &ImageOfAngles, &TrianglesOfAngles, &CurvedGridOfAngles),
+  [](const auto& make) { return std::string(make.param()->GetClassName()); });
+
+TEST_P(AttentionTorusPoints, KeepTheirStructureAndArrays)
+{
+  const vtkSmartPointer<vtkDataSet> points = GetParam()();
+  AddNumbers(points->GetPointData(), "Mine", points->GetNumberOfPoints());
+  AddNumbers(points->GetCellData(), "My Cells", points->GetNumberOfCells());
+  AddNumbers(points->GetFieldData(), "My Field", 3);
+  Torus torus(TrainedModel());
+  torus.SetPoints(points);
+  vtkDataSet* output = torus.Update();
+
+  ASSERT_STREQ(output->GetClassName(), points->GetClassName());
+  ASSERT_EQ(output->GetNumberOfPoints(), points->GetNumberOfPoints());
+  ASSERT_EQ(output->GetNumberOfCells(), points->GetNumberOfCells());
+  EXPECT_EQ(output->GetCellType(0), points->GetCellType(0));
+  EXPECT_THAT(std::vector<double>(output->GetBounds(), output->GetBounds() + 6),
+    testing::ElementsAreArray(points->GetBounds(), 6));
+  EXPECT_EQ(output->GetPointData()->GetArray("Mine"), points->GetPointData()->GetArray("Mine"));
+  EXPECT_EQ(
+    output->GetCellData()->GetArray("My Cells"), points->GetCellData()->GetArray("My Cells"));
+  EXPECT_EQ(
+    output->GetFieldData()->GetArray("My Field"), points->GetFieldData()->GetArray("My Field"));
+  EXPECT_THAT(
+    Names(output->GetPointData()), ElementsAre("Class", "ClassColor", "Mine", "Probability"));
+
+  EXPECT_THAT(Names(points->GetPointData()), ElementsAre("Mine"));
+  EXPECT_THAT(Names(points->GetFieldData()), ElementsAre("My Field"));
+}
+
+TEST_P(AttentionTorusPoints, AreReadAsAngles)
+{
+  const vtkSmartPointer<vtkDataSet> points = GetParam()();
+  Angles angles;
+  for (vtkIdType i = 0; i < points->GetNumberOfPoints(); ++i)
+  {
+    angles.Add(points->GetPoint(i)[0], points->GetPoint(i)[1]);
+  }
+  Torus torus(TrainedModel());
+  torus.SetPoints(points);
+  torus.ChooseAll();
+  ExpectFields(torus.Update()->GetPointData(), FieldsOf(EvaluateAt(angles, TrainedModel(), {}), 5));
+}
+
+TEST(AttentionTorusInput, TakeThePlaceOfTheImageAndGiveItBack)
+{
+  Torus torus(HandModel{});
+  EXPECT_STREQ(torus.Update()->GetClassName(), "vtkImageData");
+  torus.SetPoints(VerticesAtAngles());
+  EXPECT_STREQ(torus.Update()->GetClassName(), "vtkPolyData");
+  EXPECT_EQ(torus.GetOutput()->GetNumberOfPoints(), 70);
+  torus.SetPoints(ImageOfAngles());
+  EXPECT_STREQ(torus.Update()->GetClassName(), "vtkImageData");
+  EXPECT_EQ(torus.GetOutput()->GetNumberOfPoints(), 70);
+  torus->SetPointsConnection(nullptr);
+  EXPECT_STREQ(torus.Update()->GetClassName(), "vtkImageData");
+  EXPECT_EQ(torus.GetOutput()->GetNumberOfPoints(), 512 * 512);
+}
+
+TEST(AttentionTorusInput, BeyondPiAreReadModuloATurn)
+{
+  Torus torus(TrainedModel());
+  torus.Choose({ "Output" });
+  torus.SetPoints(PointsAt({ 1, 1 + 2 * Pi, 1 - 20 * Pi }, { -2, -2 + 4 * Pi, -2 - 2 * Pi }));
+  const std::vector<double> output = Values(torus.Update()->GetPointData(), "Output");
+  for (std::size_t i = 3; i < output.size(); ++i)
+  {
+    EXPECT_NEAR(output[i], output[i % 3], 1e-4);
+  }
+}
+
+/// Something that a user can do wrong, and the message that tells.
+struct Mistake
+{
+  std::string name;
+  std::function<void(Torus&)> make;
+  std::vector<std::string> message;
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* stream)
+{
+  *stream << mistake.name;
+}
+
+std::vector<Mistake> Mistakes()
+{
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto resolution = [](int columns, int rows)
+  { return [=](Torus& torus) { torus->SetResolution(columns, rows); }; };
+  const auto quantity = [](const char* name)
+  { return [=](Torus& torus) { torus->SetQuantityArrayStatus(name, 1); }; };
+  const auto weights = [](int count, double last)
+  {
+    return [=](Torus& torus)
+    {
+      torus->SetNumberOfHeadWeights(count);
+      torus->SetHeadWeight(count - 1, last);
+    };
+  };
+  const auto points = [](const std::vector<double>& theta1, const std::vector<double>& theta2)
+  { return [=](Torus& torus) { torus.SetPoints(PointsAt(theta1, theta2)); }; };
+  const std::string atLeastTwo = "Resolution: expected at least 2 points along each angle, found ";
+  return {
+    { "Resolution0", resolution(0, 512), { atLeastTwo + "0 x 512." } },
+    { "Resolution1", resolution(512, 1), { atLeastTwo + "512 x 1." } },
+    { "ResolutionNegative", resolution(-5, 4), { atLeastTwo + "-5 x 4." } },
+    // 10^12 points of 4 + 4 + 3 bytes
+    { "ResolutionBeyondMemory", resolution(1000000, 1000000),
+      { "Resolution: a chart of 1000000 x 1000000 points with 3 arrays would take 10245 GiB",
+        " GiB are free; lower Resolution or choose fewer Quantities." } },
+    { "QuantityUnknown", quantity("Attn"),
+      { "Quantities: 'Attn' is unknown; expected some of Class, Probability, ClassColor, ",
+        "such as 'Attention 0'." } },
+    { "QuantityOfNoHead", quantity("Attention 2"), { "'Attention 2' is unknown", "from 0 to 1" } },
+    { "HeadWeightsTooFew", weights(1, 1),
+      { "HeadWeights: expected one weight for each of the 2 heads of the model", "found 1." } },
+    { "HeadWeightsTooMany", weights(3, 1), { "each of the 2 heads of the model", "found 3." } },
+    { "HeadWeightsNaN", weights(2, nan),
+      { "HeadWeights: expected finite numbers, found nan for head 1." } },
+    { "HeadWeightsInfinite", weights(2, -infinity), { "found -inf for head 1." } },
+    { "PointsNone", points({}, {}), { "Points: expected a dataset with points, found none." } },
+    { "PointsNaN", points({ 0, 1, nan }, { 0, 0, 2 }),
+      { "Points: expected finite angles x and y, found (nan, 2.000000) at point 2." } },
+    { "PointsInfinite", points({ 0, 1 }, { infinity, 0 }), { "(0.000000, inf) at point 0." } },
+    { "RawEmbedding", [](Torus& torus) { torus->SetResidual(vtkAttentionTorus::RAW_EMBEDDING); },
+      { "Residual: RawEmbedding is defined at token pairs only." } },
+    { "NoModel",
+      [](Torus& torus)
+      {
+        vtkNew<vtkMultiBlockDataSet> other;
+        other->SetBlock(0, vtkNew<vtkPolyData>());
+        Connect(torus.Get(), 0, other);
+      },
+      { "input model: tensor 'word_embedding' is missing" } },
+    { "WeightsBeyondSinglePrecision",
+      [](Torus& torus)
+      {
+        HandModel model;
+        model.unembedding *= 1e40;
+        Connect(torus.Get(), 0, DataSetOf(model));
+      },
+      { "the model's weights are too large to be evaluated in single precision" } },
+  };
+}
+
+class AttentionTorusMistake : public testing::TestWithParam<Mistake>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, AttentionTorusMistake, testing::ValuesIn(Mistakes()),
+  [](const auto& mistake) { return mistake.param.name; });
+
+TEST_P(AttentionTorusMistake, IsNamedAndGivesNothing)
+{
+  Torus torus(HandModel{});
+  GetParam().make(torus);
+  torus.Update();
+  vtkDataSet* output = torus.GetOutput();
+  EXPECT_TRUE(output == nullptr || output->GetNumberOfPoints() == 0);
+  const std::vector<std::string> errors = torus.TakeErrors();
+  ASSERT_EQ(errors.size(), 1U);
+  for (const std::string& part : GetParam().message)
+  {
+    EXPECT_THAT(errors.front(), HasSubstr(part));
+  }
+}
+
+TEST(AttentionTorusErrors, AreForgottenOnceCorrected)
+{
+  Torus torus(HandModel{});
+  torus->SetResolution(16, 1);
+  torus.Update();
+  EXPECT_EQ(torus.TakeErrors().size(), 1U);
+  torus->SetResolution(16, 2);
+  EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 32);
+  torus->SetNumberOfHeadWeights(7);
+  EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 0);
+  EXPECT_EQ(torus.TakeErrors().size(), 1U);
+  torus->SetNumberOfHeadWeights(0);
+  EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 32);
+}
+
+TEST(AttentionTorusErrors, AreNotThoseOfAnEmptyModel)
+{
+  Torus torus(HandModel{});
+  Connect(torus.Get(), 0, vtkNew<vtkMultiBlockDataSet>());
+  EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 0);
+  torus.SetPoints(VerticesAtAngles());
+  EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 0);
+}
+
+}

@@ -1,0 +1,119 @@
+#include "ModelConversion.h"
+
+#include "Core/ErrorMessage.h"
+#include "Core/HandModel.h"
+#include "Error.h"
+#include "ModelBlocks.h"
+
+#include <vtkIntArray.h>
+#include <vtkNew.h>
+#include <vtkShortArray.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::HasSubstr;
+
+namespace
+{
+
+/// The hand model as data, with targets in an array of another type.
+template<class Array>
+vtkSmartPointer<vtkMultiBlockDataSet> ModelWithTargets(const std::vector<int>& targets)
+{
+  auto model = DataSetOf(HandModel());
+  vtkNew<Array> array;
+  array->SetName("next_token");
+  array->SetNumberOfComponents(2);
+  array->SetNumberOfTuples(2);
+  for (int i = 0; i < 4; ++i)
+  {
+    array->SetComponent(i / 2, i % 2, targets[static_cast<std::size_t>(i)]);
+  }
+  vtkNew<vtkTable> table;
+  table->AddColumn(array);
+  const unsigned int block = model->GetNumberOfBlocks();
+  model->SetBlock(block, table);
+  model->GetMetaData(block)->Set(vtkCompositeDataSet::NAME(), "next_token");
+  return model;
+}
+
+std::string Refusal(vtkMultiBlockDataSet* model)
+{
+  return MessageOf<std::runtime_error>([&] { AttentionAtlas::ToModel(model); });
+}
+
+TEST(ModelConversion, IsLossless)
+{
+  HandModel model;
+  model.nextToken = TokenMatrix{ { 1, 0 }, { 1, 1 } };
+  model.metadata = { { "source", "a test" } };
+  const AttentionOnlyModel back = AttentionAtlas::ToModel(DataSetOf(model));
+  EXPECT_EQ(back.wordEmbedding, model.wordEmbedding);
+  EXPECT_EQ(back.positionEmbedding, model.positionEmbedding);
+  EXPECT_EQ(back.unembedding, model.unembedding);
+  EXPECT_EQ(back.nextToken, model.nextToken);
+  EXPECT_EQ(back.metadata, model.metadata);
+  EXPECT_EQ(back.precision, model.precision);
+  ASSERT_EQ(back.HeadCount(), model.HeadCount());
+  for (std::size_t h = 0; h < model.HeadCount(); ++h)
+  {
+    EXPECT_EQ(back.heads[h].query, model.heads[h].query);
+    EXPECT_EQ(back.heads[h].key, model.heads[h].key);
+    EXPECT_EQ(back.heads[h].value, model.heads[h].value);
+    EXPECT_EQ(back.heads[h].output, model.heads[h].output);
+  }
+}
+
+TEST(ModelConversion, TakesTargetsOfEveryIntegerType)
+{
+  const TokenMatrix expected{ { 0, 1 }, { 1, 0 } };
+  EXPECT_EQ(
+    AttentionAtlas::ToModel(ModelWithTargets<vtkIntArray>({ 0, 1, 1, 0 })).nextToken, expected);
+  EXPECT_EQ(
+    AttentionAtlas::ToModel(ModelWithTargets<vtkUnsignedCharArray>({ 0, 1, 1, 0 })).nextToken,
+    expected);
+}
+
+TEST(ModelConversion, RefusesOtherTypes)
+{
+  EXPECT_THAT(Refusal(ModelWithTargets<vtkShortArray>({ 0, 1, 1, 0 })),
+    HasSubstr("block 'next_token': expected double, float or integer values, found short"));
+}
+
+TEST(ModelConversion, WantsOneColumnOfNumbers)
+{
+  const auto model = DataSetOf(HandModel());
+  vtkTable* table = Blocks(model)["heads.0.key"];
+  vtkNew<vtkIntArray> second;
+  second->SetName("second");
+  second->SetNumberOfTuples(1);
+  table->AddColumn(second);
+  EXPECT_THAT(Refusal(model),
+    HasSubstr("block 'heads.0.key': expected a table with one column of numbers, found 2 columns"));
+
+  vtkNew<vtkStringArray> text;
+  text->SetName("text");
+  text->InsertNextValue("not a number");
+  table->RemoveColumn(1);
+  table->RemoveColumn(0);
+  table->AddColumn(text);
+  EXPECT_THAT(Refusal(model), HasSubstr("block 'heads.0.key': expected a table with one column"));
+}
+
+TEST(ModelConversion, NamesAMissingBlock)
+{
+  const auto model = DataSetOf(HandModel());
+  for (unsigned int i = 0; i < model->GetNumberOfBlocks(); ++i)
+  {
+    if (model->GetBlock(i) == Blocks(model)["unembedding"])
+    {
+      model->SetBlock(i, nullptr);
+    }
+  }
+  EXPECT_THAT(Refusal(model), HasSubstr("input model: tensor 'unembedding' is missing"));
+}
+
+}

@@ -1,0 +1,233 @@
+#include "vtkAttentionTorus.h"
+#include "vtkTokenPairs.h"
+
+#include "Core/HandModel.h"
+#include "Torus.h"
+
+#include <vtkCallbackCommand.h>
+#include <vtkNew.h>
+#include <vtkSMPTools.h>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Ge;
+
+namespace
+{
+
+/// A chart of all quantities whose sides are no multiples of anything.
+class Chart : public Torus
+{
+public:
+  Chart()
+    : Torus(ReadAttentionOnlyModel(ShippedModel()))
+  {
+    this->Get()->SetResolution(131, 97);
+    this->ChooseAll();
+  }
+
+  vtkSmartPointer<vtkImageData> Whole() { return vtkImageData::SafeDownCast(this->Update()); }
+  vtkImageData* GetImage() { return vtkImageData::SafeDownCast(this->GetOutput()); }
+};
+
+/// Expects that `part` has the bytes that the whole chart has in its extent.
+void ExpectIsPartOf(vtkImageData* part, vtkImageData* whole)
+{
+  vtkNew<vtkImageData> cropped;
+  cropped->ShallowCopy(whole);
+  cropped->Crop(part->GetExtent());
+  ASSERT_EQ(part->GetNumberOfPoints(), cropped->GetNumberOfPoints());
+  EXPECT_THAT(std::vector<double>(part->GetBounds(), part->GetBounds() + 6),
+    testing::ElementsAreArray(cropped->GetBounds(), 6));
+  ExpectSameArrays(part->GetPointData(), cropped->GetPointData());
+}
+
+TEST(TorusExecution, EveryPieceHasTheBytesOfTheWhole)
+{
+  const auto whole = Chart().Whole();
+  for (const int pieces : { 2, 3, 7 })
+  {
+    vtkIdType cells = 0;
+    for (int piece = 0; piece < pieces; ++piece)
+    {
+      Chart chart;
+      chart->UpdatePiece(piece, pieces, 0);
+      ExpectIsPartOf(chart.GetImage(), whole);
+      cells += chart.GetImage()->GetNumberOfCells();
+    }
+    EXPECT_EQ(cells, whole->GetNumberOfCells()) << pieces;
+  }
+}
+
+TEST(TorusExecution, EveryExtentHasTheBytesOfTheWhole)
+{
+  const auto whole = Chart().Whole();
+  const int extents[][6] = { { 0, 130, 0, 0, 0, 0 }, { 1, 64, 5, 96, 0, 0 },
+    { 63, 130, 96, 96, 0, 0 }, { 77, 77, 3, 3, 0, 0 } };
+  for (const int* extent : extents)
+  {
+    Chart chart;
+    chart->UpdateExtent(extent);
+    EXPECT_THAT(std::vector<int>(chart.GetImage()->GetExtent(), chart.GetImage()->GetExtent() + 6),
+      testing::ElementsAreArray(extent, 6));
+    ExpectIsPartOf(chart.GetImage(), whole);
+  }
+}
+
+TEST(TorusExecution, PiecesOfPointsHaveTheBytesOfTheWhole)
+{
+  const Angles lattice = Lattice(1001);
+  Chart all;
+  all.SetPoints(lattice.AsPoints());
+  vtkPointData* expected = all.Update()->GetPointData();
+  for (std::size_t i = 0; i < lattice.Count(); i += 143)
+  {
+    Chart one;
+    one.SetPoints(PointsAt({ lattice.theta1[i] }, { lattice.theta2[i] }));
+    vtkNew<vtkPointData> point;
+    point->CopyAllocate(expected);
+    point->CopyData(expected, static_cast<vtkIdType>(i), 0);
+    ExpectSameArrays(one.Update()->GetPointData(), point);
+  }
+}
+
+TEST(TorusExecution, ARankAmongSeveralMayHaveNoPoints)
+{
+  Chart chart;
+  chart.SetPoints(PointsAt({}, {}));
+  chart->UpdatePiece(1, 2, 0);
+  EXPECT_EQ(chart.GetOutput()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(Names(chart.GetOutput()->GetPointData()), testing::Contains("Attention 2"));
+}
+
+template<class Make>
+vtkSmartPointer<vtkDataSet> WithThreads(int threads, const char* backend, const Make& make)
+{
+  vtkSmartPointer<vtkDataSet> made;
+  vtkSMPTools::LocalScope(vtkSMPTools::Config{ threads, backend, false }, [&] { made = make(); });
+  return made;
+}
+
+template<class Make>
+void ExpectSameForAllThreads(const Make& make)
+{
+  const auto one = WithThreads(1, "STDThread", make);
+  const auto many = WithThreads(4, "STDThread", make);
+  const auto sequential = WithThreads(0, "Sequential", make);
+  ExpectSameArrays(many->GetPointData(), one->GetPointData());
+  ExpectSameArrays(sequential->GetPointData(), one->GetPointData());
+}
+
+TEST(TorusExecution, ThreadsDoNotChangeTheImage)
+{
+  ExpectSameForAllThreads([] { return Chart().Whole(); });
+}
+
+TEST(TorusExecution, ThreadsDoNotChangeThePoints)
+{
+  ExpectSameForAllThreads(
+    []
+    {
+      Chart chart;
+      chart.SetPoints(Lattice(1001).AsPoints());
+      return vtkSmartPointer<vtkDataSet>(chart.Update());
+    });
+}
+
+TEST(TorusExecution, ThreadsDoNotChangeThePairs)
+{
+  ExpectSameForAllThreads(
+    []
+    {
+      Observed<vtkTokenPairs> pairs;
+      Connect(pairs.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
+      pairs->Update();
+      return vtkSmartPointer<vtkDataSet>(vtkDataSet::SafeDownCast(pairs->GetOutputDataObject(0)));
+    });
+}
+
+/// Asks an algorithm to stop as soon as it has done some of its work, as a user does who cancels.
+class Canceller
+{
+public:
+  explicit Canceller(vtkAlgorithm* algorithm)
+    : Algorithm(algorithm)
+    , Tag(algorithm->AddObserver(vtkCommand::ProgressEvent, this, &Canceller::Stop))
+  {
+  }
+  ~Canceller() { this->Algorithm->RemoveObserver(this->Tag); }
+  Canceller(const Canceller&) = delete;
+  Canceller& operator=(const Canceller&) = delete;
+
+  /// How often it was told of progress after it had cancelled.
+  int EventsAfter = 0;
+
+private:
+  vtkAlgorithm* Algorithm;
+  unsigned long Tag;
+  bool Cancelled = false;
+
+  void Stop(vtkObject*, unsigned long, void*)
+  {
+    this->EventsAfter += this->Cancelled ? 1 : 0;
+    if (this->Algorithm->GetProgress() > 0.2 && !this->Cancelled)
+    {
+      this->Algorithm->SetAbortExecute(1);
+      this->Cancelled = true;
+    }
+  }
+};
+
+/// Cancels an update, then lets the next one go through.
+void ExpectCanBeCancelled(vtkAlgorithm* algorithm)
+{
+  const auto points = [&]
+  {
+    algorithm->Update();
+    return vtkDataSet::SafeDownCast(algorithm->GetOutputDataObject(0))->GetNumberOfPoints();
+  };
+  {
+    const Canceller canceller(algorithm);
+    EXPECT_EQ(points(), 0);
+    EXPECT_LE(canceller.EventsAfter, 1); // that it is over
+  }
+  EXPECT_GT(points(), 0);
+}
+
+TEST(TorusExecution, ImagesCanBeCancelled)
+{
+  Chart chart;
+  ExpectCanBeCancelled(chart.Get());
+}
+
+TEST(TorusExecution, PointsCanBeCancelled)
+{
+  Chart chart;
+  chart.SetPoints(Lattice(1001).AsPoints());
+  ExpectCanBeCancelled(chart.Get());
+}
+
+TEST(TorusExecution, PairsCanBeCancelled)
+{
+  Observed<vtkTokenPairs> pairs;
+  Connect(pairs.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
+  ExpectCanBeCancelled(pairs.Get());
+}
+
+TEST(TorusExecution, ProgressIsTold)
+{
+  Chart chart;
+  int events = 0;
+  const auto count = [](vtkObject*, unsigned long, void* data, void*)
+  { ++*static_cast<int*>(data); };
+  vtkNew<vtkCallbackCommand> counter;
+  counter->SetClientData(&events);
+  counter->SetCallback(count);
+  chart->AddObserver(vtkCommand::ProgressEvent, counter);
+  chart.Update();
+  EXPECT_THAT(events, Ge(10));
+}
+
+}

@@ -1,0 +1,61 @@
+"""ParaView's Save Data with models."""
+
+import atlastest
+import numpy
+from atlastest import AtlasTest, torus
+from paraview import simple
+
+
+class SaveData(AtlasTest):
+    def expect_same_tensors(self, path, original):
+        found, found_metadata = atlastest.read_safetensors(path)
+        expected, metadata = atlastest.read_safetensors(original)
+        self.assertEqual(found_metadata, metadata)
+        self.assert_same_arrays(found, expected)
+
+    def test_model(self):
+        path = atlastest.OUTPUT / "copy.safetensors"
+        simple.SaveData(str(path), proxy=atlastest.read_model())
+        self.expect_same_tensors(path, atlastest.TRAINED)
+        numpy.testing.assert_equal(
+            atlastest.model_blocks(atlastest.read_model(path)),
+            atlastest.model_blocks(atlastest.read_model()),
+        )
+
+    def test_published_model(self):
+        self.oracle()
+        published = atlastest.ORACLE / "trained-n5-h3.state_dict.safetensors"
+        path = atlastest.OUTPUT / "native.safetensors"
+        simple.SaveData(str(path), proxy=atlastest.read_model(published))
+        found, metadata = atlastest.read_safetensors(path)
+        expected, _ = atlastest.read_safetensors(atlastest.TRAINED)
+        self.assert_same_arrays(found, expected)
+        self.assertEqual(metadata["format"], "attention-atlas.attention-only")
+
+    def test_series(self):
+        files = atlastest.checkpoints(atlastest.OUTPUT)
+        model = simple.AttentionOnlyModelReader(FileNames=files)
+        simple.GetAnimationScene().UpdateAnimationUsingDataTimeSteps()
+        path = atlastest.OUTPUT / "series.safetensors"
+        simple.SaveData(str(path), proxy=model, Writetimestepsasfileseries=1)
+        written = [atlastest.OUTPUT / f"series_{i}.safetensors" for i in range(2)]
+        for copy, original in zip(written, files):
+            self.expect_same_tensors(copy, original)
+        again = simple.AttentionOnlyModelReader(FileNames=[str(file) for file in written])
+        self.assertEqual(list(again.TimestepValues), [100, 250])
+
+    def test_unwritable(self):
+        simple.SaveData("/no such folder/x.safetensors", proxy=atlastest.read_model())
+        self.assert_one_error(
+            "/no such folder/x.safetensors: cannot write file: No such file or directory."
+        )
+
+    def test_is_for_models_only(self):
+        path = str(atlastest.OUTPUT / "x.safetensors")
+        with self.assertRaises(AttributeError):  # ParaView's way to say that there is no writer
+            simple.SaveData(path, proxy=torus(atlastest.read_model()))
+        self.assert_one_error("No matching writer found for extension: safetensors")
+
+
+if __name__ == "__main__":
+    atlastest.main()

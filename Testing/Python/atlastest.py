@@ -1,0 +1,254 @@
+"""What the tests share: models and oracles, arrays and pictures, and the errors seen."""
+
+import json
+import os
+import pathlib
+import struct
+import sys
+import unittest
+
+import numpy
+from attentionatlas import load_plugin
+from paraview import servermanager, simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkCommonCore import vtkLogger
+from vtkmodules.vtkCommonDataModel import vtkPolyData
+from vtkmodules.vtkIOImage import vtkPNGReader
+
+#: The exit code of a test that was skipped.
+SKIPPED = 77
+
+SOURCE = pathlib.Path(os.environ["ATLAS_SOURCE_DIR"])
+DATA = pathlib.Path(os.environ["ATLAS_DATA_DIR"])
+ORACLE = pathlib.Path(os.environ["ATLAS_ORACLE_DIR"], "aot")
+#: What the same test wrote on the first of its numbers of ranks.
+REFERENCE = pathlib.Path(os.environ["ATLAS_REFERENCE_DIR"])
+BASELINE = pathlib.Path(os.environ["ATLAS_BASELINE_DIR"])
+OUTPUT = pathlib.Path(os.environ["ATLAS_OUTPUT_DIR"])
+
+TRAINED = DATA / "trained-n5-h3.safetensors"
+SLOW = DATA / "trained-n5-h3-slow.safetensors"
+
+#: The colours of classes 0 to 4: the palette of Okabe and Ito (2008).
+PALETTE = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0]]
+
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8"}
+
+
+def read_safetensors(path):
+    """The tensors of a file, by name, and its metadata."""
+    data = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + length])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, tensor in header.items():
+        begin, end = (8 + length + offset for offset in tensor["data_offsets"])
+        values = numpy.frombuffer(data[begin:end], _DTYPES[tensor["dtype"]])
+        tensors[name] = values.reshape(tensor["shape"])
+    return tensors, metadata
+
+
+def write_safetensors(path, tensors, metadata):
+    """Writes a file as read_safetensors gives it."""
+    header = {"__metadata__": metadata}
+    data = b""
+    for name, values in tensors.items():
+        begin = len(data)
+        data += values.tobytes()
+        dtype = next(key for key, value in _DTYPES.items() if values.dtype == value)
+        header[name] = {
+            "dtype": dtype,
+            "shape": list(values.shape),
+            "data_offsets": [begin, len(data)],
+        }
+    text = json.dumps(header).encode()
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def checkpoints(folder):
+    """Two files of the same model in training: at steps 100 and 250."""
+    paths = []
+    for source, step in ((SLOW, 100), (TRAINED, 250)):
+        tensors, metadata = read_safetensors(source)
+        paths.append(str(folder / f"step-{step}.safetensors"))
+        write_safetensors(paths[-1], tensors, {**metadata, "step": str(step)})
+    return paths
+
+
+def read_model(path=TRAINED):
+    return simple.AttentionOnlyModelReader(FileNames=[str(path)])
+
+
+def torus(model, **properties):
+    """An AttentionTorus of a size that is soon computed."""
+    return simple.AttentionTorus(Input=model, **{"Resolution": [64, 48], **properties})
+
+
+def points_source(theta):
+    """A source of points at rows of theta_1 and theta_2."""
+    from vtkmodules.util.numpy_support import numpy_to_vtk
+    from vtkmodules.vtkCommonCore import vtkPoints
+
+    coordinates = numpy.zeros((len(theta), 3))
+    coordinates[:, :2] = theta
+    points = vtkPoints()
+    points.SetData(numpy_to_vtk(coordinates, deep=True))
+    data = vtkPolyData()
+    data.SetPoints(points)
+    source = simple.PVTrivialProducer()
+    source.GetClientSideObject().SetOutput(data)
+    return source
+
+
+def fetch(source, *time):
+    """A source's output, up to date: Fetch alone goes by the type of the last one."""
+    source.UpdatePipeline(*time)
+    return servermanager.Fetch(source)
+
+
+def point_arrays(source, *time):
+    """The point arrays of a source's output, by name, at its current time or another."""
+    return arrays_of(fetch(source, *time))
+
+
+def arrays_of(data):
+    """The point arrays of a dataset, by name."""
+    data = data.GetPointData()
+    return {
+        data.GetArrayName(i): vtk_to_numpy(data.GetArray(i)).copy()
+        for i in range(data.GetNumberOfArrays())
+    }
+
+
+def field_value(source, name):
+    """The first value of a field array of a source's output."""
+    return fetch(source).GetFieldData().GetArray(name).GetTuple1(0)
+
+
+def model_blocks(source):
+    """The tensors of a model, by name."""
+    blocks = fetch(source)
+    tensors = {}
+    for i in range(blocks.GetNumberOfBlocks()):
+        name = blocks.GetMetaData(i).Get(blocks.NAME())
+        tensors[name] = vtk_to_numpy(blocks.GetBlock(i).GetColumn(0))
+    return tensors
+
+
+def chart_view(size=400):
+    """A view that shows the torus from -pi to pi and nothing else."""
+    return simple.CreateRenderView(
+        ViewSize=[size, size],
+        OrientationAxesVisibility=0,
+        CameraParallelProjection=1,
+        CameraPosition=[0, 0, 10],
+        CameraFocalPoint=[0, 0, 0],
+        CameraParallelScale=numpy.pi,
+        UseColorPaletteForBackground=0,
+        Background=[1, 1, 1],
+    )
+
+
+def read_picture(path):
+    """Rows of RGB from the bottom up."""
+    reader = vtkPNGReader()
+    reader.SetFileName(str(path))
+    reader.Update()
+    image = reader.GetOutput()
+    width, height, _ = image.GetDimensions()
+    pixels = vtk_to_numpy(image.GetPointData().GetScalars())
+    return pixels.reshape(height, width, -1)[..., :3].astype(int)
+
+
+def picture(view, name):
+    """What a view shows; left in the output folder too."""
+    path = OUTPUT / f"{name}.png"
+    simple.SaveScreenshot(str(path), view)
+    return read_picture(path)
+
+
+def different_pixels(a, b, tolerance=24):
+    """The share of pixels in which a channel differs by more than `tolerance` of 255."""
+    return (numpy.abs(a - b).max(axis=-1) > tolerance).mean()
+
+
+class AtlasTest(unittest.TestCase):
+    """A test in a session of its own, which fails if ParaView reports an error unexpectedly.
+
+    A test takes the errors that it expects with take_errors() or assert_one_error().
+    """
+
+    def setUp(self):
+        OUTPUT.mkdir(parents=True, exist_ok=True)
+        simple.ResetSession()
+        load_plugin()
+        self._log = OUTPUT / f"{self.id()}.log"
+        vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+        vtkLogger.LogToFile(str(self._log), vtkLogger.TRUNCATE, vtkLogger.VERBOSITY_WARNING)
+        self._seen = 0
+        self.addCleanup(self._check_errors)
+
+    def take_errors(self):
+        """The errors and warnings since the last call, but that a request failed for them."""
+        lines = self._log.read_text(errors="replace").splitlines()
+        new = lines[self._seen :]
+        self._seen = len(lines)
+        return [
+            line.split("| ", 1)[1]
+            for line in new
+            if ("ERR| " in line or "WARN| " in line)
+            and "returned failure for request" not in line
+        ]
+
+    def _check_errors(self):
+        for view in simple.GetRenderViews():
+            simple.Delete(view)
+        vtkLogger.EndLogToFile(str(self._log))
+        self.assertEqual(self.take_errors(), [])
+
+    def assert_one_error(self, *parts):
+        """Expects a single error that says all of these."""
+        errors = self.take_errors()
+        self.assertEqual(len(errors), 1, errors)
+        for part in parts:
+            self.assertIn(part, errors[0])
+
+    def oracle(self, name="trained-n5-h3"):
+        """The expected values of an oracle model and its file."""
+        if not ORACLE.is_dir():
+            self.skipTest(f"no expected values: {ORACLE} is absent")
+        values, _ = read_safetensors(ORACLE / f"{name}.expected.safetensors")
+        return values, ORACLE / f"{name}.safetensors"
+
+    def assert_close(self, found, expected, tolerance=2e-5):
+        """Expects arrays within `tolerance` of the largest magnitude expected."""
+        self.assertEqual(found.shape, expected.shape)
+        largest = numpy.abs(expected).max() or 1
+        self.assertLessEqual(numpy.abs(found - expected).max() / largest, tolerance)
+
+    def assert_same_arrays(self, found, expected):
+        """Expects dictionaries of equal arrays, to the byte."""
+        self.assertEqual(sorted(found), sorted(expected))
+        for name, values in expected.items():
+            self.assertEqual(found[name].dtype, values.dtype, name)
+            self.assertEqual(found[name].shape, values.shape, name)
+            self.assertEqual(found[name].tobytes(), values.tobytes(), name)
+
+    def assert_baseline(self, pixels, name):
+        """Expects a picture as it is in Testing/Baseline, but for a hundredth of its pixels."""
+        baseline = read_picture(BASELINE / f"{name}.png")
+        self.assertEqual(pixels.shape, baseline.shape)
+        self.assertLess(different_pixels(pixels, baseline), 0.01, name)
+
+
+def main():
+    """Runs the tests of the calling script; ends with code 77 if all of them were skipped.
+
+    Returns after success: pvbatch has to end by itself, or mpirun calls it a failure.
+    """
+    result = unittest.main(argv=sys.argv[:1], exit=False, verbosity=2).result
+    if not result.wasSuccessful() or result.testsRun == 0:
+        sys.exit(1)
+    if len(result.skipped) == result.testsRun:
+        sys.exit(SKIPPED)
