@@ -71,9 +71,11 @@ struct Coloring
     }
   }
 
+  bool IsKnown() const { return this->classes > 0 && this->arrayInformation != nullptr; }
+
   bool ShowsColors() const
   {
-    return this->arrayInformation != nullptr &&
+    return this->IsKnown() &&
            this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
            this->arrayInformation->GetNumberOfComponents() == 3 && EndsWith(this->array, "Color");
   }
@@ -91,24 +93,38 @@ void KeepRange(vtkSMProxy* table)
   vtkSMPropertyHelper(table, "AutomaticRescaleRangeMode").Set(vtkSMTransferFunctionManager::NEVER);
 }
 
-/// A legend entry and a colour for each class.
-void SetClassTable(vtkSMProxy* table, int classes)
+std::vector<double> GetDoubles(vtkSMProxy* proxy, const char* property)
 {
-  std::vector<double> colors;
+  return vtkSMPropertyHelper(proxy, property).GetDoubleArray();
+}
+
+void SetDoubles(vtkSMProxy* proxy, const char* property, const std::vector<double>& values)
+{
+  vtkSMPropertyHelper(proxy, property)
+    .Set(values.data(), static_cast<unsigned int>(values.size()));
+}
+
+/// Gives the classes from `known` to `classes` a legend entry and a colour each.
+void SetClassTable(vtkSMProxy* table, int known, int classes)
+{
+  std::vector<double> colors = GetDoubles(table, "IndexedColors");
+  colors.resize(std::min(colors.size(), static_cast<std::size_t>(3 * known)));
   vtkSMPropertyHelper annotations(table, "Annotations");
   annotations.SetNumberOfElements(static_cast<unsigned int>(2 * classes));
-  for (int k = 0; k < classes; ++k)
+  for (int k = known; k < classes; ++k)
   {
     const std::string text = std::to_string(k);
     annotations.Set(static_cast<unsigned int>(2 * k), text.c_str());
     annotations.Set(static_cast<unsigned int>(2 * k + 1), text.c_str());
+  }
+  for (int k = static_cast<int>(colors.size() / 3); k < classes; ++k)
+  {
     for (const std::uint8_t c : atlas::ClassColor(k))
     {
       colors.push_back(c / 255.);
     }
   }
-  vtkSMPropertyHelper(table, "IndexedColors")
-    .Set(colors.data(), static_cast<unsigned int>(colors.size()));
+  SetDoubles(table, "IndexedColors", colors);
   // The GUI would replace the legend by the values that it finds in the data, and look through all
   // of them at each Apply.
   vtkSMPropertyHelper(table, "AnnotationsInitialized", true).Set(1);
@@ -120,8 +136,7 @@ void SetClassTable(vtkSMProxy* table, int classes)
 /// A continuous scale through `points` (value, red, green, blue) that keeps its range.
 void SetScale(vtkSMProxy* table, const std::vector<double>& points)
 {
-  vtkSMPropertyHelper(table, "RGBPoints")
-    .Set(points.data(), static_cast<unsigned int>(points.size()));
+  SetDoubles(table, "RGBPoints", points);
   vtkSMPropertyHelper(table, "ColorSpace").Set("Lab");
   KeepRange(table);
   vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).Set(1);
@@ -144,8 +159,7 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
 {
   const bool share = StartsWith(coloring.array, "Attention ") || coloring.array == "Probability";
   const bool score = StartsWith(coloring.array, "Score ");
-  if (coloring.classes == 0 || coloring.arrayInformation == nullptr ||
-      !(coloring.ShowsClasses() || share || score))
+  if (!coloring.IsKnown() || !(coloring.ShowsClasses() || share || score))
   {
     return;
   }
@@ -159,15 +173,55 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
     const int classes = std::min(coloring.classes, MaximumLegend);
     const auto known =
       static_cast<int>(vtkSMPropertyHelper(table, "Annotations").GetNumberOfElements() / 2);
-    if (isNew || (vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0 && known < classes))
+    if (isNew)
     {
-      SetClassTable(table, classes);
+      SetClassTable(table, 0, classes);
+    }
+    else if (vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0 && known < classes)
+    {
+      SetClassTable(table, known, classes);
     }
   }
   else if (isNew)
   {
     SetScale(table, share ? ShareScale : ScoreScale(coloring.arrayInformation));
   }
+}
+
+/// Sets whether a representation maps its colour array through its table. ParaView's colour map editor
+/// answers that by fitting the table that the representation has at that moment, which still is the
+/// one of another array, to the range of the new array; so the table is kept as it was.
+void SetMapScalars(vtkSMProxy* representation, bool map)
+{
+  vtkSMPropertyHelper mapScalars(representation, "MapScalars", true);
+  if ((mapScalars.GetAsInt() != 0) == map)
+  {
+    return;
+  }
+  vtkSMProxy* table = vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy();
+  vtkSMProxy* opacities =
+    vtkSMPropertyHelper(representation, "ScalarOpacityFunction", true).GetAsProxy();
+  const std::vector<double> colors =
+    table != nullptr ? GetDoubles(table, "RGBPoints") : std::vector<double>();
+  const std::vector<double> points =
+    opacities != nullptr ? GetDoubles(opacities, "Points") : std::vector<double>();
+  mapScalars.Set(map ? 1 : 0);
+  if (table != nullptr && GetDoubles(table, "RGBPoints") != colors)
+  {
+    SetDoubles(table, "RGBPoints", colors);
+    table->UpdateVTKObjects();
+  }
+  if (opacities != nullptr && GetDoubles(opacities, "Points") != points)
+  {
+    SetDoubles(opacities, "Points", points);
+    opacities->UpdateVTKObjects();
+  }
+}
+
+/// A state that is being loaded, or stepped to by undo and redo, knows how its proxies look.
+bool IsRestoring(vtkSMSessionProxyManager* manager)
+{
+  return manager->GetInLoadXMLState() || !manager->IsStateUpdateNotificationEnabled();
 }
 
 /// Follows the array that colours a representation.
@@ -180,7 +234,6 @@ public:
   void Observe(vtkSMProxy* representation)
   {
     this->Representation = representation;
-    this->ShowedColors = Coloring(representation).ShowsColors();
     representation->GetProperty("ColorArrayName")->AddObserver(vtkCommand::ModifiedEvent, this);
   }
 
@@ -188,30 +241,21 @@ public:
 
   void Update()
   {
-    if (this->Representation == nullptr)
+    if (this->Representation == nullptr ||
+        IsRestoring(this->Representation->GetSessionProxyManager()))
     {
       return;
     }
     const Coloring coloring(this->Representation);
-    const bool showsColors = coloring.ShowsColors();
-    if (showsColors != this->ShowedColors)
+    if (coloring.IsKnown())
     {
-      vtkSMPropertyHelper(this->Representation, "MapScalars", true).Set(showsColors ? 0 : 1);
-      this->ShowedColors = showsColors;
+      SetMapScalars(this->Representation, !coloring.ShowsColors());
+      PrepareTable(coloring, this->Representation->GetSessionProxyManager());
     }
-    PrepareTable(coloring, this->Representation->GetSessionProxyManager());
-  }
-
-  void Start()
-  {
-    this->ShowedColors = false;
-    this->Update();
-    this->Representation->UpdateVTKObjects();
   }
 
 private:
   vtkWeakPointer<vtkSMProxy> Representation;
-  bool ShowedColors = false;
 };
 
 /// Colours a representation by a point array, if its source has it.
@@ -317,8 +361,7 @@ public:
       return;
     }
     const std::string group = info->GroupName;
-    // A state that is being loaded knows how its proxies look.
-    const bool isNew = !info->Proxy->GetSessionProxyManager()->GetInLoadXMLState();
+    const bool isNew = !IsRestoring(info->Proxy->GetSessionProxyManager());
     if (group == "scalar_bars" && isNew)
     {
       NameLegend(info->Proxy);
@@ -338,7 +381,8 @@ private:
     if (isNew)
     {
       ApplyHints(representation);
-      observer->Start();
+      observer->Update();
+      representation->UpdateVTKObjects();
     }
   }
 };
