@@ -75,8 +75,7 @@ struct Coloring
 
   bool ShowsColors() const
   {
-    return this->IsKnown() &&
-           this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
+    return this->IsKnown() && this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
            this->arrayInformation->GetNumberOfComponents() == 3 && EndsWith(this->array, "Color");
   }
 
@@ -100,8 +99,7 @@ std::vector<double> GetDoubles(vtkSMProxy* proxy, const char* property)
 
 void SetDoubles(vtkSMProxy* proxy, const char* property, const std::vector<double>& values)
 {
-  vtkSMPropertyHelper(proxy, property)
-    .Set(values.data(), static_cast<unsigned int>(values.size()));
+  vtkSMPropertyHelper(proxy, property).Set(values.data(), static_cast<unsigned int>(values.size()));
 }
 
 /// Gives the classes from `known` to `classes` a legend entry and a colour each.
@@ -188,9 +186,9 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   }
 }
 
-/// Sets whether a representation maps its colour array through its table. ParaView's colour map editor
-/// answers that by fitting the table that the representation has at that moment, which still is the
-/// one of another array, to the range of the new array; so the table is kept as it was.
+/// Sets whether a representation maps its colour array through its table. ParaView's colour map
+/// editor answers that by fitting the table that the representation has at that moment, which still
+/// is the one of another array, to the range of the new array; so the table is kept as it was.
 void SetMapScalars(vtkSMProxy* representation, bool map)
 {
   vtkSMPropertyHelper mapScalars(representation, "MapScalars", true);

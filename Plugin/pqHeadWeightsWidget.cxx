@@ -28,7 +28,7 @@ constexpr int MaximumSliders = 64;
 
 /// Number of heads of the model at the proxy's input, from the field data; 0 if it is not known
 /// yet.
-int HeadCount(vtkSMProxy* proxy)
+int HeadsOfInput(vtkSMProxy* proxy)
 {
   vtkSMPropertyHelper input(proxy, "Input", true);
   auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
@@ -65,27 +65,17 @@ pqHeadWeightsWidget::pqHeadWeightsWidget(
     smProxy->GetProperty("Input"), vtkCommand::ModifiedEvent, this, SLOT(updateHeadCount()));
   pqCoreUtilities::connect(smProxy, vtkCommand::UpdateDataEvent, this, SLOT(updateHeadCount()));
 
-  this->setHeadCount(HeadCount(smProxy));
+  this->setHeadCount(HeadsOfInput(smProxy));
   this->addPropertyLink(this, "weights", SIGNAL(weightsChanged()), smProperty);
 }
 
 pqHeadWeightsWidget::~pqHeadWeightsWidget() = default;
 
-double pqHeadWeightsWidget::weight(int head) const
-{
-  return this->Sliders[head]->value();
-}
-
 QList<QVariant> pqHeadWeightsWidget::weights() const
 {
-  QList<QVariant> values;
-  bool allOne = true;
-  for (int head = 0; head < this->Sliders.size(); ++head)
-  {
-    values.push_back(this->weight(head));
-    allOne = allOne && this->weight(head) == 1;
-  }
-  return allOne ? QList<QVariant>() : values;
+  const bool allOne = std::all_of(this->Weights.begin(), this->Weights.end(),
+    [](const QVariant& weight) { return weight.toDouble() == 1; });
+  return allOne ? QList<QVariant>() : this->Weights;
 }
 
 void pqHeadWeightsWidget::setWeights(const QList<QVariant>& values)
@@ -94,40 +84,69 @@ void pqHeadWeightsWidget::setWeights(const QList<QVariant>& values)
   {
     return;
   }
+  this->Weights = values;
   if (!values.empty())
   {
     this->setHeadCount(values.size());
   }
+  this->showWeights();
+  Q_EMIT this->weightsChanged();
+}
+
+void pqHeadWeightsWidget::setWeight(int head, double weight)
+{
+  while (this->Weights.size() < this->HeadCount)
+  {
+    this->Weights.push_back(1.);
+  }
+  this->Weights[head] = weight;
+  Q_EMIT this->weightsChanged();
+}
+
+void pqHeadWeightsWidget::showWeights()
+{
   for (int head = 0; head < this->Sliders.size(); ++head)
   {
     const QSignalBlocker blocker(this->Sliders[head]);
-    this->Sliders[head]->setValue(head < values.size() ? values[head].toDouble() : 1);
+    this->Sliders[head]->setValue(head < this->Weights.size() ? this->Weights[head].toDouble() : 1);
   }
-  Q_EMIT this->weightsChanged();
 }
 
 void pqHeadWeightsWidget::resetWeights()
 {
-  this->setWeights({});
+  this->Weights.clear();
+  this->showWeights();
+  Q_EMIT this->weightsChanged();
   Q_EMIT this->changeFinished();
 }
 
 void pqHeadWeightsWidget::updateHeadCount()
 {
-  const int count = HeadCount(this->proxy());
-  if (count > 0)
+  const int count = HeadsOfInput(this->proxy());
+  if (count == 0)
   {
-    this->setHeadCount(count);
+    return;
+  }
+  this->setHeadCount(count);
+  if (!this->Weights.empty() && this->Weights.size() != count)
+  {
+    while (this->Weights.size() > count)
+    {
+      this->Weights.pop_back();
+    }
+    while (this->Weights.size() < count)
+    {
+      this->Weights.push_back(1.);
+    }
+    this->showWeights();
+    Q_EMIT this->weightsChanged();
   }
 }
 
 void pqHeadWeightsWidget::setHeadCount(int count)
 {
+  this->HeadCount = count;
   count = std::min(count, MaximumSliders);
-  if (count == this->Sliders.size())
-  {
-    return;
-  }
   while (this->Sliders.size() > count)
   {
     delete this->Sliders.takeLast()->parentWidget();
@@ -145,8 +164,8 @@ void pqHeadWeightsWidget::setHeadCount(int count)
     slider->setMaximum(2);
     slider->setValue(1);
     rowLayout->addWidget(slider, 1);
-    QObject::connect(
-      slider, &pqDoubleRangeWidget::valueChanged, this, &pqHeadWeightsWidget::weightsChanged);
+    QObject::connect(slider, &pqDoubleRangeWidget::valueChanged, this,
+      [this, head](double weight) { this->setWeight(head, weight); });
     QObject::connect(
       slider, &pqDoubleRangeWidget::valueEdited, this, &pqHeadWeightsWidget::changeFinished);
     this->SliderLayout->addWidget(row);

@@ -11,7 +11,9 @@ class QVBoxLayout;
 
 /// A slider for the weight of each head of the input model, in place of a list of numbers of
 /// unknown length. While all weights are 1 the property stays empty, which means just that, for
-/// models of any number of heads.
+/// models of any number of heads. Where the model has other heads than weights, those there are too
+/// many of are dropped and new ones are 1. Of more than 64 heads the first have sliders; the
+/// weights of the others stay as they are.
 class pqHeadWeightsWidget : public pqPropertyWidget
 {
   Q_OBJECT
@@ -33,8 +35,11 @@ private:
   Q_SLOT void resetWeights();
   Q_SLOT void updateHeadCount();
   void setHeadCount(int count);
-  double weight(int head) const;
+  void setWeight(int head, double weight);
+  void showWeights();
 
+  QList<QVariant> Weights; ///< empty: all 1
+  int HeadCount = 0;
   QList<pqDoubleRangeWidget*> Sliders;
   QVBoxLayout* SliderLayout;
 };

@@ -134,6 +134,15 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
         reader.Fail("tensor '" + name + "': expected a head's number after '" +
                     std::string(names.prefix) + "'.");
       }
+      const std::string_view suffix(result.ptr, static_cast<std::size_t>(end - result.ptr));
+      if (suffix != names.query && suffix != names.key && suffix != names.value &&
+          suffix != names.output)
+      {
+        reader.Fail("tensor '" + name + "': expected one of '" + std::string(names.query) + "', '" +
+                    std::string(names.key) + "', '" + std::string(names.value) + "' and '" +
+                    std::string(names.output) + "' after the head's number, found '" +
+                    std::string(suffix) + "'.");
+      }
       indices.insert(index);
     }
   }

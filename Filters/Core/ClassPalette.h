@@ -13,8 +13,8 @@ inline constexpr int BaseColorCount = 24;
 
 /// The colour of a class, the same in every view. The base colours differ by at least 15 units of
 /// CIE Lab (pairwise, CIE76) for normal vision and for protanopia, deuteranopia and tritanopia (as
-/// simulated by Machado, Oliveira and Fernandes 2009). Later classes repeat their hues at other
-/// lightnesses. A negative class, which means unknown, is grey.
+/// simulated by Machado, Oliveira and Fernandes 2009). Later classes repeat their hues at four
+/// other lightnesses; from class 120 on all repeat. A negative class, which means unknown, is grey.
 Rgb ClassColor(int predicted);
 
 /// How strongly a class shows where it is predicted with probability `p` among `classes` classes:

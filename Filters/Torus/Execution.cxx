@@ -3,6 +3,8 @@
 #include <vtksys/SystemInformation.hxx>
 #include <vtksys/SystemTools.hxx>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <stdexcept>
 
@@ -11,12 +13,22 @@ namespace AttentionAtlas
 namespace
 {
 
-std::string Gibibytes(double bytes)
+constexpr double Kibibyte = 1024.;
+
+std::string Size(double bytes)
 {
-  const double gibibytes = bytes / (1024. * 1024. * 1024.);
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f GiB", gibibytes < 10 ? 2 : 0, gibibytes);
-  return text;
+  const double mebibytes = bytes / (Kibibyte * Kibibyte);
+  const double gibibytes = mebibytes / 1024;
+  std::array<char, 64> text;
+  if (gibibytes < 1)
+  {
+    std::snprintf(text.data(), text.size(), "%.*f MiB", mebibytes < 10 ? 2 : 0, mebibytes);
+  }
+  else
+  {
+    std::snprintf(text.data(), text.size(), "%.*f GiB", gibibytes < 10 ? 2 : 0, gibibytes);
+  }
+  return text.data();
 }
 
 }
@@ -36,16 +48,16 @@ const char* ParallelBackend()
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)
 {
   vtksys::SystemInformation system;
-  constexpr double kibibyte = 1024.;
-  // Limits of a container or batch system count, where the environment tells them.
-  const double available =
-    kibibyte * static_cast<double>(system.GetHostMemoryAvailable("ATLAS_MEMORY_LIMIT_KIB"));
-  const double used = kibibyte * static_cast<double>(system.GetHostMemoryUsed());
-  const double free = available - used;
+  // What the machine has left, and what this process may still take of its own limit: that of the
+  // system (ulimit) or of the environment.
+  const auto ofHost = static_cast<double>(system.GetHostMemoryTotal() - system.GetHostMemoryUsed());
+  const auto ofProcess = static_cast<double>(
+    system.GetProcMemoryAvailable(nullptr, "ATLAS_MEMORY_LIMIT_KIB") - system.GetProcMemoryUsed());
+  const double free = Kibibyte * std::max(std::min(ofHost, ofProcess), 0.);
   if (bytes > free)
   {
-    throw std::runtime_error(what + " would take " + Gibibytes(bytes) + " of memory, but only " +
-                             Gibibytes(free > 0 ? free : 0) + " are free; " + advice);
+    throw std::runtime_error(what + " would take " + Size(bytes) + " of memory, but only " +
+                             Size(free) + " are free; " + advice);
   }
 }
 

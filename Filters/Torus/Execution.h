@@ -3,6 +3,8 @@
 #include <vtkSMPTools.h>
 #include <vtkType.h>
 
+#include <exception>
+#include <mutex>
 #include <string>
 
 /// How the filters use the machine.
@@ -14,13 +16,31 @@ namespace AttentionAtlas
 const char* ParallelBackend();
 
 /// Calls `function(begin, end)` for ranges that make up [first, last), on several threads: no more
-/// than vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow.
+/// than vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow. Throws what one of the calls threw.
 template<class Function>
 void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
 {
   vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
   config.Backend = ParallelBackend();
-  vtkSMPTools::LocalScope(config, [&]() { vtkSMPTools::For(first, last, function); });
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto guarded = [&](vtkIdType begin, vtkIdType end)
+  {
+    try
+    {
+      function(begin, end);
+    }
+    catch (...) // of any type: it must not leave its thread
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      error = std::current_exception();
+    }
+  };
+  vtkSMPTools::LocalScope(config, [&]() { vtkSMPTools::For(first, last, guarded); });
+  if (error)
+  {
+    std::rethrow_exception(error);
+  }
 }
 
 /// Throws std::runtime_error if `bytes` are more than the memory that this machine has free. `what`

@@ -73,6 +73,9 @@ void vtkAttentionTorus::SetQuantityArrayStatus(const char* name, int status)
 
 void vtkAttentionTorus::DisableAllQuantities()
 {
+  // Names that are no quantities go too.
+  this->Quantities->RemoveAllArrays();
+  AttentionAtlas::FieldOutput::AddQuantities(this->Quantities);
   this->Quantities->DisableAllArrays();
 }
 

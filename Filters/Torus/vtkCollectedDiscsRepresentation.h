@@ -4,12 +4,12 @@
 
 #include <vtkPointGaussianRepresentation.h>
 
-/// Point Gaussian for a few points among large data on several ranks: the view gathers what it shows on
-/// one rank and renders it there.
+/// Point Gaussian for a few points among large data on several ranks: the view gathers what it
+/// shows on one rank and renders it there.
 ///
-/// Point Gaussian itself asks for ordered compositing, which cuts discs off at the borders of the ranks
-/// and, in ParaView 5.11, can wait forever where a rank has no points. What remains: discs that reach
-/// beyond the bounds of all that the view shows are cut off there.
+/// Point Gaussian itself asks for ordered compositing, which cuts discs off at the borders of the
+/// ranks and, in ParaView 5.11, can wait forever where a rank has no points. What remains: discs
+/// that reach beyond the bounds of all that the view shows are cut off there.
 class ATTENTIONATLASTORUS_EXPORT vtkCollectedDiscsRepresentation
   : public vtkPointGaussianRepresentation
 {

@@ -37,9 +37,14 @@ def plugin_path():
 
 
 def load_plugin():
-    """Loads the plugin into ParaView unless it is there already, on the server too."""
+    """Loads the plugin into ParaView unless it is there already, on the server too.
+
+    Also where paraview.simple.LoadPlugin(..., ns=globals()) loaded it, which gives the proxies to the
+    script alone: afterwards they are in paraview.simple too.
+    """
     from paraview import servermanager, simple
 
+    simple.LoadPlugins()  # none: takes over the proxies of plugins that are there
     if hasattr(simple, "AttentionTorus"):
         return
     path = str(plugin_path())

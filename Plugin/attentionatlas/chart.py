@@ -136,7 +136,11 @@ class Chart:
 
     def pairs(self, pairs, array="TargetColor"):
         """Shows TokenPairs as discs in the colour of an array; returns the display."""
-        return self._color(simple.Show(pairs, self.view), array)
+        display = self._color(simple.Show(pairs, self.view), array)
+        # Small enough for neighbours, of which there are as many as tokens, to lie side by side.
+        tokens = math.sqrt(max(pairs.GetDataInformation().GetNumberOfPoints(), 1))
+        display.GaussianRadius = min(0.1, 0.4 * 2 * math.pi / tokens)
+        return display
 
     def color_bar(self, table, title, labels=None, length=None):
         """Shows the colour bar of a lookup table at the right; labels: values to write at it."""

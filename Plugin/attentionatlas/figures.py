@@ -7,10 +7,17 @@ import argparse
 import pathlib
 import sys
 
-from paraview import servermanager, simple
+from paraview import simple
 
 from attentionatlas import load_plugin
 from attentionatlas.chart import Chart
+
+
+def _field(proxy, name):
+    """A number of the field data of a proxy's output, or None if it has no such one."""
+    fields = proxy.GetDataInformation().DataInformation.GetFieldDataInformation()
+    array = fields.GetArrayInformation(name)
+    return None if array is None else array.GetComponentRange(0)[0]
 
 
 class Model:
@@ -19,17 +26,17 @@ class Model:
     def __init__(self, path, resolution):
         path = pathlib.Path(path)
         if not path.is_file():
-            raise SystemExit(f"{path}: no such file.")
+            raise FileNotFoundError(f"{path}: no such file.")
         self.name = path.stem
         self.reader = simple.AttentionOnlyModelReader(
             registrationName=self.name, FileNames=[str(path)]
         )
         self.reader.UpdatePipeline()
-        fields = self.reader.GetDataInformation().DataInformation.GetFieldDataInformation()
-        heads = fields.GetArrayInformation("Heads")
+        heads = _field(self.reader, "Heads")
         if heads is None:
-            raise SystemExit(f"{path}: cannot be read; the message above says why.")
-        self.heads = int(heads.GetComponentRange(0)[0])
+            simple.Delete(self.reader)
+            raise ValueError(f"{path}: cannot be read; the message above says why.")
+        self.heads = int(heads)
         self.torus = simple.AttentionTorus(
             registrationName="Torus",
             Input=self.reader,
@@ -41,8 +48,7 @@ class Model:
     def accuracy(self):
         """The share of token pairs whose next token is predicted right, or None if unknown."""
         self.pairs.UpdatePipeline()
-        field = servermanager.Fetch(self.pairs).GetFieldData().GetArray("Accuracy")
-        return None if field is None else field.GetValue(0)
+        return _field(self.pairs, "Accuracy")
 
     def close(self):
         for proxy in (self.pairs, self.torus, self.reader):
@@ -84,25 +90,33 @@ def attention(model, folder, width):
 FIGURES = {"class-map": class_map, "attention": attention}
 
 
-def render(path, folder, names=None, width=2400):
-    """Renders figures of the model in a file; yields the path of each file as it is written.
+def render(path, folder, names=None, width=2400, progress=None):
+    """Renders figures of the model in a file; returns the paths of the files written.
 
-    names: some of FIGURES, all by default; an unknown one raises SystemExit with the known ones.
-    width: of each picture, in pixels.
+    names: some of FIGURES, all by default. width: of each picture, 200 to 16384 pixels. progress: is
+    called with the path of each file as it is written. Raises ValueError for an unknown name, another
+    width or a file that is no model, FileNotFoundError for one that is not there.
     """
     names = list(FIGURES if names is None else names)
     unknown = [name for name in names if name not in FIGURES]
     if unknown:
-        raise SystemExit(f"unknown figure '{unknown[0]}'; known are {', '.join(FIGURES)}.")
+        raise ValueError(f"unknown figure '{unknown[0]}'; known are {', '.join(FIGURES)}.")
+    if not 200 <= width <= 16384:
+        raise ValueError(f"width: expected 200 to 16384 pixels, found {width}.")
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
     model = Model(path, resolution=min(width, 2048))
+    written = []
     try:
         for name in names:
-            yield from FIGURES[name](model, folder, width)
+            for file in FIGURES[name](model, folder, width):
+                written.append(file)
+                if progress is not None:
+                    progress(file)
     finally:
         model.close()
+    return written
 
 
 def main(arguments=None):
@@ -115,14 +129,19 @@ def main(arguments=None):
     parser.add_argument("--width", type=int, default=2400, help="in pixels (default: 2400)")
     parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(FIGURES)} (default: all)")
     options = parser.parse_args(arguments)
-    if not 200 <= options.width <= 16384:
-        parser.error(f"--width: expected 200 to 16384 pixels, found {options.width}")
     names = options.only.split(",") if options.only else None
     written = []
-    for path in options.models:
-        for file in render(path, options.output, names, options.width):
-            print(f"  {file}", flush=True)
-            written.append(file)
+    stems = [pathlib.Path(path).stem for path in options.models]
+    for stem in stems:
+        if stems.count(stem) > 1:
+            parser.error(f"two models are named {stem}: their figures would have the same names")
+    try:
+        for path in options.models:
+            written += render(
+                path, options.output, names, options.width, lambda file: print(f"  {file}", flush=True)
+            )
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from error
     print(f"\n{len(written)} figures written:")
     for file in written:
         print(file)

@@ -154,6 +154,16 @@ TEST(AttentionTorusQuantities, AreListed)
   EXPECT_EQ(torus->GetQuantityArrayStatus("Logits"), 0);
 }
 
+TEST(AttentionTorusQuantities, ForgetNamesThatAreNone)
+{
+  Torus torus(HandModel{});
+  torus->SetQuantityArrayStatus("Attn", 1);
+  torus->DisableAllQuantities();
+  torus->SetQuantityArrayStatus("Class", 1);
+  EXPECT_EQ(torus->GetNumberOfQuantityArrays(), 11);
+  EXPECT_EQ(torus.Update()->GetPointData()->GetNumberOfArrays(), 1);
+}
+
 /// The image at its grid and Points at the oracle's points, for each oracle model.
 class AttentionTorusValues : public OracleTest
 {

@@ -1,3 +1,4 @@
+#include "Execution.h"
 #include "vtkAttentionTorus.h"
 #include "vtkTokenPairs.h"
 
@@ -214,6 +215,36 @@ TEST(TorusExecution, PairsCanBeCancelled)
   Observed<vtkTokenPairs> pairs;
   Connect(pairs.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
   ExpectCanBeCancelled(pairs.Get());
+}
+
+TEST(TorusExecution, ErrorsOfThreadsAreThrown)
+{
+  const auto failAt50 = [](vtkIdType begin, vtkIdType end)
+  {
+    if (begin <= 50 && 50 < end)
+    {
+      throw std::runtime_error("at 50");
+    }
+  };
+  EXPECT_THAT([&]() { AttentionAtlas::ParallelFor(0, 100, failAt50); },
+    testing::ThrowsMessage<std::runtime_error>("at 50"));
+  AttentionAtlas::ParallelFor(51, 100, failAt50);
+}
+
+TEST(TorusExecution, MemoryIsLimitedByTheEnvironment)
+{
+  Chart chart;
+  chart->SetResolution(512, 512);
+  chart.Choose({ "Class", "Probability", "ClassColor" });
+  const char* variable = "ATLAS_MEMORY_LIMIT_KIB";
+  ASSERT_EQ(setenv(variable, "100", 1), 0);
+  chart.Update();
+  unsetenv(variable);
+  // 2^18 points of 4 + 4 + 3 bytes
+  EXPECT_THAT(chart.TakeErrors(),
+    testing::ElementsAre(testing::HasSubstr("Resolution: a chart of 512 x 512 points with 3 arrays "
+                                            "would take 2.75 MiB of memory, but only 0.00 MiB")));
+  EXPECT_EQ(chart.Update()->GetNumberOfPoints(), 512 * 512);
 }
 
 TEST(TorusExecution, ProgressIsTold)

@@ -80,6 +80,19 @@ class State(AtlasTest):
         simple.LoadState(path)
         self.expect_same(self.look("after-pvsm"), expected)
 
+    def test_colors_follow_after_loading(self):
+        self.build()
+        path = str(atlastest.OUTPUT / "recolored.pvsm")
+        simple.SaveState(path)
+        self.reset()
+        simple.LoadState(path)
+        view = simple.GetRenderViews()[0]
+        simple.Render(view)
+        display = simple.GetDisplayProperties(simple.FindSource("Torus"), view)
+        for array, mapped in (("Class", 1), ("ClassColor", 0), ("Attention 0", 1)):
+            simple.ColorBy(display, ("POINTS", array))
+            self.assertEqual(display.MapScalars, mapped, array)
+
     def test_python(self):
         expected = self.build()
         path = atlastest.OUTPUT / "state.py"
