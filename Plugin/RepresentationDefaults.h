@@ -5,15 +5,14 @@
 /// through a rainbow:
 ///
 /// - A representation coloured by one of our colour arrays (unsigned char, 3 components, a name
-/// that
-///   ends in "Color") shows the colours themselves. Coloured by another array, it maps again.
+///   that ends in "Color") shows the colours themselves; by another of our arrays, it maps.
 /// - Class numbers (Class, Target, Predicted, First, Second) get a lookup table with the colours of
 ///   Core's ClassPalette and a legend of all classes of the model; ClassColor and TargetColor get
 ///   the same table, for the legend.
-/// - Attention gets one grey scale from 0 to 1, probability one from 0 to 1, so that the pictures
-/// of
-///   all heads compare.
+/// - Attention and probability get a grey scale from 0 to 1, so that the pictures of all heads
+///   compare, and scores one from blue to red that is white at 0.
 /// - A representation starts with the values that the hint AtlasRepresentation of its source gives.
 ///
-/// A lookup table or property that exists already is the user's and stays as it is.
+/// A lookup table or property that exists already is the user's and stays as it is, except that
+/// classes which it lacks are added. States that are loaded, undo and redo decide by themselves.
 void InstallRepresentationDefaults();

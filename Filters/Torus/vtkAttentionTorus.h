@@ -41,7 +41,8 @@ class vtkImageData;
  * - Output (3 components): r
  *
  * Field data: the model's dimensions. Formulas: Core's AttentionEvaluation.h. Computed in single
- * precision, in parallel, with equal bytes for every number of threads and ranks.
+ * precision, in parallel, with equal bytes for every number of threads and ranks. After an error
+ * the output is empty, and the next update tries again.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkAttentionTorus : public vtkTorusAlgorithm
 {
