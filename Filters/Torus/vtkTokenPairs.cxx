@@ -18,7 +18,6 @@
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkUnsignedCharArray.h>
 
 #include <vector>
@@ -136,9 +135,7 @@ int vtkTokenPairs::RequestData(
 {
   vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkPolyData* output = vtkPolyData::GetData(outputVector);
-  const int piece = outputVector->GetInformationObject(0)->Get(
-    vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER());
-  if (input == nullptr || piece > 0)
+  if (input == nullptr || !IsFirstPiece(outputVector))
   {
     return 1;
   }

@@ -1,14 +1,6 @@
 #include "vtkTorusAlgorithm.h"
 
 #include "AttentionEvaluation.h"
-#include "ModelConversion.h"
-
-#include <vtkDataObject.h>
-#include <vtkDemandDrivenPipeline.h>
-#include <vtkFieldData.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
-#include <vtkMultiBlockDataSet.h>
 
 // The enumerations of the VTK interface are those of Core.
 static_assert(vtkTorusAlgorithm::ISOMETRIC == static_cast<int>(atlas::AngleMap::Isometric));
@@ -57,28 +49,6 @@ double vtkTorusAlgorithm::GetHeadWeight(int head) const
            : 1;
 }
 
-int vtkTorusAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
-{
-  if (port != 0)
-  {
-    return 0;
-  }
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkTorusAlgorithm::RequestDataObject(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
-{
-  return 1;
-}
-
-vtkMultiBlockDataSet* vtkTorusAlgorithm::GetModelInput(vtkInformationVector** inputVector)
-{
-  auto* model = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  return model != nullptr && model->GetNumberOfBlocks() > 0 ? model : nullptr;
-}
-
 atlas::EvaluationOptions vtkTorusAlgorithm::GetOptions() const
 {
   atlas::EvaluationOptions options;
@@ -91,34 +61,6 @@ atlas::EvaluationOptions vtkTorusAlgorithm::GetOptions() const
   options.wordInValues = this->WordInValues != 0;
   options.positionInValues = this->PositionInValues != 0;
   return options;
-}
-
-void vtkTorusAlgorithm::CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output)
-{
-  for (const char* name : { AttentionAtlas::VocabularySizeField, AttentionAtlas::HeadsField,
-         AttentionAtlas::HeadDimensionField, AttentionAtlas::EmbeddingDimensionField })
-  {
-    if (vtkAbstractArray* array = model->GetFieldData()->GetAbstractArray(name))
-    {
-      output->GetFieldData()->AddArray(array);
-    }
-  }
-}
-
-bool vtkTorusAlgorithm::ProgressAndCheckAbort(double progress)
-{
-  this->UpdateProgress(progress);
-  return this->GetAbortExecute() != 0;
-}
-
-int vtkTorusAlgorithm::LeaveUnfinished(vtkInformationVector* outputVector)
-{
-  // VTK 9.2 neither takes the request to abort back nor knows that there is more to compute.
-  this->AbortExecute = 0;
-  vtkInformation* info = outputVector->GetInformationObject(0);
-  vtkDataObject::GetData(info)->ReleaseData();
-  info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
-  return 1;
 }
 
 void vtkTorusAlgorithm::PrintSelf(ostream& os, vtkIndent indent)

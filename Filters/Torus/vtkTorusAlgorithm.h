@@ -1,9 +1,7 @@
 #ifndef vtkTorusAlgorithm_h
 #define vtkTorusAlgorithm_h
 
-#include "AttentionAtlasTorusModule.h"
-
-#include <vtkDataObjectAlgorithm.h>
+#include "vtkModelAlgorithm.h"
 
 #include <vector>
 
@@ -12,7 +10,6 @@ namespace atlas
 struct AttentionOnlyModel;
 struct EvaluationOptions;
 }
-class vtkMultiBlockDataSet;
 
 /**
  * @class vtkTorusAlgorithm
@@ -23,10 +20,10 @@ class vtkMultiBlockDataSet;
  * p_s, score_h = x_2^T W_QK^h (x_1 - x_2), a_h its sigmoid, mix_h = a_h x_1 + (1 - a_h) x_2,
  * out_h = W_O^h W_V^h mix_h, r = residual + sum_h w_h out_h, logits = W_U r.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkTorusAlgorithm : public vtkDataObjectAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkTorusAlgorithm : public vtkModelAlgorithm
 {
 public:
-  vtkTypeMacro(vtkTorusAlgorithm, vtkDataObjectAlgorithm);
+  vtkTypeMacro(vtkTorusAlgorithm, vtkModelAlgorithm);
   void PrintSelf(ostream& os, vtkIndent indent) override;
 
   enum AnglesType
@@ -129,40 +126,10 @@ protected:
   vtkTorusAlgorithm() = default;
   ~vtkTorusAlgorithm() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-
-  /**
-   * Leaves the output to be created with the type that FillOutputPortInformation names.
-   */
-  int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-
-  /**
-   * The model on input port 0, or nullptr if that has no block yet: an empty pipeline gives an
-   * empty output and no error.
-   */
-  static vtkMultiBlockDataSet* GetModelInput(vtkInformationVector** inputVector);
-
   /**
    * The properties above as Core takes them.
    */
   atlas::EvaluationOptions GetOptions() const;
-
-  /**
-   * Copies the model's dimensions to the field data of an output that was computed from it.
-   */
-  static void CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output);
-
-  /**
-   * Tells how much is done, 0 to 1, and whether the user has cancelled.
-   */
-  bool ProgressAndCheckAbort(double progress);
-
-  /**
-   * To be returned from RequestData when the user has cancelled: nothing rather than half. The next
-   * update computes the output anew, even if nothing has changed.
-   */
-  int LeaveUnfinished(vtkInformationVector* outputVector);
 
 private:
   vtkTorusAlgorithm(const vtkTorusAlgorithm&) = delete;

@@ -1,0 +1,70 @@
+#include "vtkModelAlgorithm.h"
+
+#include "ModelConversion.h"
+
+#include <vtkDataObject.h>
+#include <vtkDemandDrivenPipeline.h>
+#include <vtkFieldData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+int vtkModelAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
+{
+  if (port != 0)
+  {
+    return 0;
+  }
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  return 1;
+}
+
+int vtkModelAlgorithm::RequestDataObject(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+{
+  return 1;
+}
+
+vtkMultiBlockDataSet* vtkModelAlgorithm::GetModelInput(vtkInformationVector** inputVector)
+{
+  auto* model = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  return model != nullptr && model->GetNumberOfBlocks() > 0 ? model : nullptr;
+}
+
+bool vtkModelAlgorithm::IsFirstPiece(vtkInformationVector* outputVector)
+{
+  return outputVector->GetInformationObject(0)->Get(
+           vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER()) <= 0;
+}
+
+void vtkModelAlgorithm::CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output)
+{
+  for (const char* name : { AttentionAtlas::VocabularySizeField, AttentionAtlas::HeadsField,
+         AttentionAtlas::HeadDimensionField, AttentionAtlas::EmbeddingDimensionField })
+  {
+    if (vtkAbstractArray* array = model->GetFieldData()->GetAbstractArray(name))
+    {
+      output->GetFieldData()->AddArray(array);
+    }
+  }
+}
+
+bool vtkModelAlgorithm::ProgressAndCheckAbort(double progress)
+{
+  this->UpdateProgress(progress);
+  return this->GetAbortExecute() != 0;
+}
+
+int vtkModelAlgorithm::LeaveUnfinished(vtkInformationVector* outputVector)
+{
+  // VTK 9.2 neither takes the request to abort back nor knows that there is more to compute.
+  this->AbortExecute = 0;
+  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
+  {
+    vtkInformation* info = outputVector->GetInformationObject(port);
+    vtkDataObject::GetData(info)->ReleaseData();
+    info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
+  }
+  return 1;
+}
