@@ -337,8 +337,8 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
 }
 
 /// A disc of the point's colour with a white and a black rim, which stands out on any colour. It is
-/// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies on
-/// cuts it.
+/// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies
+/// on cuts it.
 constexpr const char* DiscShader = R"(//VTK::Color::Impl
 float radius = length(offsetVCVSOutput.xy);
 if (radius > 1.0) { discard; }
