@@ -10,6 +10,7 @@
 #include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
 #include <vtkProcessModule.h>
+#include <vtkSMChartSeriesSelectionDomain.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
@@ -50,7 +51,8 @@ struct Coloring
 {
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
-  int classes = 0; ///< 0 if the data are not ours
+  int classes = 0;   ///< 0 if the data are not of a model
+  bool ours = false; ///< of a model, or of a source with a look of our own
 
   explicit Coloring(vtkSMProxy* representation)
   {
@@ -69,9 +71,12 @@ struct Coloring
     {
       this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
     }
+    vtkPVXMLElement* hints = producer->GetHints();
+    this->ours = this->classes > 0 ||
+                 (hints != nullptr && hints->FindNestedElementByName("AtlasRepresentation"));
   }
 
-  bool IsKnown() const { return this->classes > 0 && this->arrayInformation != nullptr; }
+  bool IsKnown() const { return this->ours && this->arrayInformation != nullptr; }
 
   bool ShowsColors() const
   {
@@ -83,7 +88,13 @@ struct Coloring
   {
     static const std::array<const char*, 7> names = { "Class", "Target", "Predicted", "First",
       "Second", "ClassColor", "TargetColor" };
-    return std::find(names.begin(), names.end(), this->array) != names.end();
+    return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
+  }
+
+  /// Whether the array has this name, with or without the number of a head or a class.
+  bool Shows(const std::string& name) const
+  {
+    return this->array == name || StartsWith(this->array, name + " ");
   }
 };
 
@@ -144,6 +155,10 @@ void SetScale(vtkSMProxy* table, const std::vector<double>& points)
 /// Attention and probability: white is 0, black is 1, in every picture.
 const std::vector<double> ShareScale = { 0, 1, 1, 1, 1, 0, 0, 0 };
 
+/// Accuracy: white is 0, dark orange is 1.
+const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0.23, 1, 0.5, 0.15,
+  0.01 };
+
 /// Scores: white is 0, where the frontier of the hardmax lies, whatever the range.
 std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
 {
@@ -155,9 +170,10 @@ std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
 /// Gives the lookup table of the coloured array its first look.
 void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
 {
-  const bool share = StartsWith(coloring.array, "Attention ") || coloring.array == "Probability";
-  const bool score = StartsWith(coloring.array, "Score ");
-  if (!coloring.IsKnown() || !(coloring.ShowsClasses() || share || score))
+  const bool share = coloring.Shows("Attention") || coloring.array == "Probability";
+  const bool accuracy = coloring.Shows("Accuracy");
+  const bool score = coloring.Shows("Score");
+  if (!coloring.IsKnown() || !(coloring.ShowsClasses() || share || accuracy || score))
   {
     return;
   }
@@ -180,9 +196,13 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
       SetClassTable(table, known, classes);
     }
   }
+  else if (isNew && score)
+  {
+    SetScale(table, ScoreScale(coloring.arrayInformation));
+  }
   else if (isNew)
   {
-    SetScale(table, share ? ShareScale : ScoreScale(coloring.arrayInformation));
+    SetScale(table, accuracy ? AccuracyScale : ShareScale);
   }
 }
 
@@ -398,6 +418,8 @@ void InstallRepresentationDefaults()
     return;
   }
   installed = true;
+  // The bars of AttentionHarmonics are its coefficients.
+  vtkSMChartSeriesSelectionDomain::AddSeriesVisibilityDefault("^(Amplitude|Phase) [0-9]+$", false);
   vtkNew<RepresentationObserver> observer; // the module and the sessions keep it
   module->AddObserver(vtkCommand::ConnectionCreatedEvent, observer);
   const auto sessions = vtkSmartPointer<vtkSessionIterator>::Take(module->NewSessionIterator());

@@ -100,6 +100,14 @@ void ApplyTies(HarmonicCoefficients& coefficients)
 HarmonicCoefficients ProductHarmonics(const ProductParameters& parameters)
 {
   const auto& [a, alpha, b, c, gamma, d] = parameters;
+  for (const double parameter : { a, alpha, b, c, gamma, d })
+  {
+    if (!std::isfinite(parameter))
+    {
+      throw OptionError("Product: expected finite numbers A, Alpha, B, C, Gamma, D, found " +
+                        std::to_string(parameter) + " among them.");
+    }
+  }
   const double half = a * c / 2;
   HarmonicCoefficients result;
   result[Harmonic::Constant] = b * d - half * std::cos(gamma - alpha);

@@ -93,6 +93,7 @@ struct ProductParameters
   double d = 0.5;
 };
 
+/// Throws OptionError for a parameter that is not finite.
 HarmonicCoefficients ProductHarmonics(const ProductParameters& parameters);
 
 /// The value of a trigonometric polynomial, in double, term by term.
