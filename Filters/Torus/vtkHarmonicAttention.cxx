@@ -280,6 +280,8 @@ void vtkHarmonicAttention::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Gamma: " << this->Gamma << "\n";
   os << indent << "D: " << this->D << "\n";
   os << indent << "SweptParameter: " << this->SweptParameter << "\n";
+  const auto precision = os.precision(16); // pi in full
   os << indent << "SweepRange: " << this->SweepRange[0] << " " << this->SweepRange[1] << "\n";
+  os.precision(precision);
   os << indent << "SweepSteps: " << this->SweepSteps << "\n";
 }
