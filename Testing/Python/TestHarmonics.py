@@ -211,7 +211,7 @@ class Attention(AtlasTest):
         expected = numpy.rint(255 * (1 - attention)).astype(int) * numpy.ones(3, int)
         self.assertLess(atlastest.different_pixels(pixels, expected), 0.02)
 
-        simple.ColorBy(display, ("POINTS", "Score"))
+        display.ColorArrayName = ["POINTS", "Score"]
         points = numpy.array(simple.GetColorTransferFunction("Score").RGBPoints).reshape(-1, 4)
         self.assertEqual(points[1].tolist(), [0, 1, 1, 1])
         self.assertEqual(points[0][0], -points[2][0])
