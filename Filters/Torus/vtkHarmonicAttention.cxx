@@ -161,10 +161,10 @@ int vtkHarmonicAttention::RequestInformation(
   info->Remove(SDDP::TIME_RANGE());
   if (this->IsSwept())
   {
-    std::vector<double> times;
+    std::vector<double> times(static_cast<std::size_t>(this->SweepSteps));
     for (int step = 0; step < this->SweepSteps; ++step)
     {
-      times.push_back(static_cast<double>(step) / (this->SweepSteps - 1));
+      times[static_cast<std::size_t>(step)] = static_cast<double>(step) / (this->SweepSteps - 1);
     }
     info->Set(SDDP::TIME_STEPS(), times.data(), this->SweepSteps);
     const double range[2] = { 0, 1 };
