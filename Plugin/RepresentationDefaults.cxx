@@ -256,24 +256,30 @@ private:
   vtkWeakPointer<vtkSMProxy> Representation;
 };
 
-/// Colours a representation by a point array, if its source has it.
+/// Colours a representation by a point or cell array, if its source has it.
 void ColorBy(vtkSMProxy* representation, const char* array)
 {
   vtkSMPropertyHelper input(representation, "Input", true);
   auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
   vtkPVDataInformation* data = producer->GetDataInformation(input.GetOutputPort());
-  if (data->GetArrayInformation(array, vtkDataObject::POINT) != nullptr)
+  for (const int association : { vtkDataObject::CELL, vtkDataObject::POINT })
   {
-    vtkSMPropertyHelper(representation, "ColorArrayName")
-      .SetInputArrayToProcess(vtkDataObject::POINT, array);
+    if (data->GetArrayInformation(array, association) != nullptr)
+    {
+      vtkSMPropertyHelper(representation, "ColorArrayName")
+        .SetInputArrayToProcess(association, array);
+    }
   }
 }
 
 /// Sets the properties, and the array that colours, that the hint AtlasRepresentation of the source
-/// names. Those with the attribute `ranks` are for servers of several ranks only.
+/// names. Those with the attribute `ranks` are for servers of several ranks only, those with
+/// `port` for that output port.
 void ApplyHints(vtkSMProxy* representation)
 {
-  vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
+  const vtkSMPropertyHelper input(representation, "Input", true);
+  vtkSMProxy* producer = input.GetAsProxy();
+  const int outputPort = static_cast<int>(input.GetOutputPort());
   vtkPVXMLElement* hints = producer != nullptr ? producer->GetHints() : nullptr;
   vtkPVXMLElement* ours =
     hints != nullptr ? hints->FindNestedElementByName("AtlasRepresentation") : nullptr;
@@ -283,6 +289,11 @@ void ApplyHints(vtkSMProxy* representation)
   {
     vtkPVXMLElement* element = ours->GetNestedElement(i);
     const char* name = element->GetAttributeOrEmpty("name");
+    int port = -1;
+    if (element->GetScalarAttribute("port", &port) != 0 && port != outputPort)
+    {
+      continue;
+    }
     if (std::string(element->GetName()) == "ColorArray")
     {
       ColorBy(representation, name);

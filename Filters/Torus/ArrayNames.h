@@ -27,4 +27,13 @@ inline constexpr const char* Correct = "Correct";
 inline constexpr const char* TargetColor = "TargetColor";
 inline constexpr const char* Accuracy = "Accuracy"; ///< field data
 
+// UnembeddingSphere, beside Class, ClassColor, First and Second
+inline constexpr const char* Reachable = "Reachable";
+
+// EmbeddingCircle, beside ClassColor
+inline constexpr const char* Token = "Token";
+inline constexpr const char* Angle = "Angle";
+inline constexpr const char* Normalized = "Normalized";
+inline constexpr const char* CircleColor = "CircleColor";
+
 }
