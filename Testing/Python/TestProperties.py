@@ -42,7 +42,8 @@ class Xml(AtlasTest):
 
     def test_there_are_proxies(self):
         names = [proxy.get("name") for proxy in FILTERS]
-        self.assertEqual(names, ["AttentionTorus", "TokenPairs"])
+        for name in ("AttentionTorus", "TokenPairs", "UnembeddingSphere", "EmbeddingCircle"):
+            self.assertIn(name, names)
         self.assertGreater(len([p for proxy in PROXIES for p in settable(proxy)]), 10)
 
     def test_proxies_are_documented(self):
