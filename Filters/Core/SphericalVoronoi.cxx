@@ -185,7 +185,7 @@ private:
   /// edge of their convex polygon, which is given counterclockwise. Two rows are a polygon too.
   void AddLunes(const std::vector<Index>& polygon)
   {
-    const Vector3d pole = this->Axes.col(2);
+    const Vector3d pole = this->Axes.col(2).normalized();
     this->Result.vertices = { -pole, pole };
     for (std::size_t i = 0; i < polygon.size(); ++i)
     {

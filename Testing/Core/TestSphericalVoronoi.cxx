@@ -71,43 +71,71 @@ void ExpectCovers(const SphericalVoronoi& partition, const Rows3& rows, int reso
   EXPECT_LE(largestError, 4e-16);
 }
 
-/// By the theorem of Gordan, w_c . x > w_k . x for all k has a solution if and only if 0 is not in
-/// the convex hull of the w_c - w_k; if it is, it is in one of four of these (Caratheodory).
-/// For rows in general position.
-bool IsReachableByBruteForce(const Rows3& rows, Index c)
+/// Whether 0 is a positive combination of these, of which no fewer than all are dependent.
+bool SurroundZero(const Vector3d& a, const Vector3d& b)
 {
-  std::vector<Vector3d> d;
-  for (Index k = 0; k < rows.rows(); ++k)
+  return a.cross(b).isZero(0) && a.dot(b) < 0;
+}
+bool SurroundZero(const Vector3d& a, const Vector3d& b, const Vector3d& c)
+{
+  return a.dot(b.cross(c)) == 0 && a.cross(b).dot(b.cross(c)) > 0 && b.cross(c).dot(c.cross(a)) > 0;
+}
+bool SurroundZero(const Vector3d& a, const Vector3d& b, const Vector3d& c, const Vector3d& d)
+{
+  // By the rule of Cramer.
+  const Eigen::Vector4d factors(
+    b.dot(c.cross(d)), -a.dot(c.cross(d)), a.dot(b.cross(d)), -a.dot(b.cross(c)));
+  return factors.minCoeff() > 0 || factors.maxCoeff() < 0;
+}
+
+bool AnySurroundZero(const std::vector<Vector3d>& d)
+{
+  for (std::size_t i = 0; i < d.size(); ++i)
   {
-    if (k != c)
+    for (std::size_t j = 0; j < i; ++j)
     {
-      d.push_back((rows.row(c) - rows.row(k)).transpose());
-    }
-  }
-  const auto volume = [](const Vector3d& a, const Vector3d& b, const Vector3d& e)
-  { return a.dot(b.cross(e)); };
-  const std::size_t n = d.size();
-  for (std::size_t i = 0; i < n; ++i)
-  {
-    for (std::size_t j = i + 1; j < n; ++j)
-    {
-      for (std::size_t k = j + 1; k < n; ++k)
+      if (SurroundZero(d[i], d[j]))
       {
-        for (std::size_t l = k + 1; l < n; ++l)
+        return true;
+      }
+      for (std::size_t k = 0; k < j; ++k)
+      {
+        if (SurroundZero(d[i], d[j], d[k]))
         {
-          const bool s0 = volume(d[j], d[k], d[l]) > 0;
-          const bool s1 = volume(d[i], d[k], d[l]) < 0;
-          const bool s2 = volume(d[i], d[j], d[l]) > 0;
-          const bool s3 = volume(d[i], d[j], d[k]) < 0;
-          if (s0 == s1 && s1 == s2 && s2 == s3)
+          return true;
+        }
+        for (std::size_t l = 0; l < k; ++l)
+        {
+          if (SurroundZero(d[i], d[j], d[k], d[l]))
           {
-            return false;
+            return true;
           }
         }
       }
     }
   }
-  return true;
+  return false;
+}
+
+/// By the theorem of Gordan, w_c . x > w_k . x for all k has a solution if and only if 0 is not in
+/// the convex hull of the w_c - w_k; if it is, it is in one of four of these or less
+/// (Caratheodory). Of equal rows the lowest is meant to win. Exact for small integers.
+bool IsReachableByBruteForce(const Rows3& rows, Index c)
+{
+  std::vector<Vector3d> d;
+  for (Index k = 0; k < rows.rows(); ++k)
+  {
+    const Vector3d difference = (rows.row(c) - rows.row(k)).transpose();
+    if (!difference.isZero(0))
+    {
+      d.push_back(difference);
+    }
+    else if (k < c)
+    {
+      return false;
+    }
+  }
+  return !AnySurroundZero(d);
 }
 
 /// Polygons of each class with the inward normals of their edges.
@@ -470,6 +498,32 @@ TEST(Sphere, DoesNotDependOnShiftOrScale)
     ExpectCovers(partition, rows, 32);
   }
   EXPECT_EQ(Owners(PartitionSphere(rows.array() + 100)), expected);
+}
+
+TEST(Sphere, OfSmallIntegersIsCovered)
+{
+  // Equal, collinear and coplanar rows and facets of many corners, in all combinations.
+  std::mt19937_64 generator(15);
+  for (int i = 0; i < 3000; ++i)
+  {
+    const auto largest = std::uniform_int_distribution<int>(1, 3)(generator);
+    const auto count = std::uniform_int_distribution<Index>(1, 14)(generator);
+    std::uniform_int_distribution<int> number(-largest, largest);
+    Rows3 rows(count, 3);
+    for (Index k = 0; k < rows.size(); ++k)
+    {
+      rows.data()[k] = number(generator);
+    }
+    SCOPED_TRACE(testing::Message() << "rows\n" << rows);
+    const SphericalVoronoi partition = PartitionSphere(rows);
+    ExpectCovers(partition, rows, 12);
+    ExpectVerticesAreWonByTheirCells(partition, rows);
+    for (Index c = 0; c < count; ++c)
+    {
+      ASSERT_EQ(partition.reachable[static_cast<std::size_t>(c)], IsReachableByBruteForce(rows, c))
+        << c;
+    }
+  }
 }
 
 TEST(Sphere, OfNearlyDegenerateRowsIsCovered)

@@ -4,6 +4,7 @@
 #include "vtkAttentionOnlyModelReader.h"
 #include "vtkAttentionTorus.h"
 #include "vtkTokenPairs.h"
+#include "vtkUnembeddingSphere.h"
 
 #include <vtkNew.h>
 #include <vtkXMLDataElement.h>
@@ -97,6 +98,8 @@ TEST(Defaults, OfClassesAreThoseOfTheXml)
   ExpectXmlDefaults(torus, torusXml, "AttentionTorus", 1);
   ExpectXmlDefaults(pairs, torusXml, "TorusAlgorithm", 7);
   ExpectXmlDefaults(pairs, torusXml, "TokenPairs", 1);
+  const vtkNew<vtkUnembeddingSphere> sphere;
+  ExpectXmlDefaults(sphere, torusXml, "UnembeddingSphere", 1);
 }
 
 TEST(Defaults, AreWhatTheDesignSays)
