@@ -49,7 +49,7 @@ bool StartsWith(const std::string& text, const std::string& begin)
 
 /// The hint AtlasRepresentation of the source of a representation, or null. Its elements say how a
 /// representation begins, in their order: ColorArray (name, or suffix), Property (name, values or
-/// text), Discs (see ShowDiscs).
+/// text), Discs (see ShowDiscs). An element with the attribute `port` is for that output port only.
 vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation)
 {
   vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
@@ -414,10 +414,17 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
 void ApplyHints(vtkSMProxy* representation)
 {
   vtkPVXMLElement* hint = RepresentationHint(representation);
+  const auto shown = static_cast<int>(vtkSMPropertyHelper(representation, "Input").GetOutputPort());
   for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
   {
     vtkPVXMLElement* element = hint->GetNestedElement(i);
     const std::string kind = element->GetName();
+    int port = shown;
+    element->GetScalarAttribute("port", &port);
+    if (port != shown)
+    {
+      continue;
+    }
     if (kind == "ColorArray")
     {
       const char* suffix = element->GetAttribute("suffix");

@@ -42,4 +42,11 @@ public:
   using Error::Error;
 };
 
+/// Geometry cannot be computed from the numbers given.
+class GeometryError : public Error
+{
+public:
+  using Error::Error;
+};
+
 }

@@ -55,5 +55,13 @@ inline constexpr const char* Barycentric = "Barycentric";
 // HeadAccuracy, beside Accuracy and Correct: columns
 inline constexpr const char* Name = "Name";
 inline constexpr const char* Pairs = "Pairs";
+// UnembeddingSphere, beside Class, ClassColor, First and Second
+inline constexpr const char* Reachable = "Reachable";
+
+// EmbeddingCircle, beside ClassColor
+inline constexpr const char* Token = "Token";
+inline constexpr const char* Angle = "Angle";
+inline constexpr const char* Normalized = "Normalized";
+inline constexpr const char* CircleColor = "CircleColor";
 
 }

@@ -7,6 +7,7 @@
 #include "vtkHeadAccuracy.h"
 #include "vtkHeadAccuracySimplex.h"
 #include "vtkTokenPairs.h"
+#include "vtkUnembeddingSphere.h"
 
 #include <vtkNew.h>
 #include <vtkXMLDataElement.h>
@@ -100,6 +101,8 @@ TEST(Defaults, OfClassesAreThoseOfTheXml)
   ExpectXmlDefaults(torus, torusXml, "AttentionTorus", 1);
   ExpectXmlDefaults(pairs, torusXml, "TorusAlgorithm", 7);
   ExpectXmlDefaults(pairs, torusXml, "TokenPairs", 1);
+  const vtkNew<vtkUnembeddingSphere> sphere;
+  ExpectXmlDefaults(sphere, torusXml, "UnembeddingSphere", 1);
 }
 
 TEST(Defaults, OfHarmonicsAndAccuraciesAreThoseOfTheXml)

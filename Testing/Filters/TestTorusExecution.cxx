@@ -1,6 +1,7 @@
 #include "Execution.h"
 #include "vtkAttentionTorus.h"
 #include "vtkTokenPairs.h"
+#include "vtkUnembeddingSphere.h"
 
 #include "Core/HandModel.h"
 #include "Torus.h"
@@ -215,6 +216,13 @@ TEST(TorusExecution, PairsCanBeCancelled)
   Observed<vtkTokenPairs> pairs;
   Connect(pairs.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
   ExpectCanBeCancelled(pairs.Get());
+}
+
+TEST(TorusExecution, SpheresCanBeCancelled)
+{
+  Observed<vtkUnembeddingSphere> sphere;
+  Connect(sphere.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
+  ExpectCanBeCancelled(sphere.Get());
 }
 
 TEST(TorusExecution, ErrorsOfThreadsAreThrown)

@@ -41,7 +41,8 @@ class Xml(AtlasTest):
 
     def test_there_are_proxies(self):
         names = [proxy.get("name") for proxy in FILTERS]
-        self.assertLessEqual({"AttentionTorus", "TokenPairs", "HeadAccuracySimplex"}, set(names))
+        expected = {"AttentionTorus", "TokenPairs", "HeadAccuracySimplex", "UnembeddingSphere"}
+        self.assertLessEqual(expected, set(names))
         self.assertGreater(len([p for proxy in PROXIES for p in settable(proxy)]), 10)
 
     def test_proxies_are_documented(self):

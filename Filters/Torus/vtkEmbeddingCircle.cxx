@@ -1,0 +1,178 @@
+#include "vtkEmbeddingCircle.h"
+
+#include "ArrayNames.h"
+#include "ModelConversion.h"
+#include "PolyOutput.h"
+#include "TorusAngles.h"
+
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+using Eigen::Vector3d;
+
+const double Pi = std::acos(-1.0);
+const double Radius = std::sqrt(3.0);
+constexpr int Segments = 256;
+/// How far the square of the plane reaches beyond what it has to hold.
+constexpr double Margin = 1.25;
+constexpr atlas::Rgb LineColor = { 0, 60, 160 };
+constexpr atlas::Rgb PlaneColor = { 205, 232, 240 };
+
+double Angle(const Vector3d& e)
+{
+  return atlas::AngleOfEmbedding(e, atlas::AngleMap::Isometric);
+}
+
+Vector3d OnCircle(double angle)
+{
+  return atlas::EmbeddingAtAngle(angle, atlas::AngleMap::Isometric);
+}
+
+void AddAngles(vtkPolyData* output, const std::vector<double>& angles)
+{
+  vtkNew<vtkFloatArray> array;
+  array->SetName(Names::Angle);
+  array->SetNumberOfValues(static_cast<vtkIdType>(angles.size()));
+  std::transform(angles.begin(), angles.end(), array->Begin(),
+    [](double angle) { return static_cast<float>(angle); });
+  output->GetPointData()->AddArray(array);
+}
+
+void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
+{
+  const Eigen::Index tokens = embeddings.rows();
+  std::vector<Vector3d> positions;
+  std::vector<double> angles;
+  std::vector<int> token;
+  std::vector<int> normalized;
+  for (const bool isNormalized : { false, true })
+  {
+    for (Eigen::Index t = 0; t < tokens; ++t)
+    {
+      const Vector3d raw = embeddings.row(t).transpose();
+      const Vector3d e = atlas::LayerNorm(raw);
+      positions.push_back(isNormalized ? e : raw);
+      angles.push_back(Angle(e));
+      token.push_back(static_cast<int>(t));
+      normalized.push_back(isNormalized ? 1 : 0);
+    }
+  }
+  vtkNew<vtkCellArray> lines;
+  for (vtkIdType t = 0; t < tokens; ++t)
+  {
+    lines->InsertNextCell({ t, tokens + t });
+  }
+  vtkNew<vtkPoints> points;
+  AttentionAtlas::SetPoints(points, positions);
+  output->SetPoints(points);
+  output->SetVerts(AttentionAtlas::Vertices(2 * tokens));
+  output->SetLines(lines);
+  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Token, token);
+  AddAngles(output, angles);
+  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Normalized, normalized);
+  AttentionAtlas::AddClassColors(output->GetPointData(), Names::ClassColor, token);
+}
+
+/// Half the side of a square around the circle and the projections of the embeddings.
+double HalfSide(const atlas::Rows3& embeddings)
+{
+  double half = Radius;
+  for (Eigen::Index t = 0; t < embeddings.rows(); ++t)
+  {
+    const Eigen::RowVector3d row = embeddings.row(t);
+    half = std::max(half, (row.array() - row.mean()).matrix().stableNorm());
+  }
+  return Margin * half;
+}
+
+void SetCircle(double halfSide, vtkPolyData* output)
+{
+  std::vector<Vector3d> positions;
+  std::vector<double> angles;
+  vtkNew<vtkCellArray> lines;
+  lines->InsertNextCell(Segments + 1);
+  for (int i = 0; i <= Segments; ++i)
+  {
+    angles.push_back(-Pi + 2 * Pi * i / Segments);
+    positions.push_back(i < Segments ? OnCircle(angles.back()) : positions.front());
+    lines->InsertCellPoint(i);
+  }
+  vtkNew<vtkCellArray> polygons;
+  polygons->InsertNextCell(4);
+  for (const double corner : { -3 * Pi / 4, -Pi / 4, Pi / 4, 3 * Pi / 4 })
+  {
+    polygons->InsertCellPoint(static_cast<vtkIdType>(positions.size()));
+    positions.emplace_back(std::sqrt(2.0) / Radius * halfSide * OnCircle(corner));
+    angles.push_back(corner);
+  }
+  vtkNew<vtkPoints> points;
+  AttentionAtlas::SetPoints(points, positions);
+  output->SetPoints(points);
+  output->SetLines(lines);
+  output->SetPolys(polygons);
+  AddAngles(output, angles);
+  AttentionAtlas::AddColors(output->GetCellData(), Names::CircleColor, { LineColor, PlaneColor });
+}
+
+}
+
+vtkStandardNewMacro(vtkEmbeddingCircle);
+
+vtkEmbeddingCircle::vtkEmbeddingCircle()
+{
+  this->SetNumberOfOutputPorts(2);
+}
+
+int vtkEmbeddingCircle::FillOutputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
+  return 1;
+}
+
+int vtkEmbeddingCircle::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
+  if (input == nullptr || !IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  vtkPolyData* tokens = vtkPolyData::GetData(outputVector, TOKENS);
+  vtkPolyData* circle = vtkPolyData::GetData(outputVector, CIRCLE);
+  try
+  {
+    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
+    SetTokens(model.wordEmbedding, tokens);
+    SetCircle(HalfSide(model.wordEmbedding), circle);
+    CopyModelFields(input, tokens);
+    CopyModelFields(input, circle);
+  }
+  catch (const std::exception& e)
+  {
+    tokens->Initialize();
+    circle->Initialize();
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  return 1;
+}
+
+void vtkEmbeddingCircle::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+}

@@ -1,0 +1,51 @@
+#ifndef vtkEmbeddingCircle_h
+#define vtkEmbeddingCircle_h
+
+#include "vtkModelAlgorithm.h"
+
+/**
+ * @class vtkEmbeddingCircle
+ * @brief Layer normalization as geometry: word embeddings and the circle that it puts them on.
+ *
+ * Input: the model. e(t) = LN(word_embedding[t]) = (x - mean(x)) / sqrt(mean((x - mean(x))^2)): the
+ * embedding's projection to the plane orthogonal to (1, 1, 1), at the distance sqrt(3) of the
+ * origin. An embedding whose three numbers are equal has e(t) = 0, as in the evaluation. The
+ * formulas are in Core's TorusAngles.h. Outputs, both vtkPolyData in double precision:
+ *
+ * - port 0, tokens: a vertex at each word_embedding[t] (point t), then at each e(t) (point N + t),
+ *   and a line between the two. Point arrays Token (int), Angle (float: theta(t) = atan2(e . v,
+ *   e . u) in (-pi, pi], in radians; 0 where e(t) = 0), Normalized (int: 1 for e(t), else 0),
+ *   ClassColor (unsigned char, 3: the class colour of t).
+ * - port 1, circle: the circle of radius sqrt(3) as a closed polyline from -pi to pi, with both
+ *   ends, and a square of the plane that the projections of all embeddings fit in. Point array
+ * Angle (float), cell array CircleColor (unsigned char, 3).
+ *
+ * Field data of each: the model's dimensions. On several ranks, rank 0 has all.
+ */
+class ATTENTIONATLASTORUS_EXPORT vtkEmbeddingCircle : public vtkModelAlgorithm
+{
+public:
+  static vtkEmbeddingCircle* New();
+  vtkTypeMacro(vtkEmbeddingCircle, vtkModelAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum OutputPort
+  {
+    TOKENS = 0,
+    CIRCLE = 1
+  };
+
+protected:
+  vtkEmbeddingCircle();
+  ~vtkEmbeddingCircle() override = default;
+
+  int FillOutputPortInformation(int port, vtkInformation* info) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkEmbeddingCircle(const vtkEmbeddingCircle&) = delete;
+  void operator=(const vtkEmbeddingCircle&) = delete;
+};
+
+#endif

@@ -1,0 +1,182 @@
+#include "vtkUnembeddingSphere.h"
+
+#include "ArrayNames.h"
+#include "Execution.h"
+#include "ModelConversion.h"
+#include "PolyOutput.h"
+#include "SphericalVoronoi.h"
+
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+
+#include <algorithm>
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+/// Generous bytes per point of the sphere: the point, a polygon of four and their arrays, here and
+/// as Core makes them.
+constexpr double BytesPerPoint = 240;
+
+vtkSmartPointer<vtkFloatArray> Normals(const std::vector<Eigen::Vector3d>& points)
+{
+  auto normals = vtkSmartPointer<vtkFloatArray>::New();
+  normals->SetName("Normals");
+  normals->SetNumberOfComponents(3);
+  normals->SetNumberOfTuples(static_cast<vtkIdType>(points.size()));
+  for (std::size_t i = 0; i < points.size(); ++i)
+  {
+    const Eigen::Vector3f normal = points[i].cast<float>();
+    normals->SetTypedTuple(static_cast<vtkIdType>(i), normal.data());
+  }
+  return normals;
+}
+
+void SetCells(const atlas::SphereTessellation& sphere, vtkPolyData* output)
+{
+  vtkNew<vtkPoints> points;
+  AttentionAtlas::SetPoints(points, sphere.points);
+  vtkNew<vtkCellArray> polygons;
+  polygons->AllocateExact(static_cast<vtkIdType>(sphere.owners.size()),
+    static_cast<vtkIdType>(sphere.connectivity.size()));
+  std::vector<vtkIdType> corners;
+  for (std::size_t p = 0; p < sphere.owners.size(); ++p)
+  {
+    corners.assign(sphere.connectivity.begin() + sphere.offsets[p],
+      sphere.connectivity.begin() + sphere.offsets[p + 1]);
+    polygons->InsertNextCell(static_cast<vtkIdType>(corners.size()), corners.data());
+  }
+  output->SetPoints(points);
+  output->SetPolys(polygons);
+  output->GetPointData()->SetNormals(Normals(sphere.points));
+  AttentionAtlas::AddIntegers(output->GetCellData(), Names::Class, sphere.owners);
+  AttentionAtlas::AddClassColors(output->GetCellData(), Names::ClassColor, sphere.owners);
+}
+
+void SetCentres(
+  const atlas::Rows3& rows, const atlas::SphericalVoronoi& partition, vtkPolyData* output)
+{
+  std::vector<Eigen::Vector3d> centres;
+  std::vector<int> classes;
+  for (Eigen::Index c = 0; c < rows.rows(); ++c)
+  {
+    centres.emplace_back(rows.row(c).transpose().stableNormalized()); // of 0 it is 0
+    classes.push_back(static_cast<int>(c));
+  }
+  vtkNew<vtkPoints> points;
+  AttentionAtlas::SetPoints(points, centres);
+  output->SetPoints(points);
+  output->SetVerts(AttentionAtlas::Vertices(points->GetNumberOfPoints()));
+  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Class, classes);
+  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Reachable,
+    { partition.reachable.begin(), partition.reachable.end() });
+  AttentionAtlas::AddClassColors(output->GetPointData(), Names::ClassColor, classes);
+}
+
+/// The arcs, whose points are the first of the sphere.
+void SetArcs(const atlas::SphericalVoronoi& partition, const atlas::SphereTessellation& sphere,
+  vtkPolyData* output)
+{
+  vtkNew<vtkCellArray> lines;
+  std::vector<int> first;
+  std::vector<int> second;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < partition.arcs.size(); ++i)
+  {
+    lines->InsertNextCell(static_cast<int>(sphere.polylines[i].size()));
+    for (const std::int64_t point : sphere.polylines[i])
+    {
+      lines->InsertCellPoint(point);
+      count = std::max(count, point + 1);
+    }
+    first.push_back(partition.arcs[i].first);
+    second.push_back(partition.arcs[i].second);
+  }
+  vtkNew<vtkPoints> points;
+  AttentionAtlas::SetPoints(points, { sphere.points.begin(), sphere.points.begin() + count });
+  output->SetPoints(points);
+  output->SetLines(lines);
+  AttentionAtlas::AddIntegers(output->GetCellData(), Names::First, first);
+  AttentionAtlas::AddIntegers(output->GetCellData(), Names::Second, second);
+}
+
+}
+
+vtkStandardNewMacro(vtkUnembeddingSphere);
+
+vtkUnembeddingSphere::vtkUnembeddingSphere()
+{
+  this->SetNumberOfOutputPorts(3);
+}
+
+int vtkUnembeddingSphere::FillOutputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
+  return 1;
+}
+
+int vtkUnembeddingSphere::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
+  if (input == nullptr || !IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
+    const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);
+    if (this->ProgressAndCheckAbort(0.5))
+    {
+      return this->LeaveUnfinished(outputVector);
+    }
+    AttentionAtlas::RequireMemory(
+      BytesPerPoint * atlas::CountTessellationPoints(partition, this->Resolution),
+      "a sphere with great circles of " + std::to_string(this->Resolution) + " segments",
+      "lower Resolution.");
+    atlas::SphereTessellator tessellator(partition, this->Resolution);
+    for (std::size_t cell = 0; cell < partition.cells.size(); ++cell)
+    {
+      const double share = static_cast<double>(cell) / static_cast<double>(partition.cells.size());
+      if (cell % 64 == 0 && this->ProgressAndCheckAbort(0.5 + share / 2))
+      {
+        return this->LeaveUnfinished(outputVector);
+      }
+      tessellator.AddCell(cell);
+    }
+    SetCells(tessellator.Get(), vtkPolyData::GetData(outputVector, CELLS));
+    SetCentres(model.unembedding, partition, vtkPolyData::GetData(outputVector, CENTRES));
+    SetArcs(partition, tessellator.Get(), vtkPolyData::GetData(outputVector, ARCS));
+    for (const int port : { CELLS, CENTRES, ARCS })
+    {
+      CopyModelFields(input, vtkPolyData::GetData(outputVector, port));
+    }
+  }
+  catch (const std::exception& e)
+  {
+    for (const int port : { CELLS, CENTRES, ARCS })
+    {
+      vtkPolyData::GetData(outputVector, port)->Initialize();
+    }
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  return 1;
+}
+
+void vtkUnembeddingSphere::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Resolution: " << this->Resolution << '\n';
+}

@@ -1,0 +1,67 @@
+#ifndef vtkUnembeddingSphere_h
+#define vtkUnembeddingSphere_h
+
+#include "vtkModelAlgorithm.h"
+
+class vtkPolyData;
+
+/**
+ * @class vtkUnembeddingSphere
+ * @brief The unit sphere, parted by the class that the unembedding of a transformer predicts.
+ *
+ * Input: the model. In the direction x its unembedding W_U [N, 3], of rows w_c, predicts the class
+ * of the cell V(c) = {x : |x| = 1, w_c . x >= w_c' . x for all c'}, an exact weighted Voronoi cell.
+ * The formulas are in Core's SphericalVoronoi.h. A class without a cell can never be predicted:
+ * its row is inside the convex hull of the others, or on it without being a corner, or equal to
+ * the row of a lower class. Outputs, all vtkPolyData in double precision:
+ *
+ * - port 0, cells: polygons whose corners lie on the sphere and which share their points with the
+ *   neighbours. Cell arrays Class (int) and ClassColor (unsigned char, 3); point array Normals
+ *   (float, 3).
+ * - port 1, centres: a vertex w_c / |w_c| per row, in their order; a row of zeros, which has no
+ *   direction, is at the origin. Point arrays Class (int), Reachable (int: 1 if the class has a
+ * cell, else 0), ClassColor (unsigned char, 3).
+ * - port 2, arcs: a polyline per arc between two cells. Its points are the first points of port 0,
+ *   with the same numbers. Cell arrays First and Second (int): the two classes, the lower first.
+ *
+ * Field data of each: the model's dimensions. On several ranks, rank 0 has all.
+ */
+class ATTENTIONATLASTORUS_EXPORT vtkUnembeddingSphere : public vtkModelAlgorithm
+{
+public:
+  static vtkUnembeddingSphere* New();
+  vtkTypeMacro(vtkUnembeddingSphere, vtkModelAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum OutputPort
+  {
+    CELLS = 0,
+    CENTRES = 1,
+    ARCS = 2
+  };
+
+  ///@{
+  /**
+   * The number of segments of a full great circle, at least 8; arcs and the inside of cells are
+   * divided as finely. Default: 128.
+   */
+  vtkSetMacro(Resolution, int);
+  vtkGetMacro(Resolution, int);
+  ///@}
+
+protected:
+  vtkUnembeddingSphere();
+  ~vtkUnembeddingSphere() override = default;
+
+  int FillOutputPortInformation(int port, vtkInformation* info) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkUnembeddingSphere(const vtkUnembeddingSphere&) = delete;
+  void operator=(const vtkUnembeddingSphere&) = delete;
+
+  int Resolution = 128;
+};
+
+#endif
