@@ -1,16 +1,20 @@
-"""The figures of a small attention-only transformer, from its file to PNGs for print.
+"""The figures of a small attention-only transformer, each by its name: what the tour shows.
 
-    pvpython -m attentionatlas.figures MODEL.safetensors ... -o DIR [--width PIXELS] [--only NAME,...]
+Each has a title, one sentence that says what to see, and a function that draws it on sheets. What a
+model or this plugin has nothing for, a figure says with Missing.
 """
 
-import argparse
+import collections
+import math
 import pathlib
-import sys
 
 from paraview import simple
 
-from attentionatlas import load_plugin
-from attentionatlas.chart import Chart
+from attentionatlas.sheet import BLACK, Scene, Sheet
+
+
+class Missing(Exception):
+    """A model has nothing to show in a figure, and why."""
 
 
 def _field(proxy, name):
@@ -20,132 +24,162 @@ def _field(proxy, name):
     return None if array is None else array.GetComponentRange(0)[0]
 
 
-class Model:
-    """An opened model and the filters that the figures of it share."""
+class Tour:
+    """An opened model, and how and where to its figures are written.
 
-    def __init__(self, path, resolution):
+    path: of a .safetensors file. width: of each figure, in pixels. format: of sheet.FORMATS.
+    Raises FileNotFoundError or ValueError for a file that is not there or no model.
+    """
+
+    def __init__(self, path, folder, width, format):
         path = pathlib.Path(path)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file.")
-        self.name = path.stem
-        self.reader = simple.AttentionOnlyModelReader(
-            registrationName=self.name, FileNames=[str(path)]
+        self.name, self.width, self.format = path.stem, width, format
+        self.folder = pathlib.Path(folder)
+        self._proxies = []
+        self.reader = self.own(
+            simple.AttentionOnlyModelReader(registrationName=self.name, FileNames=[str(path)])
         )
         self.reader.UpdatePipeline()
         heads = _field(self.reader, "Heads")
         if heads is None:
-            simple.Delete(self.reader)
+            self.close()
             raise ValueError(f"{path}: cannot be read; the message above says why.")
-        self.heads = int(heads)
-        self.torus = simple.AttentionTorus(
-            registrationName="Torus",
-            Input=self.reader,
-            Resolution=[resolution, resolution],
-            Quantities=["Class", "Probability", "ClassColor", "Attention"],
+        self.heads, self.tokens = int(heads), int(_field(self.reader, "VocabularySize"))
+
+    def own(self, proxy):
+        """A proxy that is deleted with the figure that made it."""
+        self._proxies.append(proxy)
+        return proxy
+
+    def close(self, keep=0):
+        """Deletes all proxies but the first ones, consumers before producers."""
+        while len(self._proxies) > keep:
+            simple.Delete(self._proxies.pop())
+
+    def filter(self, name, **properties):
+        """A filter of the plugin on the model, or Missing if the plugin has none of that name."""
+        make = getattr(simple, name, None)
+        if make is None:
+            raise Missing(f"the plugin has no {name}")
+        properties.setdefault("Input", self.reader)
+        return self.own(make(registrationName=name, **properties))
+
+    def torus(self, columns=1, **properties):
+        """An AttentionTorus as fine as the pixels of one of so many panels side by side."""
+        size = min(2048, max(64, self.width // columns))
+        return self.filter("AttentionTorus", Resolution=[size, size], **properties)
+
+    def scores(self, **properties):
+        """The scores of all heads, for level lines: they break up where they are finer than pixels."""
+        return self.filter(
+            "AttentionTorus", Resolution=[241, 241], Quantities=["Score"], **properties
         )
-        self.pairs = simple.TokenPairs(registrationName="Pairs", Input=self.reader)
 
-    def accuracy(self):
+    def pairs(self, **properties):
+        return self.filter("TokenPairs", **properties)
+
+    def accuracy(self, pairs):
         """The share of token pairs whose next token is predicted right, or None if unknown."""
-        self.pairs.UpdatePipeline()
-        return _field(self.pairs, "Accuracy")
+        pairs.UpdatePipeline()
+        return _field(pairs, "Accuracy")
 
-    def close(self):
-        for proxy in (self.pairs, self.torus, self.reader):
-            simple.Delete(proxy)
+    def sheet(self, title, **layout):
+        return Sheet(title, width=self.width, **layout)
+
+    def save(self, sheet, name):
+        """Writes a sheet as the figure of a name; returns the path."""
+        return sheet.save(self.folder / f"{self.name}-{name}.{self.format}")
 
 
-def class_map(model, folder, width):
-    """The predicted next token as a colour, paler where it is less probable, and the token pairs."""
-    accuracy = model.accuracy()
+def class_map(tour):
+    pairs = tour.pairs()
+    accuracy = tour.accuracy(pairs)
     title = "Predicted next token"
     if accuracy is not None:
         title += f" (accuracy {100 * accuracy:.3g} %)"
-    with Chart(title, width) as chart:
-        chart.map(model.torus, "ClassColor")
-        chart.pairs(model.pairs)
-        chart.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
-        yield chart.save(folder / f"{model.name}-class-map.png")
+    with tour.sheet(title, bar=True, titles=False) as sheet:
+        panel = sheet.panel(0)
+        panel.map(tour.torus(Quantities=["ClassColor"]), "ClassColor")
+        panel.pairs(pairs)
+        sheet.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
+        yield tour.save(sheet, "class-map")
 
 
-def attention(model, folder, width):
-    """The attention of token 2 to token 1, head by head, soft and hard."""
-    for pattern in ("Softmax", "Hardmax"):
-        model.torus.Pattern = pattern
-        for head in range(model.heads):
-            array = f"Attention {head}"
-            title = f"Attention to token 1, head {head}, {pattern.lower()}"
-            with Chart(title, width) as chart:
-                chart.map(model.torus, array)
-                table = simple.GetColorTransferFunction(array)
-                chart.color_bar(table, "Attention", labels=[0, 0.2, 0.4, 0.6, 0.8, 1])
-                yield chart.save(
-                    folder / f"{model.name}-attention-head-{head}-{pattern.lower()}.png"
-                )
-    model.torus.Pattern = "Softmax"
+SHARES = [0, 0.2, 0.4, 0.6, 0.8, 1]
+#: Of these heads one row of a sheet shows this many.
+COLUMNS = 3
 
 
-#: Every figure by its name: a function of a model, a folder and a width in pixels that yields the
-#: path of each file as it is written.
-FIGURES = {"class-map": class_map, "attention": attention}
+def _rows(heads):
+    """The heads, at most COLUMNS at a time."""
+    return [range(first, min(first + COLUMNS, heads)) for first in range(0, heads, COLUMNS)]
 
 
-def render(path, folder, names=None, width=2400, progress=None):
-    """Renders figures of the model in a file; returns the paths of the files written.
-
-    names: some of FIGURES, all by default. width: of each picture, 200 to 16384 pixels. progress: is
-    called with the path of each file as it is written. Raises ValueError for an unknown name, another
-    width or a file that is no model, FileNotFoundError for one that is not there.
-    """
-    names = list(FIGURES if names is None else names)
-    unknown = [name for name in names if name not in FIGURES]
-    if unknown:
-        raise ValueError(f"unknown figure '{unknown[0]}'; known are {', '.join(FIGURES)}.")
-    if not 200 <= width <= 16384:
-        raise ValueError(f"width: expected 200 to 16384 pixels, found {width}.")
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    load_plugin()
-    model = Model(path, resolution=min(width, 2048))
-    written = []
-    try:
-        for name in names:
-            for file in FIGURES[name](model, folder, width):
-                written.append(file)
-                if progress is not None:
-                    progress(file)
-    finally:
-        model.close()
-    return written
+def _part(name, heads, count):
+    """The name of a sheet: with the first of its heads, if one sheet does not show them all."""
+    return name if len(heads) == count else f"{name}-heads-{heads[0]}-{heads[-1]}"
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.figures",
-        description="Renders the figures of attention-only transformers.",
-    )
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="a .safetensors file")
-    parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
-    parser.add_argument("--width", type=int, default=2400, help="in pixels (default: 2400)")
-    parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(FIGURES)} (default: all)")
-    options = parser.parse_args(arguments)
-    names = options.only.split(",") if options.only else None
-    written = []
-    stems = [pathlib.Path(path).stem for path in options.models]
-    for stem in stems:
-        if stems.count(stem) > 1:
-            parser.error(f"two models are named {stem}: their figures would have the same names")
-    try:
-        for path in options.models:
-            written += render(
-                path, options.output, names, options.width, lambda file: print(f"  {file}", flush=True)
-            )
-    except (OSError, ValueError) as error:
-        raise SystemExit(str(error)) from error
-    print(f"\n{len(written)} figures written:")
-    for file in written:
-        print(file)
+def attention(tour):
+    scores = tour.scores()
+    for heads in _rows(tour.heads):
+        columns = len(heads)
+        title = "Attention of token 2 to token 1" if columns > 1 else "Attention to token 1"
+        with tour.sheet(title, columns=columns, rows=2, bar=True) as sheet:
+            for row, pattern in enumerate(("Softmax", "Hardmax")):
+                torus = tour.torus(columns, Pattern=pattern, Quantities=["Attention"])
+                for column, head in enumerate(heads):
+                    panel = sheet.panel(row * columns + column, f"Head {head}, {pattern[:4].lower()}")
+                    array = f"Attention {head}"
+                    panel.map(torus, array)
+                    table = simple.GetColorTransferFunction(array)
+                    panel.level(scores, f"Score {head}")
+            sheet.color_bar(table, "Attention", SHARES)
+            yield tour.save(sheet, _part("attention", heads, tour.heads))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def heads_alone(tour):
+    heads = [[1 if h == head else 0 for h in range(tour.heads)] for head in range(tour.heads)]
+    names = [f"Head {head} alone" for head in range(tour.heads)]
+    panels = [*zip(names, heads, ["None"] * tour.heads), ("All heads", [], "EmbeddingPosition")]
+    columns = 2 if len(panels) < 5 else COLUMNS
+    rows = math.ceil(len(panels) / columns)
+    with tour.sheet("Predicted next token", columns=columns, rows=rows, bar=True) as sheet:
+        for number, (name, weights, residual) in enumerate(panels):
+            options = {"HeadWeights": weights, "Residual": residual}
+            pairs = tour.pairs(**options)
+            accuracy = tour.accuracy(pairs)
+            panel = sheet.panel(number, name if accuracy is None else f"{name}: {100 * accuracy:.3g} %")
+            panel.map(tour.torus(columns, Quantities=["ClassColor"], **options), "ClassColor")
+            panel.pairs(pairs)
+        sheet.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
+        yield tour.save(sheet, "heads-alone")
+
+
+#: What a figure is: its title and a sentence for the reader of the index, and draw(tour), which yields
+#: the path of each file as it is written.
+Figure = collections.namedtuple("Figure", "title sentence draw")
+
+FIGURES = {
+    "class-map": Figure(
+        "The transformer as a map of the torus",
+        "The colour of each point is the next token that the transformer predicts for that pair of word "
+        "embeddings, paler where it is less sure; the discs are the pairs of the vocabulary in the colour "
+        "of their true next token.",
+        class_map,
+    ),
+    "attention": Figure(
+        "Attention pattern of each head",
+        "How much token 2 attends to token 1, from white (not at all) to black (to it alone), by softmax "
+        "above and hardmax below; the line is the frontier, where the score of the head is zero.",
+        attention,
+    ),
+    "heads-alone": Figure(
+        "Each head alone",
+        "The class map of each head by itself, without the residual, beside that of all heads, with the "
+        "share of token pairs predicted right: the accuracies of the heads do not add up to the whole.",
+        heads_alone,
+    ),
+}
