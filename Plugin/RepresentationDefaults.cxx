@@ -7,6 +7,7 @@
 #include <vtkNew.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
+#include <vtkPVDataSetAttributesInformation.h>
 #include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
 #include <vtkProcessModule.h>
@@ -45,12 +46,23 @@ bool StartsWith(const std::string& text, const std::string& begin)
   return text.compare(0, begin.size(), begin) == 0;
 }
 
+/// The hint AtlasRepresentation of the source of a representation, or null. Its elements say how a
+/// representation begins, in their order: ColorArray (name, or suffix), Property (name, values or
+/// text), Discs (see ShowDiscs).
+vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation)
+{
+  vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
+  vtkPVXMLElement* hints = producer != nullptr ? producer->GetHints() : nullptr;
+  return hints != nullptr ? hints->FindNestedElementByName("AtlasRepresentation") : nullptr;
+}
+
 /// What a representation shows: the array that colours it and the data that the array is of.
 struct Coloring
 {
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
-  int classes = 0; ///< 0 if the data are not ours
+  int classes = 0;   ///< of the model that the data come from, 0 if they tell of none
+  bool ours = false; ///< from a filter of this plugin, or computed from what one gave
 
   explicit Coloring(vtkSMProxy* representation)
   {
@@ -69,9 +81,10 @@ struct Coloring
     {
       this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
     }
+    this->ours = this->classes > 0 || RepresentationHint(representation) != nullptr;
   }
 
-  bool IsKnown() const { return this->classes > 0 && this->arrayInformation != nullptr; }
+  bool IsKnown() const { return this->ours && this->arrayInformation != nullptr; }
 
   bool ShowsColors() const
   {
@@ -81,6 +94,10 @@ struct Coloring
 
   bool ShowsClasses() const
   {
+    if (this->classes == 0)
+    {
+      return false;
+    }
     static const std::array<const char*, 7> names = { "Class", "Target", "Predicted", "First",
       "Second", "ClassColor", "TargetColor" };
     return std::find(names.begin(), names.end(), this->array) != names.end();
@@ -152,12 +169,24 @@ std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
   return { -largest, 0.23, 0.3, 0.75, 0, 1, 1, 1, largest, 0.7, 0.02, 0.15 };
 }
 
+/// Angles, from -pi to pi: reds for the first token's and blues for the second's, as in the source
+/// document.
+std::vector<double> AngleScale(bool first)
+{
+  const double pi = std::acos(-1.0);
+  return first
+           ? std::vector<double>{ -pi, 1, 0.94, 0.9, 0, 0.94, 0.36, 0.26, pi, 0.4, 0, 0.05 }
+           : std::vector<double>{ -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 };
+}
+
 /// Gives the lookup table of the coloured array its first look.
 void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
 {
-  const bool share = StartsWith(coloring.array, "Attention ") || coloring.array == "Probability";
-  const bool score = StartsWith(coloring.array, "Score ");
-  if (!coloring.IsKnown() || !(coloring.ShowsClasses() || share || score))
+  const bool share = StartsWith(coloring.array, "Attention ") || coloring.array == "Attention" ||
+                     coloring.array == "Probability";
+  const bool score = StartsWith(coloring.array, "Score ") || coloring.array == "Score";
+  const bool angle = coloring.array == "Theta1" || coloring.array == "Theta2";
+  if (!coloring.ShowsClasses() && !share && !score && !angle)
   {
     return;
   }
@@ -182,7 +211,9 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   }
   else if (isNew)
   {
-    SetScale(table, share ? ShareScale : ScoreScale(coloring.arrayInformation));
+    SetScale(table, share   ? ShareScale
+                    : score ? ScoreScale(coloring.arrayInformation)
+                            : AngleScale(coloring.array == "Theta1"));
   }
 }
 
@@ -256,53 +287,115 @@ private:
   vtkWeakPointer<vtkSMProxy> Representation;
 };
 
-/// Colours a representation by a point array, if its source has it.
-void ColorBy(vtkSMProxy* representation, const char* array)
+/// The data that a representation shows.
+vtkPVDataInformation* ShownData(vtkSMProxy* representation)
 {
   vtkSMPropertyHelper input(representation, "Input", true);
   auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
-  vtkPVDataInformation* data = producer->GetDataInformation(input.GetOutputPort());
-  if (data->GetArrayInformation(array, vtkDataObject::POINT) != nullptr)
+  return producer->GetDataInformation(input.GetOutputPort());
+}
+
+/// Colours a representation by the first point or cell array that has this name or, if `suffix`, a
+/// name that ends so; leaves it as it is if there is none.
+void ColorBy(vtkSMProxy* representation, const std::string& name, bool suffix)
+{
+  for (const int association : { vtkDataObject::POINT, vtkDataObject::CELL })
   {
-    vtkSMPropertyHelper(representation, "ColorArrayName")
-      .SetInputArrayToProcess(vtkDataObject::POINT, array);
+    auto* arrays = ShownData(representation)->GetAttributeInformation(association);
+    for (int i = 0; arrays != nullptr && i < arrays->GetNumberOfArrays(); ++i)
+    {
+      const std::string found = arrays->GetArrayInformation(i)->GetName();
+      if (suffix ? EndsWith(found, name) : found == name)
+      {
+        vtkSMPropertyHelper(representation, "ColorArrayName")
+          .SetInputArrayToProcess(association, found.c_str());
+        return;
+      }
+    }
   }
 }
 
-/// Sets the properties, and the array that colours, that the hint AtlasRepresentation of the source
-/// names. Those with the attribute `ranks` are for servers of several ranks only.
-void ApplyHints(vtkSMProxy* representation)
+/// Sets a property of a representation, if it has it, from the attributes `values` or `text`.
+void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
 {
-  vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
-  vtkPVXMLElement* hints = producer != nullptr ? producer->GetHints() : nullptr;
-  vtkPVXMLElement* ours =
-    hints != nullptr ? hints->FindNestedElementByName("AtlasRepresentation") : nullptr;
+  const char* name = element->GetAttributeOrEmpty("name");
+  if (representation->GetProperty(name) == nullptr)
+  {
+    return;
+  }
+  vtkSMPropertyHelper property(representation, name);
+  if (const char* text = element->GetAttribute("text"))
+  {
+    property.Set(text);
+  }
+  std::array<double, 3> values;
+  const int count = element->GetVectorAttribute("values", 3, values.data());
+  for (int c = 0; c < count; ++c) // one by one: integers take no array of doubles
+  {
+    property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
+  }
+}
+
+/// A disc of the point's colour with a white and a black rim, which stands out on any colour. It is
+/// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies on
+/// cuts it.
+constexpr const char* DiscShader = R"(//VTK::Color::Impl
+float radius = length(offsetVCVSOutput.xy);
+if (radius > 1.0) { discard; }
+if (radius > 0.62) { diffuseColor = vec3(0.0); ambientColor = radius > 0.82 ? vec3(0.0) : vec3(1.0); }
+else { ambientColor = diffuseColor; diffuseColor = vec3(0.0); }
+gl_FragDepth = max(0.0, gl_FragCoord.z - 0.02);
+)";
+
+/// Shows points as discs, if the data have the point array of the attribute `array`: colours for
+/// them. `z`: how far to raise them; `radius` of the discs, by default 0.1.
+void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
+{
+  const char* array = element->GetAttribute("array");
+  if (representation->GetProperty("CustomShader") == nullptr ||
+      (array != nullptr &&
+        ShownData(representation)->GetArrayInformation(array, vtkDataObject::POINT) == nullptr))
+  {
+    return;
+  }
+  if (array != nullptr)
+  {
+    ColorBy(representation, array, false);
+  }
   const bool manyRanks =
     representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
-  for (unsigned int i = 0; ours != nullptr && i < ours->GetNumberOfNestedElements(); ++i)
+  double radius = 0.1;
+  element->GetScalarAttribute("radius", &radius);
+  double z = 0;
+  element->GetScalarAttribute("z", &z);
+  vtkSMPropertyHelper(representation, "Representation")
+    .Set(manyRanks ? "Collected Discs" : "Point Gaussian");
+  vtkSMPropertyHelper(representation, "GaussianRadius").Set(radius);
+  vtkSMPropertyHelper(representation, "Position").Set(2, z);
+  vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
+  vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
+}
+
+void ApplyHints(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
   {
-    vtkPVXMLElement* element = ours->GetNestedElement(i);
-    const char* name = element->GetAttributeOrEmpty("name");
-    if (std::string(element->GetName()) == "ColorArray")
+    vtkPVXMLElement* element = hint->GetNestedElement(i);
+    const std::string kind = element->GetName();
+    if (kind == "ColorArray")
     {
-      ColorBy(representation, name);
-      continue;
+      const char* suffix = element->GetAttribute("suffix");
+      ColorBy(representation, suffix != nullptr ? suffix : element->GetAttributeOrEmpty("name"),
+        suffix != nullptr);
     }
-    const bool onlyOnRanks = element->GetAttribute("ranks") != nullptr;
-    if (representation->GetProperty(name) == nullptr || (onlyOnRanks && !manyRanks))
+    else if (kind == "Discs")
     {
-      continue;
+      ShowDiscs(representation, element);
     }
-    vtkSMPropertyHelper property(representation, name);
-    std::array<double, 3> values;
-    if (const char* text = element->GetAttribute("text"))
+    else
     {
-      property.Set(text);
-    }
-    const int count = element->GetVectorAttribute("values", 3, values.data());
-    for (int c = 0; c < count; ++c) // one by one: integers take no array of doubles
-    {
-      property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
+      SetProperty(representation, element);
     }
   }
   representation->UpdateVTKObjects();

@@ -27,4 +27,13 @@ inline constexpr const char* Correct = "Correct";
 inline constexpr const char* TargetColor = "TargetColor";
 inline constexpr const char* Accuracy = "Accuracy"; ///< field data
 
+// SummableColors
+inline constexpr const char* ColorSuffix = " Color";       ///< behind the name of the vectors
+inline constexpr const char* ColorGain = "Color Gain";     ///< field data
+inline constexpr const char* ColorOffset = "Color Offset"; ///< field data
+
+// TorusDeformation
+inline constexpr const char* Theta1 = "Theta1";
+inline constexpr const char* Theta2 = "Theta2";
+
 }

@@ -1,0 +1,134 @@
+#include "Deformation.h"
+
+#include "Error.h"
+
+#include <cmath>
+#include <string>
+
+#include <Eigen/Eigenvalues>
+
+namespace atlas
+{
+namespace
+{
+
+const double Pi = std::acos(-1.0);
+constexpr double ChartEnd = 1e-6;
+
+/// Relative to the largest: an extent that counts as none.
+constexpr double Flat = 1e-6;
+
+std::string ToText(const Eigen::Vector3d& vector)
+{
+  return "(" + std::to_string(vector[0]) + ", " + std::to_string(vector[1]) + ", " +
+         std::to_string(vector[2]) + ")";
+}
+
+void CheckFinite(const Rows3& vectors)
+{
+  for (Eigen::Index i = 0; i < vectors.rows(); ++i)
+  {
+    if (!vectors.row(i).allFinite())
+    {
+      throw OptionError("expected finite vectors, found " + ToText(vectors.row(i)) + " at point " +
+                        std::to_string(i) + ".");
+    }
+  }
+}
+
+/// 1 / extent, and 0 for an extent of nothing.
+Eigen::Vector3d Invert(const Eigen::Vector3d& extents)
+{
+  const double smallest = Flat * extents.maxCoeff();
+  return extents.unaryExpr([=](double extent) { return extent > smallest ? 1 / extent : 0; });
+}
+
+/// sum_i x_i x_i^T = V S^2 V^T
+Eigen::Matrix3d SecondMoment(const Rows3& vectors)
+{
+  return vectors.transpose() * vectors;
+}
+
+/// The linear map y = M x. The matrix U V^T of a singular value decomposition X = U S V^T is X V
+/// S^-1 V^T, which needs V and S alone.
+Eigen::Matrix3d LinearMap(const Rows3& reference, Normalization normalization)
+{
+  const Eigen::Matrix3d moment = SecondMoment(reference);
+  if (normalization == Normalization::PerAxis)
+  {
+    const auto count = static_cast<double>(reference.rows());
+    return Invert((moment.diagonal() / count).cwiseSqrt()).asDiagonal();
+  }
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(moment);
+  const Eigen::Vector3d singular = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
+  return solver.eigenvectors() * Invert(singular).asDiagonal() * solver.eigenvectors().transpose();
+}
+
+Rows3 ToUnitSphere(const Rows3& vectors)
+{
+  for (Eigen::Index i = 0; i < vectors.rows(); ++i)
+  {
+    if (vectors.row(i).isZero(0))
+    {
+      throw OptionError("expected vectors other than 0, which have a direction, found 0 at point " +
+                        std::to_string(i) + ".");
+    }
+  }
+  // stableNormalized: also of vectors whose squares would underflow.
+  Rows3 result(vectors.rows(), 3);
+  for (Eigen::Index i = 0; i < vectors.rows(); ++i)
+  {
+    result.row(i) = vectors.row(i).stableNormalized();
+  }
+  return result;
+}
+
+}
+
+Eigen::Vector3d Donut::Point(double theta1, double theta2) const
+{
+  const double distance = this->majorRadius + this->minorRadius * std::cos(theta2);
+  return { distance * std::cos(theta1), distance * std::sin(theta1),
+    this->minorRadius * std::sin(theta2) };
+}
+
+Eigen::Vector3d Donut::Normal(double theta1, double theta2) const
+{
+  return { std::cos(theta2) * std::cos(theta1), std::cos(theta2) * std::sin(theta1),
+    std::sin(theta2) };
+}
+
+void CheckDonut(const Donut& donut)
+{
+  const bool valid = std::isfinite(donut.majorRadius) && donut.minorRadius > 0 &&
+                     donut.majorRadius > donut.minorRadius;
+  if (!valid)
+  {
+    throw OptionError(
+      "MajorRadius and MinorRadius: expected 0 < MinorRadius < MajorRadius, found " +
+      std::to_string(donut.minorRadius) + " and " + std::to_string(donut.majorRadius) + ".");
+  }
+}
+
+double WrapAngle(double theta)
+{
+  const double wrapped = theta - 2 * Pi * std::floor((theta + Pi) / (2 * Pi));
+  return wrapped > Pi - ChartEnd || wrapped < -Pi ? -Pi : wrapped;
+}
+
+Rows3 Normalize(const Rows3& vectors, const Rows3& reference, Normalization normalization)
+{
+  CheckFinite(vectors);
+  if (normalization == Normalization::None)
+  {
+    return vectors;
+  }
+  if (normalization == Normalization::UnitSphere)
+  {
+    return ToUnitSphere(vectors);
+  }
+  CheckFinite(reference);
+  return vectors * LinearMap(reference, normalization).transpose();
+}
+
+}

@@ -1,0 +1,231 @@
+#include "vtkSummableColors.h"
+
+#include "ArrayNames.h"
+#include "Execution.h"
+#include "SummableColors.h"
+
+#include <vtkArrayDispatch.h>
+#include <vtkDataArrayRange.h>
+#include <vtkDataSet.h>
+#include <vtkDoubleArray.h>
+#include <vtkFieldData.h>
+#include <vtkMultiProcessController.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkSmartPointer.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <stdexcept>
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+/// The range of the components of an array.
+struct FindRange
+{
+  template<class Array>
+  void operator()(Array* vectors, atlas::ComponentRange& range) const
+  {
+    for (const auto component : vtk::DataArrayValueRange<3>(vectors))
+    {
+      range.Add(static_cast<double>(component));
+    }
+  }
+};
+
+/// The colours of an array, in parallel.
+struct Paint
+{
+  template<class Array>
+  void operator()(
+    Array* vectors, const atlas::ColorScale& scale, vtkUnsignedCharArray* colors) const
+  {
+    const auto tuples = vtk::DataArrayTupleRange<3>(vectors);
+    AttentionAtlas::ParallelFor(0, vectors->GetNumberOfTuples(),
+      [&](vtkIdType begin, vtkIdType end)
+      {
+        for (vtkIdType i = begin; i < end; ++i)
+        {
+          std::array<double, 3> vector;
+          std::copy(tuples[i].begin(), tuples[i].end(), vector.begin());
+          const atlas::Rgb color = scale.Color(vector.data());
+          std::copy(color.begin(), color.end(), colors->GetPointer(3 * i));
+        }
+      });
+  }
+};
+
+/// Calls a worker with an array as what it really is, or generically if its type is unusual.
+template<class Worker, class... Arguments>
+void Dispatch(vtkDataArray* array, const Worker& worker, Arguments&&... arguments)
+{
+  using Reals = vtkArrayDispatch::DispatchByValueType<vtkArrayDispatch::Reals>;
+  if (!Reals::Execute(array, worker, arguments...))
+  {
+    worker(array, arguments...);
+  }
+}
+
+/// The range over all ranks.
+atlas::ComponentRange OfAllRanks(const atlas::ComponentRange& range)
+{
+  vtkMultiProcessController* controller = vtkMultiProcessController::GetGlobalController();
+  if (controller == nullptr || controller->GetNumberOfProcesses() < 2)
+  {
+    return range;
+  }
+  constexpr double none = std::numeric_limits<double>::infinity();
+  const double minimum = range.IsEmpty() ? none : range.GetMinimum();
+  const double maximum = range.IsEmpty() ? -none : range.GetMaximum();
+  double least = 0;
+  double most = 0;
+  controller->AllReduce(&minimum, &least, 1, vtkCommunicator::MIN_OP);
+  controller->AllReduce(&maximum, &most, 1, vtkCommunicator::MAX_OP);
+  atlas::ComponentRange all;
+  all.Add(least);
+  all.Add(most);
+  return all;
+}
+
+void AddNumber(vtkFieldData* fields, const char* name, double number)
+{
+  vtkNew<vtkDoubleArray> array;
+  array->SetName(name);
+  array->InsertNextValue(number);
+  fields->AddArray(array);
+}
+
+}
+
+vtkStandardNewMacro(vtkSummableColors);
+
+void vtkSummableColors::AddVectors(const char* name)
+{
+  if (name != nullptr && *name != '\0')
+  {
+    this->Vectors.emplace_back(name);
+    this->Modified();
+  }
+}
+
+void vtkSummableColors::ClearVectors()
+{
+  this->Vectors.clear();
+  this->Modified();
+}
+
+std::vector<vtkDataArray*> vtkSummableColors::FindVectors(vtkDataSet* input) const
+{
+  std::vector<vtkDataArray*> arrays;
+  if (input->GetNumberOfPoints() == 0)
+  {
+    return arrays;
+  }
+  for (const std::string& name : this->Vectors)
+  {
+    vtkDataArray* array = input->GetPointData()->GetArray(name.c_str());
+    if (array == nullptr)
+    {
+      throw std::runtime_error(
+        "Vectors: expected point arrays of the input, found none named '" + name + "'.");
+    }
+    if (array->GetNumberOfComponents() != 3)
+    {
+      throw std::runtime_error("Vectors: expected 3 components, found " +
+                               std::to_string(array->GetNumberOfComponents()) + " in '" + name +
+                               "'.");
+    }
+    const bool isColor = array->GetDataType() == VTK_UNSIGNED_CHAR;
+    if (!isColor && std::find(arrays.begin(), arrays.end(), array) == arrays.end())
+    {
+      arrays.push_back(array);
+    }
+  }
+  return arrays;
+}
+
+int vtkSummableColors::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
+  vtkDataSet* output = vtkDataSet::GetData(outputVector);
+  try
+  {
+    if (!(this->Gain >= 0) || std::isinf(this->Gain))
+    {
+      throw std::runtime_error("Gain: expected a positive number, or 0 to have it chosen, found " +
+                               std::to_string(this->Gain) + ".");
+    }
+    output->ShallowCopy(input);
+    // All ranks take part in finding the range: those whose piece is empty, and lacks the arrays,
+    // and those that have an error to tell.
+    std::vector<vtkDataArray*> arrays;
+    atlas::ComponentRange range;
+    std::exception_ptr error;
+    try
+    {
+      arrays = this->FindVectors(input);
+      for (vtkDataArray* array : arrays)
+      {
+        Dispatch(array, FindRange(), range);
+      }
+    }
+    catch (const std::exception&)
+    {
+      error = std::current_exception();
+    }
+    range = OfAllRanks(range);
+    if (error)
+    {
+      std::rethrow_exception(error);
+    }
+    atlas::ColorScale scale =
+      this->Scale == ADDITIVE ? atlas::AdditiveScale(range) : atlas::SharedRangeScale(range);
+    if (this->Scale == ADDITIVE && this->Gain > 0)
+    {
+      scale.gain = this->Gain;
+    }
+    for (vtkDataArray* array : arrays)
+    {
+      vtkNew<vtkUnsignedCharArray> colors;
+      colors->SetName((std::string(array->GetName()) + Names::ColorSuffix).c_str());
+      colors->SetNumberOfComponents(3);
+      colors->SetNumberOfTuples(array->GetNumberOfTuples());
+      Dispatch(array, Paint(), scale, colors.Get());
+      output->GetPointData()->AddArray(colors);
+      this->UpdateProgress(static_cast<double>(output->GetPointData()->GetNumberOfArrays()) /
+                           static_cast<double>(input->GetPointData()->GetNumberOfArrays() +
+                                               static_cast<int>(arrays.size())));
+    }
+    AddNumber(output->GetFieldData(), Names::ColorGain, scale.gain);
+    AddNumber(output->GetFieldData(), Names::ColorOffset, scale.offset);
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    // 1, as in vtkAttentionTorus: 0 would leave the filters behind this one with a wrong extent.
+    vtkErrorMacro(<< e.what());
+  }
+  return 1;
+}
+
+void vtkSummableColors::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Scale: " << this->Scale << "\n";
+  os << indent << "Gain: " << this->Gain << "\n";
+  os << indent << "Vectors:";
+  for (const std::string& name : this->Vectors)
+  {
+    os << " '" << name << "'";
+  }
+  os << "\n";
+}

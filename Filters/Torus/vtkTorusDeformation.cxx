@@ -1,0 +1,615 @@
+#include "vtkTorusDeformation.h"
+
+#include "ArrayNames.h"
+#include "Deformation.h"
+
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkDataSetSurfaceFilter.h>
+#include <vtkFloatArray.h>
+#include <vtkIdList.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMath.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkPolyDataNormals.h>
+#include <vtkSmartPointer.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <Eigen/Geometry>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+using atlas::Rows3;
+
+constexpr const char* NormalsName = "Normals";
+
+/// A grid of points over the torus. Where it reaches from -pi to pi along an angle, its first and
+/// its last points are the same, and the last ones do not count.
+struct Grid
+{
+  int columns = 0; ///< of the image, along theta_1
+  int rows = 0;
+  bool closed1 = false;
+  bool closed2 = false;
+
+  int DistinctColumns() const { return this->columns - (this->closed1 ? 1 : 0); }
+  int DistinctRows() const { return this->rows - (this->closed2 ? 1 : 0); }
+
+  /// The number of a point among the distinct ones.
+  Eigen::Index Distinct(int column, int row) const
+  {
+    return static_cast<Eigen::Index>(row % this->DistinctRows()) * this->DistinctColumns() +
+           column % this->DistinctColumns();
+  }
+};
+
+/// Whether coordinates from `first` to `last` are angles all around.
+bool IsWholeCircle(double first, double last)
+{
+  constexpr double tolerance = 1e-6;
+  return std::abs(first + vtkMath::Pi()) < tolerance && std::abs(last - vtkMath::Pi()) < tolerance;
+}
+
+/// The grid of a chart; one without points for any other dataset.
+Grid FindGrid(vtkDataSet* data)
+{
+  Grid grid;
+  auto* image = vtkImageData::SafeDownCast(data);
+  const int* dimensions = image != nullptr ? image->GetDimensions() : nullptr;
+  const bool named = image != nullptr && image->GetPointData()->HasArray(Names::Theta1) != 0 &&
+                     image->GetPointData()->HasArray(Names::Theta2) != 0;
+  if (image == nullptr || named || dimensions[0] < 2 || dimensions[1] < 2 || dimensions[2] != 1)
+  {
+    return grid;
+  }
+  const double* bounds = image->GetBounds();
+  grid.columns = dimensions[0];
+  grid.rows = dimensions[1];
+  grid.closed1 = grid.columns > 3 && IsWholeCircle(bounds[0], bounds[1]);
+  grid.closed2 = grid.rows > 3 && IsWholeCircle(bounds[2], bounds[3]);
+  return grid;
+}
+
+/// The points of a dataset that are distinct points of the torus, by their ids.
+std::vector<vtkIdType> DistinctPoints(vtkDataSet* data, const Grid& grid)
+{
+  std::vector<vtkIdType> ids;
+  if (grid.columns == 0)
+  {
+    for (vtkIdType i = 0; i < data->GetNumberOfPoints(); ++i)
+    {
+      ids.push_back(i);
+    }
+    return ids;
+  }
+  for (int row = 0; row < grid.DistinctRows(); ++row)
+  {
+    for (int column = 0; column < grid.DistinctColumns(); ++column)
+    {
+      ids.push_back(static_cast<vtkIdType>(row) * grid.columns + column);
+    }
+  }
+  return ids;
+}
+
+/// theta_1 and theta_2 in [-pi, pi) at some points.
+struct Angles
+{
+  std::vector<double> theta1;
+  std::vector<double> theta2;
+
+  Angles(vtkDataSet* data, const std::vector<vtkIdType>& ids)
+  {
+    vtkDataArray* first = data->GetPointData()->GetArray(Names::Theta1);
+    vtkDataArray* second = data->GetPointData()->GetArray(Names::Theta2);
+    const bool named = first != nullptr && second != nullptr &&
+                       first->GetNumberOfComponents() == 1 && second->GetNumberOfComponents() == 1;
+    for (const vtkIdType id : ids)
+    {
+      double point[3];
+      data->GetPoint(id, point);
+      this->Add(named ? first->GetComponent(id, 0) : point[0],
+        named ? second->GetComponent(id, 0) : point[1], id);
+    }
+  }
+
+private:
+  void Add(double first, double second, vtkIdType id)
+  {
+    if (!std::isfinite(first) || !std::isfinite(second))
+    {
+      throw std::runtime_error("expected finite angles, found (" + std::to_string(first) + ", " +
+                               std::to_string(second) + ") at point " + std::to_string(id) + ".");
+    }
+    this->theta1.push_back(atlas::WrapAngle(first));
+    this->theta2.push_back(atlas::WrapAngle(second));
+  }
+};
+
+/// The array that gives the shape, or nullptr if the data have none of this name. Throws if it
+/// holds no vectors.
+vtkDataArray* FindVectors(vtkDataSet* data, const std::string& name)
+{
+  vtkDataArray* array = data != nullptr ? data->GetPointData()->GetArray(name.c_str()) : nullptr;
+  if (array != nullptr &&
+      (array->GetNumberOfComponents() != 3 || array->GetDataType() == VTK_UNSIGNED_CHAR))
+  {
+    throw std::runtime_error("Vectors: expected a point array of 3 components, found '" + name +
+                             "' with " + std::to_string(array->GetNumberOfComponents()) +
+                             " components of " + array->GetDataTypeAsString() + ".");
+  }
+  return array;
+}
+
+/// The vectors of an array at some points.
+Rows3 VectorsAt(vtkDataArray* array, const std::vector<vtkIdType>& ids)
+{
+  Rows3 vectors(static_cast<Eigen::Index>(ids.size()), 3);
+  Eigen::Index row = 0;
+  for (const vtkIdType id : ids)
+  {
+    array->GetTuple(id, vectors.row(row++).data());
+  }
+  return vectors;
+}
+
+/// Where a number lies among `count` equally spaced ones: between which two, and how far from the
+/// first to the second.
+struct Place
+{
+  vtkIdType index;
+  double fraction;
+
+  Place(double value, double first, double last, int count)
+  {
+    const double position = (value - first) / (last - first) * (count - 1);
+    const double inside = std::clamp(position, 0., count - 1.);
+    this->index = std::min(static_cast<vtkIdType>(inside), static_cast<vtkIdType>(count) - 2);
+    this->fraction = inside - static_cast<double>(this->index);
+  }
+};
+
+/// The vectors of a chart's array between its points, bilinear.
+Rows3 InterpolateChart(
+  vtkDataSet* chart, const Grid& grid, vtkDataArray* array, const Angles& angles)
+{
+  const double* bounds = chart->GetBounds();
+  Rows3 vectors(static_cast<Eigen::Index>(angles.theta1.size()), 3);
+  for (std::size_t i = 0; i < angles.theta1.size(); ++i)
+  {
+    const Place column(angles.theta1[i], bounds[0], bounds[1], grid.columns);
+    const Place row(angles.theta2[i], bounds[2], bounds[3], grid.rows);
+    Eigen::RowVector3d sum = Eigen::RowVector3d::Zero();
+    for (const int right : { 0, 1 })
+    {
+      for (const int above : { 0, 1 })
+      {
+        Eigen::RowVector3d corner;
+        array->GetTuple((row.index + above) * grid.columns + column.index + right, corner.data());
+        sum += (right != 0 ? column.fraction : 1 - column.fraction) *
+               (above != 0 ? row.fraction : 1 - row.fraction) * corner;
+      }
+    }
+    vectors.row(static_cast<Eigen::Index>(i)) = sum;
+  }
+  return vectors;
+}
+
+Rows3 DonutPoints(const atlas::Donut& donut, const Angles& angles)
+{
+  Rows3 points(static_cast<Eigen::Index>(angles.theta1.size()), 3);
+  for (std::size_t i = 0; i < angles.theta1.size(); ++i)
+  {
+    points.row(static_cast<Eigen::Index>(i)) = donut.Point(angles.theta1[i], angles.theta2[i]);
+  }
+  return points;
+}
+
+Rows3 DonutNormals(const atlas::Donut& donut, const Angles& angles)
+{
+  Rows3 normals(static_cast<Eigen::Index>(angles.theta1.size()), 3);
+  for (std::size_t i = 0; i < angles.theta1.size(); ++i)
+  {
+    normals.row(static_cast<Eigen::Index>(i)) = donut.Normal(angles.theta1[i], angles.theta2[i]);
+  }
+  return normals;
+}
+
+/// The normals of a grid of points: of each the mean of those of its quads, by their areas. Where
+/// the surface is degenerate they point along z.
+Rows3 GridNormals(const Grid& grid, const Rows3& points)
+{
+  Rows3 normals = Rows3::Zero(points.rows(), 3);
+  for (int row = 0; row + 1 < grid.rows; ++row)
+  {
+    for (int column = 0; column + 1 < grid.columns; ++column)
+    {
+      const std::array<Eigen::Index, 4> corners = { grid.Distinct(column, row),
+        grid.Distinct(column + 1, row), grid.Distinct(column + 1, row + 1),
+        grid.Distinct(column, row + 1) };
+      const Eigen::RowVector3d rising = points.row(corners[2]) - points.row(corners[0]);
+      const Eigen::RowVector3d falling = points.row(corners[3]) - points.row(corners[1]);
+      const Eigen::RowVector3d normal = rising.cross(falling);
+      for (const Eigen::Index corner : corners)
+      {
+        normals.row(corner) += normal;
+      }
+    }
+  }
+  for (Eigen::Index i = 0; i < normals.rows(); ++i)
+  {
+    const double length = normals.row(i).stableNorm();
+    normals.row(i) =
+      length > 0 ? Eigen::RowVector3d(normals.row(i) / length) : Eigen::RowVector3d(0, 0, 1);
+  }
+  return normals;
+}
+
+/// Some rows of `values`, as an array of floats.
+vtkSmartPointer<vtkFloatArray> ToArray(
+  const char* name, const Rows3& values, const std::vector<Eigen::Index>& rows)
+{
+  auto array = vtkSmartPointer<vtkFloatArray>::New();
+  array->SetName(name);
+  array->SetNumberOfComponents(3);
+  array->SetNumberOfTuples(static_cast<vtkIdType>(rows.size()));
+  vtkIdType i = 0;
+  for (const Eigen::Index row : rows)
+  {
+    array->SetTuple(i++, values.row(row).data());
+  }
+  return array;
+}
+
+vtkSmartPointer<vtkFloatArray> ToArray(
+  const char* name, const std::vector<double>& values, const std::vector<Eigen::Index>& rows)
+{
+  auto array = vtkSmartPointer<vtkFloatArray>::New();
+  array->SetName(name);
+  array->Allocate(static_cast<vtkIdType>(rows.size()));
+  for (const Eigen::Index row : rows)
+  {
+    array->InsertNextValue(static_cast<float>(values[static_cast<std::size_t>(row)]));
+  }
+  return array;
+}
+
+void SetPoints(vtkPolyData* output, const Rows3& points, const std::vector<Eigen::Index>& rows)
+{
+  vtkNew<vtkPoints> moved;
+  moved->SetData(ToArray("Points", points, rows));
+  output->SetPoints(moved);
+}
+
+void AddAngles(vtkPolyData* output, const Angles& angles, const std::vector<Eigen::Index>& rows)
+{
+  output->GetPointData()->AddArray(ToArray(Names::Theta1, angles.theta1, rows));
+  output->GetPointData()->AddArray(ToArray(Names::Theta2, angles.theta2, rows));
+}
+
+void AddNormals(vtkPolyData* output, const Rows3& normals, const std::vector<Eigen::Index>& rows)
+{
+  output->GetPointData()->SetNormals(ToArray(NormalsName, normals, rows));
+}
+
+void CopyTuples(vtkDataSetAttributes* from, vtkIdList* ids, vtkDataSetAttributes* to)
+{
+  to->CopyAllOn();
+  to->CopyAllocate(from, ids->GetNumberOfIds());
+  vtkNew<vtkIdList> places;
+  places->SetNumberOfIds(ids->GetNumberOfIds());
+  for (vtkIdType i = 0; i < ids->GetNumberOfIds(); ++i)
+  {
+    places->SetId(i, i);
+  }
+  to->CopyData(from, ids, places);
+}
+
+/// The part of a chart that a rank draws, as quads between its rows.
+class ChartPiece
+{
+public:
+  ChartPiece(const Grid& grid, int piece, int pieces)
+    : Chart(grid)
+    , Begin((grid.rows - 1) * piece / pieces)
+    , End((grid.rows - 1) * (piece + 1) / pieces)
+    // A whole chart is joined with itself. The ends of parts have equal coordinates.
+    , Rows(pieces == 1 ? grid.DistinctRows() : (this->Begin < this->End ? End - Begin + 1 : 0))
+  {
+  }
+
+  /// The points of the piece, among the distinct ones of the chart.
+  std::vector<Eigen::Index> Points() const
+  {
+    std::vector<Eigen::Index> points;
+    for (int row = this->Begin; row < this->Begin + this->Rows; ++row)
+    {
+      for (int column = 0; column < this->Chart.DistinctColumns(); ++column)
+      {
+        points.push_back(this->Chart.Distinct(column, row));
+      }
+    }
+    return points;
+  }
+
+  vtkSmartPointer<vtkCellArray> Quads() const
+  {
+    auto quads = vtkSmartPointer<vtkCellArray>::New();
+    quads->AllocateExact(this->QuadCount(), 4 * this->QuadCount());
+    for (int row = this->Begin; row < this->End; ++row)
+    {
+      for (int column = 0; column + 1 < this->Chart.columns; ++column)
+      {
+        const vtkIdType corners[4] = { this->Point(column, row), this->Point(column + 1, row),
+          this->Point(column + 1, row + 1), this->Point(column, row + 1) };
+        quads->InsertNextCell(4, corners);
+      }
+    }
+    return quads;
+  }
+
+  /// The cells of the image that the quads are.
+  vtkSmartPointer<vtkIdList> Cells() const
+  {
+    auto cells = vtkSmartPointer<vtkIdList>::New();
+    cells->SetNumberOfIds(this->QuadCount());
+    const vtkIdType first = static_cast<vtkIdType>(this->Begin) * (this->Chart.columns - 1);
+    for (vtkIdType i = 0; i < this->QuadCount(); ++i)
+    {
+      cells->SetId(i, first + i);
+    }
+    return cells;
+  }
+
+private:
+  Grid Chart;
+  int Begin; ///< first row of the image
+  int End;   ///< last row of the image
+  int Rows;  ///< rows of points
+
+  vtkIdType QuadCount() const
+  {
+    return static_cast<vtkIdType>(this->End - this->Begin) * (this->Chart.columns - 1);
+  }
+
+  vtkIdType Point(int column, int row) const
+  {
+    return static_cast<vtkIdType>((row - this->Begin) % this->Rows) *
+             this->Chart.DistinctColumns() +
+           column % this->Chart.DistinctColumns();
+  }
+};
+
+/// The outer surface of a dataset that is no chart; vertices and lines stay what they are.
+vtkSmartPointer<vtkPolyData> SurfaceOf(vtkDataSet* data)
+{
+  auto surface = vtkSmartPointer<vtkPolyData>::New();
+  if (auto* polyData = vtkPolyData::SafeDownCast(data))
+  {
+    surface->ShallowCopy(polyData);
+    return surface;
+  }
+  vtkNew<vtkDataSetSurfaceFilter> filter;
+  filter->SetInputData(data);
+  filter->Update();
+  surface->ShallowCopy(filter->GetOutput());
+  return surface;
+}
+
+/// Normals of any polygons, for those that no formula gives.
+void ComputeNormals(vtkPolyData* surface)
+{
+  vtkNew<vtkPolyDataNormals> filter;
+  filter->SetInputData(surface);
+  filter->SplittingOff();
+  filter->ConsistencyOff();
+  filter->Update();
+  surface->GetPointData()->SetNormals(filter->GetOutput()->GetPointData()->GetNormals());
+}
+
+/// Asks for the whole of an input on each rank.
+void RequestWhole(vtkInformation* info)
+{
+  if (info == nullptr)
+  {
+    return;
+  }
+  if (info->Has(SDDP::WHOLE_EXTENT()))
+  {
+    info->Set(SDDP::UPDATE_EXTENT(), info->Get(SDDP::WHOLE_EXTENT()), 6);
+  }
+  info->Set(SDDP::UPDATE_PIECE_NUMBER(), 0);
+  info->Set(SDDP::UPDATE_NUMBER_OF_PIECES(), 1);
+  info->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
+}
+
+/// What the shape is made from.
+struct Form
+{
+  bool isDonut = true;
+  atlas::Donut donut;
+  atlas::Normalization normalization = atlas::Normalization::None;
+  std::string vectors;
+  vtkDataSet* reference = nullptr;
+
+  Rows3 Points(vtkDataSet* data, const std::vector<vtkIdType>& ids, const Angles& angles) const
+  {
+    if (this->isDonut)
+    {
+      return DonutPoints(this->donut, angles);
+    }
+    vtkDataArray* array = FindVectors(data, this->vectors);
+    vtkDataArray* others = FindVectors(this->reference, this->vectors);
+    const Grid grid = FindGrid(this->reference);
+    if (array == nullptr && (others == nullptr || grid.columns == 0))
+    {
+      throw std::runtime_error(
+        "Vectors: expected a point array of 3 components in the input, or in a chart as Reference, "
+        "found none named '" +
+        this->vectors + "'. Output and the like are Quantities of Attention Torus.");
+    }
+    if (this->reference != nullptr && others == nullptr)
+    {
+      throw std::runtime_error(
+        "Reference: expected the point array '" + this->vectors + "', which is in the input.");
+    }
+    const Rows3 own = array != nullptr ? VectorsAt(array, ids)
+                                       : InterpolateChart(this->reference, grid, others, angles);
+    return atlas::Normalize(own,
+      others != nullptr ? VectorsAt(others, DistinctPoints(this->reference, grid)) : own,
+      this->normalization);
+  }
+};
+
+/// Moves a chart, or the part of it that a rank draws.
+void DeformChart(const Form& form, const Grid& grid, vtkDataSet* input, const ChartPiece& piece,
+  vtkPolyData* output)
+{
+  const std::vector<vtkIdType> ids = DistinctPoints(input, grid);
+  const Angles angles(input, ids);
+  const Rows3 points = form.Points(input, ids, angles);
+  const std::vector<Eigen::Index> rows = piece.Points();
+  SetPoints(output, points, rows);
+  output->SetPolys(piece.Quads());
+  vtkNew<vtkIdList> from;
+  for (const Eigen::Index row : rows)
+  {
+    from->InsertNextId(ids[static_cast<std::size_t>(row)]);
+  }
+  CopyTuples(input->GetPointData(), from, output->GetPointData());
+  CopyTuples(input->GetCellData(), piece.Cells(), output->GetCellData());
+  AddAngles(output, angles, rows);
+  AddNormals(
+    output, form.isDonut ? DonutNormals(form.donut, angles) : GridNormals(grid, points), rows);
+}
+
+/// Moves what is no chart: token pairs, contour lines, any surface.
+void DeformOther(const Form& form, vtkDataSet* input, vtkPolyData* output)
+{
+  const vtkSmartPointer<vtkPolyData> surface = SurfaceOf(input);
+  const std::vector<vtkIdType> ids = DistinctPoints(surface, Grid());
+  const Angles angles(surface, ids);
+  const std::vector<Eigen::Index> rows(ids.begin(), ids.end());
+  output->ShallowCopy(surface);
+  if (ids.empty())
+  {
+    return;
+  }
+  SetPoints(output, form.Points(surface, ids, angles), rows);
+  AddAngles(output, angles, rows);
+  if (output->GetNumberOfPolys() + output->GetNumberOfStrips() == 0)
+  {
+    return;
+  }
+  if (form.isDonut)
+  {
+    AddNormals(output, DonutNormals(form.donut, angles), rows);
+  }
+  else
+  {
+    ComputeNormals(output);
+  }
+}
+
+}
+
+vtkStandardNewMacro(vtkTorusDeformation);
+
+static_assert(vtkTorusDeformation::NONE == static_cast<int>(atlas::Normalization::None));
+static_assert(vtkTorusDeformation::PER_AXIS == static_cast<int>(atlas::Normalization::PerAxis));
+static_assert(vtkTorusDeformation::WHITENED == static_cast<int>(atlas::Normalization::Whitened));
+static_assert(
+  vtkTorusDeformation::UNIT_SPHERE == static_cast<int>(atlas::Normalization::UnitSphere));
+
+vtkTorusDeformation::vtkTorusDeformation()
+{
+  this->SetNumberOfInputPorts(2);
+  this->SetInputArrayToProcess(0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, Names::Output);
+}
+
+void vtkTorusDeformation::SetReferenceConnection(vtkAlgorithmOutput* output)
+{
+  this->SetInputConnection(1, output);
+}
+
+int vtkTorusDeformation::FillInputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkDataSet");
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
+  }
+  return 1;
+}
+
+int vtkTorusDeformation::RequestUpdateExtent(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+{
+  RequestWhole(inputVector[0]->GetInformationObject(0));
+  RequestWhole(inputVector[1]->GetInformationObject(0));
+  return 1;
+}
+
+int vtkTorusDeformation::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
+  vtkPolyData* output = vtkPolyData::GetData(outputVector);
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  const int piece = info->Get(SDDP::UPDATE_PIECE_NUMBER());
+  const int pieces = std::max(info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()), 1);
+  try
+  {
+    Form form;
+    form.isDonut = this->Shape == DONUT;
+    form.donut = { this->MajorRadius, this->MinorRadius };
+    form.normalization = static_cast<atlas::Normalization>(this->Normalization);
+    form.vectors = this->GetInputArrayInformation(0)->Get(vtkDataObject::FIELD_NAME());
+    form.reference = vtkDataSet::GetData(inputVector[1]);
+    if (form.isDonut)
+    {
+      atlas::CheckDonut(form.donut);
+    }
+    const Grid grid = FindGrid(input);
+    if (grid.columns > 0)
+    {
+      DeformChart(form, grid, input, ChartPiece(grid, piece, pieces), output);
+    }
+    else if (piece == 0)
+    {
+      DeformOther(form, input, output);
+    }
+    output->GetFieldData()->PassData(input->GetFieldData());
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+  }
+  return 1;
+}
+
+void vtkTorusDeformation::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Shape: " << this->Shape << "\n";
+  os << indent << "Normalization: " << this->Normalization << "\n";
+  os << indent << "MajorRadius: " << this->MajorRadius << "\n";
+  os << indent << "MinorRadius: " << this->MinorRadius << "\n";
+}

@@ -1,0 +1,104 @@
+#ifndef vtkTorusDeformation_h
+#define vtkTorusDeformation_h
+
+#include "AttentionAtlasTorusModule.h"
+
+#include <vtkPolyDataAlgorithm.h>
+
+/**
+ * @class vtkTorusDeformation
+ * @brief Bends a chart of the torus of word pairs, and what lies on it, into a surface in space.
+ *
+ * Input port 0: any dataset with angles: its point arrays Theta1 and Theta2 or, without those, its
+ * x and y are theta_1 and theta_2 in radians. Input port 1 (optional): Reference, a dataset whose
+ * Vectors decide PerAxis and Whitened in place of those of the input, so that token pairs or a
+ * frontier lie on the surface of the chart that they belong to; if it is a chart, an input without
+ * Vectors, such as a contour, gets them from there, interpolated.
+ *
+ * Output: a vtkPolyData with the cells and arrays of the input at their new places, and the point
+ * arrays Theta1 and Theta2 (float), in [-pi, pi). A chart (an image from AttentionTorus) becomes
+ * quads; where it reaches from -pi to pi its ends are joined, so that the surface is closed.
+ * Surfaces get Normals (float, 3), which are smooth there too. Other datasets give their outer
+ * surface.
+ *
+ * On several ranks a chart is split by rows, the rest comes from rank 0; each rank computes the
+ * whole chart, so that the shape depends on no number of ranks.
+ */
+class ATTENTIONATLASTORUS_EXPORT vtkTorusDeformation : public vtkPolyDataAlgorithm
+{
+public:
+  static vtkTorusDeformation* New();
+  vtkTypeMacro(vtkTorusDeformation, vtkPolyDataAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum ShapeType
+  {
+    DONUT = 0,
+    VECTORS = 1
+  };
+
+  enum NormalizationType
+  {
+    NONE = 0,
+    PER_AXIS = 1,
+    WHITENED = 2,
+    UNIT_SPHERE = 3
+  };
+
+  ///@{
+  /**
+   * DONUT: a ring torus, by the angles. VECTORS: the point at the vector that an array gives there,
+   * which SetInputArrayToProcess(0, ...) chooses. Default: DONUT.
+   */
+  vtkSetClampMacro(Shape, int, DONUT, VECTORS);
+  vtkGetMacro(Shape, int);
+  ///@}
+
+  ///@{
+  /**
+   * What becomes of the vectors x_i of VECTORS: NONE, x_i; PER_AXIS, each component divided by its
+   * root mean square; WHITENED, row i of U V^T, where U S V^T is the singular value decomposition
+   * of the matrix of all x_i; UNIT_SPHERE, x_i / |x_i|. Core's Deformation.h has the details.
+   * Default: NONE.
+   */
+  vtkSetClampMacro(Normalization, int, NONE, UNIT_SPHERE);
+  vtkGetMacro(Normalization, int);
+  ///@}
+
+  ///@{
+  /**
+   * Radii of DONUT, from the axis to the middle of the tube and of the tube: 0 < MinorRadius <
+   * MajorRadius. Default: 2 and 1.
+   */
+  vtkSetMacro(MajorRadius, double);
+  vtkGetMacro(MajorRadius, double);
+  vtkSetMacro(MinorRadius, double);
+  vtkGetMacro(MinorRadius, double);
+  ///@}
+
+  /**
+   * Connects the optional second input; nullptr takes it away.
+   */
+  void SetReferenceConnection(vtkAlgorithmOutput* output);
+
+protected:
+  vtkTorusDeformation();
+  ~vtkTorusDeformation() override = default;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkTorusDeformation(const vtkTorusDeformation&) = delete;
+  void operator=(const vtkTorusDeformation&) = delete;
+
+  int Shape = DONUT;
+  int Normalization = NONE;
+  double MajorRadius = 2;
+  double MinorRadius = 1;
+};
+
+#endif
