@@ -140,6 +140,88 @@ def attention(tour):
             yield tour.save(sheet, _part("attention", heads, tour.heads))
 
 
+def mixes(tour):
+    parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
+    scores = tour.scores()
+    for head in range(tour.heads):
+        with tour.sheet(f"What head {head} mixes", columns=3, rows=2) as sheet:
+            arrays = [f"{part} {head}" for part, _ in parts]
+            for row, pattern in enumerate(("Softmax", "Hardmax")):
+                torus = tour.torus(3, Pattern=pattern, Quantities=arrays)
+                colors = tour.filter("SummableColors", Input=torus, Vectors=arrays, Scale="SharedRange")
+                for column, (array, (_, name)) in enumerate(zip(arrays, parts)):
+                    panel = sheet.panel(3 * row + column, f"{name}, {pattern[:4].lower()}")
+                    panel.map(colors, f"{array} Color")
+                    panel.level(scores, f"Score {head}", color=BLACK, width=0.8)
+            yield tour.save(sheet, f"mixes-head-{head}")
+
+
+def outputs(tour):
+    heads = [f"Head Output {head}" for head in range(tour.heads)]
+    torus = tour.torus(3, Quantities=["Head Output", "Output"])
+    total = tour.filter(
+        "Calculator", Input=torus, ResultArrayName="Sum", Function="+".join(f'"{head}"' for head in heads)
+    )
+    panels = [(head, f"Head {number}") for number, head in enumerate(heads)]
+    panels += [("Sum", "Sum of heads"), ("Output", "With residual")]
+    columns = min(COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    for scale, name in (("Additive", "outputs"), ("SharedRange", "outputs-shared-range")):
+        arrays = [array for array, _ in panels]
+        colors = tour.filter("SummableColors", Input=total, Vectors=arrays, Scale=scale)
+        title = "Head outputs: colors add up" if scale == "Additive" else "Head outputs, one range of colors"
+        with tour.sheet(title, columns=columns, rows=rows) as sheet:
+            for number, (array, text) in enumerate(panels):
+                sheet.panel(number, text).map(colors, f"{array} Color")
+            yield tour.save(sheet, name)
+
+
+def _angle_table(name, colors):
+    """A table of colours over [-pi, pi]: darker with the angle."""
+    table = simple.GetColorTransferFunction(name)
+    steps = len(colors) - 1
+    table.RGBPoints = [
+        value
+        for step, color in enumerate(colors)
+        for value in (-math.pi + 2 * math.pi * step / steps, *color)
+    ]
+    table.ColorSpace = "Lab"
+    table.AutomaticRescaleRangeMode = "Never"
+    table.ScalarRangeInitialized = 1
+    return table
+
+
+#: Of ColorBrewer's Reds and Blues (Cynthia Brewer, colorbrewer2.org), from pale to dark.
+REDS = [[1, 0.91, 0.85], [0.99, 0.62, 0.49], [0.94, 0.23, 0.17], [0.65, 0.06, 0.08], [0.33, 0, 0.04]]
+BLUES = [[0.91, 0.95, 1], [0.62, 0.79, 0.88], [0.26, 0.57, 0.78], [0.03, 0.32, 0.61], [0.03, 0.15, 0.36]]
+VIEWPOINT = (1.0, 0.75, 0.55)
+
+
+def deformed_torus(tour):
+    torus = tour.filter("AttentionTorus", Resolution=[401, 401], Quantities=["Output"])
+    shapes = (("None", "Raw"), ("Whitened", "Whitened"), ("UnitSphere", "Unit sphere"))
+    hues = (("Theta1", "\u03b8\u2081", REDS), ("Theta2", "\u03b8\u2082", BLUES))
+    with tour.sheet("Output as a deformed torus", columns=3, rows=2, axes=False, bar=True) as sheet:
+        for row, (array, symbol, colors) in enumerate(hues):
+            for column, (normalization, name) in enumerate(shapes):
+                surface = tour.filter(
+                    "TorusDeformation",
+                    Input=torus,
+                    Shape="Vectors",
+                    Vectors=["POINTS", "Output"],
+                    Normalization=normalization,
+                )
+                table = _angle_table(array, colors)
+                panel = sheet.panel(row * 3 + column, f"{name}, by {symbol}", frame=False)
+                with Scene(sheet, VIEWPOINT) as scene:
+                    scene.show(surface, array, table=table, Specular=0.3, Opacity=0.7, InterpolateScalarsBeforeMapping=0)
+                    if normalization == "UnitSphere":
+                        pass
+                    scene.look()
+                    panel.picture(scene)
+        yield tour.save(sheet, "deformed-torus")
+
+
 def heads_alone(tour):
     heads = [[1 if h == head else 0 for h in range(tour.heads)] for head in range(tour.heads)]
     names = [f"Head {head} alone" for head in range(tour.heads)]
@@ -175,6 +257,27 @@ FIGURES = {
         "How much token 2 attends to token 1, from white (not at all) to black (to it alone), by softmax "
         "above and hardmax below; the line is the frontier, where the score of the head is zero.",
         attention,
+    ),
+    "mixes": Figure(
+        "What each head mixes: words, positions, and both",
+        "The vectors that the attention mixes as colours (their three components are red, green and blue, "
+        "on one scale): the word part, the position part and their sum, by softmax above and hardmax "
+        "below; the edges are those of the attention pattern, whose frontier is the black line.",
+        mixes,
+    ),
+    "outputs": Figure(
+        "What the heads write, and their sum",
+        "The output of each head as colours, their sum, and the sum with the residual: first on a scale "
+        "under which colours add up as the vectors do (dark is negative), then over their common range; "
+        "the edges of the sum are the edges of the heads.",
+        outputs,
+    ),
+    "deformed-torus": Figure(
+        "The attention layer as a deformed torus",
+        "The torus at the outputs of the attention layer: as they are, whitened, and pushed to the unit "
+        "sphere with the borders of the unembedding; darker with the first angle in red, with the second in "
+        "blue.",
+        deformed_torus,
     ),
     "heads-alone": Figure(
         "Each head alone",

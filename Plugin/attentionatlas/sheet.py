@@ -258,10 +258,19 @@ class Sheet:
         image = f'<image width="{width}" height="{height}" xlink:href="data:image/png;base64,{code}"/>'
         return svg.replace("<g>\n", f"<g>\n{image}\n", 1)
 
+    def own(self, source):
+        """A source that goes with the page."""
+        self._sources.append(source)
+        return source
+
     def show(self, source):
         """Shows a source that goes with the page; returns the display."""
-        self._sources.append(source)
-        return simple.Show(source, self.view)
+        return simple.Show(self.own(source), self.view)
+
+    @property
+    def stroke(self):
+        """The width of the lines of axes, in radians."""
+        return max(1, self.width / 600) / self.pixels
 
     def line(self, points, color=BLACK, width=1.0):
         """Draws a line through points of the page; width: relative to that of the axes."""
@@ -332,7 +341,15 @@ class Panel:
 
     def map(self, source, array):
         """Shows an array of an image over [-pi, pi]^2 in its colours, unshaded; returns the display."""
-        display = simple.Show(source, self.sheet.view)
+        # A filter of its own: a view shows each output once, and panels may share a source.
+        alone = simple.PassArrays(
+            registrationName="Map",
+            Input=source,
+            PointDataArrays=[array],
+            CellDataArrays=[],
+            FieldDataArrays=["VocabularySize"],
+        )
+        display = self.sheet.show(alone)
         display.SetRepresentationType("Slice")  # a texture: exact colours, and quick
         display.Position = [self.x, self.y, 0]
         return self._color(display, array)
@@ -348,16 +365,20 @@ class Panel:
 
     def level(self, source, array, value=0, color=(0.84, 0.37, 0), width=1.5):
         """Draws the level line of an image's array."""
-        contour = simple.Contour(
+        contour = self.sheet.own(simple.Contour(
             registrationName="Level",
             Input=source,
             ContourBy=["POINTS", array],
             Isosurfaces=[value],
             ComputeNormals=0,
             ComputeScalars=0,
-        )
-        display = self.sheet.show(contour)
-        self.sheet.paint(display, list(color), width)
+        ))
+        # As tubes: OpenGL leaves gaps in wide lines of pieces as short as these.
+        lines = self.sheet.own(simple.TriangleStrips(registrationName="Lines", Input=contour))
+        radius = width * self.sheet.stroke / 2
+        tube = simple.Tube(registrationName="Frontier", Input=lines, Radius=radius, Capping=0)
+        display = self.sheet.show(tube)
+        self.sheet.paint(display, list(color))
         display.Position = [self.x, self.y, 0.02]
 
     def surface(self, source, array, table=None):
