@@ -10,7 +10,7 @@ import pathlib
 
 from paraview import simple
 
-from attentionatlas.sheet import BLACK, Scene, Sheet
+from attentionatlas.sheet import BLACK, SIDE, WHITE, Scene, Sheet
 
 
 class Missing(Exception):
@@ -127,7 +127,7 @@ def attention(tour):
     for heads in _rows(tour.heads):
         columns = len(heads)
         title = "Attention of token 2 to token 1" if columns > 1 else "Attention to token 1"
-        with tour.sheet(title, columns=columns, rows=2, bar=True) as sheet:
+        with tour.sheet(title, panels=2 * columns, columns=columns, bar=True) as sheet:
             for row, pattern in enumerate(("Softmax", "Hardmax")):
                 torus = tour.torus(columns, Pattern=pattern, Quantities=["Attention"])
                 for column, head in enumerate(heads):
@@ -144,7 +144,7 @@ def mixes(tour):
     parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
     scores = tour.scores()
     for head in range(tour.heads):
-        with tour.sheet(f"What head {head} mixes", columns=3, rows=2) as sheet:
+        with tour.sheet(f"What head {head} mixes", panels=6, columns=3) as sheet:
             arrays = [f"{part} {head}" for part, _ in parts]
             for row, pattern in enumerate(("Softmax", "Hardmax")):
                 torus = tour.torus(3, Pattern=pattern, Quantities=arrays)
@@ -164,62 +164,153 @@ def outputs(tour):
     )
     panels = [(head, f"Head {number}") for number, head in enumerate(heads)]
     panels += [("Sum", "Sum of heads"), ("Output", "With residual")]
-    columns = min(COLUMNS, len(panels))
-    rows = math.ceil(len(panels) / columns)
     for scale, name in (("Additive", "outputs"), ("SharedRange", "outputs-shared-range")):
         arrays = [array for array, _ in panels]
         colors = tour.filter("SummableColors", Input=total, Vectors=arrays, Scale=scale)
         title = "Head outputs: colors add up" if scale == "Additive" else "Head outputs, one range of colors"
-        with tour.sheet(title, columns=columns, rows=rows) as sheet:
+        with tour.sheet(title, panels=len(panels), columns=COLUMNS) as sheet:
             for number, (array, text) in enumerate(panels):
                 sheet.panel(number, text).map(colors, f"{array} Color")
             yield tour.save(sheet, name)
 
 
-def _angle_table(name, colors):
-    """A table of colours over [-pi, pi]: darker with the angle."""
+def _scale(name, colors, low, high):
+    """Gives an array evenly spaced colours from its value `low` to its value `high`."""
     table = simple.GetColorTransferFunction(name)
-    steps = len(colors) - 1
-    table.RGBPoints = [
-        value
-        for step, color in enumerate(colors)
-        for value in (-math.pi + 2 * math.pi * step / steps, *color)
-    ]
-    table.ColorSpace = "Lab"
+    step = (high - low) / (len(colors) - 1)
+    points = [(low + step * number, *color) for number, color in enumerate(colors)]
+    table.RGBPoints = [c for point in points for c in point]
+    table.ColorSpace = "RGB"
     table.AutomaticRescaleRangeMode = "Never"
-    table.ScalarRangeInitialized = 1
     return table
 
 
-#: Of ColorBrewer's Reds and Blues (Cynthia Brewer, colorbrewer2.org), from pale to dark.
+def _stripes(colors, count=64):
+    """The colours of _scale, at so many places."""
+    stripes = []
+    for stripe in range(count):
+        place = stripe / (count - 1) * (len(colors) - 1)
+        first = min(int(place), len(colors) - 2)
+        share = place - first
+        stripes.append([a + share * (b - a) for a, b in zip(colors[first], colors[first + 1])])
+    return stripes
+
+
+#: Of ColorBrewer's Reds, Blues and Oranges (Cynthia Brewer, colorbrewer2.org), from pale to dark.
 REDS = [[1, 0.91, 0.85], [0.99, 0.62, 0.49], [0.94, 0.23, 0.17], [0.65, 0.06, 0.08], [0.33, 0, 0.04]]
 BLUES = [[0.91, 0.95, 1], [0.62, 0.79, 0.88], [0.26, 0.57, 0.78], [0.03, 0.32, 0.61], [0.03, 0.15, 0.36]]
+ORANGES = [[1, 0.96, 0.92], [0.99, 0.82, 0.64], [0.99, 0.55, 0.24], [0.85, 0.28, 0], [0.5, 0.15, 0.02]]
 VIEWPOINT = (1.0, 0.75, 0.55)
+
+
+def _sphere(tour, scene, **look):
+    """Shows the cells of the unembedding and the lines between them."""
+    sphere = tour.filter("UnembeddingSphere")
+    scene.show(sphere, "ClassColor", association="CELLS", **look)
+    scene.tubes(simple.OutputPort(sphere, 2), radius=0.006)
+    return sphere
+
+
+def _angle_lines(tour, number):
+    """Lines of the torus along which one angle, 0 or 1, stays the same, with the output of the model."""
+    lines = []
+    for step in range(24):
+        value = -math.pi + 2 * math.pi * step / 24
+        ends = [[value, -math.pi, 0], [value, math.pi, 0]]
+        if number == 1:
+            ends = [[y, x, 0] for x, y, _ in ends]
+        line = simple.Line(Point1=ends[0], Point2=ends[1], Resolution=720)
+        lines.append(tour.own(line))
+    together = tour.own(simple.AppendGeometry(Input=lines))
+    return tour.filter("AttentionTorus", Points=together, Quantities=["Output"])
+
+
+def _deform(tour, source, normalization):
+    return tour.filter(
+        "TorusDeformation",
+        Input=source,
+        Shape="Vectors",
+        Vectors=["POINTS", "Output"],
+        Normalization=normalization,
+    )
 
 
 def deformed_torus(tour):
     torus = tour.filter("AttentionTorus", Resolution=[401, 401], Quantities=["Output"])
-    shapes = (("None", "Raw"), ("Whitened", "Whitened"), ("UnitSphere", "Unit sphere"))
     hues = (("Theta1", "\u03b8\u2081", REDS), ("Theta2", "\u03b8\u2082", BLUES))
-    with tour.sheet("Output as a deformed torus", columns=3, rows=2, axes=False, bar=True) as sheet:
+    labels = [(0, "\u2212\u03c0"), (0.5, "0"), (1, "\u03c0")]
+    layout = {"panels": 6, "columns": 3, "axes": False, "bar": True}
+    with tour.sheet("Output as a deformed torus", **layout) as sheet:
         for row, (array, symbol, colors) in enumerate(hues):
-            for column, (normalization, name) in enumerate(shapes):
-                surface = tour.filter(
-                    "TorusDeformation",
-                    Input=torus,
-                    Shape="Vectors",
-                    Vectors=["POINTS", "Output"],
-                    Normalization=normalization,
-                )
-                table = _angle_table(array, colors)
-                panel = sheet.panel(row * 3 + column, f"{name}, by {symbol}", frame=False)
+            _scale(array, colors, -math.pi, math.pi)
+            for column, normalization in enumerate(("None", "Whitened")):
+                surface = _deform(tour, torus, normalization)
+                panel = sheet.panel(row * 3 + column, ("Raw", "Whitened")[column], frame=False)
                 with Scene(sheet, VIEWPOINT) as scene:
-                    scene.show(surface, array, table=table, Specular=0.3, Opacity=0.7, InterpolateScalarsBeforeMapping=0)
-                    if normalization == "UnitSphere":
-                        pass
+                    scene.show(surface, array, Opacity=0.75, InterpolateScalarsBeforeMapping=0)
                     scene.look()
                     panel.picture(scene)
+            panel = sheet.panel(row * 3 + 2, "Unit sphere", frame=False)
+            with Scene(sheet, VIEWPOINT) as scene:
+                _sphere(tour, scene, Opacity=1)
+                lines = _deform(tour, _angle_lines(tour, row), "UnitSphere")
+                scene.tubes(lines, array=array, radius=0.012, InterpolateScalarsBeforeMapping=0)
+                scene.look()
+                panel.picture(scene)
+            sheet.ramp(_stripes(colors), symbol, labels, row)
         yield tour.save(sheet, "deformed-torus")
+
+
+def unembedding_sphere(tour):
+    pairs = _deform(tour, tour.pairs(), "UnitSphere")
+    away = tuple(-c for c in VIEWPOINT)
+    layout = {"panels": 2, "columns": 2, "axes": False, "bar": True}
+    with tour.sheet("Unembedding on the sphere", **layout) as sheet:
+        for number, (title, direction) in enumerate((("One side", VIEWPOINT), ("The other", away))):
+            panel = sheet.panel(number, title, frame=False)
+            with Scene(sheet, direction) as scene:
+                sphere = _sphere(tour, scene)
+                scene.balls(simple.OutputPort(sphere, 1), WHITE, 0.05)
+                scene.balls(pairs, BLACK, 0.032)
+                scene.look()
+                panel.picture(scene)
+        colors = simple.GetColorTransferFunction("ClassColor")
+        sheet.color_bar(colors, "Next token")
+        yield tour.save(sheet, "unembedding-sphere")
+
+
+def simplex(tour):
+    if tour.heads < 3:
+        raise Missing(f"a simplex has three heads, {tour.name} has {tour.heads}")
+    triangle = tour.filter("HeadAccuracySimplex", Resolution=256, Pair=[0, 0])
+    triangle.UpdatePipeline()
+    data = triangle.PointData
+    found = [k for k in range(tour.tokens) if data.GetArray(f"Accuracy Target {k}") is not None]
+    if not found:
+        raise Missing(f"{tour.name} has no next_token")
+    panels = [("Accuracy", "All pairs"), (f"Accuracy Target {found[0]}", f"Target {found[0]}")]
+    panels += [("Correct Pair", "Pair (0, 0)")]
+    yield _simplices(tour, triangle, "Accuracy of mixed heads", panels, "simplex")
+    panels = [(f"Accuracy Target {k}", f"Target {k}") for k in found[:9]]
+    yield _simplices(tour, triangle, "Accuracy by true next token", panels, "simplex-targets")
+
+
+def _simplices(tour, triangle, title, panels, name):
+    layout = {"panels": len(panels), "columns": COLUMNS, "axes": False, "bar": True, "below": 2}
+    with tour.sheet(title, **layout) as sheet:
+        side = SIDE - 2 * sheet.unit
+        low, high = -math.pi + 0.8 * sheet.unit, -math.pi + 0.8 * sheet.unit + side * math.sqrt(3) / 2
+        for number, (array, text) in enumerate(panels):
+            panel = sheet.panel(number, text, frame=False)
+            table = _scale(array, ORANGES, 0, 1)
+            panel.surface(triangle, array, table, side, -side / 2, low)
+            corners = [(-side / 2, low), (side / 2, low), (0, high)]
+            panel.line([*corners, corners[0]])
+            for head, (x, y), edge in ((2, corners[0], 0), (0, corners[1], 1)):
+                panel.text(f"Head {head}", x + (edge - 0.5) * 1.6 * sheet.unit, y - 0.35 * sheet.unit, horizontal=edge, vertical=1)
+            panel.text("Head 1", 0, high + 0.35 * sheet.unit, vertical=0)
+        sheet.ramp(_stripes(ORANGES), "Accuracy", [(share, f"{share:.1f}") for share in SHARES])
+        return tour.save(sheet, name)
 
 
 def heads_alone(tour):
@@ -227,8 +318,7 @@ def heads_alone(tour):
     names = [f"Head {head} alone" for head in range(tour.heads)]
     panels = [*zip(names, heads, ["None"] * tour.heads), ("All heads", [], "EmbeddingPosition")]
     columns = 2 if len(panels) < 5 else COLUMNS
-    rows = math.ceil(len(panels) / columns)
-    with tour.sheet("Predicted next token", columns=columns, rows=rows, bar=True) as sheet:
+    with tour.sheet("Predicted next token", panels=len(panels), columns=columns, bar=True) as sheet:
         for number, (name, weights, residual) in enumerate(panels):
             options = {"HeadWeights": weights, "Residual": residual}
             pairs = tour.pairs(**options)
@@ -279,10 +369,24 @@ FIGURES = {
         "blue.",
         deformed_torus,
     ),
+    "unembedding-sphere": Figure(
+        "The unembedding as cells of the sphere",
+        "Each direction of the output predicts the token whose cell it lies in; white balls are the "
+        "normalized rows of the unembedding, black ones the normalized outputs at the token pairs, which "
+        "are no grid any more.",
+        unembedding_sphere,
+    ),
     "heads-alone": Figure(
         "Each head alone",
         "The class map of each head by itself, without the residual, beside that of all heads, with the "
         "share of token pairs predicted right: the accuracies of the heads do not add up to the whole.",
         heads_alone,
+    ),
+    "simplex": Figure(
+        "Accuracy of mixtures of three heads",
+        "The heads at the corners, their mixtures between them: the accuracy over all token pairs, which is "
+        "the model's own in the centre (without its residual), over the pairs of one true next token, and "
+        "whether one pair is right.",
+        simplex,
     ),
 }

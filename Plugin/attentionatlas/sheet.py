@@ -81,20 +81,25 @@ def angles(ratio=1):
 class Sheet:
     """A page of equal square panels. Its pipeline objects are deleted at the end of `with`.
 
-    title: above all panels, "" for none. columns, rows: of panels. width: in pixels, at least 200; the
-    height follows from it. axes: whether the panels are charts of the torus, with axes of angles at the
-    left and below. bar: whether there is room for a colour bar at the right. titles: whether each panel
-    has one.
+    title: above all panels, "" for none. panels: how many there are, row by row, in so many columns.
+    width: in pixels, at least 200; the height follows from it. axes: whether the panels are charts of
+    the torus, with axes of angles at the left and below. bar: whether there is room for a colour bar at
+    the right. titles: whether each panel has one. below: room under the panels, in heights of text.
     """
 
-    def __init__(self, title, columns=1, rows=1, width=2400, axes=True, bar=False, titles=True):
-        self.width, self.columns, self.rows, self.axes = width, columns, rows, axes
+    def __init__(
+        self, title, panels=1, columns=1, width=2400, axes=True, bar=False, titles=True, below=None
+    ):
+        self.width, self.panels, self.axes = width, panels, axes
+        self.columns = min(columns, panels)
+        self.rows = -(-panels // self.columns)
         self.texts = []  # (text, left, bottom, right, top) of each, in pixels
         self._font = font()
         self._sources, self._labels = [], []
         self._lines, self._fills = {}, {}  # what is drawn when the page is written, by colour
         self._scenes = tempfile.TemporaryDirectory()
-        self._lay_out(title, bar, titles)
+        self._drawn = False  # whether it has more than lines, rectangles and text
+        self._lay_out(title, bar, titles, below)
         self.view = simple.CreateRenderView(
             ViewSize=[width, round(width * self._height / self._width)],
             UseColorPaletteForBackground=0,
@@ -114,15 +119,15 @@ class Sheet:
             left = min(self._left, self._width - extent - 0.3 * self.unit)
             self.text(title, max(left, 0.3 * self.unit), top, TITLE_TEXT, 0, 1)
 
-    def _lay_out(self, title, bar, titles):
+    def _lay_out(self, title, bar, titles, below):
         """Sizes in radians; `unit` is the height of the text."""
         # In heights of text. Neighbours need room for the labels at the ends of their axes.
-        left = (3.9 if self.columns == 1 else 3.1) if self.axes else 0.5
+        left = (4.1 if self.columns == 1 else 3.3) if self.axes else 0.5
         right = 5.3 if bar else 0.9 if self.axes else 0.5
         self._gap = 1.5 if self.axes else 0.6
-        self._over = 1.7 if titles else 0.3  # of each panel
+        self._over = (2 if self.axes else 1.6) if titles else 0.3  # of each panel
         top = 2.3 if title else 0.4
-        bottom = 3.4 if self.axes else 0.4
+        bottom = below or (3.5 if self.axes else 0.4)
         across = left + right + (self.columns - 1) * self._gap
         self._width = self.columns * SIDE / (1 - TEXT * across)
         self.unit = TEXT * self._width
@@ -145,8 +150,7 @@ class Sheet:
 
     def panel(self, number, title="", frame=True):
         """The panel at a place, counted row by row from the upper left one."""
-        row, column = divmod(number, self.columns)
-        return Panel(self, row, column, title, frame)
+        return Panel(self, number, title, frame)
 
     def place(self, row, column):
         """The middle of a panel, in radians of the page."""
@@ -169,7 +173,8 @@ class Sheet:
         bottom = round(y * self.pixels - vertical * rows)
         self.texts.append((text, left, bottom, left + columns, bottom + rows))
         width, height = self.view.ViewSize
-        display = self.show(simple.Text(registrationName="Label", Text=text))
+        source = self.own(simple.Text(registrationName="Label", Text=text))
+        display = simple.Show(source, self.view)
         display.WindowLocation = "Any Location"
         display.Position = [left / width, bottom / height]
         display.Color, display.FontSize = color, size
@@ -199,14 +204,12 @@ class Sheet:
 
         labels: values to write at it, with so many digits behind the point.
         """
-        _, lower = self.place(self.rows - 1, 0)
-        _, upper = self.place(0, 0)
-        right = self.place(0, self.columns - 1)[0] + SIDE / 2
+        right, lower, upper = self._beside()
         bar = simple.GetScalarBar(table, self.view)
         bar.Title = bar.ComponentTitle = ""
         bar.WindowLocation = "Any Location"
-        bar.ScalarBarLength = (upper - lower + SIDE) / self._height
-        bar.Position = [(right + 0.6 * self.unit) / self._width, (lower - SIDE / 2) / self._height]
+        bar.ScalarBarLength = (upper - lower) / self._height
+        bar.Position = [(right + 0.6 * self.unit) / self._width, lower / self._height]
         bar.ScalarBarThickness = round(0.8 * TEXT * self.width)
         bar.LabelColor = BLACK
         bar.LabelFontSize = round(TEXT * self.width)
@@ -229,6 +232,30 @@ class Sheet:
         bar.Visibility = 1
         self._labels.append(bar)
 
+    def ramp(self, colors, title, labels, row=None):
+        """Draws a colour bar of its own at the right of all panels, or of those in one row.
+
+        colors: from the lower end to the upper one, each a stripe. labels: (place from 0 to 1, text).
+        """
+        right, lower, upper = self._beside(row)
+        left, right, length = right + 0.6 * self.unit, right + 1.4 * self.unit, upper - lower
+        for number, color in enumerate(colors):
+            bottom = lower + length * number / len(colors)
+            self.rectangle(left, bottom, right, bottom + 1.02 * length / len(colors), color)
+        for place, text in labels:
+            height = lower + place * length
+            self.line([(right, height), (right + 0.3 * self.unit, height)])
+            self.text(text, right + 0.5 * self.unit, height, horizontal=0)
+        place = right + 2.5 * self.unit
+        self.text(title, place, (lower + upper) / 2, horizontal=0, upright=True)
+
+    def _beside(self, row=None):
+        """Right side, bottom and top of all panels, or of those in one row."""
+        right = self.place(0, self.columns - 1)[0] + SIDE / 2
+        lower = self.place(self.rows - 1 if row is None else row, 0)[1] - SIDE / 2
+        upper = self.place(row or 0, 0)[1] + SIDE / 2
+        return right, lower, upper
+
     def save(self, path):
         """Writes the page as the kind of file that the name says, first under a temporary name."""
         self._draw()
@@ -237,10 +264,11 @@ class Sheet:
         if path.suffix == ".png":
             simple.SaveScreenshot(str(temporary), self.view)
         else:
-            simple.ExportView(str(temporary), view=self.view, Rasterize3Dgeometry=1, TextAsPath=1)
+            image = 1 if self._drawn else 0
+            simple.ExportView(str(temporary), view=self.view, Rasterize3Dgeometry=image, TextAsPath=1)
             if path.suffix == ".pdf":
                 temporary.write_bytes(_deflated(temporary.read_bytes()))
-            else:
+            elif self._drawn:
                 temporary.write_text(self._with_picture(temporary.read_text()))
         temporary.replace(path)
         return path
@@ -264,7 +292,8 @@ class Sheet:
         return source
 
     def show(self, source):
-        """Shows a source that goes with the page; returns the display."""
+        """Shows a source that goes with the page, as part of the image; returns the display."""
+        self._drawn = True
         return simple.Show(self.own(source), self.view)
 
     @property
@@ -300,7 +329,8 @@ class Sheet:
 
     def _draw_together(self, sources, color, width=1.0):
         self._sources += sources
-        self.paint(self.show(simple.AppendGeometry(Input=sources)), list(color), width)
+        together = self.own(simple.AppendGeometry(Input=sources))
+        self.paint(simple.Show(together, self.view), list(color), width)
 
     def paint(self, display, color, width=1.0):
         """Gives a display one flat colour and its lines a width, relative to that of the axes."""
@@ -317,15 +347,16 @@ class Sheet:
 class Panel:
     """A square of a sheet, in radians from -pi to pi around its middle."""
 
-    def __init__(self, sheet, row, column, title="", frame=True):
+    def __init__(self, sheet, number, title="", frame=True):
         self.sheet = sheet
+        row, column = divmod(number, sheet.columns)
         self.x, self.y = sheet.place(row, column)
         if title:
             self.text(title, -math.pi, math.pi + 0.3 * sheet.unit, horizontal=0, vertical=0)
         if frame:
             self.frame()
         if sheet.axes:
-            self._draw_axes(row == sheet.rows - 1, column == 0)
+            self._draw_axes(number + sheet.columns >= sheet.panels, column == 0)
 
     def text(self, text, x, y, **options):
         """Writes a line of text, as Sheet.text does."""
@@ -381,11 +412,16 @@ class Panel:
         self.sheet.paint(display, list(color))
         display.Position = [self.x, self.y, 0.02]
 
-    def surface(self, source, array, table=None):
-        """Shows an array of a flat surface, unshaded, where the surface is; returns the display."""
-        display = simple.Show(source, self.sheet.view)
+    def surface(self, source, array, table, scale, x, y):
+        """Shows an array of a flat surface, unshaded, its origin at x, y; returns the display."""
+        alone = simple.PassArrays(
+            registrationName="Map", Input=source, PointDataArrays=[array], CellDataArrays=[]
+        )
+        display = self.sheet.show(alone)
         display.SetRepresentationType("Surface")
         display.Ambient, display.Diffuse, display.Specular = 1, 0, 0
+        display.Scale = [scale, scale, 1]
+        display.Position = [self.x + x, self.y + y, 0]
         return self._color(display, array, table)
 
     def picture(self, scene):
@@ -424,26 +460,27 @@ class Panel:
         if below:
             self.text("\u03b8\u2081, token 1", 0, -pi - 1.85 * unit, vertical=1)
         if left:
-            room = 3.85 if self.sheet.columns == 1 else 3.05
+            room = 3.9 if self.sheet.columns == 1 else 3.1
             self.text("\u03b8\u2082, token 2", -pi - room * unit, 0, horizontal=0, upright=True)
 
 
 class Scene:
     """A view in three dimensions that becomes the picture of a panel.
 
-    pixels: of a side of the panel. Rendered twice as large, so that the page smoothes its edges.
+    sheet: of that panel. direction: from the middle to the eye; up: what is up. Rendered twice as large
+    as it is shown, so that the page smoothes its edges.
     """
 
     SMOOTHING = 2
 
     def __init__(self, sheet, direction, up=(0, 0, 1)):
-        self._size = max(32, round(SIDE * sheet.pixels)) * self.SMOOTHING
-        self.pixels = self._size
-        self._sources = []
-        self._direction, self._up = direction, up
-        self.font = font()
+        self.pixels = max(32, round(SIDE * sheet.pixels)) * self.SMOOTHING
+        self._sources, self._shown = [], []
+        self._back = _unit(direction)
+        self._right = _unit(_cross(up, self._back))
+        self._up = _cross(self._back, self._right)
         self.view = simple.CreateRenderView(
-            ViewSize=[self._size, self._size],
+            ViewSize=[self.pixels, self.pixels],
             UseColorPaletteForBackground=0,
             Background=WHITE,
             OrientationAxesVisibility=0,
@@ -458,78 +495,101 @@ class Scene:
         return self
 
     def __exit__(self, *error):
-        for source in self._sources:
-            simple.Delete(source)
         simple.Delete(self.view)
+        for source in reversed(self._sources):
+            simple.Delete(source)
 
     def own(self, source):
         """A source that is deleted with the scene."""
         self._sources.append(source)
         return source
 
-    def show(self, source, array=None, color=None, association="POINTS", table=None, **properties):
-        """Shows a source in the colours of an array, or one colour; returns the display."""
+    def show(self, source, array=None, color=GREY, association="POINTS", **properties):
+        """Shows a source in the colours of an array, or in one colour; returns the display."""
         display = simple.Show(source, self.view)
-        display.SetRepresentationType(properties.pop("Representation", "Surface"))
+        self._shown.append(source)
+        display.SetRepresentationType("Surface")
         if array is None:
             display.ColorArrayName = [None, ""]
-            display.AmbientColor = display.DiffuseColor = list(color or GREY)
+            display.AmbientColor = display.DiffuseColor = list(color)
         else:
             display.ColorArrayName = [association, array]
-            display.LookupTable = table or simple.GetColorTransferFunction(array)
+            display.LookupTable = simple.GetColorTransferFunction(array)
             if array.endswith("Color"):
                 display.MapScalars = 0
-        for name, value in properties.items():
+        for name, value in {**_SHADING, **properties}.items():
             setattr(display, name, value)
         return display
 
-    def points(self, source, color=BLACK, radius=0.05, array=None):
+    def balls(self, source, color=BLACK, radius=0.05, array=None):
         """Shows the points of a source as balls."""
-        glyph = self.own(
-            simple.Glyph(
-                registrationName="Balls",
-                Input=source,
-                GlyphType="Sphere",
-                ScaleFactor=2 * radius,
-                OrientationArray=["POINTS", "No orientation array"],
-                ScaleArray=["POINTS", "No scale array"],
-                GlyphMode="All Points",
-            )
+        glyph = simple.Glyph(
+            registrationName="Balls",
+            Input=source,
+            GlyphType="Sphere",
+            ScaleFactor=2 * radius,
+            OrientationArray=["POINTS", "No orientation array"],
+            ScaleArray=["POINTS", "No scale array"],
+            GlyphMode="All Points",
         )
         glyph.GlyphType.ThetaResolution = glyph.GlyphType.PhiResolution = 24
-        return self.show(glyph, array, color)
+        return self.show(self.own(glyph), array, color)
 
-    def tubes(self, source, color=BLACK, radius=0.01):
+    def tubes(self, source, color=BLACK, radius=0.01, array=None, **properties):
         """Shows the lines of a source as tubes."""
-        tube = self.own(
-            simple.Tube(registrationName="Tubes", Input=source, Radius=radius, NumberofSides=12)
+        tube = simple.Tube(registrationName="Tubes", Input=source, Radius=radius, NumberofSides=12)
+        return self.show(self.own(tube), array, color, **properties)
+
+    def look(self, margin=1.05):
+        """Turns the camera at all that is shown."""
+        corners = [
+            (x, y, z)
+            for source in self._shown
+            for bounds in [_bounds(source)]
+            for x in bounds[:2]
+            for y in bounds[2:4]
+            for z in bounds[4:]
+        ]
+        self._focus = [(min(axis) + max(axis)) / 2 for axis in zip(*corners)]
+        self._scale = 1
+        places = [self.project(corner) for corner in corners]
+        self._scale = margin * max(abs(c) for place in places for c in place) / math.pi
+        size = max(math.dist(corner, self._focus) for corner in corners)
+        self.view.CameraFocalPoint = self._focus
+        self.view.CameraPosition = [f + 5 * size * b for f, b in zip(self._focus, self._back)]
+        self.view.CameraViewUp = self._up
+        self.view.CameraParallelScale = self._scale
+
+    def project(self, point):
+        """Where a point is in the panel, in its radians."""
+        offset = [p - f for p, f in zip(point, self._focus)]
+        return tuple(
+            math.pi * sum(o * a for o, a in zip(offset, axis)) / self._scale
+            for axis in (self._right, self._up)
         )
-        return self.show(tube, None, color)
-
-    def label(self, text, point, color=BLACK):
-        """Writes a text at a point in space."""
-        display = self.show(self.own(simple.Text(registrationName="Label", Text=text)))
-        return display
-
-    def look(self, zoom=1.0, focus=None, radius=None):
-        """Turns the camera; at all that is shown, or at a ball."""
-        view = self.view
-        view.CameraFocalPoint = [0, 0, 0]
-        view.CameraPosition = list(self._direction)
-        view.CameraViewUp = list(self._up)
-        simple.Render(view)
-        simple.ResetCamera(view)
-        if radius is not None:
-            length = math.sqrt(sum(c * c for c in self._direction))
-            view.CameraFocalPoint = list(focus or (0, 0, 0))
-            view.CameraPosition = [
-                f + 10 * radius * c / length for f, c in zip(view.CameraFocalPoint, self._direction)
-            ]
-            view.CameraParallelScale = radius
-        view.CameraParallelScale /= zoom
 
     def save(self, path):
-        simple.SaveScreenshot(str(path), self.view, ImageResolution=[self._size, self._size])
+        simple.Render(self.view)
+        self.view.CenterOfRotation = self._focus
+        simple.SaveScreenshot(str(path), self.view)
+
+
+#: Bright enough for pale colours to stay so, with light and shade that show the shape.
+_SHADING = {"Ambient": 0.25, "Diffuse": 0.85, "Specular": 0.15, "SpecularPower": 30}
+
+
+def _bounds(source):
+    source.UpdatePipeline()
+    return source.GetDataInformation().GetBounds()
+
+
+def _cross(a, b):
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
+def _unit(vector):
+    length = math.hypot(*vector)
+    return [c / length for c in vector]
 
 
 def _deflated(pdf):
