@@ -1,0 +1,417 @@
+#include "vtkTorusDeformation.h"
+
+#include "Core/HandModel.h"
+#include "Fields.h"
+#include "Torus.h"
+#include "vtkTokenPairs.h"
+
+#include <vtkFeatureEdges.h>
+#include <vtkFloatArray.h>
+#include <vtkNew.h>
+
+#include <limits>
+#include <map>
+
+#include <Eigen/Dense>
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+class Deformed : public Observed<vtkTorusDeformation>
+{
+public:
+  explicit Deformed(vtkDataSet* input) { Connect(this->Get(), 0, input); }
+
+  void SetVectors(const char* name)
+  {
+    this->Get()->SetShape(vtkTorusDeformation::VECTORS);
+    this->Get()->SetInputArrayToProcess(0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, name);
+  }
+
+  vtkPolyData* Update()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutput();
+  }
+};
+
+/// A chart of the trained model with all its vectors.
+vtkSmartPointer<vtkImageData> Chart(int columns, int rows)
+{
+  Torus torus(ReadAttentionOnlyModel(ShippedModel()));
+  torus->SetResolution(columns, rows);
+  torus.Choose({ "Class", "Output", "Mix", "Head Output" });
+  return vtkImageData::SafeDownCast(torus.Update());
+}
+
+vtkSmartPointer<vtkDataSet> PairsOfTheModel()
+{
+  vtkNew<vtkTokenPairs> pairs;
+  Connect(pairs, 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
+  pairs->Update();
+  return vtkDataSet::SafeDownCast(pairs->GetOutputDataObject(0));
+}
+
+/// The points of a dataset, or an array of 3 components.
+Rows3 Matrix(vtkDataArray* array)
+{
+  Rows3 rows(array->GetNumberOfTuples(), 3);
+  for (vtkIdType i = 0; i < array->GetNumberOfTuples(); ++i)
+  {
+    array->GetTuple(i, rows.row(i).data());
+  }
+  return rows;
+}
+Rows3 PointsOf(vtkPolyData* data)
+{
+  return Matrix(data->GetPoints()->GetData());
+}
+Rows3 Vectors(vtkDataSet* data, const char* name)
+{
+  return Matrix(data->GetPointData()->GetArray(name));
+}
+
+/// The points of a chart without those that are there twice: the last of each row and column.
+Rows3 WithoutEnds(const Rows3& values, int columns, int rows)
+{
+  Rows3 distinct((columns - 1) * (rows - 1), 3);
+  for (int row = 0; row < rows - 1; ++row)
+  {
+    distinct.middleRows(row * (columns - 1), columns - 1) =
+      values.middleRows(row * columns, columns - 1);
+  }
+  return distinct;
+}
+
+double Difference(const Rows3& a, const Rows3& b)
+{
+  EXPECT_EQ(a.rows(), b.rows());
+  return a.rows() == b.rows() ? (a - b).cwiseAbs().maxCoeff() : 1e300;
+}
+
+/// The edges of one polygon, or of more than two.
+vtkIdType OddEdges(vtkPolyData* surface)
+{
+  vtkNew<vtkFeatureEdges> edges;
+  edges->SetInputData(surface);
+  edges->FeatureEdgesOff();
+  edges->ManifoldEdgesOff();
+  edges->BoundaryEdgesOn();
+  edges->NonManifoldEdgesOn();
+  edges->Update();
+  return edges->GetOutput()->GetNumberOfCells();
+}
+
+TEST(TorusDeformation, DonutIsTheFormula)
+{
+  Deformed donut(Chart(31, 25));
+  donut->SetMajorRadius(3);
+  donut->SetMinorRadius(0.5);
+  vtkPolyData* output = donut.Update();
+  const Rows3 points = PointsOf(output);
+  const std::vector<double> theta1 = Values(output->GetPointData(), "Theta1");
+  const std::vector<double> theta2 = Values(output->GetPointData(), "Theta2");
+  const Rows3 normals = Matrix(output->GetPointData()->GetNormals());
+  ASSERT_EQ(points.rows(), 30 * 24);
+  for (int row = 0; row < 24; ++row)
+  {
+    for (int column = 0; column < 30; ++column)
+    {
+      const auto i = static_cast<std::size_t>(row * 30 + column);
+      const double t1 = -Pi + 2 * Pi * column / 30;
+      const double t2 = -Pi + 2 * Pi * row / 24;
+      EXPECT_NEAR(theta1[i], t1, 1e-6);
+      EXPECT_NEAR(theta2[i], t2, 1e-6);
+      const Eigen::RowVector3d normal(
+        std::cos(t2) * std::cos(t1), std::cos(t2) * std::sin(t1), std::sin(t2));
+      const Eigen::RowVector3d middle(3 * std::cos(t1), 3 * std::sin(t1), 0);
+      const auto r = static_cast<Eigen::Index>(i);
+      EXPECT_LE((points.row(r) - middle - 0.5 * normal).norm(), 1e-6);
+      EXPECT_LE((normals.row(r) - normal).norm(), 1e-6);
+    }
+  }
+}
+
+TEST(TorusDeformation, WholeChartsAreClosed)
+{
+  const auto chart = Chart(31, 25);
+  for (const char* vectors : { "", "Output", "Mix 1" })
+  {
+    Deformed deformed(chart);
+    if (*vectors != '\0')
+    {
+      deformed.SetVectors(vectors);
+    }
+    vtkPolyData* output = deformed.Update();
+    EXPECT_EQ(OddEdges(output), 0) << vectors;
+    EXPECT_EQ(output->GetNumberOfPoints(), 30 * 24);
+    // As many faces as points, each with 4 edges of 2 faces: the Euler characteristic is 0.
+    EXPECT_EQ(output->GetNumberOfPolys(), 30 * 24);
+  }
+}
+
+TEST(TorusDeformation, PartsOfChartsAreNotJoined)
+{
+  const auto chart = Chart(31, 25);
+  int extent[6] = { 0, 30, 3, 20, 0, 0 };
+  chart->Crop(extent); // all around along theta_1 only
+  Deformed donut(chart);
+  vtkPolyData* output = donut.Update();
+  EXPECT_EQ(output->GetNumberOfPoints(), 30 * 18);
+  EXPECT_EQ(OddEdges(output), 2 * 30);
+}
+
+TEST(TorusDeformation, NormalsOfASurfaceGoWithIt)
+{
+  // A donut by vectors has, but for its facets, the normals of a donut, also where its ends meet.
+  const auto chart = Chart(101, 91);
+  Deformed donut(chart);
+  vtkPolyData* round = donut.Update();
+  vtkNew<vtkPolyData> named; // vectors at the angles that arrays give
+  named->DeepCopy(round);
+  const Rows3 exact = Matrix(round->GetPointData()->GetNormals());
+
+  vtkNew<vtkFloatArray> vectors;
+  vectors->SetName("Donut");
+  vectors->SetNumberOfComponents(3);
+  for (int row = 0; row < 91; ++row)
+  {
+    for (int column = 0; column < 101; ++column)
+    {
+      vectors->InsertNextTuple(round->GetPoint((row % 90) * 100 + column % 100));
+    }
+  }
+  chart->GetPointData()->AddArray(vectors);
+  Deformed byVectors(chart);
+  byVectors.SetVectors("Donut");
+  vtkPolyData* found = byVectors.Update();
+  EXPECT_LE(Difference(PointsOf(found), PointsOf(round)), 0);
+  EXPECT_LE(Difference(Matrix(found->GetPointData()->GetNormals()), exact), 0.01);
+}
+
+TEST(TorusDeformation, WithoutNormalizationIsTheArray)
+{
+  const auto chart = Chart(31, 25);
+  for (const char* name : { "Output", "Head Output 0", "Head Output 2", "Mix 1" })
+  {
+    Deformed deformed(chart);
+    deformed.SetVectors(name);
+    EXPECT_EQ(Difference(PointsOf(deformed.Update()), WithoutEnds(Vectors(chart, name), 31, 25)), 0)
+      << name;
+  }
+}
+
+TEST(TorusDeformation, KeepsTheArrays)
+{
+  const auto chart = Chart(31, 25);
+  Deformed deformed(chart);
+  vtkPolyData* output = deformed.Update();
+  EXPECT_EQ(Difference(Vectors(output, "Mix 2"), WithoutEnds(Vectors(chart, "Mix 2"), 31, 25)), 0);
+  EXPECT_EQ(Values(output->GetFieldData(), "Heads"), std::vector<double>{ 3 });
+  EXPECT_EQ(output->GetPointData()->GetArray("Class")->GetDataType(), VTK_INT);
+}
+
+class TorusDeformationValues : public OracleTest
+{
+};
+INSTANTIATE_TEST_SUITE_P(, TorusDeformationValues, OracleTest::Models(), OracleTest::Name);
+
+TEST_P(TorusDeformationValues, AreThoseOfTheOracle)
+{
+  const Oracle& oracle = GetOracle();
+  Torus torus(oracle.GetModel());
+  torus.Choose({ "Head Output", "Output" });
+  torus.SetPoints(PointsAt(oracle.GetTheta1(), oracle.GetTheta2()));
+  vtkDataSet* points = torus.Update();
+  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
+  {
+    Deformed deformed(points);
+    deformed.SetVectors(("Head Output " + std::to_string(h)).c_str());
+    vtkNew<vtkPolyData> places;
+    places->ShallowCopy(deformed.Update());
+    vtkFieldData* arrays = places->GetPointData();
+    vtkSmartPointer<vtkDataArray> coordinates = places->GetPoints()->GetData();
+    coordinates->SetName("Coordinates");
+    arrays->AddArray(coordinates);
+    ExpectClose(
+      "Head Output", Values(arrays, "Coordinates"), oracle.ValuesOfHead("head_output", h), 2e-5);
+  }
+}
+
+TEST(TorusDeformation, WhitenedHasTheIdentityAsSecondMoment)
+{
+  Deformed deformed(Chart(61, 51));
+  deformed.SetVectors("Output");
+  deformed->SetNormalization(vtkTorusDeformation::WHITENED);
+  const Rows3 points = PointsOf(deformed.Update());
+  EXPECT_LE(Difference(points.transpose() * points, Eigen::Matrix3d::Identity()), 1e-5);
+}
+
+TEST(TorusDeformation, UnitSphereHasNormOne)
+{
+  Deformed deformed(Chart(31, 25));
+  deformed.SetVectors("Output");
+  deformed->SetNormalization(vtkTorusDeformation::UNIT_SPHERE);
+  const Rows3 points = PointsOf(deformed.Update());
+  EXPECT_LE((points.rowwise().norm().array() - 1).abs().maxCoeff(), 1e-6);
+}
+
+TEST(TorusDeformation, VerticesStayVertices)
+{
+  const auto pairs = PairsOfTheModel();
+  Deformed deformed(pairs);
+  deformed.SetVectors("Output");
+  vtkPolyData* output = deformed.Update();
+  EXPECT_EQ(output->GetNumberOfVerts(), 25);
+  EXPECT_EQ(output->GetNumberOfCells(), 25);
+  EXPECT_EQ(Difference(PointsOf(output), Vectors(pairs, "Output")), 0);
+  EXPECT_EQ(output->GetPointData()->GetNormals(), nullptr);
+}
+
+TEST(TorusDeformation, PairsLieOnTheSurfaceOfTheReference)
+{
+  const auto chart = Chart(61, 51);
+  const auto pairs = PairsOfTheModel();
+  const Rows3 surface = WithoutEnds(Vectors(chart, "Output"), 61, 51);
+  const Eigen::BDCSVD<Eigen::MatrixXd> svd(surface, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  const Eigen::Matrix3d whiten =
+    svd.matrixV() * svd.singularValues().cwiseInverse().asDiagonal() * svd.matrixV().transpose();
+  Deformed deformed(pairs);
+  deformed.SetVectors("Output");
+  deformed->SetNormalization(vtkTorusDeformation::WHITENED);
+  Connect(deformed.Get(), 1, chart);
+  const Rows3 expected = Vectors(pairs, "Output") * whiten;
+  EXPECT_LE(Difference(PointsOf(deformed.Update()), expected), 1e-5);
+}
+
+TEST(TorusDeformation, LinesWithoutVectorsGetThoseOfTheReference)
+{
+  // A line along the points of the chart, and between two of them.
+  const auto chart = Chart(31, 25);
+  const double step1 = 2 * Pi / 30;
+  const double step2 = 2 * Pi / 24;
+  const auto line =
+    PointsAt({ -Pi + 3 * step1, -Pi + 3.5 * step1 }, { -Pi + 7 * step2, -Pi + 7 * step2 });
+  Deformed deformed(line);
+  deformed.SetVectors("Output");
+  Connect(deformed.Get(), 1, chart);
+  const Rows3 values = Vectors(chart, "Output");
+  Rows3 expected(2, 3);
+  expected.row(0) = values.row(7 * 31 + 3);
+  expected.row(1) = (values.row(7 * 31 + 3) + values.row(7 * 31 + 4)) / 2;
+  EXPECT_LE(Difference(PointsOf(deformed.Update()), expected), 1e-6);
+}
+
+TEST(TorusDeformation, AnglesOfASurfaceAreItsArrays)
+{
+  const auto chart = Chart(31, 25);
+  Deformed byVectors(chart);
+  byVectors.SetVectors("Output");
+  vtkNew<vtkPolyData> surface;
+  surface->DeepCopy(byVectors.Update());
+  Deformed again(surface);
+  Deformed donut(chart);
+  EXPECT_LE(Difference(PointsOf(again.Update()), PointsOf(donut.Update())), 1e-6);
+}
+
+TEST(TorusDeformation, PiecesMakeUpTheWhole)
+{
+  const auto chart = Chart(31, 25);
+  Deformed whole(chart);
+  whole.SetVectors("Output");
+  whole->SetNormalization(vtkTorusDeformation::WHITENED);
+  const Rows3 expected = PointsOf(whole.Update());
+  for (const int pieces : { 2, 3, 40 })
+  {
+    vtkIdType quads = 0;
+    std::set<Eigen::Index> seen;
+    for (int piece = 0; piece < pieces; ++piece)
+    {
+      Deformed part(chart);
+      part.SetVectors("Output");
+      part->SetNormalization(vtkTorusDeformation::WHITENED);
+      part->UpdatePiece(piece, pieces, 0);
+      vtkPolyData* output = part->GetOutput();
+      quads += output->GetNumberOfPolys();
+      const Rows3 points = output->GetNumberOfPoints() > 0 ? PointsOf(output) : Rows3(0, 3);
+      for (Eigen::Index i = 0; i < points.rows(); ++i)
+      {
+        Eigen::Index nearest = 0;
+        EXPECT_EQ((expected.rowwise() - points.row(i)).rowwise().norm().minCoeff(&nearest), 0);
+        seen.insert(nearest);
+      }
+    }
+    EXPECT_EQ(quads, 30 * 24) << pieces;
+    EXPECT_EQ(seen.size(), 30 * 24) << pieces;
+  }
+}
+
+TEST(TorusDeformation, OthersComeFromTheFirstPiece)
+{
+  const auto pairs = PairsOfTheModel();
+  for (const int piece : { 0, 1 })
+  {
+    Deformed deformed(pairs);
+    deformed->UpdatePiece(piece, 2, 0);
+    EXPECT_EQ(deformed->GetOutput()->GetNumberOfPoints(), piece == 0 ? 25 : 0);
+  }
+}
+
+TEST(TorusDeformation, OfNothingIsNothing)
+{
+  vtkNew<vtkPolyData> nothing;
+  Deformed deformed(nothing);
+  deformed.SetVectors("Output");
+  EXPECT_EQ(deformed.Update()->GetNumberOfPoints(), 0);
+}
+
+void ExpectError(Deformed& deformed, const std::string& message)
+{
+  EXPECT_EQ(deformed.Update()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(deformed.TakeErrors(), ElementsAre(HasSubstr(message)));
+}
+
+TEST(TorusDeformation, SaysWhatIsWrong)
+{
+  const auto chart = Chart(31, 25);
+  Deformed radii(chart);
+  radii->SetMinorRadius(2);
+  ExpectError(radii, "expected 0 < MinorRadius < MajorRadius, found 2.000000 and 2.000000.");
+
+  Deformed absent(chart);
+  absent.SetVectors("Outputs");
+  ExpectError(absent, "found none named 'Outputs'. Output and the like are Quantities of");
+
+  Deformed scalars(chart);
+  scalars.SetVectors("Class");
+  ExpectError(scalars, "expected a point array of 3 components, found 'Class' with 1 components");
+
+  Deformed other(chart);
+  other.SetVectors("Output");
+  Connect(other.Get(), 1, PointsAt({ 0 }, { 0 }));
+  ExpectError(other, "Reference: expected the point array 'Output'");
+
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Deformed angles(PointsAt({ 0, nan }, { 0, 0 }));
+  ExpectError(angles, "expected finite angles, found (nan, 0.000000) at point 1.");
+
+  auto zero = PointsAt({ 0, 1 }, { 0, 0 });
+  vtkNew<vtkFloatArray> vectors;
+  vectors->SetName("V");
+  vectors->SetNumberOfComponents(3);
+  vectors->InsertNextTuple3(1, 0, 0);
+  vectors->InsertNextTuple3(0, 0, 0);
+  zero->GetPointData()->AddArray(vectors);
+  Deformed sphere(zero);
+  sphere.SetVectors("V");
+  sphere->SetNormalization(vtkTorusDeformation::UNIT_SPHERE);
+  ExpectError(sphere, "expected vectors other than 0, which have a direction, found 0 at point 1.");
+}
+
+}
