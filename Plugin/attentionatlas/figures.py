@@ -8,9 +8,9 @@ import collections
 import math
 import pathlib
 
-from paraview import simple
+from paraview import servermanager, simple
 
-from attentionatlas.sheet import BLACK, SIDE, WHITE, Scene, Sheet
+from attentionatlas.sheet import BLACK, GREY, LIGHT, SIDE, WHITE, Scene, Sheet
 
 
 class Missing(Exception):
@@ -63,7 +63,8 @@ class Tour:
         make = getattr(simple, name, None)
         if make is None:
             raise Missing(f"the plugin has no {name}")
-        properties.setdefault("Input", self.reader)
+        if name != "HarmonicAttention":  # which is a source
+            properties.setdefault("Input", self.reader)
         return self.own(make(registrationName=name, **properties))
 
     def torus(self, columns=1, **properties):
@@ -313,6 +314,160 @@ def _simplices(tour, triangle, title, panels, name):
         return tour.save(sheet, name)
 
 
+def _columns(table):
+    """The columns of a table proxy, by name."""
+    table.UpdatePipeline()
+    data = servermanager.Fetch(table)
+    return {
+        data.GetColumnName(c): [data.GetValue(r, c).ToString() for r in range(data.GetNumberOfRows())]
+        for c in range(data.GetNumberOfColumns())
+    }
+
+
+def _coefficients(tour):
+    """The names of the harmonics, and for each head its coefficients."""
+    columns = _columns(tour.filter("AttentionHarmonics"))
+    heads = [[float(value) for value in columns[f"Head {head}"]] for head in range(tour.heads)]
+    return columns["Harmonic"], heads
+
+
+#: Of Okabe and Ito (2008): told apart with every kind of colour vision.
+HEAD_COLORS = [[0, 0.45, 0.7], [0.9, 0.62, 0], [0, 0.62, 0.45], [0.8, 0.47, 0.65], [0.84, 0.37, 0]]
+
+
+def _nice(largest):
+    """A round step for an axis that reaches from -largest to largest."""
+    power = 10 ** math.floor(math.log10(largest))
+    return next(step * power for step in (0.2, 0.5, 1, 2, 5) if largest / (step * power) < 5)
+
+
+def harmonics(tour):
+    names, heads = _coefficients(tour)
+    largest = max(abs(value) for head in heads for value in head) or 1
+    title = "Harmonics of each head's score"
+    with tour.sheet(title, axes=False, bar=False, below=5.6, left=3.6, titles=True) as sheet:
+        panel, unit = sheet.panel(0), sheet.unit
+        height = 0.95 * math.pi / largest
+        slot = SIDE / len(names)
+        bar = 0.8 * slot / tour.heads
+        step = _nice(largest)
+        for tick in range(-int(largest / step), int(largest / step) + 1):
+            y = tick * step * height
+            panel.line([(-math.pi, y), (math.pi, y)], color=BLACK if tick == 0 else LIGHT, width=0.5)
+            label = f"{tick * step:g}".replace("-", "\u2212")
+            panel.text(label, -math.pi - 0.5 * unit, y, horizontal=1)
+        panel.text("Coefficient", -math.pi - 3.4 * unit, 0, horizontal=0, upright=True)
+        for number, name in enumerate(names):
+            left = -math.pi + (number + 0.1) * slot
+            text = name.replace("t1", "\u03b8\u2081").replace("t2", "\u03b8\u2082").replace("-", "\u2212")
+            panel.text(text, left + 0.4 * slot, -math.pi - 0.4 * unit, vertical=1, upright=True)
+            for head, values in enumerate(heads):
+                ends = sorted((0, values[number] * height))
+                color = HEAD_COLORS[head % len(HEAD_COLORS)]
+                panel.rectangle(left + head * bar, ends[0], left + (head + 1) * bar, ends[1], color)
+        x = -math.pi
+        for head in range(min(tour.heads, len(HEAD_COLORS))):
+            text, y = f"Head {head}", math.pi + 0.5 * unit
+            panel.rectangle(x, y, x + 0.8 * unit, y + 0.8 * unit, HEAD_COLORS[head])
+            panel.text(text, x + 1.1 * unit, y, horizontal=0, vertical=0)
+            x += 1.9 * unit + sheet.text_width(text)
+        yield tour.save(sheet, "harmonics")
+
+
+def _turned(coefficients, angle):
+    """Coefficients on a closed walk through the free parameters: each harmonic's phase turns, those of
+    theta_1 and of the difference one way, the others the other way, which keeps the ties."""
+    turned = list(coefficients)
+    turned[0] *= math.cos(angle)
+    for first, turns in ((1, 1), (3, -1), (5, -1), (7, -1), (9, 1)):
+        a, b = coefficients[first : first + 2]
+        c, s = math.cos(turns * angle), math.sin(turns * angle)
+        turned[first : first + 2] = [a * c - b * s, a * s + b * c]
+    return turned
+
+
+#: Of the movie: frames per second, and how many.
+RATE, FRAMES = 15, 75
+
+
+def frontier_motion(tour):
+    _, heads = _coefficients(tour)
+    start = heads[-1]
+    title = f"Frontier of head {tour.heads - 1}, its phases turning"
+    with tour.sheet(title, panels=6, columns=COLUMNS, bar=True) as sheet:
+        for number in range(6):
+            angle = 2 * math.pi * number / 6
+            size = max(64, tour.width // COLUMNS)
+            pattern = tour.filter("HarmonicAttention", Resolution=[size, size])
+            pattern.Coefficients = _turned(start, angle)
+            level = tour.filter("HarmonicAttention", Resolution=[241, 241])
+            level.Coefficients = pattern.Coefficients
+            panel = sheet.panel(number, f"Turned by {60 * number}\u00b0")
+            panel.map(pattern, "Attention")
+            panel.level(level, "Score")
+        sheet.color_bar(simple.GetColorTransferFunction("Attention"), "Attention", SHARES)
+        yield tour.save(sheet, "frontier-motion")
+    yield from _movie(tour, heads)
+
+
+def _movie(tour, heads):
+    """All heads at once, their phases turning once: a movie of five seconds."""
+    heads = heads[:COLUMNS]
+    layout = {"panels": len(heads), "columns": COLUMNS}
+    with Sheet("Frontiers in motion", width=min(tour.width, 960) // 2 * 2, **layout) as sheet:
+        patterns = []
+        for number in range(len(heads)):
+            pattern = tour.filter("HarmonicAttention", Resolution=[241, 241])
+            panel = sheet.panel(number, f"Head {number}")
+            panel.map(pattern, "Attention")
+            panel.level(pattern, "Score")
+            patterns.append(pattern)
+        path = tour.folder / f"{tour.name}-frontier-motion.ogv"
+        with sheet.movie(path, RATE) as movie:
+            for frame in range(FRAMES):
+                for pattern, start in zip(patterns, heads):
+                    pattern.Coefficients = _turned(start, 2 * math.pi * frame / FRAMES)
+                movie.add_frame()
+        yield path
+
+
+def layer_norm(tour):
+    circle = tour.filter("EmbeddingCircle")
+    circle.UpdatePipeline()
+    tokens = servermanager.Fetch(circle)
+    arrays = tokens.GetPointData()
+    normalized = arrays.GetArray("Normalized")
+    names = arrays.GetArray("Token")
+    extent = max(abs(c) for c in circle.GetDataInformation().GetBounds())
+    raw, on_circle = (
+        tour.own(
+            simple.Threshold(
+                Input=circle, Scalars=["POINTS", "Normalized"], LowerThreshold=v, UpperThreshold=v
+            )
+        )
+        for v in (0, 1)
+    )
+    plane = simple.OutputPort(circle, 1)
+    views = (("In space", (1, -0.45, 0.55), (0, 0, 1)), ("Along (1, 1, 1)", (1, 1, 1), (-1, 2, -1)))
+    layout = {"panels": 2, "columns": 2, "axes": False}
+    with tour.sheet("Layer normalization puts words on a circle", **layout) as sheet:
+        for number, (title, direction, up) in enumerate(views):
+            panel = sheet.panel(number, title, frame=False)
+            with Scene(sheet, direction, up) as scene:
+                scene.show(plane, color=[0.35, 0.75, 0.85], Opacity=0.3)
+                scene.tubes(plane, HEAD_COLORS[0], 0.02)
+                scene.tubes(circle, GREY, 0.012)
+                scene.balls(raw, BLACK, 0.05)
+                scene.balls(on_circle, HEAD_COLORS[4], 0.06)
+                scene.look(1.15)
+                panel.picture(scene)
+                for point in range(tokens.GetNumberOfPoints()):
+                    if normalized.GetTuple1(point) == number:
+                        x, y = scene.project(tokens.GetPoint(point))
+                        panel.text(f"{names.GetTuple1(point):g}", x + 0.35 * sheet.unit, y, horizontal=0, vertical=0)
+        yield tour.save(sheet, "layer-norm")
+
+
 def heads_alone(tour):
     heads = [[1 if h == head else 0 for h in range(tour.heads)] for head in range(tour.heads)]
     names = [f"Head {head} alone" for head in range(tour.heads)]
@@ -335,6 +490,12 @@ def heads_alone(tour):
 Figure = collections.namedtuple("Figure", "title sentence draw")
 
 FIGURES = {
+    "layer-norm": Figure(
+        "Layer normalization as geometry",
+        "Word embeddings (black) move to the plane orthogonal to (1, 1, 1) and there to the circle of radius "
+        "\u221a3, where a word is an angle; the numbers name the tokens.",
+        layer_norm,
+    ),
     "class-map": Figure(
         "The transformer as a map of the torus",
         "The colour of each point is the next token that the transformer predicts for that pair of word "
@@ -347,6 +508,12 @@ FIGURES = {
         "How much token 2 attends to token 1, from white (not at all) to black (to it alone), by softmax "
         "above and hardmax below; the line is the frontier, where the score of the head is zero.",
         attention,
+    ),
+    "frontier-motion": Figure(
+        "The frontier in motion",
+        "As the phases of its harmonics turn, the frontier of a head, the zero line of its score, takes "
+        "many shapes: six of one head in print, and a movie of all; at the angle 0 it is the trained head.",
+        frontier_motion,
     ),
     "mixes": Figure(
         "What each head mixes: words, positions, and both",
@@ -388,5 +555,11 @@ FIGURES = {
         "the model's own in the centre (without its residual), over the pairs of one true next token, and "
         "whether one pair is right.",
         simplex,
+    ),
+    "harmonics": Figure(
+        "The scores as trigonometric polynomials",
+        "The score of a head before softmax has just these eleven harmonics of the two angles, two of "
+        "which are tied to others: their coefficients, head by head.",
+        harmonics,
     ),
 }

@@ -14,6 +14,8 @@ import zlib
 
 from paraview import simple
 from vtkmodules import vtkRenderingFreeType  # noqa: F401 (makes vtkTextRenderer work)
+from vtkmodules.vtkIOImage import vtkPNGReader
+from vtkmodules.vtkIOOggTheora import vtkOggTheoraWriter
 from vtkmodules.vtkRenderingCore import vtkTextProperty, vtkTextRenderer
 
 #: Where fonts with Greek letters usually lie; ParaView's own have none.
@@ -43,7 +45,7 @@ _FONT_FROM_FILE = 4
 #: What a figure can be written as.
 FORMATS = ("png", "pdf", "svg")
 
-BLACK, GREY, WHITE = [0, 0, 0], [0.45, 0.45, 0.45], [1, 1, 1]
+BLACK, GREY, LIGHT, WHITE = [0, 0, 0], [0.45, 0.45, 0.45], [0.8, 0.8, 0.8], [1, 1, 1]
 
 #: Heights of text relative to the width of the picture: 7 and 8 points when printed 8 cm wide.
 TEXT, TITLE_TEXT = 0.031, 0.0355
@@ -84,11 +86,11 @@ class Sheet:
     title: above all panels, "" for none. panels: how many there are, row by row, in so many columns.
     width: in pixels, at least 200; the height follows from it. axes: whether the panels are charts of
     the torus, with axes of angles at the left and below. bar: whether there is room for a colour bar at
-    the right. titles: whether each panel has one. below: room under the panels, in heights of text.
+    the right. titles: whether each panel has one. below, left: room under and left of the panels, in heights of text.
     """
 
     def __init__(
-        self, title, panels=1, columns=1, width=2400, axes=True, bar=False, titles=True, below=None
+        self, title, panels=1, columns=1, width=2400, axes=True, bar=False, titles=True, below=None, left=None
     ):
         self.width, self.panels, self.axes = width, panels, axes
         self.columns = min(columns, panels)
@@ -99,7 +101,7 @@ class Sheet:
         self._lines, self._fills = {}, {}  # what is drawn when the page is written, by colour
         self._scenes = tempfile.TemporaryDirectory()
         self._drawn = False  # whether it has more than lines, rectangles and text
-        self._lay_out(title, bar, titles, below)
+        self._lay_out(title, bar, titles, below, left)
         self.view = simple.CreateRenderView(
             ViewSize=[width, round(width * self._height / self._width)],
             UseColorPaletteForBackground=0,
@@ -119,10 +121,10 @@ class Sheet:
             left = min(self._left, self._width - extent - 0.3 * self.unit)
             self.text(title, max(left, 0.3 * self.unit), top, TITLE_TEXT, 0, 1)
 
-    def _lay_out(self, title, bar, titles, below):
+    def _lay_out(self, title, bar, titles, below, left):
         """Sizes in radians; `unit` is the height of the text."""
         # In heights of text. Neighbours need room for the labels at the ends of their axes.
-        left = (4.1 if self.columns == 1 else 3.3) if self.axes else 0.5
+        left = left or ((4.1 if self.columns == 1 else 3.3) if self.axes else 0.5)
         right = 5.3 if bar else 0.9 if self.axes else 0.5
         self._gap = 1.5 if self.axes else 0.6
         self._over = (2 if self.axes else 1.6) if titles else 0.3  # of each panel
@@ -273,6 +275,11 @@ class Sheet:
         temporary.replace(path)
         return path
 
+    def movie(self, path, rate):
+        """A Movie of the page, to which frames can be added."""
+        self._draw()
+        return Movie(self.view, path, rate)
+
     def _with_picture(self, svg):
         """An SVG with the picture under its letters: Debian's exporter leaves it out."""
         for label in self._labels:
@@ -344,6 +351,42 @@ class Sheet:
         return pathlib.Path(self._scenes.name, f"{len(self._sources)}.png")
 
 
+class Movie:
+    """A movie (Ogg Theora) of a view, so many frames a second; whole once the `with` has ended."""
+
+    def __init__(self, view, path, rate):
+        self._view, self._path = view, pathlib.Path(path)
+        self._part = self._path.with_name(self._path.stem + ".part" + self._path.suffix)
+        self._writer = vtkOggTheoraWriter()
+        self._writer.SetFileName(str(self._part))
+        self._writer.SetRate(rate)
+        self._writer.SetQuality(2)
+        self._started = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *error):
+        if self._started:
+            self._writer.End()
+        if kind is None:
+            self._part.replace(self._path)
+
+    def add_frame(self):
+        """Adds what the view shows now."""
+        picture = self._path.with_name(self._path.stem + ".part.png")
+        simple.SaveScreenshot(str(picture), self._view)
+        reader = vtkPNGReader()
+        reader.SetFileName(str(picture))
+        reader.Update()
+        picture.unlink()
+        self._writer.SetInputData(reader.GetOutput())
+        if not self._started:
+            self._writer.Start()
+            self._started = True
+        self._writer.Write()
+
+
 class Panel:
     """A square of a sheet, in radians from -pi to pi around its middle."""
 
@@ -365,6 +408,10 @@ class Panel:
     def line(self, points, **options):
         """Draws a line, as Sheet.line does."""
         self.sheet.line([(self.x + x, self.y + y) for x, y in points], **options)
+
+    def rectangle(self, left, bottom, right, top, color):
+        """Fills a rectangle, as Sheet.rectangle does."""
+        self.sheet.rectangle(self.x + left, self.y + bottom, self.x + right, self.y + top, color)
 
     def frame(self):
         pi = math.pi
