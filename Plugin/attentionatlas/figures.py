@@ -10,7 +10,7 @@ import pathlib
 
 from paraview import servermanager, simple
 
-from attentionatlas.sheet import BLACK, GREY, LIGHT, SIDE, WHITE, Scene, Sheet
+from attentionatlas.sheet import BLACK, GREY, SIDE, WHITE, Scene, Sheet
 
 
 class Missing(Exception):
@@ -207,6 +207,7 @@ VIEWPOINT = (1.0, 0.75, 0.55)
 def _sphere(tour, scene, **look):
     """Shows the cells of the unembedding and the lines between them."""
     sphere = tour.filter("UnembeddingSphere")
+    simple.UpdatePipeline(proxy=sphere)
     scene.show(sphere, "ClassColor", association="CELLS", **look)
     scene.tubes(simple.OutputPort(sphere, 2), radius=0.006)
     return sphere
@@ -299,7 +300,7 @@ def simplex(tour):
 def _simplices(tour, triangle, title, panels, name):
     layout = {"panels": len(panels), "columns": COLUMNS, "axes": False, "bar": True, "below": 2}
     with tour.sheet(title, **layout) as sheet:
-        side = SIDE - 2 * sheet.unit
+        side = SIDE - 0.6 * sheet.unit
         low, high = -math.pi + 0.8 * sheet.unit, -math.pi + 0.8 * sheet.unit + side * math.sqrt(3) / 2
         for number, (array, text) in enumerate(panels):
             panel = sheet.panel(number, text, frame=False)
@@ -307,9 +308,13 @@ def _simplices(tour, triangle, title, panels, name):
             panel.surface(triangle, array, table, side, -side / 2, low)
             corners = [(-side / 2, low), (side / 2, low), (0, high)]
             panel.line([*corners, corners[0]])
-            for head, (x, y), edge in ((2, corners[0], 0), (0, corners[1], 1)):
-                panel.text(f"Head {head}", x + (edge - 0.5) * 1.6 * sheet.unit, y - 0.35 * sheet.unit, horizontal=edge, vertical=1)
-            panel.text("Head 1", 0, high + 0.35 * sheet.unit, vertical=0)
+            gap = 0.35 * sheet.unit
+            panel.text("Head 2", -math.pi, low - gap, horizontal=0, vertical=1)
+            panel.text("Head 0", math.pi, low - gap, horizontal=1, vertical=1)
+            panel.text("Head 1", 0, high + gap / 2, vertical=0)
+            middle = low + side * math.sqrt(3) / 6  # the model itself
+            panel.line([(-gap, middle), (gap, middle)])
+            panel.line([(0, middle - gap), (0, middle + gap)])
         sheet.ramp(_stripes(ORANGES), "Accuracy", [(share, f"{share:.1f}") for share in SHARES])
         return tour.save(sheet, name)
 
@@ -345,7 +350,7 @@ def harmonics(tour):
     names, heads = _coefficients(tour)
     largest = max(abs(value) for head in heads for value in head) or 1
     title = "Harmonics of each head's score"
-    with tour.sheet(title, axes=False, bar=False, below=5.6, left=3.6, titles=True) as sheet:
+    with tour.sheet(title, axes=False, bar=False, below=7.4, left=3.9) as sheet:
         panel, unit = sheet.panel(0), sheet.unit
         height = 0.95 * math.pi / largest
         slot = SIDE / len(names)
@@ -353,9 +358,10 @@ def harmonics(tour):
         step = _nice(largest)
         for tick in range(-int(largest / step), int(largest / step) + 1):
             y = tick * step * height
-            panel.line([(-math.pi, y), (math.pi, y)], color=BLACK if tick == 0 else LIGHT, width=0.5)
+            end = math.pi if tick == 0 else -math.pi - 0.3 * unit
+            panel.line([(-math.pi, y), (end, y)])
             label = f"{tick * step:g}".replace("-", "\u2212")
-            panel.text(label, -math.pi - 0.5 * unit, y, horizontal=1)
+            panel.text(label, -math.pi - 0.6 * unit, y, horizontal=1)
         panel.text("Coefficient", -math.pi - 3.4 * unit, 0, horizontal=0, upright=True)
         for number, name in enumerate(names):
             left = -math.pi + (number + 0.1) * slot
@@ -375,11 +381,11 @@ def harmonics(tour):
 
 
 def _turned(coefficients, angle):
-    """Coefficients on a closed walk through the free parameters: each harmonic's phase turns, those of
-    theta_1 and of the difference one way, the others the other way, which keeps the ties."""
+    """Coefficients on a closed walk through the free parameters: the phase of each harmonic turns, as
+    often as no other's but that of the one it is tied to."""
     turned = list(coefficients)
     turned[0] *= math.cos(angle)
-    for first, turns in ((1, 1), (3, -1), (5, -1), (7, -1), (9, 1)):
+    for first, turns in ((1, 1), (3, 2), (5, -1), (7, -1), (9, 3)):
         a, b = coefficients[first : first + 2]
         c, s = math.cos(turns * angle), math.sin(turns * angle)
         turned[first : first + 2] = [a * c - b * s, a * s + b * c]
@@ -393,7 +399,8 @@ RATE, FRAMES = 15, 75
 def frontier_motion(tour):
     _, heads = _coefficients(tour)
     start = heads[-1]
-    title = f"Frontier of head {tour.heads - 1}, its phases turning"
+    title = f"Frontier of head {tour.heads - 1} as its phases turn"
+    _scale("Attention", [WHITE, BLACK], 0, 1)
     with tour.sheet(title, panels=6, columns=COLUMNS, bar=True) as sheet:
         for number in range(6):
             angle = 2 * math.pi * number / 6
@@ -402,7 +409,7 @@ def frontier_motion(tour):
             pattern.Coefficients = _turned(start, angle)
             level = tour.filter("HarmonicAttention", Resolution=[241, 241])
             level.Coefficients = pattern.Coefficients
-            panel = sheet.panel(number, f"Turned by {60 * number}\u00b0")
+            panel = sheet.panel(number, f"{60 * number}\u00b0")
             panel.map(pattern, "Attention")
             panel.level(level, "Score")
         sheet.color_bar(simple.GetColorTransferFunction("Attention"), "Attention", SHARES)
@@ -552,7 +559,7 @@ FIGURES = {
     "simplex": Figure(
         "Accuracy of mixtures of three heads",
         "The heads at the corners, their mixtures between them: the accuracy over all token pairs, which is "
-        "the model's own in the centre (without its residual), over the pairs of one true next token, and "
+        "the model's own at the cross in the centre (without its residual), over the pairs of one true next token, and "
         "whether one pair is right.",
         simplex,
     ),

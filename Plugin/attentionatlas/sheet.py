@@ -14,7 +14,9 @@ import zlib
 
 from paraview import simple
 from vtkmodules import vtkRenderingFreeType  # noqa: F401 (makes vtkTextRenderer work)
-from vtkmodules.vtkIOImage import vtkPNGReader
+from vtkmodules.vtkCommonCore import VTK_UNSIGNED_CHAR
+from vtkmodules.vtkCommonDataModel import vtkImageData
+from vtkmodules.vtkIOImage import vtkPNGReader, vtkPNGWriter
 from vtkmodules.vtkIOOggTheora import vtkOggTheoraWriter
 from vtkmodules.vtkRenderingCore import vtkTextProperty, vtkTextRenderer
 
@@ -45,7 +47,7 @@ _FONT_FROM_FILE = 4
 #: What a figure can be written as.
 FORMATS = ("png", "pdf", "svg")
 
-BLACK, GREY, LIGHT, WHITE = [0, 0, 0], [0.45, 0.45, 0.45], [0.8, 0.8, 0.8], [1, 1, 1]
+BLACK, GREY, WHITE = [0, 0, 0], [0.45, 0.45, 0.45], [1, 1, 1]
 
 #: Heights of text relative to the width of the picture: 7 and 8 points when printed 8 cm wide.
 TEXT, TITLE_TEXT = 0.031, 0.0355
@@ -100,6 +102,7 @@ class Sheet:
         self._sources, self._labels = [], []
         self._lines, self._fills = {}, {}  # what is drawn when the page is written, by colour
         self._scenes = tempfile.TemporaryDirectory()
+        self._files = 0
         self._drawn = False  # whether it has more than lines, rectangles and text
         self._lay_out(title, bar, titles, below, left)
         self.view = simple.CreateRenderView(
@@ -235,21 +238,43 @@ class Sheet:
         self._labels.append(bar)
 
     def ramp(self, colors, title, labels, row=None):
-        """Draws a colour bar of its own at the right of all panels, or of those in one row.
+        """Shows a colour bar without table at the right of all panels, or of those in one row.
 
-        colors: from the lower end to the upper one, each a stripe. labels: (place from 0 to 1, text).
+        colors: from the lower end to the upper one. labels: (place from 0 to 1, text).
         """
         right, lower, upper = self._beside(row)
         left, right, length = right + 0.6 * self.unit, right + 1.4 * self.unit, upper - lower
+        image = vtkImageData()
+        image.SetDimensions(2, len(colors), 1)
+        image.AllocateScalars(VTK_UNSIGNED_CHAR, 3)
         for number, color in enumerate(colors):
-            bottom = lower + length * number / len(colors)
-            self.rectangle(left, bottom, right, bottom + 1.02 * length / len(colors), color)
+            for component, value in enumerate(color):
+                for column in range(2):
+                    level = round(255 * value)
+                    image.SetScalarComponentFromDouble(column, number, 0, component, level)
+        file = self.scene_file()
+        writer = vtkPNGWriter()
+        writer.SetFileName(str(file))
+        writer.SetInputData(image)
+        writer.Write()
+        self.image(file, [left, lower], [right - left, length / (len(colors) - 1)])
         for place, text in labels:
             height = lower + place * length
             self.line([(right, height), (right + 0.3 * self.unit, height)])
             self.text(text, right + 0.5 * self.unit, height, horizontal=0)
         place = right + 2.5 * self.unit
         self.text(title, place, (lower + upper) / 2, horizontal=0, upright=True)
+
+    def image(self, file, place, step):
+        """Shows a PNG: its lower left pixel at a place of the page, others a step further each."""
+        source = simple.PNGSeriesReader(
+            registrationName="Picture", FileNames=[str(file)], DataSpacing=[*step, 1]
+        )
+        display = self.show(source)
+        display.SetRepresentationType("Slice")
+        display.Position = [*place, 0]
+        display.ColorArrayName = ["POINTS", "PNGImage"]
+        display.MapScalars = 0
 
     def _beside(self, row=None):
         """Right side, bottom and top of all panels, or of those in one row."""
@@ -348,7 +373,8 @@ class Sheet:
 
     def scene_file(self):
         """The name of a new temporary file for a picture."""
-        return pathlib.Path(self._scenes.name, f"{len(self._sources)}.png")
+        self._files += 1
+        return pathlib.Path(self._scenes.name, f"{self._files}.png")
 
 
 class Movie:
@@ -476,14 +502,8 @@ class Panel:
         file = self.sheet.scene_file()
         scene.save(file)
         step = SIDE / scene.pixels
-        source = simple.PNGSeriesReader(
-            registrationName="Picture", FileNames=[str(file)], DataSpacing=[step, step, 1]
-        )
-        display = self.sheet.show(source)
-        display.SetRepresentationType("Slice")
-        display.Position = [self.x - math.pi + step / 2, self.y - math.pi + step / 2, 0]
-        display.ColorArrayName = ["POINTS", "PNGImage"]
-        display.MapScalars = 0
+        place = [self.x - math.pi + step / 2, self.y - math.pi + step / 2]
+        self.sheet.image(file, place, [step, step])
 
     @staticmethod
     def _color(display, array, table=None):
