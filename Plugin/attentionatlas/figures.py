@@ -1,12 +1,14 @@
 """The figures of a small attention-only transformer, each by its name: what the tour shows.
 
 Each has a title, one sentence that says what to see, and a function that draws it on sheets. What a
-model or this plugin has nothing for, a figure says with Missing.
+model or this plugin has nothing for, a figure says with Missing. attentionatlas.tour renders them; here,
+render and the command line are the same.
 """
 
 import collections
 import math
 import pathlib
+import sys
 
 from paraview import servermanager, simple
 
@@ -24,6 +26,22 @@ def _field(proxy, name):
     return None if array is None else array.GetComponentRange(0)[0]
 
 
+def open_model(path):
+    """A reader of a model's file, up to date.
+
+    Raises FileNotFoundError or ValueError for a file that is not there or no model.
+    """
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    reader = simple.AttentionOnlyModelReader(registrationName=path.stem, FileNames=[str(path)])
+    reader.UpdatePipeline()
+    if _field(reader, "Heads") is None:
+        simple.Delete(reader)
+        raise ValueError(f"{path}: cannot be read; the message above says why.")
+    return reader
+
+
 class Tour:
     """An opened model, and how and where to its figures are written.
 
@@ -32,20 +50,11 @@ class Tour:
     """
 
     def __init__(self, path, folder, width, format):
-        path = pathlib.Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file.")
-        self.name, self.width, self.format = path.stem, width, format
-        self.folder = pathlib.Path(folder)
         self._proxies = []
-        self.reader = self.own(
-            simple.AttentionOnlyModelReader(registrationName=self.name, FileNames=[str(path)])
-        )
-        self.reader.UpdatePipeline()
+        self.reader = self.own(open_model(path))
+        self.name, self.folder = pathlib.Path(path).stem, pathlib.Path(folder)
+        self.width, self.format = width, format
         heads = _field(self.reader, "Heads")
-        if heads is None:
-            self.close()
-            raise ValueError(f"{path}: cannot be read; the message above says why.")
         self.heads, self.tokens = int(heads), int(_field(self.reader, "VocabularySize"))
 
     def own(self, proxy):
@@ -204,13 +213,21 @@ ORANGES = [[1, 0.96, 0.92], [0.99, 0.82, 0.64], [0.99, 0.55, 0.24], [0.85, 0.28,
 VIEWPOINT = (1.0, 0.75, 0.55)
 
 
-def _sphere(tour, scene, **look):
-    """Shows the cells of the unembedding and the lines between them."""
-    sphere = tour.filter("UnembeddingSphere")
-    simple.UpdatePipeline(proxy=sphere)
-    scene.show(sphere, "ClassColor", association="CELLS", **look)
+#: A round ball.
+FINE = {"ThetaResolution": 180, "PhiResolution": 90}
+
+
+def _sphere(tour, scene):
+    """Shows the cells of the unembedding and the lines between them, or a ball if there are none."""
+    try:
+        sphere = tour.filter("UnembeddingSphere")
+    except Missing:
+        scene.show(scene.own(simple.Sphere(Radius=0.99, **FINE)), color=[0.93, 0.93, 0.93])
+        return
+    sphere.UpdatePipeline()
+    scene.show(sphere, "ClassColor", association="CELLS")
     scene.tubes(simple.OutputPort(sphere, 2), radius=0.006)
-    return sphere
+    scene.balls(simple.OutputPort(sphere, 1), WHITE, 0.05)
 
 
 def _angle_lines(tour, number):
@@ -254,7 +271,7 @@ def deformed_torus(tour):
                     panel.picture(scene)
             panel = sheet.panel(row * 3 + 2, "Unit sphere", frame=False)
             with Scene(sheet, VIEWPOINT) as scene:
-                _sphere(tour, scene, Opacity=1)
+                _sphere(tour, scene)
                 lines = _deform(tour, _angle_lines(tour, row), "UnitSphere")
                 scene.tubes(lines, array=array, radius=0.012, InterpolateScalarsBeforeMapping=0)
                 scene.look()
@@ -264,6 +281,7 @@ def deformed_torus(tour):
 
 
 def unembedding_sphere(tour):
+    tour.filter("UnembeddingSphere")  # without its cells there is nothing to see
     pairs = _deform(tour, tour.pairs(), "UnitSphere")
     away = tuple(-c for c in VIEWPOINT)
     layout = {"panels": 2, "columns": 2, "axes": False, "bar": True}
@@ -271,8 +289,7 @@ def unembedding_sphere(tour):
         for number, (title, direction) in enumerate((("One side", VIEWPOINT), ("The other", away))):
             panel = sheet.panel(number, title, frame=False)
             with Scene(sheet, direction) as scene:
-                sphere = _sphere(tour, scene)
-                scene.balls(simple.OutputPort(sphere, 1), WHITE, 0.05)
+                _sphere(tour, scene)
                 scene.balls(pairs, BLACK, 0.032)
                 scene.look()
                 panel.picture(scene)
@@ -570,3 +587,16 @@ FIGURES = {
         harmonics,
     ),
 }
+
+
+def render(*arguments, **options):
+    """Renders figures: attentionatlas.tour.render."""
+    from attentionatlas import tour
+
+    return tour.render(*arguments, **options)
+
+
+if __name__ == "__main__":
+    from attentionatlas import tour
+
+    sys.exit(tour.main())

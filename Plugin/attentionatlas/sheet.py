@@ -12,8 +12,10 @@ import re
 import tempfile
 import zlib
 
-from paraview import simple
+import numpy
+from paraview import servermanager, simple
 from vtkmodules import vtkRenderingFreeType  # noqa: F401 (makes vtkTextRenderer work)
+from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonCore import VTK_UNSIGNED_CHAR
 from vtkmodules.vtkCommonDataModel import vtkImageData
 from vtkmodules.vtkIOImage import vtkPNGReader, vtkPNGWriter
@@ -105,8 +107,9 @@ class Sheet:
         self._files = 0
         self._drawn = False  # whether it has more than lines, rectangles and text
         self._lay_out(title, bar, titles, below, left)
+        self.size = (width, round(width * self._height / self._width))
         self.view = simple.CreateRenderView(
-            ViewSize=[width, round(width * self._height / self._width)],
+            ViewSize=self.size,
             UseColorPaletteForBackground=0,
             Background=WHITE,
             OrientationAxesVisibility=0,
@@ -128,7 +131,7 @@ class Sheet:
         """Sizes in radians; `unit` is the height of the text."""
         # In heights of text. Neighbours need room for the labels at the ends of their axes.
         left = left or ((4.1 if self.columns == 1 else 3.3) if self.axes else 0.5)
-        right = 5.3 if bar else 0.9 if self.axes else 0.5
+        right = 5.5 if bar else 0.9 if self.axes else 0.5
         self._gap = 1.5 if self.axes else 0.6
         self._over = (2 if self.axes else 1.6) if titles else 0.3  # of each panel
         top = 2.3 if title else 0.4
@@ -177,7 +180,7 @@ class Sheet:
         left = round(x * self.pixels - horizontal * columns)
         bottom = round(y * self.pixels - vertical * rows)
         self.texts.append((text, left, bottom, left + columns, bottom + rows))
-        width, height = self.view.ViewSize
+        width, height = self.size
         source = self.own(simple.Text(registrationName="Label", Text=text))
         display = simple.Show(source, self.view)
         display.WindowLocation = "Any Location"
@@ -226,7 +229,7 @@ class Sheet:
         )
         if self._font is not None:
             bar.LabelFontFamily, bar.LabelFontFile = "File", str(self._font)
-        room = 2.6 if table.InterpretValuesAsCategories else 4
+        room = 2.6 if table.InterpretValuesAsCategories else 4.2
         self.text(title, right + room * self.unit, (lower + upper) / 2, horizontal=0, upright=True)
         if labels is not None:
             bar.AutomaticLabelFormat = 0
@@ -313,7 +316,7 @@ class Sheet:
         simple.SaveScreenshot(str(picture), self.view)
         for label in self._labels:
             label.Visibility = 1
-        width, height = self.view.ViewSize
+        width, height = self.size
         code = base64.b64encode(picture.read_bytes()).decode()
         image = f'<image width="{width}" height="{height}" xlink:href="data:image/png;base64,{code}"/>'
         return svg.replace("<g>\n", f"<g>\n{image}\n", 1)
@@ -609,21 +612,15 @@ class Scene:
 
     def look(self, margin=1.05):
         """Turns the camera at all that is shown."""
-        corners = [
-            (x, y, z)
-            for source in self._shown
-            for bounds in [_bounds(source)]
-            for x in bounds[:2]
-            for y in bounds[2:4]
-            for z in bounds[4:]
-        ]
-        self._focus = [(min(axis) + max(axis)) / 2 for axis in zip(*corners)]
-        self._scale = 1
-        places = [self.project(corner) for corner in corners]
-        self._scale = margin * max(abs(c) for place in places for c in place) / math.pi
-        size = max(math.dist(corner, self._focus) for corner in corners)
+        points = numpy.concatenate([_points(source) for source in self._shown])
+        across = [points @ numpy.array(axis) for axis in (self._right, self._up, self._back)]
+        middle = [(a.min() + a.max()) / 2 for a in across]
+        axes = (self._right, self._up, self._back)
+        self._focus = [sum(m * axis[c] for m, axis in zip(middle, axes)) for c in range(3)]
+        self._scale = margin * max(numpy.ptp(across[0]), numpy.ptp(across[1])) / 2
+        depth = numpy.ptp(across[2]) + self._scale
         self.view.CameraFocalPoint = self._focus
-        self.view.CameraPosition = [f + 5 * size * b for f, b in zip(self._focus, self._back)]
+        self.view.CameraPosition = [f + 2 * depth * b for f, b in zip(self._focus, self._back)]
         self.view.CameraViewUp = self._up
         self.view.CameraParallelScale = self._scale
 
@@ -636,8 +633,6 @@ class Scene:
         )
 
     def save(self, path):
-        simple.Render(self.view)
-        self.view.CenterOfRotation = self._focus
         simple.SaveScreenshot(str(path), self.view)
 
 
@@ -645,9 +640,11 @@ class Scene:
 _SHADING = {"Ambient": 0.25, "Diffuse": 0.85, "Specular": 0.15, "SpecularPower": 30}
 
 
-def _bounds(source):
+def _points(source):
+    """The points of a source, a row each."""
     source.UpdatePipeline()
-    return source.GetDataInformation().GetBounds()
+    points = servermanager.Fetch(source).GetPoints()
+    return vtk_to_numpy(points.GetData()).astype(float) if points else numpy.zeros((0, 3))
 
 
 def _cross(a, b):

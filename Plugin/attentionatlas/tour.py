@@ -42,7 +42,7 @@ def _draw(path, folder, names, width, format, tell):
     return drawn
 
 
-def render_all(paths, folder, names=None, width=2400, format="png", tell=lambda line: None):
+def render_all(paths, folder, names=None, width=2400, format="png", progress=lambda line: None):
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
 
     As render; two models of the same file name are refused with a ValueError.
@@ -59,21 +59,23 @@ def render_all(paths, folder, names=None, width=2400, format="png", tell=lambda 
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
-    models = {stem: _draw(path, folder, names, width, format, tell) for stem, path in zip(stems, paths)}
+    models = {
+        stem: _draw(path, folder, names, width, format, progress) for stem, path in zip(stems, paths)
+    }
     write_index(folder, models)
     return [file for figures in models.values() for files in figures.values() for file in files]
 
 
-def render(path, folder, names=None, width=2400, format="png", tell=lambda line: None):
-    """Renders figures of the model in a file, and index.html, which shows them; returns their paths.
+def render(path, folder, names=None, width=2400, format="png", progress=lambda line: None):
+    """Renders figures of the model in a file, and index.html, which shows them; returns the figures' paths.
 
     names: some of figures.FIGURES, all by default; those that the model or the plugin has nothing for
     are left out. width: of each picture, 200 to 16384 pixels. format: png, pdf or svg; movies are what
-    they are. tell: is called with a line of progress now and then. Raises ValueError for an unknown
+    they are. progress: is called with a line of text before each figure. Raises ValueError for an unknown
     name or format, another width or a file that is no model, FileNotFoundError for one that is not
     there.
     """
-    return render_all([path], folder, names, width, format, tell)
+    return render_all([path], folder, names, width, format, progress)
 
 
 _STYLE = """
