@@ -16,6 +16,9 @@ from paraview import simple
 from attentionatlas import load_plugin
 from attentionatlas.figures import FINE, VIEWPOINT, open_model
 
+#: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
+LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
+
 _PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
 
 
@@ -55,8 +58,9 @@ def build(path):
         view.CameraFocalPoint, view.CameraViewUp = [0, 0, 0], [0, 0, 1]
         view.CameraPosition = [4 * scale * c for c in VIEWPOINT]
         view.CameraParallelScale, view.CenterOfRotation = scale, [0, 0, 0]
-    simple.AddCameraLink(sphere, surface, "Views in space")
-    for name, moved in (("Pairs on the sphere", on_sphere), ("Pairs on the surface", on_surface)):
+    simple.AddCameraLink(sphere, surface, LINKS[0])
+    for name, moved in zip(LINKS[1:], (on_sphere, on_surface)):
+        # Points are the same by their numbers, not by their places.
         simple.AddSelectionLink(pairs, moved, name)
     simple.SetActiveSource(pairs)
     simple.SetActiveView(chart)
@@ -102,6 +106,16 @@ def _show_surface(torus, pairs, view):
     return on_surface
 
 
+def clear():
+    """Takes everything out of the session: links, which would outlive what they link, then views, as
+    what they draw with goes with their windows, then the rest."""
+    for name in LINKS:
+        simple.RemoveLink(name)
+    for view in simple.GetViews():
+        simple.Delete(view)
+    simple.ResetSession()
+
+
 def save(path, state):
     """Writes the scene of the model in a file as a ParaView state, first under a temporary name.
 
@@ -110,7 +124,7 @@ def save(path, state):
     state = pathlib.Path(state)
     if state.suffix != ".pvsm":
         raise ValueError(f"{state}: expected a name that ends with .pvsm.")
-    simple.ResetSession()
+    clear()
     build(pathlib.Path(path).resolve())
     simple.RenderAllViews()
     temporary = state.with_name(state.stem + ".part.pvsm")

@@ -135,7 +135,7 @@ class Sheet:
         self._gap = 1.5 if self.axes else 0.6
         self._over = (2 if self.axes else 1.6) if titles else 0.3  # of each panel
         top = 2.3 if title else 0.4
-        bottom = below or (3.5 if self.axes else 0.4)
+        bottom = below or (3.5 if self.axes else 0.7)
         across = left + right + (self.columns - 1) * self._gap
         self._width = self.columns * SIDE / (1 - TEXT * across)
         self.unit = TEXT * self._width
@@ -295,7 +295,8 @@ class Sheet:
             simple.SaveScreenshot(str(temporary), self.view)
         else:
             image = 1 if self._drawn else 0
-            simple.ExportView(str(temporary), view=self.view, Rasterize3Dgeometry=image, TextAsPath=1)
+            options = {"Rasterize3Dgeometry": image, "Rendertextaspaths": 1}
+            simple.ExportView(str(temporary), view=self.view, **options)
             if path.suffix == ".pdf":
                 temporary.write_bytes(_deflated(temporary.read_bytes()))
             elif self._drawn:

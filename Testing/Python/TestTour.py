@@ -55,6 +55,9 @@ class Tour(AtlasTest):
 
     def test_every_figure(self):
         folder, told, pages = self.folder(), [], self.sheets()
+        frames = unittest.mock.patch.object(figures, "FRAMES", 3)  # of the movie: enough to play
+        frames.start()
+        self.addCleanup(frames.stop)
         written = tour.render(atlastest.TRAINED, folder, width=WIDTH, progress=told.append)
         count = len(figures.FIGURES)
         steps = [line for line in told if not line.startswith("  ")]
