@@ -11,6 +11,7 @@
 #include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
 #include <vtkProcessModule.h>
+#include <vtkSMChartSeriesSelectionDomain.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
@@ -94,13 +95,15 @@ struct Coloring
 
   bool ShowsClasses() const
   {
-    if (this->classes == 0)
-    {
-      return false;
-    }
     static const std::array<const char*, 7> names = { "Class", "Target", "Predicted", "First",
       "Second", "ClassColor", "TargetColor" };
-    return std::find(names.begin(), names.end(), this->array) != names.end();
+    return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
+  }
+
+  /// Whether the array has this name, with or without the number of a head or a class.
+  bool Shows(const std::string& name) const
+  {
+    return this->array == name || StartsWith(this->array, name + " ");
   }
 };
 
@@ -161,6 +164,10 @@ void SetScale(vtkSMProxy* table, const std::vector<double>& points)
 /// Attention and probability: white is 0, black is 1, in every picture.
 const std::vector<double> ShareScale = { 0, 1, 1, 1, 1, 0, 0, 0 };
 
+/// Accuracy: white is 0, dark orange is 1.
+const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0.23, 1, 0.5, 0.15,
+  0.01 };
+
 /// Scores: white is 0, where the frontier of the hardmax lies, whatever the range.
 std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
 {
@@ -179,22 +186,39 @@ std::vector<double> AngleScale(bool first)
            : std::vector<double>{ -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 };
 }
 
-/// Gives the lookup table of the coloured array its first look.
+/// The scale of an array whose values have the same range in every picture; none for others.
+std::vector<double> FixedScale(const Coloring& coloring)
+{
+  if (coloring.Shows("Attention") || coloring.array == "Probability")
+  {
+    return ShareScale;
+  }
+  if (coloring.Shows("Accuracy"))
+  {
+    return AccuracyScale;
+  }
+  if (coloring.array == "Theta1" || coloring.array == "Theta2")
+  {
+    return AngleScale(coloring.array == "Theta1");
+  }
+  return {};
+}
+
+/// Gives the lookup table of the coloured array its first look, unless somebody has fitted or
+/// annotated it already: then it is the user's. Classes that it lacks are added to it.
 void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
 {
-  const bool share = StartsWith(coloring.array, "Attention ") || coloring.array == "Attention" ||
-                     coloring.array == "Probability";
-  const bool score = StartsWith(coloring.array, "Score ") || coloring.array == "Score";
-  const bool angle = coloring.array == "Theta1" || coloring.array == "Theta2";
-  if (!coloring.ShowsClasses() && !share && !score && !angle)
+  const std::vector<double> fixed = FixedScale(coloring);
+  const bool score = coloring.Shows("Score") && coloring.arrayInformation != nullptr;
+  if (fixed.empty() && !score && !coloring.ShowsClasses())
   {
     return;
   }
-  // A table that the manager has to create is new; an older one belongs to the user.
-  const unsigned int before = manager->GetNumberOfProxies("lookup_tables");
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
-  const bool isNew = manager->GetNumberOfProxies("lookup_tables") > before;
+  const bool isIndexed = vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0;
+  const bool isNew =
+    !isIndexed && vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).GetAsInt() == 0;
   if (coloring.ShowsClasses())
   {
     const int classes = std::min(coloring.classes, MaximumLegend);
@@ -204,16 +228,14 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
     {
       SetClassTable(table, 0, classes);
     }
-    else if (vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0 && known < classes)
+    else if (isIndexed && known < classes)
     {
       SetClassTable(table, known, classes);
     }
   }
   else if (isNew)
   {
-    SetScale(table, share   ? ShareScale
-                    : score ? ScoreScale(coloring.arrayInformation)
-                            : AngleScale(coloring.array == "Theta1"));
+    SetScale(table, score ? ScoreScale(coloring.arrayInformation) : fixed);
   }
 }
 
@@ -264,9 +286,17 @@ public:
   {
     this->Representation = representation;
     representation->GetProperty("ColorArrayName")->AddObserver(vtkCommand::ModifiedEvent, this);
+    representation->AddObserver(vtkCommand::UpdateDataEvent, this);
   }
 
-  void Execute(vtkObject*, unsigned long, void*) override { this->Update(); }
+  void Execute(vtkObject*, unsigned long event, void*) override
+  {
+    // The array may be chosen before there are any data.
+    if (event == vtkCommand::ModifiedEvent || this->Waits)
+    {
+      this->Update();
+    }
+  }
 
   void Update()
   {
@@ -276,15 +306,20 @@ public:
       return;
     }
     const Coloring coloring(this->Representation);
+    this->Waits = !coloring.array.empty() && coloring.arrayInformation == nullptr;
     if (coloring.IsKnown())
     {
       SetMapScalars(this->Representation, !coloring.ShowsColors());
+    }
+    if (coloring.ours)
+    {
       PrepareTable(coloring, this->Representation->GetSessionProxyManager());
     }
   }
 
 private:
   vtkWeakPointer<vtkSMProxy> Representation;
+  bool Waits = false; ///< for the data of the array
 };
 
 /// The data that a representation shows.
@@ -337,8 +372,8 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
 }
 
 /// A disc of the point's colour with a white and a black rim, which stands out on any colour. It is
-/// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies on
-/// cuts it.
+/// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies
+/// on cuts it.
 constexpr const char* DiscShader = R"(//VTK::Color::Impl
 float radius = length(offsetVCVSOutput.xy);
 if (radius > 1.0) { discard; }
@@ -491,6 +526,8 @@ void InstallRepresentationDefaults()
     return;
   }
   installed = true;
+  // The bars of AttentionHarmonics are its coefficients.
+  vtkSMChartSeriesSelectionDomain::AddSeriesVisibilityDefault("^(Amplitude|Phase) [0-9]+$", false);
   vtkNew<RepresentationObserver> observer; // the module and the sessions keep it
   module->AddObserver(vtkCommand::ConnectionCreatedEvent, observer);
   const auto sessions = vtkSmartPointer<vtkSessionIterator>::Take(module->NewSessionIterator());

@@ -10,7 +10,9 @@
 ///   Core's ClassPalette and a legend of all classes of the model; ClassColor and TargetColor get
 ///   the same table, for the legend.
 /// - Attention and probability get a grey scale from 0 to 1, so that the pictures of all heads
-///   compare, and scores one from blue to red that is white at 0.
+///   compare, and scores one from blue to red that is white at 0; accuracy one from white to orange
+///   from 0 to 1.
+/// - A chart of AttentionHarmonics starts with the coefficients, without amplitudes and phases.
 /// - A representation starts with the values that the hint AtlasRepresentation of its source gives.
 ///
 /// A lookup table or property that exists already is the user's and stays as it is, except that

@@ -31,10 +31,10 @@ double WrapAngle(double theta);
 /// of a size and orientation that can be seen.
 enum class Normalization
 {
-  None,     ///< x_i
-  PerAxis,  ///< each component divided by its root mean square over all i; without centring
-  Whitened, ///< row i of U V^T, where U S V^T is the singular value decomposition of the matrix X
-            ///< of all x_i (as in the source document), so that sum_i y_i y_i^T is the identity
+  None,      ///< x_i
+  PerAxis,   ///< each component divided by its root mean square over all i; without centring
+  Whitened,  ///< row i of U V^T, where U S V^T is the singular value decomposition of the matrix X
+             ///< of all x_i (as in the source document), so that sum_i y_i y_i^T is the identity
   UnitSphere ///< x_i / |x_i|
 };
 

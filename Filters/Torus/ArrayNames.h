@@ -36,4 +36,24 @@ inline constexpr const char* ColorOffset = "Color Offset"; ///< field data
 inline constexpr const char* Theta1 = "Theta1";
 inline constexpr const char* Theta2 = "Theta2";
 
+// AttentionHarmonics: columns; the last three with a head's number; and field data
+inline constexpr const char* Harmonic = "Harmonic";
+inline constexpr const char* Head = "Head";
+inline constexpr const char* Amplitude = "Amplitude";
+inline constexpr const char* Phase = "Phase";
+inline constexpr const char* FreeParameters = "FreeParameters";
+
+// HarmonicAttention, beside Score and Attention of no head: field data
+inline constexpr const char* Coefficients = "Coefficients";
+inline constexpr const char* SweptValue = "Swept Value";
+
+// HeadAccuracySimplex, beside Accuracy and Predicted; the first with a class's number
+inline constexpr const char* AccuracyTarget = "Accuracy Target";
+inline constexpr const char* CorrectPair = "Correct Pair";
+inline constexpr const char* Barycentric = "Barycentric";
+
+// HeadAccuracy, beside Accuracy and Correct: columns
+inline constexpr const char* Name = "Name";
+inline constexpr const char* Pairs = "Pairs";
+
 }

@@ -4,13 +4,13 @@
 #include "FieldEvaluation.h"
 #include "FieldOutput.h"
 #include "ModelConversion.h"
+#include "TorusChart.h"
 
 #include <vtkDataArraySelection.h>
 #include <vtkDataSet.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkMath.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -20,21 +20,6 @@
 #include <cmath>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
-
-namespace
-{
-
-double Spacing(int resolution)
-{
-  return 2 * vtkMath::Pi() / (resolution - 1);
-}
-
-double Angle(int index, int resolution)
-{
-  return -vtkMath::Pi() + index * Spacing(resolution);
-}
-
-}
 
 vtkStandardNewMacro(vtkAttentionTorus);
 
@@ -134,14 +119,7 @@ int vtkAttentionTorus::RequestInformation(
     info->CopyEntry(points, vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT());
     return 1;
   }
-  // EvaluateImage refuses a Resolution below 2.
-  const int columns = std::max(this->Resolution[0], 2);
-  const int rows = std::max(this->Resolution[1], 2);
-  const int extent[6] = { 0, columns - 1, 0, rows - 1, 0, 0 };
-  info->Set(SDDP::WHOLE_EXTENT(), extent, 6);
-  info->Set(vtkDataObject::ORIGIN(), -vtkMath::Pi(), -vtkMath::Pi(), 0.);
-  info->Set(vtkDataObject::SPACING(), Spacing(columns), Spacing(rows), 1.);
-  info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
+  AttentionAtlas::DescribeChart(this->Resolution, info);
   return 1;
 }
 
@@ -193,15 +171,7 @@ int vtkAttentionTorus::RequestData(
 bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
   AttentionAtlas::FieldOutput& fields, const int extent[6], vtkImageData* output)
 {
-  if (this->Resolution[0] < 2 || this->Resolution[1] < 2)
-  {
-    throw std::runtime_error("Resolution: expected at least 2 points along each angle, found " +
-                             std::to_string(this->Resolution[0]) + " x " +
-                             std::to_string(this->Resolution[1]) + ".");
-  }
-  output->SetExtent(const_cast<int*>(extent));
-  output->SetOrigin(-vtkMath::Pi(), -vtkMath::Pi(), 0);
-  output->SetSpacing(Spacing(this->Resolution[0]), Spacing(this->Resolution[1]), 1);
+  AttentionAtlas::PrepareChart(this->Resolution, extent, output);
   const vtkIdType columns = extent[1] - extent[0] + 1;
   const vtkIdType rows = extent[3] - extent[2] + 1;
   AttentionAtlas::RequireMemory(
@@ -213,7 +183,7 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
   std::vector<double> theta1;
   for (int i = extent[0]; i <= extent[1]; ++i)
   {
-    theta1.push_back(Angle(i, this->Resolution[0]));
+    theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
   }
   evaluator.SetColumns(theta1);
   const atlas::FieldArrays arrays = fields.Allocate(columns * rows);
@@ -222,8 +192,9 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
     {
       for (vtkIdType row = begin; row < end; ++row)
       {
-        evaluator.EvaluateRow(Angle(extent[2] + static_cast<int>(row), this->Resolution[1]), arrays,
-          static_cast<std::size_t>(row * columns));
+        evaluator.EvaluateRow(
+          AttentionAtlas::ChartAngle(extent[2] + static_cast<int>(row), this->Resolution[1]),
+          arrays, static_cast<std::size_t>(row * columns));
       }
     });
   fields.Attach(output->GetPointData());

@@ -3,6 +3,9 @@
 #include "Pipeline.h"
 #include "vtkAttentionOnlyModelReader.h"
 #include "vtkAttentionTorus.h"
+#include "vtkHarmonicAttention.h"
+#include "vtkHeadAccuracy.h"
+#include "vtkHeadAccuracySimplex.h"
 #include "vtkTokenPairs.h"
 
 #include <vtkNew.h>
@@ -97,6 +100,17 @@ TEST(Defaults, OfClassesAreThoseOfTheXml)
   ExpectXmlDefaults(torus, torusXml, "AttentionTorus", 1);
   ExpectXmlDefaults(pairs, torusXml, "TorusAlgorithm", 7);
   ExpectXmlDefaults(pairs, torusXml, "TokenPairs", 1);
+}
+
+TEST(Defaults, OfHarmonicsAndAccuraciesAreThoseOfTheXml)
+{
+  const std::string torusXml = "AttentionAtlasTorus.xml";
+  const vtkNew<vtkHarmonicAttention> harmonics;
+  const vtkNew<vtkHeadAccuracySimplex> simplex;
+  const vtkNew<vtkHeadAccuracy> accuracy;
+  ExpectXmlDefaults(harmonics, torusXml, "HarmonicAttention", 14);
+  ExpectXmlDefaults(simplex, torusXml, "HeadAccuracySimplex", 4);
+  ExpectXmlDefaults(accuracy, torusXml, "HeadAccuracy", 1);
 }
 
 TEST(Defaults, AreWhatTheDesignSays)

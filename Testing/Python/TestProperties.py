@@ -6,11 +6,10 @@ import atlastest
 from atlastest import AtlasTest
 from paraview import servermanager, simple
 
-GROUPS = {
-    group.get("name"): list(group)
-    for path in sorted((atlastest.SOURCE / "XML").glob("*.xml"))
-    for group in ElementTree.parse(path).getroot()
-}
+GROUPS = {}
+for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
+    for group in ElementTree.parse(path).getroot():
+        GROUPS.setdefault(group.get("name"), []).extend(group)
 PROXIES = [proxy for proxies in GROUPS.values() for proxy in proxies]
 FILTERS = GROUPS["filters"]
 
@@ -42,7 +41,7 @@ class Xml(AtlasTest):
 
     def test_there_are_proxies(self):
         names = [proxy.get("name") for proxy in FILTERS]
-        self.assertLessEqual({"AttentionTorus", "TokenPairs", "TorusDeformation"}, set(names))
+        self.assertLessEqual({"AttentionTorus", "TokenPairs", "HeadAccuracySimplex"}, set(names))
         self.assertGreater(len([p for proxy in PROXIES for p in settable(proxy)]), 10)
 
     def test_proxies_are_documented(self):
@@ -111,7 +110,13 @@ class Proxies(AtlasTest):
     def filters(self):
         return [
             create(Input=atlastest.read_model())
-            for create in (simple.AttentionTorus, simple.TokenPairs)
+            for create in (
+                simple.AttentionTorus,
+                simple.TokenPairs,
+                simple.AttentionHarmonics,
+                simple.HeadAccuracySimplex,
+                simple.HeadAccuracy,
+            )
         ]
 
     def test_labels_are_words(self):

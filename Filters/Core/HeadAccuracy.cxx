@@ -1,0 +1,237 @@
+#include "HeadAccuracy.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+using Eigen::Index;
+using Eigen::Vector3d;
+
+int ArgMax(const Eigen::VectorXd& logits)
+{
+  Index largest = 0;
+  logits.maxCoeff(&largest);
+  return static_cast<int>(largest);
+}
+
+EvaluationOptions WithResidual(Residual residual)
+{
+  EvaluationOptions options;
+  options.residual = residual;
+  return options;
+}
+
+/// Options under which r is all of a mixture but its three heads.
+EvaluationOptions WithoutHeads(
+  const AttentionOnlyModel& model, const std::array<int, 3>& heads, Residual residual)
+{
+  EvaluationOptions options = WithResidual(residual);
+  options.headWeights.assign(model.HeadCount(), 1);
+  for (const int head : heads)
+  {
+    options.headWeights[static_cast<std::size_t>(head)] = 0;
+  }
+  return options;
+}
+
+void CheckHeads(const AttentionOnlyModel& model, const std::array<int, 3>& heads)
+{
+  const auto count = static_cast<int>(model.HeadCount());
+  const auto& [a, b, c] = heads;
+  const bool inRange =
+    std::all_of(heads.begin(), heads.end(), [&](int h) { return h >= 0 && h < count; });
+  if (!inRange || a == b || b == c || a == c)
+  {
+    throw OptionError(
+      "Heads: expected three different heads of the model, which has " + std::to_string(count) +
+      (count == 1 ? " (head 0)" : " (0 to ") + (count == 1 ? "" : std::to_string(count - 1) + ")") +
+      ", found " + std::to_string(a) + ", " + std::to_string(b) + ", " + std::to_string(c) + ".");
+  }
+}
+
+void SetLane(HeadMixture::Lanes3& lanes, Index lane, const Vector3d& value)
+{
+  for (std::size_t c = 0; c < 3; ++c)
+  {
+    lanes[c][lane] = value[static_cast<Index>(c)];
+  }
+}
+
+}
+
+void RequireTargets(const AttentionOnlyModel& model)
+{
+  if (!model.HasTargets())
+  {
+    const std::string n = std::to_string(model.VocabularySize());
+    throw ModelError("Input: expected a model with the tensor 'next_token' [" + n + ", " + n +
+                     "], the true next token of each pair, which accuracy compares with; found "
+                     "none.");
+  }
+}
+
+std::vector<int> PredictAlone(const AttentionOnlyModel& model, std::size_t head)
+{
+  const ReferenceEvaluator evaluator(model, WithResidual(Residual::None));
+  const Index n = model.VocabularySize();
+  std::vector<int> predicted;
+  for (Index pair = 0; pair < n * n; ++pair)
+  {
+    const Evaluation at = evaluator.AtTokens(pair / n, pair % n);
+    predicted.push_back(ArgMax(model.unembedding * at.heads[head].output));
+  }
+  return predicted;
+}
+
+HeadAccuracies CountCorrect(const AttentionOnlyModel& model, Residual residual)
+{
+  RequireTargets(model);
+  const ReferenceEvaluator evaluator(model, WithResidual(residual));
+  const Index n = model.VocabularySize();
+  HeadAccuracies result;
+  result.pairs = n * n;
+  result.alone.resize(model.HeadCount());
+  for (Index pair = 0; pair < n * n; ++pair)
+  {
+    const Evaluation at = evaluator.AtTokens(pair / n, pair % n);
+    const std::int64_t target = model.nextToken(pair / n, pair % n);
+    bool any = false;
+    for (std::size_t h = 0; h < model.HeadCount(); ++h)
+    {
+      const bool correct = ArgMax(model.unembedding * at.heads[h].output) == target;
+      result.alone[h] += correct ? 1 : 0;
+      any = any || correct;
+    }
+    result.any += any ? 1 : 0;
+    result.all += at.predicted == target ? 1 : 0;
+  }
+  return result;
+}
+
+HeadMixture::HeadMixture(
+  const AttentionOnlyModel& model, const std::array<int, 3>& heads, Residual residual)
+  : Unembedding(model.unembedding)
+  , Pairs(model.VocabularySize() * model.VocabularySize())
+  , ByTarget(static_cast<std::size_t>(model.VocabularySize()))
+  , Blocks(static_cast<std::size_t>((Pairs + BlockSize - 1) / BlockSize))
+{
+  RequireTargets(model);
+  CheckHeads(model, heads);
+  const ReferenceEvaluator evaluator(model, WithoutHeads(model, heads, residual));
+  const Index n = model.VocabularySize();
+  for (Index lane = 0; lane < static_cast<Index>(this->Blocks.size()) * BlockSize; ++lane)
+  {
+    const Index pair = std::min(lane, this->Pairs - 1);
+    const Evaluation at = evaluator.AtTokens(pair / n, pair % n);
+    Block& block = this->Blocks[static_cast<std::size_t>(lane / BlockSize)];
+    SetLane(block.base, lane % BlockSize, at.output);
+    for (std::size_t i = 0; i < 3; ++i)
+    {
+      SetLane(block.outputs.at(i), lane % BlockSize,
+        at.heads[static_cast<std::size_t>(heads.at(i))].output);
+    }
+    const auto target = static_cast<int>(model.nextToken(pair / n, pair % n));
+    block.targets.at(static_cast<std::size_t>(lane % BlockSize)) = lane == pair ? target : -1;
+    this->ByTarget[static_cast<std::size_t>(target)] += lane == pair ? 1 : 0;
+  }
+}
+
+/// The predicted classes, as doubles: then the loop over the lanes needs one width of lanes only.
+HeadMixture::Lanes HeadMixture::PredictBlock(const Block& block, const Vector3d& weights) const
+{
+  Lanes3 r;
+  for (std::size_t c = 0; c < 3; ++c)
+  {
+    r[c] = block.base[c];
+    for (std::size_t i = 0; i < 3; ++i)
+    {
+      r[c] += 3 * weights[static_cast<Index>(i)] * block.outputs[i][c];
+    }
+  }
+  const auto logits = [&](Index k) -> Lanes
+  {
+    return this->Unembedding(k, 0) * r[0] + this->Unembedding(k, 1) * r[1] +
+           this->Unembedding(k, 2) * r[2];
+  };
+  Lanes largest = logits(0);
+  Lanes predicted = Lanes::Zero();
+  for (Index k = 1; k < this->Unembedding.rows(); ++k)
+  {
+    const Lanes value = logits(k);
+    const auto number = static_cast<double>(k);
+    for (Index i = 0; i < BlockSize; ++i)
+    {
+      predicted.data()[i] = value.data()[i] > largest.data()[i] ? number : predicted.data()[i];
+      largest.data()[i] = value.data()[i] > largest.data()[i] ? value.data()[i] : largest.data()[i];
+    }
+  }
+  return predicted;
+}
+
+MixtureAccuracy HeadMixture::Evaluate(const Vector3d& weights) const
+{
+  MixtureAccuracy result;
+  result.correctByTarget.resize(this->ByTarget.size());
+  for (const Block& block : this->Blocks)
+  {
+    const Lanes predicted = this->PredictBlock(block, weights);
+    for (Index i = 0; i < BlockSize; ++i)
+    {
+      const int target = block.targets[static_cast<std::size_t>(i)];
+      if (predicted[i] == static_cast<double>(target))
+      {
+        ++result.correct;
+        ++result.correctByTarget[static_cast<std::size_t>(target)];
+      }
+    }
+  }
+  return result;
+}
+
+int HeadMixture::Predict(const Vector3d& weights, Index pair) const
+{
+  const Block& block = this->Blocks[static_cast<std::size_t>(pair / BlockSize)];
+  return static_cast<int>(this->PredictBlock(block, weights)[pair % BlockSize]);
+}
+
+std::vector<Vector3d> SimplexGrid(int segments)
+{
+  std::vector<Vector3d> points;
+  for (int second = 0; second <= segments; ++second)
+  {
+    for (int first = 0; first <= segments - second; ++first)
+    {
+      points.push_back(Vector3d(first, second, segments - second - first) / segments);
+    }
+  }
+  return points;
+}
+
+std::vector<std::array<std::ptrdiff_t, 3>> SimplexTriangles(int segments)
+{
+  std::vector<std::array<std::ptrdiff_t, 3>> triangles;
+  std::ptrdiff_t row = 0;
+  for (int second = 0; second < segments; ++second)
+  {
+    const std::ptrdiff_t length = segments - second;
+    const std::ptrdiff_t next = row + length + 1;
+    for (std::ptrdiff_t i = 0; i < length; ++i)
+    {
+      triangles.push_back({ row + i, row + i + 1, next + i });
+      if (i + 1 < length)
+      {
+        triangles.push_back({ row + i + 1, next + i + 1, next + i });
+      }
+    }
+    row = next;
+  }
+  return triangles;
+}
+
+}

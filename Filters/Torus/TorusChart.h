@@ -1,0 +1,22 @@
+#pragma once
+
+class vtkImageData;
+class vtkInformation;
+
+/// The image of the torus: x = theta_1, y = theta_2, from -pi to pi with both ends present, so that
+/// spacing is 2 pi / (n - 1).
+namespace AttentionAtlas
+{
+
+/// The angle, in radians, of a column or row of a chart of that many.
+double ChartAngle(int index, int resolution);
+
+/// Tells the pipeline what a chart is going to be. A resolution below 2, which PrepareChart
+/// refuses, counts as 2.
+void DescribeChart(const int resolution[2], vtkInformation* info);
+
+/// Gives `output` the geometry of the part `extent` of a chart. Throws std::runtime_error if the
+/// resolution is below 2.
+void PrepareChart(const int resolution[2], const int extent[6], vtkImageData* output);
+
+}

@@ -1,0 +1,287 @@
+#include "vtkHarmonicAttention.h"
+
+#include "ArrayNames.h"
+#include "Execution.h"
+#include "Harmonics.h"
+#include "TorusChart.h"
+#include "vtkTorusAlgorithm.h"
+
+#include <vtkDataObject.h>
+#include <vtkDoubleArray.h>
+#include <vtkFieldData.h>
+#include <vtkFloatArray.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+constexpr int HarmonicCount = static_cast<int>(atlas::HarmonicCount);
+static_assert(vtkHarmonicAttention::PARAMETER == vtkHarmonicAttention::COEFFICIENT + HarmonicCount);
+
+/// The time that is asked for, within the sweep.
+double RequestedTime(vtkInformation* info)
+{
+  const double time =
+    info->Has(SDDP::UPDATE_TIME_STEP()) != 0 ? info->Get(SDDP::UPDATE_TIME_STEP()) : 0;
+  return std::clamp(time, 0., 1.);
+}
+
+template<class Range>
+void AddField(vtkDataObject* output, const char* name, const Range& values)
+{
+  vtkNew<vtkDoubleArray> array;
+  array->SetName(name);
+  for (const double value : values)
+  {
+    array->InsertNextValue(value);
+  }
+  output->GetFieldData()->AddArray(array);
+}
+
+}
+
+vtkStandardNewMacro(vtkHarmonicAttention);
+
+vtkHarmonicAttention::vtkHarmonicAttention()
+{
+  this->SetNumberOfInputPorts(0);
+}
+
+void vtkHarmonicAttention::SetPattern(int pattern)
+{
+  pattern = std::clamp<int>(pattern, vtkTorusAlgorithm::SOFTMAX, vtkTorusAlgorithm::HARDMAX);
+  if (pattern != this->Pattern)
+  {
+    this->Pattern = pattern;
+    this->Modified();
+  }
+}
+
+void vtkHarmonicAttention::SetCoefficient(int harmonic, double coefficient)
+{
+  if (harmonic < 0 || harmonic >= HarmonicCount)
+  {
+    vtkErrorMacro("SetCoefficient: expected a harmonic from 0 to "
+                  << HarmonicCount - 1 << ", found " << harmonic << ".");
+    return;
+  }
+  if (this->Coefficients[harmonic] != coefficient)
+  {
+    this->Coefficients[harmonic] = coefficient;
+    this->Modified();
+  }
+}
+
+double vtkHarmonicAttention::GetCoefficient(int harmonic) const
+{
+  return harmonic >= 0 && harmonic < HarmonicCount ? this->Coefficients[harmonic] : 0;
+}
+
+double vtkHarmonicAttention::SweptValueAt(double time) const
+{
+  return (1 - time) * this->SweepRange[0] + time * this->SweepRange[1];
+}
+
+/// Throws std::runtime_error if the swept parameter has no part in the score: nothing would move.
+void vtkHarmonicAttention::CheckSweep() const
+{
+  const bool isCoefficient =
+    this->SweptParameter >= COEFFICIENT && this->SweptParameter < PARAMETER;
+  const bool isOfProduct = this->SweptParameter >= PARAMETER;
+  if ((isCoefficient && this->Parametrization == PRODUCT) ||
+      (isOfProduct && this->Parametrization == COEFFICIENTS))
+  {
+    throw std::runtime_error(
+      std::string("SweptParameter: expected a parameter of the "
+                  "Parametrization ") +
+      (isOfProduct ? "Coefficients, found one of the Product." : "Product, found a coefficient."));
+  }
+  const auto harmonic = static_cast<atlas::Harmonic>(this->SweptParameter - COEFFICIENT);
+  if (isCoefficient && this->Ties &&
+      (harmonic == atlas::Harmonic::CosTwiceT2 || harmonic == atlas::Harmonic::SinTwiceT2))
+  {
+    const std::string sum = harmonic == atlas::Harmonic::CosTwiceT2 ? "cos(t1+t2)" : "sin(t1+t2)";
+    throw std::runtime_error("SweptParameter: expected a free coefficient, found one that Ties "
+                             "makes follow from " +
+                             sum + ": sweep that, or switch Ties off.");
+  }
+}
+
+atlas::HarmonicCoefficients vtkHarmonicAttention::CoefficientsAt(double time) const
+{
+  atlas::HarmonicCoefficients coefficients;
+  std::copy(std::begin(this->Coefficients), std::end(this->Coefficients), coefficients.begin());
+  atlas::ProductParameters product = { this->A, this->Alpha, this->B, this->C, this->Gamma,
+    this->D };
+  this->CheckSweep();
+  if (this->SweptParameter >= PARAMETER)
+  {
+    double* const parameters[] = { &product.a, &product.alpha, &product.b, &product.c,
+      &product.gamma, &product.d };
+    *parameters[this->SweptParameter - PARAMETER] = this->SweptValueAt(time);
+  }
+  else if (this->IsSwept())
+  {
+    coefficients[static_cast<std::size_t>(this->SweptParameter - COEFFICIENT)] =
+      this->SweptValueAt(time);
+  }
+  if (this->Parametrization == PRODUCT)
+  {
+    return atlas::ProductHarmonics(product);
+  }
+  if (this->Ties)
+  {
+    atlas::ApplyTies(coefficients);
+  }
+  return coefficients;
+}
+
+int vtkHarmonicAttention::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  AttentionAtlas::DescribeChart(this->Resolution, info);
+  info->Remove(SDDP::TIME_STEPS());
+  info->Remove(SDDP::TIME_RANGE());
+  if (this->IsSwept())
+  {
+    std::vector<double> times(static_cast<std::size_t>(this->SweepSteps));
+    for (int step = 0; step < this->SweepSteps; ++step)
+    {
+      times[static_cast<std::size_t>(step)] = static_cast<double>(step) / (this->SweepSteps - 1);
+    }
+    info->Set(SDDP::TIME_STEPS(), times.data(), this->SweepSteps);
+    const double range[2] = { 0, 1 };
+    info->Set(SDDP::TIME_RANGE(), range, 2);
+  }
+  return 1;
+}
+
+int vtkHarmonicAttention::RequestData(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  vtkImageData* output = vtkImageData::GetData(outputVector);
+  output->GetPointData()->Initialize(); // it keeps its scalars from last time
+  try
+  {
+    const int* extent = info->Get(SDDP::UPDATE_EXTENT());
+    AttentionAtlas::PrepareChart(this->Resolution, extent, output);
+    const double time = RequestedTime(info);
+    const atlas::HarmonicCoefficients coefficients = this->CoefficientsAt(time);
+    std::vector<double> theta1;
+    for (int i = extent[0]; i <= extent[1]; ++i)
+    {
+      theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
+    }
+    const atlas::HarmonicField field(
+      coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1);
+    if (!this->Evaluate(field, extent, output))
+    {
+      // As vtkModelAlgorithm::LeaveUnfinished: nothing rather than half, and anew at the next
+      // update.
+      this->AbortExecute = 0;
+      output->ReleaseData();
+      info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
+      return 1;
+    }
+    AddField(output, Names::Coefficients, coefficients);
+    if (this->IsSwept())
+    {
+      AddField(output, Names::SweptValue, std::vector<double>{ this->SweptValueAt(time) });
+      output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), time);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    // 0 would leave the filters behind this one with the extent of this attempt: see
+    // vtkAttentionTorus.
+    vtkErrorMacro(<< e.what());
+  }
+  return 1;
+}
+
+/// Computes the arrays of a part of the chart. False if the user has cancelled.
+bool vtkHarmonicAttention::Evaluate(
+  const atlas::HarmonicField& field, const int extent[6], vtkImageData* output)
+{
+  const vtkIdType columns = extent[1] - extent[0] + 1;
+  const vtkIdType rows = extent[3] - extent[2] + 1;
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(columns) * static_cast<double>(rows) * 2 * sizeof(float),
+    "Resolution: a chart of " + std::to_string(columns) + " x " + std::to_string(rows) +
+      " points with 2 arrays",
+    "lower Resolution.");
+  vtkNew<vtkFloatArray> score;
+  score->SetName(Names::Score);
+  score->SetNumberOfTuples(columns * rows);
+  vtkNew<vtkFloatArray> attention;
+  attention->SetName(Names::Attention);
+  attention->SetNumberOfTuples(columns * rows);
+  constexpr vtkIdType chunks = 8;
+  for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+  {
+    AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
+      [&](vtkIdType begin, vtkIdType end)
+      {
+        for (vtkIdType row = begin; row < end; ++row)
+        {
+          const int index = extent[2] + static_cast<int>(row);
+          field.EvaluateRow(AttentionAtlas::ChartAngle(index, this->Resolution[1]),
+            score->GetPointer(row * columns), attention->GetPointer(row * columns));
+        }
+      });
+    this->UpdateProgress(static_cast<double>(chunk + 1) / chunks);
+    if (this->GetAbortExecute() != 0)
+    {
+      return false;
+    }
+  }
+  output->GetPointData()->AddArray(score);
+  output->GetPointData()->AddArray(attention);
+  output->GetPointData()->SetActiveScalars(Names::Score);
+  return true;
+}
+
+void vtkHarmonicAttention::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Resolution: " << this->Resolution[0] << " x " << this->Resolution[1] << "\n";
+  os << indent << "Pattern: " << this->Pattern << "\n";
+  os << indent << "Parametrization: " << this->Parametrization << "\n";
+  os << indent << "Coefficients:";
+  for (const double coefficient : this->Coefficients)
+  {
+    os << " " << coefficient;
+  }
+  os << "\n";
+  os << indent << "Ties: " << this->Ties << "\n";
+  os << indent << "A: " << this->A << "\n";
+  os << indent << "Alpha: " << this->Alpha << "\n";
+  os << indent << "B: " << this->B << "\n";
+  os << indent << "C: " << this->C << "\n";
+  os << indent << "Gamma: " << this->Gamma << "\n";
+  os << indent << "D: " << this->D << "\n";
+  os << indent << "SweptParameter: " << this->SweptParameter << "\n";
+  const auto precision = os.precision(16); // pi in full
+  os << indent << "SweepRange: " << this->SweepRange[0] << " " << this->SweepRange[1] << "\n";
+  os.precision(precision);
+  os << indent << "SweepSteps: " << this->SweepSteps << "\n";
+}

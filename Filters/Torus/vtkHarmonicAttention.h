@@ -1,0 +1,182 @@
+#ifndef vtkHarmonicAttention_h
+#define vtkHarmonicAttention_h
+
+#include "AttentionAtlasTorusModule.h"
+
+#include <vtkImageAlgorithm.h>
+
+namespace atlas
+{
+class HarmonicCoefficients;
+class HarmonicField;
+}
+
+/**
+ * @class vtkHarmonicAttention
+ * @brief An attention pattern of the torus made from its harmonics instead of from a model.
+ *
+ * Source without input. Output: a vtkImageData, x = theta_1 (token 1), y = theta_2 (token 2), from
+ * -pi to pi with both ends present, as vtkAttentionTorus has it. Point arrays:
+ *
+ * - Score (float): the trigonometric polynomial
+ * - Attention (float): of token 2 to token 1 by that score, 0 to 1
+ *
+ * Field data: Coefficients (double, 11 tuples), those of the picture, in the order of
+ * vtkAttentionHarmonics; and Swept Value (double) while a parameter is swept.
+ *
+ * While a parameter is swept the source has SweepSteps time steps from 0 to 1, at which the
+ * parameter goes from the first to the second value of SweepRange, linearly; times between the
+ * steps are taken as they are, those outside of [0, 1] as the nearest end. The zero level line of
+ * Score is the frontier of the hardmax.
+ *
+ * Formulas: Core's Harmonics.h. Computed in single precision, in parallel, with equal bytes for
+ * every number of threads and ranks. After an error the output is empty, and the next update tries
+ * again.
+ */
+class ATTENTIONATLASTORUS_EXPORT vtkHarmonicAttention : public vtkImageAlgorithm
+{
+public:
+  static vtkHarmonicAttention* New();
+  vtkTypeMacro(vtkHarmonicAttention, vtkImageAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum ParametrizationType
+  {
+    COEFFICIENTS = 0,
+    PRODUCT = 1
+  };
+
+  /// The parameters that can be swept: none; the coefficients, in their order from COEFFICIENT on;
+  /// those of the product, A, Alpha, B, C, Gamma, D, from PARAMETER on.
+  enum SweptParameterType
+  {
+    NOTHING = 0,
+    COEFFICIENT = 1,
+    PARAMETER = 12,
+    LAST_PARAMETER = 17
+  };
+
+  ///@{
+  /**
+   * Number of points along theta_1 and theta_2, each at least 2. Default: 512, 512.
+   */
+  vtkSetVector2Macro(Resolution, int);
+  vtkGetVector2Macro(Resolution, int);
+  ///@}
+
+  ///@{
+  /**
+   * What Attention makes of the score, one of vtkTorusAlgorithm::PatternType. Default: SOFTMAX.
+   */
+  void SetPattern(int pattern);
+  vtkGetMacro(Pattern, int);
+  ///@}
+
+  ///@{
+  /**
+   * What the score is made from: COEFFICIENTS, the sum of harmonics; or PRODUCT, that of a head of
+   * dimension 1. Default: COEFFICIENTS.
+   */
+  vtkSetClampMacro(Parametrization, int, COEFFICIENTS, PRODUCT);
+  vtkGetMacro(Parametrization, int);
+  ///@}
+
+  ///@{
+  /**
+   * The coefficient of a harmonic, from 0 to 10, in the order of vtkAttentionHarmonics. Any finite
+   * number. Default: 0.5, 2, 0, 0, -1, -1.5, 1, 1.5, -1, 3, 0.
+   */
+  void SetCoefficient(int harmonic, double coefficient);
+  double GetCoefficient(int harmonic) const;
+  ///@}
+
+  ///@{
+  /**
+   * Whether cos 2t2 and sin 2t2 follow from cos(t1+t2) and sin(t1+t2), as in the score of any head;
+   * their own coefficients are then ignored. Default: on.
+   */
+  vtkSetMacro(Ties, vtkTypeBool);
+  vtkGetMacro(Ties, vtkTypeBool);
+  vtkBooleanMacro(Ties, vtkTypeBool);
+  ///@}
+
+  ///@{
+  /**
+   * The parameters of PRODUCT: score = (A cos(t2 - Alpha) + B) (C [cos(t1 - Gamma) - cos(t2 -
+   * Gamma)] + D). Alpha and Gamma in radians. (A, B) times a number and (C, D) divided by it is the
+   * same score. Default: 3, 0.5, 1, 2, -1, 0.5.
+   */
+  vtkSetMacro(A, double);
+  vtkGetMacro(A, double);
+  vtkSetMacro(Alpha, double);
+  vtkGetMacro(Alpha, double);
+  vtkSetMacro(B, double);
+  vtkGetMacro(B, double);
+  vtkSetMacro(C, double);
+  vtkGetMacro(C, double);
+  vtkSetMacro(Gamma, double);
+  vtkGetMacro(Gamma, double);
+  vtkSetMacro(D, double);
+  vtkGetMacro(D, double);
+  ///@}
+
+  ///@{
+  /**
+   * The parameter that changes over time, see SweptParameterType. Default: NOTHING, without time.
+   */
+  vtkSetClampMacro(SweptParameter, int, NOTHING, LAST_PARAMETER);
+  vtkGetMacro(SweptParameter, int);
+  ///@}
+
+  ///@{
+  /**
+   * The values of the swept parameter at the times 0 and 1, in its own units. Default: -pi, pi.
+   */
+  vtkSetVector2Macro(SweepRange, double);
+  vtkGetVector2Macro(SweepRange, double);
+  ///@}
+
+  ///@{
+  /**
+   * Number of time steps of a sweep, at least 2. Default: 60.
+   */
+  vtkSetClampMacro(SweepSteps, int, 2, 1000000);
+  vtkGetMacro(SweepSteps, int);
+  ///@}
+
+protected:
+  vtkHarmonicAttention();
+  ~vtkHarmonicAttention() override = default;
+
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkHarmonicAttention(const vtkHarmonicAttention&) = delete;
+  void operator=(const vtkHarmonicAttention&) = delete;
+
+  bool IsSwept() const { return this->SweptParameter != NOTHING; }
+  double SweptValueAt(double time) const;
+  void CheckSweep() const;
+  atlas::HarmonicCoefficients CoefficientsAt(double time) const;
+  bool Evaluate(const atlas::HarmonicField& field, const int extent[6], vtkImageData* output);
+
+  int Resolution[2] = { 512, 512 };
+  int Pattern = 0;
+  int Parametrization = COEFFICIENTS;
+  double Coefficients[11] = { 0.5, 2, 0, 0, -1, -1.5, 1, 1.5, -1, 3, 0 };
+  vtkTypeBool Ties = 1;
+  double A = 3;
+  double Alpha = 0.5;
+  double B = 1;
+  double C = 2;
+  double Gamma = -1;
+  double D = 0.5;
+  int SweptParameter = NOTHING;
+  double SweepRange[2] = { -3.141592653589793, 3.141592653589793 };
+  int SweepSteps = 60;
+};
+
+#endif

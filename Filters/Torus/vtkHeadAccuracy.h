@@ -1,0 +1,53 @@
+#ifndef vtkHeadAccuracy_h
+#define vtkHeadAccuracy_h
+
+#include "vtkTorusAlgorithm.h"
+
+/**
+ * @class vtkHeadAccuracy
+ * @brief How many pairs of tokens each head of an attention-only transformer has right alone.
+ *
+ * Input: the model, with next_token. Output: a vtkTable with a row for each head alone, which
+ * predicts argmax W_U out_h, without a residual; one for All Heads, the model itself; and one for
+ * the Union, the pairs that at least one head alone has right. Columns:
+ *
+ * - Name (string): "Head 0", ..., "All Heads", "Union"
+ * - Accuracy (double): the share of correct pairs, 0 to 1
+ * - Correct, Pairs (int): their number, and that of all pairs, N^2
+ *
+ * Field data: the model's dimensions. Computed in double; on a tie the lowest class is predicted.
+ * On several ranks, rank 0 has the table.
+ */
+class ATTENTIONATLASTORUS_EXPORT vtkHeadAccuracy : public vtkModelAlgorithm
+{
+public:
+  static vtkHeadAccuracy* New();
+  vtkTypeMacro(vtkHeadAccuracy, vtkModelAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  ///@{
+  /**
+   * What the outputs of all heads together are added to, one of vtkTorusAlgorithm::ResidualType. A
+   * head alone has none. Default: EMBEDDING_POSITION.
+   */
+  vtkSetClampMacro(
+    Residual, int, vtkTorusAlgorithm::EMBEDDING_POSITION, vtkTorusAlgorithm::RAW_EMBEDDING);
+  vtkGetMacro(Residual, int);
+  ///@}
+
+protected:
+  vtkHeadAccuracy() = default;
+  ~vtkHeadAccuracy() override = default;
+
+  int FillOutputPortInformation(int port, vtkInformation* info) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkHeadAccuracy(const vtkHeadAccuracy&) = delete;
+  void operator=(const vtkHeadAccuracy&) = delete;
+
+  int Residual = vtkTorusAlgorithm::EMBEDDING_POSITION;
+};
+
+#endif

@@ -1,0 +1,239 @@
+#include "vtkHeadAccuracySimplex.h"
+
+#include "ArrayNames.h"
+#include "Execution.h"
+#include "HeadAccuracy.h"
+#include "ModelConversion.h"
+
+#include <vtkCellArray.h>
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkIntArray.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkSmartPointer.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+/// Generous bytes that a point takes beside its arrays of targets: itself, its weights, two cells.
+constexpr double BytesPerPoint = 250;
+/// Bytes that a pair takes while the mixtures are evaluated.
+constexpr double BytesPerPair = 100;
+
+template<class Array>
+vtkSmartPointer<Array> MakeArray(const std::string& name, int components, vtkIdType tuples)
+{
+  auto array = vtkSmartPointer<Array>::New();
+  array->SetName(name.c_str());
+  array->SetNumberOfComponents(components);
+  array->SetNumberOfTuples(tuples);
+  return array;
+}
+
+/// The points of the triangle and their arrays, written point by point, also concurrently.
+class SimplexTable
+{
+public:
+  /// `pair`: the pair t1 N + t2 to look at and its target, or -1 for none.
+  SimplexTable(const atlas::HeadMixture& mixture, int segments, vtkIdType pair, int pairTarget)
+    : Mixture(mixture)
+    , Segments(segments)
+    , Pair(pair)
+    , PairTarget(pairTarget)
+    , Weights(atlas::SimplexGrid(segments))
+    , Accuracy(MakeArray<vtkFloatArray>(Names::Accuracy, 1, this->Size()))
+    , Barycentric(MakeArray<vtkFloatArray>(Names::Barycentric, 3, this->Size()))
+  {
+    this->Points->SetNumberOfPoints(this->Size());
+    for (std::size_t k = 0; k < mixture.PairsByTarget().size(); ++k)
+    {
+      const std::string name = Names::AccuracyTarget + (" " + std::to_string(k));
+      const bool occurs = mixture.PairsByTarget()[k] > 0;
+      this->ByTarget.push_back(occurs ? MakeArray<vtkFloatArray>(name, 1, this->Size()) : nullptr);
+    }
+    if (pair >= 0)
+    {
+      this->CorrectPair = MakeArray<vtkIntArray>(Names::CorrectPair, 1, this->Size());
+      this->Predicted = MakeArray<vtkIntArray>(Names::Predicted, 1, this->Size());
+    }
+  }
+
+  vtkIdType Size() const { return static_cast<vtkIdType>(this->Weights.size()); }
+
+  void Set(vtkIdType point)
+  {
+    const Eigen::Vector3d& weights = this->Weights[static_cast<std::size_t>(point)];
+    this->Points->SetPoint(point, weights[0] + weights[1] / 2, weights[1] * std::sqrt(3.0) / 2, 0);
+    for (int c = 0; c < 3; ++c)
+    {
+      this->Barycentric->SetTypedComponent(point, c, static_cast<float>(weights[c]));
+    }
+    const atlas::MixtureAccuracy at = this->Mixture.Evaluate(weights);
+    this->Accuracy->SetValue(point, Share(at.correct, this->Mixture.PairCount()));
+    for (std::size_t k = 0; k < this->ByTarget.size(); ++k)
+    {
+      if (this->ByTarget[k] != nullptr)
+      {
+        this->ByTarget[k]->SetValue(
+          point, Share(at.correctByTarget[k], this->Mixture.PairsByTarget()[k]));
+      }
+    }
+    if (this->Pair >= 0)
+    {
+      const int predicted = this->Mixture.Predict(weights, this->Pair);
+      this->CorrectPair->SetValue(point, predicted == this->PairTarget ? 1 : 0);
+      this->Predicted->SetValue(point, predicted);
+    }
+  }
+
+  void MoveTo(vtkPolyData* output)
+  {
+    output->SetPoints(this->Points);
+    vtkNew<vtkCellArray> triangles;
+    for (const auto& [a, b, c] : atlas::SimplexTriangles(this->Segments))
+    {
+      triangles->InsertNextCell({ a, b, c });
+    }
+    output->SetPolys(triangles);
+    vtkPointData* data = output->GetPointData();
+    data->AddArray(this->Accuracy);
+    for (vtkFloatArray* array : this->ByTarget)
+    {
+      if (array != nullptr)
+      {
+        data->AddArray(array);
+      }
+    }
+    if (this->Pair >= 0)
+    {
+      data->AddArray(this->CorrectPair);
+      data->AddArray(this->Predicted);
+    }
+    data->AddArray(this->Barycentric);
+    data->SetActiveScalars(Names::Accuracy);
+  }
+
+private:
+  static float Share(Eigen::Index part, Eigen::Index whole)
+  {
+    return static_cast<float>(static_cast<double>(part) / static_cast<double>(whole));
+  }
+
+  const atlas::HeadMixture& Mixture;
+  int Segments;
+  vtkIdType Pair;
+  int PairTarget;
+  std::vector<Eigen::Vector3d> Weights;
+  vtkNew<vtkPoints> Points;
+  vtkSmartPointer<vtkFloatArray> Accuracy;
+  vtkSmartPointer<vtkFloatArray> Barycentric;
+  std::vector<vtkSmartPointer<vtkFloatArray>> ByTarget; ///< nullptr where a target does not occur
+  vtkSmartPointer<vtkIntArray> CorrectPair;
+  vtkSmartPointer<vtkIntArray> Predicted;
+};
+
+}
+
+vtkStandardNewMacro(vtkHeadAccuracySimplex);
+
+int vtkHeadAccuracySimplex::FillOutputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
+  return 1;
+}
+
+/// Throws std::runtime_error for a Resolution or Pair that cannot be, or that memory cannot hold.
+void vtkHeadAccuracySimplex::CheckProperties(vtkIdType tokens) const
+{
+  if (this->Resolution < 1)
+  {
+    throw std::runtime_error("Resolution: expected at least 1 segment along each edge, found " +
+                             std::to_string(this->Resolution) + ".");
+  }
+  const auto isToken = [&](int token) { return token >= 0 && token < tokens; };
+  const bool none = this->Pair[0] == -1 && this->Pair[1] == -1;
+  if (!none && !(isToken(this->Pair[0]) && isToken(this->Pair[1])))
+  {
+    throw std::runtime_error("Pair: expected two tokens from 0 to " + std::to_string(tokens - 1) +
+                             ", or -1 and -1 for none, found " + std::to_string(this->Pair[0]) +
+                             " and " + std::to_string(this->Pair[1]) + ".");
+  }
+  const double segments = this->Resolution;
+  const double points = (segments + 1) * (segments + 2) / 2;
+  const auto n = static_cast<double>(tokens);
+  AttentionAtlas::RequireMemory(points * (BytesPerPoint + n * sizeof(float)) + n * n * BytesPerPair,
+    "Resolution: a triangle of " + std::to_string(this->Resolution) + " segments along each edge",
+    "lower Resolution.");
+}
+
+int vtkHeadAccuracySimplex::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
+  vtkPolyData* output = vtkPolyData::GetData(outputVector);
+  if (input == nullptr || !IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
+    const vtkIdType tokens = model.VocabularySize();
+    this->CheckProperties(tokens);
+    const atlas::HeadMixture mixture(model, { this->Heads[0], this->Heads[1], this->Heads[2] },
+      static_cast<atlas::Residual>(this->Residual));
+    const bool hasPair = this->Pair[0] >= 0;
+    SimplexTable table(mixture, this->Resolution,
+      hasPair ? this->Pair[0] * tokens + this->Pair[1] : -1,
+      hasPair ? static_cast<int>(model.nextToken(this->Pair[0], this->Pair[1])) : -1);
+    constexpr vtkIdType chunks = 50;
+    for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+    {
+      AttentionAtlas::ParallelFor(table.Size() * chunk / chunks,
+        table.Size() * (chunk + 1) / chunks,
+        [&](vtkIdType begin, vtkIdType end)
+        {
+          for (vtkIdType point = begin; point < end; ++point)
+          {
+            table.Set(point);
+          }
+        });
+      if (this->ProgressAndCheckAbort(static_cast<double>(chunk + 1) / chunks))
+      {
+        return LeaveUnfinished(outputVector);
+      }
+    }
+    table.MoveTo(output);
+    CopyModelFields(input, output);
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  return 1;
+}
+
+void vtkHeadAccuracySimplex::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Heads: " << this->Heads[0] << " " << this->Heads[1] << " " << this->Heads[2]
+     << "\n";
+  os << indent << "Resolution: " << this->Resolution << "\n";
+  os << indent << "Residual: " << this->Residual << "\n";
+  os << indent << "Pair: " << this->Pair[0] << " " << this->Pair[1] << "\n";
+}

@@ -1,0 +1,390 @@
+#include "Harmonics.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "HandModel.h"
+#include "Oracle.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <set>
+
+#include <Eigen/SVD>
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using atlas::test::ExpectClose;
+using atlas::test::HandModel;
+using atlas::test::MessageOf;
+using testing::HasSubstr;
+
+namespace
+{
+
+const double Pi = std::acos(-1.0);
+
+std::vector<double> ToVector(const HarmonicCoefficients& coefficients)
+{
+  return { coefficients.begin(), coefficients.end() };
+}
+
+/// Angles and parameters that no symmetry favours.
+class Random
+{
+public:
+  double Uniform(double low, double high)
+  {
+    return std::uniform_real_distribution<double>(low, high)(this->Engine);
+  }
+  double Angle() { return this->Uniform(-Pi, Pi); }
+
+  template<class Matrix>
+  void Fill(Matrix& matrix, Eigen::Index rows, Eigen::Index columns)
+  {
+    matrix.resize(rows, columns);
+    for (Eigen::Index i = 0; i < matrix.size(); ++i)
+    {
+      matrix.data()[i] = this->Uniform(-2, 2);
+    }
+  }
+
+  AttentionOnlyModel Model(Eigen::Index headDimension)
+  {
+    AttentionOnlyModel model;
+    this->Fill(model.wordEmbedding, 2, 3);
+    this->Fill(model.positionEmbedding, 2, 3);
+    this->Fill(model.unembedding, 2, 3);
+    model.heads.resize(1);
+    this->Fill(model.heads[0].query, headDimension, 3);
+    this->Fill(model.heads[0].key, headDimension, 3);
+    this->Fill(model.heads[0].value, headDimension, 3);
+    this->Fill(model.heads[0].output, 3, headDimension);
+    return model;
+  }
+
+private:
+  std::mt19937 Engine{ 7 };
+};
+
+class HarmonicsAgainstOracle : public atlas::test::OracleTest
+{
+};
+INSTANTIATE_TEST_SUITE_P(
+  , HarmonicsAgainstOracle, atlas::test::OracleTest::Models(), atlas::test::OracleTest::Name);
+
+TEST_P(HarmonicsAgainstOracle, CoefficientsAreThoseOfTheOracle)
+{
+  const AttentionOnlyModel& model = GetOracle().GetModel();
+  std::vector<double> found;
+  for (std::size_t h = 0; h < model.HeadCount(); ++h)
+  {
+    const std::vector<double> head = ToVector(ScoreHarmonics(model, h));
+    found.insert(found.end(), head.begin(), head.end());
+  }
+  const std::vector<double> expected = GetOracle().Values("harmonics");
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+  {
+    EXPECT_NEAR(found[i], expected[i], 1e-9) << HarmonicNames.at(i % HarmonicCount);
+  }
+}
+
+TEST_P(HarmonicsAgainstOracle, SeriesIsTheScoreOfTheOracle)
+{
+  const atlas::test::Oracle& oracle = GetOracle();
+  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
+  {
+    const HarmonicCoefficients coefficients = ScoreHarmonics(oracle.GetModel(), h);
+    std::vector<double> found;
+    for (std::size_t p = 0; p < oracle.PointCount(); ++p)
+    {
+      found.push_back(
+        EvaluateHarmonics(coefficients, oracle.GetTheta1()[p], oracle.GetTheta2()[p]));
+    }
+    ExpectClose("score " + std::to_string(h), found, oracle.ValuesOfHead("score", h), 1e-12);
+  }
+}
+
+class HarmonicsOfDimension : public testing::TestWithParam<int>
+{
+};
+INSTANTIATE_TEST_SUITE_P(, HarmonicsOfDimension, testing::Values(1, 2, 3, 4));
+
+TEST_P(HarmonicsOfDimension, SeriesIsTheReferenceScoreAnywhere)
+{
+  Random random;
+  for (int repeat = 0; repeat < 20; ++repeat)
+  {
+    const AttentionOnlyModel model = random.Model(GetParam());
+    const HarmonicCoefficients coefficients = ScoreHarmonics(model, 0);
+    const ReferenceEvaluator evaluator(model, {});
+    for (int point = 0; point < 20; ++point)
+    {
+      const double t1 = 2 * random.Angle();
+      const double t2 = 2 * random.Angle();
+      EXPECT_NEAR(
+        EvaluateHarmonics(coefficients, t1, t2), evaluator.AtAngles(t1, t2).heads[0].score, 1e-11);
+    }
+  }
+}
+
+TEST_P(HarmonicsOfDimension, AreTied)
+{
+  // By a projection onto cos 2t2 and its kin, which knows nothing of the formula.
+  Random random;
+  const AttentionOnlyModel model = random.Model(GetParam());
+  const ReferenceEvaluator evaluator(model, {});
+  HarmonicCoefficients projected{};
+  constexpr int n = 8;
+  for (int i = 0; i < n * n; ++i)
+  {
+    const double t1 = 2 * Pi * (i % n) / n;
+    const double t2 = 2 * Pi * (i / n) / n;
+    const double score = evaluator.AtAngles(t1, t2).heads[0].score * 2 / (n * n);
+    projected[Harmonic::CosTwiceT2] += score * std::cos(2 * t2);
+    projected[Harmonic::SinTwiceT2] += score * std::sin(2 * t2);
+    projected[Harmonic::CosSum] += score * std::cos(t1 + t2);
+    projected[Harmonic::SinSum] += score * std::sin(t1 + t2);
+  }
+  EXPECT_NEAR(projected[Harmonic::CosTwiceT2], -projected[Harmonic::CosSum], 1e-12);
+  EXPECT_NEAR(projected[Harmonic::SinTwiceT2], -projected[Harmonic::SinSum], 1e-12);
+  const HarmonicCoefficients exact = ScoreHarmonics(model, 0);
+  for (const Harmonic harmonic :
+    { Harmonic::CosTwiceT2, Harmonic::SinTwiceT2, Harmonic::CosSum, Harmonic::SinSum })
+  {
+    EXPECT_NEAR(exact[harmonic], projected[harmonic], 1e-12);
+  }
+}
+
+TEST_P(HarmonicsOfDimension, FreeParametersAreTheRankOfTheDerivative)
+{
+  // How many directions the coefficients can move in as all the weights of a head do.
+  Random random;
+  AttentionOnlyModel model = random.Model(GetParam());
+  std::vector<double*> weights;
+  for (Rows3* matrix : { &model.positionEmbedding, &model.heads[0].query, &model.heads[0].key })
+  {
+    for (Eigen::Index i = 0; i < matrix->size(); ++i)
+    {
+      weights.push_back(matrix->data() + i);
+    }
+  }
+  Eigen::MatrixXd derivative(HarmonicCount, weights.size());
+  constexpr double step = 1e-5;
+  for (std::size_t w = 0; w < weights.size(); ++w)
+  {
+    const double value = *weights[w];
+    *weights[w] = value + step;
+    const HarmonicCoefficients after = ScoreHarmonics(model, 0);
+    *weights[w] = value - step;
+    const HarmonicCoefficients before = ScoreHarmonics(model, 0);
+    *weights[w] = value;
+    for (std::size_t i = 0; i < HarmonicCount; ++i)
+    {
+      derivative(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(w)) =
+        (after[i] - before[i]) / (2 * step);
+    }
+  }
+  Eigen::JacobiSVD<Eigen::MatrixXd> svd(derivative);
+  svd.setThreshold(1e-6);
+  EXPECT_EQ(FreeParameterCount(GetParam()), svd.rank());
+}
+
+TEST(Harmonics, OfTheHandModel)
+{
+  // score_0 = x_2.0 (x_1.2 - x_2.2) with e(t).0 = sqrt(2) cos(t + pi/6), e(t).2 = sqrt(2)
+  // cos(t + 5 pi/6), x_2.0 = e_2.0 + 2 sqrt(2), p_1.2 - p_2.2 = 2 sqrt(2):
+  //     2 (cos(t2 + pi/6) + 2) (cos(t1 + 5 pi/6) - cos(t2 + 5 pi/6) + 2)
+  ProductParameters product;
+  product.a = 2;
+  product.alpha = -Pi / 6;
+  product.b = 4;
+  product.c = 1;
+  product.gamma = -5 * Pi / 6;
+  product.d = 2;
+  const HandModel model;
+  ExpectClose(
+    "head 0", ToVector(ScoreHarmonics(model, 0)), ToVector(ProductHarmonics(product)), 1e-14);
+  product.c *= -1;
+  product.d *= -1;
+  ExpectClose(
+    "head 1", ToVector(ScoreHarmonics(model, 1)), ToVector(ProductHarmonics(product)), 1e-14);
+}
+
+TEST(Harmonics, HaveDifferentNames)
+{
+  EXPECT_EQ(
+    std::set<std::string>(HarmonicNames.begin(), HarmonicNames.end()).size(), HarmonicCount);
+}
+
+TEST(Harmonics, OfWeightsBeyondDoubleAreRefused)
+{
+  HandModel model;
+  model.heads[1].query *= 1e200;
+  model.heads[1].key *= 1e200;
+  EXPECT_NO_THROW(ScoreHarmonics(model, 0));
+  EXPECT_THAT(MessageOf<ModelError>([&] { ScoreHarmonics(model, 1); }),
+    HasSubstr("the scores of head 1 are too large"));
+}
+
+TEST(Waves, AreTheirCosineAndSine)
+{
+  Random random;
+  HarmonicCoefficients coefficients{};
+  for (double& coefficient : coefficients)
+  {
+    coefficient = random.Uniform(-2, 2);
+  }
+  for (std::size_t i = 1; i < HarmonicCount; ++i)
+  {
+    const std::size_t cosine = i - (i + 1) % 2;
+    const Wave wave = WaveOf(coefficients, i);
+    const double x = random.Angle();
+    EXPECT_NEAR(wave.amplitude * std::cos(x - wave.phase),
+      coefficients[cosine] * std::cos(x) + coefficients[cosine + 1] * std::sin(x), 1e-14);
+  }
+}
+
+TEST(Waves, OfNothingHaveNoPhase)
+{
+  HarmonicCoefficients coefficients{};
+  coefficients[Harmonic::Constant] = -5;
+  coefficients[Harmonic::CosT1] = -0.0;
+  coefficients[Harmonic::SinT1] = -0.0;
+  coefficients[Harmonic::CosT2] = -1;
+  coefficients[Harmonic::SinT2] = -0.0;
+  EXPECT_EQ(WaveOf(coefficients, 0).amplitude, 0);
+  EXPECT_EQ(WaveOf(coefficients, 0).phase, 0);
+  EXPECT_EQ(WaveOf(coefficients, 1).phase, 0);
+  EXPECT_EQ(WaveOf(coefficients, 3).phase, Pi);
+}
+
+TEST(Product, IsTheProduct)
+{
+  Random random;
+  for (int repeat = 0; repeat < 200; ++repeat)
+  {
+    const ProductParameters p = { random.Uniform(-3, 3), random.Angle(), random.Uniform(-3, 3),
+      random.Uniform(-3, 3), random.Angle(), random.Uniform(-3, 3) };
+    const double t1 = random.Angle();
+    const double t2 = random.Angle();
+    const double expected = (p.a * std::cos(t2 - p.alpha) + p.b) *
+                            (p.c * (std::cos(t1 - p.gamma) - std::cos(t2 - p.gamma)) + p.d);
+    EXPECT_NEAR(EvaluateHarmonics(ProductHarmonics(p), t1, t2), expected, 1e-12);
+  }
+}
+
+TEST(Product, DoesNotDependOnTheScaleBetweenItsFactors)
+{
+  ProductParameters scaled;
+  scaled.a *= -4;
+  scaled.b *= -4;
+  scaled.c /= -4;
+  scaled.d /= -4;
+  ExpectClose(
+    "coefficients", ToVector(ProductHarmonics(scaled)), ToVector(ProductHarmonics({})), 1e-15);
+}
+
+/// Scores and attentions over a chart.
+struct Chart
+{
+  std::vector<float> score;
+  std::vector<float> attention;
+
+  Chart(const HarmonicCoefficients& coefficients, Pattern pattern,
+    const std::vector<double>& theta1, const std::vector<double>& theta2)
+    : score(theta1.size() * theta2.size(), -7)
+    , attention(score)
+  {
+    const HarmonicField field(coefficients, pattern, theta1);
+    for (std::size_t row = 0; row < theta2.size(); ++row)
+    {
+      const std::size_t begin = row * theta1.size();
+      field.EvaluateRow(theta2[row], score.data() + begin, attention.data() + begin);
+    }
+  }
+};
+
+HarmonicCoefficients RandomCoefficients(double size)
+{
+  Random random;
+  HarmonicCoefficients coefficients{};
+  for (double& coefficient : coefficients)
+  {
+    coefficient = random.Uniform(-size, size);
+  }
+  return coefficients;
+}
+
+std::vector<double> RandomAngles(std::size_t count)
+{
+  Random random;
+  std::vector<double> angles(count);
+  for (double& angle : angles)
+  {
+    angle = random.Angle();
+  }
+  return angles;
+}
+
+TEST(HarmonicField, IsTheSumOfAll11Terms)
+{
+  const HarmonicCoefficients coefficients = RandomCoefficients(3);
+  const std::vector<double> theta1 = RandomAngles(131);
+  const std::vector<double> theta2 = RandomAngles(17);
+  const Chart soft(coefficients, Pattern::Softmax, theta1, theta2);
+  const Chart hard(coefficients, Pattern::Hardmax, theta1, theta2);
+  std::vector<double> score;
+  std::vector<double> attention;
+  for (const double t2 : theta2)
+  {
+    for (const double t1 : theta1)
+    {
+      score.push_back(EvaluateHarmonics(coefficients, t1, t2));
+      attention.push_back(1 / (1 + std::exp(-score.back())));
+    }
+  }
+  ExpectClose("score", soft.score, score, 1e-6);
+  ExpectClose("attention", soft.attention, attention, 1e-6);
+  EXPECT_EQ(hard.score, soft.score);
+  for (std::size_t i = 0; i < score.size(); ++i)
+  {
+    EXPECT_EQ(hard.attention[i], hard.score[i] > 0 ? 1 : 0);
+  }
+}
+
+TEST(HarmonicField, OfAPointDoesNotDependOnItsNeighbours)
+{
+  const HarmonicCoefficients coefficients = RandomCoefficients(3);
+  const std::vector<double> theta1 = RandomAngles(131);
+  const Chart whole(coefficients, Pattern::Softmax, theta1, { 0.7 });
+  for (std::size_t i = 0; i < theta1.size(); ++i)
+  {
+    const Chart alone(coefficients, Pattern::Softmax, { theta1[i] }, { 0.7 });
+    EXPECT_EQ(alone.score[0], whole.score[i]);
+    EXPECT_EQ(alone.attention[0], whole.attention[i]);
+  }
+}
+
+TEST(HarmonicField, OfHugeScoresIsStillAnAttention)
+{
+  HarmonicCoefficients coefficients{};
+  coefficients[Harmonic::CosT1] = 1e30;
+  const Chart chart(coefficients, Pattern::Softmax, { 0, Pi }, { 0 });
+  EXPECT_EQ(chart.attention[0], 1);
+  EXPECT_NEAR(chart.attention[1], 0, 1e-30);
+}
+
+TEST(HarmonicField, RefusesCoefficientsWithoutAScore)
+{
+  HarmonicCoefficients coefficients{};
+  coefficients[Harmonic::SinSum] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(MessageOf<OptionError>([&] { HarmonicField(coefficients, Pattern::Softmax, { 0 }); }),
+    HasSubstr("Coefficients: expected finite numbers, found nan for sin(t1+t2)."));
+  coefficients[Harmonic::SinSum] = 1e39;
+  EXPECT_THAT(MessageOf<OptionError>([&] { HarmonicField(coefficients, Pattern::Softmax, { 0 }); }),
+    HasSubstr("expected a score that single precision can hold"));
+}
+
+}

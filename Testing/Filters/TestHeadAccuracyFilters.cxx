@@ -1,0 +1,349 @@
+#include "Core/HandModel.h"
+#include "Core/Oracle.h"
+#include "Pipeline.h"
+#include "vtkHeadAccuracy.h"
+#include "vtkHeadAccuracySimplex.h"
+#include "vtkTokenPairs.h"
+
+#include <vtkPointData.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+
+#include <cmath>
+#include <map>
+
+#include <gmock/gmock.h>
+
+// TestHeadAccuracy of Core has the values; this is about the data sets.
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+namespace
+{
+
+template<class Filter>
+class Filtered : public Observed<Filter>
+{
+public:
+  explicit Filtered(const AttentionOnlyModel& model) { Connect(this->Get(), 0, DataSetOf(model)); }
+
+  vtkDataObject* Update()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutputDataObject(0);
+  }
+};
+
+class Simplex : public Filtered<vtkHeadAccuracySimplex>
+{
+public:
+  explicit Simplex(const AttentionOnlyModel& model)
+    : Filtered(model)
+  {
+    this->Get()->SetResolution(6);
+  }
+
+  vtkPolyData* Update() { return vtkPolyData::SafeDownCast(this->Filtered::Update()); }
+};
+
+class Accuracies : public Filtered<vtkHeadAccuracy>
+{
+public:
+  using Filtered::Filtered;
+
+  vtkTable* Update() { return vtkTable::SafeDownCast(this->Filtered::Update()); }
+};
+
+AttentionOnlyModel Trained()
+{
+  return ReadAttentionOnlyModel(ShippedModel());
+}
+
+class AccuraciesOfOracle : public OracleTest
+{
+};
+INSTANTIATE_TEST_SUITE_P(, AccuraciesOfOracle, OracleTest::Models(), OracleTest::Name);
+
+TEST_P(AccuraciesOfOracle, AreInTheTable)
+{
+  const Oracle& oracle = GetOracle();
+  const std::vector<std::int64_t> targets(oracle.GetModel().nextToken.data(),
+    oracle.GetModel().nextToken.data() + oracle.GetModel().nextToken.size());
+  std::vector<double> correct;
+  std::vector<bool> any(targets.size());
+  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
+  {
+    const auto predicted = oracle.Integers("head_alone." + std::to_string(h) + ".class");
+    correct.push_back(0);
+    for (std::size_t i = 0; i < targets.size(); ++i)
+    {
+      correct.back() += predicted[i] == targets[i] ? 1 : 0;
+      any[i] = any[i] || predicted[i] == targets[i];
+    }
+  }
+  const auto pairs = static_cast<double>(targets.size());
+  correct.push_back(std::round(oracle.Values("pair.accuracy").front() * pairs));
+  correct.push_back(static_cast<double>(std::count(any.begin(), any.end(), true)));
+
+  Accuracies table(oracle.GetModel());
+  vtkTable* output = table.Update();
+  auto* names = vtkStringArray::SafeDownCast(output->GetColumnByName("Name"));
+  const auto heads = static_cast<vtkIdType>(oracle.HeadCount());
+  ASSERT_EQ(output->GetNumberOfRows(), heads + 2);
+  EXPECT_EQ(names->GetValue(0), "Head 0");
+  EXPECT_EQ(names->GetValue(heads), "All Heads");
+  EXPECT_EQ(names->GetValue(heads + 1), "Union");
+  EXPECT_EQ(Values(output->GetRowData(), "Correct"), correct);
+  EXPECT_THAT(Values(output->GetRowData(), "Pairs"), Each(pairs));
+  for (double& value : correct)
+  {
+    value /= pairs;
+  }
+  ExpectClose("Accuracy", Values(output->GetRowData(), "Accuracy"), correct, 1e-15);
+
+  table->SetResidual(vtkTorusAlgorithm::RAW_EMBEDDING);
+  EXPECT_DOUBLE_EQ(Values(table.Update()->GetRowData(), "Accuracy")[oracle.HeadCount()],
+    oracle.Values("pair.raw_embedding.accuracy").front());
+}
+
+TEST(HeadAccuracyTable, HasItsTypes)
+{
+  Accuracies table(Trained());
+  vtkTable* output = table.Update();
+  EXPECT_EQ(output->GetColumnByName("Accuracy")->GetDataType(), VTK_DOUBLE);
+  EXPECT_EQ(output->GetColumnByName("Correct")->GetDataType(), VTK_INT);
+  EXPECT_EQ(output->GetColumnByName("Pairs")->GetDataType(), VTK_INT);
+  EXPECT_EQ(output->GetNumberOfColumns(), 4);
+  EXPECT_EQ(Values(output->GetFieldData(), "Heads"), std::vector<double>{ 3 });
+}
+
+TEST(HeadAccuracyTable, NeedsTargets)
+{
+  Accuracies table(HandModel{});
+  EXPECT_EQ(table.Update()->GetNumberOfRows(), 0);
+  EXPECT_THAT(table.TakeErrors(), ElementsAre(HasSubstr("the tensor 'next_token' [2, 2]")));
+}
+
+TEST(HeadAccuracyTable, IsOnRankZeroAlone)
+{
+  Accuracies table(Trained());
+  table->UpdatePiece(1, 2, 0);
+  EXPECT_EQ(vtkTable::SafeDownCast(table->GetOutputDataObject(0))->GetNumberOfRows(), 0);
+  table->UpdatePiece(0, 2, 0);
+  EXPECT_EQ(vtkTable::SafeDownCast(table->GetOutputDataObject(0))->GetNumberOfRows(), 5);
+}
+
+TEST(HeadAccuracyTable, OfAnEmptyModelIsEmpty)
+{
+  Accuracies table(Trained());
+  Connect(table.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(table.Update()->GetNumberOfRows(), 0);
+}
+
+TEST(HeadAccuracySimplex, IsAnEquilateralTriangle)
+{
+  Simplex simplex(Trained());
+  vtkPolyData* output = simplex.Update();
+  ASSERT_EQ(output->GetNumberOfPoints(), 28);
+  ASSERT_EQ(output->GetNumberOfPolys(), 36);
+  EXPECT_EQ(output->GetNumberOfCells(), 36);
+  const std::vector<double> weights = Values(output->GetPointData(), "Barycentric");
+  // Corner 0 at the lower right, 1 at the top, 2 at the lower left.
+  const double corners[3][2] = { { 1, 0 }, { 0.5, std::sqrt(0.75) }, { 0, 0 } };
+  for (vtkIdType i = 0; i < 28; ++i)
+  {
+    for (int axis = 0; axis < 2; ++axis)
+    {
+      double expected = 0;
+      for (int c = 0; c < 3; ++c)
+      {
+        expected += weights[static_cast<std::size_t>(3 * i + c)] * corners[c][axis];
+      }
+      EXPECT_NEAR(output->GetPoint(i)[axis], expected, 1e-6);
+    }
+    EXPECT_EQ(output->GetPoint(i)[2], 0);
+  }
+  double normalSum = 0;
+  for (vtkIdType i = 0; i < 36; ++i)
+  {
+    vtkIdType count = 0;
+    const vtkIdType* ids = nullptr;
+    output->GetPolys()->GetCellAtId(i, count, ids);
+    ASSERT_EQ(count, 3);
+    double p[3][3];
+    for (int c = 0; c < 3; ++c)
+    {
+      output->GetPoint(ids[c], p[c]);
+    }
+    normalSum +=
+      ((p[1][0] - p[0][0]) * (p[2][1] - p[0][1]) - (p[2][0] - p[0][0]) * (p[1][1] - p[0][1])) / 2;
+  }
+  EXPECT_NEAR(normalSum, std::sqrt(3.0) / 4, 1e-6);
+}
+
+TEST(HeadAccuracySimplex, HasTheAccuracyOfHeadsAtItsCornersAndOfTheModelAtItsCentre)
+{
+  const AttentionOnlyModel model = Trained();
+  Accuracies table(model);
+  const std::vector<double> expected = Values(table.Update()->GetRowData(), "Accuracy");
+  Simplex simplex(model);
+  const auto accuracyAt = [&](double first, double second, double third)
+  {
+    vtkPointData* data = simplex.Update()->GetPointData();
+    const std::vector<double> weights = Values(data, "Barycentric");
+    for (std::size_t i = 0; i < weights.size() / 3; ++i)
+    {
+      if (std::abs(weights[3 * i] - first) + std::abs(weights[3 * i + 1] - second) +
+            std::abs(weights[3 * i + 2] - third) <
+          1e-6)
+      {
+        return data->GetArray("Accuracy")->GetTuple1(static_cast<vtkIdType>(i));
+      }
+    }
+    return -1.;
+  };
+  EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(1, 0, 0)), static_cast<float>(expected[0]));
+  EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(0, 1, 0)), static_cast<float>(expected[1]));
+  EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(0, 0, 1)), static_cast<float>(expected[2]));
+  simplex->SetHeads(2, 0, 1);
+  EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(1, 0, 0)), static_cast<float>(expected[2]));
+  simplex->SetResidual(vtkTorusAlgorithm::EMBEDDING_POSITION);
+  EXPECT_FLOAT_EQ(
+    static_cast<float>(accuracyAt(1. / 3, 1. / 3, 1. / 3)), static_cast<float>(expected[3]));
+}
+
+TEST(HeadAccuracySimplex, IsTheMeanOverTargets)
+{
+  const AttentionOnlyModel model = Trained();
+  Simplex simplex(model);
+  vtkPointData* data = simplex.Update()->GetPointData();
+  std::map<std::int64_t, double> pairs;
+  for (Eigen::Index i = 0; i < model.nextToken.size(); ++i)
+  {
+    pairs[model.nextToken.data()[i]] += 1;
+  }
+  std::vector<double> mean(28);
+  for (const auto& [target, count] : pairs)
+  {
+    const std::vector<double> values = Values(data, "Accuracy Target " + std::to_string(target));
+    for (std::size_t i = 0; i < mean.size(); ++i)
+    {
+      mean[i] += values[i] * count / 25;
+    }
+  }
+  ExpectClose("Accuracy", Values(data, "Accuracy"), mean, 1e-6);
+}
+
+TEST(HeadAccuracySimplex, HasItsTypesAndOnlyTargetsThatOccur)
+{
+  AttentionOnlyModel model = Trained();
+  model.nextToken.setConstant(3);
+  Simplex simplex(model);
+  vtkPolyData* output = simplex.Update();
+  vtkPointData* data = output->GetPointData();
+  EXPECT_THAT(Names(data), UnorderedElementsAre("Accuracy", "Accuracy Target 3", "Barycentric"));
+  for (const char* name : { "Accuracy", "Accuracy Target 3", "Barycentric" })
+  {
+    EXPECT_EQ(data->GetArray(name)->GetDataType(), VTK_FLOAT) << name;
+  }
+  EXPECT_STREQ(data->GetScalars()->GetName(), "Accuracy");
+  EXPECT_EQ(Values(data, "Accuracy"), Values(data, "Accuracy Target 3"));
+  EXPECT_EQ(Values(output->GetFieldData(), "VocabularySize"), std::vector<double>{ 5 });
+}
+
+TEST(HeadAccuracySimplex, ShowsAPairThatIsTheTokenPairInItsCentre)
+{
+  const AttentionOnlyModel model = Trained();
+  Filtered<vtkTokenPairs> tokenPairs(model);
+  auto* tokens = vtkPolyData::SafeDownCast(tokenPairs.Update());
+  const std::vector<double> predicted = Values(tokens->GetPointData(), "Predicted");
+  Simplex simplex(model);
+  simplex->SetResolution(3); // point 5 of 10 is the centre
+  simplex->SetResidual(vtkTorusAlgorithm::EMBEDDING_POSITION);
+  for (int pair = 0; pair < 25; ++pair)
+  {
+    simplex->SetPair(pair / 5, pair % 5);
+    vtkPointData* data = simplex.Update()->GetPointData();
+    const std::vector<double> found = Values(data, "Predicted");
+    const std::vector<double> correct = Values(data, "Correct Pair");
+    EXPECT_EQ(found[5], predicted[static_cast<std::size_t>(pair)]);
+    const auto target = static_cast<double>(model.nextToken(pair / 5, pair % 5));
+    for (std::size_t i = 0; i < 10; ++i)
+    {
+      EXPECT_EQ(correct[i], found[i] == target ? 1 : 0);
+    }
+  }
+}
+
+TEST(HeadAccuracySimplex, HasTheSameBytesEveryTime)
+{
+  Simplex first(Trained());
+  Simplex second(Trained());
+  first->SetResolution(31);
+  second->SetResolution(31);
+  ExpectSameArrays(first.Update()->GetPointData(), second.Update()->GetPointData());
+}
+
+TEST(HeadAccuracySimplex, IsOnRankZeroAlone)
+{
+  Simplex simplex(Trained());
+  simplex->UpdatePiece(1, 2, 0);
+  EXPECT_EQ(vtkPolyData::SafeDownCast(simplex->GetOutputDataObject(0))->GetNumberOfPoints(), 0);
+  simplex->UpdatePiece(0, 2, 0);
+  EXPECT_EQ(vtkPolyData::SafeDownCast(simplex->GetOutputDataObject(0))->GetNumberOfPoints(), 28);
+}
+
+TEST(HeadAccuracySimplex, OfAnEmptyModelIsEmpty)
+{
+  Simplex simplex(Trained());
+  Connect(simplex.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
+}
+
+TEST(HeadAccuracySimplex, CanBeCancelled)
+{
+  Simplex simplex(Trained());
+  simplex->SetAbortExecute(1);
+  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
+  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 28);
+}
+
+TEST(HeadAccuracySimplex, SaysWhatIsWrong)
+{
+  const std::string heads = "Heads: expected three different heads of the model, which has 3 (0 to "
+                            "2), found ";
+  Simplex simplex(Trained());
+  const auto expectError = [&](const std::string& message)
+  {
+    EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
+    EXPECT_THAT(simplex.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  simplex->SetHeads(0, 1, 3);
+  expectError(heads + "0, 1, 3.");
+  simplex->SetHeads(0, 1, 1);
+  expectError(heads + "0, 1, 1.");
+  simplex->SetHeads(0, 1, 2);
+  simplex->SetPair(0, 5);
+  expectError("Pair: expected two tokens from 0 to 4, or -1 and -1 for none, found 0 and 5.");
+  simplex->SetPair(-1, 2);
+  expectError("found -1 and 2.");
+  simplex->SetPair(-1, -1);
+  simplex->SetResolution(0);
+  expectError("Resolution: expected at least 1 segment along each edge, found 0.");
+  simplex->SetResolution(2000000000);
+  expectError("Resolution: a triangle of 2000000000 segments along each edge would take");
+  simplex->SetResolution(1);
+  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 3);
+  Connect(simplex.Get(), 0, DataSetOf(HandModel{}));
+  expectError("the tensor 'next_token' [2, 2]");
+  AttentionOnlyModel two = Trained();
+  two.heads.pop_back();
+  Connect(simplex.Get(), 0, DataSetOf(two));
+  expectError("which has 2 (0 to 1), found 0, 1, 2.");
+}
+
+}
