@@ -217,15 +217,18 @@ VIEWPOINT = (1.0, 0.75, 0.55)
 FINE = {"ThetaResolution": 180, "PhiResolution": 90}
 
 
-def _sphere(tour, scene):
-    """Shows the cells of the unembedding and the lines between them, or a ball if there are none."""
+def _sphere(tour, scene, pale=False):
+    """Shows the cells of the unembedding, the lines between them and their centres; or a ball if the
+    plugin has none. pale: for what is drawn on them to stand out."""
     try:
         sphere = tour.filter("UnembeddingSphere")
     except Missing:
         scene.show(scene.own(simple.Sphere(Radius=0.99, **FINE)), color=[0.93, 0.93, 0.93])
         return
     sphere.UpdatePipeline()
-    scene.show(sphere, "ClassColor", association="CELLS")
+    scene.show(sphere, "ClassColor", association="CELLS", Opacity=0.3 if pale else 1)
+    if pale:
+        scene.show(scene.own(simple.Sphere(Radius=0.985, **FINE)), color=WHITE)
     scene.tubes(simple.OutputPort(sphere, 2), radius=0.006)
     scene.balls(simple.OutputPort(sphere, 1), WHITE, 0.05)
 
@@ -271,7 +274,7 @@ def deformed_torus(tour):
                     panel.picture(scene)
             panel = sheet.panel(row * 3 + 2, "Unit sphere", frame=False)
             with Scene(sheet, VIEWPOINT) as scene:
-                _sphere(tour, scene)
+                _sphere(tour, scene, pale=True)
                 lines = _deform(tour, _angle_lines(tour, row), "UnitSphere")
                 scene.tubes(lines, array=array, radius=0.012, InterpolateScalarsBeforeMapping=0)
                 scene.look()
@@ -455,14 +458,27 @@ def _movie(tour, heads):
         yield path
 
 
+def _name_angles(panel, scene, tokens):
+    """Writes angles outside of the circle seen along (1, 1, 1), and the tokens inside of it."""
+    u, v = [c / math.sqrt(2) for c in (1, 0, -1)], [c / math.sqrt(6) for c in (-1, 2, -1)]
+    angles = ((0, "0"), (0.5, "\u03c0/2"), (1, "\u03c0"), (-0.5, "\u2212\u03c0/2"))
+    for turn, text in angles:
+        c, s = math.cos(turn * math.pi), math.sin(turn * math.pi)
+        ends = ([math.sqrt(3) * r * (c * a + s * b) for a, b in zip(u, v)] for r in (1, 1.05))
+        panel.line([scene.project(end) for end in ends])
+        x, y = scene.project([math.sqrt(3) * 1.08 * (c * a + s * b) for a, b in zip(u, v)])
+        panel.text(text, x, y, horizontal=(1 - c) / 2, vertical=(1 - s) / 2)
+    arrays = tokens.GetPointData()
+    for point in range(tokens.GetNumberOfPoints()):
+        if arrays.GetArray("Normalized").GetTuple1(point) == 1:
+            x, y = (0.88 * c for c in scene.project(tokens.GetPoint(point)))
+            panel.text(f"{arrays.GetArray('Token').GetTuple1(point):g}", x, y)
+
+
 def layer_norm(tour):
     circle = tour.filter("EmbeddingCircle")
     circle.UpdatePipeline()
     tokens = servermanager.Fetch(circle)
-    arrays = tokens.GetPointData()
-    normalized = arrays.GetArray("Normalized")
-    names = arrays.GetArray("Token")
-    extent = max(abs(c) for c in circle.GetDataInformation().GetBounds())
     raw, on_circle = (
         tour.own(
             simple.Threshold(
@@ -471,7 +487,9 @@ def layer_norm(tour):
         )
         for v in (0, 1)
     )
-    plane = simple.OutputPort(circle, 1)
+    plane = tour.own(
+        simple.PassArrays(Input=simple.OutputPort(circle, 1), PointDataArrays=[], CellDataArrays=[])
+    )
     views = (("In space", (1, -0.45, 0.55), (0, 0, 1)), ("Along (1, 1, 1)", (1, 1, 1), (-1, 2, -1)))
     layout = {"panels": 2, "columns": 2, "axes": False}
     with tour.sheet("Layer normalization puts words on a circle", **layout) as sheet:
@@ -482,13 +500,11 @@ def layer_norm(tour):
                 scene.tubes(plane, HEAD_COLORS[0], 0.02)
                 scene.tubes(circle, GREY, 0.012)
                 scene.balls(raw, BLACK, 0.05)
-                scene.balls(on_circle, HEAD_COLORS[4], 0.06)
-                scene.look(1.15)
+                scene.balls(on_circle, radius=0.07, array="ClassColor")
+                scene.look(1.02)
                 panel.picture(scene)
-                for point in range(tokens.GetNumberOfPoints()):
-                    if normalized.GetTuple1(point) == number:
-                        x, y = scene.project(tokens.GetPoint(point))
-                        panel.text(f"{names.GetTuple1(point):g}", x + 0.35 * sheet.unit, y, horizontal=0, vertical=0)
+                if number == 1:
+                    _name_angles(panel, scene, tokens)
         yield tour.save(sheet, "layer-norm")
 
 
@@ -516,8 +532,8 @@ Figure = collections.namedtuple("Figure", "title sentence draw")
 FIGURES = {
     "layer-norm": Figure(
         "Layer normalization as geometry",
-        "Word embeddings (black) move to the plane orthogonal to (1, 1, 1) and there to the circle of radius "
-        "\u221a3, where a word is an angle; the numbers name the tokens.",
+        "Word embeddings (black) move along the grey lines to the plane orthogonal to (1, 1, 1) and there to the circle of radius "
+        "\u221a3, where a word is an angle; the numbers inside of the circle name the tokens.",
         layer_norm,
     ),
     "class-map": Figure(

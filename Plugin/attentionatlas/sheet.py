@@ -638,7 +638,7 @@ class Scene:
 
 
 #: Bright enough for pale colours to stay so, with light and shade that show the shape.
-_SHADING = {"Ambient": 0.25, "Diffuse": 0.85, "Specular": 0.15, "SpecularPower": 30}
+_SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower": 30}
 
 
 def _points(source):

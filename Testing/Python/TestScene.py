@@ -54,8 +54,10 @@ class Scene(AtlasTest):
         self.load()
         simple.RenderAllViews()
         pairs = simple.FindSource("Pairs")
-        selection = simple.IDSelectionSource(IDs=[-1, 7, -1, 12], FieldType="POINT")
-        pairs.SMProxy.SetSelectionInput(0, selection.SMProxy, 0)
+        simple.SetActiveView(simple.GetRenderViews()[0])
+        simple.QuerySelect(
+            QueryString="(id == 7) | (id == 12)", FieldType="POINT", Source=pairs
+        )
         for name in ("Pairs on the sphere", "Pairs on the surface"):
             moved = simple.FindSource(name)
             found = moved.SMProxy.GetSelectionInput(0)
