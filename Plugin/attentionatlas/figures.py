@@ -113,7 +113,7 @@ def class_map(tour):
         panel = sheet.panel(0)
         panel.map(tour.torus(Quantities=["ClassColor"]), "ClassColor")
         panel.pairs(pairs)
-        sheet.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
+        sheet.color_bar(simple.GetColorTransferFunction("TargetColor"), "Next token")
         yield tour.save(sheet, "class-map")
 
 
@@ -143,8 +143,8 @@ def attention(tour):
                 for column, head in enumerate(heads):
                     panel = sheet.panel(row * columns + column, f"Head {head}, {pattern[:4].lower()}")
                     array = f"Attention {head}"
+                    table = _scale(array, [WHITE, BLACK], 0, 1)
                     panel.map(torus, array)
-                    table = simple.GetColorTransferFunction(array)
                     panel.level(scores, f"Score {head}")
             sheet.color_bar(table, "Attention", SHARES)
             yield tour.save(sheet, _part("attention", heads, tour.heads))
@@ -296,8 +296,7 @@ def unembedding_sphere(tour):
                 scene.balls(pairs, BLACK, 0.032)
                 scene.look()
                 panel.picture(scene)
-        colors = simple.GetColorTransferFunction("ClassColor")
-        sheet.color_bar(colors, "Next token")
+        sheet.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
         yield tour.save(sheet, "unembedding-sphere")
 
 
@@ -320,7 +319,7 @@ def simplex(tour):
 def _simplices(tour, triangle, title, panels, name):
     layout = {"panels": len(panels), "columns": COLUMNS, "axes": False, "bar": True, "below": 2}
     with tour.sheet(title, **layout) as sheet:
-        side = SIDE - 0.6 * sheet.unit
+        side = SIDE - 1.5 * sheet.unit
         low, high = -math.pi + 0.8 * sheet.unit, -math.pi + 0.8 * sheet.unit + side * math.sqrt(3) / 2
         for number, (array, text) in enumerate(panels):
             panel = sheet.panel(number, text, frame=False)
@@ -521,7 +520,7 @@ def heads_alone(tour):
             panel = sheet.panel(number, name if accuracy is None else f"{name}: {100 * accuracy:.3g} %")
             panel.map(tour.torus(columns, Quantities=["ClassColor"], **options), "ClassColor")
             panel.pairs(pairs)
-        sheet.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
+        sheet.color_bar(simple.GetColorTransferFunction("TargetColor"), "Next token")
         yield tour.save(sheet, "heads-alone")
 
 

@@ -53,7 +53,7 @@ def build(path):
     simple.Show(pairs, table)
     for view in (sphere, surface):
         simple.ResetCamera(view)
-    scale = max(sphere.CameraParallelScale, surface.CameraParallelScale)
+    scale = 0.65 * max(sphere.CameraParallelScale, surface.CameraParallelScale)
     for view in (sphere, surface):
         view.CameraFocalPoint, view.CameraViewUp = [0, 0, 0], [0, 0, 1]
         view.CameraPosition = [4 * scale * c for c in VIEWPOINT]

@@ -104,7 +104,7 @@ class Sheet:
         self._sources, self._labels = [], []
         self._lines, self._fills = {}, {}  # what is drawn when the page is written, by colour
         self._scenes = tempfile.TemporaryDirectory()
-        self._files = 0
+        self._files, self._upright = 0, []
         self._drawn = False  # whether it has more than lines, rectangles and text
         self._lay_out(title, bar, titles, below, left)
         self.size = (width, round(width * self._height / self._width))
@@ -185,11 +185,14 @@ class Sheet:
         display = simple.Show(source, self.view)
         display.WindowLocation = "Any Location"
         display.Position = [left / width, bottom / height]
+        display.Justification, display.VerticalJustification = "Left", "Bottom"
         display.Color, display.FontSize = color, size
         display.Orientation = 90 if upright else 0
         if self._font is not None:
             display.FontFamily, display.FontFile = "File", str(self._font)
         self._labels.append(display)
+        if upright:
+            self._upright.append((display, columns / width))
 
     def text_width(self, text, size=TEXT):
         """How wide a text is, in radians of the page."""
@@ -296,13 +299,21 @@ class Sheet:
         else:
             image = 1 if self._drawn else 0
             options = {"Rasterize3Dgeometry": image, "Rendertextaspaths": 1}
+            self._shift_upright(1)
             simple.ExportView(str(temporary), view=self.view, **options)
+            self._shift_upright(-1)
             if path.suffix == ".pdf":
                 temporary.write_bytes(_deflated(temporary.read_bytes()))
             elif self._drawn:
                 temporary.write_text(self._with_picture(temporary.read_text()))
         temporary.replace(path)
         return path
+
+    def _shift_upright(self, sign):
+        """The exporter turns text around its corner, where the screen shows all of it to the right."""
+        for display, width in self._upright:
+            x, y = display.Position
+            display.Position = [x + sign * width, y]
 
     def movie(self, path, rate):
         """A Movie of the page, to which frames can be added."""
@@ -680,6 +691,9 @@ def _deflated_object(text):
         return text
     length = re.search(rb"/Length (\d+)( 0 R)?", head)
     size = rest.rindex(b"endstream") if length.group(2) else int(length.group(1))
-    data = zlib.compress(rest[:size], 6)
+    data = rest[:size]
+    if length.group(2):  # the page, where GL2PS writes transparency that it has not declared
+        data = re.sub(rb"/GS\d+ gs\n|[\d.]+ ca\n", b"", data)
+    data = zlib.compress(data, 6)
     head = head.replace(length.group(0), b"/Filter /FlateDecode /Length %d" % len(data))
     return head + stream + data + b"\n" + rest[rest.rindex(b"endstream") :]

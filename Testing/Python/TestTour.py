@@ -162,6 +162,8 @@ class Tour(AtlasTest):
         # The picture of the map, three bytes a pixel, and the letters as outlines.
         height = len(max(streams, key=len)) // (3 * 300)
         self.assertEqual(len(max(streams, key=len)), 3 * 300 * height)
+        for stream in streams[:1]:
+            self.assertNotRegex(stream, rb"\d ca\n", "no operator that PDF does not have")
         self.assertTrue(any(b" c\n" in stream and b" m\n" in stream for stream in streams))
 
     def test_svg(self):
