@@ -126,19 +126,31 @@ class Proxies(AtlasTest):
                 self.assertNotRegex(label, "[a-z][A-Z]", f"{proxy.GetXMLName()}.{key}")
 
     def test_defaults_are_those_of_the_xml(self):
-        shared = GROUPS["internal_filters"][0]
-        for proxy, element in zip(self.filters(), FILTERS):
-            for described in settable(shared) + settable(element):
-                expected = described.get("default_values")
-                if expected is None:
+        described = {proxy.get("name"): proxy for proxy in FILTERS}
+        for proxy in self.filters():
+            for element in settable(described[proxy.GetXMLName()]):
+                expected = element.get("default_values")
+                if expected is None or element.tag == "StringVectorProperty":
                     continue
-                found = servermanager.vtkSMPropertyHelper(proxy.SMProxy, described.get("name"))
-                values = [found.GetAsInt(i) for i in range(found.GetNumberOfElements())]
+                found = servermanager.vtkSMPropertyHelper(proxy.SMProxy, element.get("name"))
+                values = [found.GetAsDouble(i) for i in range(found.GetNumberOfElements())]
                 self.assertEqual(
                     values,
-                    [int(value) for value in expected.split()],
-                    f"{proxy.GetXMLName()}.{described.get('name')}",
+                    [float(value) for value in expected.split()],
+                    f"{proxy.GetXMLName()}.{element.get('name')}",
                 )
+
+    def test_shared_defaults_are_those_of_the_xml(self):
+        (shared,) = (p for p in GROUPS["internal_filters"] if p.get("name") == "TorusAlgorithm")
+        checked = 0
+        for make in (simple.AttentionTorus, simple.TokenPairs):
+            proxy = make(Input=atlastest.read_model())
+            for element in settable(shared):
+                if element.get("default_values") is not None:
+                    found = servermanager.vtkSMPropertyHelper(proxy.SMProxy, element.get("name"))
+                    self.assertEqual(found.GetAsInt(), int(element.get("default_values")))
+                    checked += 1
+        self.assertEqual(checked, 2 * 7)
 
     def test_defaults_of_lists(self):
         torus = simple.AttentionTorus(Input=atlastest.read_model())
