@@ -177,7 +177,7 @@ def outputs(tour):
     for scale, name in (("Additive", "outputs"), ("SharedRange", "outputs-shared-range")):
         arrays = [array for array, _ in panels]
         colors = tour.filter("SummableColors", Input=total, Vectors=arrays, Scale=scale)
-        title = "Head outputs: colors add up" if scale == "Additive" else "Head outputs, one range of colors"
+        title = {"Additive": "Head outputs: colors add up"}.get(scale, "Head outputs on one scale")
         with tour.sheet(title, panels=len(panels), columns=COLUMNS) as sheet:
             for number, (array, text) in enumerate(panels):
                 sheet.panel(number, text).map(colors, f"{array} Color")
@@ -319,8 +319,9 @@ def simplex(tour):
 def _simplices(tour, triangle, title, panels, name):
     layout = {"panels": len(panels), "columns": COLUMNS, "axes": False, "bar": True, "below": 2}
     with tour.sheet(title, **layout) as sheet:
-        side = SIDE - 1.5 * sheet.unit
-        low, high = -math.pi + 0.8 * sheet.unit, -math.pi + 0.8 * sheet.unit + side * math.sqrt(3) / 2
+        side = SIDE - 2.2 * sheet.unit
+        low = -math.pi + 1.4 * sheet.unit
+        high = low + side * math.sqrt(3) / 2
         for number, (array, text) in enumerate(panels):
             panel = sheet.panel(number, text, frame=False)
             table = _scale(array, ORANGES, 0, 1)
@@ -531,8 +532,8 @@ Figure = collections.namedtuple("Figure", "title sentence draw")
 FIGURES = {
     "layer-norm": Figure(
         "Layer normalization as geometry",
-        "Word embeddings (black) move along the grey lines to the plane orthogonal to (1, 1, 1) and there to the circle of radius "
-        "\u221a3, where a word is an angle; the numbers inside of the circle name the tokens.",
+        "Word embeddings (black) move along the grey lines to the plane orthogonal to (1, 1, 1) and there "
+        "to the circle of radius \u221a3, where a word is an angle; the numbers inside of the circle name the tokens.",
         layer_norm,
     ),
     "class-map": Figure(
@@ -591,8 +592,8 @@ FIGURES = {
     "simplex": Figure(
         "Accuracy of mixtures of three heads",
         "The heads at the corners, their mixtures between them: the accuracy over all token pairs, which is "
-        "the model's own at the cross in the centre (without its residual), over the pairs of one true next token, and "
-        "whether one pair is right.",
+        "the model's own at the cross in the centre (without its residual), over the pairs of one true next "
+        "token, and whether one pair is right.",
         simplex,
     ),
     "harmonics": Figure(
