@@ -14,7 +14,7 @@ endforeach()
 add_custom_target(attentionatlas-python ALL DEPENDS ${python_copies})
 install(FILES ${python_sources} DESTINATION "${ATLAS_PYTHON_DIR}/attentionatlas")
 
-# The figures of the models in Data. They need an X display: a virtual one where there is no other.
+# The tour of the models in Data. They need an X display: a virtual one where there is no other.
 find_program(ATLAS_PVPYTHON pvpython HINTS "${ParaView_PREFIX_PATH}/bin")
 file(GLOB models CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/Data/*.safetensors")
 find_program(ATLAS_XVFB Xvfb)
@@ -26,7 +26,7 @@ add_custom_target(figures
   COMMAND "${CMAKE_COMMAND}" -E env
     "PYTHONPATH=${CMAKE_BINARY_DIR}/${ATLAS_PYTHON_DIR}"
     "ATLAS_PLUGIN=$<TARGET_FILE:AttentionAtlas>"
-    ${run_on_display} "${ATLAS_PVPYTHON}" -m attentionatlas.figures ${models}
+    ${run_on_display} "${ATLAS_PVPYTHON}" -m attentionatlas.tour ${models}
     -o "${ATLAS_FIGURES_DIR}"
   DEPENDS AttentionAtlas attentionatlas-python
   COMMENT "Rendering figures"

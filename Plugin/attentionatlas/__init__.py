@@ -1,14 +1,18 @@
-"""Attention Atlas in Python: load the plugin, draw the figures.
+"""Attention Atlas in Python: load the plugin, draw the figures, open a scene.
 
     from attentionatlas import load_plugin
     load_plugin()                       # the proxies are in paraview.simple now
 
-    from attentionatlas import figures
-    figures.render("model.safetensors", "out", ["class-map"])
+    from attentionatlas import tour
+    tour.render("model.safetensors", "out", ["class-map"])      # without names: every figure
+
+    from attentionatlas import scene
+    scene.save("model.safetensors", "scene.pvsm")               # linked views, for the ParaView GUI
 
 or, from the command line,
 
-    pvpython -m attentionatlas.figures model.safetensors -o out
+    pvpython -m attentionatlas.tour model.safetensors -o out
+    pvpython -m attentionatlas.scene model.safetensors -o scene.pvsm
 """
 
 import os

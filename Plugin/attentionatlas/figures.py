@@ -1,16 +1,22 @@
-"""The figures of a small attention-only transformer, from its file to PNGs for print.
+"""The figures of a small attention-only transformer, each by its name: what the tour shows.
 
-    pvpython -m attentionatlas.figures MODEL.safetensors ... -o DIR [--width PIXELS] [--only NAME,...]
+Each has a title, one sentence that says what to see, and a function that draws it on sheets. What a
+model or this plugin has nothing for, a figure says with Missing. attentionatlas.tour renders them; here,
+render and the command line are the same.
 """
 
-import argparse
+import collections
+import math
 import pathlib
 import sys
 
-from paraview import simple
+from paraview import servermanager, simple
 
-from attentionatlas import load_plugin
-from attentionatlas.chart import Chart
+from attentionatlas.sheet import BLACK, GREY, SIDE, WHITE, Scene, Sheet
+
+
+class Missing(Exception):
+    """A model has nothing to show in a figure, and why."""
 
 
 def _field(proxy, name):
@@ -20,132 +26,593 @@ def _field(proxy, name):
     return None if array is None else array.GetComponentRange(0)[0]
 
 
-class Model:
-    """An opened model and the filters that the figures of it share."""
+def open_model(path):
+    """A reader of a model's file, up to date.
 
-    def __init__(self, path, resolution):
-        path = pathlib.Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file.")
-        self.name = path.stem
-        self.reader = simple.AttentionOnlyModelReader(
-            registrationName=self.name, FileNames=[str(path)]
-        )
-        self.reader.UpdatePipeline()
+    Raises FileNotFoundError or ValueError for a file that is not there or no model.
+    """
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    reader = simple.AttentionOnlyModelReader(registrationName=path.stem, FileNames=[str(path)])
+    reader.UpdatePipeline()
+    if _field(reader, "Heads") is None:
+        simple.Delete(reader)
+        raise ValueError(f"{path}: cannot be read; the message above says why.")
+    return reader
+
+
+class Tour:
+    """An opened model, and how and where to its figures are written.
+
+    path: of a .safetensors file. width: of each figure, in pixels. format: of sheet.FORMATS.
+    Raises FileNotFoundError or ValueError for a file that is not there or no model.
+    """
+
+    def __init__(self, path, folder, width, format):
+        self._proxies = []
+        self.reader = self.own(open_model(path))
+        self.name, self.folder = pathlib.Path(path).stem, pathlib.Path(folder)
+        self.width, self.format = width, format
         heads = _field(self.reader, "Heads")
-        if heads is None:
-            simple.Delete(self.reader)
-            raise ValueError(f"{path}: cannot be read; the message above says why.")
-        self.heads = int(heads)
-        self.torus = simple.AttentionTorus(
-            registrationName="Torus",
-            Input=self.reader,
-            Resolution=[resolution, resolution],
-            Quantities=["Class", "Probability", "ClassColor", "Attention"],
+        self.heads, self.tokens = int(heads), int(_field(self.reader, "VocabularySize"))
+
+    def own(self, proxy):
+        """A proxy that is deleted with the figure that made it."""
+        self._proxies.append(proxy)
+        return proxy
+
+    def close(self, keep=0):
+        """Deletes all proxies but the first ones, consumers before producers."""
+        while len(self._proxies) > keep:
+            simple.Delete(self._proxies.pop())
+
+    def filter(self, name, **properties):
+        """A filter of the plugin on the model, or Missing if the plugin has none of that name."""
+        make = getattr(simple, name, None)
+        if make is None:
+            raise Missing(f"the plugin has no {name}")
+        if name != "HarmonicAttention":  # which is a source
+            properties.setdefault("Input", self.reader)
+        return self.own(make(registrationName=name, **properties))
+
+    def torus(self, columns=1, **properties):
+        """An AttentionTorus as fine as the pixels of one of so many panels side by side."""
+        size = min(2048, max(64, self.width // columns))
+        return self.filter("AttentionTorus", Resolution=[size, size], **properties)
+
+    def scores(self, **properties):
+        """The scores of all heads, for level lines: they break up where they are finer than pixels."""
+        return self.filter(
+            "AttentionTorus", Resolution=[241, 241], Quantities=["Score"], **properties
         )
-        self.pairs = simple.TokenPairs(registrationName="Pairs", Input=self.reader)
 
-    def accuracy(self):
+    def pairs(self, **properties):
+        return self.filter("TokenPairs", **properties)
+
+    def accuracy(self, pairs):
         """The share of token pairs whose next token is predicted right, or None if unknown."""
-        self.pairs.UpdatePipeline()
-        return _field(self.pairs, "Accuracy")
+        pairs.UpdatePipeline()
+        return _field(pairs, "Accuracy")
 
-    def close(self):
-        for proxy in (self.pairs, self.torus, self.reader):
-            simple.Delete(proxy)
+    def sheet(self, title, **layout):
+        return Sheet(title, width=self.width, **layout)
+
+    def save(self, sheet, name):
+        """Writes a sheet as the figure of a name; returns the path."""
+        return sheet.save(self.folder / f"{self.name}-{name}.{self.format}")
 
 
-def class_map(model, folder, width):
-    """The predicted next token as a colour, paler where it is less probable, and the token pairs."""
-    accuracy = model.accuracy()
+def class_map(tour):
+    pairs = tour.pairs()
+    accuracy = tour.accuracy(pairs)
     title = "Predicted next token"
     if accuracy is not None:
         title += f" (accuracy {100 * accuracy:.3g} %)"
-    with Chart(title, width) as chart:
-        chart.map(model.torus, "ClassColor")
-        chart.pairs(model.pairs)
-        chart.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
-        yield chart.save(folder / f"{model.name}-class-map.png")
+    with tour.sheet(title, bar=True, titles=False) as sheet:
+        panel = sheet.panel(0)
+        panel.map(tour.torus(Quantities=["ClassColor"]), "ClassColor")
+        panel.pairs(pairs)
+        sheet.color_bar(simple.GetColorTransferFunction("TargetColor"), "Next token")
+        yield tour.save(sheet, "class-map")
 
 
-def attention(model, folder, width):
-    """The attention of token 2 to token 1, head by head, soft and hard."""
-    for pattern in ("Softmax", "Hardmax"):
-        model.torus.Pattern = pattern
-        for head in range(model.heads):
-            array = f"Attention {head}"
-            title = f"Attention to token 1, head {head}, {pattern.lower()}"
-            with Chart(title, width) as chart:
-                chart.map(model.torus, array)
-                table = simple.GetColorTransferFunction(array)
-                chart.color_bar(table, "Attention", labels=[0, 0.2, 0.4, 0.6, 0.8, 1])
-                yield chart.save(
-                    folder / f"{model.name}-attention-head-{head}-{pattern.lower()}.png"
-                )
-    model.torus.Pattern = "Softmax"
+SHARES = [0, 0.2, 0.4, 0.6, 0.8, 1]
+#: Of these heads one row of a sheet shows this many.
+COLUMNS = 3
 
 
-#: Every figure by its name: a function of a model, a folder and a width in pixels that yields the
-#: path of each file as it is written.
-FIGURES = {"class-map": class_map, "attention": attention}
+def _rows(heads):
+    """The heads, at most COLUMNS at a time."""
+    return [range(first, min(first + COLUMNS, heads)) for first in range(0, heads, COLUMNS)]
 
 
-def render(path, folder, names=None, width=2400, progress=None):
-    """Renders figures of the model in a file; returns the paths of the files written.
-
-    names: some of FIGURES, all by default. width: of each picture, 200 to 16384 pixels. progress: is
-    called with the path of each file as it is written. Raises ValueError for an unknown name, another
-    width or a file that is no model, FileNotFoundError for one that is not there.
-    """
-    names = list(FIGURES if names is None else names)
-    unknown = [name for name in names if name not in FIGURES]
-    if unknown:
-        raise ValueError(f"unknown figure '{unknown[0]}'; known are {', '.join(FIGURES)}.")
-    if not 200 <= width <= 16384:
-        raise ValueError(f"width: expected 200 to 16384 pixels, found {width}.")
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    load_plugin()
-    model = Model(path, resolution=min(width, 2048))
-    written = []
-    try:
-        for name in names:
-            for file in FIGURES[name](model, folder, width):
-                written.append(file)
-                if progress is not None:
-                    progress(file)
-    finally:
-        model.close()
-    return written
+def _part(name, heads, count):
+    """The name of a sheet: with the first of its heads, if one sheet does not show them all."""
+    return name if len(heads) == count else f"{name}-heads-{heads[0]}-{heads[-1]}"
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.figures",
-        description="Renders the figures of attention-only transformers.",
+def attention(tour):
+    scores = tour.scores()
+    for heads in _rows(tour.heads):
+        columns = len(heads)
+        title = "Attention of token 2 to token 1" if columns > 1 else "Attention to token 1"
+        with tour.sheet(title, panels=2 * columns, columns=columns, bar=True) as sheet:
+            for row, pattern in enumerate(("Softmax", "Hardmax")):
+                torus = tour.torus(columns, Pattern=pattern, Quantities=["Attention"])
+                for column, head in enumerate(heads):
+                    panel = sheet.panel(row * columns + column, f"Head {head}, {pattern[:4].lower()}")
+                    array = f"Attention {head}"
+                    table = _scale(array, [WHITE, BLACK], 0, 1)
+                    panel.map(torus, array)
+                    panel.level(scores, f"Score {head}")
+            sheet.color_bar(table, "Attention", SHARES)
+            yield tour.save(sheet, _part("attention", heads, tour.heads))
+
+
+def mixes(tour):
+    parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
+    scores = tour.scores()
+    for head in range(tour.heads):
+        with tour.sheet(f"What head {head} mixes", panels=6, columns=3) as sheet:
+            arrays = [f"{part} {head}" for part, _ in parts]
+            for row, pattern in enumerate(("Softmax", "Hardmax")):
+                torus = tour.torus(3, Pattern=pattern, Quantities=arrays)
+                colors = tour.filter("SummableColors", Input=torus, Vectors=arrays, Scale="SharedRange")
+                for column, (array, (_, name)) in enumerate(zip(arrays, parts)):
+                    panel = sheet.panel(3 * row + column, f"{name}, {pattern[:4].lower()}")
+                    panel.map(colors, f"{array} Color")
+                    panel.level(scores, f"Score {head}", color=BLACK, width=0.8)
+            yield tour.save(sheet, f"mixes-head-{head}")
+
+
+def outputs(tour):
+    heads = [f"Head Output {head}" for head in range(tour.heads)]
+    torus = tour.torus(3, Quantities=["Head Output", "Output"])
+    total = tour.filter(
+        "Calculator", Input=torus, ResultArrayName="Sum", Function="+".join(f'"{head}"' for head in heads)
     )
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="a .safetensors file")
-    parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
-    parser.add_argument("--width", type=int, default=2400, help="in pixels (default: 2400)")
-    parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(FIGURES)} (default: all)")
-    options = parser.parse_args(arguments)
-    names = options.only.split(",") if options.only else None
-    written = []
-    stems = [pathlib.Path(path).stem for path in options.models]
-    for stem in stems:
-        if stems.count(stem) > 1:
-            parser.error(f"two models are named {stem}: their figures would have the same names")
+    panels = [(head, f"Head {number}") for number, head in enumerate(heads)]
+    panels += [("Sum", "Sum of heads"), ("Output", "With residual")]
+    for scale, name in (("Additive", "outputs"), ("SharedRange", "outputs-shared-range")):
+        arrays = [array for array, _ in panels]
+        colors = tour.filter("SummableColors", Input=total, Vectors=arrays, Scale=scale)
+        title = {"Additive": "Head outputs: colors add up"}.get(scale, "Head outputs on one scale")
+        with tour.sheet(title, panels=len(panels), columns=COLUMNS) as sheet:
+            for number, (array, text) in enumerate(panels):
+                sheet.panel(number, text).map(colors, f"{array} Color")
+            yield tour.save(sheet, name)
+
+
+def _scale(name, colors, low, high):
+    """Gives an array evenly spaced colours from its value `low` to its value `high`."""
+    table = simple.GetColorTransferFunction(name)
+    step = (high - low) / (len(colors) - 1)
+    points = [(low + step * number, *color) for number, color in enumerate(colors)]
+    table.RGBPoints = [c for point in points for c in point]
+    table.ColorSpace = "RGB"
+    table.AutomaticRescaleRangeMode = "Never"
+    return table
+
+
+def _stripes(colors, count=64):
+    """The colours of _scale, at so many places."""
+    stripes = []
+    for stripe in range(count):
+        place = stripe / (count - 1) * (len(colors) - 1)
+        first = min(int(place), len(colors) - 2)
+        share = place - first
+        stripes.append([a + share * (b - a) for a, b in zip(colors[first], colors[first + 1])])
+    return stripes
+
+
+#: Of ColorBrewer's Reds, Blues and Oranges (Cynthia Brewer, colorbrewer2.org), from pale to dark.
+REDS = [[1, 0.91, 0.85], [0.99, 0.62, 0.49], [0.94, 0.23, 0.17], [0.65, 0.06, 0.08], [0.33, 0, 0.04]]
+BLUES = [[0.91, 0.95, 1], [0.62, 0.79, 0.88], [0.26, 0.57, 0.78], [0.03, 0.32, 0.61], [0.03, 0.15, 0.36]]
+ORANGES = [[1, 0.96, 0.92], [0.99, 0.82, 0.64], [0.99, 0.55, 0.24], [0.85, 0.28, 0], [0.5, 0.15, 0.02]]
+VIEWPOINT = (1.0, 0.75, 0.55)
+
+
+#: A round ball.
+FINE = {"ThetaResolution": 180, "PhiResolution": 90}
+
+
+def _sphere(tour, scene, pale=False):
+    """Shows the cells of the unembedding, the lines between them and their centres; or a ball if the
+    plugin has none. pale: for what is drawn on them to stand out."""
     try:
-        for path in options.models:
-            written += render(
-                path, options.output, names, options.width, lambda file: print(f"  {file}", flush=True)
+        sphere = tour.filter("UnembeddingSphere")
+    except Missing:
+        scene.show(scene.own(simple.Sphere(Radius=0.99, **FINE)), color=[0.93, 0.93, 0.93])
+        return
+    sphere.UpdatePipeline()
+    scene.show(sphere, "ClassColor", association="CELLS", Opacity=0.3 if pale else 1)
+    if pale:
+        scene.show(scene.own(simple.Sphere(Radius=0.985, **FINE)), color=WHITE)
+    scene.tubes(simple.OutputPort(sphere, 2), radius=0.006)
+    scene.balls(simple.OutputPort(sphere, 1), WHITE, 0.05)
+
+
+def _angle_lines(tour, number):
+    """Lines of the torus along which one angle, 0 or 1, stays the same, with the output of the model."""
+    lines = []
+    for step in range(24):
+        value = -math.pi + 2 * math.pi * step / 24
+        ends = [[value, -math.pi, 0], [value, math.pi, 0]]
+        if number == 1:
+            ends = [[y, x, 0] for x, y, _ in ends]
+        line = simple.Line(Point1=ends[0], Point2=ends[1], Resolution=720)
+        lines.append(tour.own(line))
+    together = tour.own(simple.AppendGeometry(Input=lines))
+    return tour.filter("AttentionTorus", Points=together, Quantities=["Output"])
+
+
+def _deform(tour, source, normalization):
+    return tour.filter(
+        "TorusDeformation",
+        Input=source,
+        Shape="Vectors",
+        Vectors=["POINTS", "Output"],
+        Normalization=normalization,
+    )
+
+
+def deformed_torus(tour):
+    torus = tour.filter("AttentionTorus", Resolution=[401, 401], Quantities=["Output"])
+    hues = (("Theta1", "\u03b8\u2081", REDS), ("Theta2", "\u03b8\u2082", BLUES))
+    labels = [(0, "\u2212\u03c0"), (0.5, "0"), (1, "\u03c0")]
+    layout = {"panels": 6, "columns": 3, "axes": False, "bar": True}
+    with tour.sheet("Output as a deformed torus", **layout) as sheet:
+        for row, (array, symbol, colors) in enumerate(hues):
+            _scale(array, colors, -math.pi, math.pi)
+            for column, normalization in enumerate(("None", "Whitened")):
+                surface = _deform(tour, torus, normalization)
+                panel = sheet.panel(row * 3 + column, ("Raw", "Whitened")[column], frame=False)
+                with Scene(sheet, VIEWPOINT) as scene:
+                    scene.show(surface, array, Opacity=0.75, InterpolateScalarsBeforeMapping=0)
+                    scene.look()
+                    panel.picture(scene)
+            panel = sheet.panel(row * 3 + 2, "Unit sphere", frame=False)
+            with Scene(sheet, VIEWPOINT) as scene:
+                _sphere(tour, scene, pale=True)
+                lines = _deform(tour, _angle_lines(tour, row), "UnitSphere")
+                scene.tubes(lines, array=array, radius=0.012, InterpolateScalarsBeforeMapping=0)
+                scene.look()
+                panel.picture(scene)
+            sheet.ramp(_stripes(colors), symbol, labels, row)
+        yield tour.save(sheet, "deformed-torus")
+
+
+def unembedding_sphere(tour):
+    tour.filter("UnembeddingSphere")  # without its cells there is nothing to see
+    pairs = _deform(tour, tour.pairs(), "UnitSphere")
+    away = tuple(-c for c in VIEWPOINT)
+    layout = {"panels": 2, "columns": 2, "axes": False, "bar": True}
+    with tour.sheet("Unembedding on the sphere", **layout) as sheet:
+        for number, (title, direction) in enumerate((("One side", VIEWPOINT), ("The other", away))):
+            panel = sheet.panel(number, title, frame=False)
+            with Scene(sheet, direction) as scene:
+                _sphere(tour, scene)
+                scene.balls(pairs, BLACK, 0.032)
+                scene.look()
+                panel.picture(scene)
+        sheet.color_bar(simple.GetColorTransferFunction("ClassColor"), "Next token")
+        yield tour.save(sheet, "unembedding-sphere")
+
+
+def simplex(tour):
+    if tour.heads < 3:
+        raise Missing(f"a simplex has three heads, {tour.name} has {tour.heads}")
+    triangle = tour.filter("HeadAccuracySimplex", Resolution=256, Pair=[0, 0])
+    triangle.UpdatePipeline()
+    data = triangle.PointData
+    found = [k for k in range(tour.tokens) if data.GetArray(f"Accuracy Target {k}") is not None]
+    if not found:
+        raise Missing(f"{tour.name} has no next_token")
+    panels = [("Accuracy", "All pairs"), (f"Accuracy Target {found[0]}", f"Target {found[0]}")]
+    panels += [("Correct Pair", "Pair (0, 0)")]
+    yield _simplices(tour, triangle, "Accuracy of mixed heads", panels, "simplex")
+    panels = [(f"Accuracy Target {k}", f"Target {k}") for k in found[:9]]
+    yield _simplices(tour, triangle, "Accuracy by true next token", panels, "simplex-targets")
+
+
+def _simplices(tour, triangle, title, panels, name):
+    layout = {"panels": len(panels), "columns": COLUMNS, "axes": False, "bar": True, "below": 2}
+    with tour.sheet(title, **layout) as sheet:
+        side = SIDE - 2.2 * sheet.unit
+        low = -math.pi + 1.4 * sheet.unit
+        high = low + side * math.sqrt(3) / 2
+        for number, (array, text) in enumerate(panels):
+            panel = sheet.panel(number, text, frame=False)
+            table = _scale(array, ORANGES, 0, 1)
+            panel.surface(triangle, array, table, side, -side / 2, low)
+            corners = [(-side / 2, low), (side / 2, low), (0, high)]
+            panel.line([*corners, corners[0]])
+            gap = 0.35 * sheet.unit
+            panel.text("Head 2", -math.pi, low - gap, horizontal=0, vertical=1)
+            panel.text("Head 0", math.pi, low - gap, horizontal=1, vertical=1)
+            panel.text("Head 1", 0, high + gap / 2, vertical=0)
+            middle = low + side * math.sqrt(3) / 6  # the model itself
+            panel.line([(-gap, middle), (gap, middle)])
+            panel.line([(0, middle - gap), (0, middle + gap)])
+        sheet.ramp(_stripes(ORANGES), "Accuracy", [(share, f"{share:.1f}") for share in SHARES])
+        return tour.save(sheet, name)
+
+
+def _columns(table):
+    """The columns of a table proxy, by name."""
+    table.UpdatePipeline()
+    data = servermanager.Fetch(table)
+    return {
+        data.GetColumnName(c): [data.GetValue(r, c).ToString() for r in range(data.GetNumberOfRows())]
+        for c in range(data.GetNumberOfColumns())
+    }
+
+
+def _coefficients(tour):
+    """The names of the harmonics, and for each head its coefficients."""
+    columns = _columns(tour.filter("AttentionHarmonics"))
+    heads = [[float(value) for value in columns[f"Head {head}"]] for head in range(tour.heads)]
+    return columns["Harmonic"], heads
+
+
+#: Of Okabe and Ito (2008): told apart with every kind of colour vision.
+HEAD_COLORS = [[0, 0.45, 0.7], [0.9, 0.62, 0], [0, 0.62, 0.45], [0.8, 0.47, 0.65], [0.84, 0.37, 0]]
+
+
+def _nice(largest):
+    """A round step for an axis that reaches from -largest to largest."""
+    power = 10 ** math.floor(math.log10(largest))
+    return next(step * power for step in (0.2, 0.5, 1, 2, 5) if largest / (step * power) < 5)
+
+
+def harmonics(tour):
+    names, heads = _coefficients(tour)
+    largest = max(abs(value) for head in heads for value in head) or 1
+    title = "Harmonics of each head's score"
+    with tour.sheet(title, axes=False, bar=False, below=7.4, left=3.9) as sheet:
+        panel, unit = sheet.panel(0), sheet.unit
+        height = 0.95 * math.pi / largest
+        slot = SIDE / len(names)
+        bar = 0.8 * slot / tour.heads
+        step = _nice(largest)
+        for tick in range(-int(largest / step), int(largest / step) + 1):
+            y = tick * step * height
+            end = math.pi if tick == 0 else -math.pi - 0.3 * unit
+            panel.line([(-math.pi, y), (end, y)])
+            label = f"{tick * step:g}".replace("-", "\u2212")
+            panel.text(label, -math.pi - 0.6 * unit, y, horizontal=1)
+        panel.text("Coefficient", -math.pi - 3.4 * unit, 0, horizontal=0, upright=True)
+        for number, name in enumerate(names):
+            left = -math.pi + (number + 0.1) * slot
+            text = name.replace("t1", "\u03b8\u2081").replace("t2", "\u03b8\u2082").replace("-", "\u2212")
+            panel.text(text, left + 0.4 * slot, -math.pi - 0.4 * unit, vertical=1, upright=True)
+            for head, values in enumerate(heads):
+                ends = sorted((0, values[number] * height))
+                color = HEAD_COLORS[head % len(HEAD_COLORS)]
+                panel.rectangle(left + head * bar, ends[0], left + (head + 1) * bar, ends[1], color)
+        x = -math.pi
+        for head in range(min(tour.heads, len(HEAD_COLORS))):
+            text, y = f"Head {head}", math.pi + 0.5 * unit
+            panel.rectangle(x, y, x + 0.8 * unit, y + 0.8 * unit, HEAD_COLORS[head])
+            panel.text(text, x + 1.1 * unit, y, horizontal=0, vertical=0)
+            x += 1.9 * unit + sheet.text_width(text)
+        yield tour.save(sheet, "harmonics")
+
+
+def _turned(coefficients, angle):
+    """Coefficients on a closed walk through the free parameters: the phase of each harmonic turns, as
+    often as no other's but that of the one it is tied to."""
+    turned = list(coefficients)
+    turned[0] *= math.cos(angle)
+    for first, turns in ((1, 1), (3, 2), (5, -1), (7, -1), (9, 3)):
+        a, b = coefficients[first : first + 2]
+        c, s = math.cos(turns * angle), math.sin(turns * angle)
+        turned[first : first + 2] = [a * c - b * s, a * s + b * c]
+    return turned
+
+
+#: Of the movie: frames per second, and how many.
+RATE, FRAMES = 15, 75
+
+
+def frontier_motion(tour):
+    _, heads = _coefficients(tour)
+    start = heads[-1]
+    title = f"Frontier of head {tour.heads - 1} as its phases turn"
+    _scale("Attention", [WHITE, BLACK], 0, 1)
+    with tour.sheet(title, panels=6, columns=COLUMNS, bar=True) as sheet:
+        for number in range(6):
+            angle = 2 * math.pi * number / 6
+            size = max(64, tour.width // COLUMNS)
+            pattern = tour.filter("HarmonicAttention", Resolution=[size, size])
+            pattern.Coefficients = _turned(start, angle)
+            level = tour.filter("HarmonicAttention", Resolution=[241, 241])
+            level.Coefficients = pattern.Coefficients
+            panel = sheet.panel(number, f"{60 * number}\u00b0")
+            panel.map(pattern, "Attention")
+            panel.level(level, "Score")
+        sheet.color_bar(simple.GetColorTransferFunction("Attention"), "Attention", SHARES)
+        yield tour.save(sheet, "frontier-motion")
+    yield from _movie(tour, heads)
+
+
+def _movie(tour, heads):
+    """All heads at once, their phases turning once: a movie of five seconds."""
+    heads = heads[:COLUMNS]
+    layout = {"panels": len(heads), "columns": COLUMNS}
+    with Sheet("Frontiers in motion", width=min(tour.width, 960) // 2 * 2, **layout) as sheet:
+        patterns = []
+        for number in range(len(heads)):
+            pattern = tour.filter("HarmonicAttention", Resolution=[241, 241])
+            panel = sheet.panel(number, f"Head {number}")
+            panel.map(pattern, "Attention")
+            panel.level(pattern, "Score")
+            patterns.append(pattern)
+        path = tour.folder / f"{tour.name}-frontier-motion.ogv"
+        with sheet.movie(path, RATE) as movie:
+            for frame in range(FRAMES):
+                for pattern, start in zip(patterns, heads):
+                    pattern.Coefficients = _turned(start, 2 * math.pi * frame / FRAMES)
+                movie.add_frame()
+        yield path
+
+
+def _name_angles(panel, scene, tokens):
+    """Writes angles outside of the circle seen along (1, 1, 1), and the tokens inside of it."""
+    u, v = [c / math.sqrt(2) for c in (1, 0, -1)], [c / math.sqrt(6) for c in (-1, 2, -1)]
+    angles = ((0, "0"), (0.5, "\u03c0/2"), (1, "\u03c0"), (-0.5, "\u2212\u03c0/2"))
+    for turn, text in angles:
+        c, s = math.cos(turn * math.pi), math.sin(turn * math.pi)
+        ends = ([math.sqrt(3) * r * (c * a + s * b) for a, b in zip(u, v)] for r in (1, 1.05))
+        panel.line([scene.project(end) for end in ends])
+        x, y = scene.project([math.sqrt(3) * 1.08 * (c * a + s * b) for a, b in zip(u, v)])
+        panel.text(text, x, y, horizontal=(1 - c) / 2, vertical=(1 - s) / 2)
+    arrays = tokens.GetPointData()
+    for point in range(tokens.GetNumberOfPoints()):
+        if arrays.GetArray("Normalized").GetTuple1(point) == 1:
+            x, y = (0.88 * c for c in scene.project(tokens.GetPoint(point)))
+            panel.text(f"{arrays.GetArray('Token').GetTuple1(point):g}", x, y)
+
+
+def layer_norm(tour):
+    circle = tour.filter("EmbeddingCircle")
+    circle.UpdatePipeline()
+    tokens = servermanager.Fetch(circle)
+    raw, on_circle = (
+        tour.own(
+            simple.Threshold(
+                Input=circle, Scalars=["POINTS", "Normalized"], LowerThreshold=v, UpperThreshold=v
             )
-    except (OSError, ValueError) as error:
-        raise SystemExit(str(error)) from error
-    print(f"\n{len(written)} figures written:")
-    for file in written:
-        print(file)
+        )
+        for v in (0, 1)
+    )
+    plane = tour.own(
+        simple.PassArrays(Input=simple.OutputPort(circle, 1), PointDataArrays=[], CellDataArrays=[])
+    )
+    views = (("In space", (1, -0.45, 0.55), (0, 0, 1)), ("Along (1, 1, 1)", (1, 1, 1), (-1, 2, -1)))
+    layout = {"panels": 2, "columns": 2, "axes": False}
+    with tour.sheet("Layer normalization puts words on a circle", **layout) as sheet:
+        for number, (title, direction, up) in enumerate(views):
+            panel = sheet.panel(number, title, frame=False)
+            with Scene(sheet, direction, up) as scene:
+                scene.show(plane, color=[0.35, 0.75, 0.85], Opacity=0.3)
+                scene.tubes(plane, HEAD_COLORS[0], 0.02)
+                scene.tubes(circle, GREY, 0.012)
+                scene.balls(raw, BLACK, 0.05)
+                scene.balls(on_circle, radius=0.07, array="ClassColor")
+                scene.look(1.02)
+                panel.picture(scene)
+                if number == 1:
+                    _name_angles(panel, scene, tokens)
+        yield tour.save(sheet, "layer-norm")
+
+
+def heads_alone(tour):
+    heads = [[1 if h == head else 0 for h in range(tour.heads)] for head in range(tour.heads)]
+    names = [f"Head {head} alone" for head in range(tour.heads)]
+    panels = [*zip(names, heads, ["None"] * tour.heads), ("All heads", [], "EmbeddingPosition")]
+    columns = 2 if len(panels) < 5 else COLUMNS
+    with tour.sheet("Predicted next token", panels=len(panels), columns=columns, bar=True) as sheet:
+        for number, (name, weights, residual) in enumerate(panels):
+            options = {"HeadWeights": weights, "Residual": residual}
+            pairs = tour.pairs(**options)
+            accuracy = tour.accuracy(pairs)
+            panel = sheet.panel(number, name if accuracy is None else f"{name}: {100 * accuracy:.3g} %")
+            panel.map(tour.torus(columns, Quantities=["ClassColor"], **options), "ClassColor")
+            panel.pairs(pairs)
+        sheet.color_bar(simple.GetColorTransferFunction("TargetColor"), "Next token")
+        yield tour.save(sheet, "heads-alone")
+
+
+#: What a figure is: its title and a sentence for the reader of the index, and draw(tour), which yields
+#: the path of each file as it is written.
+Figure = collections.namedtuple("Figure", "title sentence draw")
+
+FIGURES = {
+    "layer-norm": Figure(
+        "Layer normalization as geometry",
+        "Word embeddings (black) move along the grey lines to the plane orthogonal to (1, 1, 1) and there "
+        "to the circle of radius \u221a3, where a word is an angle; the numbers inside of the circle name the tokens.",
+        layer_norm,
+    ),
+    "class-map": Figure(
+        "The transformer as a map of the torus",
+        "The colour of each point is the next token that the transformer predicts for that pair of word "
+        "embeddings, paler where it is less sure; the discs are the pairs of the vocabulary in the colour "
+        "of their true next token.",
+        class_map,
+    ),
+    "attention": Figure(
+        "Attention pattern of each head",
+        "How much token 2 attends to token 1, from white (not at all) to black (to it alone), by softmax "
+        "above and hardmax below; the line is the frontier, where the score of the head is zero.",
+        attention,
+    ),
+    "frontier-motion": Figure(
+        "The frontier in motion",
+        "As the phases of its harmonics turn, the frontier of a head, the zero line of its score, takes "
+        "many shapes: six of one head in print, and a movie of all; at the angle 0 it is the trained head.",
+        frontier_motion,
+    ),
+    "mixes": Figure(
+        "What each head mixes: words, positions, and both",
+        "The vectors that the attention mixes as colours (their three components are red, green and blue, "
+        "on one scale): the word part, the position part and their sum, by softmax above and hardmax "
+        "below; the edges are those of the attention pattern, whose frontier is the black line.",
+        mixes,
+    ),
+    "outputs": Figure(
+        "What the heads write, and their sum",
+        "The output of each head as colours, their sum, and the sum with the residual: first on a scale "
+        "under which colours add up as the vectors do (dark is negative), then over their common range; "
+        "the edges of the sum are the edges of the heads.",
+        outputs,
+    ),
+    "deformed-torus": Figure(
+        "The attention layer as a deformed torus",
+        "The torus at the outputs of the attention layer: as they are, whitened, and pushed to the unit "
+        "sphere with the borders of the unembedding; darker with the first angle in red, with the second in "
+        "blue.",
+        deformed_torus,
+    ),
+    "unembedding-sphere": Figure(
+        "The unembedding as cells of the sphere",
+        "Each direction of the output predicts the token whose cell it lies in; white balls are the "
+        "normalized rows of the unembedding, black ones the normalized outputs at the token pairs, which "
+        "are no grid any more.",
+        unembedding_sphere,
+    ),
+    "heads-alone": Figure(
+        "Each head alone",
+        "The class map of each head by itself, without the residual, beside that of all heads, with the "
+        "share of token pairs predicted right: the accuracies of the heads do not add up to the whole.",
+        heads_alone,
+    ),
+    "simplex": Figure(
+        "Accuracy of mixtures of three heads",
+        "The heads at the corners, their mixtures between them: the accuracy over all token pairs, which is "
+        "the model's own at the cross in the centre (without its residual), over the pairs of one true next "
+        "token, and whether one pair is right.",
+        simplex,
+    ),
+    "harmonics": Figure(
+        "The scores as trigonometric polynomials",
+        "The score of a head before softmax has just these eleven harmonics of the two angles, two of "
+        "which are tied to others: their coefficients, head by head.",
+        harmonics,
+    ),
+}
+
+
+def render(*arguments, **options):
+    """Renders figures: attentionatlas.tour.render."""
+    from attentionatlas import tour
+
+    return tour.render(*arguments, **options)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from attentionatlas import tour
+
+    sys.exit(tour.main())

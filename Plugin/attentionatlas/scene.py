@@ -1,0 +1,151 @@
+"""A ParaView state of linked views on a small attention-only transformer.
+
+    pvpython -m attentionatlas.scene MODEL.safetensors -o SCENE.pvsm
+
+Four views: the class map with its token pairs, the pairs on the sphere of the unembedding, the deformed
+torus, and the pairs as a spreadsheet. Token pairs that are selected in one view are selected in all; the
+two views in space turn together.
+"""
+
+import argparse
+import pathlib
+import sys
+
+from paraview import simple
+
+from attentionatlas import load_plugin
+from attentionatlas.figures import FINE, VIEWPOINT, open_model
+
+#: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
+LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
+
+_PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
+
+
+def build(path):
+    """Builds the views of a model in the present session; returns their layout.
+
+    Raises FileNotFoundError or ValueError for a file that is not there or no model.
+    """
+    load_plugin()
+    model = open_model(path)
+    torus = simple.AttentionTorus(
+        registrationName="Torus", Input=model, Quantities=["Class", "Probability", "ClassColor", "Output"]
+    )
+    pairs = simple.TokenPairs(registrationName="Pairs", Input=model)
+    layout = simple.CreateLayout(name="Attention Atlas")
+    chart = simple.CreateRenderView(InteractionMode="2D", CameraParallelProjection=1, **_PLAIN)
+    sphere, surface = (
+        simple.CreateRenderView(CameraParallelProjection=1, **_PLAIN) for _ in range(2)
+    )
+    table = simple.CreateView("SpreadSheetView")
+    simple.AssignViewToLayout(view=chart, layout=layout, hint=0)
+    right = layout.SplitHorizontal(0, 0.5)
+    simple.AssignViewToLayout(view=sphere, layout=layout, hint=right)
+    layout.SplitVertical(1, 0.6)
+    layout.SplitVertical(2, 0.6)
+    simple.AssignViewToLayout(view=table, layout=layout, hint=5)
+    simple.AssignViewToLayout(view=surface, layout=layout, hint=6)
+
+    _show_chart(torus, pairs, chart)
+    on_sphere = _show_sphere(model, pairs, sphere)
+    on_surface = _show_surface(torus, pairs, surface)
+    simple.Show(pairs, table)
+    for view in (sphere, surface):
+        simple.ResetCamera(view)
+    scale = 0.65 * max(sphere.CameraParallelScale, surface.CameraParallelScale)
+    for view in (sphere, surface):
+        view.CameraFocalPoint, view.CameraViewUp = [0, 0, 0], [0, 0, 1]
+        view.CameraPosition = [4 * scale * c for c in VIEWPOINT]
+        view.CameraParallelScale, view.CenterOfRotation = scale, [0, 0, 0]
+    simple.AddCameraLink(sphere, surface, LINKS[0])
+    for name, moved in zip(LINKS[1:], (on_sphere, on_surface)):
+        # Points are the same by their numbers, not by their places.
+        simple.AddSelectionLink(pairs, moved, name)
+    simple.SetActiveSource(pairs)
+    simple.SetActiveView(chart)
+    return layout
+
+
+def _show_chart(torus, pairs, view):
+    simple.Show(torus, view)
+    simple.Show(pairs, view)
+    simple.ResetCamera(view)
+
+
+def _moved(source, name, normalization, **reference):
+    """A source at the outputs of the model."""
+    return simple.TorusDeformation(
+        registrationName=name,
+        Input=source,
+        Shape="Vectors",
+        Vectors=["POINTS", "Output"],
+        Normalization=normalization,
+        **reference,
+    )
+
+
+def _show_sphere(model, pairs, view):
+    if hasattr(simple, "UnembeddingSphere"):
+        cells = simple.UnembeddingSphere(registrationName="Sphere", Input=model)
+        for port in range(3):
+            simple.Show(simple.OutputPort(cells, port), view)
+    else:
+        globe = simple.Sphere(registrationName="Sphere", Radius=0.98, **FINE)
+        simple.Show(globe, view)
+    on_sphere = _moved(pairs, "Pairs on the sphere", "UnitSphere")
+    simple.Show(on_sphere, view)
+    return on_sphere
+
+
+def _show_surface(torus, pairs, view):
+    surface = _moved(torus, "Deformed torus", "PerAxis")
+    on_surface = _moved(pairs, "Pairs on the surface", "PerAxis", Reference=torus)
+    simple.Show(surface, view)
+    simple.Show(on_surface, view)
+    return on_surface
+
+
+def clear():
+    """Takes everything out of the session: links, which would outlive what they link, then views, as
+    what they draw with goes with their windows, then the rest."""
+    for name in LINKS:
+        simple.RemoveLink(name)
+    for view in simple.GetViews():
+        simple.Delete(view)
+    simple.ResetSession()
+
+
+def save(path, state):
+    """Writes the scene of the model in a file as a ParaView state, first under a temporary name.
+
+    As build; the state names the model's file by its absolute path. Replaces what the session has.
+    """
+    state = pathlib.Path(state)
+    if state.suffix != ".pvsm":
+        raise ValueError(f"{state}: expected a name that ends with .pvsm.")
+    clear()
+    build(pathlib.Path(path).resolve())
+    simple.RenderAllViews()
+    temporary = state.with_name(state.stem + ".part.pvsm")
+    simple.SaveState(str(temporary))
+    temporary.replace(state)
+    return state
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="pvpython -m attentionatlas.scene",
+        description="Writes a ParaView state of linked views on an attention-only transformer.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a .safetensors file")
+    parser.add_argument("-o", "--output", default="scene.pvsm", help="default: scene.pvsm")
+    options = parser.parse_args(arguments)
+    try:
+        print(save(options.model, options.output))
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

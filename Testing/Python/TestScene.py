@@ -1,0 +1,89 @@
+"""The scene of linked views: as a state it brings back its views, its links and its pairs."""
+
+import atlastest
+from atlastest import AtlasTest, fetch
+from attentionatlas import scene
+from paraview import servermanager, simple
+
+
+class Scene(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.state = atlastest.OUTPUT / "scene.pvsm"
+        self.state.unlink(missing_ok=True)
+        self.addCleanup(scene.clear)
+
+    def load(self):
+        scene.save(atlastest.TRAINED, self.state)
+        scene.clear()
+        simple.LoadState(str(self.state))
+
+    def views(self):
+        """The views in space, by what they show."""
+        views = {}
+        for name in ("Torus", "Sphere", "Deformed torus"):
+            source = simple.FindSource(name)
+            views[name] = next(
+                view
+                for view in simple.GetRenderViews()
+                if any(r.Input == source for r in view.Representations if hasattr(r, "Input"))
+            )
+        return views
+
+    def test_state_has_the_views(self):
+        self.load()
+        self.assertEqual(len(simple.GetRenderViews()), 3)
+        tables = [v for v in simple.GetViews() if v.GetXMLName() == "SpreadSheetView"]
+        self.assertEqual(len(tables), 1)
+        self.assertEqual(fetch(simple.FindSource("Pairs")).GetNumberOfPoints(), 25)
+        self.assertEqual(len(simple.GetLayouts()), 1)
+        layout = next(iter(simple.GetLayouts().values()))
+        for view in simple.GetViews():
+            self.assertGreaterEqual(layout.GetViewLocation(view), 0)
+        simple.RenderAllViews()
+
+    def test_cameras_turn_together(self):
+        self.load()
+        link = servermanager.ProxyManager().GetRegisteredLink("Views in space")
+        self.assertEqual(link.GetClassName(), "vtkSMCameraLink")
+        linked = {link.GetLinkedProxy(i) for i in range(link.GetNumberOfLinkedObjects())}
+        spatial = {self.views()[name].SMProxy for name in ("Sphere", "Deformed torus")}
+        self.assertEqual(linked, spatial)
+
+    def test_selected_pairs_are_selected_everywhere(self):
+        self.load()
+        simple.RenderAllViews()
+        pairs = simple.FindSource("Pairs")
+        simple.SetActiveView(simple.GetRenderViews()[0])
+        simple.QuerySelect(
+            QueryString="(id == 7) | (id == 12)", FieldType="POINT", Source=pairs
+        )
+        for name in ("Pairs on the sphere", "Pairs on the surface"):
+            moved = simple.FindSource(name)
+            found = moved.SMProxy.GetSelectionInput(0)
+            self.assertIsNotNone(found, name)
+            ids = servermanager._getPyProxy(found)
+            extract = simple.ExtractSelection(Input=moved, Selection=ids)
+            data = fetch(extract)
+            first = data.GetPointData().GetArray("First")
+            second = data.GetPointData().GetArray("Second")
+            tokens = [(first.GetValue(i), second.GetValue(i)) for i in range(first.GetNumberOfTuples())]
+            values = fetch(pairs).GetPointData()
+            self.assertEqual(
+                sorted(tokens),
+                sorted(
+                    (values.GetArray("First").GetValue(i), values.GetArray("Second").GetValue(i))
+                    for i in (7, 12)
+                ),
+            )
+
+    def test_says_what_is_wrong(self):
+        with self.assertRaisesRegex(ValueError, "scene.txt: expected a name that ends with .pvsm"):
+            scene.save(atlastest.TRAINED, atlastest.OUTPUT / "scene.txt")
+        with self.assertRaisesRegex(FileNotFoundError, "absent.safetensors: no such file"):
+            scene.save(atlastest.OUTPUT / "absent.safetensors", self.state)
+        self.assertFalse(self.state.exists())
+
+
+if __name__ == "__main__":
+    atlastest.main()
