@@ -22,12 +22,15 @@ set(run_on_display)
 if(ATLAS_XVFB)
   set(run_on_display "${CMAKE_CURRENT_SOURCE_DIR}/with-display.sh")
 endif()
+set(run_python "${CMAKE_COMMAND}" -E env
+  "PYTHONPATH=${CMAKE_BINARY_DIR}/${ATLAS_PYTHON_DIR}"
+  "ATLAS_PLUGIN=$<TARGET_FILE:AttentionAtlas>"
+  ${run_on_display} "${ATLAS_PVPYTHON}")
 add_custom_target(figures
-  COMMAND "${CMAKE_COMMAND}" -E env
-    "PYTHONPATH=${CMAKE_BINARY_DIR}/${ATLAS_PYTHON_DIR}"
-    "ATLAS_PLUGIN=$<TARGET_FILE:AttentionAtlas>"
-    ${run_on_display} "${ATLAS_PVPYTHON}" -m attentionatlas.tour ${models}
-    -o "${ATLAS_FIGURES_DIR}"
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${ATLAS_FIGURES_DIR}"
+  COMMAND ${run_python} -m attentionatlas.scene "${CMAKE_SOURCE_DIR}/Data/trained-n5-h3.safetensors"
+    -o "${ATLAS_FIGURES_DIR}/scene.pvsm"
+  COMMAND ${run_python} -m attentionatlas.tour ${models} -o "${ATLAS_FIGURES_DIR}"
   DEPENDS AttentionAtlas attentionatlas-python
   COMMENT "Rendering figures"
   USES_TERMINAL)

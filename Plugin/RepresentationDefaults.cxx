@@ -409,6 +409,8 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "Position").Set(2, z);
   vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
   vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
+  // Selected points are drawn as squares behind the discs: large enough to be seen around them.
+  vtkSMPropertyHelper(representation, "SelectionPointSize", true).Set(26);
 }
 
 void ApplyHints(vtkSMProxy* representation)

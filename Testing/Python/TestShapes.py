@@ -84,6 +84,19 @@ class Shapes(AtlasTest):
         self.assertEqual(list(colors.ColorArrayName), ["POINTS", "Output Color"])
         self.assertEqual(colors.MapScalars, 0)
 
+    def test_selected_pairs_are_seen(self):
+        view = atlastest.chart_view()
+        simple.Show(self.pairs, view)
+
+        def magenta(name):
+            pixels = atlastest.picture(view, name)
+            return (pixels == [255, 0, 255]).all(axis=-1).sum()
+
+        self.assertEqual(magenta("unselected"), 0)
+        simple.SelectIDs(IDs=[0, 12], FieldType="POINT", Source=self.pairs)
+        self.assertGreater(magenta("selected"), 150)
+        simple.ClearSelection(self.pairs)
+
     def test_angles_have_scales_of_their_own(self):
         display = self.show(simple.TorusDeformation(Input=self.chart))
         for name, (red, blue) in (("Theta1", (0.4, 0.05)), ("Theta2", (0.03, 0.42))):
