@@ -1,0 +1,280 @@
+#include "Training.h"
+
+#include "AttentionEvaluation.h"
+#include "Error.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+namespace
+{
+
+/// All parameters of a model, tensor by tensor, for reading and writing.
+std::vector<std::pair<std::string, std::vector<double*>>> ParametersOf(AttentionOnlyModel& model)
+{
+  std::vector<std::pair<std::string, std::vector<double*>>> tensors;
+  const auto add = [&](const std::string& name, auto& tensor)
+  {
+    tensors.emplace_back(name, std::vector<double*>());
+    for (Eigen::Index i = 0; i < tensor.size(); ++i)
+    {
+      tensors.back().second.push_back(tensor.data() + i);
+    }
+  };
+  add("word", model.wordEmbedding);
+  add("position", model.positionEmbedding);
+  add("unembedding", model.unembedding);
+  for (AttentionHead& head : model.heads)
+  {
+    add("query", head.query);
+    add("key", head.key);
+    add("value", head.value);
+    add("output", head.output);
+  }
+  return tensors;
+}
+
+double Penalty(const ReferenceEvaluator& evaluator, const AttentionOnlyModel& model, int t1, int t2)
+{
+  const Evaluation at = evaluator.AtTokens(t1, t2);
+  double sum = 0;
+  for (const HeadEvaluation& head : at.heads)
+  {
+    const Eigen::ArrayXd exponentials = (model.unembedding * head.output).array().exp();
+    sum += exponentials[model.nextToken(t1, t2)] / exponentials.sum();
+  }
+  return -std::log(sum / static_cast<double>(at.heads.size()));
+}
+
+/// The loss by its formula, over the reference evaluation that AttentionTorus is tested against.
+double ReferenceLoss(const AttentionOnlyModel& model, double decay, double lambda)
+{
+  const ReferenceEvaluator evaluator(model, {});
+  const auto tokens = static_cast<int>(model.VocabularySize());
+  double loss = 0;
+  double total = 0;
+  for (int t1 = 0; t1 < tokens; ++t1)
+  {
+    for (int t2 = 0; t2 < tokens; ++t2)
+    {
+      const double prior = std::pow(decay, t1 + t2);
+      const Eigen::ArrayXd exponentials = evaluator.AtTokens(t1, t2).logits.array().exp();
+      loss -= prior * std::log(exponentials[model.nextToken(t1, t2)] / exponentials.sum());
+      loss += lambda > 0 ? lambda * prior * Penalty(evaluator, model, t1, t2) : 0;
+      total += prior;
+    }
+  }
+  return loss / total;
+}
+
+struct Case
+{
+  int tokens;
+  int heads;
+  int dimension;
+  double decay;
+  double specialization;
+};
+
+class TrainingGradient : public testing::TestWithParam<Case>
+{
+};
+INSTANTIATE_TEST_SUITE_P(, TrainingGradient,
+  testing::Values(Case{ 5, 3, 3, 1, 0 }, Case{ 4, 2, 1, 0.7, 0 }, Case{ 3, 4, 5, 1, 0.5 },
+    Case{ 6, 1, 2, 0.5, 2 }, Case{ 1, 1, 1, 1, 1 }),
+  [](const auto& test) { return std::to_string(test.index); });
+
+TEST_P(TrainingGradient, IsThatOfCentralDifferences)
+{
+  TrainingOptions options;
+  options.vocabularySize = GetParam().tokens;
+  options.heads = GetParam().heads;
+  options.headDimension = GetParam().dimension;
+  options.priorDecay = GetParam().decay;
+  options.specialization = GetParam().specialization;
+  options.seed = 17;
+  Trainer trainer(options);
+  AttentionOnlyModel gradient;
+  const double loss = trainer.Gradient(gradient);
+  AttentionOnlyModel model = trainer.GetModel();
+  const auto reference = [&]()
+  { return ReferenceLoss(model, options.priorDecay, options.specialization); };
+  EXPECT_NEAR(loss, reference(), 1e-12);
+
+  const auto parameters = ParametersOf(model);
+  const auto slopes = ParametersOf(gradient);
+  for (std::size_t tensor = 0; tensor < parameters.size(); ++tensor)
+  {
+    double largest = 0;
+    double error = 0;
+    for (std::size_t i = 0; i < parameters[tensor].second.size(); ++i)
+    {
+      double& parameter = *parameters[tensor].second[i];
+      const double before = parameter;
+      constexpr double step = 1e-5;
+      parameter = before + step;
+      const double above = reference();
+      parameter = before - step;
+      const double below = reference();
+      parameter = before;
+      const double expected = (above - below) / (2 * step);
+      largest = std::max(largest, std::abs(expected));
+      error = std::max(error, std::abs(expected - *slopes[tensor].second[i]));
+    }
+    EXPECT_LE(error, 1e-6 * std::max(largest, 1e-3)) << parameters[tensor].first;
+  }
+}
+
+TrainingState Train(const TrainingOptions& options)
+{
+  Trainer trainer(options);
+  while (!trainer.IsFinished())
+  {
+    trainer.Step();
+  }
+  return trainer.Measure();
+}
+
+TEST(Training, LearnsTheTask)
+{
+  int learned = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+  {
+    TrainingOptions options;
+    options.seed = seed;
+    learned += Train(options).accuracy == 1 ? 1 : 0;
+  }
+  EXPECT_GE(learned, 18);
+}
+
+TEST(Training, MeasuresWhatTheModelPredicts)
+{
+  TrainingOptions options;
+  options.steps = 200;
+  Trainer trainer(options);
+  while (!trainer.IsFinished())
+  {
+    trainer.Step();
+  }
+  const AttentionOnlyModel model = trainer.GetModel();
+  const ReferenceEvaluator evaluator(model, {});
+  int correct = 0;
+  for (int t1 = 0; t1 < 5; ++t1)
+  {
+    for (int t2 = 0; t2 < 5; ++t2)
+    {
+      correct += evaluator.AtTokens(t1, t2).predicted == model.nextToken(t1, t2) ? 1 : 0;
+    }
+  }
+  EXPECT_NEAR(trainer.Measure().accuracy, correct / 25., 1e-12);
+  EXPECT_NEAR(trainer.Measure().loss, ReferenceLoss(model, 1, 0), 1e-12);
+  EXPECT_EQ(model.metadata.at("step"), "200");
+}
+
+TEST(Training, OfASeedIsTheSameToTheByte)
+{
+  TrainingOptions options;
+  options.steps = 50;
+  options.batchSize = 16;
+  options.seed = 5;
+  Trainer first(options);
+  Trainer second(options);
+  for (int i = 0; i < 50; ++i)
+  {
+    first.Step();
+    second.Step();
+  }
+  EXPECT_EQ(first.GetModel().wordEmbedding, second.GetModel().wordEmbedding);
+  options.seed = 6;
+  EXPECT_NE(Trainer(options).GetModel().wordEmbedding, first.GetModel().wordEmbedding);
+}
+
+TEST(Training, BoostingFreezesWhatHasBeenLearned)
+{
+  for (const bool outputOnly : { false, true })
+  {
+    TrainingOptions options;
+    options.steps = 90;
+    options.mode = outputOnly ? TrainingMode::BoostingOutputOnly : TrainingMode::Boosting;
+    Trainer trainer(options);
+    const AttentionOnlyModel begin = trainer.GetModel();
+    EXPECT_EQ(begin.heads[1].output, Columns3::Zero(3, 3));
+    for (int i = 0; i < 30; ++i)
+    {
+      EXPECT_EQ(trainer.GetPhase(), 0);
+      trainer.Step();
+    }
+    EXPECT_EQ(trainer.GetPhase(), 1);
+    const AttentionOnlyModel one = trainer.GetModel();
+    EXPECT_NE(one.wordEmbedding, begin.wordEmbedding);
+    EXPECT_EQ(one.heads[0].query == begin.heads[0].query, outputOnly);
+    EXPECT_EQ(one.heads[1].query, begin.heads[1].query);
+    for (int i = 0; i < 30; ++i)
+    {
+      trainer.Step();
+    }
+    const AttentionOnlyModel two = trainer.GetModel();
+    EXPECT_EQ(two.wordEmbedding, one.wordEmbedding);
+    EXPECT_EQ(two.unembedding, one.unembedding);
+    EXPECT_EQ(two.heads[0].output, one.heads[0].output);
+    EXPECT_NE(two.heads[1].output, one.heads[1].output);
+    EXPECT_EQ(two.heads[1].value == one.heads[1].value, outputOnly);
+  }
+}
+
+TEST(Training, ContinuesAModel)
+{
+  TrainingOptions options;
+  options.steps = 100;
+  Trainer trainer(options);
+  for (int i = 0; i < 100; ++i)
+  {
+    trainer.Step();
+  }
+  const AttentionOnlyModel model = trainer.GetModel();
+  Trainer continued(options, model, true);
+  EXPECT_NEAR(continued.Measure().loss, trainer.Measure().loss, 1e-14);
+  Trainer again(options, model, false);
+  EXPECT_EQ(again.GetModel().nextToken, model.nextToken);
+  EXPECT_NE(again.GetModel().wordEmbedding, model.wordEmbedding);
+}
+
+TEST(Training, TellsWhenItDiverges)
+{
+  TrainingOptions options;
+  options.learningRate = 1e300;
+  options.optimizer = Optimizer::GradientDescent;
+  EXPECT_THAT([&]() { Train(options); },
+    ThrowsMessage<OptionError>(HasSubstr("the training diverged at step ")));
+}
+
+TEST(Training, RefusesSenselessOptions)
+{
+  const auto expect = [](auto change, const std::string& message)
+  {
+    TrainingOptions options;
+    change(options);
+    EXPECT_THAT(
+      [&]() { Trainer trainer(options); }, ThrowsMessage<OptionError>(HasSubstr(message)));
+  };
+  using Options = TrainingOptions;
+  expect(
+    [](Options& o) { o.vocabularySize = 0; }, "VocabularySize: expected at least 1 token, found");
+  expect([](Options& o) { o.heads = 0; }, "Heads: expected at least 1");
+  expect([](Options& o) { o.headDimension = 0; }, "HeadDimension: expected at least 1");
+  expect([](Options& o) { o.steps = -1; }, "Steps: expected at least 0");
+  expect(
+    [](Options& o) { o.learningRate = 0; }, "LearningRate: expected a positive number, found 0");
+  expect([](Options& o) { o.learningRate = std::nan(""); }, "LearningRate");
+  expect([](Options& o) { o.batchSize = -1; }, "BatchSize: expected at least 0");
+  expect([](Options& o) { o.priorDecay = 1.5; }, "PriorDecay: expected a number in (0, 1]");
+  expect([](Options& o) { o.specialization = -1; }, "Specialization: expected at least 0");
+}
+
+}
