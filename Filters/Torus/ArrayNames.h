@@ -64,4 +64,9 @@ inline constexpr const char* Angle = "Angle";
 inline constexpr const char* Normalized = "Normalized";
 inline constexpr const char* CircleColor = "CircleColor";
 
+// AttentionOnlyTraining, beside Accuracy: columns; the last with a head's number
+inline constexpr const char* Step = "Step";
+inline constexpr const char* Loss = "Loss";
+inline constexpr const char* AccuracyHead = "Accuracy Head";
+
 }
