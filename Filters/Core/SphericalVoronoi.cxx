@@ -286,23 +286,39 @@ private:
     }
   }
 
+  /// How far a point is inside of the arcs of a cell: the sine of the smallest angle; negative
+  /// outside.
+  double Depth(const VoronoiCell& cell, const Vector3d& point) const
+  {
+    double depth = 1;
+    for (const std::size_t i : cell.arcs)
+    {
+      const VoronoiArc& arc = this->Result.arcs[i];
+      const int other = arc.first == cell.owner ? arc.second : arc.first;
+      const Vector3d normal = (this->Rows.row(cell.owner) - this->Rows.row(other)).transpose();
+      depth = std::min(depth, normal.stableNormalized().dot(point));
+    }
+    return depth;
+  }
+
   /// A cell is convex. Its centroid is the sum of the normals of its arcs by their lengths, which
-  /// rounding spoils where all are short: there the mean of its vertices serves.
+  /// rounding spoils where the cell is small or thin: of that and of the mean of its vertices and
+  /// the middles of its arcs, the one farther inside of all arcs serves.
   void FindCentre(VoronoiCell& cell) const
   {
     Vector3d centroid = Vector3d::Zero();
     Vector3d mean = Vector3d::Zero();
-    double perimeter = 0;
     for (const std::size_t i : cell.arcs)
     {
       const VoronoiArc& arc = this->Result.arcs[i];
       const int other = arc.first == cell.owner ? arc.second : arc.first;
       const Vector3d normal = (this->Rows.row(cell.owner) - this->Rows.row(other)).transpose();
       centroid += arc.length * normal.stableNormalized();
-      mean += this->Result.vertices[arc.begin] + this->Result.vertices[arc.end];
-      perimeter += arc.length;
+      mean += this->Result.vertices[arc.begin] + 2 * arc.middle + this->Result.vertices[arc.end];
     }
-    cell.centre = (perimeter < 0.1 ? mean : centroid).stableNormalized();
+    centroid = centroid.stableNormalized();
+    mean = mean.stableNormalized();
+    cell.centre = this->Depth(cell, centroid) >= this->Depth(cell, mean) ? centroid : mean;
     for (const std::size_t i : cell.arcs)
     {
       const VoronoiArc& arc = this->Result.arcs[i];

@@ -183,6 +183,13 @@ int vtkHarmonicAttention::RequestData(
   {
     const int* extent = info->Get(SDDP::UPDATE_EXTENT());
     AttentionAtlas::PrepareChart(this->Resolution, extent, output);
+    const double columns = extent[1] - extent[0] + 1.;
+    const double rows = extent[3] - extent[2] + 1.;
+    // Two arrays, and tables of the angles of the columns.
+    AttentionAtlas::RequireMemory(columns * (2 * sizeof(float) * rows + 4 * sizeof(double)),
+      "Resolution: a chart of " + std::to_string(extent[1] - extent[0] + 1) + " x " +
+        std::to_string(extent[3] - extent[2] + 1) + " points with 2 arrays",
+      "lower Resolution.");
     const double time = RequestedTime(info);
     const atlas::HarmonicCoefficients coefficients = this->CoefficientsAt(time);
     std::vector<double> theta1;
@@ -224,11 +231,6 @@ bool vtkHarmonicAttention::Evaluate(
 {
   const vtkIdType columns = extent[1] - extent[0] + 1;
   const vtkIdType rows = extent[3] - extent[2] + 1;
-  AttentionAtlas::RequireMemory(
-    static_cast<double>(columns) * static_cast<double>(rows) * 2 * sizeof(float),
-    "Resolution: a chart of " + std::to_string(columns) + " x " + std::to_string(rows) +
-      " points with 2 arrays",
-    "lower Resolution.");
   vtkNew<vtkFloatArray> score;
   score->SetName(Names::Score);
   score->SetNumberOfTuples(columns * rows);

@@ -129,7 +129,16 @@ std::vector<vtkDataArray*> vtkSummableColors::FindVectors(vtkDataSet* input) con
   {
     return arrays;
   }
-  for (const std::string& name : this->Vectors)
+  std::vector<std::string> names = this->Vectors;
+  for (int i = 0; this->Vectors.empty() && i < input->GetPointData()->GetNumberOfArrays(); ++i)
+  {
+    vtkDataArray* array = input->GetPointData()->GetArray(i);
+    if (array != nullptr && array->GetNumberOfComponents() == 3 && array->GetName() != nullptr)
+    {
+      names.emplace_back(array->GetName());
+    }
+  }
+  for (const std::string& name : names)
   {
     vtkDataArray* array = input->GetPointData()->GetArray(name.c_str());
     if (array == nullptr)

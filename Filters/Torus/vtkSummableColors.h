@@ -56,7 +56,8 @@ public:
 
   ///@{
   /**
-   * The point arrays, by name. Colours (unsigned char) among them are passed over.
+   * The point arrays, by name; none, the default, are all of 3 components. Colours (unsigned char)
+   * among them are passed over.
    */
   void AddVectors(const char* name);
   void ClearVectors();

@@ -2,6 +2,7 @@
 
 #include "ArrayNames.h"
 #include "Deformation.h"
+#include "Execution.h"
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
@@ -38,6 +39,10 @@ namespace Names = AttentionAtlas::ArrayNames;
 using atlas::Rows3;
 
 constexpr const char* NormalsName = "Normals";
+
+/// Generous bytes that a point takes in between and in the output: angles, vectors, points and
+/// normals in double and in float, and its quad.
+constexpr double BytesPerPoint = 250;
 
 /// A grid of points over the torus. Where it reaches from -pi to pi along an angle, its first and
 /// its last points are the same, and the last ones do not count.
@@ -587,6 +592,10 @@ int vtkTorusDeformation::RequestData(
       atlas::CheckDonut(form.donut);
     }
     const Grid grid = FindGrid(input);
+    AttentionAtlas::RequireMemory(
+      BytesPerPoint * static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
+      "the surface of " + std::to_string(input->GetNumberOfPoints()) + " points",
+      "lower the Resolution of the chart.");
     if (grid.columns > 0)
     {
       DeformChart(form, grid, input, ChartPiece(grid, piece, pieces), output);

@@ -17,9 +17,9 @@
  *
  * Output: a vtkPolyData with the cells and arrays of the input at their new places, and the point
  * arrays Theta1 and Theta2 (float), in [-pi, pi). A chart (an image from AttentionTorus) becomes
- * quads; where it reaches from -pi to pi its ends are joined, so that the surface is closed.
- * Surfaces get Normals (float, 3), which are smooth there too. Other datasets give their outer
- * surface.
+ * quads; where it reaches from -pi to pi (by 4 points or more) its ends are joined, and the surface
+ * is closed. Surfaces get Normals (float, 3), which are smooth there too. Other datasets give their
+ * outer surface.
  *
  * On several ranks a chart is split by rows, the rest comes from rank 0; each rank computes the
  * whole chart, so that the shape depends on no number of ranks.

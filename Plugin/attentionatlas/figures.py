@@ -192,6 +192,7 @@ def _scale(name, colors, low, high):
     table.RGBPoints = [c for point in points for c in point]
     table.ColorSpace = "RGB"
     table.AutomaticRescaleRangeMode = "Never"
+    table.ScalarRangeInitialized = 1  # or the first display would fit it to its data
     return table
 
 
@@ -312,8 +313,10 @@ def simplex(tour):
     panels = [("Accuracy", "All pairs"), (f"Accuracy Target {found[0]}", f"Target {found[0]}")]
     panels += [("Correct Pair", "Pair (0, 0)")]
     yield _simplices(tour, triangle, "Accuracy of mixed heads", panels, "simplex")
-    panels = [(f"Accuracy Target {k}", f"Target {k}") for k in found[:9]]
-    yield _simplices(tour, triangle, "Accuracy by true next token", panels, "simplex-targets")
+    for first in range(0, len(found), 9):
+        panels = [(f"Accuracy Target {k}", f"Target {k}") for k in found[first : first + 9]]
+        name = "simplex-targets" if first == 0 else f"simplex-targets-from-{found[first]}"
+        yield _simplices(tour, triangle, "Accuracy by true next token", panels, name)
 
 
 def _simplices(tour, triangle, title, panels, name):
@@ -368,13 +371,20 @@ def _nice(largest):
 
 def harmonics(tour):
     names, heads = _coefficients(tour)
+    for first in range(0, tour.heads, len(HEAD_COLORS)):
+        part = heads[first : first + len(HEAD_COLORS)]
+        yield _bars(tour, names, part, first, "harmonics" if first == 0 else f"harmonics-from-{first}")
+
+
+def _bars(tour, names, heads, first, page):
+    """Draws the coefficients of some heads, of which `first` is the first, as bars."""
     largest = max(abs(value) for head in heads for value in head) or 1
     title = "Harmonics of each head's score"
     with tour.sheet(title, axes=False, bar=False, below=7.4, left=3.9) as sheet:
         panel, unit = sheet.panel(0), sheet.unit
         height = 0.95 * math.pi / largest
         slot = SIDE / len(names)
-        bar = 0.8 * slot / tour.heads
+        bar = 0.8 * slot / len(heads)
         step = _nice(largest)
         for tick in range(-int(largest / step), int(largest / step) + 1):
             y = tick * step * height
@@ -389,15 +399,15 @@ def harmonics(tour):
             panel.text(text, left + 0.4 * slot, -math.pi - 0.4 * unit, vertical=1, upright=True)
             for head, values in enumerate(heads):
                 ends = sorted((0, values[number] * height))
-                color = HEAD_COLORS[head % len(HEAD_COLORS)]
+                color = HEAD_COLORS[head]
                 panel.rectangle(left + head * bar, ends[0], left + (head + 1) * bar, ends[1], color)
         x = -math.pi
-        for head in range(min(tour.heads, len(HEAD_COLORS))):
-            text, y = f"Head {head}", math.pi + 0.5 * unit
+        for head in range(len(heads)):
+            text, y = f"Head {first + head}", math.pi + 0.5 * unit
             panel.rectangle(x, y, x + 0.8 * unit, y + 0.8 * unit, HEAD_COLORS[head])
             panel.text(text, x + 1.1 * unit, y, horizontal=0, vertical=0)
             x += 1.9 * unit + sheet.text_width(text)
-        yield tour.save(sheet, "harmonics")
+        return tour.save(sheet, page)
 
 
 def _turned(coefficients, angle):
@@ -438,7 +448,7 @@ def frontier_motion(tour):
 
 
 def _movie(tour, heads):
-    """All heads at once, their phases turning once: a movie of five seconds."""
+    """The first heads at once, their phases turning once: a movie of five seconds."""
     heads = heads[:COLUMNS]
     layout = {"panels": len(heads), "columns": COLUMNS}
     with Sheet("Frontiers in motion", width=min(tour.width, 960) // 2 * 2, **layout) as sheet:
@@ -510,15 +520,15 @@ def layer_norm(tour):
 
 def heads_alone(tour):
     heads = [[1 if h == head else 0 for h in range(tour.heads)] for head in range(tour.heads)]
-    names = [f"Head {head} alone" for head in range(tour.heads)]
-    panels = [*zip(names, heads, ["None"] * tour.heads), ("All heads", [], "EmbeddingPosition")]
+    names = [f"Head {head}" for head in range(tour.heads)]
+    panels = [*zip(names, heads, ["None"] * tour.heads), ("All", [], "EmbeddingPosition")]
     columns = 2 if len(panels) < 5 else COLUMNS
-    with tour.sheet("Predicted next token", panels=len(panels), columns=columns, bar=True) as sheet:
+    with tour.sheet("Next token by each head alone", panels=len(panels), columns=columns, bar=True) as sheet:
         for number, (name, weights, residual) in enumerate(panels):
             options = {"HeadWeights": weights, "Residual": residual}
             pairs = tour.pairs(**options)
             accuracy = tour.accuracy(pairs)
-            panel = sheet.panel(number, name if accuracy is None else f"{name}: {100 * accuracy:.3g} %")
+            panel = sheet.panel(number, name if accuracy is None else f"{name}: {100 * accuracy:.0f} %")
             panel.map(tour.torus(columns, Quantities=["ClassColor"], **options), "ClassColor")
             panel.pairs(pairs)
         sheet.color_bar(simple.GetColorTransferFunction("TargetColor"), "Next token")
@@ -552,7 +562,9 @@ FIGURES = {
     "frontier-motion": Figure(
         "The frontier in motion",
         "As the phases of its harmonics turn, the frontier of a head, the zero line of its score, takes "
-        "many shapes: six of one head in print, and a movie of all; at the angle 0 it is the trained head.",
+        "many shapes: six of the last head in print, and a movie of the first three heads; at the angle 0 it is "
+        "the frontier of the model. The walk keeps the ties of the harmonics, not those that a head of "
+        "dimension 1 or 2 has beyond them.",
         frontier_motion,
     ),
     "mixes": Figure(

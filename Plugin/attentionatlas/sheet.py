@@ -232,7 +232,10 @@ class Sheet:
         )
         if self._font is not None:
             bar.LabelFontFamily, bar.LabelFontFile = "File", str(self._font)
-        room = 2.6 if table.InterpretValuesAsCategories else 4.2
+        room = 4.2
+        if table.InterpretValuesAsCategories:
+            longest = max((self.text_width(text) for text in table.Annotations[1::2]), default=0)
+            room = 1.9 + longest / self.unit
         self.text(title, right + room * self.unit, (lower + upper) / 2, horizontal=0, upright=True)
         if labels is not None:
             bar.AutomaticLabelFormat = 0
@@ -353,8 +356,9 @@ class Sheet:
         self._lines.setdefault((tuple(color), width), []).append(points)
 
     def rectangle(self, left, bottom, right, top, color):
-        """Fills a rectangle of the page."""
-        self._fills.setdefault(tuple(color), []).append((left, bottom, right, top))
+        """Fills a rectangle of the page; one without extent is nothing."""
+        if left < right and bottom < top:
+            self._fills.setdefault(tuple(color), []).append((left, bottom, right, top))
 
     def _draw(self):
         """Draws the lines and rectangles, those of a colour as one: each display takes its time."""

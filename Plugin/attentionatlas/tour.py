@@ -9,6 +9,7 @@ import html
 import os
 import pathlib
 import sys
+import urllib.parse
 
 from attentionatlas import load_plugin
 from attentionatlas.figures import FIGURES, Missing, Tour
@@ -59,10 +60,13 @@ def render_all(paths, folder, names=None, width=2400, format="png", progress=lam
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
-    models = {
-        stem: _draw(path, folder, names, width, format, progress) for stem, path in zip(stems, paths)
-    }
-    write_index(folder, models)
+    models = {}
+    try:
+        for stem, path in zip(stems, paths):
+            models[stem] = _draw(path, folder, names, width, format, progress)
+    finally:
+        if models:
+            write_index(folder, models)
     return [file for figures in models.values() for files in figures.values() for file in files]
 
 
@@ -95,11 +99,12 @@ _STYLE = """
 def _shown(file):
     """The HTML that shows a file beside the page."""
     name = html.escape(file.name, quote=True)
+    link = urllib.parse.quote(file.name)
     if file.suffix in (".ogv", ".avi"):
-        return f'<video class="screen" controls loop muted src="{name}"><a href="{name}">{name}</a></video>'
+        return f'<video class="screen" controls loop muted src="{link}"><a href="{link}">{name}</a></video>'
     if file.suffix == ".pdf":
-        return f'<object type="application/pdf" data="{name}"><a href="{name}">{name}</a></object>'
-    return f'<a href="{name}"><img src="{name}" alt="{html.escape(file.stem, quote=True)}"></a>'
+        return f'<object type="application/pdf" data="{link}"><a href="{link}">{name}</a></object>'
+    return f'<a href="{link}"><img src="{link}" alt="{html.escape(file.stem, quote=True)}"></a>'
 
 
 def write_index(folder, models):
@@ -110,15 +115,15 @@ def write_index(folder, models):
         f"<style>{_STYLE}</style></head><body>",
         "<h1>Attention Atlas: the tour of small attention-only transformers</h1>",
     ]
-    for model, figures in models.items():
-        title = html.escape(model)
-        lines.append(f'<h2 id="{title}">{title}</h2>')
-        links = (f'<a href="#{title}-{name}">{FIGURES[name].title}</a>' for name in figures)
+    for number, (model, figures) in enumerate(models.items()):
+        place = f"model-{number}"
+        lines.append(f'<h2 id="{place}">{html.escape(model)}</h2>')
+        links = (f'<a href="#{place}-{name}">{FIGURES[name].title}</a>' for name in figures)
         lines.append(f"<nav>{''.join(links)}</nav>")
         for name, files in figures.items():
             figure = FIGURES[name]
             caption = f"<b>{html.escape(figure.title)}</b>{html.escape(figure.sentence)}"
-            lines.append(f'<figure id="{title}-{name}"><figcaption>{caption}</figcaption>')
+            lines.append(f'<figure id="{place}-{name}"><figcaption>{caption}</figcaption>')
             lines += [_shown(file) for file in files]
             lines.append("</figure>")
     lines.append("</body></html>\n")

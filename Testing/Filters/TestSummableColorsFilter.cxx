@@ -73,6 +73,12 @@ TEST(SummableColorsFilter, HasOneScaleForAllArrays)
   EXPECT_THAT(Values(output->GetPointData(), "A Color"), ElementsAre(102, 51, 0, 153, 51, 51));
 }
 
+TEST(SummableColorsFilter, TakesAllVectorsWhereNoneAreNamed)
+{
+  Colors colors(TwoPoints(), {});
+  EXPECT_THAT(Names(colors.Update()->GetPointData()), ElementsAre("A", "A Color", "B", "B Color"));
+}
+
 TEST(SummableColorsFilter, TakesAGain)
 {
   Colors colors(TwoPoints(), { "A" });

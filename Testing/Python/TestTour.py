@@ -78,6 +78,7 @@ class Tour(AtlasTest):
             sorted(folder.iterdir()), sorted([*written, folder / "index.html"]), "nothing else is left"
         )
         self.check_pictures(written)
+        self.assertGreater(len(pages), 5)
         self.check_texts(pages)
         self.check_index(folder, written)
         self.assertEqual(simple.GetSources(), {}, "the pipeline is as it was")
@@ -96,7 +97,6 @@ class Tour(AtlasTest):
 
     def check_texts(self, pages):
         """All texts are on their page, and none meets another."""
-        self.assertGreater(len(pages), 5)
         for page, path in pages:
             self.assertGreater(len(page.texts), 2, path)
             for number, (text, left, bottom, right, top) in enumerate(page.texts):
@@ -119,7 +119,7 @@ class Tour(AtlasTest):
                 self.assertTrue((folder / link).is_file(), link)
                 shown.add(folder / link)
         self.assertEqual(shown, set(written))
-        drawn = [name for name in figures.FIGURES if f"{MODEL}-{name}" in page.ids]
+        drawn = [name for name in figures.FIGURES if f"model-0-{name}" in page.ids]
         self.assertEqual(page.figures, len(drawn))
         self.assertIn("class-map", drawn)
         for name in drawn:
@@ -207,6 +207,28 @@ class Tour(AtlasTest):
         written = tour.render(path, folder, names, 300, progress=told.append)
         self.assertEqual(len(written), 5)
         self.assertFalse(any("left out" in line for line in told), told)
+
+    def test_texts_of_many_heads_and_tokens(self):
+        _, path = self.oracle("random-n12-h6-d2")
+        pages = self.sheets()
+        tour.render(path, self.folder(), ["class-map", "heads-alone", "harmonics"], width=WIDTH)
+        self.assertEqual(len(pages), 4)  # harmonics of five heads and of one
+        self.check_texts(pages)
+
+    def test_colors_are_those_of_the_bar(self):
+        tour.render(atlastest.TRAINED, self.folder(), ["simplex"], width=300)
+        points = list(simple.GetColorTransferFunction("Accuracy").RGBPoints)
+        self.assertEqual(len(points), 4 * len(figures.ORANGES))
+        self.assertEqual((points[0], points[1:4]), (0, list(figures.ORANGES[0])))
+        self.assertEqual((points[-4], points[-3:]), (1, list(figures.ORANGES[-1])))
+
+    def test_links_of_odd_names(self):
+        folder = self.folder()
+        model = folder / "odd #1.safetensors"
+        model.write_bytes(atlastest.TRAINED.read_bytes())
+        tour.render(model, folder, ["class-map"], width=300)
+        self.assertIn('src="odd%20%231-class-map.png"', (folder / "index.html").read_text())
+        self.assertTrue((folder / "odd #1-class-map.png").is_file())
 
     def test_command_line(self):
         folder = self.folder()
