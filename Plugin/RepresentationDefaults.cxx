@@ -49,7 +49,8 @@ bool StartsWith(const std::string& text, const std::string& begin)
 
 /// The hint AtlasRepresentation of the source of a representation, or null. Its elements say how a
 /// representation begins, in their order: ColorArray (name, or suffix), Property (name, values or
-/// text), Discs (see ShowDiscs). An element with the attribute `port` is for that output port only.
+/// text), Discs (see ShowDiscs), HiddenSeries (names of columns that a chart does not draw, unless
+/// asked to). An element with the attribute `port` is for that output port only.
 vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation)
 {
   vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
@@ -413,6 +414,24 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "SelectionPointSize", true).Set(26);
 }
 
+/// Hides the series of a chart that the attribute `names` names, with spaces between.
+void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
+{
+  if (representation->GetProperty("SeriesVisibility") == nullptr)
+  {
+    return;
+  }
+  const std::string names = " " + std::string(element->GetAttributeOrEmpty("names")) + " ";
+  vtkSMPropertyHelper visibility(representation, "SeriesVisibility");
+  for (unsigned int i = 0; i + 1 < visibility.GetNumberOfElements(); i += 2)
+  {
+    if (names.find(" " + std::string(visibility.GetAsString(i)) + " ") != std::string::npos)
+    {
+      visibility.Set(i + 1, "0");
+    }
+  }
+}
+
 void ApplyHints(vtkSMProxy* representation)
 {
   vtkPVXMLElement* hint = RepresentationHint(representation);
@@ -436,6 +455,10 @@ void ApplyHints(vtkSMProxy* representation)
     else if (kind == "Discs")
     {
       ShowDiscs(representation, element);
+    }
+    else if (kind == "HiddenSeries")
+    {
+      HideSeries(representation, element);
     }
     else
     {
@@ -501,8 +524,7 @@ public:
     {
       NameLegend(info->Proxy);
     }
-    if (group == "representations" && info->Proxy->GetProperty("ColorArrayName") != nullptr &&
-        info->Proxy->GetProperty("Input") != nullptr)
+    if (group == "representations" && info->Proxy->GetProperty("Input") != nullptr)
     {
       this->MeetRepresentation(info->Proxy, isNew);
     }
@@ -511,6 +533,14 @@ public:
 private:
   void MeetRepresentation(vtkSMProxy* representation, bool isNew)
   {
+    if (representation->GetProperty("ColorArrayName") == nullptr) // of a chart
+    {
+      if (isNew)
+      {
+        ApplyHints(representation);
+      }
+      return;
+    }
     vtkNew<ColoringObserver> observer; // the property that it observes keeps it
     observer->Observe(representation);
     if (isNew)

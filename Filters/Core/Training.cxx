@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 
 namespace atlas
 {
@@ -105,6 +106,16 @@ double Softmax(VectorXd& logits, Index target)
 
 }
 
+bool TrainingOptions::operator==(const TrainingOptions& other) const
+{
+  const auto tie = [](const TrainingOptions& o)
+  {
+    return std::tie(o.vocabularySize, o.heads, o.headDimension, o.steps, o.learningRate,
+      o.batchSize, o.mode, o.optimizer, o.initialization, o.priorDecay, o.specialization, o.seed);
+  };
+  return tie(*this) == tie(other);
+}
+
 void CheckOptions(const TrainingOptions& options)
 {
   Require(options.vocabularySize >= 1,
@@ -122,42 +133,48 @@ void CheckOptions(const TrainingOptions& options)
     "Specialization: expected at least 0" + Found(options.specialization));
 }
 
-Trainer::Trainer(const TrainingOptions& options)
+Trainer::Trainer(const TrainingOptions& options, const TrainingStart& start)
   : Options(options)
   , Generator(options.seed)
 {
   CheckOptions(options);
-  this->Tokens = options.vocabularySize;
+  const AttentionOnlyModel* model = start.model;
+  if (model == nullptr)
+  {
+    this->Tokens = options.vocabularySize;
+    this->DrawTargets();
+  }
+  else
+  {
+    Require(model->HasTargets(),
+      "Model: expected one that tells the next token of each pair (next_token), found none.");
+    this->Tokens = model->VocabularySize();
+    this->Options.vocabularySize = static_cast<int>(this->Tokens);
+    this->Targets = model->nextToken;
+  }
+  const bool continues = model != nullptr && start.continues;
+  if (continues)
+  {
+    this->Options.heads = static_cast<int>(model->HeadCount());
+    this->Options.headDimension = static_cast<int>(model->HeadDimension());
+    this->Origin = model->metadata;
+  }
+  this->Prepare();
+  this->Initialize();
+  if (continues)
+  {
+    this->ReadParameters(*model);
+  }
+}
+
+/// The task: a next token for each pair, all equally likely.
+void Trainer::DrawTargets()
+{
   this->Targets.resize(this->Tokens, this->Tokens);
   for (Index i = 0; i < this->Targets.size(); ++i)
   {
     const auto target = static_cast<Index>(this->Uniform() * static_cast<double>(this->Tokens));
     this->Targets.data()[i] = std::min(target, this->Tokens - 1);
-  }
-  this->Prepare();
-  this->Initialize();
-}
-
-Trainer::Trainer(const TrainingOptions& options, const AttentionOnlyModel& model, bool continues)
-  : Options(options)
-  , Tokens(model.VocabularySize())
-  , Targets(model.nextToken)
-  , Generator(options.seed)
-{
-  CheckOptions(options);
-  Require(model.HasTargets(),
-    "Model: expected one that tells the next token of each pair (next_token), found none.");
-  if (continues)
-  {
-    this->Options.heads = static_cast<int>(model.HeadCount());
-    this->Options.headDimension = static_cast<int>(model.HeadDimension());
-    this->Origin = model.metadata;
-  }
-  this->Prepare();
-  this->Initialize();
-  if (continues)
-  {
-    this->ReadParameters(model);
   }
 }
 
@@ -481,9 +498,14 @@ void Trainer::Freeze(VectorXd& slopes) const
   }
 }
 
-void Trainer::Step()
+void Trainer::Step(TrainingState* before)
 {
-  this->Accumulate(&this->Slope, this->Options.batchSize > 0, nullptr);
+  const bool sampled = this->Options.batchSize > 0;
+  if (sampled && before != nullptr)
+  {
+    *before = this->Measure();
+  }
+  this->Accumulate(&this->Slope, sampled, sampled ? nullptr : before);
   this->Freeze(this->Slope);
   if (this->Options.optimizer == Optimizer::GradientDescent)
   {
@@ -514,8 +536,8 @@ void Trainer::Step()
   ++this->StepsDone;
   if (!this->Parameters.allFinite())
   {
-    throw OptionError("the training diverged at step " + std::to_string(this->StepsDone) +
-                      " with LearningRate " + std::to_string(this->Options.learningRate) + ".");
+    throw DivergenceError("the training diverged at step " + std::to_string(this->StepsDone) +
+                          " with LearningRate " + std::to_string(this->Options.learningRate) + ".");
   }
 }
 
@@ -541,6 +563,7 @@ double Trainer::Gradient(AttentionOnlyModel& gradient)
 {
   VectorXd slopes;
   const double loss = this->Accumulate(&slopes, false, nullptr);
+  this->Freeze(slopes);
   gradient = this->ToModel(slopes);
   return loss;
 }

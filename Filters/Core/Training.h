@@ -1,6 +1,7 @@
 #pragma once
 
 #include "AttentionOnlyModel.h"
+#include "Error.h"
 
 #include <cstdint>
 #include <random>
@@ -44,6 +45,15 @@ struct TrainingOptions
   double priorDecay = 1;     ///< alpha in (0, 1]: P(t1, t2) ~ alpha^t1 alpha^t2; 1 is uniform
   double specialization = 0; ///< lambda >= 0, see Trainer
   std::uint64_t seed = 0;
+
+  bool operator==(const TrainingOptions& other) const;
+};
+
+/// A training whose parameters are not finite any more.
+class DivergenceError : public OptionError
+{
+public:
+  using OptionError::OptionError;
 };
 
 /// Throws OptionError naming the first option that makes no sense.
@@ -55,6 +65,13 @@ struct TrainingState
   int step = 0;    ///< steps done
   double loss = 0; ///< cross entropy minus the entropy of the target, which is 0: the divergence
   double accuracy = 0; ///< share of pairs whose target is the argmax of the logits, by the prior
+};
+
+/// What a training begins with.
+struct TrainingStart
+{
+  const AttentionOnlyModel* model = nullptr; ///< whose task is trained; null: a task from the seed
+  bool continues = false; ///< whether to begin with its parameters, and not with random ones
 };
 
 /// Where each tensor lies in a vector of all parameters.
@@ -94,17 +111,17 @@ struct ParameterLayout
 class Trainer
 {
 public:
-  /// Begins with random parameters on a random task. Throws OptionError.
-  explicit Trainer(const TrainingOptions& options);
+  /// With a model its vocabulary, and if it is continued its heads, replace those of the options.
+  /// Throws OptionError, also if the model has no targets.
+  explicit Trainer(const TrainingOptions& options, const TrainingStart& start = {});
 
-  /// Begins with the task of `model` and, if `continues`, with its parameters; its sizes replace
-  /// those of the options. Throws OptionError, also if the model has no targets.
-  Trainer(const TrainingOptions& options, const AttentionOnlyModel& model, bool continues);
+  /// One step. Tells in `before`, if given, how well the model did before it, over all pairs: what
+  /// Measure would have told, which costs nothing more where the step takes all pairs. Throws
+  /// DivergenceError naming the step and the rate if a parameter is not finite any more.
+  void Step(TrainingState* before = nullptr);
 
-  /// One step. Throws OptionError naming the step and the rate if a parameter is not finite any
-  /// more.
-  void Step();
-
+  /// With the sizes that they have become.
+  const TrainingOptions& GetOptions() const { return this->Options; }
   int GetStep() const { return this->StepsDone; }
   bool IsFinished() const { return this->StepsDone >= this->Options.steps; }
 
@@ -119,7 +136,7 @@ public:
   AttentionOnlyModel GetModel() const;
 
   /// The loss with its penalty, over all pairs, and its gradient by each parameter in the shape of
-  /// a model; for tests.
+  /// a model, 0 for what is frozen; for tests.
   double Gradient(AttentionOnlyModel& gradient);
 
 private:
@@ -139,6 +156,7 @@ private:
   int MomentPhase = -1; ///< that the moments belong to
   int MomentSteps = 0;
 
+  void DrawTargets();
   void Prepare();
   void Initialize();
   void ReadParameters(const AttentionOnlyModel& model);

@@ -10,7 +10,7 @@ class vtkMultiBlockDataSet;
 /// a component per second index (float or double; 64-bit integers for next_token).
 ///
 /// Field data of the whole: Format (string), VocabularySize, Heads, HeadDimension and
-/// EmbeddingDimension (int), and a string array "Metadata KEY" for each entry of the file's
+/// EmbeddingDimension (int), and a string array "File Metadata KEY" for each entry of the file's
 /// metadata.
 namespace AttentionAtlas
 {
@@ -21,7 +21,9 @@ inline constexpr const char* VocabularySizeField = "VocabularySize";
 inline constexpr const char* HeadsField = "Heads";
 inline constexpr const char* HeadDimensionField = "HeadDimension";
 inline constexpr const char* EmbeddingDimensionField = "EmbeddingDimension";
-inline constexpr const char* MetadataFieldPrefix = "Metadata ";
+/// A name that begins with "Metadata" could not be sent from one rank to another: VTK's legacy
+/// format, by which data travel, takes it for its own keyword.
+inline constexpr const char* MetadataFieldPrefix = "File Metadata ";
 
 /// Replaces the content of `output` by `model`.
 ATTENTIONATLASIO_EXPORT void ToDataSet(

@@ -64,9 +64,13 @@ inline constexpr const char* Angle = "Angle";
 inline constexpr const char* Normalized = "Normalized";
 inline constexpr const char* CircleColor = "CircleColor";
 
-// AttentionOnlyTraining, beside Accuracy: columns; the last with a head's number
+// AttentionOnlyTraining, beside Accuracy and Phase: columns; the last with a head's number
 inline constexpr const char* Step = "Step";
 inline constexpr const char* Loss = "Loss";
+inline constexpr const char* Seed = "Seed";
+inline constexpr const char* Mode = "Mode";
+inline constexpr const char* StepsToLearn = "Steps to Learn";
+inline constexpr const char* Union = "Union";
 inline constexpr const char* AccuracyHead = "Accuracy Head";
 
 }

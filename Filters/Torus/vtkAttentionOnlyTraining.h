@@ -8,6 +8,11 @@
 #include <memory>
 #include <vector>
 
+namespace atlas
+{
+struct TrainingOptions;
+}
+
 /**
  * @class vtkAttentionOnlyTraining
  * @brief Trains an attention-only transformer and gives it at each checkpoint as a time step.
@@ -23,9 +28,18 @@
  * - Phase (int): the head that is being trained, -1 in JOINT
  * - Accuracy Head h (double): share of pairs that argmax W_U out_h has right
  *
+ * Output port 2: a vtkTable with a row per training of a sweep over seeds, empty unless Runs is at
+ * least 1; on several ranks each has its part of the rows:
+ *
+ * - Seed (vtkTypeInt64), Mode (string)
+ * - Loss (double), Accuracy (double): in the end; a loss of NaN tells that the training diverged
+ * - Steps to Learn (int): the first step after which the accuracy is 1, -1 if there is none
+ * - Accuracy Head h (double): in the end, as above
+ * - Union (double): share of pairs that at least one head alone has right
+ *
  * The task, and all else that is random, follows from Seed. The training runs at the first update
- * after a change and is kept, so that moving in time costs nothing. Cancel keeps the checkpoints
- * that were reached. Formulas: Core's Training.h.
+ * after a change and is kept, so that moving in time costs nothing. Cancel keeps what was reached.
+ * Formulas: Core's Training.h.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkAttentionOnlyTraining : public vtkDataObjectAlgorithm
 {
@@ -39,6 +53,16 @@ public:
     JOINT = 0,
     BOOSTING = 1,
     BOOSTING_OUTPUT_ONLY = 2
+  };
+  enum OptimizerType
+  {
+    ADAM = 0,
+    GRADIENT_DESCENT = 1
+  };
+  enum InitializationType
+  {
+    PUBLISHED = 0,
+    GAUSSIAN = 1
   };
 
   ///@{
@@ -100,6 +124,42 @@ public:
 
   ///@{
   /**
+   * ADAM, or GRADIENT_DESCENT: steps down the slope at the learning rate. Default: ADAM.
+   */
+  vtkSetClampMacro(Optimizer, int, ADAM, GRADIENT_DESCENT);
+  vtkGetMacro(Optimizer, int);
+  ///@}
+
+  ///@{
+  /**
+   * What the first parameters are drawn from: PUBLISHED, the uniform distributions of the published
+   * code; GAUSSIAN, normal ones of the same variances. Default: PUBLISHED.
+   */
+  vtkSetClampMacro(Initialization, int, PUBLISHED, GAUSSIAN);
+  vtkGetMacro(Initialization, int);
+  ///@}
+
+  ///@{
+  /**
+   * A .safetensors file of a model with next_token, whose task is trained instead of a random one;
+   * VocabularySize is its. Null or empty: none. Default: none.
+   */
+  vtkSetFilePathMacro(ModelFile);
+  vtkGetFilePathMacro(ModelFile);
+  ///@}
+
+  ///@{
+  /**
+   * Whether to begin with the parameters of ModelFile; Heads and HeadDimension are its then.
+   * Default: off.
+   */
+  vtkSetMacro(ContinueModel, bool);
+  vtkGetMacro(ContinueModel, bool);
+  vtkBooleanMacro(ContinueModel, bool);
+  ///@}
+
+  ///@{
+  /**
    * Of all random numbers. Default: 0.
    */
   vtkSetMacro(Seed, int);
@@ -112,6 +172,23 @@ public:
    */
   vtkSetMacro(CheckpointEvery, int);
   vtkGetMacro(CheckpointEvery, int);
+  ///@}
+
+  ///@{
+  /**
+   * How many seeds, from Seed on, the sweep of port 2 trains, at least 0. Default: 0.
+   */
+  vtkSetMacro(Runs, int);
+  vtkGetMacro(Runs, int);
+  ///@}
+
+  ///@{
+  /**
+   * Whether the sweep trains each seed in all modes, and not in Mode alone. Default: off.
+   */
+  vtkSetMacro(AllModes, bool);
+  vtkGetMacro(AllModes, bool);
+  vtkBooleanMacro(AllModes, bool);
   ///@}
 
 protected:
@@ -130,10 +207,20 @@ private:
   vtkAttentionOnlyTraining(const vtkAttentionOnlyTraining&) = delete;
   void operator=(const vtkAttentionOnlyTraining&) = delete;
 
+  struct Request;
   struct History;
+  struct Piece;
+  class Clock;
 
+  double CheckpointCount() const;
   std::vector<int> CheckpointSteps() const;
-  void Train();
+  Request GetRequest() const;
+  void Train(const Request& request, Clock& clock);
+  std::vector<atlas::TrainingOptions> GetSweep(const Request& request, const Piece& piece) const;
+  void Sweep(
+    const Request& request, const std::vector<atlas::TrainingOptions>& sweep, Clock& clock);
+  void FillTraining(vtkInformationVector* outputVector);
+  void FillRuns(const Request& request, bool isWanted, vtkInformation* info, Clock& clock);
 
   int VocabularySize = 5;
   int Heads = 3;
@@ -144,8 +231,14 @@ private:
   int Mode = JOINT;
   double PriorDecay = 1;
   double Specialization = 0;
+  int Optimizer = ADAM;
+  int Initialization = PUBLISHED;
+  char* ModelFile = nullptr;
+  bool ContinueModel = false;
   int Seed = 0;
   int CheckpointEvery = 50;
+  int Runs = 0;
+  bool AllModes = false;
   std::unique_ptr<History> Trained;
 };
 

@@ -109,8 +109,8 @@ TEST(AttentionOnlyModelReader, TellsDimensionsAndMetadata)
   EXPECT_THAT(Values(fields, "HeadDimension"), ElementsAre(1));
   EXPECT_THAT(Values(fields, "EmbeddingDimension"), ElementsAre(3));
   EXPECT_EQ(Text(model, "Format"), "attention-atlas.attention-only");
-  EXPECT_EQ(Text(model, "Metadata source"), "a test");
-  EXPECT_EQ(Text(model, "Metadata learning rate"), "1e-3");
+  EXPECT_EQ(Text(model, "File Metadata source"), "a test");
+  EXPECT_EQ(Text(model, "File Metadata learning rate"), "1e-3");
 }
 
 TEST(AttentionOnlyModelReader, OffersTheTrainingStepAsTime)

@@ -55,7 +55,7 @@ void ExpectRoundTrip(vtkMultiBlockDataSet* model)
   {
     EXPECT_EQ(Values(back->GetFieldData(), size), Values(model->GetFieldData(), size)) << size;
   }
-  for (const std::string name : { "Format", "Metadata source", "Metadata note" })
+  for (const std::string name : { "Format", "File Metadata source", "File Metadata note" })
   {
     EXPECT_EQ(Text(back, name), Text(model, name)) << name;
   }

@@ -1,13 +1,19 @@
 """A small transformer learns inside ParaView, in time."""
 
+import csv
+import os
+import shutil
+import subprocess
+
 import atlastest
 from atlastest import AtlasTest
 from paraview import servermanager, simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
 
 OPTIONS = {
     "VocabularySize": 4, "Heads": 2, "HeadDimension": 1, "Steps": 300, "LearningRate": 0.02,
     "BatchSize": 8, "Mode": "Boosting", "PriorDecay": 0.9, "Specialization": 0.1, "Seed": 3,
-    "CheckpointEvery": 100,
+    "CheckpointEvery": 100, "Optimizer": "GradientDescent", "Initialization": "Gaussian", "Runs": 2,
 }  # fmt: skip
 
 
@@ -62,6 +68,101 @@ class Training(AtlasTest):
             self.assertEqual(getattr(found, name), value, name)
         found.UpdatePipeline(200)
         self.assert_same_arrays(atlastest.model_blocks(found), expected)
+
+    def test_chart_of_it(self):
+        training = simple.AttentionOnlyTraining()
+        output = simple.OutputPort(training, 1)
+        self.assertEqual(simple.servermanager.ParaViewPipelineController().GetPreferredViewType(
+            training.SMProxy, 1), "XYChartView")
+        view = simple.CreateView("XYChartView")
+        display = simple.Show(output, view)
+        self.assertEqual((display.UseIndexForXAxis, display.XArrayName), (0, "Step"))
+        heads = [f"Accuracy Head {head}" for head in range(3)]
+        self.assertEqual(list(display.SeriesVisibility), ["Accuracy", *heads, "Loss"])
+        simple.Render(view)
+        simple.SaveScreenshot(str(atlastest.OUTPUT / "training-chart.png"), view, ImageResolution=[600, 400])
+        simple.Delete(view)
+
+    def test_sweep(self):
+        training = simple.AttentionOnlyTraining(Steps=400, Runs=3, AllModes=1, Seed=7)
+        training.UpdatePipeline()
+        table = servermanager.Fetch(training, idx=2)
+        names = [table.GetColumnName(i) for i in range(table.GetNumberOfColumns())]
+        heads = [f"Accuracy Head {head}" for head in range(3)]
+        self.assertEqual(names, ["Seed", "Mode", "Loss", "Accuracy", "Steps to Learn", *heads, "Union"])
+        rows = [(table.GetValue(row, 0).ToInt(), table.GetValue(row, 1).ToString()) for row in range(9)]
+        modes = ("Joint", "Boosting", "BoostingOutputOnly")
+        self.assertEqual(rows, [(seed, mode) for mode in modes for seed in (7, 8, 9)])
+
+    def test_temporal_filters(self):
+        training = simple.AttentionOnlyTraining(Steps=300, CheckpointEvery=100)
+        expected = {step: atlastest.fetch(simple.TokenPairs(Input=training), step) for step in (0, 100, 300)}
+
+        def outputs(data):
+            return vtk_to_numpy(data.GetPointData().GetArray("Output"))
+
+        pairs = simple.TokenPairs(Input=training)
+        shifted = simple.TemporalShiftScale(Input=pairs, PostShift=1000)
+        self.assertEqual(list(shifted.TimestepValues), [1000, 1100, 1200, 1300])
+        self.assertEqual(
+            outputs(atlastest.fetch(shifted, 1300)).tobytes(), outputs(expected[300]).tobytes()
+        )
+        between = simple.TemporalInterpolator(Input=pairs)
+        middle = outputs(atlastest.fetch(between, 50))
+        mean = (outputs(expected[0]).astype(float) + outputs(expected[100])) / 2
+        self.assertLess(abs(middle - mean).max(), 1e-5)
+        forced = simple.ForceTime(Input=pairs, IgnorePipelineTime=1, ForcedTime=100)
+        self.assertEqual(
+            outputs(atlastest.fetch(forced, 300)).tobytes(), outputs(expected[100]).tobytes()
+        )
+
+    def test_task_of_a_model(self):
+        training = simple.AttentionOnlyTraining(ModelFile=str(atlastest.TRAINED), Steps=0)
+        reader = simple.AttentionOnlyModelReader(FileNames=[str(atlastest.TRAINED)])
+        task = atlastest.model_blocks(reader)["next_token"]
+        self.assertEqual(atlastest.model_blocks(training)["next_token"].tobytes(), task.tobytes())
+        training.ContinueModel = 1
+        training.UpdatePipeline()
+        self.assertEqual(servermanager.Fetch(training, idx=1).GetValue(0, 2).ToDouble(), 1)
+
+    def test_runner_without_paraview(self):
+        """The program writes what the source trains, and the reader reads it as time steps."""
+        folder = atlastest.OUTPUT / "runner"
+        shutil.rmtree(folder, ignore_errors=True)
+        train = [os.environ["ATLAS_TRAIN"], "--steps", "300", "--seed", "3", "--specialization", "0.1"]
+        subprocess.run([*train, "--every", "100", "-o", folder], check=True, stdout=subprocess.DEVNULL)
+        files = sorted(folder.glob("*.safetensors"))
+        self.assertEqual([file.name for file in files], [f"step-{n}00.safetensors" for n in range(4)])
+        reader = simple.AttentionOnlyModelReader(FileNames=[str(file) for file in files])
+        self.assertEqual(list(reader.TimestepValues), [0, 100, 200, 300])
+        training = simple.AttentionOnlyTraining(
+            Steps=300, Seed=3, Specialization=0.1, CheckpointEvery=100, Runs=2
+        )
+        for step in (0, 200):
+            reader.UpdatePipeline(step)
+            training.UpdatePipeline(step)
+            self.assert_same_arrays(atlastest.model_blocks(reader), atlastest.model_blocks(training))
+        with open(folder / "training.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        table = servermanager.Fetch(training, idx=1)
+        for row, values in enumerate(rows):
+            for column in range(table.GetNumberOfColumns()):
+                name = table.GetColumnName(column)
+                self.assertEqual(float(values[name]), table.GetValue(row, column).ToDouble(), name)
+        many = subprocess.run([*train, "--runs", "2"], check=True, capture_output=True, text=True)
+        runs = list(csv.DictReader(many.stdout.splitlines()))
+        table = servermanager.Fetch(training, idx=2)
+        self.assertEqual(table.GetNumberOfRows(), 2)
+        for row, values in enumerate(runs):
+            for column in range(table.GetNumberOfColumns()):
+                name, value = table.GetColumnName(column), table.GetValue(row, column)
+                if name == "Mode":
+                    self.assertEqual(values[name], value.ToString())
+                else:
+                    self.assertEqual(float(values[name]), value.ToDouble(), name)
+        wrong = subprocess.run([*train, "--mode", "Both", "--runs", "1"], capture_output=True, text=True)
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("Mode: expected Joint, Boosting or BoostingOutputOnly, found 'Both'", wrong.stderr)
 
     def test_senseless_rate_is_named(self):
         training = simple.AttentionOnlyTraining(LearningRate=-1)

@@ -126,9 +126,9 @@ def field_value(source, name):
     return fetch(source).GetFieldData().GetArray(name).GetTuple1(0)
 
 
-def model_blocks(source):
-    """The tensors of a model, by name."""
-    blocks = fetch(source)
+def model_blocks(source, *rank):
+    """The tensors of a model, by name; on several ranks, of one of them."""
+    blocks = servermanager.Fetch(source, *rank)
     tensors = {}
     for i in range(blocks.GetNumberOfBlocks()):
         name = blocks.GetMetaData(i).Get(blocks.NAME())
@@ -234,6 +234,12 @@ class AtlasTest(unittest.TestCase):
             self.assertEqual(found[name].dtype, values.dtype, name)
             self.assertEqual(found[name].shape, values.shape, name)
             self.assertEqual(found[name].tobytes(), values.tobytes(), name)
+
+    def assert_as_on_one_rank(self, name, arrays):
+        """Leaves arrays here and expects those that the test on the first number of ranks left."""
+        numpy.savez(OUTPUT / f"{name}.npz", **arrays)
+        with numpy.load(REFERENCE / f"{name}.npz") as reference:
+            self.assert_same_arrays(arrays, dict(reference))
 
     def assert_baseline(self, pixels, name):
         """Expects a picture as it is in Testing/Baseline, but for a hundredth of its pixels."""

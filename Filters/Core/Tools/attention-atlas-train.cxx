@@ -1,0 +1,239 @@
+// Trains small attention-only transformers without ParaView: one, whose checkpoints it writes as
+// safetensors files that the plugin reads as time steps; or many seeds, as a table.
+
+#include "AtomicFile.h"
+#include "Error.h"
+#include "TrainingRuns.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include <cxxopts.hpp>
+
+namespace
+{
+
+namespace fs = std::filesystem;
+using atlas::TrainingOptions;
+
+cxxopts::Options Arguments()
+{
+  using cxxopts::value;
+  cxxopts::Options arguments("attention-atlas-train",
+    "Trains small attention-only transformers (embedding dimension 3).\n"
+    "With --output it writes the checkpoints of one training and training.csv to a folder; with\n"
+    "--runs it writes a table of many seeds to standard output.\n");
+  auto add = arguments.add_options();
+  add("tokens", "size of the vocabulary", value<int>()->default_value("5"));
+  add("heads", "attention heads", value<int>()->default_value("3"));
+  add("head-dimension", "of queries, keys and values", value<int>()->default_value("3"));
+  add("steps", "of the optimizer, in Boosting over all heads", value<int>()->default_value("3500"));
+  add("rate", "learning rate", value<double>()->default_value("0.01"));
+  add("batch", "pairs of tokens a step, 0 for all", value<int>()->default_value("0"));
+  add("mode", "Joint, Boosting, BoostingOutputOnly, or with --runs a list of them",
+    value<std::vector<std::string>>()->default_value("Joint"));
+  add("gradient-descent", "instead of Adam");
+  add("gaussian", "first parameters instead of those of the published code");
+  add("prior-decay", "pair (t1, t2) counts as this to the power t1 + t2",
+    value<double>()->default_value("1"));
+  add("specialization", "weight of the penalty that lets heads share the work",
+    value<double>()->default_value("0"));
+  add("seed", "of all random numbers", value<std::uint64_t>()->default_value("0"));
+  add("model", "file of a model whose task is trained", value<std::string>());
+  add("continue", "begin with the parameters of --model");
+  add("every", "steps from a checkpoint to the next", value<int>()->default_value("50"));
+  add("o,output", "folder for the checkpoints", value<std::string>());
+  add("runs", "seeds to train, from --seed on", value<int>());
+  add("threads", "for --runs, 0 for all of the machine", value<unsigned int>()->default_value("0"));
+  add("h,help", "show this");
+  return arguments;
+}
+
+TrainingOptions ToOptions(const cxxopts::ParseResult& parsed)
+{
+  TrainingOptions options;
+  options.vocabularySize = parsed["tokens"].as<int>();
+  options.heads = parsed["heads"].as<int>();
+  options.headDimension = parsed["head-dimension"].as<int>();
+  options.steps = parsed["steps"].as<int>();
+  options.learningRate = parsed["rate"].as<double>();
+  options.batchSize = parsed["batch"].as<int>();
+  options.optimizer = parsed.count("gradient-descent") != 0 ? atlas::Optimizer::GradientDescent
+                                                            : atlas::Optimizer::Adam;
+  options.initialization = parsed.count("gaussian") != 0 ? atlas::Initialization::Gaussian
+                                                         : atlas::Initialization::Published;
+  options.priorDecay = parsed["prior-decay"].as<double>();
+  options.specialization = parsed["specialization"].as<double>();
+  options.seed = parsed["seed"].as<std::uint64_t>();
+  return options;
+}
+
+/// A number that reads back as it is.
+std::string Text(double value)
+{
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.17g", value);
+  return text.data();
+}
+
+double Share(Eigen::Index correct, const atlas::HeadAccuracies& heads)
+{
+  return static_cast<double>(correct) / static_cast<double>(heads.pairs);
+}
+
+/// The names of the columns of heads, after a comma each.
+std::string HeadColumns(int heads)
+{
+  std::string columns;
+  for (int h = 0; h < heads; ++h)
+  {
+    columns += ",Accuracy Head " + std::to_string(h);
+  }
+  return columns;
+}
+
+std::string HeadValues(const atlas::HeadAccuracies& heads)
+{
+  std::string values;
+  for (const Eigen::Index correct : heads.alone)
+  {
+    values += "," + Text(Share(correct, heads));
+  }
+  return values;
+}
+
+void WriteText(const fs::path& path, const std::string& text)
+{
+  atlas::AtomicFile file(path);
+  file.Write(text.data(), text.size());
+  file.Commit();
+}
+
+/// Trains once; checkpoints and training.csv go to `folder`.
+void TrainOnce(const TrainingOptions& options, const atlas::TrainingStart& start, int every,
+  const fs::path& folder)
+{
+  if (every < 1)
+  {
+    throw atlas::OptionError("every: expected at least 1 step, found " + std::to_string(every));
+  }
+  atlas::Trainer trainer(options, start);
+  fs::create_directories(folder);
+  std::ostringstream table;
+  table << "Step,Loss,Accuracy,Phase" << HeadColumns(trainer.GetOptions().heads) << "\n";
+  const auto digits = static_cast<int>(std::to_string(options.steps).size());
+  while (true)
+  {
+    const atlas::AttentionOnlyModel model = trainer.GetModel();
+    std::string step = std::to_string(trainer.GetStep());
+    step.insert(0, static_cast<std::size_t>(digits) - step.size(), '0');
+    atlas::WriteAttentionOnlyModel(folder / ("step-" + step + ".safetensors"), model);
+    const atlas::TrainingState state = trainer.Measure();
+    table << state.step << "," << Text(state.loss) << "," << Text(state.accuracy) << ","
+          << trainer.GetPhase()
+          << HeadValues(atlas::CountCorrect(model, atlas::Residual::EmbeddingPosition)) << "\n";
+    if (trainer.IsFinished())
+    {
+      WriteText(folder / "training.csv", table.str());
+      std::cout << "step " << state.step << ": loss " << state.loss << ", accuracy "
+                << state.accuracy << "\n";
+      return;
+    }
+    for (int i = 0; i < every && !trainer.IsFinished(); ++i)
+    {
+      trainer.Step();
+    }
+  }
+}
+
+/// Trains many seeds in these modes; a row of the table for each.
+void TrainMany(const TrainingOptions& options, const atlas::TrainingStart& start, int runs,
+  const std::vector<std::string>& modeNames, unsigned int threads)
+{
+  std::vector<atlas::TrainingMode> modes;
+  modes.reserve(modeNames.size());
+  for (const std::string& name : modeNames)
+  {
+    modes.push_back(atlas::ModeOfName(name));
+  }
+  const unsigned int all = std::max(std::thread::hardware_concurrency(), 1U);
+  const std::vector<atlas::TrainingRun> done = atlas::RunTrainings(
+    atlas::SweepOptions(options, runs, modes), start, threads == 0 ? all : threads);
+  const std::size_t heads = done.empty() ? 0 : done.front().heads.alone.size();
+  std::cout << "Mode,Specialization,Seed,Loss,Accuracy,Steps to Learn"
+            << HeadColumns(static_cast<int>(heads)) << ",Union\n";
+  for (const atlas::TrainingRun& run : done)
+  {
+    std::cout << atlas::ModeName(run.options.mode) << "," << Text(run.options.specialization) << ","
+              << run.options.seed << "," << Text(run.last.loss) << "," << Text(run.last.accuracy)
+              << "," << run.learned << HeadValues(run.heads) << ","
+              << Text(Share(run.heads.any, run.heads)) << "\n";
+  }
+}
+
+int Run(const cxxopts::ParseResult& parsed)
+{
+  TrainingOptions options = ToOptions(parsed);
+  std::optional<atlas::AttentionOnlyModel> model;
+  atlas::TrainingStart start;
+  if (parsed.count("model") != 0)
+  {
+    model = atlas::ReadAttentionOnlyModel(parsed["model"].as<std::string>());
+    start = { &*model, parsed.count("continue") != 0 };
+    // What is not asked for is as in the model.
+    options.heads =
+      parsed.count("heads") != 0 ? options.heads : static_cast<int>(model->HeadCount());
+    options.headDimension = parsed.count("head-dimension") != 0
+                              ? options.headDimension
+                              : static_cast<int>(model->HeadDimension());
+  }
+  else if (parsed.count("continue") != 0)
+  {
+    throw atlas::OptionError("continue: expected a --model to continue, found none.");
+  }
+  const auto modes = parsed["mode"].as<std::vector<std::string>>();
+  if (parsed.count("runs") != 0)
+  {
+    TrainMany(options, start, parsed["runs"].as<int>(), modes, parsed["threads"].as<unsigned>());
+    return 0;
+  }
+  if (parsed.count("output") == 0)
+  {
+    throw atlas::OptionError("expected --output or --runs, found neither; --help shows them.");
+  }
+  options.mode = atlas::ModeOfName(modes.size() == 1 ? modes.front() : "several");
+  TrainOnce(options, start, parsed["every"].as<int>(), parsed["output"].as<std::string>());
+  return 0;
+}
+
+}
+
+int main(int argc, char** argv)
+{
+  try
+  {
+    cxxopts::Options arguments = Arguments();
+    const cxxopts::ParseResult parsed = arguments.parse(argc, argv);
+    if (parsed.count("help") != 0)
+    {
+      std::cout << arguments.help();
+      return 0;
+    }
+    if (!parsed.unmatched().empty())
+    {
+      throw atlas::OptionError(
+        "expected options alone, found '" + parsed.unmatched().front() + "'.");
+    }
+    return Run(parsed);
+  }
+  catch (const std::exception& e) // also of cxxopts
+  {
+    std::cerr << "attention-atlas-train: " << e.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,95 @@
+#include "TrainingTables.h"
+
+#include "ArrayNames.h"
+
+#include <vtkDoubleArray.h>
+#include <vtkIntArray.h>
+#include <vtkNew.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+#include <vtkTypeInt64Array.h>
+
+#include <string>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+namespace Names = ArrayNames;
+
+/// A column of value(row) for each row.
+template<class Array, class Row, class Value>
+void AddColumn(
+  vtkTable* table, const std::string& name, const std::vector<Row>& rows, const Value& value)
+{
+  vtkNew<Array> column;
+  column->SetName(name.c_str());
+  for (const Row& row : rows)
+  {
+    column->InsertNextValue(value(row));
+  }
+  table->AddColumn(column);
+}
+
+std::string OfHead(const char* name, std::size_t head)
+{
+  return std::string(name) + " " + std::to_string(head);
+}
+
+double Share(Eigen::Index correct, const atlas::HeadAccuracies& counts)
+{
+  return static_cast<double>(correct) / static_cast<double>(counts.pairs);
+}
+
+}
+
+Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
+{
+  Checkpoint checkpoint{ trainer.GetModel(), trainer.Measure(), trainer.GetPhase(), {} };
+  const atlas::HeadAccuracies counts =
+    atlas::CountCorrect(checkpoint.model, atlas::Residual::EmbeddingPosition);
+  for (const Eigen::Index correct : counts.alone)
+  {
+    checkpoint.heads.push_back(Share(correct, counts));
+  }
+  return checkpoint;
+}
+
+void AddCheckpoints(const std::vector<Checkpoint>& checkpoints, vtkTable* table)
+{
+  using C = Checkpoint;
+  AddColumn<vtkIntArray>(table, Names::Step, checkpoints, [](const C& c) { return c.state.step; });
+  AddColumn<vtkDoubleArray>(
+    table, Names::Loss, checkpoints, [](const C& c) { return c.state.loss; });
+  AddColumn<vtkDoubleArray>(
+    table, Names::Accuracy, checkpoints, [](const C& c) { return c.state.accuracy; });
+  AddColumn<vtkIntArray>(table, Names::Phase, checkpoints, [](const C& c) { return c.phase; });
+  for (std::size_t h = 0; h < checkpoints.front().heads.size(); ++h)
+  {
+    AddColumn<vtkDoubleArray>(
+      table, OfHead(Names::AccuracyHead, h), checkpoints, [h](const C& c) { return c.heads[h]; });
+  }
+}
+
+void AddRuns(const std::vector<atlas::TrainingRun>& runs, vtkTable* table)
+{
+  using R = atlas::TrainingRun;
+  AddColumn<vtkTypeInt64Array>(
+    table, Names::Seed, runs, [](const R& r) { return static_cast<vtkTypeInt64>(r.options.seed); });
+  AddColumn<vtkStringArray>(
+    table, Names::Mode, runs, [](const R& r) { return atlas::ModeName(r.options.mode); });
+  AddColumn<vtkDoubleArray>(table, Names::Loss, runs, [](const R& r) { return r.last.loss; });
+  AddColumn<vtkDoubleArray>(
+    table, Names::Accuracy, runs, [](const R& r) { return r.last.accuracy; });
+  AddColumn<vtkIntArray>(table, Names::StepsToLearn, runs, [](const R& r) { return r.learned; });
+  for (std::size_t h = 0; !runs.empty() && h < runs.front().heads.alone.size(); ++h)
+  {
+    AddColumn<vtkDoubleArray>(table, OfHead(Names::AccuracyHead, h), runs,
+      [h](const R& r) { return Share(r.heads.alone[h], r.heads); });
+  }
+  AddColumn<vtkDoubleArray>(
+    table, Names::Union, runs, [](const R& r) { return Share(r.heads.any, r.heads); });
+}
+
+}
