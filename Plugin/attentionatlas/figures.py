@@ -5,102 +5,30 @@ model or this plugin has nothing for, a figure says with Missing. attentionatlas
 render and the command line are the same.
 """
 
-import collections
 import math
-import pathlib
 import sys
 
 from paraview import servermanager, simple
 
+from attentionatlas import drawing, learning
+from attentionatlas.drawing import (
+    BLUES,
+    COLUMNS,
+    HEAD_COLORS,
+    ORANGES,
+    REDS,
+    SHARES,
+    VIEWPOINT,
+    Figure,
+    Missing,
+    color_scale,
+    color_stripes,
+    deformed,
+    draw_simplex,
+    nice_step,
+    table_columns,
+)
 from attentionatlas.sheet import BLACK, GREY, SIDE, WHITE, Scene, Sheet
-
-
-class Missing(Exception):
-    """A model has nothing to show in a figure, and why."""
-
-
-def _field(proxy, name):
-    """A number of the field data of a proxy's output, or None if it has no such one."""
-    fields = proxy.GetDataInformation().DataInformation.GetFieldDataInformation()
-    array = fields.GetArrayInformation(name)
-    return None if array is None else array.GetComponentRange(0)[0]
-
-
-def open_model(path):
-    """A reader of a model's file, up to date.
-
-    Raises FileNotFoundError or ValueError for a file that is not there or no model.
-    """
-    path = pathlib.Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file.")
-    reader = simple.AttentionOnlyModelReader(registrationName=path.stem, FileNames=[str(path)])
-    reader.UpdatePipeline()
-    if _field(reader, "Heads") is None:
-        simple.Delete(reader)
-        raise ValueError(f"{path}: cannot be read; the message above says why.")
-    return reader
-
-
-class Tour:
-    """An opened model, and how and where to its figures are written.
-
-    path: of a .safetensors file. width: of each figure, in pixels. format: of sheet.FORMATS.
-    Raises FileNotFoundError or ValueError for a file that is not there or no model.
-    """
-
-    def __init__(self, path, folder, width, format):
-        self._proxies = []
-        self.reader = self.own(open_model(path))
-        self.name, self.folder = pathlib.Path(path).stem, pathlib.Path(folder)
-        self.width, self.format = width, format
-        heads = _field(self.reader, "Heads")
-        self.heads, self.tokens = int(heads), int(_field(self.reader, "VocabularySize"))
-
-    def own(self, proxy):
-        """A proxy that is deleted with the figure that made it."""
-        self._proxies.append(proxy)
-        return proxy
-
-    def close(self, keep=0):
-        """Deletes all proxies but the first ones, consumers before producers."""
-        while len(self._proxies) > keep:
-            simple.Delete(self._proxies.pop())
-
-    def filter(self, name, **properties):
-        """A filter of the plugin on the model, or Missing if the plugin has none of that name."""
-        make = getattr(simple, name, None)
-        if make is None:
-            raise Missing(f"the plugin has no {name}")
-        if name != "HarmonicAttention":  # which is a source
-            properties.setdefault("Input", self.reader)
-        return self.own(make(registrationName=name, **properties))
-
-    def torus(self, columns=1, **properties):
-        """An AttentionTorus as fine as the pixels of one of so many panels side by side."""
-        size = min(2048, max(64, self.width // columns))
-        return self.filter("AttentionTorus", Resolution=[size, size], **properties)
-
-    def scores(self, **properties):
-        """The scores of all heads, for level lines: they break up where they are finer than pixels."""
-        return self.filter(
-            "AttentionTorus", Resolution=[241, 241], Quantities=["Score"], **properties
-        )
-
-    def pairs(self, **properties):
-        return self.filter("TokenPairs", **properties)
-
-    def accuracy(self, pairs):
-        """The share of token pairs whose next token is predicted right, or None if unknown."""
-        pairs.UpdatePipeline()
-        return _field(pairs, "Accuracy")
-
-    def sheet(self, title, **layout):
-        return Sheet(title, width=self.width, **layout)
-
-    def save(self, sheet, name):
-        """Writes a sheet as the figure of a name; returns the path."""
-        return sheet.save(self.folder / f"{self.name}-{name}.{self.format}")
 
 
 def class_map(tour):
@@ -115,11 +43,6 @@ def class_map(tour):
         panel.pairs(pairs)
         sheet.color_bar(simple.GetColorTransferFunction("TargetColor"), "Next token")
         yield tour.save(sheet, "class-map")
-
-
-SHARES = [0, 0.2, 0.4, 0.6, 0.8, 1]
-#: Of these heads one row of a sheet shows this many.
-COLUMNS = 3
 
 
 def _rows(heads):
@@ -143,7 +66,7 @@ def attention(tour):
                 for column, head in enumerate(heads):
                     panel = sheet.panel(row * columns + column, f"Head {head}, {pattern[:4].lower()}")
                     array = f"Attention {head}"
-                    table = _scale(array, [WHITE, BLACK], 0, 1)
+                    table = color_scale(array, [WHITE, BLACK], 0, 1)
                     panel.map(torus, array)
                     panel.level(scores, f"Score {head}")
             sheet.color_bar(table, "Attention", SHARES)
@@ -184,36 +107,6 @@ def outputs(tour):
             yield tour.save(sheet, name)
 
 
-def _scale(name, colors, low, high):
-    """Gives an array evenly spaced colours from its value `low` to its value `high`."""
-    table = simple.GetColorTransferFunction(name)
-    step = (high - low) / (len(colors) - 1)
-    points = [(low + step * number, *color) for number, color in enumerate(colors)]
-    table.RGBPoints = [c for point in points for c in point]
-    table.ColorSpace = "RGB"
-    table.AutomaticRescaleRangeMode = "Never"
-    table.ScalarRangeInitialized = 1  # or the first display would fit it to its data
-    return table
-
-
-def _stripes(colors, count=64):
-    """The colours of _scale, at so many places."""
-    stripes = []
-    for stripe in range(count):
-        place = stripe / (count - 1) * (len(colors) - 1)
-        first = min(int(place), len(colors) - 2)
-        share = place - first
-        stripes.append([a + share * (b - a) for a, b in zip(colors[first], colors[first + 1])])
-    return stripes
-
-
-#: Of ColorBrewer's Reds, Blues and Oranges (Cynthia Brewer, colorbrewer2.org), from pale to dark.
-REDS = [[1, 0.91, 0.85], [0.99, 0.62, 0.49], [0.94, 0.23, 0.17], [0.65, 0.06, 0.08], [0.33, 0, 0.04]]
-BLUES = [[0.91, 0.95, 1], [0.62, 0.79, 0.88], [0.26, 0.57, 0.78], [0.03, 0.32, 0.61], [0.03, 0.15, 0.36]]
-ORANGES = [[1, 0.96, 0.92], [0.99, 0.82, 0.64], [0.99, 0.55, 0.24], [0.85, 0.28, 0], [0.5, 0.15, 0.02]]
-VIEWPOINT = (1.0, 0.75, 0.55)
-
-
 #: A round ball.
 FINE = {"ThetaResolution": 180, "PhiResolution": 90}
 
@@ -248,16 +141,6 @@ def _angle_lines(tour, number):
     return tour.filter("AttentionTorus", Points=together, Quantities=["Output"])
 
 
-def _deform(tour, source, normalization):
-    return tour.filter(
-        "TorusDeformation",
-        Input=source,
-        Shape="Vectors",
-        Vectors=["POINTS", "Output"],
-        Normalization=normalization,
-    )
-
-
 def deformed_torus(tour):
     torus = tour.filter("AttentionTorus", Resolution=[401, 401], Quantities=["Output"])
     hues = (("Theta1", "\u03b8\u2081", REDS), ("Theta2", "\u03b8\u2082", BLUES))
@@ -265,9 +148,9 @@ def deformed_torus(tour):
     layout = {"panels": 6, "columns": 3, "axes": False, "bar": True}
     with tour.sheet("Output as a deformed torus", **layout) as sheet:
         for row, (array, symbol, colors) in enumerate(hues):
-            _scale(array, colors, -math.pi, math.pi)
+            color_scale(array, colors, -math.pi, math.pi)
             for column, normalization in enumerate(("None", "Whitened")):
-                surface = _deform(tour, torus, normalization)
+                surface = deformed(tour, torus, normalization)
                 panel = sheet.panel(row * 3 + column, ("Raw", "Whitened")[column], frame=False)
                 with Scene(sheet, VIEWPOINT) as scene:
                     scene.show(surface, array, Opacity=0.75, InterpolateScalarsBeforeMapping=0)
@@ -276,17 +159,17 @@ def deformed_torus(tour):
             panel = sheet.panel(row * 3 + 2, "Unit sphere", frame=False)
             with Scene(sheet, VIEWPOINT) as scene:
                 _sphere(tour, scene, pale=True)
-                lines = _deform(tour, _angle_lines(tour, row), "UnitSphere")
+                lines = deformed(tour, _angle_lines(tour, row), "UnitSphere")
                 scene.tubes(lines, array=array, radius=0.012, InterpolateScalarsBeforeMapping=0)
                 scene.look()
                 panel.picture(scene)
-            sheet.ramp(_stripes(colors), symbol, labels, row)
+            sheet.ramp(color_stripes(colors), symbol, labels, row)
         yield tour.save(sheet, "deformed-torus")
 
 
 def unembedding_sphere(tour):
     tour.filter("UnembeddingSphere")  # without its cells there is nothing to see
-    pairs = _deform(tour, tour.pairs(), "UnitSphere")
+    pairs = deformed(tour, tour.pairs(), "UnitSphere")
     away = tuple(-c for c in VIEWPOINT)
     layout = {"panels": 2, "columns": 2, "axes": False, "bar": True}
     with tour.sheet("Unembedding on the sphere", **layout) as sheet:
@@ -322,51 +205,17 @@ def simplex(tour):
 def _simplices(tour, triangle, title, panels, name):
     layout = {"panels": len(panels), "columns": COLUMNS, "axes": False, "bar": True, "below": 2}
     with tour.sheet(title, **layout) as sheet:
-        side = SIDE - 2.2 * sheet.unit
-        low = -math.pi + 1.4 * sheet.unit
-        high = low + side * math.sqrt(3) / 2
         for number, (array, text) in enumerate(panels):
-            panel = sheet.panel(number, text, frame=False)
-            table = _scale(array, ORANGES, 0, 1)
-            panel.surface(triangle, array, table, side, -side / 2, low)
-            corners = [(-side / 2, low), (side / 2, low), (0, high)]
-            panel.line([*corners, corners[0]])
-            gap = 0.35 * sheet.unit
-            panel.text("Head 2", -math.pi, low - gap, horizontal=0, vertical=1)
-            panel.text("Head 0", math.pi, low - gap, horizontal=1, vertical=1)
-            panel.text("Head 1", 0, high + gap / 2, vertical=0)
-            middle = low + side * math.sqrt(3) / 6  # the model itself
-            panel.line([(-gap, middle), (gap, middle)])
-            panel.line([(0, middle - gap), (0, middle + gap)])
-        sheet.ramp(_stripes(ORANGES), "Accuracy", [(share, f"{share:.1f}") for share in SHARES])
+            draw_simplex(sheet.panel(number, text, frame=False), triangle, array)
+        sheet.ramp(color_stripes(ORANGES), "Accuracy", [(share, f"{share:.1f}") for share in SHARES])
         return tour.save(sheet, name)
-
-
-def _columns(table):
-    """The columns of a table proxy, by name."""
-    table.UpdatePipeline()
-    data = servermanager.Fetch(table)
-    return {
-        data.GetColumnName(c): [data.GetValue(r, c).ToString() for r in range(data.GetNumberOfRows())]
-        for c in range(data.GetNumberOfColumns())
-    }
 
 
 def _coefficients(tour):
     """The names of the harmonics, and for each head its coefficients."""
-    columns = _columns(tour.filter("AttentionHarmonics"))
+    columns = table_columns(tour.filter("AttentionHarmonics"))
     heads = [[float(value) for value in columns[f"Head {head}"]] for head in range(tour.heads)]
     return columns["Harmonic"], heads
-
-
-#: Of Okabe and Ito (2008): told apart with every kind of colour vision.
-HEAD_COLORS = [[0, 0.45, 0.7], [0.9, 0.62, 0], [0, 0.62, 0.45], [0.8, 0.47, 0.65], [0.84, 0.37, 0]]
-
-
-def _nice(largest):
-    """A round step for an axis that reaches from -largest to largest."""
-    power = 10 ** math.floor(math.log10(largest))
-    return next(step * power for step in (0.2, 0.5, 1, 2, 5) if largest / (step * power) < 5)
 
 
 def harmonics(tour):
@@ -385,7 +234,7 @@ def _bars(tour, names, heads, first, page):
         height = 0.95 * math.pi / largest
         slot = SIDE / len(names)
         bar = 0.8 * slot / len(heads)
-        step = _nice(largest)
+        step = nice_step(largest)
         for tick in range(-int(largest / step), int(largest / step) + 1):
             y = tick * step * height
             end = math.pi if tick == 0 else -math.pi - 0.3 * unit
@@ -422,15 +271,11 @@ def _turned(coefficients, angle):
     return turned
 
 
-#: Of the movie: frames per second, and how many.
-RATE, FRAMES = 15, 75
-
-
 def frontier_motion(tour):
     _, heads = _coefficients(tour)
     start = heads[-1]
     title = f"Frontier of head {tour.heads - 1} as its phases turn"
-    _scale("Attention", [WHITE, BLACK], 0, 1)
+    color_scale("Attention", [WHITE, BLACK], 0, 1)
     with tour.sheet(title, panels=6, columns=COLUMNS, bar=True) as sheet:
         for number in range(6):
             angle = 2 * math.pi * number / 6
@@ -460,10 +305,10 @@ def _movie(tour, heads):
             panel.level(pattern, "Score")
             patterns.append(pattern)
         path = tour.folder / f"{tour.name}-frontier-motion.ogv"
-        with sheet.movie(path, RATE) as movie:
-            for frame in range(FRAMES):
+        with sheet.movie(path, drawing.RATE) as movie:
+            for frame in range(drawing.FRAMES):
                 for pattern, start in zip(patterns, heads):
-                    pattern.Coefficients = _turned(start, 2 * math.pi * frame / FRAMES)
+                    pattern.Coefficients = _turned(start, 2 * math.pi * frame / drawing.FRAMES)
                 movie.add_frame()
         yield path
 
@@ -534,10 +379,6 @@ def heads_alone(tour):
         sheet.color_bar(simple.GetColorTransferFunction("TargetColor"), "Next token")
         yield tour.save(sheet, "heads-alone")
 
-
-#: What a figure is: its title and a sentence for the reader of the index, and draw(tour), which yields
-#: the path of each file as it is written.
-Figure = collections.namedtuple("Figure", "title sentence draw")
 
 FIGURES = {
     "layer-norm": Figure(
@@ -615,6 +456,9 @@ FIGURES = {
         harmonics,
     ),
 }
+
+
+FIGURES.update(learning.FIGURES)
 
 
 def render(*arguments, **options):

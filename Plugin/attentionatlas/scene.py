@@ -14,7 +14,8 @@ import sys
 from paraview import simple
 
 from attentionatlas import load_plugin
-from attentionatlas.figures import FINE, VIEWPOINT, open_model
+from attentionatlas.drawing import VIEWPOINT, open_model
+from attentionatlas.figures import FINE
 
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")

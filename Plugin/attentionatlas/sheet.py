@@ -34,6 +34,7 @@ _ASCII = str.maketrans(
     {
         "\u03c0": "pi",
         "\u03b8": "theta",
+        "\u03bb": "lambda",
         "\u03a3": "sum",
         "\u2212": "-",
         "\u2080": "0",
@@ -193,6 +194,10 @@ class Sheet:
         self._labels.append(display)
         if upright:
             self._upright.append((display, columns / width))
+
+    def rewrite(self, title):
+        """Replaces the title of the page by another of about the same length."""
+        self._sources[0].Text = title
 
     def text_width(self, text, size=TEXT):
         """How wide a text is, in radians of the page."""
@@ -516,6 +521,19 @@ class Panel:
         display.Position = [self.x + x, self.y + y, 0]
         return self._color(display, array, table)
 
+    def solid(self, source, array, scale, direction, up=(0, 0, 1)):
+        """Shows a surface in space, so many times larger, from a direction; returns the display."""
+        back = _unit(direction)
+        right = _unit(_cross(up, back))
+        display = self.sheet.show(source)
+        display.SetRepresentationType("Surface")
+        display.Scale = [scale] * 3
+        display.Orientation = _turn(right, _cross(back, right), back)
+        display.Position = [self.x, self.y, 0]
+        for name, value in _SHADING.items():
+            setattr(display, name, value)
+        return self._color(display, array)
+
     def picture(self, scene):
         """Puts the picture of a Scene into the panel."""
         file = self.sheet.scene_file()
@@ -665,6 +683,15 @@ def _points(source):
 
 def _cross(a, b):
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
+def _turn(right, up, back):
+    """The angles by which ParaView turns an actor, in degrees, so that these axes become x, y and z."""
+    # Its rotation is R = Rz Rx Ry; the rows of R are the axes.
+    x = math.asin(max(-1, min(1, back[1])))
+    y = math.atan2(-back[0], back[2])
+    z = math.atan2(-right[1], up[1])
+    return [math.degrees(angle) for angle in (x, y, z)]
 
 
 def _unit(vector):

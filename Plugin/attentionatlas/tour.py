@@ -12,7 +12,8 @@ import sys
 import urllib.parse
 
 from attentionatlas import load_plugin
-from attentionatlas.figures import FIGURES, Missing, Tour
+from attentionatlas.drawing import Missing, Tour
+from attentionatlas.figures import FIGURES
 from attentionatlas.sheet import FORMATS
 
 

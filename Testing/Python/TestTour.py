@@ -8,7 +8,7 @@ import zlib
 
 import atlastest
 from atlastest import AtlasTest
-from attentionatlas import figures, sheet, tour
+from attentionatlas import drawing, figures, learning, sheet, tour
 from paraview import simple
 
 MODEL = "trained-n5-h3"
@@ -55,9 +55,12 @@ class Tour(AtlasTest):
 
     def test_every_figure(self):
         folder, told, pages = self.folder(), [], self.sheets()
-        frames = unittest.mock.patch.object(figures, "FRAMES", 3)  # of the movie: enough to play
+        frames = unittest.mock.patch.object(drawing, "FRAMES", 3)  # of the movie: enough to play
         frames.start()
         self.addCleanup(frames.stop)
+        steps = unittest.mock.patch.object(learning, "STEPS", 300)
+        steps.start()
+        self.addCleanup(steps.stop)
         written = tour.render(atlastest.TRAINED, folder, width=WIDTH, progress=told.append)
         count = len(figures.FIGURES)
         steps = [line for line in told if not line.startswith("  ")]
@@ -218,9 +221,9 @@ class Tour(AtlasTest):
     def test_colors_are_those_of_the_bar(self):
         tour.render(atlastest.TRAINED, self.folder(), ["simplex"], width=300)
         points = list(simple.GetColorTransferFunction("Accuracy").RGBPoints)
-        self.assertEqual(len(points), 4 * len(figures.ORANGES))
-        self.assertEqual((points[0], points[1:4]), (0, list(figures.ORANGES[0])))
-        self.assertEqual((points[-4], points[-3:]), (1, list(figures.ORANGES[-1])))
+        self.assertEqual(len(points), 4 * len(drawing.ORANGES))
+        self.assertEqual((points[0], points[1:4]), (0, list(drawing.ORANGES[0])))
+        self.assertEqual((points[-4], points[-3:]), (1, list(drawing.ORANGES[-1])))
 
     def test_links_of_odd_names(self):
         folder = self.folder()

@@ -165,14 +165,16 @@ void TrainMany(const TrainingOptions& options, const atlas::TrainingStart& start
   const std::vector<atlas::TrainingRun> done = atlas::RunTrainings(
     atlas::SweepOptions(options, runs, modes), start, threads == 0 ? all : threads);
   const std::size_t heads = done.empty() ? 0 : done.front().heads.alone.size();
-  std::cout << "Mode,Specialization,Seed,Loss,Accuracy,Steps to Learn"
-            << HeadColumns(static_cast<int>(heads)) << ",Union\n";
+  std::cout
+    << "Mode,Steps,Learning Rate,Batch Size,Specialization,Seed,Loss,Accuracy,Steps to Learn"
+    << HeadColumns(static_cast<int>(heads)) << ",Union\n";
   for (const atlas::TrainingRun& run : done)
   {
-    std::cout << atlas::ModeName(run.options.mode) << "," << Text(run.options.specialization) << ","
-              << run.options.seed << "," << Text(run.last.loss) << "," << Text(run.last.accuracy)
-              << "," << run.learned << HeadValues(run.heads) << ","
-              << Text(Share(run.heads.any, run.heads)) << "\n";
+    std::cout << atlas::ModeName(run.options.mode) << "," << run.options.steps << ","
+              << Text(run.options.learningRate) << "," << run.options.batchSize << ","
+              << Text(run.options.specialization) << "," << run.options.seed << ","
+              << Text(run.last.loss) << "," << Text(run.last.accuracy) << "," << run.learned
+              << HeadValues(run.heads) << "," << Text(Share(run.heads.any, run.heads)) << "\n";
   }
 }
 

@@ -1,0 +1,82 @@
+"""How trainings of many seeds end: a table of modes and penalties, as CSV and in Markdown.
+
+    python3 -m attentionatlas.training_table attention-atlas-train -o training-100-seeds.csv
+
+runs the program of that path (built into bin/) for each of SETTINGS on 100 seeds, N = 5 tokens, H = 3
+heads of dimension 3, writes a row per training and prints a row per setting. It needs no ParaView.
+"""
+
+import argparse
+import csv
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+RUNS = 100
+
+_MODES = ("Joint", "Boosting", "BoostingOutputOnly")
+_PUBLISHED = ("--rate", "0.001", "--batch", "256")
+
+#: The arguments of the program: modes with exact gradients and as published, then penalties.
+SETTINGS = [
+    *[("--mode", mode, "--steps", steps) for mode in _MODES for steps in ("3500", "10500")],
+    *[("--mode", mode, "--steps", steps, *_PUBLISHED) for mode in _MODES for steps in ("3500", "10500")],
+    *[("--specialization", weight) for weight in ("0.03", "0.1", "0.3", "1", "3")],
+]
+
+
+def run(program, setting):
+    """The rows of one setting, as text by column. Raises CalledProcessError if the program fails."""
+    command = [program, "--runs", str(RUNS), *setting]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return list(csv.DictReader(done.stdout.splitlines()))
+
+
+def summary(rows):
+    """What the trainings of one setting have in common, and their means, as the cells of a table."""
+    first = rows[0]
+    numbers = {name: [float(row[name]) for row in rows] for name in first if name != "Mode"}
+    heads = [values for name, values in numbers.items() if name.startswith("Accuracy Head")]
+    learned = [steps for steps in numbers["Steps to Learn"] if steps >= 0]
+    return {
+        "mode": first["Mode"],
+        "steps": first["Steps"],
+        "rate": f"{float(first['Learning Rate']):g}",
+        "pairs a step": "all" if first["Batch Size"] == "0" else first["Batch Size"],
+        "\u03bb": f"{float(first['Specialization']):g}",
+        "accuracy 1": f"{sum(accuracy == 1 for accuracy in numbers['Accuracy'])} of {len(rows)}",
+        "mean accuracy": f"{statistics.mean(numbers['Accuracy']):.3f}",
+        "median loss": f"{statistics.median(numbers['Loss']):.1e}",
+        "median steps to learn": f"{statistics.median(learned):.0f}" if learned else "\u2013",
+        "sum of heads alone": f"{statistics.mean(map(sum, zip(*heads))):.2f}",
+        "union of heads": f"{statistics.mean(numbers['Union']):.3f}",
+    }
+
+
+def markdown(table):
+    """A table of dictionaries with the same keys, in Markdown."""
+    lines = [list(table[0]), ["---"] * len(table[0]), *[list(row.values()) for row in table]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python3 -m attentionatlas.training_table")
+    parser.add_argument("program", help="attention-atlas-train")
+    parser.add_argument("-o", "--output", required=True, help="the CSV file to write")
+    options = parser.parse_args(arguments)
+    settings = [run(options.program, setting) for setting in SETTINGS]
+    path = pathlib.Path(options.output)
+    temporary = path.with_name(path.name + ".part")
+    with open(temporary, "w", newline="") as file:
+        writer = csv.DictWriter(file, settings[0][0].keys(), lineterminator="\n")
+        writer.writeheader()
+        for rows in settings:
+            writer.writerows(rows)
+    os.replace(temporary, path)
+    print(markdown([summary(rows) for rows in settings]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
