@@ -2,12 +2,10 @@
 
 #include "AtomicFile.h"
 #include "Error.h"
+#include "JsonText.h"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
-
-#include <nlohmann/json.hpp>
 
 namespace atlas
 {
@@ -101,34 +99,7 @@ private:
   json ParseHeader(std::uint64_t length) const
   {
     const char* begin = reinterpret_cast<const char*>(this->Data + LengthBytes);
-    std::vector<std::set<std::string>> keys;
-    const auto refuseDuplicates = [&](int, json::parse_event_t event, json& parsed)
-    {
-      if (event == json::parse_event_t::object_start)
-      {
-        keys.emplace_back();
-      }
-      else if (event == json::parse_event_t::object_end)
-      {
-        keys.pop_back();
-      }
-      else if (event == json::parse_event_t::key &&
-               !keys.back().insert(parsed.get<std::string>()).second)
-      {
-        this->Fail(
-          "the safetensors header has the name '" + parsed.get<std::string>() + "' twice.");
-      }
-      return true;
-    };
-    json header;
-    try
-    {
-      header = json::parse(begin, begin + length, refuseDuplicates);
-    }
-    catch (const json::exception& e)
-    {
-      this->Fail(std::string("the safetensors header is not JSON: ") + e.what() + ".");
-    }
+    json header = ParseJson({ begin, length }, this->Source, "the safetensors header");
     if (!header.is_object())
     {
       this->Fail(std::string("expected the safetensors header to be a JSON object, found ") +
@@ -212,12 +183,6 @@ private:
       this->Fail(tensor + ": unknown dtype '" + name + "', expected one of " + KnownDTypes() + ".");
     }
     return *dtype;
-  }
-
-  /// A value, for a message: nested values by their type, as dump would recurse as deep as they do.
-  static std::string Describe(const json& value)
-  {
-    return value.is_primitive() ? value.dump().substr(0, 80) : value.type_name();
   }
 
   Shape ParseUnsigned(const std::string& tensor, const json& value, const char* key) const
