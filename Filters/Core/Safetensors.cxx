@@ -250,8 +250,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
 {
 }
 
-void WriteSafetensors(
-  const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata)
+void WriteSafetensorViews(
+  const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata)
 {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
@@ -262,7 +262,7 @@ void WriteSafetensors(
     }
   }
   // Wide elements first: with packed tensors this alone keeps each of them aligned.
-  std::vector<const Tensors::value_type*> order;
+  std::vector<const TensorViews::value_type*> order;
   for (const auto& entry : tensors)
   {
     order.push_back(&entry);
@@ -273,8 +273,8 @@ void WriteSafetensors(
   std::uint64_t offset = 0;
   for (const auto* entry : order)
   {
-    const Tensor& tensor = entry->second;
-    const std::uint64_t end = offset + tensor.bytes.size();
+    const TensorView& tensor = entry->second;
+    const std::uint64_t end = offset + tensor.Count() * ByteSize(tensor.dtype);
     header[entry->first] = { { "dtype", Name(tensor.dtype) }, { "shape", tensor.shape },
       { "data_offsets", { offset, end } } };
     offset = end;
@@ -292,10 +292,21 @@ void WriteSafetensors(
   file.Write(text.data(), text.size());
   for (const auto* entry : order)
   {
-    file.Write(
-      reinterpret_cast<const char*>(entry->second.bytes.data()), entry->second.bytes.size());
+    const TensorView& tensor = entry->second;
+    file.Write(reinterpret_cast<const char*>(tensor.data), tensor.Count() * ByteSize(tensor.dtype));
   }
   file.Commit();
+}
+
+void WriteSafetensors(
+  const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata)
+{
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors)
+  {
+    views.emplace(name, tensor.View());
+  }
+  WriteSafetensorViews(path, views, metadata);
 }
 
 }

@@ -92,22 +92,26 @@ BytePairModel::BytePairModel(std::shared_ptr<const Vocabulary> vocabulary,
   this->Merges.reserve(merges.size());
   for (std::size_t rank = 0; rank < merges.size(); ++rank)
   {
-    const auto& [left, right] = merges[rank];
+    const std::string& left = merges[rank].first;
+    const std::string& right = merges[rank].second;
+    const auto fail = [&](const std::string& message)
+    {
+      const std::string pair = left + " " + right;
+      throw FormatError(source + ": merge " + std::to_string(rank) + " '" + pair + "'" + message);
+    };
     const auto idOf = [&](const std::string& token)
     {
       const std::optional<std::int64_t> id = tokens.IdOf(token);
       if (!id)
       {
-        throw FormatError(source + ": merge " + std::to_string(rank) + " '" + left + " " + right +
-                          "': the vocabulary has no token '" + token + "'.");
+        fail(": the vocabulary has no token '" + token + "'.");
       }
       return static_cast<std::int32_t>(*id);
     };
     const Result result = { static_cast<std::uint32_t>(rank), idOf(left + right) };
     if (!this->Merges.emplace(PairKey(idOf(left), idOf(right)), result).second)
     {
-      throw FormatError(
-        source + ": merge " + std::to_string(rank) + " '" + left + " " + right + "' comes twice.");
+      fail(" comes twice.");
     }
   }
 }
