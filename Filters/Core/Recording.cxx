@@ -154,6 +154,8 @@ private:
       }
       this->CheckAsInFirstHead(name + "value", head, &RecordedHead::value);
       this->CheckAsInFirstHead(name + "output", head, &RecordedHead::output);
+      this->CheckAttention(name + "weights", head.weights);
+      this->CheckAttention(name + "scores", head.scores);
     }
   }
 
@@ -169,6 +171,31 @@ private:
     if (matrix.IsRecorded())
     {
       this->CheckColumns(name, matrix, first.columns);
+    }
+  }
+
+  void CheckAttention(const std::string& name, const std::vector<SharedMatrix>& attention) const
+  {
+    if (attention.empty())
+    {
+      return;
+    }
+    const auto sequences = static_cast<std::size_t>(this->Record.SequenceCount());
+    if (attention.size() != sequences)
+    {
+      this->Fail(name + ": expected a matrix for each of the " + std::to_string(sequences) +
+                 " sequences, found " + std::to_string(attention.size()) + ".");
+    }
+    for (std::size_t s = 0; s < sequences; ++s)
+    {
+      const std::int64_t length = this->Record.SequenceLength(static_cast<std::int64_t>(s));
+      const SharedMatrix& matrix = attention[s];
+      if (!matrix.IsRecorded() || matrix.rows != length || matrix.columns != length)
+      {
+        this->Fail(name + " of sequence " + std::to_string(s) + ": expected shape " +
+                   ToString({ length, length }) + ", found " +
+                   ToString({ matrix.rows, matrix.columns }) + ".");
+      }
     }
   }
 

@@ -82,6 +82,15 @@ struct RecordedHead
   SharedMatrix value;  ///< [tokens, d_head]; likewise. Not recorded: no values
   SharedMatrix output; ///< [tokens, d_model], sum over keys of attention * value W_O^h, without
                        ///< the output bias; optional
+
+  /// Attention as a file held it, of recordings without queries and keys, or whose queries and keys
+  /// do not give it: a [length, length] matrix per sequence, a row per query; else empty. Where
+  /// there is some, it is what views show. Weights are after softmax; scores before it and, at
+  /// pairs that the mask excludes, whatever the file held: the score, -infinity, or -1e5.
+  std::vector<SharedMatrix> weights;
+  std::vector<SharedMatrix> scores;
+
+  bool HasAttention() const { return !this->weights.empty() || !this->scores.empty(); }
 };
 
 struct RecordedLayer
@@ -92,7 +101,7 @@ struct RecordedLayer
 };
 
 /// What a transformer did with some sequences: enough to recompute the attention of any head
-/// (RecordedAttention.h), which itself is never stored.
+/// (RecordedAttention.h), which itself is stored only where it cannot be recomputed.
 struct Recording
 {
   std::string architecture; ///< "gpt2", "bert", ...; free text in recordings made elsewhere
