@@ -38,6 +38,16 @@ bool BeginsWith(const std::byte* data, std::size_t size, std::string_view text)
   return size >= text.size() && std::memcmp(data, text.data(), text.size()) == 0;
 }
 
+/// A safetensors file begins with the length of its header, below 2^32, and the header with {. The
+/// length may look like the begin of another format.
+bool LooksLikeSafetensors(const std::byte* data, std::size_t size)
+{
+  constexpr std::size_t headerBegin = 8;
+  return size > headerBegin && static_cast<char>(data[headerBegin]) == '{' &&
+         std::all_of(
+           data + 4, data + headerBegin, [](std::byte byte) { return byte == std::byte{ 0 }; });
+}
+
 /// A type as files hold it, and as it is loaded.
 struct NumpyType
 {
@@ -534,7 +544,9 @@ ArrayFile::ArrayFile(const std::byte* data, std::size_t size, std::shared_ptr<co
 void ArrayFile::Parse(const std::byte* data, std::size_t size,
   const std::shared_ptr<const void>& owner, const std::string& source)
 {
-  if (BeginsWith(data, size, NumpyMagic) || BeginsWith(data, size, { &PickleMagic, 1 }))
+  const bool safetensors = LooksLikeSafetensors(data, size);
+  if (!safetensors &&
+      (BeginsWith(data, size, NumpyMagic) || BeginsWith(data, size, { &PickleMagic, 1 })))
   {
     const NumpyHeader header = ParseNumpyHeader(data, size, size, source);
     this->Arrays.emplace("array", Entry{ header.dtype, header.shape, [data, size, owner, source] {
@@ -542,7 +554,7 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
                                         } });
     return;
   }
-  if (!BeginsWith(data, size, ZipMagic) && !BeginsWith(data, size, EmptyZipMagic))
+  if (safetensors || (!BeginsWith(data, size, ZipMagic) && !BeginsWith(data, size, EmptyZipMagic)))
   {
     SafetensorsContent content = ParseSafetensors(data, size, source);
     this->Texts = std::move(content.metadata);

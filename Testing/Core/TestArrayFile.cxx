@@ -280,6 +280,17 @@ TEST(ArrayFile, ReadsZipArchives)
   EXPECT_TRUE(Open(ZipFile({})).GetEntries().empty());
 }
 
+TEST(ArrayFile, TheLengthOfAHeaderMayLookLikeAPickle)
+{
+  for (const std::size_t length : { 0x80U, 0x280U, 0x480U })
+  {
+    const std::string header = R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+    const std::string file =
+      LittleEndian(length, 8) + header + std::string(length - header.size(), ' ') + "\x07";
+    EXPECT_THAT(Open(file).GetEntries().at("x").load().view.ToDouble(), ElementsAre(7));
+  }
+}
+
 TEST(ArrayFile, ArraysOutliveTheFile)
 {
   const TemporaryDirectory folder;
