@@ -205,7 +205,7 @@ private:
     {
       this->Fail("expected numbers, found records of several fields");
     }
-    const std::string text = this->String();
+    std::string text = this->String();
     if (text.find('O') != std::string::npos)
     {
       throw FormatError(
@@ -372,6 +372,11 @@ LoadedArray MakeSigned(const TensorView& view, const std::string& source)
   return { { view.dtype, view.shape, bytes->data() }, bytes };
 }
 
+std::string MemberName(const std::string& source, const std::string& name)
+{
+  return source + ": array '" + name + "'";
+}
+
 using Zip = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 using ZipMember = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
 
@@ -535,8 +540,8 @@ ArrayFile::ArrayFile(const std::filesystem::path& path)
   this->Parse(file->Data(), file->Size(), file, path.string());
 }
 
-ArrayFile::ArrayFile(const std::byte* data, std::size_t size, std::shared_ptr<const void> owner,
-  const std::string& source)
+ArrayFile::ArrayFile(const std::byte* data, std::size_t size,
+  const std::shared_ptr<const void>& owner, const std::string& source)
 {
   this->Parse(data, size, owner, source);
 }
@@ -561,7 +566,9 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
     for (const auto& [name, view] : content.tensors)
     {
       const LoadedArray array = { view, owner };
-      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, [array] { return array; } });
+      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, [array]() -> LoadedArray {
+                                         return { array.view, array.owner };
+                                       } });
     }
     return;
   }
@@ -580,7 +587,7 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
                         " of the zip archive: " + zip_strerror(zip.get()) + ".");
     }
     std::string name = status.name;
-    const std::string member = source + ": array '" + name + "'";
+    const std::string member = MemberName(source, name);
     if (name.size() >= 8 && name.compare(name.size() - 8, 8, "data.pkl") == 0)
     {
       throw FormatError(source + ": expected arrays, found a PyTorch file" + PickleAdvice);

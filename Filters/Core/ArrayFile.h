@@ -61,7 +61,7 @@ public:
   explicit ArrayFile(const std::filesystem::path& path);
 
   /// The same from bytes that `owner` owns.
-  ArrayFile(const std::byte* data, std::size_t size, std::shared_ptr<const void> owner,
+  ArrayFile(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,
     const std::string& source);
 
   /// The array of a .npy file, which has no name there, is called "array".

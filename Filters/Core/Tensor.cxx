@@ -208,7 +208,7 @@ std::vector<std::int64_t> TensorView::ToInteger() const
         values[i] = Load<std::int16_t>(this->data, i);
         break;
       case DType::I8:
-        values[i] = Load<std::int8_t>(this->data, i);
+        values[i] = std::int64_t{ Load<std::int8_t>(this->data, i) };
         break;
       case DType::U8:
       case DType::BOOL:

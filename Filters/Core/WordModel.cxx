@@ -42,6 +42,13 @@ std::array<char32_t, 256> MakeByteLevelCharacters()
   return characters;
 }
 
+[[noreturn]] void FailMerge(const std::string& source, std::size_t rank,
+  const BytePairModel::Merge& merge, const std::string& message)
+{
+  throw FormatError(source + ": merge " + std::to_string(rank) + " '" + merge.first + " " +
+                    merge.second + "'" + message);
+}
+
 }
 
 const std::array<char32_t, 256>& ByteLevelCharacters()
@@ -94,24 +101,19 @@ BytePairModel::BytePairModel(std::shared_ptr<const Vocabulary> vocabulary,
   {
     const std::string& left = merges[rank].first;
     const std::string& right = merges[rank].second;
-    const auto fail = [&](const std::string& message)
-    {
-      const std::string pair = left + " " + right;
-      throw FormatError(source + ": merge " + std::to_string(rank) + " '" + pair + "'" + message);
-    };
     const auto idOf = [&](const std::string& token)
     {
       const std::optional<std::int64_t> id = tokens.IdOf(token);
       if (!id)
       {
-        fail(": the vocabulary has no token '" + token + "'.");
+        FailMerge(source, rank, merges[rank], ": the vocabulary has no token '" + token + "'.");
       }
       return static_cast<std::int32_t>(*id);
     };
     const Result result = { static_cast<std::uint32_t>(rank), idOf(left + right) };
     if (!this->Merges.emplace(PairKey(idOf(left), idOf(right)), result).second)
     {
-      fail(" comes twice.");
+      FailMerge(source, rank, merges[rank], " comes twice.");
     }
   }
 }
