@@ -4,7 +4,7 @@
 set -eu
 
 packages="
-  cmake ninja-build g++ pkg-config
+  cmake ninja-build g++ pkgconf
   paraview paraview-dev python3-paraview
   qtbase5-dev qttools5-dev qttools5-dev-tools libqt5svg5-dev
   qtxmlpatterns5-dev-tools libqt5sql5-sqlite

@@ -102,8 +102,7 @@ std::string Refusal(const Tensors& tensors, const Metadata& metadata = {})
 {
   const TemporaryDirectory folder;
   WriteSafetensors(folder / "r.safetensors", tensors, metadata);
-  const std::string message =
-    MessageOf<ModelError>([&] { ReadRecording(folder / "r.safetensors"); });
+  std::string message = MessageOf<ModelError>([&] { ReadRecording(folder / "r.safetensors"); });
   EXPECT_THAT(message, StartsWith((folder / "r.safetensors").string() + ": "));
   return message;
 }
