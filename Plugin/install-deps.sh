@@ -4,13 +4,14 @@
 set -eu
 
 packages="
-  cmake ninja-build g++
+  cmake ninja-build g++ pkgconf
   paraview paraview-dev python3-paraview
   qtbase5-dev qttools5-dev qttools5-dev-tools libqt5svg5-dev
   qtxmlpatterns5-dev-tools libqt5sql5-sqlite
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
   libeigen3-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev
+  libicu-dev libpcre2-dev libzip-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-format clang-tidy
   xvfb xauth fonts-dejavu-core

@@ -2,12 +2,10 @@
 
 #include "AtomicFile.h"
 #include "Error.h"
+#include "JsonText.h"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
-
-#include <nlohmann/json.hpp>
 
 namespace atlas
 {
@@ -101,34 +99,7 @@ private:
   json ParseHeader(std::uint64_t length) const
   {
     const char* begin = reinterpret_cast<const char*>(this->Data + LengthBytes);
-    std::vector<std::set<std::string>> keys;
-    const auto refuseDuplicates = [&](int, json::parse_event_t event, json& parsed)
-    {
-      if (event == json::parse_event_t::object_start)
-      {
-        keys.emplace_back();
-      }
-      else if (event == json::parse_event_t::object_end)
-      {
-        keys.pop_back();
-      }
-      else if (event == json::parse_event_t::key &&
-               !keys.back().insert(parsed.get<std::string>()).second)
-      {
-        this->Fail(
-          "the safetensors header has the name '" + parsed.get<std::string>() + "' twice.");
-      }
-      return true;
-    };
-    json header;
-    try
-    {
-      header = json::parse(begin, begin + length, refuseDuplicates);
-    }
-    catch (const json::exception& e)
-    {
-      this->Fail(std::string("the safetensors header is not JSON: ") + e.what() + ".");
-    }
+    json header = ParseJson({ begin, length }, this->Source, "the safetensors header");
     if (!header.is_object())
     {
       this->Fail(std::string("expected the safetensors header to be a JSON object, found ") +
@@ -214,12 +185,6 @@ private:
     return *dtype;
   }
 
-  /// A value, for a message: nested values by their type, as dump would recurse as deep as they do.
-  static std::string Describe(const json& value)
-  {
-    return value.is_primitive() ? value.dump().substr(0, 80) : value.type_name();
-  }
-
   Shape ParseUnsigned(const std::string& tensor, const json& value, const char* key) const
   {
     const auto found = value.find(key);
@@ -285,8 +250,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
 {
 }
 
-void WriteSafetensors(
-  const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata)
+void WriteSafetensorViews(
+  const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata)
 {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
@@ -297,7 +262,7 @@ void WriteSafetensors(
     }
   }
   // Wide elements first: with packed tensors this alone keeps each of them aligned.
-  std::vector<const Tensors::value_type*> order;
+  std::vector<const TensorViews::value_type*> order;
   for (const auto& entry : tensors)
   {
     order.push_back(&entry);
@@ -308,8 +273,8 @@ void WriteSafetensors(
   std::uint64_t offset = 0;
   for (const auto* entry : order)
   {
-    const Tensor& tensor = entry->second;
-    const std::uint64_t end = offset + tensor.bytes.size();
+    const TensorView& tensor = entry->second;
+    const std::uint64_t end = offset + tensor.Count() * ByteSize(tensor.dtype);
     header[entry->first] = { { "dtype", Name(tensor.dtype) }, { "shape", tensor.shape },
       { "data_offsets", { offset, end } } };
     offset = end;
@@ -327,10 +292,21 @@ void WriteSafetensors(
   file.Write(text.data(), text.size());
   for (const auto* entry : order)
   {
-    file.Write(
-      reinterpret_cast<const char*>(entry->second.bytes.data()), entry->second.bytes.size());
+    const TensorView& tensor = entry->second;
+    file.Write(reinterpret_cast<const char*>(tensor.data), tensor.Count() * ByteSize(tensor.dtype));
   }
   file.Commit();
+}
+
+void WriteSafetensors(
+  const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata)
+{
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors)
+  {
+    views.emplace(name, tensor.View());
+  }
+  WriteSafetensorViews(path, views, metadata);
 }
 
 }

@@ -44,6 +44,8 @@ private:
 /// each aligned to its elements. The bytes go to a temporary file in the same folder that is
 /// renamed at the end, so that `path` holds either its old content or the whole new one. Throws
 /// FileError.
+void WriteSafetensorViews(
+  const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata);
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata);
 

@@ -20,14 +20,17 @@ struct DTypeInfo
   std::size_t bytes;
 };
 
-constexpr std::array<DTypeInfo, 7> DTypes = { {
+constexpr std::array<DTypeInfo, 10> DTypes = { {
   { DType::F64, "F64", 8 },
   { DType::F32, "F32", 4 },
   { DType::F16, "F16", 2 },
   { DType::BF16, "BF16", 2 },
   { DType::I64, "I64", 8 },
   { DType::I32, "I32", 4 },
+  { DType::I16, "I16", 2 },
+  { DType::I8, "I8", 1 },
   { DType::U8, "U8", 1 },
+  { DType::BOOL, "BOOL", 1 },
 } };
 
 const DTypeInfo& Info(DType dtype)
@@ -44,6 +47,15 @@ T Load(const std::byte* data, std::uint64_t i)
   return value;
 }
 
+template<class From>
+void Narrow(const std::byte* data, std::uint64_t begin, std::uint64_t end, float* values)
+{
+  for (std::uint64_t i = begin; i < end; ++i)
+  {
+    values[i - begin] = static_cast<float>(Load<From>(data, i));
+  }
+}
+
 template<class To, class From>
 std::vector<std::byte> Pack(const std::vector<From>& values)
 {
@@ -56,6 +68,11 @@ std::vector<std::byte> Pack(const std::vector<From>& values)
   return bytes;
 }
 
+}
+
+bool IsFloating(DType dtype)
+{
+  return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
 }
 
 std::size_t ByteSize(DType dtype)
@@ -131,7 +148,12 @@ double TensorView::At(std::uint64_t i) const
       return static_cast<double>(Load<std::int64_t>(this->data, i));
     case DType::I32:
       return Load<std::int32_t>(this->data, i);
+    case DType::I16:
+      return Load<std::int16_t>(this->data, i);
+    case DType::I8:
+      return Load<std::int8_t>(this->data, i);
     case DType::U8:
+    case DType::BOOL:
       return Load<std::uint8_t>(this->data, i);
   }
   return std::numeric_limits<double>::quiet_NaN();
@@ -147,6 +169,28 @@ std::vector<double> TensorView::ToDouble() const
   return values;
 }
 
+void TensorView::ToFloat(std::uint64_t begin, std::uint64_t end, float* values) const
+{
+  switch (this->dtype)
+  {
+    case DType::F32:
+      std::memcpy(values, this->data + begin * sizeof(float), (end - begin) * sizeof(float));
+      break;
+    case DType::F64:
+      Narrow<double>(this->data, begin, end, values);
+      break;
+    case DType::F16:
+      Narrow<Eigen::half>(this->data, begin, end, values);
+      break;
+    case DType::BF16:
+      Narrow<Eigen::bfloat16>(this->data, begin, end, values);
+      break;
+    default:
+      throw FormatError("expected a floating type (F64, F32, F16, BF16), found " +
+                        std::string(Name(this->dtype)) + ".");
+  }
+}
+
 std::vector<std::int64_t> TensorView::ToInteger() const
 {
   std::vector<std::int64_t> values(this->Count());
@@ -160,12 +204,19 @@ std::vector<std::int64_t> TensorView::ToInteger() const
       case DType::I32:
         values[i] = Load<std::int32_t>(this->data, i);
         break;
+      case DType::I16:
+        values[i] = Load<std::int16_t>(this->data, i);
+        break;
+      case DType::I8:
+        values[i] = std::int64_t{ Load<std::int8_t>(this->data, i) };
+        break;
       case DType::U8:
+      case DType::BOOL:
         values[i] = Load<std::uint8_t>(this->data, i);
         break;
       default:
-        throw FormatError(
-          "expected an integer type (I64, I32, U8), found " + std::string(Name(this->dtype)) + ".");
+        throw FormatError("expected an integer type (I64, I32, I16, I8, U8, BOOL), found " +
+                          std::string(Name(this->dtype)) + ".");
     }
   }
   return values;

@@ -20,8 +20,14 @@ enum class DType
   BF16,
   I64,
   I32,
-  U8
+  I16,
+  I8,
+  U8,
+  BOOL ///< a byte: 0 or 1
 };
+
+/// True for F64, F32, F16 and BF16.
+bool IsFloating(DType dtype);
 
 /// Size of one element, in bytes.
 std::size_t ByteSize(DType dtype);
@@ -58,7 +64,11 @@ struct TensorView
   /// All elements in row-major order, widened to double.
   std::vector<double> ToDouble() const;
 
-  /// All elements of an integer tensor (I64, I32, U8). Throws FormatError for a floating type.
+  /// Elements begin <= i < end of a tensor of floating type, rounded to float where they are
+  /// double. Throws FormatError for an integer type.
+  void ToFloat(std::uint64_t begin, std::uint64_t end, float* values) const;
+
+  /// All elements of an integer or truth tensor. Throws FormatError for a floating type.
   std::vector<std::int64_t> ToInteger() const;
 };
 

@@ -94,7 +94,9 @@ INSTANTIATE_TEST_SUITE_P(, SafetensorsDType,
       { -1, 72623859790382856.0 } },
     KnownBits{
       "I32", "\xfe\xff\xff\xff\x04\x03\x02\x01\0\0\0\x80"s, { -2, 16909060, -2147483648. } },
-    KnownBits{ "U8", "\0\x7f\xff"s, { 0, 127, 255 } }),
+    KnownBits{ "I16", "\xfe\xff\x04\x03\0\x80"s, { -2, 772, -32768 } },
+    KnownBits{ "I8", "\0\x7f\x80"s, { 0, 127, -128 } },
+    KnownBits{ "U8", "\0\x7f\xff"s, { 0, 127, 255 } }, KnownBits{ "BOOL", "\0\x01"s, { 0, 1 } }),
   [](const auto& known) { return std::string(known.param.dtype); });
 
 TEST_P(SafetensorsDType, IsReadAtEveryAlignment)
@@ -111,6 +113,16 @@ TEST_P(SafetensorsDType, IsReadAtEveryAlignment)
     const SafetensorsContent content = Parse(file);
     const TensorView& x = content.tensors.at("x");
     EXPECT_EQ(x.ToDouble(), known.values);
+    if (IsFloating(x.dtype))
+    {
+      std::vector<float> last(1);
+      x.ToFloat(x.Count() - 1, x.Count(), last.data());
+      EXPECT_EQ(last[0], static_cast<float>(known.values.back()));
+    }
+    else
+    {
+      EXPECT_EQ(static_cast<double>(x.ToInteger().back()), known.values.back());
+    }
     EXPECT_EQ(x.Count(), known.values.size());
     EXPECT_EQ(Name(x.dtype), known.dtype);
     EXPECT_EQ(content.tensors.at("pad").At(0), 7);
@@ -145,7 +157,7 @@ TEST(Safetensors, FloatsAreNoIntegers)
     FileOf(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "\0\0\0\0"s);
   const SafetensorsContent content = Parse(file);
   EXPECT_THAT(MessageOf<FormatError>([&] { content.tensors.at("x").ToInteger(); }),
-    HasSubstr("expected an integer type (I64, I32, U8), found F32"));
+    HasSubstr("expected an integer type (I64, I32, I16, I8, U8, BOOL), found F32"));
 }
 
 TEST(Safetensors, ScalarsAndEmptyTensorsAreRead)
@@ -282,7 +294,8 @@ INSTANTIATE_TEST_SUITE_P(Tensor, BadSafetensors,
     BadFile{ "NumericDType", One(R"("dtype":32,"shape":[2],"data_offsets":[0,8])"),
       "tensor 'x': expected a string 'dtype'" },
     BadFile{ "UnknownDType", One(R"("dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8])"),
-      "tensor 'x': unknown dtype 'F8_E4M3', expected one of F64, F32, F16, BF16, I64, I32, U8" },
+      "tensor 'x': unknown dtype 'F8_E4M3', expected one of F64, F32, F16, BF16, I64, I32, "
+      "I16, I8, U8, BOOL" },
     BadFile{ "NoShape", One(R"("dtype":"F32","data_offsets":[0,8])"),
       "tensor 'x': expected an array 'shape'" },
     BadFile{ "ShapeNoArray", ShapeOf("2"), "tensor 'x': expected an array 'shape'" },

@@ -1,0 +1,53 @@
+#include "JsonText.h"
+
+#include "Error.h"
+
+#include <unordered_set>
+#include <vector>
+
+namespace atlas
+{
+
+using nlohmann::json;
+
+json ParseJson(std::string_view text, const std::string& source, const std::string& what)
+{
+  std::vector<std::unordered_set<std::string>> keys;
+  const auto refuseDuplicates = [&](int, json::parse_event_t event, json& parsed)
+  {
+    if (event == json::parse_event_t::object_start)
+    {
+      keys.emplace_back();
+    }
+    else if (event == json::parse_event_t::object_end)
+    {
+      keys.pop_back();
+    }
+    else if (event == json::parse_event_t::key &&
+             !keys.back().insert(parsed.get<std::string>()).second)
+    {
+      throw FormatError(
+        source + ": " + what + " has the name '" + parsed.get<std::string>() + "' twice.");
+    }
+    return true;
+  };
+  try
+  {
+    return json::parse(text.begin(), text.end(), refuseDuplicates);
+  }
+  catch (const json::exception& e)
+  {
+    throw FormatError(source + ": " + what + " is not JSON: " + e.what() + ".");
+  }
+}
+
+std::string Describe(const json& value)
+{
+  if (!value.is_primitive())
+  {
+    return value.type_name();
+  }
+  return value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80);
+}
+
+}

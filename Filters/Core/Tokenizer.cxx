@@ -1,0 +1,157 @@
+#include "Tokenizer.h"
+
+#include "Error.h"
+#include "TokenizerParts.h"
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::size_t MaximumTextBytes = std::size_t{ 100 } << 20U;
+
+void CheckText(std::string_view text)
+{
+  if (text.size() > MaximumTextBytes)
+  {
+    throw FormatError("the text: expected at most " + std::to_string(MaximumTextBytes) +
+                      " bytes, found " + std::to_string(text.size()) + ".");
+  }
+  RequireUtf8(text, "the text");
+}
+
+[[noreturn]] void FailUnknownId(const TokenizerParts& parts, std::int64_t id)
+{
+  throw OptionError("token id " + std::to_string(id) + ": expected an id of the vocabulary " +
+                    parts.source + ", from 0 to " + std::to_string(parts.Size() - 1) + ".");
+}
+
+}
+
+Tokenizer::Tokenizer(std::shared_ptr<const TokenizerParts> parts)
+  : Parts(std::move(parts))
+{
+}
+
+void Tokenizer::Append(Encoding& encoding, std::int64_t id, std::int32_t type) const
+{
+  encoding.ids.push_back(id);
+  encoding.tokens.push_back(this->Label(id));
+  encoding.types.push_back(type);
+}
+
+void Tokenizer::Append(Encoding& encoding, std::string_view text, std::int32_t type) const
+{
+  std::vector<std::int64_t> ids;
+  this->Parts->Encode(text, ids);
+  for (const std::int64_t id : ids)
+  {
+    this->Append(encoding, id, type);
+  }
+}
+
+Encoding Tokenizer::Assemble(
+  const std::vector<std::string_view>& texts, bool addSpecialTokens) const
+{
+  for (const std::string_view text : texts)
+  {
+    CheckText(text);
+  }
+  Encoding encoding;
+  for (const TemplatePart& part : texts.size() == 1 ? this->Parts->single : this->Parts->pair)
+  {
+    if (part.sequence >= 0)
+    {
+      this->Append(encoding, texts.at(static_cast<std::size_t>(part.sequence)), part.type);
+      continue;
+    }
+    for (const std::int64_t id : part.ids)
+    {
+      if (addSpecialTokens)
+      {
+        this->Append(encoding, id, part.type);
+      }
+    }
+  }
+  return encoding;
+}
+
+Encoding Tokenizer::Encode(std::string_view text, bool addSpecialTokens) const
+{
+  return this->Assemble({ text }, addSpecialTokens);
+}
+
+Encoding Tokenizer::EncodePair(
+  std::string_view first, std::string_view second, bool addSpecialTokens) const
+{
+  return this->Assemble({ first, second }, addSpecialTokens);
+}
+
+Encoding Tokenizer::EncodePrompt(std::string_view line, bool addSpecialTokens) const
+{
+  const std::size_t tab = this->HasSegments() ? line.find('\t') : std::string_view::npos;
+  if (tab == std::string_view::npos)
+  {
+    return this->Encode(line, addSpecialTokens);
+  }
+  if (line.find('\t', tab + 1) != std::string_view::npos)
+  {
+    throw FormatError("the text: expected one or two segments, separated by a tab, found more.");
+  }
+  return this->EncodePair(line.substr(0, tab), line.substr(tab + 1), addSpecialTokens);
+}
+
+std::string Tokenizer::Decode(const std::vector<std::int64_t>& ids) const
+{
+  std::string text;
+  for (const std::int64_t id : ids)
+  {
+    const std::string* token = this->Parts->TokenOf(id);
+    if (token == nullptr)
+    {
+      FailUnknownId(*this->Parts, id);
+    }
+    const bool verbatim = !this->HasSegments() && this->Parts->addedTexts.count(id) > 0;
+    if (verbatim)
+    {
+      text += *token;
+    }
+    else
+    {
+      this->Parts->model->Decode(*token, text);
+    }
+  }
+  return ReplaceInvalidUtf8(text);
+}
+
+std::string Tokenizer::Label(std::int64_t id) const
+{
+  const std::string* token = this->Parts->TokenOf(id);
+  if (token == nullptr)
+  {
+    FailUnknownId(*this->Parts, id);
+  }
+  return this->Parts->addedTexts.count(id) > 0 ? *token : this->Parts->model->Label(*token);
+}
+
+std::optional<std::int64_t> Tokenizer::IdOf(std::string_view token) const
+{
+  return this->Parts->IdOf(token);
+}
+
+std::int64_t Tokenizer::VocabularySize() const
+{
+  return this->Parts->Size();
+}
+
+bool Tokenizer::HasSegments() const
+{
+  return this->Parts->hasSegments;
+}
+
+std::string_view Tokenizer::Kind() const
+{
+  return this->Parts->hasSegments ? "WordPiece" : "byte-level BPE";
+}
+
+}

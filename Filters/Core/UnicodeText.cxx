@@ -1,0 +1,209 @@
+#include "UnicodeText.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iterator>
+
+#include <unicode/bytestream.h>
+#include <unicode/normalizer2.h>
+#include <unicode/uchar.h>
+#include <unicode/unistr.h>
+#include <utf8.h>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr char32_t AsciiEnd = 128;
+constexpr char32_t CapitalIWithDot = 0x130;
+
+UChar32 Icu(char32_t c)
+{
+  return static_cast<UChar32>(c);
+}
+
+const icu::Normalizer2* Normalizer(NormalizationForm form, UErrorCode& status)
+{
+  switch (form)
+  {
+    case NormalizationForm::NFC:
+      return icu::Normalizer2::getNFCInstance(status);
+    case NormalizationForm::NFD:
+      return icu::Normalizer2::getNFDInstance(status);
+    case NormalizationForm::NFKC:
+      return icu::Normalizer2::getNFKCInstance(status);
+    case NormalizationForm::NFKD:
+      return icu::Normalizer2::getNFKDInstance(status);
+  }
+  return nullptr;
+}
+
+/// ICU counts bytes in 32 bits. Normalization may triple them, at the utmost 18-fold.
+void RequireIcuLength(std::string_view text)
+{
+  constexpr std::size_t maximum = std::size_t{ 100 } << 20U;
+  if (text.size() > maximum)
+  {
+    throw FormatError("expected a text of at most " + std::to_string(maximum) + " bytes, found " +
+                      std::to_string(text.size()) + "; split it.");
+  }
+}
+
+}
+
+void RequireUtf8(std::string_view text, const std::string& source)
+{
+  const auto invalid = utf8::find_invalid(text.begin(), text.end());
+  if (invalid != text.end())
+  {
+    std::array<char, 8> byte = {};
+    std::snprintf(byte.data(), byte.size(), "0x%02x",
+      static_cast<unsigned>(static_cast<unsigned char>(*invalid)));
+    throw FormatError(source + ": expected UTF-8, found the byte " + byte.data() + " at position " +
+                      std::to_string(invalid - text.begin()) + ".");
+  }
+}
+
+std::string ReplaceInvalidUtf8(std::string_view bytes)
+{
+  if (utf8::is_valid(bytes.begin(), bytes.end()))
+  {
+    return std::string(bytes);
+  }
+  RequireIcuLength(bytes);
+  std::string text;
+  icu::UnicodeString::fromUTF8({ bytes.data(), static_cast<std::int32_t>(bytes.size()) })
+    .toUTF8String(text);
+  return text;
+}
+
+bool IsAscii(std::string_view text)
+{
+  return std::all_of(
+    text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < AsciiEnd; });
+}
+
+std::string Normalize(NormalizationForm form, std::string_view text)
+{
+  std::string normalized;
+  if (IsAscii(text))
+  {
+    normalized = text;
+    return normalized;
+  }
+  RequireIcuLength(text);
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* normalizer = Normalizer(form, status);
+  icu::StringByteSink<std::string> sink(&normalized);
+  if (U_SUCCESS(status))
+  {
+    normalizer->normalizeUTF8(
+      0, { text.data(), static_cast<std::int32_t>(text.size()) }, sink, nullptr, status);
+  }
+  if (U_FAILURE(status))
+  {
+    throw FormatError(std::string("cannot normalize text: ICU says ") + u_errorName(status) + ".");
+  }
+  return normalized;
+}
+
+std::string ToLower(std::string_view text)
+{
+  std::string lower;
+  lower.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();)
+  {
+    const char32_t c = NextCharacter(text, i);
+    if (c == CapitalIWithDot) // the only character whose lower case is two of them: i and a dot
+    {
+      lower += "i\xcc\x87";
+    }
+    else
+    {
+      Append(lower, static_cast<char32_t>(u_tolower(Icu(c))));
+    }
+  }
+  return lower;
+}
+
+bool IsWhitespace(char32_t c)
+{
+  return u_isUWhiteSpace(Icu(c)) != 0;
+}
+
+bool IsPunctuation(char32_t c)
+{
+  if (c < AsciiEnd)
+  {
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+           (c >= '{' && c <= '~');
+  }
+  return u_ispunct(Icu(c)) != 0;
+}
+
+bool IsNonspacingMark(char32_t c)
+{
+  return u_charType(Icu(c)) == U_NON_SPACING_MARK;
+}
+
+bool IsOther(char32_t c)
+{
+  return (U_GET_GC_MASK(Icu(c)) & U_GC_C_MASK) != 0;
+}
+
+bool IsNumeric(char32_t c)
+{
+  return (U_GET_GC_MASK(Icu(c)) & U_GC_N_MASK) != 0;
+}
+
+bool IsWordCharacter(char32_t c)
+{
+  return u_isUAlphabetic(Icu(c)) != 0 ||
+         (U_GET_GC_MASK(Icu(c)) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0;
+}
+
+bool IsChinese(char32_t c)
+{
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) ||
+         (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B73F) ||
+         (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B820 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+char32_t NextCharacter(std::string_view text, std::size_t& position)
+{
+  const auto first = static_cast<unsigned char>(text[position]);
+  if (first < AsciiEnd)
+  {
+    ++position;
+    return first;
+  }
+  const char* next = text.data() + position;
+  const char32_t c = utf8::unchecked::next(next);
+  position = static_cast<std::size_t>(next - text.data());
+  return c;
+}
+
+void Append(std::string& text, char32_t c)
+{
+  if (c < AsciiEnd)
+  {
+    text += static_cast<char>(c);
+  }
+  else
+  {
+    utf8::unchecked::append(c, std::back_inserter(text));
+  }
+}
+
+std::size_t CharacterCount(std::string_view text)
+{
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(),
+    [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+}

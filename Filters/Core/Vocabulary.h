@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace atlas
+{
+
+/// The tokens of a language model and their ids.
+class Vocabulary
+{
+public:
+  /// Largest id that a vocabulary may give.
+  static constexpr std::int64_t MaximumId = 2'147'483'647;
+
+  Vocabulary() = default;
+  Vocabulary(const Vocabulary&) = delete; // the maps point into Tokens
+  Vocabulary& operator=(const Vocabulary&) = delete;
+
+  /// Throws FormatError if the id is out of range or belongs to another token, or the token has
+  /// another id; the message starts with `source`.
+  void Add(std::string_view token, std::int64_t id, const std::string& source);
+
+  /// The id, or nothing for a token that is not in the vocabulary.
+  std::optional<std::int64_t> IdOf(std::string_view token) const
+  {
+    const auto found = this->Ids.find(token);
+    return found == this->Ids.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// The token, or nullptr for an id that is not in the vocabulary.
+  const std::string* TokenOf(std::int64_t id) const
+  {
+    const auto found = this->Texts.find(id);
+    return found == this->Texts.end() ? nullptr : found->second;
+  }
+
+  /// One more than the largest id.
+  std::int64_t Size() const { return this->End; }
+
+  /// Bytes of the longest token.
+  std::size_t LongestToken() const { return this->Longest; }
+
+private:
+  std::deque<std::string> Tokens;
+  std::unordered_map<std::string_view, std::int64_t> Ids;
+  std::unordered_map<std::int64_t, const std::string*> Texts;
+  std::int64_t End = 0;
+  std::size_t Longest = 0;
+};
+
+}

@@ -1,0 +1,342 @@
+#include "ArrayFile.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "NumpyBytes.h"
+#include "Safetensors.h"
+#include "TemporaryDirectory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::FloatBytes;
+using atlas::test::LittleEndian;
+using atlas::test::MessageOf;
+using atlas::test::NpyFile;
+using atlas::test::NpyHeader;
+using atlas::test::TemporaryDirectory;
+using atlas::test::WriteBytes;
+using atlas::test::ZipFile;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+using namespace std::string_literals;
+
+namespace
+{
+
+/// Opens a file that lies in memory; the file owns a copy of the bytes.
+ArrayFile Open(const std::string& bytes)
+{
+  const auto owner = std::make_shared<const std::string>(bytes);
+  return { reinterpret_cast<const std::byte*>(owner->data()), owner->size(), owner, "some.file" };
+}
+
+LoadedArray LoadNpy(const std::string& bytes)
+{
+  return Open(bytes).GetEntries().at("array").load();
+}
+
+std::string Refusal(const std::string& bytes)
+{
+  const std::string message = MessageOf<FormatError>(
+    [&]
+    {
+      const ArrayFile file = Open(bytes);
+      for (const auto& [name, entry] : file.GetEntries())
+      {
+        entry.load();
+      }
+    });
+  EXPECT_THAT(message, StartsWith("some.file: "));
+  EXPECT_LT(message.size(), 1000U);
+  return message;
+}
+
+struct KnownArray
+{
+  const char* name;
+  const char* type;
+  std::string bytes;
+  std::vector<double> values;
+  DType dtype;
+};
+
+void PrintTo(const KnownArray& known, std::ostream* stream)
+{
+  *stream << known.name;
+}
+
+class NumpyType : public testing::TestWithParam<KnownArray>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, NumpyType,
+  testing::Values(KnownArray{ "f2", "<f2", "\0\x3c\0\xc0"s, { 1, -2 }, DType::F16 },
+    KnownArray{ "f2Big", ">f2", "\x3c\0\xc0\0"s, { 1, -2 }, DType::F16 },
+    KnownArray{ "f4", "<f4", "\0\0\xc0\x3f\0\0\x20\xc1"s, { 1.5, -10 }, DType::F32 },
+    KnownArray{ "f4Big", ">f4", "\x3f\xc0\0\0\xc1\x20\0\0"s, { 1.5, -10 }, DType::F32 },
+    KnownArray{ "f8", "<f8", "\x9a\x99\x99\x99\x99\x99\xb9\xbf"s, { -0.1 }, DType::F64 },
+    KnownArray{ "f8Big", ">f8", "\xbf\xb9\x99\x99\x99\x99\x99\x9a"s, { -0.1 }, DType::F64 },
+    KnownArray{ "i1", "|i1", "\x80\x7f"s, { -128, 127 }, DType::I8 },
+    KnownArray{ "i2", "<i2", "\xfe\xff\x04\x03"s, { -2, 772 }, DType::I16 },
+    KnownArray{ "i2Big", ">i2", "\xff\xfe\x03\x04"s, { -2, 772 }, DType::I16 },
+    KnownArray{ "i4", "=i4", "\xfe\xff\xff\xff"s, { -2 }, DType::I32 },
+    KnownArray{ "i8Big", ">i8", "\0\0\0\0\0\0\x01\x02"s, { 258 }, DType::I64 },
+    KnownArray{ "u1", "|u1", "\xff\0"s, { 255, 0 }, DType::U8 },
+    KnownArray{ "u2", "<u2", "\xff\xff"s, { 65535 }, DType::I32 },
+    KnownArray{ "u4Big", ">u4", "\xff\xff\xff\xfe"s, { 4294967294 }, DType::I64 },
+    KnownArray{ "u8", "<u8", "\x02\0\0\0\0\0\0\0"s, { 2 }, DType::I64 },
+    KnownArray{ "b1", "|b1", "\x01\0"s, { 1, 0 }, DType::BOOL }),
+  [](const auto& known) { return std::string(known.param.name); });
+
+TEST_P(NumpyType, IsRead)
+{
+  const KnownArray& known = GetParam();
+  const std::string shape = "(" + std::to_string(known.values.size()) + ",)";
+  const LoadedArray array = LoadNpy(NpyFile(NpyHeader(known.type, shape), known.bytes));
+  EXPECT_EQ(array.view.dtype, known.dtype);
+  EXPECT_THAT(array.view.shape, ElementsAre(static_cast<std::int64_t>(known.values.size())));
+  EXPECT_EQ(array.view.ToDouble(), known.values);
+}
+
+TEST(NumpyFile, MayBeInFortranOrder)
+{
+  // Element (i, j, k) is 100 i + 10 j + k; the first index runs fastest.
+  std::vector<float> values;
+  for (const float k : { 0.F, 1.F })
+  {
+    for (const float j : { 0.F, 1.F, 2.F })
+    {
+      for (const float i : { 0.F, 1.F })
+      {
+        values.push_back(100 * i + 10 * j + k);
+      }
+    }
+  }
+  const LoadedArray array =
+    LoadNpy(NpyFile(NpyHeader("<f4", "(2, 3, 2)", "True"), FloatBytes(values)));
+  EXPECT_THAT(array.view.shape, ElementsAre(2, 3, 2));
+  EXPECT_THAT(
+    array.view.ToDouble(), ElementsAre(0, 1, 10, 11, 20, 21, 100, 101, 110, 111, 120, 121));
+}
+
+TEST(NumpyFile, MayBeBigEndianInFortranOrder)
+{
+  const LoadedArray array =
+    LoadNpy(NpyFile(NpyHeader(">i2", "(2, 2)", "True"), "\0\x01\0\x03\0\x02\0\x04"s));
+  EXPECT_THAT(array.view.ToDouble(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(NumpyFile, IsMappedWhereItCanBe)
+{
+  const auto bytes =
+    std::make_shared<const std::string>(NpyFile(NpyHeader("<f4", "(2,)"), FloatBytes({ 1, 2 })));
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes->data());
+  const LoadedArray array = ParseNumpy(begin, bytes->size(), bytes, "x");
+  EXPECT_EQ(array.view.data, begin + bytes->size() - 8);
+  EXPECT_EQ(array.owner, bytes);
+}
+
+TEST(NumpyFile, ShapesAndVersionsOfAllKinds)
+{
+  EXPECT_THAT(
+    LoadNpy(NpyFile(NpyHeader("<f4", "()"), FloatBytes({ 5 }))).view.ToDouble(), ElementsAre(5));
+  EXPECT_THAT(LoadNpy(NpyFile(NpyHeader("<f4", "(0, 3)"), "")).view.shape, ElementsAre(0, 3));
+  EXPECT_THAT(
+    LoadNpy(NpyFile(NpyHeader("<f4", "(1L,)"), FloatBytes({ 5 }))).view.shape, ElementsAre(1));
+  EXPECT_THAT(
+    LoadNpy(NpyFile(R"({"shape":(1,),"descr":"<f4","fortran_order":False})", FloatBytes({ 7 })))
+      .view.ToDouble(),
+    ElementsAre(7));
+  const std::string header = NpyHeader("<f4", "(1,)");
+  for (const char version : { '\x02', '\x03' })
+  {
+    EXPECT_THAT(LoadNpy("\x93NUMPY"s + version + '\0' + LittleEndian(header.size(), 4) + header +
+                        FloatBytes({ 3 }))
+                  .view.ToDouble(),
+      ElementsAre(3));
+  }
+}
+
+struct BadFile
+{
+  const char* name;
+  std::string bytes;
+  const char* message;
+};
+
+void PrintTo(const BadFile& bad, std::ostream* stream)
+{
+  *stream << bad.name;
+}
+
+class BadArrayFile : public testing::TestWithParam<BadFile>
+{
+};
+
+std::string Typed(const std::string& type)
+{
+  return NpyFile(NpyHeader(type, "(1,)"), "12345678");
+}
+
+std::string Header(const std::string& header)
+{
+  return NpyFile(header, "1234");
+}
+
+const std::string GoodNpy = NpyFile(NpyHeader("<f4", "(2,)"), FloatBytes({ 1, 2 }));
+
+INSTANTIATE_TEST_SUITE_P(Numpy, BadArrayFile,
+  testing::Values(
+    BadFile{ "Objects", Typed("|O"),
+      "the array holds Python objects (type '|O'), which only pickle can read; pickle "
+      "can run any code, so it is refused" },
+    BadFile{ "Pickle", "\x80\x04\x95\0\0"s, "found Python objects, which only pickle can read" },
+    BadFile{ "Complex", Typed("<c8"), "unknown type '<c8', expected one of f2, f4, f8" },
+    BadFile{ "Text", Typed("<U5"), "unknown type '<U5'" },
+    BadFile{ "NoByteOrder", Typed("|f4"), "unknown type '|f4'" },
+    BadFile{ "NoType", Typed(""), "unknown type ''" },
+    BadFile{ "Records",
+      Header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }"),
+      "expected numbers, found records of several fields" },
+    BadFile{ "Unsigned", NpyFile(NpyHeader("<u8", "(1,)"), "\0\0\0\0\0\0\0\x80"s),
+      "expected integers up to 2^63 - 1, found 9223372036854775808" },
+    BadFile{ "Version", "\x93NUMPY\x04"s + "\0\0\0\0\0"s,
+      "expected version 1.0, 2.0 or 3.0 of the "
+      ".npy format, found 4.0" },
+    BadFile{ "Short", "\x93NUMPY\x01"s + "\0\x10"s, "expected a .npy file, which begins with" },
+    BadFile{ "HeaderBeyondFile", "\x93NUMPY\x01"s + "\0\x70\0{}"s,
+      "the .npy header is 112 bytes long, but only 2 bytes follow its length" },
+    BadFile{ "HugeHeader", "\x93NUMPY\x02"s + "\0\xff\xff\xff\xff"s,
+      "at most 100000 bytes, found a length of 4294967295" },
+    BadFile{ "NoDictionary", Header("[]"), "expected '{'" },
+    BadFile{ "MissingKey", Header("{'descr': '<f4', 'shape': (1,)}"),
+      "expected the keys descr, fortran_order and shape" },
+    BadFile{ "OtherKey", Header("{'other': 1}"), "found 'other'" },
+    BadFile{ "KeyTwice", Header("{'descr': '<f4', 'descr': '<f4'}"), "once, found 'descr'" },
+    BadFile{ "NoOrder", Header("{'fortran_order': 0}"), "expected True or False" },
+    BadFile{ "NegativeSize", Header(NpyHeader("<f4", "(-1,)")), "expected a size" },
+    BadFile{ "HugeSize", Header(NpyHeader("<f4", "(9223372036854775808,)")), "up to 2^63 - 1" },
+    BadFile{
+      "Overflow", Header(NpyHeader("<f4", "(4294967296, 4294967296)")), "overflows 64 bits" },
+    BadFile{ "OpenShape", Header("{'shape': (1, 2"), "expected ')'" },
+    BadFile{ "OpenString", Header("{'shape"), "expected the end of a string" },
+    BadFile{
+      "Behind", Header(NpyHeader("<f4", "(1,)") + "x"), "expected nothing behind the dictionary" },
+    BadFile{ "TooShort", GoodNpy.substr(0, GoodNpy.size() - 1),
+      "shape [2] of type '<f4' takes 8 bytes, found 7" },
+    BadFile{ "TooLong", GoodNpy + "1", "takes 8 bytes, found 9" },
+    BadFile{ "Dimensions",
+      Header(
+        NpyHeader("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)")),
+      "at most 32 dimensions" }),
+  [](const auto& bad) { return std::string(bad.param.name); });
+
+std::string Damaged(std::string zip, std::size_t at)
+{
+  zip[at] = static_cast<char>(zip[at] ^ 1);
+  return zip;
+}
+
+const std::string GoodZip = ZipFile({ { "x.npy", GoodNpy } });
+
+INSTANTIATE_TEST_SUITE_P(Zip, BadArrayFile,
+  testing::Values(
+    BadFile{ "Truncated", GoodZip.substr(0, GoodZip.size() / 2), "cannot read the zip archive" },
+    BadFile{ "NoNumpy", ZipFile({ { "x.npy", "nothing" } }),
+      "array 'x.npy': expected a .npy file, which begins with" },
+    BadFile{ "Objects", ZipFile({ { "x.npy", Typed("|O") } }),
+      "array 'x.npy': the array holds "
+      "Python objects" },
+    BadFile{ "Torch", ZipFile({ { "model/data.pkl", "\x80\x02." } }),
+      "expected arrays, found a PyTorch file, which only pickle can read" },
+    BadFile{
+      "Twice", ZipFile({ { "x.npy", GoodNpy }, { "x", GoodNpy } }), "array 'x' comes twice" },
+    BadFile{ "Bomb", ZipFile({ { "x.npy", GoodNpy } }, true, 4'000'000'000), "which cannot be" },
+    BadFile{ "Checksum", Damaged(GoodZip, GoodZip.find("PK\x01\x02") - 1),
+      "array 'x.npy': cannot read it from the zip archive: CRC error" }),
+  [](const auto& bad) { return std::string(bad.param.name); });
+
+TEST_P(BadArrayFile, IsRefused)
+{
+  EXPECT_THAT(Refusal(GetParam().bytes), HasSubstr(GetParam().message));
+}
+
+TEST(ArrayFile, ReadsZipArchives)
+{
+  for (const bool deflate : { false, true })
+  {
+    const ArrayFile file = Open(ZipFile(
+      { { "b.npy", GoodNpy }, { "a.x.npy", NpyFile(NpyHeader("|u1", "(2,)"), "\x01\x02") } },
+      deflate));
+    ASSERT_EQ(file.GetEntries().size(), 2U);
+    EXPECT_EQ(file.GetEntries().at("b").dtype, DType::F32);
+    EXPECT_THAT(file.GetEntries().at("b").shape, ElementsAre(2));
+    EXPECT_THAT(file.GetEntries().at("b").load().view.ToDouble(), ElementsAre(1, 2));
+    EXPECT_THAT(file.GetEntries().at("a.x").load().view.ToDouble(), ElementsAre(1, 2));
+  }
+  EXPECT_TRUE(Open(ZipFile({})).GetEntries().empty());
+}
+
+TEST(ArrayFile, TheLengthOfAHeaderMayLookLikeAPickle)
+{
+  for (const std::size_t length : { 0x80U, 0x280U, 0x480U })
+  {
+    const std::string header = R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+    const std::string file =
+      LittleEndian(length, 8) + header + std::string(length - header.size(), ' ') + "\x07";
+    EXPECT_THAT(Open(file).GetEntries().at("x").load().view.ToDouble(), ElementsAre(7));
+  }
+}
+
+TEST(ArrayFile, ArraysOutliveTheFile)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "x", { { "a", Tensor::FromDouble(DType::F32, { 2 }, { 3, 4 }) } },
+    { { "key", "value" } });
+  WriteBytes(folder / "y", GoodNpy);
+  WriteBytes(folder / "z", GoodZip);
+  std::vector<LoadedArray> arrays;
+  for (const char* name : { "x", "y", "z" })
+  {
+    const ArrayFile file(folder / name);
+    EXPECT_EQ(file.GetMetadata().size(), name == "x"s ? 1U : 0U);
+    arrays.push_back(file.GetEntries().begin()->second.load());
+    std::filesystem::remove(folder / name);
+  }
+  EXPECT_THAT(arrays[0].view.ToDouble(), ElementsAre(3, 4));
+  EXPECT_THAT(arrays[1].view.ToDouble(), ElementsAre(1, 2));
+  EXPECT_THAT(arrays[2].view.ToDouble(), ElementsAre(1, 2));
+}
+
+TEST(ArrayFile, NoPrefixCrashesAndNoChangedByte)
+{
+  for (const std::string& good : { GoodNpy, GoodZip, ZipFile({ { "x.npy", GoodNpy } }, true) })
+  {
+    for (std::size_t i = 0; i < good.size(); ++i)
+    {
+      EXPECT_THROW(Open(good.substr(0, i)), FormatError);
+      for (const int bit : { 0, 5, 7 })
+      {
+        std::string changed = good;
+        changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
+        try
+        {
+          const ArrayFile file = Open(changed);
+          for (const auto& [name, entry] : file.GetEntries())
+          {
+            entry.load().view.ToDouble();
+          }
+        }
+        catch (const Error&)
+        {
+          continue; // refused, or read as other numbers: both are answers
+        }
+      }
+    }
+  }
+}
+
+}

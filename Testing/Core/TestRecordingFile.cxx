@@ -1,0 +1,1007 @@
+#include "RecordingFile.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "NumpyBytes.h"
+#include "Oracle.h"
+#include "Safetensors.h"
+#include "TemporaryDirectory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace atlas;
+using atlas::test::FloatBytes;
+using atlas::test::MessageOf;
+using atlas::test::NpyFile;
+using atlas::test::NpyHeader;
+using atlas::test::Oracle;
+using atlas::test::ReadBytes;
+using atlas::test::TemporaryDirectory;
+using atlas::test::WriteBytes;
+using atlas::test::ZipFile;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+namespace
+{
+
+constexpr std::int64_t B = 2;
+constexpr std::int64_t T = 3;
+constexpr std::int64_t H = 4;
+constexpr std::int64_t D = 2;
+constexpr std::int64_t L = 2;
+
+/// The value of a quantity, different for each place in it; exact in half precision.
+float ValueAt(
+  int quantity, std::int64_t l, std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t i)
+{
+  return static_cast<float>(
+    quantity + 4 * (static_cast<int>(i) + 2 * static_cast<int>(h + 4 * (t + 3 * (b + 2 * l)))) -
+    300);
+}
+
+/// [B,T,heads,width] of layer l.
+std::vector<double> TokenFirst(int quantity, std::int64_t l, std::int64_t heads, std::int64_t width)
+{
+  std::vector<double> values;
+  for (std::int64_t b = 0; b < B; ++b)
+  {
+    for (std::int64_t t = 0; t < T; ++t)
+    {
+      for (std::int64_t h = 0; h < heads; ++h)
+      {
+        for (std::int64_t i = 0; i < width; ++i)
+        {
+          values.push_back(static_cast<double>(ValueAt(quantity, l, b, t, h, i)));
+        }
+      }
+    }
+  }
+  return values;
+}
+
+Tensor Floats(Shape shape, const std::vector<double>& values, DType dtype = DType::F32)
+{
+  return Tensor::FromDouble(dtype, std::move(shape), values);
+}
+
+std::string Block(std::int64_t l, const std::string& rest)
+{
+  return "blocks." + std::to_string(l) + "." + rest;
+}
+
+/// Queries, keys of two groups, and values in old TransformerLens names.
+Tensors OldNames()
+{
+  Tensors tensors;
+  for (std::int64_t l = 0; l < L; ++l)
+  {
+    tensors[Block(l, "attn.hook_q")] = Floats({ B, T, H, D }, TokenFirst(0, l, H, D));
+    tensors[Block(l, "attn.hook_k")] = Floats({ B, T, 2, D }, TokenFirst(1, l, 2, D));
+    tensors[Block(l, "attn.hook_v")] = Floats({ B, T, 2, D }, TokenFirst(2, l, 2, D));
+  }
+  return tensors;
+}
+
+/// The file's arrays in a file, read.
+RecordingContent Read(
+  const Tensors& tensors, const Metadata& metadata = {}, const RecordingReadOptions& options = {})
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "r.safetensors", tensors, metadata);
+  return ReadRecording(folder / "r.safetensors", options);
+}
+
+std::string Refusal(const Tensors& tensors, const Metadata& metadata = {})
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "r.safetensors", tensors, metadata);
+  std::string message = MessageOf<ModelError>([&] { ReadRecording(folder / "r.safetensors"); });
+  EXPECT_THAT(message, StartsWith((folder / "r.safetensors").string() + ": "));
+  return message;
+}
+
+std::vector<float> Values(const SharedMatrix& matrix)
+{
+  return { matrix.values.get(), matrix.values.get() + matrix.Count() };
+}
+
+/// Rows of tokens of a quantity of one head, by its formula.
+std::vector<float> ExpectedRows(int quantity, std::int64_t l, std::int64_t h)
+{
+  std::vector<float> values;
+  for (std::int64_t b = 0; b < B; ++b)
+  {
+    for (std::int64_t t = 0; t < T; ++t)
+    {
+      for (std::int64_t i = 0; i < D; ++i)
+      {
+        values.push_back(ValueAt(quantity, l, b, t, h, i));
+      }
+    }
+  }
+  return values;
+}
+
+void ExpectQueriesKeysValues(const Recording& recording)
+{
+  ASSERT_THAT(recording.layers, SizeIs(L));
+  EXPECT_EQ(recording.layerCount, L);
+  EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 3, 6));
+  EXPECT_THAT(recording.tokens.sequence, ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(recording.tokens.position, ElementsAre(0, 1, 2, 0, 1, 2));
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    ASSERT_THAT(layer.heads, SizeIs(H));
+    EXPECT_DOUBLE_EQ(layer.scoreScale, std::sqrt(0.5));
+    for (std::int64_t h = 0; h < H; ++h)
+    {
+      const RecordedHead& head = layer.heads[static_cast<std::size_t>(h)];
+      EXPECT_EQ(Values(head.query), ExpectedRows(0, layer.index, h));
+      EXPECT_EQ(Values(head.key), ExpectedRows(1, layer.index, h / 2));
+      EXPECT_EQ(Values(head.value), ExpectedRows(2, layer.index, h / 2));
+      EXPECT_EQ(head.query.columns, D);
+    }
+    EXPECT_EQ(layer.heads[0].key.values, layer.heads[1].key.values);
+    EXPECT_NE(layer.heads[1].key.values, layer.heads[2].key.values);
+  }
+}
+
+TEST(RecordingFile, ReadsOldTransformerLensNames)
+{
+  const RecordingContent content = Read(OldNames());
+  EXPECT_THAT(content.warnings, IsEmpty());
+  ExpectQueriesKeysValues(content.recording);
+  EXPECT_EQ(content.recording.mask, AttentionMask::Causal);
+  EXPECT_EQ(content.recording.processing, WeightProcessing::Unknown);
+  EXPECT_FALSE(content.recording.rotated);
+}
+
+TEST(RecordingFile, ReadsNewNamesWithFlatHeads)
+{
+  Tensors tensors;
+  for (std::int64_t l = 0; l < L; ++l)
+  {
+    tensors[Block(l, "attn.q.hook_out")] = Floats({ B, T, H * D }, TokenFirst(0, l, H, D));
+    tensors[Block(l, "attn.k.hook_out")] = Floats({ B, T, 2 * D }, TokenFirst(1, l, 2, D));
+    tensors[Block(l, "attn.qkv.v_hook_out")] = Floats({ B, T, 2, D }, TokenFirst(2, l, 2, D));
+  }
+  ExpectQueriesKeysValues(Read(tensors, { { "n_heads", "4" } }).recording);
+  RecordingReadOptions options;
+  options.headCount = H;
+  ExpectQueriesKeysValues(Read(tensors, {}, options).recording);
+  EXPECT_THAT(Refusal(tensors), HasSubstr("array 'blocks.0.attn.q.hook_out': expected vectors of "
+                                          "heads side by side, whose number must be known and "
+                                          "divide 8; give it as n_heads"));
+}
+
+TEST(RecordingFile, ABatchAxisMayBeMissing)
+{
+  Tensors tensors = OldNames();
+  for (auto& [name, tensor] : tensors)
+  {
+    tensor.shape.erase(tensor.shape.begin());
+    tensor.shape[0] = B * T; // both sequences as one
+  }
+  const Recording recording = Read(tensors).recording;
+  EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 6));
+  EXPECT_EQ(Values(recording.layers[1].heads[3].query), ExpectedRows(0, 1, 3));
+}
+
+/// [B,H,T,width] from [B,T,H,width].
+Tensor HeadsFirst(int quantity, std::int64_t l)
+{
+  std::vector<double> values;
+  for (std::int64_t b = 0; b < B; ++b)
+  {
+    for (std::int64_t h = 0; h < H; ++h)
+    {
+      for (std::int64_t t = 0; t < T; ++t)
+      {
+        for (std::int64_t i = 0; i < D; ++i)
+        {
+          values.push_back(
+            static_cast<double>(ValueAt(quantity, l, b, t, quantity == 0 ? h : h / 2, i)));
+        }
+      }
+    }
+  }
+  return Floats({ B, H, T, D }, values);
+}
+
+TEST(RecordingFile, HeadsMayComeFirst)
+{
+  Tensors tensors;
+  for (std::int64_t l = 0; l < L; ++l)
+  {
+    int quantity = 0;
+    for (const char* name : { "query", "key", "value" })
+    {
+      tensors["layer." + std::to_string(l) + "." + name] = HeadsFirst(quantity++, l);
+    }
+  }
+  const Recording recording = Read(tensors).recording;
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    EXPECT_EQ(Values(layer.heads[3].query), ExpectedRows(0, layer.index, 3));
+    EXPECT_EQ(Values(layer.heads[2].key), ExpectedRows(1, layer.index, 1));
+    EXPECT_EQ(Values(layer.heads[1].value), ExpectedRows(2, layer.index, 0));
+  }
+}
+
+TEST(RecordingFile, RotatedQueriesAndKeysArePreferred)
+{
+  Tensors tensors = OldNames();
+  for (std::int64_t l = 0; l < L; ++l)
+  {
+    tensors[Block(l, "attn.hook_rot_q")] = tensors.at(Block(l, "attn.hook_q"));
+    tensors[Block(l, "attn.hook_rot_k")] = tensors.at(Block(l, "attn.hook_k"));
+    tensors[Block(l, "attn.hook_q")] = Floats({ B, T, H, D }, TokenFirst(3, l, H, D));
+    tensors[Block(l, "attn.hook_k")] = Floats({ B, T, 2, D }, TokenFirst(3, l, 2, D));
+  }
+  const RecordingContent content = Read(tensors);
+  ExpectQueriesKeysValues(content.recording);
+  EXPECT_TRUE(content.recording.rotated);
+  EXPECT_THAT(content.warnings,
+    ElementsAre(
+      HasSubstr("'blocks.{l}.attn.hook_k' (2 of them) is not used: the rotated keys give"),
+      HasSubstr("'blocks.{l}.attn.hook_q' (2 of them) is not used: the rotated queries give")));
+  tensors.erase(Block(1, "attn.hook_rot_k"));
+  EXPECT_THAT(Refusal(tensors), HasSubstr("expected rotated queries and keys (attn.hook_rot_q, "
+                                          "attn.hook_rot_k) in each layer that has queries"));
+}
+
+TEST(RecordingFile, ReadsNpz)
+{
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const auto& [name, tensor] : OldNames())
+  {
+    const auto sizes = ToString(tensor.shape);
+    std::vector<float> values;
+    for (const double value : tensor.View().ToDouble())
+    {
+      values.push_back(static_cast<float>(value));
+    }
+    entries.emplace_back(name + ".npy",
+      NpyFile(NpyHeader("<f4", "(" + sizes.substr(1, sizes.size() - 2) + ")"), FloatBytes(values)));
+  }
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "r.npz", ZipFile(entries, true));
+  ExpectQueriesKeysValues(ReadRecording(folder / "r.npz").recording);
+}
+
+TEST(RecordingFile, ReadsDoublesAndHalves)
+{
+  Tensors tensors = OldNames();
+  for (auto& [name, tensor] : tensors)
+  {
+    const std::vector<double> values = tensor.View().ToDouble();
+    if (name.find("hook_q") != std::string::npos)
+    {
+      tensor = Floats(tensor.shape, values, DType::F64);
+      continue;
+    }
+    std::vector<std::byte> bytes;
+    for (const double value : values)
+    {
+      const Eigen::half half(static_cast<float>(value));
+      const auto* begin = reinterpret_cast<const std::byte*>(&half);
+      bytes.insert(bytes.end(), begin, begin + sizeof(half));
+    }
+    tensor = { DType::F16, tensor.shape, bytes };
+  }
+  ExpectQueriesKeysValues(Read(tensors).recording);
+}
+
+TEST(RecordingFile, ReadsTheStream)
+{
+  Tensors tensors = OldNames();
+  const auto stream = [](double value) {
+    return Floats({ B, T, 2 }, std::vector<double>(B * T * 2, value));
+  };
+  tensors["blocks.0.hook_resid_pre"] = stream(1);
+  tensors["blocks.0.hook_resid_post"] = stream(2);
+  tensors["blocks.1.hook_resid_pre"] = stream(2);
+  tensors["blocks.1.hook_resid_post"] = stream(3);
+  tensors["unembed.hook_out"] = Floats({ B, T, 5 }, std::vector<double>(B * T * 5, 7));
+  tensors["blocks.0.attn.hook_result"] = Floats({ B, T, H, 2 }, TokenFirst(3, 0, H, 2));
+  tensors["blocks.1.attn.hook_result"] = Floats({ B, T, H, 2 }, TokenFirst(3, 1, H, 2));
+  tensors["hook_tokens"] = Tensor::FromInteger({ B, T }, { 5, 6, 7, 8, 9, 10 });
+  RecordingReadOptions options;
+  options.processing = WeightProcessing::Processed;
+  options.mask = AttentionMask::Bidirectional;
+  options.scoreScale = 1;
+  options.architecture = "gpt2";
+  const RecordingContent content = Read(tensors, { { "processing", "unprocessed" } }, options);
+  const Recording& recording = content.recording;
+  ASSERT_THAT(recording.residual, SizeIs(3));
+  for (std::size_t l = 0; l < 3; ++l)
+  {
+    EXPECT_EQ(Values(recording.residual[l]), std::vector<float>(12, static_cast<float>(l + 1)));
+  }
+  EXPECT_EQ(Values(recording.logits), std::vector<float>(30, 7));
+  EXPECT_EQ(Values(recording.layers[1].heads[2].output), ExpectedRows(3, 1, 2));
+  EXPECT_THAT(recording.tokens.id, ElementsAre(5, 6, 7, 8, 9, 10));
+  EXPECT_EQ(recording.processing, WeightProcessing::Processed);
+  EXPECT_EQ(recording.mask, AttentionMask::Bidirectional);
+  EXPECT_EQ(recording.layers[0].scoreScale, 1);
+  EXPECT_EQ(recording.architecture, "gpt2");
+  EXPECT_THAT(
+    content.warnings, ElementsAre(HasSubstr("'blocks.0.hook_resid_post' is not used: the "
+                                            "residual before the next layer is the same")));
+}
+
+TEST(RecordingFile, ABertIsBidirectional)
+{
+  Tensors tensors = OldNames();
+  tensors["blocks.1.hook_normalized_resid_post"] = Floats({ B, T, 1 }, { 1, 2, 3, 4, 5, 6 });
+  const Recording recording = Read(tensors).recording;
+  EXPECT_EQ(recording.mask, AttentionMask::Bidirectional);
+  EXPECT_FALSE(recording.residual[0].IsRecorded());
+  EXPECT_THAT(Values(recording.residual[2]), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(RecordingFile, NamesWhatIsNotUsed)
+{
+  Tensors tensors = OldNames();
+  tensors["blocks.0.mlp.hook_pre"] = Floats({ 1 }, { 1 });
+  tensors["blocks.1.mlp.hook_pre"] = Floats({ 1 }, { 1 });
+  tensors["blocks.0.attn.hook_z"] = Floats({ B, T, H, D }, TokenFirst(3, 0, H, D));
+  tensors["blocks.0.attn.hook_result"] = Floats({ B, T, 2 }, std::vector<double>(12, 1));
+  tensors["blocks.2.attn.hook_q"] = Floats({ B, T, H, D }, TokenFirst(0, 0, H, D));
+  tensors["mine"] = Tensor::FromInteger({ 1 }, { 1 });
+  const RecordingContent content = Read(tensors);
+  EXPECT_THAT(content.warnings, SizeIs(5));
+  EXPECT_THAT(
+    content.warnings, Contains(HasSubstr("'blocks.{l}.mlp.hook_pre' (2 of them) is not "
+                                         "used: no quantity of a recording has this name")));
+  EXPECT_THAT(content.warnings, Contains(HasSubstr("array 'mine' is not used: no quantity")));
+  EXPECT_THAT(content.warnings,
+    Contains(
+      HasSubstr("'blocks.0.attn.hook_z' is not used: it follows from attention and values")));
+  EXPECT_THAT(content.warnings,
+    Contains(HasSubstr("'blocks.0.attn.hook_result' is not used: it is the sum over heads")));
+  EXPECT_THAT(content.warnings,
+    Contains(
+      HasSubstr("'blocks.2.attn.hook_q' is not used: the layer needs both queries and keys")));
+}
+
+TEST(RecordingFile, PaddingIsLeftOut)
+{
+  Tensors tensors = OldNames();
+  tensors["attention_mask"] = { DType::BOOL, { B, T },
+    { std::byte{ 1 }, std::byte{ 1 }, std::byte{ 0 }, std::byte{ 0 }, std::byte{ 1 },
+      std::byte{ 1 } } };
+  tensors["input_ids"] = Tensor::FromInteger({ B, T }, { 5, 6, 0, 0, 8, 9 });
+  tensors["token_type_ids"] = Tensor::FromInteger({ B, T }, { 0, 1, 0, 0, 0, 1 });
+  const Recording recording = Read(tensors).recording;
+  EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 2, 4));
+  EXPECT_THAT(recording.tokens.id, ElementsAre(5, 6, 8, 9));
+  EXPECT_THAT(recording.tokens.segment, ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(recording.tokens.position, ElementsAre(0, 1, 0, 1));
+  EXPECT_EQ(recording.layers[0].heads[1].query.Row(2)[1], ValueAt(0, 0, 1, 1, 1, 1));
+}
+
+TEST(RecordingFile, TokenStringsComeFromMetadataOrAFileBeside)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(
+    folder / "r.safetensors", OldNames(), { { "tokens", R"([["a"," b","c"],["d","e","\n"]])" } });
+  const auto texts = [&] { return ReadRecording(folder / "r.safetensors").recording.tokens.text; };
+  EXPECT_THAT(texts(), ElementsAre("a", " b", "c", "d", "e", "\n"));
+  WriteBytes(folder / "r.tokens.txt", "1\n 2\n3\n4\n5\n6");
+  EXPECT_THAT(texts(), ElementsAre("1", " 2", "3", "4", "5", "6"));
+  WriteBytes(folder / "r.tokens.json", R"({"tokens":["u","v","w","x","y","z"]})");
+  EXPECT_THAT(texts(), ElementsAre("u", "v", "w", "x", "y", "z"));
+  WriteBytes(folder / "r.tokens.json", R"(["u","v"])");
+  EXPECT_THAT(MessageOf<ModelError>(texts),
+    HasSubstr("r.tokens.json: expected a string for each of the 6 tokens, found 2"));
+  WriteBytes(folder / "r.tokens.json", R"(["u",5])");
+  EXPECT_THAT(MessageOf<FormatError>(texts), HasSubstr("expected token strings as an array"));
+  WriteBytes(folder / "r.tokens.json", R"([["u",["v"]]])");
+  EXPECT_THAT(MessageOf<FormatError>(texts), HasSubstr("expected a token string, found array"));
+}
+
+TEST(RecordingFile, MetadataThatMeanSomethingElseDoNotStopIt)
+{
+  const RecordingContent content = Read(OldNames(), { { "tokens", "300B" } });
+  EXPECT_THAT(content.recording.tokens.text, IsEmpty());
+  EXPECT_THAT(content.warnings, ElementsAre(HasSubstr("the list of token strings is not JSON")));
+}
+
+/// Softmax of rows of 3 in which the first i + 1 (causal) or all scores take part.
+std::vector<double> SoftmaxRows(const std::vector<double>& scores, bool causal)
+{
+  std::vector<double> weights;
+  for (std::size_t row = 0; row < scores.size() / 3; ++row)
+  {
+    const std::size_t allowed = causal ? row % 3 + 1 : 3;
+    double sum = 0;
+    for (std::size_t j = 0; j < allowed; ++j)
+    {
+      sum += std::exp(scores[3 * row + j]);
+    }
+    for (std::size_t j = 0; j < 3; ++j)
+    {
+      weights.push_back(j < allowed ? std::exp(scores[3 * row + j]) / sum : 0);
+    }
+  }
+  return weights;
+}
+
+std::vector<double> SomeScores(std::size_t count)
+{
+  std::vector<double> scores(count);
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    scores[i] = 0.25 * static_cast<double>(i * 7 % 13);
+  }
+  return scores;
+}
+
+TEST(RecordingFile, ReadsStackedAttention)
+{
+  const std::vector<double> scores = SomeScores(L * B * H * T * T);
+  for (const bool causal : { true, false })
+  {
+    Tensors tensors;
+    tensors["attention"] = Floats({ L, B, H, T, T }, SoftmaxRows(scores, causal));
+    tensors["scores"] = Floats({ L, B, H, T, T }, scores);
+    const RecordingContent content = Read(tensors);
+    const Recording& recording = content.recording;
+    EXPECT_EQ(recording.mask, causal ? AttentionMask::Causal : AttentionMask::Bidirectional);
+    EXPECT_THAT(content.warnings, IsEmpty());
+    ASSERT_THAT(recording.layers, SizeIs(L));
+    const RecordedHead& head = recording.layers[1].heads[2];
+    ASSERT_THAT(head.scores, SizeIs(B));
+    EXPECT_FALSE(head.query.IsRecorded());
+    // layer 1, sequence 1, head 2
+    const std::size_t begin = ((1 * B + 1) * H + 2) * T * T;
+    for (std::size_t i = 0; i < T * T; ++i)
+    {
+      EXPECT_EQ(Values(head.scores[1])[i], static_cast<float>(scores[begin + i]));
+      EXPECT_EQ(
+        Values(head.weights[1])[i], static_cast<float>(SoftmaxRows(scores, causal)[begin + i]));
+    }
+  }
+}
+
+TEST(RecordingFile, ANumpyFileIsAttention)
+{
+  std::vector<float> values(L * H * T * T, 0.25F);
+  const TemporaryDirectory folder;
+  const auto read = [&]
+  {
+    WriteBytes(folder / "a.npy", NpyFile(NpyHeader("<f4", "(2, 4, 3, 3)"), FloatBytes(values)));
+    return ReadRecording(folder / "a.npy").recording;
+  };
+  EXPECT_THAT(read().layers.at(1).heads.at(3).weights, SizeIs(1));
+  values[17] = -3;
+  EXPECT_THAT(read().layers.at(1).heads.at(3).scores, SizeIs(1));
+  EXPECT_THAT(read().layers.at(1).heads.at(3).weights, IsEmpty());
+}
+
+TEST(RecordingFile, MaskedScoresMayBeMinusInfinityOrVeryLow)
+{
+  for (const float masked : { -std::numeric_limits<float>::infinity(), -1e5F })
+  {
+    std::vector<double> scores;
+    for (std::size_t i = 0; i < H * T * T; ++i)
+    {
+      const bool allowed = i % 3 <= i / 3 % 3;
+      scores.push_back(allowed ? 1.0 : static_cast<double>(masked));
+    }
+    Tensors tensors;
+    tensors["blocks.0.attn.hook_attn_scores"] = Floats({ H, T, T }, scores);
+    const Recording recording = Read(tensors).recording;
+    EXPECT_EQ(recording.mask, AttentionMask::Causal);
+    EXPECT_EQ(recording.layers[0].heads[3].scores[0].Row(0)[2], masked);
+  }
+}
+
+/// Queries and keys small enough that attention is not all on one token.
+Tensors WithAttention(bool biased)
+{
+  Tensors tensors;
+  const std::vector<double> queries = { 1, 0, 0.5, 1, -1, 2 };
+  const std::vector<double> keys = { 0, 1, 1, 1, 0.5, -1 };
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < 3; ++i)
+  {
+    for (std::size_t j = 0; j < 3; ++j)
+    {
+      const double product = queries[2 * i] * keys[2 * j] + queries[2 * i + 1] * keys[2 * j + 1];
+      scores.push_back(product / std::sqrt(2.0) + (biased ? 0.5 * static_cast<double>(j) : 0));
+    }
+  }
+  tensors["blocks.0.attn.hook_q"] = Floats({ 1, 3, 1, 2 }, queries);
+  tensors["blocks.0.attn.hook_k"] = Floats({ 1, 3, 1, 2 }, keys);
+  tensors["blocks.0.attn.hook_pattern"] = Floats({ 1, 1, 3, 3 }, SoftmaxRows(scores, true));
+  return tensors;
+}
+
+TEST(RecordingFile, AttentionIsKeptOnlyIfQueriesAndKeysDoNotGiveIt)
+{
+  const RecordingContent given = Read(WithAttention(false));
+  EXPECT_FALSE(given.recording.layers[0].heads[0].HasAttention());
+  EXPECT_THAT(given.warnings, ElementsAre(HasSubstr("is not kept, as queries and keys give it")));
+  const RecordingContent biased = Read(WithAttention(true));
+  EXPECT_TRUE(biased.recording.layers[0].heads[0].HasAttention());
+  EXPECT_THAT(biased.warnings,
+    ElementsAre(
+      HasSubstr("the stored attention is shown, as queries and keys do not give it (layer "
+                "0, head 0: weights differ by 0.")));
+  const RecordingContent explained = Read(WithAttention(true), { { "alibi_slopes", "[0.5]" } });
+  EXPECT_FALSE(explained.recording.layers[0].heads[0].HasAttention());
+  EXPECT_THAT(explained.recording.alibiSlopes, ElementsAre(0.5));
+  const RecordingContent scaled = Read(WithAttention(false), { { "score_scale", "2" } });
+  EXPECT_TRUE(scaled.recording.layers[0].heads[0].HasAttention());
+}
+
+// Refusals
+
+TEST(RecordingFile, RefusesNumbersThatAreNotFinite)
+{
+  for (const char* value : { "nan", "inf", "-inf" })
+  {
+    Tensors tensors = OldNames();
+    std::vector<double> values = TokenFirst(0, 1, H, D);
+    values[(4 * H + 2) * D + 1] = std::stod(value);
+    tensors["blocks.1.attn.hook_q"] = Floats({ B, T, H, D }, values);
+    const std::string message = Refusal(tensors);
+    EXPECT_THAT(
+      message, HasSubstr("array 'blocks.1.attn.hook_q': expected finite numbers, found "));
+    EXPECT_THAT(message, HasSubstr(" for the token in row 4, column 1."));
+  }
+  Tensors tensors = WithAttention(true);
+  tensors["blocks.0.attn.hook_pattern"] =
+    Floats({ 1, 1, 3, 3 }, std::vector<double>(9, std::nan("")));
+  EXPECT_THAT(Refusal(tensors), HasSubstr("array 'blocks.0.attn.hook_pattern': expected finite"));
+}
+
+TEST(RecordingFile, RefusesArraysThatDisagree)
+{
+  const auto with = [](const std::string& name, Shape shape)
+  {
+    Tensors tensors = OldNames();
+    const auto count = static_cast<std::size_t>(*ElementCount(shape));
+    tensors[name] = Floats(std::move(shape), std::vector<double>(count, 1));
+    return Refusal(tensors);
+  };
+  EXPECT_THAT(with("blocks.1.attn.hook_q", { B, T, 6, D }),
+    HasSubstr("layer 1: expected 4 as in layer 0, found 6"));
+  EXPECT_THAT(with("blocks.1.attn.hook_k", { B, T, 3, D }),
+    HasSubstr("array 'blocks.1.attn.hook_k': expected as many heads as there are queries, 4, or a "
+              "divisor of it, found 3"));
+  EXPECT_THAT(with("blocks.1.attn.hook_k", { B, T, 2, 5 }),
+    HasSubstr("expected keys of dimension 2 as the queries 'blocks.1.attn.hook_q', found 5"));
+  EXPECT_THAT(with("blocks.1.attn.hook_v", { B, 4, 2, D }),
+    HasSubstr("array 'blocks.1.attn.hook_v': expected shape [2, 3, ., .], found [2, 4, 2, 2]"));
+  EXPECT_THAT(with("blocks.1.attn.hook_v", { B, T, 2 * D }), HasSubstr("found [2, 3, 4]"));
+  EXPECT_THAT(with("blocks.0.hook_resid_pre", { B, 7, 2 }), HasSubstr("expected shape [2, 7, "));
+  EXPECT_THAT(with("logits", { T, 2 }), HasSubstr("expected shape [3, ., .], found [2, 3, 4, 2]"));
+  Tensors tensors = OldNames();
+  for (const char* name : { "blocks.0.attn.hook_result", "blocks.1.attn.hook_result" })
+  {
+    tensors[name] = Floats({ B, T, 3, 5 }, std::vector<double>(B * T * 3 * 5, 1));
+  }
+  EXPECT_THAT(Refusal(tensors), HasSubstr("hook_result': expected 4 heads, found 3"));
+  tensors = OldNames();
+  tensors["blocks.0.attn.hook_q"] =
+    Tensor::FromInteger({ B, T, H, D }, std::vector<std::int64_t>(B * T * H * D, 1));
+  EXPECT_THAT(Refusal(tensors),
+    HasSubstr("array 'blocks.0.attn.hook_q': expected F64, F32, F16 or BF16, found I64"));
+  tensors = OldNames();
+  tensors["input_ids"] = Floats({ B, T }, { 1, 2, 3, 4, 5, 6 });
+  EXPECT_THAT(Refusal(tensors), HasSubstr("array 'input_ids': expected integers, found F32"));
+}
+
+TEST(RecordingFile, RefusesFilesWithoutARecording)
+{
+  EXPECT_THAT(
+    Refusal({}), HasSubstr("expected arrays of a recording, such as blocks.0.attn.hook_q "
+                           "and hook_k [B,T,H,d], or attention [L,H,T,T], found no array"));
+  Tensors tensors;
+  tensors["x"] = Floats({ 2 }, { 1, 2 });
+  EXPECT_THAT(Refusal(tensors), HasSubstr("found none, but 'x' [2]"));
+  tensors = {};
+  tensors["attention"] = Floats({ 3, 3 }, std::vector<double>(9, 1));
+  EXPECT_THAT(Refusal(tensors), HasSubstr("found none, but 'attention' [3, 3]"));
+  tensors["attention"] = Floats({ 1, 1, 3, 2 }, std::vector<double>(6, 1));
+  EXPECT_THAT(Refusal(tensors), HasSubstr("'attention': expected shape [., ., 2, 2], found"));
+  tensors["attention"] = Floats({ 1, 1, 0, 0 }, {});
+  EXPECT_THAT(Refusal(tensors), HasSubstr("array 'attention': expected tokens, found shape"));
+}
+
+// Native files
+
+SharedMatrix Counting(std::int64_t rows, std::int64_t columns, float begin)
+{
+  SharedMatrix matrix = SharedMatrix::Zero(rows, columns);
+  for (std::size_t i = 0; i < matrix.Count(); ++i)
+  {
+    matrix.values.get()[i] = begin + static_cast<float>(i) / 3;
+  }
+  return matrix;
+}
+
+/// Everything that a recording may hold, but attention.
+Recording Everything()
+{
+  Recording recording;
+  recording.architecture = "llama \"quoted\"";
+  recording.mask = AttentionMask::Bidirectional;
+  recording.alibiSlopes = { 0.1, 0.7, 1.0 / 3, 1e-9 };
+  recording.rotated = true;
+  recording.processing = WeightProcessing::Processed;
+  recording.layerCount = 5;
+  recording.sequenceOffsets = { 0, 2, 2, 5, 5 };
+  recording.tokens.sequence = { 0, 0, 2, 2, 2 };
+  recording.tokens.position = { 0, 1, 0, 1, 2 };
+  recording.tokens.id = { 1, 1LL << 40U, 0, -1, 7 };
+  recording.tokens.text = { "a", " b\n", "\xe6\x97\xa5", "", "\"" };
+  recording.tokens.segment = { 0, 1, 0, 0, 1 };
+  recording.tokens.row = { -1, 0, 1, 2, 3 };
+  recording.tokens.column = { -1, 3, 2, 1, 0 };
+  for (const std::int32_t index : { 1, 3 })
+  {
+    RecordedLayer layer;
+    layer.index = index;
+    layer.scoreScale = 0.1 * index;
+    layer.heads.resize(4);
+    for (std::size_t h = 0; h < 4; ++h)
+    {
+      RecordedHead& head = layer.heads[h];
+      const auto begin = static_cast<float>(10 * h);
+      head.query = Counting(5, 3, begin);
+      head.key = h % 2 == 0 ? Counting(5, 3, begin + 1) : layer.heads[h - 1].key;
+      head.value = h % 2 == 0 ? Counting(5, 2, begin + 2) : layer.heads[h - 1].value;
+      head.output = Counting(5, 6, begin + 3);
+    }
+    recording.layers.push_back(layer);
+  }
+  recording.residual.resize(6);
+  recording.residual[0] = Counting(5, 6, -1);
+  recording.residual[5] = Counting(5, 6, -2);
+  recording.logits = Counting(5, 9, 4);
+  return recording;
+}
+
+void ExpectEqual(const SharedMatrix& found, const SharedMatrix& expected)
+{
+  ASSERT_EQ(found.IsRecorded(), expected.IsRecorded());
+  EXPECT_EQ(found.rows, expected.rows);
+  EXPECT_EQ(found.columns, expected.columns);
+  if (expected.IsRecorded())
+  {
+    EXPECT_EQ(std::memcmp(found.values.get(), expected.values.get(), 4 * expected.Count()), 0);
+  }
+}
+
+void ExpectEqual(const RecordedHead& found, const RecordedHead& expected)
+{
+  ExpectEqual(found.query, expected.query);
+  ExpectEqual(found.key, expected.key);
+  ExpectEqual(found.value, expected.value);
+  ExpectEqual(found.output, expected.output);
+  ASSERT_EQ(found.weights.size(), expected.weights.size());
+  ASSERT_EQ(found.scores.size(), expected.scores.size());
+  for (std::size_t s = 0; s < expected.weights.size(); ++s)
+  {
+    ExpectEqual(found.weights[s], expected.weights[s]);
+  }
+  for (std::size_t s = 0; s < expected.scores.size(); ++s)
+  {
+    ExpectEqual(found.scores[s], expected.scores[s]);
+  }
+}
+
+void ExpectEqual(const Recording& found, const Recording& expected)
+{
+  EXPECT_EQ(found.architecture, expected.architecture);
+  EXPECT_EQ(found.mask, expected.mask);
+  EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
+  EXPECT_EQ(found.rotated, expected.rotated);
+  EXPECT_EQ(found.processing, expected.processing);
+  EXPECT_EQ(found.layerCount, expected.layerCount);
+  EXPECT_EQ(found.sequenceOffsets, expected.sequenceOffsets);
+  EXPECT_EQ(found.tokens.sequence, expected.tokens.sequence);
+  EXPECT_EQ(found.tokens.position, expected.tokens.position);
+  EXPECT_EQ(found.tokens.id, expected.tokens.id);
+  EXPECT_EQ(found.tokens.text, expected.tokens.text);
+  EXPECT_EQ(found.tokens.segment, expected.tokens.segment);
+  EXPECT_EQ(found.tokens.row, expected.tokens.row);
+  EXPECT_EQ(found.tokens.column, expected.tokens.column);
+  ASSERT_EQ(found.layers.size(), expected.layers.size());
+  for (std::size_t l = 0; l < expected.layers.size(); ++l)
+  {
+    EXPECT_EQ(found.layers[l].index, expected.layers[l].index);
+    EXPECT_EQ(found.layers[l].scoreScale, expected.layers[l].scoreScale);
+    ASSERT_EQ(found.layers[l].heads.size(), expected.layers[l].heads.size());
+    for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)
+    {
+      ExpectEqual(found.layers[l].heads[h], expected.layers[l].heads[h]);
+    }
+  }
+  ASSERT_EQ(found.residual.size(), expected.residual.size());
+  for (std::size_t l = 0; l < expected.residual.size(); ++l)
+  {
+    ExpectEqual(found.residual[l], expected.residual[l]);
+  }
+  ExpectEqual(found.logits, expected.logits);
+}
+
+/// Writes, reads, writes again: the same recording and the same bytes.
+Recording ExpectRoundTrip(const Recording& recording)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a.safetensors", recording);
+  const RecordingContent content = ReadRecording(folder / "a.safetensors");
+  EXPECT_THAT(content.warnings, IsEmpty());
+  ExpectEqual(content.recording, recording);
+  WriteRecording(folder / "b.safetensors", content.recording);
+  EXPECT_EQ(ReadBytes(folder / "a.safetensors"), ReadBytes(folder / "b.safetensors"));
+  WriteRecording(
+    folder / "a.safetensors", content.recording); // over the file that it is mapped from
+  ExpectEqual(content.recording, recording);
+  return content.recording;
+}
+
+TEST(RecordingRoundTrip, KeepsEverything)
+{
+  const Recording found = ExpectRoundTrip(Everything());
+  EXPECT_EQ(found.layers[0].heads[0].key.values, found.layers[0].heads[1].key.values);
+  EXPECT_NE(found.layers[0].heads[1].key.values, found.layers[0].heads[2].key.values);
+}
+
+TEST(RecordingRoundTrip, KeepsAttention)
+{
+  Recording recording = Everything();
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.query = head.key = {};
+      for (const std::int64_t length : { 2, 0, 3, 0 })
+      {
+        head.weights.push_back(Counting(length, length, 0));
+        head.scores.push_back(Counting(length, length, -8));
+      }
+      head.scores[0].Row(0)[1] = -std::numeric_limits<float>::infinity();
+    }
+  }
+  ExpectRoundTrip(recording);
+}
+
+TEST(RecordingRoundTrip, KeepsLittle)
+{
+  Recording recording;
+  recording.layerCount = 2;
+  recording.sequenceOffsets = { 0 };
+  ExpectRoundTrip(recording);
+  recording = Everything();
+  recording.tokens.id.clear();
+  recording.tokens.text.clear();
+  recording.tokens.segment.clear();
+  recording.tokens.row.clear();
+  recording.tokens.column.clear();
+  recording.alibiSlopes.clear();
+  recording.residual.clear();
+  recording.logits = {};
+  for (RecordedLayer& layer : recording.layers)
+  {
+    layer.heads.assign(4, {});
+  }
+  ExpectRoundTrip(recording);
+}
+
+TEST(RecordingRoundTrip, KeepsWhatOthersWrote)
+{
+  ExpectRoundTrip(Read(OldNames()).recording);
+  ExpectRoundTrip(Read(WithAttention(true)).recording);
+}
+
+TEST(RecordingFile, NativeFilesAreMapped)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Everything());
+  const Recording recording = ReadRecording(folder / "a").recording;
+  // In the file, arrays of a head lie in the order of their names: key, output, query, value.
+  const RecordedHead& head = recording.layers[0].heads[0];
+  EXPECT_EQ(head.output.values.get(), head.key.values.get() + head.key.Count());
+  EXPECT_EQ(head.query.values.get(), head.output.values.get() + head.output.Count());
+  EXPECT_EQ(head.value.values.get(), head.query.values.get() + head.query.Count());
+}
+
+TEST(RecordingFile, BadNativeFilesAreRefused)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Everything());
+  const SafetensorsFile file(folder / "a");
+  const auto with = [&](const std::string& key, const std::string& text)
+  {
+    Metadata metadata = file.GetMetadata();
+    metadata[key] = text;
+    WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
+    return MessageOf<FormatError>([&] { ReadRecording(folder / "b"); });
+  };
+  EXPECT_THAT(with("version", "2"),
+    HasSubstr("expected version 1 of the format attention-atlas.recording, found '2'"));
+  EXPECT_THAT(with("mask", "none"),
+    HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'none'"));
+  EXPECT_THAT(with("rotated", "yes"), HasSubstr("expected one of true, false, found 'yes'"));
+  EXPECT_THAT(with("processing", ""), HasSubstr("unknown, unprocessed, processed, found ''"));
+  EXPECT_THAT(with("layer_count", "-1"), HasSubstr("an integer from 0 to 10000, found '-1'"));
+  EXPECT_THAT(with("head_count", "99999999"), HasSubstr("metadata 'head_count': expected"));
+  EXPECT_THAT(with("head_count", "1000000"), HasSubstr("a JSON object of at most 1000000 heads"));
+  EXPECT_THAT(with("score_scales", "[]"), HasSubstr("expected a JSON object"));
+  EXPECT_THAT(with("score_scales", R"({"x":1})"), HasSubstr("found 'x': 1"));
+  EXPECT_THAT(with("alibi_slopes", R"(["a"])"), HasSubstr("expected an array of numbers"));
+  EXPECT_THAT(with("tokens", "no"), HasSubstr("the list of token strings is not JSON"));
+
+  const auto model = [&](const std::string& key, const std::string& text)
+  {
+    Metadata metadata = file.GetMetadata();
+    metadata[key] = text;
+    WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
+    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
+  };
+  EXPECT_THAT(model("layer_count", "2"), HasSubstr("expected layers in rising order and below 2"));
+  EXPECT_THAT(model("alibi_slopes", "[1]"), HasSubstr("expected 4 ALiBi slopes, found 1"));
+  EXPECT_THAT(model("tokens", R"(["a"])"), HasSubstr("a string for each of the 5 tokens, found 1"));
+}
+
+TEST(RecordingFile, NativeArraysMustFit)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Everything());
+  const SafetensorsFile file(folder / "a");
+  const auto without = [&](const std::string& name)
+  {
+    TensorViews tensors = file.GetTensors();
+    EXPECT_EQ(tensors.erase(name), 1U);
+    WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
+    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
+  };
+  EXPECT_THAT(
+    without("sequence_offsets"), HasSubstr("'sequence_offsets': expected shape [.], but it "
+                                           "is missing"));
+  EXPECT_THAT(without("tokens.position"), HasSubstr("rise from 0 to the number of tokens, 0"));
+  EXPECT_THAT(without("layers.1.heads.0.query"),
+    HasSubstr("layer 1, head 0: expected both queries and keys"));
+  EXPECT_THAT(without("layers.3.heads.2.output"),
+    HasSubstr("layer 3, head 2: output: expected to be recorded in all heads or in none"));
+  TensorViews tensors = file.GetTensors();
+  tensors.at("tokens.id").shape = { 1 };
+  WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
+  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+    HasSubstr("array 'tokens.id': expected shape [5], found [1]"));
+}
+
+TEST(RecordingFile, WritesOnlyWhatFitsTogether)
+{
+  const TemporaryDirectory folder;
+  Recording recording = Everything();
+  recording.layers[1].heads.pop_back();
+  EXPECT_THAT(MessageOf<ModelError>([&] { WriteRecording(folder / "a", recording); }),
+    HasSubstr("layer 3: expected 4 as in layer 1, found 3"));
+  EXPECT_THAT(folder.Entries(), IsEmpty());
+  EXPECT_THAT(MessageOf<FileError>([&] { WriteRecording(folder / "x/a", Everything()); }),
+    HasSubstr("cannot write file"));
+}
+
+TEST(RecordingFile, NoPrefixOfAFileIsRead)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Everything());
+  const std::string bytes = ReadBytes(folder / "a");
+  for (std::size_t length = 0; length < bytes.size(); length += 7)
+  {
+    const auto owner = std::make_shared<const std::string>(bytes.substr(0, length));
+    EXPECT_THROW(
+      ArrayFile(reinterpret_cast<const std::byte*>(owner->data()), owner->size(), owner, "part"),
+      FormatError);
+  }
+}
+
+// Recordings of real models
+
+class OriginalRecording : public testing::Test
+{
+protected:
+  void SetUp() override
+  {
+    if (!Oracle::IsPresent())
+    {
+      GTEST_SKIP() << Oracle::AbsenceMessage();
+    }
+  }
+};
+
+const std::filesystem::path OracleFolder = ATLAS_ORACLE_DIR;
+
+TEST_F(OriginalRecording, AttentionOfGpt2)
+{
+  for (const char* name : { "prompt0", "prompt1", "prompt2" })
+  {
+    const std::filesystem::path path = OracleFolder / "gpt2" / (std::string(name) + ".safetensors");
+    const RecordingContent content = ReadRecording(path);
+    const Recording& recording = content.recording;
+    EXPECT_THAT(content.warnings, IsEmpty());
+    EXPECT_EQ(recording.architecture, "gpt2 (124M)");
+    EXPECT_EQ(recording.mask, AttentionMask::Causal);
+    EXPECT_EQ(recording.layerCount, 12);
+    EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 6));
+    const SafetensorsFile file(path);
+    EXPECT_EQ(recording.tokens.id, file.GetTensors().at("token_ids").ToInteger());
+    EXPECT_EQ(recording.tokens.text,
+      nlohmann::json::parse(file.GetMetadata().at("tokens")).get<std::vector<std::string>>());
+    const std::vector<double> weights = file.GetTensors().at("attention").ToDouble();
+    const std::vector<double> scores = file.GetTensors().at("scores").ToDouble();
+    for (std::size_t l = 0; l < 12; ++l)
+    {
+      for (std::size_t h = 0; h < 12; ++h)
+      {
+        const RecordedHead& head = recording.layers.at(l).heads.at(h);
+        const std::size_t begin = (l * 12 + h) * 36;
+        for (std::size_t i = 0; i < 36; ++i)
+        {
+          ASSERT_EQ(static_cast<double>(Values(head.weights.at(0))[i]), weights[begin + i]);
+          ASSERT_EQ(static_cast<double>(Values(head.scores.at(0))[i]), scores[begin + i]);
+        }
+      }
+    }
+    ExpectRoundTrip(recording);
+  }
+}
+
+class OriginalModel : public testing::TestWithParam<const char*>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, OriginalModel, testing::Values("gpt2", "bert", "vit", "bloom", "llama"),
+  [](const auto& name) { return std::string(name.param); });
+
+TEST_P(OriginalModel, IsReadHeadsFirst)
+{
+  if (!Oracle::IsPresent())
+  {
+    GTEST_SKIP() << Oracle::AbsenceMessage();
+  }
+  const std::string name = GetParam();
+  const std::filesystem::path path = OracleFolder / "transformers" / name / "expected.safetensors";
+  const SafetensorsFile file(path);
+  const RecordingContent content = ReadRecording(path);
+  const Recording& recording = content.recording;
+  EXPECT_EQ(recording.mask == AttentionMask::Bidirectional, name == "bert" || name == "vit");
+  const TensorView& query = file.GetTensors().at("layer.1.query");
+  const auto tokens = static_cast<std::size_t>(query.shape[2]);
+  const auto width = static_cast<std::size_t>(query.shape[3]);
+  // Head 2 of layer 1 in sequence 1, whose padding in BERT's case is at the end.
+  const RecordedHead& head = recording.layers.at(1).heads.at(2);
+  const std::int64_t begin = recording.sequenceOffsets[1];
+  EXPECT_EQ(begin, query.shape[2]);
+  for (std::int64_t t = 0; t < recording.SequenceLength(1); ++t)
+  {
+    for (std::size_t i = 0; i < width; ++i)
+    {
+      const std::size_t place = ((1 * 4 + 2) * tokens + static_cast<std::size_t>(t)) * width + i;
+      ASSERT_EQ(static_cast<double>(head.query.Row(begin + t)[i]), query.At(place));
+      ASSERT_EQ(static_cast<double>(head.key.Row(begin + t)[i]),
+        file.GetTensors().at("layer.1.key").At(place));
+    }
+  }
+  // Queries and keys give the attention, but where ALiBi is added to it.
+  EXPECT_EQ(head.HasAttention(), name == "bloom");
+  EXPECT_EQ(recording.SequenceLength(1) < query.shape[2], name == "bert");
+  EXPECT_THAT(recording.residual, SizeIs(3));
+  ExpectRoundTrip(recording);
+}
+
+}
