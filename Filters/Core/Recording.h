@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace atlas
+{
+
+/// A row-major, packed float matrix whose memory is shared by its copies, so that thousands of
+/// tokens of every head pass from the model to a data object without being copied. Treat it as
+/// read-only once it is part of a recording.
+struct SharedMatrix
+{
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::shared_ptr<float> values; ///< rows x columns; may point into memory that others own
+
+  /// A matrix of its own, of zeros.
+  static SharedMatrix Zero(std::int64_t rows, std::int64_t columns)
+  {
+    const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+    const std::shared_ptr<float[]> memory(new float[count]());
+    return { rows, columns, std::shared_ptr<float>(memory, memory.get()) };
+  }
+
+  /// False for a quantity that was not recorded.
+  bool IsRecorded() const { return this->values != nullptr; }
+
+  std::size_t Count() const
+  {
+    return static_cast<std::size_t>(this->rows) * static_cast<std::size_t>(this->columns);
+  }
+  float* Row(std::int64_t row) const { return this->values.get() + row * this->columns; }
+};
+
+/// Which keys a query may attend to, among those of its own sequence.
+enum class AttentionMask
+{
+  Causal,       ///< those at its position and before
+  Bidirectional ///< all of them: no mask
+};
+
+/// "causal", "bidirectional"
+std::string_view Name(AttentionMask mask);
+
+/// Whether layer normalizations were folded into the weights and these were centred, as
+/// TransformerLens does (design/transformers.md F.4).
+enum class WeightProcessing
+{
+  Unknown,
+  Unprocessed,
+  Processed
+};
+
+/// "unknown", "unprocessed", "processed"
+std::string_view Name(WeightProcessing processing);
+
+/// What the rows of every matrix are: the tokens of all sequences, one sequence after the other,
+/// without padding. Lists are as long as there are tokens, or empty where that does not apply.
+struct RecordedTokens
+{
+  std::vector<std::int32_t> sequence; ///< or the image; from 0
+  std::vector<std::int32_t> position; ///< in its sequence, from 0
+  std::vector<std::int64_t> id;       ///< in the vocabulary; empty for images
+  std::vector<std::string> text;      ///< UTF-8; empty if unknown
+  std::vector<std::int32_t> segment;  ///< token type of BERT; empty if there are none
+  std::vector<std::int32_t> row;      ///< of the patch, from the top; -1 for a class token
+  std::vector<std::int32_t> column;   ///< of the patch, from the left; -1 for a class token
+
+  std::int64_t Count() const { return static_cast<std::int64_t>(this->sequence.size()); }
+};
+
+/// One head of one layer. Each matrix has a row per token.
+struct RecordedHead
+{
+  SharedMatrix query;  ///< [tokens, d_head], after rotation
+  SharedMatrix key;    ///< [tokens, d_head], after rotation; heads of a group share one matrix
+  SharedMatrix value;  ///< [tokens, d_head]; likewise. Not recorded: no values
+  SharedMatrix output; ///< [tokens, d_model], sum over keys of attention * value W_O^h, without
+                       ///< the output bias; optional
+};
+
+struct RecordedLayer
+{
+  std::int32_t index = 0;  ///< the layer's number in the model, from 0
+  double scoreScale = 1.0; ///< score = scoreScale * query . key + bias; usually 1 / sqrt(d_head)
+  std::vector<RecordedHead> heads;
+};
+
+/// What a transformer did with some sequences: enough to recompute the attention of any head
+/// (RecordedAttention.h), which itself is never stored.
+struct Recording
+{
+  std::string architecture; ///< "gpt2", "bert", ...; free text in recordings made elsewhere
+  AttentionMask mask = AttentionMask::Causal;
+  std::vector<double> alibiSlopes; ///< per head; empty: none. Bias = slope * position of the key
+  bool rotated = false;            ///< whether queries and keys carry a rotary embedding
+  WeightProcessing processing = WeightProcessing::Unknown;
+  std::int32_t layerCount = 0; ///< L of the model, of which `layers` may be a selection
+
+  RecordedTokens tokens;
+  std::vector<std::int64_t> sequenceOffsets; ///< first row of each sequence, then the row count
+  std::vector<RecordedLayer> layers;         ///< by rising index
+  std::vector<SharedMatrix> residual; ///< [tokens, d_model] per l = 0 ... L, as the original code
+                                      ///< returns hidden states; empty, or not recorded for some l
+  SharedMatrix logits;                ///< [tokens, vocabulary]; optional
+
+  std::int64_t SequenceCount() const
+  {
+    return this->sequenceOffsets.empty()
+             ? 0
+             : static_cast<std::int64_t>(this->sequenceOffsets.size()) - 1;
+  }
+  std::int64_t SequenceLength(std::int64_t sequence) const
+  {
+    const auto s = static_cast<std::size_t>(sequence);
+    return this->sequenceOffsets[s + 1] - this->sequenceOffsets[s];
+  }
+};
+
+/// Checks that everything in a recording fits together: offsets, lengths of lists, rows and columns
+/// of matrices, the same number of heads in each layer, queries and keys of one dimension. Throws
+/// ModelError; the message starts with `source` and names layer and head.
+void CheckRecording(const Recording& recording, const std::string& source);
+
+}
