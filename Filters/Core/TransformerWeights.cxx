@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <set>
+#include <system_error>
 
 #include <Eigen/Core>
 #include <nlohmann/json.hpp>
@@ -634,7 +635,8 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
     if (shards.insert(name).second)
     {
       const std::filesystem::path file = path.parent_path() / name;
-      if (!std::filesystem::exists(file))
+      std::error_code ignored;
+      if (!std::filesystem::exists(file, ignored))
       {
         throw FileError(path.string() + ": the shard '" + name + "', which holds tensor '" +
                         tensor + "', is missing.");
