@@ -20,7 +20,7 @@ struct DTypeInfo
   std::size_t bytes;
 };
 
-constexpr std::array<DTypeInfo, 7> DTypes = { {
+constexpr std::array<DTypeInfo, 10> DTypes = { {
   { DType::F64, "F64", 8 },
   { DType::F32, "F32", 4 },
   { DType::F16, "F16", 2 },
@@ -28,6 +28,9 @@ constexpr std::array<DTypeInfo, 7> DTypes = { {
   { DType::I64, "I64", 8 },
   { DType::I32, "I32", 4 },
   { DType::U8, "U8", 1 },
+  { DType::I16, "I16", 2 },
+  { DType::I8, "I8", 1 },
+  { DType::BOOL, "BOOL", 1 },
 } };
 
 const DTypeInfo& Info(DType dtype)
@@ -132,7 +135,12 @@ double TensorView::At(std::uint64_t i) const
     case DType::I32:
       return Load<std::int32_t>(this->data, i);
     case DType::U8:
+    case DType::BOOL:
       return Load<std::uint8_t>(this->data, i);
+    case DType::I16:
+      return Load<std::int16_t>(this->data, i);
+    case DType::I8:
+      return Load<std::int8_t>(this->data, i);
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -161,11 +169,18 @@ std::vector<std::int64_t> TensorView::ToInteger() const
         values[i] = Load<std::int32_t>(this->data, i);
         break;
       case DType::U8:
+      case DType::BOOL:
         values[i] = Load<std::uint8_t>(this->data, i);
         break;
+      case DType::I16:
+        values[i] = Load<std::int16_t>(this->data, i);
+        break;
+      case DType::I8:
+        values[i] = Load<std::int8_t>(this->data, i);
+        break;
       default:
-        throw FormatError(
-          "expected an integer type (I64, I32, U8), found " + std::string(Name(this->dtype)) + ".");
+        throw FormatError("expected an integer type (I64, I32, U8, I16, I8, BOOL), found " +
+                          std::string(Name(this->dtype)) + ".");
     }
   }
   return values;

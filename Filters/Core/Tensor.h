@@ -20,7 +20,10 @@ enum class DType
   BF16,
   I64,
   I32,
-  U8
+  U8,
+  I16,
+  I8,
+  BOOL ///< a byte, 0 or 1
 };
 
 /// Size of one element, in bytes.
@@ -58,7 +61,7 @@ struct TensorView
   /// All elements in row-major order, widened to double.
   std::vector<double> ToDouble() const;
 
-  /// All elements of an integer tensor (I64, I32, U8). Throws FormatError for a floating type.
+  /// All elements of an integer tensor. Throws FormatError for a floating type.
   std::vector<std::int64_t> ToInteger() const;
 };
 

@@ -94,7 +94,10 @@ INSTANTIATE_TEST_SUITE_P(, SafetensorsDType,
       { -1, 72623859790382856.0 } },
     KnownBits{
       "I32", "\xfe\xff\xff\xff\x04\x03\x02\x01\0\0\0\x80"s, { -2, 16909060, -2147483648. } },
-    KnownBits{ "U8", "\0\x7f\xff"s, { 0, 127, 255 } }),
+    KnownBits{ "U8", "\0\x7f\xff"s, { 0, 127, 255 } },
+    KnownBits{ "I16", "\xfe\xff\x02\x01\0\x80"s, { -2, 258, -32768 } },
+    KnownBits{ "I8", "\xfe\x7f\x80"s, { -2, 127, -128 } },
+    KnownBits{ "BOOL", "\0\x01"s, { 0, 1 } }),
   [](const auto& known) { return std::string(known.param.dtype); });
 
 TEST_P(SafetensorsDType, IsReadAtEveryAlignment)
@@ -145,7 +148,7 @@ TEST(Safetensors, FloatsAreNoIntegers)
     FileOf(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "\0\0\0\0"s);
   const SafetensorsContent content = Parse(file);
   EXPECT_THAT(MessageOf<FormatError>([&] { content.tensors.at("x").ToInteger(); }),
-    HasSubstr("expected an integer type (I64, I32, U8), found F32"));
+    HasSubstr("expected an integer type (I64, I32, U8, I16, I8, BOOL), found F32"));
 }
 
 TEST(Safetensors, ScalarsAndEmptyTensorsAreRead)
@@ -282,7 +285,8 @@ INSTANTIATE_TEST_SUITE_P(Tensor, BadSafetensors,
     BadFile{ "NumericDType", One(R"("dtype":32,"shape":[2],"data_offsets":[0,8])"),
       "tensor 'x': expected a string 'dtype'" },
     BadFile{ "UnknownDType", One(R"("dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8])"),
-      "tensor 'x': unknown dtype 'F8_E4M3', expected one of F64, F32, F16, BF16, I64, I32, U8" },
+      "tensor 'x': unknown dtype 'F8_E4M3', expected one of F64, F32, F16, BF16, I64, I32, U8, "
+      "I16, I8, BOOL" },
     BadFile{ "NoShape", One(R"("dtype":"F32","data_offsets":[0,8])"),
       "tensor 'x': expected an array 'shape'" },
     BadFile{ "ShapeNoArray", ShapeOf("2"), "tensor 'x': expected an array 'shape'" },
