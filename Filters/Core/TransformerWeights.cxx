@@ -337,13 +337,18 @@ private:
   LinearTensors GetLinear(const std::string& prefix, const LinearNames& names, std::int64_t inputs,
     std::int64_t outputs, bool bias)
   {
+    return this->GetLinear(prefix, names, inputs, outputs, bias, this->Name.layout);
+  }
+
+  LinearTensors GetLinear(const std::string& prefix, const LinearNames& names, std::int64_t inputs,
+    std::int64_t outputs, bool bias, WeightLayout layout)
+  {
     LinearTensors linear;
-    linear.layout = this->Name.layout;
+    linear.layout = layout;
     linear.inputs = inputs;
     linear.outputs = outputs;
     linear.weight = this->Get(prefix + std::string(names.weight),
-      linear.layout == WeightLayout::OutputInput ? Shape{ outputs, inputs }
-                                                 : Shape{ inputs, outputs });
+      layout == WeightLayout::OutputInput ? Shape{ outputs, inputs } : Shape{ inputs, outputs });
     const std::string biasName = prefix + std::string(names.bias);
     if (this->Lens)
     {
@@ -527,7 +532,9 @@ private:
     }
     if (!name.empty() && this->Has(name))
     {
-      linear = this->GetLinear({}, { name, {} }, d, config.outputVocabulary, false);
+      const WeightLayout layout =
+        this->Lens ? WeightLayout::InputOutput : WeightLayout::OutputInput;
+      linear = this->GetLinear({}, { name, {} }, d, config.outputVocabulary, false, layout);
     }
     else if (config.tiedUnembedding)
     {
