@@ -112,8 +112,9 @@ TEST_F(ShardedModel, BadIndexIsRefused)
 TEST_F(ShardedModel, TensorInTwoShardsIsRefused)
 {
   WriteSafetensors(this->Folder / "two.safetensors", this->Tiny.tensors, {});
-  EXPECT_THAT(this->Refusal<ModelError>(), HasSubstr("two.safetensors: tensor 'ln_f.bias' is in " +
-                                                     (this->Folder / "one.safetensors").string()));
+  EXPECT_THAT(this->Refusal<ModelError>(),
+    HasSubstr("one.safetensors: tensor 'ln_f.bias' is in " +
+              (this->Folder / "two.safetensors").string() + " too, expected it once."));
 }
 
 TEST_F(ShardedModel, DamagedShardIsNamed)
