@@ -14,6 +14,12 @@ namespace atlas
 namespace
 {
 
+/// Queries whose attention is computed at once, by one thread.
+constexpr std::int64_t QueryBlock = 128;
+
+/// Rows that are normalized by one thread at once.
+constexpr std::int64_t NormRows = 32;
+
 /// Rows of sequences that share matrix products; a longer sequence runs alone.
 constexpr std::int64_t GroupRows = 1024;
 
@@ -141,11 +147,11 @@ public:
   {
     const NormParameters parameters = { this->Kind, this->Epsilon, this->Gain.Data(),
       this->Shift.Data() };
-    ParallelFor(BlockCount(rows, RowBlock), threads,
+    ParallelFor(BlockCount(rows, NormRows), threads,
       [&](std::int64_t block)
       {
-        const std::int64_t end = std::min(rows, (block + 1) * RowBlock);
-        for (std::int64_t row = block * RowBlock; row < end; ++row)
+        const std::int64_t end = std::min(rows, (block + 1) * NormRows);
+        for (std::int64_t row = block * NormRows; row < end; ++row)
         {
           NormalizeRow(parameters, columns, from + row * columns, to + row * columns);
         }
@@ -204,6 +210,7 @@ struct Group
   std::int64_t end = 0;
   std::size_t firstSequence = 0;
   std::size_t endSequence = 0;
+  std::vector<RowTile> tiles; ///< rows from `begin` on
 
   std::int64_t Rows() const { return this->end - this->begin; }
 };
@@ -211,14 +218,21 @@ struct Group
 std::vector<Group> MakeGroups(const std::vector<std::int64_t>& offsets)
 {
   std::vector<Group> groups;
+  std::vector<std::vector<std::int64_t>> lengths; // of the sequences of each group
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
   {
     if (groups.empty() || offsets[s + 1] - groups.back().begin > GroupRows)
     {
-      groups.push_back({ offsets[s], offsets[s], s, s });
+      groups.push_back({ offsets[s], offsets[s], s, s, {} });
+      lengths.emplace_back();
     }
     groups.back().end = offsets[s + 1];
     groups.back().endSequence = s + 1;
+    lengths.back().push_back(offsets[s + 1] - offsets[s]);
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g)
+  {
+    groups[g].tiles = MakeRowTiles(lengths[g]);
   }
   return groups;
 }
@@ -319,6 +333,7 @@ struct Workspace
   std::vector<float> shifted;      ///< [rows, d_model], normed plus positions: shortformer
   std::vector<float> mixed;        ///< [rows, H d_head], the values that each head mixed
   std::vector<float> hidden;       ///< [rows, mlpDimension]
+  std::vector<float> factors;      ///< [rows, mlpDimension], of a gated MLP
   std::vector<RecordedHead> heads; ///< of a layer that is not recorded, or not wholly
 };
 
@@ -470,7 +485,7 @@ private:
         .Apply(
           this->Rows(), d, this->Residual.Row(0), this->Residual.Row(0), this->Options.threads);
     }
-    this->CheckFinite("the embedding", { 0, this->Rows(), 0, 0 });
+    this->CheckFinite("the embedding", { 0, this->Rows(), 0, 0, {} });
   }
 
   /// x += the row of `table` that each token has.
@@ -498,8 +513,8 @@ private:
       float* first = this->Residual.Row(this->Record.sequenceOffsets[ToIndex(image)]);
       this->GatherPatches(image, pixels.data());
       Widen(this->Weights.classToken, 0, ToIndex(this->Config.modelDimension), first);
-      ApplyLinear(embedding, patches, pixels.data(), first + this->Config.modelDimension,
-        std::nullopt, false, this->Options.threads);
+      ApplyLinear(embedding, MakeRowTiles({ patches }), pixels.data(),
+        first + this->Config.modelDimension, {}, this->Options.threads);
     }
   }
 
@@ -645,8 +660,8 @@ private:
     this->Work.mixed.resize(ToIndex(group.Rows() * config.heads * config.headDimension));
     this->MixValues(l, group);
     this->RecordOutputs(layer, l, group);
-    ApplyLinear(
-      layer.output, group.Rows(), this->Work.mixed.data(), x, std::nullopt, true, threads);
+    ApplyLinear(layer.output, group.tiles, this->Work.mixed.data(), x,
+      { std::nullopt, nullptr, true }, threads);
     if (config.normPlace == NormPlace::AfterSublayer)
     {
       layer.attentionNorm.Apply(group.Rows(), config.modelDimension, x, x, threads);
@@ -658,23 +673,23 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const float* readWithPosition = this->AddPositions(group, read);
-    const std::int64_t rowBlocks = BlockCount(group.Rows(), RowBlock);
+    const auto tiles = static_cast<std::int64_t>(group.tiles.size());
     const std::int64_t groupSize = config.heads / config.keyHeads;
-    ParallelFor((config.heads + 2 * config.keyHeads) * rowBlocks, this->Options.threads,
+    ParallelFor((config.heads + 2 * config.keyHeads) * tiles, this->Options.threads,
       [&](std::int64_t i)
       {
-        const std::int64_t head = i / rowBlocks;
-        const std::int64_t row = i % rowBlocks * RowBlock;
+        const std::int64_t head = i / tiles;
+        const RowTile& tile = group.tiles[ToIndex(i % tiles)];
         if (head < config.heads)
         {
           const HeadRows rows = this->RowsOf(l, ToIndex(head), group.begin);
-          this->ProjectHead(layer.query, head, group, row, readWithPosition, rows.query, true);
+          this->ProjectHead(layer.query, head, group, tile, readWithPosition, rows.query, true);
           return;
         }
         const bool isKey = head < config.heads + config.keyHeads;
         const std::int64_t keyHead = (head - config.heads) % config.keyHeads;
         const HeadRows rows = this->RowsOf(l, ToIndex(keyHead * groupSize), group.begin);
-        this->ProjectHead(isKey ? layer.key : layer.value, keyHead, group, row,
+        this->ProjectHead(isKey ? layer.key : layer.value, keyHead, group, tile,
           isKey ? readWithPosition : read, isKey ? rows.key : rows.value, isKey);
       });
   }
@@ -696,26 +711,27 @@ private:
     return this->Work.shifted.data();
   }
 
-  /// A block of rows from `first` on of x W^h + b^h.
-  void ProjectHead(const Linear& linear, std::int64_t head, const Group& group, std::int64_t first,
+  /// The rows of a tile of x W^h + b^h.
+  void ProjectHead(const Linear& linear, std::int64_t head, const Group& group, const RowTile& tile,
     const float* read, float* to, bool rotates) const
   {
     const std::int64_t dimension = this->Config.headDimension;
     const std::int64_t d = this->Config.modelDimension;
-    const std::int64_t end = std::min(group.Rows(), first + RowBlock);
-    MultiplyMatrices(end - first, dimension, d, 1, { read + first * d, d }, linear.Head(head),
-      to + first * dimension, dimension);
+    MultiplyRows(tile, dimension, d, read, d, linear.Head(head), to, dimension, false);
     const float* bias = linear.HeadBias(head);
-    for (std::int64_t row = first; row < end; ++row)
+    for (const RowChunk& chunk : tile)
     {
-      if (bias != nullptr)
+      for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
       {
-        AddRow(dimension, bias, to + row * dimension);
-      }
-      if (rotates && this->Record.rotated)
-      {
-        this->Rotary.Rotate(
-          this->Record.tokens.position[ToIndex(group.begin + row)], to + row * dimension);
+        if (bias != nullptr)
+        {
+          AddRow(dimension, bias, to + row * dimension);
+        }
+        if (rotates && this->Record.rotated)
+        {
+          this->Rotary.Rotate(
+            this->Record.tokens.position[ToIndex(group.begin + row)], to + row * dimension);
+        }
       }
     }
   }
@@ -732,7 +748,7 @@ private:
     for (std::size_t s = group.firstSequence; s < group.endSequence; ++s)
     {
       const std::int64_t length = this->Record.SequenceLength(static_cast<std::int64_t>(s));
-      for (std::int64_t begin = 0; begin < length; begin += RowBlock)
+      for (std::int64_t begin = 0; begin < length; begin += QueryBlock)
       {
         tasks.push_back({ s, begin });
       }
@@ -762,7 +778,7 @@ private:
                      ? 0
                      : static_cast<float>(this->Record.alibiSlopes[ToIndex(head)]);
     scores.mask = this->Config.mask;
-    const std::int64_t end = std::min(scores.length, begin + RowBlock);
+    const std::int64_t end = std::min(scores.length, begin + QueryBlock);
     const std::int64_t keys = scores.KeyCount(end);
     std::vector<float> weights = Floats(end - begin, keys);
     EvaluateWeights(scores, begin, end, keys, weights.data());
@@ -782,17 +798,16 @@ private:
     const std::int64_t dimension = this->Config.headDimension;
     const std::int64_t d = this->Config.modelDimension;
     const std::int64_t stride = this->Config.heads * dimension;
-    const std::int64_t rowBlocks = BlockCount(group.Rows(), RowBlock);
+    const auto tiles = static_cast<std::int64_t>(group.tiles.size());
     const std::vector<RecordedHead>& heads = this->Record.layers.back().heads;
-    ParallelFor(this->Config.heads * rowBlocks, this->Options.threads,
+    ParallelFor(this->Config.heads * tiles, this->Options.threads,
       [&](std::int64_t i)
       {
-        const std::int64_t head = i / rowBlocks;
-        const std::int64_t row = i % rowBlocks * RowBlock;
-        MultiplyMatrices(std::min(RowBlock, group.Rows() - row), d, dimension, 1,
-          { this->Work.mixed.data() + row * stride + head * dimension, stride },
-          layer.output.Part(head * dimension, 0),
-          heads[ToIndex(head)].output.Row(group.begin + row), d);
+        const std::int64_t head = i / tiles;
+        MultiplyRows(group.tiles[ToIndex(i % tiles)], d, dimension,
+          this->Work.mixed.data() + head * dimension, stride,
+          layer.output.Part(head * dimension, 0), heads[ToIndex(head)].output.Row(group.begin), d,
+          false);
       });
   }
 
@@ -808,17 +823,22 @@ private:
         group.Rows(), config.modelDimension, x, this->Work.normed.data(), threads);
       read = this->Work.normed.data();
     }
-    this->Work.hidden.resize(ToIndex(group.Rows() * config.mlpDimension));
+    const std::size_t size = ToIndex(group.Rows() * config.mlpDimension);
+    this->Work.hidden.resize(size);
     float* hidden = this->Work.hidden.data();
     if (config.gated)
     {
-      ApplyGated(layer.gate, layer.up, group.Rows(), read, hidden, config.activation, threads);
+      this->Work.factors.resize(size);
+      ApplyLinear(layer.up, group.tiles, read, this->Work.factors.data(), {}, threads);
+      ApplyLinear(layer.gate, group.tiles, read, hidden,
+        { config.activation, this->Work.factors.data(), false }, threads);
     }
     else
     {
-      ApplyLinear(layer.up, group.Rows(), read, hidden, config.activation, false, threads);
+      ApplyLinear(
+        layer.up, group.tiles, read, hidden, { config.activation, nullptr, false }, threads);
     }
-    ApplyLinear(layer.down, group.Rows(), hidden, x, std::nullopt, true, threads);
+    ApplyLinear(layer.down, group.tiles, hidden, x, { std::nullopt, nullptr, true }, threads);
     if (config.normPlace == NormPlace::AfterSublayer)
     {
       layer.mlpNorm.Apply(group.Rows(), config.modelDimension, x, x, threads);
@@ -857,19 +877,20 @@ private:
   void RecordLogits()
   {
     const std::int64_t d = this->Config.modelDimension;
+    const std::vector<RowTile> tiles = MakeRowTiles(Lengths(this->Config, this->Input));
     if (this->Weights.logitsTransform.Exists())
     {
       const SharedMatrix transformed = SharedMatrix::Zero(this->Rows(), d);
-      ApplyLinear(Linear(this->Weights.logitsTransform), this->Rows(), this->Residual.Row(0),
-        transformed.Row(0), this->Config.activation, false, this->Options.threads);
+      ApplyLinear(Linear(this->Weights.logitsTransform), tiles, this->Residual.Row(0),
+        transformed.Row(0), { this->Config.activation, nullptr, false }, this->Options.threads);
       Norm(this->Config, this->Weights.logitsNorm)
         .Apply(this->Rows(), d, transformed.Row(0), transformed.Row(0), this->Options.threads);
       this->Residual = transformed;
     }
     const Linear unembedding(this->Weights.unembedding);
     this->Record.logits = SharedMatrix::Zero(this->Rows(), unembedding.Outputs());
-    ApplyLinear(unembedding, this->Rows(), this->Residual.Row(0), this->Record.logits.Row(0),
-      std::nullopt, false, this->Options.threads);
+    ApplyLinear(unembedding, tiles, this->Residual.Row(0), this->Record.logits.Row(0), {},
+      this->Options.threads);
   }
 
   void CheckFinite(const std::string& name, const Group& group) const
@@ -983,9 +1004,10 @@ MemoryEstimate EstimateMemory(
                   (options.headOutputs ? config.heads * d : 0);
     }
   }
-  // Of each row of the largest group: normed, shifted, mixed, hidden, and unrecorded heads.
-  const std::int64_t worked = 2 * d + queries + config.mlpDimension + queries + 2 * keys;
-  const std::int64_t blocks = ThreadCount(options.threads) * RowBlock * groupRows; // of attention
+  // Of each row of the largest group: normed, shifted, mixed, hidden and factors, unrecorded heads.
+  const std::int64_t worked =
+    2 * d + queries + (config.gated ? 2 : 1) * config.mlpDimension + queries + 2 * keys;
+  const std::int64_t blocks = ThreadCount(options.threads) * QueryBlock * groupRows; // of attention
   std::uint64_t widened = options.logits ? WidenedBytes(weights.unembedding) : 0;
   for (const LayerTensors& layer : weights.layers)
   {

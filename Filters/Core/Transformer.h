@@ -94,8 +94,8 @@ MemoryEstimate EstimateMemory(
 /// Sequences share matrix products but nothing else: there is no padding. Attention is computed for
 /// blocks of queries and never stored.
 ///
-/// Results have the same bytes for any number of threads. What a sequence runs with may change its
-/// results by rounding.
+/// Results have the same bytes for any number of threads, and for a sequence alone or among others,
+/// on one machine with one OpenBLAS; another processor may sum in another order.
 ///
 /// Returns nothing if progress asked to stop. Throws as CheckInput does, and ModelError naming the
 /// layer if an activation is infinite or not a number.

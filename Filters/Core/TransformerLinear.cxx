@@ -12,49 +12,29 @@ namespace
 
 constexpr std::int64_t ColumnBlock = 256;
 
-/// Some rows and columns of a product.
-struct Tile
+/// Whether a tile is full, and its rows follow each other.
+bool IsContiguous(const RowTile& tile)
 {
-  std::int64_t row;
-  std::int64_t column;
-  std::int64_t rows;
-  std::int64_t columns;
-};
-
-template<class Function>
-void ForTiles(std::int64_t rows, std::int64_t columns, int threads, const Function& function)
-{
-  const std::int64_t rowBlocks = BlockCount(rows, RowBlock);
-  const std::int64_t columnBlocks = BlockCount(columns, ColumnBlock);
-  ParallelFor(rowBlocks * columnBlocks, threads,
-    [&](std::int64_t i)
-    {
-      const std::int64_t row = i % rowBlocks * RowBlock;
-      const std::int64_t column = i / rowBlocks * ColumnBlock;
-      function(Tile{
-        row, column, std::min(RowBlock, rows - row), std::min(ColumnBlock, columns - column) });
-    });
+  return tile.size() == TileRows / ChunkRows &&
+         tile.back().begin - tile.front().begin == TileRows - ChunkRows &&
+         tile.back().rows == ChunkRows;
 }
 
-/// One tile of activation(from W + b), or added to what is there; `to` is where the tile begins.
-void ApplyToTile(const Linear& linear, const Tile& tile, const float* from, float* to,
-  std::int64_t stride, std::optional<Activation> activation, bool add)
+/// Bias, activation and factor for some columns of a row; `values` and `factor` begin at the first.
+void FinishRow(const LinearFinish& finish, std::int64_t columns, const float* bias,
+  const float* factor, float* values)
 {
-  const std::int64_t inputs = linear.Inputs();
-  MultiplyMatrices(tile.rows, tile.columns, inputs, 1, { from + tile.row * inputs, inputs },
-    linear.Part(0, tile.column), to, stride, add);
-  const float* bias = linear.Bias(tile.column);
-  for (std::int64_t row = 0; row < tile.rows; ++row)
+  if (bias != nullptr)
   {
-    float* values = to + row * stride;
-    if (bias != nullptr)
-    {
-      AddRow(tile.columns, bias, values);
-    }
-    if (activation)
-    {
-      Activate(*activation, tile.columns, values);
-    }
+    AddRow(columns, bias, values);
+  }
+  if (finish.activation)
+  {
+    Activate(*finish.activation, columns, values);
+  }
+  if (factor != nullptr)
+  {
+    MultiplyRow(columns, factor, values);
   }
 }
 
@@ -102,32 +82,82 @@ std::uint64_t WidenedBytes(const LinearTensors& tensors)
   return WidenedBytes(tensors.weight) + WidenedBytes(tensors.bias);
 }
 
-void ApplyLinear(const Linear& linear, std::int64_t rows, const float* from, float* to,
-  std::optional<Activation> activation, bool add, int threads)
+std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths)
 {
-  const std::int64_t outputs = linear.Outputs();
-  ForTiles(rows, outputs, threads,
-    [&](const Tile& tile)
+  std::vector<RowTile> tiles;
+  std::int64_t first = 0;
+  for (const std::int64_t length : lengths)
+  {
+    for (std::int64_t row = 0; row < length; row += ChunkRows)
     {
-      ApplyToTile(
-        linear, tile, from, to + tile.row * outputs + tile.column, outputs, activation, add);
-    });
+      if (tiles.empty() || tiles.back().size() == TileRows / ChunkRows)
+      {
+        tiles.emplace_back();
+      }
+      tiles.back().push_back({ first + row, std::min(ChunkRows, length - row) });
+    }
+    first += length;
+  }
+  return tiles;
 }
 
-void ApplyGated(const Linear& gate, const Linear& up, std::int64_t rows, const float* from,
-  float* to, Activation activation, int threads)
+void MultiplyRows(const RowTile& tile, std::int64_t columns, std::int64_t inner, const float* from,
+  std::int64_t fromStride, const MatrixBlock& b, float* to, std::int64_t stride, bool add)
 {
-  const std::int64_t outputs = gate.Outputs();
-  ForTiles(rows, outputs, threads,
-    [&](const Tile& tile)
+  if (IsContiguous(tile))
+  {
+    const std::int64_t row = tile.front().begin;
+    MultiplyMatrices(TileRows, columns, inner, 1, { from + row * fromStride, fromStride }, b,
+      to + row * stride, stride, add);
+    return;
+  }
+  std::vector<float> gathered(static_cast<std::size_t>(TileRows * inner));
+  std::vector<float> product(static_cast<std::size_t>(TileRows * columns));
+  const auto forRows = [&tile](const auto& function)
+  {
+    std::int64_t place = 0;
+    for (const RowChunk& chunk : tile)
     {
-      std::vector<float> factors(static_cast<std::size_t>(tile.rows * tile.columns));
-      ApplyToTile(up, tile, from, factors.data(), tile.columns, std::nullopt, false);
-      float* gated = to + tile.row * outputs + tile.column;
-      ApplyToTile(gate, tile, from, gated, outputs, activation, false);
-      for (std::int64_t row = 0; row < tile.rows; ++row)
+      for (std::int64_t i = 0; i < chunk.rows; ++i)
       {
-        MultiplyRow(tile.columns, factors.data() + row * tile.columns, gated + row * outputs);
+        function(place + i, chunk.begin + i);
+      }
+      place += ChunkRows;
+    }
+  };
+  forRows(
+    [&](std::int64_t place, std::int64_t row)
+    {
+      std::copy_n(from + row * fromStride, inner, gathered.data() + place * inner);
+      std::copy_n(to + row * stride, add ? columns : 0, product.data() + place * columns);
+    });
+  MultiplyMatrices(
+    TileRows, columns, inner, 1, { gathered.data(), inner }, b, product.data(), columns, add);
+  forRows([&](std::int64_t place, std::int64_t row)
+    { std::copy_n(product.data() + place * columns, columns, to + row * stride); });
+}
+
+void ApplyLinear(const Linear& linear, const std::vector<RowTile>& tiles, const float* from,
+  float* to, const LinearFinish& finish, int threads)
+{
+  const std::int64_t outputs = linear.Outputs();
+  const auto tileCount = static_cast<std::int64_t>(tiles.size());
+  ParallelFor(tileCount * BlockCount(outputs, ColumnBlock), threads,
+    [&](std::int64_t i)
+    {
+      const RowTile& tile = tiles[static_cast<std::size_t>(i % tileCount)];
+      const std::int64_t column = i / tileCount * ColumnBlock;
+      const std::int64_t columns = std::min(ColumnBlock, outputs - column);
+      MultiplyRows(tile, columns, linear.Inputs(), from, linear.Inputs(), linear.Part(0, column),
+        to + column, outputs, finish.add);
+      for (const RowChunk& chunk : tile)
+      {
+        for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
+        {
+          const std::int64_t offset = row * outputs + column;
+          FinishRow(finish, columns, linear.Bias(column),
+            finish.factor == nullptr ? nullptr : finish.factor + offset, to + offset);
+        }
       }
     });
 }

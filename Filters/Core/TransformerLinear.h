@@ -39,22 +39,48 @@ private:
 /// What Linear takes beside the tensors' own memory, in bytes.
 std::uint64_t WidenedBytes(const LinearTensors& tensors);
 
-/// Rows of a product that are computed at once, by one thread.
-constexpr std::int64_t RowBlock = 128;
-
 /// The blocks of `block` rows or columns that `count` of them need.
 inline std::int64_t BlockCount(std::int64_t count, std::int64_t block)
 {
   return (count + block - 1) / block;
 }
 
-/// to = activation(from W + b), or to += from W + b. `from` [rows, inputs] and `to` [rows, outputs]
-/// are packed. In parallel, in blocks that do not depend on the number of threads.
-void ApplyLinear(const Linear& linear, std::int64_t rows, const float* from, float* to,
-  std::optional<Activation> activation, bool add, int threads);
+/// Consecutive rows, at most ChunkRows, of one sequence.
+struct RowChunk
+{
+  std::int64_t begin = 0;
+  std::int64_t rows = 0;
+};
 
-/// to = activation(from W_gate + b_gate) * (from W_up + b_up), likewise.
-void ApplyGated(const Linear& gate, const Linear& up, std::int64_t rows, const float* from,
-  float* to, Activation activation, int threads);
+/// Up to four chunks, whose products with weights are computed at once, by one thread. How OpenBLAS
+/// sums depends on the size of a product and, in its kernels of 4, 6, 12 and 24 rows, on a row's
+/// place among them. Therefore all such products have TileRows rows, filled up with zeros, and a
+/// row's place modulo ChunkRows is that in its own sequence: its result is the same to the byte
+/// whatever it is computed with.
+using RowTile = std::vector<RowChunk>;
+constexpr std::int64_t ChunkRows = 12;
+constexpr std::int64_t TileRows = 4 * ChunkRows;
+
+/// Tiles of sequences of these lengths that lie one after the other.
+std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths);
+
+/// The rows of a tile in matrix products: from [rows, inner] times b [inner, columns], written to
+/// `to` [rows, columns] or added to it. Pointers are to the row 0 that chunks count from, strides
+/// from one row to the next.
+void MultiplyRows(const RowTile& tile, std::int64_t columns, std::int64_t inner, const float* from,
+  std::int64_t fromStride, const MatrixBlock& b, float* to, std::int64_t stride, bool add);
+
+/// What is done with from W + b.
+struct LinearFinish
+{
+  std::optional<Activation> activation;
+  const float* factor = nullptr; ///< [rows, outputs], multiplied after the activation
+  bool add = false;              ///< to += from W + b; without the two above
+};
+
+/// to = factor * activation(from W + b), or to += from W + b. `from` [rows, inputs] and `to` [rows,
+/// outputs] are packed. In parallel.
+void ApplyLinear(const Linear& linear, const std::vector<RowTile>& tiles, const float* from,
+  float* to, const LinearFinish& finish, int threads);
 
 }
