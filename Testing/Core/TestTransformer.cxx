@@ -17,8 +17,10 @@
 
 using namespace atlas;
 using atlas::test::ExpectClose;
+using atlas::test::ExpectRows;
 using atlas::test::MessageOf;
 using atlas::test::Oracle;
+using atlas::test::Rows;
 using atlas::test::TinyInput;
 using atlas::test::TinyTransformer;
 using atlas::test::TransformerOracle;
@@ -38,20 +40,6 @@ RecordOptions Everything()
   options.headOutputs = true;
   options.residual = true;
   return options;
-}
-
-/// Rows of a matrix as one list.
-std::vector<float> Rows(const SharedMatrix& matrix, std::int64_t first, std::int64_t count)
-{
-  return { matrix.Row(first), matrix.Row(first + count) };
-}
-
-/// The first `length` rows of an expected matrix [T, columns] that begins at `offset`.
-std::vector<double> Part(
-  const std::vector<double>& values, std::int64_t offset, std::int64_t length, std::int64_t columns)
-{
-  const auto begin = values.begin() + offset;
-  return { begin, begin + length * columns };
 }
 
 /// The first `length` rows and columns of an expected matrix [T, T] that begins at `offset`.
@@ -109,17 +97,8 @@ TEST_P(OracleTransformer, QueriesKeysValuesAndOutputsOfEachHead)
         { std::pair("query", &head.query), std::pair("key", &head.key),
           std::pair("value", &head.value), std::pair("head_output", &head.output) })
       {
-        const std::string quantity = "layer." + std::to_string(layer.index) + "." + name;
-        const std::int64_t padded = this->Expected->Get(quantity).shape[2];
-        for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
-        {
-          const std::int64_t length = recording.SequenceLength(s);
-          const std::int64_t first = recording.sequenceOffsets[static_cast<std::size_t>(s)];
-          ExpectClose(quantity, Rows(*matrix, first, length),
-            Part(this->Expected->Values(quantity, s), h * padded * matrix->columns, length,
-              matrix->columns),
-            Tolerance);
-        }
+        ExpectRows(*this->Expected, recording, "layer." + std::to_string(layer.index) + "." + name,
+          h, *matrix, Tolerance);
       }
     }
   }
@@ -170,13 +149,7 @@ TEST_P(OracleTransformer, ResidualAndLogits)
   }
   for (const auto& [name, matrix] : quantities)
   {
-    for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
-    {
-      const std::int64_t length = recording.SequenceLength(s);
-      const std::int64_t first = recording.sequenceOffsets[static_cast<std::size_t>(s)];
-      ExpectClose(name, Rows(matrix, first, length),
-        Part(this->Expected->Values(name, s), 0, length, matrix.columns), StreamTolerance);
-    }
+    ExpectRows(*this->Expected, recording, name, 0, matrix, StreamTolerance);
   }
 }
 

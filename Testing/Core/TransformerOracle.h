@@ -109,13 +109,17 @@ private:
     return sequences;
   }
 
-  /// The file of GPT-2 lacks attn.c_attn.bias, which the values were computed with. The bias is
+  /// Where the file of GPT-2 lacks attn.c_attn.bias, the values were computed with one. The bias is
   /// what is left of the queries, keys and values of the first token of the first sequence without
   /// it; all other tokens remain to be compared.
   void RestoreBiases()
   {
     const SafetensorsFile model(this->Folder_ / "model.safetensors");
     Tensors tensors = CopyTensors(model.GetTensors());
+    if (tensors.count("transformer.h.0.attn.c_attn.bias") != 0)
+    {
+      return;
+    }
     for (const std::string layer : { "0", "1" })
     {
       tensors["transformer.h." + layer + ".attn.c_attn.bias"] =
@@ -164,5 +168,29 @@ private:
     return bias;
   }
 };
+
+/// Rows of a matrix as one list.
+inline std::vector<float> Rows(const SharedMatrix& matrix, std::int64_t first, std::int64_t count)
+{
+  return { matrix.Row(first), matrix.Row(first + count) };
+}
+
+/// Expects a recorded matrix to be the expected one, in which head `head` of each sequence begins
+/// after `head` matrices [T, columns], and rows beyond a sequence are padding.
+inline void ExpectRows(const TransformerOracle& oracle, const Recording& recording,
+  const std::string& quantity, std::int64_t head, const SharedMatrix& matrix, double tolerance)
+{
+  const Shape& shape = oracle.Get(quantity).shape;
+  const std::int64_t padded = shape[shape.size() - 2];
+  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+  {
+    const std::int64_t length = recording.SequenceLength(s);
+    const std::vector<double> values = oracle.Values(quantity, s);
+    const auto begin = values.begin() + head * padded * matrix.columns;
+    ExpectClose(quantity,
+      Rows(matrix, recording.sequenceOffsets[static_cast<std::size_t>(s)], length),
+      std::vector<double>(begin, begin + length * matrix.columns), tolerance);
+  }
+}
 
 }
