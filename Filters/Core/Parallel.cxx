@@ -24,8 +24,7 @@ void ParallelFor(std::int64_t count, int threads, const std::function<void(std::
 #ifdef _OPENMP
   std::atomic<bool> failed = false;
   std::exception_ptr error;
-  const int used = ThreadCount(threads);
-#pragma omp parallel for schedule(dynamic) num_threads(used) if (count > 1)
+#pragma omp parallel for schedule(dynamic) num_threads(ThreadCount(threads)) if (count > 1)
   for (std::int64_t i = 0; i < count; ++i)
   {
     if (failed)

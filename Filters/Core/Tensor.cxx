@@ -176,7 +176,7 @@ std::vector<std::int64_t> TensorView::ToInteger() const
         values[i] = Load<std::int16_t>(this->data, i);
         break;
       case DType::I8:
-        values[i] = Load<std::int8_t>(this->data, i);
+        values[i] = std::int64_t{ Load<std::int8_t>(this->data, i) };
         break;
       default:
         throw FormatError("expected an integer type (I64, I32, U8, I16, I8, BOOL), found " +

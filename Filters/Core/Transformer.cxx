@@ -258,12 +258,16 @@ struct RotaryTable
     , sines(this->cosines)
   {
     const std::vector<float> frequencies = RotaryFrequencies(config);
-    for (std::size_t i = 0; i < this->cosines.size(); ++i)
+    std::size_t i = 0;
+    for (std::int64_t position = 0; position < positions; ++position)
     {
-      const auto position = static_cast<float>(i / frequencies.size());
-      const float angle = position * frequencies[i % frequencies.size()];
-      this->cosines[i] = std::cos(angle);
-      this->sines[i] = std::sin(angle);
+      for (const float frequency : frequencies)
+      {
+        const float angle = static_cast<float>(position) * frequency;
+        this->cosines[i] = std::cos(angle);
+        this->sines[i] = std::sin(angle);
+        ++i;
+      }
     }
   }
 

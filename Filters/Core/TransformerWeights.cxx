@@ -645,8 +645,9 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
       std::error_code ignored;
       if (!std::filesystem::exists(file, ignored))
       {
-        throw FileError(path.string() + ": the shard '" + name + "', which holds tensor '" +
-                        tensor + "', is missing.");
+        std::string message = path.string() + ": the shard '" + name;
+        message.append("', which holds tensor '").append(tensor).append("', is missing.");
+        throw FileError(message);
       }
       files.AddShard(file);
     }
