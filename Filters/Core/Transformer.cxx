@@ -723,7 +723,7 @@ private:
     const std::int64_t d = this->Config.modelDimension;
     MultiplyRows(tile, dimension, d, read, d, linear.Head(head), to, dimension, false);
     const float* bias = linear.HeadBias(head);
-    for (const RowChunk& chunk : tile)
+    for (const RowChunk& chunk : tile.chunks)
     {
       for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
       {

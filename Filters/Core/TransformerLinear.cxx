@@ -15,9 +15,26 @@ constexpr std::int64_t ColumnBlock = 256;
 /// Whether a tile is full, and its rows follow each other.
 bool IsContiguous(const RowTile& tile)
 {
-  return tile.size() == TileRows / ChunkRows &&
-         tile.back().begin - tile.front().begin == TileRows - ChunkRows &&
-         tile.back().rows == ChunkRows;
+  const RowChunk& last = tile.chunks.back();
+  return last.rows == ChunkRows &&
+         last.begin + ChunkRows - tile.chunks.front().begin == tile.rows &&
+         static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows == tile.rows;
+}
+
+/// Adds a chunk to the tile of an index, or to a new one if that is full or there is none (-1).
+/// Returns the index.
+std::int64_t AddChunk(
+  std::vector<RowTile>& tiles, std::int64_t index, std::int64_t rows, const RowChunk& chunk)
+{
+  if (index < 0 ||
+      static_cast<std::int64_t>(tiles[static_cast<std::size_t>(index)].chunks.size()) * ChunkRows ==
+        rows)
+  {
+    index = static_cast<std::int64_t>(tiles.size());
+    tiles.push_back({ rows, {} });
+  }
+  tiles[static_cast<std::size_t>(index)].chunks.push_back(chunk);
+  return index;
 }
 
 /// Bias, activation and factor for some columns of a row; `values` and `factor` begin at the first.
@@ -86,15 +103,22 @@ std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths)
 {
   std::vector<RowTile> tiles;
   std::int64_t first = 0;
+  std::int64_t shortTile = -1;
   for (const std::int64_t length : lengths)
   {
+    const std::int64_t longRows = length / LongTileRows * LongTileRows;
+    std::int64_t longTile = -1;
     for (std::int64_t row = 0; row < length; row += ChunkRows)
     {
-      if (tiles.empty() || tiles.back().size() == TileRows / ChunkRows)
+      const RowChunk chunk = { first + row, std::min(ChunkRows, length - row) };
+      if (row < longRows)
       {
-        tiles.emplace_back();
+        longTile = AddChunk(tiles, longTile, LongTileRows, chunk);
       }
-      tiles.back().push_back({ first + row, std::min(ChunkRows, length - row) });
+      else
+      {
+        shortTile = AddChunk(tiles, shortTile, ShortTileRows, chunk);
+      }
     }
     first += length;
   }
@@ -106,17 +130,17 @@ void MultiplyRows(const RowTile& tile, std::int64_t columns, std::int64_t inner,
 {
   if (IsContiguous(tile))
   {
-    const std::int64_t row = tile.front().begin;
-    MultiplyMatrices(TileRows, columns, inner, 1, { from + row * fromStride, fromStride }, b,
+    const std::int64_t row = tile.chunks.front().begin;
+    MultiplyMatrices(tile.rows, columns, inner, 1, { from + row * fromStride, fromStride }, b,
       to + row * stride, stride, add);
     return;
   }
-  std::vector<float> gathered(static_cast<std::size_t>(TileRows * inner));
-  std::vector<float> product(static_cast<std::size_t>(TileRows * columns));
+  std::vector<float> gathered(static_cast<std::size_t>(tile.rows * inner));
+  std::vector<float> product(static_cast<std::size_t>(tile.rows * columns));
   const auto forRows = [&tile](const auto& function)
   {
     std::int64_t place = 0;
-    for (const RowChunk& chunk : tile)
+    for (const RowChunk& chunk : tile.chunks)
     {
       for (std::int64_t i = 0; i < chunk.rows; ++i)
       {
@@ -132,7 +156,7 @@ void MultiplyRows(const RowTile& tile, std::int64_t columns, std::int64_t inner,
       std::copy_n(to + row * stride, add ? columns : 0, product.data() + place * columns);
     });
   MultiplyMatrices(
-    TileRows, columns, inner, 1, { gathered.data(), inner }, b, product.data(), columns, add);
+    tile.rows, columns, inner, 1, { gathered.data(), inner }, b, product.data(), columns, add);
   forRows([&](std::int64_t place, std::int64_t row)
     { std::copy_n(product.data() + place * columns, columns, to + row * stride); });
 }
@@ -150,7 +174,7 @@ void ApplyLinear(const Linear& linear, const std::vector<RowTile>& tiles, const 
       const std::int64_t columns = std::min(ColumnBlock, outputs - column);
       MultiplyRows(tile, columns, linear.Inputs(), from, linear.Inputs(), linear.Part(0, column),
         to + column, outputs, finish.add);
-      for (const RowChunk& chunk : tile)
+      for (const RowChunk& chunk : tile.chunks)
       {
         for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
         {

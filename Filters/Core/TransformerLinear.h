@@ -52,14 +52,20 @@ struct RowChunk
   std::int64_t rows = 0;
 };
 
-/// Up to four chunks, whose products with weights are computed at once, by one thread. How OpenBLAS
-/// sums depends on the size of a product and, in its kernels of 4, 6, 12 and 24 rows, on a row's
-/// place among them. Therefore all such products have TileRows rows, filled up with zeros, and a
-/// row's place modulo ChunkRows is that in its own sequence: its result is the same to the byte
-/// whatever it is computed with.
-using RowTile = std::vector<RowChunk>;
+/// Chunks whose products with weights are computed at once, by one thread. How OpenBLAS sums
+/// depends on the size of a product and, in its kernels of 4, 6, 12 and 24 rows, on a row's place
+/// among them. Therefore the size of a row's tile depends on its own sequence alone: LongTileRows
+/// where so many rows of it are left, else ShortTileRows, shared with other sequences and filled up
+/// with zeros; and its place modulo ChunkRows is that in its sequence. So its result is the same to
+/// the byte whatever it is computed with.
+struct RowTile
+{
+  std::int64_t rows = 0;
+  std::vector<RowChunk> chunks; ///< each takes ChunkRows rows of the product
+};
 constexpr std::int64_t ChunkRows = 12;
-constexpr std::int64_t TileRows = 4 * ChunkRows;
+constexpr std::int64_t ShortTileRows = 4 * ChunkRows;
+constexpr std::int64_t LongTileRows = 8 * ChunkRows;
 
 /// Tiles of sequences of these lengths that lie one after the other.
 std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths);

@@ -31,7 +31,7 @@ constexpr std::int64_t QueryBlock = 128;
 constexpr double MiB = 1024.0 * 1024;
 
 const char* const Config = R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12,
-  "n_positions": 1024, "vocab_size": 50257, "activation_function": "gelu_new"})";
+  "n_positions": 4096, "vocab_size": 50257, "activation_function": "gelu_new"})";
 
 void AddTensor(
   atlas::Tensors& tensors, const std::string& name, atlas::Shape shape, double mean, double width)
@@ -65,7 +65,7 @@ const atlas::Tensors& Weights()
       AddTensor(tensors, name + ".bias", { d }, 0, 0.1);
     };
     AddTensor(tensors, "wte.weight", { Vocabulary, d }, 0, 0.1);
-    AddTensor(tensors, "wpe.weight", { 1024, d }, 0, 0.1);
+    AddTensor(tensors, "wpe.weight", { 4096, d }, 0, 0.1);
     for (std::int64_t l = 0; l < LayerCount; ++l)
     {
       const std::string layer = "h." + std::to_string(l) + ".";
@@ -244,6 +244,7 @@ BENCHMARK(Record)
   ->Args({ 32, 32 })
   ->Args({ 1, 1024 })
   ->Args({ 1, 16 })
+  ->Args({ 1, 4096 })
   ->UseManualTime()
   ->MinTime(3)
   ->Unit(benchmark::kMillisecond);
