@@ -1,0 +1,105 @@
+#pragma once
+
+#include "Recording.h"
+#include "TransformerConfig.h"
+#include "TransformerWeights.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace atlas
+{
+
+/// A transformer whose weights lie where they were: in mapped files or in memory of others.
+class Transformer
+{
+public:
+  /// Throws ModelError as BindTransformerWeights does.
+  Transformer(TransformerConfig config, WeightFiles files);
+
+  /// Reads a model of Hugging Face or TransformerLens from its folder, its config.json, or its
+  /// weights file with a config.json beside it. Given a folder or config.json, the weights are
+  /// model.safetensors, or the shards of model.safetensors.index.json. Throws FileError,
+  /// FormatError or ModelError.
+  static Transformer Read(const std::filesystem::path& path);
+
+  const TransformerConfig& GetConfig() const { return this->Config; }
+  const WeightFiles& GetFiles() const { return this->Files; }
+  const TransformerWeights& GetWeights() const { return this->Weights; }
+
+  /// Whether there is an unembedding.
+  bool HasLogits() const { return this->Weights.unembedding.Exists(); }
+
+private:
+  TransformerConfig Config;
+  WeightFiles Files;
+  TransformerWeights Weights;
+};
+
+/// What a transformer runs on: sequences of token ids, or images.
+struct TransformerInput
+{
+  std::vector<std::vector<std::int64_t>> tokens;   ///< per sequence; lengths may differ
+  std::vector<std::vector<std::int64_t>> segments; ///< token types, as long; empty: all 0
+  std::vector<float> pixels; ///< [images, channels, height, width], normalized as in training
+  std::int64_t images = 0;
+};
+
+/// What is recorded.
+struct RecordOptions
+{
+  bool queriesAndKeys = true;
+  bool values = true;
+  bool headOutputs = false;
+  bool residual = false;
+  bool logits = false;
+  std::vector<std::int64_t> layers; ///< whose heads are recorded, and the residuals before and
+                                    ///< after them; empty: all
+  int threads = 0;                  ///< 0: one per processor. Results do not depend on it
+
+  /// Called now and then, by the calling thread, with the part that is done, from 0 to 1; returns
+  /// false to stop.
+  std::function<bool(double)> progress;
+};
+
+/// Checks what RecordTransformer would be given. Throws OptionError naming sequence and position:
+/// no sequences, an empty one, one longer than the positions of the model (says by how much), token
+/// ids or types beyond the model's, images of another size; layers that the model does not have;
+/// logits of a model without an unembedding.
+void CheckInput(
+  const Transformer& model, const TransformerInput& input, const RecordOptions& options);
+
+struct MemoryEstimate
+{
+  std::uint64_t recording = 0; ///< bytes that stay
+  std::uint64_t working = 0;   ///< bytes beside it at the highest point; the weights' files come
+                               ///< on top, as far as they are F32 and in memory
+};
+
+/// The memory that RecordTransformer takes. Throws as CheckInput.
+MemoryEstimate EstimateMemory(
+  const Transformer& model, const TransformerInput& input, const RecordOptions& options);
+
+/// Runs a transformer on each sequence and records what was asked for, in single precision.
+///
+/// With x the residual stream [tokens, d_model], begun by the embeddings, each layer is
+///
+///     x += sum_h A_h (n1(x) W_V^h + b_V^h) W_O^h + b_O,   x += MLP(n2(x))
+///     A_h = softmax(mask(scale q k^T + slope_h j)),  q = n1(x) W_Q^h + b_Q^h,  k likewise
+///
+/// or with each normalization behind its sum (BERT); see TransformerConfig for what differs.
+/// Sequences share matrix products but nothing else: there is no padding. Attention is computed for
+/// blocks of queries and never stored.
+///
+/// Results have the same bytes for any number of threads, and for a sequence alone or among others,
+/// on one machine with one OpenBLAS; another processor may sum in another order.
+///
+/// Returns nothing if progress asked to stop. Throws as CheckInput does, and ModelError naming the
+/// layer if an activation is infinite or not a number.
+std::optional<Recording> RecordTransformer(
+  const Transformer& model, const TransformerInput& input, const RecordOptions& options);
+
+}

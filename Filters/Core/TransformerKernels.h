@@ -1,0 +1,71 @@
+#pragma once
+
+#include "TransformerConfig.h"
+
+#include <cstdint>
+
+namespace atlas
+{
+
+/// The arithmetic of a transformer between its matrix products, in single precision. Every result
+/// depends on its arguments alone: not on where in memory they lie, nor on threads.
+
+/// What a normalization does to a row.
+struct NormParameters
+{
+  NormKind kind = NormKind::LayerNorm;
+  float epsilon = 0;
+  const float* gain = nullptr;  ///< nullptr: 1
+  const float* shift = nullptr; ///< nullptr: 0
+};
+
+/// Normalizes `count` values; `to` may be `from`. NormKind::None copies.
+void NormalizeRow(const NormParameters& norm, std::int64_t count, const float* from, float* to);
+
+/// Applies an activation to each value.
+void Activate(Activation activation, std::int64_t count, float* values);
+
+/// values[i] += addend[i]
+void AddRow(std::int64_t count, const float* addend, float* values);
+
+/// values[i] *= factor[i]
+void MultiplyRow(std::int64_t count, const float* factor, float* values);
+
+/// Softmax of a row, its maximum subtracted.
+void SoftmaxRow(std::int64_t count, float* values);
+
+/// Index of the first value that is infinite or not a number, or -1.
+std::int64_t FindNotFinite(std::int64_t count, const float* values);
+
+/// Queries and keys of one head on one sequence, and what turns them into attention.
+struct HeadScores
+{
+  const float* query = nullptr; ///< [length, dimension]
+  const float* key = nullptr;   ///< [length, dimension]
+  std::int64_t length = 0;      ///< tokens of the sequence
+  std::int64_t dimension = 0;   ///< d_head
+  float scale = 1;
+  float slope = 0; ///< of ALiBi
+  AttentionMask mask = AttentionMask::Causal;
+
+  /// Keys that queries before `end` may attend to are the first so many.
+  std::int64_t KeyCount(std::int64_t end) const
+  {
+    return this->mask == AttentionMask::Causal ? end : this->length;
+  }
+};
+
+/// The part scale * query . key of the scores of queries begin <= i < end with the first `keys`
+/// keys, before the mask: values [end - begin, keys], packed.
+void EvaluateContent(
+  const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
+
+/// Adds slope * position of the key to each of `rows` rows of `keys` values.
+void AddBias(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values);
+
+/// The attention of queries begin <= i < end to the first `keys` keys, at least KeyCount(end):
+/// values [end - begin, keys], packed; 0 where the mask forbids it.
+void EvaluateWeights(
+  const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
+
+}

@@ -1,0 +1,462 @@
+// The same weights under other names, in other layouts, folded or with a head of their own must
+// give what the original code gave.
+
+#include "TransformerOracle.h"
+
+#include <cmath>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::CopyTensors;
+using atlas::test::ExpectClose;
+using atlas::test::ExpectRows;
+using atlas::test::Oracle;
+using atlas::test::Rows;
+using atlas::test::TransformerOracle;
+using testing::IsEmpty;
+
+namespace
+{
+
+constexpr double Tolerance = 1e-4;
+constexpr double StreamTolerance = 5e-4;
+constexpr std::int64_t HeadCount = 4;
+constexpr std::int64_t Dimension = 8; ///< of a head
+constexpr std::int64_t ModelDimension = 32;
+
+/// A matrix in double, to calculate with.
+struct Matrix
+{
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::vector<double> values;
+
+  Matrix(std::int64_t r, std::int64_t c)
+    : rows(r)
+    , columns(c)
+    , values(static_cast<std::size_t>(r * c))
+  {
+  }
+  explicit Matrix(const Tensor& tensor)
+    : rows(tensor.shape.front())
+    , columns(tensor.shape.size() > 1 ? tensor.shape.back() : 1)
+    , values(tensor.View().ToDouble())
+  {
+  }
+  double& operator()(std::int64_t row, std::int64_t column)
+  {
+    return this->values[static_cast<std::size_t>(row * this->columns + column)];
+  }
+  Matrix Transposed() const
+  {
+    Matrix result(this->columns, this->rows);
+    Matrix self = *this;
+    for (std::int64_t r = 0; r < this->rows; ++r)
+    {
+      for (std::int64_t c = 0; c < this->columns; ++c)
+      {
+        result(c, r) = self(r, c);
+      }
+    }
+    return result;
+  }
+  /// Columns first ... first + count - 1.
+  Matrix Columns(std::int64_t first, std::int64_t count) const
+  {
+    Matrix result(this->rows, count);
+    Matrix self = *this;
+    for (std::int64_t r = 0; r < this->rows; ++r)
+    {
+      for (std::int64_t c = 0; c < count; ++c)
+      {
+        result(r, c) = self(r, first + c);
+      }
+    }
+    return result;
+  }
+  Tensor Store(const Shape& shape) const
+  {
+    return Tensor::FromDouble(DType::F32, shape, this->values);
+  }
+  Tensor Store() const { return this->Store({ this->rows, this->columns }); }
+};
+
+/// [heads, d_model, d_head] of [d_model, heads d_head].
+Tensor SplitHeads(const Matrix& matrix, std::int64_t heads)
+{
+  std::vector<double> values;
+  for (std::int64_t h = 0; h < heads; ++h)
+  {
+    const Matrix head = matrix.Columns(h * Dimension, Dimension);
+    values.insert(values.end(), head.values.begin(), head.values.end());
+  }
+  return Tensor::FromDouble(DType::F32, { heads, matrix.rows, Dimension }, values);
+}
+
+/// Multiplies the rows of `weight` by `gain`, and adds shift * weight to `bias`: both then read
+/// what is normalized without gain and shift (design/transformers.md F.4).
+void Fold(Matrix& weight, Matrix& bias, const Tensor& gain, const Tensor& shift)
+{
+  for (std::int64_t r = 0; r < weight.rows; ++r)
+  {
+    const auto row = static_cast<std::uint64_t>(r);
+    for (std::int64_t c = 0; c < weight.columns; ++c)
+    {
+      bias.values[static_cast<std::size_t>(c)] += shift.View().At(row) * weight(r, c);
+      weight(r, c) *= gain.View().At(row);
+    }
+  }
+}
+
+class TransformerNames : public testing::Test
+{
+protected:
+  void SetUp() override
+  {
+    if (!Oracle::IsPresent())
+    {
+      GTEST_SKIP() << Oracle::AbsenceMessage();
+    }
+  }
+
+  /// Loads an oracle and its tensors under their own names.
+  void Load(const std::string& name)
+  {
+    this->Expected.emplace(name);
+    const SafetensorsFile file(this->Expected->Path() / "model.safetensors");
+    this->Old = CopyTensors(file.GetTensors());
+    this->Config = atlas::test::ReadBytes(this->Expected->Path() / "config.json");
+  }
+
+  const Tensor& Get(const std::string& name) const { return this->Old.at(name); }
+  Matrix Transposed(const std::string& name) const { return Matrix(this->Get(name)).Transposed(); }
+
+  Transformer Make() const
+  {
+    TensorViews views;
+    for (const auto& [name, tensor] : this->New)
+    {
+      views.emplace(name, tensor.View());
+    }
+    return { ParseTransformerConfig(this->Config, "config"), WeightFiles(views, "tensors") };
+  }
+
+  /// Runs the model of the new tensors, all of which it must use. The last residual is compared
+  /// unless it is normalized without gain and shift.
+  void ExpectSame(bool lastResidual = true) const
+  {
+    const Transformer model = this->Make();
+    EXPECT_THAT(model.GetWeights().unused, IsEmpty());
+    RecordOptions options;
+    options.residual = true;
+    options.logits = this->Expected->Has("logits");
+    const Recording recording = RecordTransformer(model, this->Expected->Input(), options).value();
+    for (const RecordedLayer& layer : recording.layers)
+    {
+      const std::string prefix = "layer." + std::to_string(layer.index) + ".";
+      for (std::int64_t h = 0; h < HeadCount; ++h)
+      {
+        const RecordedHead& head = layer.heads[static_cast<std::size_t>(h)];
+        ExpectRows(*this->Expected, recording, prefix + "query", h, head.query, Tolerance);
+        ExpectRows(*this->Expected, recording, prefix + "key", h, head.key, Tolerance);
+        ExpectRows(*this->Expected, recording, prefix + "value", h, head.value, Tolerance);
+      }
+    }
+    for (std::size_t l = 0; l < (lastResidual ? 3 : 2); ++l)
+    {
+      ExpectRows(*this->Expected, recording, "hidden." + std::to_string(l), 0,
+        recording.residual[l], StreamTolerance);
+    }
+    if (options.logits)
+    {
+      ExpectRows(*this->Expected, recording, "logits", 0, recording.logits, StreamTolerance);
+    }
+  }
+
+  /// GPT-2 as TransformerLens stores it, its normalizations folded or not.
+  void MakeLensGpt2(bool folded)
+  {
+    this->Load("gpt2");
+    this->New["embed.W_E"] = this->Get("transformer.wte.weight");
+    this->New["pos_embed.W_pos"] = this->Get("transformer.wpe.weight");
+    for (const std::string l : { "0", "1" })
+    {
+      this->MakeLensGpt2Layer("transformer.h." + l + ".", "blocks." + l + ".", folded);
+    }
+    Matrix unembedding = this->Transposed("transformer.wte.weight");
+    Matrix bias(unembedding.columns, 1);
+    if (folded)
+    {
+      Fold(unembedding, bias, this->Get("transformer.ln_f.weight"),
+        this->Get("transformer.ln_f.bias"));
+    }
+    else
+    {
+      this->New["ln_final.w"] = this->Get("transformer.ln_f.weight");
+      this->New["ln_final.b"] = this->Get("transformer.ln_f.bias");
+    }
+    this->New["unembed.W_U"] = unembedding.Store();
+    this->New["unembed.b_U"] = bias.Store({ bias.rows });
+  }
+
+  void MakeLensGpt2Layer(const std::string& from, const std::string& to, bool folded)
+  {
+    Matrix fused(this->Get(from + "attn.c_attn.weight"));
+    Matrix fusedBias(this->Get(from + "attn.c_attn.bias"));
+    Matrix up(this->Get(from + "mlp.c_fc.weight"));
+    Matrix upBias(this->Get(from + "mlp.c_fc.bias"));
+    if (folded)
+    {
+      Fold(fused, fusedBias, this->Get(from + "ln_1.weight"), this->Get(from + "ln_1.bias"));
+      Fold(up, upBias, this->Get(from + "ln_2.weight"), this->Get(from + "ln_2.bias"));
+    }
+    else
+    {
+      for (const std::string n : { "1", "2" })
+      {
+        this->New[to + "ln" + n + ".w"] = this->Get(from + "ln_" + n + ".weight");
+        this->New[to + "ln" + n + ".b"] = this->Get(from + "ln_" + n + ".bias");
+      }
+    }
+    std::int64_t first = 0;
+    for (const std::string kind : { "Q", "K", "V" })
+    {
+      this->New[to + "attn.W_" + kind] =
+        SplitHeads(fused.Columns(first, ModelDimension), HeadCount);
+      this->New[to + "attn.b_" + kind] =
+        fusedBias.Transposed().Columns(first, ModelDimension).Store({ HeadCount, Dimension });
+      first += ModelDimension;
+    }
+    this->New[to + "attn.W_O"] = Matrix(this->Get(from + "attn.c_proj.weight"))
+                                   .Store({ HeadCount, Dimension, ModelDimension });
+    this->New[to + "attn.b_O"] = this->Get(from + "attn.c_proj.bias");
+    this->New[to + "mlp.W_in"] = up.Store();
+    this->New[to + "mlp.b_in"] = upBias.Store({ upBias.rows });
+    this->New[to + "mlp.W_out"] = this->Get(from + "mlp.c_proj.weight");
+    this->New[to + "mlp.b_out"] = this->Get(from + "mlp.c_proj.bias");
+    // Buffers.
+    this->New[to + "attn.mask"] = { DType::BOOL, { 1 }, { std::byte{ 1 } } };
+    this->New[to + "attn.IGNORE"] = Tensor::FromDouble(DType::F32, {}, { 0 });
+  }
+
+  std::optional<TransformerOracle> Expected;
+  std::string Config;
+  Tensors Old;
+  Tensors New;
+};
+
+constexpr const char* LensConfig =
+  R"({"model_type": "transformer_lens", "n_layers": 2, "n_heads": 4,
+  "d_model": 32, "d_head": 8, "d_mlp": 128, "d_vocab": 211, "n_ctx": 64, "act_fn": "gelu_new",
+  "eps": 1e-05, "normalization_type": )";
+
+TEST_F(TransformerNames, Gpt2OfTransformerLens)
+{
+  this->MakeLensGpt2(false);
+  EXPECT_EQ(this->Make().GetWeights().processing, WeightProcessing::Unknown);
+  this->ExpectSame();
+  this->Config = LensConfig + std::string("\"LN\"}");
+  this->ExpectSame(false);
+}
+
+TEST_F(TransformerNames, Gpt2OfTransformerLensWithFoldedNorms)
+{
+  this->MakeLensGpt2(true);
+  EXPECT_EQ(this->Make().GetWeights().processing, WeightProcessing::Processed);
+  this->ExpectSame(false);
+  this->Config = LensConfig + std::string("\"LNPre\"}");
+  this->ExpectSame(false);
+}
+
+TEST_F(TransformerNames, LlamaOfTransformerLensWithGroupedKeys)
+{
+  this->Load("llama");
+  this->New["embed.W_E"] = this->Get("model.embed_tokens.weight");
+  this->New["ln_final.w"] = this->Get("model.norm.weight");
+  this->New["unembed.W_U"] = this->Transposed("lm_head.weight").Store();
+  for (const std::string l : { "0", "1" })
+  {
+    const std::string from = "model.layers." + l + ".";
+    const std::string to = "blocks." + l + ".";
+    this->New[to + "ln1.w"] = this->Get(from + "input_layernorm.weight");
+    this->New[to + "ln2.w"] = this->Get(from + "post_attention_layernorm.weight");
+    this->New[to + "attn.W_Q"] =
+      SplitHeads(this->Transposed(from + "self_attn.q_proj.weight"), HeadCount);
+    this->New[to + "attn._W_K"] =
+      SplitHeads(this->Transposed(from + "self_attn.k_proj.weight"), HeadCount / 2);
+    this->New[to + "attn._W_V"] =
+      SplitHeads(this->Transposed(from + "self_attn.v_proj.weight"), HeadCount / 2);
+    this->New[to + "attn.W_O"] = this->Transposed(from + "self_attn.o_proj.weight")
+                                   .Store({ HeadCount, Dimension, ModelDimension });
+    this->New[to + "mlp.W_gate"] = this->Transposed(from + "mlp.gate_proj.weight").Store();
+    this->New[to + "mlp.W_in"] = this->Transposed(from + "mlp.up_proj.weight").Store();
+    this->New[to + "mlp.W_out"] = this->Transposed(from + "mlp.down_proj.weight").Store();
+  }
+  this->ExpectSame();
+}
+
+TEST_F(TransformerNames, BertWithPrefixAndItsFirstNamesOfNorms)
+{
+  this->Load("bert");
+  for (const auto& [name, tensor] : this->Old)
+  {
+    std::string changed = "bert." + name;
+    for (const auto& [end, old] :
+      { std::pair<std::string, std::string>("LayerNorm.weight", "gamma"),
+        std::pair<std::string, std::string>("LayerNorm.bias", "beta") })
+    {
+      const std::size_t at = changed.rfind(end);
+      if (at != std::string::npos)
+      {
+        changed = changed.substr(0, at) + "LayerNorm." + old;
+      }
+    }
+    if (name.rfind("pooler", 0) != 0)
+    {
+      this->New[changed] = tensor;
+    }
+  }
+  this->New["bert.embeddings.position_ids"] = Tensor::FromInteger({ 1 }, { 0 });
+  this->ExpectSame();
+}
+
+TEST_F(TransformerNames, BertOfTransformerLens)
+{
+  this->Load("bert");
+  this->New["embed.embed.W_E"] = this->Get("embeddings.word_embeddings.weight");
+  this->New["embed.pos_embed.W_pos"] = this->Get("embeddings.position_embeddings.weight");
+  this->New["embed.token_type_embed.W_token_type"] =
+    this->Get("embeddings.token_type_embeddings.weight");
+  this->New["embed.ln.w"] = this->Get("embeddings.LayerNorm.weight");
+  this->New["embed.ln.b"] = this->Get("embeddings.LayerNorm.bias");
+  for (const std::string l : { "0", "1" })
+  {
+    const std::string from = "encoder.layer." + l + ".";
+    const std::string to = "blocks." + l + ".";
+    for (const auto& [kind, name] :
+      { std::pair("Q", "query"), std::pair("K", "key"), std::pair("V", "value") })
+    {
+      const std::string old = from + "attention.self." + name;
+      this->New[to + "attn.W_" + kind] = SplitHeads(this->Transposed(old + ".weight"), HeadCount);
+      this->New[to + "attn.b_" + kind] =
+        Matrix(this->Get(old + ".bias")).Store({ HeadCount, Dimension });
+    }
+    const std::string output = from + "attention.output.";
+    this->New[to + "attn.W_O"] =
+      this->Transposed(output + "dense.weight").Store({ HeadCount, Dimension, ModelDimension });
+    this->New[to + "attn.b_O"] = this->Get(output + "dense.bias");
+    this->New[to + "ln1.w"] = this->Get(output + "LayerNorm.weight");
+    this->New[to + "ln1.b"] = this->Get(output + "LayerNorm.bias");
+    this->New[to + "mlp.W_in"] = this->Transposed(from + "intermediate.dense.weight").Store();
+    this->New[to + "mlp.b_in"] = this->Get(from + "intermediate.dense.bias");
+    this->New[to + "mlp.W_out"] = this->Transposed(from + "output.dense.weight").Store();
+    this->New[to + "mlp.b_out"] = this->Get(from + "output.dense.bias");
+    this->New[to + "ln2.w"] = this->Get(from + "output.LayerNorm.weight");
+    this->New[to + "ln2.b"] = this->Get(from + "output.LayerNorm.bias");
+  }
+  this->ExpectSame();
+}
+
+/// The logits of masked words, calculated here in double from the hidden states of the original
+/// code.
+TEST_F(TransformerNames, BertPredictsMaskedWords)
+{
+  this->Load("bert");
+  this->New = this->Old;
+  std::mt19937 generator(5);
+  const auto add = [&](const std::string& name, const Shape& shape)
+  {
+    std::vector<double> values(ElementCount(shape).value());
+    for (double& value : values)
+    {
+      value = static_cast<double>(generator() % 257) / 256 - 0.5;
+    }
+    this->New["cls.predictions." + name] = Tensor::FromDouble(DType::F32, shape, values);
+    return values;
+  };
+  constexpr std::size_t d = ModelDimension;
+  const auto transform = add("transform.dense.weight", { d, d });
+  const auto transformBias = add("transform.dense.bias", { d });
+  const auto gain = add("transform.LayerNorm.weight", { d });
+  const auto shift = add("transform.LayerNorm.bias", { d });
+  const auto bias = add("bias", { 199 });
+  const std::vector<double> words =
+    this->Get("embeddings.word_embeddings.weight").View().ToDouble();
+
+  // The first sequence, which has no padding.
+  const std::vector<double> hidden = this->Expected->Values("hidden.2", 0);
+  std::vector<double> expected;
+  for (std::size_t t = 0; t < hidden.size() / d; ++t)
+  {
+    std::vector<double> x(d);
+    double mean = 0;
+    for (std::size_t i = 0; i < d; ++i)
+    {
+      double sum = transformBias[i];
+      for (std::size_t j = 0; j < d; ++j)
+      {
+        sum += transform[i * d + j] * hidden[t * d + j];
+      }
+      x[i] = sum / 2 * std::erfc(-sum / std::sqrt(2.0));
+      mean += x[i] / d;
+    }
+    double variance = 0;
+    for (const double value : x)
+    {
+      variance += (value - mean) * (value - mean) / d;
+    }
+    for (std::size_t v = 0; v < bias.size(); ++v)
+    {
+      double logit = bias[v];
+      for (std::size_t i = 0; i < d; ++i)
+      {
+        logit +=
+          words[v * d + i] * ((x[i] - mean) / std::sqrt(variance + 1e-12) * gain[i] + shift[i]);
+      }
+      expected.push_back(logit);
+    }
+  }
+  const Transformer model = this->Make();
+  RecordOptions options;
+  options.logits = true;
+  const Recording recording = RecordTransformer(model, this->Expected->Input(), options).value();
+  ExpectClose(
+    "logits", Rows(recording.logits, 0, recording.SequenceLength(0)), expected, StreamTolerance);
+}
+
+TEST_F(TransformerNames, VitWithPrefix)
+{
+  this->Load("vit");
+  for (const auto& [name, tensor] : this->Old)
+  {
+    if (name.rfind("pooler", 0) != 0)
+    {
+      this->New["vit." + name] = tensor;
+    }
+  }
+  this->ExpectSame();
+}
+
+TEST_F(TransformerNames, LlamaAndBloomWithoutPrefix)
+{
+  for (const auto& [name, prefix] : { std::pair<std::string, std::string>("llama", "model."),
+         std::pair<std::string, std::string>("bloom", "transformer.") })
+  {
+    this->Load(name);
+    this->New.clear();
+    for (const auto& [tensorName, tensor] : this->Old)
+    {
+      const bool hasPrefix = tensorName.rfind(prefix, 0) == 0;
+      this->New[hasPrefix ? tensorName.substr(prefix.size()) : tensorName] = tensor;
+    }
+    this->ExpectSame();
+  }
+}
+
+}

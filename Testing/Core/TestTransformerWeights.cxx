@@ -1,0 +1,257 @@
+#include "TransformerWeights.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "TemporaryDirectory.h"
+#include "TinyTransformer.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using atlas::test::TemporaryDirectory;
+using atlas::test::TinyTransformer;
+using atlas::test::WriteBytes;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+namespace
+{
+
+/// A folder with a model in two shards: the layers in the second.
+class ShardedModel : public testing::Test
+{
+protected:
+  TemporaryDirectory Folder;
+  TinyTransformer Tiny;
+  std::string Map; ///< of the index
+
+  ShardedModel()
+  {
+    Tensors first;
+    Tensors second;
+    for (const auto& [name, tensor] : this->Tiny.tensors)
+    {
+      const bool isLayer = name.rfind("h.", 0) == 0;
+      (isLayer ? second : first)[name] = tensor;
+      this->Map += (this->Map.empty() ? "\"" : ", \"") + name +
+                   (isLayer ? "\": \"two.safetensors\"" : "\": \"one.safetensors\"");
+    }
+    WriteSafetensors(this->Folder / "one.safetensors", first, {});
+    WriteSafetensors(this->Folder / "two.safetensors", second, {});
+    WriteBytes(this->Folder / "config.json", TinyTransformer::Config());
+    this->WriteIndex("{\"metadata\": {}, \"weight_map\": {" + this->Map + "}}");
+  }
+
+  void WriteIndex(const std::string& text) const
+  {
+    WriteBytes(this->Folder / "model.safetensors.index.json", text);
+  }
+
+  template<class ErrorType>
+  std::string Refusal() const
+  {
+    return MessageOf<ErrorType>([&] { Transformer::Read(this->Folder.Path()); });
+  }
+};
+
+TEST_F(ShardedModel, IsRead)
+{
+  const Transformer model = Transformer::Read(this->Folder.Path());
+  const TransformerWeights& weights = model.GetWeights();
+  EXPECT_EQ(weights.layers.size(), 2U);
+  EXPECT_EQ(weights.layers[1].up.weight.ToDouble(),
+    this->Tiny.tensors.at("h.1.mlp.c_fc.weight").View().ToDouble());
+  EXPECT_EQ(
+    model.GetFiles().FileOf("h.1.mlp.c_fc.weight"), (this->Folder / "two.safetensors").string());
+  EXPECT_THAT(weights.unused, IsEmpty());
+  EXPECT_EQ(weights.processing, WeightProcessing::Unprocessed);
+}
+
+TEST_F(ShardedModel, IsReadFromEachOfItsFiles)
+{
+  for (const char* name : { "config.json", "model.safetensors.index.json" })
+  {
+    EXPECT_EQ(Transformer::Read(this->Folder / name).GetWeights().layers.size(), 2U) << name;
+  }
+  EXPECT_THAT(MessageOf<ModelError>([&] { Transformer::Read(this->Folder / "two.safetensors"); }),
+    HasSubstr("two.safetensors: tensor 'wte.weight' is missing"));
+}
+
+TEST_F(ShardedModel, MissingShardIsNamed)
+{
+  std::filesystem::remove(this->Folder / "two.safetensors");
+  EXPECT_THAT(this->Refusal<FileError>(),
+    AllOf(HasSubstr("model.safetensors.index.json: the shard 'two.safetensors', which holds tensor "
+                    "'h.0.attn.c_attn.bias', is missing")));
+}
+
+TEST_F(ShardedModel, BadIndexIsRefused)
+{
+  this->WriteIndex("{");
+  EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("the index of shards is not JSON"));
+  this->WriteIndex("{}");
+  EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("expected an object 'weight_map'"));
+  this->WriteIndex(R"({"weight_map": {"wte.weight": "../one.safetensors"}})");
+  EXPECT_THAT(this->Refusal<FormatError>(),
+    HasSubstr("tensor 'wte.weight': expected the name of a file beside the index"));
+  this->WriteIndex(R"({"weight_map": {"wte.weight": 3}})");
+  EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("expected the name of a file"));
+  this->WriteIndex("{\"weight_map\": {\"other\": \"two.safetensors\", " + this->Map + "}}");
+  EXPECT_THAT(this->Refusal<ModelError>(), HasSubstr("two.safetensors: tensor 'other' is missing"));
+}
+
+TEST_F(ShardedModel, TensorInTwoShardsIsRefused)
+{
+  WriteSafetensors(this->Folder / "two.safetensors", this->Tiny.tensors, {});
+  EXPECT_THAT(this->Refusal<ModelError>(),
+    HasSubstr("one.safetensors: tensor 'ln_f.bias' is in " +
+              (this->Folder / "two.safetensors").string() + " too, expected it once."));
+}
+
+TEST_F(ShardedModel, DamagedShardIsNamed)
+{
+  WriteBytes(this->Folder / "two.safetensors", "123");
+  EXPECT_THAT(
+    this->Refusal<FormatError>(), HasSubstr("two.safetensors: expected a safetensors file"));
+}
+
+TEST_F(ShardedModel, MissingFilesAreNamed)
+{
+  std::filesystem::remove(this->Folder / "model.safetensors.index.json");
+  EXPECT_THAT(this->Refusal<FileError>(),
+    HasSubstr("expected the weights in model.safetensors or in shards that "
+              "model.safetensors.index.json names, found neither."));
+  WriteBytes(this->Folder / "pytorch_model.bin", "");
+  EXPECT_THAT(this->Refusal<FileError>(), HasSubstr("pytorch_model.bin is a pickle"));
+  std::filesystem::remove(this->Folder / "config.json");
+  EXPECT_THAT(this->Refusal<FileError>(), HasSubstr("config.json: cannot open file"));
+}
+
+std::string Refusal(
+  const TinyTransformer& tiny, const std::string& config = TinyTransformer::Config())
+{
+  return MessageOf<ModelError>([&] { tiny.Make(config); });
+}
+
+std::string ConfigWith(const std::string& more)
+{
+  std::string config = TinyTransformer::Config();
+  config.pop_back();
+  return config + ", " + more + "}";
+}
+
+TEST(TransformerWeights, MissingTensorIsNamed)
+{
+  TinyTransformer tiny;
+  tiny.tensors.erase("h.1.ln_2.bias");
+  EXPECT_EQ(Refusal(tiny), "tiny: tensor 'h.1.ln_2.bias' is missing.");
+}
+
+TEST(TransformerWeights, WrongShapeIsNamed)
+{
+  TinyTransformer tiny;
+  tiny.tensors["h.0.mlp.c_fc.weight"] = tiny.tensors["h.0.mlp.c_proj.weight"];
+  EXPECT_EQ(Refusal(tiny),
+    "tiny: tensor 'h.0.mlp.c_fc.weight': expected shape [48, 300] by the configuration, found "
+    "[300, 48].");
+}
+
+TEST(TransformerWeights, ConfigurationThatContradictsTheTensorsIsRefused)
+{
+  const TinyTransformer tiny;
+  EXPECT_THAT(Refusal(tiny, ConfigWith(R"("n_layer": 1)")),
+    HasSubstr("tensor 'h.1.attn.c_attn.bias': the configuration has only 1 layers, from 0"));
+  EXPECT_THAT(
+    Refusal(tiny, ConfigWith(R"("n_layer": 3)")), HasSubstr("tensor 'h.2.ln_1.weight' is missing"));
+  EXPECT_THAT(Refusal(tiny, ConfigWith(R"("vocab_size": 14)")),
+    HasSubstr("tensor 'wte.weight': expected shape [14, 48] by the configuration, found [13, 48]"));
+  EXPECT_THAT(Refusal(tiny, ConfigWith(R"("n_positions": 1024)")),
+    HasSubstr("tensor 'wpe.weight': expected shape [1024, 48]"));
+}
+
+TEST(TransformerWeights, IntegersAreRefused)
+{
+  TinyTransformer tiny;
+  tiny.tensors["ln_f.bias"] = Tensor::FromInteger({ 48 }, std::vector<std::int64_t>(48));
+  EXPECT_EQ(Refusal(tiny), "tiny: tensor 'ln_f.bias': expected F32, F16, BF16 or F64, found I64.");
+}
+
+TEST(TransformerWeights, BuffersAreIgnoredAndTheRestIsListed)
+{
+  TinyTransformer tiny;
+  tiny.tensors["h.0.attn.bias"] = tiny.tensors["ln_f.bias"];
+  tiny.tensors["h.0.attn.masked_bias"] = { DType::BOOL, { 1 }, { std::byte{ 1 } } };
+  tiny.tensors["classifier.weight"] = tiny.tensors["ln_f.bias"];
+  EXPECT_THAT(tiny.Make().GetWeights().unused, ElementsAre("classifier.weight"));
+}
+
+TEST(TransformerWeights, PrefixMayBeThere)
+{
+  const TinyTransformer tiny;
+  TinyTransformer prefixed;
+  prefixed.tensors.clear();
+  for (const auto& [name, tensor] : tiny.tensors)
+  {
+    prefixed.tensors["transformer." + name] = tensor;
+  }
+  const Transformer model = prefixed.Make();
+  EXPECT_THAT(model.GetWeights().unused, IsEmpty());
+  EXPECT_TRUE(model.HasLogits());
+  prefixed.tensors.erase("transformer.ln_f.bias");
+  EXPECT_THAT(Refusal(prefixed), HasSubstr("tensor 'transformer.ln_f.bias' is missing"));
+}
+
+TEST(TransformerWeights, UnembeddingIsItsOwnOrTied)
+{
+  TinyTransformer tiny;
+  EXPECT_EQ(
+    tiny.Make().GetWeights().unembedding.weight.data, tiny.tensors.at("wte.weight").bytes.data());
+  EXPECT_FALSE(tiny.Make(ConfigWith(R"("tie_word_embeddings": false)")).HasLogits());
+  tiny.tensors["lm_head.weight"] = tiny.tensors["wte.weight"];
+  EXPECT_EQ(tiny.Make().GetWeights().unembedding.weight.data,
+    tiny.tensors.at("lm_head.weight").bytes.data());
+}
+
+/// Values that all types hold exactly, stored as each of them, at an odd address too.
+TEST(TransformerWeights, AllTypesAreWidened)
+{
+  const std::vector<double> values = { 1, -0.5, 3, 0, 256 };
+  const std::vector<std::pair<DType, std::vector<std::uint16_t>>> halves = {
+    { DType::F16, { 0x3c00, 0xb800, 0x4200, 0, 0x5c00 } },
+    { DType::BF16, { 0x3f80, 0xbf00, 0x4040, 0, 0x4380 } }
+  };
+  std::vector<Tensor> tensors = { Tensor::FromDouble(DType::F64, { 5 }, values),
+    Tensor::FromDouble(DType::F32, { 5 }, values) };
+  for (const auto& [dtype, bits] : halves)
+  {
+    const auto* begin = reinterpret_cast<const std::byte*>(bits.data());
+    tensors.push_back({ dtype, { 5 }, { begin, begin + 10 } });
+  }
+  for (const Tensor& tensor : tensors)
+  {
+    std::vector<std::byte> shifted(tensor.bytes.size() + 1);
+    std::copy(tensor.bytes.begin(), tensor.bytes.end(), shifted.begin() + 1);
+    TensorView view = tensor.View();
+    const std::byte* const odd = shifted.data() + 1;
+    for (const std::byte* data : { tensor.bytes.data(), odd })
+    {
+      view.data = data;
+      const FloatValues floats(view);
+      EXPECT_EQ(std::vector<double>(floats.Data(), floats.Data() + 5), values);
+      const bool isFloatArray = data == tensor.bytes.data() && tensor.dtype == DType::F32;
+      EXPECT_EQ(WidenedBytes(view), isFloatArray ? 0U : 20U);
+      EXPECT_EQ(floats.Data() == reinterpret_cast<const float*>(data), isFloatArray);
+    }
+  }
+}
+
+}
