@@ -10,7 +10,7 @@ packages="
   qtxmlpatterns5-dev-tools libqt5sql5-sqlite
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
-  libeigen3-dev nlohmann-json3-dev libqhull-dev
+  libeigen3-dev libhwy-dev nlohmann-json3-dev libqhull-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-format clang-tidy
   xvfb xauth fonts-dejavu-core
