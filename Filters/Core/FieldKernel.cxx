@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "FieldKernel.cxx"
@@ -23,73 +24,80 @@ using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 
 inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
-/// Points are evaluated in groups of this many vectors, so that one's operations fill the time that
-/// those of the other wait for their operands.
+/// Points are evaluated in blocks of this many, whose intermediate results stay in the first-level
+/// cache: a step is done for all points before the next one, so that the processor always has
+/// independent operations at hand.
+inline constexpr std::size_t BlockSize = 128;
+/// Classes are evaluated for groups of this many vectors, in registers.
 inline constexpr std::size_t Vectors = 2;
 inline constexpr std::size_t GroupSize = Vectors * LaneCount;
-/// Logits are computed this many classes at a time, which stay in the first-level cache.
+/// The most classes whose logits are kept for a group.
 inline constexpr std::size_t ClassChunk = 64;
 
-static_assert(FieldGroup % GroupSize == 0, "columns are padded to whole groups");
+static_assert(FieldGroup % GroupSize == 0 && BlockSize % FieldGroup == 0, "groups are whole");
 
-/// A number for each point of a group.
-struct Group
+/// The intermediate results of a block. Those of the last block of a row fill whole groups too.
+struct Block
 {
-  V v[Vectors];
-
-  static HWY_INLINE Group Load(const float* from)
-  {
-    Group group;
-    for (std::size_t u = 0; u < Vectors; ++u)
-    {
-      group.v[u] = hn::LoadU(D(), from + u * LaneCount);
-    }
-    return group;
-  }
+  HWY_ALIGN float cosine[BlockSize]; ///< c_1 - c_2
+  HWY_ALIGN float sine[BlockSize];   ///< s_1 - s_2
+  HWY_ALIGN float r[3][BlockSize];
+  HWY_ALIGN float attention[BlockSize];
+  HWY_ALIGN float largest[BlockSize];          ///< logit so far, and
+  HWY_ALIGN std::int32_t predicted[BlockSize]; ///< its class
+  HWY_ALIGN float sum[BlockSize];              ///< of exp(logit - largest)
+  HWY_ALIGN float logits[ClassChunk * GroupSize];
+  HWY_ALIGN float output[3 * BlockSize]; ///< what does not fill its array's last vector
+  std::size_t count;                     ///< of points
+  std::size_t size;                      ///< the same in whole groups
 };
+
+/// Where the next `components * block.count` numbers of an array go: to the array itself if they
+/// fill whole groups, else to `buffer`, from where Finish copies them.
+template<class T>
+class Destination
+{
+public:
+  HWY_INLINE Destination(
+    const Block& block, T* array, std::size_t offset, T* buffer, std::size_t components = 1)
+    : Array(array ? array + components * offset : nullptr)
+    , Count(components * block.count)
+    , Begin(array && block.count == block.size ? this->Array : buffer)
+  {
+  }
+
+  HWY_INLINE T* Get() const { return this->Begin; }
+  HWY_INLINE void Finish() const
+  {
+    if (this->Array && this->Array != this->Begin)
+    {
+      std::copy_n(this->Begin, this->Count, this->Array);
+    }
+  }
+
+private:
+  T* Array;
+  std::size_t Count;
+  T* Begin;
+};
+
+/// row . (x, y, z)
+HWY_INLINE V Dot(const float* row, V x, V y, V z)
+{
+  const D d;
+  return hn::MulAdd(
+    hn::Set(d, row[0]), x, hn::MulAdd(hn::Set(d, row[1]), y, hn::Mul(hn::Set(d, row[2]), z)));
+}
+
+HWY_INLINE V Apply(V ofX, V ofY, V constant, V x, V y)
+{
+  return hn::MulAdd(x, ofX, hn::MulAdd(y, ofY, constant));
+}
 
 HWY_INLINE V Apply(const Linear& linear, V x, V y)
 {
   const D d;
-  return hn::MulAdd(
-    x, hn::Set(d, linear[0]), hn::MulAdd(y, hn::Set(d, linear[1]), hn::Set(d, linear[2])));
-}
-
-/// The number of points of vector `u` among the first `count` of a group.
-HWY_INLINE std::size_t CountIn(std::size_t u, std::size_t count)
-{
-  return count <= u * LaneCount ? 0 : std::min(count - u * LaneCount, LaneCount);
-}
-
-/// Stores vector `u` of a group to the group's start `to`, or the part of it that lies among the
-/// first `count` points.
-template<bool Whole, class Vector, class T>
-HWY_INLINE void Put(Vector v, T* to, std::size_t u, std::size_t count)
-{
-  const hn::ScalableTag<T> d;
-  if (Whole)
-  {
-    hn::StoreU(v, d, to + u * LaneCount);
-    return;
-  }
-  HWY_ALIGN T part[LaneCount];
-  hn::Store(v, d, part);
-  std::copy_n(part, CountIn(u, count), to + u * LaneCount);
-}
-
-/// The same for three components.
-template<bool Whole>
-HWY_INLINE void Put3(const V (&v)[3], float* to, std::size_t u, std::size_t count)
-{
-  const D d;
-  if (Whole)
-  {
-    hn::StoreInterleaved3(v[0], v[1], v[2], d, to + 3 * u * LaneCount);
-    return;
-  }
-  HWY_ALIGN float part[3 * LaneCount];
-  hn::StoreInterleaved3(v[0], v[1], v[2], d, part);
-  std::copy_n(part, 3 * CountIn(u, count), to + 3 * u * LaneCount);
+  return Apply(hn::Set(d, linear[0]), hn::Set(d, linear[1]), hn::Set(d, linear[2]), x, y);
 }
 
 /// Token 2 of the points of a row, which share it: numbers worked out once, by the same operations
@@ -141,34 +149,34 @@ private:
   const float* Values; ///< base, word, and the scores' coefficients of each head
 };
 
-/// Token 2 of a group in which each point has its own.
+/// Token 2 of a block in which each point has its own.
 class OwnSecond
 {
 public:
-  HWY_INLINE OwnSecond(const Group& cosine, const Group& sine)
-    : Cos(cosine)
-    , Sin(sine)
+  HWY_INLINE OwnSecond(const float* cosines, const float* sines)
+    : Cosines(cosines)
+    , Sines(sines)
   {
   }
 
-  HWY_INLINE V Cosine(std::size_t u) const { return this->Cos.v[u]; }
-  HWY_INLINE V Sine(std::size_t u) const { return this->Sin.v[u]; }
-  HWY_INLINE V Base(const FieldModel& model, std::size_t c, std::size_t u) const
+  HWY_INLINE V Cosine(std::size_t i) const { return hn::Load(D(), this->Cosines + i); }
+  HWY_INLINE V Sine(std::size_t i) const { return hn::Load(D(), this->Sines + i); }
+  HWY_INLINE V Base(const FieldModel& model, std::size_t c, std::size_t i) const
   {
-    return Apply(model.base[c], this->Cos.v[u], this->Sin.v[u]);
+    return Apply(model.base[c], this->Cosine(i), this->Sine(i));
   }
-  HWY_INLINE V Word(const FieldModel& model, std::size_t c, std::size_t u) const
+  HWY_INLINE V Word(const FieldModel& model, std::size_t c, std::size_t i) const
   {
-    return Apply(model.word[c], this->Cos.v[u], this->Sin.v[u]);
+    return Apply(model.word[c], this->Cosine(i), this->Sine(i));
   }
-  HWY_INLINE V Score(const FieldModel& model, std::size_t h, std::size_t c, std::size_t u) const
+  HWY_INLINE V Score(const FieldModel& model, std::size_t h, std::size_t c, std::size_t i) const
   {
-    return Apply(model.heads[h].score[c], this->Cos.v[u], this->Sin.v[u]);
+    return Apply(model.heads[h].score[c], this->Cosine(i), this->Sine(i));
   }
 
 private:
-  Group Cos;
-  Group Sin;
+  const float* Cosines;
+  const float* Sines;
 };
 
 HWY_INLINE float* OfHead(const std::vector<float*>& arrays, std::size_t h)
@@ -176,38 +184,120 @@ HWY_INLINE float* OfHead(const std::vector<float*>& arrays, std::size_t h)
   return arrays.empty() ? nullptr : arrays[h];
 }
 
-HWY_INLINE bool IsAnyWanted(const std::vector<float*>& arrays)
+/// The differences of the coordinates of token 1 and token 2, and r without the heads' attention.
+template<class Second>
+HWY_INLINE void Begin(const FieldModel& model, const float* cosines, const float* sines,
+  const Second& second, Block& block)
 {
-  return std::any_of(arrays.begin(), arrays.end(), [](const float* array) { return array; });
+  const D d;
+  for (std::size_t i = 0; i < block.size; i += LaneCount)
+  {
+    hn::Store(hn::Sub(hn::LoadU(d, cosines + i), second.Cosine(i)), d, block.cosine + i);
+    hn::Store(hn::Sub(hn::LoadU(d, sines + i), second.Sine(i)), d, block.sine + i);
+    for (std::size_t c = 0; c < 3; ++c)
+    {
+      hn::Store(second.Base(model, c, i), d, block.r[c] + i);
+    }
+  }
 }
 
-/// What has to be computed for what is wanted.
-struct Wanted
+/// The score and attention of head `h`, added to r.
+template<bool IsHardmax, bool IsScoreWanted, class Second>
+HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t h, const Second& second,
+  Block& block, float* HWY_RESTRICT scores, float* HWY_RESTRICT attentions)
 {
-  explicit Wanted(const FieldArrays& arrays)
-    : probability(arrays.probability || arrays.classColor)
-    , classes(arrays.predicted || arrays.logits || probability)
-    , output(arrays.output || classes)
-    , mixes(IsAnyWanted(arrays.wordMix) || IsAnyWanted(arrays.positionMix) ||
-            IsAnyWanted(arrays.mix) || IsAnyWanted(arrays.headOutput))
+  const D d;
+  const FieldModel::Head& head = model.heads[h];
+  V output[3][3];
+  for (std::size_t c = 0; c < 3; ++c)
   {
+    for (std::size_t j = 0; j < 3; ++j)
+    {
+      output[c][j] = hn::Set(d, head.output[c][j]);
+    }
   }
+  for (std::size_t i = 0; i < block.size; i += LaneCount)
+  {
+    const V cosine = hn::Load(d, block.cosine + i);
+    const V sine = hn::Load(d, block.sine + i);
+    const V score = Apply(second.Score(model, h, 0, i), second.Score(model, h, 1, i),
+      second.Score(model, h, 2, i), cosine, sine);
+    const V attention = IsHardmax ? hn::IfThenElseZero(hn::Gt(score, hn::Zero(d)), hn::Set(d, 1.F))
+                                  : Logistic(d, score);
+    if (IsScoreWanted)
+    {
+      hn::StoreU(score, d, scores + i);
+    }
+    hn::StoreU(attention, d, attentions + i);
+    for (std::size_t c = 0; c < 3; ++c)
+    {
+      const V value = Apply(output[c][0], output[c][1], output[c][2], cosine, sine);
+      hn::Store(hn::MulAdd(attention, value, hn::Load(d, block.r[c] + i)), d, block.r[c] + i);
+    }
+  }
+}
 
-  bool probability;
-  bool classes;
-  bool output;
-  bool mixes;
-};
-
-/// The largest logit so far, its class, and sum_k exp(logit_k - largest).
-struct Softmax
+/// The quantities of head `h` that few ask for.
+template<class Second>
+HWY_NOINLINE void EvaluateMixes(const FieldModel& model, std::size_t h, const Second& second,
+  Block& block, const float* attentions, const FieldArrays& arrays, std::size_t offset)
 {
-  Group largest;
-  VI predicted[Vectors];
-  Group sum;
-};
+  const D d;
+  const auto evaluate = [&](const std::vector<float*>& to, const auto& function) HWY_ATTR
+  {
+    if (float* array = OfHead(to, h))
+    {
+      const Destination<float> destination(block, array, offset, block.output, 3);
+      for (std::size_t i = 0; i < block.size; i += LaneCount)
+      {
+        const V x = function(0, i);
+        hn::StoreInterleaved3(x, function(1, i), function(2, i), d, destination.Get() + 3 * i);
+      }
+      destination.Finish();
+    }
+  };
+  const auto word = [&](std::size_t c, std::size_t i) HWY_ATTR
+  {
+    const V difference =
+      Apply(model.word[c], hn::Load(d, block.cosine + i), hn::Load(d, block.sine + i));
+    return hn::MulAdd(hn::LoadU(d, attentions + i), difference, second.Word(model, c, i));
+  };
+  const auto position = [&](std::size_t c, std::size_t i) HWY_ATTR
+  { return Apply(model.position[c], hn::LoadU(d, attentions + i), hn::Zero(d)); };
+  const auto mix = [&](std::size_t c, std::size_t i) HWY_ATTR
+  { return hn::Add(word(c, i), position(c, i)); };
+  const auto output = [&](std::size_t c, std::size_t i) HWY_ATTR
+  { return Dot(model.heads[h].headOutput[c].data(), mix(0, i), mix(1, i), mix(2, i)); };
+  evaluate(arrays.wordMix, word);
+  evaluate(arrays.positionMix, position);
+  evaluate(arrays.mix, mix);
+  evaluate(arrays.headOutput, output);
+}
 
-/// Transposes the logits of `classes` classes, as EvaluateClasses keeps them, into an array of
+template<class Second>
+HWY_INLINE void EvaluateHead(const FieldModel& model, std::size_t h, const Second& second,
+  Block& block, const FieldArrays& arrays, std::size_t offset)
+{
+  const Destination<float> score(block, OfHead(arrays.score, h), offset, block.output);
+  const Destination<float> attention(block, OfHead(arrays.attention, h), offset, block.attention);
+  if (model.isHardmax)
+  {
+    EvaluateAttention<true, true>(model, h, second, block, score.Get(), attention.Get());
+  }
+  else if (OfHead(arrays.score, h))
+  {
+    EvaluateAttention<false, true>(model, h, second, block, score.Get(), attention.Get());
+  }
+  else
+  {
+    EvaluateAttention<false, false>(model, h, second, block, score.Get(), attention.Get());
+  }
+  score.Finish();
+  attention.Finish();
+  EvaluateMixes(model, h, second, block, attention.Get(), arrays, offset);
+}
+
+/// Transposes the logits of `classes` classes, as EvaluateLogits keeps them, into an array of
 /// `stride` numbers per point.
 HWY_INLINE void PutLogits(
   const float* logits, std::size_t classes, float* to, std::size_t stride, std::size_t count)
@@ -221,7 +311,79 @@ HWY_INLINE void PutLogits(
   }
 }
 
-/// Stores class colours from the group's start `to` on, of which `room` bytes may be written.
+/// The logits of classes `begin` to before `end` for the group of points from `i` on, the largest
+/// so far with its class, and the sum of exponentials so far rescaled to it.
+HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_t i,
+  std::size_t begin, std::size_t end, float* HWY_RESTRICT logits)
+{
+  const D d;
+  const DI di;
+  V r[3][Vectors];
+  V largest[Vectors];
+  VI predicted[Vectors];
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    for (std::size_t c = 0; c < 3; ++c)
+    {
+      r[c][u] = hn::Load(d, block.r[c] + i + u * LaneCount);
+    }
+    largest[u] = hn::Load(d, block.largest + i + u * LaneCount);
+    predicted[u] = hn::Load(di, block.predicted + i + u * LaneCount);
+  }
+  const float* HWY_RESTRICT row = model.unembedding.data() + 3 * begin;
+  for (std::size_t k = begin; k < end; ++k, row += 3, logits += GroupSize)
+  {
+    const VI index = hn::Set(di, static_cast<std::int32_t>(k));
+    for (std::size_t u = 0; u < Vectors; ++u)
+    {
+      const V logit = Dot(row, r[0][u], r[1][u], r[2][u]);
+      hn::Store(logit, d, logits + u * LaneCount);
+      const auto isLarger = hn::RebindMask(di, hn::Gt(logit, largest[u]));
+      largest[u] = hn::Max(largest[u], logit);
+      predicted[u] = hn::IfThenElse(isLarger, index, predicted[u]);
+    }
+  }
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    float* sum = block.sum + i + u * LaneCount;
+    if (begin > 0)
+    {
+      const V before = hn::Load(d, block.largest + i + u * LaneCount);
+      const V scale = ExpOfNegative(d, hn::Sub(before, largest[u]));
+      hn::Store(hn::Mul(hn::Load(d, sum), scale), d, sum);
+    }
+    hn::Store(largest[u], d, block.largest + i + u * LaneCount);
+    hn::Store(predicted[u], di, block.predicted + i + u * LaneCount);
+  }
+}
+
+/// Adds the exponentials of `classes` classes of the group of points from `i` on.
+HWY_INLINE void SumExponentials(
+  Block& block, std::size_t i, std::size_t classes, const float* HWY_RESTRICT logits)
+{
+  const D d;
+  V largest[Vectors];
+  V sum[Vectors];
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    largest[u] = hn::Load(d, block.largest + i + u * LaneCount);
+    sum[u] = hn::Load(d, block.sum + i + u * LaneCount);
+  }
+  for (std::size_t k = 0; k < classes; ++k, logits += GroupSize)
+  {
+    for (std::size_t u = 0; u < Vectors; ++u)
+    {
+      const V logit = hn::Load(d, logits + u * LaneCount);
+      sum[u] = hn::Add(sum[u], ExpOfNegative(d, hn::Sub(logit, largest[u])));
+    }
+  }
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    hn::Store(sum[u], d, block.sum + i + u * LaneCount);
+  }
+}
+
+/// Stores class colours from `to` on, of which `room` bytes may be written.
 HWY_INLINE void PutColors(
   const FieldModel& model, V probability, VI predicted, std::uint8_t* to, std::size_t room)
 {
@@ -245,10 +407,12 @@ HWY_INLINE void PutColors(
   const VI blue = channel(hn::ShiftRight<16>(fading));
 #if HWY_TARGET == HWY_SCALAR
   // This target has no vectors of bytes.
-  to[0] = static_cast<std::uint8_t>(hn::GetLane(red));
-  to[1] = static_cast<std::uint8_t>(hn::GetLane(green));
-  to[2] = static_cast<std::uint8_t>(hn::GetLane(blue));
-  (void)room;
+  if (room > 0)
+  {
+    to[0] = static_cast<std::uint8_t>(hn::GetLane(red));
+    to[1] = static_cast<std::uint8_t>(hn::GetLane(green));
+    to[2] = static_cast<std::uint8_t>(hn::GetLane(blue));
+  }
 #else
   const VI colors = hn::Or(red, hn::Or(hn::ShiftLeft<8>(green), hn::ShiftLeft<16>(blue)));
   // From 4 bytes per point to 3, first in each 16 bytes, then over the whole vector.
@@ -275,202 +439,93 @@ HWY_INLINE void PutColors(
 #endif
 }
 
-/// Classes `begin` to before `end`: their logits to `logits`, and the largest among them.
-HWY_INLINE void EvaluateLogits(const FieldModel& model, const Group (&r)[3], std::size_t begin,
-  std::size_t end, float* HWY_RESTRICT logits, Softmax& softmax)
+/// The classes that r gives, and what is wanted of them.
+HWY_INLINE void EvaluateClasses(
+  const FieldModel& model, Block& block, const FieldArrays& arrays, std::size_t offset)
 {
   const D d;
   const DI di;
-  const float* HWY_RESTRICT row = model.unembedding.data() + 3 * begin;
-  for (std::size_t k = begin; k < end; ++k, row += 3, logits += GroupSize)
+  const bool isProbabilityWanted = arrays.probability || arrays.classColor;
+  for (std::size_t i = 0; i < block.size; i += LaneCount)
   {
-    const V w0 = hn::Set(d, row[0]);
-    const V w1 = hn::Set(d, row[1]);
-    const V w2 = hn::Set(d, row[2]);
-    const VI index = hn::Set(di, static_cast<std::int32_t>(k));
-    for (std::size_t u = 0; u < Vectors; ++u)
-    {
-      const V logit = hn::MulAdd(w0, r[0].v[u], hn::MulAdd(w1, r[1].v[u], hn::Mul(w2, r[2].v[u])));
-      hn::Store(logit, d, logits + u * LaneCount);
-      const auto isLarger = hn::RebindMask(di, hn::Gt(logit, softmax.largest.v[u]));
-      softmax.largest.v[u] = hn::Max(softmax.largest.v[u], logit);
-      softmax.predicted[u] = hn::IfThenElse(isLarger, index, softmax.predicted[u]);
-    }
+    hn::Store(hn::Set(d, -std::numeric_limits<float>::max()), d, block.largest + i);
+    hn::Store(hn::Zero(di), di, block.predicted + i);
+    hn::Store(hn::Zero(d), d, block.sum + i);
   }
-}
-
-template<bool Whole>
-HWY_INLINE void EvaluateClasses(const FieldModel& model, const Group (&r)[3], const Wanted& wanted,
-  const FieldArrays& arrays, std::size_t offset, std::size_t count)
-{
-  const D d;
-  HWY_ALIGN float logits[ClassChunk * GroupSize];
-  Softmax softmax;
-  for (std::size_t u = 0; u < Vectors; ++u)
+  // As many points at a time as have room for their logits.
+  const std::size_t chunk = std::min(model.classes, ClassChunk);
+  const std::size_t points = GroupSize * std::max<std::size_t>(1, ClassChunk / model.classes);
+  for (std::size_t first = 0; first < block.size; first += points)
   {
-    softmax.largest.v[u] = hn::Set(d, -std::numeric_limits<float>::max());
-    softmax.predicted[u] = hn::Zero(DI());
-    softmax.sum.v[u] = hn::Zero(d);
-  }
-  for (std::size_t begin = 0; begin < model.classes; begin += ClassChunk)
-  {
-    const std::size_t end = std::min(begin + ClassChunk, model.classes);
-    const Group before = softmax.largest;
-    EvaluateLogits(model, r, begin, end, logits, softmax);
-    if (arrays.logits)
+    const std::size_t last = std::min(first + points, block.size);
+    for (std::size_t begin = 0; begin < model.classes; begin += chunk)
     {
-      PutLogits(logits, end - begin, arrays.logits + offset * model.classes + begin, model.classes,
-        Whole ? GroupSize : count);
-    }
-    if (!wanted.probability)
-    {
-      continue;
-    }
-    if (begin > 0)
-    {
-      for (std::size_t u = 0; u < Vectors; ++u)
+      const std::size_t end = std::min(begin + chunk, model.classes);
+      for (std::size_t i = first; i < last; i += GroupSize)
       {
-        const V scale = ExpOfNegative(d, hn::Sub(before.v[u], softmax.largest.v[u]));
-        softmax.sum.v[u] = hn::Mul(softmax.sum.v[u], scale);
-      }
-    }
-    const float* HWY_RESTRICT logit = logits;
-    for (std::size_t k = begin; k < end; ++k)
-    {
-      for (std::size_t u = 0; u < Vectors; ++u, logit += LaneCount)
-      {
-        const V term = ExpOfNegative(d, hn::Sub(hn::Load(d, logit), softmax.largest.v[u]));
-        softmax.sum.v[u] = hn::Add(softmax.sum.v[u], term);
-      }
-    }
-  }
-  for (std::size_t u = 0; u < Vectors; ++u)
-  {
-    if (arrays.predicted)
-    {
-      Put<Whole>(softmax.predicted[u], arrays.predicted + offset, u, count);
-    }
-    if (!wanted.probability)
-    {
-      continue;
-    }
-    const V probability = hn::Div(hn::Set(d, 1.F), softmax.sum.v[u]);
-    if (arrays.probability)
-    {
-      Put<Whole>(probability, arrays.probability + offset, u, count);
-    }
-    if (arrays.classColor && (Whole || u * LaneCount < count))
-    {
-      PutColors(model, probability, softmax.predicted[u],
-        arrays.classColor + 3 * (offset + u * LaneCount), 3 * (count - u * LaneCount));
-    }
-  }
-}
-
-/// The quantities of head `h` that few ask for.
-template<bool Whole, class Second>
-HWY_INLINE void EvaluateMixes(const FieldModel& model, std::size_t h, const Second& second,
-  std::size_t u, V cosine, V sine, V attention, const FieldArrays& arrays, std::size_t offset,
-  std::size_t count)
-{
-  const D d;
-  V word[3];
-  V position[3];
-  V mix[3];
-  for (std::size_t c = 0; c < 3; ++c)
-  {
-    word[c] = hn::MulAdd(attention, Apply(model.word[c], cosine, sine), second.Word(model, c, u));
-    position[c] = Apply(model.position[c], attention, hn::Zero(d));
-    mix[c] = hn::Add(word[c], position[c]);
-  }
-  const auto put = [&](const std::vector<float*>& to, const V(&values)[3]) HWY_ATTR
-  {
-    if (float* array = OfHead(to, h))
-    {
-      Put3<Whole>(values, array + 3 * offset, u, count);
-    }
-  };
-  put(arrays.wordMix, word);
-  put(arrays.positionMix, position);
-  put(arrays.mix, mix);
-  if (OfHead(arrays.headOutput, h))
-  {
-    V output[3];
-    for (std::size_t c = 0; c < 3; ++c)
-    {
-      const std::array<float, 3>& row = model.heads[h].headOutput[c];
-      output[c] = hn::MulAdd(hn::Set(d, row[0]), mix[0],
-        hn::MulAdd(hn::Set(d, row[1]), mix[1], hn::Mul(hn::Set(d, row[2]), mix[2])));
-    }
-    put(arrays.headOutput, output);
-  }
-}
-
-/// A group of points, of which the first `count` are stored from index `offset` on: all of them if
-/// Whole, where `count` is how many points may be overwritten.
-template<bool Whole, class Second>
-HWY_INLINE void EvaluateGroup(const FieldModel& model, const Group& cosine1, const Group& sine1,
-  const Second& second, const Wanted& wanted, const FieldArrays& arrays, std::size_t offset,
-  std::size_t count)
-{
-  const D d;
-  Group cosine;
-  Group sine;
-  Group r[3];
-  for (std::size_t u = 0; u < Vectors; ++u)
-  {
-    cosine.v[u] = hn::Sub(cosine1.v[u], second.Cosine(u));
-    sine.v[u] = hn::Sub(sine1.v[u], second.Sine(u));
-    for (std::size_t c = 0; c < 3; ++c)
-    {
-      r[c].v[u] = second.Base(model, c, u);
-    }
-  }
-  for (std::size_t h = 0; h < model.heads.size(); ++h)
-  {
-    const FieldModel::Head& head = model.heads[h];
-    float* scores = OfHead(arrays.score, h);
-    float* attentions = OfHead(arrays.attention, h);
-    for (std::size_t u = 0; u < Vectors; ++u)
-    {
-      const V score = hn::MulAdd(second.Score(model, h, 0, u), cosine.v[u],
-        hn::MulAdd(second.Score(model, h, 1, u), sine.v[u], second.Score(model, h, 2, u)));
-      const V attention = model.isHardmax
-                            ? hn::IfThenElseZero(hn::Gt(score, hn::Zero(d)), hn::Set(d, 1.F))
-                            : Logistic(d, score);
-      if (scores)
-      {
-        Put<Whole>(score, scores + offset, u, count);
-      }
-      if (attentions)
-      {
-        Put<Whole>(attention, attentions + offset, u, count);
-      }
-      if (wanted.output)
-      {
-        for (std::size_t c = 0; c < 3; ++c)
+        float* logits = block.logits + (i - first) * chunk;
+        EvaluateLogits(model, block, i, begin, end, logits);
+        if (arrays.logits && i < block.count)
         {
-          r[c].v[u] =
-            hn::MulAdd(attention, Apply(head.output[c], cosine.v[u], sine.v[u]), r[c].v[u]);
+          PutLogits(logits, end - begin, arrays.logits + (offset + i) * model.classes + begin,
+            model.classes, std::min(GroupSize, block.count - i));
         }
       }
-      if (wanted.mixes)
+      for (std::size_t i = first; isProbabilityWanted && i < last; i += GroupSize)
       {
-        EvaluateMixes<Whole>(
-          model, h, second, u, cosine.v[u], sine.v[u], attention, arrays, offset, count);
+        SumExponentials(block, i, end - begin, block.logits + (i - first) * chunk);
       }
     }
+  }
+  if (arrays.predicted)
+  {
+    std::copy_n(block.predicted, block.count, arrays.predicted + offset);
+  }
+  if (!isProbabilityWanted)
+  {
+    return;
+  }
+  const Destination<float> probability(block, arrays.probability, offset, block.output);
+  for (std::size_t i = 0; i < block.size; i += LaneCount)
+  {
+    const V p = hn::Div(hn::Set(d, 1.F), hn::Load(d, block.sum + i));
+    hn::StoreU(p, d, probability.Get() + i);
+    if (arrays.classColor && i < block.count)
+    {
+      PutColors(model, p, hn::Load(di, block.predicted + i), arrays.classColor + 3 * (offset + i),
+        3 * (block.count - i));
+    }
+  }
+  probability.Finish();
+}
+
+/// A block of points, of which block.count are stored from index `offset` on.
+template<class Second>
+HWY_INLINE void EvaluateBlock(const FieldModel& model, const float* cosines, const float* sines,
+  const Second& second, std::size_t count, Block& block, const FieldArrays& arrays,
+  std::size_t offset)
+{
+  const D d;
+  block.count = std::min(count, BlockSize);
+  block.size = (block.count + GroupSize - 1) / GroupSize * GroupSize;
+  Begin(model, cosines, sines, second, block);
+  for (std::size_t h = 0; h < model.heads.size(); ++h)
+  {
+    EvaluateHead(model, h, second, block, arrays, offset);
   }
   if (arrays.output)
   {
-    for (std::size_t u = 0; u < Vectors; ++u)
+    const Destination<float> output(block, arrays.output, offset, block.output, 3);
+    for (std::size_t i = 0; i < block.size; i += LaneCount)
     {
-      Put3<Whole>({ r[0].v[u], r[1].v[u], r[2].v[u] }, arrays.output + 3 * offset, u, count);
+      hn::StoreInterleaved3(hn::Load(d, block.r[0] + i), hn::Load(d, block.r[1] + i),
+        hn::Load(d, block.r[2] + i), d, output.Get() + 3 * i);
     }
+    output.Finish();
   }
-  if (wanted.classes)
+  if (arrays.predicted || arrays.probability || arrays.classColor || arrays.logits)
   {
-    EvaluateClasses<Whole>(model, r, wanted, arrays, offset, count);
+    EvaluateClasses(model, block, arrays, offset);
   }
 }
 
@@ -479,52 +534,50 @@ void EvaluateRow(const FieldModel& model, const float* cosines, const float* sin
   std::size_t offset)
 {
   const SharedSecond second(model, cosine2, sine2, scratch);
-  const Wanted wanted(arrays);
-  std::size_t i = 0;
-  for (; i + GroupSize <= count; i += GroupSize)
+  Block block;
+  for (std::size_t i = 0; i < count; i += BlockSize)
   {
-    EvaluateGroup<true>(model, Group::Load(cosines + i), Group::Load(sines + i), second, wanted,
-      arrays, offset + i, count - i);
-  }
-  if (i < count)
-  {
-    EvaluateGroup<false>(model, Group::Load(cosines + i), Group::Load(sines + i), second, wanted,
-      arrays, offset + i, count - i);
+    EvaluateBlock(model, cosines + i, sines + i, second, count - i, block, arrays, offset + i);
   }
 }
 
-/// The coordinates of `count` embeddings, at most a group.
+/// The coordinates of the embeddings at `count` angles, written in whole vectors.
 HWY_INLINE void Coordinates(
   const double* theta, std::size_t count, AngleMap angles, float* cosines, float* sines)
 {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> df;
   const std::size_t lanes = hn::Lanes(d);
-  HWY_ALIGN double padded[GroupSize];
-  std::copy_n(theta, count, padded);
-  std::fill(padded + count, padded + GroupSize, theta[count - 1]);
-  for (std::size_t i = 0; i < GroupSize; i += lanes)
+  HWY_ALIGN double part[hn::MaxLanes(d)];
+  HWY_ALIGN double cosine[hn::MaxLanes(d)];
+  HWY_ALIGN double sine[hn::MaxLanes(d)];
+  for (std::size_t i = 0; i < count; i += lanes)
   {
-    const auto t = hn::Load(d, padded + i);
+    auto t = hn::Zero(d);
+    if (i + lanes <= count)
+    {
+      t = hn::LoadU(d, theta + i);
+    }
+    else
+    {
+      std::fill(std::copy(theta + i, theta + count, part), part + lanes, 0.);
+      t = hn::Load(d, part);
+    }
     auto c = hn::Cos(d, t);
     auto s = hn::Sin(d, t);
-    // Highway's functions are for angles up to 39000.
-    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Le(hn::Abs(t), hn::Set(d, 39000.)))))
+    // Highway's functions are for angles up to this.
+    const auto limit = hn::Set(d, 39000.);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Le(hn::Abs(t), limit))))
     {
-      HWY_ALIGN double cosine[hn::MaxLanes(d)];
-      HWY_ALIGN double sine[hn::MaxLanes(d)];
-      hn::Store(c, d, cosine);
-      hn::Store(s, d, sine);
+      hn::Store(t, d, part);
       for (std::size_t j = 0; j < lanes; ++j)
       {
-        if (!(std::abs(padded[i + j]) <= 39000))
-        {
-          cosine[j] = std::cos(padded[i + j]);
-          sine[j] = std::sin(padded[i + j]);
-        }
+        cosine[j] = std::cos(part[j]);
+        sine[j] = std::sin(part[j]);
       }
-      c = hn::Load(d, cosine);
-      s = hn::Load(d, sine);
+      const auto isLarge = hn::Gt(hn::Abs(t), limit);
+      c = hn::IfThenElse(isLarge, hn::Load(d, cosine), c);
+      s = hn::IfThenElse(isLarge, hn::Load(d, sine), s);
     }
     if (angles == AngleMap::Skewed)
     {
@@ -540,41 +593,18 @@ HWY_INLINE void Coordinates(
   }
 }
 
-void CoordinatesOf(
-  const double* theta, std::size_t count, AngleMap angles, float* cosines, float* sines)
-{
-  HWY_ALIGN float c[GroupSize];
-  HWY_ALIGN float s[GroupSize];
-  for (std::size_t i = 0; i < count; i += GroupSize)
-  {
-    const std::size_t group = std::min(GroupSize, count - i);
-    Coordinates(theta + i, group, angles, c, s);
-    std::copy_n(c, group, cosines + i);
-    std::copy_n(s, group, sines + i);
-  }
-}
-
 void EvaluatePoints(const FieldModel& model, const double* theta1, const double* theta2,
   std::size_t begin, std::size_t end, const FieldArrays& arrays)
 {
-  const Wanted wanted(arrays);
-  HWY_ALIGN float coordinates[4][GroupSize];
-  for (std::size_t i = begin; i < end; i += GroupSize)
+  Block block;
+  HWY_ALIGN float coordinates[4][BlockSize] = {};
+  for (std::size_t i = begin; i < end; i += BlockSize)
   {
-    const std::size_t count = std::min(GroupSize, end - i);
+    const std::size_t count = std::min(BlockSize, end - i);
     Coordinates(theta1 + i, count, model.angles, coordinates[0], coordinates[1]);
     Coordinates(theta2 + i, count, model.angles, coordinates[2], coordinates[3]);
-    const Group cosine1 = Group::Load(coordinates[0]);
-    const Group sine1 = Group::Load(coordinates[1]);
-    const OwnSecond second(Group::Load(coordinates[2]), Group::Load(coordinates[3]));
-    if (count == GroupSize)
-    {
-      EvaluateGroup<true>(model, cosine1, sine1, second, wanted, arrays, i, end - i);
-    }
-    else
-    {
-      EvaluateGroup<false>(model, cosine1, sine1, second, wanted, arrays, i, count);
-    }
+    EvaluateBlock(model, coordinates[0], coordinates[1], OwnSecond(coordinates[2], coordinates[3]),
+      count, block, arrays, i);
   }
 }
 
@@ -586,24 +616,24 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
-HWY_EXPORT(CoordinatesOf);
+HWY_EXPORT(Coordinates);
 HWY_EXPORT(EvaluateRow);
 HWY_EXPORT(EvaluatePoints);
 
 void EmbeddingCoordinates(
   const double* theta, std::size_t count, AngleMap angles, float* cosines, float* sines)
 {
-  HWY_DYNAMIC_DISPATCH(CoordinatesOf)(theta, count, angles, cosines, sines);
+  HWY_DYNAMIC_DISPATCH(Coordinates)(theta, count, angles, cosines, sines);
 }
 
 void EvaluateFieldRow(const FieldModel& model, const float* cosines, const float* sines,
   std::size_t count, double theta2, float* scratch, const FieldArrays& arrays, std::size_t offset)
 {
-  float cosine = 0;
-  float sine = 0;
-  EmbeddingCoordinates(&theta2, 1, model.angles, &cosine, &sine);
+  float cosine[FieldGroup];
+  float sine[FieldGroup];
+  EmbeddingCoordinates(&theta2, 1, model.angles, cosine, sine);
   HWY_DYNAMIC_DISPATCH(EvaluateRow)
-  (model, cosines, sines, count, cosine, sine, scratch, arrays, offset);
+  (model, cosines, sines, count, cosine[0], sine[0], scratch, arrays, offset);
 }
 
 void EvaluateFieldPoints(const FieldModel& model, const double* theta1, const double* theta2,
