@@ -331,9 +331,9 @@ HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_
     predicted[u] = hn::Load(di, block.predicted + i + u * LaneCount);
   }
   const float* HWY_RESTRICT row = model.unembedding.data() + 3 * begin;
+  VI index = hn::Set(di, static_cast<std::int32_t>(begin));
   for (std::size_t k = begin; k < end; ++k, row += 3, logits += GroupSize)
   {
-    const VI index = hn::Set(di, static_cast<std::int32_t>(k));
     for (std::size_t u = 0; u < Vectors; ++u)
     {
       const V logit = Dot(row, r[0][u], r[1][u], r[2][u]);
@@ -342,6 +342,7 @@ HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_
       largest[u] = hn::Max(largest[u], logit);
       predicted[u] = hn::IfThenElse(isLarger, index, predicted[u]);
     }
+    index = hn::Add(index, hn::Set(di, 1));
   }
   for (std::size_t u = 0; u < Vectors; ++u)
   {
