@@ -18,9 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace atlas::HWY_NAMESPACE
 {
 
-using D = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<D>;
-using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 
 inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
@@ -100,6 +98,43 @@ HWY_INLINE V Apply(const Linear& linear, V x, V y)
   return Apply(hn::Set(d, linear[0]), hn::Set(d, linear[1]), hn::Set(d, linear[2]), x, y);
 }
 
+using Group = Batch<Vectors>;
+
+HWY_INLINE Group Load(const float* from)
+{
+  Group group;
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    group.v[u] = hn::LoadU(D(), from + u * LaneCount);
+  }
+  return group;
+}
+
+HWY_INLINE void Store(const Group& group, float* to)
+{
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    hn::StoreU(group.v[u], D(), to + u * LaneCount);
+  }
+}
+
+HWY_INLINE Group Broadcast(float value)
+{
+  Group group;
+  std::fill_n(group.v, Vectors, hn::Set(D(), value));
+  return group;
+}
+
+HWY_INLINE Group Apply(const Linear& linear, const Group& x, const Group& y)
+{
+  const D d;
+  const V ofX = hn::Set(d, linear[0]);
+  const V ofY = hn::Set(d, linear[1]);
+  const V constant = hn::Set(d, linear[2]);
+  const Group rest = Map([&](V v) HWY_ATTR { return hn::MulAdd(v, ofY, constant); }, y);
+  return Map([&](V v, V w) HWY_ATTR { return hn::MulAdd(v, ofX, w); }, x, rest);
+}
+
 /// Token 2 of the points of a row, which share it: numbers worked out once, by the same operations
 /// as OwnSecond's, and broadcast.
 class SharedSecond
@@ -138,9 +173,9 @@ public:
   {
     return hn::Set(D(), this->Values[3 + c]);
   }
-  HWY_INLINE V Score(const FieldModel&, std::size_t h, std::size_t c, std::size_t) const
+  HWY_INLINE Group Score(const FieldModel&, std::size_t h, std::size_t c, std::size_t) const
   {
-    return hn::Set(D(), this->Values[6 + 3 * h + c]);
+    return Broadcast(this->Values[6 + 3 * h + c]);
   }
 
 private:
@@ -169,9 +204,9 @@ public:
   {
     return Apply(model.word[c], this->Cosine(i), this->Sine(i));
   }
-  HWY_INLINE V Score(const FieldModel& model, std::size_t h, std::size_t c, std::size_t i) const
+  HWY_INLINE Group Score(const FieldModel& model, std::size_t h, std::size_t c, std::size_t i) const
   {
-    return Apply(model.heads[h].score[c], this->Cosine(i), this->Sine(i));
+    return Apply(model.heads[h].score[c], Load(this->Cosines + i), Load(this->Sines + i));
   }
 
 private:
@@ -207,32 +242,37 @@ HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t h, const 
   Block& block, float* HWY_RESTRICT scores, float* HWY_RESTRICT attentions)
 {
   const D d;
-  const FieldModel::Head& head = model.heads[h];
-  V output[3][3];
-  for (std::size_t c = 0; c < 3; ++c)
+  const std::array<Linear, 3>& output = model.heads[h].output;
+  const std::size_t size = block.size;
+  for (std::size_t i = 0; i < size; i += GroupSize)
   {
-    for (std::size_t j = 0; j < 3; ++j)
+    const Group cosine = Load(block.cosine + i);
+    const Group sine = Load(block.sine + i);
+    Group score = Map([&](V s, V c, V k) HWY_ATTR { return hn::MulAdd(s, c, k); }, sine,
+      second.Score(model, h, 1, i), second.Score(model, h, 2, i));
+    score = Map([&](V s, V c, V k) HWY_ATTR { return hn::MulAdd(s, c, k); }, cosine,
+      second.Score(model, h, 0, i), score);
+    Group attention;
+    if (IsHardmax)
     {
-      output[c][j] = hn::Set(d, head.output[c][j]);
+      attention = Map([&](V s) HWY_ATTR
+        { return hn::IfThenElseZero(hn::Gt(s, hn::Zero(d)), hn::Set(d, 1.F)); },
+        score);
     }
-  }
-  for (std::size_t i = 0; i < block.size; i += LaneCount)
-  {
-    const V cosine = hn::Load(d, block.cosine + i);
-    const V sine = hn::Load(d, block.sine + i);
-    const V score = Apply(second.Score(model, h, 0, i), second.Score(model, h, 1, i),
-      second.Score(model, h, 2, i), cosine, sine);
-    const V attention = IsHardmax ? hn::IfThenElseZero(hn::Gt(score, hn::Zero(d)), hn::Set(d, 1.F))
-                                  : Logistic(d, score);
+    else
+    {
+      attention = Logistic(score);
+    }
     if (IsScoreWanted)
     {
-      hn::StoreU(score, d, scores + i);
+      Store(score, scores + i);
     }
-    hn::StoreU(attention, d, attentions + i);
+    Store(attention, attentions + i);
     for (std::size_t c = 0; c < 3; ++c)
     {
-      const V value = Apply(output[c][0], output[c][1], output[c][2], cosine, sine);
-      hn::Store(hn::MulAdd(attention, value, hn::Load(d, block.r[c] + i)), d, block.r[c] + i);
+      Store(Map([&](V a, V x, V r) HWY_ATTR { return hn::MulAdd(a, x, r); }, attention,
+              Apply(output[c], cosine, sine), Load(block.r[c] + i)),
+        block.r[c] + i);
     }
   }
 }
@@ -350,7 +390,7 @@ HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_
     if (begin > 0)
     {
       const V before = hn::Load(d, block.largest + i + u * LaneCount);
-      const V scale = ExpOfNegative(d, hn::Sub(before, largest[u]));
+      const V scale = ExpOfNegative(Batch<1>{ { hn::Sub(before, largest[u]) } }).v[0];
       hn::Store(hn::Mul(hn::Load(d, sum), scale), d, sum);
     }
     hn::Store(largest[u], d, block.largest + i + u * LaneCount);
@@ -362,26 +402,31 @@ HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_
 HWY_INLINE void SumExponentials(
   Block& block, std::size_t i, std::size_t classes, const float* HWY_RESTRICT logits)
 {
-  const D d;
-  V largest[Vectors];
-  V sum[Vectors];
-  for (std::size_t u = 0; u < Vectors; ++u)
+  const Group largest = Load(block.largest + i);
+  Group sum = Load(block.sum + i);
+  const auto subtract = [](V x, V y) HWY_ATTR { return hn::Sub(x, y); };
+  const auto add = [](V x, V y) HWY_ATTR { return hn::Add(x, y); };
+  // Two classes at a time.
+  std::size_t k = 0;
+  for (; k + 2 <= classes; k += 2, logits += 2 * GroupSize)
   {
-    largest[u] = hn::Load(d, block.largest + i + u * LaneCount);
-    sum[u] = hn::Load(d, block.sum + i + u * LaneCount);
+    const Group first = Map(subtract, Load(logits), largest);
+    const Group second = Map(subtract, Load(logits + GroupSize), largest);
+    Batch<2 * Vectors> terms;
+    std::copy_n(first.v, Vectors, terms.v);
+    std::copy_n(second.v, Vectors, terms.v + Vectors);
+    terms = ExpOfNegative(terms);
+    Group exponentials;
+    std::copy_n(terms.v, Vectors, exponentials.v);
+    sum = Map(add, sum, exponentials);
+    std::copy_n(terms.v + Vectors, Vectors, exponentials.v);
+    sum = Map(add, sum, exponentials);
   }
-  for (std::size_t k = 0; k < classes; ++k, logits += GroupSize)
+  if (k < classes)
   {
-    for (std::size_t u = 0; u < Vectors; ++u)
-    {
-      const V logit = hn::Load(d, logits + u * LaneCount);
-      sum[u] = hn::Add(sum[u], ExpOfNegative(d, hn::Sub(logit, largest[u])));
-    }
+    sum = Map(add, sum, ExpOfNegative(Map(subtract, Load(logits), largest)));
   }
-  for (std::size_t u = 0; u < Vectors; ++u)
-  {
-    hn::Store(sum[u], d, block.sum + i + u * LaneCount);
-  }
+  Store(sum, block.sum + i);
 }
 
 /// Stores class colours from `to` on, of which `room` bytes may be written.

@@ -19,35 +19,33 @@ namespace atlas::HWY_NAMESPACE
 template<class Function>
 void Transform(const float* x, std::size_t count, float* out, const Function& function)
 {
-  const hn::ScalableTag<float> d;
+  const D d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes)
   {
-    hn::StoreU(function(d, hn::LoadU(d, x + i)), d, out + i);
+    hn::StoreU(function(hn::LoadU(d, x + i)), d, out + i);
   }
   if (i < count)
   {
-    HWY_ALIGN float rest[hn::MaxLanes(d)] = {};
+    HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
     std::copy(x + i, x + count, rest);
-    hn::Store(function(d, hn::Load(d, rest)), d, rest);
+    hn::Store(function(hn::Load(d, rest)), d, rest);
     std::copy_n(rest, count - i, out + i);
   }
 }
 
 void ExponentialOf(const float* x, std::size_t count, float* out)
 {
+  const V limit = hn::Set(D(), ExpLimit);
   Transform(x, count, out,
-    [](auto d, auto v) HWY_ATTR
-    {
-      const auto limit = hn::Set(d, ExpLimit);
-      return ExpInRange(d, hn::Max(hn::Min(v, limit), hn::Neg(limit)));
-    });
+    [&](V v) HWY_ATTR
+    { return ExpInRange(Batch<1>{ { hn::Max(hn::Min(v, limit), hn::Neg(limit)) } }).v[0]; });
 }
 
 void LogisticOf(const float* x, std::size_t count, float* out)
 {
-  Transform(x, count, out, [](auto d, auto v) HWY_ATTR { return Logistic(d, v); });
+  Transform(x, count, out, [](V v) HWY_ATTR { return Logistic(Batch<1>{ { v } }).v[0]; });
 }
 
 }
