@@ -8,6 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "FieldKernel.cxx"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 // foreach_target.h comes before these, which are read once for each target.
 #include "VectorMath-inl.h"
@@ -545,6 +546,33 @@ HWY_INLINE void EvaluateClasses(
   probability.Finish();
 }
 
+/// Has the memory where a block's results go brought near, while the block before it is evaluated.
+template<class T>
+HWY_INLINE void Prefetch(const T* array, std::size_t offset, std::size_t components = 1)
+{
+  if (array)
+  {
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(array + components * offset);
+    for (std::size_t byte = 0; byte < components * BlockSize * sizeof(T); byte += 64)
+    {
+      hwy::Prefetch(begin + byte);
+    }
+  }
+}
+
+HWY_INLINE void PrefetchBlock(
+  const FieldModel& model, const FieldArrays& arrays, std::size_t offset)
+{
+  Prefetch(arrays.predicted, offset);
+  Prefetch(arrays.probability, offset);
+  Prefetch(arrays.classColor, offset, 3);
+  for (std::size_t h = 0; h < model.heads.size(); ++h)
+  {
+    Prefetch(OfHead(arrays.score, h), offset);
+    Prefetch(OfHead(arrays.attention, h), offset);
+  }
+}
+
 /// A block of points, of which block.count are stored from index `offset` on.
 template<class Second>
 HWY_INLINE void EvaluateBlock(const FieldModel& model, const float* cosines, const float* sines,
@@ -554,6 +582,10 @@ HWY_INLINE void EvaluateBlock(const FieldModel& model, const float* cosines, con
   const D d;
   block.count = std::min(count, BlockSize);
   block.size = (block.count + GroupSize - 1) / GroupSize * GroupSize;
+  if (count > BlockSize)
+  {
+    PrefetchBlock(model, arrays, offset + BlockSize);
+  }
   Begin(model, cosines, sines, second, block);
   for (std::size_t h = 0; h < model.heads.size(); ++h)
   {
