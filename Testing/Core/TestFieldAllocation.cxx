@@ -15,7 +15,8 @@ std::atomic<std::size_t> Allocations{ 0 };
 
 }
 
-void* operator new(std::size_t size)
+// Not inline: GCC would warn of free() for what it sees come from new.
+[[gnu::noinline]] void* operator new(std::size_t size)
 {
   ++Allocations;
   if (void* memory = std::malloc(size))
@@ -25,12 +26,12 @@ void* operator new(std::size_t size)
   throw std::bad_alloc();
 }
 
-void operator delete(void* memory) noexcept
+[[gnu::noinline]] void operator delete(void* memory) noexcept
 {
   std::free(memory);
 }
 
-void operator delete(void* memory, std::size_t) noexcept
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept
 {
   std::free(memory);
 }
