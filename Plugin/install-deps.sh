@@ -10,7 +10,7 @@ packages="
   qtxmlpatterns5-dev-tools libqt5sql5-sqlite
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
-  libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev
+  libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
   libicu-dev libpcre2-dev libzip-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-format clang-tidy

@@ -1,6 +1,7 @@
 #include "Harmonics.h"
 
 #include "Error.h"
+#include "VectorMath.h"
 
 #include <algorithm>
 #include <cmath>
@@ -182,7 +183,7 @@ void HarmonicField::EvaluateRow(double theta2, float* score, float* attention) c
     }
     else
     {
-      attentions = 1.F / (1.F + (-scores).exp());
+      Logistic(scores.data(), BlockSize, attentions.data());
     }
     std::copy_n(scores.data(), count, score + begin);
     std::copy_n(attentions.data(), count, attention + begin);

@@ -1,12 +1,19 @@
-// Speed of the evaluation over a chart on one thread, beside the machine's rate of plain writes
-// into arrays of the same size in the same run: what writing alone would cost is the limit.
+// Speed of the evaluation over a chart with each instruction set, beside what limits it, measured
+// in the same run: plain writes into the same arrays, and the machine's multiplications and
+// additions in registers. The counters give how much of each limit is reached, and of the one that
+// costs more time (of_limit): 1 is the speed of light.
 
 #include "FieldEvaluation.h"
+#include "Parallel.h"
+#include "Peak.h"
+#include "Targets.h"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace
@@ -39,15 +46,57 @@ atlas::AttentionOnlyModel MakeModel(int heads, int classes)
   return model;
 }
 
-/// Class, probability, colour and one attention array per head, over a square chart.
+/// What a chart is evaluated for.
+struct Shape
+{
+  int side;
+  int heads;
+  int classes;
+
+  explicit Shape(const benchmark::State& state)
+    : side(static_cast<int>(state.range(0)))
+    , heads(static_cast<int>(state.range(1)))
+    , classes(static_cast<int>(state.range(2)))
+  {
+  }
+  bool operator==(const Shape& other) const
+  {
+    return side == other.side && heads == other.heads && classes == other.classes;
+  }
+
+  /// Floating-point operations that the kernel does for a point (FieldKernel.cxx), where a
+  /// multiplication with addition counts as two, and those on integers, selections and
+  /// conversions not at all. An exponential has 17: three multiplications with addition and a
+  /// subtraction to reduce its argument, and five for its polynomial.
+  double OperationsPerPoint() const
+  {
+    constexpr int exponential = 17;
+    constexpr int ofPoint = 2 + 1 + 10;                    // differences, 1 / sum, colour
+    constexpr int ofHead = 4 + (2 + exponential + 2) + 18; // score, attention, r
+    constexpr int ofClass = 5 + 2 + (2 + exponential) + 1; // logit, largest, its term, sum
+    return ofPoint + ofHead * heads + ofClass * classes;
+  }
+
+  /// All rows of the chart, or as many as take about a second with slow instruction sets.
+  std::size_t Rows() const
+  {
+    constexpr double most = 3e10;
+    const double fit = most / OperationsPerPoint() / side;
+    return static_cast<std::size_t>(std::min<double>(side, fit));
+  }
+};
+
+/// Class, probability, colour and one attention array per head, over the rows of a chart.
 struct Chart
 {
-  Chart(int side, int heads)
-    : points(static_cast<std::size_t>(side) * static_cast<std::size_t>(side))
+  explicit Chart(const Shape& forShape)
+    : shape(forShape)
+    , points(forShape.Rows() * static_cast<std::size_t>(forShape.side))
     , predicted(points)
     , probability(points)
     , color(3 * points)
-    , attention(static_cast<std::size_t>(heads), std::vector<float>(points))
+    , attention(static_cast<std::size_t>(forShape.heads), std::vector<float>(points))
+    , evaluator(MakeModel(forShape.heads, forShape.classes), {})
   {
     arrays.predicted = predicted.data();
     arrays.probability = probability.data();
@@ -56,6 +105,10 @@ struct Chart
     {
       arrays.attention.push_back(head.data());
     }
+    for (int i = 0; i < shape.side; ++i)
+    {
+      angles.push_back(-3.14159265358979 + 6.28318530717959 * i / (shape.side - 1));
+    }
   }
 
   std::size_t Bytes() const
@@ -63,76 +116,199 @@ struct Chart
     return points * (sizeof(std::int32_t) + sizeof(float) + 3 + attention.size() * sizeof(float));
   }
 
+  /// Evaluates a thread's share of the rows.
+  void Evaluate(int thread, int threads) const
+  {
+    const std::size_t begin =
+      shape.Rows() * static_cast<std::size_t>(thread) / static_cast<std::size_t>(threads);
+    const std::size_t end =
+      shape.Rows() * static_cast<std::size_t>(thread + 1) / static_cast<std::size_t>(threads);
+    for (std::size_t row = begin; row < end; ++row)
+    {
+      evaluator.EvaluateRow(angles[row], arrays, row * angles.size());
+    }
+  }
+
+  /// Fills a thread's share of the arrays.
+  void Write(int thread, int threads, int value)
+  {
+    const auto fill = [&](auto& array)
+    {
+      const auto at = [&](int t)
+      { return array.begin() + static_cast<long>(array.size()) * t / threads; };
+      std::fill(at(thread), at(thread + 1), static_cast<decltype(+array[0])>(value));
+    };
+    fill(predicted);
+    fill(probability);
+    fill(color);
+    for (std::vector<float>& head : attention)
+    {
+      fill(head);
+    }
+  }
+
+  Shape shape;
   std::size_t points;
   std::vector<std::int32_t> predicted;
   std::vector<float> probability;
   std::vector<std::uint8_t> color;
   std::vector<std::vector<float>> attention;
+  std::vector<double> angles;
   atlas::FieldArrays arrays;
+  atlas::FieldEvaluator evaluator;
 };
 
-void Report(benchmark::State& state, const Chart& chart)
+/// The chart of that shape: the threads of a benchmark, and its repetitions, share it.
+std::unique_ptr<Chart> Shared;
+
+void Share(const Shape& shape)
 {
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(chart.points));
-  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(chart.Bytes()));
+  if (!Shared || !(Shared->shape == shape))
+  {
+    Shared.reset(); // before the next one, for the memory
+    Shared = std::make_unique<Chart>(shape);
+  }
+}
+
+/// The first thread reports for all of them.
+void Report(benchmark::State& state, double secondsOfWriting, double operations)
+{
+  if (state.thread_index() != 0)
+  {
+    return;
+  }
+  const auto rate = [&](double perIteration)
+  {
+    return benchmark::Counter(
+      perIteration * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  };
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(Shared->points));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(Shared->Bytes()));
+  state.counters["rows"] = static_cast<double>(Shared->shape.Rows());
+  if (operations > 0)
+  {
+    const double secondsOfPeak = operations / atlas::benchmarks::PeakOperations(state.threads());
+    state.counters["of_write"] = rate(secondsOfWriting);
+    state.counters["of_peak"] = rate(secondsOfPeak);
+    state.counters["of_limit"] = rate(std::max(secondsOfWriting, secondsOfPeak));
+  }
 }
 
 /// Arguments: side of the chart, heads, classes.
-void EvaluateChart(benchmark::State& state)
+void EvaluateChart(benchmark::State& state, const std::string& target)
 {
-  const int side = static_cast<int>(state.range(0));
-  const int heads = static_cast<int>(state.range(1));
-  Chart chart(side, heads);
-  atlas::FieldEvaluator evaluator(MakeModel(heads, static_cast<int>(state.range(2))), {});
-  std::vector<double> angles;
-  for (int i = 0; i < side; ++i)
+  double secondsOfWriting = 0;
+  if (state.thread_index() == 0)
   {
-    angles.push_back(-3.14159265358979 + 6.28318530717959 * i / (side - 1));
+    atlas::UseTarget(target);
+    Share(Shape(state));
+    Shared->evaluator.SetColumns(Shared->angles);
+    secondsOfWriting = atlas::benchmarks::ShortestTime(
+      5, state.threads(), [&](int thread) { Shared->Write(thread, state.threads(), 1); });
   }
-  evaluator.SetColumns(angles);
   for (auto _ : state)
   {
-    for (int row = 0; row < side; ++row)
-    {
-      evaluator.EvaluateRow(angles[static_cast<std::size_t>(row)], chart.arrays,
-        static_cast<std::size_t>(row) * static_cast<std::size_t>(side));
-    }
+    Shared->Evaluate(state.thread_index(), state.threads());
     benchmark::ClobberMemory();
   }
-  Report(state, chart);
+  Report(state, secondsOfWriting,
+    Shared->shape.OperationsPerPoint() * static_cast<double>(Shared->points));
 }
 
-/// The limit: plain writes into the same arrays.
+/// The same points one by one.
+void EvaluatePoints(benchmark::State& state, const std::string& target)
+{
+  static std::vector<double> theta1;
+  static std::vector<double> theta2;
+  if (state.thread_index() == 0)
+  {
+    atlas::UseTarget(target);
+    Share(Shape(state));
+    theta1.resize(Shared->points);
+    theta2.resize(Shared->points);
+    for (std::size_t i = 0; i < Shared->points; ++i)
+    {
+      theta1[i] = Shared->angles[i % Shared->angles.size()];
+      theta2[i] = Shared->angles[i / Shared->angles.size()];
+    }
+  }
+  for (auto _ : state)
+  {
+    const auto thread = static_cast<std::size_t>(state.thread_index());
+    const auto threads = static_cast<std::size_t>(state.threads());
+    Shared->evaluator.EvaluatePoints(theta1.data(), theta2.data(),
+      Shared->points * thread / threads, Shared->points * (thread + 1) / threads, Shared->arrays);
+    benchmark::ClobberMemory();
+  }
+  Report(state, 0, 0);
+}
+
+/// The limit of memory: plain writes into the same arrays.
 void WriteChart(benchmark::State& state)
 {
-  const int side = static_cast<int>(state.range(0));
-  Chart chart(side, static_cast<int>(state.range(1)));
+  if (state.thread_index() == 0)
+  {
+    Share(Shape(state));
+  }
   int value = 0;
   for (auto _ : state)
   {
-    ++value;
-    std::fill(chart.predicted.begin(), chart.predicted.end(), value);
-    std::fill(chart.probability.begin(), chart.probability.end(), static_cast<float>(value));
-    std::fill(chart.color.begin(), chart.color.end(), static_cast<std::uint8_t>(value));
-    for (std::vector<float>& head : chart.attention)
-    {
-      std::fill(head.begin(), head.end(), static_cast<float>(value));
-    }
+    Shared->Write(state.thread_index(), state.threads(), ++value);
     benchmark::ClobberMemory();
   }
-  Report(state, chart);
+  Report(state, 0, 0);
 }
 
-void Sizes(benchmark::internal::Benchmark* benchmark)
+/// The limit of arithmetic.
+void Peak(benchmark::State& state, const std::string& target)
 {
-  benchmark->ArgNames({ "side", "heads", "classes" })->Unit(benchmark::kMillisecond);
-  for (const int side : { 512, 2000 })
+  atlas::UseTarget(target);
+  for (auto _ : state)
   {
-    benchmark->Args({ side, 1, 2 })->Args({ side, 3, 5 })->Args({ side, 8, 50 });
+    benchmark::DoNotOptimize(atlas::benchmarks::PeakOperations(static_cast<int>(state.range(0))));
   }
+  state.counters["operations_per_second"] =
+    atlas::benchmarks::PeakOperations(static_cast<int>(state.range(0)));
 }
 
-BENCHMARK(EvaluateChart)->Apply(Sizes);
-BENCHMARK(WriteChart)->Apply(Sizes);
+void Configure(benchmark::internal::Benchmark* benchmark)
+{
+  benchmark->ArgNames({ "side", "heads", "classes" })
+    ->Unit(benchmark::kMillisecond)
+    ->MinTime(0.3)
+    ->UseRealTime()
+    ->ThreadRange(1, 2);
+}
+
+void AllShapes(benchmark::internal::Benchmark* benchmark)
+{
+  for (const int side : { 512, 2000, 4096 })
+  {
+    benchmark->Args({ side, 1, 2 })
+      ->Args({ side, 3, 5 })
+      ->Args({ side, 8, 50 })
+      ->Args({ side, 16, 500 });
+  }
+  Configure(benchmark);
+}
+
+const bool Registered = []
+{
+  for (const std::string& target : atlas::SupportedTargets())
+  {
+    benchmark::RegisterBenchmark(("Peak/" + target).c_str(), Peak, target)
+      ->ArgName("threads")
+      ->Arg(1)
+      ->Arg(2)
+      ->Iterations(1);
+    benchmark::RegisterBenchmark(("EvaluateChart/" + target).c_str(), EvaluateChart, target)
+      ->Apply(AllShapes);
+    benchmark::RegisterBenchmark(("EvaluatePoints/" + target).c_str(), EvaluatePoints, target)
+      ->Args({ 2000, 3, 5 })
+      ->Apply(Configure);
+  }
+  benchmark::RegisterBenchmark("WriteChart", WriteChart)->Apply(AllShapes);
+  return true;
+}();
 
 }

@@ -3,6 +3,7 @@
 #include "ClassPalette.h"
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "EveryTarget.h"
 #include "Field.h"
 #include "Gather.h"
 #include "HandModel.h"
@@ -14,6 +15,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -205,7 +207,7 @@ TEST_P(FieldAgainstOracle, NothingElseIsWritten)
   EXPECT_TRUE(Evaluate({}).IsUntouchedOutside(0, GetOracle().PointCount()));
 }
 
-AttentionOnlyModel RandomModel()
+AttentionOnlyModel RandomModel(Eigen::Index classes = 12, std::size_t heads = 6)
 {
   std::mt19937 engine(20240607); // its sequence is the same everywhere
   const auto fill = [&](auto& matrix, Eigen::Index rows, Eigen::Index columns)
@@ -217,10 +219,10 @@ AttentionOnlyModel RandomModel()
     }
   };
   AttentionOnlyModel model;
-  fill(model.wordEmbedding, 12, 3);
+  fill(model.wordEmbedding, classes, 3);
   fill(model.positionEmbedding, 2, 3);
-  fill(model.unembedding, 12, 3);
-  model.heads.resize(6);
+  fill(model.unembedding, classes, 3);
+  model.heads.resize(heads);
   for (AttentionHead& head : model.heads)
   {
     fill(head.query, 2, 3);
@@ -556,6 +558,170 @@ TEST_P(FieldBytes, OneHeadCanBeWantedAlone)
   evaluator.EvaluatePoints(Theta1.data(), Theta2.data(), 0, Count, wanted);
   EXPECT_EQ(field.CountTouched(), 1);
   EXPECT_TRUE(field.EqualsWhereTouched(Whole()));
+}
+
+/// What each instruction set must get right by itself: all numbers of heads and classes, and rows
+/// whose points do not fill vectors.
+class FieldOnTarget : public atlas::test::OnTarget
+{
+protected:
+  /// A row and the same points one by one, against the reference and each other.
+  static void Compare(const AttentionOnlyModel& model, std::size_t columns)
+  {
+    constexpr double row = 0.7;
+    const std::vector<double> theta1 = Angles(columns, -3, 6.0 / static_cast<double>(columns));
+    FieldEvaluator evaluator(model, {});
+    evaluator.SetColumns(theta1);
+    Field byRow(model, columns + 3);
+    evaluator.EvaluateRow(row, byRow.Arrays(), 2);
+    EXPECT_TRUE(byRow.IsUntouchedOutside(2, 2 + columns));
+    const Field byPoint = EvaluatePoints(model, {}, theta1, std::vector<double>(columns, row));
+    EXPECT_TRUE(byRow.Equals(2, 2 + columns, byPoint, 0));
+
+    const ReferenceEvaluator reference(model, {});
+    std::vector<Evaluation> expected;
+    for (const double theta : theta1)
+    {
+      expected.push_back(reference.AtAngles(theta, row));
+    }
+    Comparison(expected, Pattern::Softmax).ExpectEqual(byPoint);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(
+  , FieldOnTarget, atlas::test::OnTarget::Targets(), atlas::test::OnTarget::Name);
+
+TEST_P(FieldOnTarget, AnyNumberOfHeadsAndClasses)
+{
+  for (const Eigen::Index classes : { 2, 3, 5, 8, 9, 16, 17, 63, 64, 65, 127, 128, 129, 500 })
+  {
+    for (const std::size_t heads : { 1U, 3U, 16U })
+    {
+      SCOPED_TRACE(std::to_string(classes) + " classes, " + std::to_string(heads) + " heads");
+      Compare(RandomModel(classes, heads), 131);
+    }
+  }
+}
+
+TEST_P(FieldOnTarget, AnyNumberOfColumns)
+{
+  const AttentionOnlyModel model = RandomModel();
+  for (std::size_t columns = 1; columns <= 300; ++columns)
+  {
+    SCOPED_TRACE(std::to_string(columns) + " columns");
+    Compare(model, columns);
+  }
+}
+
+TEST_P(FieldOnTarget, ManyEqualClassesGoToTheLowest)
+{
+  AttentionOnlyModel model = RandomModel(500, 2);
+  const Field field = [&]
+  {
+    model.unembedding = Eigen::RowVector3d(0.3, 0.7, 0.1).replicate(500, 1);
+    return EvaluatePoints(model, {}, Angles(100, -3, 0.06), Angles(100, 3, -0.05));
+  }();
+  EXPECT_THAT(field.Predicted.Elements(), testing::Each(0));
+  EXPECT_THAT(field.Probability.Elements(), testing::Each(testing::FloatEq(1 / 500.F)));
+  // At chance all colours are white.
+  EXPECT_THAT(field.ClassColor.Elements(), testing::Each(255));
+}
+
+TEST_P(FieldOnTarget, TiesAcrossManyClassesGoToTheLowest)
+{
+  AttentionOnlyModel model = RandomModel(300, 2);
+  model.unembedding.row(71) *= 5;
+  model.unembedding.row(250) = model.unembedding.row(71);
+  const Field field = EvaluatePoints(model, {}, Angles(300, -3, 0.02), Angles(300, 3, -0.015));
+  const std::vector<std::int32_t> found = field.Predicted.Elements();
+  EXPECT_GT(std::count(found.begin(), found.end(), 71), 50);
+  EXPECT_EQ(std::count(found.begin(), found.end(), 250), 0);
+}
+
+TEST_P(FieldOnTarget, LargeLogitsOfManyClassesStayFinite)
+{
+  for (const double scale : { 1e3, 1e10, 1e30 })
+  {
+    AttentionOnlyModel model = RandomModel(200, 2);
+    model.unembedding *= scale;
+    const Field field = EvaluatePoints(model, {}, Angles(300, -3, 0.02), Angles(300, 3, -0.015));
+    for (const float probability : field.Probability.Elements())
+    {
+      EXPECT_GT(probability, 0.F);
+      EXPECT_LE(probability, 1.F);
+    }
+    EXPECT_THAT(field.Logits.Elements(),
+      testing::Each(testing::ResultOf([](float logit) { return std::isfinite(logit); }, true)));
+  }
+}
+
+TEST_P(FieldOnTarget, AnglesOfAnySizeAreReduced)
+{
+  const AttentionOnlyModel model = RandomModel(5, 3);
+  const std::vector<double> theta1 = { 38999, -39001, 1e5, -12345.678, 1e9, 3, -1e15, 1e300 };
+  const std::vector<double> theta2 = { 2, 1e6, -1e5, 40000, 7, -1e12, 39000, 0.1 };
+  for (const AngleMap map : { AngleMap::Isometric, AngleMap::Skewed })
+  {
+    EvaluationOptions options;
+    options.angles = map;
+    const ReferenceEvaluator reference(model, options);
+    std::vector<Evaluation> expected;
+    for (std::size_t i = 0; i < theta1.size(); ++i)
+    {
+      expected.push_back(reference.AtAngles(theta1[i], theta2[i]));
+    }
+    Comparison(expected, Pattern::Softmax)
+      .ExpectEqual(EvaluatePoints(model, options, theta1, theta2));
+  }
+}
+
+TEST_P(FieldOnTarget, EqualAnglesScoreExactlyZeroWithoutPositions)
+{
+  EvaluationOptions options;
+  options.positionInPattern = false;
+  const std::vector<double> theta = Angles(500, -3.1, 0.0123);
+  for (const AngleMap map : { AngleMap::Isometric, AngleMap::Skewed })
+  {
+    options.angles = map;
+    const Field field = EvaluatePoints(RandomModel(), options, theta, theta);
+    for (const GuardedArray<float>& score : field.Score)
+    {
+      EXPECT_THAT(score.Elements(), testing::Each(0.F));
+    }
+  }
+}
+
+TEST_P(FieldOnTarget, ThreadsWriteTheSameBytes)
+{
+  const AttentionOnlyModel model = RandomModel();
+  const std::vector<double> angles = Angles(90, -3, 0.07);
+  FieldEvaluator evaluator(model, {});
+  evaluator.SetColumns(angles);
+  const std::size_t points = angles.size() * angles.size();
+  const auto evaluate = [&](std::size_t threads)
+  {
+    Field field(model, points);
+    const FieldArrays arrays = field.Arrays();
+    std::vector<std::thread> running;
+    for (std::size_t t = 0; t < threads; ++t)
+    {
+      running.emplace_back(
+        [&, t]
+        {
+          for (std::size_t row = t; row < angles.size(); row += threads)
+          {
+            evaluator.EvaluateRow(angles[row], arrays, row * angles.size());
+          }
+        });
+    }
+    for (std::thread& thread : running)
+    {
+      thread.join();
+    }
+    return field;
+  };
+  const Field serial = evaluate(1);
+  EXPECT_TRUE(evaluate(2).Equals(0, points, serial, 0));
+  EXPECT_TRUE(evaluate(5).Equals(0, points, serial, 0));
 }
 
 /// The hand-made model at its angles, in a row and as a point of its own.

@@ -1,0 +1,72 @@
+#include "Targets.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <hwy/highway.h>
+
+namespace atlas
+{
+namespace
+{
+
+/// Of those of this build and machine; the bits of better ones are lower.
+std::int64_t BitsOf(const std::string& name)
+{
+  std::string names;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets())
+  {
+    if (name.empty() || name == hwy::TargetName(target))
+    {
+      return target;
+    }
+    names += std::string(names.empty() ? "" : ", ") + hwy::TargetName(target);
+  }
+  throw OptionError(
+    "Instruction set: expected one of this machine's " + names + ", found '" + name + "'.");
+}
+
+std::int64_t& Chosen()
+{
+  static std::int64_t chosen = []
+  {
+    const char* name = std::getenv("ATLAS_TARGET");
+    const std::int64_t bits = BitsOf(name ? name : "");
+    hwy::GetChosenTarget().Update(bits);
+    return bits;
+  }();
+  return chosen;
+}
+
+}
+
+std::vector<std::string> SupportedTargets()
+{
+  std::vector<std::string> names;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets())
+  {
+    names.emplace_back(hwy::TargetName(target));
+  }
+  return names;
+}
+
+std::string CurrentTarget()
+{
+  return hwy::TargetName(Chosen());
+}
+
+void UseTarget(const std::string& name)
+{
+  const std::int64_t bits = BitsOf(name);
+  Chosen() = bits;
+  hwy::GetChosenTarget().Update(bits);
+}
+
+void InitializeTarget()
+{
+  Chosen();
+}
+
+}

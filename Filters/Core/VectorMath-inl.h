@@ -1,0 +1,116 @@
+// Functions of whole vectors, compiled once for each instruction set (Highway's foreach_target.h).
+// Each lane goes through the same operations, so that a value depends on its argument alone.
+
+#if defined(ATLAS_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATLAS_VECTOR_MATH_INL_H
+#undef ATLAS_VECTOR_MATH_INL_H
+#else
+#define ATLAS_VECTOR_MATH_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
+{
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Exp and Logistic are exact to rounding where |x| is at most this, about 126 ln 2.
+inline constexpr float ExpLimit = 87.3365F;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+/// K vectors that go through the same operations, written one operation at a time for all of them:
+/// they do not depend on each other, and so fill the time that each waits for its operands.
+template<std::size_t K>
+struct Batch
+{
+  V v[K];
+};
+
+/// The batch of `function(x, ...)` for each of the vectors x, ... of the batches.
+template<std::size_t K, class Function, class... Others>
+HWY_INLINE Batch<K> Map(const Function& function, const Batch<K>& first, const Others&... others)
+{
+  Batch<K> result;
+  for (std::size_t u = 0; u < K; ++u)
+  {
+    result.v[u] = function(first.v[u], others.v[u]...);
+  }
+  return result;
+}
+
+/// a b + c for each vector b.
+template<std::size_t K>
+HWY_INLINE Batch<K> MulAdd(const Batch<K>& a, const Batch<K>& b, float c)
+{
+  const V constant = hn::Set(D(), c);
+  return Map([&](V x, V y) HWY_ATTR { return hn::MulAdd(x, y, constant); }, a, b);
+}
+
+/// a b + c for each vector a.
+template<std::size_t K>
+HWY_INLINE Batch<K> MulAdd(const Batch<K>& a, float b, const Batch<K>& c)
+{
+  const V constant = hn::Set(D(), b);
+  return Map([&](V x, V y) HWY_ATTR { return hn::MulAdd(x, constant, y); }, a, c);
+}
+
+/// e^x for |x| <= ExpLimit, without a check. With n = round(x / ln 2), e^x = 2^n e^f for an f of at
+/// most ln 2 / 2 in magnitude; the polynomial's coefficients minimize its relative error there,
+/// which is 9.2e-8, with e^0 = 1.
+template<std::size_t K>
+HWY_INLINE Batch<K> ExpInRange(const Batch<K>& x)
+{
+  const D d;
+  const hn::RebindToSigned<D> di;
+  // The sum is rounded to an integer, which then stands in its lowest bits: 1.5 * 2^23 + n.
+  const V shift = hn::Set(d, 12582912.F);
+  const V perLn2 = hn::Set(d, 1.44269504F);
+  const Batch<K> shifted = Map([&](V v) HWY_ATTR { return hn::MulAdd(v, perLn2, shift); }, x);
+  const Batch<K> n = Map([&](V v) HWY_ATTR { return hn::Sub(v, shift); }, shifted);
+  // ln 2 in two parts, the first so short that n times it is exact.
+  Batch<K> f = MulAdd(n, -0.693359375F, x);
+  f = MulAdd(n, 2.12194440e-4F, f);
+  const V highest = hn::Set(d, 0.00829027221F);
+  const V next = hn::Set(d, 0.0418981612F);
+  Batch<K> p = Map([&](V v) HWY_ATTR { return hn::MulAdd(v, highest, next); }, f);
+  p = MulAdd(f, p, 0.166676387F);
+  p = MulAdd(f, p, 0.499991477F);
+  p = MulAdd(f, p, 0.999999702F);
+  p = MulAdd(f, p, 1.F);
+  return Map(
+    [&](V v, V s) HWY_ATTR
+    {
+      const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, s));
+      return hn::BitCast(d, hn::Add(hn::BitCast(di, v), exponent));
+    },
+    p, shifted);
+}
+
+/// e^x for x <= 0; below -ExpLimit e^-ExpLimit = 1.2e-38.
+template<std::size_t K>
+HWY_INLINE Batch<K> ExpOfNegative(const Batch<K>& x)
+{
+  const V lowest = hn::Set(D(), -ExpLimit);
+  return ExpInRange(Map([&](V v) HWY_ATTR { return hn::Max(v, lowest); }, x));
+}
+
+/// 1 / (1 + e^-x); beyond +-ExpLimit as there.
+template<std::size_t K>
+HWY_INLINE Batch<K> Logistic(const Batch<K>& x)
+{
+  const V highest = hn::Set(D(), ExpLimit);
+  const V lowest = hn::Set(D(), -ExpLimit);
+  const V one = hn::Set(D(), 1.F);
+  const Batch<K> limited =
+    Map([&](V v) HWY_ATTR { return hn::Neg(hn::Max(hn::Min(v, highest), lowest)); }, x);
+  return Map([&](V v) HWY_ATTR { return hn::Div(one, hn::Add(one, v)); }, ExpInRange(limited));
+}
+
+}
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Prints the results of Google Benchmark as a table in Markdown, with the share of its limit that
+each path reaches.
+
+    table.py RESULT.json [RESULT.json ...]
+"""
+
+import json
+import re
+import sys
+
+COUNTERS = {
+    "of_write": "of plain writes",
+    "of_peak": "of peak arithmetic",
+    "of_limit": "of its limit",
+}
+
+
+def processor():
+    """The processor's name, where Linux tells it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            for line in info:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return "unknown processor"
+
+
+def number(value, unit):
+    """The value with an SI prefix, to three digits."""
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def rate(result):
+    """What the path does per second."""
+    if "items_per_second" in result:
+        return number(result["items_per_second"], "/s")
+    if "operations_per_second" in result:
+        return number(result["operations_per_second"], "flop/s")
+    return ""
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(results):
+    """The lines of the table of one file's results."""
+    counters = [c for c in COUNTERS if any(c in r for r in results)]
+    yield row(["path", "time", "rate", "written"] + [COUNTERS[c] for c in counters])
+    yield row(["---"] + ["---:"] * (3 + len(counters)))
+    for result in results:
+        if "error_message" in result:
+            yield row([result["name"], result["error_message"]] + [""] * (2 + len(counters)))
+            continue
+        written = result.get("bytes_per_second")
+        # Google Benchmark divides by the iterations of all threads, each of which does its share.
+        time = result["real_time"] * result.get("threads", 1)
+        yield row(
+            [re.sub("/(real_time|min_time:[0-9.]+|iterations:[0-9]+)", "", result["name"])]
+            + [f"{time:.3g} {result['time_unit']}", rate(result)]
+            + [number(written, "B/s") if written else ""]
+            + [f"{result[c]:.0%}" if c in result else "" for c in counters]
+        )
+
+
+def main(paths):
+    if not paths:
+        sys.exit(__doc__)
+    for index, path in enumerate(paths):
+        try:
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+            context, results = report["context"], report["benchmarks"]
+        except (OSError, ValueError, KeyError) as error:
+            sys.exit(f"{path}: expected the JSON of a Google Benchmark, found {error!r}")
+        if index == 0:
+            print(f"{processor()}, {context['num_cpus']} cores, {context['date']}\n")
+        print(f"## {context['executable'].rsplit('/', 1)[-1]}\n")
+        print("\n".join(table(results)) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,182 @@
+#include "VectorMath.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "EveryTarget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using atlas::test::MessageOf;
+using testing::HasSubstr;
+
+namespace
+{
+
+float FromBits(std::uint32_t bits)
+{
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+/// The distance of `found` from `expected` in units in the last place of float at `expected`, which
+/// are not smaller than those of the smallest normal number.
+double ErrorInUlp(float found, double expected)
+{
+  const int exponent = std::max(std::ilogb(expected), std::numeric_limits<float>::min_exponent - 1);
+  return std::abs(static_cast<double>(found) - expected) / std::ldexp(1.0, exponent - 23);
+}
+
+using Function = void (*)(const float*, std::size_t, float*);
+
+class VectorMath : public atlas::test::OnTarget
+{
+protected:
+  /// How far the results are exact to rounding, by the documentation.
+  static constexpr float Limit = 87.3F;
+
+  /// Calls `check(x, f(x))` for floats of all signs, exponents and mantissas, in blocks: every
+  /// 1021st, or every one if the environment variable ATLAS_EXHAUSTIVE is set (minutes).
+  template<class Check>
+  static void ForAllFloats(Function function, const Check& check)
+  {
+    const std::uint64_t stride = std::getenv("ATLAS_EXHAUSTIVE") ? 1 : 1021;
+    std::vector<float> x;
+    std::vector<float> result;
+    const auto flush = [&]
+    {
+      result.resize(x.size());
+      function(x.data(), x.size(), result.data());
+      for (std::size_t i = 0; i < x.size(); ++i)
+      {
+        check(x[i], result[i]);
+      }
+      x.clear();
+    };
+    for (std::uint64_t bits = 0; bits <= UINT32_MAX; bits += stride)
+    {
+      const float value = FromBits(static_cast<std::uint32_t>(bits));
+      if (!std::isnan(value))
+      {
+        x.push_back(value);
+      }
+      if (x.size() == 4099)
+      {
+        flush();
+      }
+    }
+    flush();
+  }
+
+  /// That `function` is within so many units in the last place of `expected` up to the limit, and
+  /// that `isSaturated(x, f(x))` beyond.
+  template<class Expected, class IsSaturated>
+  static void ExpectError(
+    Function function, const Expected& expected, double mostUlp, const IsSaturated& isSaturated)
+  {
+    double largest = 0;
+    float worst = 0;
+    std::size_t notSaturated = 0;
+    ForAllFloats(function,
+      [&](float x, float found)
+      {
+        if (std::abs(x) > Limit)
+        {
+          notSaturated += isSaturated(x, found) ? 0U : 1U;
+          return;
+        }
+        const double error = ErrorInUlp(found, expected(static_cast<double>(x)));
+        worst = error > largest ? x : worst;
+        largest = std::max(largest, error);
+      });
+    RecordProperty("LargestErrorInUlp", std::to_string(largest));
+    EXPECT_LE(largest, mostUlp) << "at " << worst;
+    EXPECT_GT(largest, 0.5); // rounding alone
+    EXPECT_EQ(notSaturated, 0U);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(
+  , VectorMath, atlas::test::OnTarget::Targets(), atlas::test::OnTarget::Name);
+
+TEST_P(VectorMath, TheExponentialIsWithinItsError)
+{
+  ExpectError(
+    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3,
+    [](float x, float found)
+    { return x > 0 ? found > 8e37F && std::isfinite(found) : found > 0 && found < 1.3e-38F; });
+}
+
+TEST_P(VectorMath, TheLogisticFunctionIsWithinItsError)
+{
+  ExpectError(
+    atlas::Logistic, [](double x) { return 1 / (1 + std::exp(-x)); }, 3.6,
+    [](float x, float found) { return x > 0 ? found == 1 : found > 0 && found < 1.3e-38F; });
+}
+
+TEST_P(VectorMath, IsExactWhereThePlotIsRead)
+{
+  const std::vector<float> x = { 0.F, -0.F, 100.F, 3e38F, std::numeric_limits<float>::infinity() };
+  std::vector<float> found(x.size());
+  atlas::Logistic(x.data(), x.size(), found.data());
+  EXPECT_THAT(found, testing::ElementsAre(0.5F, 0.5F, 1.F, 1.F, 1.F));
+  atlas::Exponential(x.data(), 2, found.data());
+  EXPECT_EQ(found[0], 1.F);
+  EXPECT_EQ(found[1], 1.F);
+}
+
+TEST_P(VectorMath, AValueDependsOnItsArgumentAlone)
+{
+  std::vector<float> x;
+  for (int i = 0; i < 77; ++i)
+  {
+    x.push_back(-12.3F + 0.37F * static_cast<float>(i));
+  }
+  for (const Function function : { atlas::Exponential, atlas::Logistic })
+  {
+    std::vector<float> whole(x.size());
+    function(x.data(), x.size(), whole.data());
+    for (std::size_t begin = 0; begin < x.size(); ++begin)
+    {
+      std::vector<float> part(x.size() - begin);
+      function(x.data() + begin, part.size(), part.data());
+      EXPECT_EQ(std::memcmp(part.data(), whole.data() + begin, part.size() * sizeof(float)), 0);
+    }
+  }
+}
+
+TEST(Targets, TheBestIsUsedUnlessAnotherIsChosen)
+{
+  const std::vector<std::string> targets = atlas::SupportedTargets();
+  ASSERT_FALSE(targets.empty());
+  atlas::UseTarget("");
+  EXPECT_EQ(atlas::CurrentTarget(), targets.front());
+  for (const std::string& target : targets)
+  {
+    atlas::UseTarget(target);
+    EXPECT_EQ(atlas::CurrentTarget(), target);
+  }
+  atlas::UseTarget("");
+}
+
+TEST(Targets, AnUnknownOneIsRefusedAndChangesNothing)
+{
+  atlas::UseTarget("");
+  const std::string message = MessageOf<atlas::OptionError>([] { atlas::UseTarget("AVX99"); });
+  EXPECT_THAT(message, HasSubstr("found 'AVX99'"));
+  for (const std::string& target : atlas::SupportedTargets())
+  {
+    EXPECT_THAT(message, HasSubstr(target));
+  }
+  EXPECT_EQ(atlas::CurrentTarget(), atlas::SupportedTargets().front());
+}
+
+}
