@@ -52,9 +52,16 @@ inline constexpr const char* AccuracyTarget = "Accuracy Target";
 inline constexpr const char* CorrectPair = "Correct Pair";
 inline constexpr const char* Barycentric = "Barycentric";
 
+// ClassAreas, beside Class, Probability and Accuracy: columns
+inline constexpr const char* Area = "Area";
+inline constexpr const char* PredictedPairs = "Predicted Pairs";
+inline constexpr const char* TargetPairs = "Target Pairs";
+inline constexpr const char* CorrectPairs = "Correct Pairs";
+
 // HeadAccuracy, beside Accuracy and Correct: columns
 inline constexpr const char* Name = "Name";
 inline constexpr const char* Pairs = "Pairs";
+
 // UnembeddingSphere, beside Class, ClassColor, First and Second
 inline constexpr const char* Reachable = "Reachable";
 

@@ -1,0 +1,102 @@
+#include "ClassAreas.h"
+
+#include "Error.h"
+
+#include <cmath>
+#include <numeric>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+const double Pi = std::acos(-1.0);
+constexpr std::int64_t MaximumPoints = std::int64_t{ 1 } << 33;
+constexpr int ProbabilityBits = 30; // 2^33 of them fit into 63 bits
+
+}
+
+double MiddleAngle(std::int64_t i, std::int64_t n)
+{
+  return Pi * ((2. * static_cast<double>(i) + 1) / static_cast<double>(n) - 1);
+}
+
+std::vector<double> MiddleAngles(std::int64_t n)
+{
+  std::vector<double> angles;
+  angles.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i)
+  {
+    angles.push_back(MiddleAngle(i, n));
+  }
+  return angles;
+}
+
+void ClassCounts::Add(const ClassCounts& other)
+{
+  for (std::size_t k = 0; k < this->points.size(); ++k)
+  {
+    this->points[k] += other.points[k];
+    this->probability[k] += other.probability[k];
+  }
+}
+
+double ClassCounts::Area(std::size_t predicted) const
+{
+  const std::int64_t all =
+    std::accumulate(this->points.begin(), this->points.end(), std::int64_t{ 0 });
+  return all == 0 ? 0 : static_cast<double>(this->points[predicted]) / static_cast<double>(all);
+}
+
+double ClassCounts::MeanProbability(std::size_t predicted) const
+{
+  const std::int64_t count = this->points[predicted];
+  return count == 0
+           ? 0
+           : std::ldexp(static_cast<double>(this->probability[predicted]), -ProbabilityBits) /
+               static_cast<double>(count);
+}
+
+ClassCounter::ClassCounter(const AttentionOnlyModel& model, const EvaluationOptions& options,
+  std::int64_t columns, std::int64_t rows)
+  : Evaluator(model, options)
+  , Classes(static_cast<std::size_t>(model.VocabularySize()))
+  , Columns(columns)
+  , Rows(rows)
+{
+  const std::string found = std::to_string(columns) + " x " + std::to_string(rows) + ".";
+  if (columns < 1 || rows < 1)
+  {
+    throw OptionError("Resolution: expected at least 1 x 1 points, found " + found);
+  }
+  if (columns > MaximumPoints / rows)
+  {
+    throw OptionError("Resolution: expected at most 2^33 points, found " + found);
+  }
+  this->Evaluator.SetColumns(MiddleAngles(columns));
+}
+
+ClassCounts ClassCounter::Count(std::int64_t begin, std::int64_t end) const
+{
+  std::vector<std::int32_t> predicted(static_cast<std::size_t>(this->Columns));
+  std::vector<float> probability(predicted.size());
+  FieldArrays arrays;
+  arrays.predicted = predicted.data();
+  arrays.probability = probability.data();
+  ClassCounts counts{ std::vector<std::int64_t>(this->Classes),
+    std::vector<std::int64_t>(this->Classes) };
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    this->Evaluator.EvaluateRow(MiddleAngle(row, this->Rows), arrays, 0);
+    for (std::size_t i = 0; i < predicted.size(); ++i)
+    {
+      const auto k = static_cast<std::size_t>(predicted[i]);
+      ++counts.points[k];
+      counts.probability[k] += std::lround(std::ldexp(probability[i], ProbabilityBits));
+    }
+  }
+  return counts;
+}
+
+}

@@ -1,0 +1,197 @@
+// Writes the class map of a small attention-only transformer as a PNG of any size, a few rows at a
+// time, without ParaView: memory does not grow with its height.
+
+#include "ClassAreas.h"
+#include "Error.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <cxxopts.hpp>
+#include <png.h>
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+/// A PNG of RGB rows, the uppermost first, that appears whole or not at all.
+class PngFile
+{
+public:
+  PngFile(fs::path path, std::int64_t columns, std::int64_t rows)
+    : Path(std::move(path))
+    , Part(this->Path.string() + ".part")
+    , File(std::fopen(this->Part.c_str(), "wb"), &std::fclose)
+  {
+    if (!this->File)
+    {
+      throw atlas::FileError(this->Part.string() + ": cannot be written.");
+    }
+    this->Png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, &PngFile::Fail, nullptr);
+    this->Info = png_create_info_struct(this->Png);
+    png_init_io(this->Png, this->File.get());
+    png_set_user_limits(this->Png, 0x7fffffff, 0x7fffffff);
+    png_set_IHDR(this->Png, this->Info, static_cast<png_uint_32>(columns),
+      static_cast<png_uint_32>(rows), 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+      PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_compression_level(this->Png, 2);
+    png_set_filter(this->Png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB);
+    png_write_info(this->Png, this->Info);
+  }
+
+  ~PngFile()
+  {
+    png_destroy_write_struct(&this->Png, &this->Info);
+    if (this->File)
+    {
+      this->File.reset();
+      std::error_code ignored;
+      fs::remove(this->Part, ignored);
+    }
+  }
+
+  PngFile(const PngFile&) = delete;
+  PngFile& operator=(const PngFile&) = delete;
+
+  void WriteRow(const std::uint8_t* row) { png_write_row(this->Png, row); }
+
+  void Commit()
+  {
+    png_write_end(this->Png, this->Info);
+    if (std::fclose(this->File.release()) != 0)
+    {
+      throw atlas::FileError(this->Part.string() + ": cannot be written.");
+    }
+    fs::rename(this->Part, this->Path);
+  }
+
+private:
+  fs::path Path;
+  fs::path Part;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> File;
+  png_structp Png = nullptr;
+  png_infop Info = nullptr;
+
+  [[noreturn]] static void Fail(png_structp, png_const_charp message)
+  {
+    throw atlas::FileError(std::string("PNG: ") + message + ".");
+  }
+};
+
+/// Rows that are evaluated at once, by all threads.
+constexpr std::int64_t BlockRows = 64;
+
+void WriteMap(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOptions& options,
+  std::int64_t size, int threads, const fs::path& path)
+{
+  atlas::FieldEvaluator evaluator(model, options);
+  evaluator.SetColumns(atlas::MiddleAngles(size));
+  const auto width = static_cast<std::size_t>(size);
+  std::vector<std::uint8_t> block(3 * width * BlockRows);
+  atlas::FieldArrays arrays;
+  arrays.classColor = block.data();
+  PngFile png(path, size, size);
+  for (std::int64_t top = 0; top < size; top += BlockRows)
+  {
+    const std::int64_t count = std::min(BlockRows, size - top);
+    atlas::ParallelFor(count, threads,
+      [&](std::int64_t row)
+      {
+        // The uppermost row has the largest angle theta_2.
+        evaluator.EvaluateRow(atlas::MiddleAngle(size - 1 - top - row, size), arrays,
+          static_cast<std::size_t>(row) * width);
+      });
+    for (std::int64_t row = 0; row < count; ++row)
+    {
+      png.WriteRow(block.data() + 3 * width * static_cast<std::size_t>(row));
+    }
+  }
+  png.Commit();
+}
+
+void PrintAreas(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOptions& options,
+  std::int64_t size, int threads)
+{
+  const atlas::ClassCounter counter(model, options, size, size);
+  const auto parts = std::min<std::int64_t>(size, 256);
+  std::vector<atlas::ClassCounts> counts(static_cast<std::size_t>(parts));
+  atlas::ParallelFor(parts, threads,
+    [&](std::int64_t part)
+    {
+      counts[static_cast<std::size_t>(part)] =
+        counter.Count(size * part / parts, size * (part + 1) / parts);
+    });
+  for (std::size_t part = 1; part < counts.size(); ++part)
+  {
+    counts.front().Add(counts[part]);
+  }
+  std::cout << "Class,Area,Probability\n";
+  std::cout.precision(12);
+  for (std::size_t k = 0; k < counts.front().points.size(); ++k)
+  {
+    std::cout << k << "," << counts.front().Area(k) << "," << counts.front().MeanProbability(k)
+              << "\n";
+  }
+}
+
+int Run(int argc, char** argv)
+{
+  using cxxopts::value;
+  cxxopts::Options arguments("attention-atlas-map",
+    "The class map of a small attention-only transformer, of any size: as a PNG, theta_1 to the\n"
+    "right and theta_2 upwards from -pi to pi, and the share of each class on standard output.\n");
+  auto add = arguments.add_options();
+  add("model", "a .safetensors file", value<std::string>());
+  add(
+    "size", "points along each side, at most 92681", value<std::int64_t>()->default_value("4096"));
+  add("hardmax", "instead of softmax");
+  add("o,output", "PNG file to write; none writes the shares alone", value<std::string>());
+  add("threads", "0 for all of the machine", value<int>()->default_value("0"));
+  add("h,help", "show this");
+  arguments.parse_positional({ "model" });
+  arguments.positional_help("MODEL");
+  const cxxopts::ParseResult parsed = arguments.parse(argc, argv);
+  if (parsed.count("help") != 0)
+  {
+    std::cout << arguments.help();
+    return 0;
+  }
+  if (parsed.count("model") == 0)
+  {
+    throw atlas::OptionError("expected the file of a model, found none; --help shows how.");
+  }
+  const atlas::AttentionOnlyModel model =
+    atlas::ReadAttentionOnlyModel(parsed["model"].as<std::string>());
+  atlas::EvaluationOptions options;
+  options.pattern =
+    parsed.count("hardmax") != 0 ? atlas::Pattern::Hardmax : atlas::Pattern::Softmax;
+  const auto size = parsed["size"].as<std::int64_t>();
+  const int threads = parsed["threads"].as<int>();
+  PrintAreas(model, options, size, threads);
+  if (parsed.count("output") != 0)
+  {
+    WriteMap(model, options, size, threads, parsed["output"].as<std::string>());
+  }
+  return 0;
+}
+
+}
+
+int main(int argc, char** argv)
+{
+  try
+  {
+    return Run(argc, argv);
+  }
+  catch (const std::exception& e) // also of cxxopts
+  {
+    std::cerr << "attention-atlas-map: " << e.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,156 @@
+#include "vtkClassAreas.h"
+
+#include "ArrayNames.h"
+#include "ClassAreas.h"
+#include "Execution.h"
+#include "ModelConversion.h"
+
+#include <vtkDoubleArray.h>
+#include <vtkFieldData.h>
+#include <vtkInformation.h>
+#include <vtkIntArray.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace
+{
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+/// The pairs of tokens, class by class.
+struct PairCounts
+{
+  std::vector<int> predicted;
+  std::vector<int> targets;
+  std::vector<int> correct;
+
+  PairCounts(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOptions& options)
+    : predicted(static_cast<std::size_t>(model.VocabularySize()))
+    , targets(predicted.size())
+    , correct(predicted.size())
+  {
+    const atlas::ReferenceEvaluator evaluator(model, options);
+    for (Eigen::Index t1 = 0; t1 < model.VocabularySize(); ++t1)
+    {
+      for (Eigen::Index t2 = 0; t2 < model.VocabularySize(); ++t2)
+      {
+        const auto found = static_cast<std::size_t>(evaluator.AtTokens(t1, t2).predicted);
+        ++this->predicted[found];
+        if (model.HasTargets())
+        {
+          const auto target = static_cast<std::size_t>(model.nextToken(t1, t2));
+          ++this->targets[target];
+          this->correct[target] += found == target ? 1 : 0;
+        }
+      }
+    }
+  }
+
+  double Accuracy() const
+  {
+    const double pairs = static_cast<double>(this->predicted.size() * this->predicted.size());
+    int right = 0;
+    for (const int count : this->correct)
+    {
+      right += count;
+    }
+    return right / pairs;
+  }
+};
+
+template<class Array, class Value>
+void AddColumn(vtkTable* table, const char* name, std::size_t rows, const Value& value)
+{
+  vtkNew<Array> column;
+  column->SetName(name);
+  for (std::size_t row = 0; row < rows; ++row)
+  {
+    column->InsertNextValue(value(row));
+  }
+  table->AddColumn(column);
+}
+
+}
+
+vtkStandardNewMacro(vtkClassAreas);
+
+int vtkClassAreas::FillOutputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkTable");
+  return 1;
+}
+
+int vtkClassAreas::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
+  vtkTable* output = vtkTable::GetData(outputVector);
+  if (input == nullptr || !IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
+    const vtkIdType rows = this->Resolution[1];
+    const atlas::ClassCounter counter(model, this->GetOptions(), this->Resolution[0], rows);
+    const auto classes = static_cast<std::size_t>(model.VocabularySize());
+    atlas::ClassCounts counts{ std::vector<std::int64_t>(classes),
+      std::vector<std::int64_t>(classes) };
+    std::mutex mutex;
+    const vtkIdType chunks = std::min<vtkIdType>(rows, 64);
+    for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+    {
+      AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
+        [&](vtkIdType begin, vtkIdType end)
+        {
+          const atlas::ClassCounts part = counter.Count(begin, end);
+          const std::lock_guard<std::mutex> lock(mutex);
+          counts.Add(part);
+        });
+      if (this->ProgressAndCheckAbort(static_cast<double>(chunk + 1) / static_cast<double>(chunks)))
+      {
+        return LeaveUnfinished(outputVector);
+      }
+    }
+    const PairCounts pairs(model, this->GetOptions());
+    AddColumn<vtkIntArray>(
+      output, Names::Class, classes, [](std::size_t k) { return static_cast<int>(k); });
+    AddColumn<vtkDoubleArray>(
+      output, Names::Area, classes, [&](std::size_t k) { return counts.Area(k); });
+    AddColumn<vtkDoubleArray>(output, Names::Probability, classes,
+      [&](std::size_t k) { return counts.MeanProbability(k); });
+    AddColumn<vtkIntArray>(
+      output, Names::PredictedPairs, classes, [&](std::size_t k) { return pairs.predicted[k]; });
+    if (model.HasTargets())
+    {
+      AddColumn<vtkIntArray>(
+        output, Names::TargetPairs, classes, [&](std::size_t k) { return pairs.targets[k]; });
+      AddColumn<vtkIntArray>(
+        output, Names::CorrectPairs, classes, [&](std::size_t k) { return pairs.correct[k]; });
+      vtkNew<vtkDoubleArray> accuracy;
+      accuracy->SetName(Names::Accuracy);
+      accuracy->InsertNextValue(pairs.Accuracy());
+      output->GetFieldData()->AddArray(accuracy);
+    }
+    CopyModelFields(input, output);
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  return 1;
+}
+
+void vtkClassAreas::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Resolution: " << this->Resolution[0] << " " << this->Resolution[1] << "\n";
+}

@@ -1,0 +1,125 @@
+#include "vtkClassAreas.h"
+
+#include "Pipeline.h"
+#include "vtkTokenPairs.h"
+
+#include <vtkCallbackCommand.h>
+#include <vtkDataSet.h>
+#include <vtkNew.h>
+#include <vtkPointData.h>
+#include <vtkTable.h>
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+AttentionOnlyModel Trained()
+{
+  return ReadAttentionOnlyModel(ATLAS_DATA_DIR "/trained-n5-h3.safetensors");
+}
+
+class Areas : public Observed<vtkClassAreas>
+{
+public:
+  explicit Areas(const AttentionOnlyModel& model)
+  {
+    Connect(this->Get(), 0, DataSetOf(model));
+    this->Get()->SetResolution(200, 150);
+  }
+
+  std::vector<double> Column(const char* name)
+  {
+    this->Get()->Update();
+    return Values(vtkTable::SafeDownCast(this->Get()->GetOutputDataObject(0))->GetRowData(), name);
+  }
+};
+
+double Sum(const std::vector<double>& values)
+{
+  return std::accumulate(values.begin(), values.end(), 0.);
+}
+
+TEST(ClassAreasFilter, CountsPointsAndPairs)
+{
+  Areas areas(Trained());
+  EXPECT_THAT(areas.Column("Class"), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_NEAR(Sum(areas.Column("Area")), 1, 1e-12);
+  vtkNew<vtkTokenPairs> pairs;
+  Connect(pairs, 0, DataSetOf(Trained()));
+  pairs->Update();
+  auto* points = vtkDataSet::SafeDownCast(pairs->GetOutputDataObject(0))->GetPointData();
+  const std::vector<double> predicted = Values(points, "Predicted");
+  const std::vector<double> targets = Values(points, "Target");
+  for (int k = 0; k < 5; ++k)
+  {
+    const auto index = static_cast<std::size_t>(k);
+    int both = 0;
+    for (std::size_t pair = 0; pair < 25; ++pair)
+    {
+      both += predicted[pair] == k && targets[pair] == k ? 1 : 0;
+    }
+    EXPECT_EQ(
+      areas.Column("Predicted Pairs")[index], std::count(predicted.begin(), predicted.end(), k));
+    EXPECT_EQ(areas.Column("Target Pairs")[index], std::count(targets.begin(), targets.end(), k));
+    EXPECT_EQ(areas.Column("Correct Pairs")[index], both);
+  }
+  EXPECT_EQ(Values(areas->GetOutputDataObject(0)->GetFieldData(), "Accuracy"),
+    Values(pairs->GetOutputDataObject(0)->GetFieldData(), "Accuracy"));
+}
+
+TEST(ClassAreasFilter, FollowsTheOptions)
+{
+  Areas areas(Trained());
+  const std::vector<double> before = areas.Column("Area");
+  areas->SetResidual(vtkTorusAlgorithm::NONE);
+  EXPECT_NE(areas.Column("Area"), before);
+}
+
+TEST(ClassAreasFilter, LeavesOutWhatTheModelDoesNotTell)
+{
+  AttentionOnlyModel model = Trained();
+  model.nextToken.resize(0, 0);
+  Areas areas(model);
+  areas->Update();
+  auto* table = vtkTable::SafeDownCast(areas->GetOutputDataObject(0));
+  EXPECT_EQ(table->GetNumberOfColumns(), 4);
+  EXPECT_EQ(table->GetFieldData()->GetArray("Accuracy"), nullptr);
+}
+
+TEST(ClassAreasFilter, CanBeCancelled)
+{
+  Areas areas(Trained());
+  vtkNew<vtkCallbackCommand> cancel;
+  cancel->SetCallback(
+    [](vtkObject* caller, unsigned long, void*, void*)
+    {
+      auto* self = static_cast<vtkClassAreas*>(caller);
+      self->SetAbortExecute(self->GetProgress() > 0.3 ? 1 : 0);
+    });
+  areas->AddObserver(vtkCommand::ProgressEvent, cancel);
+  areas->Update();
+  EXPECT_EQ(vtkTable::SafeDownCast(areas->GetOutputDataObject(0))->GetNumberOfRows(), 0);
+  areas->RemoveAllObservers();
+  areas->SetAbortExecute(0); // which the observer of the end of the update has set again
+  EXPECT_NEAR(Sum(areas.Column("Area")), 1, 1e-12);
+}
+
+TEST(ClassAreasFilter, SaysWhatIsWrong)
+{
+  Areas areas(Trained());
+  areas->SetResolution(0, 5);
+  areas->Update();
+  EXPECT_THAT(areas.TakeErrors(),
+    ElementsAre(HasSubstr("Resolution: expected at least 1 x 1 points, found 0 x 5.")));
+}
+
+}
