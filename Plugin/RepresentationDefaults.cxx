@@ -372,6 +372,12 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
 }
 
+/// Whether several ranks draw.
+bool HasManyRanks(vtkSMProxy* representation)
+{
+  return representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
+}
+
 /// A disc of the point's colour with a white and a black rim, which stands out on any colour. It is
 /// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies
 /// on cuts it.
@@ -398,14 +404,12 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   {
     ColorBy(representation, array, false);
   }
-  const bool manyRanks =
-    representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
   double radius = 0.1;
   element->GetScalarAttribute("radius", &radius);
   double z = 0;
   element->GetScalarAttribute("z", &z);
   vtkSMPropertyHelper(representation, "Representation")
-    .Set(manyRanks ? "Collected Discs" : "Point Gaussian");
+    .Set(HasManyRanks(representation) ? "Collected Discs" : "Point Gaussian");
   vtkSMPropertyHelper(representation, "GaussianRadius").Set(radius);
   vtkSMPropertyHelper(representation, "Position").Set(2, z);
   vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
@@ -429,6 +433,18 @@ void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
     {
       visibility.Set(i + 1, "0");
     }
+  }
+}
+
+/// An image is shown as a texture, which is quick, but between the parts of several ranks textures
+/// leave a seam.
+void AvoidSeams(vtkSMProxy* representation)
+{
+  vtkSMPropertyHelper type(representation, "Representation", true);
+  const char* name = type.GetAsString();
+  if (name != nullptr && std::string(name) == "Slice" && HasManyRanks(representation))
+  {
+    type.Set("Surface");
   }
 }
 
@@ -464,6 +480,10 @@ void ApplyHints(vtkSMProxy* representation)
     {
       SetProperty(representation, element);
     }
+  }
+  if (hint != nullptr)
+  {
+    AvoidSeams(representation);
   }
   representation->UpdateVTKObjects();
 }

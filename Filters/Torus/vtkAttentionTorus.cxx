@@ -1,5 +1,6 @@
 #include "vtkAttentionTorus.h"
 
+#include "ArrayRanges.h"
 #include "Execution.h"
 #include "FieldEvaluation.h"
 #include "FieldOutput.h"
@@ -198,6 +199,7 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
       }
     });
   fields.Attach(output->GetPointData());
+  AttentionAtlas::CacheRanges(output->GetPointData());
   return finished;
 }
 

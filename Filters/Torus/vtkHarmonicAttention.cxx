@@ -1,6 +1,7 @@
 #include "vtkHarmonicAttention.h"
 
 #include "ArrayNames.h"
+#include "ArrayRanges.h"
 #include "Execution.h"
 #include "Harmonics.h"
 #include "TorusChart.h"
@@ -259,6 +260,7 @@ bool vtkHarmonicAttention::Evaluate(
   output->GetPointData()->AddArray(score);
   output->GetPointData()->AddArray(attention);
   output->GetPointData()->SetActiveScalars(Names::Score);
+  AttentionAtlas::CacheRanges(output->GetPointData());
   return true;
 }
 

@@ -6,8 +6,12 @@
 
 #include <vtkCellData.h>
 #include <vtkCellType.h>
+#include <vtkDataSet.h>
 #include <vtkFloatArray.h>
+#include <vtkInformation.h>
 #include <vtkNew.h>
+#include <vtkPointData.h>
+#include <vtkSmartPointer.h>
 #include <vtkStructuredGrid.h>
 #include <vtkUnstructuredGrid.h>
 
@@ -15,6 +19,8 @@
 #include <limits>
 
 #include <gmock/gmock.h>
+
+#include <array>
 
 using namespace atlas;
 using namespace atlas::test;
@@ -548,6 +554,40 @@ TEST(AttentionTorusErrors, AreNotThoseOfAnEmptyModel)
   EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 0);
   torus.SetPoints(VerticesAtAngles());
   EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 0);
+}
+
+/// VTK's own ranges, computed anew.
+TEST(AttentionTorus, KnowsTheRangesOfItsArrays)
+{
+  vtkNew<vtkAttentionTorus> torus;
+  Connect(torus, 0, DataSetOf(ReadAttentionOnlyModel(ATLAS_DATA_DIR "/trained-n5-h3.safetensors")));
+  torus->SetResolution(61, 47);
+  for (const char* quantity : { "Class", "Probability", "ClassColor", "Logits", "Output", "Score" })
+  {
+    torus->SetQuantityArrayStatus(quantity, 1);
+  }
+  torus->Update();
+  auto* points = vtkDataSet::SafeDownCast(torus->GetOutputDataObject(0))->GetPointData();
+  EXPECT_EQ(points->GetNumberOfArrays(), 8);
+  for (int i = 0; i < points->GetNumberOfArrays(); ++i)
+  {
+    vtkDataArray* array = points->GetArray(i);
+    EXPECT_TRUE(array->GetInformation()->Has(vtkAbstractArray::PER_COMPONENT()));
+    for (int component = -1; component < array->GetNumberOfComponents(); ++component)
+    {
+      std::array<double, 4> cached;
+      array->GetRange(cached.data(), component);
+      array->GetFiniteRange(cached.data() + 2, component);
+      vtkSmartPointer<vtkDataArray> copy;
+      copy.TakeReference(array->NewInstance());
+      copy->DeepCopy(array);
+      copy->Modified();
+      std::array<double, 4> own;
+      copy->GetRange(own.data(), component);
+      copy->GetFiniteRange(own.data() + 2, component);
+      EXPECT_EQ(cached, own) << array->GetName() << " " << component;
+    }
+  }
 }
 
 }

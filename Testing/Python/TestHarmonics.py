@@ -202,7 +202,7 @@ class Attention(AtlasTest):
         view = atlastest.chart_view()
         source = simple.HarmonicAttention(Resolution=[400, 400])
         display = simple.Show(source, view)
-        self.assertEqual(display.Representation, "Surface")
+        self.assertEqual(display.Representation, "Slice")
         self.assertEqual(list(display.ColorArrayName), ["POINTS", "Attention"])
         points = numpy.array(simple.GetColorTransferFunction("Attention").RGBPoints)
         self.assertEqual(points.reshape(-1, 4).tolist(), [[0, 1, 1, 1], [1, 0, 0, 0]])

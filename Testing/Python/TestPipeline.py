@@ -119,7 +119,7 @@ class Pictures(AtlasTest):
         display = simple.Show(source, self.view)
         self.assertEqual(list(display.ColorArrayName), ["POINTS", "ClassColor"])
         self.assertEqual(display.MapScalars, 0)
-        self.assertEqual(display.Representation, "Surface")
+        self.assertEqual(display.Representation, "Slice")
         self.assertEqual((display.Ambient, display.Diffuse), (1, 0))
 
         pairs = simple.TokenPairs(Input=self.model)
