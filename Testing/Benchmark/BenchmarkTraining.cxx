@@ -1,6 +1,7 @@
-// Speed of training: steps of exact gradients over all pairs of tokens, on one thread.
+// Speed of training: steps of exact gradients over all pairs of tokens, on one thread, and sweeps
+// over seeds on several.
 
-#include "Training.h"
+#include "TrainingRuns.h"
 
 #include <benchmark/benchmark.h>
 
@@ -38,6 +39,19 @@ void Train(benchmark::State& state)
   }
 }
 
+/// A sweep over seeds of the published size.
+void Sweep(benchmark::State& state)
+{
+  const auto sweep = atlas::SweepOptions({}, 100, { atlas::TrainingMode::Joint });
+  for (auto _ : state)
+  {
+    benchmark::DoNotOptimize(
+      atlas::RunTrainings(sweep, {}, static_cast<unsigned int>(state.range(0))));
+  }
+  state.counters["trainings"] = benchmark::Counter(
+    static_cast<double>(sweep.size() * state.iterations()), benchmark::Counter::kIsRate);
+}
+
 }
 
 BENCHMARK(Step)
@@ -45,3 +59,4 @@ BENCHMARK(Step)
   ->ArgsProduct({ { 5, 20, 100 }, { 1, 3, 16 }, { 0, 1 } })
   ->Unit(benchmark::kMicrosecond);
 BENCHMARK(Train)->Unit(benchmark::kMillisecond);
+BENCHMARK(Sweep)->ArgName("threads")->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseRealTime();
