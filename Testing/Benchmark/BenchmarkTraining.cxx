@@ -48,8 +48,9 @@ void Sweep(benchmark::State& state)
     benchmark::DoNotOptimize(
       atlas::RunTrainings(sweep, {}, static_cast<unsigned int>(state.range(0))));
   }
-  state.counters["trainings"] = benchmark::Counter(
-    static_cast<double>(sweep.size() * state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["trainings"] =
+    benchmark::Counter(static_cast<double>(sweep.size()) * static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate);
 }
 
 }
