@@ -31,6 +31,13 @@ struct Line
   }
 };
 
+/// Whether a line is at least `least` all over a polygon.
+bool IsAtLeast(const Corners& polygon, const Line& line, double least)
+{
+  return std::all_of(
+    polygon.begin(), polygon.end(), [&](const Point& corner) { return line.At(corner) >= least; });
+}
+
 /// Cuts away the part of a polygon where a line is less than `least`. `scratch` is for its memory.
 void Cut(Corners& polygon, const Line& line, double least, Corners& scratch)
 {
@@ -120,21 +127,21 @@ public:
     const int target = this->Mixture.Target(pair);
     for (Index k = 0; k < this->Unembedding.rows() && !outer.empty(); ++k)
     {
-      if (k == target)
+      const Vector3d lead = this->Unembedding.row(target) - this->Unembedding.row(k);
+      if (this->IsTie(lead))
       {
+        if (k < target)
+        {
+          outer.clear();
+          inner.clear();
+        }
         continue;
       }
-      const Vector3d lead = this->Unembedding.row(target) - this->Unembedding.row(k);
-      if (!this->IsTie(lead))
+      const Line line = this->LeadOver(lead);
+      if (!IsAtLeast(outer, line, bound))
       {
-        const Line line = this->LeadOver(lead);
         Cut(outer, line, -bound, this->Scratch);
         Cut(inner, line, bound, this->Scratch);
-      }
-      else if (k < target)
-      {
-        outer.clear();
-        inner.clear();
       }
     }
   }
