@@ -267,7 +267,7 @@ void MixtureRegions::CountPair(
 
 void MixtureRegions::EvaluateRow(int segments, int row, MixtureRow& counts) const
 {
-  const auto points = static_cast<std::size_t>(segments - row + 1);
+  const auto points = static_cast<std::size_t>(segments - row) + 1;
   counts.correct.assign(points, 0);
   counts.correctByTarget.assign(points * this->RegionsOfTarget.size(), 0);
   for (std::size_t target = 0; target < this->RegionsOfTarget.size(); ++target)

@@ -26,7 +26,7 @@ void ExpectSameCounts(
   for (int row = 0; row <= segments; ++row)
   {
     regions.EvaluateRow(segments, row, found);
-    const auto points = static_cast<std::size_t>(segments - row + 1);
+    const auto points = static_cast<std::size_t>(segments - row) + 1;
     MixtureRow expected;
     expected.correctByTarget.resize(points * mixture.PairsByTarget().size());
     for (std::size_t i = 0; i < points; ++i)
