@@ -218,7 +218,9 @@ MixtureRegions::MixtureRegions(const HeadMixture& mixture)
     cutter.Set(pair, outer, inner);
     if (!outer.empty())
     {
-      Region region{ pair, this->Corners.size(), 0, 0 };
+      const auto [lowest, highest] = std::minmax_element(outer.begin(), outer.end(),
+        [](const Point& first, const Point& second) { return first[1] < second[1]; });
+      Region region{ pair, (*lowest)[1], (*highest)[1], this->Corners.size(), 0, 0 };
       this->Corners.insert(this->Corners.end(), outer.begin(), outer.end());
       region.inner = this->Corners.size();
       this->Corners.insert(this->Corners.end(), inner.begin(), inner.end());
@@ -268,6 +270,7 @@ void MixtureRegions::CountPair(
 void MixtureRegions::EvaluateRow(int segments, int row, MixtureRow& counts) const
 {
   const auto points = static_cast<std::size_t>(segments - row) + 1;
+  const double height = static_cast<double>(row) / segments;
   counts.correct.assign(points, 0);
   counts.correctByTarget.assign(points * this->RegionsOfTarget.size(), 0);
   for (std::size_t target = 0; target < this->RegionsOfTarget.size(); ++target)
@@ -275,7 +278,10 @@ void MixtureRegions::EvaluateRow(int segments, int row, MixtureRow& counts) cons
     int* ofTarget = counts.correctByTarget.data() + target * points;
     for (const Region& region : this->RegionsOfTarget[target])
     {
-      this->CountPair(region, segments, row, static_cast<int>(target), ofTarget);
+      if (region.bottom <= height && height <= region.top)
+      {
+        this->CountPair(region, segments, row, static_cast<int>(target), ofTarget);
+      }
     }
     std::partial_sum(ofTarget, ofTarget + points, ofTarget);
     std::transform(

@@ -41,10 +41,12 @@ private:
   using Polygon = std::vector<std::array<double, 2>>; ///< (c_0, c_1) of its corners
 
   /// The polygons of a pair, as corners in Corners: the outer one up to `inner`, then the inner one
-  /// up to `end`.
+  /// up to `end`. The outer one reaches from c_1 = bottom to top.
   struct Region
   {
     Eigen::Index pair;
+    double bottom;
+    double top;
     std::size_t outer;
     std::size_t inner;
     std::size_t end;
