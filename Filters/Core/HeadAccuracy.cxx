@@ -55,12 +55,41 @@ void CheckHeads(const AttentionOnlyModel& model, const std::array<int, 3>& heads
   }
 }
 
-void SetLane(HeadMixture::Lanes3& lanes, Index lane, const Vector3d& value)
+using Lanes3 = std::array<HeadMixture::Lanes, 3>;
+
+void SetLane(Lanes3& lanes, Index lane, const Vector3d& value)
 {
   for (std::size_t c = 0; c < 3; ++c)
   {
     lanes[c][lane] = value[static_cast<Index>(c)];
   }
+}
+
+std::array<double, 3> GetLane(const Lanes3& lanes, Index lane)
+{
+  return { lanes[0][lane], lanes[1][lane], lanes[2][lane] };
+}
+
+/// The mixture's vector. This and LogitOf round alike for numbers and for blocks of them, so that
+/// predictions one by one and in blocks are the same.
+template<class Number>
+std::array<Number, 3> Mix(const MixtureTerms<Number>& terms, const Vector3d& weights)
+{
+  std::array<Number, 3> r = terms.base;
+  for (std::size_t c = 0; c < 3; ++c)
+  {
+    for (std::size_t i = 0; i < 3; ++i)
+    {
+      r[c] += 3 * weights[static_cast<Index>(i)] * terms.outputs[i][c];
+    }
+  }
+  return r;
+}
+
+template<class Number>
+Number LogitOf(const Rows3& unembedding, Index k, const std::array<Number, 3>& r)
+{
+  return unembedding(k, 0) * r[0] + unembedding(k, 1) * r[1] + unembedding(k, 2) * r[2];
 }
 
 }
@@ -130,10 +159,10 @@ HeadMixture::HeadMixture(
     const Index pair = std::min(lane, this->Pairs - 1);
     const Evaluation at = evaluator.AtTokens(pair / n, pair % n);
     Block& block = this->Blocks[static_cast<std::size_t>(lane / BlockSize)];
-    SetLane(block.base, lane % BlockSize, at.output);
+    SetLane(block.terms.base, lane % BlockSize, at.output);
     for (std::size_t i = 0; i < 3; ++i)
     {
-      SetLane(block.outputs.at(i), lane % BlockSize,
+      SetLane(block.terms.outputs.at(i), lane % BlockSize,
         at.heads[static_cast<std::size_t>(heads.at(i))].output);
     }
     const auto target = static_cast<int>(model.nextToken(pair / n, pair % n));
@@ -145,25 +174,12 @@ HeadMixture::HeadMixture(
 /// The predicted classes, as doubles: then the loop over the lanes needs one width of lanes only.
 HeadMixture::Lanes HeadMixture::PredictBlock(const Block& block, const Vector3d& weights) const
 {
-  Lanes3 r;
-  for (std::size_t c = 0; c < 3; ++c)
-  {
-    r[c] = block.base[c];
-    for (std::size_t i = 0; i < 3; ++i)
-    {
-      r[c] += 3 * weights[static_cast<Index>(i)] * block.outputs[i][c];
-    }
-  }
-  const auto logits = [&](Index k) -> Lanes
-  {
-    return this->Unembedding(k, 0) * r[0] + this->Unembedding(k, 1) * r[1] +
-           this->Unembedding(k, 2) * r[2];
-  };
-  Lanes largest = logits(0);
+  const Lanes3 r = Mix(block.terms, weights);
+  Lanes largest = LogitOf(this->Unembedding, 0, r);
   Lanes predicted = Lanes::Zero();
   for (Index k = 1; k < this->Unembedding.rows(); ++k)
   {
-    const Lanes value = logits(k);
+    const Lanes value = LogitOf(this->Unembedding, k, r);
     const auto number = static_cast<double>(k);
     for (Index i = 0; i < BlockSize; ++i)
     {
@@ -196,8 +212,39 @@ MixtureAccuracy HeadMixture::Evaluate(const Vector3d& weights) const
 
 int HeadMixture::Predict(const Vector3d& weights, Index pair) const
 {
-  const Block& block = this->Blocks[static_cast<std::size_t>(pair / BlockSize)];
-  return static_cast<int>(this->PredictBlock(block, weights)[pair % BlockSize]);
+  const std::array<double, 3> r = Mix(this->Terms(pair), weights);
+  double largest = LogitOf(this->Unembedding, 0, r);
+  Index predicted = 0;
+  for (Index k = 1; k < this->Unembedding.rows(); ++k)
+  {
+    const double value = LogitOf(this->Unembedding, k, r);
+    if (value > largest)
+    {
+      predicted = k;
+      largest = value;
+    }
+  }
+  return static_cast<int>(predicted);
+}
+
+int HeadMixture::Target(Index pair) const
+{
+  return this->Blocks[static_cast<std::size_t>(pair / BlockSize)]
+    .targets[static_cast<std::size_t>(pair % BlockSize)];
+}
+
+MixtureTerms<double> HeadMixture::Terms(Index pair) const
+{
+  const MixtureTerms<Lanes>& lanes = this->Blocks[static_cast<std::size_t>(pair / BlockSize)].terms;
+  const Index lane = pair % BlockSize;
+  return { GetLane(lanes.base, lane),
+    { GetLane(lanes.outputs[0], lane), GetLane(lanes.outputs[1], lane),
+      GetLane(lanes.outputs[2], lane) } };
+}
+
+Vector3d SimplexPoint(int segments, int first, int second)
+{
+  return Vector3d(first, second, segments - second - first) / segments;
 }
 
 std::vector<Vector3d> SimplexGrid(int segments)
@@ -207,7 +254,7 @@ std::vector<Vector3d> SimplexGrid(int segments)
   {
     for (int first = 0; first <= segments - second; ++first)
     {
-      points.push_back(Vector3d(first, second, segments - second - first) / segments);
+      points.push_back(SimplexPoint(segments, first, second));
     }
   }
   return points;

@@ -35,6 +35,15 @@ struct MixtureAccuracy
   std::vector<Eigen::Index> correctByTarget; ///< [N]: of the pairs with that target
 };
 
+/// What a mixture of three heads adds up, as numbers or as blocks of them: all of it that does not
+/// depend on the weights, and the outputs of the heads.
+template<class Number>
+struct MixtureTerms
+{
+  std::array<Number, 3> base;
+  std::array<std::array<Number, 3>, 3> outputs;
+};
+
 /// The model with three heads weighted by a point c of the triangle c_0, c_1, c_2 >= 0, c_0 + c_1 +
 /// c_2 = 1, at all pairs of tokens, in double:
 ///
@@ -52,10 +61,18 @@ public:
   /// `weights`: c. Any other finite numbers are taken as well.
   MixtureAccuracy Evaluate(const Eigen::Vector3d& weights) const;
 
-  /// The class that the mixture predicts for the pair t1 N + t2.
+  /// The class that the mixture predicts for the pair t1 N + t2: the one that Evaluate counts.
   int Predict(const Eigen::Vector3d& weights, Eigen::Index pair) const;
 
   Eigen::Index PairCount() const { return this->Pairs; }
+
+  /// The true next token of the pair t1 N + t2.
+  int Target(Eigen::Index pair) const;
+
+  /// The vectors that are mixed for the pair t1 N + t2.
+  MixtureTerms<double> Terms(Eigen::Index pair) const;
+
+  const Rows3& GetUnembedding() const { return this->Unembedding; }
 
   /// The number of pairs with each target [N].
   const std::vector<Eigen::Index>& PairsByTarget() const { return this->ByTarget; }
@@ -63,14 +80,12 @@ public:
   /// The pairs are evaluated in blocks of this many.
   static constexpr Eigen::Index BlockSize = 64;
   using Lanes = Eigen::Array<double, BlockSize, 1>;
-  using Lanes3 = std::array<Lanes, 3>;
 
 private:
   /// The vectors of a block of pairs, and their targets: -1 in what pads the last block.
   struct Block
   {
-    Lanes3 base; ///< all that does not depend on the weights
-    std::array<Lanes3, 3> outputs;
+    MixtureTerms<Lanes> terms;
     std::array<int, static_cast<std::size_t>(BlockSize)> targets;
   };
 
@@ -82,8 +97,11 @@ private:
   Lanes PredictBlock(const Block& block, const Eigen::Vector3d& weights) const;
 };
 
-/// A point of the triangle cut into `segments` parts along each edge, and the points in all.
-/// Points are in rows of constant c_1, from c_1 = 0 up, and along each from c_2 = 1 - c_1 to c_0.
+/// The point c of the triangle with c_0 = first / segments and c_1 = second / segments.
+Eigen::Vector3d SimplexPoint(int segments, int first, int second);
+
+/// The points of the triangle cut into `segments` parts along each edge, in rows of constant c_1,
+/// from c_1 = 0 up, and along each from c_2 = 1 - c_1 to c_0.
 std::vector<Eigen::Vector3d> SimplexGrid(int segments);
 
 /// The triangles between the points of SimplexGrid, counterclockwise where c_0 is to the right of

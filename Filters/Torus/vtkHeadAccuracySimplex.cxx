@@ -2,7 +2,7 @@
 
 #include "ArrayNames.h"
 #include "Execution.h"
-#include "HeadAccuracy.h"
+#include "MixtureRegions.h"
 #include "ModelConversion.h"
 
 #include <vtkCellArray.h>
@@ -30,8 +30,8 @@ namespace Names = AttentionAtlas::ArrayNames;
 
 /// Generous bytes that a point takes beside its arrays of targets: itself, its weights, two cells.
 constexpr double BytesPerPoint = 250;
-/// Bytes that a pair takes while the mixtures are evaluated.
-constexpr double BytesPerPair = 100;
+/// Generous bytes that a pair takes while the mixtures are evaluated: its vectors and its polygons.
+constexpr double BytesPerPair = 400;
 
 template<class Array>
 vtkSmartPointer<Array> MakeArray(const std::string& name, int components, vtkIdType tuples)
@@ -43,13 +43,14 @@ vtkSmartPointer<Array> MakeArray(const std::string& name, int components, vtkIdT
   return array;
 }
 
-/// The points of the triangle and their arrays, written point by point, also concurrently.
+/// The points of the triangle and their arrays, written row by row, also concurrently.
 class SimplexTable
 {
 public:
   /// `pair`: the pair t1 N + t2 to look at and its target, or -1 for none.
   SimplexTable(const atlas::HeadMixture& mixture, int segments, vtkIdType pair, int pairTarget)
     : Mixture(mixture)
+    , Regions(mixture)
     , Segments(segments)
     , Pair(pair)
     , PairTarget(pairTarget)
@@ -73,29 +74,25 @@ public:
 
   vtkIdType Size() const { return static_cast<vtkIdType>(this->Weights.size()); }
 
-  void Set(vtkIdType point)
+  /// Sets the points c_1 = row / segments. `counts` is for its memory.
+  void SetRow(int row, atlas::MixtureRow& counts)
   {
-    const Eigen::Vector3d& weights = this->Weights[static_cast<std::size_t>(point)];
-    this->Points->SetPoint(point, weights[0] + weights[1] / 2, weights[1] * std::sqrt(3.0) / 2, 0);
-    for (int c = 0; c < 3; ++c)
+    this->Regions.EvaluateRow(this->Segments, row, counts);
+    const vtkIdType length = this->Segments - row + 1;
+    const vtkIdType begin = this->Size() - length * (length + 1) / 2;
+    for (vtkIdType i = 0; i < length; ++i)
     {
-      this->Barycentric->SetTypedComponent(point, c, static_cast<float>(weights[c]));
+      this->SetPoint(begin + i);
     }
-    const atlas::MixtureAccuracy at = this->Mixture.Evaluate(weights);
-    this->Accuracy->SetValue(point, Share(at.correct, this->Mixture.PairCount()));
+    SetShares(this->Accuracy, begin, counts.correct.data(), length, this->Mixture.PairCount());
     for (std::size_t k = 0; k < this->ByTarget.size(); ++k)
     {
       if (this->ByTarget[k] != nullptr)
       {
-        this->ByTarget[k]->SetValue(
-          point, Share(at.correctByTarget[k], this->Mixture.PairsByTarget()[k]));
+        SetShares(this->ByTarget[k], begin,
+          counts.correctByTarget.data() + k * static_cast<std::size_t>(length), length,
+          this->Mixture.PairsByTarget()[k]);
       }
-    }
-    if (this->Pair >= 0)
-    {
-      const int predicted = this->Mixture.Predict(weights, this->Pair);
-      this->CorrectPair->SetValue(point, predicted == this->PairTarget ? 1 : 0);
-      this->Predicted->SetValue(point, predicted);
     }
   }
 
@@ -127,12 +124,35 @@ public:
   }
 
 private:
-  static float Share(Eigen::Index part, Eigen::Index whole)
+  static void SetShares(
+    vtkFloatArray* array, vtkIdType begin, const int* parts, vtkIdType count, Eigen::Index whole)
   {
-    return static_cast<float>(static_cast<double>(part) / static_cast<double>(whole));
+    for (vtkIdType i = 0; i < count; ++i)
+    {
+      array->SetValue(
+        begin + i, static_cast<float>(static_cast<double>(parts[i]) / static_cast<double>(whole)));
+    }
+  }
+
+  /// Sets what does not come by rows.
+  void SetPoint(vtkIdType point)
+  {
+    const Eigen::Vector3d& weights = this->Weights[static_cast<std::size_t>(point)];
+    this->Points->SetPoint(point, weights[0] + weights[1] / 2, weights[1] * std::sqrt(3.0) / 2, 0);
+    for (int c = 0; c < 3; ++c)
+    {
+      this->Barycentric->SetTypedComponent(point, c, static_cast<float>(weights[c]));
+    }
+    if (this->Pair >= 0)
+    {
+      const int predicted = this->Mixture.Predict(weights, this->Pair);
+      this->CorrectPair->SetValue(point, predicted == this->PairTarget ? 1 : 0);
+      this->Predicted->SetValue(point, predicted);
+    }
   }
 
   const atlas::HeadMixture& Mixture;
+  atlas::MixtureRegions Regions;
   int Segments;
   vtkIdType Pair;
   int PairTarget;
@@ -199,16 +219,17 @@ int vtkHeadAccuracySimplex::RequestData(
     SimplexTable table(mixture, this->Resolution,
       hasPair ? this->Pair[0] * tokens + this->Pair[1] : -1,
       hasPair ? static_cast<int>(model.nextToken(this->Pair[0], this->Pair[1])) : -1);
-    constexpr vtkIdType chunks = 50;
+    const vtkIdType rows = static_cast<vtkIdType>(this->Resolution) + 1;
+    constexpr vtkIdType chunks = 20;
     for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
     {
-      AttentionAtlas::ParallelFor(table.Size() * chunk / chunks,
-        table.Size() * (chunk + 1) / chunks,
+      AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
         [&](vtkIdType begin, vtkIdType end)
         {
-          for (vtkIdType point = begin; point < end; ++point)
+          atlas::MixtureRow counts;
+          for (vtkIdType row = begin; row < end; ++row)
           {
-            table.Set(point);
+            table.SetRow(static_cast<int>(row), counts);
           }
         });
       if (this->ProgressAndCheckAbort(static_cast<double>(chunk + 1) / chunks))

@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -43,6 +44,20 @@ constexpr const char* NormalsName = "Normals";
 /// Generous bytes that a point takes in between and in the output: angles, vectors, points and
 /// normals in double and in float, and its quad.
 constexpr double BytesPerPoint = 250;
+
+/// Calls function(i) for all 0 <= i < count, on several threads.
+template<class Function>
+void ForEach(std::size_t count, Function&& function)
+{
+  AttentionAtlas::ParallelFor(0, static_cast<vtkIdType>(count),
+    [&](vtkIdType begin, vtkIdType end)
+    {
+      for (vtkIdType i = begin; i < end; ++i)
+      {
+        function(static_cast<std::size_t>(i));
+      }
+    });
+}
 
 /// A grid of points over the torus. Where it reaches from -pi to pi along an angle, its first and
 /// its last points are the same, and the last ones do not count.
@@ -97,12 +112,13 @@ std::vector<vtkIdType> DistinctPoints(vtkDataSet* data, const Grid& grid)
   std::vector<vtkIdType> ids;
   if (grid.columns == 0)
   {
-    for (vtkIdType i = 0; i < data->GetNumberOfPoints(); ++i)
-    {
-      ids.push_back(i);
-    }
+    // An image may have fewer than none.
+    ids.resize(static_cast<std::size_t>(std::max<vtkIdType>(data->GetNumberOfPoints(), 0)));
+    std::iota(ids.begin(), ids.end(), 0);
     return ids;
   }
+  ids.reserve(static_cast<std::size_t>(grid.DistinctRows()) *
+              static_cast<std::size_t>(grid.DistinctColumns()));
   for (int row = 0; row < grid.DistinctRows(); ++row)
   {
     for (int column = 0; column < grid.DistinctColumns(); ++column)
@@ -120,30 +136,43 @@ struct Angles
   std::vector<double> theta2;
 
   Angles(vtkDataSet* data, const std::vector<vtkIdType>& ids)
+    : theta1(ids.size())
+    , theta2(ids.size())
   {
     vtkDataArray* first = data->GetPointData()->GetArray(Names::Theta1);
     vtkDataArray* second = data->GetPointData()->GetArray(Names::Theta2);
     const bool named = first != nullptr && second != nullptr &&
                        first->GetNumberOfComponents() == 1 && second->GetNumberOfComponents() == 1;
-    for (const vtkIdType id : ids)
-    {
-      double point[3];
-      data->GetPoint(id, point);
-      this->Add(named ? first->GetComponent(id, 0) : point[0],
-        named ? second->GetComponent(id, 0) : point[1], id);
-    }
+    ForEach(ids.size(),
+      [&](std::size_t i)
+      {
+        double point[3];
+        data->GetPoint(ids[i], point);
+        this->theta1[i] = named ? first->GetComponent(ids[i], 0) : point[0];
+        this->theta2[i] = named ? second->GetComponent(ids[i], 0) : point[1];
+      });
+    this->CheckFinite(ids);
+    ForEach(ids.size(),
+      [&](std::size_t i)
+      {
+        this->theta1[i] = atlas::WrapAngle(this->theta1[i]);
+        this->theta2[i] = atlas::WrapAngle(this->theta2[i]);
+      });
   }
 
 private:
-  void Add(double first, double second, vtkIdType id)
+  /// Names the first point that has no angles.
+  void CheckFinite(const std::vector<vtkIdType>& ids) const
   {
-    if (!std::isfinite(first) || !std::isfinite(second))
+    for (std::size_t i = 0; i < ids.size(); ++i)
     {
-      throw std::runtime_error("expected finite angles, found (" + std::to_string(first) + ", " +
-                               std::to_string(second) + ") at point " + std::to_string(id) + ".");
+      if (!std::isfinite(this->theta1[i]) || !std::isfinite(this->theta2[i]))
+      {
+        throw std::runtime_error(
+          "expected finite angles, found (" + std::to_string(this->theta1[i]) + ", " +
+          std::to_string(this->theta2[i]) + ") at point " + std::to_string(ids[i]) + ".");
+      }
     }
-    this->theta1.push_back(atlas::WrapAngle(first));
-    this->theta2.push_back(atlas::WrapAngle(second));
   }
 };
 
@@ -166,11 +195,8 @@ vtkDataArray* FindVectors(vtkDataSet* data, const std::string& name)
 Rows3 VectorsAt(vtkDataArray* array, const std::vector<vtkIdType>& ids)
 {
   Rows3 vectors(static_cast<Eigen::Index>(ids.size()), 3);
-  Eigen::Index row = 0;
-  for (const vtkIdType id : ids)
-  {
-    array->GetTuple(id, vectors.row(row++).data());
-  }
+  ForEach(ids.size(), [&](std::size_t i)
+    { array->GetTuple(ids[i], vectors.row(static_cast<Eigen::Index>(i)).data()); });
   return vectors;
 }
 
@@ -196,43 +222,44 @@ Rows3 InterpolateChart(
 {
   const double* bounds = chart->GetBounds();
   Rows3 vectors(static_cast<Eigen::Index>(angles.theta1.size()), 3);
-  for (std::size_t i = 0; i < angles.theta1.size(); ++i)
-  {
-    const Place column(angles.theta1[i], bounds[0], bounds[1], grid.columns);
-    const Place row(angles.theta2[i], bounds[2], bounds[3], grid.rows);
-    Eigen::RowVector3d sum = Eigen::RowVector3d::Zero();
-    for (const int right : { 0, 1 })
+  ForEach(angles.theta1.size(),
+    [&](std::size_t i)
     {
-      for (const int above : { 0, 1 })
+      const Place column(angles.theta1[i], bounds[0], bounds[1], grid.columns);
+      const Place row(angles.theta2[i], bounds[2], bounds[3], grid.rows);
+      Eigen::RowVector3d sum = Eigen::RowVector3d::Zero();
+      for (const int right : { 0, 1 })
       {
-        Eigen::RowVector3d corner;
-        array->GetTuple((row.index + above) * grid.columns + column.index + right, corner.data());
-        sum += (right != 0 ? column.fraction : 1 - column.fraction) *
-               (above != 0 ? row.fraction : 1 - row.fraction) * corner;
+        for (const int above : { 0, 1 })
+        {
+          Eigen::RowVector3d corner;
+          array->GetTuple((row.index + above) * grid.columns + column.index + right, corner.data());
+          sum += (right != 0 ? column.fraction : 1 - column.fraction) *
+                 (above != 0 ? row.fraction : 1 - row.fraction) * corner;
+        }
       }
-    }
-    vectors.row(static_cast<Eigen::Index>(i)) = sum;
-  }
+      vectors.row(static_cast<Eigen::Index>(i)) = sum;
+    });
   return vectors;
 }
 
 Rows3 DonutPoints(const atlas::Donut& donut, const Angles& angles)
 {
   Rows3 points(static_cast<Eigen::Index>(angles.theta1.size()), 3);
-  for (std::size_t i = 0; i < angles.theta1.size(); ++i)
-  {
-    points.row(static_cast<Eigen::Index>(i)) = donut.Point(angles.theta1[i], angles.theta2[i]);
-  }
+  ForEach(angles.theta1.size(),
+    [&](std::size_t i) {
+      points.row(static_cast<Eigen::Index>(i)) = donut.Point(angles.theta1[i], angles.theta2[i]);
+    });
   return points;
 }
 
 Rows3 DonutNormals(const atlas::Donut& donut, const Angles& angles)
 {
   Rows3 normals(static_cast<Eigen::Index>(angles.theta1.size()), 3);
-  for (std::size_t i = 0; i < angles.theta1.size(); ++i)
-  {
-    normals.row(static_cast<Eigen::Index>(i)) = donut.Normal(angles.theta1[i], angles.theta2[i]);
-  }
+  ForEach(angles.theta1.size(),
+    [&](std::size_t i) {
+      normals.row(static_cast<Eigen::Index>(i)) = donut.Normal(angles.theta1[i], angles.theta2[i]);
+    });
   return normals;
 }
 
@@ -257,12 +284,13 @@ Rows3 GridNormals(const Grid& grid, const Rows3& points)
       }
     }
   }
-  for (Eigen::Index i = 0; i < normals.rows(); ++i)
-  {
-    const double length = normals.row(i).stableNorm();
-    normals.row(i) =
-      length > 0 ? Eigen::RowVector3d(normals.row(i) / length) : Eigen::RowVector3d(0, 0, 1);
-  }
+  ForEach(static_cast<std::size_t>(normals.rows()),
+    [&](std::size_t i)
+    {
+      auto normal = normals.row(static_cast<Eigen::Index>(i));
+      const double length = normal.stableNorm();
+      normal = length > 0 ? Eigen::RowVector3d(normal / length) : Eigen::RowVector3d(0, 0, 1);
+    });
   return normals;
 }
 
@@ -274,11 +302,8 @@ vtkSmartPointer<vtkFloatArray> ToArray(
   array->SetName(name);
   array->SetNumberOfComponents(3);
   array->SetNumberOfTuples(static_cast<vtkIdType>(rows.size()));
-  vtkIdType i = 0;
-  for (const Eigen::Index row : rows)
-  {
-    array->SetTuple(i++, values.row(row).data());
-  }
+  ForEach(rows.size(),
+    [&](std::size_t i) { array->SetTuple(static_cast<vtkIdType>(i), values.row(rows[i]).data()); });
   return array;
 }
 
@@ -287,11 +312,13 @@ vtkSmartPointer<vtkFloatArray> ToArray(
 {
   auto array = vtkSmartPointer<vtkFloatArray>::New();
   array->SetName(name);
-  array->Allocate(static_cast<vtkIdType>(rows.size()));
-  for (const Eigen::Index row : rows)
-  {
-    array->InsertNextValue(static_cast<float>(values[static_cast<std::size_t>(row)]));
-  }
+  array->SetNumberOfTuples(static_cast<vtkIdType>(rows.size()));
+  ForEach(rows.size(),
+    [&](std::size_t i)
+    {
+      array->SetValue(
+        static_cast<vtkIdType>(i), static_cast<float>(values[static_cast<std::size_t>(rows[i])]));
+    });
   return array;
 }
 
@@ -343,6 +370,8 @@ public:
   std::vector<Eigen::Index> Points() const
   {
     std::vector<Eigen::Index> points;
+    points.reserve(static_cast<std::size_t>(this->Rows) *
+                   static_cast<std::size_t>(this->Chart.DistinctColumns()));
     for (int row = this->Begin; row < this->Begin + this->Rows; ++row)
     {
       for (int column = 0; column < this->Chart.DistinctColumns(); ++column)
@@ -493,9 +522,10 @@ void DeformChart(const Form& form, const Grid& grid, vtkDataSet* input, const Ch
   SetPoints(output, points, rows);
   output->SetPolys(piece.Quads());
   vtkNew<vtkIdList> from;
-  for (const Eigen::Index row : rows)
+  from->SetNumberOfIds(static_cast<vtkIdType>(rows.size()));
+  for (std::size_t i = 0; i < rows.size(); ++i)
   {
-    from->InsertNextId(ids[static_cast<std::size_t>(row)]);
+    from->SetId(static_cast<vtkIdType>(i), ids[static_cast<std::size_t>(rows[i])]);
   }
   CopyTuples(input->GetPointData(), from, output->GetPointData());
   CopyTuples(input->GetCellData(), piece.Cells(), output->GetCellData());

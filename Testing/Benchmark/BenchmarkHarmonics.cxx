@@ -1,7 +1,7 @@
 // Speed of harmonic charts and of the accuracy simplex on one thread.
 
 #include "Harmonics.h"
-#include "HeadAccuracy.h"
+#include "MixtureRegions.h"
 
 #include <benchmark/benchmark.h>
 
@@ -38,8 +38,8 @@ void EvaluateHarmonicChart(benchmark::State& state)
     state.iterations() * static_cast<std::int64_t>(side * side * 2 * sizeof(float)));
 }
 
-/// A model of three heads with smooth, deterministic weights and targets.
-atlas::AttentionOnlyModel MakeModel(Eigen::Index classes)
+/// A model with smooth, deterministic weights that has all its targets right without a residual.
+atlas::AttentionOnlyModel MakeModel(Eigen::Index classes, std::size_t heads)
 {
   double phase = 0;
   const auto fill = [&](auto& matrix, Eigen::Index rows)
@@ -54,7 +54,7 @@ atlas::AttentionOnlyModel MakeModel(Eigen::Index classes)
   fill(model.wordEmbedding, classes);
   fill(model.positionEmbedding, 2);
   fill(model.unembedding, classes);
-  model.heads.resize(3);
+  model.heads.resize(heads);
   for (atlas::AttentionHead& head : model.heads)
   {
     fill(head.query, 3);
@@ -62,28 +62,67 @@ atlas::AttentionOnlyModel MakeModel(Eigen::Index classes)
     fill(head.value, 3);
     fill(head.output, 3);
   }
+  atlas::EvaluationOptions options;
+  options.residual = atlas::Residual::None;
+  const atlas::ReferenceEvaluator evaluator(model, options);
   model.nextToken.resize(classes, classes);
   for (Eigen::Index i = 0; i < model.nextToken.size(); ++i)
   {
-    model.nextToken.data()[i] = (i * 7 + i / classes) % classes;
+    model.nextToken.data()[i] = evaluator.AtTokens(i / classes, i % classes).predicted;
   }
   return model;
 }
 
-/// Accuracies over the triangle. Arguments: segments along its edge, vocabulary.
+/// Accuracies over the triangle, all that a change of the heads computes again. Arguments: segments
+/// along its edge, vocabulary, heads.
 void EvaluateSimplex(benchmark::State& state)
 {
-  const atlas::AttentionOnlyModel model = MakeModel(state.range(1));
-  const std::vector<Eigen::Vector3d> points = atlas::SimplexGrid(static_cast<int>(state.range(0)));
+  const auto segments = static_cast<int>(state.range(0));
+  const atlas::AttentionOnlyModel model =
+    MakeModel(state.range(1), static_cast<std::size_t>(state.range(2)));
+  atlas::MixtureRow counts;
   for (auto _ : state)
   {
     const atlas::HeadMixture mixture(model, { 0, 1, 2 }, atlas::Residual::None);
-    for (const Eigen::Vector3d& point : points)
+    const atlas::MixtureRegions regions(mixture);
+    for (int row = 0; row <= segments; ++row)
     {
-      benchmark::DoNotOptimize(mixture.Evaluate(point));
+      regions.EvaluateRow(segments, row, counts);
+      benchmark::DoNotOptimize(counts.correctByTarget.data());
+      benchmark::ClobberMemory();
     }
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(points.size()));
+  const std::int64_t points =
+    static_cast<std::int64_t>(segments + 1) * static_cast<std::int64_t>(segments + 2) / 2;
+  state.SetItemsProcessed(state.iterations() * points);
+}
+
+/// The same accuracies point by point, of some of the points: compare the points per second.
+void EvaluateSimplexDirectly(benchmark::State& state)
+{
+  const std::vector<Eigen::Vector3d> points = atlas::SimplexGrid(static_cast<int>(state.range(0)));
+  const atlas::AttentionOnlyModel model =
+    MakeModel(state.range(1), static_cast<std::size_t>(state.range(2)));
+  const atlas::HeadMixture mixture(model, { 0, 1, 2 }, atlas::Residual::None);
+  std::size_t point = 0;
+  for (auto _ : state)
+  {
+    benchmark::DoNotOptimize(mixture.Evaluate(points[point]));
+    point = (point + 997) % points.size();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+/// Reading the model into a mixture alone, which is part of EvaluateSimplex.
+void MakeMixture(benchmark::State& state)
+{
+  const atlas::AttentionOnlyModel model =
+    MakeModel(state.range(0), static_cast<std::size_t>(state.range(1)));
+  for (auto _ : state)
+  {
+    const atlas::HeadMixture mixture(model, { 0, 1, 2 }, atlas::Residual::None);
+    benchmark::DoNotOptimize(mixture.PairCount());
+  }
 }
 
 BENCHMARK(EvaluateHarmonicChart)
@@ -92,9 +131,16 @@ BENCHMARK(EvaluateHarmonicChart)
   ->Arg(2000)
   ->Unit(benchmark::kMillisecond);
 BENCHMARK(EvaluateSimplex)
-  ->ArgNames({ "segments", "classes" })
-  ->Args({ 128, 5 })
-  ->Args({ 128, 40 })
+  ->ArgNames({ "segments", "classes", "heads" })
+  ->ArgsProduct({ { 128, 512 }, { 5, 40, 100 }, { 3, 64 } })
+  ->Unit(benchmark::kMillisecond);
+BENCHMARK(EvaluateSimplexDirectly)
+  ->ArgNames({ "segments", "classes", "heads" })
+  ->ArgsProduct({ { 128, 512 }, { 5, 40, 100 }, { 3, 64 } })
+  ->Unit(benchmark::kMicrosecond);
+BENCHMARK(MakeMixture)
+  ->ArgNames({ "classes", "heads" })
+  ->ArgsProduct({ { 100 }, { 3, 64 } })
   ->Unit(benchmark::kMillisecond);
 
 }
