@@ -18,6 +18,14 @@ vtkRandomPrompts::vtkRandomPrompts()
   this->SetNumberOfInputPorts(0);
 }
 
+int vtkRandomPrompts::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  // Or VTK would leave all pieces but the first one empty.
+  outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+  return 1;
+}
+
 int vtkRandomPrompts::RequestData(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {

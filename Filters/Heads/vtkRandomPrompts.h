@@ -72,6 +72,8 @@ protected:
   vtkRandomPrompts();
   ~vtkRandomPrompts() override = default;
 
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
   int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
 

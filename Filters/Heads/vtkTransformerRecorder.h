@@ -17,8 +17,9 @@ class vtkTable;
  *
  * Input port 0: the model (vtkMultiBlockDataSet, as vtkTransformerReader gives it). Input port 1,
  * optional: a vtkTable with a row per token and the columns TokenId and, for several sequences,
- * Sequence. The sequences come from that table or from one of Prompts, PromptFile, TokenIds and
- * Images; given several, an error names them; given none, the output is empty.
+ * Sequence, the same in each piece. The sequences come from that table or from one of Prompts,
+ * PromptFile, TokenIds and Images; given several, an error names them; given none, the output is
+ * empty.
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Cancel leaves it empty, and the next update records anew. Formulas: Core's Transformer.h.
