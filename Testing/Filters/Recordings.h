@@ -1,5 +1,6 @@
 #pragma once
 
+#include "Core/SameRecording.h"
 #include "Pipeline.h"
 #include "Recording.h"
 #include "RecordingConversion.h"
@@ -75,63 +76,6 @@ inline vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const Recording& recordin
 inline bool IsOneMatrix(const SharedMatrix& a, const SharedMatrix& b)
 {
   return a.rows == b.rows && a.columns == b.columns && a.values.get() == b.values.get();
-}
-
-inline std::vector<float> ValuesOf(const SharedMatrix& matrix)
-{
-  return matrix.IsRecorded() ? std::vector<float>(matrix.Row(0), matrix.Row(matrix.rows))
-                             : std::vector<float>();
-}
-
-/// Expects equal recordings, matrices equal to the byte.
-inline void ExpectSameRecording(const Recording& found, const Recording& expected)
-{
-  EXPECT_EQ(found.architecture, expected.architecture);
-  EXPECT_EQ(found.mask, expected.mask);
-  EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
-  EXPECT_EQ(found.rotated, expected.rotated);
-  EXPECT_EQ(found.processing, expected.processing);
-  EXPECT_EQ(found.layerCount, expected.layerCount);
-  EXPECT_EQ(found.sequenceOffsets, expected.sequenceOffsets);
-  EXPECT_EQ(found.tokens.sequence, expected.tokens.sequence);
-  EXPECT_EQ(found.tokens.position, expected.tokens.position);
-  EXPECT_EQ(found.tokens.id, expected.tokens.id);
-  EXPECT_EQ(found.tokens.text, expected.tokens.text);
-  EXPECT_EQ(found.tokens.segment, expected.tokens.segment);
-  EXPECT_EQ(found.tokens.row, expected.tokens.row);
-  EXPECT_EQ(found.tokens.column, expected.tokens.column);
-  ASSERT_EQ(found.layers.size(), expected.layers.size());
-  for (std::size_t l = 0; l < expected.layers.size(); ++l)
-  {
-    EXPECT_EQ(found.layers[l].index, expected.layers[l].index);
-    EXPECT_EQ(found.layers[l].scoreScale, expected.layers[l].scoreScale);
-    ASSERT_EQ(found.layers[l].heads.size(), expected.layers[l].heads.size());
-    for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)
-    {
-      const RecordedHead& a = found.layers[l].heads[h];
-      const RecordedHead& b = expected.layers[l].heads[h];
-      EXPECT_EQ(ValuesOf(a.query), ValuesOf(b.query));
-      EXPECT_EQ(ValuesOf(a.key), ValuesOf(b.key));
-      EXPECT_EQ(ValuesOf(a.value), ValuesOf(b.value));
-      EXPECT_EQ(ValuesOf(a.output), ValuesOf(b.output));
-      ASSERT_EQ(a.weights.size(), b.weights.size());
-      ASSERT_EQ(a.scores.size(), b.scores.size());
-      for (std::size_t s = 0; s < b.weights.size(); ++s)
-      {
-        EXPECT_EQ(ValuesOf(a.weights[s]), ValuesOf(b.weights[s]));
-      }
-      for (std::size_t s = 0; s < b.scores.size(); ++s)
-      {
-        EXPECT_EQ(ValuesOf(a.scores[s]), ValuesOf(b.scores[s]));
-      }
-    }
-  }
-  ASSERT_EQ(found.residual.size(), expected.residual.size());
-  for (std::size_t l = 0; l < expected.residual.size(); ++l)
-  {
-    EXPECT_EQ(ValuesOf(found.residual[l]), ValuesOf(expected.residual[l]));
-  }
-  EXPECT_EQ(ValuesOf(found.logits), ValuesOf(expected.logits));
 }
 
 }

@@ -76,13 +76,13 @@ TEST(RecordingConversion, NamesPatchesOfImages)
   const auto data = DataSetOf(recording);
   auto* tokens = vtkTable::SafeDownCast(Block(data, "tokens"));
   EXPECT_THAT(Names(tokens->GetRowData()), ElementsAre("Column", "Image", "Position", "Row"));
-  ExpectSameRecording(AttentionAtlas::ToRecording(data), recording);
+  ExpectEqual(AttentionAtlas::ToRecording(data), recording);
 }
 
 TEST(RecordingConversion, GivesTheRecordingBack)
 {
   const Recording recording = SmallRecording();
-  ExpectSameRecording(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+  ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
 }
 
 TEST(RecordingConversion, GivesStoredAttentionBack)
@@ -94,7 +94,7 @@ TEST(RecordingConversion, GivesStoredAttentionBack)
     head.weights = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
     head.scores = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
   }
-  ExpectSameRecording(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+  ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
 }
 
 TEST(RecordingConversion, SharesMemory)

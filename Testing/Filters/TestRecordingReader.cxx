@@ -69,7 +69,7 @@ TEST(RecordingReader, ReadsTheShippedRecording)
   EXPECT_EQ(recording.layers[11].heads.size(), 12U);
   EXPECT_THAT(
     recording.tokens.text, ElementsAre("Data", " visualization", " em", "powers", " users", " to"));
-  ExpectSameRecording(recording, ReadRecording(ShippedRecording()).recording);
+  ExpectEqual(recording, ReadRecording(ShippedRecording()).recording);
 }
 
 TEST(RecordingReader, NamesUnusedArraysInWarnings)
@@ -156,7 +156,7 @@ TEST(RecordingWriter, WritesWhatTheReaderReads)
   Observed<vtkRecordingWriter> writer;
   Write(writer, DataSetOf(SmallRecording()), folder / "a.safetensors");
   Reader reader(folder / "a.safetensors");
-  ExpectSameRecording(AttentionAtlas::ToRecording(reader.Read()), SmallRecording());
+  ExpectEqual(AttentionAtlas::ToRecording(reader.Read()), SmallRecording());
   EXPECT_EQ(folder.Entries().size(), 1U);
 }
 
