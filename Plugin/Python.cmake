@@ -16,6 +16,7 @@ install(FILES ${python_sources} DESTINATION "${ATLAS_PYTHON_DIR}/attentionatlas"
 
 # The tour of the models in Data. They need an X display: a virtual one where there is no other.
 find_program(ATLAS_PVPYTHON pvpython HINTS "${ParaView_PREFIX_PATH}/bin")
+file(GLOB recordings CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/Data/recordings/*")
 file(GLOB models CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/Data/*.safetensors")
 find_program(ATLAS_XVFB Xvfb)
 set(run_on_display)
@@ -30,6 +31,8 @@ add_custom_target(figures
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${ATLAS_FIGURES_DIR}"
   COMMAND ${run_python} -m attentionatlas.scene "${CMAKE_SOURCE_DIR}/Data/trained-n5-h3.safetensors"
     -o "${ATLAS_FIGURES_DIR}/scene.pvsm"
+  COMMAND ${run_python} -m attentionatlas.heads ${recordings} --layer 4 --head 11
+    -o "${ATLAS_FIGURES_DIR}"
   COMMAND ${run_python} -m attentionatlas.tour ${models} -o "${ATLAS_FIGURES_DIR}"
   DEPENDS AttentionAtlas attentionatlas-python
   COMMENT "Rendering figures"

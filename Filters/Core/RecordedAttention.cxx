@@ -5,6 +5,8 @@
 #include "TransformerKernels.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 namespace atlas
 {
@@ -36,28 +38,102 @@ const RecordedLayer& FindLayer(const Recording& recording, std::int64_t index)
                     (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
 }
 
-HeadScores FindHead(const Recording& recording, std::int64_t sequence, std::int64_t layerIndex,
+/// One head of one layer, and its numbers.
+struct Place
+{
+  const RecordedLayer& layer;
+  const RecordedHead& head;
+  std::size_t h;
+  std::size_t sequence;
+};
+
+Place FindHead(const Recording& recording, std::int64_t sequence, std::int64_t layerIndex,
   std::int64_t headIndex)
 {
   CheckIndex("sequence", sequence, recording.SequenceCount());
   const RecordedLayer& layer = FindLayer(recording, layerIndex);
   CheckIndex("head", headIndex, static_cast<std::int64_t>(layer.heads.size()));
   const auto h = static_cast<std::size_t>(headIndex);
-  const RecordedHead& head = layer.heads[h];
+  return { layer, layer.heads[h], h, static_cast<std::size_t>(sequence) };
+}
+
+HeadScores ScoresOf(const Recording& recording, const Place& place)
+{
+  const RecordedHead& head = place.head;
   if (!head.query.IsRecorded() || !head.key.IsRecorded())
   {
-    throw OptionError("the recording has no queries and keys, which attention is computed from.");
+    throw OptionError(
+      "the recording has no queries and keys, which attention is computed from" +
+      std::string(head.HasAttention()
+                    ? "; of its attention it holds the " +
+                        std::string(head.scores.empty() ? "weights" : "scores") + " alone."
+                    : "."));
   }
-  const std::int64_t first = recording.sequenceOffsets[static_cast<std::size_t>(sequence)];
+  const std::int64_t first = recording.sequenceOffsets[place.sequence];
   HeadScores scores;
   scores.query = head.query.Row(first);
   scores.key = head.key.Row(first);
-  scores.length = recording.SequenceLength(sequence);
+  scores.length = recording.SequenceLength(static_cast<std::int64_t>(place.sequence));
   scores.dimension = head.query.columns;
-  scores.scale = static_cast<float>(layer.scoreScale);
-  scores.slope = recording.alibiSlopes.empty() ? 0 : static_cast<float>(recording.alibiSlopes[h]);
+  scores.scale = static_cast<float>(place.layer.scoreScale);
+  scores.slope =
+    recording.alibiSlopes.empty() ? 0 : static_cast<float>(recording.alibiSlopes[place.h]);
   scores.mask = recording.mask;
   return scores;
+}
+
+void CopyRows(const SharedMatrix& matrix, std::int64_t begin, std::int64_t end, float* values)
+{
+  std::copy(matrix.Row(begin), matrix.Row(end), values);
+}
+
+/// Softmax of stored scores over the keys that the mask allows, in place.
+void NormalizeStored(
+  AttentionMask mask, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
+{
+  for (std::int64_t query = begin; query < end; ++query)
+  {
+    const std::int64_t allowed = mask == AttentionMask::Causal ? query + 1 : keys;
+    float* row = values + (query - begin) * keys;
+    const float largest = *std::max_element(row, row + allowed);
+    float sum = 0;
+    for (std::int64_t key = 0; key < keys; ++key)
+    {
+      row[key] = key < allowed ? std::exp(row[key] - largest) : 0;
+      sum += row[key];
+    }
+    std::transform(row, row + allowed, row, [sum](float value) { return value / sum; });
+  }
+}
+
+/// Copies attention that the recording holds. Returns false if it is to be computed.
+bool CopyStored(const Recording& recording, const Place& place, AttentionQuantity quantity,
+  std::int64_t begin, std::int64_t end, float* values)
+{
+  const RecordedHead& head = place.head;
+  const std::size_t s = place.sequence;
+  if (quantity == AttentionQuantity::Scores && !head.scores.empty())
+  {
+    CopyRows(head.scores[s], begin, end, values);
+    return true;
+  }
+  if (quantity == AttentionQuantity::Scores && head.HasAttention() && head.query.IsRecorded())
+  {
+    throw OptionError(
+      "the recording holds weights, which its queries and keys do not give, and no scores.");
+  }
+  if (quantity != AttentionQuantity::Weights || !head.HasAttention())
+  {
+    return false;
+  }
+  if (!head.weights.empty())
+  {
+    CopyRows(head.weights[s], begin, end, values);
+    return true;
+  }
+  CopyRows(head.scores[s], begin, end, values);
+  NormalizeStored(recording.mask, begin, end, head.scores[s].columns, values);
+  return true;
 }
 
 }
@@ -66,13 +142,18 @@ void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::i
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
   float* values)
 {
-  const HeadScores scores = FindHead(recording, sequence, layer, head);
-  const std::int64_t keys = scores.length;
+  const Place place = FindHead(recording, sequence, layer, head);
+  const std::int64_t keys = recording.SequenceLength(sequence);
   if (begin < 0 || begin > end || end > keys)
   {
     throw OptionError("expected queries from 0 to " + std::to_string(keys) + ", found " +
                       std::to_string(begin) + " to " + std::to_string(end) + ".");
   }
+  if (CopyStored(recording, place, quantity, begin, end, values))
+  {
+    return;
+  }
+  const HeadScores scores = ScoresOf(recording, place);
   if (begin == end)
   {
     return;

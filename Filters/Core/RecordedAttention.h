@@ -22,8 +22,12 @@ enum class AttentionQuantity
 /// of `values`, so that callers choose blocks as they like; blocks may be evaluated in parallel. A
 /// block's values may differ by rounding from those of the same queries in a block of another size.
 ///
+/// Weights and scores that the recording holds are given as they are; where it holds scores alone,
+/// weights are their softmax.
+///
 /// `layer` is the layer's number in the model. Throws OptionError for a sequence, layer, head or
-/// query that the recording does not have, and if it has no queries and keys.
+/// query that the recording does not have, and if it has neither the quantity nor queries and keys.
+/// An empty block (begin = end) is checked likewise, and `values` is not touched.
 void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
   float* values);

@@ -943,13 +943,13 @@ Transformer::Transformer(TransformerConfig config, WeightFiles files)
 {
 }
 
-Transformer Transformer::Read(const std::filesystem::path& path)
+Transformer Transformer::Read(const std::filesystem::path& path, const std::string& architecture)
 {
   std::error_code ignored;
   const bool isFolder = std::filesystem::is_directory(path, ignored);
   const std::filesystem::path folder = isFolder ? path : path.parent_path();
   const bool isConfig = isFolder || path.filename() == "config.json";
-  TransformerConfig config = ReadTransformerConfig(folder / "config.json");
+  TransformerConfig config = ReadTransformerConfig(folder / "config.json", architecture);
   return { std::move(config), WeightFiles::Read(isConfig ? FindWeights(folder) : path) };
 }
 

@@ -23,8 +23,8 @@ public:
   /// Reads a model of Hugging Face or TransformerLens from its folder, its config.json, or its
   /// weights file with a config.json beside it. Given a folder or config.json, the weights are
   /// model.safetensors, or the shards of model.safetensors.index.json. Throws FileError,
-  /// FormatError or ModelError.
-  static Transformer Read(const std::filesystem::path& path);
+  /// FormatError or ModelError. `architecture` as ParseTransformerConfig has it.
+  static Transformer Read(const std::filesystem::path& path, const std::string& architecture = {});
 
   const TransformerConfig& GetConfig() const { return this->Config; }
   const WeightFiles& GetFiles() const { return this->Files; }

@@ -520,7 +520,8 @@ std::string KnownArchitectures()
   return NamesOf(Architectures);
 }
 
-TransformerConfig ParseTransformerConfig(std::string_view text, const std::string& source)
+TransformerConfig ParseTransformerConfig(
+  std::string_view text, const std::string& source, const std::string& architecture)
 {
   json object;
   try
@@ -535,6 +536,10 @@ TransformerConfig ParseTransformerConfig(std::string_view text, const std::strin
   {
     throw FormatError(source + ": expected the configuration to be a JSON object, found " +
                       object.type_name() + ".");
+  }
+  if (!architecture.empty())
+  {
+    object["model_type"] = architecture;
   }
   const Settings settings(object, source);
   if (!settings.Has({ "model_type" }))
@@ -555,11 +560,12 @@ TransformerConfig ParseTransformerConfig(std::string_view text, const std::strin
   return config;
 }
 
-TransformerConfig ReadTransformerConfig(const std::filesystem::path& path)
+TransformerConfig ReadTransformerConfig(
+  const std::filesystem::path& path, const std::string& architecture)
 {
   const MappedFile file(path);
   return ParseTransformerConfig(
-    { reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string());
+    { reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string(), architecture);
 }
 
 std::vector<double> AlibiSlopes(std::int64_t heads)

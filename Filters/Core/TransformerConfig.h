@@ -124,11 +124,14 @@ std::string KnownArchitectures();
 /// or with TransformerLens' names of settings and the model_type transformer_lens. What a file
 /// leaves out has the default of the original code. Throws FormatError if it is not a JSON object,
 /// ModelError for an unknown architecture, activation or variant of attention, naming it and what
-/// is known, and for sizes that do not fit together; the message starts with `source`.
-TransformerConfig ParseTransformerConfig(std::string_view text, const std::string& source);
+/// is known, and for sizes that do not fit together; the message starts with `source`. Unless it is
+/// empty, `architecture` is the model_type, whatever the text says.
+TransformerConfig ParseTransformerConfig(
+  std::string_view text, const std::string& source, const std::string& architecture = {});
 
 /// Reads a file. Throws FileError too.
-TransformerConfig ReadTransformerConfig(const std::filesystem::path& path);
+TransformerConfig ReadTransformerConfig(
+  const std::filesystem::path& path, const std::string& architecture = {});
 
 /// The slopes of ALiBi for any number of heads H >= 1. With P the largest power of two up to H: the
 /// first P are 2^(-8k/P), k = 1 ... P, the others 2^(-4(2k-1)/P), k = 1 ... H - P (Press et al.,

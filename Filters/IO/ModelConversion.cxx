@@ -1,18 +1,15 @@
 #include "ModelConversion.h"
 
+#include "DataFields.h"
 #include "Error.h"
 
 #include <vtkCompositeDataSet.h>
 #include <vtkDataArray.h>
 #include <vtkDoubleArray.h>
-#include <vtkFieldData.h>
 #include <vtkFloatArray.h>
 #include <vtkInformation.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkSmartPointer.h>
-#include <vtkStringArray.h>
 #include <vtkTable.h>
 #include <vtkTypeInt64Array.h>
 
@@ -54,22 +51,6 @@ vtkSmartPointer<vtkTable> ToTable(const std::string& name, const atlas::Tensor& 
   auto table = vtkSmartPointer<vtkTable>::New();
   table->AddColumn(values);
   return table;
-}
-
-void AddField(vtkFieldData* fields, const std::string& name, const std::string& text)
-{
-  vtkNew<vtkStringArray> array;
-  array->SetName(name.c_str());
-  array->InsertNextValue(text);
-  fields->AddArray(array);
-}
-
-void AddField(vtkFieldData* fields, const std::string& name, Eigen::Index number)
-{
-  vtkNew<vtkIntArray> array;
-  array->SetName(name.c_str());
-  array->InsertNextValue(static_cast<int>(number));
-  fields->AddArray(array);
 }
 
 /// The atlas type of a VTK array's values, by kind and size.
@@ -142,7 +123,7 @@ void ToDataSet(const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* out
     ++block;
   }
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, FormatField, atlas::AttentionOnlyFormat);
+  AddField(fields, FormatField, std::string(atlas::AttentionOnlyFormat));
   AddField(fields, VocabularySizeField, model.VocabularySize());
   AddField(fields, HeadsField, static_cast<Eigen::Index>(model.HeadCount()));
   AddField(fields, HeadDimensionField, model.HeadDimension());

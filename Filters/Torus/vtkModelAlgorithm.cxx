@@ -1,14 +1,13 @@
 #include "vtkModelAlgorithm.h"
 
+#include "Execution.h"
 #include "ModelConversion.h"
 
 #include <vtkDataObject.h>
-#include <vtkDemandDrivenPipeline.h>
 #include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 
 int vtkModelAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
 {
@@ -34,8 +33,7 @@ vtkMultiBlockDataSet* vtkModelAlgorithm::GetModelInput(vtkInformationVector** in
 
 bool vtkModelAlgorithm::IsFirstPiece(vtkInformationVector* outputVector)
 {
-  return outputVector->GetInformationObject(0)->Get(
-           vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER()) <= 0;
+  return AttentionAtlas::IsFirstPiece(outputVector);
 }
 
 void vtkModelAlgorithm::CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output)
@@ -60,11 +58,6 @@ int vtkModelAlgorithm::LeaveUnfinished(vtkInformationVector* outputVector)
 {
   // VTK 9.2 neither takes the request to abort back nor knows that there is more to compute.
   this->AbortExecute = 0;
-  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
-  {
-    vtkInformation* info = outputVector->GetInformationObject(port);
-    vtkDataObject::GetData(info)->ReleaseData();
-    info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
-  }
+  AttentionAtlas::MarkUnfinished(outputVector);
   return 1;
 }

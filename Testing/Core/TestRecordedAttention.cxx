@@ -276,4 +276,46 @@ TEST_P(DamagedRecording, IsRefused)
     testing::AllOf(testing::StartsWith("file: "), HasSubstr(GetParam().message)));
 }
 
+/// Attention of two heads as a file holds it, of a sequence of 2 tokens, without queries and keys.
+Recording MakeStored()
+{
+  Recording recording;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, 2 };
+  recording.tokens.sequence = { 0, 0 };
+  recording.tokens.position = { 0, 1 };
+  recording.layers.resize(1);
+  recording.layers[0].heads.resize(2);
+  SharedMatrix scores = SharedMatrix::Zero(2, 2);
+  const std::vector<float> values = { 3, 9, 1, 1 + std::log(3.0F) };
+  std::copy(values.begin(), values.end(), scores.values.get());
+  recording.layers[0].heads[0].scores = { scores };
+  recording.layers[0].heads[1].weights = { scores };
+  return recording;
+}
+
+TEST(RecordedAttention, GivesWhatIsStored)
+{
+  const Recording recording = MakeStored();
+  const std::vector<float> stored = { 3, 9, 1, 1 + std::log(3.0F) };
+  EXPECT_EQ(Evaluate(recording, 0, 0, 0, AttentionQuantity::Scores), stored);
+  EXPECT_EQ(Evaluate(recording, 0, 0, 1, AttentionQuantity::Weights), stored);
+  ExpectClose("weights", Evaluate(recording, 0, 0, 0, AttentionQuantity::Weights),
+    { 1, 0, 0.25, 0.75 }, 1e-6);
+  Recording both = MakeStored();
+  both.mask = AttentionMask::Bidirectional;
+  const double first = 1 / (1 + std::exp(6.0));
+  ExpectClose("weights", Evaluate(both, 0, 0, 0, AttentionQuantity::Weights),
+    { first, 1 - first, 0.25, 0.75 }, 1e-6);
+}
+
+TEST(RecordedAttention, TellsWhatIsStored)
+{
+  const Recording recording = MakeStored();
+  const auto evaluate = [&](std::int64_t head, AttentionQuantity quantity)
+  { return MessageOf<OptionError>([&]() { Evaluate(recording, 0, 0, head, quantity); }); };
+  EXPECT_THAT(evaluate(0, AttentionQuantity::Content), HasSubstr("it holds the scores alone"));
+  EXPECT_THAT(evaluate(1, AttentionQuantity::Scores), HasSubstr("it holds the weights alone"));
+}
+
 }

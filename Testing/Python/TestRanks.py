@@ -4,12 +4,8 @@ On the first of its numbers of ranks this test leaves its arrays and its picture
 """
 
 import atlastest
-import numpy
-from atlastest import AtlasTest, fetch, point_arrays, torus
-from paraview import servermanager, simple
-
-RANKS = servermanager.vtkProcessModule.GetProcessModule().GetNumberOfLocalPartitions()
-
+from atlastest import RANKS, AtlasTest, fetch, point_arrays, torus
+from paraview import simple
 
 class Ranks(AtlasTest):
     def setUp(self):
@@ -20,24 +16,6 @@ class Ranks(AtlasTest):
         source = torus(self.model, Resolution=[131, 97], **properties)
         source.Quantities = source.GetProperty("Quantities").Available
         return source
-
-    def image_arrays(self, source):
-        """The point arrays of an image, rows by columns, from the parts of all ranks."""
-        source.UpdatePipeline()
-        x0, x1, y0, y1, _, _ = source.GetDataInformation().GetExtent()
-        whole = {}
-        covered = numpy.zeros((y1 - y0 + 1, x1 - x0 + 1), bool)
-        for rank in range(RANKS):
-            part = servermanager.Fetch(source, rank)
-            left, right, bottom, top, _, _ = part.GetExtent()
-            window = (slice(bottom - y0, top - y0 + 1), slice(left - x0, right - x0 + 1))
-            covered[window] = True
-            for name, values in atlastest.arrays_of(part).items():
-                values = values.reshape(*covered[window].shape, -1)
-                empty = numpy.zeros((*covered.shape, values.shape[-1]), values.dtype)
-                whole.setdefault(name, empty)[window] = values
-        self.assertTrue(covered.all())
-        return whole
 
     def point_count(self, source):
         """The number of points on all ranks together."""

@@ -26,13 +26,18 @@ REFERENCE = pathlib.Path(os.environ["ATLAS_REFERENCE_DIR"])
 BASELINE = pathlib.Path(os.environ["ATLAS_BASELINE_DIR"])
 OUTPUT = pathlib.Path(os.environ["ATLAS_OUTPUT_DIR"])
 
+#: How many ranks this is one of.
+RANKS = servermanager.vtkProcessModule.GetProcessModule().GetNumberOfLocalPartitions()
+
 TRAINED = DATA / "trained-n5-h3.safetensors"
+#: Attention of GPT-2 to a prompt of six tokens.
+RECORDING = DATA / "recordings" / "gpt2-data-visualization.safetensors"
 SLOW = DATA / "trained-n5-h3-slow.safetensors"
 
 #: The colours of classes 0 to 4: the palette of Okabe and Ito (2008).
 PALETTE = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0]]
 
-_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8"}
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4"}
 
 
 def read_safetensors(path):
@@ -234,6 +239,24 @@ class AtlasTest(unittest.TestCase):
             self.assertEqual(found[name].dtype, values.dtype, name)
             self.assertEqual(found[name].shape, values.shape, name)
             self.assertEqual(found[name].tobytes(), values.tobytes(), name)
+
+    def image_arrays(self, source):
+        """The point arrays of an image, rows by columns, from the parts of all ranks."""
+        source.UpdatePipeline()
+        x0, x1, y0, y1, _, _ = source.GetDataInformation().GetExtent()
+        whole = {}
+        covered = numpy.zeros((y1 - y0 + 1, x1 - x0 + 1), bool)
+        for rank in range(RANKS):
+            part = servermanager.Fetch(source, rank)
+            left, right, bottom, top, _, _ = part.GetExtent()
+            window = (slice(bottom - y0, top - y0 + 1), slice(left - x0, right - x0 + 1))
+            covered[window] = True
+            for name, values in arrays_of(part).items():
+                values = values.reshape(*covered[window].shape, -1)
+                empty = numpy.zeros((*covered.shape, values.shape[-1]), values.dtype)
+                whole.setdefault(name, empty)[window] = values
+        self.assertTrue(covered.all())
+        return whole
 
     def assert_as_on_one_rank(self, name, arrays):
         """Leaves arrays here and expects those that the test on the first number of ranks left."""

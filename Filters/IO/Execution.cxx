@@ -1,5 +1,9 @@
 #include "Execution.h"
 
+#include <vtkDataObject.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtksys/SystemInformation.hxx>
 #include <vtksys/SystemTools.hxx>
 
@@ -59,6 +63,22 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
     throw std::runtime_error(what + " would take " + Size(bytes) + " of memory, but only " +
                              Size(free) + " are free; " + advice);
   }
+}
+
+void MarkUnfinished(vtkInformationVector* outputVector)
+{
+  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
+  {
+    vtkInformation* info = outputVector->GetInformationObject(port);
+    vtkDataObject::GetData(info)->ReleaseData();
+    info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
+  }
+}
+
+bool IsFirstPiece(vtkInformationVector* outputVector)
+{
+  return outputVector->GetInformationObject(0)->Get(
+           vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER()) <= 0;
 }
 
 }

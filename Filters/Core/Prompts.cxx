@@ -1,0 +1,132 @@
+#include "Prompts.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <random>
+#include <system_error>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::string_view Separators = " \t,";
+
+std::int64_t ParseInteger(std::string_view word, std::size_t line, const std::string& source)
+{
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size())
+  {
+    throw OptionError(source + ": line " + std::to_string(line) +
+                      ": expected integers separated by spaces, found '" + std::string(word) +
+                      "'.");
+  }
+  return value;
+}
+
+void RequireAtLeast(const char* name, std::int64_t value, std::int64_t least)
+{
+  if (value < least)
+  {
+    throw OptionError(std::string(name) + ": expected at least " + std::to_string(least) +
+                      ", found " + std::to_string(value) + ".");
+  }
+}
+
+/// Uniform ids: the generator's numbers, but those beyond the last whole multiple of the range.
+class IdGenerator
+{
+public:
+  explicit IdGenerator(const RandomPromptOptions& options)
+    : First(options.firstId)
+    , Range(static_cast<std::uint64_t>(options.lastId - options.firstId) + 1)
+    , Generator(options.seed)
+  {
+  }
+
+  std::int64_t Next()
+  {
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t number = this->Generator();
+    while (number >= most - most % this->Range)
+    {
+      number = this->Generator();
+    }
+    return this->First + static_cast<std::int64_t>(number % this->Range);
+  }
+
+private:
+  std::int64_t First;
+  std::uint64_t Range;
+  std::mt19937_64 Generator;
+};
+
+}
+
+std::vector<std::string> SplitLines(std::string_view text)
+{
+  std::vector<std::string> lines;
+  while (!text.empty())
+  {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (!line.empty() && line.back() == '\r')
+    {
+      line.remove_suffix(1);
+    }
+    lines.emplace_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::vector<std::int64_t>> ParseIntegerLines(
+  std::string_view text, const std::string& source)
+{
+  std::vector<std::vector<std::int64_t>> sequences;
+  for (const std::string& line : SplitLines(text))
+  {
+    sequences.emplace_back();
+    std::string_view rest = line;
+    while (rest.find_first_not_of(Separators) != std::string_view::npos)
+    {
+      rest.remove_prefix(rest.find_first_not_of(Separators));
+      const std::string_view word = rest.substr(0, rest.find_first_of(Separators));
+      sequences.back().push_back(ParseInteger(word, sequences.size(), source));
+      rest.remove_prefix(word.size());
+    }
+  }
+  return sequences;
+}
+
+std::vector<std::vector<std::int64_t>> MakeRandomPrompts(const RandomPromptOptions& options)
+{
+  RequireAtLeast("Length", options.length, 1);
+  RequireAtLeast("Count", options.count, 1);
+  RequireAtLeast("Block", options.block, 1);
+  RequireAtLeast("the first id", options.firstId, 0);
+  RequireAtLeast("the last id", options.lastId, options.firstId);
+  const std::int64_t period = options.kind == RandomPromptKind::OneToken ? 1
+                              : options.kind == RandomPromptKind::Random
+                                ? options.length
+                                : std::min(options.block, options.length);
+  IdGenerator generator(options);
+  std::vector<std::vector<std::int64_t>> sequences(static_cast<std::size_t>(options.count));
+  for (std::vector<std::int64_t>& sequence : sequences)
+  {
+    sequence.resize(static_cast<std::size_t>(options.length));
+    const auto repeated = sequence.begin() + period;
+    std::generate(sequence.begin(), repeated, [&generator]() { return generator.Next(); });
+    for (std::size_t i = static_cast<std::size_t>(period); i < sequence.size(); ++i)
+    {
+      sequence[i] = sequence[i - static_cast<std::size_t>(period)];
+    }
+  }
+  return sequences;
+}
+
+}

@@ -1,0 +1,217 @@
+#include "RecorderInput.h"
+
+#include "ArrayFile.h"
+#include "Error.h"
+#include "MappedFile.h"
+#include "Prompts.h"
+#include "Tokenizer.h"
+
+#include <vtkDataArray.h>
+#include <vtkTable.h>
+
+#include <map>
+#include <optional>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+using Sequences = std::vector<std::vector<std::int64_t>>;
+
+void RequireOneSource(const RecorderSources& sources)
+{
+  std::string found;
+  int count = 0;
+  const auto add = [&](bool isGiven, const char* name)
+  {
+    if (isGiven)
+    {
+      found += (count++ > 0 ? ", " : "") + std::string(name);
+    }
+  };
+  add(!sources.prompts.empty(), "Prompts");
+  add(!sources.promptFile.empty(), "PromptFile");
+  add(!sources.tokenIds.empty(), "TokenIds");
+  add(!sources.imageFile.empty(), "Images");
+  add(sources.table != nullptr, "the table of token ids");
+  if (count > 1)
+  {
+    throw atlas::OptionError(
+      "expected one of Prompts, PromptFile, TokenIds, Images and a table of token ids, found " +
+      std::to_string(count) + ": " + found + ".");
+  }
+}
+
+std::string ReadText(const std::filesystem::path& path)
+{
+  const atlas::MappedFile file(path);
+  return { reinterpret_cast<const char*>(file.Data()), file.Size() };
+}
+
+/// Sequences of the rows of a table: column TokenId, and Sequence, by which they are put together.
+Sequences ReadTable(vtkTable* table)
+{
+  auto* ids = vtkDataArray::SafeDownCast(table->GetColumnByName("TokenId"));
+  auto* numbers = vtkDataArray::SafeDownCast(table->GetColumnByName("Sequence"));
+  if (ids == nullptr)
+  {
+    throw atlas::OptionError(
+      "table of token ids: expected a column 'TokenId' of integers, found none.");
+  }
+  std::map<double, std::vector<std::int64_t>> sequences;
+  for (vtkIdType i = 0; i < ids->GetNumberOfTuples(); ++i)
+  {
+    sequences[numbers != nullptr ? numbers->GetComponent(i, 0) : 0].push_back(
+      static_cast<std::int64_t>(ids->GetComponent(i, 0)));
+  }
+  Sequences rows;
+  for (auto& [number, sequence] : sequences)
+  {
+    rows.push_back(std::move(sequence));
+  }
+  return rows;
+}
+
+/// Images that are normalized as in training: pixel_values [B,3,h,w], or the array of a .npy file.
+void ReadImages(const std::string& path, atlas::TransformerInput& input)
+{
+  const atlas::ArrayFile file(path);
+  const atlas::ArrayFile::Entries& entries = file.GetEntries();
+  auto found = entries.find("pixel_values");
+  found = found != entries.end() ? found : entries.find("array");
+  if (found == entries.end() || found->second.shape.size() != 4 ||
+      !atlas::IsFloating(found->second.dtype))
+  {
+    throw atlas::ModelError(
+      path +
+      ": expected an array 'pixel_values' [images, channels, height, "
+      "width] of floating type, found " +
+      (found == entries.end() ? "none" : "one of shape " + atlas::ToString(found->second.shape)) +
+      ".");
+  }
+  const atlas::LoadedArray array = found->second.load();
+  input.images = array.view.shape[0];
+  input.pixels.resize(array.view.Count());
+  array.view.ToFloat(0, array.view.Count(), input.pixels.data());
+}
+
+/// Encodes each line; a message tells which one cannot be.
+void Encode(const RecorderSources& sources, const std::string& text, const std::string& name,
+  const atlas::Tokenizer& tokenizer, RecorderInput& result)
+{
+  for (const std::string& line : atlas::SplitLines(text))
+  {
+    const std::string place =
+      name + ", line " + std::to_string(result.input.tokens.size() + 1) + ": ";
+    atlas::Encoding encoding;
+    try
+    {
+      encoding = tokenizer.EncodePrompt(line, sources.addSpecialTokens);
+    }
+    catch (const atlas::Error& e)
+    {
+      throw atlas::OptionError(place + e.what());
+    }
+    if (encoding.ids.empty())
+    {
+      throw atlas::OptionError(place + "expected a text, found no tokens.");
+    }
+    result.input.tokens.push_back(encoding.ids);
+    if (tokenizer.HasSegments())
+    {
+      result.input.segments.emplace_back(encoding.types.begin(), encoding.types.end());
+    }
+  }
+}
+
+/// Cuts sequences off at the maximal length, and says so.
+void Truncate(std::int64_t maximum, RecorderInput& result)
+{
+  for (std::size_t s = 0; maximum > 0 && s < result.input.tokens.size(); ++s)
+  {
+    const std::size_t length = result.input.tokens[s].size();
+    const auto most = static_cast<std::size_t>(maximum);
+    if (length <= most)
+    {
+      continue;
+    }
+    result.input.tokens[s].resize(most);
+    if (s < result.input.segments.size())
+    {
+      result.input.segments[s].resize(std::min(most, result.input.segments[s].size()));
+    }
+    result.warnings.push_back("sequence " + std::to_string(s) + " has " + std::to_string(length) +
+                              " tokens; the last " + std::to_string(length - most) +
+                              " are left out, since MaximumLength is " + std::to_string(maximum) +
+                              ".");
+  }
+}
+
+/// The tokens as people read them; none if the tokenizer does not know one of them.
+std::vector<std::string> Labels(const Sequences& sequences, const atlas::Tokenizer& tokenizer)
+{
+  std::vector<std::string> labels;
+  for (const std::vector<std::int64_t>& sequence : sequences)
+  {
+    for (const std::int64_t id : sequence)
+    {
+      if (id < 0 || id >= tokenizer.VocabularySize())
+      {
+        return {};
+      }
+      labels.push_back(tokenizer.Label(id));
+    }
+  }
+  return labels;
+}
+
+/// The tokenizer of a folder, or none: token ids work without.
+std::optional<atlas::Tokenizer> FindTokenizer(const std::filesystem::path& folder)
+{
+  try
+  {
+    return atlas::ReadTokenizer(folder);
+  }
+  catch (const atlas::Error&)
+  {
+    return std::nullopt;
+  }
+}
+
+}
+
+RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder)
+{
+  RequireOneSource(sources);
+  RecorderInput result;
+  std::optional<atlas::Tokenizer> tokenizer;
+  if (!sources.imageFile.empty())
+  {
+    ReadImages(sources.imageFile, result.input);
+    return result;
+  }
+  if (!sources.prompts.empty() || !sources.promptFile.empty())
+  {
+    tokenizer = atlas::ReadTokenizer(folder);
+    const bool isFile = sources.prompts.empty();
+    Encode(sources, isFile ? ReadText(sources.promptFile) : sources.prompts,
+      isFile ? sources.promptFile : "Prompts", *tokenizer, result);
+  }
+  else
+  {
+    tokenizer = FindTokenizer(folder);
+    result.input.tokens = sources.table != nullptr
+                            ? ReadTable(sources.table)
+                            : atlas::ParseIntegerLines(sources.tokenIds, "TokenIds");
+    result.input.segments = atlas::ParseIntegerLines(sources.tokenTypes, "TokenTypes");
+  }
+  Truncate(sources.maximumLength, result);
+  if (tokenizer)
+  {
+    result.labels = Labels(result.input.tokens, *tokenizer);
+  }
+  return result;
+}
+
+}

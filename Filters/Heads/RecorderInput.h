@@ -1,0 +1,41 @@
+#pragma once
+
+#include "Transformer.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+class vtkTable;
+
+/// What vtkTransformerRecorder runs a model on.
+namespace AttentionAtlas
+{
+
+struct RecorderSources
+{
+  std::string prompts;    ///< text, a sequence a line
+  std::string promptFile; ///< of such a text
+  std::string tokenIds;   ///< a sequence of numbers a line
+  std::string tokenTypes; ///< likewise, for tokenIds
+  std::string imageFile;  ///< with pixel_values
+  vtkTable* table = nullptr;
+  bool addSpecialTokens = true;
+  std::int64_t maximumLength = 0; ///< 0: none
+};
+
+struct RecorderInput
+{
+  atlas::TransformerInput input;
+  std::vector<std::string> labels; ///< of all tokens, one sequence after the other; or none
+  std::vector<std::string> warnings;
+
+  bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }
+};
+
+/// Gathers the sequences, or images, from the one source that is given; nothing is given: an empty
+/// input. `folder` is that of the model's tokenizer. Throws atlas::Error for several sources, and
+/// for what cannot be read.
+RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder);
+
+}

@@ -1,0 +1,102 @@
+#ifndef vtkAttentionMap_h
+#define vtkAttentionMap_h
+
+#include "AttentionAtlasHeadsModule.h"
+
+#include <vtkImageAlgorithm.h>
+
+class vtkMultiBlockDataSet;
+
+/**
+ * @class vtkAttentionMap
+ * @brief The attention of one head on one sequence, as an image of tokens x tokens.
+ *
+ * Input: a recording (vtkMultiBlockDataSet, as vtkTransformerRecorder and vtkRecordingReader give
+ * it). Attention is recomputed from queries and keys; where the recording holds attention, that is
+ * shown. Formulas: Core's RecordedAttention.h.
+ *
+ * Output: a vtkImageData with a point per key and query: x = key, y = -query, from 0 for the first
+ * token, so that queries go downwards as in printed matrices. Spacing 1. One point array (float),
+ * named by Quantity:
+ *
+ * - Weights: from 0 to 1, their sum over the keys is 1; 0 where the mask excludes the key
+ * - Scores: scale * query . key + bias, before the mask
+ * - Content: scale * query . key
+ * - Bias: ALiBi's slope * position of the key; 0 without
+ *
+ * Field data: Key Token and Query Token (string, in the order of the positions, if the recording
+ * has tokens), Sequence, Layer and Head (int).
+ *
+ * The size of the image depends on the recording, so that UpdateInformation brings the input up to
+ * date. On several ranks the first one has the image.
+ */
+class ATTENTIONATLASHEADS_EXPORT vtkAttentionMap : public vtkImageAlgorithm
+{
+public:
+  static vtkAttentionMap* New();
+  vtkTypeMacro(vtkAttentionMap, vtkImageAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum QuantityType
+  {
+    WEIGHTS = 0,
+    SCORES = 1,
+    CONTENT = 2,
+    BIAS = 3
+  };
+
+  ///@{
+  /**
+   * The sequence or image, from 0. Default: 0.
+   */
+  vtkSetMacro(Sequence, int);
+  vtkGetMacro(Sequence, int);
+  ///@}
+
+  ///@{
+  /**
+   * The layer's number in the model, from 0. Default: 0.
+   */
+  vtkSetMacro(Layer, int);
+  vtkGetMacro(Layer, int);
+  ///@}
+
+  ///@{
+  /**
+   * The head, from 0. Default: 0.
+   */
+  vtkSetMacro(Head, int);
+  vtkGetMacro(Head, int);
+  ///@}
+
+  ///@{
+  /**
+   * WEIGHTS, SCORES, CONTENT or BIAS, see above. Default: WEIGHTS.
+   */
+  vtkSetClampMacro(Quantity, int, WEIGHTS, BIAS);
+  vtkGetMacro(Quantity, int);
+  ///@}
+
+protected:
+  vtkAttentionMap() = default;
+  ~vtkAttentionMap() override = default;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkAttentionMap(const vtkAttentionMap&) = delete;
+  void operator=(const vtkAttentionMap&) = delete;
+
+  int Sequence = 0;
+  int Layer = 0;
+  int Head = 0;
+  int Quantity = WEIGHTS;
+};
+
+#endif

@@ -1,0 +1,86 @@
+#include "vtkRandomPrompts.h"
+
+#include "Execution.h"
+#include "Prompts.h"
+
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkIntArray.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkTable.h>
+#include <vtkTypeInt64Array.h>
+
+vtkStandardNewMacro(vtkRandomPrompts);
+
+vtkRandomPrompts::vtkRandomPrompts()
+{
+  this->SetNumberOfInputPorts(0);
+}
+
+int vtkRandomPrompts::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  // Or VTK would leave all pieces but the first one empty.
+  outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+  return 1;
+}
+
+int vtkRandomPrompts::RequestData(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  atlas::RandomPromptOptions options;
+  options.kind = static_cast<atlas::RandomPromptKind>(this->Kind);
+  options.length = this->Length;
+  options.count = this->Count;
+  options.block = this->Block;
+  options.firstId = this->IdRange[0];
+  options.lastId = this->IdRange[1];
+  options.seed = static_cast<std::uint64_t>(this->Seed);
+  vtkNew<vtkIntArray> sequences;
+  vtkNew<vtkIntArray> positions;
+  vtkNew<vtkTypeInt64Array> ids;
+  sequences->SetName("Sequence");
+  positions->SetName("Position");
+  ids->SetName("TokenId");
+  try
+  {
+    constexpr double bytes = 3 * sizeof(std::int64_t);
+    AttentionAtlas::RequireMemory(bytes * this->Length * this->Count,
+      std::to_string(this->Count) + " sequences of " + std::to_string(this->Length) + " tokens",
+      "lower Length or Count.");
+    int sequence = 0;
+    for (const std::vector<std::int64_t>& prompt : atlas::MakeRandomPrompts(options))
+    {
+      int position = 0;
+      for (const std::int64_t id : prompt)
+      {
+        sequences->InsertNextValue(sequence);
+        positions->InsertNextValue(position++);
+        ids->InsertNextValue(id);
+      }
+      ++sequence;
+    }
+  }
+  catch (const std::exception& e)
+  {
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  vtkTable* output = vtkTable::GetData(outputVector);
+  output->AddColumn(sequences);
+  output->AddColumn(positions);
+  output->AddColumn(ids);
+  return 1;
+}
+
+void vtkRandomPrompts::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Kind: " << this->Kind << "\n";
+  os << indent << "Length: " << this->Length << "\n";
+  os << indent << "Count: " << this->Count << "\n";
+  os << indent << "Block: " << this->Block << "\n";
+  os << indent << "Seed: " << this->Seed << "\n";
+  os << indent << "IdRange: " << this->IdRange[0] << " " << this->IdRange[1] << "\n";
+}

@@ -1,0 +1,92 @@
+#ifndef vtkRandomPrompts_h
+#define vtkRandomPrompts_h
+
+#include "AttentionAtlasHeadsModule.h"
+
+#include <vtkTableAlgorithm.h>
+
+/**
+ * @class vtkRandomPrompts
+ * @brief Makes sequences of random token ids, with or without repetition.
+ *
+ * No input. Output: a vtkTable with a row per token, for the second input of
+ * vtkTransformerRecorder: Sequence (int), Position (int, from 0) and TokenId (64-bit integer); the
+ * same in each piece. A model cannot know random tokens, so that what a head does with their
+ * repetition (previous token, induction, duplicate token) shows alone. Core's Prompts.h has the
+ * details.
+ */
+class ATTENTIONATLASHEADS_EXPORT vtkRandomPrompts : public vtkTableAlgorithm
+{
+public:
+  static vtkRandomPrompts* New();
+  vtkTypeMacro(vtkRandomPrompts, vtkTableAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum KindType
+  {
+    ONE_TOKEN = 0,
+    RANDOM = 1,
+    REPEATED_BLOCK = 2
+  };
+
+  ///@{
+  /**
+   * ONE_TOKEN: each sequence is one random token, repeated. RANDOM: every token at random.
+   * REPEATED_BLOCK: a random block of tokens, repeated up to Length. Default: RANDOM.
+   */
+  vtkSetClampMacro(Kind, int, ONE_TOKEN, REPEATED_BLOCK);
+  vtkGetMacro(Kind, int);
+  ///@}
+
+  ///@{
+  /**
+   * Tokens of a sequence, number of sequences, and tokens of the repeated block, each at least 1.
+   * Default: 64, 1, 16.
+   */
+  vtkSetMacro(Length, int);
+  vtkGetMacro(Length, int);
+  vtkSetMacro(Count, int);
+  vtkGetMacro(Count, int);
+  vtkSetMacro(Block, int);
+  vtkGetMacro(Block, int);
+  ///@}
+
+  ///@{
+  /**
+   * Of all random numbers. Default: 0.
+   */
+  vtkSetMacro(Seed, int);
+  vtkGetMacro(Seed, int);
+  ///@}
+
+  ///@{
+  /**
+   * The first and the last id that are drawn; at least 0 and in the vocabulary of the model.
+   * Default: 0, 999.
+   */
+  vtkSetVector2Macro(IdRange, int);
+  vtkGetVector2Macro(IdRange, int);
+  ///@}
+
+protected:
+  vtkRandomPrompts();
+  ~vtkRandomPrompts() override = default;
+
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkRandomPrompts(const vtkRandomPrompts&) = delete;
+  void operator=(const vtkRandomPrompts&) = delete;
+
+  int Kind = RANDOM;
+  int Length = 64;
+  int Count = 1;
+  int Block = 16;
+  int Seed = 0;
+  int IdRange[2] = { 0, 999 };
+};
+
+#endif

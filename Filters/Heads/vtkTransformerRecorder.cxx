@@ -1,0 +1,205 @@
+#include "vtkTransformerRecorder.h"
+
+#include "Execution.h"
+#include "RecorderInput.h"
+#include "RecordingConversion.h"
+#include "TransformerConversion.h"
+
+#include <vtkDataArraySelection.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace
+{
+
+constexpr const char* QueriesAndKeys = "QueriesAndKeys";
+constexpr const char* Values = "Values";
+constexpr const char* HeadOutputs = "HeadOutputs";
+constexpr const char* Residual = "Residual";
+constexpr const char* Logits = "Logits";
+
+void AddArrays(vtkDataArraySelection* selection)
+{
+  for (const char* name : { QueriesAndKeys, Values, HeadOutputs, Residual, Logits })
+  {
+    selection->AddArray(name, name == QueriesAndKeys || name == Values);
+  }
+}
+
+std::string Text(const char* text)
+{
+  return text != nullptr ? text : "";
+}
+
+}
+
+vtkStandardNewMacro(vtkTransformerRecorder);
+
+vtkTransformerRecorder::vtkTransformerRecorder()
+{
+  this->SetNumberOfInputPorts(2);
+  AddArrays(this->Record);
+}
+
+vtkTransformerRecorder::~vtkTransformerRecorder()
+{
+  this->SetPrompts(nullptr);
+  this->SetPromptFile(nullptr);
+  this->SetTokenIds(nullptr);
+  this->SetTokenTypes(nullptr);
+  this->SetImages(nullptr);
+}
+
+void vtkTransformerRecorder::AddLayer(int layer)
+{
+  this->Layers.push_back(layer);
+  this->Modified();
+}
+
+void vtkTransformerRecorder::ClearLayers()
+{
+  this->Layers.clear();
+  this->Modified();
+}
+
+vtkDataArraySelection* vtkTransformerRecorder::GetRecord()
+{
+  return this->Record;
+}
+
+int vtkTransformerRecorder::GetNumberOfRecordArrays()
+{
+  return this->Record->GetNumberOfArrays();
+}
+
+const char* vtkTransformerRecorder::GetRecordArrayName(int index)
+{
+  return this->Record->GetArrayName(index);
+}
+
+int vtkTransformerRecorder::GetRecordArrayStatus(const char* name)
+{
+  return this->Record->ArrayIsEnabled(name);
+}
+
+void vtkTransformerRecorder::SetRecordArrayStatus(const char* name, int status)
+{
+  this->Record->SetArraySetting(name, status);
+}
+
+void vtkTransformerRecorder::DisableAllRecord()
+{
+  this->Record->RemoveAllArrays();
+  AddArrays(this->Record);
+  this->Record->DisableAllArrays();
+}
+
+vtkMTimeType vtkTransformerRecorder::GetMTime()
+{
+  return std::max(this->Superclass::GetMTime(), this->Record->GetMTime());
+}
+
+int vtkTransformerRecorder::FillInputPortInformation(int port, vtkInformation* info)
+{
+  const bool isTable = port == 1;
+  info->Set(
+    vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), isTable ? "vtkTable" : "vtkMultiBlockDataSet");
+  info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), isTable ? 1 : 0);
+  return 1;
+}
+
+bool vtkTransformerRecorder::Run(
+  vtkMultiBlockDataSet* model, vtkTable* tokens, vtkMultiBlockDataSet* output)
+{
+  const atlas::Transformer transformer = AttentionAtlas::ToTransformer(model);
+  const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
+    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->TokenTypes),
+      Text(this->Images), tokens, this->AddSpecialTokens, this->MaximumLength },
+    AttentionAtlas::ModelFolder(model));
+  for (const std::string& warning : gathered.warnings)
+  {
+    vtkWarningMacro(<< warning);
+  }
+  if (gathered.IsEmpty())
+  {
+    return true;
+  }
+  atlas::RecordOptions options;
+  options.queriesAndKeys = this->Record->ArrayIsEnabled(QueriesAndKeys) != 0;
+  options.values = this->Record->ArrayIsEnabled(Values) != 0;
+  options.headOutputs = this->Record->ArrayIsEnabled(HeadOutputs) != 0;
+  options.residual = this->Record->ArrayIsEnabled(Residual) != 0;
+  options.logits = this->Record->ArrayIsEnabled(Logits) != 0;
+  options.layers.assign(this->Layers.begin(), this->Layers.end());
+  options.progress = [this](double done)
+  {
+    this->UpdateProgress(done);
+    return this->GetAbortExecute() == 0;
+  };
+  const atlas::MemoryEstimate memory = atlas::EstimateMemory(transformer, gathered.input, options);
+  AttentionAtlas::RequireMemory(static_cast<double>(memory.recording + memory.working),
+    "the recording", "give fewer or shorter sequences, or record fewer layers or quantities.");
+
+  std::optional<atlas::Recording> recording =
+    atlas::RecordTransformer(transformer, gathered.input, options);
+  if (!recording)
+  {
+    return false;
+  }
+  recording->tokens.text = gathered.labels;
+  AttentionAtlas::ToDataSet(*recording, output);
+  return true;
+}
+
+int vtkTransformerRecorder::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* model = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  auto* output = vtkMultiBlockDataSet::GetData(outputVector);
+  if (model == nullptr || model->GetNumberOfBlocks() == 0)
+  {
+    return 1;
+  }
+  try
+  {
+    if (!this->Run(model, vtkTable::GetData(inputVector[1]), output))
+    {
+      this->AbortExecute = 0; // VTK 9.2 does not take the request back
+      AttentionAtlas::MarkUnfinished(outputVector);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  return 1;
+}
+
+void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Prompts: " << Text(this->Prompts) << "\n";
+  os << indent << "PromptFile: " << Text(this->PromptFile) << "\n";
+  os << indent << "TokenIds: " << Text(this->TokenIds) << "\n";
+  os << indent << "TokenTypes: " << Text(this->TokenTypes) << "\n";
+  os << indent << "Images: " << Text(this->Images) << "\n";
+  os << indent << "MaximumLength: " << this->MaximumLength << "\n";
+  os << indent << "AddSpecialTokens: " << this->AddSpecialTokens << "\n";
+  os << indent << "Layers:";
+  for (const int layer : this->Layers)
+  {
+    os << " " << layer;
+  }
+  os << "\n" << indent << "Record:\n";
+  this->Record->PrintSelf(os, indent.GetNextIndent());
+}

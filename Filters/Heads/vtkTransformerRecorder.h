@@ -1,0 +1,153 @@
+#ifndef vtkTransformerRecorder_h
+#define vtkTransformerRecorder_h
+
+#include "AttentionAtlasHeadsModule.h"
+
+#include <vtkMultiBlockDataSetAlgorithm.h>
+#include <vtkNew.h>
+
+#include <vector>
+
+class vtkDataArraySelection;
+class vtkTable;
+
+/**
+ * @class vtkTransformerRecorder
+ * @brief Runs a transformer on texts, token ids or images and records its heads.
+ *
+ * Input port 0: the model (vtkMultiBlockDataSet, as vtkTransformerReader gives it). Input port 1,
+ * optional: a vtkTable with a row per token and the columns TokenId and, for several sequences,
+ * Sequence, the same in each piece. The sequences come from that table or from one of Prompts,
+ * PromptFile, TokenIds and Images; given several, an error names them; given none, the output is
+ * empty.
+ *
+ * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
+ * Cancel leaves it empty, and the next update records anew. Formulas: Core's Transformer.h.
+ */
+class ATTENTIONATLASHEADS_EXPORT vtkTransformerRecorder : public vtkMultiBlockDataSetAlgorithm
+{
+public:
+  static vtkTransformerRecorder* New();
+  vtkTypeMacro(vtkTransformerRecorder, vtkMultiBlockDataSetAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  /**
+   * Connects the table of token ids.
+   */
+  void SetTokensConnection(vtkAlgorithmOutput* tokens) { this->SetInputConnection(1, tokens); }
+
+  ///@{
+  /**
+   * Texts, one sequence a line, for the tokenizer in the model's folder; a tab separates the two
+   * segments of a pair where the model knows segments. Null or empty: none. Default: none.
+   */
+  vtkSetStringMacro(Prompts);
+  vtkGetStringMacro(Prompts);
+  ///@}
+
+  ///@{
+  /**
+   * A file of such texts, UTF-8. Null or empty: none. Default: none.
+   */
+  vtkSetFilePathMacro(PromptFile);
+  vtkGetFilePathMacro(PromptFile);
+  ///@}
+
+  ///@{
+  /**
+   * Token ids, one sequence a line, separated by spaces. Null or empty: none. Default: none.
+   */
+  vtkSetStringMacro(TokenIds);
+  vtkGetStringMacro(TokenIds);
+  ///@}
+
+  ///@{
+  /**
+   * The token types (segments, from 0) of TokenIds, likewise. Null or empty: all 0. Default: none.
+   */
+  vtkSetStringMacro(TokenTypes);
+  vtkGetStringMacro(TokenTypes);
+  ///@}
+
+  ///@{
+  /**
+   * A safetensors or .npy file with pixel_values [images, channels, height, width], normalized as
+   * in the model's training. Null or empty: none. Default: none.
+   */
+  vtkSetFilePathMacro(Images);
+  vtkGetFilePathMacro(Images);
+  ///@}
+
+  ///@{
+  /**
+   * Longer sequences are cut off at so many tokens, with a warning. 0: none is, and one longer than
+   * the model's positions is an error. Default: 0.
+   */
+  vtkSetClampMacro(MaximumLength, int, 0, VTK_INT_MAX);
+  vtkGetMacro(MaximumLength, int);
+  ///@}
+
+  ///@{
+  /**
+   * Whether texts get the special tokens that the model was trained with, such as BERT's [CLS] and
+   * [SEP]. Default: on.
+   */
+  vtkSetMacro(AddSpecialTokens, bool);
+  vtkGetMacro(AddSpecialTokens, bool);
+  vtkBooleanMacro(AddSpecialTokens, bool);
+  ///@}
+
+  ///@{
+  /**
+   * The layers whose heads are recorded, by their numbers from 0; none: all. Default: none.
+   */
+  void AddLayer(int layer);
+  void ClearLayers();
+  const std::vector<int>& GetLayers() const { return this->Layers; }
+  ///@}
+
+  ///@{
+  /**
+   * What is recorded: QueriesAndKeys, Values, HeadOutputs, Residual, Logits. Default:
+   * QueriesAndKeys, Values.
+   */
+  vtkDataArraySelection* GetRecord();
+  int GetNumberOfRecordArrays();
+  const char* GetRecordArrayName(int index);
+  int GetRecordArrayStatus(const char* name);
+  void SetRecordArrayStatus(const char* name, int status);
+  void DisableAllRecord();
+  ///@}
+
+  /**
+   * Includes the selection of what is recorded.
+   */
+  vtkMTimeType GetMTime() override;
+
+protected:
+  vtkTransformerRecorder();
+  ~vtkTransformerRecorder() override;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkTransformerRecorder(const vtkTransformerRecorder&) = delete;
+  void operator=(const vtkTransformerRecorder&) = delete;
+
+  /// Returns false if the user has cancelled.
+  bool Run(vtkMultiBlockDataSet* model, vtkTable* tokens, vtkMultiBlockDataSet* output);
+
+  char* Prompts = nullptr;
+  char* PromptFile = nullptr;
+  char* TokenIds = nullptr;
+  char* TokenTypes = nullptr;
+  char* Images = nullptr;
+  int MaximumLength = 0;
+  bool AddSpecialTokens = true;
+  std::vector<int> Layers;
+  vtkNew<vtkDataArraySelection> Record;
+};
+
+#endif

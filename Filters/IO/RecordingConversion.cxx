@@ -1,0 +1,407 @@
+#include "RecordingConversion.h"
+
+#include "DataFields.h"
+#include "Error.h"
+#include "ModelConversion.h"
+#include "RecordingFile.h"
+#include "SharedArray.h"
+
+#include <vtkCompositeDataSet.h>
+#include <vtkDoubleArray.h>
+#include <vtkInformation.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkTable.h>
+#include <vtkTypeInt64Array.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+constexpr const char* Source = "input recording";
+
+std::string Numbered(const char* name, std::int64_t number)
+{
+  return name + std::to_string(number);
+}
+
+void AddBlock(vtkMultiBlockDataSet* parent, const std::string& name, vtkDataObject* block)
+{
+  const unsigned int index = parent->GetNumberOfBlocks();
+  parent->SetBlock(index, block);
+  parent->GetMetaData(index)->Set(vtkCompositeDataSet::NAME(), name.c_str());
+}
+
+vtkDataObject* FindBlock(vtkMultiBlockDataSet* parent, const std::string& name)
+{
+  for (unsigned int i = 0; i < parent->GetNumberOfBlocks(); ++i)
+  {
+    const char* found =
+      parent->HasMetaData(i) != 0 ? parent->GetMetaData(i)->Get(vtkCompositeDataSet::NAME()) : "";
+    if (found != nullptr && name == found)
+    {
+      return parent->GetBlock(i);
+    }
+  }
+  return nullptr;
+}
+
+/// The number behind `prefix`, if a name is nothing else.
+std::optional<std::int32_t> NumberBehind(const std::string& prefix, const char* name)
+{
+  const std::string text = name != nullptr ? name : "";
+  if (text.size() == prefix.size() || text.compare(0, prefix.size(), prefix) != 0 ||
+      text.find_first_not_of("0123456789", prefix.size()) != std::string::npos)
+  {
+    return std::nullopt;
+  }
+  return static_cast<std::int32_t>(std::strtol(text.c_str() + prefix.size(), nullptr, 10));
+}
+
+/// The numbers of the blocks that are named by `prefix` and a number, rising.
+std::set<std::int32_t> NumberedBlocks(vtkMultiBlockDataSet* parent, const std::string& prefix)
+{
+  std::set<std::int32_t> numbers;
+  for (unsigned int i = 0; i < parent->GetNumberOfBlocks(); ++i)
+  {
+    const char* name = parent->HasMetaData(i) != 0
+                         ? parent->GetMetaData(i)->Get(vtkCompositeDataSet::NAME())
+                         : nullptr;
+    if (const std::optional<std::int32_t> number = NumberBehind(prefix, name))
+    {
+      numbers.insert(*number);
+    }
+  }
+  return numbers;
+}
+
+template<class Array, class Value>
+vtkSmartPointer<Array> MakeArray(const char* name, const std::vector<Value>& values)
+{
+  auto array = vtkSmartPointer<Array>::New();
+  array->SetName(name);
+  array->SetNumberOfValues(static_cast<vtkIdType>(values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    array->SetValue(static_cast<vtkIdType>(i), values[i]);
+  }
+  return array;
+}
+
+template<class Array, class Value>
+void AddColumn(vtkTable* table, const char* name, const std::vector<Value>& values)
+{
+  if (!values.empty())
+  {
+    table->AddColumn(MakeArray<Array>(name, values));
+  }
+}
+
+void AddColumn(vtkTable* table, const char* name, const atlas::SharedMatrix& matrix)
+{
+  if (matrix.IsRecorded())
+  {
+    table->AddColumn(ToArray(matrix, name));
+  }
+}
+
+vtkSmartPointer<vtkTable> TableOf(const char* name, const atlas::SharedMatrix& matrix)
+{
+  auto table = vtkSmartPointer<vtkTable>::New();
+  AddColumn(table, name, matrix);
+  return table;
+}
+
+vtkSmartPointer<vtkTable> TokenTable(const atlas::RecordedTokens& tokens)
+{
+  auto table = vtkSmartPointer<vtkTable>::New();
+  AddColumn<vtkIntArray>(table, tokens.row.empty() ? "Sequence" : "Image", tokens.sequence);
+  AddColumn<vtkIntArray>(table, "Position", tokens.position);
+  AddColumn<vtkTypeInt64Array>(table, "TokenId", tokens.id);
+  AddColumn<vtkStringArray>(table, "Token", tokens.text);
+  AddColumn<vtkIntArray>(table, "Segment", tokens.segment);
+  AddColumn<vtkIntArray>(table, "Row", tokens.row);
+  AddColumn<vtkIntArray>(table, "Column", tokens.column);
+  return table;
+}
+
+void AddAttention(vtkMultiBlockDataSet* layer, const std::string& head, const std::string& kind,
+  const char* column, const std::vector<atlas::SharedMatrix>& matrices)
+{
+  if (matrices.empty())
+  {
+    return;
+  }
+  vtkNew<vtkMultiBlockDataSet> block;
+  for (std::size_t s = 0; s < matrices.size(); ++s)
+  {
+    const auto number = static_cast<std::int64_t>(s);
+    AddBlock(
+      block, Numbered("sequence ", number), TableOf(Numbered(column, number).c_str(), matrices[s]));
+  }
+  AddBlock(layer, head + " " + kind, block);
+}
+
+void AddHeads(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
+{
+  for (std::size_t h = 0; h < layer.heads.size(); ++h)
+  {
+    const atlas::RecordedHead& head = layer.heads[h];
+    vtkNew<vtkTable> table;
+    AddColumn(table, "Query", head.query);
+    AddColumn(table, "Key", head.key);
+    AddColumn(table, "Value", head.value);
+    AddColumn(table, "Output", head.output);
+    const std::string name = Numbered("head ", static_cast<std::int64_t>(h));
+    AddBlock(block, name, table);
+    AddAttention(block, name, "weights", "Weights ", head.weights);
+    AddAttention(block, name, "scores", "Scores ", head.scores);
+  }
+}
+
+void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
+{
+  const std::size_t heads = recording.layers.empty() ? 0 : recording.layers[0].heads.size();
+  AddField(fields, FormatField, std::string(atlas::RecordingFormat));
+  AddField(fields, ArchitectureField, recording.architecture);
+  AddField(fields, MaskField, std::string(atlas::Name(recording.mask)));
+  AddField(fields, WeightProcessingField, std::string(atlas::Name(recording.processing)));
+  AddField(fields, LayersField, recording.layerCount);
+  AddField(fields, HeadsField, heads);
+  AddField(fields, HeadDimensionField, heads > 0 ? recording.layers[0].heads[0].query.columns : 0);
+  AddField(fields, RotatedField, recording.rotated ? 1 : 0);
+  vtkNew<vtkDoubleArray> scales;
+  scales->SetName(ScoreScaleField);
+  scales->SetNumberOfComponents(2);
+  for (const atlas::RecordedLayer& layer : recording.layers)
+  {
+    scales->InsertNextTuple2(layer.index, layer.scoreScale);
+  }
+  fields->AddArray(scales);
+  if (!recording.alibiSlopes.empty())
+  {
+    fields->AddArray(MakeArray<vtkDoubleArray>(AlibiSlopesField, recording.alibiSlopes));
+  }
+  fields->AddArray(MakeArray<vtkTypeInt64Array>(SequenceOffsetsField, recording.sequenceOffsets));
+}
+
+template<class Value>
+std::vector<Value> Numbers(vtkAbstractArray* array)
+{
+  std::vector<Value> values;
+  auto* numbers = vtkDataArray::SafeDownCast(array);
+  for (vtkIdType i = 0; numbers != nullptr && i < numbers->GetNumberOfTuples(); ++i)
+  {
+    values.push_back(static_cast<Value>(numbers->GetComponent(i, 0)));
+  }
+  return values;
+}
+
+atlas::SharedMatrix MatrixOf(vtkTable* table, const std::string& column, const std::string& block)
+{
+  vtkAbstractArray* array = table->GetColumnByName(column.c_str());
+  if (array == nullptr)
+  {
+    return {};
+  }
+  auto* values = vtkFloatArray::SafeDownCast(array);
+  if (values == nullptr)
+  {
+    throw atlas::ModelError(std::string(Source) + ": block '" + block + "', column '" + column +
+                            "': expected float values, found " + array->GetDataTypeAsString() +
+                            ".");
+  }
+  return ToMatrix(values);
+}
+
+atlas::RecordedTokens ReadTokens(vtkMultiBlockDataSet* input)
+{
+  auto* table = vtkTable::SafeDownCast(FindBlock(input, "tokens"));
+  if (table == nullptr)
+  {
+    throw atlas::ModelError(
+      std::string(Source) + ": expected a table in a block 'tokens', found none.");
+  }
+  atlas::RecordedTokens tokens;
+  const bool images = table->GetColumnByName("Image") != nullptr;
+  tokens.sequence = Numbers<std::int32_t>(table->GetColumnByName(images ? "Image" : "Sequence"));
+  tokens.position = Numbers<std::int32_t>(table->GetColumnByName("Position"));
+  tokens.id = Numbers<std::int64_t>(table->GetColumnByName("TokenId"));
+  tokens.segment = Numbers<std::int32_t>(table->GetColumnByName("Segment"));
+  tokens.row = Numbers<std::int32_t>(table->GetColumnByName("Row"));
+  tokens.column = Numbers<std::int32_t>(table->GetColumnByName("Column"));
+  auto* texts = vtkStringArray::SafeDownCast(table->GetColumnByName("Token"));
+  for (vtkIdType i = 0; texts != nullptr && i < texts->GetNumberOfValues(); ++i)
+  {
+    tokens.text.push_back(texts->GetValue(i));
+  }
+  return tokens;
+}
+
+std::vector<atlas::SharedMatrix> ReadAttention(
+  vtkMultiBlockDataSet* layer, const std::string& name, const char* column)
+{
+  std::vector<atlas::SharedMatrix> matrices;
+  auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(layer, name));
+  for (unsigned int s = 0; block != nullptr && s < block->GetNumberOfBlocks(); ++s)
+  {
+    if (auto* table = vtkTable::SafeDownCast(block->GetBlock(s)))
+    {
+      matrices.push_back(MatrixOf(table, Numbered(column, s), name));
+    }
+  }
+  return matrices;
+}
+
+std::vector<atlas::RecordedHead> ReadHeads(vtkMultiBlockDataSet* layer)
+{
+  std::vector<atlas::RecordedHead> heads;
+  for (const std::int32_t h : NumberedBlocks(layer, "head "))
+  {
+    const std::string name = Numbered("head ", h);
+    auto* table = vtkTable::SafeDownCast(FindBlock(layer, name));
+    if (table == nullptr)
+    {
+      throw atlas::ModelError(std::string(Source) + ": block '" + name + "': expected a table.");
+    }
+    atlas::RecordedHead head;
+    head.query = MatrixOf(table, "Query", name);
+    head.key = MatrixOf(table, "Key", name);
+    head.value = MatrixOf(table, "Value", name);
+    head.output = MatrixOf(table, "Output", name);
+    head.weights = ReadAttention(layer, name + " weights", "Weights ");
+    head.scores = ReadAttention(layer, name + " scores", "Scores ");
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+double ScaleOf(vtkFieldData* fields, std::int32_t layer)
+{
+  vtkDataArray* scales = fields->GetArray(ScoreScaleField);
+  for (vtkIdType i = 0; scales != nullptr && i < scales->GetNumberOfTuples(); ++i)
+  {
+    if (static_cast<std::int32_t>(scales->GetComponent(i, 0)) == layer)
+    {
+      return scales->GetComponent(i, 1);
+    }
+  }
+  throw atlas::ModelError(std::string(Source) + ": field array '" + ScoreScaleField +
+                          "': expected a scale of layer " + std::to_string(layer) +
+                          ", found none.");
+}
+
+void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
+{
+  for (const std::int32_t index : NumberedBlocks(input, "layer "))
+  {
+    auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, Numbered("layer ", index)));
+    if (block == nullptr)
+    {
+      continue;
+    }
+    atlas::RecordedLayer layer;
+    layer.index = index;
+    layer.heads = ReadHeads(block);
+    if (!layer.heads.empty())
+    {
+      layer.scoreScale = ScaleOf(input->GetFieldData(), index);
+      recording.layers.push_back(std::move(layer));
+    }
+    if (auto* table = vtkTable::SafeDownCast(FindBlock(block, "residual")))
+    {
+      if (index > recording.layerCount)
+      {
+        throw atlas::ModelError(std::string(Source) + ": expected residuals of layers 0 to " +
+                                std::to_string(recording.layerCount) + ", found layer " +
+                                std::to_string(index) + ".");
+      }
+      recording.residual.resize(static_cast<std::size_t>(recording.layerCount) + 1);
+      recording.residual[static_cast<std::size_t>(index)] = MatrixOf(table, "Residual", "residual");
+    }
+  }
+}
+
+void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
+{
+  const std::string format = FieldText(fields, FormatField);
+  if (format != atlas::RecordingFormat)
+  {
+    throw atlas::ModelError(std::string(Source) + ": expected the field array 'Format' to be '" +
+                            atlas::RecordingFormat + "', found '" + format +
+                            "'; give the output of a Transformer Recorder or Recording Reader.");
+  }
+  recording.architecture = FieldText(fields, ArchitectureField);
+  for (const auto mask : { atlas::AttentionMask::Causal, atlas::AttentionMask::Bidirectional })
+  {
+    recording.mask = FieldText(fields, MaskField) == atlas::Name(mask) ? mask : recording.mask;
+  }
+  for (const auto processing :
+    { atlas::WeightProcessing::Unprocessed, atlas::WeightProcessing::Processed })
+  {
+    recording.processing = FieldText(fields, WeightProcessingField) == atlas::Name(processing)
+                             ? processing
+                             : recording.processing;
+  }
+  const std::vector<int> layers = Numbers<int>(fields->GetArray(LayersField));
+  const std::vector<int> rotated = Numbers<int>(fields->GetArray(RotatedField));
+  recording.layerCount = layers.empty() ? 0 : layers[0];
+  recording.rotated = !rotated.empty() && rotated[0] != 0;
+  recording.alibiSlopes = Numbers<double>(fields->GetArray(AlibiSlopesField));
+  recording.sequenceOffsets = Numbers<std::int64_t>(fields->GetArray(SequenceOffsetsField));
+}
+
+}
+
+void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
+{
+  output->Initialize();
+  AddBlock(output, "tokens", TokenTable(recording.tokens));
+  for (std::int32_t index = 0; index <= recording.layerCount; ++index)
+  {
+    const auto l = static_cast<std::size_t>(index);
+    const auto layer = std::find_if(recording.layers.begin(), recording.layers.end(),
+      [index](const atlas::RecordedLayer& candidate) { return candidate.index == index; });
+    vtkNew<vtkMultiBlockDataSet> block;
+    if (layer != recording.layers.end())
+    {
+      AddHeads(block, *layer);
+    }
+    if (l < recording.residual.size() && recording.residual[l].IsRecorded())
+    {
+      AddBlock(block, "residual", TableOf("Residual", recording.residual[l]));
+    }
+    if (block->GetNumberOfBlocks() > 0)
+    {
+      AddBlock(output, Numbered("layer ", index), block);
+    }
+  }
+  if (recording.logits.IsRecorded())
+  {
+    AddBlock(output, "logits", TableOf("Logits", recording.logits));
+  }
+  AddFields(recording, output->GetFieldData());
+}
+
+atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
+{
+  atlas::Recording recording;
+  ReadFields(input->GetFieldData(), recording);
+  recording.tokens = ReadTokens(input);
+  ReadLayers(input, recording);
+  if (auto* table = vtkTable::SafeDownCast(FindBlock(input, "logits")))
+  {
+    recording.logits = MatrixOf(table, "Logits", "logits");
+  }
+  atlas::CheckRecording(recording, Source);
+  return recording;
+}
+
+}

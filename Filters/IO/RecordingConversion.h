@@ -1,0 +1,50 @@
+#pragma once
+
+#include "AttentionAtlasIOModule.h"
+#include "Recording.h"
+
+#include <string>
+
+class vtkMultiBlockDataSet;
+
+/// How a recording looks as VTK data. Blocks, named:
+///
+/// - tokens: a vtkTable with a row per token of all sequences: Sequence (int), Position (int, in
+/// its
+///   sequence), TokenId (64-bit integer), Token (string), Segment (int); of images Image, Position,
+///   Row, Column (int; -1 for a class token). Columns that are not known are absent.
+/// - layer l: blocks named head h, a vtkTable with a row per token and the columns Query, Key,
+/// Value
+///   [d_head] and Output [d_model], as far as they were recorded; and residual, a vtkTable with the
+///   column Residual [d_model], the stream before layer l, or behind the last for l = L. Attention
+///   that a file held is in blocks named head h weights and head h scores: blocks named sequence s,
+///   each a vtkTable with a row per query and one column, Weights s or Scores s [keys].
+/// - logits: a vtkTable with the column Logits [vocabulary].
+///
+/// Field data of the whole: Format, Architecture, Mask (causal, bidirectional) and Weight
+/// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
+/// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer); ALiBi Slopes
+/// (double, per head, only where there are some); Sequence Offsets (64-bit integers, the first row
+/// of each sequence, then the number of rows).
+namespace AttentionAtlas
+{
+
+/// Names of the field arrays beside those of ModelConversion.h.
+inline constexpr const char* ArchitectureField = "Architecture";
+inline constexpr const char* MaskField = "Mask";
+inline constexpr const char* WeightProcessingField = "Weight Processing";
+inline constexpr const char* LayersField = "Layers";
+inline constexpr const char* RotatedField = "Rotated";
+inline constexpr const char* ScoreScaleField = "Score Scale";
+inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
+inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
+
+/// Replaces the content of `output` by `recording`; they share the memory of matrices.
+ATTENTIONATLASIO_EXPORT void ToDataSet(
+  const atlas::Recording& recording, vtkMultiBlockDataSet* output);
+
+/// The recording of these blocks, whose memory it shares. Throws atlas::ModelError if they do not
+/// make up a recording.
+ATTENTIONATLASIO_EXPORT atlas::Recording ToRecording(vtkMultiBlockDataSet* input);
+
+}

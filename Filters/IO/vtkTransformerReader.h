@@ -1,0 +1,65 @@
+#ifndef vtkTransformerReader_h
+#define vtkTransformerReader_h
+
+#include "AttentionAtlasIOModule.h"
+
+#include <vtkMultiBlockDataSetAlgorithm.h>
+
+/**
+ * @class vtkTransformerReader
+ * @brief Reads a transformer of Hugging Face or TransformerLens.
+ *
+ * The file is the config.json of a model folder, whose weights are model.safetensors or the shards
+ * that model.safetensors.index.json names; or one safetensors file with a config.json beside it.
+ * Architectures: bert, bloom, gpt2, llama, vit, and attention-only models of TransformerLens.
+ *
+ * Output: a light vtkMultiBlockDataSet that tells of the model (see TransformerConversion.h), the
+ * same in each piece. Weights stay in their files, which vtkTransformerRecorder maps. Tensors that
+ * nothing reads are named in a warning.
+ */
+class ATTENTIONATLASIO_EXPORT vtkTransformerReader : public vtkMultiBlockDataSetAlgorithm
+{
+public:
+  static vtkTransformerReader* New();
+  vtkTypeMacro(vtkTransformerReader, vtkMultiBlockDataSetAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  ///@{
+  /**
+   * The file to read. Default: none.
+   */
+  vtkSetFilePathMacro(FileName);
+  vtkGetFilePathMacro(FileName);
+  ///@}
+
+  ///@{
+  /**
+   * The architecture: one of those above (TransformerLens' is called transformer_lens), whatever
+   * model_type the config.json has. Null, empty or Auto: that. Default: none.
+   */
+  vtkSetStringMacro(Architecture);
+  vtkGetStringMacro(Architecture);
+  ///@}
+
+  /**
+   * 1 if `fileName` is for this reader: a config.json, or a safetensors file with a config.json
+   * beside it.
+   */
+  int CanReadFile(const char* fileName);
+
+protected:
+  vtkTransformerReader();
+  ~vtkTransformerReader() override;
+
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkTransformerReader(const vtkTransformerReader&) = delete;
+  void operator=(const vtkTransformerReader&) = delete;
+
+  char* FileName = nullptr;
+  char* Architecture = nullptr;
+};
+
+#endif

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "Recording.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+namespace atlas::test
+{
+
+inline void ExpectEqual(const SharedMatrix& found, const SharedMatrix& expected)
+{
+  ASSERT_EQ(found.IsRecorded(), expected.IsRecorded());
+  EXPECT_EQ(found.rows, expected.rows);
+  EXPECT_EQ(found.columns, expected.columns);
+  if (expected.IsRecorded())
+  {
+    EXPECT_EQ(std::memcmp(found.values.get(), expected.values.get(), 4 * expected.Count()), 0);
+  }
+}
+
+inline void ExpectEqual(const RecordedHead& found, const RecordedHead& expected)
+{
+  ExpectEqual(found.query, expected.query);
+  ExpectEqual(found.key, expected.key);
+  ExpectEqual(found.value, expected.value);
+  ExpectEqual(found.output, expected.output);
+  ASSERT_EQ(found.weights.size(), expected.weights.size());
+  ASSERT_EQ(found.scores.size(), expected.scores.size());
+  for (std::size_t s = 0; s < expected.weights.size(); ++s)
+  {
+    ExpectEqual(found.weights[s], expected.weights[s]);
+  }
+  for (std::size_t s = 0; s < expected.scores.size(); ++s)
+  {
+    ExpectEqual(found.scores[s], expected.scores[s]);
+  }
+}
+
+inline void ExpectEqual(const Recording& found, const Recording& expected)
+{
+  EXPECT_EQ(found.architecture, expected.architecture);
+  EXPECT_EQ(found.mask, expected.mask);
+  EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
+  EXPECT_EQ(found.rotated, expected.rotated);
+  EXPECT_EQ(found.processing, expected.processing);
+  EXPECT_EQ(found.layerCount, expected.layerCount);
+  EXPECT_EQ(found.sequenceOffsets, expected.sequenceOffsets);
+  EXPECT_EQ(found.tokens.sequence, expected.tokens.sequence);
+  EXPECT_EQ(found.tokens.position, expected.tokens.position);
+  EXPECT_EQ(found.tokens.id, expected.tokens.id);
+  EXPECT_EQ(found.tokens.text, expected.tokens.text);
+  EXPECT_EQ(found.tokens.segment, expected.tokens.segment);
+  EXPECT_EQ(found.tokens.row, expected.tokens.row);
+  EXPECT_EQ(found.tokens.column, expected.tokens.column);
+  ASSERT_EQ(found.layers.size(), expected.layers.size());
+  for (std::size_t l = 0; l < expected.layers.size(); ++l)
+  {
+    EXPECT_EQ(found.layers[l].index, expected.layers[l].index);
+    EXPECT_EQ(found.layers[l].scoreScale, expected.layers[l].scoreScale);
+    ASSERT_EQ(found.layers[l].heads.size(), expected.layers[l].heads.size());
+    for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)
+    {
+      ExpectEqual(found.layers[l].heads[h], expected.layers[l].heads[h]);
+    }
+  }
+  ASSERT_EQ(found.residual.size(), expected.residual.size());
+  for (std::size_t l = 0; l < expected.residual.size(); ++l)
+  {
+    ExpectEqual(found.residual[l], expected.residual[l]);
+  }
+  ExpectEqual(found.logits, expected.logits);
+}
+
+}

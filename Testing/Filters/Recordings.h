@@ -1,0 +1,81 @@
+#pragma once
+
+#include "Core/SameRecording.h"
+#include "Pipeline.h"
+#include "Recording.h"
+#include "RecordingConversion.h"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace atlas::test
+{
+
+inline SharedMatrix RandomMatrix(std::int64_t rows, std::int64_t columns, std::mt19937& generator)
+{
+  SharedMatrix matrix = SharedMatrix::Zero(rows, columns);
+  for (std::size_t i = 0; i < matrix.Count(); ++i)
+  {
+    matrix.values.get()[i] = static_cast<float>(generator() % 2001) / 1000 - 1;
+  }
+  return matrix;
+}
+
+/// Sequences of 3 and 2 tokens; layers 0 and 2 of 3 with two heads, that share keys and values;
+/// residuals of layers 0 and 3, and logits.
+inline Recording SmallRecording()
+{
+  std::mt19937 generator(7);
+  Recording recording;
+  recording.architecture = "bloom";
+  recording.alibiSlopes = { 0.5, 0.25 };
+  recording.processing = WeightProcessing::Processed;
+  recording.layerCount = 3;
+  recording.sequenceOffsets = { 0, 3, 5 };
+  recording.tokens.sequence = { 0, 0, 0, 1, 1 };
+  recording.tokens.position = { 0, 1, 2, 0, 1 };
+  recording.tokens.id = { 11, 12, 13, 21, 22 };
+  recording.tokens.text = { "a", " b", " c", "d", " e" };
+  for (const std::int32_t index : { 0, 2 })
+  {
+    RecordedLayer layer;
+    layer.index = index;
+    layer.scoreScale = 0.5 / (index + 1);
+    const SharedMatrix key = RandomMatrix(5, 4, generator);
+    const SharedMatrix value = RandomMatrix(5, 4, generator);
+    for (int h = 0; h < 2; ++h)
+    {
+      RecordedHead head;
+      head.query = RandomMatrix(5, 4, generator);
+      head.key = key;
+      head.value = value;
+      head.output = RandomMatrix(5, 6, generator);
+      layer.heads.push_back(head);
+    }
+    recording.layers.push_back(layer);
+  }
+  recording.residual.resize(4);
+  recording.residual[0] = RandomMatrix(5, 6, generator);
+  recording.residual[3] = RandomMatrix(5, 6, generator);
+  recording.logits = RandomMatrix(5, 9, generator);
+  return recording;
+}
+
+inline vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const Recording& recording)
+{
+  auto dataSet = vtkSmartPointer<vtkMultiBlockDataSet>::New();
+  AttentionAtlas::ToDataSet(recording, dataSet);
+  return dataSet;
+}
+
+/// Whether two matrices are one: the same memory.
+inline bool IsOneMatrix(const SharedMatrix& a, const SharedMatrix& b)
+{
+  return a.rows == b.rows && a.columns == b.columns && a.values.get() == b.values.get();
+}
+
+}

@@ -1,0 +1,264 @@
+#include "vtkAttentionMap.h"
+
+#include "Core/Oracle.h"
+#include "RecordedAttention.h"
+#include "Recordings.h"
+#include "vtkRecordingReader.h"
+
+#include <vtkImageData.h>
+#include <vtkPointData.h>
+#include <vtkStringArray.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+class Map : public Observed<vtkAttentionMap>
+{
+public:
+  explicit Map(vtkDataObject* recording) { Connect(this->Get(), 0, recording); }
+  Map() = default;
+
+  vtkImageData* Image()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutput();
+  }
+
+  /// Values by query from 0, then key.
+  std::vector<double> ByQuery(const char* quantity)
+  {
+    vtkImageData* image = this->Image();
+    const int tokens = image->GetDimensions()[0];
+    vtkDataArray* array = image->GetPointData()->GetArray(quantity);
+    std::vector<double> values;
+    for (int query = 0; array != nullptr && query < tokens; ++query)
+    {
+      for (int key = 0; key < tokens; ++key)
+      {
+        double point[3] = { static_cast<double>(key), static_cast<double>(-query), 0 };
+        values.push_back(array->GetComponent(image->FindPoint(point), 0));
+      }
+    }
+    return values;
+  }
+};
+
+/// A quantity of layer 2, sequence 0 of the small recording, by its formula in double.
+std::vector<double> Expected(int head, bool content, bool bias)
+{
+  const Recording recording = SmallRecording();
+  const RecordedLayer& layer = recording.layers[1];
+  const RecordedHead& recorded = layer.heads[static_cast<std::size_t>(head)];
+  std::vector<double> values;
+  for (std::int64_t query = 0; query < 3; ++query)
+  {
+    for (std::int64_t key = 0; key < 3; ++key)
+    {
+      double product = 0;
+      for (int c = 0; c < 4; ++c)
+      {
+        product += static_cast<double>(recorded.query.Row(query)[c]) *
+                   static_cast<double>(recorded.key.Row(key)[c]);
+      }
+      const double slope = recording.alibiSlopes[static_cast<std::size_t>(head)];
+      values.push_back(
+        (content ? layer.scoreScale * product : 0) + (bias ? slope * static_cast<double>(key) : 0));
+    }
+  }
+  return values;
+}
+
+TEST(AttentionMap, ShowsEachQuantity)
+{
+  Map map(DataSetOf(SmallRecording()));
+  map->SetLayer(2);
+  for (const int head : { 0, 1 })
+  {
+    map->SetHead(head);
+    map->SetQuantity(vtkAttentionMap::CONTENT);
+    ExpectClose("content", map.ByQuery("Content"), Expected(head, true, false), 1e-6);
+    map->SetQuantity(vtkAttentionMap::BIAS);
+    ExpectClose("bias", map.ByQuery("Bias"), Expected(head, false, true), 1e-6);
+    map->SetQuantity(vtkAttentionMap::SCORES);
+    const std::vector<double> scores = Expected(head, true, true);
+    ExpectClose("scores", map.ByQuery("Scores"), scores, 1e-6);
+    map->SetQuantity(vtkAttentionMap::WEIGHTS);
+    const double sum1 = std::exp(scores[3]) + std::exp(scores[4]);
+    const double sum2 = std::exp(scores[6]) + std::exp(scores[7]) + std::exp(scores[8]);
+    ExpectClose("weights", map.ByQuery("Weights"),
+      { 1, 0, 0, std::exp(scores[3]) / sum1, std::exp(scores[4]) / sum1, 0,
+        std::exp(scores[6]) / sum2, std::exp(scores[7]) / sum2, std::exp(scores[8]) / sum2 },
+      1e-6);
+  }
+}
+
+TEST(AttentionMap, IsAnImageOfTheSequence)
+{
+  Map map(DataSetOf(SmallRecording()));
+  map->SetSequence(1);
+  vtkImageData* image = map.Image();
+  EXPECT_THAT(
+    std::vector<int>(image->GetExtent(), image->GetExtent() + 6), ElementsAre(0, 1, 0, 1, 0, 0));
+  EXPECT_THAT(
+    std::vector<double>(image->GetOrigin(), image->GetOrigin() + 3), ElementsAre(0, -1, 0));
+  EXPECT_THAT(Names(image->GetPointData()), ElementsAre("Weights"));
+  for (const char* name : { "Key Token", "Query Token" })
+  {
+    auto* labels = vtkStringArray::SafeDownCast(image->GetFieldData()->GetAbstractArray(name));
+    ASSERT_EQ(labels->GetNumberOfValues(), 2);
+    EXPECT_EQ(labels->GetValue(0), "d");
+    EXPECT_EQ(labels->GetValue(1), " e");
+  }
+  EXPECT_THAT(Values(image->GetFieldData(), "Sequence"), ElementsAre(1));
+
+  map->SetSequence(0); // of another length
+  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
+}
+
+/// A long sequence: several blocks of queries.
+TEST(AttentionMap, IsTheSameInParts)
+{
+  std::mt19937 generator(5);
+  constexpr int tokens = 150;
+  Recording recording;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, tokens };
+  recording.tokens.sequence.assign(tokens, 0);
+  for (int i = 0; i < tokens; ++i)
+  {
+    recording.tokens.position.push_back(i);
+  }
+  RecordedHead head;
+  head.query = RandomMatrix(tokens, 8, generator);
+  head.key = RandomMatrix(tokens, 8, generator);
+  recording.layers.push_back({ 0, 0.3, { head } });
+  std::vector<float> expected(tokens * tokens);
+  EvaluateAttention(recording, 0, 0, 0, AttentionQuantity::Weights, 0, tokens, expected.data());
+
+  Map map(DataSetOf(recording));
+  const std::vector<double> whole = map.ByQuery("Weights");
+  ExpectClose("weights", whole, std::vector<double>(expected.begin(), expected.end()), 1e-6);
+
+  Map part(DataSetOf(recording));
+  const int extent[6] = { 10, 100, 20, 90, 0, 0 };
+  part->UpdateInformation();
+  part->UpdateExtent(extent);
+  vtkImageData* image = part->GetOutput();
+  EXPECT_THAT(std::vector<int>(image->GetExtent(), image->GetExtent() + 6),
+    ElementsAre(10, 100, 20, 90, 0, 0));
+  vtkDataArray* values = image->GetPointData()->GetArray("Weights");
+  for (int y = 20; y <= 90; ++y)
+  {
+    for (int x = 10; x <= 100; ++x)
+    {
+      const int ijk[3] = { x, y, 0 };
+      const auto query = static_cast<std::size_t>(tokens - 1 - y);
+      EXPECT_EQ(values->GetComponent(image->ComputePointId(const_cast<int*>(ijk)), 0),
+        whole[query * tokens + static_cast<std::size_t>(x)]);
+    }
+  }
+}
+
+TEST(AttentionMap, ShowsWhatIsStored)
+{
+  if (!Oracle::IsPresent())
+  {
+    GTEST_SKIP() << Oracle::AbsenceMessage();
+  }
+  for (const char* name : { "prompt0", "prompt1", "prompt2" })
+  {
+    const auto path =
+      std::filesystem::path(ATLAS_ORACLE_DIR) / "gpt2" / (std::string(name) + ".safetensors");
+    const SafetensorsFile file(path);
+    Observed<vtkRecordingReader> reader;
+    reader->SetFileName(path.c_str());
+    Map map;
+    map->SetInputConnection(reader->GetOutputPort());
+    for (const int layer : { 0, 5, 11 })
+    {
+      const int head = (7 * layer) % 12;
+      map->SetLayer(layer);
+      map->SetHead(head);
+      map->SetQuantity(vtkAttentionMap::WEIGHTS);
+      const std::vector<double> weights = map.ByQuery("Weights");
+      map->SetQuantity(vtkAttentionMap::SCORES);
+      const std::vector<double> scores = map.ByQuery("Scores");
+      const std::vector<double> all = file.GetTensors().at("attention").ToDouble();
+      const std::size_t size = weights.size();
+      const auto begin = all.begin() + (layer * 12 + head) * static_cast<long>(size);
+      EXPECT_EQ(weights, std::vector<double>(begin, begin + static_cast<long>(size)));
+      const auto tokens = static_cast<std::size_t>(std::lround(std::sqrt(size)));
+      std::vector<double> softmax(size);
+      for (std::size_t query = 0; query < tokens; ++query)
+      {
+        double sum = 0;
+        for (std::size_t key = 0; key <= query; ++key)
+        {
+          softmax[query * tokens + key] = std::exp(scores[query * tokens + key]);
+          sum += softmax[query * tokens + key];
+        }
+        for (std::size_t key = 0; key <= query; ++key)
+        {
+          softmax[query * tokens + key] /= sum;
+        }
+      }
+      ExpectClose("softmax of scores", weights, softmax, 1e-4);
+    }
+  }
+}
+
+TEST(AttentionMap, IsEmptyWithoutRecording)
+{
+  Map map(vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
+}
+
+TEST(AttentionMap, NamesTheRangeOfItsNumbers)
+{
+  Map map(DataSetOf(SmallRecording()));
+  map->SetSequence(2);
+  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a sequence from 0 to 1, found 2")));
+  map->SetSequence(0);
+  map->SetLayer(1);
+  map.Image();
+  EXPECT_THAT(map.TakeErrors(),
+    ElementsAre(HasSubstr("layer 1 is not in the recording, which has layers 0 2")));
+  map->SetLayer(2);
+  map->SetHead(-1);
+  map.Image();
+  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a head from 0 to 1, found -1")));
+  map->SetHead(1);
+  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
+}
+
+TEST(AttentionMap, RefusesOtherData)
+{
+  const auto data = DataSetOf(SmallRecording());
+  data->GetFieldData()->RemoveArray("Format");
+  Map map(data);
+  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected the field array 'Format'")));
+}
+
+TEST(AttentionMap, TellsOneErrorOfABadFile)
+{
+  Observed<vtkRecordingReader> reader;
+  reader->SetFileName("/no such file.npy");
+  Map map;
+  map->SetInputConnection(reader->GetOutputPort());
+  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr("cannot open file")));
+}
+
+}

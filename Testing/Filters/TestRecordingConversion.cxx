@@ -1,0 +1,169 @@
+#include "RecordingConversion.h"
+
+#include "Core/ErrorMessage.h"
+#include "Error.h"
+#include "Recordings.h"
+#include "SharedArray.h"
+
+#include <vtkCompositeDataSet.h>
+#include <vtkInformation.h>
+#include <vtkNew.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+
+#include <functional>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+vtkDataObject* Block(vtkMultiBlockDataSet* parent, const std::string& name)
+{
+  for (unsigned int i = 0; i < parent->GetNumberOfBlocks(); ++i)
+  {
+    if (name == parent->GetMetaData(i)->Get(vtkCompositeDataSet::NAME()))
+    {
+      return parent->GetBlock(i);
+    }
+  }
+  ADD_FAILURE() << "no block " << name;
+  return nullptr;
+}
+
+vtkTable* Table(vtkMultiBlockDataSet* recording, const std::string& layer, const std::string& name)
+{
+  auto* parent = vtkMultiBlockDataSet::SafeDownCast(Block(recording, layer));
+  return vtkTable::SafeDownCast(Block(parent, name));
+}
+
+TEST(RecordingConversion, NamesBlocksAndColumns)
+{
+  const auto data = DataSetOf(SmallRecording());
+  EXPECT_EQ(data->GetNumberOfBlocks(), 5U); // tokens, layers 0, 2 and 3, logits
+  auto* tokens = vtkTable::SafeDownCast(Block(data, "tokens"));
+  EXPECT_THAT(Names(tokens->GetRowData()), ElementsAre("Position", "Sequence", "Token", "TokenId"));
+  EXPECT_THAT(Values(tokens->GetRowData(), "TokenId"), ElementsAre(11, 12, 13, 21, 22));
+  vtkTable* head = Table(data, "layer 2", "head 1");
+  EXPECT_THAT(Names(head->GetRowData()), ElementsAre("Key", "Output", "Query", "Value"));
+  EXPECT_EQ(head->GetNumberOfRows(), 5);
+  EXPECT_EQ(head->GetColumnByName("Output")->GetNumberOfComponents(), 6);
+  EXPECT_EQ(Table(data, "layer 3", "residual")->GetNumberOfRows(), 5);
+  EXPECT_EQ(
+    vtkTable::SafeDownCast(Block(data, "logits"))->GetColumn(0)->GetNumberOfComponents(), 9);
+  vtkFieldData* fields = data->GetFieldData();
+  EXPECT_THAT(Values(fields, "Layers"), ElementsAre(3));
+  EXPECT_THAT(Values(fields, "Heads"), ElementsAre(2));
+  EXPECT_THAT(Values(fields, "HeadDimension"), ElementsAre(4));
+  EXPECT_THAT(Values(fields, "Score Scale"), ElementsAre(0, 0.5, 2, 0.5 / 3));
+  EXPECT_THAT(Values(fields, "ALiBi Slopes"), ElementsAre(0.5, 0.25));
+  EXPECT_THAT(Values(fields, "Sequence Offsets"), ElementsAre(0, 3, 5));
+  EXPECT_EQ(vtkStringArray::SafeDownCast(fields->GetAbstractArray("Mask"))->GetValue(0), "causal");
+}
+
+TEST(RecordingConversion, NamesPatchesOfImages)
+{
+  Recording recording = SmallRecording();
+  recording.tokens.id.clear();
+  recording.tokens.text.clear();
+  recording.tokens.row = { -1, 0, 0, -1, 0 };
+  recording.tokens.column = { -1, 0, 1, -1, 0 };
+  const auto data = DataSetOf(recording);
+  auto* tokens = vtkTable::SafeDownCast(Block(data, "tokens"));
+  EXPECT_THAT(Names(tokens->GetRowData()), ElementsAre("Column", "Image", "Position", "Row"));
+  ExpectEqual(AttentionAtlas::ToRecording(data), recording);
+}
+
+TEST(RecordingConversion, GivesTheRecordingBack)
+{
+  const Recording recording = SmallRecording();
+  ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+}
+
+TEST(RecordingConversion, GivesStoredAttentionBack)
+{
+  std::mt19937 generator(1);
+  Recording recording = SmallRecording();
+  for (RecordedHead& head : recording.layers[1].heads)
+  {
+    head.weights = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
+    head.scores = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
+  }
+  ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+}
+
+TEST(RecordingConversion, SharesMemory)
+{
+  const Recording recording = SmallRecording();
+  const auto data = DataSetOf(recording);
+  const RecordedHead& head = recording.layers[0].heads[1];
+  auto* query =
+    vtkDataArray::SafeDownCast(Table(data, "layer 0", "head 1")->GetColumnByName("Query"));
+  EXPECT_EQ(query->GetVoidPointer(0), head.query.values.get());
+  const Recording back = AttentionAtlas::ToRecording(data);
+  EXPECT_TRUE(IsOneMatrix(back.layers[0].heads[1].query, head.query));
+  EXPECT_TRUE(IsOneMatrix(back.layers[0].heads[0].key, back.layers[0].heads[1].key));
+}
+
+TEST(RecordingConversion, KeepsMemoryAliveAsLongAsItIsUsed)
+{
+  std::weak_ptr<float> memory;
+  vtkNew<vtkFloatArray> copy;
+  SharedMatrix back;
+  {
+    SharedMatrix matrix = SharedMatrix::Zero(2, 3);
+    memory = matrix.values;
+    matrix.values.get()[5] = 4;
+    const auto array = AttentionAtlas::ToArray(matrix, "x");
+    const auto other = AttentionAtlas::ToArray(matrix, "y");
+    copy->ShallowCopy(array);
+    back = AttentionAtlas::ToMatrix(copy);
+  }
+  ASSERT_FALSE(memory.expired());
+  EXPECT_EQ(copy->GetComponent(1, 2), 4);
+  EXPECT_EQ(back.Row(1)[2], 4);
+  back = {};
+  EXPECT_FALSE(memory.expired());
+  copy->Initialize();
+  EXPECT_TRUE(memory.expired());
+}
+
+/// Recordings damaged in a way, and what is said of them.
+std::string MessageAfter(const std::function<void(vtkMultiBlockDataSet*)>& damage)
+{
+  const auto data = DataSetOf(SmallRecording());
+  damage(data);
+  return MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); });
+}
+
+TEST(RecordingConversion, RefusesOtherData)
+{
+  EXPECT_THAT(MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Format"); }),
+    HasSubstr("input recording: expected the field array 'Format' to be "
+              "'attention-atlas.recording', found ''"));
+  EXPECT_THAT(MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Score Scale"); }),
+    HasSubstr("expected a scale of layer 0, found none"));
+  EXPECT_THAT(MessageAfter([](auto* data) { data->SetBlock(0, nullptr); }),
+    HasSubstr("expected a table in a block 'tokens', found none"));
+  const auto shorten = [](auto* data)
+  { Table(data, "layer 2", "head 0")->RemoveColumnByName("Key"); };
+  EXPECT_THAT(MessageAfter(shorten), HasSubstr("layer 2"));
+  const auto convert = [](auto* data)
+  {
+    vtkTable* table = Table(data, "layer 2", "head 0");
+    table->RemoveColumnByName("Key");
+    vtkNew<vtkStringArray> texts;
+    texts->SetName("Key");
+    texts->SetNumberOfValues(5);
+    table->AddColumn(texts);
+  };
+  EXPECT_THAT(MessageAfter(convert),
+    HasSubstr("block 'head 0', column 'Key': expected float values, found "));
+}
+
+}

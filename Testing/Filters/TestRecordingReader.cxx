@@ -1,0 +1,176 @@
+#include "vtkRecordingReader.h"
+#include "vtkRecordingWriter.h"
+
+#include "Core/Oracle.h"
+#include "RecordingFile.h"
+#include "Recordings.h"
+#include "TemporaryDirectory.h"
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+std::filesystem::path ShippedRecording()
+{
+  return std::filesystem::path(ATLAS_DATA_DIR) / "recordings" /
+         "gpt2-data-visualization.safetensors";
+}
+
+/// A reader of one file, whose errors and warnings are seen.
+class Reader : public Observed<vtkRecordingReader>
+{
+public:
+  explicit Reader(const std::filesystem::path& path)
+  {
+    this->Get()->SetFileName(path.c_str());
+    this->Get()->AddObserver(vtkCommand::WarningEvent, this, &Reader::AddWarning);
+  }
+
+  vtkMultiBlockDataSet* Read()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutput();
+  }
+  std::vector<std::string> TakeWarnings() { return std::exchange(this->Warnings, {}); }
+
+private:
+  std::vector<std::string> Warnings;
+
+  void AddWarning(vtkObject*, unsigned long, void* message)
+  {
+    this->Warnings.emplace_back(static_cast<const char*>(message));
+  }
+};
+
+/// A layer of two heads as TransformerLens saves it, 2 tokens, and an array that nothing uses.
+Tensors Activations()
+{
+  Tensors tensors;
+  for (const char* name : { "blocks.0.attn.hook_q", "blocks.0.attn.hook_k" })
+  {
+    tensors[name] =
+      Tensor::FromDouble(DType::F32, { 2, 2, 3 }, { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 });
+  }
+  tensors["blocks.0.mlp.hook_pre"] = Tensor::FromDouble(DType::F32, { 2, 1 }, { 1, 2 });
+  return tensors;
+}
+
+TEST(RecordingReader, ReadsTheShippedRecording)
+{
+  Reader reader(ShippedRecording());
+  const Recording recording = AttentionAtlas::ToRecording(reader.Read());
+  EXPECT_EQ(recording.layers.size(), 12U);
+  EXPECT_EQ(recording.layers[11].heads.size(), 12U);
+  EXPECT_THAT(
+    recording.tokens.text, ElementsAre("Data", " visualization", " em", "powers", " users", " to"));
+  ExpectEqual(recording, ReadRecording(ShippedRecording()).recording);
+}
+
+TEST(RecordingReader, NamesUnusedArraysInWarnings)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "a.safetensors", Activations(), {});
+  Reader reader(folder / "a.safetensors");
+  EXPECT_GT(reader.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(reader.TakeWarnings(), ElementsAre(HasSubstr("blocks.0.mlp.hook_pre")));
+}
+
+TEST(RecordingReader, PassesItsOptionsOn)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "a.safetensors", Activations(), {});
+  WriteBytes(folder / "b.txt", "one\ntwo\n");
+  Reader reader(folder / "a.safetensors");
+  reader->SetTokensFile((folder / "b.txt").c_str());
+  reader->SetArchitecture("mine");
+  reader->SetMask(vtkRecordingReader::BIDIRECTIONAL);
+  reader->SetScoreScale(3);
+  reader->SetProcessed(vtkRecordingReader::UNPROCESSED);
+  const Recording recording = AttentionAtlas::ToRecording(reader.Read());
+  EXPECT_THAT(recording.tokens.text, ElementsAre("one", "two"));
+  EXPECT_EQ(recording.architecture, "mine");
+  EXPECT_EQ(recording.mask, AttentionMask::Bidirectional);
+  EXPECT_EQ(recording.layers[0].scoreScale, 3);
+  EXPECT_EQ(recording.processing, WeightProcessing::Unprocessed);
+  reader->SetMask(vtkRecordingReader::CAUSAL);
+  reader->SetProcessed(vtkRecordingReader::PROCESSED);
+  EXPECT_EQ(AttentionAtlas::ToRecording(reader.Read()).mask, AttentionMask::Causal);
+  reader.TakeWarnings();
+}
+
+TEST(RecordingReader, KnowsItsFiles)
+{
+  const TemporaryDirectory folder;
+  WriteSafetensors(folder / "a.safetensors", Activations(), {});
+  WriteBytes(folder / "damaged.safetensors", "x");
+  Reader reader(ShippedRecording());
+  EXPECT_EQ(reader->CanReadFile(ShippedRecording().c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile((folder / "a.safetensors").c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile((folder / "damaged.safetensors").c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile(ShippedModel().c_str()), 0);
+}
+
+TEST(RecordingReader, RefusesBadFiles)
+{
+  const TemporaryDirectory folder;
+  Reader missing(folder / "missing.npy");
+  EXPECT_EQ(missing.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(missing.TakeErrors(), ElementsAre(HasSubstr("missing.npy: cannot open file")));
+
+  Reader none("");
+  EXPECT_EQ(none.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(none.TakeErrors(), ElementsAre(HasSubstr("FileName: expected")));
+
+  Tensors tensors = Activations();
+  tensors["blocks.0.attn.hook_k"] =
+    Tensor::FromDouble(DType::F32, { 2, 2, 2 }, { 1, 2, 3, 4, 5, 6, 7, 8 });
+  WriteSafetensors(folder / "a.safetensors", tensors, {});
+  Reader disagree(folder / "a.safetensors");
+  EXPECT_EQ(disagree.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(disagree.TakeErrors(), ElementsAre(HasSubstr("a.safetensors: ")));
+  disagree.TakeWarnings();
+
+  WriteBytes(folder / "pickle.npy", std::string("\x80\x04\x95", 3));
+  Reader pickled(folder / "pickle.npy");
+  EXPECT_EQ(pickled.Read()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(pickled.TakeErrors(), ElementsAre(HasSubstr("pickle")));
+}
+
+void Write(Observed<vtkRecordingWriter>& writer, vtkMultiBlockDataSet* data,
+  const std::filesystem::path& path)
+{
+  Connect(writer.Get(), 0, data);
+  writer->SetFileName(path.c_str());
+  writer->Write();
+}
+
+TEST(RecordingWriter, WritesWhatTheReaderReads)
+{
+  const TemporaryDirectory folder;
+  Observed<vtkRecordingWriter> writer;
+  Write(writer, DataSetOf(SmallRecording()), folder / "a.safetensors");
+  Reader reader(folder / "a.safetensors");
+  ExpectEqual(AttentionAtlas::ToRecording(reader.Read()), SmallRecording());
+  EXPECT_EQ(folder.Entries().size(), 1U);
+}
+
+TEST(RecordingWriter, RefusesWhatItCannotWrite)
+{
+  const TemporaryDirectory folder;
+  Observed<vtkRecordingWriter> writer;
+  Write(writer, DataSetOf(SmallRecording()), "");
+  EXPECT_THAT(writer.TakeErrors(), ElementsAre(HasSubstr("FileName: expected")));
+  Write(writer, DataSetOf(SmallRecording()), folder / "none/a.safetensors");
+  EXPECT_THAT(writer.TakeErrors(), ElementsAre(HasSubstr("cannot write file")));
+  Write(writer, vtkSmartPointer<vtkMultiBlockDataSet>::New(), folder / "a.safetensors");
+  EXPECT_THAT(writer.TakeErrors(), ElementsAre(HasSubstr("input recording: expected the field")));
+  EXPECT_TRUE(folder.Entries().empty());
+}
+
+}

@@ -1,0 +1,465 @@
+#include "vtkRandomPrompts.h"
+#include "vtkTransformerReader.h"
+#include "vtkTransformerRecorder.h"
+
+#include "Core/TransformerOracle.h"
+#include "Prompts.h"
+#include "Recordings.h"
+
+#include <vtkCallbackCommand.h>
+#include <vtkNew.h>
+#include <vtkTable.h>
+#include <vtkTypeInt64Array.h>
+#include <vtkVariant.h>
+
+#include <set>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace
+{
+
+/// An algorithm whose warnings are seen too.
+template<class Algorithm>
+class Warned : public Observed<Algorithm>
+{
+public:
+  Warned() { this->Get()->AddObserver(vtkCommand::WarningEvent, this, &Warned::AddWarning); }
+  std::vector<std::string> TakeWarnings() { return std::exchange(this->Warnings, {}); }
+
+private:
+  std::vector<std::string> Warnings;
+
+  void AddWarning(vtkObject*, unsigned long, void* message)
+  {
+    this->Warnings.emplace_back(static_cast<const char*>(message));
+  }
+};
+
+using Reader = Warned<vtkTransformerReader>;
+
+std::string Lines(const std::vector<std::vector<std::int64_t>>& sequences)
+{
+  std::string text;
+  for (const std::vector<std::int64_t>& sequence : sequences)
+  {
+    for (const std::int64_t id : sequence)
+    {
+      text += std::to_string(id) + " ";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+/// A model of the oracle and a recorder of it.
+class Pipeline
+{
+public:
+  explicit Pipeline(const std::filesystem::path& path)
+  {
+    this->Model->SetFileName((path / "config.json").c_str());
+    this->Recorder->SetInputConnection(this->Model->GetOutputPort());
+  }
+
+  vtkMultiBlockDataSet* Update()
+  {
+    this->Recorder->Update();
+    this->Model.TakeWarnings();
+    return this->Recorder->GetOutput();
+  }
+  Recording Record() { return AttentionAtlas::ToRecording(this->Update()); }
+
+  Reader Model;
+  Warned<vtkTransformerRecorder> Recorder;
+};
+
+class TransformerRecorder : public testing::Test
+{
+protected:
+  void SetUp() override
+  {
+    if (!Oracle::IsPresent())
+    {
+      GTEST_SKIP() << Oracle::AbsenceMessage();
+    }
+  }
+};
+
+class EveryTransformer : public testing::TestWithParam<std::string>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, EveryTransformer,
+  testing::Values("attn-only", "attn-only-shortformer", "bert", "bloom", "gpt2", "llama"),
+  OracleTest::Name);
+
+TEST_P(EveryTransformer, IsRecordedAsTheOracleHasIt)
+{
+  if (!Oracle::IsPresent())
+  {
+    GTEST_SKIP() << Oracle::AbsenceMessage();
+  }
+  const TransformerOracle oracle(GetParam());
+  Pipeline pipeline(oracle.Path());
+  pipeline.Recorder->SetTokenIds(Lines(oracle.Input().tokens).c_str());
+  pipeline.Recorder->SetTokenTypes(Lines(oracle.Input().segments).c_str());
+  pipeline.Recorder->SetRecordArrayStatus("HeadOutputs", 1);
+  const Recording recording = pipeline.Record();
+  ASSERT_EQ(recording.layers.size(), 2U);
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    const std::string name = "layer." + std::to_string(layer.index) + ".";
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
+    {
+      const auto head = static_cast<std::int64_t>(h);
+      ExpectRows(oracle, recording, name + "query", head, layer.heads[h].query, 1e-4);
+      ExpectRows(oracle, recording, name + "key", head, layer.heads[h].key, 1e-4);
+      ExpectRows(oracle, recording, name + "value", head, layer.heads[h].value, 1e-4);
+      ExpectRows(oracle, recording, name + "head_output", head, layer.heads[h].output, 1e-4);
+    }
+  }
+}
+
+TEST_F(TransformerRecorder, RecordsImages)
+{
+  const TransformerOracle oracle("vit");
+  Pipeline pipeline(oracle.Path());
+  pipeline.Recorder->SetImages((oracle.Path() / "expected.safetensors").c_str());
+  const Recording recording = pipeline.Record();
+  EXPECT_EQ(recording.SequenceCount(), 2);
+  ExpectRows(oracle, recording, "layer.1.query", 3, recording.layers[1].heads[3].query, 1e-4);
+}
+
+TEST_F(TransformerRecorder, RecordsWhatIsAskedFor)
+{
+  const TransformerOracle oracle("bloom");
+  Pipeline pipeline(oracle.Path());
+  pipeline.Recorder->SetTokenIds(Lines(oracle.Input().tokens).c_str());
+  pipeline.Recorder->DisableAllRecord();
+  pipeline.Recorder->SetRecordArrayStatus("Residual", 1);
+  pipeline.Recorder->SetRecordArrayStatus("Logits", 1);
+  const Recording residual = pipeline.Record();
+  ASSERT_EQ(residual.residual.size(), 3U);
+  ExpectRows(oracle, residual, "hidden.2", 0, residual.residual[2], 5e-4);
+  ExpectRows(oracle, residual, "logits", 0, residual.logits, 5e-4);
+
+  pipeline.Recorder->DisableAllRecord();
+  pipeline.Recorder->SetRecordArrayStatus("QueriesAndKeys", 1);
+  pipeline.Recorder->AddLayer(1);
+  const Recording layer = pipeline.Record();
+  ASSERT_EQ(layer.layers.size(), 1U);
+  EXPECT_EQ(layer.layers[0].index, 1);
+  EXPECT_FALSE(layer.layers[0].heads[0].value.IsRecorded());
+  pipeline.Recorder->ClearLayers();
+  EXPECT_EQ(pipeline.Record().layers.size(), 2U);
+}
+
+/// The BERT of the oracle with a vocabulary of a few words.
+class BertWithWords
+{
+public:
+  BertWithWords()
+  {
+    for (const char* name : { "config.json", "model.safetensors" })
+    {
+      std::filesystem::create_symlink(
+        TransformerOracle::Folder("bert") / name, this->Folder / name);
+    }
+    WriteBytes(this->Folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsat\n");
+  }
+  const std::filesystem::path& Path() const { return this->Folder.Path(); }
+
+private:
+  TemporaryDirectory Folder;
+};
+
+TEST_F(TransformerRecorder, TokenizesPrompts)
+{
+  const BertWithWords model;
+  Pipeline pipeline(model.Path());
+  pipeline.Recorder->SetPrompts("The cat\tsat\ncat\n");
+  const Recording recording = pipeline.Record();
+  EXPECT_THAT(recording.tokens.text,
+    ElementsAre("[CLS]", "the", "cat", "[SEP]", "sat", "[SEP]", "[CLS]", "cat", "[SEP]"));
+  EXPECT_THAT(recording.tokens.id, ElementsAre(2, 5, 6, 3, 7, 3, 2, 6, 3));
+  EXPECT_THAT(recording.tokens.segment, ElementsAre(0, 0, 0, 0, 1, 1, 0, 0, 0));
+  EXPECT_EQ(recording.mask, AttentionMask::Bidirectional);
+
+  pipeline.Recorder->SetPrompts(nullptr);
+  WriteBytes(model.Path() / "prompts.txt", "The cat\tsat\r\ncat");
+  pipeline.Recorder->SetPromptFile((model.Path() / "prompts.txt").c_str());
+  EXPECT_EQ(pipeline.Record().tokens.id, recording.tokens.id);
+  pipeline.Recorder->AddSpecialTokensOff();
+  EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(5, 6, 7, 6));
+}
+
+TEST_F(TransformerRecorder, CutsLongSequencesOffAndSaysSo)
+{
+  const BertWithWords model;
+  Pipeline pipeline(model.Path());
+  pipeline.Recorder->SetPrompts("the cat sat\nthe");
+  pipeline.Recorder->SetMaximumLength(3);
+  EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(2, 5, 6, 2, 5, 3));
+  EXPECT_THAT(pipeline.Recorder.TakeWarnings(),
+    ElementsAre(HasSubstr("sequence 0 has 5 tokens; the last 2 are left out")));
+}
+
+TEST_F(TransformerRecorder, TakesATableOfTokenIds)
+{
+  Pipeline pipeline(TransformerOracle::Folder("bloom"));
+  Observed<vtkRandomPrompts> prompts;
+  prompts->SetLength(7);
+  prompts->SetCount(2);
+  prompts->SetIdRange(3, 50);
+  pipeline.Recorder->SetTokensConnection(prompts->GetOutputPort());
+  const Recording recording = pipeline.Record();
+  EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 7, 14));
+  EXPECT_EQ(std::vector<double>(recording.tokens.id.begin(), recording.tokens.id.end()),
+    Values(prompts->GetOutput()->GetRowData(), "TokenId"));
+}
+
+TEST_F(TransformerRecorder, IsEmptyWithoutSequences)
+{
+  Pipeline pipeline(TransformerOracle::Folder("bloom"));
+  EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+}
+
+TEST_F(TransformerRecorder, StopsWhenAsked)
+{
+  Pipeline pipeline(TransformerOracle::Folder("bloom"));
+  pipeline.Recorder->SetTokenIds("1 2 3");
+  vtkTransformerRecorder* recorder = pipeline.Recorder.Get();
+  const auto stop = [](vtkObject* caller, unsigned long, void*, void*)
+  {
+    auto* algorithm = vtkAlgorithm::SafeDownCast(caller);
+    if (algorithm->GetProgress() > 0 && algorithm->GetProgress() < 1) // not VTK's own events
+    {
+      algorithm->SetAbortExecute(1);
+    }
+  };
+  vtkNew<vtkCallbackCommand> command;
+  command->SetCallback(stop);
+  const unsigned long observer = recorder->AddObserver(vtkCommand::ProgressEvent, command);
+  EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+  recorder->RemoveObserver(observer);
+  EXPECT_EQ(pipeline.Record().tokens.Count(), 3); // though nothing has changed
+}
+
+TEST_F(TransformerRecorder, RefusesBadInput)
+{
+  const BertWithWords model;
+  Pipeline pipeline(model.Path());
+  vtkTransformerRecorder* recorder = pipeline.Recorder.Get();
+  const auto message = [&]()
+  {
+    EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+    const std::vector<std::string> errors = pipeline.Recorder.TakeErrors();
+    EXPECT_EQ(errors.size(), 1U);
+    return errors.empty() ? "" : errors[0];
+  };
+  recorder->SetTokenIds("1 2");
+  recorder->SetPrompts("cat");
+  EXPECT_THAT(message(), HasSubstr("found 2: Prompts, TokenIds."));
+  recorder->SetPrompts(nullptr);
+  recorder->SetTokenIds("1 2\n3 x4");
+  EXPECT_THAT(message(), HasSubstr("TokenIds: line 2: expected integers"));
+  recorder->SetTokenIds("1 199");
+  EXPECT_THAT(message(), AllOf(HasSubstr("199"), HasSubstr("198")));
+  recorder->SetTokenIds("1\n\n2");
+  EXPECT_THAT(message(), HasSubstr("sequence 1"));
+  recorder->SetTokenIds("1 2");
+  recorder->SetTokenTypes("0");
+  EXPECT_THAT(message(), HasSubstr("sequence 0"));
+  recorder->SetTokenTypes(nullptr);
+  recorder->SetRecordArrayStatus("Logits", 1);
+  EXPECT_THAT(message(), HasSubstr("no unembedding"));
+  recorder->SetRecordArrayStatus("Logits", 0);
+  recorder->AddLayer(2);
+  EXPECT_THAT(message(), HasSubstr("expected layers from 0 to 1, found 2"));
+  recorder->ClearLayers();
+  recorder->SetTokenIds(nullptr);
+  recorder->SetPrompts("cat\n\xff");
+  EXPECT_THAT(message(), AllOf(HasSubstr("Prompts, line 2: "), HasSubstr("UTF-8")));
+  recorder->AddSpecialTokensOff();
+  recorder->SetPrompts("cat\n\nsat");
+  EXPECT_THAT(message(), HasSubstr("Prompts, line 2: expected a text, found no tokens"));
+  recorder->SetPrompts(nullptr);
+  recorder->SetPromptFile("/no such file");
+  EXPECT_THAT(message(), HasSubstr("/no such file: cannot open file"));
+  recorder->SetPromptFile(nullptr);
+  recorder->SetImages((TransformerOracle::Folder("bert") / "model.safetensors").c_str());
+  EXPECT_THAT(message(), HasSubstr("expected an array 'pixel_values'"));
+  recorder->SetImages(nullptr);
+  std::string longLine;
+  for (int i = 0; i < 65; ++i)
+  {
+    longLine += "1 ";
+  }
+  recorder->SetTokenIds(longLine.c_str());
+  EXPECT_THAT(message(), AllOf(HasSubstr("65"), HasSubstr("64")));
+  recorder->SetTokenIds("1 2");
+  EXPECT_EQ(pipeline.Record().tokens.Count(), 2);
+}
+
+TEST_F(TransformerRecorder, NeedsATokenizerForTexts)
+{
+  Pipeline pipeline(TransformerOracle::Folder("bloom"));
+  pipeline.Recorder->SetPrompts("cat");
+  EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(pipeline.Recorder.TakeErrors(), ElementsAre(HasSubstr("tokenizer.json")));
+}
+
+TEST_F(TransformerRecorder, RefusesOtherData)
+{
+  Warned<vtkTransformerRecorder> recorder;
+  Connect(recorder.Get(), 0, DataSetOf(SmallRecording()));
+  recorder->SetTokenIds("1 2");
+  recorder->Update();
+  EXPECT_THAT(
+    recorder.TakeErrors(), ElementsAre(HasSubstr("expected the output of a Transformer Reader")));
+}
+
+TEST_F(TransformerRecorder, ReaderTellsOfTheModel)
+{
+  Reader reader;
+  reader->SetFileName((TransformerOracle::Folder("llama") / "config.json").c_str());
+  reader->Update();
+  vtkMultiBlockDataSet* model = reader->GetOutput();
+  ASSERT_EQ(model->GetNumberOfBlocks(), 1U);
+  const SafetensorsFile file(TransformerOracle::Folder("llama") / "model.safetensors");
+  auto* table = vtkTable::SafeDownCast(model->GetBlock(0));
+  ASSERT_EQ(table->GetNumberOfRows(), static_cast<vtkIdType>(file.GetTensors().size()));
+  const auto& [name, view] = *file.GetTensors().begin();
+  EXPECT_EQ(table->GetValueByName(0, "Name").ToString(), name);
+  EXPECT_EQ(table->GetValueByName(0, "Shape").ToString(), ToString(view.shape));
+  EXPECT_EQ(table->GetValueByName(0, "Type").ToString(), "F32");
+  EXPECT_THAT(Values(model->GetFieldData(), "KeyHeads"), ElementsAre(2));
+  EXPECT_THAT(Values(model->GetFieldData(), "Layers"), ElementsAre(2));
+  EXPECT_THAT(Values(model->GetFieldData(), "Image Size"), ElementsAre(0, 0, 0));
+}
+
+TEST_F(TransformerRecorder, ReaderRefusesBadFiles)
+{
+  const TemporaryDirectory folder;
+  const std::string path = folder / "config.json";
+  Reader reader;
+  const auto message = [&]()
+  {
+    reader->SetFileName(path.c_str());
+    reader->Modified();
+    reader->Update();
+    EXPECT_EQ(reader->GetOutput()->GetNumberOfBlocks(), 0U);
+    const std::vector<std::string> errors = reader.TakeErrors();
+    EXPECT_EQ(errors.size(), 1U);
+    return errors.empty() ? "" : errors[0];
+  };
+  EXPECT_THAT(message(), HasSubstr("config.json: cannot open file"));
+  WriteBytes(path, "{");
+  EXPECT_THAT(message(), HasSubstr("the configuration is not JSON"));
+  WriteBytes(path, R"({"model_type": "mamba"})");
+  EXPECT_THAT(message(), AllOf(HasSubstr("mamba"), HasSubstr("gpt2")));
+  WriteBytes(path, ReadBytes(TransformerOracle::Folder("bloom") / "config.json"));
+  EXPECT_THAT(message(), HasSubstr("model.safetensors"));
+  std::filesystem::create_symlink(
+    TransformerOracle::Folder("bloom") / "model.safetensors", folder / "model.safetensors");
+  reader->SetArchitecture("bert");
+  EXPECT_THAT(message(), HasSubstr("missing"));
+  reader->SetArchitecture("Auto");
+  reader->Update();
+  EXPECT_EQ(reader->GetOutput()->GetNumberOfBlocks(), 1U);
+  EXPECT_EQ(reader->CanReadFile(path.c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile((folder / "model.safetensors").c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile(ShippedModel().c_str()), 0);
+  reader.TakeWarnings();
+}
+
+class Prompts : public Observed<vtkRandomPrompts>
+{
+public:
+  std::vector<double> Ids()
+  {
+    this->Get()->Update();
+    return Values(this->Get()->GetOutput()->GetRowData(), "TokenId");
+  }
+};
+
+TEST(RandomPrompts, RepeatsABlock)
+{
+  Prompts prompts;
+  prompts->SetKind(vtkRandomPrompts::REPEATED_BLOCK);
+  prompts->SetLength(10);
+  prompts->SetBlock(4);
+  prompts->SetCount(2);
+  const std::vector<double> ids = prompts.Ids();
+  ASSERT_EQ(ids.size(), 20U);
+  for (std::size_t i = 4; i < 10; ++i)
+  {
+    EXPECT_EQ(ids[i], ids[i - 4]);
+    EXPECT_EQ(ids[10 + i], ids[10 + i - 4]);
+  }
+  EXPECT_GT(std::set<double>(ids.begin(), ids.end()).size(), 6U);
+  vtkDataSetAttributes* rows = prompts->GetOutput()->GetRowData();
+  EXPECT_EQ(Values(rows, "Sequence")[9], 0);
+  EXPECT_EQ(Values(rows, "Sequence")[10], 1);
+  EXPECT_EQ(Values(rows, "Position")[10], 0);
+}
+
+TEST(RandomPrompts, RepeatsOneToken)
+{
+  Prompts prompts;
+  prompts->SetKind(vtkRandomPrompts::ONE_TOKEN);
+  prompts->SetLength(5);
+  const std::vector<double> ids = prompts.Ids();
+  EXPECT_EQ(ids, std::vector<double>(5, ids.at(0)));
+}
+
+TEST(RandomPrompts, DrawsUniformlyFromTheRange)
+{
+  Prompts prompts;
+  prompts->SetLength(6000);
+  prompts->SetIdRange(10, 15);
+  std::vector<int> counts(6);
+  for (const double id : prompts.Ids())
+  {
+    ++counts.at(static_cast<std::size_t>(id) - 10);
+  }
+  for (const int count : counts)
+  {
+    EXPECT_NEAR(count, 1000, 5 * 29); // five standard deviations
+  }
+}
+
+TEST(RandomPrompts, FollowsTheSeed)
+{
+  Prompts prompts;
+  const std::vector<double> first = prompts.Ids();
+  prompts->SetSeed(1);
+  EXPECT_NE(prompts.Ids(), first);
+  prompts->SetSeed(0);
+  prompts->SetCount(3);
+  const std::vector<double> more = prompts.Ids();
+  EXPECT_EQ(std::vector<double>(more.begin(), more.begin() + 64), first);
+}
+
+TEST(RandomPrompts, RefusesBadNumbers)
+{
+  Prompts prompts;
+  prompts->SetLength(0);
+  prompts->Update();
+  EXPECT_THAT(prompts.TakeErrors(), ElementsAre(HasSubstr("Length: expected at least 1, found 0")));
+  prompts->SetLength(5);
+  prompts->SetIdRange(7, 6);
+  prompts->Update();
+  EXPECT_THAT(
+    prompts.TakeErrors(), ElementsAre(HasSubstr("the last id: expected at least 7, found 6")));
+}
+
+}

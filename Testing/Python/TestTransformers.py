@@ -1,0 +1,181 @@
+"""Transformers and recordings in pipelines: reader, recorder, maps, files and states."""
+
+import pathlib
+
+import atlastest
+import numpy
+from atlastest import AtlasTest, point_arrays
+from paraview import simple
+
+RECORDING = atlastest.RECORDING
+ORACLE = atlastest.ORACLE.parent
+
+
+def tokens_of(image):
+    """The key labels of a map."""
+    labels = image.GetFieldData().GetAbstractArray("Key Token")
+    return [labels.GetValue(i) for i in range(labels.GetNumberOfValues())]
+
+
+def matrix(source, quantity="Weights"):
+    """A map as a matrix, a row per query from the first."""
+    image = atlastest.fetch(source)
+    width, height, _ = image.GetDimensions()
+    values = atlastest.arrays_of(image)[quantity]
+    return values.reshape(height, width)[::-1]
+
+
+def softmax(scores):
+    """Of each row, over the keys up to its query."""
+    allowed = numpy.tril(numpy.ones(scores.shape)) > 0
+    powers = numpy.where(allowed, numpy.exp(scores.astype(float)), 0)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+class Recorded(AtlasTest):
+    def test_map_of_the_shipped_recording(self):
+        expected, _ = atlastest.read_safetensors(RECORDING)
+        reader = simple.RecordingReader(FileName=str(RECORDING))
+        attention = simple.AttentionMap(Input=reader)
+        for layer, head in ((0, 0), (3, 7), (11, 11)):
+            attention.Layer, attention.Head = layer, head
+            attention.Quantity = "Scores"
+            scores = matrix(attention, "Scores")
+            self.assertEqual(
+                scores.tobytes(), numpy.ascontiguousarray(expected["scores"][layer, head]).tobytes()
+            )
+            attention.Quantity = "Weights"
+            self.assert_close(matrix(attention), softmax(scores), 1e-4)
+        image = atlastest.fetch(attention)
+        self.assertEqual(image.GetBounds(), (0, 5, -5, 0, 0, 0))
+        self.assertEqual(
+            tokens_of(image), ["Data", " visualization", " em", "powers", " users", " to"]
+        )
+
+    def test_is_found_by_its_content(self):
+        self.assertEqual(simple.OpenDataFile(str(RECORDING)).GetXMLName(), "RecordingReader")
+        model = simple.OpenDataFile(str(atlastest.TRAINED))
+        self.assertEqual(model.GetXMLName(), "AttentionOnlyModelReader")
+
+    def test_save_data(self):
+        reader = simple.RecordingReader(FileName=str(RECORDING))
+        path = atlastest.OUTPUT / "saved.safetensors"
+        simple.SaveData(str(path), proxy=reader)
+        _, metadata = atlastest.read_safetensors(path)
+        self.assertEqual(metadata["format"], "attention-atlas.recording")
+        again = simple.RecordingReader(FileName=str(path))
+        maps = [simple.AttentionMap(Input=source, Layer=5, Head=1) for source in (reader, again)]
+        self.assert_same_arrays(*(point_arrays(attention) for attention in maps))
+
+    def test_bad_numbers(self):
+        reader = simple.RecordingReader(FileName=str(RECORDING))
+        simple.AttentionMap(Input=reader, Head=12).UpdatePipeline()
+        self.assert_one_error("expected a head from 0 to 11, found 12")
+
+    def test_bad_file(self):
+        path = atlastest.OUTPUT / "pickled.npy"
+        numpy.save(path, numpy.array([{}]), allow_pickle=True)
+        simple.RecordingReader(FileName=str(path)).UpdatePipeline()
+        self.assert_one_error("pickled.npy", "pickle")
+
+
+class Transformers(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        if not ORACLE.is_dir():
+            self.skipTest(f"no expected values: {ORACLE} is absent")
+
+    def pipeline(self, name):
+        """The expected values of a model, and it with a recorder of the oracle's tokens."""
+        folder = ORACLE / "transformers" / name
+        expected, _ = atlastest.read_safetensors(folder / "expected.safetensors")
+        model = simple.TransformerReader(
+            registrationName="Model", FileName=str(folder / "config.json")
+        )
+        mask = expected.get("attention_mask", numpy.ones_like(expected["input_ids"])) > 0
+        recorder = simple.TransformerRecorder(registrationName="Recorder", Input=model)
+        for prop, key in (("TokenIds", "input_ids"), ("TokenTypes", "token_type_ids")):
+            if key in expected:
+                rows = (ids[kept] for ids, kept in zip(expected[key], mask))
+                setattr(recorder, prop, "\n".join(" ".join(map(str, row)) for row in rows))
+        return expected, recorder
+
+    def test_attention_is_that_of_the_original_code(self):
+        for name in ("bert", "bloom", "llama", "attn-only"):
+            expected, recorder = self.pipeline(name)
+            attention = simple.AttentionMap(Input=recorder, Sequence=1, Layer=1, Head=2)
+            found = matrix(attention)
+            length = len(found)
+            weights = expected["layer.1.attention"][1, 2, :length, :length]
+            self.assert_close(found, weights, 1e-4)
+            attention.Quantity = "Scores"
+            scores = expected["layer.1.scores"][1, 2, :length, :length]
+            self.assert_close(matrix(attention, "Scores"), scores, 1e-4)
+            self.take_errors()  # tensors of bert that are not used
+
+    def test_recording_survives_a_file(self):
+        _, recorder = self.pipeline("bloom")
+        path = atlastest.OUTPUT / "bloom.safetensors"
+        simple.SaveData(str(path), proxy=recorder)
+        again = simple.RecordingReader(FileName=str(path))
+        maps = [
+            simple.AttentionMap(Input=source, Layer=1, Head=3, Quantity="Scores")
+            for source in (recorder, again)
+        ]
+        self.assert_same_arrays(*(point_arrays(attention) for attention in maps))
+
+    def test_random_prompts(self):
+        _, recorder = self.pipeline("llama")
+        recorder.TokenIds = ""
+        recorder.Tokens = simple.RandomPrompts(
+            Kind="RepeatedBlock", Length=20, Block=5, Count=3, IdRange=[0, 228]
+        )
+        attention = simple.AttentionMap(Input=recorder, Sequence=2)
+        found = matrix(attention)
+        self.assertEqual(found.shape, (20, 20))
+        numpy.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+        labels = tokens_of(atlastest.fetch(attention))
+        self.assertEqual(labels[:15], labels[5:])
+
+    def test_opens_a_config(self):
+        path = ORACLE / "transformers" / "llama" / "config.json"
+        self.assertEqual(simple.OpenDataFile(str(path)).GetXMLName(), "TransformerReader")
+
+    def test_state(self):
+        _, recorder = self.pipeline("llama")
+        recorder.Layers = [1]
+        recorder.Record = ["QueriesAndKeys"]
+        recorder.MaximumLength = 9
+        properties = {"Sequence": 1, "Layer": 1, "Head": 3, "Quantity": "Scores"}
+        attention = simple.AttentionMap(registrationName="Map", Input=recorder, **properties)
+        expected = point_arrays(attention)
+        ids = recorder.TokenIds
+        state = str(atlastest.OUTPUT / "state.pvsm")
+        simple.SaveState(state)
+        for proxy in (attention, recorder, simple.FindSource("Model")):
+            simple.Delete(proxy)
+        simple.LoadState(state)
+        again = simple.FindSource("Map")
+        self.assertEqual({key: getattr(again, key) for key in properties}, properties)
+        found = simple.FindSource("Recorder")
+        self.assertEqual(found.TokenIds, ids)
+        self.assertEqual(list(found.Layers), [1])
+        self.assertEqual(list(found.Record), ["QueriesAndKeys"])
+        self.assert_same_arrays(point_arrays(again), expected)
+        warnings = self.take_errors()
+        self.assertTrue(all("are left out" in warning for warning in warnings), warnings)
+
+    def test_bad_input(self):
+        _, recorder = self.pipeline("llama")
+        recorder.TokenIds = "1 229"
+        recorder.UpdatePipeline()
+        self.assert_one_error("229", "228")
+
+    def test_missing_model(self):
+        path = pathlib.Path(atlastest.OUTPUT, "no model", "config.json")
+        simple.TransformerReader(FileName=str(path)).UpdatePipeline()
+        self.assert_one_error("config.json: cannot open file")
+
+
+if __name__ == "__main__":
+    atlastest.main()
