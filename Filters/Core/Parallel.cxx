@@ -3,57 +3,63 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 namespace atlas
 {
 
 int ThreadCount(int threads)
 {
-#ifdef _OPENMP
   return threads > 0 ? threads
                      : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
-#else
-  static_cast<void>(threads);
-  return 1;
-#endif
 }
 
 void ParallelFor(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body)
 {
-#ifdef _OPENMP
+  std::atomic<std::int64_t> next = 0;
   std::atomic<bool> failed = false;
   std::exception_ptr error;
-#pragma omp parallel for schedule(dynamic) num_threads(ThreadCount(threads)) if (count > 1)
-  for (std::int64_t i = 0; i < count; ++i)
+  std::mutex mutex;
+  const auto work = [&]()
   {
-    if (failed)
+    for (std::int64_t i = next++; i < count && !failed; i = next++)
     {
-      continue;
-    }
-    try
-    {
-      body(i);
-    }
-    catch (...) // of any type: it must not leave its thread
-    {
-      if (!failed.exchange(true))
+      try
       {
-        error = std::current_exception();
+        body(i);
+      }
+      catch (...) // of any type: it must not leave its thread
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        error = error ? error : std::current_exception();
+        failed = true;
       }
     }
+  };
+  const auto useful = std::min<std::int64_t>(ThreadCount(threads), count);
+  std::vector<std::thread> helpers;
+  try
+  {
+    for (std::int64_t i = 1; i < useful; ++i)
+    {
+      helpers.emplace_back(work);
+    }
+  }
+  catch (const std::system_error&) // the system has no more: the others do the work
+  {
+  }
+  work();
+  for (std::thread& helper : helpers)
+  {
+    helper.join();
   }
   if (error)
   {
     std::rethrow_exception(error);
   }
-#else
-  static_cast<void>(threads);
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    body(i);
-  }
-#endif
 }
 
 }

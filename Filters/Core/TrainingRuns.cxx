@@ -1,11 +1,11 @@
 #include "TrainingRuns.h"
 
+#include "Parallel.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <exception>
 #include <limits>
-#include <mutex>
 #include <thread>
 
 namespace atlas
@@ -62,88 +62,6 @@ bool TrainOrDiverge(Trainer& trainer, TrainingRun& run, const GoesOn& goesOn)
   }
 }
 
-/// Runs that several threads take one by one.
-class Queue
-{
-public:
-  Queue(const std::vector<TrainingOptions>& options, const TrainingStart& start)
-    : Options(options)
-    , Start(start)
-    , Runs(options.size())
-    , IsDone(options.size(), 0)
-  {
-  }
-
-  /// Works until nothing is left or somebody has stopped. `progress` may be null.
-  void Work(const RunsProgress& progress)
-  {
-    while (!this->Stopped)
-    {
-      const std::size_t next = this->Next++;
-      if (next >= this->Runs.size())
-      {
-        return;
-      }
-      try
-      {
-        this->Train(next, progress);
-      }
-      catch (...)
-      {
-        const std::lock_guard<std::mutex> lock(this->Mutex);
-        this->Error = std::current_exception();
-        this->Stopped = true;
-      }
-    }
-  }
-
-  /// All that is done up to the first that is not, once nobody works any more. Throws what a run
-  /// threw.
-  std::vector<TrainingRun> Take()
-  {
-    if (this->Error)
-    {
-      std::rethrow_exception(this->Error);
-    }
-    const auto end = std::find(this->IsDone.begin(), this->IsDone.end(), 0);
-    this->Runs.resize(static_cast<std::size_t>(end - this->IsDone.begin()));
-    return std::move(this->Runs);
-  }
-
-private:
-  void Train(std::size_t index, const RunsProgress& progress)
-  {
-    TrainingRun& run = this->Runs[index];
-    run.options = this->Options[index];
-    Trainer trainer(run.options, this->Start);
-    const auto goesOn = [&](int step)
-    {
-      if (progress)
-      {
-        const double own = static_cast<double>(step) / run.options.steps;
-        const double done = static_cast<double>(this->Done) + own;
-        if (!progress(std::min(done / static_cast<double>(this->Runs.size()), 1.)))
-        {
-          this->Stopped = true;
-        }
-      }
-      return !this->Stopped;
-    };
-    this->IsDone[index] = TrainOrDiverge(trainer, run, goesOn) ? 1 : 0;
-    ++this->Done;
-  }
-
-  const std::vector<TrainingOptions>& Options;
-  const TrainingStart& Start;
-  std::vector<TrainingRun> Runs;
-  std::vector<char> IsDone;
-  std::atomic<std::size_t> Next = 0;
-  std::atomic<std::size_t> Done = 0;
-  std::atomic<bool> Stopped = false;
-  std::mutex Mutex;
-  std::exception_ptr Error;
-};
-
 }
 
 const char* ModeName(TrainingMode mode)
@@ -163,21 +81,42 @@ TrainingMode ModeOfName(const std::string& name)
 }
 
 std::vector<TrainingRun> RunTrainings(const std::vector<TrainingOptions>& options,
-  const TrainingStart& start, unsigned int threads, const RunsProgress& progress)
+  const TrainingStart& start, int threads, const RunsProgress& progress)
 {
-  Queue queue(options, start);
-  std::vector<std::thread> helpers;
-  const auto useful = static_cast<unsigned int>(std::min<std::size_t>(threads, options.size()));
-  for (unsigned int i = 1; i < useful; ++i)
-  {
-    helpers.emplace_back([&queue]() { queue.Work(nullptr); });
-  }
-  queue.Work(progress);
-  for (std::thread& helper : helpers)
-  {
-    helper.join();
-  }
-  return queue.Take();
+  const auto count = static_cast<std::int64_t>(options.size());
+  const std::thread::id caller = std::this_thread::get_id();
+  std::vector<TrainingRun> runs(options.size());
+  std::vector<char> isDone(options.size(), 0);
+  std::atomic<std::int64_t> done = 0;
+  std::atomic<bool> stopped = false;
+  ParallelFor(count, threads,
+    [&](std::int64_t index)
+    {
+      if (stopped)
+      {
+        return;
+      }
+      const auto i = static_cast<std::size_t>(index);
+      runs[i].options = options[i];
+      Trainer trainer(options[i], start);
+      const bool tells = progress && std::this_thread::get_id() == caller;
+      const auto goesOn = [&](int step)
+      {
+        const double share =
+          (static_cast<double>(done) + static_cast<double>(step) / options[i].steps) /
+          static_cast<double>(count);
+        if (tells && !progress(std::min(share, 1.)))
+        {
+          stopped = true;
+        }
+        return !stopped;
+      };
+      isDone[i] = TrainOrDiverge(trainer, runs[i], goesOn) ? 1 : 0;
+      ++done;
+    });
+  const auto end = std::find(isDone.begin(), isDone.end(), 0);
+  runs.resize(static_cast<std::size_t>(end - isDone.begin()));
+  return runs;
 }
 
 std::vector<TrainingOptions> SweepOptions(

@@ -27,12 +27,12 @@ struct TrainingRun
 /// cancels the rest.
 using RunsProgress = std::function<bool(double done)>;
 
-/// Trains with each of these options, on so many threads, at least 1, of which the calling one is
-/// the first. The runs are in the order of the options and do not depend on the number of threads;
-/// if cancelled, only those before the first unfinished one are returned. Throws OptionError, but
-/// not for divergence.
+/// Trains with each of these options, on so many threads (0: one per processor), of which the
+/// calling one is the first. The runs are in the order of the options and do not depend on the
+/// number of threads; if cancelled, only those before the first unfinished one are returned. Throws
+/// OptionError, but not for divergence.
 std::vector<TrainingRun> RunTrainings(const std::vector<TrainingOptions>& options,
-  const TrainingStart& start, unsigned int threads, const RunsProgress& progress = nullptr);
+  const TrainingStart& start, int threads, const RunsProgress& progress = nullptr);
 
 /// The options with `runs` seeds from their own on, for each of these modes. Throws OptionError if
 /// `runs` is less than 0.

@@ -339,8 +339,7 @@ void vtkAttentionOnlyTraining::Sweep(
   vtkSMPTools::LocalScope(
     config, [&threads]() { threads = vtkSMPTools::GetEstimatedNumberOfThreads(); });
   history.runs = atlas::RunTrainings(sweep, { model ? &*model : nullptr, request.continues },
-    static_cast<unsigned int>(std::max(threads, 1)),
-    [&clock](double done) { return clock.Tell(done); });
+    std::max(threads, 1), [&clock](double done) { return clock.Tell(done); });
 }
 
 /// Fills all outputs, since VTK has cleared them all; but sweeps only for who asks for its table.

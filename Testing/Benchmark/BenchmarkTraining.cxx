@@ -45,8 +45,7 @@ void Sweep(benchmark::State& state)
   const auto sweep = atlas::SweepOptions({}, 100, { atlas::TrainingMode::Joint });
   for (auto _ : state)
   {
-    benchmark::DoNotOptimize(
-      atlas::RunTrainings(sweep, {}, static_cast<unsigned int>(state.range(0))));
+    benchmark::DoNotOptimize(atlas::RunTrainings(sweep, {}, static_cast<int>(state.range(0))));
   }
   state.counters["trainings"] =
     benchmark::Counter(static_cast<double>(sweep.size()) * static_cast<double>(state.iterations()),

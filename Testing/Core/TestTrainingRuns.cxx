@@ -18,7 +18,7 @@ using testing::ThrowsMessage;
 namespace
 {
 
-std::vector<TrainingRun> Trained(const TrainingOptions& options, int runs, unsigned int threads = 2)
+std::vector<TrainingRun> Trained(const TrainingOptions& options, int runs, int threads = 2)
 {
   return RunTrainings(SweepOptions(options, runs, { options.mode }), {}, threads);
 }

@@ -11,7 +11,6 @@
 #include <iostream>
 #include <optional>
 #include <sstream>
-#include <thread>
 
 #include <cxxopts.hpp>
 
@@ -49,7 +48,7 @@ cxxopts::Options Arguments()
   add("every", "steps from a checkpoint to the next", value<int>()->default_value("50"));
   add("o,output", "folder for the checkpoints", value<std::string>());
   add("runs", "seeds to train, from --seed on", value<int>());
-  add("threads", "for --runs, 0 for all of the machine", value<unsigned int>()->default_value("0"));
+  add("threads", "for --runs, 0 for all of the machine", value<int>()->default_value("0"));
   add("h,help", "show this");
   return arguments;
 }
@@ -153,7 +152,7 @@ void TrainOnce(const TrainingOptions& options, const atlas::TrainingStart& start
 
 /// Trains many seeds in these modes; a row of the table for each.
 void TrainMany(const TrainingOptions& options, const atlas::TrainingStart& start, int runs,
-  const std::vector<std::string>& modeNames, unsigned int threads)
+  const std::vector<std::string>& modeNames, int threads)
 {
   std::vector<atlas::TrainingMode> modes;
   modes.reserve(modeNames.size());
@@ -161,9 +160,8 @@ void TrainMany(const TrainingOptions& options, const atlas::TrainingStart& start
   {
     modes.push_back(atlas::ModeOfName(name));
   }
-  const unsigned int all = std::max(std::thread::hardware_concurrency(), 1U);
-  const std::vector<atlas::TrainingRun> done = atlas::RunTrainings(
-    atlas::SweepOptions(options, runs, modes), start, threads == 0 ? all : threads);
+  const std::vector<atlas::TrainingRun> done =
+    atlas::RunTrainings(atlas::SweepOptions(options, runs, modes), start, threads);
   const std::size_t heads = done.empty() ? 0 : done.front().heads.alone.size();
   std::cout
     << "Mode,Steps,Learning Rate,Batch Size,Specialization,Seed,Loss,Accuracy,Steps to Learn"
@@ -201,7 +199,7 @@ int Run(const cxxopts::ParseResult& parsed)
   const auto modes = parsed["mode"].as<std::vector<std::string>>();
   if (parsed.count("runs") != 0)
   {
-    TrainMany(options, start, parsed["runs"].as<int>(), modes, parsed["threads"].as<unsigned>());
+    TrainMany(options, start, parsed["runs"].as<int>(), modes, parsed["threads"].as<int>());
     return 0;
   }
   if (parsed.count("output") == 0)
