@@ -99,4 +99,33 @@ ClassCounts ClassCounter::Count(std::int64_t begin, std::int64_t end) const
   return counts;
 }
 
+double PairCounts::Accuracy() const
+{
+  const auto pairs = static_cast<double>(this->predicted.size() * this->predicted.size());
+  return std::accumulate(this->correct.begin(), this->correct.end(), 0) / pairs;
+}
+
+PairCounts CountPairs(const AttentionOnlyModel& model, const EvaluationOptions& options)
+{
+  const auto classes = static_cast<std::size_t>(model.VocabularySize());
+  PairCounts counts{ std::vector<int>(classes), std::vector<int>(classes),
+    std::vector<int>(classes) };
+  const ReferenceEvaluator evaluator(model, options);
+  for (Eigen::Index t1 = 0; t1 < model.VocabularySize(); ++t1)
+  {
+    for (Eigen::Index t2 = 0; t2 < model.VocabularySize(); ++t2)
+    {
+      const auto found = static_cast<std::size_t>(evaluator.AtTokens(t1, t2).predicted);
+      ++counts.predicted[found];
+      if (model.HasTargets())
+      {
+        const auto target = static_cast<std::size_t>(model.nextToken(t1, t2));
+        ++counts.targets[target];
+        counts.correct[target] += found == target ? 1 : 0;
+      }
+    }
+  }
+  return counts;
+}
+
 }

@@ -44,6 +44,21 @@ private:
   std::int64_t Rows;
 };
 
+/// The pairs of tokens, class by class.
+struct PairCounts
+{
+  std::vector<int> predicted; ///< [N]: for which it is predicted
+  std::vector<int> targets;   ///< [N]: whose true next token it is; 0 if the model tells none
+  std::vector<int> correct;   ///< [N]: those of the targets that are predicted
+
+  /// The share of all pairs that are predicted right, 0 to 1.
+  double Accuracy() const;
+};
+
+/// Evaluates a model at all pairs of its tokens, in double. Throws OptionError as CheckOptions
+/// does.
+PairCounts CountPairs(const AttentionOnlyModel& model, const EvaluationOptions& options);
+
 /// The middle of part i of n equal ones of [-pi, pi].
 double MiddleAngle(std::int64_t i, std::int64_t n);
 

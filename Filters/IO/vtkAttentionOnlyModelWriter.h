@@ -1,9 +1,7 @@
 #ifndef vtkAttentionOnlyModelWriter_h
 #define vtkAttentionOnlyModelWriter_h
 
-#include "AttentionAtlasIOModule.h"
-
-#include <vtkWriter.h>
+#include "vtkSafetensorsWriter.h"
 
 /**
  * @class vtkAttentionOnlyModelWriter
@@ -14,33 +12,21 @@
  * equal model. Bytes go to a temporary file that is renamed at the end. On several ranks, which all
  * hold the same model, rank 0 writes.
  */
-class ATTENTIONATLASIO_EXPORT vtkAttentionOnlyModelWriter : public vtkWriter
+class ATTENTIONATLASIO_EXPORT vtkAttentionOnlyModelWriter : public vtkSafetensorsWriter
 {
 public:
   static vtkAttentionOnlyModelWriter* New();
-  vtkTypeMacro(vtkAttentionOnlyModelWriter, vtkWriter);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
-
-  ///@{
-  /**
-   * The file to write. Default: none.
-   */
-  vtkSetFilePathMacro(FileName);
-  vtkGetFilePathMacro(FileName);
-  ///@}
+  vtkTypeMacro(vtkAttentionOnlyModelWriter, vtkSafetensorsWriter);
 
 protected:
   vtkAttentionOnlyModelWriter() = default;
-  ~vtkAttentionOnlyModelWriter() override;
+  ~vtkAttentionOnlyModelWriter() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  void WriteData() override;
+  void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) override;
 
 private:
   vtkAttentionOnlyModelWriter(const vtkAttentionOnlyModelWriter&) = delete;
   void operator=(const vtkAttentionOnlyModelWriter&) = delete;
-
-  char* FileName = nullptr;
 };
 
 #endif

@@ -3,52 +3,11 @@
 #include "RecordingConversion.h"
 #include "RecordingFile.h"
 
-#include <vtkErrorCode.h>
-#include <vtkInformation.h>
-#include <vtkMultiBlockDataSet.h>
-#include <vtkMultiProcessController.h>
 #include <vtkObjectFactory.h>
 
 vtkStandardNewMacro(vtkRecordingWriter);
 
-vtkRecordingWriter::~vtkRecordingWriter()
+void vtkRecordingWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fileName)
 {
-  this->SetFileName(nullptr);
-}
-
-int vtkRecordingWriter::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-void vtkRecordingWriter::WriteData()
-{
-  if (this->FileName == nullptr || this->FileName[0] == '\0')
-  {
-    this->SetErrorCode(vtkErrorCode::NoFileNameError);
-    vtkErrorMacro("FileName: expected the name of a file to write, found none.");
-    return;
-  }
-  auto* controller = vtkMultiProcessController::GetGlobalController();
-  if (controller != nullptr && controller->GetLocalProcessId() != 0)
-  {
-    return;
-  }
-  try
-  {
-    auto* input = vtkMultiBlockDataSet::SafeDownCast(this->GetInput());
-    atlas::WriteRecording(this->FileName, AttentionAtlas::ToRecording(input));
-  }
-  catch (const std::exception& e)
-  {
-    this->SetErrorCode(vtkErrorCode::CannotOpenFileError);
-    vtkErrorMacro(<< e.what());
-  }
-}
-
-void vtkRecordingWriter::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "FileName: " << (this->FileName ? this->FileName : "(none)") << "\n";
+  atlas::WriteRecording(fileName, AttentionAtlas::ToRecording(input));
 }

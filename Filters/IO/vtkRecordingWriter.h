@@ -1,9 +1,7 @@
 #ifndef vtkRecordingWriter_h
 #define vtkRecordingWriter_h
 
-#include "AttentionAtlasIOModule.h"
-
-#include <vtkWriter.h>
+#include "vtkSafetensorsWriter.h"
 
 /**
  * @class vtkRecordingWriter
@@ -14,33 +12,21 @@
  * Bytes go to a temporary file that is renamed at the end. On several ranks, which all hold the
  * same recording, rank 0 writes.
  */
-class ATTENTIONATLASIO_EXPORT vtkRecordingWriter : public vtkWriter
+class ATTENTIONATLASIO_EXPORT vtkRecordingWriter : public vtkSafetensorsWriter
 {
 public:
   static vtkRecordingWriter* New();
-  vtkTypeMacro(vtkRecordingWriter, vtkWriter);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
-
-  ///@{
-  /**
-   * The file to write. Default: none.
-   */
-  vtkSetFilePathMacro(FileName);
-  vtkGetFilePathMacro(FileName);
-  ///@}
+  vtkTypeMacro(vtkRecordingWriter, vtkSafetensorsWriter);
 
 protected:
   vtkRecordingWriter() = default;
-  ~vtkRecordingWriter() override;
+  ~vtkRecordingWriter() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  void WriteData() override;
+  void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) override;
 
 private:
   vtkRecordingWriter(const vtkRecordingWriter&) = delete;
   void operator=(const vtkRecordingWriter&) = delete;
-
-  char* FileName = nullptr;
 };
 
 #endif

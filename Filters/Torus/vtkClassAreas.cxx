@@ -22,47 +22,6 @@ namespace
 
 namespace Names = AttentionAtlas::ArrayNames;
 
-/// The pairs of tokens, class by class.
-struct PairCounts
-{
-  std::vector<int> predicted;
-  std::vector<int> targets;
-  std::vector<int> correct;
-
-  PairCounts(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOptions& options)
-    : predicted(static_cast<std::size_t>(model.VocabularySize()))
-    , targets(predicted.size())
-    , correct(predicted.size())
-  {
-    const atlas::ReferenceEvaluator evaluator(model, options);
-    for (Eigen::Index t1 = 0; t1 < model.VocabularySize(); ++t1)
-    {
-      for (Eigen::Index t2 = 0; t2 < model.VocabularySize(); ++t2)
-      {
-        const auto found = static_cast<std::size_t>(evaluator.AtTokens(t1, t2).predicted);
-        ++this->predicted[found];
-        if (model.HasTargets())
-        {
-          const auto target = static_cast<std::size_t>(model.nextToken(t1, t2));
-          ++this->targets[target];
-          this->correct[target] += found == target ? 1 : 0;
-        }
-      }
-    }
-  }
-
-  double Accuracy() const
-  {
-    const double pairs = static_cast<double>(this->predicted.size() * this->predicted.size());
-    int right = 0;
-    for (const int count : this->correct)
-    {
-      right += count;
-    }
-    return right / pairs;
-  }
-};
-
 template<class Array, class Value>
 void AddColumn(vtkTable* table, const char* name, std::size_t rows, const Value& value)
 {
@@ -118,7 +77,7 @@ int vtkClassAreas::RequestData(
         return LeaveUnfinished(outputVector);
       }
     }
-    const PairCounts pairs(model, this->GetOptions());
+    const atlas::PairCounts pairs = atlas::CountPairs(model, this->GetOptions());
     AddColumn<vtkIntArray>(
       output, Names::Class, classes, [](std::size_t k) { return static_cast<int>(k); });
     AddColumn<vtkDoubleArray>(
