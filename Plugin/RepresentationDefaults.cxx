@@ -101,6 +101,12 @@ struct Coloring
     return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
   }
 
+  /// Whether the range of the scale is that of the data.
+  bool IsFitted() const
+  {
+    return this->array == "Scores" || this->array == "Content" || this->array == "Bias";
+  }
+
   /// Whether the array has this name, with or without the number of a head or a class.
   bool Shows(const std::string& name) const
   {
@@ -152,12 +158,15 @@ void SetClassTable(vtkSMProxy* table, int known, int classes)
   table->UpdateVTKObjects();
 }
 
-/// A continuous scale through `points` (value, red, green, blue) that keeps its range.
-void SetScale(vtkSMProxy* table, const std::vector<double>& points)
+/// A continuous scale through `points` (value, red, green, blue).
+void SetScale(vtkSMProxy* table, const std::vector<double>& points, bool keepRange)
 {
   SetDoubles(table, "RGBPoints", points);
   vtkSMPropertyHelper(table, "ColorSpace").Set("Lab");
-  KeepRange(table);
+  if (keepRange)
+  {
+    KeepRange(table);
+  }
   vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).Set(1);
   table->UpdateVTKObjects();
 }
@@ -169,12 +178,26 @@ const std::vector<double> ShareScale = { 0, 1, 1, 1, 1, 0, 0, 0 };
 const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0.23, 1, 0.5, 0.15,
   0.01 };
 
+/// Weights of AttentionMap: white is 0, dark blue is 1.
+const std::vector<double> WeightScale = { 0, 1, 1, 1, 0.2, 0.91, 0.95, 1, 0.4, 0.62, 0.79, 0.88,
+  0.6, 0.26, 0.57, 0.78, 0.8, 0.03, 0.32, 0.61, 1, 0.03, 0.15, 0.36 };
+
 /// Scores: white is 0, where the frontier of the hardmax lies, whatever the range.
 std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
 {
   const double* range = scores->GetComponentRange(0);
   const double largest = std::max({ std::abs(range[0]), std::abs(range[1]), 1e-30 });
   return { -largest, 0.23, 0.3, 0.75, 0, 1, 1, 1, largest, 0.7, 0.02, 0.15 };
+}
+
+/// What goes into the softmax of AttentionMap: light to dark orange over the range of the data.
+std::vector<double> RangeScale(vtkPVArrayInformation* values)
+{
+  const double* range = values->GetComponentRange(0);
+  const double low = range[0];
+  const double step = std::max(range[1] - range[0], 1e-30) / 4;
+  return { low, 1, 0.96, 0.92, low + step, 0.99, 0.82, 0.64, low + 2 * step, 0.99, 0.55, 0.24,
+    low + 3 * step, 0.85, 0.28, 0, low + 4 * step, 0.5, 0.15, 0.02 };
 }
 
 /// Angles, from -pi to pi: reds for the first token's and blues for the second's, as in the source
@@ -198,6 +221,10 @@ std::vector<double> FixedScale(const Coloring& coloring)
   {
     return AccuracyScale;
   }
+  if (coloring.array == "Weights")
+  {
+    return WeightScale;
+  }
   if (coloring.array == "Theta1" || coloring.array == "Theta2")
   {
     return AngleScale(coloring.array == "Theta1");
@@ -211,7 +238,8 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
 {
   const std::vector<double> fixed = FixedScale(coloring);
   const bool score = coloring.Shows("Score") && coloring.arrayInformation != nullptr;
-  if (fixed.empty() && !score && !coloring.ShowsClasses())
+  const bool fitted = coloring.IsFitted() && coloring.arrayInformation != nullptr;
+  if (fixed.empty() && !score && !fitted && !coloring.ShowsClasses())
   {
     return;
   }
@@ -234,9 +262,13 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
       SetClassTable(table, known, classes);
     }
   }
+  else if (isNew && fitted)
+  {
+    SetScale(table, RangeScale(coloring.arrayInformation), false);
+  }
   else if (isNew)
   {
-    SetScale(table, score ? ScoreScale(coloring.arrayInformation) : fixed);
+    SetScale(table, score ? ScoreScale(coloring.arrayInformation) : fixed, true);
   }
 }
 

@@ -77,6 +77,16 @@ public:
   vtkGetMacro(Quantity, int);
   ///@}
 
+  ///@{
+  /**
+   * The first and last sequence, recorded layer and head of the input as of the last
+   * UpdateInformation; 0, 0 without input.
+   */
+  vtkGetVector2Macro(SequenceRange, int);
+  vtkGetVector2Macro(LayerRange, int);
+  vtkGetVector2Macro(HeadRange, int);
+  ///@}
+
 protected:
   vtkAttentionMap() = default;
   ~vtkAttentionMap() override = default;
@@ -90,6 +100,8 @@ protected:
     vtkInformationVector* outputVector) override;
 
 private:
+  void FindRanges(vtkMultiBlockDataSet* recording);
+
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;
 
@@ -97,6 +109,9 @@ private:
   int Layer = 0;
   int Head = 0;
   int Quantity = WEIGHTS;
+  int SequenceRange[2] = { 0, 0 };
+  int LayerRange[2] = { 0, 0 };
+  int HeadRange[2] = { 0, 0 };
 };
 
 #endif

@@ -1,0 +1,412 @@
+#include "vtkSquaresRepresentation.h"
+
+#include <vtkActor.h>
+#include <vtkAlgorithmOutput.h>
+#include <vtkCellArray.h>
+#include <vtkFieldData.h>
+#include <vtkFloatArray.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkMatrix4x4.h>
+#include <vtkMultiProcessController.h>
+#include <vtkObjectFactory.h>
+#include <vtkPVLODActor.h>
+#include <vtkPVRenderView.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkPolyDataMapper.h>
+#include <vtkProperty.h>
+#include <vtkRenderer.h>
+#include <vtkStringArray.h>
+#include <vtkTextProperty.h>
+#include <vtkTextRenderer.h>
+#include <vtkTexture.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace
+{
+
+/// Pixels of the font that labels are rendered with, before they are scaled to the squares.
+constexpr int FontSize = 48;
+/// Heights and distances, in squares.
+constexpr double LabelHeight = 0.72;
+constexpr double Gap = 0.3;
+/// Width of a letter, in squares: more than most letters'.
+constexpr double LetterWidth = 0.4;
+
+/// Makes of each point of a flat image a square around it: the texture of a slice spans the points
+/// from the first to the last, so these move outwards by half a square. A single row or column,
+/// which no slice can show, is doubled.
+void GrowToSquares(vtkImageData* image)
+{
+  std::array<int, 6> extent;
+  image->GetExtent(extent.data());
+  if (image->GetNumberOfPoints() == 0 || extent[4] != extent[5])
+  {
+    return;
+  }
+  std::array<double, 3> origin;
+  std::array<double, 3> spacing;
+  image->GetOrigin(origin.data());
+  image->GetSpacing(spacing.data());
+  const int width = extent[1] - extent[0] + 1;
+  const int height = extent[3] - extent[2] + 1;
+  std::array<int, 6> grown = extent;
+  for (std::size_t axis = 0; axis < 2; ++axis)
+  {
+    const int count = extent[2 * axis + 1] - extent[2 * axis] + 1;
+    grown[2 * axis + 1] = extent[2 * axis] + std::max(count, 2) - 1;
+    const double step = count * spacing[axis] / (std::max(count, 2) - 1);
+    origin[axis] += (extent[2 * axis] - 0.5) * spacing[axis] - extent[2 * axis] * step;
+    spacing[axis] = step;
+  }
+  if (grown != extent)
+  {
+    vtkNew<vtkImageData> doubled;
+    doubled->SetExtent(grown.data());
+    vtkPointData* from = image->GetPointData();
+    vtkPointData* to = doubled->GetPointData();
+    to->CopyAllOn();
+    to->CopyAllocate(from, doubled->GetNumberOfPoints());
+    for (vtkIdType i = 0; i < doubled->GetNumberOfPoints(); ++i)
+    {
+      const vtkIdType shownWidth = grown[1] - grown[0] + 1;
+      const vtkIdType x = std::min<vtkIdType>(i % shownWidth, width - 1);
+      const vtkIdType y = std::min<vtkIdType>(i / shownWidth, height - 1);
+      to->CopyData(from, y * width + x, i);
+    }
+    doubled->GetFieldData()->ShallowCopy(image->GetFieldData());
+    image->ShallowCopy(doubled);
+  }
+  image->SetOrigin(origin.data());
+  image->SetSpacing(spacing.data());
+}
+
+vtkStringArray* Tokens(vtkDataObject* image, const char* name)
+{
+  return vtkStringArray::SafeDownCast(image->GetFieldData()->GetAbstractArray(name));
+}
+
+bool HasTokens(vtkDataObject* image)
+{
+  return Tokens(image, "Key Token") != nullptr && Tokens(image, "Query Token") != nullptr;
+}
+
+/// A token as it can be read beside its row: without the spaces around it, and white space alone by
+/// its escape sequence.
+std::string Readable(const std::string& token)
+{
+  constexpr const char* Space = " \t\n\r";
+  const std::size_t first = token.find_first_not_of(Space);
+  if (first != std::string::npos)
+  {
+    return token.substr(first, token.find_last_not_of(Space) - first + 1);
+  }
+  std::string text = "'";
+  for (const char c : token)
+  {
+    text += c == '\n' ? "\\n" : c == '\r' ? "\\r" : c == '\t' ? "\\t" : " ";
+  }
+  return text + "'";
+}
+
+/// The number of letters of the longest token, of UTF-8 text.
+std::size_t LongestToken(vtkStringArray* tokens)
+{
+  std::size_t longest = 0;
+  for (vtkIdType i = 0; i < tokens->GetNumberOfValues(); ++i)
+  {
+    const std::string text = Readable(tokens->GetValue(i));
+    const auto letters = std::count_if(text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+    longest = std::max(longest, static_cast<std::size_t>(letters));
+  }
+  return longest;
+}
+
+/// The rectangle of a map, and the room that its labels take.
+struct Layout
+{
+  vtkIdType tokens;
+  bool labelled;    ///< each token
+  double labelRoom; ///< for them
+  double title;     ///< the height of the names of the axes
+
+  explicit Layout(vtkDataObject* image)
+    : tokens(Tokens(image, "Key Token")->GetNumberOfValues())
+    , labelled(tokens <= vtkSquaresRepresentation::MaximumLabels)
+    , labelRoom(labelled ? Gap + LetterWidth * static_cast<double>(
+                                                 std::max(LongestToken(Tokens(image, "Key Token")),
+                                                   LongestToken(Tokens(image, "Query Token"))))
+                         : 0)
+    , title(std::max(LabelHeight, static_cast<double>(tokens) / 30))
+  {
+  }
+
+  double Low() const { return -0.5; }
+  double High() const { return static_cast<double>(this->tokens) - 0.5; }
+  double Room() const { return this->labelRoom + 2 * this->title; }
+};
+
+/// Where a text begins, in squares, seen along its line.
+struct Place
+{
+  double x;
+  double y;
+  bool upwards; ///< turned by a quarter
+  bool centred; ///< else it ends there
+};
+
+/// White text of a height in squares on a rectangle that is not drawn where there is no letter;
+/// `width` gets its length. An opaque actor, since several ranks draw only these in front of
+/// their background.
+vtkSmartPointer<vtkActor> MakeText(
+  const std::string& text, const Place& place, double height, double& width)
+{
+  vtkNew<vtkTextProperty> style;
+  style->SetFontSize(FontSize);
+  style->SetColor(1, 1, 1);
+  vtkNew<vtkImageData> image;
+  std::array<int, 2> size = { 0, 0 };
+  vtkTextRenderer* renderer = vtkTextRenderer::GetInstance();
+  if (renderer == nullptr || !renderer->RenderString(style, text, image, size.data(), 72))
+  {
+    return nullptr;
+  }
+  std::array<int, 3> pixels;
+  image->GetDimensions(pixels.data());
+
+  const double scale = height / FontSize;
+  width = size[0] * scale;
+  const double begin = place.centred ? -width / 2 : -width;
+  const double half = size[1] * scale / 2;
+  vtkNew<vtkPoints> corners;
+  vtkNew<vtkFloatArray> coordinates;
+  coordinates->SetNumberOfComponents(2);
+  for (const auto& [right, up] : { std::pair(0, 0), { 1, 0 }, { 1, 1 }, { 0, 1 } })
+  {
+    const double along = begin + right * width;
+    const double across = (2 * up - 1) * half;
+    corners->InsertNextPoint(
+      place.x + (place.upwards ? -across : along), place.y + (place.upwards ? along : across), 0);
+    coordinates->InsertNextTuple2(right * static_cast<double>(size[0]) / pixels[0],
+      up * static_cast<double>(size[1]) / pixels[1]);
+  }
+  vtkNew<vtkCellArray> rectangle;
+  rectangle->InsertNextCell({ 0, 1, 2, 3 });
+  vtkNew<vtkPolyData> shape;
+  shape->SetPoints(corners);
+  shape->SetPolys(rectangle);
+  shape->GetPointData()->SetTCoords(coordinates);
+  vtkNew<vtkPolyDataMapper> mapper;
+  mapper->SetInputData(shape);
+  vtkNew<vtkTexture> texture;
+  texture->SetInputData(image);
+  texture->InterpolateOn();
+  texture->MipmapOn();
+  auto actor = vtkSmartPointer<vtkActor>::New();
+  actor->SetMapper(mapper);
+  actor->SetTexture(texture);
+  actor->GetProperty()->LightingOff();
+  actor->ForceOpaqueOn();
+  actor->PickableOff();
+  return actor;
+}
+
+}
+
+vtkStandardNewMacro(vtkSquaresRepresentation);
+
+vtkSquaresRepresentation::vtkSquaresRepresentation()
+{
+  this->Frame->GetProperty()->LightingOff();
+  this->Frame->GetProperty()->SetLineWidth(1);
+  this->Frame->PickableOff();
+  this->Frame->VisibilityOff();
+}
+
+vtkSquaresRepresentation::~vtkSquaresRepresentation() = default;
+
+void vtkSquaresRepresentation::SetTokenLabels(bool shown)
+{
+  if (this->TokenLabels != shown)
+  {
+    this->TokenLabels = shown;
+    this->MarkModified();
+  }
+}
+
+void vtkSquaresRepresentation::SetVisibility(bool visible)
+{
+  this->Superclass::SetVisibility(visible);
+  this->UpdateLabels();
+}
+
+int vtkSquaresRepresentation::RequestData(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  const int done = this->Superclass::RequestData(request, inputVector, outputVector);
+  GrowToSquares(this->SliceData);
+  return done;
+}
+
+int vtkSquaresRepresentation::ProcessViewRequest(
+  vtkInformationRequestKey* request, vtkInformation* input, vtkInformation* output)
+{
+  if (this->Superclass::ProcessViewRequest(request, input, output) == 0)
+  {
+    return 0;
+  }
+  if (request == vtkPVView::REQUEST_UPDATE() && this->TokenLabels && HasTokens(this->SliceData))
+  {
+    const Layout layout(this->SliceData);
+    // The names of the axes are longer than the sides of a map of a few tokens.
+    const double half = std::max(static_cast<double>(layout.tokens) / 2, 1.6 * layout.title);
+    const double centre = (layout.Low() + layout.High()) / 2;
+    std::array<double, 6> bounds = { layout.Low() - layout.Room(), centre + half,
+      -layout.High() - layout.Room(), half - centre, 0, 0 };
+    vtkPVRenderView::SetGeometryBounds(input, this, bounds.data());
+  }
+  else if (request == vtkPVView::REQUEST_RENDER())
+  {
+    vtkAlgorithmOutput* port = vtkPVRenderView::GetPieceProducer(input, this);
+    vtkAlgorithm* producer = port != nullptr ? port->GetProducer() : nullptr;
+    auto* image = producer != nullptr
+                    ? vtkImageData::SafeDownCast(producer->GetOutputDataObject(port->GetIndex()))
+                    : nullptr;
+    if (image != nullptr && image->GetMTime() != this->LabelTime)
+    {
+      this->BuildLabels(image);
+      this->LabelTime = image->GetMTime();
+    }
+    // Of an image without points the mapper would say that it has no array.
+    this->Actor->SetVisibility(
+      this->GetVisibility() && image != nullptr && image->GetNumberOfPoints() > 0);
+    this->UpdateLabels();
+  }
+  return 1;
+}
+
+void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
+{
+  this->ClearLabels();
+  auto* controller = vtkMultiProcessController::GetGlobalController();
+  const bool isFirst = controller == nullptr || controller->GetLocalProcessId() == 0;
+  if (!isFirst || this->Renderer == nullptr || !HasTokens(image))
+  {
+    return; // one rank draws them
+  }
+  const Layout layout(image);
+  const double low = layout.Low();
+  const double high = layout.High();
+  double widest = 0;
+  const auto add = [&](const std::string& text, const Place& place, double height)
+  {
+    double width = 0;
+    if (const auto label = MakeText(text, place, height, width))
+    {
+      this->Renderer->AddActor(label);
+      this->Labels.push_back(label);
+    }
+    widest = std::max(widest, width);
+  };
+  for (vtkIdType i = 0; layout.labelled && i < layout.tokens; ++i)
+  {
+    const auto place = static_cast<double>(i);
+    add(Readable(Tokens(image, "Query Token")->GetValue(i)), { low - Gap, -place, false, false },
+      LabelHeight);
+    add(Readable(Tokens(image, "Key Token")->GetValue(i)), { place, -high - Gap, true, false },
+      LabelHeight);
+  }
+  const double centre = (low + high) / 2;
+  const double distance = Gap + widest + layout.title;
+  add("Query", { low - distance, -centre, true, true }, layout.title);
+  add("Key", { centre, -high - distance, false, true }, layout.title);
+
+  vtkNew<vtkPoints> corners;
+  corners->InsertNextPoint(low, -low, 0);
+  corners->InsertNextPoint(high, -low, 0);
+  corners->InsertNextPoint(high, -high, 0);
+  corners->InsertNextPoint(low, -high, 0);
+  vtkNew<vtkCellArray> line;
+  line->InsertNextCell({ 0, 1, 2, 3, 0 });
+  vtkNew<vtkPolyData> frame;
+  frame->SetPoints(corners);
+  frame->SetLines(line);
+  vtkNew<vtkPolyDataMapper> mapper;
+  mapper->SetInputData(frame);
+  this->Frame->SetMapper(mapper);
+}
+
+void vtkSquaresRepresentation::UpdateLabels()
+{
+  const bool shown = this->GetVisibility() && this->TokenLabels && !this->Labels.empty();
+  this->Frame->SetVisibility(shown);
+  for (const auto& label : this->Labels)
+  {
+    label->SetVisibility(shown);
+  }
+  if (!shown || this->Renderer == nullptr)
+  {
+    return;
+  }
+  // As the view shows it, on white paper or on a dark screen.
+  std::array<double, 3> back;
+  this->Renderer->GetBackground(back.data());
+  const double luminance = 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2];
+  const double ink = luminance > 0.5 ? 0 : 1;
+  vtkMatrix4x4* matrix = this->Actor->GetMatrix();
+  this->Frame->GetProperty()->SetColor(ink, ink, ink);
+  this->Frame->SetUserMatrix(matrix);
+  for (const auto& label : this->Labels)
+  {
+    label->SetUserMatrix(matrix);
+    label->GetProperty()->SetColor(ink, ink, ink);
+  }
+}
+
+void vtkSquaresRepresentation::ClearLabels()
+{
+  for (const auto& label : this->Labels)
+  {
+    if (this->Renderer != nullptr)
+    {
+      this->Renderer->RemoveActor(label);
+    }
+  }
+  this->Labels.clear();
+}
+
+bool vtkSquaresRepresentation::AddToView(vtkView* view)
+{
+  if (!this->Superclass::AddToView(view))
+  {
+    return false;
+  }
+  this->Renderer = vtkPVRenderView::SafeDownCast(view)->GetRenderer();
+  this->Renderer->AddActor(this->Frame);
+  this->LabelTime = 0;
+  return true;
+}
+
+bool vtkSquaresRepresentation::RemoveFromView(vtkView* view)
+{
+  this->ClearLabels();
+  if (this->Renderer != nullptr)
+  {
+    this->Renderer->RemoveActor(this->Frame);
+  }
+  this->Renderer = nullptr;
+  return this->Superclass::RemoveFromView(view);
+}
+
+void vtkSquaresRepresentation::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "TokenLabels: " << this->TokenLabels << "\n";
+}
