@@ -14,10 +14,11 @@ endforeach()
 add_custom_target(attentionatlas-python ALL DEPENDS ${python_copies})
 install(FILES ${python_sources} DESTINATION "${ATLAS_PYTHON_DIR}/attentionatlas")
 
-# The tour of the models in Data. They need an X display: a virtual one where there is no other.
+# The tour of the models and recordings in Data. They need an X display: a virtual one where there is no other.
 find_program(ATLAS_PVPYTHON pvpython HINTS "${ParaView_PREFIX_PATH}/bin")
 file(GLOB recordings CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/Data/recordings/*")
 file(GLOB models CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/Data/*.safetensors")
+list(TRANSFORM recordings PREPEND "--recording=" OUTPUT_VARIABLE recording_options)
 find_program(ATLAS_XVFB Xvfb)
 set(run_on_display)
 if(ATLAS_XVFB)
@@ -31,9 +32,8 @@ add_custom_target(figures
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${ATLAS_FIGURES_DIR}"
   COMMAND ${run_python} -m attentionatlas.scene "${CMAKE_SOURCE_DIR}/Data/trained-n5-h3.safetensors"
     -o "${ATLAS_FIGURES_DIR}/scene.pvsm"
-  COMMAND ${run_python} -m attentionatlas.heads ${recordings} --layer 4 --head 11
+  COMMAND ${run_python} -m attentionatlas.tour ${models} ${recording_options} --layer 4 --head 11
     -o "${ATLAS_FIGURES_DIR}"
-  COMMAND ${run_python} -m attentionatlas.tour ${models} -o "${ATLAS_FIGURES_DIR}"
   DEPENDS AttentionAtlas attentionatlas-python
   COMMENT "Rendering figures"
   USES_TERMINAL)

@@ -36,6 +36,11 @@ ReferenceEvaluator::ReferenceEvaluator(
   , Options(options)
 {
   CheckOptions(model, options);
+  const double scale = std::sqrt(static_cast<double>(model.HeadDimension()));
+  for (const AttentionHead& head : model.heads)
+  {
+    this->Heads.push_back({ head.query.transpose() * head.key / scale, head.output * head.value });
+  }
 }
 
 Vector3d ReferenceEvaluator::TokenEmbedding(Eigen::Index t) const
@@ -63,21 +68,30 @@ Evaluation ReferenceEvaluator::AtAngles(double theta1, double theta2) const
 {
   const Vector3d e1 = EmbeddingAtAngle(theta1, this->Options.angles);
   const Vector3d e2 = EmbeddingAtAngle(theta2, this->Options.angles);
-  return this->Evaluate(e1, e2, this->ResidualAt(e2));
+  Evaluation result;
+  this->Evaluate(e1, e2, this->ResidualAt(e2), result);
+  return result;
 }
 
 Evaluation ReferenceEvaluator::AtTokens(Eigen::Index t1, Eigen::Index t2) const
+{
+  Evaluation result;
+  this->AtTokens(t1, t2, result);
+  return result;
+}
+
+void ReferenceEvaluator::AtTokens(Eigen::Index t1, Eigen::Index t2, Evaluation& result) const
 {
   const Vector3d e1 = this->TokenEmbedding(t1);
   const Vector3d e2 = this->TokenEmbedding(t2);
   const Vector3d residual = this->Options.residual == Residual::RawEmbedding
                               ? Vector3d(this->Model.wordEmbedding.row(t2).transpose())
                               : this->ResidualAt(e2);
-  return this->Evaluate(e1, e2, residual);
+  this->Evaluate(e1, e2, residual, result);
 }
 
-Evaluation ReferenceEvaluator::Evaluate(
-  const Vector3d& e1, const Vector3d& e2, const Vector3d& residual) const
+void ReferenceEvaluator::Evaluate(
+  const Vector3d& e1, const Vector3d& e2, const Vector3d& residual, Evaluation& result) const
 {
   const EvaluationOptions& o = this->Options;
   const Vector3d p1 = this->Model.positionEmbedding.row(0).transpose();
@@ -85,29 +99,25 @@ Evaluation ReferenceEvaluator::Evaluate(
   const Vector3d x1 = o.wordInPattern * e1 + o.positionInPattern * p1;
   const Vector3d x2 = o.wordInPattern * e2 + o.positionInPattern * p2;
 
-  Evaluation result;
   result.heads.resize(this->Model.HeadCount());
   result.output = residual;
   for (std::size_t h = 0; h < this->Model.HeadCount(); ++h)
   {
-    const AttentionHead& head = this->Model.heads[h];
     HeadEvaluation& at = result.heads[h];
-    const double scale = std::sqrt(static_cast<double>(this->Model.HeadDimension()));
-    at.score = (head.query * x2).dot(head.key * (x1 - x2)) / scale;
+    at.score = x2.dot(this->Heads[h].queryKey * (x1 - x2));
     at.attention =
       o.pattern == Pattern::Hardmax ? (at.score > 0 ? 1 : 0) : 1 / (1 + std::exp(-at.score));
     at.wordMix = o.wordInValues * (at.attention * e1 + (1 - at.attention) * e2);
     at.positionMix = o.positionInValues * (at.attention * p1 + (1 - at.attention) * p2);
     at.mix = at.wordMix + at.positionMix;
-    at.output = head.output * (head.value * at.mix);
+    at.output = this->Heads[h].outputValue * at.mix;
     result.output += (o.headWeights.empty() ? 1 : o.headWeights[h]) * at.output;
   }
-  result.logits = this->Model.unembedding * result.output;
+  result.logits.noalias() = this->Model.unembedding * result.output;
   Eigen::Index predicted = 0;
   const double largest = result.logits.maxCoeff(&predicted);
   result.predicted = static_cast<int>(predicted);
   result.probability = 1 / (result.logits.array() - largest).exp().sum();
-  return result;
 }
 
 }

@@ -84,15 +84,26 @@ public:
   /// At the pair of tokens (t1, t2).
   Evaluation AtTokens(Eigen::Index t1, Eigen::Index t2) const;
 
+  /// The same into a result whose memory is used again: only the first call allocates.
+  void AtTokens(Eigen::Index t1, Eigen::Index t2, Evaluation& result) const;
+
   /// e(t) = LN(word_embedding[t])
   Eigen::Vector3d TokenEmbedding(Eigen::Index t) const;
 
 private:
+  /// A head's two circuits on the residual stream.
+  struct Circuits
+  {
+    Eigen::Matrix3d queryKey;    ///< W_QK = W_Q^T W_K / sqrt(d_h)
+    Eigen::Matrix3d outputValue; ///< W_OV = W_O W_V
+  };
+
   const AttentionOnlyModel& Model;
   EvaluationOptions Options;
+  std::vector<Circuits> Heads;
 
-  Evaluation Evaluate(
-    const Eigen::Vector3d& e1, const Eigen::Vector3d& e2, const Eigen::Vector3d& residual) const;
+  void Evaluate(const Eigen::Vector3d& e1, const Eigen::Vector3d& e2,
+    const Eigen::Vector3d& residual, Evaluation& result) const;
   Eigen::Vector3d ResidualAt(const Eigen::Vector3d& e2) const;
 };
 

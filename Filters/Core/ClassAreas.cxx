@@ -111,11 +111,13 @@ PairCounts CountPairs(const AttentionOnlyModel& model, const EvaluationOptions& 
   PairCounts counts{ std::vector<int>(classes), std::vector<int>(classes),
     std::vector<int>(classes) };
   const ReferenceEvaluator evaluator(model, options);
+  Evaluation at;
   for (Eigen::Index t1 = 0; t1 < model.VocabularySize(); ++t1)
   {
     for (Eigen::Index t2 = 0; t2 < model.VocabularySize(); ++t2)
     {
-      const auto found = static_cast<std::size_t>(evaluator.AtTokens(t1, t2).predicted);
+      evaluator.AtTokens(t1, t2, at);
+      const auto found = static_cast<std::size_t>(at.predicted);
       ++counts.predicted[found];
       if (model.HasTargets())
       {

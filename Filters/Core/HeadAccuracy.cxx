@@ -110,9 +110,10 @@ std::vector<int> PredictAlone(const AttentionOnlyModel& model, std::size_t head)
   const ReferenceEvaluator evaluator(model, WithResidual(Residual::None));
   const Index n = model.VocabularySize();
   std::vector<int> predicted;
+  Evaluation at;
   for (Index pair = 0; pair < n * n; ++pair)
   {
-    const Evaluation at = evaluator.AtTokens(pair / n, pair % n);
+    evaluator.AtTokens(pair / n, pair % n, at);
     predicted.push_back(ArgMax(model.unembedding * at.heads[head].output));
   }
   return predicted;
@@ -126,9 +127,10 @@ HeadAccuracies CountCorrect(const AttentionOnlyModel& model, Residual residual)
   HeadAccuracies result;
   result.pairs = n * n;
   result.alone.resize(model.HeadCount());
+  Evaluation at;
   for (Index pair = 0; pair < n * n; ++pair)
   {
-    const Evaluation at = evaluator.AtTokens(pair / n, pair % n);
+    evaluator.AtTokens(pair / n, pair % n, at);
     const std::int64_t target = model.nextToken(pair / n, pair % n);
     bool any = false;
     for (std::size_t h = 0; h < model.HeadCount(); ++h)
@@ -154,10 +156,11 @@ HeadMixture::HeadMixture(
   CheckHeads(model, heads);
   const ReferenceEvaluator evaluator(model, WithoutHeads(model, heads, residual));
   const Index n = model.VocabularySize();
+  Evaluation at;
   for (Index lane = 0; lane < static_cast<Index>(this->Blocks.size()) * BlockSize; ++lane)
   {
     const Index pair = std::min(lane, this->Pairs - 1);
-    const Evaluation at = evaluator.AtTokens(pair / n, pair % n);
+    evaluator.AtTokens(pair / n, pair % n, at);
     Block& block = this->Blocks[static_cast<std::size_t>(lane / BlockSize)];
     SetLane(block.terms.base, lane % BlockSize, at.output);
     for (std::size_t i = 0; i < 3; ++i)

@@ -45,11 +45,12 @@ public:
   }
 
   void Set(vtkIdType pair, const atlas::AttentionOnlyModel& model,
-    const atlas::ReferenceEvaluator& evaluator, const std::vector<double>& angles)
+    const atlas::ReferenceEvaluator& evaluator, const std::vector<double>& angles,
+    atlas::Evaluation& at)
   {
     const vtkIdType t1 = pair / model.VocabularySize();
     const vtkIdType t2 = pair % model.VocabularySize();
-    const atlas::Evaluation at = evaluator.AtTokens(t1, t2);
+    evaluator.AtTokens(t1, t2, at);
     const int target = model.HasTargets() ? static_cast<int>(model.nextToken(t1, t2)) : -1;
     const atlas::Rgb color = atlas::ClassColor(target);
     this->Points->SetPoint(
@@ -160,9 +161,10 @@ int vtkTokenPairs::RequestData(
       AttentionAtlas::ParallelFor(t1 * tokens, (t1 + 1) * tokens,
         [&](vtkIdType begin, vtkIdType end)
         {
+          atlas::Evaluation scratch;
           for (vtkIdType pair = begin; pair < end; ++pair)
           {
-            table.Set(pair, model, evaluator, angles);
+            table.Set(pair, model, evaluator, angles, scratch);
           }
         });
       if (this->ProgressAndCheckAbort(static_cast<double>(t1 + 1) / static_cast<double>(tokens)))

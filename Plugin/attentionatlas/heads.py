@@ -18,7 +18,7 @@ from vtkmodules.vtkCommonDataModel import vtkImageData
 from vtkmodules.vtkIOImage import vtkPNGWriter
 
 from attentionatlas import load_plugin
-from attentionatlas.drawing import BLUES, ORANGES, SHARES, color_stripes, field_number
+from attentionatlas.drawing import BLUES, ORANGES, SHARES, Figure, color_stripes, field_number
 from attentionatlas.sheet import FORMATS, SIDE, WHITE, Sheet
 
 WEIGHTS = [WHITE, *BLUES]
@@ -171,9 +171,37 @@ def all_figure(maps, width):
     for head in heads:
         x = (head + 0.5) * cell - math.pi
         panel.text(str(head), x, math.pi - len(maps.layers) * cell - 0.3 * sheet.unit, vertical=1)
+    panel.text("Layer", -math.pi - 2.6 * sheet.unit, math.pi - len(maps.layers) * cell / 2, upright=True)
+    panel.text("Head", maps.heads * cell / 2 - math.pi, math.pi - len(maps.layers) * cell - 1.9 * sheet.unit)
     labels = [(share, f"{share:.1f}") for share in SHARES]
     sheet.ramp(color_stripes(WEIGHTS), "Weights", labels)
     return sheet
+
+
+FIGURES = {
+    "scores": Figure(
+        "What a head compares: scores",
+        "The scaled products of queries (rows) and keys (columns) of one head, before the softmax; grey "
+        "where the mask hides the key.",
+        lambda maps, layer, head, width: head_figure(maps, layer, head, "Scores", width),
+    ),
+    "weights": Figure(
+        "What a head attends to: weights",
+        "The same head after the softmax: how much each query (row) attends to each key (column), from white "
+        "(not at all) to dark blue (to it alone).",
+        lambda maps, layer, head, width: head_figure(maps, layer, head, "Weights", width),
+    ),
+    "layer": Figure(
+        "The heads of a layer",
+        "The weights of each head of that layer on the same sequence.",
+        lambda maps, layer, head, width: layer_figure(maps, layer, width),
+    ),
+    "all-heads": Figure(
+        "All heads",
+        "The weights of every recorded layer (rows) and head (columns).",
+        lambda maps, layer, head, width: all_figure(maps, width),
+    ),
+}
 
 
 def render(path, folder, sequence=0, layer=None, head=0, width=2400, format="png"):
@@ -192,15 +220,9 @@ def render(path, folder, sequence=0, layer=None, head=0, width=2400, format="png
     maps = Maps(path, sequence)
     try:
         layer = maps.layers[0] if layer is None else layer
-        figures = {
-            "scores": lambda: head_figure(maps, layer, head, "Scores", width),
-            "weights": lambda: head_figure(maps, layer, head, "Weights", width),
-            "layer": lambda: layer_figure(maps, layer, width),
-            "all-heads": lambda: all_figure(maps, width),
-        }
         written = []
-        for name, draw in figures.items():
-            with draw() as sheet:
+        for name, figure in FIGURES.items():
+            with figure.draw(maps, layer, head, width) as sheet:
                 written.append(sheet.save(folder / f"{pathlib.Path(path).stem}-{name}.{format}"))
         return written
     finally:

@@ -1,7 +1,8 @@
-"""The tour of small attention-only transformers: every figure of a model, and a page that shows them.
+"""The tour: every figure of small attention-only transformers and of recorded ones, and a page of them.
 
     pvpython -m attentionatlas.tour MODEL.safetensors ... -o DIR [--width PIXELS]
         [--format png|pdf|svg] [--only NAME,...]
+        [--recording FILE [--sequence S] [--layer L] [--head H]]
 """
 
 import argparse
@@ -11,7 +12,7 @@ import pathlib
 import sys
 import urllib.parse
 
-from attentionatlas import load_plugin
+from attentionatlas import heads, load_plugin
 from attentionatlas.drawing import Missing, Tour
 from attentionatlas.figures import FIGURES
 from attentionatlas.sheet import FORMATS
@@ -44,20 +45,38 @@ def _draw(path, folder, names, width, format, tell):
     return drawn
 
 
-def render_all(paths, folder, names=None, width=2400, format="png", progress=lambda line: None):
+def _draw_recording(path, folder, place, width, format, tell):
+    """Draws the figures of a recording; returns {name: paths}."""
+    tell(f"{pathlib.Path(path).stem}: its heads")
+    files = heads.render(path, folder, *place, width=width, format=format)
+    return {name: [file] for name, file in zip(heads.FIGURES, files)}
+
+
+def render_all(
+    paths,
+    folder,
+    names=None,
+    width=2400,
+    format="png",
+    progress=lambda line: None,
+    recordings=(),
+    place=(0, None, 0),
+):
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
 
-    As render; two models of the same file name are refused with a ValueError.
+    As render; two models of the same file name are refused with a ValueError. recordings: files of
+    recorded transformers, with figures of their heads. place: the sequence, layer (None: the first) and
+    head that their large pictures show.
     """
     names = _names(names)
     if not 200 <= width <= 16384:
         raise ValueError(f"width: expected 200 to 16384 pixels, found {width}.")
     if format not in FORMATS:
         raise ValueError(f"unknown format '{format}'; known are {', '.join(FORMATS)}.")
-    stems = [pathlib.Path(path).stem for path in paths]
+    stems = [pathlib.Path(path).stem for path in [*paths, *recordings]]
     for stem in stems:
         if stems.count(stem) > 1:
-            raise ValueError(f"two models are named {stem}: their figures would have the same names.")
+            raise ValueError(f"two files are named {stem}: their figures would have the same names.")
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
@@ -65,6 +84,8 @@ def render_all(paths, folder, names=None, width=2400, format="png", progress=lam
     try:
         for stem, path in zip(stems, paths):
             models[stem] = _draw(path, folder, names, width, format, progress)
+        for stem, path in zip(stems[len(paths) :], recordings):
+            models[stem] = _draw_recording(path, folder, place, width, format, progress)
     finally:
         if models:
             write_index(folder, models)
@@ -110,19 +131,20 @@ def _shown(file):
 
 def write_index(folder, models):
     """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show."""
+    known = {**FIGURES, **heads.FIGURES}
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8"><title>Attention Atlas: the tour</title>',
         f"<style>{_STYLE}</style></head><body>",
-        "<h1>Attention Atlas: the tour of small attention-only transformers</h1>",
+        "<h1>Attention Atlas: the tour of transformers</h1>",
     ]
     for number, (model, figures) in enumerate(models.items()):
         place = f"model-{number}"
         lines.append(f'<h2 id="{place}">{html.escape(model)}</h2>')
-        links = (f'<a href="#{place}-{name}">{FIGURES[name].title}</a>' for name in figures)
+        links = (f'<a href="#{place}-{name}">{known[name].title}</a>' for name in figures)
         lines.append(f"<nav>{''.join(links)}</nav>")
         for name, files in figures.items():
-            figure = FIGURES[name]
+            figure = known[name]
             caption = f"<b>{html.escape(figure.title)}</b>{html.escape(figure.sentence)}"
             lines.append(f'<figure id="{place}-{name}"><figcaption>{caption}</figcaption>')
             lines += [_shown(file) for file in files]
@@ -138,12 +160,24 @@ def main(arguments=None):
         prog="pvpython -m attentionatlas.tour",
         description="Renders the figures of attention-only transformers and a page that shows them.",
     )
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="a .safetensors file")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="a .safetensors file")
     parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
     parser.add_argument("--width", type=int, default=2400, help="in pixels (default: 2400)")
     parser.add_argument("--format", default="png", help="png, pdf or svg (default: png)")
     parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(FIGURES)} (default: all)")
+    parser.add_argument(
+        "--recording",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="of a transformer, with figures of its heads",
+    )
+    parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
+    parser.add_argument("--layer", type=int, help="of theirs to show large (default: the first)")
+    parser.add_argument("--head", type=int, default=0, help="of theirs to show large (default: 0)")
     options = parser.parse_args(arguments)
+    if not options.models and not options.recording:
+        parser.error("expected a model or a recording, found none")
     names = options.only.split(",") if options.only else None
     try:
         written = render_all(
@@ -153,6 +187,8 @@ def main(arguments=None):
             options.width,
             options.format,
             lambda line: print(line, flush=True),
+            options.recording,
+            (options.sequence, options.layer, options.head),
         )
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

@@ -8,7 +8,7 @@ import zlib
 
 import atlastest
 from atlastest import AtlasTest
-from attentionatlas import drawing, figures, learning, sheet, tour
+from attentionatlas import drawing, figures, heads, learning, sheet, tour
 from paraview import simple
 
 MODEL = "trained-n5-h3"
@@ -128,6 +128,17 @@ class Tour(AtlasTest):
         for name in drawn:
             self.assertIn(figures.FIGURES[name].title, text)
 
+    def test_recording(self):
+        folder, pages = self.folder(), self.sheets()
+        written = tour.render_all(
+            [], folder, width=WIDTH, recordings=[atlastest.RECORDING], place=(0, 4, 11)
+        )
+        self.assertEqual(len(written), len(heads.FIGURES))
+        self.check_texts(pages)
+        page = Page((folder / "index.html").read_text(encoding="utf-8"))
+        self.assertEqual({folder / link for link in page.links if not link.startswith("#")}, set(written))
+        self.assertEqual(page.figures, len(heads.FIGURES))
+
     def test_size_of_a_map(self):
         (path,) = tour.render(atlastest.TRAINED, self.folder(), ["class-map"], width=WIDTH)
         # The side of the chart is what its margins leave of the width: 4.1 and 5.5 heights of text.
@@ -186,7 +197,7 @@ class Tour(AtlasTest):
             tour.render(atlastest.TRAINED, folder, format="gif")
         with self.assertRaisesRegex(FileNotFoundError, "absent.safetensors: no such file"):
             tour.render(folder / "absent.safetensors", folder)
-        with self.assertRaisesRegex(ValueError, f"two models are named {MODEL}"):
+        with self.assertRaisesRegex(ValueError, f"two files are named {MODEL}"):
             tour.render_all([atlastest.TRAINED, atlastest.TRAINED], folder)
         self.assertEqual(list(folder.iterdir()), [], "and nothing is written")
         bad = folder / "bad.safetensors"
