@@ -5,7 +5,7 @@ set -eu
 
 packages="
   cmake ninja-build g++ pkgconf
-  paraview paraview-dev python3-paraview
+  paraview paraview-dev python3-paraview python3-pil
   qtbase5-dev qttools5-dev qttools5-dev-tools libqt5svg5-dev
   qtxmlpatterns5-dev-tools libqt5sql5-sqlite
   libopenmpi-dev openmpi-bin

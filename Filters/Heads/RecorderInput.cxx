@@ -127,13 +127,13 @@ std::string ChangesOf(const PictureFile& file, const atlas::ImageProcessor& proc
   std::string changes;
   if (picture.width != processor.modelWidth || picture.height != processor.modelHeight)
   {
-    changes = " its " + ToText(picture.width, picture.height) + " pixels (width x height) are " +
+    changes = "its " + ToText(picture.width, picture.height) + " pixels (width x height) are " +
               (processor.crop ? "resized and cropped to " : "resized to ") +
-              ToText(processor.modelWidth, processor.modelHeight) + ".";
+              ToText(processor.modelWidth, processor.modelHeight);
   }
   if (file.hasTransparency)
   {
-    changes += " its transparency is left out.";
+    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is left out";
   }
   return changes;
 }
@@ -157,7 +157,7 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
     ++result.input.images;
     if (!changes.empty())
     {
-      result.warnings.push_back(path + ":" + changes);
+      result.warnings.push_back(path + ": " + changes + ".");
     }
   }
 }
