@@ -11,7 +11,7 @@ packages="
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
-  libicu-dev libpcre2-dev libpng-dev libzip-dev
+  libicu-dev libjpeg-dev libpcre2-dev libpng-dev libzip-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-format clang-tidy
   xvfb xauth fonts-dejavu-core

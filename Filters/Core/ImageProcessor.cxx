@@ -105,8 +105,8 @@ Windows MakeWindows(std::int64_t from, std::int64_t to, ResampleFilter filter)
   for (std::int64_t i = 0; i < to; ++i)
   {
     const double center = (static_cast<double>(i) + 0.5) * scale;
-    const auto begin = std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
-    const auto end = std::min(static_cast<std::int64_t>(center + support + 0.5), from);
+    const auto begin = static_cast<std::int64_t>(std::max(std::floor(center - support + 0.5), 0.0));
+    const auto end = std::min(static_cast<std::int64_t>(std::floor(center + support + 0.5)), from);
     std::vector<double> weights;
     double sum = 0;
     for (std::int64_t j = begin; j < end; ++j)

@@ -3,20 +3,15 @@
 #include "Error.h"
 #include "MappedFile.h"
 
-#include <vtkCommand.h>
-#include <vtkDataArray.h>
-#include <vtkExecutive.h>
-#include <vtkImageData.h>
-#include <vtkJPEGReader.h>
-#include <vtkNew.h>
-#include <vtkPointData.h>
-#include <vtkUnsignedCharArray.h>
-
 #include <algorithm>
+#include <array>
+#include <cstdio> // before jpeglib.h, which needs it
 #include <cstring>
 #include <new>
 #include <string_view>
 
+#include <jerror.h>
+#include <jpeglib.h>
 #include <png.h>
 
 namespace AttentionAtlas
@@ -135,75 +130,93 @@ private:
   static void Ignore(png_structp, png_const_charp) {}
 };
 
-/// Reads a JPEG file. Errors and warnings of VTK are heard instead of printed: each means that the
-/// file is damaged.
+/// Decodes a JPEG in memory. VTK's reader is not used: where libjpeg fails, it jumps over what the
+/// reader owns, which leaks.
 class JpegDecoder
 {
 public:
-  explicit JpegDecoder(const std::string& path)
-    : Path(path)
+  JpegDecoder(const atlas::MappedFile& file, const std::string& path)
+    : File(file)
+    , Path(path)
   {
-    this->Listen(this->Reader);
-    this->Listen(this->Reader->GetExecutive()); // it says that the reader has failed
-    this->Reader->SetFileName(path.c_str());
+    this->Jpeg.err = jpeg_std_error(&this->Errors);
+    this->Jpeg.client_data = this;
+    this->Errors.error_exit = &JpegDecoder::Fail;
+    this->Errors.emit_message = &JpegDecoder::Hear;
+    this->Progress.progress_monitor = &JpegDecoder::LimitScans;
   }
+  ~JpegDecoder() { jpeg_destroy_decompress(&this->Jpeg); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
 
   PictureFile Decode()
   {
-    this->Reader->UpdateInformation();
-    this->RequireSuccess();
-    const int* extent = this->Reader->GetDataExtent();
-    const std::int64_t width = extent[1] - extent[0] + std::int64_t{ 1 };
-    const std::int64_t height = extent[3] - extent[2] + std::int64_t{ 1 };
-    RequireSize(this->Path, width, height);
-    this->Reader->Update();
-    this->RequireSuccess();
-    auto* values =
-      vtkUnsignedCharArray::SafeDownCast(this->Reader->GetOutput()->GetPointData()->GetScalars());
-    const int components = values != nullptr ? values->GetNumberOfComponents() : 0;
-    if (components != 1 && components != 3)
+    jpeg_create_decompress(&this->Jpeg);
+    this->Jpeg.progress = &this->Progress;
+    jpeg_mem_src(
+      &this->Jpeg, reinterpret_cast<const unsigned char*>(this->File.Data()), this->File.Size());
+    jpeg_read_header(&this->Jpeg, TRUE);
+    RequireSize(this->Path, this->Jpeg.image_width, this->Jpeg.image_height);
+    if (this->Jpeg.num_components != 1 && this->Jpeg.num_components != 3)
     {
       throw atlas::FormatError(
         this->Path + ": expected a JPEG in gray or in red, green and blue, found one of " +
-        std::to_string(components) + " components.");
+        std::to_string(this->Jpeg.num_components) + " components.");
     }
+    this->Jpeg.out_color_space = JCS_RGB;
+    jpeg_start_decompress(&this->Jpeg);
     PictureFile result;
     atlas::Picture& picture = result.picture;
-    picture.height = height;
-    picture.width = width;
-    picture.pixels.reserve(static_cast<std::size_t>(3 * width * height));
-    for (std::int64_t row = height; row-- > 0;) // VTK has the lowest row first
+    picture.height = this->Jpeg.output_height;
+    picture.width = this->Jpeg.output_width;
+    std::vector<JSAMPLE> row(3 * std::size_t{ this->Jpeg.output_width });
+    picture.pixels.reserve(row.size() * this->Jpeg.output_height);
+    while (this->Jpeg.output_scanline < this->Jpeg.output_height)
     {
-      for (std::int64_t i = row * width; i < (row + 1) * width; ++i)
-      {
-        for (int channel = 0; channel < 3; ++channel)
-        {
-          picture.pixels.push_back(values->GetTypedComponent(i, components == 1 ? 0 : channel));
-        }
-      }
+      JSAMPROW rows = row.data();
+      jpeg_read_scanlines(&this->Jpeg, &rows, 1);
+      picture.pixels.insert(picture.pixels.end(), row.begin(), row.end());
     }
+    jpeg_finish_decompress(&this->Jpeg);
     return result;
   }
 
 private:
+  const atlas::MappedFile& File;
   const std::string& Path;
-  vtkNew<vtkJPEGReader> Reader;
-  bool HasFailed = false;
+  jpeg_decompress_struct Jpeg = {};
+  jpeg_error_mgr Errors = {};
+  jpeg_progress_mgr Progress = {};
 
-  void Listen(vtkObject* object)
+  [[noreturn]] static void Refuse(j_common_ptr jpeg, const std::string& message)
   {
-    object->AddObserver(vtkCommand::ErrorEvent, this, &JpegDecoder::Hear);
-    object->AddObserver(vtkCommand::WarningEvent, this, &JpegDecoder::Hear);
+    const auto* self = static_cast<const JpegDecoder*>(jpeg->client_data);
+    throw atlas::FormatError(self->Path + ": cannot be read as JPEG: " + message + ".");
   }
-  void Hear(vtkObject*, unsigned long, void*) { this->HasFailed = true; }
-
-  void RequireSuccess()
+  [[noreturn]] static void Fail(j_common_ptr jpeg)
   {
-    // Where VTK's messages are switched off, only the code tells.
-    if (this->HasFailed || this->Reader->GetErrorCode() != 0)
+    std::array<char, JMSG_LENGTH_MAX> message = {};
+    jpeg->err->format_message(jpeg, message.data());
+    Refuse(jpeg, message.data());
+  }
+  /// Refuses what libjpeg would make up: where data are missing or wrong, it goes on in gray.
+  static void Hear(j_common_ptr jpeg, int level)
+  {
+    const int code = jpeg->err->msg_code;
+    if (level < 0 && (code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE ||
+                       code == JWRN_JPEG_EOF || code == JWRN_MUST_RESYNC))
     {
-      throw atlas::FormatError(
-        this->Path + ": cannot be read as JPEG: it is damaged or ends early.");
+      Fail(jpeg);
+    }
+  }
+  /// A small file of many scans would take hours; those that people make have some ten.
+  static void LimitScans(j_common_ptr jpeg)
+  {
+    constexpr int most = 200;
+    if (jpeg->is_decompressor != 0 &&
+        reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number > most)
+    {
+      Refuse(jpeg, "it has more than " + std::to_string(most) + " scans");
     }
   }
 };
@@ -225,7 +238,7 @@ PictureFile ReadPicture(const std::string& path)
   }
   if (BeginsWith(file, JpegMagic))
   {
-    return JpegDecoder(path).Decode();
+    return JpegDecoder(file, path).Decode();
   }
   throw atlas::FormatError(path + ": expected a picture in PNG or JPEG, found neither.");
 }

@@ -120,8 +120,9 @@ std::string ToText(std::int64_t width, std::int64_t height)
   return std::to_string(width) + " x " + std::to_string(height);
 }
 
-/// What the model does not see of a picture as it is; or nothing.
-std::string ChangesOf(const PictureFile& file, const atlas::ImageProcessor& processor)
+/// Tells what the model does not see of a picture as it is; or nothing.
+std::string ChangesOf(
+  const std::string& path, const PictureFile& file, const atlas::ImageProcessor& processor)
 {
   const atlas::Picture& picture = file.picture;
   std::string changes;
@@ -135,7 +136,7 @@ std::string ChangesOf(const PictureFile& file, const atlas::ImageProcessor& proc
   {
     changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is left out";
   }
-  return changes;
+  return changes.empty() ? changes : path + ": " + changes + ".";
 }
 
 void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProcessor& processor,
@@ -144,7 +145,7 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
   for (const std::string& path : paths)
   {
     PictureFile file = ReadPicture(path);
-    const std::string changes = ChangesOf(file, processor);
+    const std::string changes = ChangesOf(path, file, processor);
     try
     {
       const std::vector<float> pixels = atlas::Preprocess(std::move(file.picture), processor);
@@ -157,7 +158,7 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
     ++result.input.images;
     if (!changes.empty())
     {
-      result.warnings.push_back(path + ": " + changes + ".");
+      result.warnings.push_back(changes);
     }
   }
 }

@@ -348,4 +348,21 @@ TEST_F(RecorderImages, RefusesHugePictures)
   EXPECT_THAT(this->ErrorOf({ "huge.jpg" }), HasSubstr("found 60000 x 60000."));
 }
 
+TEST_F(RecorderImages, RefusesPicturesOfManyScans)
+{
+  WriteJpeg(this->File("scans.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR); // progressive
+  const std::string bytes = ReadBytes(this->File("scans.jpg"));
+  const std::size_t first = bytes.find("\xff\xda");
+  const std::size_t second = bytes.find("\xff\xc4", first); // the next scan's table
+  ASSERT_NE(second, std::string::npos);
+  std::string many = bytes.substr(0, second);
+  for (int i = 0; i < 200; ++i)
+  {
+    many += bytes.substr(first, second - first);
+  }
+  WriteBytes(this->File("many.jpg"), many + bytes.substr(second));
+  EXPECT_THAT(this->ErrorOf({ "many.jpg" }),
+    HasSubstr("many.jpg: cannot be read as JPEG: it has more than 200 scans."));
+}
+
 }
