@@ -5,13 +5,13 @@ set -eu
 
 packages="
   cmake ninja-build g++ pkgconf
-  paraview paraview-dev python3-paraview
+  paraview paraview-dev python3-paraview python3-pil
   qtbase5-dev qttools5-dev qttools5-dev-tools libqt5svg5-dev
   qtxmlpatterns5-dev-tools libqt5sql5-sqlite
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
-  libicu-dev libpcre2-dev libpng-dev libzip-dev
+  libicu-dev libjpeg-dev libpcre2-dev libpng-dev libzip-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-format clang-tidy
   xvfb xauth fonts-dejavu-core

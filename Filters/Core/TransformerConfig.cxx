@@ -1,18 +1,13 @@
 #include "TransformerConfig.h"
 
 #include "Error.h"
+#include "JsonSettings.h"
 #include "MappedFile.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <initializer_list>
-#include <limits>
-#include <optional>
 #include <tuple>
-#include <utility>
-
-#include <nlohmann/json.hpp>
 
 namespace atlas
 {
@@ -20,27 +15,8 @@ namespace
 {
 
 using nlohmann::json;
-using Keys = std::initializer_list<const char*>;
 
 constexpr double TwoPi = 6.283185307179586;
-
-template<class Value>
-struct Named
-{
-  std::string_view name;
-  Value value;
-};
-
-template<class List>
-std::string NamesOf(const List& list)
-{
-  std::string names;
-  for (const auto& item : list)
-  {
-    names += (names.empty() ? "" : ", ") + std::string(item.name);
-  }
-  return names;
-}
 
 constexpr std::array<Named<Activation>, 8> Activations = { {
   { "gelu", Activation::Gelu },
@@ -52,206 +28,6 @@ constexpr std::array<Named<Activation>, 8> Activations = { {
   { "silu", Activation::Silu },
   { "swish", Activation::Silu },
 } };
-
-/// Fetches and checks settings; every error names the source and the setting. Of several keys the
-/// first that is there and not null counts: older files have other names.
-class Settings
-{
-public:
-  Settings(const json& object, const std::string& source)
-    : Object(object)
-    , Source(source)
-  {
-  }
-
-  [[noreturn]] void Fail(const std::string& message) const
-  {
-    throw ModelError(this->Source + ": " + message);
-  }
-
-  bool Has(Keys keys) const { return this->Find(keys).second != nullptr; }
-
-  std::int64_t Size(Keys keys) const { return this->ToSize(this->Require(keys)); }
-
-  std::int64_t Size(Keys keys, std::int64_t otherwise) const
-  {
-    const Entry entry = this->Find(keys);
-    return entry.second == nullptr ? otherwise : this->ToSize(entry);
-  }
-
-  /// A positive number, or 0 where `zero` says that it is allowed.
-  double Number(Keys keys, double otherwise, bool zero = false) const
-  {
-    const Entry entry = this->Find(keys);
-    if (entry.second == nullptr)
-    {
-      return otherwise;
-    }
-    const double value = entry.second->is_number() ? entry.second->get<double>() : -1;
-    if (!std::isfinite(value) || value < 0 || (value == 0 && !zero))
-    {
-      this->FailValue(
-        entry, zero ? "a number that is not negative" : "a positive number", *entry.second);
-    }
-    return value;
-  }
-
-  bool Flag(Keys keys, bool otherwise) const
-  {
-    const Entry entry = this->Find(keys);
-    if (entry.second == nullptr)
-    {
-      return otherwise;
-    }
-    if (!entry.second->is_boolean())
-    {
-      this->FailValue(entry, "true or false", *entry.second);
-    }
-    return entry.second->get<bool>();
-  }
-
-  std::string Text(Keys keys, const std::string& otherwise) const
-  {
-    const Entry entry = this->Find(keys);
-    if (entry.second == nullptr)
-    {
-      return otherwise;
-    }
-    if (!entry.second->is_string())
-    {
-      this->FailValue(entry, "a string", *entry.second);
-    }
-    return entry.second->get<std::string>();
-  }
-
-  /// A setting whose values have names.
-  template<class List>
-  auto Choice(Keys keys, const std::string& otherwise, const List& list) const
-  {
-    const std::string name = this->Text(keys, otherwise);
-    for (const auto& item : list)
-    {
-      if (item.name == name)
-      {
-        return item.value;
-      }
-    }
-    this->Fail("unknown " + std::string(*keys.begin()) + " '" + name.substr(0, 80) +
-               "', expected one of " + NamesOf(list) + ".");
-  }
-
-  /// An extent [height, width], given as one number if both are equal.
-  std::pair<std::int64_t, std::int64_t> Extent(Keys keys, std::int64_t otherwise) const
-  {
-    const Entry entry = this->Find(keys);
-    if (entry.second == nullptr)
-    {
-      return { otherwise, otherwise };
-    }
-    if (!entry.second->is_array())
-    {
-      const std::int64_t size = this->ToSize(entry);
-      return { size, size };
-    }
-    if (entry.second->size() != 2)
-    {
-      this->FailValue(entry, "an integer or two", *entry.second);
-    }
-    return { this->ToSize({ entry.first, &(*entry.second)[0] }),
-      this->ToSize({ entry.first, &(*entry.second)[1] }) };
-  }
-
-  /// A nested object, or nothing.
-  std::optional<Settings> Nested(Keys keys) const
-  {
-    const Entry entry = this->Find(keys);
-    if (entry.second == nullptr)
-    {
-      return std::nullopt;
-    }
-    if (!entry.second->is_object())
-    {
-      this->FailValue(entry, "an object", *entry.second);
-    }
-    return Settings(*entry.second, this->Source);
-  }
-
-  /// Refuses variants of attention that are switched on by any of `keys`.
-  void RefuseVariants(Keys keys) const
-  {
-    for (const char* key : keys)
-    {
-      const auto found = this->Object.find(key);
-      if (found != this->Object.end() && !IsOff(*found))
-      {
-        this->Fail("'" + std::string(key) + "' is " + Describe(*found) +
-                   ", a variant of attention that is not known; expected it to be off.");
-      }
-    }
-  }
-
-private:
-  using Entry = std::pair<const char*, const json*>;
-
-  const json& Object;
-  const std::string& Source;
-
-  /// A value, for a message: nested values by their type, as dump would recurse as deep as they do.
-  static std::string Describe(const json& value)
-  {
-    return value.is_primitive() ? value.dump().substr(0, 80) : value.type_name();
-  }
-
-  /// null, false, 0 and what is empty.
-  static bool IsOff(const json& value)
-  {
-    return value.is_null() || value == json(false) || (value.is_number() && value <= 0) ||
-           ((value.is_structured() || value.is_string()) &&
-             (value.empty() || value == json("") || value == json("none")));
-  }
-
-  Entry Find(Keys keys) const
-  {
-    for (const char* key : keys)
-    {
-      const auto found = this->Object.find(key);
-      if (found != this->Object.end() && !found->is_null())
-      {
-        return { key, &*found };
-      }
-    }
-    return { *keys.begin(), nullptr };
-  }
-
-  Entry Require(Keys keys) const
-  {
-    const Entry entry = this->Find(keys);
-    if (entry.second == nullptr)
-    {
-      this->Fail("'" + std::string(entry.first) + "' is missing.");
-    }
-    return entry;
-  }
-
-  [[noreturn]] void FailValue(
-    const Entry& entry, const std::string& expected, const json& found) const
-  {
-    this->Fail("expected '" + std::string(entry.first) + "' to be " + expected + ", found " +
-               Describe(found) + ".");
-  }
-
-  std::int64_t ToSize(const Entry& entry) const
-  {
-    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
-    const json& value = *entry.second;
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
-        value.get<std::uint64_t>() > std::uint64_t{ largest })
-    {
-      this->FailValue(entry, "an integer from 1 to " + std::to_string(largest), value);
-    }
-    return value.get<std::int64_t>();
-  }
-};
 
 /// d_head = d_model / H, and scores divided by its root.
 void SplitHeads(TransformerConfig& config, const Settings& settings)

@@ -2,15 +2,19 @@
 
 #include "ArrayFile.h"
 #include "Error.h"
+#include "ImageProcessor.h"
 #include "MappedFile.h"
+#include "PictureFile.h"
 #include "Prompts.h"
 #include "Tokenizer.h"
 
 #include <vtkDataArray.h>
 #include <vtkTable.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace AttentionAtlas
 {
@@ -33,7 +37,7 @@ void RequireOneSource(const RecorderSources& sources)
   add(!sources.prompts.empty(), "Prompts");
   add(!sources.promptFile.empty(), "PromptFile");
   add(!sources.tokenIds.empty(), "TokenIds");
-  add(!sources.imageFile.empty(), "Images");
+  add(!sources.imageFiles.empty(), "Images");
   add(sources.table != nullptr, "the table of token ids");
   if (count > 1)
   {
@@ -73,10 +77,24 @@ Sequences ReadTable(vtkTable* table)
   return rows;
 }
 
-/// Images that are normalized as in training: pixel_values [B,3,h,w], or the array of a .npy file.
-void ReadImages(const std::string& path, atlas::TransformerInput& input)
+/// The arrays of a file that is no picture.
+atlas::ArrayFile OpenArrays(const std::string& path)
 {
-  const atlas::ArrayFile file(path);
+  try
+  {
+    return atlas::ArrayFile(path);
+  }
+  catch (const atlas::FormatError& e)
+  {
+    throw atlas::FormatError(
+      std::string(e.what()) + " Nor is it a picture in PNG or JPEG, by its first bytes.");
+  }
+}
+
+/// Images that are normalized as in training: pixel_values [B,3,h,w], or the array of a .npy file.
+void ReadPixelValues(const std::string& path, atlas::TransformerInput& input)
+{
+  const atlas::ArrayFile file = OpenArrays(path);
   const atlas::ArrayFile::Entries& entries = file.GetEntries();
   auto found = entries.find("pixel_values");
   found = found != entries.end() ? found : entries.find("array");
@@ -94,6 +112,80 @@ void ReadImages(const std::string& path, atlas::TransformerInput& input)
   input.images = array.view.shape[0];
   input.pixels.resize(array.view.Count());
   array.view.ToFloat(0, array.view.Count(), input.pixels.data());
+}
+
+/// "40 x 30"
+std::string ToText(std::int64_t width, std::int64_t height)
+{
+  return std::to_string(width) + " x " + std::to_string(height);
+}
+
+/// Tells what the model does not see of a picture as it is; or nothing.
+std::string ChangesOf(
+  const std::string& path, const PictureFile& file, const atlas::ImageProcessor& processor)
+{
+  const atlas::Picture& picture = file.picture;
+  std::string changes;
+  if (picture.width != processor.modelWidth || picture.height != processor.modelHeight)
+  {
+    changes = "its " + ToText(picture.width, picture.height) + " pixels (width x height) are " +
+              (processor.crop ? "resized and cropped to " : "resized to ") +
+              ToText(processor.modelWidth, processor.modelHeight);
+  }
+  if (file.hasTransparency)
+  {
+    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is left out";
+  }
+  return changes.empty() ? changes : path + ": " + changes + ".";
+}
+
+void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProcessor& processor,
+  RecorderInput& result)
+{
+  for (const std::string& path : paths)
+  {
+    PictureFile file = ReadPicture(path);
+    const std::string changes = ChangesOf(path, file, processor);
+    try
+    {
+      const std::vector<float> pixels = atlas::Preprocess(std::move(file.picture), processor);
+      result.input.pixels.insert(result.input.pixels.end(), pixels.begin(), pixels.end());
+    }
+    catch (const atlas::OptionError& e)
+    {
+      throw atlas::OptionError(path + ": " + e.what());
+    }
+    ++result.input.images;
+    if (!changes.empty())
+    {
+      result.warnings.push_back(changes);
+    }
+  }
+}
+
+/// One file of pixel values, or any number of pictures, told apart by their first bytes.
+void ReadImages(const std::vector<std::string>& paths, const std::filesystem::path& folder,
+  const atlas::TransformerConfig& config, RecorderInput& result)
+{
+  const auto other = std::find_if_not(paths.begin(), paths.end(), IsPicture);
+  if (other != paths.end() && paths.size() > 1)
+  {
+    throw atlas::OptionError("Images: expected pictures in PNG or JPEG, or one file with "
+                             "pixel_values, found " +
+                             std::to_string(paths.size()) + " files, of which " + *other +
+                             " is no picture.");
+  }
+  if (other != paths.end())
+  {
+    ReadPixelValues(*other, result.input);
+    return;
+  }
+  if (config.input != atlas::InputKind::Images)
+  {
+    throw atlas::OptionError(
+      "Images: expected a model of images, found one of architecture " + config.architecture + ".");
+  }
+  ReadPictures(paths, atlas::ReadImageProcessor(folder, config), result);
 }
 
 /// Encodes each line; a message tells which one cannot be.
@@ -181,14 +273,15 @@ std::optional<atlas::Tokenizer> FindTokenizer(const std::filesystem::path& folde
 
 }
 
-RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder)
+RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder,
+  const atlas::TransformerConfig& config)
 {
   RequireOneSource(sources);
   RecorderInput result;
   std::optional<atlas::Tokenizer> tokenizer;
-  if (!sources.imageFile.empty())
+  if (!sources.imageFiles.empty())
   {
-    ReadImages(sources.imageFile, result.input);
+    ReadImages(sources.imageFiles, folder, config, result);
     return result;
   }
   if (!sources.prompts.empty() || !sources.promptFile.empty())

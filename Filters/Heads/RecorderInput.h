@@ -14,11 +14,11 @@ namespace AttentionAtlas
 
 struct RecorderSources
 {
-  std::string prompts;    ///< text, a sequence a line
-  std::string promptFile; ///< of such a text
-  std::string tokenIds;   ///< a sequence of numbers a line
-  std::string tokenTypes; ///< likewise, for tokenIds
-  std::string imageFile;  ///< with pixel_values
+  std::string prompts;                 ///< text, a sequence a line
+  std::string promptFile;              ///< of such a text
+  std::string tokenIds;                ///< a sequence of numbers a line
+  std::string tokenTypes;              ///< likewise, for tokenIds
+  std::vector<std::string> imageFiles; ///< PNG and JPEG pictures, or one file with pixel_values
   vtkTable* table = nullptr;
   bool addSpecialTokens = true;
   std::int64_t maximumLength = 0; ///< 0: none
@@ -34,8 +34,9 @@ struct RecorderInput
 };
 
 /// Gathers the sequences, or images, from the one source that is given; nothing is given: an empty
-/// input. `folder` is that of the model's tokenizer. Throws atlas::Error for several sources, and
-/// for what cannot be read.
-RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder);
+/// input. `folder` is that of the model's config.json, tokenizer and preprocessor_config.json.
+/// Throws atlas::Error for several sources, and for what cannot be read.
+RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder,
+  const atlas::TransformerConfig& config);
 
 }

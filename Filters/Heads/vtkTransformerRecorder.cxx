@@ -55,7 +55,21 @@ vtkTransformerRecorder::~vtkTransformerRecorder()
   this->SetPromptFile(nullptr);
   this->SetTokenIds(nullptr);
   this->SetTokenTypes(nullptr);
-  this->SetImages(nullptr);
+}
+
+void vtkTransformerRecorder::AddImage(const char* fileName)
+{
+  if (fileName != nullptr && *fileName != '\0')
+  {
+    this->Images.emplace_back(fileName);
+    this->Modified();
+  }
+}
+
+void vtkTransformerRecorder::ClearImages()
+{
+  this->Images.clear();
+  this->Modified();
 }
 
 void vtkTransformerRecorder::AddLayer(int layer)
@@ -122,8 +136,8 @@ bool vtkTransformerRecorder::Run(
   const atlas::Transformer transformer = AttentionAtlas::ToTransformer(model);
   const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
     { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->TokenTypes),
-      Text(this->Images), tokens, this->AddSpecialTokens, this->MaximumLength },
-    AttentionAtlas::ModelFolder(model));
+      this->Images, tokens, this->AddSpecialTokens, this->MaximumLength },
+    AttentionAtlas::ModelFolder(model), transformer.GetConfig());
   for (const std::string& warning : gathered.warnings)
   {
     vtkWarningMacro(<< warning);
@@ -192,7 +206,12 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "PromptFile: " << Text(this->PromptFile) << "\n";
   os << indent << "TokenIds: " << Text(this->TokenIds) << "\n";
   os << indent << "TokenTypes: " << Text(this->TokenTypes) << "\n";
-  os << indent << "Images: " << Text(this->Images) << "\n";
+  os << indent << "Images:";
+  for (const std::string& fileName : this->Images)
+  {
+    os << " " << fileName;
+  }
+  os << "\n";
   os << indent << "MaximumLength: " << this->MaximumLength << "\n";
   os << indent << "AddSpecialTokens: " << this->AddSpecialTokens << "\n";
   os << indent << "Layers:";

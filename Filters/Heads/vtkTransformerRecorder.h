@@ -6,6 +6,7 @@
 #include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
 
+#include <string>
 #include <vector>
 
 class vtkDataArraySelection;
@@ -71,11 +72,18 @@ public:
 
   ///@{
   /**
-   * A safetensors or .npy file with pixel_values [images, channels, height, width], normalized as
-   * in the model's training. Null or empty: none. Default: none.
+   * PNG and JPEG files, each of which is an image, or one safetensors or .npy file with
+   * pixel_values [images, channels, height, width], normalized as in the model's training. Files
+   * are told apart by their content. Null and empty names are left out. Default: none.
+   *
+   * Pictures become pixel_values as the preprocessor_config.json beside the model's config.json
+   * says, see Core's ImageProcessor.h; a warning tells of those that are resized. Gray ones have
+   * three equal channels, transparency is left out with a warning, 16 bits keep their precision,
+   * and an orientation in EXIF is not applied.
    */
-  vtkSetFilePathMacro(Images);
-  vtkGetFilePathMacro(Images);
+  void AddImage(VTK_FILEPATH const char* fileName);
+  void ClearImages();
+  const std::vector<std::string>& GetImages() const { return this->Images; }
   ///@}
 
   ///@{
@@ -143,9 +151,9 @@ private:
   char* PromptFile = nullptr;
   char* TokenIds = nullptr;
   char* TokenTypes = nullptr;
-  char* Images = nullptr;
   int MaximumLength = 0;
   bool AddSpecialTokens = true;
+  std::vector<std::string> Images;
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
 };

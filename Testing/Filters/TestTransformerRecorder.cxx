@@ -1,10 +1,7 @@
 #include "vtkRandomPrompts.h"
-#include "vtkTransformerReader.h"
-#include "vtkTransformerRecorder.h"
 
-#include "Core/TransformerOracle.h"
 #include "Prompts.h"
-#include "Recordings.h"
+#include "Transformers.h"
 
 #include <vtkCallbackCommand.h>
 #include <vtkNew.h>
@@ -26,25 +23,6 @@ using testing::IsEmpty;
 namespace
 {
 
-/// An algorithm whose warnings are seen too.
-template<class Algorithm>
-class Warned : public Observed<Algorithm>
-{
-public:
-  Warned() { this->Get()->AddObserver(vtkCommand::WarningEvent, this, &Warned::AddWarning); }
-  std::vector<std::string> TakeWarnings() { return std::exchange(this->Warnings, {}); }
-
-private:
-  std::vector<std::string> Warnings;
-
-  void AddWarning(vtkObject*, unsigned long, void* message)
-  {
-    this->Warnings.emplace_back(static_cast<const char*>(message));
-  }
-};
-
-using Reader = Warned<vtkTransformerReader>;
-
 std::string Lines(const std::vector<std::vector<std::int64_t>>& sequences)
 {
   std::string text;
@@ -58,40 +36,6 @@ std::string Lines(const std::vector<std::vector<std::int64_t>>& sequences)
   }
   return text;
 }
-
-/// A model of the oracle and a recorder of it.
-class Pipeline
-{
-public:
-  explicit Pipeline(const std::filesystem::path& path)
-  {
-    this->Model->SetFileName((path / "config.json").c_str());
-    this->Recorder->SetInputConnection(this->Model->GetOutputPort());
-  }
-
-  vtkMultiBlockDataSet* Update()
-  {
-    this->Recorder->Update();
-    this->Model.TakeWarnings();
-    return this->Recorder->GetOutput();
-  }
-  Recording Record() { return AttentionAtlas::ToRecording(this->Update()); }
-
-  Reader Model;
-  Warned<vtkTransformerRecorder> Recorder;
-};
-
-class TransformerRecorder : public testing::Test
-{
-protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-  }
-};
 
 class EveryTransformer : public testing::TestWithParam<std::string>
 {
@@ -132,7 +76,7 @@ TEST_F(TransformerRecorder, RecordsImages)
 {
   const TransformerOracle oracle("vit");
   Pipeline pipeline(oracle.Path());
-  pipeline.Recorder->SetImages((oracle.Path() / "expected.safetensors").c_str());
+  pipeline.Recorder->AddImage((oracle.Path() / "expected.safetensors").c_str());
   const Recording recording = pipeline.Record();
   EXPECT_EQ(recording.SequenceCount(), 2);
   ExpectRows(oracle, recording, "layer.1.query", 3, recording.layers[1].heads[3].query, 1e-4);
@@ -295,9 +239,9 @@ TEST_F(TransformerRecorder, RefusesBadInput)
   recorder->SetPromptFile("/no such file");
   EXPECT_THAT(message(), HasSubstr("/no such file: cannot open file"));
   recorder->SetPromptFile(nullptr);
-  recorder->SetImages((TransformerOracle::Folder("bert") / "model.safetensors").c_str());
+  recorder->AddImage((TransformerOracle::Folder("bert") / "model.safetensors").c_str());
   EXPECT_THAT(message(), HasSubstr("expected an array 'pixel_values'"));
-  recorder->SetImages(nullptr);
+  recorder->ClearImages();
   std::string longLine;
   for (int i = 0; i < 65; ++i)
   {

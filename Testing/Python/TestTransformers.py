@@ -1,10 +1,13 @@
 """Transformers and recordings in pipelines: reader, recorder, maps, files and states."""
 
+import json
 import pathlib
+import shutil
 
 import atlastest
 import numpy
 from atlastest import AtlasTest, point_arrays
+from PIL import Image
 from paraview import simple
 
 RECORDING = atlastest.RECORDING
@@ -123,6 +126,99 @@ class Transformers(AtlasTest):
             for source in (recorder, again)
         ]
         self.assert_same_arrays(*(point_arrays(attention) for attention in maps))
+
+    def vision(self):
+        """A vision transformer in a folder for pictures of its own."""
+        folder = pathlib.Path(atlastest.OUTPUT, "vit")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for name in ("config.json", "model.safetensors"):
+            (folder / name).symlink_to(ORACLE / "transformers" / "vit" / name)
+        model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        model.UpdatePipeline()
+        self.take_errors()  # tensors that are not used
+        return folder, simple.TransformerRecorder(Input=model)
+
+    def scores_of(self, recorder, count, images):
+        """The scores of a head of the last layer, of each of so many images."""
+        recorder.Images = images
+        attention = simple.AttentionMap(Input=recorder, Layer=1, Head=2, Quantity="Scores")
+        found = []
+        for attention.Sequence in range(count):
+            found.append(matrix(attention, "Scores"))
+        return numpy.array(found)
+
+    def tensor_scores(self, recorder, path, pictures, mean=0.5, deviation=0.5):
+        """The same of images of the model's size, which are normalized here."""
+        values = numpy.array([numpy.asarray(picture) for picture in pictures])
+        values = (values.transpose(0, 3, 1, 2) / 255.0).astype("f4")
+        values = (values - numpy.float32(mean)) / numpy.float32(deviation)
+        atlastest.write_safetensors(path, {"pixel_values": values}, {})
+        return self.scores_of(recorder, len(pictures), str(path))
+
+    def test_pictures_are_resized_as_pillow_does(self):
+        folder, recorder = self.vision()
+        pixels = numpy.random.default_rng(3).integers(0, 256, (41, 57, 3), "u1")
+        noise = Image.fromarray(pixels)
+        smooth = Image.fromarray(numpy.kron(pixels[:5, :6], numpy.ones((8, 8, 1), "u1")))
+        # What the file is, and whether its transparency is worth a warning.
+        files = {
+            "noise.png": (noise, False),
+            "smooth.jpg": (smooth, False),
+            "gray.png": (noise.convert("L"), False),
+            "gray.jpg": (smooth.convert("L"), False),
+            "palette.png": (noise.quantize(50), False),
+            "bits.png": (noise.convert("1"), False),
+            "rgba.png": (noise.convert("RGBA"), True),
+            "la.png": (noise.convert("LA"), True),
+        }
+        for name, (picture, _) in files.items():
+            picture.save(folder / name)
+        smooth.save(folder / "progressive.jpg", progressive=True, quality=60)
+        names = [*files, "progressive.jpg"]
+        for resample in range(6):
+            config = {"size": 32, "resample": resample, "image_mean": 0.25, "image_std": 0.3}
+            (folder / "preprocessor_config.json").write_text(json.dumps(config))
+            recorder.GetClientSideObject().Modified()
+            found = self.scores_of(recorder, len(names), [str(folder / name) for name in names])
+            warnings = self.take_errors()
+            self.assertEqual(len(warnings), len(names), warnings)
+            for name, warning in zip(names, warnings):
+                self.assertIn(name, warning)
+                self.assertIn("are resized to 32 x 32", warning)
+                transparent = name in files and files[name][1]
+                self.assertEqual("transparency" in warning, transparent)
+            pictures = (Image.open(folder / name).convert("RGB") for name in names)
+            resized = [picture.resize((32, 32), resample) for picture in pictures]
+            path = folder / "values.safetensors"
+            expected = self.tensor_scores(recorder, path, resized, 0.25, 0.3)
+            self.assertEqual(found.tobytes(), expected.tobytes(), resample)
+
+    def test_images_are_one_file_or_several(self):
+        folder, recorder = self.vision()
+        pictures = []
+        for i, name in enumerate(("a.png", "b.png")):
+            pixels = numpy.random.default_rng(i).integers(0, 256, (32, 32, 3), "u1")
+            pictures.append(Image.fromarray(pixels))
+            pictures[-1].save(folder / name)
+        a, b = (str(folder / name) for name in ("a.png", "b.png"))
+        expected = self.tensor_scores(recorder, folder / "values.safetensors", pictures)
+        self.assertEqual(self.scores_of(recorder, 2, [a, b]).tobytes(), expected.tobytes())
+        self.assertEqual(self.scores_of(recorder, 1, b).tobytes(), expected[1:].tobytes())
+        self.assertEqual(list(recorder.Images), [b])
+
+    def test_bad_pictures(self):
+        folder, recorder = self.vision()
+        picture = Image.fromarray(numpy.zeros((32, 32, 4), "u1"), "CMYK")
+        picture.save(folder / "cmyk.jpg")
+        recorder.Images = str(folder / "cmyk.jpg")
+        recorder.UpdatePipeline()
+        self.assert_one_error("cmyk.jpg: expected a JPEG in gray or in red, green and blue", "4")
+        Image.new("RGB", (32, 32)).save(folder / "cut.png")
+        (folder / "cut.png").write_bytes((folder / "cut.png").read_bytes()[:60])
+        recorder.Images = str(folder / "cut.png")
+        recorder.UpdatePipeline()
+        self.assert_one_error("cut.png: cannot be read as PNG")
 
     def test_random_prompts(self):
         _, recorder = self.pipeline("llama")

@@ -1,0 +1,434 @@
+#include "ImageProcessor.h"
+
+#include "Error.h"
+#include "JsonSettings.h"
+#include "JsonText.h"
+#include "MappedFile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr double Pi = 3.14159265358979323846;
+constexpr std::size_t Channels = 3;
+constexpr std::int64_t WeightBits = 22;
+
+using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
+
+std::size_t ToIndex(std::int64_t value)
+{
+  return static_cast<std::size_t>(value);
+}
+
+/// As people say it.
+std::string ToString(Size size)
+{
+  return std::to_string(size.second) + " x " + std::to_string(size.first) +
+         " pixels (width x height)";
+}
+
+/// Throws OptionError for a size that no picture has.
+void RequireSize(Size size)
+{
+  if (size.first < 1 || size.second < 1 || size.first > MaximumPixels / size.second)
+  {
+    throw OptionError("expected a picture of 1 to " + std::to_string(MaximumPixels) +
+                      " pixels, found " + ToString(size) + ".");
+  }
+}
+
+double Sinc(double x)
+{
+  return x == 0 ? 1 : std::sin(Pi * x) / (Pi * x);
+}
+
+double Support(ResampleFilter filter)
+{
+  switch (filter)
+  {
+    case ResampleFilter::Lanczos:
+      return 3;
+    case ResampleFilter::Bicubic:
+      return 2;
+    case ResampleFilter::Bilinear:
+    case ResampleFilter::Hamming:
+      return 1;
+    default:
+      return 0.5;
+  }
+}
+
+/// The weight of a pixel at a distance in units of the filter.
+double Weight(ResampleFilter filter, double distance)
+{
+  const double x = std::abs(distance);
+  switch (filter)
+  {
+    case ResampleFilter::Lanczos:
+      return x < 3 ? Sinc(x) * Sinc(x / 3) : 0;
+    case ResampleFilter::Bicubic:
+      if (x < 1)
+      {
+        return (1.5 * x - 2.5) * x * x + 1;
+      }
+      return x < 2 ? -0.5 * (((x - 5) * x + 8) * x - 4) : 0;
+    case ResampleFilter::Bilinear:
+      return x < 1 ? 1 - x : 0;
+    case ResampleFilter::Hamming:
+      return x < 1 ? Sinc(x) * (0.54 + 0.46 * std::cos(Pi * x)) : 0;
+    default: // half open, so that neighbours share no pixel
+      return distance > -0.5 && distance <= 0.5 ? 1 : 0;
+  }
+}
+
+/// What the pixels of a line of another length are made of: pixel i of the weights[i].size() ones
+/// from first[i], in units of 2^-WeightBits.
+struct Windows
+{
+  std::vector<std::int64_t> first;
+  std::vector<std::vector<std::int64_t>> weights;
+};
+
+Windows MakeWindows(std::int64_t from, std::int64_t to, ResampleFilter filter)
+{
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  const double unit = std::max(scale, 1.0);
+  const double support = Support(filter) * unit;
+  constexpr auto one = static_cast<double>(std::int64_t{ 1 } << WeightBits);
+  Windows windows;
+  for (std::int64_t i = 0; i < to; ++i)
+  {
+    const double center = (static_cast<double>(i) + 0.5) * scale;
+    const auto begin = static_cast<std::int64_t>(std::max(std::floor(center - support + 0.5), 0.0));
+    const auto end = std::min(static_cast<std::int64_t>(std::floor(center + support + 0.5)), from);
+    std::vector<double> weights;
+    double sum = 0;
+    for (std::int64_t j = begin; j < end; ++j)
+    {
+      weights.push_back(Weight(filter, (static_cast<double>(j) - center + 0.5) * (1 / unit)));
+      sum += weights.back();
+    }
+    windows.first.push_back(begin);
+    std::vector<std::int64_t>& rounded = windows.weights.emplace_back();
+    for (const double weight : weights)
+    {
+      const double part = (sum != 0 ? weight / sum : weight) * one;
+      rounded.push_back(static_cast<std::int64_t>(part < 0 ? part - 0.5 : part + 0.5));
+    }
+  }
+  return windows;
+}
+
+/// A sum of products with weights, as a whole number from 0 to `maximum`.
+std::uint16_t Rounded(std::int64_t sum, std::uint16_t maximum)
+{
+  constexpr std::int64_t half = std::int64_t{ 1 } << (WeightBits - 1);
+  const std::int64_t value = std::max<std::int64_t>(sum + half, 0) >> WeightBits;
+  return static_cast<std::uint16_t>(std::min<std::int64_t>(value, maximum));
+}
+
+/// A picture of the same maximum with pixels to be filled in.
+Picture EmptyPicture(const Picture& like, Size size)
+{
+  RequireSize(size);
+  return { size.first, size.second, like.maximum,
+    std::vector<std::uint16_t>(Channels * ToIndex(size.first) * ToIndex(size.second)) };
+}
+
+Picture ResampleRows(const Picture& picture, std::int64_t width, ResampleFilter filter)
+{
+  Picture result = EmptyPicture(picture, { picture.height, width });
+  const Windows windows = MakeWindows(picture.width, width, filter);
+  std::uint16_t* to = result.pixels.data();
+  for (std::int64_t row = 0; row < picture.height; ++row)
+  {
+    const std::uint16_t* line = picture.pixels.data() + Channels * ToIndex(row * picture.width);
+    for (std::size_t x = 0; x < windows.first.size(); ++x)
+    {
+      const std::uint16_t* from = line + Channels * ToIndex(windows.first[x]);
+      std::array<std::int64_t, Channels> sums = {};
+      for (const std::int64_t weight : windows.weights[x])
+      {
+        for (std::int64_t& sum : sums)
+        {
+          sum += weight * *from++;
+        }
+      }
+      for (const std::int64_t sum : sums)
+      {
+        *to++ = Rounded(sum, picture.maximum);
+      }
+    }
+  }
+  return result;
+}
+
+Picture ResampleColumns(const Picture& picture, std::int64_t height, ResampleFilter filter)
+{
+  Picture result = EmptyPicture(picture, { height, picture.width });
+  const Windows windows = MakeWindows(picture.height, height, filter);
+  const std::size_t length = Channels * ToIndex(picture.width);
+  std::vector<std::int64_t> sums(length);
+  std::uint16_t* to = result.pixels.data();
+  for (std::size_t y = 0; y < windows.first.size(); ++y)
+  {
+    std::fill(sums.begin(), sums.end(), 0);
+    const std::uint16_t* from = picture.pixels.data() + length * ToIndex(windows.first[y]);
+    for (const std::int64_t weight : windows.weights[y])
+    {
+      for (std::int64_t& sum : sums)
+      {
+        sum += weight * *from++;
+      }
+    }
+    for (const std::int64_t sum : sums)
+    {
+      *to++ = Rounded(sum, picture.maximum);
+    }
+  }
+  return result;
+}
+
+/// The nearest pixel to each of a line of another length. Pillow adds up the steps, and so rounds.
+std::vector<std::int64_t> NearestPixels(std::int64_t from, std::int64_t to)
+{
+  const double step = static_cast<double>(from) / static_cast<double>(to);
+  std::vector<std::int64_t> pixels;
+  double position = step * 0.5;
+  for (std::int64_t i = 0; i < to; ++i)
+  {
+    pixels.push_back(std::min(static_cast<std::int64_t>(position), from - 1));
+    position += step;
+  }
+  return pixels;
+}
+
+Picture ResampleNearest(const Picture& picture, Size size)
+{
+  Picture result = EmptyPicture(picture, size);
+  const std::vector<std::int64_t> columns = NearestPixels(picture.width, size.second);
+  std::uint16_t* to = result.pixels.data();
+  for (const std::int64_t row : NearestPixels(picture.height, size.first))
+  {
+    for (const std::int64_t column : columns)
+    {
+      to = std::copy_n(
+        picture.pixels.data() + Channels * ToIndex(row * picture.width + column), Channels, to);
+    }
+  }
+  return result;
+}
+
+/// The size that a picture is resized to.
+Size ResizedSize(const Picture& picture, const ImageProcessor& processor)
+{
+  if (processor.shortestEdge == 0)
+  {
+    return { processor.height, processor.width };
+  }
+  const auto [shorter, longer] = std::minmax(picture.height, picture.width);
+  // Hugging Face divides in double precision and cuts the decimals off.
+  const auto other = static_cast<std::int64_t>(
+    static_cast<double>(processor.shortestEdge * longer) / static_cast<double>(shorter));
+  return picture.width <= picture.height ? Size{ other, processor.shortestEdge }
+                                         : Size{ processor.shortestEdge, other };
+}
+
+/// Half of an integer, rounded down.
+std::int64_t Half(std::int64_t value)
+{
+  return (value - (value < 0 ? 1 : 0)) / 2;
+}
+
+Picture Crop(const Picture& picture, Size size)
+{
+  Picture result = EmptyPicture(picture, size);
+  const std::int64_t top = Half(picture.height - size.first);
+  const std::int64_t left = Half(picture.width - size.second);
+  const std::int64_t begin = std::max<std::int64_t>(-left, 0);
+  const std::int64_t end = std::min(picture.width - left, size.second);
+  for (std::int64_t y = 0; y < size.first; ++y)
+  {
+    if (y + top >= 0 && y + top < picture.height)
+    {
+      std::copy_n(
+        picture.pixels.data() + Channels * ToIndex((y + top) * picture.width + begin + left),
+        Channels * ToIndex(end - begin),
+        result.pixels.data() + Channels * ToIndex(y * size.second + begin));
+    }
+  }
+  return result;
+}
+
+/// Reads a size that is an integer, a pair or an object of height and width.
+Size ParseSize(const Settings& settings, const char* key, Size otherwise)
+{
+  if (!settings.Has({ key }))
+  {
+    return otherwise;
+  }
+  if (!settings.IsNested({ key }))
+  {
+    return settings.Extent({ key }, 0);
+  }
+  const Settings size = *settings.Nested({ key });
+  return { size.Size({ "height" }), size.Size({ "width" }) };
+}
+
+void ParseResize(ImageProcessor& processor, const Settings& settings)
+{
+  processor.resize = settings.Flag({ "do_resize" }, true);
+  if (settings.IsNested({ "size" }) && settings.Nested({ "size" })->Has({ "shortest_edge" }))
+  {
+    const Settings size = *settings.Nested({ "size" });
+    size.RefuseVariants({ "longest_edge", "max_height", "max_width" }, "a bound of sizes");
+    processor.shortestEdge = size.Size({ "shortest_edge" });
+  }
+  else
+  {
+    std::tie(processor.height, processor.width) =
+      ParseSize(settings, "size", { processor.height, processor.width });
+  }
+  const double filter = settings.Number({ "resample" }, 2, true);
+  if (filter > 5 || filter != std::floor(filter))
+  {
+    settings.Fail("unknown resample " + std::to_string(filter) +
+                  ", expected 0 (nearest), 1 (Lanczos), 2 (bilinear), 3 (bicubic), 4 (box) or 5 "
+                  "(Hamming).");
+  }
+  processor.filter = static_cast<ResampleFilter>(filter);
+}
+
+/// A number for each channel.
+std::array<double, Channels> ParseChannels(const Settings& settings, const char* key)
+{
+  const std::vector<double> numbers = settings.Numbers({ key }, Channels, 0.5);
+  return { numbers[0], numbers[1], numbers[2] };
+}
+
+}
+
+Picture Resample(
+  const Picture& picture, std::int64_t height, std::int64_t width, ResampleFilter filter)
+{
+  RequireSize({ height, width });
+  if (filter == ResampleFilter::Nearest)
+  {
+    return ResampleNearest(picture, { height, width });
+  }
+  if (width == picture.width)
+  {
+    return height == picture.height ? picture : ResampleColumns(picture, height, filter);
+  }
+  Picture rows = ResampleRows(picture, width, filter);
+  if (height == picture.height)
+  {
+    return rows;
+  }
+  return ResampleColumns(rows, height, filter);
+}
+
+ImageProcessor DefaultImageProcessor(const TransformerConfig& config)
+{
+  if (config.channels != static_cast<std::int64_t>(Channels))
+  {
+    throw ModelError("pictures have 3 channels, red, green and blue; expected a model of such "
+                     "images, found one of architecture " +
+                     config.architecture + " with " + std::to_string(config.channels) + ".");
+  }
+  ImageProcessor processor;
+  processor.height = processor.cropHeight = processor.modelHeight = config.imageHeight;
+  processor.width = processor.cropWidth = processor.modelWidth = config.imageWidth;
+  return processor;
+}
+
+ImageProcessor ParseImageProcessor(
+  std::string_view text, const std::string& source, const TransformerConfig& config)
+{
+  const nlohmann::json object = ParseJson(text, source, "the configuration");
+  if (!object.is_object())
+  {
+    throw FormatError(source + ": expected the configuration to be a JSON object, found " +
+                      object.type_name() + ".");
+  }
+  const Settings settings(object, source);
+  settings.RefuseVariants({ "do_pad", "do_flip_channel_order", "do_align_long_axis", "do_thumbnail",
+                            "crop_pct", "offset" },
+    "a step of preprocessing");
+  ImageProcessor processor = DefaultImageProcessor(config);
+  ParseResize(processor, settings);
+  processor.crop = settings.Flag({ "do_center_crop" }, false);
+  std::tie(processor.cropHeight, processor.cropWidth) =
+    ParseSize(settings, "crop_size", { processor.cropHeight, processor.cropWidth });
+  processor.rescale = settings.Flag({ "do_rescale" }, true);
+  processor.factor = settings.Number({ "rescale_factor" }, processor.factor);
+  processor.normalize = settings.Flag({ "do_normalize" }, true);
+  processor.mean = ParseChannels(settings, "image_mean");
+  processor.deviation = ParseChannels(settings, "image_std");
+  for (const double deviation : processor.deviation)
+  {
+    if (static_cast<float>(deviation) <= 0)
+    {
+      settings.Fail(
+        "expected 'image_std' to be positive, found " + std::to_string(deviation) + ".");
+    }
+  }
+  return processor;
+}
+
+ImageProcessor ReadImageProcessor(
+  const std::filesystem::path& folder, const TransformerConfig& config)
+{
+  const std::filesystem::path path = folder / "preprocessor_config.json";
+  if (!std::filesystem::exists(path))
+  {
+    return DefaultImageProcessor(config);
+  }
+  const MappedFile file(path);
+  return ParseImageProcessor(
+    { reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string(), config);
+}
+
+std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
+{
+  if (processor.resize)
+  {
+    const Size size = ResizedSize(picture, processor);
+    picture = Resample(picture, size.first, size.second, processor.filter);
+  }
+  if (processor.crop)
+  {
+    picture = Crop(picture, { processor.cropHeight, processor.cropWidth });
+  }
+  const Size found = { picture.height, picture.width };
+  const Size expected = { processor.modelHeight, processor.modelWidth };
+  if (found != expected)
+  {
+    throw OptionError("preprocessing gives " + ToString(found) + ", expected " +
+                      ToString(expected) + ", those of the model.");
+  }
+  const std::size_t count = ToIndex(picture.height) * ToIndex(picture.width);
+  const double byte = 255.0 / picture.maximum;
+  const double factor = processor.rescale ? processor.factor : 1;
+  std::vector<float> pixels(Channels * count);
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+  {
+    const std::size_t channel = i / count;
+    const double value = picture.pixels[Channels * (i % count) + channel] * byte;
+    pixels[i] = static_cast<float>(value * factor); // each step is rounded, as in the original
+    if (processor.normalize)
+    {
+      pixels[i] = (pixels[i] - static_cast<float>(processor.mean[channel])) /
+                  static_cast<float>(processor.deviation[channel]);
+    }
+  }
+  return pixels;
+}
+
+}

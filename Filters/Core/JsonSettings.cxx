@@ -1,0 +1,199 @@
+#include "JsonSettings.h"
+
+#include "Error.h"
+#include "JsonText.h"
+
+#include <cmath>
+#include <limits>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+
+/// null, false, 0 and what is empty.
+bool IsOff(const json& value)
+{
+  return value.is_null() || value == json(false) || (value.is_number() && value <= 0) ||
+         ((value.is_structured() || value.is_string()) &&
+           (value.empty() || value == json("") || value == json("none")));
+}
+
+}
+
+void Settings::Fail(const std::string& message) const
+{
+  throw ModelError(this->Source + ": " + message);
+}
+
+std::int64_t Settings::Size(Keys keys, std::int64_t otherwise) const
+{
+  const Entry entry = this->Find(keys);
+  return entry.second == nullptr ? otherwise : this->ToSize(entry);
+}
+
+double Settings::Number(Keys keys, double otherwise, bool zero) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    return otherwise;
+  }
+  const double value = entry.second->is_number() ? entry.second->get<double>() : -1;
+  if (!std::isfinite(value) || value < 0 || (value == 0 && !zero))
+  {
+    this->FailValue(
+      entry, zero ? "a number that is not negative" : "a positive number", *entry.second);
+  }
+  return value;
+}
+
+std::vector<double> Settings::Numbers(Keys keys, std::size_t count, double otherwise) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    return std::vector<double>(count, otherwise);
+  }
+  const json list = entry.second->is_array() ? *entry.second : json(count, *entry.second);
+  std::vector<double> numbers;
+  for (const json& item : list)
+  {
+    // An integer or a decimal beyond double is no number here.
+    if (item.is_number() && std::isfinite(item.get<double>()))
+    {
+      numbers.push_back(item.get<double>());
+    }
+  }
+  if (numbers.size() != count || list.size() != count)
+  {
+    this->FailValue(entry, "a number or a list of " + std::to_string(count), *entry.second);
+  }
+  return numbers;
+}
+
+bool Settings::Flag(Keys keys, bool otherwise) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    return otherwise;
+  }
+  if (!entry.second->is_boolean())
+  {
+    this->FailValue(entry, "true or false", *entry.second);
+  }
+  return entry.second->get<bool>();
+}
+
+std::string Settings::Text(Keys keys, const std::string& otherwise) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    return otherwise;
+  }
+  if (!entry.second->is_string())
+  {
+    this->FailValue(entry, "a string", *entry.second);
+  }
+  return entry.second->get<std::string>();
+}
+
+std::pair<std::int64_t, std::int64_t> Settings::Extent(Keys keys, std::int64_t otherwise) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    return { otherwise, otherwise };
+  }
+  if (!entry.second->is_array())
+  {
+    const std::int64_t size = this->ToSize(entry);
+    return { size, size };
+  }
+  if (entry.second->size() != 2)
+  {
+    this->FailValue(entry, "an integer or two", *entry.second);
+  }
+  return { this->ToSize({ entry.first, &(*entry.second)[0] }),
+    this->ToSize({ entry.first, &(*entry.second)[1] }) };
+}
+
+bool Settings::IsNested(Keys keys) const
+{
+  const Entry entry = this->Find(keys);
+  return entry.second != nullptr && entry.second->is_object();
+}
+
+std::optional<Settings> Settings::Nested(Keys keys) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    return std::nullopt;
+  }
+  if (!entry.second->is_object())
+  {
+    this->FailValue(entry, "an object", *entry.second);
+  }
+  return Settings(*entry.second, this->Source);
+}
+
+void Settings::RefuseVariants(Keys keys, const std::string& what) const
+{
+  for (const char* key : keys)
+  {
+    const auto found = this->Object.find(key);
+    if (found != this->Object.end() && !IsOff(*found))
+    {
+      this->Fail("'" + std::string(key) + "' is " + Describe(*found) + ", " + what +
+                 " that is not known; expected it to be off.");
+    }
+  }
+}
+
+Settings::Entry Settings::Find(Keys keys) const
+{
+  for (const char* key : keys)
+  {
+    const auto found = this->Object.find(key);
+    if (found != this->Object.end() && !found->is_null())
+    {
+      return { key, &*found };
+    }
+  }
+  return { *keys.begin(), nullptr };
+}
+
+Settings::Entry Settings::Require(Keys keys) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    this->Fail("'" + std::string(entry.first) + "' is missing.");
+  }
+  return entry;
+}
+
+void Settings::FailValue(const Entry& entry, const std::string& expected, const json& found) const
+{
+  this->Fail("expected '" + std::string(entry.first) + "' to be " + expected + ", found " +
+             Describe(found) + ".");
+}
+
+std::int64_t Settings::ToSize(const Entry& entry) const
+{
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  const json& value = *entry.second;
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
+      value.get<std::uint64_t>() > std::uint64_t{ largest })
+  {
+    this->FailValue(entry, "an integer from 1 to " + std::to_string(largest), value);
+  }
+  return value.get<std::int64_t>();
+}
+
+}

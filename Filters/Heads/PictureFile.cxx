@@ -1,0 +1,246 @@
+#include "PictureFile.h"
+
+#include "Error.h"
+#include "MappedFile.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio> // before jpeglib.h, which needs it
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include <jerror.h>
+#include <jpeglib.h>
+#include <png.h>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+constexpr std::string_view PngMagic = "\x89PNG\r\n\x1a\n";
+constexpr std::string_view JpegMagic = "\xff\xd8\xff";
+
+bool BeginsWith(const atlas::MappedFile& file, std::string_view magic)
+{
+  return file.Size() >= magic.size() && std::memcmp(file.Data(), magic.data(), magic.size()) == 0;
+}
+
+void RequireSize(const std::string& path, std::int64_t width, std::int64_t height)
+{
+  if (height > atlas::MaximumPixels / width)
+  {
+    throw atlas::FormatError(path + ": expected a picture of at most " +
+                             std::to_string(atlas::MaximumPixels) + " pixels, found " +
+                             std::to_string(width) + " x " + std::to_string(height) + ".");
+  }
+}
+
+/// Decodes a PNG in memory. VTK's reader is not used: where libpng fails, it jumps to a function
+/// that has returned, and crashes.
+class PngDecoder
+{
+public:
+  PngDecoder(const atlas::MappedFile& file, const std::string& path)
+    : Path(path)
+    , Next(reinterpret_cast<const png_byte*>(file.Data()))
+    , Left(file.Size())
+    , Png(
+        png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &PngDecoder::Fail, &PngDecoder::Ignore))
+    , Info(png_create_info_struct(this->Png))
+  {
+  }
+  ~PngDecoder() { png_destroy_read_struct(&this->Png, &this->Info, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
+
+  PictureFile Decode()
+  {
+    if (this->Info == nullptr)
+    {
+      throw std::bad_alloc();
+    }
+    png_set_read_fn(this->Png, this, &PngDecoder::Read);
+    png_read_info(this->Png, this->Info);
+    const png_uint_32 width = png_get_image_width(this->Png, this->Info);
+    const png_uint_32 height = png_get_image_height(this->Png, this->Info);
+    RequireSize(this->Path, width, height);
+    const bool isDeep = png_get_bit_depth(this->Png, this->Info) == 16;
+    PictureFile result;
+    result.hasTransparency =
+      (png_get_color_type(this->Png, this->Info) & PNG_COLOR_MASK_ALPHA) != 0 ||
+      png_get_valid(this->Png, this->Info, PNG_INFO_tRNS) != 0;
+    png_set_expand(this->Png);
+    png_set_gray_to_rgb(this->Png);
+    png_set_strip_alpha(this->Png);
+    png_set_interlace_handling(this->Png);
+    png_read_update_info(this->Png, this->Info);
+
+    const std::size_t size = png_get_rowbytes(this->Png, this->Info);
+    std::vector<png_byte> bytes(size * height);
+    std::vector<png_bytep> rows(height);
+    for (std::size_t row = 0; row < rows.size(); ++row)
+    {
+      rows[row] = bytes.data() + size * row;
+    }
+    png_read_image(this->Png, rows.data());
+    png_read_end(this->Png, nullptr);
+
+    atlas::Picture& picture = result.picture;
+    picture.height = height;
+    picture.width = width;
+    picture.pixels.resize(bytes.size() / (isDeep ? 2 : 1));
+    if (!isDeep)
+    {
+      std::copy(bytes.begin(), bytes.end(), picture.pixels.begin());
+      return result;
+    }
+    picture.maximum = 65535;
+    for (std::size_t i = 0; i < picture.pixels.size(); ++i)
+    {
+      picture.pixels[i] = static_cast<std::uint16_t>(256 * bytes[2 * i] + bytes[2 * i + 1]);
+    }
+    return result;
+  }
+
+private:
+  const std::string& Path;
+  const png_byte* Next;
+  std::size_t Left;
+  png_structp Png;
+  png_infop Info;
+
+  static void Read(png_structp png, png_bytep to, std::size_t size)
+  {
+    auto* self = static_cast<PngDecoder*>(png_get_io_ptr(png));
+    if (size > self->Left)
+    {
+      png_error(png, "the file ends early");
+    }
+    std::copy_n(self->Next, size, to);
+    self->Next += size;
+    self->Left -= size;
+  }
+  [[noreturn]] static void Fail(png_structp png, png_const_charp message)
+  {
+    const auto* self = static_cast<const PngDecoder*>(png_get_error_ptr(png));
+    throw atlas::FormatError(self->Path + ": cannot be read as PNG: " + message + ".");
+  }
+  static void Ignore(png_structp, png_const_charp) {}
+};
+
+/// Decodes a JPEG in memory. VTK's reader is not used: where libjpeg fails, it jumps over what the
+/// reader owns, which leaks.
+class JpegDecoder
+{
+public:
+  JpegDecoder(const atlas::MappedFile& file, const std::string& path)
+    : File(file)
+    , Path(path)
+  {
+    this->Jpeg.err = jpeg_std_error(&this->Errors);
+    this->Jpeg.client_data = this;
+    this->Errors.error_exit = &JpegDecoder::Fail;
+    this->Errors.emit_message = &JpegDecoder::Hear;
+    this->Progress.progress_monitor = &JpegDecoder::LimitScans;
+  }
+  ~JpegDecoder() { jpeg_destroy_decompress(&this->Jpeg); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  PictureFile Decode()
+  {
+    jpeg_create_decompress(&this->Jpeg);
+    this->Jpeg.progress = &this->Progress;
+    jpeg_mem_src(
+      &this->Jpeg, reinterpret_cast<const unsigned char*>(this->File.Data()), this->File.Size());
+    jpeg_read_header(&this->Jpeg, TRUE);
+    RequireSize(this->Path, this->Jpeg.image_width, this->Jpeg.image_height);
+    if (this->Jpeg.num_components != 1 && this->Jpeg.num_components != 3)
+    {
+      throw atlas::FormatError(
+        this->Path + ": expected a JPEG in gray or in red, green and blue, found one of " +
+        std::to_string(this->Jpeg.num_components) + " components.");
+    }
+    this->Jpeg.out_color_space = JCS_RGB;
+    jpeg_start_decompress(&this->Jpeg);
+    PictureFile result;
+    atlas::Picture& picture = result.picture;
+    picture.height = this->Jpeg.output_height;
+    picture.width = this->Jpeg.output_width;
+    std::vector<JSAMPLE> row(3 * std::size_t{ this->Jpeg.output_width });
+    picture.pixels.reserve(row.size() * this->Jpeg.output_height);
+    while (this->Jpeg.output_scanline < this->Jpeg.output_height)
+    {
+      JSAMPROW rows = row.data();
+      jpeg_read_scanlines(&this->Jpeg, &rows, 1);
+      picture.pixels.insert(picture.pixels.end(), row.begin(), row.end());
+    }
+    jpeg_finish_decompress(&this->Jpeg);
+    return result;
+  }
+
+private:
+  const atlas::MappedFile& File;
+  const std::string& Path;
+  jpeg_decompress_struct Jpeg = {};
+  jpeg_error_mgr Errors = {};
+  jpeg_progress_mgr Progress = {};
+
+  [[noreturn]] static void Refuse(j_common_ptr jpeg, const std::string& message)
+  {
+    const auto* self = static_cast<const JpegDecoder*>(jpeg->client_data);
+    throw atlas::FormatError(self->Path + ": cannot be read as JPEG: " + message + ".");
+  }
+  [[noreturn]] static void Fail(j_common_ptr jpeg)
+  {
+    std::array<char, JMSG_LENGTH_MAX> message = {};
+    jpeg->err->format_message(jpeg, message.data());
+    Refuse(jpeg, message.data());
+  }
+  /// Refuses what libjpeg would make up: where data are missing or wrong, it goes on in gray.
+  static void Hear(j_common_ptr jpeg, int level)
+  {
+    const int code = jpeg->err->msg_code;
+    if (level < 0 && (code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE ||
+                       code == JWRN_JPEG_EOF || code == JWRN_MUST_RESYNC))
+    {
+      Fail(jpeg);
+    }
+  }
+  /// A small file of many scans would take hours; those that people make have some ten.
+  static void LimitScans(j_common_ptr jpeg)
+  {
+    constexpr int most = 200;
+    if (jpeg->is_decompressor != 0 &&
+        reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number > most)
+    {
+      Refuse(jpeg, "it has more than " + std::to_string(most) + " scans");
+    }
+  }
+};
+
+}
+
+bool IsPicture(const std::string& path)
+{
+  const atlas::MappedFile file(path);
+  return BeginsWith(file, PngMagic) || BeginsWith(file, JpegMagic);
+}
+
+PictureFile ReadPicture(const std::string& path)
+{
+  const atlas::MappedFile file(path);
+  if (BeginsWith(file, PngMagic))
+  {
+    return PngDecoder(file, path).Decode();
+  }
+  if (BeginsWith(file, JpegMagic))
+  {
+    return JpegDecoder(file, path).Decode();
+  }
+  throw atlas::FormatError(path + ": expected a picture in PNG or JPEG, found neither.");
+}
+
+}

@@ -1,0 +1,368 @@
+#include "ImageProcessor.h"
+#include "Transformers.h"
+
+#include <vtkImageData.h>
+#include <vtkJPEGWriter.h>
+#include <vtkNew.h>
+#include <vtkPNGWriter.h>
+
+#include <functional>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace
+{
+
+constexpr int Size = 32; ///< pixels of the oracle's images
+
+/// The value of a channel in a column and a row from the uppermost.
+using Pixels = std::function<int(int x, int y, int channel)>;
+
+int Noise(int x, int y, int channel)
+{
+  return (37 * x + 59 * y + 83 * channel + x * y) % 256;
+}
+
+int Smooth(int x, int y, int channel)
+{
+  return channel == 0 ? 7 * x : channel == 1 ? 7 * y : 20 + 3 * (x + y);
+}
+
+/// Writes a picture with so many channels: gray, gray and alpha, RGB or RGBA.
+template<class Writer>
+void WritePicture(const std::filesystem::path& path, int width, int height, int channels,
+  const Pixels& pixels, int type = VTK_UNSIGNED_CHAR)
+{
+  vtkNew<vtkImageData> image;
+  image->SetDimensions(width, height, 1);
+  image->AllocateScalars(type, channels);
+  for (int y = 0; y < height; ++y)
+  {
+    for (int x = 0; x < width; ++x)
+    {
+      for (int channel = 0; channel < channels; ++channel)
+      {
+        image->SetScalarComponentFromDouble(x, height - 1 - y, 0, channel, pixels(x, y, channel));
+      }
+    }
+  }
+  vtkNew<Writer> writer;
+  writer->SetInputData(image);
+  writer->SetFileName(path.c_str());
+  writer->Write();
+}
+
+constexpr auto WritePng = &WritePicture<vtkPNGWriter>;
+constexpr auto WriteJpeg = &WritePicture<vtkJPEGWriter>;
+
+/// Writes pixel_values of one image.
+void WriteValues(const std::filesystem::path& path, const std::vector<double>& values)
+{
+  WriteSafetensors(
+    path, { { "pixel_values", Tensor::FromDouble(DType::F32, { 1, 3, Size, Size }, values) } }, {});
+}
+
+/// 2 v / 255 - 1 of each pixel.
+std::vector<double> Normalized(const Pixels& pixels)
+{
+  std::vector<double> values;
+  for (int channel = 0; channel < 3; ++channel)
+  {
+    for (int y = 0; y < Size; ++y)
+    {
+      for (int x = 0; x < Size; ++x)
+      {
+        const auto part = static_cast<float>(pixels(x, y, channel) / 255.0);
+        values.push_back((part - 0.5F) / 0.5F);
+      }
+    }
+  }
+  return values;
+}
+
+/// The vision transformer of the oracle in a folder of its own, for pictures.
+class RecorderImages : public TransformerRecorder
+{
+protected:
+  void SetUp() override
+  {
+    TransformerRecorder::SetUp();
+    if (IsSkipped())
+    {
+      return;
+    }
+    for (const char* name : { "config.json", "model.safetensors" })
+    {
+      std::filesystem::create_symlink(TransformerOracle::Folder("vit") / name, this->Folder / name);
+    }
+    this->Vit.emplace(this->Folder.Path());
+  }
+
+  std::string File(const std::string& name) const { return this->Folder / name; }
+
+  Recording Record(const std::vector<std::string>& names)
+  {
+    this->SetImages(names);
+    return this->Vit->Record();
+  }
+
+  /// The one error that files of these names give.
+  std::string ErrorOf(const std::vector<std::string>& names)
+  {
+    this->SetImages(names);
+    EXPECT_EQ(this->Vit->Update()->GetNumberOfBlocks(), 0U);
+    const std::vector<std::string> errors = this->Vit->Recorder.TakeErrors();
+    EXPECT_EQ(errors.size(), 1U);
+    return errors.empty() ? "" : errors[0];
+  }
+
+  std::vector<std::string> TakeWarnings() { return this->Vit->Recorder.TakeWarnings(); }
+
+  void SetImages(const std::vector<std::string>& names)
+  {
+    this->Vit->Recorder->ClearImages();
+    for (const std::string& name : names)
+    {
+      this->Vit->Recorder->AddImage(this->File(name).c_str());
+    }
+  }
+
+  TemporaryDirectory Folder;
+  std::optional<Pipeline> Vit;
+};
+
+/// The queries of a head of the last layer: they see all pixels.
+std::vector<double> Queries(const Recording& recording)
+{
+  const SharedMatrix& query = recording.layers.at(1).heads.at(2).query;
+  const std::vector<float> rows = Rows(query, 0, query.rows);
+  return { rows.begin(), rows.end() };
+}
+
+TEST_F(RecorderImages, APictureIsItsNormalizedPixels)
+{
+  WritePng(this->File("noise.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  WriteValues(this->File("noise.safetensors"), Normalized(Noise));
+  const Recording found = this->Record({ "noise.png" });
+  ExpectEqual(found, this->Record({ "noise.safetensors" }));
+  EXPECT_EQ(found.tokens.Count(), 17);
+  EXPECT_THAT(this->TakeWarnings(), IsEmpty());
+}
+
+TEST_F(RecorderImages, PicturesAreABatch)
+{
+  WritePng(this->File("noise.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  WritePng(this->File("smooth.png"), Size, Size, 3, Smooth, VTK_UNSIGNED_CHAR);
+  const std::vector<double> noise = Queries(this->Record({ "noise.png" }));
+  const std::vector<double> smooth = Queries(this->Record({ "smooth.png" }));
+  const Recording batch = this->Record({ "smooth.png", "noise.png" });
+  EXPECT_THAT(batch.sequenceOffsets, ElementsAre(0, 17, 34));
+  std::vector<double> both = smooth;
+  both.insert(both.end(), noise.begin(), noise.end());
+  EXPECT_EQ(Queries(batch), both);
+  EXPECT_NE(noise, smooth);
+}
+
+TEST_F(RecorderImages, ReadsJpeg)
+{
+  WritePng(this->File("smooth.png"), Size, Size, 3, Smooth, VTK_UNSIGNED_CHAR);
+  WriteJpeg(this->File("smooth.jpg"), Size, Size, 3, Smooth, VTK_UNSIGNED_CHAR);
+  ExpectClose("a JPEG", Queries(this->Record({ "smooth.jpg" })),
+    Queries(this->Record({ "smooth.png" })), 0.05);
+  const Pixels gray = [](int x, int y, int) { return Smooth(x, y, 2); };
+  WritePng(this->File("gray.png"), Size, Size, 3, gray, VTK_UNSIGNED_CHAR);
+  WriteJpeg(this->File("gray.jpg"), Size, Size, 1, gray, VTK_UNSIGNED_CHAR);
+  ExpectClose("a gray JPEG", Queries(this->Record({ "gray.jpg" })),
+    Queries(this->Record({ "gray.png" })), 0.05);
+  EXPECT_THAT(this->TakeWarnings(), IsEmpty());
+}
+
+TEST_F(RecorderImages, GrayHasThreeEqualChannels)
+{
+  const Pixels gray = [](int x, int y, int) { return Noise(x, y, 0); };
+  WritePng(this->File("gray.png"), Size, Size, 1, gray, VTK_UNSIGNED_CHAR);
+  WriteValues(this->File("gray.safetensors"), Normalized(gray));
+  ExpectEqual(this->Record({ "gray.png" }), this->Record({ "gray.safetensors" }));
+}
+
+TEST_F(RecorderImages, LeavesTransparencyOutAndSaysSo)
+{
+  WritePng(this->File("rgba.png"), Size, Size, 4, Noise, VTK_UNSIGNED_CHAR);
+  WriteValues(this->File("rgb.safetensors"), Normalized(Noise));
+  const Recording found = this->Record({ "rgba.png" });
+  EXPECT_THAT(this->TakeWarnings(),
+    ElementsAre(HasSubstr(this->File("rgba.png") + ": its transparency is left out.")));
+  ExpectEqual(found, this->Record({ "rgb.safetensors" }));
+
+  const Pixels grayAlpha = [](int x, int y, int channel) { return Noise(x, y, 5 * channel); };
+  WritePng(this->File("ga.png"), Size, Size, 2, grayAlpha, VTK_UNSIGNED_CHAR);
+  WriteValues(
+    this->File("gray.safetensors"), Normalized([](int x, int y, int) { return Noise(x, y, 0); }));
+  const Recording gray = this->Record({ "ga.png" });
+  EXPECT_EQ(this->TakeWarnings().size(), 1U);
+  ExpectEqual(gray, this->Record({ "gray.safetensors" }));
+}
+
+TEST_F(RecorderImages, KeepsThePrecisionOf16Bits)
+{
+  const Pixels deep = [](int x, int y, int channel)
+  { return 256 * Noise(x, y, channel) + (11 * x + y) % 256; };
+  WritePng(this->File("deep.png"), Size, Size, 3, deep, VTK_UNSIGNED_SHORT);
+  std::vector<double> values;
+  for (int i = 0; i < 3 * Size * Size; ++i)
+  {
+    values.push_back(2 * deep(i % Size, i / Size % Size, i / (Size * Size)) / 65535.0 - 1);
+  }
+  WriteValues(this->File("deep.safetensors"), values);
+  ExpectClose("16 bits", Queries(this->Record({ "deep.png" })),
+    Queries(this->Record({ "deep.safetensors" })), 1e-5);
+}
+
+TEST_F(RecorderImages, ResizesAsTheFileBesideTheModelSays)
+{
+  WritePng(this->File("wide.png"), 50, 40, 3, Noise, VTK_UNSIGNED_CHAR);
+  Picture picture{ 40, 50, 255, {} };
+  for (int i = 0; i < 3 * 40 * 50; ++i)
+  {
+    picture.pixels.push_back(static_cast<std::uint16_t>(Noise(i / 3 % 50, i / 150, i % 3)));
+  }
+  const auto expectPreprocessed = [&]()
+  {
+    const TransformerConfig config = ReadTransformerConfig(this->Folder / "config.json");
+    const std::vector<float> values =
+      Preprocess(picture, ReadImageProcessor(this->Folder.Path(), config));
+    WriteValues(this->File("wide.safetensors"), { values.begin(), values.end() });
+    ExpectEqual(this->Record({ "wide.png" }), this->Record({ "wide.safetensors" }));
+  };
+  expectPreprocessed();
+  EXPECT_THAT(this->TakeWarnings(),
+    ElementsAre(HasSubstr(
+      this->File("wide.png") + ": its 50 x 40 pixels (width x height) are resized to 32 x 32.")));
+  WriteBytes(this->File("preprocessor_config.json"),
+    R"({"size": {"shortest_edge": 36}, "crop_size": 32, "do_center_crop": true, "resample": 3,
+      "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]})");
+  expectPreprocessed();
+  EXPECT_THAT(this->TakeWarnings(), ElementsAre(HasSubstr("are resized and cropped to 32 x 32.")));
+
+  WriteBytes(this->File("preprocessor_config.json"), R"({"size": 24})");
+  EXPECT_THAT(this->ErrorOf({ "wide.png" }),
+    AllOf(HasSubstr("wide.png: preprocessing gives 24 x 24 pixels"), HasSubstr("32 x 32")));
+  WriteBytes(this->File("preprocessor_config.json"), R"({"resample": 7})");
+  EXPECT_THAT(this->ErrorOf({ "wide.png" }),
+    HasSubstr(this->File("preprocessor_config.json") + ": unknown resample 7"));
+}
+
+TEST_F(RecorderImages, RefusesOtherFiles)
+{
+  WriteBytes(this->File("text.png"), "This is a text of some length, and not a picture.");
+  EXPECT_THAT(this->ErrorOf({ "text.png" }),
+    AllOf(HasSubstr("text.png: "), HasSubstr("Nor is it a picture in PNG or JPEG")));
+  WriteBytes(this->File("empty.png"), "");
+  EXPECT_THAT(this->ErrorOf({ "empty.png" }), HasSubstr("empty.png: "));
+  EXPECT_THAT(this->ErrorOf({ "none.png" }), HasSubstr("none.png: cannot open file"));
+
+  WritePng(this->File("noise.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  WriteValues(this->File("values.safetensors"), Normalized(Noise));
+  for (const std::vector<std::string>& names :
+    { std::vector<std::string>{ "noise.png", "values.safetensors" },
+      { "values.safetensors", "noise.png" }, { "values.safetensors", "values.safetensors" } })
+  {
+    EXPECT_THAT(this->ErrorOf(names),
+      AllOf(HasSubstr("Images: expected pictures in PNG or JPEG, or one file with pixel_values"),
+        HasSubstr("found 2 files, of which " + this->File("values.safetensors"))));
+  }
+  Pipeline bert(TransformerOracle::Folder("bert"));
+  bert.Recorder->AddImage(this->File("noise.png").c_str());
+  EXPECT_EQ(bert.Update()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(bert.Recorder.TakeErrors(),
+    ElementsAre(HasSubstr("expected a model of images, found one of architecture bert")));
+}
+
+TEST_F(RecorderImages, RefusesPicturesThatEndEarly)
+{
+  WritePng(this->File("whole.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  WriteJpeg(this->File("whole.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  for (const std::string kind : { "PNG", "JPEG" })
+  {
+    const std::string whole = ReadBytes(this->File(kind == "PNG" ? "whole.png" : "whole.jpg"));
+    for (std::size_t size = 8; size < whole.size(); size = 2 * size + 1)
+    {
+      WriteBytes(this->File("cut"), whole.substr(0, size));
+      EXPECT_THAT(this->ErrorOf({ "cut" }),
+        HasSubstr(this->File("cut") + ": cannot be read as " + kind + ": "))
+        << size << " of " << whole.size() << " bytes";
+    }
+  }
+}
+
+TEST_F(RecorderImages, SurvivesDamagedPictures)
+{
+  WritePng(this->File("whole.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  WriteJpeg(this->File("whole.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  std::mt19937 generator(5);
+  int refused = 0;
+  for (int i = 0; i < 200; ++i)
+  {
+    std::string bytes = ReadBytes(this->File(i % 2 == 0 ? "whole.png" : "whole.jpg"));
+    const std::size_t range = i % 4 < 2 ? 200 : bytes.size() - 8; // the headers first of all
+    bytes[8 + generator() % range] = static_cast<char>(generator() % 256);
+    WriteBytes(this->File("damaged"), bytes);
+    this->SetImages({ "damaged" });
+    this->Vit->Update();
+    const std::vector<std::string> errors = this->Vit->Recorder.TakeErrors();
+    ASSERT_LE(errors.size(), 1U);
+    if (!errors.empty())
+    {
+      EXPECT_THAT(errors[0], HasSubstr(this->File("damaged") + ": "));
+      ++refused;
+    }
+    this->TakeWarnings(); // of another size
+  }
+  EXPECT_GT(refused, 100); // each chunk of a PNG has a checksum
+}
+
+TEST_F(RecorderImages, RefusesHugePictures)
+{
+  // A PNG of 65,536 x 65,536 pixels; the checksum of its header is right.
+  WriteBytes(this->File("huge.png"),
+    std::string("\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\1\0\0\0\1\0\0\x08\2\0\0\0", 29) +
+      "\xe3\xe6\xa7\xb4" +
+      std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e\0\0\0\0IEND\xae\x42\x60\x82", 24));
+  EXPECT_THAT(this->ErrorOf({ "huge.png" }),
+    HasSubstr("huge.png: expected a picture of at most 134217728 pixels, found 65536 x 65536."));
+  // A JPEG whose frame says 60,000 x 60,000.
+  WriteJpeg(this->File("huge.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  std::string bytes = ReadBytes(this->File("huge.jpg"));
+  std::size_t frame = bytes.find("\xff\xc2");
+  frame = frame != std::string::npos ? frame : bytes.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  bytes.replace(frame + 5, 4, "\xea\x60\xea\x60");
+  WriteBytes(this->File("huge.jpg"), bytes);
+  EXPECT_THAT(this->ErrorOf({ "huge.jpg" }), HasSubstr("found 60000 x 60000."));
+}
+
+TEST_F(RecorderImages, RefusesPicturesOfManyScans)
+{
+  WriteJpeg(this->File("scans.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR); // progressive
+  const std::string bytes = ReadBytes(this->File("scans.jpg"));
+  const std::size_t first = bytes.find("\xff\xda");
+  const std::size_t second = bytes.find("\xff\xc4", first); // the next scan's table
+  ASSERT_NE(second, std::string::npos);
+  std::string many = bytes.substr(0, second);
+  for (int i = 0; i < 200; ++i)
+  {
+    many += bytes.substr(first, second - first);
+  }
+  WriteBytes(this->File("many.jpg"), many + bytes.substr(second));
+  EXPECT_THAT(this->ErrorOf({ "many.jpg" }),
+    HasSubstr("many.jpg: cannot be read as JPEG: it has more than 200 scans."));
+}
+
+}
