@@ -1,5 +1,6 @@
-"""How long ParaView takes with the plugin: from its start to a picture, and from a slider to the next
-frame. Writes the JSON of Google Benchmark, which table.py shows.
+"""How long ParaView takes with the plugin: from its start to a picture, from a slider to the next
+frame, and on MPI ranks, as many as there are cores. Writes the JSON of Google Benchmark, which
+table.py shows.
 
     pvpython BenchmarkParaView.py RESULT.json
 
@@ -84,8 +85,23 @@ def sliders(simple, side):
     simple.Delete(model)
 
 
+def ranks():
+    """The same work on 1, 2, 4, ... ranks of one thread each, while cores last."""
+    script = pathlib.Path(__file__).with_name("BenchmarkRanks.py")
+    environment = {**os.environ, "VTK_SMP_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    count = 1
+    while count <= os.cpu_count():
+        with tempfile.TemporaryDirectory() as folder:
+            result = pathlib.Path(folder, "ranks.json")
+            program = ["mpirun", "--allow-run-as-root", "-np", str(count), "pvbatch"]
+            subprocess.run([*program, str(script), str(result)], check=True, env=environment)
+            for name, time_taken in json.loads(result.read_text()).items():
+                yield f"{name}/ranks:{count}", [1000 * time_taken]
+        count *= 2
+
+
 def main(path):
-    results = [("Cold", cold())]
+    results = [("Cold", cold()), *ranks()]
     from paraview import simple
 
     simple.LoadPlugin(PLUGIN, ns=vars(simple))
