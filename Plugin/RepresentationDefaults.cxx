@@ -367,6 +367,10 @@ vtkPVDataInformation* ShownData(vtkSMProxy* representation)
 /// name that ends so; leaves it as it is if there is none.
 void ColorBy(vtkSMProxy* representation, const std::string& name, bool suffix)
 {
+  if (representation->GetProperty("ColorArrayName") == nullptr) // of a chart or a spreadsheet
+  {
+    return;
+  }
   for (const int association : { vtkDataObject::POINT, vtkDataObject::CELL })
   {
     auto* arrays = ShownData(representation)->GetAttributeInformation(association);
