@@ -36,11 +36,8 @@ TEST(FieldAllocation, NeitherRowsNorPointsAllocate)
   const atlas::AttentionOnlyModel model =
     atlas::ReadAttentionOnlyModel(ATLAS_DATA_DIR "/trained-n5-h3.safetensors");
   atlas::FieldEvaluator evaluator(model, {});
-  std::vector<double> angles;
-  for (int i = 0; i < 301; ++i)
-  {
-    angles.push_back(-3 + 0.02 * i);
-  }
+  const Eigen::ArrayXd steps = Eigen::ArrayXd::LinSpaced(301, -3, 3);
+  const std::vector<double> angles(steps.begin(), steps.end());
   evaluator.SetColumns(angles);
   atlas::test::Field field(model, angles.size());
   const atlas::FieldArrays arrays = field.Arrays();
