@@ -612,4 +612,11 @@ void WriteRecording(const std::filesystem::path& path, const Recording& recordin
   WriteSafetensorViews(path, writer.Views(), writer.Texts());
 }
 
+void WriteRecording(std::ostream& stream, const Recording& recording)
+{
+  CheckRecording(recording, "the recording");
+  NativeWriter writer(recording);
+  WriteSafetensorViews(stream, writer.Views(), writer.Texts());
+}
+
 }

@@ -4,6 +4,7 @@
 #include "Recording.h"
 
 #include <filesystem>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,5 +89,8 @@ inline constexpr const char* RecordingVersion = "1";
 /// appears whole or not at all. Throws ModelError for a recording that does not fit together, and
 /// FileError.
 void WriteRecording(const std::filesystem::path& path, const Recording& recording);
+
+/// The same bytes to a stream; whether it took them all is for the caller to ask.
+void WriteRecording(std::ostream& stream, const Recording& recording);
 
 }

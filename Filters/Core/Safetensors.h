@@ -4,6 +4,7 @@
 #include "Tensor.h"
 
 #include <filesystem>
+#include <iosfwd>
 
 namespace atlas
 {
@@ -48,5 +49,9 @@ void WriteSafetensorViews(
   const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata);
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata);
+
+/// The same bytes to a stream; whether it took them all is for the caller to ask.
+void WriteSafetensorViews(
+  std::ostream& stream, const TensorViews& tensors, const Metadata& metadata);
 
 }
