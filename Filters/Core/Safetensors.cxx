@@ -246,7 +246,8 @@ SafetensorsContent ParseSafetensors(
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
   : File(path)
-  , Content(ParseSafetensors(this->File.Data(), this->File.Size(), path.string()))
+  , Content(ReadIntact(this->File,
+      [&] { return ParseSafetensors(this->File.Data(), this->File.Size(), path.string()); }))
 {
 }
 
@@ -302,6 +303,10 @@ void WriteSafetensorViews(
 {
   AtomicFile file(path);
   WriteSafetensorViews(file.GetStream(), tensors, metadata);
+  for (const auto& [name, tensor] : tensors)
+  {
+    RequireIntact(tensor.data); // it may be mapped
+  }
   file.Commit();
 }
 

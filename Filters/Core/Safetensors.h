@@ -36,6 +36,9 @@ public:
   const TensorViews& GetTensors() const { return this->Content.tensors; }
   const Metadata& GetMetadata() const { return this->Content.metadata; }
 
+  /// Throws FileError if the tensors are no longer those of the file; see MappedFile.
+  void RequireIntact() const { this->File.RequireIntact(); }
+
 private:
   MappedFile File;
   SafetensorsContent Content;
