@@ -138,9 +138,10 @@ void HandleBusError(int signal, siginfo_t* info, void* context)
     if (slot->Holds(address))
     {
       // From this page on: what lies before it may be in use.
-      const std::uintptr_t page = address / PageSize * PageSize;
+      const std::uintptr_t behind = address % PageSize;
+      void* page = static_cast<char*>(info->si_addr) - behind;
       slot->torn = true;
-      void* zeros = ::mmap(reinterpret_cast<void*>(page), slot->end - page, PROT_READ,
+      void* zeros = ::mmap(page, slot->end - address + behind, PROT_READ,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
       if (zeros != MAP_FAILED)
       {
