@@ -536,14 +536,27 @@ LoadedArray ParseNumpy(const std::byte* data, std::size_t size, std::shared_ptr<
 
 ArrayFile::ArrayFile(const std::filesystem::path& path)
 {
-  const auto file = std::make_shared<const MappedFile>(path);
-  this->Parse(file->Data(), file->Size(), file, path.string());
+  this->File = std::make_shared<const MappedFile>(path);
+  ReadIntact(*this->File,
+    [&]
+    {
+      this->Parse(this->File->Data(), this->File->Size(), this->File, path.string());
+      return true;
+    });
 }
 
 ArrayFile::ArrayFile(const std::byte* data, std::size_t size,
   const std::shared_ptr<const void>& owner, const std::string& source)
 {
   this->Parse(data, size, owner, source);
+}
+
+void ArrayFile::RequireIntact() const
+{
+  if (this->File != nullptr)
+  {
+    this->File->RequireIntact();
+  }
 }
 
 void ArrayFile::Parse(const std::byte* data, std::size_t size,

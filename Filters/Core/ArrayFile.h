@@ -13,6 +13,8 @@
 namespace atlas
 {
 
+class MappedFile;
+
 /// An array in memory that lives as long as `owner`.
 struct LoadedArray
 {
@@ -70,7 +72,11 @@ public:
   /// Of a safetensors file; empty in others.
   const Metadata& GetMetadata() const { return this->Texts; }
 
+  /// Throws FileError if the file was truncated or changed since it was opened; see MappedFile.
+  void RequireIntact() const;
+
 private:
+  std::shared_ptr<const MappedFile> File; ///< nullptr if bytes were given
   Entries Arrays;
   Metadata Texts;
 

@@ -21,6 +21,9 @@ public:
 
   void Write(const char* data, std::size_t size);
 
+  /// For those who write to streams.
+  std::ostream& GetStream() { return this->Stream; }
+
   /// Throws FileError if anything was not written, or the file cannot be renamed.
   void Commit();
 

@@ -384,7 +384,10 @@ Tensors MakeTensors(const AttentionOnlyModel& model)
 AttentionOnlyModel ReadAttentionOnlyModel(const std::filesystem::path& path, int subHeads)
 {
   const SafetensorsFile file(path);
-  return MakeAttentionOnlyModel(file.GetTensors(), file.GetMetadata(), subHeads, path.string());
+  return ReadIntact(file,
+    [&] {
+      return MakeAttentionOnlyModel(file.GetTensors(), file.GetMetadata(), subHeads, path.string());
+    });
 }
 
 void WriteAttentionOnlyModel(const std::filesystem::path& path, const AttentionOnlyModel& model)

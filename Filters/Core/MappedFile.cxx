@@ -1,10 +1,12 @@
 #include "MappedFile.h"
 
-#include "Error.h"
-
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <mutex>
 #include <system_error>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,81 +24,279 @@ namespace
     path.string() + ": " + what + ": " + std::generic_category().message(error) + ".");
 }
 
-/// A file descriptor that is closed at the end of its scope.
+[[noreturn]] void FailTruncated(const std::filesystem::path& path)
+{
+  throw FileError(path.string() + ": the file was truncated while in use.");
+}
+
+/// A regular file, open for reading until the end of its scope.
 class Descriptor
 {
 public:
-  explicit Descriptor(int fd)
-    : Fd(fd)
+  explicit Descriptor(const std::filesystem::path& path)
+    : Path(path)
+    // O_NONBLOCK: opening a pipe or a device by mistake must not hang the program.
+    , Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))
   {
-  }
-  ~Descriptor()
-  {
-    if (this->Fd >= 0)
+    if (this->Fd < 0)
     {
-      ::close(this->Fd);
+      Fail(path, "cannot open file", errno);
     }
   }
+  ~Descriptor() { ::close(this->Fd); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
   int Get() const { return this->Fd; }
+  const std::filesystem::path& GetPath() const { return this->Path; }
+
+  struct stat Status() const
+  {
+    struct stat status = {};
+    if (::fstat(this->Fd, &status) != 0)
+    {
+      Fail(this->Path, "cannot examine file", errno);
+    }
+    if (!S_ISREG(status.st_mode))
+    {
+      throw FileError(this->Path.string() + ": expected a regular file, found something else.");
+    }
+    return status;
+  }
 
 private:
+  std::filesystem::path Path;
   int Fd;
 };
 
+/// Memory into which a file is mapped, for the handler of bus errors, which may not lock: slots
+/// make up a list that only grows, and are used again.
+struct Slot
+{
+  std::atomic<std::uintptr_t> begin = 0;
+  std::atomic<std::uintptr_t> end = 0; ///< of the last page; 0: free
+  std::atomic<bool> torn = false;      ///< the handler put zeros there
+  const FileMapping* mapping = nullptr;
+  Slot* next = nullptr;
+
+  bool Holds(std::uintptr_t address) const { return address >= this->begin && address < this->end; }
+};
+
+std::atomic<Slot*> FirstSlot = nullptr;
+std::atomic<std::uintptr_t> PageSize = 0;
+struct sigaction EarlierAction = {};
+
+/// Guards the slots against all but the handler.
+std::mutex SlotMutex;
+
+/// A free slot, or a new one. To be called by the owner of a mapping, with SlotMutex locked.
+Slot& FreeSlot()
+{
+  for (Slot* slot = FirstSlot; slot != nullptr; slot = slot->next)
+  {
+    if (slot->mapping == nullptr)
+    {
+      return *slot;
+    }
+  }
+  auto* slot = new Slot; // is in the list for good
+  slot->next = FirstSlot;
+  FirstSlot = slot;
+  return *slot;
 }
+
+/// What would have happened without a handler of ours.
+void PassOn(int signal, siginfo_t* info, void* context)
+{
+  if ((EarlierAction.sa_flags & SA_SIGINFO) != 0)
+  {
+    EarlierAction.sa_sigaction(signal, info, context);
+  }
+  else if (EarlierAction.sa_handler != SIG_DFL && EarlierAction.sa_handler != SIG_IGN)
+  {
+    EarlierAction.sa_handler(signal);
+  }
+  else if (EarlierAction.sa_handler == SIG_DFL || info->si_code > 0)
+  {
+    // The instruction that failed fails again, now without a handler.
+    struct sigaction action = {};
+    action.sa_handler = SIG_DFL;
+    ::sigaction(signal, &action, nullptr);
+    if (info->si_code <= 0) // sent by a program
+    {
+      ::raise(signal);
+    }
+  }
+}
+
+void HandleBusError(int signal, siginfo_t* info, void* context)
+{
+  const int error = errno;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (Slot* slot = FirstSlot; slot != nullptr && info->si_code > 0; slot = slot->next)
+  {
+    if (slot->Holds(address))
+    {
+      // From this page on: what lies before it may be in use.
+      const std::uintptr_t behind = address % PageSize;
+      void* page = static_cast<char*>(info->si_addr) - behind;
+      slot->torn = true;
+      void* zeros = ::mmap(page, slot->end - address + behind, PROT_READ,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+      if (zeros != MAP_FAILED)
+      {
+        errno = error;
+        return;
+      }
+    }
+  }
+  PassOn(signal, info, context);
+}
+
+void InstallHandler()
+{
+  static std::once_flag once;
+  std::call_once(once,
+    []
+    {
+      PageSize = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+      struct sigaction action = {};
+      action.sa_sigaction = HandleBusError;
+      action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+      ::sigemptyset(&action.sa_mask);
+      ::sigaction(SIGBUS, nullptr, &EarlierAction); // before the handler may need it
+      ::sigaction(SIGBUS, &action, nullptr);
+    });
+}
+
+}
+
+/// A file that is mapped, and its slot.
+class FileMapping
+{
+public:
+  explicit FileMapping(const std::filesystem::path& path)
+    : File(path)
+    , Opened(this->File.Status())
+  {
+    if (this->Size() == 0)
+    {
+      return;
+    }
+    InstallHandler();
+    void* address = ::mmap(nullptr, this->Size(), PROT_READ, MAP_PRIVATE, this->File.Get(), 0);
+    if (address == MAP_FAILED)
+    {
+      Fail(path, "cannot map file into memory", errno);
+    }
+    this->Begin = static_cast<const std::byte*>(address);
+    const std::lock_guard<std::mutex> lock(SlotMutex);
+    this->Place = &FreeSlot();
+    this->Place->mapping = this;
+    this->Place->torn = false;
+    this->Place->begin = reinterpret_cast<std::uintptr_t>(address);
+    this->Place->end = this->Place->begin + (this->Size() + PageSize - 1) / PageSize * PageSize;
+  }
+  ~FileMapping()
+  {
+    if (this->Begin != nullptr)
+    {
+      {
+        const std::lock_guard<std::mutex> lock(SlotMutex);
+        this->Place->end = 0;
+        this->Place->mapping = nullptr;
+      }
+      ::munmap(const_cast<std::byte*>(this->Begin), this->Size());
+    }
+  }
+  FileMapping(const FileMapping&) = delete;
+  FileMapping& operator=(const FileMapping&) = delete;
+
+  const std::byte* Data() const { return this->Begin; }
+  std::size_t Size() const { return static_cast<std::size_t>(this->Opened.st_size); }
+
+  void RequireIntact() const
+  {
+    const struct stat now = this->File.Status();
+    if (now.st_size < this->Opened.st_size || (this->Place != nullptr && this->Place->torn))
+    {
+      FailTruncated(this->File.GetPath());
+    }
+    if (now.st_size != this->Opened.st_size || now.st_mtim.tv_sec != this->Opened.st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != this->Opened.st_mtim.tv_nsec)
+    {
+      throw FileError(this->File.GetPath().string() + ": the file was changed while in use.");
+    }
+  }
+
+private:
+  Descriptor File;
+  struct stat Opened;
+  const std::byte* Begin = nullptr;
+  Slot* Place = nullptr;
+};
 
 MappedFile::MappedFile(const std::filesystem::path& path)
-{
-  // O_NONBLOCK: opening a pipe or a device by mistake must not hang the program.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.Get() < 0)
-  {
-    Fail(path, "cannot open file", errno);
-  }
-  struct stat status = {};
-  if (::fstat(file.Get(), &status) != 0)
-  {
-    Fail(path, "cannot examine file", errno);
-  }
-  if (!S_ISREG(status.st_mode))
-  {
-    throw FileError(path.string() + ": expected a regular file, found something else.");
-  }
-  this->Length = static_cast<std::size_t>(status.st_size);
-  if (this->Length == 0)
-  {
-    return;
-  }
-  void* address = ::mmap(nullptr, this->Length, PROT_READ, MAP_PRIVATE, file.Get(), 0);
-  if (address == MAP_FAILED)
-  {
-    Fail(path, "cannot map file into memory", errno);
-  }
-  this->Begin = static_cast<const std::byte*>(address);
-}
-
-MappedFile::~MappedFile()
-{
-  if (this->Begin != nullptr)
-  {
-    ::munmap(const_cast<std::byte*>(this->Begin), this->Length);
-  }
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept
-  : Begin(std::exchange(other.Begin, nullptr))
-  , Length(std::exchange(other.Length, 0))
+  : Mapping(std::make_unique<FileMapping>(path))
 {
 }
 
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept
+MappedFile::~MappedFile() = default;
+MappedFile::MappedFile(MappedFile&& other) noexcept = default;
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept = default;
+
+const std::byte* MappedFile::Data() const
 {
-  std::swap(this->Begin, other.Begin);
-  std::swap(this->Length, other.Length);
-  return *this;
+  return this->Mapping->Data();
+}
+
+std::size_t MappedFile::Size() const
+{
+  return this->Mapping->Size();
+}
+
+void MappedFile::RequireIntact() const
+{
+  this->Mapping->RequireIntact();
+}
+
+void RequireIntact(const void* data)
+{
+  const FileMapping* mapping = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(SlotMutex);
+    for (const Slot* slot = FirstSlot; slot != nullptr && mapping == nullptr; slot = slot->next)
+    {
+      if (slot->Holds(reinterpret_cast<std::uintptr_t>(data)))
+      {
+        mapping = slot->mapping;
+      }
+    }
+  }
+  if (mapping != nullptr)
+  {
+    mapping->RequireIntact(); // it lives as long as its memory is in use
+  }
+}
+
+std::string ReadFile(const std::filesystem::path& path)
+{
+  const Descriptor file(path);
+  std::string bytes(static_cast<std::size_t>(file.Status().st_size), '\0');
+  for (std::size_t begin = 0; begin < bytes.size();)
+  {
+    const ssize_t count = ::read(file.Get(), bytes.data() + begin, bytes.size() - begin);
+    if (count == 0)
+    {
+      FailTruncated(path);
+    }
+    if (count < 0 && errno != EINTR)
+    {
+      Fail(path, "cannot read file", errno);
+    }
+    begin += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+  }
+  return bytes;
 }
 
 }

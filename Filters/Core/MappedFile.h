@@ -1,12 +1,25 @@
 #pragma once
 
+#include "Error.h"
+
 #include <cstddef>
 #include <filesystem>
+#include <memory>
+#include <string>
 
 namespace atlas
 {
 
-/// The bytes of a file, mapped read-only into memory for as long as the object lives.
+class FileMapping;
+
+/// The bytes of a file, mapped read-only into memory for as long as the object lives, so that large
+/// weights and recordings are read where and when they are needed, by anyone, and never copied.
+///
+/// Another program may truncate the file meanwhile. Reading what is gone would end the process with
+/// SIGBUS. A handler, installed with the first mapped file, puts zeros there instead, so that the
+/// process lives whoever reads, be it a matrix product on several threads or a view of ParaView;
+/// other bus errors go on to the handler that was there before. Zeros are no data: who has read
+/// asks RequireIntact, or reads in ReadIntact.
 class MappedFile
 {
 public:
@@ -21,14 +34,44 @@ public:
   MappedFile& operator=(const MappedFile&) = delete;
 
   /// First byte, or nullptr for an empty file.
-  const std::byte* Data() const { return this->Begin; }
+  const std::byte* Data() const;
 
   /// Size in bytes.
-  std::size_t Size() const { return this->Length; }
+  std::size_t Size() const;
+
+  /// Throws FileError if the file was truncated, or changed (by size and time of modification),
+  /// since it was mapped. A file that another one replaced under the same name is intact.
+  void RequireIntact() const;
 
 private:
-  const std::byte* Begin = nullptr;
-  std::size_t Length = 0;
+  std::unique_ptr<const FileMapping> Mapping;
 };
+
+/// The same for the mapped file in whose memory `data` points, if there is one: arrays know no
+/// files.
+void RequireIntact(const void* data);
+
+/// Returns what `call` makes of what it reads in `file`, a MappedFile or what else has
+/// RequireIntact, and throws FileError if the file was not intact, rather than what `call` throws
+/// for zeros.
+template<class File, class Call>
+auto ReadIntact(const File& file, const Call& call)
+{
+  try
+  {
+    auto result = call();
+    file.RequireIntact();
+    return result;
+  }
+  catch (const Error&)
+  {
+    file.RequireIntact();
+    throw;
+  }
+}
+
+/// The bytes of a file, copied: for those that are read as a whole, such as texts. Throws FileError
+/// as MappedFile does, and if the file was truncated meanwhile.
+std::string ReadFile(const std::filesystem::path& path);
 
 }

@@ -1,6 +1,7 @@
 #include "RecordedAttention.h"
 
 #include "Error.h"
+#include "MappedFile.h"
 #include "MatrixProduct.h"
 #include "TransformerKernels.h"
 
@@ -136,19 +137,26 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
   return true;
 }
 
+/// Matrices may be mapped from a file, which may be truncated.
+void RequireIntact(const Place& place)
+{
+  const RecordedHead& head = place.head;
+  for (const SharedMatrix* matrix : { &head.query, &head.key })
+  {
+    atlas::RequireIntact(matrix->values.get());
+  }
+  for (const auto* matrices : { &head.weights, &head.scores })
+  {
+    if (!matrices->empty())
+    {
+      atlas::RequireIntact((*matrices)[place.sequence].values.get());
+    }
+  }
 }
 
-void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
-  std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
-  float* values)
+void Evaluate(const Recording& recording, const Place& place, AttentionQuantity quantity,
+  std::int64_t begin, std::int64_t end, float* values)
 {
-  const Place place = FindHead(recording, sequence, layer, head);
-  const std::int64_t keys = recording.SequenceLength(sequence);
-  if (begin < 0 || begin > end || end > keys)
-  {
-    throw OptionError("expected queries from 0 to " + std::to_string(keys) + ", found " +
-                      std::to_string(begin) + " to " + std::to_string(end) + ".");
-  }
   if (CopyStored(recording, place, quantity, begin, end, values))
   {
     return;
@@ -158,6 +166,7 @@ void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::i
   {
     return;
   }
+  const std::int64_t keys = scores.length;
   const SingleThreadedBlas blas;
   switch (quantity)
   {
@@ -176,6 +185,23 @@ void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::i
       AddBias(scores, end - begin, keys, values);
       break;
   }
+}
+
+}
+
+void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
+  float* values)
+{
+  const Place place = FindHead(recording, sequence, layer, head);
+  const std::int64_t keys = recording.SequenceLength(sequence);
+  if (begin < 0 || begin > end || end > keys)
+  {
+    throw OptionError("expected queries from 0 to " + std::to_string(keys) + ", found " +
+                      std::to_string(begin) + " to " + std::to_string(end) + ".");
+  }
+  Evaluate(recording, place, quantity, begin, end, values);
+  RequireIntact(place);
 }
 
 }

@@ -27,6 +27,7 @@ enum class AttentionQuantity
 ///
 /// `layer` is the layer's number in the model. Throws OptionError for a sequence, layer, head or
 /// query that the recording does not have, and if it has neither the quantity nor queries and keys.
+/// FileError if the file that the head is mapped from was truncated or changed.
 /// An empty block (begin = end) is checked likewise, and `values` is not touched.
 void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,

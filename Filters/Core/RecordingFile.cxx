@@ -511,8 +511,7 @@ std::vector<double> ParseSlopes(const Metadata& metadata, const std::string& sou
 
 std::vector<std::string> ReadTokenTexts(const std::filesystem::path& path)
 {
-  const MappedFile file(path);
-  const std::string_view text(reinterpret_cast<const char*>(file.Data()), file.Size());
+  const std::string text = ReadFile(path);
   if (path.extension() == ".json")
   {
     return ParseTokenTexts(text, path.string());
@@ -522,7 +521,7 @@ std::vector<std::string> ReadTokenTexts(const std::filesystem::path& path)
   for (std::size_t begin = 0; begin < text.size();)
   {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    texts.emplace_back(text.substr(begin, end - begin));
+    texts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
   return texts;
@@ -602,7 +601,7 @@ RecordingContent ReadRecording(
   {
     found.tokensFile = TokensBeside(path);
   }
-  return MakeRecording(file, found, path.string());
+  return ReadIntact(file, [&] { return MakeRecording(file, found, path.string()); });
 }
 
 void WriteRecording(const std::filesystem::path& path, const Recording& recording)
@@ -610,6 +609,13 @@ void WriteRecording(const std::filesystem::path& path, const Recording& recordin
   CheckRecording(recording, path.string());
   NativeWriter writer(recording);
   WriteSafetensorViews(path, writer.Views(), writer.Texts());
+}
+
+void WriteRecording(std::ostream& stream, const Recording& recording)
+{
+  CheckRecording(recording, "the recording");
+  NativeWriter writer(recording);
+  WriteSafetensorViews(stream, writer.Views(), writer.Texts());
 }
 
 }

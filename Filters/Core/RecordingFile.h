@@ -4,6 +4,7 @@
 #include "Recording.h"
 
 #include <filesystem>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,7 +87,10 @@ inline constexpr const char* RecordingVersion = "1";
 
 /// Writes a safetensors file in native naming, which ReadRecording reads back to the byte. The file
 /// appears whole or not at all. Throws ModelError for a recording that does not fit together, and
-/// FileError.
+/// FileError, also if a file that the recording is mapped from was truncated or changed.
 void WriteRecording(const std::filesystem::path& path, const Recording& recording);
+
+/// The same bytes to a stream; whether it took them all is for the caller to ask.
+void WriteRecording(std::ostream& stream, const Recording& recording);
 
 }

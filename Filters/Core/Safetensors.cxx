@@ -246,12 +246,13 @@ SafetensorsContent ParseSafetensors(
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
   : File(path)
-  , Content(ParseSafetensors(this->File.Data(), this->File.Size(), path.string()))
+  , Content(ReadIntact(this->File,
+      [&] { return ParseSafetensors(this->File.Data(), this->File.Size(), path.string()); }))
 {
 }
 
 void WriteSafetensorViews(
-  const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata)
+  std::ostream& stream, const TensorViews& tensors, const Metadata& metadata)
 {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
@@ -282,18 +283,29 @@ void WriteSafetensorViews(
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.resize((text.size() + LengthBytes - 1) / LengthBytes * LengthBytes, ' ');
 
-  AtomicFile file(path);
   std::array<char, LengthBytes> length;
   for (unsigned i = 0; i < LengthBytes; ++i)
   {
     length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
   }
-  file.Write(length.data(), length.size());
-  file.Write(text.data(), text.size());
+  stream.write(length.data(), length.size());
+  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
   for (const auto* entry : order)
   {
     const TensorView& tensor = entry->second;
-    file.Write(reinterpret_cast<const char*>(tensor.data), tensor.Count() * ByteSize(tensor.dtype));
+    stream.write(reinterpret_cast<const char*>(tensor.data),
+      static_cast<std::streamsize>(tensor.Count() * ByteSize(tensor.dtype)));
+  }
+}
+
+void WriteSafetensorViews(
+  const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata)
+{
+  AtomicFile file(path);
+  WriteSafetensorViews(file.GetStream(), tensors, metadata);
+  for (const auto& [name, tensor] : tensors)
+  {
+    RequireIntact(tensor.data); // it may be mapped
   }
   file.Commit();
 }

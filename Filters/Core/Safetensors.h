@@ -4,6 +4,7 @@
 #include "Tensor.h"
 
 #include <filesystem>
+#include <iosfwd>
 
 namespace atlas
 {
@@ -35,6 +36,9 @@ public:
   const TensorViews& GetTensors() const { return this->Content.tensors; }
   const Metadata& GetMetadata() const { return this->Content.metadata; }
 
+  /// Throws FileError if the tensors are no longer those of the file; see MappedFile.
+  void RequireIntact() const { this->File.RequireIntact(); }
+
 private:
   MappedFile File;
   SafetensorsContent Content;
@@ -48,5 +52,9 @@ void WriteSafetensorViews(
   const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata);
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata);
+
+/// The same bytes to a stream; whether it took them all is for the caller to ask.
+void WriteSafetensorViews(
+  std::ostream& stream, const TensorViews& tensors, const Metadata& metadata);
 
 }

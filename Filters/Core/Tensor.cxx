@@ -171,6 +171,10 @@ std::vector<double> TensorView::ToDouble() const
 
 void TensorView::ToFloat(std::uint64_t begin, std::uint64_t end, float* values) const
 {
+  if (begin == end && IsFloating(this->dtype))
+  {
+    return; // there may be no memory, which memcpy may not be given
+  }
   switch (this->dtype)
   {
     case DType::F32:

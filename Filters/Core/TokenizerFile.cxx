@@ -586,11 +586,6 @@ private:
   }
 };
 
-std::string_view View(const MappedFile& file)
-{
-  return { reinterpret_cast<const char*>(file.Data()), file.Size() };
-}
-
 /// An object in a JSON file beside a vocabulary; empty if there is no such file.
 json ReadSettings(const std::filesystem::path& path)
 {
@@ -598,8 +593,7 @@ json ReadSettings(const std::filesystem::path& path)
   {
     return json::object();
   }
-  const MappedFile file(path);
-  json settings = ParseJson(View(file), path.string());
+  json settings = ParseJson(ReadFile(path), path.string());
   if (!settings.is_object())
   {
     throw FormatError(
@@ -636,10 +630,8 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
   {
     options.addedTokens.emplace_back(token, Node(id, token, addedSource).Integer());
   }
-  const MappedFile vocabulary(vocabularyPath);
-  const MappedFile merges(mergesPath);
-  return ParseBytePairTokenizer(
-    View(vocabulary), vocabularyPath.string(), View(merges), mergesPath.string(), options);
+  return ParseBytePairTokenizer(ReadFile(vocabularyPath), vocabularyPath.string(),
+    ReadFile(mergesPath), mergesPath.string(), options);
 }
 
 Tokenizer ReadWordPieceTokenizer(const std::filesystem::path& directory)
@@ -653,8 +645,7 @@ Tokenizer ReadWordPieceTokenizer(const std::filesystem::path& directory)
   options.stripAccents = settings.At("strip_accents").Bool(options.lowerCase);
   options.separateChinese = settings.At("tokenize_chinese_chars").Bool(true);
   const std::filesystem::path path = directory / "vocab.txt";
-  const MappedFile vocabulary(path);
-  return ParseWordPieceTokenizer(View(vocabulary), path.string(), options);
+  return ParseWordPieceTokenizer(ReadFile(path), path.string(), options);
 }
 
 }
@@ -756,8 +747,7 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
   const std::filesystem::path path = directory / "tokenizer.json";
   if (std::filesystem::exists(path))
   {
-    const MappedFile file(path);
-    return ParseTokenizer(View(file), path.string());
+    return ParseTokenizer(ReadFile(path), path.string());
   }
   if (std::filesystem::exists(directory / "vocab.json"))
   {

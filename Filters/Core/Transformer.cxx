@@ -1027,7 +1027,7 @@ std::optional<Recording> RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
 {
   CheckInput(model, input, options);
-  return Runner(model, input, options).Run();
+  return ReadIntact(model.GetFiles(), [&] { return Runner(model, input, options).Run(); });
 }
 
 }

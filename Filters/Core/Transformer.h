@@ -98,7 +98,8 @@ MemoryEstimate EstimateMemory(
 /// on one machine with one OpenBLAS; another processor may sum in another order.
 ///
 /// Returns nothing if progress asked to stop. Throws as CheckInput does, and ModelError naming the
-/// layer if an activation is infinite or not a number.
+/// layer if an activation is infinite or not a number; FileError if a file of the weights was
+/// truncated or changed since it was opened.
 std::optional<Recording> RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 

@@ -339,9 +339,7 @@ TransformerConfig ParseTransformerConfig(
 TransformerConfig ReadTransformerConfig(
   const std::filesystem::path& path, const std::string& architecture)
 {
-  const MappedFile file(path);
-  return ParseTransformerConfig(
-    { reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string(), architecture);
+  return ParseTransformerConfig(ReadFile(path), path.string(), architecture);
 }
 
 std::vector<double> AlibiSlopes(std::int64_t heads)

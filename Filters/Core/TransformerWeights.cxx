@@ -21,12 +21,10 @@ using nlohmann::json;
 
 json ReadIndex(const std::filesystem::path& path)
 {
-  const MappedFile file(path);
-  const auto* text = reinterpret_cast<const char*>(file.Data());
   json index;
   try
   {
-    index = json::parse(text, text + file.Size());
+    index = json::parse(ReadFile(path));
   }
   catch (const json::exception& e)
   {
@@ -662,6 +660,14 @@ void WeightFiles::AddShard(const std::filesystem::path& path)
                        " too, expected it once.");
     }
     this->Origins.emplace(name, path.string());
+  }
+}
+
+void WeightFiles::RequireIntact() const
+{
+  for (const auto& file : this->Files)
+  {
+    file->RequireIntact();
   }
 }
 

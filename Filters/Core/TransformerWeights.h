@@ -29,6 +29,9 @@ public:
 
   const TensorViews& GetTensors() const { return this->Views; }
 
+  /// Throws FileError if tensors are no longer those of their file; see MappedFile.
+  void RequireIntact() const;
+
   /// The file that holds a tensor, or what was given to Read, for messages.
   const std::string& FileOf(std::string_view tensor) const;
 

@@ -47,12 +47,6 @@ void RequireOneSource(const RecorderSources& sources)
   }
 }
 
-std::string ReadText(const std::filesystem::path& path)
-{
-  const atlas::MappedFile file(path);
-  return { reinterpret_cast<const char*>(file.Data()), file.Size() };
-}
-
 /// Sequences of the rows of a table: column TokenId, and Sequence, by which they are put together.
 Sequences ReadTable(vtkTable* table)
 {
@@ -108,10 +102,15 @@ void ReadPixelValues(const std::string& path, atlas::TransformerInput& input)
       (found == entries.end() ? "none" : "one of shape " + atlas::ToString(found->second.shape)) +
       ".");
   }
-  const atlas::LoadedArray array = found->second.load();
-  input.images = array.view.shape[0];
-  input.pixels.resize(array.view.Count());
-  array.view.ToFloat(0, array.view.Count(), input.pixels.data());
+  input.images = found->second.shape[0];
+  input.pixels = atlas::ReadIntact(file,
+    [&]
+    {
+      const atlas::LoadedArray array = found->second.load();
+      std::vector<float> pixels(array.view.Count());
+      array.view.ToFloat(0, pixels.size(), pixels.data());
+      return pixels;
+    });
 }
 
 /// "40 x 30"
@@ -288,7 +287,7 @@ RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem:
   {
     tokenizer = atlas::ReadTokenizer(folder);
     const bool isFile = sources.prompts.empty();
-    Encode(sources, isFile ? ReadText(sources.promptFile) : sources.prompts,
+    Encode(sources, isFile ? atlas::ReadFile(sources.promptFile) : sources.prompts,
       isFile ? sources.promptFile : "Prompts", *tokenizer, result);
   }
   else

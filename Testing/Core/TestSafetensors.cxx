@@ -565,6 +565,13 @@ TEST(Tensor, StoresNumbersAsFloatsOnly)
     HasSubstr("expected F64 or F32 to store numbers, found I64"));
 }
 
+TEST(Tensor, GivesNoFloatsWithoutMemory)
+{
+  const TensorView empty = { DType::F32, { 0, 3 }, nullptr };
+  EXPECT_NO_THROW(empty.ToFloat(0, 0, nullptr)); // undefined in memcpy, which sanitizers tell
+  EXPECT_THROW((TensorView{ DType::I8, { 0 }, nullptr }.ToFloat(0, 0, nullptr)), FormatError);
+}
+
 TEST(Tensor, CountsElements)
 {
   EXPECT_EQ(ElementCount({}), 1U);

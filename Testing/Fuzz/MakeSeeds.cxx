@@ -1,0 +1,418 @@
+#include "AttentionOnlyModel.h"
+#include "Error.h"
+#include "NumpyBytes.h"
+#include "RecordingFile.h"
+#include "Safetensors.h"
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+// Writes the seeds of the fuzz targets: small files of each kind that is read.
+
+using namespace atlas;
+using atlas::test::FloatBytes;
+using atlas::test::LittleEndian;
+using atlas::test::NpyFile;
+using atlas::test::NpyHeader;
+using atlas::test::ZipFile;
+
+namespace
+{
+
+class SeedWriter
+{
+public:
+  explicit SeedWriter(std::filesystem::path folder)
+    : Folder(std::move(folder))
+  {
+  }
+
+  void Write(const std::string& target, const std::string& name, const std::string& bytes) const
+  {
+    std::filesystem::create_directories(this->Folder / target);
+    std::ofstream stream(this->Folder / target / name, std::ios::binary);
+    stream.exceptions(std::ios::failbit | std::ios::badbit);
+    stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  /// For each target that reads safetensors.
+  void WriteSafetensorsSeed(const std::string& name, const std::string& bytes) const
+  {
+    for (const char* target : { "ArrayFile", "AttentionOnlyModel", "RoundTrip", "Safetensors" })
+    {
+      this->Write(target, name, bytes);
+    }
+  }
+
+private:
+  std::filesystem::path Folder;
+};
+
+/// A safetensors file.
+std::string Safetensors(const Tensors& tensors, const Metadata& metadata = {})
+{
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors)
+  {
+    views.emplace(name, tensor.View());
+  }
+  std::ostringstream stream;
+  WriteSafetensorViews(stream, views, metadata);
+  return stream.str();
+}
+
+/// A safetensors file with a header as it is given.
+std::string SafetensorsWith(const std::string& header, const std::string& data)
+{
+  return LittleEndian(header.size(), 8) + header + data;
+}
+
+/// A tensor of small numbers that are all different.
+Tensor Numbers(const Shape& shape, DType dtype = DType::F32)
+{
+  std::vector<double> values(ElementCount(shape).value());
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    values[i] = (static_cast<double>(i % 7) - 3) / 8 + static_cast<double>(i) / 64;
+  }
+  return Tensor::FromDouble(dtype, shape, values);
+}
+
+/// A tensor of integers 0, 1, ... below `bound`.
+Tensor Integers(const Shape& shape, std::int64_t bound)
+{
+  std::vector<std::int64_t> values(ElementCount(shape).value());
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    values[i] = static_cast<std::int64_t>(i) % bound;
+  }
+  return Tensor::FromInteger(shape, values);
+}
+
+void WriteTensors(const SeedWriter& seeds)
+{
+  seeds.WriteSafetensorsSeed("empty", SafetensorsWith("{}", ""));
+  Tensors tensors = { { "a", Numbers({ 2, 3 }) }, { "b", Numbers({}, DType::F64) },
+    { "c", Numbers({ 0, 5 }) }, { "d", Integers({ 3 }, 3) } };
+  for (const DType dtype :
+    { DType::F16, DType::BF16, DType::I32, DType::I16, DType::I8, DType::U8, DType::BOOL })
+  {
+    tensors[std::string(Name(dtype))] = { dtype, { 2 },
+      std::vector<std::byte>(2 * ByteSize(dtype), std::byte{ 1 }) };
+  }
+  seeds.WriteSafetensorsSeed("types", Safetensors(tensors, { { "format", "pt" }, { "", "\"" } }));
+  seeds.WriteSafetensorsSeed(
+    "unaligned", SafetensorsWith(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                                 R"("b":{"dtype":"F32","shape":[1,2],"data_offsets":[1,9]}})",
+                   "\x01" + FloatBytes({ 1, 2 })));
+}
+
+void WriteModels(const SeedWriter& seeds)
+{
+  Tensors native = { { "word_embedding", Numbers({ 3, 3 }) },
+    { "position_embedding", Numbers({ 2, 3 }) }, { "unembedding", Numbers({ 3, 3 }) },
+    { "next_token", Integers({ 3, 3 }, 3) } };
+  for (const std::string head : { "heads.0.", "heads.1." })
+  {
+    for (const char* name : { "query", "key", "value" })
+    {
+      native[head + name] = Numbers({ 2, 3 });
+    }
+    native[head + "output"] = Numbers({ 3, 2 });
+  }
+  const Metadata version = { { "format", AttentionOnlyFormat }, { "version", "1" } };
+  seeds.WriteSafetensorsSeed("native", Safetensors(native, version));
+  Tensors published = { { "word_emb.weight", Numbers({ 2, 3 }, DType::F64) },
+    { "pos_emb.weight", Numbers({ 2, 3 }) }, { "unemb.weight", Numbers({ 2, 3 }) },
+    { "pi.2", Numbers({ 2, 2, 2 }) } };
+  for (const char* name : { "q_proj_weight", "k_proj_weight", "v_proj_weight", "out_proj.weight" })
+  {
+    published[std::string("attn_seq.0.0.") + name] = Numbers({ 3, 3 });
+  }
+  seeds.WriteSafetensorsSeed("published", Safetensors(published));
+  seeds.WriteSafetensorsSeed("split", Safetensors(published, { { "nb_head", "3" } }));
+  std::ifstream stream(ATLAS_DATA_DIR "/trained-n5-h3.safetensors", std::ios::binary);
+  seeds.WriteSafetensorsSeed(
+    "trained", { std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() });
+}
+
+void WriteArrays(const SeedWriter& seeds)
+{
+  const std::string floats = FloatBytes({ 1, 2, 3, 4, 5, 6 });
+  const std::string plain = NpyFile(NpyHeader("<f4", "(2, 3)"), floats);
+  const std::vector<std::pair<std::string, std::string>> arrays = {
+    { "plain.npy", plain },
+    { "fortran.npy", NpyFile(NpyHeader("<f4", "(2, 3)", "True"), floats) },
+    { "big.npy", NpyFile(NpyHeader(">u2", "(12,)"), floats) },
+    { "unsigned.npy", NpyFile(NpyHeader("<u8", "(3, 1, 1)", "True"), floats) },
+    { "bytes.npy", NpyFile(NpyHeader("|b1", "(24,)"), std::string(24, '\1')) },
+    { "scalar.npy", NpyFile(NpyHeader("<f8", "()"), std::string(8, '\0')) },
+    { "none.npy", NpyFile(NpyHeader("<i4", "(0, 4)"), "") },
+    { "objects.npy", NpyFile(NpyHeader("|O", "(1,)"), "\x80\x04K\x01.") },
+    { "pickle", "\x80\x04K\x01." },
+  };
+  for (const auto& [name, bytes] : arrays)
+  {
+    seeds.Write("ArrayFile", name, bytes);
+  }
+  seeds.Write("ArrayFile", "stored.npz", ZipFile({ { "a.npy", plain }, { "b.npy", plain } }));
+  seeds.Write("ArrayFile", "deflated.npz", ZipFile({ { "a.npy", plain } }, true));
+  seeds.Write("ArrayFile", "torch.pt", ZipFile({ { "x/data.pkl", "\x80\x02." } }));
+  seeds.Write("ArrayFile", "none.npz", ZipFile({}));
+}
+
+/// Two sequences of two tokens and one, in a layer of two heads that share their keys.
+Recording SmallRecording()
+{
+  const auto matrix = [](std::int64_t rows, std::int64_t columns)
+  {
+    SharedMatrix values = SharedMatrix::Zero(rows, columns);
+    for (std::size_t i = 0; i < values.Count(); ++i)
+    {
+      values.values.get()[i] = static_cast<float>(i) / 4;
+    }
+    return values;
+  };
+  Recording recording;
+  recording.architecture = "gpt2";
+  recording.alibiSlopes = { 0.5, 0.25 };
+  recording.layerCount = 1;
+  recording.tokens.sequence = { 0, 0, 1 };
+  recording.tokens.position = { 0, 1, 0 };
+  recording.tokens.id = { 5, 6, 7 };
+  recording.tokens.text = { "a", " b", "\n" };
+  recording.sequenceOffsets = { 0, 2, 3 };
+  RecordedHead head;
+  head.query = matrix(3, 2);
+  head.key = matrix(3, 2);
+  head.value = matrix(3, 2);
+  head.output = matrix(3, 4);
+  RecordedHead second = head;
+  second.query = matrix(3, 2);
+  recording.layers = { { 0, 0.5, { head, second } } };
+  recording.residual = { matrix(3, 4), matrix(3, 4) };
+  recording.logits = matrix(3, 8);
+  return recording;
+}
+
+void WriteRecordings(const SeedWriter& seeds)
+{
+  std::ostringstream stream;
+  WriteRecording(stream, SmallRecording());
+  seeds.Write("Recording", "native", stream.str());
+  Recording stored = SmallRecording();
+  for (RecordedHead& head : stored.layers[0].heads)
+  {
+    head.query = head.key = {};
+    head.weights = { SharedMatrix::Zero(2, 2), SharedMatrix::Zero(1, 1) };
+    head.scores = head.weights;
+  }
+  stream.str({});
+  WriteRecording(stream, stored);
+  seeds.Write("Recording", "stored", stream.str());
+
+  const auto tensors = [&](const char* name, const Tensors& values, const Metadata& metadata = {})
+  { seeds.Write("Recording", name, Safetensors(values, metadata)); };
+  tensors("old",
+    { { "blocks.0.attn.hook_q", Numbers({ 1, 3, 2, 2 }) },
+      { "blocks.0.attn.hook_k", Numbers({ 1, 3, 1, 2 }) },
+      { "blocks.0.attn.hook_v", Numbers({ 1, 3, 1, 2 }) },
+      { "blocks.0.attn.hook_rot_q", Numbers({ 1, 3, 2, 2 }) },
+      { "blocks.0.attn.hook_rot_k", Numbers({ 1, 3, 1, 2 }) },
+      { "blocks.0.attn.hook_pattern", Numbers({ 1, 2, 3, 3 }) },
+      { "blocks.0.hook_resid_pre", Numbers({ 1, 3, 4 }) },
+      { "blocks.0.hook_resid_post", Numbers({ 1, 3, 4 }) }, { "tokens", Integers({ 1, 3 }, 3) } });
+  tensors("new",
+    { { "blocks.0.attn.q.hook_out", Numbers({ 2, 2, 4 }) },
+      { "blocks.0.attn.k.hook_out", Numbers({ 2, 2, 4 }) },
+      { "blocks.0.attn.v.hook_out", Numbers({ 2, 2, 4 }) },
+      { "blocks.0.hook_in", Numbers({ 2, 2, 4 }) }, { "blocks.0.hook_out", Numbers({ 2, 2, 4 }) },
+      { "unembed.hook_out", Numbers({ 2, 2, 3 }) }, { "attention_mask", Integers({ 2, 2 }, 2) } },
+    { { "n_heads", "2" }, { "mask", "bidirectional" } });
+  tensors("heads-first",
+    { { "layer.0.query", Numbers({ 1, 2, 3, 2 }) }, { "layer.0.key", Numbers({ 1, 2, 3, 2 }) },
+      { "layer.0.value", Numbers({ 1, 2, 3, 2 }) },
+      { "layer.0.head_output", Numbers({ 1, 2, 3, 4 }) },
+      { "layer.0.scores", Numbers({ 1, 2, 3, 3 }) }, { "hidden.0", Numbers({ 1, 3, 4 }) },
+      { "input_ids", Integers({ 1, 3 }, 9) }, { "token_type_ids", Integers({ 1, 3 }, 2) } },
+    { { "score_scale", "0.5" }, { "tokens", R"([["a","b","c"]])" } });
+  Tensor attention = Numbers({ 2, 1, 2, 3, 3 });
+  for (std::size_t i = 0; i < 36; ++i)
+  {
+    const float weight = 1.0F / static_cast<float>(i % 3 + 1);
+    std::memcpy(attention.bytes.data() + i * sizeof(float), &weight, sizeof(float));
+  }
+  tensors("attention", { { "attention", attention }, { "token_ids", Integers({ 1, 3 }, 3) } },
+    { { "model", "gpt2" }, { "processing", "processed" } });
+  seeds.Write("Recording", "array.npy",
+    NpyFile(NpyHeader("<f4", "(1, 1, 2, 2)"), FloatBytes({ 1, 0, 0.5, 0.5 })));
+  seeds.Write("Recording", "archive.npz",
+    ZipFile({ { "scores.npy",
+      NpyFile(NpyHeader("<f4", "(1, 1, 2, 2)"), FloatBytes({ 1, 0, 2, -3 })) } }));
+}
+
+void WriteTransformers(const SeedWriter& seeds)
+{
+  const auto model = [&](const std::string& name, const std::string& config, const Tensors& tensors)
+  {
+    seeds.Write("TransformerConfig", name, config);
+    seeds.Write("Transformer", name, config + '\0' + Safetensors(tensors));
+  };
+  const auto pair =
+    [](Tensors& tensors, const std::string& name, const Shape& shape, std::int64_t outputs)
+  {
+    tensors[name + ".weight"] = Numbers(shape);
+    tensors[name + ".bias"] = Numbers({ outputs });
+  };
+  Tensors gpt2 = { { "wte.weight", Numbers({ 3, 4 }) }, { "wpe.weight", Numbers({ 2, 4 }) } };
+  pair(gpt2, "h.0.ln_1", { 4 }, 4);
+  pair(gpt2, "h.0.attn.c_attn", { 4, 12 }, 12);
+  pair(gpt2, "h.0.attn.c_proj", { 4, 4 }, 4);
+  pair(gpt2, "h.0.ln_2", { 4 }, 4);
+  pair(gpt2, "h.0.mlp.c_fc", { 4, 3 }, 3);
+  pair(gpt2, "h.0.mlp.c_proj", { 3, 4 }, 4);
+  pair(gpt2, "ln_f", { 4 }, 4);
+  model("gpt2",
+    R"({"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 4, "n_inner": 3, )"
+    R"("vocab_size": 3, "n_positions": 2, "layer_norm_epsilon": 1e-5, )"
+    R"("activation_function": "gelu_new", "scale_attn_by_inverse_layer_idx": true})",
+    gpt2);
+  Tensors bloom = { { "word_embeddings.weight", Numbers({ 3, 4 }) } };
+  pair(bloom, "word_embeddings_layernorm", { 4 }, 4);
+  pair(bloom, "h.0.self_attention.query_key_value", { 12, 4 }, 12);
+  pair(bloom, "h.0.self_attention.dense", { 4, 4 }, 4);
+  pair(bloom, "h.0.input_layernorm", { 4 }, 4);
+  pair(bloom, "h.0.post_attention_layernorm", { 4 }, 4);
+  pair(bloom, "h.0.mlp.dense_h_to_4h", { 16, 4 }, 16);
+  pair(bloom, "h.0.mlp.dense_4h_to_h", { 4, 16 }, 4);
+  pair(bloom, "ln_f", { 4 }, 4);
+  model("bloom",
+    R"({"model_type": "bloom", "n_layer": 1, "n_head": 2, "n_embed": 4, "vocab_size": 3})", bloom);
+  Tensors llama = { { "embed_tokens.weight", Numbers({ 3, 4 }) }, { "norm.weight", Numbers({ 4 }) },
+    { "lm_head.weight", Numbers({ 3, 4 }) } };
+  const std::vector<std::pair<std::string, Shape>> shapes = { { "self_attn.q_proj", { 4, 4 } },
+    { "self_attn.k_proj", { 2, 4 } }, { "self_attn.v_proj", { 2, 4 } },
+    { "self_attn.o_proj", { 4, 4 } }, { "input_layernorm", { 4 } },
+    { "post_attention_layernorm", { 4 } }, { "mlp.gate_proj", { 3, 4 } },
+    { "mlp.up_proj", { 3, 4 } }, { "mlp.down_proj", { 4, 3 } } };
+  for (const auto& [name, shape] : shapes)
+  {
+    llama["layers.0." + name + ".weight"] = Numbers(shape);
+  }
+  model("llama",
+    R"({"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 2, )"
+    R"("hidden_size": 4, "intermediate_size": 3, "vocab_size": 3, "num_key_value_heads": 1, )"
+    R"("rope_theta": 10000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8, )"
+    R"("low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64}})",
+    llama);
+  Tensors vit = { { "embeddings.cls_token", Numbers({ 1, 1, 4 }) },
+    { "embeddings.position_embeddings", Numbers({ 1, 3, 4 }) } };
+  pair(vit, "embeddings.patch_embeddings.projection", { 4, 1, 2, 2 }, 4);
+  Tensors bert = { { "embeddings.word_embeddings.weight", Numbers({ 3, 4 }) },
+    { "embeddings.position_embeddings.weight", Numbers({ 2, 4 }) },
+    { "embeddings.token_type_embeddings.weight", Numbers({ 2, 4 }) } };
+  pair(bert, "embeddings.LayerNorm", { 4 }, 4);
+  const std::string layer = "encoder.layer.0.";
+  for (const char* kind : { "query", "key", "value" })
+  {
+    pair(bert, layer + "attention.self." + kind, { 4, 4 }, 4);
+    pair(vit, layer + "attention.attention." + kind, { 4, 4 }, 4);
+  }
+  for (Tensors* tensors : { &bert, &vit })
+  {
+    pair(*tensors, layer + "attention.output.dense", { 4, 4 }, 4);
+    pair(*tensors, layer + "intermediate.dense", { 3, 4 }, 3);
+    pair(*tensors, layer + "output.dense", { 4, 3 }, 4);
+  }
+  pair(bert, layer + "attention.output.LayerNorm", { 4 }, 4);
+  pair(bert, layer + "output.LayerNorm", { 4 }, 4);
+  model("bert",
+    R"({"model_type": "bert", "num_hidden_layers": 1, "num_attention_heads": 2, )"
+    R"("hidden_size": 4, "intermediate_size": 3, "vocab_size": 3, "max_position_embeddings": 2, )"
+    R"("type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12})",
+    bert);
+  pair(vit, layer + "layernorm_before", { 4 }, 4);
+  pair(vit, layer + "layernorm_after", { 4 }, 4);
+  pair(vit, "layernorm", { 4 }, 4);
+  model("vit",
+    R"({"model_type": "vit", "num_hidden_layers": 1, "num_attention_heads": 2, )"
+    R"("hidden_size": 4, "intermediate_size": 3, "image_size": [2, 4], "patch_size": 2, )"
+    R"("num_channels": 1, "qkv_bias": true})",
+    vit);
+  const Tensors lens = { { "embed.W_E", Numbers({ 3, 4 }) },
+    { "pos_embed.W_pos", Numbers({ 2, 4 }) }, { "unembed.W_U", Numbers({ 4, 3 }) },
+    { "blocks.0.attn.W_Q", Numbers({ 2, 4, 2 }) }, { "blocks.0.attn._W_K", Numbers({ 1, 4, 2 }) },
+    { "blocks.0.attn._W_V", Numbers({ 1, 4, 2 }) }, { "blocks.0.attn.W_O", Numbers({ 2, 2, 4 }) } };
+  model("lens",
+    R"({"model_type": "transformer_lens", "n_layers": 1, "d_model": 4, "d_head": 2, )"
+    R"("n_heads": 2, "n_key_value_heads": 1, "d_vocab": 3, "n_ctx": 2, "attn_only": true, )"
+    R"("positional_embedding_type": "shortformer", "normalization_type": "LNPre", )"
+    R"("attention_dir": "causal", "attn_scale": 2})",
+    lens);
+}
+
+void WriteTokenizers(const SeedWriter& seeds)
+{
+  const std::string end(1, '\0');
+  const std::string vocabulary =
+    R"({"a":0,"b":1,"ab":2,"\u0120":3,"\u0120ab":4,"c":5,"\u00c3":6,"\u00a9":7,"<|endoftext|>":8})";
+  seeds.Write("Tokenizer", "bytes",
+    "B" + vocabulary + end + "#version: 0.2\na b\n\u0120 ab\n" + end +
+      "ab abc \u00e9<|endoftext|>");
+  seeds.Write("Tokenizer", "words",
+    "W[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nab\n##c\na\n,\n" + end + "Abc, a [MASK]\t\u00c1\u4e2d d");
+  seeds.Write("Tokenizer", "json-bytes",
+    R"(J{"added_tokens": [{"id": 8, "content": "<|endoftext|>", "special": true, "lstrip": true, )"
+    R"("rstrip": true, "single_word": true, "normalized": false}], "normalizer": {"type": "NFC"}, )"
+    R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": )"
+    R"+({"Regex": "\\p{L}+|\\s+(?!\\S)"}, "behavior": "Isolated", "invert": false}, )+"
+    R"({"type": "ByteLevel", "add_prefix_space": true, "use_regex": false}]}, "post_processor": )"
+    R"({"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, )"
+    R"({"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}], "pair": [{"Sequence": )"
+    R"({"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}], "special_tokens": )"
+    R"({"<|endoftext|>": {"id": "<|endoftext|>", "ids": [8], "tokens": ["<|endoftext|>"]}}}, )"
+    R"("model": {"type": "BPE", "merges": ["a b", ["\u0120", "ab"]], "ignore_merges": true, )"
+    R"("vocab": )" +
+      vocabulary + "}}" + end + "ab abc <|endoftext|> d");
+  seeds.Write("Tokenizer", "json-words",
+    R"(J{"normalizer": {"type": "BertNormalizer", "clean_text": true, "lowercase": true, )"
+    R"("handle_chinese_chars": true, "strip_accents": null}, "pre_tokenizer": )"
+    R"({"type": "BertPreTokenizer"}, "post_processor": {"type": "BertProcessing", )"
+    R"("sep": ["[SEP]", 2], "cls": ["[CLS]", 1]}, "model": {"type": "WordPiece", )"
+    R"("unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9, )"
+    R"("vocab": {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "ab": 3, "##c": 4}}})" +
+      end + "Abc ab");
+}
+
+}
+
+int main(int argc, char** argv)
+{
+  if (argc != 2)
+  {
+    std::fprintf(stderr, "Usage: %s FOLDER\n", argv[0]);
+    return 2;
+  }
+  try
+  {
+    const SeedWriter seeds(argv[1]);
+    WriteTensors(seeds);
+    WriteModels(seeds);
+    WriteArrays(seeds);
+    WriteRecordings(seeds);
+    WriteTransformers(seeds);
+    WriteTokenizers(seeds);
+  }
+  catch (const std::exception& e)
+  {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
