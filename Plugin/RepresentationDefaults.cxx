@@ -11,7 +11,6 @@
 #include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
 #include <vtkProcessModule.h>
-#include <vtkSMChartSeriesSelectionDomain.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
@@ -27,6 +26,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -47,10 +48,17 @@ bool StartsWith(const std::string& text, const std::string& begin)
   return text.compare(0, begin.size(), begin) == 0;
 }
 
+/// Whether an array has this name, with or without the number of a head or a class.
+bool IsNamed(const std::string& array, const std::string& name)
+{
+  return array == name || StartsWith(array, name + " ");
+}
+
 /// The hint AtlasRepresentation of the source of a representation, or null. Its elements say how a
 /// representation begins, in their order: ColorArray (name, or suffix), Property (name, values or
-/// text), Discs (see ShowDiscs), HiddenSeries (names of columns that a chart does not draw, unless
-/// asked to). An element with the attribute `port` is for that output port only.
+/// text), Discs (see ShowDiscs), HiddenSeries (names of columns, with or without the number of a
+/// head, that a chart does not draw, unless asked to). An element with the attribute `port` is for
+/// that output port only.
 vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation)
 {
   vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
@@ -107,11 +115,7 @@ struct Coloring
     return this->array == "Scores" || this->array == "Content" || this->array == "Bias";
   }
 
-  /// Whether the array has this name, with or without the number of a head or a class.
-  bool Shows(const std::string& name) const
-  {
-    return this->array == name || StartsWith(this->array, name + " ");
-  }
+  bool Shows(const std::string& name) const { return IsNamed(this->array, name); }
 };
 
 void KeepRange(vtkSMProxy* table)
@@ -461,11 +465,14 @@ void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
   {
     return;
   }
-  const std::string names = " " + std::string(element->GetAttributeOrEmpty("names")) + " ";
+  std::istringstream text(element->GetAttributeOrEmpty("names"));
+  const std::vector<std::string> names{ std::istream_iterator<std::string>(text), {} };
   vtkSMPropertyHelper visibility(representation, "SeriesVisibility");
   for (unsigned int i = 0; i + 1 < visibility.GetNumberOfElements(); i += 2)
   {
-    if (names.find(" " + std::string(visibility.GetAsString(i)) + " ") != std::string::npos)
+    const std::string series = visibility.GetAsString(i);
+    if (std::any_of(names.begin(), names.end(),
+          [&series](const std::string& name) { return IsNamed(series, name); }))
     {
       visibility.Set(i + 1, "0");
     }
@@ -621,8 +628,6 @@ void InstallRepresentationDefaults()
     return;
   }
   installed = true;
-  // The bars of AttentionHarmonics are its coefficients.
-  vtkSMChartSeriesSelectionDomain::AddSeriesVisibilityDefault("^(Amplitude|Phase) [0-9]+$", false);
   vtkNew<RepresentationObserver> observer; // the module and the sessions keep it
   module->AddObserver(vtkCommand::ConnectionCreatedEvent, observer);
   const auto sessions = vtkSmartPointer<vtkSessionIterator>::Take(module->NewSessionIterator());

@@ -6,10 +6,10 @@
 class pqPipelineSource;
 
 /// Makes the button beside ParaView's progress bar cancel a source or filter of this plugin while
-/// it works: ParaView 5.11 itself never enables that button and hears no click before the work is
-/// done. Whenever one of ours tells its progress, events are processed, but of the user's only
-/// clicks at the button, and no timers, which could update the pipeline that is at work. With a
-/// remote server, whose work cannot be interrupted so, nothing changes.
+/// it works: ParaView before 6.1 never enables that button itself and hears no click before the
+/// work is done. Whenever one of ours tells its progress, events are processed, but of the user's
+/// only clicks at the button, and no timers, which could update the pipeline that is at work. With
+/// a remote server, whose work cannot be interrupted so, nothing changes.
 class pqCancelBehavior : public QObject
 {
   Q_OBJECT

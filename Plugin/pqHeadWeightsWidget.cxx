@@ -87,7 +87,7 @@ void pqHeadWeightsWidget::setWeights(const QList<QVariant>& values)
   this->Weights = values;
   if (!values.empty())
   {
-    this->setHeadCount(values.size());
+    this->setHeadCount(static_cast<int>(values.size()));
   }
   this->showWeights();
   Q_EMIT this->weightsChanged();
@@ -151,7 +151,7 @@ void pqHeadWeightsWidget::setHeadCount(int count)
   {
     delete this->Sliders.takeLast()->parentWidget();
   }
-  for (int head = this->Sliders.size(); head < count; ++head)
+  for (auto head = static_cast<int>(this->Sliders.size()); head < count; ++head)
   {
     auto* row = new QWidget(this);
     row->setObjectName(QString("Row%1").arg(head));
