@@ -905,7 +905,9 @@ private:
     {
       const std::size_t row = ToIndex(group.begin + found / d);
       const float value = this->Residual.Row(group.begin)[found];
-      throw ModelError(name + ": an activation is " + std::to_string(value) + " (sequence " +
+      const std::string text =
+        std::isnan(value) ? "nan" : std::to_string(value); // whatever its sign
+      throw ModelError(name + ": an activation is " + text + " (sequence " +
                        std::to_string(this->Record.tokens.sequence[row]) + ", position " +
                        std::to_string(this->Record.tokens.position[row]) +
                        "); expected finite numbers.");
