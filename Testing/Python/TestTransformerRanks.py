@@ -26,7 +26,7 @@ def arrays_of(data, name=""):
 
 def ids(lengths):
     """Token ids of sequences of these lengths."""
-    return "\n".join(" ".join(str((7 * t + 3 * s) % 199) for t in range(n)) for s, n in enumerate(lengths))
+    return "\n".join(" ".join(str((7 * t + 3 * s) % 101) for t in range(n)) for s, n in enumerate(lengths))
 
 
 class Ranks(AtlasTest):
@@ -52,7 +52,7 @@ class Ranks(AtlasTest):
 
     def test_sequences_of_other_lengths(self):
         everything = ["QueriesAndKeys", "Values", "HeadOutputs", "Residual"]
-        for model, extra in (("bert", 1), ("gpt2", 0)):
+        for model in ("llama", "bloom"):
             for name, lengths in (
                 ("several", [1, 40, 3, 17, 64, 64, 2, 30]),
                 ("long-first", [64, 1, 1]),
@@ -62,11 +62,13 @@ class Ranks(AtlasTest):
                     recorder = simple.TransformerRecorder(
                         Input=self.model(model), TokenIds=ids(lengths), Record=everything
                     )
-                    self.assert_recorded(f"{model}-{name}", recorder, 3 + extra + 2 * 4 * 4 + 3)
+                    self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 4 + 3)
 
     def test_images(self):
         images = [str(ORACLE / "vit" / "expected.safetensors")]
         recorder = simple.TransformerRecorder(Input=self.model("vit"), Images=images)
+        recorder.UpdatePipeline()
+        self.take_errors()  # the reader's warning of tensors that are not used
         self.assert_recorded("images", recorder, 4 + 2 * 4 * 3)
 
     def test_an_error_of_all_is_told_once(self):
@@ -77,24 +79,25 @@ class Ranks(AtlasTest):
         self.assert_recorded("mended", recorder, 3 + 2 * 4 * 3)
 
     def test_an_error_of_one_is_that_of_all(self):
-        """Only the rank that runs the sequence meets the numbers that are none."""
+        """Only the rank that runs a sequence meets its numbers that are none."""
         self.model()
         folder = atlastest.OUTPUT / "broken"
         folder.mkdir(exist_ok=True)
-        tensors, metadata = atlastest.read_safetensors(ORACLE / "gpt2" / "model.safetensors")
-        name = next(name for name in tensors if name.endswith("wpe.weight"))
-        positions = tensors[name].copy()
-        positions[20, 0] = float("nan")
+        tensors, metadata = atlastest.read_safetensors(ORACLE / "llama" / "model.safetensors")
+        name = "model.embed_tokens.weight"
+        embedding = tensors[name].copy()
+        embedding[200, 0] = float("nan")
         atlastest.write_safetensors(
-            folder / "model.safetensors", {**tensors, name: positions}, metadata
+            folder / "model.safetensors", {**tensors, name: embedding}, metadata
         )
         config = folder / "config.json"
-        config.write_bytes((ORACLE / "gpt2" / "config.json").read_bytes())
+        config.write_bytes((ORACLE / "llama" / "config.json").read_bytes())
         model = simple.TransformerReader(FileName=str(config))
-        for lengths, sequence in (([20, 20, 30], 2), ([30, 20, 20], 0)):
-            recorder = simple.TransformerRecorder(Input=model, TokenIds=ids(lengths))
+        recorder = simple.TransformerRecorder(Input=model)
+        for tokens, sequence in (("1 2\n3 4\n5 200", 2), ("1 200\n3 4\n5 6", 0)):
+            recorder.TokenIds = tokens
             recorder.UpdatePipeline()
-            self.assert_one_error(f"nan (sequence {sequence}, position 20)")
+            self.assert_one_error(f"activation is nan (sequence {sequence}, position 1)")
         recorder.TokenIds = ids([20, 20, 20])
         self.assert_recorded("without", recorder, 3 + 2 * 4 * 3)
 
