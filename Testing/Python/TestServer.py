@@ -184,7 +184,8 @@ class WithPlugin(ServerTest):
         for name, values in self.expected.items():
             if " by the " in name:
                 self.assertGreater(len(numpy.unique(values)), 3, name)
-                self.assertLess(atlastest.different_pixels(found[name], values), 0.005, name)
+                # The edges of an image's points move by a pixel where it went to the client first.
+                self.assertLess(atlastest.different_pixels(found[name], values), 0.01, name)
             else:
                 numpy.testing.assert_array_equal(found[name], values, name)
         self.assertTrue(self.server.is_running())
