@@ -104,7 +104,7 @@ def show_torus():
     model = atlastest.read_model()
     torus = atlastest.torus(model, Quantities=["ClassColor", "Attention"])
     view = atlastest.chart_view()
-    simple.Show(torus, view)
+    simple.Show(torus, view).SetRepresentationType("Surface")  # as on several ranks
     simple.Show(simple.TokenPairs(Input=model), view)
     arrays = pictures("map", view)
     donut = simple.TorusDeformation(Input=torus)
@@ -119,14 +119,14 @@ def show_training():
     training = simple.AttentionOnlyTraining(Steps=100, CheckpointEvery=50)
     torus = atlastest.torus(training)
     view = atlastest.chart_view()
-    simple.Show(torus, view)
+    simple.Show(torus, view).SetRepresentationType("Surface")
     scene = simple.GetAnimationScene()
     scene.UpdateAnimationUsingDataTimeSteps()
     arrays = {"times": numpy.array(training.TimestepValues)}
     for step in (0, 50, 100):
         scene.AnimationTime = step
         arrays.update(pictures(f"training-{step}", view))
-        for name, values in atlastest.model_blocks(training).items():
+        for name, values in atlastest.model_blocks(training, 0).items():
             arrays[f"{name} at {step}"] = values.copy()
     return arrays
 
