@@ -1022,8 +1022,8 @@ std::vector<SequenceRange> SplitSequences(
   {
     // Up to the sequence whose middle lies beyond this part of all tokens.
     std::int64_t end = first;
-    while (end < count &&
-           (offsets[ToIndex(end)] + offsets[ToIndex(end + 1)]) * parts <= 2 * part * offsets.back())
+    while (end < count && (offsets[ToIndex(end)] + offsets[ToIndex(end + 1)]) * parts <=
+                            std::int64_t{ 2 } * part * offsets.back())
     {
       ++end;
     }
