@@ -4,6 +4,7 @@
 #include "Tensor.h"
 
 #include <algorithm>
+#include <set>
 
 namespace atlas
 {
@@ -240,6 +241,32 @@ std::string_view Name(WeightProcessing processing)
       break;
   }
   return "unknown";
+}
+
+std::vector<SharedMatrix> TokenMatrices(const Recording& recording)
+{
+  std::vector<SharedMatrix> matrices;
+  std::set<const float*> seen;
+  const auto add = [&](const SharedMatrix& matrix)
+  {
+    if (matrix.IsRecorded() && seen.insert(matrix.values.get()).second)
+    {
+      matrices.push_back(matrix);
+    }
+  };
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    for (const RecordedHead& head : layer.heads)
+    {
+      add(head.query);
+      add(head.key);
+      add(head.value);
+      add(head.output);
+    }
+  }
+  std::for_each(recording.residual.begin(), recording.residual.end(), add);
+  add(recording.logits);
+  return matrices;
 }
 
 void CheckRecording(const Recording& recording, const std::string& source)

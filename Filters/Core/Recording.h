@@ -131,6 +131,10 @@ struct Recording
   }
 };
 
+/// The matrices of a recording with a row per token, each once, though heads may share it. Which
+/// there are, and their order, depends on what is recorded alone.
+std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
+
 /// Checks that everything in a recording fits together: offsets, lengths of lists, rows and columns
 /// of matrices, the same number of heads in each layer, queries and keys of one dimension. Throws
 /// ModelError; the message starts with `source` and names layer and head.

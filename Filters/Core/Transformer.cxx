@@ -215,11 +215,12 @@ struct Group
   std::int64_t Rows() const { return this->end - this->begin; }
 };
 
-std::vector<Group> MakeGroups(const std::vector<std::int64_t>& offsets)
+std::vector<Group> MakeGroups(
+  const std::vector<std::int64_t>& offsets, const SequenceRange& sequences)
 {
   std::vector<Group> groups;
   std::vector<std::vector<std::int64_t>> lengths; // of the sequences of each group
-  for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
+  for (std::size_t s = ToIndex(sequences.first); s < ToIndex(sequences.end); ++s)
   {
     if (groups.empty() || offsets[s + 1] - groups.back().begin > GroupRows)
     {
@@ -245,6 +246,18 @@ std::vector<std::int64_t> MakeOffsets(const std::vector<std::int64_t>& lengths)
     offsets.push_back(offsets.back() + length);
   }
   return offsets;
+}
+
+/// The sequences to run, of so many. Throws OptionError.
+SequenceRange SequencesToRun(const RecordOptions& options, std::int64_t count)
+{
+  const SequenceRange range = options.sequences.value_or(SequenceRange{ 0, count });
+  if (range.first < 0 || range.end < range.first || range.end > count)
+  {
+    throw OptionError("expected a range of the " + std::to_string(count) + " sequences, found " +
+                      std::to_string(range.first) + " to " + std::to_string(range.end) + ".");
+  }
+  return range;
 }
 
 /// Cosine and sine [positions, d_head / 2] of the angles of a rotary embedding, in single precision
@@ -391,14 +404,21 @@ private:
   Recording Record;
   std::vector<Group> Groups;
   RotaryTable Rotary;
-  SharedMatrix Residual;        ///< x, [tokens, d_model]
+  SequenceRange Sequences; ///< to run, whose rows are FirstRow <= row < EndRow
+  std::int64_t FirstRow = 0;
+  std::int64_t EndRow = 0;
+  SharedMatrix Residual;        ///< x, [rows to run, d_model]
   std::vector<float> Positions; ///< [positions, d_model], if there are any
   Workspace Work;
   SingleThreadedBlas Blas;
 
   bool Report(double done) const { return !this->Options.progress || this->Options.progress(done); }
 
-  std::int64_t Rows() const { return this->Record.tokens.Count(); }
+  /// Rows to run.
+  std::int64_t Rows() const { return this->EndRow - this->FirstRow; }
+
+  /// x of a row of the recording.
+  float* ResidualRow(std::int64_t row) const { return this->Residual.Row(row - this->FirstRow); }
 
   /// Everything in the recording but its numbers.
   void Describe()
@@ -415,7 +435,10 @@ private:
     }
     const std::vector<std::int64_t> lengths = Lengths(config, this->Input);
     this->Record.sequenceOffsets = MakeOffsets(lengths);
-    this->Groups = MakeGroups(this->Record.sequenceOffsets);
+    this->Sequences = SequencesToRun(this->Options, this->Record.SequenceCount());
+    this->FirstRow = this->Record.sequenceOffsets[ToIndex(this->Sequences.first)];
+    this->EndRow = this->Record.sequenceOffsets[ToIndex(this->Sequences.end)];
+    this->Groups = MakeGroups(this->Record.sequenceOffsets, this->Sequences);
     for (std::size_t s = 0; s < lengths.size(); ++s)
     {
       this->DescribeSequence(s, lengths[s]);
@@ -489,7 +512,7 @@ private:
         .Apply(
           this->Rows(), d, this->Residual.Row(0), this->Residual.Row(0), this->Options.threads);
     }
-    this->CheckFinite("the embedding", { 0, this->Rows(), 0, 0, {} });
+    this->CheckFinite("the embedding", { this->FirstRow, this->EndRow, 0, 0, {} });
   }
 
   /// x += the row of `table` that each token has.
@@ -498,12 +521,11 @@ private:
   {
     const auto d = ToIndex(this->Config.modelDimension);
     std::vector<float> values(d);
-    for (std::size_t row = 0; row < indices.size(); ++row)
+    for (std::int64_t row = this->FirstRow; row < this->EndRow; ++row)
     {
-      const auto begin = static_cast<std::uint64_t>(indices[row]) * d;
+      const auto begin = static_cast<std::uint64_t>(indices[ToIndex(row)]) * d;
       table.ToFloat(begin, begin + d, values.data());
-      AddRow(this->Config.modelDimension, values.data(),
-        this->Residual.Row(static_cast<std::int64_t>(row)));
+      AddRow(this->Config.modelDimension, values.data(), this->ResidualRow(row));
     }
   }
 
@@ -512,9 +534,9 @@ private:
     const Linear embedding(this->Weights.patchEmbedding);
     const std::int64_t patches = this->Config.positions - 1;
     std::vector<float> pixels = Floats(patches, embedding.Inputs());
-    for (std::int64_t image = 0; image < this->Input.images; ++image)
+    for (std::int64_t image = this->Sequences.first; image < this->Sequences.end; ++image)
     {
-      float* first = this->Residual.Row(this->Record.sequenceOffsets[ToIndex(image)]);
+      float* first = this->ResidualRow(this->Record.sequenceOffsets[ToIndex(image)]);
       this->GatherPatches(image, pixels.data());
       this->Weights.classToken.ToFloat(0, ToIndex(this->Config.modelDimension), first);
       ApplyLinear(embedding, MakeRowTiles({ patches }), pixels.data(),
@@ -546,13 +568,18 @@ private:
   bool RunLayer(std::int64_t l, std::int64_t layers)
   {
     this->RecordResidual(l);
-    const Layer layer(this->Config, this->Weights.layers[ToIndex(l)]);
     this->AllocateHeads(l);
+    if (this->Groups.empty())
+    {
+      return true;
+    }
+    const Layer layer(this->Config, this->Weights.layers[ToIndex(l)]);
     for (const Group& group : this->Groups)
     {
-      const double done = (static_cast<double>(l) +
-                            static_cast<double>(group.begin) / static_cast<double>(this->Rows())) /
-                          static_cast<double>(layers);
+      const double done =
+        (static_cast<double>(l) +
+          static_cast<double>(group.begin - this->FirstRow) / static_cast<double>(this->Rows())) /
+        static_cast<double>(layers);
       if (!this->Report(done))
       {
         return false;
@@ -572,8 +599,8 @@ private:
     if (this->Selected.HasResidual(l))
     {
       SharedMatrix& residual = this->Record.residual[ToIndex(l)];
-      residual = SharedMatrix::Zero(this->Rows(), this->Config.modelDimension);
-      std::copy_n(this->Residual.Row(0), residual.Count(), residual.Row(0));
+      residual = SharedMatrix::Zero(this->Record.tokens.Count(), this->Config.modelDimension);
+      std::copy_n(this->Residual.Row(0), this->Residual.Count(), residual.Row(this->FirstRow));
     }
   }
 
@@ -612,7 +639,7 @@ private:
     {
       std::vector<RecordedHead>& heads =
         record && recorded != nullptr ? *recorded : this->Work.heads;
-      const std::int64_t rows = &heads == recorded ? this->Rows() : groupRows;
+      const std::int64_t rows = &heads == recorded ? this->Record.tokens.Count() : groupRows;
       SharedMatrix& matrix = heads[h].*quantity;
       if (shared && h % groupSize != 0)
       {
@@ -651,7 +678,7 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const int threads = this->Options.threads;
-    float* x = this->Residual.Row(group.begin);
+    float* x = this->ResidualRow(group.begin);
     const float* read = x;
     if (config.normPlace == NormPlace::BeforeSublayer)
     {
@@ -819,7 +846,7 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const int threads = this->Options.threads;
-    float* x = this->Residual.Row(group.begin);
+    float* x = this->ResidualRow(group.begin);
     const float* read = x;
     if (config.normPlace == NormPlace::BeforeSublayer)
     {
@@ -881,7 +908,12 @@ private:
   void RecordLogits()
   {
     const std::int64_t d = this->Config.modelDimension;
-    const std::vector<RowTile> tiles = MakeRowTiles(Lengths(this->Config, this->Input));
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t s = this->Sequences.first; s < this->Sequences.end; ++s)
+    {
+      lengths.push_back(this->Record.SequenceLength(s));
+    }
+    const std::vector<RowTile> tiles = MakeRowTiles(lengths);
     if (this->Weights.logitsTransform.Exists())
     {
       const SharedMatrix transformed = SharedMatrix::Zero(this->Rows(), d);
@@ -892,19 +924,19 @@ private:
       this->Residual = transformed;
     }
     const Linear unembedding(this->Weights.unembedding);
-    this->Record.logits = SharedMatrix::Zero(this->Rows(), unembedding.Outputs());
-    ApplyLinear(unembedding, tiles, this->Residual.Row(0), this->Record.logits.Row(0), {},
-      this->Options.threads);
+    this->Record.logits = SharedMatrix::Zero(this->Record.tokens.Count(), unembedding.Outputs());
+    ApplyLinear(unembedding, tiles, this->Residual.Row(0), this->Record.logits.Row(this->FirstRow),
+      {}, this->Options.threads);
   }
 
   void CheckFinite(const std::string& name, const Group& group) const
   {
     const std::int64_t d = this->Config.modelDimension;
-    const std::int64_t found = FindNotFinite(group.Rows() * d, this->Residual.Row(group.begin));
+    const std::int64_t found = FindNotFinite(group.Rows() * d, this->ResidualRow(group.begin));
     if (found >= 0)
     {
       const std::size_t row = ToIndex(group.begin + found / d);
-      const float value = this->Residual.Row(group.begin)[found];
+      const float value = this->ResidualRow(group.begin)[found];
       const std::string text =
         std::isnan(value) ? "nan" : std::to_string(value); // whatever its sign
       throw ModelError(name + ": an activation is " + text + " (sequence " +
@@ -981,6 +1013,28 @@ void CheckInput(
   }
 }
 
+std::vector<SequenceRange> SplitSequences(
+  const Transformer& model, const TransformerInput& input, int parts)
+{
+  const std::vector<std::int64_t> offsets = MakeOffsets(Lengths(model.GetConfig(), input));
+  const auto count = static_cast<std::int64_t>(offsets.size()) - 1;
+  std::vector<SequenceRange> ranges;
+  std::int64_t first = 0;
+  for (int part = 1; part <= parts; ++part)
+  {
+    // Up to the sequence whose middle lies beyond this part of all tokens.
+    std::int64_t end = first;
+    while (end < count && (offsets[ToIndex(end)] + offsets[ToIndex(end + 1)]) * parts <=
+                            std::int64_t{ 2 } * part * offsets.back())
+    {
+      ++end;
+    }
+    ranges.push_back({ first, end });
+    first = end;
+  }
+  return ranges;
+}
+
 MemoryEstimate EstimateMemory(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
 {
@@ -989,12 +1043,14 @@ MemoryEstimate EstimateMemory(
   const TransformerWeights& weights = model.GetWeights();
   const Selection selected(config, options);
   const std::vector<std::int64_t> offsets = MakeOffsets(Lengths(config, input));
+  const SequenceRange run = SequencesToRun(options, static_cast<std::int64_t>(offsets.size()) - 1);
   std::int64_t groupRows = 0;
-  for (const Group& group : MakeGroups(offsets))
+  for (const Group& group : MakeGroups(offsets, run))
   {
     groupRows = std::max(groupRows, group.Rows());
   }
   const std::int64_t rows = offsets.back();
+  const std::int64_t runRows = offsets[ToIndex(run.end)] - offsets[ToIndex(run.first)];
   const std::int64_t d = config.modelDimension;
   const std::int64_t queries = config.heads * config.headDimension;
   const std::int64_t keys = config.keyHeads * config.headDimension;
@@ -1021,7 +1077,8 @@ MemoryEstimate EstimateMemory(
   }
   MemoryEstimate estimate;
   estimate.recording = ToIndex(rows) * ToIndex(recorded) * sizeof(float);
-  estimate.working = ToIndex(rows * 2 * d + groupRows * worked + blocks) * sizeof(float) + widened;
+  estimate.working =
+    ToIndex(runRows * 2 * d + groupRows * worked + blocks) * sizeof(float) + widened;
   return estimate;
 }
 

@@ -48,6 +48,13 @@ struct TransformerInput
   std::int64_t images = 0;
 };
 
+/// Sequences, or images, first <= s < end.
+struct SequenceRange
+{
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+
 /// What is recorded.
 struct RecordOptions
 {
@@ -60,6 +67,10 @@ struct RecordOptions
                                     ///< after them; empty: all
   int threads = 0;                  ///< 0: one per processor. Results do not depend on it
 
+  /// The sequences that are run. The recording has the rows of all the same, those of others zero,
+  /// to be filled by who runs these: see SplitSequences. None: all are run.
+  std::optional<SequenceRange> sequences;
+
   /// Called now and then, by the calling thread, with the part that is done, from 0 to 1; returns
   /// false to stop.
   std::function<bool(double)> progress;
@@ -71,6 +82,12 @@ struct RecordOptions
 /// logits of a model without an unembedding.
 void CheckInput(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
+
+/// Splits the sequences of an input that CheckInput accepts into `parts` (at least 1) ranges, one
+/// behind the other, with about as many tokens in each. Of more parts than sequences some are
+/// empty.
+std::vector<SequenceRange> SplitSequences(
+  const Transformer& model, const TransformerInput& input, int parts);
 
 struct MemoryEstimate
 {
@@ -95,11 +112,13 @@ MemoryEstimate EstimateMemory(
 /// blocks of queries and never stored.
 ///
 /// Results have the same bytes for any number of threads, and for a sequence alone or among others,
-/// on one machine with one OpenBLAS; another processor may sum in another order.
+/// on one machine with one OpenBLAS; another processor may sum in another order. So the rows of
+/// ranges of sequences, recorded apart, are those of the whole.
 ///
-/// Returns nothing if progress asked to stop. Throws as CheckInput does, and ModelError naming the
-/// layer if an activation is infinite or not a number; FileError if a file of the weights was
-/// truncated or changed since it was opened.
+/// Returns nothing if progress asked to stop. Throws as CheckInput does, whatever the range, then
+/// OptionError for a range that is not within the sequences, and ModelError naming the layer if an
+/// activation is infinite or not a number; FileError if a file of the weights was truncated or
+/// changed since it was opened.
 std::optional<Recording> RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 

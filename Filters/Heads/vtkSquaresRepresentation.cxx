@@ -10,6 +10,7 @@
 #include <vtkMatrix4x4.h>
 #include <vtkMultiProcessController.h>
 #include <vtkObjectFactory.h>
+#include <vtkPVImageSliceMapper.h>
 #include <vtkPVLODActor.h>
 #include <vtkPVRenderView.h>
 #include <vtkPointData.h>
@@ -247,49 +248,72 @@ void vtkSquaresRepresentation::SetVisibility(bool visible)
   this->UpdateLabels();
 }
 
-int vtkSquaresRepresentation::RequestData(
-  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  const int done = this->Superclass::RequestData(request, inputVector, outputVector);
-  GrowToSquares(this->SliceData);
-  return done;
-}
-
 int vtkSquaresRepresentation::ProcessViewRequest(
   vtkInformationRequestKey* request, vtkInformation* input, vtkInformation* output)
 {
+  if (request == vtkPVView::REQUEST_RENDER())
+  {
+    // The superclass would have the mapper show the points.
+    // NOLINTNEXTLINE(bugprone-parent-virtual-call)
+    if (vtkPVDataRepresentation::ProcessViewRequest(request, input, output) == 0)
+    {
+      return 0;
+    }
+    this->Render(input);
+    return 1;
+  }
   if (this->Superclass::ProcessViewRequest(request, input, output) == 0)
   {
     return 0;
   }
-  if (request == vtkPVView::REQUEST_UPDATE() && this->TokenLabels && HasTokens(this->SliceData))
+  if (request == vtkPVView::REQUEST_UPDATE() && this->SliceData->GetNumberOfPoints() > 0)
+  {
+    this->UpdateBounds(input);
+  }
+  return 1;
+}
+
+void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
+{
+  std::array<double, 6> bounds;
+  this->SliceData->GetBounds(bounds.data());
+  const double* spacing = this->SliceData->GetSpacing();
+  for (std::size_t axis = 0; axis < 2; ++axis)
+  {
+    bounds[2 * axis] -= spacing[axis] / 2;
+    bounds[2 * axis + 1] += spacing[axis] / 2;
+  }
+  if (this->TokenLabels && HasTokens(this->SliceData))
   {
     const Layout layout(this->SliceData);
     // The names of the axes are longer than the sides of a map of a few tokens.
     const double half = std::max(static_cast<double>(layout.tokens) / 2, 1.6 * layout.title);
     const double centre = (layout.Low() + layout.High()) / 2;
-    std::array<double, 6> bounds = { layout.Low() - layout.Room(), centre + half,
-      -layout.High() - layout.Room(), half - centre, 0, 0 };
-    vtkPVRenderView::SetGeometryBounds(input, this, bounds.data());
+    bounds = { layout.Low() - layout.Room(), centre + half, -layout.High() - layout.Room(),
+      half - centre, 0, 0 };
   }
-  else if (request == vtkPVView::REQUEST_RENDER())
+  vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
+}
+
+void vtkSquaresRepresentation::Render(vtkInformation* input)
+{
+  vtkAlgorithmOutput* port = vtkPVRenderView::GetPieceProducer(input, this);
+  vtkAlgorithm* producer = port != nullptr ? port->GetProducer() : nullptr;
+  auto* image = producer != nullptr
+                  ? vtkImageData::SafeDownCast(producer->GetOutputDataObject(port->GetIndex()))
+                  : nullptr;
+  if (image != nullptr && image->GetMTime() != this->ShownTime)
   {
-    vtkAlgorithmOutput* port = vtkPVRenderView::GetPieceProducer(input, this);
-    vtkAlgorithm* producer = port != nullptr ? port->GetProducer() : nullptr;
-    auto* image = producer != nullptr
-                    ? vtkImageData::SafeDownCast(producer->GetOutputDataObject(port->GetIndex()))
-                    : nullptr;
-    if (image != nullptr && image->GetMTime() != this->LabelTime)
-    {
-      this->BuildLabels(image);
-      this->LabelTime = image->GetMTime();
-    }
-    // Of an image without points the mapper would say that it has no array.
-    this->Actor->SetVisibility(
-      this->GetVisibility() && image != nullptr && image->GetNumberOfPoints() > 0);
-    this->UpdateLabels();
+    this->Squares->ShallowCopy(image);
+    GrowToSquares(this->Squares); // now, since a client joins the parts of all ranks before
+    this->SliceMapper->SetInputData(this->Squares);
+    this->BuildLabels(image);
+    this->ShownTime = image->GetMTime();
   }
-  return 1;
+  // Of an image without points the mapper would say that it has no array.
+  this->Actor->SetVisibility(
+    this->GetVisibility() && image != nullptr && image->GetNumberOfPoints() > 0);
+  this->UpdateLabels();
 }
 
 void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
@@ -390,7 +414,7 @@ bool vtkSquaresRepresentation::AddToView(vtkView* view)
   }
   this->Renderer = vtkPVRenderView::SafeDownCast(view)->GetRenderer();
   this->Renderer->AddActor(this->Frame);
-  this->LabelTime = 0;
+  this->ShownTime = 0;
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include "AttentionAtlasHeadsModule.h"
 
+#include <vtkImageData.h>
 #include <vtkImageSliceRepresentation.h>
 #include <vtkNew.h>
 #include <vtkSmartPointer.h>
@@ -44,8 +45,6 @@ protected:
   vtkSquaresRepresentation();
   ~vtkSquaresRepresentation() override;
 
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
   bool AddToView(vtkView* view) override;
   bool RemoveFromView(vtkView* view) override;
 
@@ -53,6 +52,8 @@ private:
   vtkSquaresRepresentation(const vtkSquaresRepresentation&) = delete;
   void operator=(const vtkSquaresRepresentation&) = delete;
 
+  void UpdateBounds(vtkInformation* input);
+  void Render(vtkInformation* input);
   void BuildLabels(vtkImageData* image);
   void UpdateLabels();
   void ClearLabels();
@@ -61,5 +62,6 @@ private:
   vtkWeakPointer<vtkRenderer> Renderer;
   vtkNew<vtkActor> Frame;
   std::vector<vtkSmartPointer<vtkActor>> Labels;
-  vtkMTimeType LabelTime = 0; ///< of the image that they belong to
+  vtkNew<vtkImageData> Squares;
+  vtkMTimeType ShownTime = 0; ///< of the image that these and the labels belong to
 };

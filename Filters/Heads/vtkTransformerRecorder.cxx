@@ -1,6 +1,7 @@
 #include "vtkTransformerRecorder.h"
 
 #include "Execution.h"
+#include "RankGroup.h"
 #include "RecorderInput.h"
 #include "RecordingConversion.h"
 #include "TransformerConversion.h"
@@ -13,6 +14,7 @@
 #include <vtkTable.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +39,20 @@ void AddArrays(vtkDataArraySelection* selection)
 std::string Text(const char* text)
 {
   return text != nullptr ? text : "";
+}
+
+/// A number that tells apart the sequences that recordings are of.
+std::size_t Fingerprint(const atlas::Recording& recording)
+{
+  std::string numbers;
+  for (const std::vector<std::int64_t>* list : { &recording.sequenceOffsets, &recording.tokens.id })
+  {
+    for (const std::int64_t number : *list)
+    {
+      numbers += std::to_string(number) + ' ';
+    }
+  }
+  return std::hash<std::string>()(numbers);
 }
 
 }
@@ -130,9 +146,22 @@ int vtkTransformerRecorder::FillInputPortInformation(int port, vtkInformation* i
   return 1;
 }
 
-bool vtkTransformerRecorder::Run(
-  vtkMultiBlockDataSet* model, vtkTable* tokens, vtkMultiBlockDataSet* output)
+/// The recording, of which the rows of one range are there, and the ranges of all ranks.
+struct vtkTransformerRecorder::Part
 {
+  std::optional<atlas::Recording> recording; ///< none: there are no sequences, or cancelled
+  std::vector<atlas::SequenceRange> ranges;
+  AttentionAtlas::RankResult result;
+};
+
+vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
+  vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks)
+{
+  Part part;
+  if (model == nullptr || model->GetNumberOfBlocks() == 0)
+  {
+    return part;
+  }
   const atlas::Transformer transformer = AttentionAtlas::ToTransformer(model);
   const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
     { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->TokenTypes),
@@ -140,11 +169,14 @@ bool vtkTransformerRecorder::Run(
     AttentionAtlas::ModelFolder(model), transformer.GetConfig());
   for (const std::string& warning : gathered.warnings)
   {
-    vtkWarningMacro(<< warning);
+    if (ranks.Rank() == 0)
+    {
+      vtkWarningMacro(<< warning);
+    }
   }
   if (gathered.IsEmpty())
   {
-    return true;
+    return part;
   }
   atlas::RecordOptions options;
   options.queriesAndKeys = this->Record->ArrayIsEnabled(QueriesAndKeys) != 0;
@@ -158,42 +190,58 @@ bool vtkTransformerRecorder::Run(
     this->UpdateProgress(done);
     return this->GetAbortExecute() == 0;
   };
+  atlas::CheckInput(transformer, gathered.input, options);
+  part.ranges = atlas::SplitSequences(transformer, gathered.input, ranks.Count());
+  options.sequences = part.ranges[static_cast<std::size_t>(ranks.Rank())];
   const atlas::MemoryEstimate memory = atlas::EstimateMemory(transformer, gathered.input, options);
   AttentionAtlas::RequireMemory(static_cast<double>(memory.recording + memory.working),
     "the recording", "give fewer or shorter sequences, or record fewer layers or quantities.");
 
-  std::optional<atlas::Recording> recording =
-    atlas::RecordTransformer(transformer, gathered.input, options);
-  if (!recording)
+  part.recording = atlas::RecordTransformer(transformer, gathered.input, options);
+  part.result.cancelled = !part.recording;
+  if (part.recording)
   {
-    return false;
+    part.recording->tokens.text = gathered.labels;
+    part.result.input = Fingerprint(*part.recording);
   }
-  recording->tokens.text = gathered.labels;
-  AttentionAtlas::ToDataSet(*recording, output);
-  return true;
+  return part;
 }
 
 int vtkTransformerRecorder::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  auto* model = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
-  if (model == nullptr || model->GetNumberOfBlocks() == 0)
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  Part part;
+  try
   {
-    return 1;
+    part = this->RecordPart(
+      vtkMultiBlockDataSet::GetData(inputVector[0]), vtkTable::GetData(inputVector[1]), ranks);
+  }
+  catch (const std::exception& e)
+  {
+    part.result.error = e.what();
   }
   try
   {
-    if (!this->Run(model, vtkTable::GetData(inputVector[1]), output))
+    if (!ranks.Agree(part.result))
     {
       this->AbortExecute = 0; // VTK 9.2 does not take the request back
       AttentionAtlas::MarkUnfinished(outputVector);
+    }
+    else if (part.recording)
+    {
+      ranks.ShareRows(*part.recording, part.ranges);
+      AttentionAtlas::ToDataSet(*part.recording, output);
     }
   }
   catch (const std::exception& e)
   {
     output->Initialize();
-    vtkErrorMacro(<< e.what());
+    if (ranks.Rank() == 0)
+    {
+      vtkErrorMacro(<< e.what());
+    }
     return 0;
   }
   return 1;

@@ -12,6 +12,11 @@
 class vtkDataArraySelection;
 class vtkTable;
 
+namespace AttentionAtlas
+{
+class RankGroup;
+}
+
 /**
  * @class vtkTransformerRecorder
  * @brief Runs a transformer on texts, token ids or images and records its heads.
@@ -24,6 +29,11 @@ class vtkTable;
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Cancel leaves it empty, and the next update records anew. Formulas: Core's Transformer.h.
+ *
+ * On several MPI ranks that are asked for a piece each, every one runs some of the sequences, with
+ * about as many tokens, and receives the rest: the recording has the same bytes on each, and as on
+ * one rank. An error or Cancel on one of them is one for all, and the first rank tells the error.
+ * Asked for other pieces, a rank runs everything itself.
  */
 class ATTENTIONATLASHEADS_EXPORT vtkTransformerRecorder : public vtkMultiBlockDataSetAlgorithm
 {
@@ -144,8 +154,9 @@ private:
   vtkTransformerRecorder(const vtkTransformerRecorder&) = delete;
   void operator=(const vtkTransformerRecorder&) = delete;
 
-  /// Returns false if the user has cancelled.
-  bool Run(vtkMultiBlockDataSet* model, vtkTable* tokens, vtkMultiBlockDataSet* output);
+  struct Part;
+  Part RecordPart(
+    vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks);
 
   char* Prompts = nullptr;
   char* PromptFile = nullptr;

@@ -40,19 +40,36 @@ def plugin_path():
     )
 
 
+def _has_plugin(information):
+    """Whether a process has loaded the plugin, by what ParaView's plugin manager knows of it."""
+    return any(
+        information.GetPluginName(i) == "AttentionAtlas" and information.GetPluginLoaded(i)
+        for i in range(information.GetNumberOfPlugins())
+    )
+
+
 def load_plugin():
     """Loads the plugin into ParaView unless it is there already, on the server too.
 
     Also where paraview.simple.LoadPlugin(..., ns=globals()) loaded it, which gives the proxies to the
-    script alone: afterwards they are in paraview.simple too.
+    script alone: afterwards they are in paraview.simple too. Raises RuntimeError if a server cannot
+    load it.
     """
     from paraview import servermanager, simple
 
-    simple.LoadPlugins()  # none: takes over the proxies of plugins that are there
-    if hasattr(simple, "AttentionTorus"):
-        return
-    path = str(plugin_path())
     connection = servermanager.ActiveConnection
+    manager = servermanager.vtkSMProxyManager.GetProxyManager().GetPluginManager()
     if connection is not None and connection.IsRemote():
-        simple.LoadPlugin(path, remote=True, ns=vars(simple))
-    simple.LoadPlugin(path, remote=False, ns=vars(simple))
+        if not _has_plugin(manager.GetRemoteInformation(connection.Session)):
+            path = str(plugin_path())
+            try:
+                simple.LoadPlugin(path, remote=True, ns=vars(simple))
+            except RuntimeError as error:
+                raise RuntimeError(
+                    f"the server {connection.Session.GetURI()} cannot load {path}: start it with "
+                    "pvserver --plugin-search-paths=FOLDER --plugins=AttentionAtlas, where FOLDER is "
+                    "the plugin's on its machine."
+                ) from error
+    if not _has_plugin(manager.GetLocalInformation()):
+        simple.LoadPlugin(str(plugin_path()), remote=False, ns=vars(simple))
+    simple.LoadPlugins()  # none: takes over the proxies of plugins that are there

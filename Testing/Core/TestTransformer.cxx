@@ -3,9 +3,11 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "RecordedAttention.h"
+#include "SameRecording.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -283,6 +285,135 @@ TEST(Transformer, SequencesDoNotSeeEachOther)
   }
 }
 
+/// The number of tokens in each range.
+std::vector<std::int64_t> SplitTokens(
+  const Transformer& model, const TransformerInput& input, int parts)
+{
+  std::vector<std::int64_t> counts;
+  std::int64_t next = 0;
+  for (const SequenceRange& range : SplitSequences(model, input, parts))
+  {
+    EXPECT_EQ(range.first, next);
+    next = range.end;
+    counts.push_back(0);
+    for (std::int64_t s = range.first; s < range.end; ++s)
+    {
+      counts.back() +=
+        static_cast<std::int64_t>(input.tokens.at(static_cast<std::size_t>(s)).size());
+    }
+  }
+  EXPECT_EQ(next, static_cast<std::int64_t>(input.tokens.size()));
+  return counts;
+}
+
+TEST(Transformer, SequencesAreSplitByTheirTokens)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  EXPECT_THAT(SplitTokens(model, TinyInput({ 10, 10, 10, 10 }), 1), ElementsAre(40));
+  EXPECT_THAT(SplitTokens(model, TinyInput({ 10, 10, 10, 10 }), 2), ElementsAre(20, 20));
+  EXPECT_THAT(SplitTokens(model, TinyInput({ 100, 20, 20, 20, 40 }), 2), ElementsAre(100, 100));
+  EXPECT_THAT(SplitTokens(model, TinyInput({ 1, 2, 300 }), 3), ElementsAre(3, 300, 0));
+  EXPECT_THAT(SplitTokens(model, TinyInput({ 5 }), 2), ElementsAre(5, 0));
+}
+
+/// Copies the rows of a range of sequences from one recording to another.
+void CopyRows(const Recording& from, const SequenceRange& range, const Recording& to)
+{
+  const std::int64_t begin = from.sequenceOffsets[static_cast<std::size_t>(range.first)];
+  const std::int64_t end = from.sequenceOffsets[static_cast<std::size_t>(range.end)];
+  const std::vector<SharedMatrix> source = TokenMatrices(from);
+  const std::vector<SharedMatrix> target = TokenMatrices(to);
+  ASSERT_EQ(source.size(), target.size());
+  for (std::size_t i = 0; i < source.size(); ++i)
+  {
+    ASSERT_EQ(source[i].columns, target[i].columns);
+    std::copy(source[i].Row(begin), source[i].Row(end), target[i].Row(begin));
+  }
+}
+
+/// Records each of some parts of an input by itself; expects that together they are the whole.
+void ExpectWholeFromParts(const Transformer& model, const TransformerInput& input)
+{
+  RecordOptions options = Everything();
+  options.logits = model.HasLogits();
+  const Recording whole = RecordTransformer(model, input, options).value();
+  const std::uint64_t memory = EstimateMemory(model, input, options).working;
+  for (const int parts : { 2, 3, 12 })
+  {
+    std::optional<Recording> joined;
+    for (const SequenceRange& range : SplitSequences(model, input, parts))
+    {
+      options.sequences = range;
+      EXPECT_LE(EstimateMemory(model, input, options).working, memory);
+      const Recording part = RecordTransformer(model, input, options).value();
+      if (!joined)
+      {
+        joined = part;
+      }
+      CopyRows(part, range, *joined);
+    }
+    SCOPED_TRACE(std::to_string(parts) + " parts");
+    atlas::test::ExpectEqual(*joined, whole);
+  }
+}
+
+TEST(Transformer, PartsMakeUpTheWhole)
+{
+  const TinyTransformer tiny;
+  ExpectWholeFromParts(
+    tiny.Make(), TinyInput({ 1, 300, 5, 130, 320, 17, 320, 2, 290, 48, 96, 12 }));
+}
+
+TEST_P(OracleTransformer, PartsMakeUpTheWhole)
+{
+  ExpectWholeFromParts(*this->Model, this->Expected->Input());
+}
+
+TEST(Transformer, PartsAreEmptyElsewhere)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const TransformerInput input = TinyInput({ 3, 4, 5 });
+  RecordOptions options = Everything();
+  options.logits = true;
+  options.sequences = { 1, 2 };
+  const Recording part = RecordTransformer(model, input, options).value();
+  for (const SharedMatrix& matrix : TokenMatrices(part))
+  {
+    ASSERT_EQ(matrix.rows, 12);
+    EXPECT_THAT(Rows(matrix, 0, 3), testing::Each(0.F));
+    EXPECT_THAT(Rows(matrix, 3, 4), testing::Contains(testing::Ne(0.F)));
+    EXPECT_THAT(Rows(matrix, 7, 5), testing::Each(0.F));
+  }
+  EXPECT_EQ(TokenMatrices(part).size(), 2U * 3 * 4 + 3 + 1);
+}
+
+TEST(Transformer, RangesBeyondTheSequencesAreRefused)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  for (const SequenceRange& range :
+    { SequenceRange{ 1, 3 }, SequenceRange{ -1, 1 }, SequenceRange{ 2, 1 } })
+  {
+    RecordOptions options;
+    options.sequences = range;
+    const std::string expected = "expected a range of the 2 sequences, found " +
+                                 std::to_string(range.first) + " to " + std::to_string(range.end) +
+                                 ".";
+    EXPECT_EQ(MessageOf<OptionError>(
+                [&] {
+                  RecordTransformer(model, TinyInput({ 3, 4 }), options);
+                }),
+      expected);
+    EXPECT_EQ(MessageOf<OptionError>(
+                [&] {
+                  EstimateMemory(model, TinyInput({ 3, 4 }), options);
+                }),
+      expected);
+  }
+}
+
 TEST(Transformer, UnalignedWeightsGiveTheSameBytes)
 {
   const TinyTransformer tiny;
@@ -411,10 +542,11 @@ TEST(Transformer, ActivationsThatAreNoNumbersAreFound)
 {
   TinyTransformer tiny;
   const TransformerInput input = TinyInput({ 2, 3 });
+  RecordOptions options;
   const auto refusal = [&]
   {
     const Transformer model = tiny.Make();
-    return MessageOf<ModelError>([&] { RecordTransformer(model, input, {}); });
+    return MessageOf<ModelError>([&] { RecordTransformer(model, input, options); });
   };
   tiny.Set("h.1.mlp.c_proj.bias", 3, std::numeric_limits<float>::infinity());
   EXPECT_EQ(
@@ -425,6 +557,10 @@ TEST(Transformer, ActivationsThatAreNoNumbersAreFound)
   tiny.Set(
     "wpe.weight", 2 * TinyTransformer::ModelDimension, std::numeric_limits<float>::quiet_NaN());
   EXPECT_THAT(refusal(), HasSubstr("the embedding: an activation is nan (sequence 1, position 2)"));
+  options.sequences = { 1, 2 };
+  EXPECT_THAT(refusal(), HasSubstr("the embedding: an activation is nan (sequence 1, position 2)"));
+  options.sequences = { 0, 1 };
+  EXPECT_THAT(refusal(), HasSubstr("layer 0: an activation is nan (sequence 0"));
 }
 
 TEST(Transformer, ImagesOfAnotherSizeAreRefused)

@@ -11,32 +11,97 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 ORACLE = atlastest.ORACLE.parent / "transformers"
 
 
-def heads_of(recording):
-    """The arrays of the first layer of a recording."""
-    layer = recording.GetBlock(1)
+def arrays_of(data, name=""):
+    """The number columns of all tables of a recording."""
     arrays = {}
-    for i in range(layer.GetNumberOfBlocks()):
-        table = layer.GetBlock(i)
-        for c in range(table.GetNumberOfColumns()):
-            arrays[f"{i} {table.GetColumnName(c)}"] = vtk_to_numpy(table.GetColumn(c)).copy()
+    if data.IsA("vtkTable"):
+        for c in range(data.GetNumberOfColumns()):
+            if data.GetColumn(c).IsNumeric():
+                arrays[f"{name} {data.GetColumnName(c)}"] = vtk_to_numpy(data.GetColumn(c)).copy()
+        return arrays
+    for i in range(data.GetNumberOfBlocks()):
+        arrays.update(arrays_of(data.GetBlock(i), f"{name}.{i}"))
     return arrays
 
 
+def ids(lengths):
+    """Token ids of sequences of these lengths."""
+    return "\n".join(" ".join(str((7 * t + 3 * s) % 101) for t in range(n)) for s, n in enumerate(lengths))
+
+
 class Ranks(AtlasTest):
-    def recorder(self):
+    def model(self, name="llama"):
         if not ORACLE.is_dir():
             self.skipTest(f"no expected values: {ORACLE} is absent")
-        model = simple.TransformerReader(FileName=str(ORACLE / "llama" / "config.json"))
-        prompts = simple.RandomPrompts(Length=60, Count=2, IdRange=[0, 228])
-        return simple.TransformerRecorder(Input=model, Tokens=prompts)
+        return simple.TransformerReader(FileName=str(ORACLE / name / "config.json"))
 
-    def test_every_rank_has_the_recording(self):
-        recorder = self.recorder()
+    def recorder(self):
+        prompts = simple.RandomPrompts(Length=60, Count=2, IdRange=[0, 228])
+        return simple.TransformerRecorder(Input=self.model(), Tokens=prompts)
+
+    def assert_recorded(self, name, recorder, count):
+        """Expects so many arrays on every rank, with the bytes that they have on one."""
         recorder.UpdatePipeline()
         for rank in range(RANKS):
-            heads = heads_of(servermanager.Fetch(recorder, rank))
-            self.assertEqual(len(heads), 4 * 3)
-            self.assert_as_on_one_rank("heads", heads)
+            arrays = arrays_of(servermanager.Fetch(recorder, rank))
+            self.assertEqual(len(arrays), count)
+            self.assert_as_on_one_rank(name, arrays)
+
+    def test_every_rank_has_the_recording(self):
+        self.assert_recorded("heads", self.recorder(), 3 + 2 * 4 * 3)
+
+    def test_sequences_of_other_lengths(self):
+        everything = ["QueriesAndKeys", "Values", "HeadOutputs", "Residual"]
+        for model in ("llama", "bloom"):
+            for name, lengths in (
+                ("several", [1, 40, 3, 17, 64, 64, 2, 30]),
+                ("long-first", [64, 1, 1]),
+                ("one", [33]),
+            ):
+                with self.subTest(model=model, lengths=name):
+                    recorder = simple.TransformerRecorder(
+                        Input=self.model(model), TokenIds=ids(lengths), Record=everything
+                    )
+                    self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 4 + 3)
+
+    def test_images(self):
+        images = [str(ORACLE / "vit" / "expected.safetensors")]
+        recorder = simple.TransformerRecorder(Input=self.model("vit"), Images=images)
+        recorder.UpdatePipeline()
+        self.take_errors()  # the reader's warning of tensors that are not used
+        self.assert_recorded("images", recorder, 4 + 2 * 4 * 3)
+
+    def test_an_error_of_all_is_told_once(self):
+        recorder = simple.TransformerRecorder(Input=self.model(), TokenIds="1 2\n3 9999\n4")
+        recorder.UpdatePipeline()
+        self.assert_one_error("sequence 1, position 1: expected a token id", "found 9999")
+        recorder.UpdatePipeline()  # no rank waits for one that has nothing new to do
+        self.assertLessEqual(len(self.take_errors()), 1)
+        recorder.TokenIds = "1 2\n3 4\n5"
+        self.assert_recorded("mended", recorder, 3 + 2 * 4 * 3)
+
+    def test_an_error_of_one_is_that_of_all(self):
+        """Only the rank that runs a sequence meets its numbers that are none."""
+        self.model()
+        folder = atlastest.OUTPUT / "broken"
+        folder.mkdir(exist_ok=True)
+        tensors, metadata = atlastest.read_safetensors(ORACLE / "llama" / "model.safetensors")
+        name = "model.embed_tokens.weight"
+        embedding = tensors[name].copy()
+        embedding[200, 0] = float("nan")
+        atlastest.write_safetensors(
+            folder / "model.safetensors", {**tensors, name: embedding}, metadata
+        )
+        config = folder / "config.json"
+        config.write_bytes((ORACLE / "llama" / "config.json").read_bytes())
+        model = simple.TransformerReader(FileName=str(config))
+        recorder = simple.TransformerRecorder(Input=model)
+        for tokens, sequence in (("1 2\n3 4\n5 200", 2), ("1 200\n3 4\n5 6", 0)):
+            recorder.TokenIds = tokens
+            recorder.UpdatePipeline()
+            self.assert_one_error(f"activation is nan (sequence {sequence}, position 1)")
+        recorder.TokenIds = ids([20, 20, 20])
+        self.assert_recorded("without", recorder, 3 + 2 * 4 * 3)
 
     def test_map(self):
         attention = simple.AttentionMap(Input=self.recorder(), Sequence=1, Layer=1, Head=2)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import struct
 import sys
 import unittest
@@ -186,17 +187,22 @@ class AtlasTest(unittest.TestCase):
 
     def setUp(self):
         OUTPUT.mkdir(parents=True, exist_ok=True)
-        simple.ResetSession()
-        load_plugin()
+        self.start_session()
         self._log = OUTPUT / f"{self.id()}.log"
         vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
         vtkLogger.LogToFile(str(self._log), vtkLogger.TRUNCATE, vtkLogger.VERBOSITY_WARNING)
         self._seen = 0
         self.addCleanup(self._check_errors)
 
+    def start_session(self):
+        simple.ResetSession()
+        load_plugin()
+
     def take_errors(self):
         """The errors and warnings since the last call, but that a request failed for them."""
-        lines = self._log.read_text(errors="replace").splitlines()
+        text = self._log.read_text(errors="replace")
+        # What a server tells has its place on a line of its own.
+        lines = re.sub(r"(ERROR|Warning): In \S+, line \d+\n", "", text).splitlines()
         new = lines[self._seen :]
         self._seen = len(lines)
         return [

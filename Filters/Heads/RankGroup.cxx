@@ -1,0 +1,122 @@
+#include "RankGroup.h"
+
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiProcessController.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// Numbers in one message; MPI counts them in 31 bits.
+constexpr vtkIdType MessageSize = vtkIdType{ 1 } << 28;
+
+[[noreturn]] void FailToSend()
+{
+  throw std::runtime_error("the ranks could not exchange their parts of the recording.");
+}
+
+}
+
+RankGroup::RankGroup(vtkInformationVector* outputVector)
+{
+  using SDDP = vtkStreamingDemandDrivenPipeline;
+  auto* controller = vtkMultiProcessController::GetGlobalController();
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  if (controller != nullptr && controller->GetNumberOfProcesses() > 1 &&
+      info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) == controller->GetNumberOfProcesses() &&
+      info->Get(SDDP::UPDATE_PIECE_NUMBER()) == controller->GetLocalProcessId())
+  {
+    this->Controller = controller;
+  }
+}
+
+int RankGroup::Count() const
+{
+  return this->Controller == nullptr ? 1 : this->Controller->GetNumberOfProcesses();
+}
+
+int RankGroup::Rank() const
+{
+  return this->Controller == nullptr ? 0 : this->Controller->GetLocalProcessId();
+}
+
+bool RankGroup::Agree(const RankResult& result) const
+{
+  using Numbers = std::array<vtkTypeInt64, 3>; // the length of the error, whether cancelled, input
+  const Numbers mine = { static_cast<vtkTypeInt64>(result.error.size()), result.cancelled ? 1 : 0,
+    static_cast<vtkTypeInt64>(result.input) };
+  std::vector<Numbers> all(static_cast<std::size_t>(this->Count()), mine);
+  if (this->Controller != nullptr && this->Controller->AllGather(mine.data(), all.front().data(),
+                                       static_cast<vtkIdType>(mine.size())) == 0)
+  {
+    FailToSend();
+  }
+  const auto failed =
+    std::find_if(all.begin(), all.end(), [](const Numbers& numbers) { return numbers[0] > 0; });
+  if (failed != all.end())
+  {
+    std::string error = result.error;
+    error.resize(static_cast<std::size_t>((*failed)[0]));
+    if (this->Controller != nullptr)
+    {
+      this->Controller->Broadcast(
+        error.data(), static_cast<vtkIdType>(error.size()), static_cast<int>(failed - all.begin()));
+    }
+    throw std::runtime_error(error);
+  }
+  const auto cancelled =
+    std::any_of(all.begin(), all.end(), [](const Numbers& numbers) { return numbers[1] != 0; });
+  if (cancelled)
+  {
+    return false;
+  }
+  const auto other = std::find_if(
+    all.begin(), all.end(), [&](const Numbers& numbers) { return numbers[2] != all.front()[2]; });
+  if (other != all.end())
+  {
+    throw std::runtime_error("expected the same sequences on every rank, found others on rank " +
+                             std::to_string(other - all.begin()) + " than on rank 0.");
+  }
+  return true;
+}
+
+void RankGroup::ShareRows(
+  const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const
+{
+  if (this->Controller == nullptr)
+  {
+    return;
+  }
+  const auto rowOf = [&](std::int64_t sequence)
+  { return recording.sequenceOffsets[static_cast<std::size_t>(sequence)]; };
+  for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(recording))
+  {
+    for (int rank = 0; rank < this->Count(); ++rank)
+    {
+      const atlas::SequenceRange& range = ranges[static_cast<std::size_t>(rank)];
+      const std::int64_t begin = rowOf(range.first);
+      this->Send(matrix.Row(begin), (rowOf(range.end) - begin) * matrix.columns, rank);
+    }
+  }
+}
+
+void RankGroup::Send(float* values, vtkIdType count, int rank) const
+{
+  for (vtkIdType begin = 0; begin < count; begin += MessageSize)
+  {
+    if (this->Controller->Broadcast(values + begin, std::min(MessageSize, count - begin), rank) ==
+        0)
+    {
+      FailToSend();
+    }
+  }
+}
+
+}

@@ -1,0 +1,243 @@
+"""A client and a pvserver show what a session without a server shows, and the server survives errors.
+
+ATLAS_SERVER is the command that starts pvserver, perhaps on several ranks.
+"""
+
+import ctypes
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import time
+import unittest.mock
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from attentionatlas import load_plugin, plugin_path
+from paraview import servermanager, simple
+
+#: Bytes of geometry, in MB, beyond which the server renders: always, and never.
+THRESHOLDS = {"server": 0, "client": 1e6}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
+
+
+def end_with_parent():
+    """Has the system end this process when its parent is gone, however that ended."""
+    set_death_signal = 1
+    ctypes.CDLL(None).prctl(set_death_signal, signal.SIGTERM)
+
+
+class Server:
+    """A pvserver and the connection to it."""
+
+    def __init__(self, name, *options):
+        self.log = atlastest.OUTPUT / f"{name}.log"
+        for _ in range(3):  # another program may take the port first
+            port = free_port()
+            self._start([f"--server-port={port}", *options])
+            if self._is_listening():
+                break
+            self.stop()
+        else:
+            raise RuntimeError(f"pvserver does not start:\n{self.log.read_text()}")
+        if simple.Connect("localhost", port, timeout=30) is None:
+            self.stop()
+            raise RuntimeError("no connection to pvserver")
+
+    def _start(self, options):
+        # pvpython is an MPI process itself, and its variables are not for mpirun.
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("OMPI_", "PMIX_", "ORTE_"))
+        }
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*shlex.split(os.environ["ATLAS_SERVER"]), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
+
+    def _is_listening(self):
+        end = time.monotonic() + 90
+        while self.is_running() and time.monotonic() < end:
+            if "Accepting connection" in self.log.read_text():
+                return True
+            time.sleep(0.1)
+        return False
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def stop(self):
+        """Ends all of its processes, whatever they do."""
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, end)  # mpirun passes the first on to its ranks
+                self.process.wait(5)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                pass
+
+
+def pictures(name, view):
+    """What a view shows where the server renders, and where the client does."""
+    found = {}
+    for where, threshold in THRESHOLDS.items():
+        view.RemoteRenderThreshold = threshold
+        found[f"{name} by the {where}"] = atlastest.picture(view, f"{name}-{where}")
+    return found
+
+
+def show_torus():
+    """The class map, its pairs, and the donut."""
+    model = atlastest.read_model()
+    torus = atlastest.torus(model, Quantities=["ClassColor", "Attention"])
+    view = atlastest.chart_view()
+    simple.Show(torus, view).SetRepresentationType("Surface")  # as on several ranks
+    simple.Show(simple.TokenPairs(Input=model), view)
+    arrays = pictures("map", view)
+    donut = simple.TorusDeformation(Input=torus)
+    view = simple.CreateRenderView(ViewSize=[300, 300], OrientationAxesVisibility=0)
+    simple.Show(donut, view)
+    simple.ResetCamera(view)
+    return {**arrays, **pictures("donut", view)}
+
+
+def show_training():
+    """A training, played."""
+    training = simple.AttentionOnlyTraining(Steps=100, CheckpointEvery=50)
+    torus = atlastest.torus(training)
+    view = atlastest.chart_view()
+    simple.Show(torus, view).SetRepresentationType("Surface")
+    scene = simple.GetAnimationScene()
+    scene.UpdateAnimationUsingDataTimeSteps()
+    arrays = {"times": numpy.array(training.TimestepValues)}
+    for step in (0, 50, 100):
+        scene.AnimationTime = step
+        arrays.update(pictures(f"training-{step}", view))
+        for name, values in atlastest.model_blocks(training, 0).items():
+            arrays[f"{name} at {step}"] = values.copy()
+    return arrays
+
+
+def show_recording():
+    """A map as squares, with and without its labels, and saved again."""
+    recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+    attention = simple.AttentionMap(Input=recording, Layer=4, Head=11)
+    attention.UpdatePipeline()
+    view = atlastest.chart_view()
+    view.CameraFocalPoint = [2.5, -2.5, 0]
+    view.CameraPosition = [2.5, -2.5, 10]
+    view.CameraParallelScale = 6
+    display = simple.Show(attention, view)
+    arrays = {"squares": numpy.array(display.Representation == "Squares")}
+    arrays.update(pictures("labels", view))
+    display.TokenLabels = False
+    arrays.update(pictures("squares", view))
+    path = atlastest.OUTPUT / "saved.safetensors"
+    path.unlink(missing_ok=True)
+    simple.SaveData(str(path), proxy=recording)
+    arrays["saved"] = numpy.frombuffer(path.read_bytes(), "u1")
+    return arrays
+
+
+class ServerTest(AtlasTest):
+    """A test with a server of its own."""
+
+    options = ()
+
+    def start_session(self):
+        self.server = Server(f"server-{self._testMethodName}", *self.options)
+        self.addCleanup(self.server.stop)
+        self.addCleanup(simple.Disconnect)
+
+
+class WithPlugin(ServerTest):
+    options = (f"--plugin-search-paths={plugin_path().parent}", "--plugins=AttentionAtlas")
+
+    def start_session(self):
+        if servermanager.ActiveConnection is None:
+            simple.Connect()
+        super(ServerTest, self).start_session()
+        script = {
+            "test_torus": show_torus,
+            "test_training": show_training,
+            "test_recording": show_recording,
+        }.get(self._testMethodName)
+        self.expected = script() if script else None  # without a server
+        super().start_session()
+        load_plugin()
+
+    def assert_as_without_server(self, found):
+        self.assertEqual(sorted(found), sorted(self.expected))
+        for name, values in self.expected.items():
+            if " by the " in name:
+                self.assertGreater(len(numpy.unique(values)), 3, name)
+                # The edges of an image's points move by a pixel where it went to the client first.
+                self.assertLess(atlastest.different_pixels(found[name], values), 0.01, name)
+            else:
+                numpy.testing.assert_array_equal(found[name], values, name)
+        self.assertTrue(self.server.is_running())
+
+    def test_torus(self):
+        self.assert_as_without_server(show_torus())
+
+    def test_training(self):
+        self.assert_as_without_server(show_training())
+
+    def test_recording(self):
+        found = show_recording()
+        self.assert_as_without_server(found)
+        for where in THRESHOLDS:
+            labels, none = (found[f"{name} by the {where}"] for name in ("labels", "squares"))
+            self.assertGreater(atlastest.different_pixels(labels, none), 0.003)
+
+    def test_errors_reach_the_client(self):
+        model = atlastest.read_model()
+        torus = atlastest.torus(model, Resolution=[0, 7])
+        torus.UpdatePipeline()
+        self.assert_one_error("Resolution: expected at least 2 points along each angle, found 0 x 7.")
+        torus.Resolution = [9, 7]
+        torus.UpdatePipeline()
+        self.assertGreaterEqual(torus.GetDataInformation().GetNumberOfPoints(), 63)
+        atlastest.read_model("/no such file").UpdatePipeline()
+        self.assert_one_error("/no such file: cannot open file")
+        simple.RecordingReader(FileName="/no such recording.npy").UpdatePipeline()
+        self.assert_one_error("/no such recording.npy")
+        self.assertTrue(self.server.is_running())
+
+
+class WithoutPlugin(ServerTest):
+    def test_message(self):
+        with unittest.mock.patch.dict(os.environ, ATLAS_PLUGIN="/elsewhere/AttentionAtlas.so"):
+            with self.assertRaisesRegex(RuntimeError, "cannot load /elsewhere/AttentionAtlas.so: start"):
+                load_plugin()
+        for error in self.take_errors():
+            self.assertIn("/elsewhere/AttentionAtlas.so", error)
+        simple.LoadPlugin(str(plugin_path()), remote=False, ns={})
+        self.assertFalse(hasattr(simple, "AttentionTorus"))
+        manager = servermanager.ProxyManager().SMProxyManager
+        for group, name in (("filters", "AttentionTorus"), ("representations", "SquaresRepresentation")):
+            self.assertIsNone(manager.NewProxy(group, name))
+            self.assert_one_error(f"group={group} and proxy={name}")
+        load_plugin()
+        model = atlastest.read_model()
+        torus = atlastest.torus(model)
+        torus.UpdatePipeline()
+        self.assertGreaterEqual(torus.GetDataInformation().GetNumberOfPoints(), 64 * 48)
+        self.assertTrue(self.server.is_running())
+
+
+if __name__ == "__main__":
+    atlastest.main()
