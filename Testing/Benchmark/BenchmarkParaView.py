@@ -88,7 +88,9 @@ def sliders(simple, side):
 def ranks():
     """The same work on 1, 2, 4, ... ranks of one thread each, while cores last."""
     script = pathlib.Path(__file__).with_name("BenchmarkRanks.py")
-    environment = {**os.environ, "VTK_SMP_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    # Without what tells a rank of its own job, as which this process counts.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
+    environment |= {"VTK_SMP_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     count = 1
     while count <= os.cpu_count():
         with tempfile.TemporaryDirectory() as folder:
