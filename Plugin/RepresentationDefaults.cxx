@@ -11,6 +11,7 @@
 #include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
 #include <vtkProcessModule.h>
+#include <vtkSMPVRepresentationProxy.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
@@ -19,6 +20,7 @@
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMSourceProxy.h>
 #include <vtkSMTransferFunctionManager.h>
+#include <vtkSMViewProxy.h>
 #include <vtkSessionIterator.h>
 #include <vtkSmartPointer.h>
 #include <vtkWeakPointer.h>
@@ -312,6 +314,47 @@ bool IsRestoring(vtkSMSessionProxyManager* manager)
   return manager->GetInLoadXMLState() || !manager->IsStateUpdateNotificationEnabled();
 }
 
+/// The data that a representation shows.
+vtkPVDataInformation* ShownData(vtkSMProxy* representation)
+{
+  vtkSMPropertyHelper input(representation, "Input", true);
+  auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
+  return producer->GetDataInformation(input.GetOutputPort());
+}
+
+/// Colours a representation whose array is gone by the first point array of its data, if its source
+/// has the hint FollowArray: the name of the only array tells what it holds.
+void FollowArray(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  if (hint == nullptr || hint->FindNestedElementByName("FollowArray") == nullptr)
+  {
+    return;
+  }
+  vtkPVDataSetAttributesInformation* arrays =
+    ShownData(representation)->GetAttributeInformation(vtkDataObject::POINT);
+  const char* name =
+    vtkSMPropertyHelper(representation, "ColorArrayName", true).GetInputArrayNameToProcess();
+  if (name == nullptr || *name == '\0' || arrays == nullptr || arrays->GetNumberOfArrays() == 0 ||
+      arrays->GetArrayInformation(name) != nullptr)
+  {
+    return;
+  }
+  vtkSMProxy* view = vtkSMViewProxy::FindView(representation);
+  vtkSmartPointer<vtkSMProxy> table =
+    vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy();
+  const bool hasBar =
+    view != nullptr && vtkSMPVRepresentationProxy::IsScalarBarVisible(representation, view);
+  vtkSMPVRepresentationProxy::SetScalarColoring(
+    representation, arrays->GetArrayInformation(0)->GetName(), vtkDataObject::POINT);
+  if (hasBar)
+  {
+    vtkNew<vtkSMTransferFunctionManager> tables;
+    tables->HideScalarBarIfNotNeeded(table, view);
+    vtkSMPVRepresentationProxy::SetScalarBarVisibility(representation, view, true);
+  }
+}
+
 /// Follows the array that colours a representation.
 class ColoringObserver : public vtkCommand
 {
@@ -328,6 +371,11 @@ public:
 
   void Execute(vtkObject*, unsigned long event, void*) override
   {
+    if (event == vtkCommand::UpdateDataEvent && this->Representation != nullptr &&
+        !IsRestoring(this->Representation->GetSessionProxyManager()))
+    {
+      FollowArray(this->Representation);
+    }
     // The array may be chosen before there are any data.
     if (event == vtkCommand::ModifiedEvent || this->Waits)
     {
@@ -358,14 +406,6 @@ private:
   vtkWeakPointer<vtkSMProxy> Representation;
   bool Waits = false; ///< for the data of the array
 };
-
-/// The data that a representation shows.
-vtkPVDataInformation* ShownData(vtkSMProxy* representation)
-{
-  vtkSMPropertyHelper input(representation, "Input", true);
-  auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
-  return producer->GetDataInformation(input.GetOutputPort());
-}
 
 /// Colours a representation by the first point or cell array that has this name or, if `suffix`, a
 /// name that ends so; leaves it as it is if there is none.
@@ -518,6 +558,10 @@ void ApplyHints(vtkSMProxy* representation)
     else if (kind == "HiddenSeries")
     {
       HideSeries(representation, element);
+    }
+    else if (kind == "FollowArray")
+    {
+      continue; // at each update
     }
     else
     {

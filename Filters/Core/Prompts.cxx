@@ -108,8 +108,8 @@ std::vector<std::vector<std::int64_t>> MakeRandomPrompts(const RandomPromptOptio
   RequireAtLeast("Length", options.length, 1);
   RequireAtLeast("Count", options.count, 1);
   RequireAtLeast("Block", options.block, 1);
-  RequireAtLeast("the first id", options.firstId, 0);
-  RequireAtLeast("the last id", options.lastId, options.firstId);
+  RequireAtLeast("IdRange: the first id", options.firstId, 0);
+  RequireAtLeast("IdRange: the last id", options.lastId, options.firstId);
   const std::int64_t period = options.kind == RandomPromptKind::OneToken ? 1
                               : options.kind == RandomPromptKind::Random
                                 ? options.length

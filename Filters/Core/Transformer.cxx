@@ -86,6 +86,11 @@ void CheckSequence(const TransformerConfig& config, const TransformerInput& inpu
       throw OptionError(name + ": expected a token type for each of its " + std::to_string(length) +
                         " tokens, found " + std::to_string(input.segments[s].size()) + ".");
     }
+    if (config.segments == 0)
+    {
+      throw OptionError(name + ": expected no token types, since a model of architecture " +
+                        config.architecture + " knows none, found " + std::to_string(length) + ".");
+    }
     CheckIds("token type", s, input.segments[s], config.segments);
   }
 }

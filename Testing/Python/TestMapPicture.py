@@ -71,6 +71,18 @@ class MapPicture(AtlasTest):
         simple.Delete(self.map)
         self.assertEqual(self.dark_outside(), 0)
 
+    def test_another_quantity(self):
+        self.display.SetScalarBarVisibility(self.view, True)
+        for quantity in ("Scores", "Weights", "Scores"):
+            self.map.Quantity = quantity
+            simple.Render(self.view)
+            self.assertEqual(list(self.display.ColorArrayName), ["POINTS", quantity])
+            bar = simple.GetScalarBar(simple.GetColorTransferFunction(quantity), self.view)
+            self.assertEqual((bar.Title, bar.Visibility), (quantity, 1))
+            other = "Weights" if quantity == "Scores" else "Scores"
+            old = simple.GetScalarBar(simple.GetColorTransferFunction(other), self.view)
+            self.assertEqual(old.Visibility, 0)
+
     def test_ranges(self):
         self.map.UpdatePipelineInformation()
         for name, last in (("Sequence", 0), ("Layer", 11), ("Head", 11)):

@@ -1,0 +1,323 @@
+"""Bad inputs by the dozen: each gets one message that names the thing, and ParaView goes on.
+
+The table of all of them, with their messages, is left in the output folder as bad-input.md.
+"""
+
+import io
+import json
+import math
+import os
+import shutil
+import struct
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from paraview import simple
+from vtkmodules.util.numpy_support import numpy_to_vtk
+from vtkmodules.vtkCommonCore import vtkPoints
+from vtkmodules.vtkCommonDataModel import vtkPolyData
+
+TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
+TENSOR = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+
+
+def framed(header, data=b""):
+    """The bytes of a safetensors file with this header: text, or what JSON is made of."""
+    text = (header if isinstance(header, str) else json.dumps(header)).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def npy(array, **options):
+    file = io.BytesIO()
+    numpy.save(file, array, **options)
+    return file.getvalue()
+
+
+def trained(**changes):
+    """The bytes of the trained model with tensors replaced, or removed by None; `__` is a dot."""
+    tensors, metadata = atlastest.read_safetensors(atlastest.TRAINED)
+    for name, values in changes.items():
+        tensors.pop(name.replace("__", "."), None)
+        if values is not None:
+            tensors[name.replace("__", ".")] = values
+    path = atlastest.OUTPUT / "changed.safetensors"
+    atlastest.write_safetensors(path, tensors, metadata)
+    return path.read_bytes()
+
+
+def head(number):
+    return [f"heads__{number}__{name}" for name in ("query", "key", "value", "output")]
+
+
+def filled(shape, value=0.5):
+    return numpy.full(shape, value, "f4")
+
+
+WHOLE = atlastest.TRAINED.read_bytes()
+
+#: Files that are no model, and what the reader says.
+MODELS = {
+    "7 bytes": (WHOLE[:7], "8-byte header length, found 7 bytes"),
+    "only a header": (WHOLE[:400], "but only"),
+    "cut off in a tensor": (WHOLE[:-1], "data_offsets"),
+    "a byte too many": (WHOLE + b"0", "no tensor holds the last 1 bytes"),
+    "a header of 2^63 bytes": (struct.pack("<Q", 2**63) + b"{}", "header"),
+    "a header that is a list": (framed([1, 2]), "header"),
+    "a header cut off": (framed('{"a": {"dtype"'), "header is not JSON"),
+    "a header of brackets": (framed("[" * 100000), "header"),
+    "no tensors": (framed({}), "missing"),
+    "metadata that are a number": (framed({"__metadata__": 3}), "__metadata__"),
+    "an unknown type": (framed({"a": {**TENSOR, "dtype": "F7"}}, b"1234"), "F7"),
+    "a negative size": (framed({"a": {**TENSOR, "shape": [-1]}}, b"1234"), "shape"),
+    "a shape of 2^64": (framed({"a": {**TENSOR, "shape": [2**32, 2**32]}}, b"1234"), "shape"),
+    "a shape that is text": (framed({"a": {**TENSOR, "shape": "1"}}, b"1234"), "shape"),
+    "offsets backwards": (framed({"a": {**TENSOR, "data_offsets": [4, 0]}}, b"1234"), "data_offsets"),
+    "offsets beyond the file": (
+        framed({"a": {**TENSOR, "data_offsets": [0, 2**40]}}, b"1234"),
+        "data_offsets",
+    ),
+    "one offset": (framed({"a": {**TENSOR, "data_offsets": [0]}}, b"1234"), "data_offsets"),
+    "tensors that overlap": (framed({"a": TENSOR, "b": TENSOR}, b"1234"), "tensors 'a' and 'b' overlap"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "header"),
+    "a text": (b"Attention is all you need, they say, and so do we.", "header"),
+    "no head": (trained(**{name: None for h in range(3) for name in head(h)}), "heads.0.query"),
+    "a gap between heads": (trained(**dict.fromkeys(head(1))), "without a gap, but head 1"),
+    "no words": (trained(word_embedding=filled((0, 3)), next_token=None), "word_embedding"),
+    "embeddings of dimension 4": (trained(word_embedding=filled((5, 4))), "word_embedding"),
+    "one position": (trained(position_embedding=filled((1, 3))), "position_embedding"),
+    "a query like no other": (trained(heads__0__query=filled((2, 3))), "heads.0"),
+    "an infinite weight": (trained(unembedding=filled((5, 3), math.inf)), "inf"),
+    "targets below 0": (trained(next_token=numpy.full((5, 5), -1, "i8")), "next_token"),
+    "targets of another shape": (trained(next_token=numpy.zeros((5, 4), "i8")), "next_token"),
+}
+
+#: Files that are no recording.
+RECORDINGS = {
+    "an empty file": (".safetensors", b"", "0 bytes"),
+    "nothing that is known": (".safetensors", framed({"a": TENSOR}, b"1234"), "expected"),
+    "a text as npy": (".npy", b"no array", "npy"),
+    "a pickled npy": (".npy", npy(numpy.array([{}], object), allow_pickle=True), "pickle"),
+    "an npy cut off": (".npy", npy(filled((1, 2, 3, 3)))[:-5], "bytes"),
+    "an npy of texts": (".npy", npy(numpy.array(["a"])), "type"),
+    "attention of two axes": (".npy", npy(filled((3, 3))), "found none, but 'array' [3, 3]"),
+    "attention that is not square": (".npy", npy(filled((1, 2, 3, 4))), "shape"),
+    "a zip cut off": (".npz", b"PK\x03\x04" + bytes(30), "zip"),
+}
+
+
+def changed(**settings):
+    """Changes the text of a config.json."""
+    return lambda text: json.dumps({**json.loads(text), **settings})
+
+
+def polydata(angles):
+    """A source of points with these x and y."""
+    points = vtkPoints()
+    points.SetData(numpy_to_vtk(numpy.array([[*xy, 0] for xy in angles], "f4"), deep=True))
+    data = vtkPolyData()
+    data.SetPoints(points)
+    source = simple.TrivialProducer()
+    source.GetClientSideObject().SetOutput(data)
+    return source
+
+
+#: Filters on a good model that are told something bad: name, properties, message.
+ON_MODELS = [
+    ("AttentionTorus", {"Resolution": [0, 7]}, "at least 2 points"),
+    ("AttentionTorus", {"Resolution": [-5, 5]}, "at least 2 points"),
+    ("AttentionTorus", {"Resolution": [10**6, 10**6]}, "GiB of memory"),
+    ("AttentionTorus", {"HeadWeights": [1]}, "expected one weight for each"),
+    ("AttentionTorus", {"HeadWeights": [1, math.inf, 1]}, "finite"),
+    ("AttentionTorus", {"Quantities": ["Attention 3"]}, "unknown"),
+    ("AttentionTorus", {"Quantities": ["Love"]}, "unknown"),
+    ("ClassAreas", {"Resolution": [0, 0]}, "Resolution"),
+    ("TokenPairs", {"HeadWeights": [1, 2, 3, 4]}, "expected one weight for each"),
+    ("HeadAccuracySimplex", {"Heads": [0, 1, 3]}, "3"),
+    ("HeadAccuracySimplex", {"Heads": [0, 1, 1]}, "1"),
+    ("HeadAccuracySimplex", {"Heads": [-1, 0, 1]}, "-1"),
+    ("HeadAccuracySimplex", {"Pair": [5, 0]}, "5"),
+    ("HeadAccuracySimplex", {"Resolution": 10**6}, "memory"),
+]
+
+#: Recorders of the oracle's llama that are told something bad.
+RECORDERS = [
+    ({"TokenIds": "1 229"}, "229"),
+    ({"TokenIds": "1 -1"}, "-1"),
+    ({"TokenIds": "1 two"}, "two"),
+    ({"TokenIds": "1 99999999999999999999"}, "99999999999999999999"),
+    ({"TokenIds": "1 2", "Prompts": "Hello"}, "found 2"),
+    ({"Prompts": "Hello"}, "tokenizer"),
+    ({"PromptFile": "/no/such/file.txt"}, "tokenizer"),
+    ({"TokenIds": "1 2", "Layers": [99]}, "99"),
+    ({"TokenIds": "1 2", "TokenTypes": "0 1"}, "no token types"),
+    ({"TokenIds": " ".join(["1"] * 5000)}, "5000"),
+    ({"Images": [str(atlastest.RECORDING)]}, "pixel_values"),
+    ({"Images": ["/no/such/picture.png"]}, "No such file"),
+]
+
+#: Maps of the shipped recording.
+MAPS = [
+    ({"Layer": 12}, "12"),
+    ({"Layer": -1}, "-1"),
+    ({"Head": 12}, "found 12"),
+    ({"Sequence": 1}, "found 1"),
+    ({"Quantity": "Content"}, "quer"),
+    ({"Quantity": "Bias"}, "quer"),
+]
+
+#: Folders of a transformer: what is changed in a copy of the oracle's llama, and the message.
+CONFIGS = {
+    "no JSON": (lambda text: "{", "JSON"),
+    "a list": (lambda text: "[]", "object"),
+    "an unknown architecture": (lambda text: text.replace('"llama"', '"mamba"'), "mamba"),
+    "an unknown activation": (lambda text: text.replace('"silu"', '"sin"'), "sin"),
+    "no heads": (changed(num_attention_heads=0), "num_attention_heads"),
+    "more layers than weights": (changed(num_hidden_layers=7), "is missing"),
+    "another width than the weights": (changed(intermediate_size=7), "expected shape"),
+    "a width that is text": (changed(hidden_size="wide"), "hidden_size"),
+}
+
+#: Sources that are told something bad.
+SOURCES = [
+    ("AttentionOnlyTraining", {"ModelFile": "/no/such/model.safetensors"}, "cannot open file"),
+    ("AttentionOnlyTraining", {"ModelFile": str(atlastest.SOURCE / "LICENSE")}, "header"),
+    ("AttentionOnlyTraining", {"LearningRate": math.nan}, "LearningRate"),
+    ("AttentionOnlyTraining", {"Specialization": -1.0}, "Specialization"),
+    ("AttentionOnlyTraining", {"Steps": 10**9, "CheckpointEvery": 1}, "100000 checkpoints"),
+    ("HarmonicAttention", {"Coefficients": [math.nan] * 11}, "Coefficients"),
+    ("HarmonicAttention", {"Resolution": [0, 0]}, "at least 2 points"),
+    ("HarmonicAttention", {"Resolution": [10**6, 10**6]}, "memory"),
+    ("RandomPrompts", {"IdRange": [9, 3]}, "IdRange: the last id: expected at least 9"),
+    ("RandomPrompts", {"Length": 10**9, "Count": 10**6}, "memory"),
+]
+
+
+class HostileInput(AtlasTest):
+    rows = []
+
+    def setUp(self):
+        super().setUp()
+        simple.AttentionOnlyModelReader(registrationName="Good", FileNames=[str(atlastest.TRAINED)])
+
+    def check(self, kind, what, source, message):
+        """Updates, expects a single message, and that the source can be shown and deleted."""
+        with self.subTest(f"{kind}: {what}"):
+            source.UpdatePipeline()
+            errors = self.take_errors()
+            self.assertEqual(len(errors), 1, errors)
+            said = errors[0].split("): ", 1)[-1]
+            self.rows.append((kind, what, said.replace(str(atlastest.OUTPUT) + "/", "")))
+            self.assertIn(message, said)
+        self.take_errors()
+        simple.Delete(source)
+
+    def tearDown(self):
+        good = simple.AttentionTorus(Input=simple.FindSource("Good"), Resolution=[9, 9])
+        self.assertEqual(len(atlastest.point_arrays(good)["Class"]), 81, "ParaView goes on")
+
+    @classmethod
+    def tearDownClass(cls):
+        lines = ["| kind | input | message |", "|---|---|---|"]
+        for row in cls.rows:
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+        (atlastest.OUTPUT / "bad-input.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def test_models(self):
+        path = atlastest.OUTPUT / "bad.safetensors"
+        for what, (data, message) in MODELS.items():
+            path.write_bytes(data)
+            self.check("model", what, simple.AttentionOnlyModelReader(FileNames=[str(path)]), message)
+
+    def test_no_files(self):
+        folder = atlastest.OUTPUT / "folder.safetensors"
+        folder.mkdir(exist_ok=True)
+        pipe = atlastest.OUTPUT / "pipe.safetensors"
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+        for what, path in (("a folder", folder), ("a pipe", pipe), ("a device", "/dev/zero")):
+            for kind, reader, message in (
+                ("model", lambda p: simple.AttentionOnlyModelReader(FileNames=[p]), "regular file"),
+                ("recording", lambda p: simple.RecordingReader(FileName=p), "regular file"),
+                # A transformer's weights are looked into behind the config.json beside them.
+                ("transformer", lambda p: simple.TransformerReader(FileName=p), "config.json: cannot"),
+            ):
+                self.check(kind, what, reader(str(path)), message)
+
+    def test_recordings(self):
+        for what, (suffix, data, message) in RECORDINGS.items():
+            path = atlastest.OUTPUT / f"bad{suffix}"
+            path.write_bytes(data)
+            self.check("recording", what, simple.RecordingReader(FileName=str(path)), message)
+
+    def test_filters_of_models(self):
+        for name, properties, message in ON_MODELS:
+            source = getattr(simple, name)(Input=simple.FindSource("Good"), **properties)
+            self.check(name, str(properties), source, message)
+
+    def test_models_without_targets(self):
+        path = atlastest.OUTPUT / "no-targets.safetensors"
+        path.write_bytes(trained(next_token=None))
+        model = simple.AttentionOnlyModelReader(FileNames=[str(path)])
+        for name in ("HeadAccuracySimplex", "HeadAccuracy"):
+            self.check(name, "no next_token", getattr(simple, name)(Input=model), "next_token")
+
+    def test_points(self):
+        for what, angles, message in (
+            ("an angle that is no number", [[0, math.nan]], "finite"),
+            ("an infinite angle", [[math.inf, 0]], "finite"),
+        ):
+            torus = simple.AttentionTorus(Input=simple.FindSource("Good"), Points=polydata(angles))
+            self.check("AttentionTorus", what, torus, message)
+            bent = simple.TorusDeformation(Input=polydata(angles))
+            self.check("TorusDeformation", what, bent, message)
+
+    def test_sources(self):
+        for name, properties, message in SOURCES:
+            self.check(name, str(properties), getattr(simple, name)(**properties), message)
+
+    def test_maps(self):
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        for properties, message in MAPS:
+            attention = simple.AttentionMap(Input=recording, **properties)
+            self.check("AttentionMap", str(properties), attention, message)
+
+    def need_transformers(self):
+        if not TRANSFORMERS.is_dir():
+            self.skipTest(f"no models: {TRANSFORMERS} is absent")
+
+    def test_recorders(self):
+        self.need_transformers()
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        for properties, message in RECORDERS:
+            recorder = simple.TransformerRecorder(Input=model, **properties)
+            self.check("TransformerRecorder", str(properties)[:80], recorder, message)
+
+    def folder(self):
+        """A new copy of a transformer's."""
+        folder = atlastest.OUTPUT / "transformer"
+        shutil.rmtree(folder, ignore_errors=True)
+        return shutil.copytree(TRANSFORMERS / "llama", folder)
+
+    def test_folders(self):
+        self.need_transformers()
+        for what, (change, message) in CONFIGS.items():
+            config = self.folder() / "config.json"
+            config.write_text(change(config.read_text()))
+            self.check("transformer", what, simple.TransformerReader(FileName=str(config)), message)
+
+    def test_weights(self):
+        self.need_transformers()
+        for what, change, message in (
+            ("no weights", lambda path: path.unlink(), "model.safetensors"),
+            ("empty weights", lambda path: path.write_bytes(b""), "0 bytes"),
+            ("weights cut off", lambda path: os.truncate(path, 70000), "data_offsets"),
+        ):
+            folder = self.folder()
+            change(folder / "model.safetensors")
+            reader = simple.TransformerReader(FileName=str(folder / "config.json"))
+            self.check("transformer", what, reader, message)
+
+
+if __name__ == "__main__":
+    atlastest.main()
