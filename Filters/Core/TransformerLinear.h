@@ -65,7 +65,7 @@ struct RowTile
 };
 constexpr std::int64_t ChunkRows = 12;
 constexpr std::int64_t ShortTileRows = 4 * ChunkRows;
-constexpr std::int64_t LongTileRows = 8 * ChunkRows;
+constexpr std::int64_t LongTileRows = 16 * ChunkRows;
 
 /// Tiles of sequences of these lengths that lie one after the other.
 std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths);
