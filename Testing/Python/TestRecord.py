@@ -1,0 +1,119 @@
+"""attentionatlas.record: what it makes of libraries that behave as theirs do, the plugin reads."""
+
+import sys
+import types
+import unittest.mock
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from attentionatlas import record
+from paraview import simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+LAYERS, HEADS, TOKENS, SIZE = 2, 3, 4, 5
+TEXT = ["All", " you", " need", "ü"]
+
+
+class Tensor:
+    """What record asks of a torch.Tensor."""
+
+    def __init__(self, values):
+        self.values = numpy.asarray(values)
+
+    def is_floating_point(self):
+        return self.values.dtype.kind == "f"
+
+    def float(self):
+        return Tensor(self.values.astype("f4"))
+
+    def numpy(self):
+        return self.values
+
+    detach = cpu = contiguous = lambda self: self
+
+
+def attentions(scores):
+    """The causal softmax of scores [..., T, T]."""
+    scores = numpy.where(numpy.tri(TOKENS) > 0, scores, -numpy.inf)
+    weights = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+class Record(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        random = numpy.random.default_rng(5)
+        self.query, self.key = random.normal(size=(2, LAYERS, 1, TOKENS, HEADS, SIZE)).astype("f2")
+        scores = numpy.einsum("lbqhd,lbkhd->lbhqk", self.query.astype("f8"), self.key.astype("f8"))
+        self.expected = attentions(scores / SIZE**0.5)
+
+        def save_file(tensors, path, metadata):
+            atlastest.write_safetensors(path, tensors, metadata)
+
+        module = types.ModuleType("safetensors.numpy")
+        module.save_file = save_file
+        modules = {"safetensors": types.ModuleType("safetensors"), "safetensors.numpy": module}
+        patch = unittest.mock.patch.dict(sys.modules, modules)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def check(self, path, recording, architecture):
+        record.save(path, *recording)
+        self.assertEqual(list(path.parent.glob("*.part*")), [])
+        reader = simple.RecordingReader(FileName=str(path))
+        fields = atlastest.fetch(reader).GetFieldData()
+        self.assertEqual(fields.GetAbstractArray("Architecture").GetValue(0), architecture)
+        for layer in range(LAYERS):
+            for head in range(HEADS):
+                attention = atlastest.fetch(simple.AttentionMap(Input=reader, Layer=layer, Head=head))
+                found = vtk_to_numpy(attention.GetPointData().GetArray("Weights"))
+                found = found.reshape(TOKENS, TOKENS)[::-1]
+                numpy.testing.assert_allclose(found, self.expected[layer, 0, head], atol=2e-4)
+        labels = attention.GetFieldData().GetAbstractArray("Key Token")
+        self.assertEqual([labels.GetValue(i) for i in range(labels.GetNumberOfValues())], TEXT)
+
+    def test_hugging_face(self):
+        weights = self.expected.astype("f4")
+
+        def model(input_ids, output_attentions):
+            self.assertTrue(output_attentions)
+            return types.SimpleNamespace(attentions=tuple(Tensor(layer) for layer in weights))
+
+        model.config = types.SimpleNamespace(model_type="gpt2")
+
+        def tokenizer(text, return_tensors):
+            return {"input_ids": Tensor(numpy.arange(TOKENS)[None])}
+
+        tokenizer.convert_ids_to_tokens = lambda ids: [TEXT[i] for i in ids]
+        recording = record.record_hugging_face(model, tokenizer, "".join(TEXT))
+        self.check(atlastest.OUTPUT / "face.safetensors", recording, "gpt2")
+
+    def test_hugging_face_without_attention(self):
+        def model(input_ids, output_attentions):
+            return types.SimpleNamespace(attentions=(None,))
+
+        def tokenizer(text, return_tensors):
+            return {"input_ids": Tensor([[1]])}
+
+        with self.assertRaisesRegex(ValueError, "eager"):
+            record.record_hugging_face(model, tokenizer, "a")
+
+    def test_transformer_lens(self):
+        cache = {"hook_embed": Tensor(numpy.zeros((1, TOKENS, 9), "f4"))}
+        for layer in range(LAYERS):
+            cache[f"blocks.{layer}.attn.hook_q"] = Tensor(self.query[layer])
+            cache[f"blocks.{layer}.attn.hook_k"] = Tensor(self.key[layer])
+        model = types.SimpleNamespace(
+            to_tokens=lambda text: Tensor(numpy.arange(TOKENS)[None]),
+            to_str_tokens=lambda text: TEXT,
+            run_with_cache=lambda ids: (None, cache),
+            cfg=types.SimpleNamespace(model_name="gpt2", attn_scale=SIZE**0.5),
+        )
+        recording = record.record_transformer_lens(model, "".join(TEXT))
+        self.assertNotIn("hook_embed", recording[0])
+        self.check(atlastest.OUTPUT / "lens.safetensors", recording, "gpt2")
+
+
+if __name__ == "__main__":
+    atlastest.main()
