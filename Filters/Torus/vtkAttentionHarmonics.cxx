@@ -1,15 +1,14 @@
 #include "vtkAttentionHarmonics.h"
 
 #include "ArrayNames.h"
+#include "AttentionOnlyModel.h"
 #include "Harmonics.h"
-#include "ModelConversion.h"
 
 #include <vtkDoubleArray.h>
 #include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkIntArray.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkStringArray.h>
@@ -73,41 +72,29 @@ int vtkAttentionHarmonics::FillOutputPortInformation(int, vtkInformation* info)
 int vtkAttentionHarmonics::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkTable* output = vtkTable::GetData(outputVector);
-  if (input == nullptr || !IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    std::vector<atlas::HarmonicCoefficients> heads;
-    for (std::size_t h = 0; h < model.HeadCount(); ++h)
+  return this->RequestFromModel(inputVector, outputVector,
+    [&](const atlas::AttentionOnlyModel& model)
     {
-      heads.push_back(atlas::ScoreHarmonics(model, h));
-    }
-    // The coefficients of all heads side by side, and behind them what they amount to.
-    AddNames(output);
-    for (std::size_t h = 0; h < heads.size(); ++h)
-    {
-      AddColumn(output, Names::Head, h, heads[h]);
-    }
-    for (std::size_t h = 0; h < heads.size(); ++h)
-    {
-      AddWaves(output, h, heads[h]);
-    }
-    CopyModelFields(input, output);
-    vtkNew<vtkIntArray> freeParameters;
-    freeParameters->SetName(Names::FreeParameters);
-    freeParameters->InsertNextValue(atlas::FreeParameterCount(model.HeadDimension()));
-    output->GetFieldData()->AddArray(freeParameters);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-    return 0;
-  }
-  return 1;
+      std::vector<atlas::HarmonicCoefficients> heads;
+      for (std::size_t h = 0; h < model.HeadCount(); ++h)
+      {
+        heads.push_back(atlas::ScoreHarmonics(model, h));
+      }
+      // The coefficients of all heads side by side, and behind them what they amount to.
+      AddNames(output);
+      for (std::size_t h = 0; h < heads.size(); ++h)
+      {
+        AddColumn(output, Names::Head, h, heads[h]);
+      }
+      for (std::size_t h = 0; h < heads.size(); ++h)
+      {
+        AddWaves(output, h, heads[h]);
+      }
+      vtkNew<vtkIntArray> freeParameters;
+      freeParameters->SetName(Names::FreeParameters);
+      freeParameters->InsertNextValue(atlas::FreeParameterCount(model.HeadDimension()));
+      output->GetFieldData()->AddArray(freeParameters);
+      return true;
+    });
 }

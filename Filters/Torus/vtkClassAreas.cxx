@@ -1,15 +1,14 @@
 #include "vtkClassAreas.h"
 
 #include "ArrayNames.h"
+#include "AttentionOnlyModel.h"
 #include "ClassAreas.h"
 #include "Execution.h"
-#include "ModelConversion.h"
 
 #include <vtkDoubleArray.h>
 #include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkIntArray.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkTable.h>
@@ -47,65 +46,54 @@ int vtkClassAreas::FillOutputPortInformation(int, vtkInformation* info)
 int vtkClassAreas::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkTable* output = vtkTable::GetData(outputVector);
-  if (input == nullptr || !IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    const vtkIdType rows = this->Resolution[1];
-    const atlas::ClassCounter counter(model, this->GetOptions(), this->Resolution[0], rows);
-    const auto classes = static_cast<std::size_t>(model.VocabularySize());
-    atlas::ClassCounts counts{ std::vector<std::int64_t>(classes),
-      std::vector<std::int64_t>(classes) };
-    std::mutex mutex;
-    const vtkIdType chunks = std::min<vtkIdType>(rows, 64);
-    for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+  return this->RequestFromModel(inputVector, outputVector,
+    [&](const atlas::AttentionOnlyModel& model)
     {
-      AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
-        [&](vtkIdType begin, vtkIdType end)
-        {
-          const atlas::ClassCounts part = counter.Count(begin, end);
-          const std::lock_guard<std::mutex> lock(mutex);
-          counts.Add(part);
-        });
-      if (this->ProgressAndCheckAbort(static_cast<double>(chunk + 1) / static_cast<double>(chunks)))
+      const vtkIdType rows = this->Resolution[1];
+      const atlas::ClassCounter counter(model, this->GetOptions(), this->Resolution[0], rows);
+      const auto classes = static_cast<std::size_t>(model.VocabularySize());
+      atlas::ClassCounts counts{ std::vector<std::int64_t>(classes),
+        std::vector<std::int64_t>(classes) };
+      std::mutex mutex;
+      const vtkIdType chunks = std::min<vtkIdType>(rows, 64);
+      for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
       {
-        return LeaveUnfinished(outputVector);
+        AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
+          [&](vtkIdType begin, vtkIdType end)
+          {
+            const atlas::ClassCounts part = counter.Count(begin, end);
+            const std::lock_guard<std::mutex> lock(mutex);
+            counts.Add(part);
+          });
+        if (this->ProgressAndCheckAbort(
+              static_cast<double>(chunk + 1) / static_cast<double>(chunks)))
+        {
+          return false;
+        }
       }
-    }
-    const atlas::PairCounts pairs = atlas::CountPairs(model, this->GetOptions());
-    AddColumn<vtkIntArray>(
-      output, Names::Class, classes, [](std::size_t k) { return static_cast<int>(k); });
-    AddColumn<vtkDoubleArray>(
-      output, Names::Area, classes, [&](std::size_t k) { return counts.Area(k); });
-    AddColumn<vtkDoubleArray>(output, Names::Probability, classes,
-      [&](std::size_t k) { return counts.MeanProbability(k); });
-    AddColumn<vtkIntArray>(
-      output, Names::PredictedPairs, classes, [&](std::size_t k) { return pairs.predicted[k]; });
-    if (model.HasTargets())
-    {
+      const atlas::PairCounts pairs = atlas::CountPairs(model, this->GetOptions());
       AddColumn<vtkIntArray>(
-        output, Names::TargetPairs, classes, [&](std::size_t k) { return pairs.targets[k]; });
+        output, Names::Class, classes, [](std::size_t k) { return static_cast<int>(k); });
+      AddColumn<vtkDoubleArray>(
+        output, Names::Area, classes, [&](std::size_t k) { return counts.Area(k); });
+      AddColumn<vtkDoubleArray>(output, Names::Probability, classes,
+        [&](std::size_t k) { return counts.MeanProbability(k); });
       AddColumn<vtkIntArray>(
-        output, Names::CorrectPairs, classes, [&](std::size_t k) { return pairs.correct[k]; });
-      vtkNew<vtkDoubleArray> accuracy;
-      accuracy->SetName(Names::Accuracy);
-      accuracy->InsertNextValue(pairs.Accuracy());
-      output->GetFieldData()->AddArray(accuracy);
-    }
-    CopyModelFields(input, output);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-    return 0;
-  }
-  return 1;
+        output, Names::PredictedPairs, classes, [&](std::size_t k) { return pairs.predicted[k]; });
+      if (model.HasTargets())
+      {
+        AddColumn<vtkIntArray>(
+          output, Names::TargetPairs, classes, [&](std::size_t k) { return pairs.targets[k]; });
+        AddColumn<vtkIntArray>(
+          output, Names::CorrectPairs, classes, [&](std::size_t k) { return pairs.correct[k]; });
+        vtkNew<vtkDoubleArray> accuracy;
+        accuracy->SetName(Names::Accuracy);
+        accuracy->InsertNextValue(pairs.Accuracy());
+        output->GetFieldData()->AddArray(accuracy);
+      }
+      return true;
+    });
 }
 
 void vtkClassAreas::PrintSelf(ostream& os, vtkIndent indent)

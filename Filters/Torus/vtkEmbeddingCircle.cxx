@@ -1,7 +1,7 @@
 #include "vtkEmbeddingCircle.h"
 
 #include "ArrayNames.h"
-#include "ModelConversion.h"
+#include "AttentionOnlyModel.h"
 #include "PolyOutput.h"
 #include "TorusAngles.h"
 
@@ -10,7 +10,6 @@
 #include <vtkFloatArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -147,29 +146,15 @@ int vtkEmbeddingCircle::FillOutputPortInformation(int, vtkInformation* info)
 int vtkEmbeddingCircle::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
-  if (input == nullptr || !IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
   vtkPolyData* tokens = vtkPolyData::GetData(outputVector, TOKENS);
   vtkPolyData* circle = vtkPolyData::GetData(outputVector, CIRCLE);
-  try
-  {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    SetTokens(model.wordEmbedding, tokens);
-    SetCircle(HalfSide(model.wordEmbedding), circle);
-    CopyModelFields(input, tokens);
-    CopyModelFields(input, circle);
-  }
-  catch (const std::exception& e)
-  {
-    tokens->Initialize();
-    circle->Initialize();
-    vtkErrorMacro(<< e.what());
-    return 0;
-  }
-  return 1;
+  return this->RequestFromModel(inputVector, outputVector,
+    [&](const atlas::AttentionOnlyModel& model)
+    {
+      SetTokens(model.wordEmbedding, tokens);
+      SetCircle(HalfSide(model.wordEmbedding), circle);
+      return true;
+    });
 }
 
 void vtkEmbeddingCircle::PrintSelf(ostream& os, vtkIndent indent)

@@ -1,14 +1,13 @@
 #include "vtkHeadAccuracy.h"
 
 #include "ArrayNames.h"
+#include "AttentionOnlyModel.h"
 #include "HeadAccuracy.h"
-#include "ModelConversion.h"
 
 #include <vtkDoubleArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkIntArray.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkStringArray.h>
@@ -69,34 +68,22 @@ int vtkHeadAccuracy::FillOutputPortInformation(int, vtkInformation* info)
 int vtkHeadAccuracy::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkTable* output = vtkTable::GetData(outputVector);
-  if (input == nullptr || !IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    const atlas::HeadAccuracies counts =
-      atlas::CountCorrect(model, static_cast<atlas::Residual>(this->Residual));
-    AccuracyTable table;
-    for (std::size_t h = 0; h < counts.alone.size(); ++h)
+  return this->RequestFromModel(inputVector, outputVector,
+    [&](const atlas::AttentionOnlyModel& model)
     {
-      table.AddRow("Head " + std::to_string(h), counts.alone[h], counts.pairs);
-    }
-    table.AddRow("All Heads", counts.all, counts.pairs);
-    table.AddRow("Union", counts.any, counts.pairs);
-    table.MoveTo(output);
-    CopyModelFields(input, output);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-    return 0;
-  }
-  return 1;
+      const atlas::HeadAccuracies counts =
+        atlas::CountCorrect(model, static_cast<atlas::Residual>(this->Residual));
+      AccuracyTable table;
+      for (std::size_t h = 0; h < counts.alone.size(); ++h)
+      {
+        table.AddRow("Head " + std::to_string(h), counts.alone[h], counts.pairs);
+      }
+      table.AddRow("All Heads", counts.all, counts.pairs);
+      table.AddRow("Union", counts.any, counts.pairs);
+      table.MoveTo(output);
+      return true;
+    });
 }
 
 void vtkHeadAccuracy::PrintSelf(ostream& os, vtkIndent indent)

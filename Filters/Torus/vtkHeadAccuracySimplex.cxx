@@ -1,16 +1,15 @@
 #include "vtkHeadAccuracySimplex.h"
 
 #include "ArrayNames.h"
+#include "AttentionOnlyModel.h"
 #include "Execution.h"
 #include "MixtureRegions.h"
-#include "ModelConversion.h"
 
 #include <vtkCellArray.h>
 #include <vtkFloatArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkIntArray.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -202,51 +201,39 @@ void vtkHeadAccuracySimplex::CheckProperties(vtkIdType tokens) const
 int vtkHeadAccuracySimplex::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkPolyData* output = vtkPolyData::GetData(outputVector);
-  if (input == nullptr || !IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    const vtkIdType tokens = model.VocabularySize();
-    this->CheckProperties(tokens);
-    const atlas::HeadMixture mixture(model, { this->Heads[0], this->Heads[1], this->Heads[2] },
-      static_cast<atlas::Residual>(this->Residual));
-    const bool hasPair = this->Pair[0] >= 0;
-    SimplexTable table(mixture, this->Resolution,
-      hasPair ? this->Pair[0] * tokens + this->Pair[1] : -1,
-      hasPair ? static_cast<int>(model.nextToken(this->Pair[0], this->Pair[1])) : -1);
-    const vtkIdType rows = static_cast<vtkIdType>(this->Resolution) + 1;
-    constexpr vtkIdType chunks = 20;
-    for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+  return this->RequestFromModel(inputVector, outputVector,
+    [&](const atlas::AttentionOnlyModel& model)
     {
-      AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
-        [&](vtkIdType begin, vtkIdType end)
-        {
-          atlas::MixtureRow counts;
-          for (vtkIdType row = begin; row < end; ++row)
-          {
-            table.SetRow(static_cast<int>(row), counts);
-          }
-        });
-      if (this->ProgressAndCheckAbort(static_cast<double>(chunk + 1) / chunks))
+      const vtkIdType tokens = model.VocabularySize();
+      this->CheckProperties(tokens);
+      const atlas::HeadMixture mixture(model, { this->Heads[0], this->Heads[1], this->Heads[2] },
+        static_cast<atlas::Residual>(this->Residual));
+      const bool hasPair = this->Pair[0] >= 0;
+      SimplexTable table(mixture, this->Resolution,
+        hasPair ? this->Pair[0] * tokens + this->Pair[1] : -1,
+        hasPair ? static_cast<int>(model.nextToken(this->Pair[0], this->Pair[1])) : -1);
+      const vtkIdType rows = static_cast<vtkIdType>(this->Resolution) + 1;
+      constexpr vtkIdType chunks = 20;
+      for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
       {
-        return LeaveUnfinished(outputVector);
+        AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
+          [&](vtkIdType begin, vtkIdType end)
+          {
+            atlas::MixtureRow counts;
+            for (vtkIdType row = begin; row < end; ++row)
+            {
+              table.SetRow(static_cast<int>(row), counts);
+            }
+          });
+        if (this->ProgressAndCheckAbort(static_cast<double>(chunk + 1) / chunks))
+        {
+          return false;
+        }
       }
-    }
-    table.MoveTo(output);
-    CopyModelFields(input, output);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-    return 0;
-  }
-  return 1;
+      table.MoveTo(output);
+      return true;
+    });
 }
 
 void vtkHeadAccuracySimplex::PrintSelf(ostream& os, vtkIndent indent)

@@ -31,9 +31,36 @@ vtkMultiBlockDataSet* vtkModelAlgorithm::GetModelInput(vtkInformationVector** in
   return model != nullptr && model->GetNumberOfBlocks() > 0 ? model : nullptr;
 }
 
-bool vtkModelAlgorithm::IsFirstPiece(vtkInformationVector* outputVector)
+int vtkModelAlgorithm::RequestFromModel(vtkInformationVector** inputVector,
+  vtkInformationVector* outputVector,
+  const std::function<bool(const atlas::AttentionOnlyModel&)>& compute)
 {
-  return AttentionAtlas::IsFirstPiece(outputVector);
+  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
+  if (input == nullptr || !AttentionAtlas::IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    if (!compute(AttentionAtlas::ToModel(input)))
+    {
+      return this->LeaveUnfinished(outputVector);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
+    {
+      vtkDataObject::GetData(outputVector, port)->Initialize();
+    }
+    vtkErrorMacro(<< e.what());
+    return 0;
+  }
+  for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
+  {
+    CopyModelFields(input, vtkDataObject::GetData(outputVector, port));
+  }
+  return 1;
 }
 
 void vtkModelAlgorithm::CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output)

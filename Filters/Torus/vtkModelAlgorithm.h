@@ -5,7 +5,14 @@
 
 #include <vtkDataObjectAlgorithm.h>
 
+#include <functional>
+
 class vtkMultiBlockDataSet;
+
+namespace atlas
+{
+struct AttentionOnlyModel;
+}
 
 /**
  * @class vtkModelAlgorithm
@@ -37,10 +44,13 @@ protected:
   static vtkMultiBlockDataSet* GetModelInput(vtkInformationVector** inputVector);
 
   /**
-   * Whether this is the piece, and so the rank, that small geometry comes from: on the others it is
-   * empty, so that nothing is drawn or counted twice.
+   * RequestData of a filter of a model whose outputs are small: calls compute(model), which fills
+   * them, on the first piece, and so rank; on the others they are empty, so that nothing is drawn
+   * or counted twice. Adds the model's dimensions to their field data. An exception of compute is
+   * told, and false from it means that the user has cancelled: both leave every output empty.
    */
-  static bool IsFirstPiece(vtkInformationVector* outputVector);
+  int RequestFromModel(vtkInformationVector** inputVector, vtkInformationVector* outputVector,
+    const std::function<bool(const atlas::AttentionOnlyModel&)>& compute);
 
   /**
    * Copies the model's dimensions to the field data of an output that was computed from it.

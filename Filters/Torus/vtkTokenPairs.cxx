@@ -2,9 +2,9 @@
 
 #include "ArrayNames.h"
 #include "AttentionEvaluation.h"
+#include "AttentionOnlyModel.h"
 #include "ClassPalette.h"
 #include "Execution.h"
-#include "ModelConversion.h"
 
 #include <vtkCellArray.h>
 #include <vtkDoubleArray.h>
@@ -13,7 +13,6 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkIntArray.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -134,61 +133,49 @@ int vtkTokenPairs::FillOutputPortInformation(int, vtkInformation* info)
 int vtkTokenPairs::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkPolyData* output = vtkPolyData::GetData(outputVector);
-  if (input == nullptr || !IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());
-    const vtkIdType tokens = model.VocabularySize();
-    AttentionAtlas::RequireMemory(
-      BytesPerPair * static_cast<double>(tokens) * static_cast<double>(tokens),
-      "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
-      "use a model with a smaller vocabulary.");
-    std::vector<double> angles;
-    for (vtkIdType t = 0; t < tokens; ++t)
+  return this->RequestFromModel(inputVector, outputVector,
+    [&](const atlas::AttentionOnlyModel& model)
     {
-      angles.push_back(
-        atlas::AngleOfEmbedding(evaluator.TokenEmbedding(t), this->GetOptions().angles));
-    }
-    PairTable table(tokens * tokens);
-    for (vtkIdType t1 = 0; t1 < tokens; ++t1)
-    {
-      AttentionAtlas::ParallelFor(t1 * tokens, (t1 + 1) * tokens,
-        [&](vtkIdType begin, vtkIdType end)
-        {
-          atlas::Evaluation scratch;
-          for (vtkIdType pair = begin; pair < end; ++pair)
-          {
-            table.Set(pair, model, evaluator, angles, scratch);
-          }
-        });
-      if (this->ProgressAndCheckAbort(static_cast<double>(t1 + 1) / static_cast<double>(tokens)))
+      const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());
+      const vtkIdType tokens = model.VocabularySize();
+      AttentionAtlas::RequireMemory(
+        BytesPerPair * static_cast<double>(tokens) * static_cast<double>(tokens),
+        "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
+        "use a model with a smaller vocabulary.");
+      std::vector<double> angles;
+      for (vtkIdType t = 0; t < tokens; ++t)
       {
-        return LeaveUnfinished(outputVector);
+        angles.push_back(
+          atlas::AngleOfEmbedding(evaluator.TokenEmbedding(t), this->GetOptions().angles));
       }
-    }
-    table.MoveTo(output);
-    CopyModelFields(input, output);
-    if (model.HasTargets())
-    {
-      vtkNew<vtkDoubleArray> accuracy;
-      accuracy->SetName(Names::Accuracy);
-      accuracy->InsertNextValue(table.Accuracy());
-      output->GetFieldData()->AddArray(accuracy);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-    return 0;
-  }
-  return 1;
+      PairTable table(tokens * tokens);
+      for (vtkIdType t1 = 0; t1 < tokens; ++t1)
+      {
+        AttentionAtlas::ParallelFor(t1 * tokens, (t1 + 1) * tokens,
+          [&](vtkIdType begin, vtkIdType end)
+          {
+            atlas::Evaluation scratch;
+            for (vtkIdType pair = begin; pair < end; ++pair)
+            {
+              table.Set(pair, model, evaluator, angles, scratch);
+            }
+          });
+        if (this->ProgressAndCheckAbort(static_cast<double>(t1 + 1) / static_cast<double>(tokens)))
+        {
+          return false;
+        }
+      }
+      table.MoveTo(output);
+      if (model.HasTargets())
+      {
+        vtkNew<vtkDoubleArray> accuracy;
+        accuracy->SetName(Names::Accuracy);
+        accuracy->InsertNextValue(table.Accuracy());
+        output->GetFieldData()->AddArray(accuracy);
+      }
+      return true;
+    });
 }
 
 void vtkTokenPairs::PrintSelf(ostream& os, vtkIndent indent)

@@ -1,8 +1,8 @@
 #include "vtkUnembeddingSphere.h"
 
 #include "ArrayNames.h"
+#include "AttentionOnlyModel.h"
 #include "Execution.h"
-#include "ModelConversion.h"
 #include "PolyOutput.h"
 #include "SphericalVoronoi.h"
 
@@ -11,7 +11,6 @@
 #include <vtkFloatArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -128,51 +127,34 @@ int vtkUnembeddingSphere::FillOutputPortInformation(int, vtkInformation* info)
 int vtkUnembeddingSphere::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
-  if (input == nullptr || !IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);
-    if (this->ProgressAndCheckAbort(0.5))
+  return this->RequestFromModel(inputVector, outputVector,
+    [&](const atlas::AttentionOnlyModel& model)
     {
-      return this->LeaveUnfinished(outputVector);
-    }
-    AttentionAtlas::RequireMemory(
-      BytesPerPoint * atlas::CountTessellationPoints(partition, this->Resolution),
-      "a sphere with great circles of " + std::to_string(this->Resolution) + " segments",
-      "lower Resolution.");
-    atlas::SphereTessellator tessellator(partition, this->Resolution);
-    for (std::size_t cell = 0; cell < partition.cells.size(); ++cell)
-    {
-      const double share = static_cast<double>(cell) / static_cast<double>(partition.cells.size());
-      if (cell % 64 == 0 && this->ProgressAndCheckAbort(0.5 + share / 2))
+      const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);
+      if (this->ProgressAndCheckAbort(0.5))
       {
-        return this->LeaveUnfinished(outputVector);
+        return false;
       }
-      tessellator.AddCell(cell);
-    }
-    SetCells(tessellator.Get(), vtkPolyData::GetData(outputVector, CELLS));
-    SetCentres(model.unembedding, partition, vtkPolyData::GetData(outputVector, CENTRES));
-    SetArcs(partition, tessellator.Get(), vtkPolyData::GetData(outputVector, ARCS));
-    for (const int port : { CELLS, CENTRES, ARCS })
-    {
-      CopyModelFields(input, vtkPolyData::GetData(outputVector, port));
-    }
-  }
-  catch (const std::exception& e)
-  {
-    for (const int port : { CELLS, CENTRES, ARCS })
-    {
-      vtkPolyData::GetData(outputVector, port)->Initialize();
-    }
-    vtkErrorMacro(<< e.what());
-    return 0;
-  }
-  return 1;
+      AttentionAtlas::RequireMemory(
+        BytesPerPoint * atlas::CountTessellationPoints(partition, this->Resolution),
+        "a sphere with great circles of " + std::to_string(this->Resolution) + " segments",
+        "lower Resolution.");
+      atlas::SphereTessellator tessellator(partition, this->Resolution);
+      for (std::size_t cell = 0; cell < partition.cells.size(); ++cell)
+      {
+        const double share =
+          static_cast<double>(cell) / static_cast<double>(partition.cells.size());
+        if (cell % 64 == 0 && this->ProgressAndCheckAbort(0.5 + share / 2))
+        {
+          return false;
+        }
+        tessellator.AddCell(cell);
+      }
+      SetCells(tessellator.Get(), vtkPolyData::GetData(outputVector, CELLS));
+      SetCentres(model.unembedding, partition, vtkPolyData::GetData(outputVector, CENTRES));
+      SetArcs(partition, tessellator.Get(), vtkPolyData::GetData(outputVector, ARCS));
+      return true;
+    });
 }
 
 void vtkUnembeddingSphere::PrintSelf(ostream& os, vtkIndent indent)
