@@ -96,6 +96,10 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
       {
         labels->InsertNextValue(std::to_string(recording.tokens.id[row]));
       }
+      else
+      {
+        labels->InsertNextValue(std::to_string(i - recording.sequenceOffsets[s]));
+      }
     }
     fields->AddArray(labels);
   }

@@ -24,8 +24,9 @@ class vtkMultiBlockDataSet;
  * - Content: scale * query . key
  * - Bias: ALiBi's slope * position of the key; 0 without
  *
- * Field data: Key Token and Query Token (string, in the order of the positions, if the recording
- * has tokens), Sequence, Layer and Head (int).
+ * Field data: Key Token and Query Token (string, in the order of the positions: the tokens, else
+ * their places in the picture, else their ids, else their positions from 0), Sequence, Layer and
+ * Head (int).
  *
  * The size of the image depends on the recording, so that UpdateInformation brings the input up to
  * date. On several ranks the first one has the image.

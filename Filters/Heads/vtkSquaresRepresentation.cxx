@@ -95,7 +95,10 @@ vtkStringArray* Tokens(vtkDataObject* image, const char* name)
 
 bool HasTokens(vtkDataObject* image)
 {
-  return Tokens(image, "Key Token") != nullptr && Tokens(image, "Query Token") != nullptr;
+  vtkStringArray* keys = Tokens(image, "Key Token");
+  vtkStringArray* queries = Tokens(image, "Query Token");
+  return keys != nullptr && queries != nullptr && keys->GetNumberOfValues() > 0 &&
+         queries->GetNumberOfValues() == keys->GetNumberOfValues();
 }
 
 /// A token as it can be read beside its row: without the spaces around it, and white space alone by
@@ -154,7 +157,7 @@ struct Layout
   double Room() const { return this->labelRoom + 2 * this->title; }
 };
 
-/// Where a text begins, in squares, seen along its line.
+/// Where a text ends, or its centre, in squares.
 struct Place
 {
   double x;

@@ -28,6 +28,20 @@ COLUMNS = 4
 PIXELS = 480
 
 
+def _holds_scores(layer):
+    """Whether a block of a recording holds the queries of a head or blocks of its scores."""
+    if not layer.IsA("vtkMultiBlockDataSet"):
+        return False
+    for i in range(layer.GetNumberOfBlocks()):
+        block = layer.GetBlock(i)
+        is_table = block is not None and block.IsA("vtkTable")
+        if layer.GetMetaData(i).Get(layer.NAME()).endswith(" scores"):
+            return True
+        if is_table and block.GetColumnByName("Query"):
+            return True
+    return False
+
+
 class Maps:
     """The maps of a recording's heads on one sequence, as matrices with a row per query."""
 
@@ -45,6 +59,8 @@ class Maps:
         names = [blocks.GetMetaData(i).Get(blocks.NAME()) for i in range(blocks.GetNumberOfBlocks())]
         self.layers = [int(name.split()[1]) for name in names if name.startswith("layer ")]
         self.heads = int(field_number(self.reader, "Heads"))
+        #: Whether there is what goes into the softmax: queries, or the scores themselves.
+        self.has_scores = any(_holds_scores(blocks.GetBlock(i)) for i in range(len(names)))
         self.tokens = []
 
     def close(self):
@@ -204,11 +220,10 @@ FIGURES = {
 }
 
 
-def render(path, folder, sequence=0, layer=None, head=0, width=2400, format="png"):
-    """Renders the figures of a recording; returns their paths.
+def render_named(path, folder, sequence=0, layer=None, head=0, width=2400, format="png"):
+    """Renders the figures of a recording; returns {name in FIGURES: path}.
 
-    layer: the first recorded one by default. width: of each picture, 200 to 16384 pixels. format: png,
-    pdf or svg. Raises FileNotFoundError or ValueError.
+    As render; the scores are left out of a recording that holds attention alone.
     """
     if not 200 <= width <= 16384:
         raise ValueError(f"width: expected 200 to 16384 pixels, found {width}.")
@@ -220,13 +235,25 @@ def render(path, folder, sequence=0, layer=None, head=0, width=2400, format="png
     maps = Maps(path, sequence)
     try:
         layer = maps.layers[0] if layer is None else layer
-        written = []
+        written = {}
         for name, figure in FIGURES.items():
+            if name == "scores" and not maps.has_scores:
+                continue
             with figure.draw(maps, layer, head, width) as sheet:
-                written.append(sheet.save(folder / f"{pathlib.Path(path).stem}-{name}.{format}"))
+                file = folder / f"{pathlib.Path(path).stem}-{name}.{format}"
+                written[name] = sheet.save(file)
         return written
     finally:
         maps.close()
+
+
+def render(*arguments, **options):
+    """Renders the figures of a recording: render(path, folder, ...); returns their paths.
+
+    layer: the first recorded one by default. width: of each picture, 200 to 16384 pixels. format: png,
+    pdf or svg. Raises FileNotFoundError or ValueError.
+    """
+    return list(render_named(*arguments, **options).values())
 
 
 def main(arguments=None):

@@ -48,8 +48,8 @@ def _draw(path, folder, names, width, format, tell):
 def _draw_recording(path, folder, place, width, format, tell):
     """Draws the figures of a recording; returns {name: paths}."""
     tell(f"{pathlib.Path(path).stem}: its heads")
-    files = heads.render(path, folder, *place, width=width, format=format)
-    return {name: [file] for name, file in zip(heads.FIGURES, files)}
+    files = heads.render_named(path, folder, *place, width=width, format=format)
+    return {name: [file] for name, file in files.items()}
 
 
 def render_all(

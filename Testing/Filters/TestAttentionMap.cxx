@@ -102,6 +102,25 @@ TEST(AttentionMap, ShowsEachQuantity)
   }
 }
 
+TEST(AttentionMap, NamesTokensByWhatIsKnownOfThem)
+{
+  atlas::Recording recording = SmallRecording();
+  const auto labels = [&recording]()
+  {
+    Map map(DataSetOf(recording));
+    map->SetSequence(1);
+    auto* tokens =
+      vtkStringArray::SafeDownCast(map.Image()->GetFieldData()->GetAbstractArray("Key Token"));
+    return std::vector<std::string>{ tokens->GetValue(0), tokens->GetValue(1) };
+  };
+  EXPECT_THAT(labels(), ElementsAre("d", " e"));
+  recording.tokens.text.clear();
+  recording.tokens.id = { 9, 8, 7, 6, 5 };
+  EXPECT_THAT(labels(), ElementsAre("6", "5"));
+  recording.tokens.id.clear();
+  EXPECT_THAT(labels(), ElementsAre("0", "1"));
+}
+
 TEST(AttentionMap, IsAnImageOfTheSequence)
 {
   Map map(DataSetOf(SmallRecording()));

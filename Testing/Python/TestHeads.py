@@ -34,6 +34,18 @@ class Heads(AtlasTest):
         cell = (columns[-1] - columns[0] + 1) / 5  # the map's last column has none
         self.assertAlmostEqual(near[:, :320].sum() / cell**2, cells, delta=0.35)
 
+    def test_attention_alone(self):
+        """What record.py keeps of a Hugging Face model, here even without its tokens."""
+        path = atlastest.OUTPUT / "alone.npy"
+        numpy.save(path, numpy.tile(numpy.eye(3, dtype="f4"), (1, 2, 1, 1)))
+        paths = heads.render_named(path, atlastest.OUTPUT, width=400)
+        self.assertEqual(list(paths), ["weights", "layer", "all-heads"])
+        pixels = atlastest.read_picture(paths["weights"])[:, :320]
+        dark = numpy.array([int(255 * c) for c in heads.WEIGHTS[-1]])
+        near = numpy.abs(pixels - dark).max(axis=-1) < 20
+        side = numpy.ptp(numpy.flatnonzero(near.any(axis=0))) + 1
+        self.assertAlmostEqual(near.sum() / side**2, 1 / 3, delta=0.03)
+
     def test_bad_input(self):
         with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):
             heads.render("none.npy", atlastest.OUTPUT)
