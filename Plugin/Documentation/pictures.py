@@ -1,0 +1,154 @@
+"""Renders the pictures of the Help window's pages: what each proxy shows once it is applied.
+
+    ATLAS_PLUGIN=.../AttentionAtlas.so xvfb-run -a pvpython pictures.py TRANSFORMER/config.json
+
+The transformer is any small one; the other inputs ship in Data. Writes pictures/NAME.png, which are kept
+with the source, so look at them before that.
+"""
+
+import os
+import pathlib
+import sys
+
+from paraview import simple as s
+from PIL import Image, ImageChops, ImageOps
+
+HERE = pathlib.Path(__file__).parent
+DATA = HERE.parents[1] / "Data"
+#: Rendered at twice the size in which they are kept, which smooths text as well as edges.
+SIZE = (600, 400)
+MARGIN = 12
+MODEL = str(DATA / "trained-n5-h3.safetensors")
+RECORDING = str(DATA / "recordings" / "gpt2-data-visualization.safetensors")
+
+
+def save(name, view, scale=2):
+    """Saves what a view shows, rendered larger and made smaller, and begins a new session."""
+    path = HERE / "pictures" / f"{name}.png"
+    s.SaveScreenshot(str(path), view, ImageResolution=[scale * side for side in SIZE])
+    picture = Image.open(path).convert("RGB").resize(SIZE, Image.LANCZOS)
+    content = ImageChops.difference(picture, Image.new("RGB", SIZE, "white")).getbbox()
+    margins = (-MARGIN, -MARGIN, MARGIN, MARGIN)
+    picture = ImageOps.expand(picture, MARGIN, "white").crop(
+        [edge + MARGIN + margin for edge, margin in zip(content, margins)]
+    )
+    picture.save(path, optimize=True)
+    begin()
+
+
+def begin():
+    s.ResetSession()
+    s.LoadPlugin(os.environ["ATLAS_PLUGIN"], remote=False, ns=globals())
+
+
+def render_view():
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0, UseColorPaletteForBackground=0)
+    view.Background = [1, 1, 1]
+    return view
+
+
+def show(name, *sources, direction=None, zoom=1.0):
+    """Sources as they look after Apply. direction: from the middle to the camera; None is from above."""
+    view = render_view()
+    for source in sources:
+        s.Show(source, view)
+    s.ResetCamera(view)
+    if direction is not None:
+        view.CameraPosition = [f + d for f, d in zip(view.CameraFocalPoint, direction)]
+        view.CameraViewUp = [0, 0, 1]
+        s.ResetCamera(view)
+    s.GetActiveCamera().Zoom(zoom)
+    save(name, view)
+
+
+def chart(name, kind, source, series, title, bottom, x=None):
+    """Columns of a table, over another or over their rows."""
+    view = s.CreateView(kind, ViewSize=SIZE)
+    view.ChartTitle, view.BottomAxisTitle = title, bottom
+    view.ChartTitleFontSize = view.BottomAxisTitleFontSize = 16
+    view.BottomAxisLabelFontSize = view.LeftAxisLabelFontSize = view.LegendFontSize = 14
+    shown = s.Show(source, view)
+    shown.UseIndexForXAxis = int(x is None)
+    if x is not None:
+        shown.XArrayName = x
+    shown.SeriesVisibility = series
+    colors = iter(("0.90 0.62 0", "0 0.45 0.70", "0 0.62 0.45"))
+    shown.SeriesColor = [word for one in series for word in (one, *next(colors).split())]
+    if hasattr(shown, "SeriesLineThickness"):
+        shown.SeriesLineThickness = [word for one in series for word in (one, "3")]
+    save(name, view, scale=1)
+
+
+def text(name, lines, size=24):
+    view = render_view()
+    shown = s.Show(s.Text(Text="\n".join(lines)), view)
+    shown.FontFamily, shown.FontSize, shown.Color = "Courier", size, [0, 0, 0]
+    shown.WindowLocation, shown.Justification = "Upper Left Corner", "Left"
+    save(name, view)
+
+
+def model():
+    return AttentionOnlyModelReader(FileNames=[MODEL])
+
+
+def tensors_of(source):
+    """Lines of the tensors of a small model with their shapes."""
+    blocks = s.servermanager.Fetch(source)
+    lines = []
+    for index in range(blocks.GetNumberOfBlocks()):
+        column = blocks.GetBlock(index).GetColumn(0)
+        name = blocks.GetMetaData(index).Get(blocks.NAME())
+        lines.append(f"{name:20}{column.GetNumberOfTuples():3} x {column.GetNumberOfComponents()}")
+    return lines
+
+
+def weights_of(source):
+    """Lines of the first tensors of a transformer."""
+    table = s.servermanager.Fetch(source).GetBlock(0)
+    columns = [table.GetColumnByName(name) for name in ("Name", "Type", "Shape")]
+    rows = [[str(column.GetValue(row)) for column in columns] for row in range(12)]
+    return [f"{name:48}{kind:5}{shape}" for name, kind, shape in rows]
+
+
+def main(transformer):
+    (HERE / "pictures").mkdir(exist_ok=True)
+    begin()
+    text("AttentionOnlyModelReader", tensors_of(model()))
+    show("AttentionTorus", AttentionTorus(Input=model()), zoom=1.3)
+    first = model()
+    show("TokenPairs", AttentionTorus(Input=first), TokenPairs(Input=first), zoom=1.3)
+    areas = ClassAreas(Input=model())
+    chart("ClassAreas", "XYBarChartView", areas, ["Area"], "Share of each class", "class", "Class")
+    show("TorusDeformation", TorusDeformation(Input=AttentionTorus(Input=model())), direction=(0.3, -1, 0.8))
+    outputs = AttentionTorus(Input=model(), Quantities=["Output"])
+    show("SummableColors", SummableColors(Input=outputs, Scale="SharedRange"), zoom=1.3)
+    sphere = UnembeddingSphere(Input=model())
+    show("UnembeddingSphere", *(s.OutputPort(sphere, port) for port in range(3)), direction=(1, -0.6, 0.7))
+    circle = EmbeddingCircle(Input=model())
+    ports = [s.OutputPort(circle, port) for port in range(2)]
+    show("EmbeddingCircle", *ports, direction=(1, -0.3, 0.25), zoom=1.6)
+    show("HeadAccuracySimplex", HeadAccuracySimplex(Input=model()), zoom=1.3)
+    chart("HeadAccuracy", "XYBarChartView", HeadAccuracy(Input=model()), ["Accuracy"],
+          "Accuracy of each head alone, of all, and of any", "row")
+    amplitudes = [f"Amplitude {head}" for head in range(3)]
+    chart("AttentionHarmonics", "XYBarChartView", AttentionHarmonics(Input=model()), amplitudes,
+          "Amplitudes of the scores of each head", "harmonic")
+    show("HarmonicAttention", HarmonicAttention(), zoom=1.3)
+    rows = s.OutputPort(AttentionOnlyTraining(), 1)
+    chart("AttentionOnlyTraining", "XYChartView", rows, ["Loss", "Accuracy"], "A training", "step", "Step")
+    text("AttentionOnlyModelWriter", ["SaveData('model.safetensors', model)"])
+
+    text("TransformerReader", weights_of(TransformerReader(FileName=transformer)), size=16)
+    prompts = RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16)
+    title = "A block of 16 tokens, repeated"
+    chart("RandomPrompts", "XYChartView", prompts, ["TokenId"], title, "position", "Position")
+    reader = TransformerReader(FileName=transformer)
+    recording = TransformerRecorder(Input=reader, TokenIds="5 17 101 8 42 5 17 101 8 42 5 17")
+    show("TransformerRecorder", AttentionMap(Input=recording, Layer=1, Head=0), zoom=1.2)
+    for name, layer, head in (("RecordingReader", 0, 5), ("AttentionMap", 4, 11)):
+        recording = RecordingReader(FileName=RECORDING)
+        show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
+    text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
+
+
+main(sys.argv[1])

@@ -1,0 +1,103 @@
+"""The pages of ParaView's Help window: one per proxy, with a picture and every property."""
+
+import os
+import re
+import sqlite3
+import struct
+import subprocess
+import xml.etree.ElementTree as ElementTree
+import zlib
+
+import atlastest
+from atlastest import AtlasTest
+
+
+def pages_of(path):
+    """The files in a help file of Qt, by name: each is compressed behind its size."""
+    with sqlite3.connect(path) as help_file:
+        rows = help_file.execute(
+            "select Name, Data from FileNameTable join FileDataTable on FileId = FileDataTable.Id"
+        ).fetchall()
+    files = {}
+    for name, data in rows:
+        if name:
+            (size,) = struct.unpack(">I", data[:4])
+            files[name] = zlib.decompress(data[4:])
+            assert len(files[name]) == size, name
+    return files
+
+
+class Help(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.pages = pages_of(os.environ["ATLAS_HELP"])
+        cls.proxies = {}
+        for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
+            for group in ElementTree.parse(path).getroot():
+                if group.get("name") in ("sources", "filters", "writers"):
+                    for proxy in group:
+                        cls.proxies[f"{group.get('name')}.{proxy.get('name')}.html"] = proxy
+
+    def page(self, name):
+        self.assertIn(name, self.pages)
+        return self.pages[name].decode("utf-8")
+
+    def test_each_proxy_has_a_page_with_a_picture(self):
+        self.assertGreater(len(self.proxies), 15)
+        for name, proxy in self.proxies.items():
+            with self.subTest(name):
+                page = self.page(name)
+                self.assertEqual(page.count("<html>"), 1)
+                self.assertIn(f"<h2>{proxy.get('label')}</h2>", page)
+                (picture,) = re.findall('<img src="([^"]+)"', page)
+                self.assertTrue(self.pages[picture].startswith(b"\x89PNG"))
+
+    def test_each_property_is_on_its_page(self):
+        for name, proxy in self.proxies.items():
+            for element in proxy:
+                if element.tag.endswith("Property") and element.get("information_only") != "1":
+                    with self.subTest(f"{name} {element.get('name')}"):
+                        self.assertIn(f"<code>{element.get('name')}</code>", self.page(name))
+
+    def test_what_a_proxy_inherits_is_on_its_page(self):
+        for name, inherited in (
+            ("filters.AttentionTorus.html", ("Input", "HeadWeights", "Residual")),
+            ("sources.AttentionOnlyModelReader.html", ("SubHeads",)),
+        ):
+            for word in inherited:
+                self.assertIn(f"<code>{word}</code>", self.page(name))
+
+    def test_values_are_told(self):
+        page = self.page("filters.AttentionTorus.html")
+        self.assertIn("<td>Softmax, Hardmax</td>", page)
+        self.assertIn("<td>from -2 to 2</td>", page)
+
+    def test_links_lead_to_pages(self):
+        for name, content in self.pages.items():
+            if name.endswith(".html") and not name.startswith(("Readers", "Writers")):
+                for link in re.findall('href="([^"#]+)"', content.decode("utf-8")):
+                    with self.subTest(f"{name} {link}"):
+                        self.assertIn(link, self.pages)
+
+    def test_the_index_leads_to_every_page(self):
+        links = re.findall('href="([^"]+)"', self.page("index.html"))
+        self.assertEqual(sorted(links), sorted(self.proxies))
+
+
+class Script(AtlasTest):
+    def test_a_chapter_without_its_proxy_is_an_error(self):
+        script = atlastest.SOURCE / "Plugin" / "Documentation" / "help_pages.py"
+        pages = atlastest.OUTPUT / "pages"
+        result = subprocess.run(
+            ["python3", script, "-o", pages, atlastest.SOURCE / "XML" / "AttentionAtlasTorus.xml"],
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("found no AttentionOnlyModelReader", result.stderr)
+        self.assertFalse(pages.exists())
+
+
+if __name__ == "__main__":
+    atlastest.main()
