@@ -32,6 +32,8 @@ constexpr std::array<const char*, 4> QuantityNames = { "Weights", "Scores", "Con
 
 /// Queries that are evaluated at a time.
 constexpr std::int64_t BlockRows = 64;
+/// Points between two reports of progress, each a chance to cancel.
+constexpr std::int64_t PointsPerStep = std::int64_t{ 1 } << 24;
 
 bool IsEmpty(vtkMultiBlockDataSet* recording)
 {
@@ -208,23 +210,36 @@ int vtkAttentionMap::RequestData(
     vtkNew<vtkFloatArray> values;
     values->SetName(QuantityNames[static_cast<std::size_t>(this->Quantity)]);
     values->SetNumberOfValues(points);
-    AttentionAtlas::ParallelFor(rows.FirstQuery() / BlockRows,
-      (rows.EndQuery() + BlockRows - 1) / BlockRows,
-      [&](vtkIdType firstBlock, vtkIdType endBlock)
+    const auto evaluate = [&](vtkIdType firstBlock, vtkIdType endBlock)
+    {
+      // Blocks begin at multiples of their size, so that values do not depend on the threads.
+      std::vector<float> block(static_cast<std::size_t>(BlockRows * rows.keys));
+      for (vtkIdType b = firstBlock; b < endBlock; ++b)
       {
-        // Blocks begin at multiples of their size, so that values do not depend on the threads.
-        std::vector<float> block(static_cast<std::size_t>(BlockRows * rows.keys));
-        for (vtkIdType b = firstBlock; b < endBlock; ++b)
-        {
-          const std::int64_t begin = b * BlockRows;
-          const std::int64_t end = std::min(begin + BlockRows, rows.keys);
-          atlas::EvaluateAttention(
-            recording, this->Sequence, this->Layer, this->Head, quantity, begin, end, block.data());
-          const std::int64_t from = std::max(begin, rows.FirstQuery());
-          rows.Copy(from, std::min(end, rows.EndQuery()), block.data() + (from - begin) * rows.keys,
-            values->GetPointer(0));
-        }
-      });
+        const std::int64_t begin = b * BlockRows;
+        const std::int64_t end = std::min(begin + BlockRows, rows.keys);
+        atlas::EvaluateAttention(
+          recording, this->Sequence, this->Layer, this->Head, quantity, begin, end, block.data());
+        const std::int64_t from = std::max(begin, rows.FirstQuery());
+        rows.Copy(from, std::min(end, rows.EndQuery()), block.data() + (from - begin) * rows.keys,
+          values->GetPointer(0));
+      }
+    };
+    const vtkIdType first = rows.FirstQuery() / BlockRows;
+    const vtkIdType last = (rows.EndQuery() + BlockRows - 1) / BlockRows;
+    const vtkIdType step = std::max<vtkIdType>(PointsPerStep / (BlockRows * rows.keys), 1);
+    for (vtkIdType begin = first; begin < last; begin += step)
+    {
+      const vtkIdType end = std::min(begin + step, last);
+      AttentionAtlas::ParallelFor(begin, end, evaluate);
+      this->UpdateProgress(static_cast<double>(end - first) / static_cast<double>(last - first));
+      if (this->GetAbortExecute() != 0)
+      {
+        this->AbortExecute = 0; // VTK 9.2 does not take the request back
+        AttentionAtlas::MarkUnfinished(outputVector);
+        return 1;
+      }
+    }
     output->SetExtent(extent.data());
     output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
     output->SetSpacing(1, 1, 1);
@@ -239,7 +254,7 @@ int vtkAttentionMap::RequestData(
   {
     output->Initialize();
     vtkErrorMacro(<< e.what());
-    return 0;
+    return 1; // as in vtkModelAlgorithm
   }
   return 1;
 }

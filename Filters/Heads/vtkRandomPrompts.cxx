@@ -65,7 +65,7 @@ int vtkRandomPrompts::RequestData(
   catch (const std::exception& e)
   {
     vtkErrorMacro(<< e.what());
-    return 0;
+    return 1; // as in vtkModelAlgorithm
   }
   vtkTable* output = vtkTable::GetData(outputVector);
   output->AddColumn(sequences);

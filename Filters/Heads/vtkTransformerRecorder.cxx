@@ -242,7 +242,7 @@ int vtkTransformerRecorder::RequestData(
     {
       vtkErrorMacro(<< e.what());
     }
-    return 0;
+    return 1; // as in vtkModelAlgorithm
   }
   return 1;
 }

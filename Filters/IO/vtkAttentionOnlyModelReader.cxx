@@ -119,7 +119,7 @@ int vtkAttentionOnlyModelReader::RequestData(
   {
     output->Initialize();
     vtkErrorMacro(<< e.what());
-    return 0;
+    return 1; // as in vtkModelAlgorithm
   }
   return 1;
 }

@@ -110,7 +110,7 @@ int vtkRecordingReader::RequestData(
   {
     output->Initialize();
     vtkErrorMacro(<< e.what());
-    return 0;
+    return 1; // as in vtkModelAlgorithm
   }
   return 1;
 }

@@ -64,7 +64,7 @@ int vtkTransformerReader::RequestData(
   {
     output->Initialize();
     vtkErrorMacro(<< e.what());
-    return 0;
+    return 1; // as in vtkModelAlgorithm
   }
   return 1;
 }

@@ -54,7 +54,9 @@ int vtkModelAlgorithm::RequestFromModel(vtkInformationVector** inputVector,
       vtkDataObject::GetData(outputVector, port)->Initialize();
     }
     vtkErrorMacro(<< e.what());
-    return 0;
+    // 0 would keep the filters behind this one from being executed on this rank alone: the others
+    // would wait for it where they compute something together.
+    return 1;
   }
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {

@@ -202,6 +202,12 @@ int vtkSummableColors::RequestData(
     {
       scale.gain = this->Gain;
     }
+    AttentionAtlas::RequireMemory(
+      3. * static_cast<double>(arrays.size()) *
+        static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
+      "the colors of " + std::to_string(input->GetNumberOfPoints()) + " points",
+      "choose fewer Vectors.");
+    std::size_t painted = 0;
     for (vtkDataArray* array : arrays)
     {
       vtkNew<vtkUnsignedCharArray> colors;
@@ -210,9 +216,13 @@ int vtkSummableColors::RequestData(
       colors->SetNumberOfTuples(array->GetNumberOfTuples());
       Dispatch(array, Paint(), scale, colors.Get());
       output->GetPointData()->AddArray(colors);
-      this->UpdateProgress(static_cast<double>(output->GetPointData()->GetNumberOfArrays()) /
-                           static_cast<double>(input->GetPointData()->GetNumberOfArrays() +
-                                               static_cast<int>(arrays.size())));
+      this->UpdateProgress(static_cast<double>(++painted) / static_cast<double>(arrays.size()));
+      if (this->GetAbortExecute() != 0)
+      {
+        this->AbortExecute = 0; // VTK 9.2 does not take the request back
+        AttentionAtlas::MarkUnfinished(outputVector);
+        return 1;
+      }
     }
     AddNumber(output->GetFieldData(), Names::ColorGain, scale.gain);
     AddNumber(output->GetFieldData(), Names::ColorOffset, scale.offset);

@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -44,6 +45,14 @@ constexpr const char* NormalsName = "Normals";
 /// Generous bytes that a point takes in between and in the output: angles, vectors, points and
 /// normals in double and in float, and its quad.
 constexpr double BytesPerPoint = 250;
+
+/// Thrown between two steps of what the user cancelled.
+struct Cancelled
+{
+};
+
+/// Tells the share of the work that is done. Throws Cancelled.
+using Advance = std::function<void(double)>;
 
 /// Calls function(i) for all 0 <= i < count, on several threads.
 template<class Function>
@@ -513,14 +522,17 @@ struct Form
 
 /// Moves a chart, or the part of it that a rank draws.
 void DeformChart(const Form& form, const Grid& grid, vtkDataSet* input, const ChartPiece& piece,
-  vtkPolyData* output)
+  const Advance& advance, vtkPolyData* output)
 {
   const std::vector<vtkIdType> ids = DistinctPoints(input, grid);
   const Angles angles(input, ids);
+  advance(0.2);
   const Rows3 points = form.Points(input, ids, angles);
   const std::vector<Eigen::Index> rows = piece.Points();
   SetPoints(output, points, rows);
+  advance(0.4);
   output->SetPolys(piece.Quads());
+  advance(0.6);
   vtkNew<vtkIdList> from;
   from->SetNumberOfIds(static_cast<vtkIdType>(rows.size()));
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -530,14 +542,16 @@ void DeformChart(const Form& form, const Grid& grid, vtkDataSet* input, const Ch
   CopyTuples(input->GetPointData(), from, output->GetPointData());
   CopyTuples(input->GetCellData(), piece.Cells(), output->GetCellData());
   AddAngles(output, angles, rows);
+  advance(0.8);
   AddNormals(
     output, form.isDonut ? DonutNormals(form.donut, angles) : GridNormals(grid, points), rows);
 }
 
 /// Moves what is no chart: token pairs, contour lines, any surface.
-void DeformOther(const Form& form, vtkDataSet* input, vtkPolyData* output)
+void DeformOther(const Form& form, vtkDataSet* input, const Advance& advance, vtkPolyData* output)
 {
   const vtkSmartPointer<vtkPolyData> surface = SurfaceOf(input);
+  advance(0.3);
   const std::vector<vtkIdType> ids = DistinctPoints(surface, Grid());
   const Angles angles(surface, ids);
   const std::vector<Eigen::Index> rows(ids.begin(), ids.end());
@@ -548,6 +562,7 @@ void DeformOther(const Form& form, vtkDataSet* input, vtkPolyData* output)
   }
   SetPoints(output, form.Points(surface, ids, angles), rows);
   AddAngles(output, angles, rows);
+  advance(0.6);
   if (output->GetNumberOfPolys() + output->GetNumberOfStrips() == 0)
   {
     return;
@@ -609,6 +624,14 @@ int vtkTorusDeformation::RequestData(
   vtkInformation* info = outputVector->GetInformationObject(0);
   const int piece = info->Get(SDDP::UPDATE_PIECE_NUMBER());
   const int pieces = std::max(info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()), 1);
+  const auto advance = [this](double done)
+  {
+    this->UpdateProgress(done);
+    if (this->GetAbortExecute() != 0)
+    {
+      throw Cancelled();
+    }
+  };
   try
   {
     Form form;
@@ -628,13 +651,18 @@ int vtkTorusDeformation::RequestData(
       "lower the Resolution of the chart.");
     if (grid.columns > 0)
     {
-      DeformChart(form, grid, input, ChartPiece(grid, piece, pieces), output);
+      DeformChart(form, grid, input, ChartPiece(grid, piece, pieces), advance, output);
     }
     else if (piece == 0)
     {
-      DeformOther(form, input, output);
+      DeformOther(form, input, advance, output);
     }
     output->GetFieldData()->PassData(input->GetFieldData());
+  }
+  catch (const Cancelled&)
+  {
+    this->AbortExecute = 0; // VTK 9.2 does not take the request back
+    AttentionAtlas::MarkUnfinished(outputVector);
   }
   catch (const std::exception& e)
   {

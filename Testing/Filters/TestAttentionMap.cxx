@@ -242,6 +242,15 @@ TEST(AttentionMap, IsEmptyWithoutRecording)
   EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
 }
 
+TEST(AttentionMap, CanBeCancelled)
+{
+  Map map(DataSetOf(SmallRecording()));
+  map->SetLayer(2);
+  map->SetAbortExecute(1);
+  EXPECT_EQ(map.Image()->GetPointData()->GetNumberOfArrays(), 0);
+  EXPECT_EQ(map.Image()->GetPointData()->GetNumberOfArrays(), 1);
+}
+
 TEST(AttentionMap, NamesTheRangeOfItsNumbers)
 {
   Map map(DataSetOf(SmallRecording()));

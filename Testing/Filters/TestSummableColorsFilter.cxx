@@ -121,6 +121,14 @@ TEST(SummableColorsFilter, PassesColorsOver)
     Names(colors.Update()->GetPointData()), ElementsAre("ClassColor", "Output", "Output Color"));
 }
 
+TEST(SummableColorsFilter, CanBeCancelled)
+{
+  Colors colors(TwoPoints(), { "A", "B" });
+  colors->SetAbortExecute(1);
+  EXPECT_EQ(colors.Update()->GetNumberOfPoints(), 0);
+  EXPECT_EQ(colors.Update()->GetNumberOfPoints(), 2);
+}
+
 TEST(SummableColorsFilter, SaysWhatIsWrong)
 {
   Colors absent(TwoPoints(), { "A", "C" });

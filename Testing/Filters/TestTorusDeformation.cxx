@@ -377,6 +377,18 @@ void ExpectError(Deformed& deformed, const std::string& message)
   EXPECT_THAT(deformed.TakeErrors(), ElementsAre(HasSubstr(message)));
 }
 
+TEST(TorusDeformation, CanBeCancelled)
+{
+  for (const vtkSmartPointer<vtkDataSet>& input :
+    { vtkSmartPointer<vtkDataSet>(Chart(9, 9)), PairsOfTheModel() })
+  {
+    Deformed deformed(input);
+    deformed->SetAbortExecute(1);
+    EXPECT_EQ(deformed.Update()->GetNumberOfPoints(), 0);
+    EXPECT_GT(deformed.Update()->GetNumberOfPoints(), 0);
+  }
+}
+
 TEST(TorusDeformation, SaysWhatIsWrong)
 {
   const auto chart = Chart(31, 25);

@@ -1,0 +1,49 @@
+"""A file that one of two ranks cannot see, as on the disks of a cluster's nodes, is an error: none waits.
+
+Each rank works in a folder of its own, of which that of the first alone gets the files.
+"""
+
+import shutil
+
+import atlastest
+from atlastest import AtlasTest
+from paraview import simple
+
+TRANSFORMER = atlastest.ORACLE.parent / "transformers" / "llama"
+
+
+class MissingRank(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        assert atlastest.RANKS == 2
+        # Not on the other rank, which does not run this script.
+        shutil.copy(atlastest.TRAINED, "model.safetensors")
+        shutil.copy(atlastest.RECORDING, "recording.safetensors")
+
+    def points(self, source):
+        source.UpdatePipeline()
+        return source.GetDataInformation().GetNumberOfPoints()
+
+    def test_colors_of_a_model(self):
+        model = simple.AttentionOnlyModelReader(FileNames=["model.safetensors"])
+        torus = simple.AttentionTorus(Input=model, Quantities=["Output"], Resolution=[40, 40])
+        colors = simple.SummableColors(Input=torus)
+        self.assertLess(self.points(colors), 40 * 40)
+
+    def test_maps_of_a_recording(self):
+        recording = simple.RecordingReader(FileName="recording.safetensors")
+        self.assertLess(self.points(simple.AttentionMap(Input=recording)), 36)
+
+    def test_recordings(self):
+        if not TRANSFORMER.exists():
+            self.skipTest("the oracle's transformers are absent")
+        shutil.copytree(TRANSFORMER, "llama", dirs_exist_ok=True)
+        model = simple.TransformerReader(FileName="llama/config.json")
+        recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3\n4 5")
+        self.assertEqual(self.points(recorder), 0)
+        self.assert_one_error("expected the same sequences on every rank, found others on rank 1")
+
+
+if __name__ == "__main__":
+    atlastest.main()
