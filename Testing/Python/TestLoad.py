@@ -7,9 +7,12 @@ import os
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from paraview import simple
+from paraview import servermanager, simple
+from vtkmodules.vtkCommonDataModel import vtkDataObject
 
 CYCLES = 500
+#: Time steps of a series.
+STEPS = 2000
 #: What a session may keep, in MiB, between the middle and the end: less than one of its charts a cycle.
 GROWTH = 16
 
@@ -71,6 +74,33 @@ class Load(AtlasTest):
             (torus, "Pattern", ["Hardmax", "Softmax"]),
         )
         self.assertLess(after - before, GROWTH)
+
+    def test_time_steps(self):
+        folder = atlastest.OUTPUT / "steps"
+        folder.mkdir(exist_ok=True)
+        tensors, metadata = atlastest.read_safetensors(atlastest.TRAINED)
+        files = []
+        for step in range(STEPS):
+            files.append(str(folder / f"step-{step:05d}.safetensors"))
+            atlastest.write_safetensors(files[-1], tensors, {**metadata, "step": str(step)})
+        model = simple.AttentionOnlyModelReader(FileNames=files)
+        surface = simple.TorusDeformation(Input=simple.AttentionTorus(Input=model, Resolution=[60, 60]))
+        view = simple.CreateRenderView(ViewSize=[200, 200])
+        simple.Show(surface, view)
+        scene = simple.GetAnimationScene()
+        scene.UpdateAnimationUsingDataTimeSteps()
+        self.assertEqual(len(scene.TimeKeeper.TimestepValues), STEPS)
+        memory = []
+        for step in range(STEPS):
+            surface.UpdatePipeline(step)
+            if step % 20 == 0:
+                view.ViewTime = step
+                simple.Render(view)
+            if step in (STEPS // 2, STEPS - 1):
+                memory.append(resident())
+                found = servermanager.Fetch(surface).GetInformation()
+                self.assertEqual(found.Get(vtkDataObject.DATA_TIME_STEP()), step)
+        self.assertLess(memory[1] - memory[0], GROWTH)
 
 
 if __name__ == "__main__":
