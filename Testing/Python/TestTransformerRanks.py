@@ -103,6 +103,22 @@ class Ranks(AtlasTest):
         recorder.TokenIds = ids([20, 20, 20])
         self.assert_recorded("without", recorder, 3 + 2 * 4 * 3)
 
+    def test_a_cancel_on_one_is_that_of_all(self):
+        recorder = self.recorder()
+        algorithm = recorder.GetClientSideObject()  # of the first rank
+
+        def cancel(*_):
+            if 0 < algorithm.GetProgress() < 1:
+                algorithm.SetAbortExecute(1)
+
+        observer = algorithm.AddObserver("ProgressEvent", cancel)
+        recorder.UpdatePipeline()
+        algorithm.RemoveObserver(observer)
+        for rank in range(RANKS):
+            self.assertEqual(arrays_of(servermanager.Fetch(recorder, rank)), {})
+        recorder.MaximumLength = 60  # ParaView updates again what has changed
+        self.assert_recorded("heads", recorder, 3 + 2 * 4 * 3)
+
     def test_map(self):
         attention = simple.AttentionMap(Input=self.recorder(), Sequence=1, Layer=1, Head=2)
         arrays = self.image_arrays(attention)
