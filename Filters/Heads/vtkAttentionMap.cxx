@@ -253,7 +253,10 @@ int vtkAttentionMap::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
-    vtkErrorMacro(<< e.what());
+    if (this->Errors.IsNew(this))
+    {
+      vtkErrorMacro(<< e.what());
+    }
     return 1; // as in vtkModelAlgorithm
   }
   return 1;

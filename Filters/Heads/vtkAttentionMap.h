@@ -2,6 +2,7 @@
 #define vtkAttentionMap_h
 
 #include "AttentionAtlasHeadsModule.h"
+#include "ErrorMemory.h"
 
 #include <vtkImageAlgorithm.h>
 
@@ -113,6 +114,7 @@ private:
   int SequenceRange[2] = { 0, 0 };
   int LayerRange[2] = { 0, 0 };
   int HeadRange[2] = { 0, 0 };
+  AttentionAtlas::ErrorMemory Errors;
 };
 
 #endif

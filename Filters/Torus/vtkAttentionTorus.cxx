@@ -164,7 +164,10 @@ int vtkAttentionTorus::RequestData(
     output->Initialize();
     // 0 would leave the filters behind this one with the extent of this attempt, which VTK 9.2 adds
     // to that of the next: a lower Resolution could not be computed any more.
-    vtkErrorMacro(<< e.what());
+    if (this->Errors.IsNew(this))
+    {
+      vtkErrorMacro(<< e.what());
+    }
   }
   return 1;
 }

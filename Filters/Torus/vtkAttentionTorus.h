@@ -1,6 +1,7 @@
 #ifndef vtkAttentionTorus_h
 #define vtkAttentionTorus_h
 
+#include "ErrorMemory.h"
 #include "vtkTorusAlgorithm.h"
 
 #include <vtkNew.h>
@@ -105,6 +106,7 @@ private:
 
   int Resolution[2] = { 512, 512 };
   vtkNew<vtkDataArraySelection> Quantities;
+  AttentionAtlas::ErrorMemory Errors;
 };
 
 #endif

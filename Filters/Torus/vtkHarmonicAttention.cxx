@@ -221,7 +221,10 @@ int vtkHarmonicAttention::RequestData(
     output->Initialize();
     // 0 would leave the filters behind this one with the extent of this attempt: see
     // vtkAttentionTorus.
-    vtkErrorMacro(<< e.what());
+    if (this->Errors.IsNew(this))
+    {
+      vtkErrorMacro(<< e.what());
+    }
   }
   return 1;
 }

@@ -2,6 +2,7 @@
 #define vtkHarmonicAttention_h
 
 #include "AttentionAtlasTorusModule.h"
+#include "ErrorMemory.h"
 
 #include <vtkImageAlgorithm.h>
 
@@ -177,6 +178,7 @@ private:
   int SweptParameter = NOTHING;
   double SweepRange[2] = { -3.141592653589793, 3.141592653589793 };
   int SweepSteps = 60;
+  AttentionAtlas::ErrorMemory Errors;
 };
 
 #endif

@@ -255,6 +255,24 @@ TEST(TorusExecution, MemoryIsLimitedByTheEnvironment)
   EXPECT_EQ(chart.Update()->GetNumberOfPoints(), 512 * 512);
 }
 
+TEST(TorusExecution, ErrorsAreToldOncePerChange)
+{
+  Chart chart;
+  const auto errors = [&chart]()
+  {
+    chart->UpdateWholeExtent();
+    chart->UpdateWholeExtent();
+    return chart.TakeErrors().size();
+  };
+  chart->SetNumberOfHeadWeights(2); // of three
+  EXPECT_EQ(errors(), 1U);
+  EXPECT_EQ(errors(), 0U);
+  chart->SetPattern(vtkAttentionTorus::HARDMAX); // wrong still
+  EXPECT_EQ(errors(), 1U);
+  chart->SetNumberOfHeadWeights(3);
+  EXPECT_EQ(errors(), 0U);
+}
+
 TEST(TorusExecution, ProgressIsTold)
 {
   Chart chart;
