@@ -242,6 +242,11 @@ TransformerConfig ParseTransformerLens(const Settings& settings)
   config.layers = settings.Size({ "n_layers" });
   config.modelDimension = settings.Size({ "d_model" });
   config.headDimension = settings.Size({ "d_head" });
+  if (!settings.Has({ "n_heads" }) && config.headDimension > config.modelDimension)
+  {
+    settings.Fail("'n_heads' is missing, and 'd_head', " + std::to_string(config.headDimension) +
+                  ", is larger than 'd_model', " + std::to_string(config.modelDimension) + ".");
+  }
   config.heads = settings.Size({ "n_heads" }, config.modelDimension / config.headDimension);
   config.keyHeads = settings.Size({ "n_key_value_heads" }, config.heads);
   config.vocabulary = settings.Size({ "d_vocab" });
