@@ -1,6 +1,7 @@
 #include "ImageProcessor.h"
 
 #include "Error.h"
+#include "Index.h"
 #include "JsonSettings.h"
 #include "JsonText.h"
 #include "MappedFile.h"
@@ -20,11 +21,6 @@ constexpr std::size_t Channels = 3;
 constexpr std::int64_t WeightBits = 22;
 
 using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
-
-std::size_t ToIndex(std::int64_t value)
-{
-  return static_cast<std::size_t>(value);
-}
 
 /// As people say it.
 std::string ToString(Size size)

@@ -120,6 +120,10 @@ class FloatValues
 public:
   FloatValues() = default;
   explicit FloatValues(const TensorView& view);
+  FloatValues(FloatValues&&) = default;
+  FloatValues& operator=(FloatValues&&) = default;
+  FloatValues(const FloatValues&) = delete; // would point into the other's memory
+  FloatValues& operator=(const FloatValues&) = delete;
 
   const float* Data() const { return this->Values; }
 
