@@ -1,6 +1,7 @@
 #include "RecordingFile.h"
 
 #include "Error.h"
+#include "ForeignRecording.h"
 #include "JsonText.h"
 #include "MappedFile.h"
 #include "RecordingArrays.h"
