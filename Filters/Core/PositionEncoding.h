@@ -2,6 +2,7 @@
 
 // Internal to Core.
 
+#include "FloatValues.h"
 #include "TransformerWeights.h"
 
 #include <cstdint>
