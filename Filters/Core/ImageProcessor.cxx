@@ -5,6 +5,7 @@
 #include "JsonSettings.h"
 #include "JsonText.h"
 #include "MappedFile.h"
+#include "Pi.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +17,6 @@ namespace atlas
 namespace
 {
 
-constexpr double Pi = 3.14159265358979323846;
 constexpr std::size_t Channels = 3;
 constexpr std::int64_t WeightBits = 22;
 
