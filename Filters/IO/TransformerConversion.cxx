@@ -28,7 +28,10 @@ vtkSmartPointer<vtkTable> TensorTable(const atlas::WeightFiles& files)
     table, "Shape", tensors, [](const Named& t) { return atlas::ToString(t.second.shape); });
   AddColumn<vtkTypeInt64Array>(table, "Bytes", tensors,
     [](const Named& t)
-    { return static_cast<vtkTypeInt64>(t.second.Count() * atlas::ByteSize(t.second.dtype)); });
+    {
+      return static_cast<vtkTypeInt64>(t.second.Count()) *
+             static_cast<vtkTypeInt64>(atlas::ByteSize(t.second.dtype));
+    });
   AddColumn<vtkStringArray>(
     table, "File", tensors, [&](const Named& t) { return files.FileOf(t.first); });
   return table;
