@@ -1,6 +1,7 @@
 #include "ClassAreas.h"
 
 #include "Error.h"
+#include "Pi.h"
 
 #include <cmath>
 #include <numeric>
@@ -11,7 +12,6 @@ namespace atlas
 namespace
 {
 
-const double Pi = std::acos(-1.0);
 constexpr std::int64_t MaximumPoints = std::int64_t{ 1 } << 33;
 constexpr int ProbabilityBits = 30; // 2^33 of them fit into 63 bits
 

@@ -1,6 +1,7 @@
 #include "Deformation.h"
 
 #include "Error.h"
+#include "Pi.h"
 
 #include <cmath>
 #include <string>
@@ -12,7 +13,6 @@ namespace atlas
 namespace
 {
 
-const double Pi = std::acos(-1.0);
 constexpr double ChartEnd = 1e-6;
 
 /// Relative to the largest: an extent that counts as none.

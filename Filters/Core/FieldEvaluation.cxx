@@ -53,9 +53,9 @@ Matrix3d ByColumns(const Vector3d& first, const Vector3d& second, const Vector3d
 }
 
 /// The linear functions whose coefficients are the rows of `m`.
-std::array<Linear, 3> ByRow(const Matrix3d& m)
+std::array<LinearFunction, 3> ByRow(const Matrix3d& m)
 {
-  std::array<Linear, 3> rows;
+  std::array<LinearFunction, 3> rows;
   for (Eigen::Index row = 0; row < 3; ++row)
   {
     for (Eigen::Index column = 0; column < 3; ++column)
@@ -69,7 +69,7 @@ std::array<Linear, 3> ByRow(const Matrix3d& m)
 
 /// How the class colour's intensity depends on the probability (ColorIntensity): 1 at certainty, 0
 /// at chance. Always 1 if there is one class.
-Linear IntensityOf(std::size_t classes)
+LinearFunction IntensityOf(std::size_t classes)
 {
   if (classes < 2)
   {

@@ -93,7 +93,7 @@ HWY_INLINE V Apply(V ofX, V ofY, V constant, V x, V y)
   return hn::MulAdd(x, ofX, hn::MulAdd(y, ofY, constant));
 }
 
-HWY_INLINE V Apply(const Linear& linear, V x, V y)
+HWY_INLINE V Apply(const LinearFunction& linear, V x, V y)
 {
   const D d;
   return Apply(hn::Set(d, linear[0]), hn::Set(d, linear[1]), hn::Set(d, linear[2]), x, y);
@@ -126,7 +126,7 @@ HWY_INLINE Group Broadcast(float value)
   return group;
 }
 
-HWY_INLINE Group Apply(const Linear& linear, const Group& x, const Group& y)
+HWY_INLINE Group Apply(const LinearFunction& linear, const Group& x, const Group& y)
 {
   const D d;
   const V ofX = hn::Set(d, linear[0]);
@@ -149,9 +149,9 @@ public:
     const D d;
     const V c = hn::Set(d, cosine);
     const V s = hn::Set(d, sine);
-    const auto add = [&](const std::array<Linear, 3>& linear) HWY_ATTR
+    const auto add = [&](const std::array<LinearFunction, 3>& linear) HWY_ATTR
     {
-      for (const Linear& component : linear)
+      for (const LinearFunction& component : linear)
       {
         *scratch++ = hn::GetLane(Apply(component, c, s));
       }
@@ -243,7 +243,7 @@ HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t h, const 
   Block& block, float* HWY_RESTRICT scores, float* HWY_RESTRICT attentions)
 {
   const D d;
-  const std::array<Linear, 3>& output = model.heads[h].output;
+  const std::array<LinearFunction, 3>& output = model.heads[h].output;
   const std::size_t size = block.size;
   for (std::size_t i = 0; i < size; i += GroupSize)
   {

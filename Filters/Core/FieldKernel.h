@@ -12,7 +12,7 @@ namespace atlas
 {
 
 /// The linear function l[0] x + l[1] y + l[2] of (x, y).
-using Linear = std::array<float, 3>;
+using LinearFunction = std::array<float, 3>;
 
 /// A model as the kernels see it, with all that does not depend on the point worked out. Since an
 /// embedding lies on a circle, e_s = sqrt(3) (c_s u + s_s v), a point is (c_1, s_1, c_2, s_2), and
@@ -26,21 +26,21 @@ struct FieldModel
 {
   struct Head
   {
-    std::array<Linear, 3> score;                    ///< k, of (c_2, s_2)
-    std::array<Linear, 3> output;                   ///< w_h W_O W_V (x_1 - x_2), of the differences
+    std::array<LinearFunction, 3> score;            ///< k, of (c_2, s_2)
+    std::array<LinearFunction, 3> output;           ///< w_h W_O W_V (x_1 - x_2), of the differences
     std::array<std::array<float, 3>, 3> headOutput; ///< W_O W_V
   };
 
   AngleMap angles = AngleMap::Isometric;
   bool isHardmax = false;
   std::vector<Head> heads;
-  std::array<Linear, 3> base;
-  std::array<Linear, 3> word;       ///< e_s of (c_s, s_s) as the values see it, without constant
-  std::array<Linear, 3> position;   ///< p_2 + a (p_1 - p_2) as the values see it, of (a, 0)
-  std::size_t classes = 0;          ///< N
-  std::vector<float> unembedding;   ///< W_U [N, 3]
+  std::array<LinearFunction, 3> base;
+  std::array<LinearFunction, 3> word; ///< e_s of (c_s, s_s) as the values see it, without constant
+  std::array<LinearFunction, 3> position; ///< p_2 + a (p_1 - p_2) as the values see it, of (a, 0)
+  std::size_t classes = 0;                ///< N
+  std::vector<float> unembedding;         ///< W_U [N, 3]
   std::vector<std::int32_t> fading; ///< per class: 255 - red, green and blue, in bits 0, 8, 16 on
-  Linear intensity;                 ///< of the class colour, of (the probability, 0), to be clamped
+  LinearFunction intensity;         ///< of the class colour, of (the probability, 0), to be clamped
 
   /// The number of floats that EvaluateFieldRow needs.
   std::size_t RowScratchSize() const { return 9 + 3 * this->heads.size(); }

@@ -1,9 +1,11 @@
 #include "ImageProcessor.h"
 
 #include "Error.h"
+#include "Index.h"
 #include "JsonSettings.h"
 #include "JsonText.h"
 #include "MappedFile.h"
+#include "Pi.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,16 +17,10 @@ namespace atlas
 namespace
 {
 
-constexpr double Pi = 3.14159265358979323846;
 constexpr std::size_t Channels = 3;
 constexpr std::int64_t WeightBits = 22;
 
 using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
-
-std::size_t ToIndex(std::int64_t value)
-{
-  return static_cast<std::size_t>(value);
-}
 
 /// As people say it.
 std::string ToString(Size size)

@@ -1,6 +1,7 @@
 #include "Prompts.h"
 
 #include "Error.h"
+#include "UnicodeText.h"
 
 #include <algorithm>
 #include <charconv>
@@ -65,23 +66,6 @@ private:
   std::mt19937_64 Generator;
 };
 
-}
-
-std::vector<std::string> SplitLines(std::string_view text)
-{
-  std::vector<std::string> lines;
-  while (!text.empty())
-  {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (!line.empty() && line.back() == '\r')
-    {
-      line.remove_suffix(1);
-    }
-    lines.emplace_back(line);
-  }
-  return lines;
 }
 
 std::vector<std::vector<std::int64_t>> ParseIntegerLines(

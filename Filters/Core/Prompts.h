@@ -8,10 +8,6 @@
 namespace atlas
 {
 
-/// The lines of a text, without their ends (\n or \r\n). What ends the text ends its last line;
-/// an empty text has none.
-std::vector<std::string> SplitLines(std::string_view text);
-
 /// Sequences of numbers, one a line, separated by spaces, tabs or commas. Throws OptionError, which
 /// starts with `source` and names line and word, for anything that is not an integer of 64 bits.
 std::vector<std::vector<std::int64_t>> ParseIntegerLines(

@@ -1,6 +1,7 @@
 #include "RecordingArrays.h"
 
 #include "Error.h"
+#include "JsonText.h"
 
 #include <charconv>
 #include <cmath>
@@ -46,6 +47,27 @@ std::string Expected(const Shape& shape)
   return text + "]";
 }
 
+}
+
+std::vector<double> ParseSlopes(const Metadata& metadata, const std::string& source)
+{
+  const auto found = metadata.find("alibi_slopes");
+  if (found == metadata.end())
+  {
+    return {};
+  }
+  const nlohmann::json value = ParseJson(found->second, source, "the metadata 'alibi_slopes'");
+  std::vector<double> slopes;
+  for (const nlohmann::json& slope : value.is_array() ? value : nlohmann::json::array({ value }))
+  {
+    if (!slope.is_number())
+    {
+      throw FormatError(source + ": metadata 'alibi_slopes': expected an array of numbers, found " +
+                        Describe(slope) + ".");
+    }
+    slopes.push_back(slope.get<double>());
+  }
+  return slopes;
 }
 
 std::optional<std::int64_t> ParseIndex(std::string_view text, std::int64_t maximum)

@@ -59,11 +59,6 @@ private:
     const std::string& name, const SharedMatrix& matrix, bool allowMinusInfinity) const;
 };
 
-/// Builds a recording from arrays in the names of others, as RecordingFile.h describes. Token
-/// strings and what the options say are filled in by the caller.
-Recording MakeForeignRecording(RecordingArrays& arrays, const Metadata& metadata,
-  const RecordingReadOptions& options, std::vector<std::string>& warnings);
-
 /// The metadata entry alibi_slopes, a JSON array of numbers; empty if there is none.
 std::vector<double> ParseSlopes(const Metadata& metadata, const std::string& source);
 

@@ -1,15 +1,15 @@
 #include "RecordingFile.h"
 
 #include "Error.h"
+#include "ForeignRecording.h"
 #include "JsonText.h"
 #include "MappedFile.h"
+#include "NativeRecording.h"
 #include "RecordingArrays.h"
 #include "Safetensors.h"
 #include "UnicodeText.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 namespace atlas
 {
@@ -17,56 +17,6 @@ namespace
 {
 
 using nlohmann::json;
-
-/// A quantity of a head that has a row per token.
-struct HeadQuantity
-{
-  const char* name;
-  SharedMatrix RecordedHead::*place;
-  bool grouped; ///< heads of a group share it
-};
-constexpr std::array<HeadQuantity, 4> HeadQuantities = { {
-  { "query", &RecordedHead::query, false },
-  { "key", &RecordedHead::key, true },
-  { "value", &RecordedHead::value, true },
-  { "output", &RecordedHead::output, false },
-} };
-
-struct AttentionQuantityName
-{
-  const char* name;
-  std::vector<SharedMatrix> RecordedHead::*place;
-};
-constexpr std::array<AttentionQuantityName, 2> AttentionQuantities = { {
-  { "weights", &RecordedHead::weights },
-  { "scores", &RecordedHead::scores },
-} };
-
-/// Lists of 32-bit integers of tokens.
-struct TokenList
-{
-  const char* name;
-  std::vector<std::int32_t> RecordedTokens::*place;
-};
-constexpr std::array<TokenList, 4> TokenLists = { {
-  { "tokens.position", &RecordedTokens::position },
-  { "tokens.segment", &RecordedTokens::segment },
-  { "tokens.row", &RecordedTokens::row },
-  { "tokens.column", &RecordedTokens::column },
-} };
-constexpr const char* TokenIds = "tokens.id";
-constexpr const char* SequenceOffsets = "sequence_offsets";
-constexpr const char* Logits = "logits";
-
-std::string HeadName(std::int64_t layer, std::size_t head)
-{
-  return "layers." + std::to_string(layer) + ".heads." + std::to_string(head) + ".";
-}
-
-std::string ResidualName(std::size_t layer)
-{
-  return "residual." + std::to_string(layer);
-}
 
 /// The strings of an array, or of arrays in an array.
 void AppendStrings(
@@ -121,354 +71,6 @@ std::filesystem::path TokensBeside(const std::filesystem::path& path)
   return {};
 }
 
-/// Reads arrays in our own names.
-class NativeReader
-{
-public:
-  NativeReader(RecordingArrays& arrays, const Metadata& metadata)
-    : Arrays(arrays)
-    , Texts(metadata)
-  {
-  }
-
-  Recording Read()
-  {
-    this->ReadMetadata();
-    this->ReadTokens();
-    for (RecordedLayer& layer : this->Record.layers)
-    {
-      for (std::size_t h = 0; h < layer.heads.size(); ++h)
-      {
-        this->ReadHead(layer, h);
-      }
-    }
-    this->ReadResidual();
-    if (this->Arrays.Find(Logits) != nullptr)
-    {
-      this->Record.logits = this->Arrays.LoadMatrix(Logits, this->Rows, -1);
-    }
-    return std::move(this->Record);
-  }
-
-private:
-  RecordingArrays& Arrays;
-  const Metadata& Texts;
-  Recording Record;
-  std::int64_t Rows = 0;
-
-  [[noreturn]] void Fail(const std::string& message) const
-  {
-    throw FormatError(this->Arrays.GetSource() + ": " + message);
-  }
-
-  const std::string& Text(const char* key) const
-  {
-    const auto found = this->Texts.find(key);
-    if (found == this->Texts.end())
-    {
-      this->Fail(std::string("expected the metadata '") + key + "', which is missing.");
-    }
-    return found->second;
-  }
-
-  /// The value that has this name.
-  template<class Value, std::size_t N>
-  Value Choose(
-    const char* key, const std::array<std::pair<std::string_view, Value>, N>& known) const
-  {
-    const std::string& text = this->Text(key);
-    std::string names;
-    for (const auto& [name, value] : known)
-    {
-      if (name == text)
-      {
-        return value;
-      }
-      names += (names.empty() ? "" : ", ") + std::string(name);
-    }
-    this->Fail(
-      std::string("metadata '") + key + "': expected one of " + names + ", found '" + text + "'.");
-  }
-
-  std::int64_t Integer(const char* key, std::int64_t maximum) const
-  {
-    const std::optional<std::int64_t> number = ParseIndex(this->Text(key), maximum);
-    if (!number)
-    {
-      this->Fail(std::string("metadata '") + key + "': expected an integer from 0 to " +
-                 std::to_string(maximum) + ", found '" + this->Text(key) + "'.");
-    }
-    return *number;
-  }
-
-  void ReadMetadata()
-  {
-    if (this->Text("version") != RecordingVersion)
-    {
-      this->Fail(std::string("expected version ") + RecordingVersion + " of the format " +
-                 RecordingFormat + ", found '" + this->Text("version") + "'.");
-    }
-    const auto mask = [](AttentionMask value) { return std::pair(Name(value), value); };
-    const auto processing = [](WeightProcessing value) { return std::pair(Name(value), value); };
-    using Masks = std::array<std::pair<std::string_view, AttentionMask>, 2>;
-    using Processings = std::array<std::pair<std::string_view, WeightProcessing>, 3>;
-    using Truths = std::array<std::pair<std::string_view, bool>, 2>;
-    this->Record.architecture = this->Text("architecture");
-    this->Record.mask = this->Choose(
-      "mask", Masks{ mask(AttentionMask::Causal), mask(AttentionMask::Bidirectional) });
-    this->Record.rotated =
-      this->Choose("rotated", Truths{ { { "true", true }, { "false", false } } });
-    this->Record.processing = this->Choose("processing",
-      Processings{ processing(WeightProcessing::Unknown), processing(WeightProcessing::Unprocessed),
-        processing(WeightProcessing::Processed) });
-    this->Record.layerCount =
-      static_cast<std::int32_t>(this->Integer("layer_count", MaximumLayers));
-    this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());
-    this->ReadLayers();
-  }
-
-  void ReadLayers()
-  {
-    const std::int64_t heads = this->Integer("head_count", MaximumHeads);
-    const json scales = ParseJson(
-      this->Text("score_scales"), this->Arrays.GetSource(), "the metadata 'score_scales'");
-    if (!scales.is_object() ||
-        (heads > 0 && static_cast<std::int64_t>(scales.size()) > MaximumHeads / heads))
-    {
-      this->Fail("metadata 'score_scales': expected a JSON object of at most " +
-                 std::to_string(MaximumHeads) + " heads.");
-    }
-    for (const auto& [name, scale] : scales.items())
-    {
-      const std::optional<std::int64_t> index = ParseIndex(name, MaximumLayers);
-      if (!index || !scale.is_number())
-      {
-        this->Fail("metadata 'score_scales': expected numbers of layers and their scales, found '" +
-                   name.substr(0, 80) + "': " + Describe(scale) + ".");
-      }
-      RecordedLayer layer;
-      layer.index = static_cast<std::int32_t>(*index);
-      layer.scoreScale = scale.get<double>();
-      layer.heads.resize(static_cast<std::size_t>(heads));
-      this->Record.layers.push_back(std::move(layer));
-    }
-    std::sort(this->Record.layers.begin(), this->Record.layers.end(),
-      [](const RecordedLayer& a, const RecordedLayer& b) { return a.index < b.index; });
-  }
-
-  void ReadTokens()
-  {
-    RecordedTokens& tokens = this->Record.tokens;
-    std::vector<std::int64_t>& offsets = this->Record.sequenceOffsets;
-    offsets = this->Arrays.LoadIntegers(SequenceOffsets, { -1 });
-    // Positions tell how many tokens there are; offsets that lie would cost memory.
-    const ArrayFile::Entry* positions = this->Arrays.Find(TokenLists[0].name);
-    this->Rows = positions != nullptr && positions->shape.size() == 1 ? positions->shape[0] : 0;
-    if (offsets.empty() || offsets.front() != 0 || offsets.back() != this->Rows ||
-        !std::is_sorted(offsets.begin(), offsets.end()))
-    {
-      this->Arrays.Fail(SequenceOffsets,
-        "expected first rows of sequences that rise from 0 to the number of tokens, " +
-          std::to_string(this->Rows) + ".");
-    }
-    for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
-    {
-      tokens.sequence.insert(tokens.sequence.end(),
-        static_cast<std::size_t>(offsets[s + 1] - offsets[s]), static_cast<std::int32_t>(s));
-    }
-    for (const TokenList& list : TokenLists)
-    {
-      if (this->Arrays.Find(list.name) == nullptr)
-      {
-        continue;
-      }
-      for (const std::int64_t value : this->Arrays.LoadIntegers(list.name, { this->Rows }))
-      {
-        if (value < std::numeric_limits<std::int32_t>::min() ||
-            value > std::numeric_limits<std::int32_t>::max())
-        {
-          this->Arrays.Fail(
-            list.name, "expected integers of 32 bits, found " + std::to_string(value) + ".");
-        }
-        (tokens.*list.place).push_back(static_cast<std::int32_t>(value));
-      }
-    }
-    if (this->Arrays.Find(TokenIds) != nullptr)
-    {
-      tokens.id = this->Arrays.LoadIntegers(TokenIds, { this->Rows });
-    }
-  }
-
-  void ReadHead(RecordedLayer& layer, std::size_t h)
-  {
-    RecordedHead& head = layer.heads[h];
-    const std::string prefix = HeadName(layer.index, h);
-    for (const HeadQuantity& quantity : HeadQuantities)
-    {
-      const std::string name = prefix + quantity.name;
-      if (this->Arrays.Find(name) != nullptr)
-      {
-        head.*quantity.place = this->Arrays.LoadMatrix(name, this->Rows, -1);
-      }
-      else if (quantity.grouped && h > 0)
-      {
-        head.*quantity.place = layer.heads[h - 1].*quantity.place;
-      }
-    }
-    for (const AttentionQuantityName& quantity : AttentionQuantities)
-    {
-      const auto sequences = static_cast<std::size_t>(this->Record.SequenceCount());
-      for (std::size_t s = 0; s < sequences; ++s)
-      {
-        const std::string name = prefix + quantity.name + "." + std::to_string(s);
-        if (this->Arrays.Find(name) == nullptr)
-        {
-          break; // CheckRecording compares the number of matrices
-        }
-        const std::int64_t length = this->Record.SequenceLength(static_cast<std::int64_t>(s));
-        (head.*quantity.place)
-          .push_back(
-            this->Arrays.LoadMatrix(name, length, length, quantity.place == &RecordedHead::scores));
-      }
-    }
-  }
-
-  void ReadResidual()
-  {
-    std::vector<SharedMatrix> residual(static_cast<std::size_t>(this->Record.layerCount) + 1);
-    bool any = false;
-    for (std::size_t l = 0; l < residual.size(); ++l)
-    {
-      const std::string name = ResidualName(l);
-      if (this->Arrays.Find(name) != nullptr)
-      {
-        any = true;
-        residual[l] = this->Arrays.LoadMatrix(name, this->Rows, -1);
-      }
-    }
-    if (any)
-    {
-      this->Record.residual = std::move(residual);
-    }
-  }
-};
-
-/// Collects the arrays of a recording for a file, without copying them.
-class NativeWriter
-{
-public:
-  explicit NativeWriter(const Recording& recording)
-    : Record(recording)
-  {
-  }
-
-  TensorViews Views()
-  {
-    const RecordedTokens& tokens = this->Record.tokens;
-    this->Add(SequenceOffsets, DType::I64, this->Record.sequenceOffsets);
-    for (const TokenList& list : TokenLists)
-    {
-      if (list.place == &RecordedTokens::position || !(tokens.*list.place).empty())
-      {
-        this->Add(list.name, DType::I32, tokens.*list.place);
-      }
-    }
-    if (!tokens.id.empty())
-    {
-      this->Add(TokenIds, DType::I64, tokens.id);
-    }
-    for (const RecordedLayer& layer : this->Record.layers)
-    {
-      for (std::size_t h = 0; h < layer.heads.size(); ++h)
-      {
-        this->AddHead(layer, h);
-      }
-    }
-    for (std::size_t l = 0; l < this->Record.residual.size(); ++l)
-    {
-      this->Add(ResidualName(l), this->Record.residual[l]);
-    }
-    this->Add(Logits, this->Record.logits);
-    return std::move(this->Tensors);
-  }
-
-  Metadata Texts() const
-  {
-    json scales = json::object();
-    for (const RecordedLayer& layer : this->Record.layers)
-    {
-      scales[std::to_string(layer.index)] = layer.scoreScale;
-    }
-    const std::size_t heads =
-      this->Record.layers.empty() ? 0 : this->Record.layers.front().heads.size();
-    Metadata texts = {
-      { "format", RecordingFormat },
-      { "version", RecordingVersion },
-      { "architecture", this->Record.architecture },
-      { "mask", std::string(Name(this->Record.mask)) },
-      { "rotated", this->Record.rotated ? "true" : "false" },
-      { "processing", std::string(Name(this->Record.processing)) },
-      { "layer_count", std::to_string(this->Record.layerCount) },
-      { "head_count", std::to_string(heads) },
-      { "score_scales", scales.dump() },
-    };
-    if (!this->Record.alibiSlopes.empty())
-    {
-      texts["alibi_slopes"] = json(this->Record.alibiSlopes).dump();
-    }
-    if (!this->Record.tokens.text.empty())
-    {
-      texts["tokens"] =
-        json(this->Record.tokens.text).dump(-1, ' ', false, json::error_handler_t::replace);
-    }
-    return texts;
-  }
-
-private:
-  const Recording& Record;
-  TensorViews Tensors;
-
-  void Add(const std::string& name, const SharedMatrix& matrix)
-  {
-    if (matrix.IsRecorded())
-    {
-      this->Tensors.emplace(name, TensorView{ DType::F32, { matrix.rows, matrix.columns },
-                                    reinterpret_cast<const std::byte*>(matrix.values.get()) });
-    }
-  }
-
-  template<class T>
-  void Add(const std::string& name, DType dtype, const std::vector<T>& list)
-  {
-    this->Tensors.emplace(name, TensorView{ dtype, { static_cast<std::int64_t>(list.size()) },
-                                  reinterpret_cast<const std::byte*>(list.data()) });
-  }
-
-  void AddHead(const RecordedLayer& layer, std::size_t h)
-  {
-    const RecordedHead& head = layer.heads[h];
-    const std::string prefix = HeadName(layer.index, h);
-    for (const HeadQuantity& quantity : HeadQuantities)
-    {
-      const SharedMatrix& matrix = head.*quantity.place;
-      const bool shared =
-        quantity.grouped && h > 0 && (layer.heads[h - 1].*quantity.place).values == matrix.values;
-      if (!shared)
-      {
-        this->Add(prefix + quantity.name, matrix);
-      }
-    }
-    for (const AttentionQuantityName& quantity : AttentionQuantities)
-    {
-      const std::vector<SharedMatrix>& matrices = head.*quantity.place;
-      for (std::size_t s = 0; s < matrices.size(); ++s)
-      {
-        this->Add(prefix + quantity.name + "." + std::to_string(s), matrices[s]);
-      }
-    }
-  }
-};
-
 void CheckTexts(const Recording& recording, const std::string& origin)
 {
   const auto found = static_cast<std::int64_t>(recording.tokens.text.size());
@@ -486,27 +88,6 @@ std::string MetadataOr(const Metadata& metadata, const char* key, const std::str
   return found == metadata.end() ? otherwise : found->second;
 }
 
-}
-
-std::vector<double> ParseSlopes(const Metadata& metadata, const std::string& source)
-{
-  const auto found = metadata.find("alibi_slopes");
-  if (found == metadata.end())
-  {
-    return {};
-  }
-  const json value = ParseJson(found->second, source, "the metadata 'alibi_slopes'");
-  std::vector<double> slopes;
-  for (const json& slope : value.is_array() ? value : json::array({ value }))
-  {
-    if (!slope.is_number())
-    {
-      throw FormatError(source + ": metadata 'alibi_slopes': expected an array of numbers, found " +
-                        Describe(slope) + ".");
-    }
-    slopes.push_back(slope.get<double>());
-  }
-  return slopes;
 }
 
 std::vector<std::string> ReadTokenTexts(const std::filesystem::path& path)
@@ -537,7 +118,7 @@ RecordingContent MakeRecording(
   const bool native = MetadataOr(metadata, "format", "") == RecordingFormat;
   if (native)
   {
-    recording = NativeReader(arrays, metadata).Read();
+    recording = ReadNativeRecording(arrays, metadata);
     recording.mask = options.mask.value_or(recording.mask);
     for (RecordedLayer& layer : recording.layers)
     {
@@ -607,15 +188,15 @@ RecordingContent ReadRecording(
 void WriteRecording(const std::filesystem::path& path, const Recording& recording)
 {
   CheckRecording(recording, path.string());
-  NativeWriter writer(recording);
-  WriteSafetensorViews(path, writer.Views(), writer.Texts());
+  const NativeArrays arrays = MakeNativeArrays(recording);
+  WriteSafetensorViews(path, arrays.views, arrays.metadata);
 }
 
 void WriteRecording(std::ostream& stream, const Recording& recording)
 {
   CheckRecording(recording, "the recording");
-  NativeWriter writer(recording);
-  WriteSafetensorViews(stream, writer.Views(), writer.Texts());
+  const NativeArrays arrays = MakeNativeArrays(recording);
+  WriteSafetensorViews(stream, arrays.views, arrays.metadata);
 }
 
 }

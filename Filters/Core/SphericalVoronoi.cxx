@@ -2,6 +2,7 @@
 
 #include "ConvexHull.h"
 #include "Error.h"
+#include "Pi.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +22,6 @@ using Eigen::Matrix3d;
 using Eigen::MatrixXd;
 using Eigen::Vector2d;
 using Eigen::Vector3d;
-
-const double Pi = std::acos(-1.0);
 
 /// The angle between unit vectors, accurate near 0 and pi too.
 double AngleBetween(const Vector3d& a, const Vector3d& b)

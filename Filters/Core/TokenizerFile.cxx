@@ -174,29 +174,28 @@ std::vector<BytePairModel::Merge> ParseMerges(const Node& node)
   return merges;
 }
 
-/// Each line of a text, without its end, and none behind the last line end.
-template<class Visit>
-void ForEachLine(std::string_view text, const Visit& visit)
-{
-  for (std::size_t begin = 0; begin < text.size();)
-  {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    if (!line.empty() && line.back() == '\r')
-    {
-      line.remove_suffix(1);
-    }
-    visit(line);
-    begin = end + 1;
-  }
-}
-
 /// Where a file comes from: vocabularies are known by it.
 std::shared_ptr<TokenizerParts> MakeParts(const std::string& source)
 {
   auto parts = std::make_shared<TokenizerParts>();
   parts->source = source;
   return parts;
+}
+
+/// Puts special tokens around texts: begin text end; and for pairs begin first end second end,
+/// where the second has a type of its own (BERT), or begin first end end second end (RoBERTa).
+void Frame(TokenizerParts& parts, std::int64_t begin, std::int64_t end, bool hasTypes)
+{
+  parts.single = { { -1, { begin }, 0 }, { 0, {}, 0 }, { -1, { end }, 0 } };
+  parts.pair = parts.single;
+  if (hasTypes)
+  {
+    parts.pair.insert(parts.pair.end(), { { 1, {}, 1 }, { -1, { end }, 1 } });
+  }
+  else
+  {
+    parts.pair.insert(parts.pair.end(), { { -1, { end }, 0 }, { 1, {}, 0 }, { -1, { end }, 0 } });
+  }
 }
 
 /// Reads the parts of tokenizer.json.
@@ -514,7 +513,7 @@ private:
     {
       const std::int64_t begin = this->ParseSpecial(node.At("cls"));
       const std::int64_t end = this->ParseSpecial(node.At("sep"));
-      this->FrameWith(begin, end, type == "RobertaProcessing");
+      Frame(*this->Parts, begin, end, type == "BertProcessing");
     }
     else if (type != "ByteLevel") // which moves offsets, but no ids
     {
@@ -533,21 +532,6 @@ private:
       node.FailExpected("a token and its id");
     }
     return this->SpecialId(node, both[1].Integer());
-  }
-
-  void FrameWith(std::int64_t begin, std::int64_t end, bool roberta)
-  {
-    this->Parts->single = { { -1, { begin }, 0 }, { 0, {}, 0 }, { -1, { end }, 0 } };
-    this->Parts->pair = this->Parts->single;
-    if (roberta) // no types, but two separators
-    {
-      this->Parts->pair.insert(
-        this->Parts->pair.end(), { { -1, { end }, 0 }, { 1, {}, 0 }, { -1, { end }, 0 } });
-    }
-    else
-    {
-      this->Parts->pair.insert(this->Parts->pair.end(), { { 1, {}, 1 }, { -1, { end }, 1 } });
-    }
   }
 
   Template ParseTemplate(const Node& node, const Node& specials, int sequences) const
@@ -665,16 +649,15 @@ Tokenizer ParseBytePairTokenizer(std::string_view vocabulary, const std::string&
   RequireUtf8(merges, mergesSource);
   std::vector<BytePairModel::Merge> pairs;
   std::size_t number = 0;
-  ForEachLine(merges,
-    [&](std::string_view line)
+  for (const std::string& line : SplitLines(merges))
+  {
+    ++number;
+    const bool isVersion = number == 1 && line.compare(0, 8, "#version") == 0;
+    if (!isVersion && !line.empty())
     {
-      ++number;
-      const bool isVersion = number == 1 && line.substr(0, 8) == "#version";
-      if (!isVersion && !line.empty())
-      {
-        pairs.push_back(ParseMerge(line, mergesSource + ": line " + std::to_string(number)));
-      }
-    });
+      pairs.push_back(ParseMerge(line, mergesSource + ": line " + std::to_string(number)));
+    }
+  }
   parts->model = std::make_shared<BytePairModel>(tokens, pairs, false, mergesSource);
   if (options.addPrefixSpace)
   {
@@ -701,8 +684,7 @@ Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options)
 {
   RequireUtf8(vocabulary, source);
-  std::vector<std::string_view> lines;
-  ForEachLine(vocabulary, [&](std::string_view line) { lines.push_back(line); });
+  const std::vector<std::string> lines = SplitLines(vocabulary);
   auto tokens = std::make_shared<Vocabulary>();
   for (std::size_t i = lines.size(); i-- > 0;)
   {
@@ -736,9 +718,7 @@ Tokenizer ParseWordPieceTokenizer(
   };
   const std::int64_t begin = special("[CLS]");
   const std::int64_t end = special("[SEP]");
-  parts->single = { { -1, { begin }, 0 }, { 0, {}, 0 }, { -1, { end }, 0 } };
-  parts->pair = parts->single;
-  parts->pair.insert(parts->pair.end(), { { 1, {}, 1 }, { -1, { end }, 1 } });
+  Frame(*parts, begin, end, true);
   return Tokenizer(parts);
 }
 

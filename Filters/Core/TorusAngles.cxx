@@ -1,5 +1,7 @@
 #include "TorusAngles.h"
 
+#include "Pi.h"
+
 #include <cmath>
 #include <limits>
 
@@ -10,7 +12,6 @@ namespace
 
 const Eigen::Vector3d AxisU = Eigen::Vector3d(1, 0, -1) / std::sqrt(2.0);
 const Eigen::Vector3d AxisV = Eigen::Vector3d(-1, 2, -1) / std::sqrt(6.0);
-const double Pi = std::acos(-1.0);
 
 /// atan2 in (-pi, pi]: by itself it rounds angles a little above -pi to -pi.
 double Angle(double sine, double cosine)

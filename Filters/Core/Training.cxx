@@ -1,6 +1,7 @@
 #include "Training.h"
 
 #include "Error.h"
+#include "Pi.h"
 #include "TorusAngles.h"
 
 #include <algorithm>
@@ -21,8 +22,6 @@ using Eigen::VectorXd;
 
 using ConstRows = Map<const Rows3>;
 using ConstColumns = Map<const Columns3>;
-
-const double Pi = std::acos(-1.0);
 
 void Require(bool holds, const std::string& message)
 {

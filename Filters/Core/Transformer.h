@@ -2,6 +2,7 @@
 
 #include "Recording.h"
 #include "TransformerConfig.h"
+#include "TransformerInput.h"
 #include "TransformerWeights.h"
 
 #include <cstdint>
@@ -39,22 +40,6 @@ private:
   TransformerWeights Weights;
 };
 
-/// What a transformer runs on: sequences of token ids, or images.
-struct TransformerInput
-{
-  std::vector<std::vector<std::int64_t>> tokens;   ///< per sequence; lengths may differ
-  std::vector<std::vector<std::int64_t>> segments; ///< token types, as long; empty: all 0
-  std::vector<float> pixels; ///< [images, channels, height, width], normalized as in training
-  std::int64_t images = 0;
-};
-
-/// Sequences, or images, first <= s < end.
-struct SequenceRange
-{
-  std::int64_t first = 0;
-  std::int64_t end = 0;
-};
-
 /// What is recorded.
 struct RecordOptions
 {
@@ -76,10 +61,9 @@ struct RecordOptions
   std::function<bool(double)> progress;
 };
 
-/// Checks what RecordTransformer would be given. Throws OptionError naming sequence and position:
-/// no sequences, an empty one, one longer than the positions of the model (says by how much), token
-/// ids or types beyond the model's, images of another size; layers that the model does not have;
-/// logits of a model without an unembedding.
+/// Checks what RecordTransformer would be given: the input, as CheckInput of TransformerInput.h,
+/// then the options. Throws OptionError for layers that the model does not have, and for logits of
+/// a model without an unembedding.
 void CheckInput(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "JsonSettings.h"
 #include "MappedFile.h"
+#include "Pi.h"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +16,6 @@ namespace
 {
 
 using nlohmann::json;
-
-constexpr double TwoPi = 6.283185307179586;
 
 constexpr std::array<Named<Activation>, 8> Activations = { {
   { "gelu", Activation::Gelu },
@@ -379,7 +378,7 @@ std::vector<float> RotaryFrequencies(const TransformerConfig& config)
     double kept = 0;
     if (scaling.kind == RotaryScaling::Kind::Llama3)
     {
-      const double waves = scaling.originalPositions * frequency / TwoPi;
+      const double waves = scaling.originalPositions * frequency / (2 * Pi);
       kept = (waves - scaling.lowFactor) / (scaling.highFactor - scaling.lowFactor);
       kept = std::min(std::max(kept, 0.0), 1.0);
     }

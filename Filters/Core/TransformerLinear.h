@@ -1,5 +1,6 @@
 #pragma once
 
+#include "FloatValues.h"
 #include "MatrixProduct.h"
 #include "TransformerWeights.h"
 

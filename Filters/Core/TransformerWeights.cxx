@@ -5,38 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <set>
-#include <system_error>
-
-#include <Eigen/Core>
-#include <nlohmann/json.hpp>
 
 namespace atlas
 {
 namespace
 {
-
-using nlohmann::json;
-
-json ReadIndex(const std::filesystem::path& path)
-{
-  json index;
-  try
-  {
-    index = json::parse(ReadFile(path));
-  }
-  catch (const json::exception& e)
-  {
-    throw FormatError(path.string() + ": the index of shards is not JSON: " + e.what() + ".");
-  }
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-  {
-    throw FormatError(
-      path.string() + ": expected an object 'weight_map' that names the file of each tensor.");
-  }
-  return index["weight_map"];
-}
 
 /// How the outputs of one tensor that holds queries, keys and values are ordered.
 enum class Fused
@@ -272,8 +246,7 @@ private:
       this->Fail(name, " is missing.");
     }
     const TensorView& view = found->second;
-    if (view.dtype != DType::F32 && view.dtype != DType::F16 && view.dtype != DType::BF16 &&
-        view.dtype != DType::F64)
+    if (!IsFloating(view.dtype))
     {
       this->Fail(name,
         ": expected F32, F16, BF16 or F64, found " + std::string(atlas::Name(view.dtype)) + ".");
@@ -310,10 +283,16 @@ private:
     return name;
   }
 
+  /// A normalization whose gain and shift may be folded into the next weights.
   NormTensors GetNorm(const std::string& prefix, const NormNames& names)
   {
+    return this->Weights.normsAreFolded ? NormTensors() : this->GetUnfoldedNorm(prefix, names);
+  }
+
+  NormTensors GetUnfoldedNorm(const std::string& prefix, const NormNames& names)
+  {
     NormTensors norm;
-    if (this->Config.norm == NormKind::None || this->Weights.normsAreFolded)
+    if (this->Config.norm == NormKind::None)
     {
       return norm;
     }
@@ -391,18 +370,8 @@ private:
     }
     if (config.embeddingNorm)
     {
-      this->Weights.embeddingNorm = this->GetEmbeddingNorm();
+      this->Weights.embeddingNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.embeddingNorm);
     }
-  }
-
-  /// The embedding's normalization is never folded.
-  NormTensors GetEmbeddingNorm()
-  {
-    const bool folded = this->Weights.normsAreFolded;
-    this->Weights.normsAreFolded = false;
-    NormTensors norm = this->GetNorm(this->Prefix, this->Name.embeddingNorm);
-    this->Weights.normsAreFolded = folded;
-    return norm;
   }
 
   /// A convolution whose stride is its size: a matrix on the pixels of a patch.
@@ -593,114 +562,11 @@ private:
   }
 };
 
-bool IsFloatArray(const TensorView& view)
-{
-  return view.dtype == DType::F32 &&
-         reinterpret_cast<std::uintptr_t>(view.data) % alignof(float) == 0;
-}
-
-}
-
-WeightFiles::WeightFiles(TensorViews tensors, std::string source)
-  : Views(std::move(tensors))
-  , Source(std::move(source))
-{
-}
-
-WeightFiles WeightFiles::Read(const std::filesystem::path& path)
-{
-  WeightFiles files;
-  files.Source = path.string();
-  if (path.extension() != ".json")
-  {
-    files.AddShard(path);
-    return files;
-  }
-  std::set<std::string> shards;
-  const json map = ReadIndex(path);
-  for (const auto& [tensor, shard] : map.items())
-  {
-    const std::string name = shard.is_string() ? shard.get<std::string>() : std::string();
-    if (name.empty() || name.find('/') != std::string::npos)
-    {
-      throw FormatError(
-        path.string() + ": tensor '" + tensor + "': expected the name of a file beside the index.");
-    }
-    if (shards.insert(name).second)
-    {
-      const std::filesystem::path file = path.parent_path() / name;
-      std::error_code ignored;
-      if (!std::filesystem::exists(file, ignored))
-      {
-        std::string message = path.string() + ": the shard '" + name;
-        message.append("', which holds tensor '").append(tensor).append("', is missing.");
-        throw FileError(message);
-      }
-      files.AddShard(file);
-    }
-    const auto origin = files.Origins.find(tensor);
-    if (origin == files.Origins.end())
-    {
-      throw ModelError((path.parent_path() / name).string() + ": tensor '" + tensor +
-                       "' is missing, which " + path.filename().string() + " says is there.");
-    }
-  }
-  return files;
-}
-
-void WeightFiles::AddShard(const std::filesystem::path& path)
-{
-  const auto file = std::make_shared<const SafetensorsFile>(path);
-  this->Files.push_back(file);
-  for (const auto& [name, view] : file->GetTensors())
-  {
-    if (!this->Views.emplace(name, view).second)
-    {
-      throw ModelError(path.string() + ": tensor '" + name + "' is in " + this->FileOf(name) +
-                       " too, expected it once.");
-    }
-    this->Origins.emplace(name, path.string());
-  }
-}
-
-void WeightFiles::RequireIntact() const
-{
-  for (const auto& file : this->Files)
-  {
-    file->RequireIntact();
-  }
-}
-
-const std::string& WeightFiles::FileOf(std::string_view tensor) const
-{
-  const auto found = this->Origins.find(tensor);
-  return found == this->Origins.end() ? this->Source : found->second;
 }
 
 TransformerWeights BindTransformerWeights(const TransformerConfig& config, const WeightFiles& files)
 {
   return Binder(config, files).Bind();
-}
-
-FloatValues::FloatValues(const TensorView& view)
-{
-  if (view.data == nullptr)
-  {
-    return;
-  }
-  if (IsFloatArray(view))
-  {
-    this->Values = reinterpret_cast<const float*>(view.data);
-    return;
-  }
-  this->Owned.resize(view.Count());
-  view.ToFloat(0, view.Count(), this->Owned.data());
-  this->Values = this->Owned.data();
-}
-
-std::uint64_t WidenedBytes(const TensorView& view)
-{
-  return view.data == nullptr || IsFloatArray(view) ? 0 : view.Count() * sizeof(float);
 }
 
 }

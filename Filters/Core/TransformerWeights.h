@@ -1,48 +1,13 @@
 #pragma once
 
-#include "Safetensors.h"
 #include "TransformerConfig.h"
+#include "WeightFiles.h"
 
-#include <filesystem>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 namespace atlas
 {
-
-/// The tensors of one or several safetensors files, memory-mapped for as long as a copy lives.
-class WeightFiles
-{
-public:
-  /// No tensors.
-  WeightFiles() = default;
-
-  /// Tensors that lie in memory that somebody else owns; messages name them by `source`.
-  WeightFiles(TensorViews tensors, std::string source);
-
-  /// Maps a .safetensors file, or the shards that a .safetensors.index.json names, which lie in its
-  /// folder. Throws FileError for a missing shard, FormatError, or ModelError for an index that
-  /// names a tensor which its shard does not hold.
-  static WeightFiles Read(const std::filesystem::path& path);
-
-  const TensorViews& GetTensors() const { return this->Views; }
-
-  /// Throws FileError if tensors are no longer those of their file; see MappedFile.
-  void RequireIntact() const;
-
-  /// The file that holds a tensor, or what was given to Read, for messages.
-  const std::string& FileOf(std::string_view tensor) const;
-
-private:
-  std::vector<std::shared_ptr<const SafetensorsFile>> Files;
-  TensorViews Views;
-  std::string Source;
-  std::map<std::string, std::string, std::less<>> Origins;
-
-  void AddShard(const std::filesystem::path& path);
-};
 
 /// How a matrix that maps inputs to outputs is stored, row-major.
 enum class WeightLayout
@@ -112,23 +77,5 @@ struct TransformerWeights
 /// layer beyond those of the configuration.
 TransformerWeights BindTransformerWeights(
   const TransformerConfig& config, const WeightFiles& files);
-
-/// A tensor of floating type as packed floats: its own memory where that is aligned F32, else
-/// widened (or narrowed from F64) into memory of this object. Without a tensor: no data.
-class FloatValues
-{
-public:
-  FloatValues() = default;
-  explicit FloatValues(const TensorView& view);
-
-  const float* Data() const { return this->Values; }
-
-private:
-  std::vector<float> Owned;
-  const float* Values = nullptr;
-};
-
-/// Bytes that FloatValues takes for a tensor beside the tensor's own.
-std::uint64_t WidenedBytes(const TensorView& view);
 
 }

@@ -81,6 +81,23 @@ std::string ReplaceInvalidUtf8(std::string_view bytes)
   return text;
 }
 
+std::vector<std::string> SplitLines(std::string_view text)
+{
+  std::vector<std::string> lines;
+  while (!text.empty())
+  {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (!line.empty() && line.back() == '\r')
+    {
+      line.remove_suffix(1);
+    }
+    lines.emplace_back(line);
+  }
+  return lines;
+}
+
 bool IsAscii(std::string_view text)
 {
   return std::all_of(

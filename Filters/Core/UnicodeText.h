@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace atlas
 {
@@ -13,6 +14,10 @@ void RequireUtf8(std::string_view text, const std::string& source);
 
 /// The text with U+FFFD for each longest part that is not UTF-8, as browsers and Python replace it.
 std::string ReplaceInvalidUtf8(std::string_view bytes);
+
+/// The lines of a text, without their ends (\n or \r\n). What ends the text ends its last line;
+/// an empty text has none.
+std::vector<std::string> SplitLines(std::string_view text);
 
 /// True if every byte is below 128.
 bool IsAscii(std::string_view text);

@@ -7,6 +7,7 @@
 #include "PictureFile.h"
 #include "Prompts.h"
 #include "Tokenizer.h"
+#include "UnicodeText.h"
 
 #include <vtkDataArray.h>
 #include <vtkTable.h>

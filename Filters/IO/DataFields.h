@@ -1,31 +1,64 @@
 #pragma once
 
+#include <vtkDoubleArray.h>
 #include <vtkFieldData.h>
 #include <vtkIntArray.h>
-#include <vtkNew.h>
+#include <vtkSmartPointer.h>
 #include <vtkStringArray.h>
+#include <vtkTable.h>
 
+#include <array>
 #include <string>
+#include <type_traits>
 
-/// Field arrays of single values.
+/// Columns of tables, and field arrays: arrays of a number or a text for each row.
 namespace AttentionAtlas
 {
 
-inline void AddField(vtkFieldData* fields, const std::string& name, const std::string& text)
+/// An array of value(row) for each row of a list.
+template<class Array, class List, class Value>
+vtkSmartPointer<Array> MakeArray(const std::string& name, const List& rows, const Value& value)
 {
-  vtkNew<vtkStringArray> array;
+  auto array = vtkSmartPointer<Array>::New();
   array->SetName(name.c_str());
-  array->InsertNextValue(text);
-  fields->AddArray(array);
+  array->SetNumberOfValues(static_cast<vtkIdType>(rows.size()));
+  vtkIdType i = 0;
+  for (const auto& row : rows)
+  {
+    array->SetValue(i++, value(row));
+  }
+  return array;
 }
 
-template<class Integer>
+/// An array of the numbers or texts of a list.
+template<class Array, class List>
+vtkSmartPointer<Array> MakeArray(const std::string& name, const List& values)
+{
+  return MakeArray<Array>(name, values, [](const auto& value) { return value; });
+}
+
+/// Adds the array that MakeArray makes of the same arguments.
+template<class Array, class... List>
+void AddColumn(vtkTable* table, const std::string& name, const List&... list)
+{
+  table->AddColumn(MakeArray<Array>(name, list...));
+}
+
+/// Adds an array of a single value.
+inline void AddField(vtkFieldData* fields, const std::string& name, const std::string& text)
+{
+  fields->AddArray(MakeArray<vtkStringArray>(name, std::array{ text }));
+}
+
+inline void AddField(vtkFieldData* fields, const std::string& name, double number)
+{
+  fields->AddArray(MakeArray<vtkDoubleArray>(name, std::array{ number }));
+}
+
+template<class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
 void AddField(vtkFieldData* fields, const std::string& name, Integer number)
 {
-  vtkNew<vtkIntArray> array;
-  array->SetName(name.c_str());
-  array->InsertNextValue(static_cast<int>(number));
-  fields->AddArray(array);
+  fields->AddArray(MakeArray<vtkIntArray>(name, std::array{ static_cast<int>(number) }));
 }
 
 /// The first value of a text array; an empty text if there is none.

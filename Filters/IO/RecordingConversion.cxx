@@ -7,10 +7,8 @@
 #include "SharedArray.h"
 
 #include <vtkCompositeDataSet.h>
-#include <vtkDoubleArray.h>
 #include <vtkInformation.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkTable.h>
 #include <vtkTypeInt64Array.h>
 
 #include <algorithm>
@@ -82,29 +80,17 @@ std::set<std::int32_t> NumberedBlocks(vtkMultiBlockDataSet* parent, const std::s
   return numbers;
 }
 
+/// Adds a column unless it is not recorded.
 template<class Array, class Value>
-vtkSmartPointer<Array> MakeArray(const char* name, const std::vector<Value>& values)
-{
-  auto array = vtkSmartPointer<Array>::New();
-  array->SetName(name);
-  array->SetNumberOfValues(static_cast<vtkIdType>(values.size()));
-  for (std::size_t i = 0; i < values.size(); ++i)
-  {
-    array->SetValue(static_cast<vtkIdType>(i), values[i]);
-  }
-  return array;
-}
-
-template<class Array, class Value>
-void AddColumn(vtkTable* table, const char* name, const std::vector<Value>& values)
+void AddRecorded(vtkTable* table, const char* name, const std::vector<Value>& values)
 {
   if (!values.empty())
   {
-    table->AddColumn(MakeArray<Array>(name, values));
+    AddColumn<Array>(table, name, values);
   }
 }
 
-void AddColumn(vtkTable* table, const char* name, const atlas::SharedMatrix& matrix)
+void AddRecorded(vtkTable* table, const char* name, const atlas::SharedMatrix& matrix)
 {
   if (matrix.IsRecorded())
   {
@@ -115,20 +101,20 @@ void AddColumn(vtkTable* table, const char* name, const atlas::SharedMatrix& mat
 vtkSmartPointer<vtkTable> TableOf(const char* name, const atlas::SharedMatrix& matrix)
 {
   auto table = vtkSmartPointer<vtkTable>::New();
-  AddColumn(table, name, matrix);
+  AddRecorded(table, name, matrix);
   return table;
 }
 
 vtkSmartPointer<vtkTable> TokenTable(const atlas::RecordedTokens& tokens)
 {
   auto table = vtkSmartPointer<vtkTable>::New();
-  AddColumn<vtkIntArray>(table, tokens.row.empty() ? "Sequence" : "Image", tokens.sequence);
-  AddColumn<vtkIntArray>(table, "Position", tokens.position);
-  AddColumn<vtkTypeInt64Array>(table, "TokenId", tokens.id);
-  AddColumn<vtkStringArray>(table, "Token", tokens.text);
-  AddColumn<vtkIntArray>(table, "Segment", tokens.segment);
-  AddColumn<vtkIntArray>(table, "Row", tokens.row);
-  AddColumn<vtkIntArray>(table, "Column", tokens.column);
+  AddRecorded<vtkIntArray>(table, tokens.row.empty() ? "Sequence" : "Image", tokens.sequence);
+  AddRecorded<vtkIntArray>(table, "Position", tokens.position);
+  AddRecorded<vtkTypeInt64Array>(table, "TokenId", tokens.id);
+  AddRecorded<vtkStringArray>(table, "Token", tokens.text);
+  AddRecorded<vtkIntArray>(table, "Segment", tokens.segment);
+  AddRecorded<vtkIntArray>(table, "Row", tokens.row);
+  AddRecorded<vtkIntArray>(table, "Column", tokens.column);
   return table;
 }
 
@@ -155,10 +141,10 @@ void AddHeads(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
   {
     const atlas::RecordedHead& head = layer.heads[h];
     vtkNew<vtkTable> table;
-    AddColumn(table, "Query", head.query);
-    AddColumn(table, "Key", head.key);
-    AddColumn(table, "Value", head.value);
-    AddColumn(table, "Output", head.output);
+    AddRecorded(table, "Query", head.query);
+    AddRecorded(table, "Key", head.key);
+    AddRecorded(table, "Value", head.value);
+    AddRecorded(table, "Output", head.output);
     const std::string name = Numbered("head ", static_cast<std::int64_t>(h));
     AddBlock(block, name, table);
     AddAttention(block, name, "weights", "Weights ", head.weights);

@@ -18,31 +18,22 @@ namespace
 
 vtkSmartPointer<vtkTable> TensorTable(const atlas::WeightFiles& files)
 {
-  vtkNew<vtkStringArray> names;
-  vtkNew<vtkStringArray> types;
-  vtkNew<vtkStringArray> shapes;
-  vtkNew<vtkStringArray> origins;
-  vtkNew<vtkTypeInt64Array> bytes;
-  names->SetName("Name");
-  types->SetName("Type");
-  shapes->SetName("Shape");
-  origins->SetName("File");
-  bytes->SetName("Bytes");
-  for (const auto& [name, view] : files.GetTensors())
-  {
-    names->InsertNextValue(name);
-    types->InsertNextValue(std::string(atlas::Name(view.dtype)));
-    shapes->InsertNextValue(atlas::ToString(view.shape));
-    origins->InsertNextValue(files.FileOf(name));
-    bytes->InsertNextValue(static_cast<vtkTypeInt64>(view.Count()) *
-                           static_cast<vtkTypeInt64>(atlas::ByteSize(view.dtype)));
-  }
   auto table = vtkSmartPointer<vtkTable>::New();
-  for (vtkAbstractArray* column :
-    std::initializer_list<vtkAbstractArray*>{ names, types, shapes, bytes, origins })
-  {
-    table->AddColumn(column);
-  }
+  const atlas::TensorViews& tensors = files.GetTensors();
+  using Named = atlas::TensorViews::value_type;
+  AddColumn<vtkStringArray>(table, "Name", tensors, [](const Named& t) { return t.first; });
+  AddColumn<vtkStringArray>(table, "Type", tensors,
+    [](const Named& t) { return std::string(atlas::Name(t.second.dtype)); });
+  AddColumn<vtkStringArray>(
+    table, "Shape", tensors, [](const Named& t) { return atlas::ToString(t.second.shape); });
+  AddColumn<vtkTypeInt64Array>(table, "Bytes", tensors,
+    [](const Named& t)
+    {
+      return static_cast<vtkTypeInt64>(t.second.Count()) *
+             static_cast<vtkTypeInt64>(atlas::ByteSize(t.second.dtype));
+    });
+  AddColumn<vtkStringArray>(
+    table, "File", tensors, [&](const Named& t) { return files.FileOf(t.first); });
   return table;
 }
 

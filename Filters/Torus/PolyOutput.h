@@ -1,11 +1,10 @@
 #pragma once
 
 #include "ClassPalette.h"
+#include "DataFields.h"
 
-#include <vtkAOSDataArrayTemplate.h>
 #include <vtkCellArray.h>
 #include <vtkDataSetAttributes.h>
-#include <vtkIntArray.h>
 #include <vtkNew.h>
 #include <vtkPoints.h>
 #include <vtkType.h>
@@ -32,11 +31,7 @@ inline void SetPoints(vtkPoints* points, const std::vector<Eigen::Vector3d>& val
 inline void AddIntegers(
   vtkDataSetAttributes* attributes, const char* name, const std::vector<int>& values)
 {
-  vtkNew<vtkIntArray> array;
-  array->SetName(name);
-  array->SetNumberOfValues(static_cast<vtkIdType>(values.size()));
-  std::copy(values.begin(), values.end(), array->Begin());
-  attributes->AddArray(array);
+  attributes->AddArray(MakeArray<vtkIntArray>(name, values));
 }
 
 /// Adds an array of three bytes each, and makes it the one that colours.

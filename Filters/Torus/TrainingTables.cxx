@@ -1,12 +1,8 @@
 #include "TrainingTables.h"
 
 #include "ArrayNames.h"
+#include "DataFields.h"
 
-#include <vtkDoubleArray.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
 #include <vtkTypeInt64Array.h>
 
 #include <string>
@@ -17,20 +13,6 @@ namespace
 {
 
 namespace Names = ArrayNames;
-
-/// A column of value(row) for each row.
-template<class Array, class Row, class Value>
-void AddColumn(
-  vtkTable* table, const std::string& name, const std::vector<Row>& rows, const Value& value)
-{
-  vtkNew<Array> column;
-  column->SetName(name.c_str());
-  for (const Row& row : rows)
-  {
-    column->InsertNextValue(value(row));
-  }
-  table->AddColumn(column);
-}
 
 std::string OfHead(const char* name, std::size_t head)
 {

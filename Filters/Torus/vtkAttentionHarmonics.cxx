@@ -2,17 +2,12 @@
 
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
+#include "DataFields.h"
 #include "Harmonics.h"
 
-#include <vtkDoubleArray.h>
-#include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
 
 #include <string>
 #include <vector>
@@ -21,28 +16,11 @@ namespace
 {
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::AddColumn;
 
-void AddColumn(vtkTable* table, const char* name, std::size_t head,
-  const std::array<double, atlas::HarmonicCount>& values)
+std::string OfHead(const char* name, std::size_t head)
 {
-  vtkNew<vtkDoubleArray> column;
-  column->SetName((name + (" " + std::to_string(head))).c_str());
-  for (const double value : values)
-  {
-    column->InsertNextValue(value);
-  }
-  table->AddColumn(column);
-}
-
-void AddNames(vtkTable* table)
-{
-  vtkNew<vtkStringArray> names;
-  names->SetName(Names::Harmonic);
-  for (const char* name : atlas::HarmonicNames)
-  {
-    names->InsertNextValue(name);
-  }
-  table->AddColumn(names);
+  return name + (" " + std::to_string(head));
 }
 
 void AddWaves(vtkTable* table, std::size_t head, const atlas::HarmonicCoefficients& coefficients)
@@ -55,8 +33,8 @@ void AddWaves(vtkTable* table, std::size_t head, const atlas::HarmonicCoefficien
     amplitudes.at(i) = wave.amplitude;
     phases.at(i) = wave.phase;
   }
-  AddColumn(table, Names::Amplitude, head, amplitudes);
-  AddColumn(table, Names::Phase, head, phases);
+  AddColumn<vtkDoubleArray>(table, OfHead(Names::Amplitude, head), amplitudes);
+  AddColumn<vtkDoubleArray>(table, OfHead(Names::Phase, head), phases);
 }
 
 }
@@ -82,19 +60,17 @@ int vtkAttentionHarmonics::RequestData(
         heads.push_back(atlas::ScoreHarmonics(model, h));
       }
       // The coefficients of all heads side by side, and behind them what they amount to.
-      AddNames(output);
+      AddColumn<vtkStringArray>(output, Names::Harmonic, atlas::HarmonicNames);
       for (std::size_t h = 0; h < heads.size(); ++h)
       {
-        AddColumn(output, Names::Head, h, heads[h]);
+        AddColumn<vtkDoubleArray>(output, OfHead(Names::Head, h), heads[h]);
       }
       for (std::size_t h = 0; h < heads.size(); ++h)
       {
         AddWaves(output, h, heads[h]);
       }
-      vtkNew<vtkIntArray> freeParameters;
-      freeParameters->SetName(Names::FreeParameters);
-      freeParameters->InsertNextValue(atlas::FreeParameterCount(model.HeadDimension()));
-      output->GetFieldData()->AddArray(freeParameters);
+      AttentionAtlas::AddField(output->GetFieldData(), Names::FreeParameters,
+        atlas::FreeParameterCount(model.HeadDimension()));
       return true;
     });
 }

@@ -3,35 +3,22 @@
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
 #include "ClassAreas.h"
+#include "DataFields.h"
 #include "Execution.h"
 
-#include <vtkDoubleArray.h>
-#include <vtkFieldData.h>
 #include <vtkInformation.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
+#include <vector>
 
 namespace
 {
 
 namespace Names = AttentionAtlas::ArrayNames;
-
-template<class Array, class Value>
-void AddColumn(vtkTable* table, const char* name, std::size_t rows, const Value& value)
-{
-  vtkNew<Array> column;
-  column->SetName(name);
-  for (std::size_t row = 0; row < rows; ++row)
-  {
-    column->InsertNextValue(value(row));
-  }
-  table->AddColumn(column);
-}
+using AttentionAtlas::AddColumn;
 
 }
 
@@ -52,9 +39,10 @@ int vtkClassAreas::RequestData(
     {
       const vtkIdType rows = this->Resolution[1];
       const atlas::ClassCounter counter(model, this->GetOptions(), this->Resolution[0], rows);
-      const auto classes = static_cast<std::size_t>(model.VocabularySize());
-      atlas::ClassCounts counts{ std::vector<std::int64_t>(classes),
-        std::vector<std::int64_t>(classes) };
+      std::vector<std::size_t> classes(static_cast<std::size_t>(model.VocabularySize()));
+      std::iota(classes.begin(), classes.end(), std::size_t{ 0 });
+      atlas::ClassCounts counts{ std::vector<std::int64_t>(classes.size()),
+        std::vector<std::int64_t>(classes.size()) };
       std::mutex mutex;
       const vtkIdType chunks = std::min<vtkIdType>(rows, 64);
       for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
@@ -87,10 +75,7 @@ int vtkClassAreas::RequestData(
           output, Names::TargetPairs, classes, [&](std::size_t k) { return pairs.targets[k]; });
         AddColumn<vtkIntArray>(
           output, Names::CorrectPairs, classes, [&](std::size_t k) { return pairs.correct[k]; });
-        vtkNew<vtkDoubleArray> accuracy;
-        accuracy->SetName(Names::Accuracy);
-        accuracy->InsertNextValue(pairs.Accuracy());
-        output->GetFieldData()->AddArray(accuracy);
+        AttentionAtlas::AddField(output->GetFieldData(), Names::Accuracy, pairs.Accuracy());
       }
       return true;
     });

@@ -2,6 +2,8 @@
 
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
+#include "DataFields.h"
+#include "Pi.h"
 #include "PolyOutput.h"
 #include "TorusAngles.h"
 
@@ -24,7 +26,6 @@ namespace
 namespace Names = AttentionAtlas::ArrayNames;
 using Eigen::Vector3d;
 
-const double Pi = std::acos(-1.0);
 const double Radius = std::sqrt(3.0);
 constexpr int Segments = 256;
 /// How far the square of the plane reaches beyond what it has to hold.
@@ -44,12 +45,8 @@ Vector3d OnCircle(double angle)
 
 void AddAngles(vtkPolyData* output, const std::vector<double>& angles)
 {
-  vtkNew<vtkFloatArray> array;
-  array->SetName(Names::Angle);
-  array->SetNumberOfValues(static_cast<vtkIdType>(angles.size()));
-  std::transform(angles.begin(), angles.end(), array->Begin(),
-    [](double angle) { return static_cast<float>(angle); });
-  output->GetPointData()->AddArray(array);
+  output->GetPointData()->AddArray(AttentionAtlas::MakeArray<vtkFloatArray>(
+    Names::Angle, angles, [](double angle) { return static_cast<float>(angle); }));
 }
 
 void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
@@ -107,13 +104,14 @@ void SetCircle(double halfSide, vtkPolyData* output)
   lines->InsertNextCell(Segments + 1);
   for (int i = 0; i <= Segments; ++i)
   {
-    angles.push_back(-Pi + 2 * Pi * i / Segments);
+    angles.push_back(-atlas::Pi + 2 * atlas::Pi * i / Segments);
     positions.push_back(i < Segments ? OnCircle(angles.back()) : positions.front());
     lines->InsertCellPoint(i);
   }
   vtkNew<vtkCellArray> polygons;
   polygons->InsertNextCell(4);
-  for (const double corner : { -3 * Pi / 4, -Pi / 4, Pi / 4, 3 * Pi / 4 })
+  for (const double corner :
+    { -3 * atlas::Pi / 4, -atlas::Pi / 4, atlas::Pi / 4, 3 * atlas::Pi / 4 })
   {
     polygons->InsertCellPoint(static_cast<vtkIdType>(positions.size()));
     positions.emplace_back(std::sqrt(2.0) / Radius * halfSide * OnCircle(corner));

@@ -2,14 +2,13 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
+#include "DataFields.h"
 #include "Execution.h"
 #include "Harmonics.h"
 #include "TorusChart.h"
 #include "vtkTorusAlgorithm.h"
 
 #include <vtkDataObject.h>
-#include <vtkDoubleArray.h>
-#include <vtkFieldData.h>
 #include <vtkFloatArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
@@ -41,18 +40,6 @@ double RequestedTime(vtkInformation* info)
   const double time =
     info->Has(SDDP::UPDATE_TIME_STEP()) != 0 ? info->Get(SDDP::UPDATE_TIME_STEP()) : 0;
   return std::clamp(time, 0., 1.);
-}
-
-template<class Range>
-void AddField(vtkDataObject* output, const char* name, const Range& values)
-{
-  vtkNew<vtkDoubleArray> array;
-  array->SetName(name);
-  for (const double value : values)
-  {
-    array->InsertNextValue(value);
-  }
-  output->GetFieldData()->AddArray(array);
 }
 
 }
@@ -209,10 +196,11 @@ int vtkHarmonicAttention::RequestData(
       info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
       return 1;
     }
-    AddField(output, Names::Coefficients, coefficients);
+    output->GetFieldData()->AddArray(
+      AttentionAtlas::MakeArray<vtkDoubleArray>(Names::Coefficients, coefficients));
     if (this->IsSwept())
     {
-      AddField(output, Names::SweptValue, std::vector<double>{ this->SweptValueAt(time) });
+      AttentionAtlas::AddField(output->GetFieldData(), Names::SweptValue, this->SweptValueAt(time));
       output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), time);
     }
   }

@@ -2,57 +2,26 @@
 
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
+#include "DataFields.h"
 #include "HeadAccuracy.h"
 
-#include <vtkDoubleArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
 
 #include <string>
+#include <vector>
 
 namespace
 {
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::AddColumn;
 
-/// The columns of the output, filled row by row.
-class AccuracyTable
+struct Row
 {
-public:
-  AccuracyTable()
-  {
-    this->Name->SetName(Names::Name);
-    this->Accuracy->SetName(Names::Accuracy);
-    this->Correct->SetName(Names::Correct);
-    this->Pairs->SetName(Names::Pairs);
-  }
-
-  void AddRow(const std::string& name, Eigen::Index correct, Eigen::Index pairs)
-  {
-    this->Name->InsertNextValue(name);
-    this->Accuracy->InsertNextValue(static_cast<double>(correct) / static_cast<double>(pairs));
-    this->Correct->InsertNextValue(static_cast<int>(correct));
-    this->Pairs->InsertNextValue(static_cast<int>(pairs));
-  }
-
-  void MoveTo(vtkTable* output)
-  {
-    output->AddColumn(this->Name);
-    output->AddColumn(this->Accuracy);
-    output->AddColumn(this->Correct);
-    output->AddColumn(this->Pairs);
-  }
-
-private:
-  vtkNew<vtkStringArray> Name;
-  vtkNew<vtkDoubleArray> Accuracy;
-  vtkNew<vtkIntArray> Correct;
-  vtkNew<vtkIntArray> Pairs;
+  std::string name;
+  Eigen::Index correct;
 };
 
 }
@@ -74,14 +43,21 @@ int vtkHeadAccuracy::RequestData(
     {
       const atlas::HeadAccuracies counts =
         atlas::CountCorrect(model, static_cast<atlas::Residual>(this->Residual));
-      AccuracyTable table;
+      std::vector<Row> rows;
       for (std::size_t h = 0; h < counts.alone.size(); ++h)
       {
-        table.AddRow("Head " + std::to_string(h), counts.alone[h], counts.pairs);
+        rows.push_back({ "Head " + std::to_string(h), counts.alone[h] });
       }
-      table.AddRow("All Heads", counts.all, counts.pairs);
-      table.AddRow("Union", counts.any, counts.pairs);
-      table.MoveTo(output);
+      rows.push_back({ "All Heads", counts.all });
+      rows.push_back({ "Union", counts.any });
+      const auto pairs = static_cast<double>(counts.pairs);
+      AddColumn<vtkStringArray>(output, Names::Name, rows, [](const Row& row) { return row.name; });
+      AddColumn<vtkDoubleArray>(output, Names::Accuracy, rows,
+        [pairs](const Row& row) { return static_cast<double>(row.correct) / pairs; });
+      AddColumn<vtkIntArray>(
+        output, Names::Correct, rows, [](const Row& row) { return static_cast<int>(row.correct); });
+      AddColumn<vtkIntArray>(
+        output, Names::Pairs, rows, [&](const Row&) { return static_cast<int>(counts.pairs); });
       return true;
     });
 }

@@ -1,14 +1,13 @@
 #include "vtkSummableColors.h"
 
 #include "ArrayNames.h"
+#include "DataFields.h"
 #include "Execution.h"
 #include "SummableColors.h"
 
 #include <vtkArrayDispatch.h>
 #include <vtkDataArrayRange.h>
 #include <vtkDataSet.h>
-#include <vtkDoubleArray.h>
-#include <vtkFieldData.h>
 #include <vtkMultiProcessController.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
@@ -93,14 +92,6 @@ atlas::ComponentRange OfAllRanks(const atlas::ComponentRange& range)
   all.Add(least);
   all.Add(most);
   return all;
-}
-
-void AddNumber(vtkFieldData* fields, const char* name, double number)
-{
-  vtkNew<vtkDoubleArray> array;
-  array->SetName(name);
-  array->InsertNextValue(number);
-  fields->AddArray(array);
 }
 
 }
@@ -224,8 +215,8 @@ int vtkSummableColors::RequestData(
         return 1;
       }
     }
-    AddNumber(output->GetFieldData(), Names::ColorGain, scale.gain);
-    AddNumber(output->GetFieldData(), Names::ColorOffset, scale.offset);
+    AttentionAtlas::AddField(output->GetFieldData(), Names::ColorGain, scale.gain);
+    AttentionAtlas::AddField(output->GetFieldData(), Names::ColorOffset, scale.offset);
   }
   catch (const std::exception& e)
   {

@@ -4,11 +4,10 @@
 #include "AttentionEvaluation.h"
 #include "AttentionOnlyModel.h"
 #include "ClassPalette.h"
+#include "DataFields.h"
 #include "Execution.h"
 
 #include <vtkCellArray.h>
-#include <vtkDoubleArray.h>
-#include <vtkFieldData.h>
 #include <vtkFloatArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -169,10 +168,7 @@ int vtkTokenPairs::RequestData(
       table.MoveTo(output);
       if (model.HasTargets())
       {
-        vtkNew<vtkDoubleArray> accuracy;
-        accuracy->SetName(Names::Accuracy);
-        accuracy->InsertNextValue(table.Accuracy());
-        output->GetFieldData()->AddArray(accuracy);
+        AttentionAtlas::AddField(output->GetFieldData(), Names::Accuracy, table.Accuracy());
       }
       return true;
     });

@@ -1,0 +1,110 @@
+#include "PackedSequences.h"
+
+#include "Error.h"
+#include "Index.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+/// Rows of sequences that share matrix products; a longer sequence runs alone.
+constexpr std::int64_t GroupRows = 1024;
+
+SequenceRange RangeToRun(const std::optional<SequenceRange>& given, std::int64_t count)
+{
+  const SequenceRange range = given.value_or(SequenceRange{ 0, count });
+  if (range.first < 0 || range.end < range.first || range.end > count)
+  {
+    throw OptionError("expected a range of the " + std::to_string(count) + " sequences, found " +
+                      std::to_string(range.first) + " to " + std::to_string(range.end) + ".");
+  }
+  return range;
+}
+
+RowGroup MakeGroup(std::int64_t begin, const std::vector<std::int64_t>& lengths)
+{
+  RowGroup group;
+  group.begin = begin;
+  group.offsets = SequenceOffsets(lengths);
+  group.end = begin + group.offsets.back();
+  group.tiles = MakeRowTiles(lengths);
+  for (const std::int64_t length : lengths)
+  {
+    const auto first = group.positions.insert(group.positions.end(), ToIndex(length), 0);
+    std::iota(first, group.positions.end(), std::int64_t{ 0 });
+  }
+  return group;
+}
+
+}
+
+std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengths)
+{
+  std::vector<std::int64_t> offsets = { 0 };
+  for (const std::int64_t length : lengths)
+  {
+    offsets.push_back(offsets.back() + length);
+  }
+  return offsets;
+}
+
+PackedSequences::PackedSequences(
+  const std::vector<std::int64_t>& lengths, const std::optional<SequenceRange>& range)
+  : offsets(SequenceOffsets(lengths))
+  , run(RangeToRun(range, static_cast<std::int64_t>(lengths.size())))
+{
+  std::int64_t s = this->run.first;
+  while (s < this->run.end)
+  {
+    const std::int64_t begin = this->offsets[ToIndex(s)];
+    std::vector<std::int64_t> together;
+    do
+    {
+      together.push_back(lengths[ToIndex(s)]);
+      ++s;
+    } while (s < this->run.end && this->offsets[ToIndex(s + 1)] - begin <= GroupRows);
+    this->groups.push_back(MakeGroup(begin, together));
+  }
+}
+
+std::int64_t PackedSequences::Length(std::int64_t sequence) const
+{
+  return this->offsets[ToIndex(sequence + 1)] - this->offsets[ToIndex(sequence)];
+}
+
+std::int64_t PackedSequences::FirstRow() const
+{
+  return this->offsets[ToIndex(this->run.first)];
+}
+
+std::int64_t PackedSequences::EndRow() const
+{
+  return this->offsets[ToIndex(this->run.end)];
+}
+
+std::int64_t PackedSequences::LargestGroup() const
+{
+  std::int64_t rows = 0;
+  for (const RowGroup& group : this->groups)
+  {
+    rows = std::max(rows, group.Rows());
+  }
+  return rows;
+}
+
+std::vector<RowTile> PackedSequences::Tiles() const
+{
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t s = this->run.first; s < this->run.end; ++s)
+  {
+    lengths.push_back(this->Length(s));
+  }
+  return MakeRowTiles(lengths);
+}
+
+}

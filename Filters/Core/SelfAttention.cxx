@@ -1,0 +1,197 @@
+#include "SelfAttention.h"
+
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "Parallel.h"
+#include "TransformerKernels.h"
+
+#include <algorithm>
+
+namespace atlas
+{
+namespace
+{
+
+/// Queries whose attention is computed at once, by one thread.
+constexpr std::int64_t QueryBlock = 128;
+
+/// Floats of the values of all heads at a row.
+std::int64_t MixedWidth(const TransformerConfig& config)
+{
+  return config.heads * config.headDimension;
+}
+
+}
+
+SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors& tensors,
+  std::int64_t layer, const PositionEncoding& positions)
+  : Config(config)
+  , Positions(positions)
+  , Scale(static_cast<float>(config.ScoreScale(layer)))
+  , Query(tensors.query)
+  , Key(tensors.key)
+  , Value(tensors.value)
+  , Output(tensors.output)
+{
+}
+
+std::int64_t SelfAttention::WorkingFloats(
+  const TransformerConfig& config, std::int64_t rows, int threads)
+{
+  const std::int64_t weights = QueryBlock * rows; // of a block of queries
+  return rows * (config.modelDimension + MixedWidth(config)) + ThreadCount(threads) * weights;
+}
+
+void SelfAttention::Add(const RowGroup& group, const float* from,
+  const std::vector<HeadRows>& heads, float* to, AttentionWorkspace& work, int threads) const
+{
+  this->ProjectHeads(group, from, heads, work, threads);
+  work.mixed.resize(ToIndex(group.Rows() * MixedWidth(this->Config)));
+  this->MixValues(group, heads, work.mixed.data(), threads);
+  this->SeparateOutputs(group, heads, work.mixed.data(), threads);
+  ApplyLinear(
+    this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
+}
+
+/// Queries, keys and values of all heads, rotated where that belongs.
+void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
+  const std::vector<HeadRows>& heads, AttentionWorkspace& work, int threads) const
+{
+  const TransformerConfig& config = this->Config;
+  const float* fromWithPositions = this->AddPositions(group, from, work.shifted);
+  const auto tiles = static_cast<std::int64_t>(group.tiles.size());
+  const std::int64_t groupSize = config.heads / config.keyHeads;
+  ParallelFor((config.heads + 2 * config.keyHeads) * tiles, threads,
+    [&](std::int64_t i)
+    {
+      const std::int64_t head = i / tiles;
+      const RowTile& tile = group.tiles[ToIndex(i % tiles)];
+      if (head < config.heads)
+      {
+        this->ProjectHead(
+          this->Query, head, group, tile, fromWithPositions, heads[ToIndex(head)].query, true);
+        return;
+      }
+      const bool isKey = head < config.heads + config.keyHeads;
+      const std::int64_t keyHead = (head - config.heads) % config.keyHeads;
+      const HeadRows& rows = heads[ToIndex(keyHead * groupSize)];
+      this->ProjectHead(isKey ? this->Key : this->Value, keyHead, group, tile,
+        isKey ? fromWithPositions : from, isKey ? rows.key : rows.value, isKey);
+    });
+}
+
+/// What queries and keys read: with shortformer positions, those are added.
+const float* SelfAttention::AddPositions(
+  const RowGroup& group, const float* from, std::vector<float>& shifted) const
+{
+  if (this->Config.position != PositionKind::Shortformer)
+  {
+    return from;
+  }
+  const std::int64_t d = this->Config.modelDimension;
+  shifted.assign(from, from + group.Rows() * d);
+  for (std::int64_t row = 0; row < group.Rows(); ++row)
+  {
+    AddRow(d, this->Positions.Vector(group.positions[ToIndex(row)]), shifted.data() + row * d);
+  }
+  return shifted.data();
+}
+
+/// The rows of a tile of from W^h + b^h.
+void SelfAttention::ProjectHead(const Linear& linear, std::int64_t head, const RowGroup& group,
+  const RowTile& tile, const float* from, float* to, bool rotates) const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t d = this->Config.modelDimension;
+  MultiplyRows(tile, dimension, d, from, d, linear.Head(head), to, dimension, false);
+  const float* bias = linear.HeadBias(head);
+  for (const RowChunk& chunk : tile.chunks)
+  {
+    for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
+    {
+      if (bias != nullptr)
+      {
+        AddRow(dimension, bias, to + row * dimension);
+      }
+      if (rotates)
+      {
+        this->Positions.Rotate(group.positions[ToIndex(row)], to + row * dimension);
+      }
+    }
+  }
+}
+
+/// Attention of each head, for blocks of queries of each sequence.
+void SelfAttention::MixValues(
+  const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const
+{
+  struct Task
+  {
+    std::size_t sequence;
+    std::int64_t begin;
+  };
+  std::vector<Task> tasks;
+  for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
+  {
+    const std::int64_t length = group.offsets[s + 1] - group.offsets[s];
+    for (std::int64_t begin = 0; begin < length; begin += QueryBlock)
+    {
+      tasks.push_back({ s, begin });
+    }
+  }
+  const auto count = static_cast<std::int64_t>(heads.size());
+  ParallelFor(static_cast<std::int64_t>(tasks.size()) * count, threads,
+    [&](std::int64_t i)
+    {
+      const Task& task = tasks[ToIndex(i / count)];
+      const std::int64_t head = i % count;
+      this->MixBlock(group, task.sequence, task.begin, head, heads[ToIndex(head)], mixed);
+    });
+}
+
+/// The values that a head mixes for the queries of a sequence from `begin` on, QueryBlock at most.
+void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin,
+  std::int64_t head, const HeadRows& rows, float* mixed) const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t first = group.offsets[sequence];
+  HeadScores scores;
+  scores.query = rows.query + first * dimension;
+  scores.key = rows.key + first * dimension;
+  scores.length = group.offsets[sequence + 1] - first;
+  scores.dimension = dimension;
+  scores.scale = this->Scale;
+  scores.slope = this->Positions.Slope(head);
+  scores.mask = this->Config.mask;
+  const std::int64_t end = std::min(scores.length, begin + QueryBlock);
+  const std::int64_t keys = scores.KeyCount(end);
+  std::vector<float> weights(ToIndex((end - begin) * keys));
+  EvaluateWeights(scores, begin, end, keys, weights.data());
+  const std::int64_t stride = MixedWidth(this->Config);
+  MultiplyMatrices(end - begin, dimension, keys, 1, { weights.data(), keys },
+    { rows.value + first * dimension, dimension },
+    mixed + (first + begin) * stride + head * dimension, stride);
+}
+
+/// Head by head what the output matrix makes of the mixed values, where that is wanted.
+void SelfAttention::SeparateOutputs(
+  const RowGroup& group, const std::vector<HeadRows>& heads, const float* mixed, int threads) const
+{
+  if (heads.front().output == nullptr)
+  {
+    return;
+  }
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t d = this->Config.modelDimension;
+  const auto tiles = static_cast<std::int64_t>(group.tiles.size());
+  ParallelFor(this->Config.heads * tiles, threads,
+    [&](std::int64_t i)
+    {
+      const std::int64_t head = i / tiles;
+      MultiplyRows(group.tiles[ToIndex(i % tiles)], d, dimension, mixed + head * dimension,
+        MixedWidth(this->Config), this->Output.Part(head * dimension, 0),
+        heads[ToIndex(head)].output, d, false);
+    });
+}
+
+}

@@ -1,0 +1,253 @@
+#include "TokenBatch.h"
+
+#include "Error.h"
+#include "Index.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace atlas
+{
+
+TokenBatch::TokenBatch(RecordingArrays& arrays, const ForeignNames& names)
+{
+  if (!this->FindAxes(arrays, names))
+  {
+    std::string found;
+    for (const auto& [name, entry] : arrays.GetEntries())
+    {
+      found = "'" + name + "' " + ToString(entry.shape);
+      if (ForeignNames::IsStackedName(name))
+      {
+        break;
+      }
+    }
+    throw ModelError(
+      arrays.GetSource() +
+      ": expected arrays of a recording, such as blocks.0.attn.hook_q and hook_k [B,T,H,d], "
+      "or attention [L,H,T,T], found " +
+      (found.empty() ? "no array" : "none, but " + found) + ".");
+  }
+  this->LeaveOutPadding(arrays);
+}
+
+/// Takes the axes from an array: `axes` of them without a batch, that of the tokens `behind` from
+/// the last one. Returns false if the array is missing or has other axes.
+bool TokenBatch::TakeAxes(
+  const RecordingArrays& arrays, const std::string& name, std::size_t axes, std::size_t behind)
+{
+  const ArrayFile::Entry* entry = arrays.Find(name);
+  if (entry == nullptr || (entry->shape.size() != axes && entry->shape.size() != axes + 1))
+  {
+    return false;
+  }
+  if (ElementCount(entry->shape).value_or(0) == 0)
+  {
+    arrays.Fail(name, "expected tokens, found shape " + ToString(entry->shape) + ".");
+  }
+  this->HasBatch = entry->shape.size() == axes + 1;
+  this->Batch = this->HasBatch ? entry->shape[ForeignNames::IsStackedName(name) ? 1 : 0] : 1;
+  this->Tokens = entry->shape[entry->shape.size() - 1 - behind];
+  return true;
+}
+
+bool TokenBatch::FindAxes(const RecordingArrays& arrays, const ForeignNames& names)
+{
+  for (const std::string& name : { names.stackedWeights, names.stackedScores })
+  {
+    if (!name.empty())
+    {
+      return this->TakeAxes(arrays, name, 4, 0);
+    }
+  }
+  const auto takeFromLayers =
+    [&](std::initializer_list<ForeignQuantity> quantities, std::size_t axes, std::size_t behind)
+  {
+    for (const auto& [index, layer] : names.layers)
+    {
+      for (const ForeignQuantity quantity : quantities)
+      {
+        const ForeignArray* found = layer.Find(quantity);
+        if (found != nullptr && this->TakeAxes(arrays, found->name, axes, behind))
+        {
+          return true;
+        }
+      }
+    }
+    return false;
+  };
+  const auto takeFromAny = [&](const auto& candidates, std::size_t axes, std::size_t behind)
+  {
+    return std::any_of(candidates.begin(), candidates.end(),
+      [&](const char* name) { return this->TakeAxes(arrays, name, axes, behind); });
+  };
+  return takeFromLayers({ ForeignQuantity::Weights, ForeignQuantity::Scores }, 3, 0) ||
+         takeFromAny(ForeignNames::TokenIds, 1, 0) ||
+         takeFromLayers(
+           { ForeignQuantity::ResidualBefore, ForeignQuantity::ResidualAfter }, 2, 1) ||
+         takeFromAny(ForeignNames::Logits, 2, 1) || this->TakeAxesOfHeads(arrays, names);
+}
+
+/// From arrays of vectors per head, where old names never lie flat, and new ones with three axes
+/// do.
+bool TokenBatch::TakeAxesOfHeads(const RecordingArrays& arrays, const ForeignNames& names)
+{
+  for (const auto& [index, layer] : names.layers)
+  {
+    for (const ForeignQuantity quantity :
+      { ForeignQuantity::RotatedQuery, ForeignQuantity::Query, ForeignQuantity::Key,
+        ForeignQuantity::Value, ForeignQuantity::Mixed, ForeignQuantity::Output })
+    {
+      const ForeignArray* found = layer.Find(quantity);
+      if (found == nullptr)
+      {
+        continue;
+      }
+      const std::size_t axes = arrays.Find(found->name)->shape.size();
+      const bool flat = found->layout == ArrayLayout::PerhapsFlat && (axes == 2 || axes == 3);
+      const std::size_t behind = found->layout == ArrayLayout::HeadFirst || flat ? 1 : 2;
+      if (this->TakeAxes(arrays, found->name, flat ? 2 : 3, behind))
+      {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void TokenBatch::LeaveOutPadding(RecordingArrays& arrays)
+{
+  const std::int64_t rows = this->Batch * this->Tokens;
+  if (rows > std::numeric_limits<std::int32_t>::max())
+  {
+    throw ModelError(arrays.GetSource() + ": expected fewer than 2^31 tokens, found " +
+                     std::to_string(rows) + ".");
+  }
+  std::vector<std::int64_t> mask;
+  if (arrays.Find(ForeignNames::PaddingMask) != nullptr)
+  {
+    mask = arrays.LoadIntegers(ForeignNames::PaddingMask, this->With({ this->Tokens }));
+  }
+  this->FirstRows = { 0 };
+  for (std::int64_t row = 0; row < rows; ++row)
+  {
+    if (mask.empty() || mask[ToIndex(row)] != 0)
+    {
+      this->Rows.push_back(row);
+    }
+    if ((row + 1) % this->Tokens == 0)
+    {
+      this->FirstRows.push_back(static_cast<std::int64_t>(this->Rows.size()));
+    }
+  }
+}
+
+Shape TokenBatch::With(std::initializer_list<std::int64_t> sizes) const
+{
+  Shape shape;
+  if (this->HasBatch)
+  {
+    shape.push_back(this->Batch);
+  }
+  shape.insert(shape.end(), sizes);
+  return shape;
+}
+
+std::vector<std::int64_t> TokenBatch::ReadIntegers(
+  RecordingArrays& arrays, const std::string& name) const
+{
+  const std::vector<std::int64_t> all = arrays.LoadIntegers(name, this->With({ this->Tokens }));
+  std::vector<std::int64_t> kept;
+  kept.reserve(this->Rows.size());
+  for (const std::int64_t row : this->Rows)
+  {
+    kept.push_back(all[ToIndex(row)]);
+  }
+  return kept;
+}
+
+SharedMatrix TokenBatch::ReadVectors(RecordingArrays& arrays, const std::string& name) const
+{
+  const LoadedArray array = arrays.LoadFloating(name, this->With({ this->Tokens, -1 }));
+  const std::int64_t width = array.view.shape.back();
+  return arrays.Gather(name, array, static_cast<std::int64_t>(this->Rows.size()), width,
+    [&](std::int64_t i) { return ToIndex(this->Rows[ToIndex(i)] * width); });
+}
+
+std::vector<SharedMatrix> TokenBatch::ReadHeads(
+  RecordingArrays& arrays, const ForeignArray& from, std::int64_t flatWidth) const
+{
+  const std::size_t axes = arrays.Find(from.name)->shape.size();
+  const bool flat = from.layout == ArrayLayout::PerhapsFlat && axes == (this->HasBatch ? 3U : 2U);
+  const bool headFirst = from.layout == ArrayLayout::HeadFirst;
+  Shape shape = this->With({ this->Tokens, -1, -1 });
+  if (headFirst)
+  {
+    shape = this->With({ -1, this->Tokens, -1 });
+  }
+  else if (flat)
+  {
+    shape = this->With({ this->Tokens, -1 });
+  }
+  const LoadedArray array = arrays.LoadFloating(from.name, shape);
+  const Shape& is = array.view.shape;
+  std::int64_t heads = is[is.size() - (headFirst ? 3 : 2)];
+  std::int64_t width = is.back();
+  if (flat)
+  {
+    if (flatWidth < 1 || width % flatWidth != 0)
+    {
+      arrays.Fail(from.name, "expected vectors of heads side by side, whose number must be "
+                             "known and divide " +
+                               std::to_string(width) + "; give it as n_heads.");
+    }
+    heads = width / flatWidth;
+    width = flatWidth;
+  }
+  if (heads < 1 || width < 1 || heads > MaximumHeads)
+  {
+    arrays.Fail(from.name, "expected heads and dimensions, found shape " + ToString(is) + ".");
+  }
+  std::vector<SharedMatrix> matrices;
+  for (std::int64_t h = 0; h < heads; ++h)
+  {
+    const auto offset = [&](std::int64_t i)
+    {
+      const std::int64_t row = this->Rows[ToIndex(i)];
+      const std::int64_t vector =
+        headFirst ? (row / this->Tokens * heads + h) * this->Tokens + row % this->Tokens
+                  : row * heads + h;
+      return ToIndex(vector * width);
+    };
+    matrices.push_back(
+      arrays.Gather(from.name, array, static_cast<std::int64_t>(this->Rows.size()), width, offset));
+  }
+  return matrices;
+}
+
+SharedMatrix TokenBatch::ReadSquare(const RecordingArrays& arrays, const std::string& name,
+  const LoadedArray& array, std::int64_t before, std::int64_t sequence, bool isScores) const
+{
+  SharedMatrix whole = arrays.Gather(
+    name, array, this->Tokens, this->Tokens,
+    [&](std::int64_t i) { return ToIndex((before * this->Tokens + i) * this->Tokens); }, isScores);
+  if (static_cast<std::int64_t>(this->Rows.size()) == this->Batch * this->Tokens)
+  {
+    return whole; // no padding anywhere
+  }
+  const std::int64_t begin = this->FirstRows[ToIndex(sequence)];
+  const std::int64_t kept = this->FirstRows[ToIndex(sequence) + 1] - begin;
+  SharedMatrix square = SharedMatrix::Zero(kept, kept);
+  const auto positionOf = [&](std::int64_t i)
+  { return this->Rows[ToIndex(begin + i)] % this->Tokens; };
+  for (std::int64_t i = 0; i < kept; ++i)
+  {
+    for (std::int64_t j = 0; j < kept; ++j)
+    {
+      square.Row(i)[j] = whole.Row(positionOf(i))[positionOf(j)];
+    }
+  }
+  return square;
+}
+
+}

@@ -1,0 +1,128 @@
+#include "TransformerInput.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "Tensor.h"
+
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+/// Throws OptionError unless all of `values` are from 0 to count - 1.
+void CheckIds(const char* name, std::size_t sequence, const std::vector<std::int64_t>& values,
+  std::int64_t count)
+{
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    if (values[i] < 0 || values[i] >= count)
+    {
+      throw OptionError("sequence " + std::to_string(sequence) + ", position " + std::to_string(i) +
+                        ": expected a " + name + " from 0 to " + std::to_string(count - 1) +
+                        ", found " + std::to_string(values[i]) + ".");
+    }
+  }
+}
+
+void CheckSequence(const TransformerConfig& config, const TransformerInput& input, std::size_t s)
+{
+  const std::vector<std::int64_t>& tokens = input.tokens[s];
+  const std::string name = "sequence " + std::to_string(s);
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  if (length == 0)
+  {
+    throw OptionError(name + " is empty, expected at least one token.");
+  }
+  if (config.positions > 0 && length > config.positions)
+  {
+    throw OptionError(name + " has " + std::to_string(length) + " tokens, " +
+                      std::to_string(length - config.positions) + " more than the " +
+                      std::to_string(config.positions) + " positions of the model.");
+  }
+  CheckIds("token id", s, tokens, config.vocabulary);
+  if (!input.segments.empty())
+  {
+    if (input.segments[s].size() != tokens.size())
+    {
+      throw OptionError(name + ": expected a token type for each of its " + std::to_string(length) +
+                        " tokens, found " + std::to_string(input.segments[s].size()) + ".");
+    }
+    if (config.segments == 0)
+    {
+      throw OptionError(name + ": expected no token types, since a model of architecture " +
+                        config.architecture + " knows none, found " + std::to_string(length) + ".");
+    }
+    CheckIds("token type", s, input.segments[s], config.segments);
+  }
+}
+
+void CheckSequences(const TransformerConfig& config, const TransformerInput& input)
+{
+  if (input.tokens.empty() || input.images != 0)
+  {
+    throw OptionError("expected at least one sequence of token ids for a model of architecture " +
+                      config.architecture + ", found " + (input.images == 0 ? "none" : "images") +
+                      ".");
+  }
+  if (!input.segments.empty() && input.segments.size() != input.tokens.size())
+  {
+    throw OptionError("expected token types for each of the " +
+                      std::to_string(input.tokens.size()) + " sequences, found those of " +
+                      std::to_string(input.segments.size()) + ".");
+  }
+  for (std::size_t s = 0; s < input.tokens.size(); ++s)
+  {
+    CheckSequence(config, input, s);
+  }
+}
+
+void CheckImages(const TransformerConfig& config, const TransformerInput& input)
+{
+  if (input.images < 1 || !input.tokens.empty())
+  {
+    throw OptionError("expected at least one image for a model of architecture " +
+                      config.architecture + ", found " +
+                      (input.tokens.empty() ? "none" : "token ids") + ".");
+  }
+  const std::int64_t size = config.channels * config.imageHeight * config.imageWidth;
+  if (input.pixels.size() != ToIndex(input.images) * ToIndex(size))
+  {
+    throw OptionError(
+      "expected pixels of shape " +
+      ToString({ input.images, config.channels, config.imageHeight, config.imageWidth }) +
+      ", found " + std::to_string(input.pixels.size()) + " numbers.");
+  }
+}
+
+}
+
+void CheckInput(const TransformerConfig& config, const TransformerInput& input)
+{
+  if (config.input == InputKind::Images)
+  {
+    CheckImages(config, input);
+  }
+  else
+  {
+    CheckSequences(config, input);
+  }
+}
+
+std::vector<std::int64_t> SequenceLengths(
+  const TransformerConfig& config, const TransformerInput& input)
+{
+  if (config.input == InputKind::Images)
+  {
+    return std::vector<std::int64_t>(ToIndex(input.images), config.positions);
+  }
+  std::vector<std::int64_t> lengths;
+  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  {
+    lengths.push_back(static_cast<std::int64_t>(sequence.size()));
+  }
+  return lengths;
+}
+
+}

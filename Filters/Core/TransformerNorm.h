@@ -1,0 +1,30 @@
+#pragma once
+
+// Internal to Core.
+
+#include "FloatValues.h"
+#include "TransformerWeights.h"
+
+#include <cstdint>
+
+namespace atlas
+{
+
+/// A normalization of rows, in single precision.
+class TransformerNorm
+{
+public:
+  TransformerNorm(const TransformerConfig& config, const NormTensors& tensors);
+
+  /// Normalizes packed rows; `to` may be `from`. In parallel.
+  void Apply(
+    std::int64_t rows, std::int64_t columns, const float* from, float* to, int threads) const;
+
+private:
+  FloatValues Gain;
+  FloatValues Shift;
+  NormKind Kind;
+  float Epsilon;
+};
+
+}

@@ -1,0 +1,352 @@
+#include "TransformerRecorder.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "TransformerEmbedding.h"
+#include "TransformerKernels.h"
+#include "TransformerNorm.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace atlas
+{
+
+RecordSelection::RecordSelection(const TransformerConfig& config, const RecordOptions& options)
+  : Layers(ToIndex(config.layers), options.layers.empty())
+  , Residual(options.residual)
+  , Logits(options.logits)
+{
+  for (const std::int64_t layer : options.layers)
+  {
+    this->Layers[ToIndex(layer)] = true;
+  }
+}
+
+bool RecordSelection::HasLayer(std::int64_t layer) const
+{
+  return layer >= 0 && ToIndex(layer) < this->Layers.size() && this->Layers[ToIndex(layer)];
+}
+
+bool RecordSelection::HasResidual(std::int64_t l) const
+{
+  return this->Residual && (this->HasLayer(l) || this->HasLayer(l - 1));
+}
+
+std::int64_t RecordSelection::LayersToRun() const
+{
+  auto count = static_cast<std::int64_t>(this->Layers.size());
+  while (!this->Logits && count > 0 && !this->HasLayer(count - 1))
+  {
+    --count;
+  }
+  return count;
+}
+
+TransformerRecorder::TransformerRecorder(
+  const Transformer& model, const TransformerInput& input, const RecordOptions& options)
+  : Config(model.GetConfig())
+  , Weights(model.GetWeights())
+  , Input(input)
+  , Options(options)
+  , Selected(this->Config, options)
+  , Sequences(SequenceLengths(this->Config, input), options.sequences)
+{
+}
+
+MemoryEstimate TransformerRecorder::EstimateMemory() const
+{
+  const TransformerConfig& config = this->Config;
+  const RecordOptions& options = this->Options;
+  const std::int64_t d = config.modelDimension;
+  const std::int64_t queries = config.heads * config.headDimension;
+  const std::int64_t keys = config.keyHeads * config.headDimension;
+
+  // Numbers of each row of the recording.
+  std::int64_t recorded = options.logits ? this->Weights.unembedding.outputs : 0;
+  for (std::int64_t l = 0; l <= config.layers; ++l)
+  {
+    recorded += this->Selected.HasResidual(l) ? d : 0;
+    if (this->Selected.HasLayer(l))
+    {
+      recorded += (options.queriesAndKeys ? queries + keys : 0) + (options.values ? keys : 0) +
+                  (options.headOutputs ? config.heads * d : 0);
+    }
+  }
+  const std::int64_t residual = 2 * d;           // of each row to run; twice for the logits
+  const std::int64_t spare = queries + 2 * keys; // of each row of the largest group
+  const std::int64_t groupRows = this->Sequences.LargestGroup();
+  std::uint64_t widened = options.logits ? WidenedBytes(this->Weights.unembedding) : 0;
+  for (const LayerTensors& layer : this->Weights.layers)
+  {
+    widened = std::max(widened, WidenedBytes(layer));
+  }
+  MemoryEstimate estimate;
+  estimate.recording = ToIndex(this->Sequences.offsets.back()) * ToIndex(recorded) * sizeof(float);
+  estimate.working = ToIndex(this->Sequences.Rows() * residual + groupRows * spare +
+                             TransformerLayer::WorkingFloats(config, groupRows, options.threads)) *
+                       sizeof(float) +
+                     widened;
+  return estimate;
+}
+
+std::optional<Recording> TransformerRecorder::Run()
+{
+  const SingleThreadedBlas blas;
+  std::int64_t longest = 0;
+  for (std::int64_t s = this->Sequences.run.first; s < this->Sequences.run.end; ++s)
+  {
+    longest = std::max(longest, this->Sequences.Length(s));
+  }
+  const PositionEncoding positions(this->Config, this->Weights, longest);
+  this->Record.alibiSlopes = positions.GetSlopes();
+  this->Describe();
+  this->Embed();
+  const std::int64_t layers = this->Selected.LayersToRun();
+  for (std::int64_t l = 0; l < layers; ++l)
+  {
+    if (!this->RunLayer(l, layers, positions))
+    {
+      return std::nullopt;
+    }
+  }
+  this->Finish();
+  if (!this->Report(1))
+  {
+    return std::nullopt;
+  }
+  return std::move(this->Record);
+}
+
+bool TransformerRecorder::Report(double done) const
+{
+  return !this->Options.progress || this->Options.progress(done);
+}
+
+/// x of a row of the recording.
+float* TransformerRecorder::ResidualRow(std::int64_t row) const
+{
+  return this->Residual.Row(row - this->Sequences.FirstRow());
+}
+
+/// Everything in the recording but its numbers.
+void TransformerRecorder::Describe()
+{
+  this->Record.architecture = this->Config.architecture;
+  this->Record.mask = this->Config.mask;
+  this->Record.rotated = this->Config.position == PositionKind::Rotary;
+  this->Record.processing = this->Weights.processing;
+  this->Record.layerCount = static_cast<std::int32_t>(this->Config.layers);
+  this->Record.sequenceOffsets = this->Sequences.offsets;
+  for (std::int64_t s = 0; s < this->Record.SequenceCount(); ++s)
+  {
+    this->DescribeSequence(s);
+  }
+  if (this->Options.residual)
+  {
+    this->Record.residual.resize(ToIndex(this->Config.layers) + 1);
+  }
+}
+
+void TransformerRecorder::DescribeSequence(std::int64_t sequence)
+{
+  RecordedTokens& tokens = this->Record.tokens;
+  const std::size_t s = ToIndex(sequence);
+  for (std::int64_t t = 0; t < this->Sequences.Length(sequence); ++t)
+  {
+    tokens.sequence.push_back(static_cast<std::int32_t>(s));
+    tokens.position.push_back(static_cast<std::int32_t>(t));
+    if (this->Config.input == InputKind::Images)
+    {
+      const std::int64_t columns = this->Config.PatchColumns();
+      tokens.row.push_back(t == 0 ? -1 : static_cast<std::int32_t>((t - 1) / columns));
+      tokens.column.push_back(t == 0 ? -1 : static_cast<std::int32_t>((t - 1) % columns));
+    }
+    else
+    {
+      tokens.id.push_back(this->Input.tokens[s][ToIndex(t)]);
+      if (this->Config.segments > 0)
+      {
+        const auto& segments = this->Input.segments;
+        tokens.segment.push_back(
+          segments.empty() ? 0 : static_cast<std::int32_t>(segments[s][ToIndex(t)]));
+      }
+    }
+  }
+}
+
+void TransformerRecorder::Embed()
+{
+  this->Residual = SharedMatrix::Zero(this->Sequences.Rows(), this->Config.modelDimension);
+  EmbedInput(this->Config, this->Weights, this->Input, this->Sequences, this->Residual.Row(0),
+    this->Options.threads);
+  this->CheckFinite("the embedding", this->Sequences.FirstRow(), this->Sequences.EndRow());
+}
+
+/// Runs layer l, of so many that are run. Returns false if progress asked to stop.
+bool TransformerRecorder::RunLayer(
+  std::int64_t l, std::int64_t layers, const PositionEncoding& positions)
+{
+  this->RecordResidual(l);
+  this->AllocateHeads(l);
+  if (this->Sequences.groups.empty())
+  {
+    return true;
+  }
+  const TransformerLayer layer(this->Config, this->Weights.layers[ToIndex(l)], l, positions);
+  for (const RowGroup& group : this->Sequences.groups)
+  {
+    const std::int64_t rowsDone = group.begin - this->Sequences.FirstRow();
+    const double done = (static_cast<double>(l) + static_cast<double>(rowsDone) /
+                                                    static_cast<double>(this->Sequences.Rows())) /
+                        static_cast<double>(layers);
+    if (!this->Report(done))
+    {
+      return false;
+    }
+    layer.Apply(group, this->RowsOf(l, group), this->ResidualRow(group.begin), this->Work,
+      this->Options.threads);
+    this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
+  }
+  return true;
+}
+
+void TransformerRecorder::RecordResidual(std::int64_t l)
+{
+  if (this->Selected.HasResidual(l))
+  {
+    SharedMatrix& residual = this->Record.residual[ToIndex(l)];
+    residual = SharedMatrix::Zero(this->Record.tokens.Count(), this->Config.modelDimension);
+    std::copy_n(
+      this->Residual.Row(0), this->Residual.Count(), residual.Row(this->Sequences.FirstRow()));
+  }
+}
+
+/// Adds the layer to the recording if it is selected, and matrices for what is not recorded of it
+/// to the spare ones.
+void TransformerRecorder::AllocateHeads(std::int64_t l)
+{
+  const bool recorded = this->Selected.HasLayer(l);
+  const auto heads = ToIndex(this->Config.heads);
+  if (recorded)
+  {
+    RecordedLayer layer;
+    layer.index = static_cast<std::int32_t>(l);
+    layer.scoreScale = this->Config.ScoreScale(l);
+    layer.heads.resize(heads);
+    this->Record.layers.push_back(layer);
+  }
+  this->Spare.resize(heads);
+  for (std::size_t h = 0; h < heads; ++h)
+  {
+    this->AllocateHead(h, recorded ? &this->Record.layers.back().heads : nullptr);
+  }
+}
+
+void TransformerRecorder::AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded)
+{
+  const std::size_t groupSize = ToIndex(this->Config.heads / this->Config.keyHeads);
+  const auto allocate =
+    [&](bool record, SharedMatrix RecordedHead::*quantity, bool shared, std::int64_t columns)
+  {
+    std::vector<RecordedHead>& heads = record && recorded != nullptr ? *recorded : this->Spare;
+    const std::int64_t rows =
+      &heads == recorded ? this->Record.tokens.Count() : this->Sequences.LargestGroup();
+    SharedMatrix& matrix = heads[h].*quantity;
+    if (shared && h % groupSize != 0)
+    {
+      matrix = heads[h - h % groupSize].*quantity;
+    }
+    else if (!matrix.IsRecorded())
+    {
+      matrix = SharedMatrix::Zero(rows, columns);
+    }
+  };
+  const std::int64_t dimension = this->Config.headDimension;
+  allocate(this->Options.queriesAndKeys, &RecordedHead::query, false, dimension);
+  allocate(this->Options.queriesAndKeys, &RecordedHead::key, true, dimension);
+  allocate(this->Options.values, &RecordedHead::value, true, dimension);
+  if (this->Options.headOutputs && recorded != nullptr)
+  {
+    allocate(true, &RecordedHead::output, false, this->Config.modelDimension);
+  }
+}
+
+/// Where layer l writes what its heads compute at the rows of a group.
+std::vector<HeadRows> TransformerRecorder::RowsOf(std::int64_t l, const RowGroup& group) const
+{
+  const bool recorded = this->Selected.HasLayer(l);
+  std::vector<HeadRows> rows;
+  for (std::size_t h = 0; h < this->Spare.size(); ++h)
+  {
+    const auto find = [&](SharedMatrix RecordedHead::*quantity)
+    {
+      if (recorded)
+      {
+        const SharedMatrix& matrix = this->Record.layers.back().heads[h].*quantity;
+        if (matrix.IsRecorded())
+        {
+          return matrix.Row(group.begin);
+        }
+      }
+      return (this->Spare[h].*quantity).values.get();
+    };
+    rows.push_back({ find(&RecordedHead::query), find(&RecordedHead::key),
+      find(&RecordedHead::value), find(&RecordedHead::output) });
+  }
+  return rows;
+}
+
+/// The last residual, and the logits.
+void TransformerRecorder::Finish()
+{
+  const TransformerConfig& config = this->Config;
+  const std::int64_t layers = this->Selected.LayersToRun();
+  if (layers < config.layers || !config.lastResidualIsNormed)
+  {
+    this->RecordResidual(layers);
+  }
+  if (layers < config.layers)
+  {
+    return;
+  }
+  float* x = this->Residual.Row(0);
+  if (config.finalNorm)
+  {
+    TransformerNorm(config, this->Weights.finalNorm)
+      .Apply(this->Sequences.Rows(), config.modelDimension, x, x, this->Options.threads);
+  }
+  if (config.lastResidualIsNormed)
+  {
+    this->RecordResidual(config.layers);
+  }
+  if (this->Options.logits)
+  {
+    this->Record.logits =
+      SharedMatrix::Zero(this->Record.tokens.Count(), this->Weights.unembedding.outputs);
+    EvaluateLogits(config, this->Weights, this->Sequences, x,
+      this->Record.logits.Row(this->Sequences.FirstRow()), this->Options.threads);
+  }
+}
+
+/// Throws ModelError if x is not finite in one of these rows of the recording.
+void TransformerRecorder::CheckFinite(
+  const std::string& name, std::int64_t begin, std::int64_t end) const
+{
+  const std::int64_t d = this->Config.modelDimension;
+  const float* x = this->ResidualRow(begin);
+  const std::int64_t found = FindNotFinite((end - begin) * d, x);
+  if (found >= 0)
+  {
+    const std::size_t row = ToIndex(begin + found / d);
+    const std::string text =
+      std::isnan(x[found]) ? "nan" : std::to_string(x[found]); // whatever its sign
+    throw ModelError(name + ": an activation is " + text + " (sequence " +
+                     std::to_string(this->Record.tokens.sequence[row]) + ", position " +
+                     std::to_string(this->Record.tokens.position[row]) +
+                     "); expected finite numbers.");
+  }
+}
+
+}
