@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "FloatValues.h"
 #include "TemporaryDirectory.h"
 #include "TinyTransformer.h"
 
