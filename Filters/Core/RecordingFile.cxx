@@ -185,11 +185,12 @@ RecordingContent ReadRecording(
   return ReadIntact(file, [&] { return MakeRecording(file, found, path.string()); });
 }
 
-void WriteRecording(const std::filesystem::path& path, const Recording& recording)
+bool WriteRecording(
+  const std::filesystem::path& path, const Recording& recording, const WriteProgress& progress)
 {
   CheckRecording(recording, path.string());
   const NativeArrays arrays = MakeNativeArrays(recording);
-  WriteSafetensorViews(path, arrays.views, arrays.metadata);
+  return WriteSafetensorViews(path, arrays.views, arrays.metadata, progress);
 }
 
 void WriteRecording(std::ostream& stream, const Recording& recording)

@@ -2,6 +2,7 @@
 
 #include "ArrayFile.h"
 #include "Recording.h"
+#include "Safetensors.h"
 
 #include <filesystem>
 #include <iosfwd>
@@ -87,8 +88,10 @@ inline constexpr const char* RecordingVersion = "1";
 
 /// Writes a safetensors file in native naming, which ReadRecording reads back to the byte. The file
 /// appears whole or not at all. Throws ModelError for a recording that does not fit together, and
-/// FileError, also if a file that the recording is mapped from was truncated or changed.
-void WriteRecording(const std::filesystem::path& path, const Recording& recording);
+/// FileError, also if a file that the recording is mapped from was truncated or changed. Returns
+/// false, with nothing written, if `progress` has returned false.
+bool WriteRecording(const std::filesystem::path& path, const Recording& recording,
+  const WriteProgress& progress = {});
 
 /// The same bytes to a stream; whether it took them all is for the caller to ask.
 void WriteRecording(std::ostream& stream, const Recording& recording);

@@ -17,6 +17,8 @@ using nlohmann::json;
 constexpr std::uint64_t LengthBytes = 8;
 constexpr std::uint64_t MaximumHeaderLength = 100'000'000;
 constexpr const char* MetadataKey = "__metadata__";
+/// Between two reports of progress.
+constexpr std::uint64_t BytesPerStep = std::uint64_t{ 1 } << 24;
 
 class Parser
 {
@@ -251,8 +253,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
 {
 }
 
-void WriteSafetensorViews(
-  std::ostream& stream, const TensorViews& tensors, const Metadata& metadata)
+bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
+  const Metadata& metadata, const WriteProgress& progress)
 {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
@@ -290,24 +292,39 @@ void WriteSafetensorViews(
   }
   stream.write(length.data(), length.size());
   stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+  std::uint64_t written = 0;
   for (const auto* entry : order)
   {
-    const TensorView& tensor = entry->second;
-    stream.write(reinterpret_cast<const char*>(tensor.data),
-      static_cast<std::streamsize>(tensor.Count() * ByteSize(tensor.dtype)));
+    const auto* bytes = reinterpret_cast<const char*>(entry->second.data);
+    const std::uint64_t count = entry->second.Count() * ByteSize(entry->second.dtype);
+    for (std::uint64_t begin = 0; begin < count; begin += BytesPerStep)
+    {
+      const std::uint64_t step = std::min(BytesPerStep, count - begin);
+      stream.write(bytes + begin, static_cast<std::streamsize>(step));
+      written += step;
+      if (progress && !progress(static_cast<double>(written) / static_cast<double>(offset)))
+      {
+        return false;
+      }
+    }
   }
+  return true;
 }
 
-void WriteSafetensorViews(
-  const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata)
+bool WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
+  const Metadata& metadata, const WriteProgress& progress)
 {
   AtomicFile file(path);
-  WriteSafetensorViews(file.GetStream(), tensors, metadata);
+  if (!WriteSafetensorViews(file.GetStream(), tensors, metadata, progress))
+  {
+    return false;
+  }
   for (const auto& [name, tensor] : tensors)
   {
     RequireIntact(tensor.data); // it may be mapped
   }
   file.Commit();
+  return true;
 }
 
 void WriteSafetensors(

@@ -4,6 +4,7 @@
 #include "Tensor.h"
 
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 
 namespace atlas
@@ -44,17 +45,20 @@ private:
   SafetensorsContent Content;
 };
 
+/// Told the share of a file that is written. Returns whether to go on.
+using WriteProgress = std::function<bool(double done)>;
+
 /// Writes a safetensors file: tensors with wide elements first, then in the order of their names,
 /// each aligned to its elements. The bytes go to a temporary file in the same folder that is
-/// renamed at the end, so that `path` holds either its old content or the whole new one. Throws
-/// FileError.
-void WriteSafetensorViews(
-  const std::filesystem::path& path, const TensorViews& tensors, const Metadata& metadata);
+/// renamed at the end, so that `path` holds either its old content or the whole new one. Returns
+/// false, with the old content left, if `progress` has returned false. Throws FileError.
+bool WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
+  const Metadata& metadata, const WriteProgress& progress = {});
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata);
 
 /// The same bytes to a stream; whether it took them all is for the caller to ask.
-void WriteSafetensorViews(
-  std::ostream& stream, const TensorViews& tensors, const Metadata& metadata);
+bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
+  const Metadata& metadata, const WriteProgress& progress = {});
 
 }

@@ -3,11 +3,20 @@
 #include "RecordingConversion.h"
 #include "RecordingFile.h"
 
+#include <vtkErrorCode.h>
 #include <vtkObjectFactory.h>
 
 vtkStandardNewMacro(vtkRecordingWriter);
 
 void vtkRecordingWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fileName)
 {
-  atlas::WriteRecording(fileName, AttentionAtlas::ToRecording(input));
+  const auto progress = [this](double done)
+  {
+    this->UpdateProgress(done);
+    return this->GetAbortExecute() == 0;
+  };
+  if (!atlas::WriteRecording(fileName, AttentionAtlas::ToRecording(input), progress))
+  {
+    this->SetErrorCode(vtkErrorCode::UserError);
+  }
 }

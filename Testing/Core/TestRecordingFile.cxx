@@ -691,6 +691,32 @@ Recording ExpectRoundTrip(const Recording& recording)
   return content.recording;
 }
 
+TEST(RecordingRoundTrip, CanBeCancelled)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path path = folder / "a.safetensors";
+  std::vector<double> told;
+  const auto stopAtTwo = [&told](double done)
+  {
+    told.push_back(done);
+    return told.size() < 2;
+  };
+  EXPECT_FALSE(WriteRecording(path, Everything(), stopAtTwo));
+  EXPECT_EQ(told.size(), 2U);
+  EXPECT_TRUE(std::filesystem::is_empty(path.parent_path())); // of temporary files, too
+
+  told.clear();
+  const auto goOn = [&told](double done)
+  {
+    told.push_back(done);
+    return true;
+  };
+  EXPECT_TRUE(WriteRecording(path, Everything(), goOn));
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back(), 1);
+  ExpectEqual(ReadRecording(path).recording, Everything());
+}
+
 TEST(RecordingRoundTrip, KeepsEverything)
 {
   const Recording found = ExpectRoundTrip(Everything());

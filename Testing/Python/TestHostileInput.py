@@ -207,7 +207,10 @@ class HostileInput(AtlasTest):
             errors = self.take_errors()
             self.assertEqual(len(errors), 1, errors)
             said = errors[0].split("): ", 1)[-1]
-            self.rows.append((kind, what, said.replace(str(atlastest.OUTPUT) + "/", "")))
+            row = (kind, what, said)
+            for folder in (atlastest.OUTPUT, TRANSFORMERS, atlastest.SOURCE):
+                row = tuple(cell.replace(f"{folder}/", "") for cell in row)
+            self.rows.append(row)
             self.assertIn(message, said)
         self.take_errors()
         simple.Delete(source)
