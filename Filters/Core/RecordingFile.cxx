@@ -9,8 +9,6 @@
 #include "Safetensors.h"
 #include "UnicodeText.h"
 
-#include <algorithm>
-
 namespace atlas
 {
 namespace
@@ -98,14 +96,7 @@ std::vector<std::string> ReadTokenTexts(const std::filesystem::path& path)
     return ParseTokenTexts(text, path.string());
   }
   RequireUtf8(text, path.string());
-  std::vector<std::string> texts;
-  for (std::size_t begin = 0; begin < text.size();)
-  {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    texts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return texts;
+  return SplitLines(text);
 }
 
 RecordingContent MakeRecording(

@@ -397,8 +397,11 @@ TEST(RecordingFile, TokenStringsComeFromMetadataOrAFileBeside)
     folder / "r.safetensors", OldNames(), { { "tokens", R"([["a"," b","c"],["d","e","\n"]])" } });
   const auto texts = [&] { return ReadRecording(folder / "r.safetensors").recording.tokens.text; };
   EXPECT_THAT(texts(), ElementsAre("a", " b", "c", "d", "e", "\n"));
-  WriteBytes(folder / "r.tokens.txt", "1\n 2\n3\n4\n5\n6");
-  EXPECT_THAT(texts(), ElementsAre("1", " 2", "3", "4", "5", "6"));
+  for (const char* lines : { "1\n 2\n3\n4\n5\n6", "1\r\n 2\r\n3\r\n4\r\n5\r\n6\r\n" })
+  {
+    WriteBytes(folder / "r.tokens.txt", lines);
+    EXPECT_THAT(texts(), ElementsAre("1", " 2", "3", "4", "5", "6"));
+  }
   WriteBytes(folder / "r.tokens.json", R"({"tokens":["u","v","w","x","y","z"]})");
   EXPECT_THAT(texts(), ElementsAre("u", "v", "w", "x", "y", "z"));
   WriteBytes(folder / "r.tokens.json", R"(["u","v"])");
