@@ -19,6 +19,12 @@ struct HeadAccuracies
   std::vector<Eigen::Index> alone; ///< per head: pairs whose target argmax W_U out_h is
   Eigen::Index all = 0;            ///< pairs that the model itself has right
   Eigen::Index any = 0;            ///< pairs that at least one head alone has right
+
+  /// The share of the pairs that so many of them are, from 0 to 1.
+  double Share(Eigen::Index correct) const
+  {
+    return static_cast<double>(correct) / static_cast<double>(this->pairs);
+  }
 };
 
 /// Counts over all pairs of tokens. `residual` is for the model itself; a head alone has none.

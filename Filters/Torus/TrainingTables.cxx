@@ -19,11 +19,6 @@ std::string OfHead(const char* name, std::size_t head)
   return std::string(name) + " " + std::to_string(head);
 }
 
-double Share(Eigen::Index correct, const atlas::HeadAccuracies& counts)
-{
-  return static_cast<double>(correct) / static_cast<double>(counts.pairs);
-}
-
 }
 
 Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
@@ -33,7 +28,7 @@ Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
     atlas::CountCorrect(checkpoint.model, atlas::Residual::EmbeddingPosition);
   for (const Eigen::Index correct : counts.alone)
   {
-    checkpoint.heads.push_back(Share(correct, counts));
+    checkpoint.heads.push_back(counts.Share(correct));
   }
   return checkpoint;
 }
@@ -68,10 +63,10 @@ void AddRuns(const std::vector<atlas::TrainingRun>& runs, vtkTable* table)
   for (std::size_t h = 0; !runs.empty() && h < runs.front().heads.alone.size(); ++h)
   {
     AddColumn<vtkDoubleArray>(table, OfHead(Names::AccuracyHead, h), runs,
-      [h](const R& r) { return Share(r.heads.alone[h], r.heads); });
+      [h](const R& r) { return r.heads.Share(r.heads.alone[h]); });
   }
   AddColumn<vtkDoubleArray>(
-    table, Names::Union, runs, [](const R& r) { return Share(r.heads.any, r.heads); });
+    table, Names::Union, runs, [](const R& r) { return r.heads.Share(r.heads.any); });
 }
 
 }

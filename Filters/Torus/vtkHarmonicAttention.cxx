@@ -189,11 +189,8 @@ int vtkHarmonicAttention::RequestData(
       coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1);
     if (!this->Evaluate(field, extent, output))
     {
-      // As vtkModelAlgorithm::LeaveUnfinished: nothing rather than half, and anew at the next
-      // update.
-      this->AbortExecute = 0;
-      output->ReleaseData();
-      info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
+      this->AbortExecute = 0; // VTK 9.2 does not take the request back
+      AttentionAtlas::MarkUnfinished(outputVector);
       return 1;
     }
     output->GetFieldData()->AddArray(

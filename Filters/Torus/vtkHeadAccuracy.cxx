@@ -50,10 +50,9 @@ int vtkHeadAccuracy::RequestData(
       }
       rows.push_back({ "All Heads", counts.all });
       rows.push_back({ "Union", counts.any });
-      const auto pairs = static_cast<double>(counts.pairs);
       AddColumn<vtkStringArray>(output, Names::Name, rows, [](const Row& row) { return row.name; });
-      AddColumn<vtkDoubleArray>(output, Names::Accuracy, rows,
-        [pairs](const Row& row) { return static_cast<double>(row.correct) / pairs; });
+      AddColumn<vtkDoubleArray>(
+        output, Names::Accuracy, rows, [&](const Row& row) { return counts.Share(row.correct); });
       AddColumn<vtkIntArray>(
         output, Names::Correct, rows, [](const Row& row) { return static_cast<int>(row.correct); });
       AddColumn<vtkIntArray>(

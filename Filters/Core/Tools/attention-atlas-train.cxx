@@ -80,11 +80,6 @@ std::string Text(double value)
   return text.data();
 }
 
-double Share(Eigen::Index correct, const atlas::HeadAccuracies& heads)
-{
-  return static_cast<double>(correct) / static_cast<double>(heads.pairs);
-}
-
 /// The names of the columns of heads, after a comma each.
 std::string HeadColumns(int heads)
 {
@@ -101,7 +96,7 @@ std::string HeadValues(const atlas::HeadAccuracies& heads)
   std::string values;
   for (const Eigen::Index correct : heads.alone)
   {
-    values += "," + Text(Share(correct, heads));
+    values += "," + Text(heads.Share(correct));
   }
   return values;
 }
@@ -172,7 +167,7 @@ void TrainMany(const TrainingOptions& options, const atlas::TrainingStart& start
               << Text(run.options.learningRate) << "," << run.options.batchSize << ","
               << Text(run.options.specialization) << "," << run.options.seed << ","
               << Text(run.last.loss) << "," << Text(run.last.accuracy) << "," << run.learned
-              << HeadValues(run.heads) << "," << Text(Share(run.heads.any, run.heads)) << "\n";
+              << HeadValues(run.heads) << "," << Text(run.heads.Share(run.heads.any)) << "\n";
   }
 }
 
