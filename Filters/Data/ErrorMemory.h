@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasIOModule.h"
+#include "AttentionAtlasDataModule.h"
 
 #include <vtkTimeStamp.h>
 
@@ -11,7 +11,7 @@ namespace AttentionAtlas
 
 /// Has the error of an image told once: VTK executes a filter that failed several times for each
 /// picture, since its empty image is not of the extent that is asked for.
-class ATTENTIONATLASIO_EXPORT ErrorMemory
+class ATTENTIONATLASDATA_EXPORT ErrorMemory
 {
 public:
   /// Whether `algorithm` or one of its inputs has changed since the last error. To be asked at

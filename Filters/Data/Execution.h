@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasIOModule.h"
+#include "AttentionAtlasDataModule.h"
 
 #include <vtkSMPTools.h>
 #include <vtkType.h>
@@ -17,7 +17,7 @@ namespace AttentionAtlas
 
 /// The vtkSMPTools backend to compute with: the one that VTK_SMP_BACKEND_IN_USE names, or else
 /// STDThread, since ParaView is often built with a sequential default.
-ATTENTIONATLASIO_EXPORT const char* ParallelBackend();
+ATTENTIONATLASDATA_EXPORT const char* ParallelBackend();
 
 /// Calls `function(begin, end)` for ranges that make up [first, last), on several threads: no more
 /// than vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow. Throws what one of the calls threw.
@@ -50,15 +50,15 @@ void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
 /// Throws std::runtime_error if `bytes` are more than the memory that this machine has free. `what`
 /// begins the message and says what would take the memory, `advice` ends it and says what to
 /// change.
-ATTENTIONATLASIO_EXPORT void RequireMemory(
+ATTENTIONATLASDATA_EXPORT void RequireMemory(
   double bytes, const std::string& what, const std::string& advice);
 
 /// Empties all outputs and has the next update compute them anew, even if nothing has changed: for
 /// a RequestData that the user has cancelled.
-ATTENTIONATLASIO_EXPORT void MarkUnfinished(vtkInformationVector* outputVector);
+ATTENTIONATLASDATA_EXPORT void MarkUnfinished(vtkInformationVector* outputVector);
 
 /// Whether this is the piece, and so the rank, that small things come from: on the others they are
 /// empty, so that nothing is drawn or counted twice.
-ATTENTIONATLASIO_EXPORT bool IsFirstPiece(vtkInformationVector* outputVector);
+ATTENTIONATLASDATA_EXPORT bool IsFirstPiece(vtkInformationVector* outputVector);
 
 }

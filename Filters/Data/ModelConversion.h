@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasIOModule.h"
+#include "AttentionAtlasDataModule.h"
 #include "AttentionOnlyModel.h"
 
 class vtkMultiBlockDataSet;
@@ -26,10 +26,10 @@ inline constexpr const char* EmbeddingDimensionField = "EmbeddingDimension";
 inline constexpr const char* MetadataFieldPrefix = "File Metadata ";
 
 /// Replaces the content of `output` by `model`.
-ATTENTIONATLASIO_EXPORT void ToDataSet(
+ATTENTIONATLASDATA_EXPORT void ToDataSet(
   const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* output);
 
 /// Reads the model back from its blocks. Throws atlas::ModelError if they do not make up a model.
-ATTENTIONATLASIO_EXPORT atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input);
+ATTENTIONATLASDATA_EXPORT atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input);
 
 }

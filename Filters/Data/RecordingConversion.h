@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasIOModule.h"
+#include "AttentionAtlasDataModule.h"
 #include "Recording.h"
 
 #include <string>
@@ -40,11 +40,11 @@ inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
 
 /// Replaces the content of `output` by `recording`; they share the memory of matrices.
-ATTENTIONATLASIO_EXPORT void ToDataSet(
+ATTENTIONATLASDATA_EXPORT void ToDataSet(
   const atlas::Recording& recording, vtkMultiBlockDataSet* output);
 
 /// The recording of these blocks, whose memory it shares. Throws atlas::ModelError if they do not
 /// make up a recording.
-ATTENTIONATLASIO_EXPORT atlas::Recording ToRecording(vtkMultiBlockDataSet* input);
+ATTENTIONATLASDATA_EXPORT atlas::Recording ToRecording(vtkMultiBlockDataSet* input);
 
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasIOModule.h"
+#include "AttentionAtlasDataModule.h"
 #include "Recording.h"
 
 #include <vtkFloatArray.h>
@@ -12,10 +12,10 @@ namespace AttentionAtlas
 
 /// An array of a tuple per row and a component per column, which keeps the memory of `matrix` alive
 /// for as long as it or a shallow copy of it lives. It must not be written to.
-ATTENTIONATLASIO_EXPORT vtkSmartPointer<vtkFloatArray> ToArray(
+ATTENTIONATLASDATA_EXPORT vtkSmartPointer<vtkFloatArray> ToArray(
   const atlas::SharedMatrix& matrix, const char* name);
 
 /// A matrix that keeps `array` alive.
-ATTENTIONATLASIO_EXPORT atlas::SharedMatrix ToMatrix(vtkFloatArray* array);
+ATTENTIONATLASDATA_EXPORT atlas::SharedMatrix ToMatrix(vtkFloatArray* array);
 
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasIOModule.h"
+#include "AttentionAtlasDataModule.h"
 #include "Transformer.h"
 
 #include <filesystem>
@@ -28,14 +28,14 @@ inline constexpr const char* ImageSizeField = "Image Size";
 
 /// Replaces the content of `output` by a description of `model`, which was read from `path` as an
 /// `architecture`.
-ATTENTIONATLASIO_EXPORT void ToDataSet(const atlas::Transformer& model,
+ATTENTIONATLASDATA_EXPORT void ToDataSet(const atlas::Transformer& model,
   const std::filesystem::path& path, const std::string& architecture, vtkMultiBlockDataSet* output);
 
 /// Maps the files of a model again. Throws atlas::ModelError if the input does not tell of any, and
 /// as atlas::Transformer::Read.
-ATTENTIONATLASIO_EXPORT atlas::Transformer ToTransformer(vtkMultiBlockDataSet* input);
+ATTENTIONATLASDATA_EXPORT atlas::Transformer ToTransformer(vtkMultiBlockDataSet* input);
 
 /// The folder of the model, where its tokenizer lies.
-ATTENTIONATLASIO_EXPORT std::filesystem::path ModelFolder(vtkMultiBlockDataSet* input);
+ATTENTIONATLASDATA_EXPORT std::filesystem::path ModelFolder(vtkMultiBlockDataSet* input);
 
 }

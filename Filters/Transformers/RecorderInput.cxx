@@ -6,7 +6,7 @@
 #include "MappedFile.h"
 #include "PictureFile.h"
 #include "Prompts.h"
-#include "Tokenizer.h"
+#include "TokenizerFile.h"
 #include "UnicodeText.h"
 
 #include <vtkDataArray.h>
@@ -122,7 +122,7 @@ std::string ToText(std::int64_t width, std::int64_t height)
 
 /// Tells what the model does not see of a picture as it is; or nothing.
 std::string ChangesOf(
-  const std::string& path, const PictureFile& file, const atlas::ImageProcessor& processor)
+  const std::string& path, const atlas::PictureFile& file, const atlas::ImageProcessor& processor)
 {
   const atlas::Picture& picture = file.picture;
   std::string changes;
@@ -144,7 +144,7 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
 {
   for (const std::string& path : paths)
   {
-    PictureFile file = ReadPicture(path);
+    atlas::PictureFile file = atlas::ReadPicture(path);
     const std::string changes = ChangesOf(path, file, processor);
     try
     {
@@ -167,7 +167,7 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
 void ReadImages(const std::vector<std::string>& paths, const std::filesystem::path& folder,
   const atlas::TransformerConfig& config, RecorderInput& result)
 {
-  const auto other = std::find_if_not(paths.begin(), paths.end(), IsPicture);
+  const auto other = std::find_if_not(paths.begin(), paths.end(), atlas::IsPicture);
   if (other != paths.end() && paths.size() > 1)
   {
     throw atlas::OptionError("Images: expected pictures in PNG or JPEG, or one file with "

@@ -1,7 +1,7 @@
 #ifndef vtkRandomPrompts_h
 #define vtkRandomPrompts_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasTransformersModule.h"
 
 #include <vtkTableAlgorithm.h>
 
@@ -15,7 +15,7 @@
  * repetition (previous token, induction, duplicate token) shows alone. Core's Prompts.h has the
  * details.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkRandomPrompts : public vtkTableAlgorithm
+class ATTENTIONATLASTRANSFORMERS_EXPORT vtkRandomPrompts : public vtkTableAlgorithm
 {
 public:
   static vtkRandomPrompts* New();

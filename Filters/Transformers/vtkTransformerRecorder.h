@@ -1,7 +1,7 @@
 #ifndef vtkTransformerRecorder_h
 #define vtkTransformerRecorder_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasTransformersModule.h"
 
 #include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
@@ -35,7 +35,8 @@ class RankGroup;
  * one rank. An error or Cancel on one of them is one for all, and the first rank tells the error.
  * Asked for other pieces, a rank runs everything itself.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkTransformerRecorder : public vtkMultiBlockDataSetAlgorithm
+class ATTENTIONATLASTRANSFORMERS_EXPORT vtkTransformerRecorder
+  : public vtkMultiBlockDataSetAlgorithm
 {
 public:
   static vtkTransformerRecorder* New();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasTorusModule.h"
+#include "AttentionAtlasViewsModule.h"
 
 #include <vtkPointGaussianRepresentation.h>
 
@@ -10,7 +10,7 @@
 /// Point Gaussian itself asks for ordered compositing, which cuts discs off at the borders of the
 /// ranks and, in ParaView 5.11, can wait forever where a rank has no points. What remains: discs
 /// that reach beyond the bounds of all that the view shows are cut off there.
-class ATTENTIONATLASTORUS_EXPORT vtkCollectedDiscsRepresentation
+class ATTENTIONATLASVIEWS_EXPORT vtkCollectedDiscsRepresentation
   : public vtkPointGaussianRepresentation
 {
 public:

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasViewsModule.h"
 
 #include <vtkImageData.h>
 #include <vtkImageSliceRepresentation.h>
@@ -20,7 +20,7 @@ class vtkRenderer;
 /// frame, the names of its axes, and its tokens beside the rows and below the columns. They are
 /// black on a light background and white on a dark one, and as large as the squares are. More than
 /// MaximumLabels tokens are not labelled.
-class ATTENTIONATLASHEADS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
+class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
 {
 public:
   static vtkSquaresRepresentation* New();

@@ -4,9 +4,9 @@
 // costs more time (of_limit): 1 is the speed of light.
 
 #include "FieldEvaluation.h"
+#include "InstructionSets.h"
 #include "Parallel.h"
 #include "Peak.h"
-#include "Targets.h"
 
 #include <benchmark/benchmark.h>
 

@@ -2,7 +2,7 @@
 // likely (Zipf's law), with capitals and punctuation. Needs the vocabularies beside the expected
 // values (ATLAS_ORACLE_DIR).
 
-#include "Tokenizer.h"
+#include "TokenizerFile.h"
 
 #include <cmath>
 #include <fstream>

@@ -8,7 +8,7 @@
 //   weights_MiB, recording_MiB, working_MiB  what it is made of: known, and estimated beforehand
 
 #include "MatrixProduct.h"
-#include "Transformer.h"
+#include "RecordTransformer.h"
 
 #include <algorithm>
 #include <chrono>

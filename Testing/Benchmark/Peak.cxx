@@ -1,7 +1,7 @@
 #include "Peak.h"
 
+#include "InstructionSets.h"
 #include "Parallel.h"
-#include "Targets.h"
 
 #include <algorithm>
 #include <cstddef>

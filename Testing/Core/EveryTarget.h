@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Targets.h"
+#include "InstructionSets.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Transformer.h"
+#include "RecordTransformer.h"
 
 #include <cstring>
 #include <random>

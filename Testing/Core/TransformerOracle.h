@@ -1,8 +1,8 @@
 #pragma once
 
 #include "Oracle.h"
+#include "RecordTransformer.h"
 #include "TemporaryDirectory.h"
-#include "Transformer.h"
 
 #include <cmath>
 #include <string>

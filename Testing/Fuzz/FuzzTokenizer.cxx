@@ -1,5 +1,5 @@
 #include "FuzzTarget.h"
-#include "Tokenizer.h"
+#include "TokenizerFile.h"
 
 #include <optional>
 

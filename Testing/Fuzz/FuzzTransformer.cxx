@@ -1,6 +1,6 @@
 #include "FuzzTarget.h"
+#include "RecordTransformer.h"
 #include "Safetensors.h"
-#include "Transformer.h"
 
 #include <optional>
 

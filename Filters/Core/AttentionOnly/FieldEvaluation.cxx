@@ -2,7 +2,8 @@
 
 #include "ClassPalette.h"
 #include "Error.h"
-#include "Targets.h"
+#include "FieldKernel.h"
+#include "InstructionSets.h"
 
 #include <algorithm>
 #include <cmath>
@@ -144,7 +145,7 @@ FieldEvaluator::FieldEvaluator(const AttentionOnlyModel& model, const Evaluation
   }
   CheckMagnitude(model, options);
   InitializeTarget();
-  this->Model = MakeFieldModel(model, options);
+  this->Model = std::make_shared<const FieldModel>(MakeFieldModel(model, options));
 }
 
 void FieldEvaluator::SetColumns(const std::vector<double>& theta1)
@@ -154,22 +155,22 @@ void FieldEvaluator::SetColumns(const std::vector<double>& theta1)
   this->Cosines.assign(padded, 0);
   this->Sines.assign(padded, 0);
   EmbeddingCoordinates(
-    theta1.data(), theta1.size(), this->Model.angles, this->Cosines.data(), this->Sines.data());
+    theta1.data(), theta1.size(), this->Model->angles, this->Cosines.data(), this->Sines.data());
 }
 
 void FieldEvaluator::EvaluateRow(double theta2, const FieldArrays& arrays, std::size_t offset) const
 {
   // Of this thread, so that no row allocates: it only ever grows.
   static thread_local std::vector<float> scratch;
-  scratch.resize(std::max(scratch.size(), this->Model.RowScratchSize()));
-  EvaluateFieldRow(this->Model, this->Cosines.data(), this->Sines.data(), this->ColumnCount, theta2,
-    scratch.data(), arrays, offset);
+  scratch.resize(std::max(scratch.size(), this->Model->RowScratchSize()));
+  EvaluateFieldRow(*this->Model, this->Cosines.data(), this->Sines.data(), this->ColumnCount,
+    theta2, scratch.data(), arrays, offset);
 }
 
 void FieldEvaluator::EvaluatePoints(const double* theta1, const double* theta2, std::size_t begin,
   std::size_t end, const FieldArrays& arrays) const
 {
-  EvaluateFieldPoints(this->Model, theta1, theta2, begin, end, arrays);
+  EvaluateFieldPoints(*this->Model, theta1, theta2, begin, end, arrays);
 }
 
 }

@@ -2,16 +2,18 @@
 
 #include "AttentionEvaluation.h"
 #include "FieldArrays.h"
-#include "FieldKernel.h"
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 namespace atlas
 {
 
+struct FieldModel;
+
 /// Evaluates a model at many points of the torus in float, with the kernels of FieldKernel.cxx, in
-/// the best instruction set that the machine has (Targets.h).
+/// the best instruction set that the machine has (InstructionSets.h).
 ///
 /// All methods are const and may run concurrently on disjoint points. The value at a point depends
 /// on nothing but the point: not on the range that it is evaluated with, so that results are equal
@@ -34,7 +36,7 @@ public:
     std::size_t end, const FieldArrays& arrays) const;
 
 private:
-  FieldModel Model;
+  std::shared_ptr<const FieldModel> Model;
   std::size_t ColumnCount = 0;
   std::vector<float> Cosines; ///< of the columns' embeddings, padded to whole groups
   std::vector<float> Sines;

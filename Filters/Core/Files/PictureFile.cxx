@@ -14,7 +14,7 @@
 #include <jpeglib.h>
 #include <png.h>
 
-namespace AttentionAtlas
+namespace atlas
 {
 namespace
 {
@@ -22,18 +22,18 @@ namespace
 constexpr std::string_view PngMagic = "\x89PNG\r\n\x1a\n";
 constexpr std::string_view JpegMagic = "\xff\xd8\xff";
 
-bool BeginsWith(const atlas::MappedFile& file, std::string_view magic)
+bool BeginsWith(const MappedFile& file, std::string_view magic)
 {
   return file.Size() >= magic.size() && std::memcmp(file.Data(), magic.data(), magic.size()) == 0;
 }
 
 void RequireSize(const std::string& path, std::int64_t width, std::int64_t height)
 {
-  if (height > atlas::MaximumPixels / width)
+  if (height > MaximumPixels / width)
   {
-    throw atlas::FormatError(path + ": expected a picture of at most " +
-                             std::to_string(atlas::MaximumPixels) + " pixels, found " +
-                             std::to_string(width) + " x " + std::to_string(height) + ".");
+    throw FormatError(path + ": expected a picture of at most " + std::to_string(MaximumPixels) +
+                      " pixels, found " + std::to_string(width) + " x " + std::to_string(height) +
+                      ".");
   }
 }
 
@@ -42,7 +42,7 @@ void RequireSize(const std::string& path, std::int64_t width, std::int64_t heigh
 class PngDecoder
 {
 public:
-  PngDecoder(const atlas::MappedFile& file, const std::string& path)
+  PngDecoder(const MappedFile& file, const std::string& path)
     : Path(path)
     , Next(reinterpret_cast<const png_byte*>(file.Data()))
     , Left(file.Size())
@@ -87,7 +87,7 @@ public:
     png_read_image(this->Png, rows.data());
     png_read_end(this->Png, nullptr);
 
-    atlas::Picture& picture = result.picture;
+    Picture& picture = result.picture;
     picture.height = height;
     picture.width = width;
     picture.pixels.resize(bytes.size() / (isDeep ? 2 : 1));
@@ -125,7 +125,7 @@ private:
   [[noreturn]] static void Fail(png_structp png, png_const_charp message)
   {
     const auto* self = static_cast<const PngDecoder*>(png_get_error_ptr(png));
-    throw atlas::FormatError(self->Path + ": cannot be read as PNG: " + message + ".");
+    throw FormatError(self->Path + ": cannot be read as PNG: " + message + ".");
   }
   static void Ignore(png_structp, png_const_charp) {}
 };
@@ -135,7 +135,7 @@ private:
 class JpegDecoder
 {
 public:
-  JpegDecoder(const atlas::MappedFile& file, const std::string& path)
+  JpegDecoder(const MappedFile& file, const std::string& path)
     : File(file)
     , Path(path)
   {
@@ -159,14 +159,14 @@ public:
     RequireSize(this->Path, this->Jpeg.image_width, this->Jpeg.image_height);
     if (this->Jpeg.num_components != 1 && this->Jpeg.num_components != 3)
     {
-      throw atlas::FormatError(
-        this->Path + ": expected a JPEG in gray or in red, green and blue, found one of " +
-        std::to_string(this->Jpeg.num_components) + " components.");
+      throw FormatError(this->Path +
+                        ": expected a JPEG in gray or in red, green and blue, found one of " +
+                        std::to_string(this->Jpeg.num_components) + " components.");
     }
     this->Jpeg.out_color_space = JCS_RGB;
     jpeg_start_decompress(&this->Jpeg);
     PictureFile result;
-    atlas::Picture& picture = result.picture;
+    Picture& picture = result.picture;
     picture.height = this->Jpeg.output_height;
     picture.width = this->Jpeg.output_width;
     std::vector<JSAMPLE> row(3 * std::size_t{ this->Jpeg.output_width });
@@ -182,7 +182,7 @@ public:
   }
 
 private:
-  const atlas::MappedFile& File;
+  const MappedFile& File;
   const std::string& Path;
   jpeg_decompress_struct Jpeg = {};
   jpeg_error_mgr Errors = {};
@@ -191,7 +191,7 @@ private:
   [[noreturn]] static void Refuse(j_common_ptr jpeg, const std::string& message)
   {
     const auto* self = static_cast<const JpegDecoder*>(jpeg->client_data);
-    throw atlas::FormatError(self->Path + ": cannot be read as JPEG: " + message + ".");
+    throw FormatError(self->Path + ": cannot be read as JPEG: " + message + ".");
   }
   [[noreturn]] static void Fail(j_common_ptr jpeg)
   {
@@ -225,13 +225,13 @@ private:
 
 bool IsPicture(const std::string& path)
 {
-  const atlas::MappedFile file(path);
+  const MappedFile file(path);
   return BeginsWith(file, PngMagic) || BeginsWith(file, JpegMagic);
 }
 
 PictureFile ReadPicture(const std::string& path)
 {
-  const atlas::MappedFile file(path);
+  const MappedFile file(path);
   if (BeginsWith(file, PngMagic))
   {
     return PngDecoder(file, path).Decode();
@@ -240,7 +240,7 @@ PictureFile ReadPicture(const std::string& path)
   {
     return JpegDecoder(file, path).Decode();
   }
-  throw atlas::FormatError(path + ": expected a picture in PNG or JPEG, found neither.");
+  throw FormatError(path + ": expected a picture in PNG or JPEG, found neither.");
 }
 
 }

@@ -1,6 +1,6 @@
 #include "VectorMath.h"
 
-#include "Targets.h"
+#include "InstructionSets.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #include "RecordedAttention.h"
 
+#include "AttentionKernels.h"
 #include "Error.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
-#include "TransformerKernels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,19 @@
 #pragma once
 
+#include "AttentionKinds.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace atlas
 {
+
+/// Values of the metadata entries `format` and `version` in a native file.
+inline constexpr const char* RecordingFormat = "attention-atlas.recording";
+inline constexpr const char* RecordingVersion = "1";
 
 /// A row-major, packed float matrix whose memory is shared by its copies, so that thousands of
 /// tokens of every head pass from the model to a data object without being copied. Treat it as
@@ -36,28 +41,6 @@ struct SharedMatrix
   }
   float* Row(std::int64_t row) const { return this->values.get() + row * this->columns; }
 };
-
-/// Which keys a query may attend to, among those of its own sequence.
-enum class AttentionMask
-{
-  Causal,       ///< those at its position and before
-  Bidirectional ///< all of them: no mask
-};
-
-/// "causal", "bidirectional"
-std::string_view Name(AttentionMask mask);
-
-/// Whether layer normalizations were folded into the weights and these were centred, as
-/// TransformerLens does (design/transformers.md F.4).
-enum class WeightProcessing
-{
-  Unknown,
-  Unprocessed,
-  Processed
-};
-
-/// "unknown", "unprocessed", "processed"
-std::string_view Name(WeightProcessing processing);
 
 /// What the rows of every matrix are: the tokens of all sequences, one sequence after the other,
 /// without padding. Lists are as long as there are tokens, or empty where that does not apply.

@@ -7,7 +7,7 @@
 #include "NativeRecording.h"
 #include "RecordingArrays.h"
 #include "Safetensors.h"
-#include "UnicodeText.h"
+#include "Utf8Text.h"
 
 namespace atlas
 {

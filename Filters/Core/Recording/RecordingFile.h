@@ -2,33 +2,16 @@
 
 #include "ArrayFile.h"
 #include "Recording.h"
+#include "RecordingReadOptions.h"
 #include "Safetensors.h"
 
 #include <filesystem>
 #include <iosfwd>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace atlas
 {
-
-/// What a recording made elsewhere does not tell. What is given here comes before what the file's
-/// metadata say.
-struct RecordingReadOptions
-{
-  /// Token strings; empty: NAME.tokens.json or NAME.tokens.txt beside the file NAME.*, if there is
-  /// one. See ReadTokenTexts.
-  std::filesystem::path tokensFile;
-  std::string architecture; ///< metadata `architecture` or `model`
-  /// Metadata `mask`; else as stored attention shows, bidirectional where there are BERT's arrays,
-  /// and else causal.
-  std::optional<AttentionMask> mask;
-  std::optional<double> scoreScale;           ///< metadata `score_scale`, else 1 / sqrt(d_head)
-  std::optional<WeightProcessing> processing; ///< metadata `processing`, else unknown
-  /// Needed only where heads lie side by side in flat arrays; metadata `n_heads`. 0: unknown.
-  std::int64_t headCount = 0;
-};
 
 struct RecordingContent
 {
@@ -81,10 +64,6 @@ RecordingContent MakeRecording(
 /// array of such arrays, or an object with such an array as `tokens`; or from a text file, one
 /// token per line. Throws FileError or FormatError.
 std::vector<std::string> ReadTokenTexts(const std::filesystem::path& path);
-
-/// Values of the metadata entries `format` and `version` in a native file.
-inline constexpr const char* RecordingFormat = "attention-atlas.recording";
-inline constexpr const char* RecordingVersion = "1";
 
 /// Writes a safetensors file in native naming, which ReadRecording reads back to the byte. The file
 /// appears whole or not at all. Throws ModelError for a recording that does not fit together, and

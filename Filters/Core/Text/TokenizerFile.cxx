@@ -1,6 +1,4 @@
-// The files that tokenizers come in; Tokenizer.h is the interface.
-
-#include "Tokenizer.h"
+#include "TokenizerFile.h"
 
 #include "Error.h"
 #include "JsonText.h"

@@ -55,19 +55,6 @@ void RequireIcuLength(std::string_view text)
 
 }
 
-void RequireUtf8(std::string_view text, const std::string& source)
-{
-  const auto invalid = utf8::find_invalid(text.begin(), text.end());
-  if (invalid != text.end())
-  {
-    std::array<char, 8> byte = {};
-    std::snprintf(byte.data(), byte.size(), "0x%02x",
-      static_cast<unsigned>(static_cast<unsigned char>(*invalid)));
-    throw FormatError(source + ": expected UTF-8, found the byte " + byte.data() + " at position " +
-                      std::to_string(invalid - text.begin()) + ".");
-  }
-}
-
 std::string ReplaceInvalidUtf8(std::string_view bytes)
 {
   if (utf8::is_valid(bytes.begin(), bytes.end()))
@@ -79,29 +66,6 @@ std::string ReplaceInvalidUtf8(std::string_view bytes)
   icu::UnicodeString::fromUTF8({ bytes.data(), static_cast<std::int32_t>(bytes.size()) })
     .toUTF8String(text);
   return text;
-}
-
-std::vector<std::string> SplitLines(std::string_view text)
-{
-  std::vector<std::string> lines;
-  while (!text.empty())
-  {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (!line.empty() && line.back() == '\r')
-    {
-      line.remove_suffix(1);
-    }
-    lines.emplace_back(line);
-  }
-  return lines;
-}
-
-bool IsAscii(std::string_view text)
-{
-  return std::all_of(
-    text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < AsciiEnd; });
 }
 
 std::string Normalize(NormalizationForm form, std::string_view text)
@@ -189,38 +153,6 @@ bool IsChinese(char32_t c)
          (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B73F) ||
          (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B820 && c <= 0x2CEAF) ||
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
-}
-
-char32_t NextCharacter(std::string_view text, std::size_t& position)
-{
-  const auto first = static_cast<unsigned char>(text[position]);
-  if (first < AsciiEnd)
-  {
-    ++position;
-    return first;
-  }
-  const char* next = text.data() + position;
-  const char32_t c = utf8::unchecked::next(next);
-  position = static_cast<std::size_t>(next - text.data());
-  return c;
-}
-
-void Append(std::string& text, char32_t c)
-{
-  if (c < AsciiEnd)
-  {
-    text += static_cast<char>(c);
-  }
-  else
-  {
-    utf8::unchecked::append(c, std::back_inserter(text));
-  }
-}
-
-std::size_t CharacterCount(std::string_view text)
-{
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(),
-    [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 }

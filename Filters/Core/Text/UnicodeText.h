@@ -1,5 +1,7 @@
 #pragma once
 
+#include "Utf8Text.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,19 +10,8 @@
 namespace atlas
 {
 
-/// Throws FormatError if `text` is not UTF-8 (no surrogates, no overlong forms); the message starts
-/// with `source` and gives the position and the value of the first byte that does not fit.
-void RequireUtf8(std::string_view text, const std::string& source);
-
 /// The text with U+FFFD for each longest part that is not UTF-8, as browsers and Python replace it.
 std::string ReplaceInvalidUtf8(std::string_view bytes);
-
-/// The lines of a text, without their ends (\n or \r\n). What ends the text ends its last line;
-/// an empty text has none.
-std::vector<std::string> SplitLines(std::string_view text);
-
-/// True if every byte is below 128.
-bool IsAscii(std::string_view text);
 
 /// Unicode's normalization forms: canonical or compatibility (K), decomposed or composed.
 enum class NormalizationForm
@@ -46,14 +37,5 @@ bool IsOther(char32_t c);          ///< category C: control, format, private use
 bool IsNumeric(char32_t c);        ///< category N
 bool IsWordCharacter(char32_t c);  ///< letter, mark, digit or connector, as \w of expressions
 bool IsChinese(char32_t c);        ///< in a block of CJK ideographs, which BERT sets apart
-
-/// Reads the character at `position` of UTF-8 text and moves `position` behind it.
-char32_t NextCharacter(std::string_view text, std::size_t& position);
-
-/// Appends a character as UTF-8.
-void Append(std::string& text, char32_t c);
-
-/// Number of characters of UTF-8 text.
-std::size_t CharacterCount(std::string_view text);
 
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "PictureFile.h"
 #include "TransformerConfig.h"
 
 #include <array>
@@ -11,19 +12,6 @@
 
 namespace atlas
 {
-
-/// Pixels of the largest picture that is read or made: 2^27, some 0.8 GB in memory.
-constexpr std::int64_t MaximumPixels = std::int64_t{ 1 } << 27;
-
-/// A picture in memory.
-struct Picture
-{
-  std::int64_t height = 0;           ///< pixels
-  std::int64_t width = 0;            ///< pixels
-  std::uint16_t maximum = 255;       ///< the value of full brightness: 255 or 65535
-  std::vector<std::uint16_t> pixels; ///< [height, width, 3], red, green, blue, from the uppermost
-                                     ///< row
-};
 
 /// Ways to resample, by Pillow's numbers.
 enum class ResampleFilter

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Recording.h"
+#include "AttentionKinds.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "Transformer.h"
+#include "RecordTransformer.h"
 
 #include "Error.h"
 #include "ErrorMessage.h"

@@ -1,4 +1,4 @@
-#include "Tokenizer.h"
+#include "TokenizerFile.h"
 
 #include "Error.h"
 #include "ErrorMessage.h"

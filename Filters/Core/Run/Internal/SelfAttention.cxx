@@ -1,5 +1,6 @@
 #include "SelfAttention.h"
 
+#include "AttentionKernels.h"
 #include "Index.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"

@@ -1,4 +1,4 @@
-#include "TransformerRecorder.h"
+#include "TransformerRun.h"
 
 #include "Error.h"
 #include "Index.h"
@@ -44,7 +44,7 @@ std::int64_t RecordSelection::LayersToRun() const
   return count;
 }
 
-TransformerRecorder::TransformerRecorder(
+TransformerRun::TransformerRun(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
   : Config(model.GetConfig())
   , Weights(model.GetWeights())
@@ -55,7 +55,7 @@ TransformerRecorder::TransformerRecorder(
 {
 }
 
-MemoryEstimate TransformerRecorder::EstimateMemory() const
+MemoryEstimate TransformerRun::EstimateMemory() const
 {
   const TransformerConfig& config = this->Config;
   const RecordOptions& options = this->Options;
@@ -91,7 +91,7 @@ MemoryEstimate TransformerRecorder::EstimateMemory() const
   return estimate;
 }
 
-std::optional<Recording> TransformerRecorder::Run()
+std::optional<Recording> TransformerRun::Run()
 {
   const SingleThreadedBlas blas;
   std::int64_t longest = 0;
@@ -119,19 +119,19 @@ std::optional<Recording> TransformerRecorder::Run()
   return std::move(this->Record);
 }
 
-bool TransformerRecorder::Report(double done) const
+bool TransformerRun::Report(double done) const
 {
   return !this->Options.progress || this->Options.progress(done);
 }
 
 /// x of a row of the recording.
-float* TransformerRecorder::ResidualRow(std::int64_t row) const
+float* TransformerRun::ResidualRow(std::int64_t row) const
 {
   return this->Residual.Row(row - this->Sequences.FirstRow());
 }
 
 /// Everything in the recording but its numbers.
-void TransformerRecorder::Describe()
+void TransformerRun::Describe()
 {
   this->Record.architecture = this->Config.architecture;
   this->Record.mask = this->Config.mask;
@@ -149,7 +149,7 @@ void TransformerRecorder::Describe()
   }
 }
 
-void TransformerRecorder::DescribeSequence(std::int64_t sequence)
+void TransformerRun::DescribeSequence(std::int64_t sequence)
 {
   RecordedTokens& tokens = this->Record.tokens;
   const std::size_t s = ToIndex(sequence);
@@ -176,7 +176,7 @@ void TransformerRecorder::DescribeSequence(std::int64_t sequence)
   }
 }
 
-void TransformerRecorder::Embed()
+void TransformerRun::Embed()
 {
   this->Residual = SharedMatrix::Zero(this->Sequences.Rows(), this->Config.modelDimension);
   EmbedInput(this->Config, this->Weights, this->Input, this->Sequences, this->Residual.Row(0),
@@ -185,7 +185,7 @@ void TransformerRecorder::Embed()
 }
 
 /// Runs layer l, of so many that are run. Returns false if progress asked to stop.
-bool TransformerRecorder::RunLayer(
+bool TransformerRun::RunLayer(
   std::int64_t l, std::int64_t layers, const PositionEncoding& positions)
 {
   this->RecordResidual(l);
@@ -212,7 +212,7 @@ bool TransformerRecorder::RunLayer(
   return true;
 }
 
-void TransformerRecorder::RecordResidual(std::int64_t l)
+void TransformerRun::RecordResidual(std::int64_t l)
 {
   if (this->Selected.HasResidual(l))
   {
@@ -225,7 +225,7 @@ void TransformerRecorder::RecordResidual(std::int64_t l)
 
 /// Adds the layer to the recording if it is selected, and matrices for what is not recorded of it
 /// to the spare ones.
-void TransformerRecorder::AllocateHeads(std::int64_t l)
+void TransformerRun::AllocateHeads(std::int64_t l)
 {
   const bool recorded = this->Selected.HasLayer(l);
   const auto heads = ToIndex(this->Config.heads);
@@ -244,7 +244,7 @@ void TransformerRecorder::AllocateHeads(std::int64_t l)
   }
 }
 
-void TransformerRecorder::AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded)
+void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded)
 {
   const std::size_t groupSize = ToIndex(this->Config.heads / this->Config.keyHeads);
   const auto allocate =
@@ -274,7 +274,7 @@ void TransformerRecorder::AllocateHead(std::size_t h, std::vector<RecordedHead>*
 }
 
 /// Where layer l writes what its heads compute at the rows of a group.
-std::vector<HeadRows> TransformerRecorder::RowsOf(std::int64_t l, const RowGroup& group) const
+std::vector<HeadRows> TransformerRun::RowsOf(std::int64_t l, const RowGroup& group) const
 {
   const bool recorded = this->Selected.HasLayer(l);
   std::vector<HeadRows> rows;
@@ -299,7 +299,7 @@ std::vector<HeadRows> TransformerRecorder::RowsOf(std::int64_t l, const RowGroup
 }
 
 /// The last residual, and the logits.
-void TransformerRecorder::Finish()
+void TransformerRun::Finish()
 {
   const TransformerConfig& config = this->Config;
   const std::int64_t layers = this->Selected.LayersToRun();
@@ -331,7 +331,7 @@ void TransformerRecorder::Finish()
 }
 
 /// Throws ModelError if x is not finite in one of these rows of the recording.
-void TransformerRecorder::CheckFinite(
+void TransformerRun::CheckFinite(
   const std::string& name, std::int64_t begin, std::int64_t end) const
 {
   const std::int64_t d = this->Config.modelDimension;

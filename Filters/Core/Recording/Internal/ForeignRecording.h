@@ -3,6 +3,7 @@
 // Internal to Core.
 
 #include "RecordingArrays.h"
+#include "RecordingReadOptions.h"
 
 namespace atlas
 {

@@ -1,4 +1,4 @@
-#include "Targets.h"
+#include "InstructionSets.h"
 
 #include "Error.h"
 

@@ -1,6 +1,6 @@
 #include "FieldKernel.h"
 
-#include "Targets.h"
+#include "InstructionSets.h"
 
 #include <algorithm>
 #include <cmath>

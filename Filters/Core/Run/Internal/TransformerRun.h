@@ -4,7 +4,7 @@
 
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
-#include "Transformer.h"
+#include "RecordTransformer.h"
 #include "TransformerLayer.h"
 
 namespace atlas
@@ -32,11 +32,11 @@ private:
 
 /// One run of a transformer on an input that CheckInput accepts: takes the residual stream layer by
 /// layer through the model, and keeps what is asked for. All arguments must live as long as this.
-class TransformerRecorder
+class TransformerRun
 {
 public:
   /// Throws OptionError for a range of sequences that the input does not have.
-  TransformerRecorder(
+  TransformerRun(
     const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
   /// The memory that Run takes.

@@ -2,7 +2,8 @@
 
 // Internal to Core: the arrays of a file on their way into a recording.
 
-#include "RecordingFile.h"
+#include "ArrayFile.h"
+#include "Recording.h"
 
 #include <functional>
 #include <set>

@@ -1,4 +1,4 @@
-#include "TokenBatch.h"
+#include "BatchAxes.h"
 
 #include "Error.h"
 #include "Index.h"
@@ -9,7 +9,7 @@
 namespace atlas
 {
 
-TokenBatch::TokenBatch(RecordingArrays& arrays, const ForeignNames& names)
+BatchAxes::BatchAxes(RecordingArrays& arrays, const ForeignNames& names)
 {
   if (!this->FindAxes(arrays, names))
   {
@@ -33,7 +33,7 @@ TokenBatch::TokenBatch(RecordingArrays& arrays, const ForeignNames& names)
 
 /// Takes the axes from an array: `axes` of them without a batch, that of the tokens `behind` from
 /// the last one. Returns false if the array is missing or has other axes.
-bool TokenBatch::TakeAxes(
+bool BatchAxes::TakeAxes(
   const RecordingArrays& arrays, const std::string& name, std::size_t axes, std::size_t behind)
 {
   const ArrayFile::Entry* entry = arrays.Find(name);
@@ -51,7 +51,7 @@ bool TokenBatch::TakeAxes(
   return true;
 }
 
-bool TokenBatch::FindAxes(const RecordingArrays& arrays, const ForeignNames& names)
+bool BatchAxes::FindAxes(const RecordingArrays& arrays, const ForeignNames& names)
 {
   for (const std::string& name : { names.stackedWeights, names.stackedScores })
   {
@@ -90,7 +90,7 @@ bool TokenBatch::FindAxes(const RecordingArrays& arrays, const ForeignNames& nam
 
 /// From arrays of vectors per head, where old names never lie flat, and new ones with three axes
 /// do.
-bool TokenBatch::TakeAxesOfHeads(const RecordingArrays& arrays, const ForeignNames& names)
+bool BatchAxes::TakeAxesOfHeads(const RecordingArrays& arrays, const ForeignNames& names)
 {
   for (const auto& [index, layer] : names.layers)
   {
@@ -115,7 +115,7 @@ bool TokenBatch::TakeAxesOfHeads(const RecordingArrays& arrays, const ForeignNam
   return false;
 }
 
-void TokenBatch::LeaveOutPadding(RecordingArrays& arrays)
+void BatchAxes::LeaveOutPadding(RecordingArrays& arrays)
 {
   const std::int64_t rows = this->Batch * this->Tokens;
   if (rows > std::numeric_limits<std::int32_t>::max())
@@ -142,7 +142,7 @@ void TokenBatch::LeaveOutPadding(RecordingArrays& arrays)
   }
 }
 
-Shape TokenBatch::With(std::initializer_list<std::int64_t> sizes) const
+Shape BatchAxes::With(std::initializer_list<std::int64_t> sizes) const
 {
   Shape shape;
   if (this->HasBatch)
@@ -153,7 +153,7 @@ Shape TokenBatch::With(std::initializer_list<std::int64_t> sizes) const
   return shape;
 }
 
-std::vector<std::int64_t> TokenBatch::ReadIntegers(
+std::vector<std::int64_t> BatchAxes::ReadIntegers(
   RecordingArrays& arrays, const std::string& name) const
 {
   const std::vector<std::int64_t> all = arrays.LoadIntegers(name, this->With({ this->Tokens }));
@@ -166,7 +166,7 @@ std::vector<std::int64_t> TokenBatch::ReadIntegers(
   return kept;
 }
 
-SharedMatrix TokenBatch::ReadVectors(RecordingArrays& arrays, const std::string& name) const
+SharedMatrix BatchAxes::ReadVectors(RecordingArrays& arrays, const std::string& name) const
 {
   const LoadedArray array = arrays.LoadFloating(name, this->With({ this->Tokens, -1 }));
   const std::int64_t width = array.view.shape.back();
@@ -174,7 +174,7 @@ SharedMatrix TokenBatch::ReadVectors(RecordingArrays& arrays, const std::string&
     [&](std::int64_t i) { return ToIndex(this->Rows[ToIndex(i)] * width); });
 }
 
-std::vector<SharedMatrix> TokenBatch::ReadHeads(
+std::vector<SharedMatrix> BatchAxes::ReadHeads(
   RecordingArrays& arrays, const ForeignArray& from, std::int64_t flatWidth) const
 {
   const std::size_t axes = arrays.Find(from.name)->shape.size();
@@ -225,7 +225,7 @@ std::vector<SharedMatrix> TokenBatch::ReadHeads(
   return matrices;
 }
 
-SharedMatrix TokenBatch::ReadSquare(const RecordingArrays& arrays, const std::string& name,
+SharedMatrix BatchAxes::ReadSquare(const RecordingArrays& arrays, const std::string& name,
   const LoadedArray& array, std::int64_t before, std::int64_t sequence, bool isScores) const
 {
   SharedMatrix whole = arrays.Gather(

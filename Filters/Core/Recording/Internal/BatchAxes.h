@@ -11,12 +11,12 @@ namespace atlas
 
 /// The tokens that the arrays of a file in the names of others are about: B sequences of T tokens,
 /// some of which are padding. Turns arrays with these axes into matrices with a row per token.
-class TokenBatch
+class BatchAxes
 {
 public:
   /// Takes B and T from the first array whose axes are certain, and leaves out what attention_mask
   /// calls padding. Throws ModelError.
-  TokenBatch(RecordingArrays& arrays, const ForeignNames& names);
+  BatchAxes(RecordingArrays& arrays, const ForeignNames& names);
 
   bool HasAxis() const { return this->HasBatch; } ///< whether arrays have the axis B
   std::int64_t Sequences() const { return this->Batch; }

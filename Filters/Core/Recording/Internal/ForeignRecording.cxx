@@ -1,9 +1,9 @@
 #include "ForeignRecording.h"
 
+#include "BatchAxes.h"
 #include "Error.h"
 #include "ForeignNames.h"
 #include "StoredAttention.h"
-#include "TokenBatch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -65,7 +65,7 @@ private:
   const RecordingReadOptions& Options;
   std::vector<std::string>& Warnings;
   ForeignNames Names;
-  TokenBatch Tokens;
+  BatchAxes Tokens;
   std::int64_t HeadCount = 0; ///< of flat arrays; 0: unknown
   Recording Record;
 

@@ -1,0 +1,112 @@
+#include "TransformerKernels.h"
+
+#include "Lanes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <unsupported/Eigen/SpecialFunctions>
+
+namespace atlas
+{
+namespace
+{
+
+float Mean(std::int64_t count, const float* values)
+{
+  Lanes sum = Lanes::Zero();
+  ForLanes(count, [&](std::int64_t i, std::int64_t left) { sum += Load(values + i, left, 0); });
+  return sum.sum() / static_cast<float>(count);
+}
+
+/// The mean of (x - center)^2.
+float MeanSquare(std::int64_t count, const float* values, float center)
+{
+  Lanes sum = Lanes::Zero();
+  ForLanes(count, [&](std::int64_t i, std::int64_t left)
+    { sum += (Load(values + i, left, center) - center).square(); });
+  return sum.sum() / static_cast<float>(count);
+}
+
+Lanes Apply(Activation activation, const Lanes& x)
+{
+  constexpr float rootHalf = 0.70710678F;
+  constexpr float rootTwoOverPi = 0.79788456F;
+  constexpr float cubic = 0.044715F;
+  switch (activation)
+  {
+    case Activation::Gelu:
+      return 0.5F * x * (1 + (rootHalf * x).erf());
+    case Activation::GeluTanh:
+      return 0.5F * x * (1 + (rootTwoOverPi * (x + cubic * x.cube())).tanh());
+    case Activation::Relu:
+      return 0.5F * (x + x.abs()); // keeps what is not a number
+    case Activation::Silu:
+      return x / (1 + (-x).exp());
+  }
+  return x;
+}
+
+}
+
+void NormalizeRow(const NormParameters& norm, std::int64_t count, const float* from, float* to)
+{
+  if (norm.kind == NormKind::None)
+  {
+    std::copy_n(from, from == to ? 0 : count, to);
+    return;
+  }
+  const float mean = norm.kind == NormKind::LayerNorm ? Mean(count, from) : 0;
+  const float scale = 1 / std::sqrt(MeanSquare(count, from, mean) + norm.epsilon);
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      Lanes x = (Load(from + i, left, 0) - mean) * scale;
+      if (norm.gain != nullptr)
+      {
+        x *= Load(norm.gain + i, left, 0);
+      }
+      if (norm.shift != nullptr)
+      {
+        x += Load(norm.shift + i, left, 0);
+      }
+      Store(x, left, to + i);
+    });
+}
+
+void Activate(Activation activation, std::int64_t count, float* values)
+{
+  ForLanes(count, [&](std::int64_t i, std::int64_t left)
+    { Store(Apply(activation, Load(values + i, left, 0)), left, values + i); });
+}
+
+void AddRow(std::int64_t count, const float* addend, float* values)
+{
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    values[i] += addend[i];
+  }
+}
+
+void MultiplyRow(std::int64_t count, const float* factor, float* values)
+{
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    values[i] *= factor[i];
+  }
+}
+
+std::int64_t FindNotFinite(std::int64_t count, const float* values)
+{
+  Lanes sum = Lanes::Zero();
+  // 0 times infinity and 0 times not-a-number are not 0.
+  ForLanes(
+    count, [&](std::int64_t i, std::int64_t left) { sum += 0.0F * Load(values + i, left, 0); });
+  if (sum.sum() == 0)
+  {
+    return -1;
+  }
+  return std::find_if(values, values + count, [](float x) { return !std::isfinite(x); }) - values;
+}
+
+}
