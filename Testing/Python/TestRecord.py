@@ -99,20 +99,57 @@ class Record(AtlasTest):
         with self.assertRaisesRegex(ValueError, "eager"):
             record.record_hugging_face(model, tokenizer, "a")
 
-    def test_transformer_lens(self):
-        cache = {"hook_embed": Tensor(numpy.zeros((1, TOKENS, 9), "f4"))}
-        for layer in range(LAYERS):
-            cache[f"blocks.{layer}.attn.hook_q"] = Tensor(self.query[layer])
-            cache[f"blocks.{layer}.attn.hook_k"] = Tensor(self.key[layer])
-        model = types.SimpleNamespace(
+    def lens(self, cache, **settings):
+        """A model of TransformerLens whose run gives this cache."""
+        return types.SimpleNamespace(
             to_tokens=lambda text: Tensor(numpy.arange(TOKENS)[None]),
             to_str_tokens=lambda text: TEXT,
             run_with_cache=lambda ids: (None, cache),
-            cfg=types.SimpleNamespace(model_name="gpt2", attn_scale=SIZE**0.5),
+            cfg=types.SimpleNamespace(model_name="gpt2", d_head=SIZE, **settings),
+        )
+
+    def cache(self, query, key, shape):
+        cache = {"hook_embed": Tensor(numpy.zeros((1, TOKENS, 9), "f4"))}
+        for layer in range(LAYERS):
+            cache[f"blocks.{layer}.attn.{query}"] = Tensor(self.query[layer].reshape(shape))
+            cache[f"blocks.{layer}.attn.{key}"] = Tensor(self.key[layer].reshape(shape))
+        return cache
+
+    def test_hooked_transformer(self):
+        model = self.lens(
+            self.cache("hook_q", "hook_k", (1, TOKENS, HEADS, SIZE)), attn_scale=SIZE**0.5
         )
         recording = record.record_transformer_lens(model, "".join(TEXT))
         self.assertNotIn("hook_embed", recording[0])
         self.check(atlastest.OUTPUT / "lens.safetensors", recording, "gpt2")
+
+    def test_transformer_bridge(self):
+        for query, key in (("q.hook_out", "k.hook_out"), ("qkv.q_hook_out", "qkv.k_hook_out")):
+            with self.subTest(query):
+                model = self.lens(self.cache(query, key, (1, TOKENS, HEADS, SIZE)))
+                recording = record.record_transformer_lens(model, "".join(TEXT))
+                self.check(atlastest.OUTPUT / "bridge.safetensors", recording, "gpt2")
+
+    def test_rotary_without_rotated_queries(self):
+        cache = self.cache("q.hook_out", "k.hook_out", (1, TOKENS, HEADS, SIZE))
+        model = self.lens(cache, positional_embedding_type="rotary")
+        with self.assertRaisesRegex(ValueError, "hook_rot_q"):
+            record.record_transformer_lens(model, "".join(TEXT))
+
+    def test_a_cache_without_queries(self):
+        with self.assertRaisesRegex(ValueError, "found none"):
+            record.record_transformer_lens(self.lens({}), "".join(TEXT))
+
+    def test_either_release_is_loaded(self):
+        lens = types.ModuleType("transformer_lens")
+        lens.HookedTransformer = types.SimpleNamespace(from_pretrained=lambda name: f"hooked {name}")
+        with unittest.mock.patch.dict(sys.modules, {"transformer_lens": lens}):
+            self.assertEqual(record.load_transformer_lens("gpt2"), "hooked gpt2")
+        bridge = types.ModuleType("transformer_lens.model_bridge")
+        bridge.TransformerBridge = types.SimpleNamespace(boot_transformers=lambda name: f"bridge {name}")
+        modules = {"transformer_lens": lens, "transformer_lens.model_bridge": bridge}
+        with unittest.mock.patch.dict(sys.modules, modules):
+            self.assertEqual(record.load_transformer_lens("gpt2"), "bridge gpt2")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python3 record.py MODEL "a text" -o run.safetensors [--transformer-lens]
 
-Runs where those libraries are, without ParaView; safetensors writes the file. RecordingReader reads it
-with the token strings, which are left beside it in run.tokens.json. Of a Hugging Face model the attention
-is kept; of TransformerLens the queries, keys and values, from which long texts stay small.
+Needs those libraries and safetensors, but not ParaView. RecordingReader reads the file together with the
+token strings in run.tokens.json beside it. A Hugging Face run keeps the attention. A TransformerLens run
+keeps queries, keys and values, so that files of long texts stay small.
 """
 
 import argparse
@@ -13,8 +13,13 @@ import os
 import pathlib
 import sys
 
-#: What is kept of a cache of TransformerLens.
+#: What is kept of a cache: the names of HookedTransformer, and those of TransformerBridge.
 HOOKS = ("hook_q", "hook_k", "hook_v", "hook_rot_q", "hook_rot_k")
+BRIDGE_HOOKS = tuple(
+    f".attn.{name}"
+    for part in "qkv"
+    for name in (f"{part}.hook_out", f"qkv.{part}_hook_out")
+)
 
 
 def record_hugging_face(model, tokenizer, text):
@@ -33,13 +38,37 @@ def record_hugging_face(model, tokenizer, text):
 
 
 def record_transformer_lens(model, text):
-    """Runs a HookedTransformer on a text; returns the like, with queries, keys and values."""
+    """Runs a TransformerBridge or a HookedTransformer on a text.
+
+    Returns tensors (queries, keys and values under the names of the cache), token strings, metadata.
+    Raises ValueError if the cache holds no queries, or those of a rotary model before their rotation alone.
+    """
     ids = model.to_tokens(text)
     _, cache = model.run_with_cache(ids)
-    tensors = {name: _array(cache[name]) for name in cache.keys() if name.endswith(HOOKS)}
+    names = [name for name in cache.keys() if name.endswith(HOOKS + BRIDGE_HOOKS)]
+    if not names:
+        raise ValueError("expected queries and keys in the cache (hook_q or attn.q.hook_out), found none.")
+    cfg = model.cfg
+    rotary = getattr(cfg, "positional_embedding_type", None) == "rotary"
+    if rotary and not any(name.endswith("hook_rot_q") for name in names):
+        raise ValueError("expected rotated queries in the cache (hook_rot_q), found those before rotation.")
+    tensors = {name: _array(cache[name]) for name in names}
     tensors["tokens"] = _array(ids)
-    metadata = {"architecture": model.cfg.model_name, "score_scale": str(1 / model.cfg.attn_scale)}
+    scale = getattr(cfg, "attn_scale", None) or cfg.d_head**0.5
+    metadata = {"architecture": cfg.model_name, "score_scale": str(1 / scale)}
     return tensors, model.to_str_tokens(text), metadata
+
+
+def load_transformer_lens(name):
+    """A model of TransformerLens: a TransformerBridge with the weights as published, or, with releases
+    before 3, a HookedTransformer."""
+    try:
+        from transformer_lens.model_bridge import TransformerBridge
+    except ImportError:
+        from transformer_lens import HookedTransformer
+
+        return HookedTransformer.from_pretrained(name)
+    return TransformerBridge.boot_transformers(name)
 
 
 def save(path, tensors, tokens, metadata):
@@ -76,10 +105,7 @@ def main(arguments=None):
     parser.add_argument("--transformer-lens", action="store_true", help="instead of transformers")
     options = parser.parse_args(arguments)
     if options.transformer_lens:
-        from transformer_lens import HookedTransformer
-
-        model = HookedTransformer.from_pretrained(options.model)
-        recording = record_transformer_lens(model, options.text)
+        recording = record_transformer_lens(load_transformer_lens(options.model), options.text)
     else:
         from transformers import AutoModel, AutoTokenizer
 
