@@ -1,0 +1,54 @@
+// The modules and whoever links Core see one state of it: what one of them maps, the others know.
+
+#include "vtkAttentionMap.h"
+#include "vtkRecordingReader.h"
+
+#include "MappedFile.h"
+#include "RecordingFile.h"
+#include "Recordings.h"
+#include "TemporaryDirectory.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+
+namespace
+{
+
+class OneCore : public testing::Test
+{
+protected:
+  OneCore()
+  {
+    WriteRecording(this->Path, SmallRecording());
+    this->Reader.Get()->SetFileName(this->Path.c_str());
+    this->Reader.Get()->Update();
+    this->Read = AttentionAtlas::ToRecording(this->Reader.Get()->GetOutput());
+    // The file shrinks to its header: the matrices that the reader mapped are gone.
+    std::filesystem::resize_file(this->Path, 64);
+  }
+
+  TemporaryDirectory Directory;
+  std::filesystem::path Path = this->Directory.Path() / "run.safetensors";
+  Observed<vtkRecordingReader> Reader;
+  Recording Read;
+};
+
+TEST_F(OneCore, AFileThatTheReaderMappedIsKnownToTheProgram)
+{
+  const float* query = this->Read.layers.front().heads.front().query.values.get();
+  EXPECT_THROW(RequireIntact(query), FileError);
+}
+
+TEST_F(OneCore, AndToAFilterOfAnotherModule)
+{
+  Observed<vtkAttentionMap> map;
+  map.Get()->SetInputData(this->Reader.Get()->GetOutput());
+  map.Get()->Update();
+  EXPECT_THAT(map.TakeErrors(), testing::ElementsAre(testing::HasSubstr(this->Path.string())));
+}
+
+}
