@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "Deformation.h"
 #include "Execution.h"
+#include "TorusGrid.h"
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
@@ -12,7 +13,6 @@
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkMath.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -24,13 +24,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <Eigen/Geometry>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
@@ -38,7 +37,9 @@ namespace
 {
 
 namespace Names = AttentionAtlas::ArrayNames;
+using atlas::GridPiece;
 using atlas::Rows3;
+using atlas::TorusGrid;
 
 constexpr const char* NormalsName = "Normals";
 
@@ -68,73 +69,33 @@ void ForEach(std::size_t count, Function&& function)
     });
 }
 
-/// A grid of points over the torus. Where it reaches from -pi to pi along an angle, its first and
-/// its last points are the same, and the last ones do not count.
-struct Grid
-{
-  int columns = 0; ///< of the image, along theta_1
-  int rows = 0;
-  bool closed1 = false;
-  bool closed2 = false;
-
-  int DistinctColumns() const { return this->columns - (this->closed1 ? 1 : 0); }
-  int DistinctRows() const { return this->rows - (this->closed2 ? 1 : 0); }
-
-  /// The number of a point among the distinct ones.
-  Eigen::Index Distinct(int column, int row) const
-  {
-    return static_cast<Eigen::Index>(row % this->DistinctRows()) * this->DistinctColumns() +
-           column % this->DistinctColumns();
-  }
-};
-
-/// Whether coordinates from `first` to `last` are angles all around.
-bool IsWholeCircle(double first, double last)
-{
-  constexpr double tolerance = 1e-6;
-  return std::abs(first + vtkMath::Pi()) < tolerance && std::abs(last - vtkMath::Pi()) < tolerance;
-}
-
 /// The grid of a chart; one without points for any other dataset.
-Grid FindGrid(vtkDataSet* data)
+TorusGrid FindGrid(vtkDataSet* data)
 {
-  Grid grid;
   auto* image = vtkImageData::SafeDownCast(data);
   const int* dimensions = image != nullptr ? image->GetDimensions() : nullptr;
   const bool named = image != nullptr && image->GetPointData()->HasArray(Names::Theta1) != 0 &&
                      image->GetPointData()->HasArray(Names::Theta2) != 0;
   if (image == nullptr || named || dimensions[0] < 2 || dimensions[1] < 2 || dimensions[2] != 1)
   {
-    return grid;
+    return {};
   }
   const double* bounds = image->GetBounds();
-  grid.columns = dimensions[0];
-  grid.rows = dimensions[1];
-  grid.closed1 = grid.columns > 3 && IsWholeCircle(bounds[0], bounds[1]);
-  grid.closed2 = grid.rows > 3 && IsWholeCircle(bounds[2], bounds[3]);
-  return grid;
+  return { dimensions[0], dimensions[1], { bounds[0], bounds[1] }, { bounds[2], bounds[3] } };
 }
 
 /// The points of a dataset that are distinct points of the torus, by their ids.
-std::vector<vtkIdType> DistinctPoints(vtkDataSet* data, const Grid& grid)
+std::vector<vtkIdType> DistinctPoints(vtkDataSet* data, const TorusGrid& grid)
 {
-  std::vector<vtkIdType> ids;
-  if (grid.columns == 0)
+  if (grid.columns > 0)
   {
-    // An image may have fewer than none.
-    ids.resize(static_cast<std::size_t>(std::max<vtkIdType>(data->GetNumberOfPoints(), 0)));
-    std::iota(ids.begin(), ids.end(), 0);
-    return ids;
+    const std::vector<std::int64_t> points = grid.DistinctPoints();
+    return { points.begin(), points.end() };
   }
-  ids.reserve(static_cast<std::size_t>(grid.DistinctRows()) *
-              static_cast<std::size_t>(grid.DistinctColumns()));
-  for (int row = 0; row < grid.DistinctRows(); ++row)
-  {
-    for (int column = 0; column < grid.DistinctColumns(); ++column)
-    {
-      ids.push_back(static_cast<vtkIdType>(row) * grid.columns + column);
-    }
-  }
+  // An image may have fewer points than none.
+  std::vector<vtkIdType> ids(
+    static_cast<std::size_t>(std::max<vtkIdType>(data->GetNumberOfPoints(), 0)));
+  std::iota(ids.begin(), ids.end(), 0);
   return ids;
 }
 
@@ -209,43 +170,23 @@ Rows3 VectorsAt(vtkDataArray* array, const std::vector<vtkIdType>& ids)
   return vectors;
 }
 
-/// Where a number lies among `count` equally spaced ones: between which two, and how far from the
-/// first to the second.
-struct Place
-{
-  vtkIdType index;
-  double fraction;
-
-  Place(double value, double first, double last, int count)
-  {
-    const double position = (value - first) / (last - first) * (count - 1);
-    const double inside = std::clamp(position, 0., count - 1.);
-    this->index = std::min(static_cast<vtkIdType>(inside), static_cast<vtkIdType>(count) - 2);
-    this->fraction = inside - static_cast<double>(this->index);
-  }
-};
-
 /// The vectors of a chart's array between its points, bilinear.
 Rows3 InterpolateChart(
-  vtkDataSet* chart, const Grid& grid, vtkDataArray* array, const Angles& angles)
+  vtkDataSet* chart, const TorusGrid& grid, vtkDataArray* array, const Angles& angles)
 {
-  const double* bounds = chart->GetBounds();
+  std::array<double, 4> bounds;
+  std::copy_n(chart->GetBounds(), bounds.size(), bounds.begin());
   Rows3 vectors(static_cast<Eigen::Index>(angles.theta1.size()), 3);
   ForEach(angles.theta1.size(),
     [&](std::size_t i)
     {
-      const Place column(angles.theta1[i], bounds[0], bounds[1], grid.columns);
-      const Place row(angles.theta2[i], bounds[2], bounds[3], grid.rows);
       Eigen::RowVector3d sum = Eigen::RowVector3d::Zero();
-      for (const int right : { 0, 1 })
+      for (const atlas::GridCorner& corner :
+        atlas::BilinearCorners(grid, bounds, angles.theta1[i], angles.theta2[i]))
       {
-        for (const int above : { 0, 1 })
-        {
-          Eigen::RowVector3d corner;
-          array->GetTuple((row.index + above) * grid.columns + column.index + right, corner.data());
-          sum += (right != 0 ? column.fraction : 1 - column.fraction) *
-                 (above != 0 ? row.fraction : 1 - row.fraction) * corner;
-        }
+        Eigen::RowVector3d value;
+        array->GetTuple(corner.point, value.data());
+        sum += corner.weight * value;
       }
       vectors.row(static_cast<Eigen::Index>(i)) = sum;
     });
@@ -272,40 +213,22 @@ Rows3 DonutNormals(const atlas::Donut& donut, const Angles& angles)
   return normals;
 }
 
-/// The normals of a grid of points: of each the mean of those of its quads, by their areas. Where
-/// the surface is degenerate they point along z.
-Rows3 GridNormals(const Grid& grid, const Rows3& points)
+/// The unit normals of a grid of points.
+Rows3 GridNormals(const TorusGrid& grid, const Rows3& points)
 {
-  Rows3 normals = Rows3::Zero(points.rows(), 3);
-  for (int row = 0; row + 1 < grid.rows; ++row)
-  {
-    for (int column = 0; column + 1 < grid.columns; ++column)
-    {
-      const std::array<Eigen::Index, 4> corners = { grid.Distinct(column, row),
-        grid.Distinct(column + 1, row), grid.Distinct(column + 1, row + 1),
-        grid.Distinct(column, row + 1) };
-      const Eigen::RowVector3d rising = points.row(corners[2]) - points.row(corners[0]);
-      const Eigen::RowVector3d falling = points.row(corners[3]) - points.row(corners[1]);
-      const Eigen::RowVector3d normal = rising.cross(falling);
-      for (const Eigen::Index corner : corners)
-      {
-        normals.row(corner) += normal;
-      }
-    }
-  }
+  Rows3 normals = atlas::SumQuadNormals(grid, points);
   ForEach(static_cast<std::size_t>(normals.rows()),
     [&](std::size_t i)
     {
       auto normal = normals.row(static_cast<Eigen::Index>(i));
-      const double length = normal.stableNorm();
-      normal = length > 0 ? Eigen::RowVector3d(normal / length) : Eigen::RowVector3d(0, 0, 1);
+      normal = atlas::UnitNormal(normal);
     });
   return normals;
 }
 
 /// Some rows of `values`, as an array of floats.
 vtkSmartPointer<vtkFloatArray> ToArray(
-  const char* name, const Rows3& values, const std::vector<Eigen::Index>& rows)
+  const char* name, const Rows3& values, const std::vector<std::int64_t>& rows)
 {
   auto array = vtkSmartPointer<vtkFloatArray>::New();
   array->SetName(name);
@@ -317,7 +240,7 @@ vtkSmartPointer<vtkFloatArray> ToArray(
 }
 
 vtkSmartPointer<vtkFloatArray> ToArray(
-  const char* name, const std::vector<double>& values, const std::vector<Eigen::Index>& rows)
+  const char* name, const std::vector<double>& values, const std::vector<std::int64_t>& rows)
 {
   auto array = vtkSmartPointer<vtkFloatArray>::New();
   array->SetName(name);
@@ -331,20 +254,20 @@ vtkSmartPointer<vtkFloatArray> ToArray(
   return array;
 }
 
-void SetPoints(vtkPolyData* output, const Rows3& points, const std::vector<Eigen::Index>& rows)
+void SetPoints(vtkPolyData* output, const Rows3& points, const std::vector<std::int64_t>& rows)
 {
   vtkNew<vtkPoints> moved;
   moved->SetData(ToArray("Points", points, rows));
   output->SetPoints(moved);
 }
 
-void AddAngles(vtkPolyData* output, const Angles& angles, const std::vector<Eigen::Index>& rows)
+void AddAngles(vtkPolyData* output, const Angles& angles, const std::vector<std::int64_t>& rows)
 {
   output->GetPointData()->AddArray(ToArray(Names::Theta1, angles.theta1, rows));
   output->GetPointData()->AddArray(ToArray(Names::Theta2, angles.theta2, rows));
 }
 
-void AddNormals(vtkPolyData* output, const Rows3& normals, const std::vector<Eigen::Index>& rows)
+void AddNormals(vtkPolyData* output, const Rows3& normals, const std::vector<std::int64_t>& rows)
 {
   output->GetPointData()->SetNormals(ToArray(NormalsName, normals, rows));
 }
@@ -362,82 +285,35 @@ void CopyTuples(vtkDataSetAttributes* from, vtkIdList* ids, vtkDataSetAttributes
   to->CopyData(from, ids, places);
 }
 
-/// The part of a chart that a rank draws, as quads between its rows.
-class ChartPiece
+/// The quads of the part of a chart that a rank draws.
+vtkSmartPointer<vtkCellArray> QuadsOf(const GridPiece& piece, const TorusGrid& grid)
 {
-public:
-  ChartPiece(const Grid& grid, int piece, int pieces)
-    : Chart(grid)
-    , Begin((grid.rows - 1) * piece / pieces)
-    , End((grid.rows - 1) * (piece + 1) / pieces)
-    // A whole chart is joined with itself. The ends of parts have equal coordinates.
-    , Rows(pieces == 1 ? grid.DistinctRows() : (this->Begin < this->End ? End - Begin + 1 : 0))
+  auto quads = vtkSmartPointer<vtkCellArray>::New();
+  quads->AllocateExact(piece.QuadCount(), 4 * piece.QuadCount());
+  for (int row = piece.FirstRow(); row < piece.LastRow(); ++row)
   {
-  }
-
-  /// The points of the piece, among the distinct ones of the chart.
-  std::vector<Eigen::Index> Points() const
-  {
-    std::vector<Eigen::Index> points;
-    points.reserve(static_cast<std::size_t>(this->Rows) *
-                   static_cast<std::size_t>(this->Chart.DistinctColumns()));
-    for (int row = this->Begin; row < this->Begin + this->Rows; ++row)
+    for (int column = 0; column + 1 < grid.columns; ++column)
     {
-      for (int column = 0; column < this->Chart.DistinctColumns(); ++column)
-      {
-        points.push_back(this->Chart.Distinct(column, row));
-      }
+      const vtkIdType corners[4] = { piece.Point(column, row), piece.Point(column + 1, row),
+        piece.Point(column + 1, row + 1), piece.Point(column, row + 1) };
+      quads->InsertNextCell(4, corners);
     }
-    return points;
   }
+  return quads;
+}
 
-  vtkSmartPointer<vtkCellArray> Quads() const
+/// The cells of the image that the quads are.
+vtkSmartPointer<vtkIdList> CellsOf(const GridPiece& piece, const TorusGrid& grid)
+{
+  auto cells = vtkSmartPointer<vtkIdList>::New();
+  cells->SetNumberOfIds(piece.QuadCount());
+  const vtkIdType first = static_cast<vtkIdType>(piece.FirstRow()) * (grid.columns - 1);
+  for (vtkIdType i = 0; i < piece.QuadCount(); ++i)
   {
-    auto quads = vtkSmartPointer<vtkCellArray>::New();
-    quads->AllocateExact(this->QuadCount(), 4 * this->QuadCount());
-    for (int row = this->Begin; row < this->End; ++row)
-    {
-      for (int column = 0; column + 1 < this->Chart.columns; ++column)
-      {
-        const vtkIdType corners[4] = { this->Point(column, row), this->Point(column + 1, row),
-          this->Point(column + 1, row + 1), this->Point(column, row + 1) };
-        quads->InsertNextCell(4, corners);
-      }
-    }
-    return quads;
+    cells->SetId(i, first + i);
   }
-
-  /// The cells of the image that the quads are.
-  vtkSmartPointer<vtkIdList> Cells() const
-  {
-    auto cells = vtkSmartPointer<vtkIdList>::New();
-    cells->SetNumberOfIds(this->QuadCount());
-    const vtkIdType first = static_cast<vtkIdType>(this->Begin) * (this->Chart.columns - 1);
-    for (vtkIdType i = 0; i < this->QuadCount(); ++i)
-    {
-      cells->SetId(i, first + i);
-    }
-    return cells;
-  }
-
-private:
-  Grid Chart;
-  int Begin; ///< first row of the image
-  int End;   ///< last row of the image
-  int Rows;  ///< rows of points
-
-  vtkIdType QuadCount() const
-  {
-    return static_cast<vtkIdType>(this->End - this->Begin) * (this->Chart.columns - 1);
-  }
-
-  vtkIdType Point(int column, int row) const
-  {
-    return static_cast<vtkIdType>((row - this->Begin) % this->Rows) *
-             this->Chart.DistinctColumns() +
-           column % this->Chart.DistinctColumns();
-  }
-};
+  return cells;
+}
 
 /// The outer surface of a dataset that is no chart; vertices and lines stay what they are.
 vtkSmartPointer<vtkPolyData> SurfaceOf(vtkDataSet* data)
@@ -499,7 +375,7 @@ struct Form
     }
     vtkDataArray* array = FindVectors(data, this->vectors);
     vtkDataArray* others = FindVectors(this->reference, this->vectors);
-    const Grid grid = FindGrid(this->reference);
+    const TorusGrid grid = FindGrid(this->reference);
     if (array == nullptr && (others == nullptr || grid.columns == 0))
     {
       throw std::runtime_error(
@@ -521,17 +397,17 @@ struct Form
 };
 
 /// Moves a chart, or the part of it that a rank draws.
-void DeformChart(const Form& form, const Grid& grid, vtkDataSet* input, const ChartPiece& piece,
+void DeformChart(const Form& form, const TorusGrid& grid, vtkDataSet* input, const GridPiece& piece,
   const Advance& advance, vtkPolyData* output)
 {
   const std::vector<vtkIdType> ids = DistinctPoints(input, grid);
   const Angles angles(input, ids);
   advance(0.2);
   const Rows3 points = form.Points(input, ids, angles);
-  const std::vector<Eigen::Index> rows = piece.Points();
+  const std::vector<std::int64_t> rows = piece.Points();
   SetPoints(output, points, rows);
   advance(0.4);
-  output->SetPolys(piece.Quads());
+  output->SetPolys(QuadsOf(piece, grid));
   advance(0.6);
   vtkNew<vtkIdList> from;
   from->SetNumberOfIds(static_cast<vtkIdType>(rows.size()));
@@ -540,7 +416,7 @@ void DeformChart(const Form& form, const Grid& grid, vtkDataSet* input, const Ch
     from->SetId(static_cast<vtkIdType>(i), ids[static_cast<std::size_t>(rows[i])]);
   }
   CopyTuples(input->GetPointData(), from, output->GetPointData());
-  CopyTuples(input->GetCellData(), piece.Cells(), output->GetCellData());
+  CopyTuples(input->GetCellData(), CellsOf(piece, grid), output->GetCellData());
   AddAngles(output, angles, rows);
   advance(0.8);
   AddNormals(
@@ -552,9 +428,9 @@ void DeformOther(const Form& form, vtkDataSet* input, const Advance& advance, vt
 {
   const vtkSmartPointer<vtkPolyData> surface = SurfaceOf(input);
   advance(0.3);
-  const std::vector<vtkIdType> ids = DistinctPoints(surface, Grid());
+  const std::vector<vtkIdType> ids = DistinctPoints(surface, TorusGrid());
   const Angles angles(surface, ids);
-  const std::vector<Eigen::Index> rows(ids.begin(), ids.end());
+  const std::vector<std::int64_t> rows(ids.begin(), ids.end());
   output->ShallowCopy(surface);
   if (ids.empty())
   {
@@ -644,14 +520,14 @@ int vtkTorusDeformation::RequestData(
     {
       atlas::CheckDonut(form.donut);
     }
-    const Grid grid = FindGrid(input);
+    const TorusGrid grid = FindGrid(input);
     AttentionAtlas::RequireMemory(
       BytesPerPoint * static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
       "the surface of " + std::to_string(input->GetNumberOfPoints()) + " points",
       "lower the Resolution of the chart.");
     if (grid.columns > 0)
     {
-      DeformChart(form, grid, input, ChartPiece(grid, piece, pieces), advance, output);
+      DeformChart(form, grid, input, GridPiece(grid, piece, pieces), advance, output);
     }
     else if (piece == 0)
     {
