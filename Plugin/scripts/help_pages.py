@@ -65,9 +65,9 @@ th.group { background: #f0f0f0; }
 """
 REFERENCE = """# Reference
 
-All readers, sources, filters and writers of Attention Atlas, with every property. The names are those of Python; the panel
-shows them as words. *Advanced* properties appear in the panel after a click on its gear. In ParaView, `?` in the Properties
-panel shows the same text.
+All readers, sources, filters and writers of Attention Atlas, with every property. The names are those of
+Python; the panel shows them as words. *Advanced* properties appear after a click on the panel's gear. In
+ParaView, `?` in the Properties panel shows the same text.
 
 This file is generated from `XML/*.xml`; edit those. To generate it again:
 

@@ -177,8 +177,19 @@ class Documents(unittest.TestCase):
         self.assertTrue(found == expected, "Reference.md is stale; its first lines say how to generate it.")
 
     def test_the_readme_names_every_proxy_once(self):
-        table = re.findall(r"^\| `([A-Z][a-z]\w+)` \| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        table = re.findall(r"^\| `([A-Z][a-z]\w+)` \| ", text, re.M)
         self.assertEqual(sorted(proxy.name for proxy in OF_USERS), sorted(table))
+
+    def test_the_readme_begins_with_the_two_commands(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        first = re.search(r"(?:^    .+\n)+", text, re.M)[0]
+        command = "    Plugin/install-deps.sh && cmake --workflow --preset {}\n"
+        self.assertEqual(first, command.format("figures") + command.format("test"))
+
+    def test_the_citation_has_the_version(self):
+        (version,) = re.findall(r"^project\(.* VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
+        self.assertIn(f"\nversion: {version}\n", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 
     def test_links_to_files_have_targets(self):
         for path in (ROOT / "README.md", ROOT / "Data" / "README.md", *DOCUMENTATION.glob("*.md")):
