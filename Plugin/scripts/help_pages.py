@@ -1,23 +1,28 @@
-"""Writes the pages of ParaView's Help window: one per proxy, with its picture and every property that can
-be set, those of its base proxies among them, and index.html, which leads to them.
+"""Writes the interface documentation from the server-manager XML, its single source.
 
     python3 help_pages.py -o DIR XML...
+    python3 help_pages.py --reference ../Documentation/Reference.md XML...
 
-ParaView makes pages of its own from the same XML, under the same names. These replace them: ParaView's have
-no pictures, leave out what a proxy inherits, and stop at the first bracket that is not closed. Prints the
-table of contents for Qt's help.
+-o writes the pages of ParaView's Help window: one per proxy, with its image and every property that can be
+set, including inherited ones, and index.html, which links to them. It prints the table of contents for Qt's
+help. ParaView generates pages from the same XML under the same names; these replace them. ParaView's have no
+images, omit inherited properties, and stop at the first bracket that is not closed.
+
+--reference writes the same content as one Markdown file. Testing/Python/TestXml.py fails if the committed
+file differs.
 """
 
 import argparse
 import html
+import os
 import pathlib
 import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 
-PICTURES = pathlib.Path(__file__).parent / "pictures"
+IMAGES = pathlib.Path(__file__).resolve().parents[1] / "Documentation" / "pictures"
 TITLE = "Attention Atlas"
-#: Chapters, in the order in which a newcomer meets them. What none names comes at the end of the last.
+#: Chapters, in the order in which a newcomer meets them. A proxy in none of them ends the last one.
 CHAPTERS = {
     "A small model": [
         "AttentionOnlyModelReader",
@@ -44,23 +49,40 @@ CHAPTERS = {
         "RecordingWriter",
     ],
 }
-#: What is not in a panel at first, by its visibility there.
+#: What is hidden in the panel at first, by panel_visibility.
 WHERE = {"advanced": " (advanced)", "never": " (not in the panel)"}
+#: The groups of proxies that users create.
 GROUPS = ("sources", "filters", "writers")
 HEADS = '<th width="24%">Property, in Python</th><th width="56%">Meaning</th><th>Values</th>'
-#: Of the pictures that lead to pages, in pixels.
+#: The width of images that link to pages, in pixels.
 WIDTH = ' width="120"'
 STYLE = """
 body { font-family: sans-serif; margin: 1em 2em; max-width: 46em; }
 h2 { margin-bottom: 0.2em; }
 table { border-collapse: collapse; width: 100%; }
 td, th { border-bottom: 1px solid #c8c8c8; padding: 0.4em 0.6em; text-align: left; vertical-align: top; }
+th.group { background: #f0f0f0; }
 """
+REFERENCE = """# Reference
+
+All readers, sources, filters and writers of Attention Atlas, with every property. The names are those of
+Python; the panel shows them as words. *Advanced* properties appear after a click on the panel's gear. In
+ParaView, `?` in the Properties panel shows the same text.
+
+This file is generated from `XML/*.xml`; edit those. To generate it again:
+
+    python3 Plugin/scripts/help_pages.py --reference Plugin/Documentation/Reference.md XML/*.xml
+"""
+
+
+def line(text):
+    """A text in one line."""
+    return " ".join((text or "").split())
 
 
 def words(text):
     """A text in one line, for HTML."""
-    return html.escape(" ".join((text or "").split()))
+    return html.escape(line(text))
 
 
 class Proxy:
@@ -71,16 +93,19 @@ class Proxy:
         self.name = element.get("name")
         self.label = element.get("label") or self.name
         self.page = f"{group}.{self.name}.html"
-        self.picture = PICTURES / f"{self.name}.png"
+        self.image = IMAGES / f"{self.name}.png"
 
     @property
     def help(self):
         return self.element.find("Documentation")
 
+    @property
+    def base(self):
+        return self.known.get((self.element.get("base_proxygroup"), self.element.get("base_proxyname")))
+
     def properties(self):
-        """The properties that can be set, by name: those of the base proxy and of a proxy within first."""
-        base = self.known.get((self.element.get("base_proxygroup"), self.element.get("base_proxyname")))
-        found = base.properties() if base else {}
+        """The properties that can be set, by name: first those of the base proxy and exposed subproxies."""
+        found = self.base.properties() if self.base else {}
         for part in self.element.iter("SubProxy"):
             within = part.find("Proxy")
             exposed = [p.get("name") for p in part.iter("Property")]
@@ -90,6 +115,22 @@ class Proxy:
             if child.tag.endswith("Property") and child.get("information_only") != "1":
                 found[child.get("name")] = child
         return found
+
+    def panel_groups(self):
+        """Labels of the panel's groups with the names of their properties, inherited groups first."""
+        found = self.base.panel_groups() if self.base else []
+        for part in self.element.findall("PropertyGroup"):
+            found.append((part.get("label"), [p.get("name") for p in part.findall("Property")]))
+        return found
+
+    def sections(self):
+        """Labels of groups with {name: property}. The first has what is in no group, if anything."""
+        rest = self.properties()
+        grouped = []
+        for label, names in self.panel_groups():
+            grouped.append((label, {name: rest.pop(name) for name in names}))
+        inputs = all(element.tag == "InputProperty" for element in rest.values())
+        return ([("Input" if inputs else "Properties", rest)] if rest else []) + grouped
 
 
 def read(paths):
@@ -104,7 +145,7 @@ def read(paths):
 
 
 def chapters(known):
-    """Titles with their proxies. Ends the program if a chapter names what is not there."""
+    """Titles with their proxies. Ends the program if a chapter names a proxy that is not in the XML."""
     of_users = {proxy.name: proxy for (group, _), proxy in known.items() if group in GROUPS}
     found = {}
     for title, names in CHAPTERS.items():
@@ -117,11 +158,13 @@ def chapters(known):
 
 
 def values(element):
-    """What a property may be, from its domains."""
+    """The values that a property can have, from its domains."""
     found = []
     for domain in element:
         if domain.tag == "EnumerationDomain":
             found.append(", ".join(entry.get("text") for entry in domain))
+        elif domain.tag == "StringListDomain":
+            found.append(", ".join(entry.get("value") for entry in domain))
         elif domain.tag == "BooleanDomain":
             found.append("on or off")
         elif domain.tag.endswith("RangeDomain") and (domain.get("min") or domain.get("max")):
@@ -129,7 +172,7 @@ def values(element):
             found.append(" ".join(f"{word} {bound.split()[0]}" for word, bound in bounds if bound))
         elif domain.tag == "FileListDomain":
             found.append("files" if element.get("repeatable") or element.get("repeat_command") else "a file")
-    return html.escape("; ".join(found))
+    return "; ".join(found)
 
 
 def page(title, body):
@@ -140,23 +183,26 @@ def page(title, body):
 
 
 def image(proxy, more=""):
-    if not proxy.picture.exists():
+    if not proxy.image.exists():
         return ""
-    return f'<img src="{proxy.picture.name}" alt="{html.escape(proxy.label)}"{more}/>'
+    return f'<img src="{proxy.image.name}" alt="{html.escape(proxy.label)}"{more}/>'
 
 
 def proxy_page(proxy):
     rows = ""
-    for name, element in proxy.properties().items():
-        label = element.get("label") or name
-        where = WHERE.get(element.get("panel_visibility"), "")
-        code = f"<br/><code>{name}</code>{where}"
-        text = words(element.findtext("Documentation"))
-        rows += f"<tr><th>{html.escape(label)}{code}</th><td>{text}</td><td>{values(element)}</td></tr>\n"
+    for group, members in proxy.sections():
+        rows += f'<tr><th class="group" colspan="3">{html.escape(group)}</th></tr>\n'
+        for name, element in members.items():
+            label = element.get("label") or name
+            where = WHERE.get(element.get("panel_visibility"), "")
+            code = f"<br/><code>{name}</code>{where}"
+            text = words(element.findtext("Documentation"))
+            allowed = html.escape(values(element))
+            rows += f"<tr><th>{html.escape(label)}{code}</th><td>{text}</td><td>{allowed}</td></tr>\n"
     table = f"<table>\n<tr>{HEADS}</tr>\n{rows}</table>\n"
     body = f"<h2>{html.escape(proxy.label)}</h2>\n<p><i>{words(proxy.help.get('long_help'))}</i></p>\n"
     body += f"<p>{image(proxy)}</p>\n<p>{words(proxy.help.text)}</p>\n{table if rows else ''}"
-    body += f'<p>In Python: <code>{proxy.name}</code>. <a href="index.html">All of {TITLE}</a></p>\n'
+    body += f'<p>In Python: <code>{proxy.name}</code>. <a href="index.html">All pages of {TITLE}</a></p>\n'
     return page(proxy.label, body)
 
 
@@ -180,32 +226,75 @@ def contents(found):
     return f'<toc><section title="{TITLE}" ref="index.html">{sections}</section></toc>'
 
 
+def markdown(text):
+    """A text in one line, with nothing that Markdown would interpret, also within a table."""
+    for sign in "\\|*<>`":
+        text = text.replace(sign, f"\\{sign}")
+    return line(text)
+
+
+def reference_section(proxy):
+    text = f"\n### {proxy.name}\n\n*{markdown(proxy.help.get('long_help'))}*\n"
+    if proxy.image.exists():
+        text += f'\n<img src="{IMAGES.name}/{proxy.image.name}" alt="{proxy.label}" width="300"/>\n'
+    text += f"\n{markdown(proxy.help.text)}\n"
+    for group, members in proxy.sections():
+        text += f"\n| {group} | Meaning | Values |\n|---|---|---|\n"
+        for name, element in members.items():
+            where = WHERE.get(element.get("panel_visibility"), "")
+            meaning = markdown(element.findtext("Documentation"))
+            text += f"| `{name}`{where} | {meaning} | {markdown(values(element))} |\n"
+    return text
+
+
+def reference(found):
+    """The text of Reference.md."""
+    text = REFERENCE
+    for title, proxies in found.items():
+        links = ", ".join(f"[{proxy.label}](#{proxy.name.lower()})" for proxy in proxies)
+        text += f"\n## {title}\n\n{links}\n"
+        text += "".join(reference_section(proxy) for proxy in proxies)
+    return text
+
+
 def write(path, text):
-    """Leaves a file alone that is so already, which spares what depends on it."""
+    """Writes a file, unless it has this text already: then nothing that depends on it is rebuilt."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Writes the pages of ParaView's Help window.")
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
-    parser.add_argument("xml", nargs="+")
-    arguments = parser.parse_args()
-
-    found = chapters(read(arguments.xml))
+def write_pages(folder, found):
+    """Writes the pages and images into a folder and removes everything else from it."""
     proxies = [proxy for chapter in found.values() for proxy in chapter]
     pages = {proxy.page: proxy_page(proxy) for proxy in proxies}
     pages["index.html"] = index_page(found)
-    pictures = {proxy.picture.name: proxy.picture for proxy in proxies if proxy.picture.exists()}
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    for path in arguments.output.iterdir():
-        if path.name not in pages.keys() | pictures.keys():
+    images = {proxy.image.name: proxy.image for proxy in proxies if proxy.image.exists()}
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.name not in pages.keys() | images.keys():
             path.unlink()
     for name, text in pages.items():
-        write(arguments.output / name, text)
-    for name, picture in pictures.items():
-        shutil.copy2(picture, arguments.output / name)
-    print(contents(found))
+        write(folder / name, text)
+    for name, path in images.items():
+        shutil.copy2(path, folder / name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Writes the interface documentation from the XML.")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="folder of the Help window's pages")
+    parser.add_argument("--reference", type=pathlib.Path, help="Markdown file to write")
+    parser.add_argument("xml", nargs="+")
+    arguments = parser.parse_args()
+    if not arguments.output and not arguments.reference:
+        parser.error("expected -o or --reference, found neither")
+
+    # By file name: the reference does not depend on the order in which files are given.
+    found = chapters(read(sorted(arguments.xml, key=os.path.basename)))
+    if arguments.reference:
+        write(arguments.reference, reference(found))
+    if arguments.output:
+        write_pages(arguments.output, found)
+        print(contents(found))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Renders the pictures of the Help window's pages: what each proxy shows once it is applied.
+"""Renders the images of the help pages and of Reference.md: what each proxy shows after Apply.
 
     ATLAS_PLUGIN=.../AttentionAtlas.so xvfb-run -a pvpython pictures.py TRANSFORMER/config.json
 
-The transformer is any small one; the other inputs ship in Data. Writes pictures/NAME.png, which are kept
-with the source, so look at them before that.
+Any small transformer will do; the other inputs ship in Data. Writes Documentation/pictures/NAME.png. These
+files are committed, so look at them first.
 """
 
 import os
@@ -13,9 +13,10 @@ import sys
 from paraview import simple as s
 from PIL import Image, ImageChops, ImageOps
 
-HERE = pathlib.Path(__file__).parent
-DATA = HERE.parents[1] / "Data"
-#: Rendered at twice the size in which they are kept, which smooths text as well as edges.
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+IMAGES = ROOT / "Plugin" / "Documentation" / "pictures"
+DATA = ROOT / "Data"
+#: The size in pixels before margins are cut. Images are rendered at twice this size, to smooth text and edges.
 SIZE = (600, 400)
 MARGIN = 12
 MODEL = str(DATA / "trained-n5-h3.safetensors")
@@ -23,16 +24,16 @@ RECORDING = str(DATA / "recordings" / "gpt2-data-visualization.safetensors")
 
 
 def save(name, view, scale=2):
-    """Saves what a view shows, rendered larger and made smaller, and begins a new session."""
-    path = HERE / "pictures" / f"{name}.png"
+    """Saves an image of a view, rendered larger and scaled down, and starts a new session."""
+    path = IMAGES / f"{name}.png"
     s.SaveScreenshot(str(path), view, ImageResolution=[scale * side for side in SIZE])
-    picture = Image.open(path).convert("RGB").resize(SIZE, Image.LANCZOS)
-    content = ImageChops.difference(picture, Image.new("RGB", SIZE, "white")).getbbox()
+    image = Image.open(path).convert("RGB").resize(SIZE, Image.LANCZOS)
+    content = ImageChops.difference(image, Image.new("RGB", SIZE, "white")).getbbox()
     margins = (-MARGIN, -MARGIN, MARGIN, MARGIN)
-    picture = ImageOps.expand(picture, MARGIN, "white").crop(
+    image = ImageOps.expand(image, MARGIN, "white").crop(
         [edge + MARGIN + margin for edge, margin in zip(content, margins)]
     )
-    picture.save(path, optimize=True)
+    image.save(path, optimize=True)
     begin()
 
 
@@ -48,7 +49,7 @@ def render_view():
 
 
 def show(name, *sources, direction=None, zoom=1.0):
-    """Sources as they look after Apply. direction: from the middle to the camera; None is from above."""
+    """Saves an image of sources after Apply. direction: from the center to the camera; None: from above."""
     view = render_view()
     for source in sources:
         s.Show(source, view)
@@ -62,7 +63,7 @@ def show(name, *sources, direction=None, zoom=1.0):
 
 
 def chart(name, kind, source, series, title, bottom, x=None):
-    """Columns of a table, over another or over their rows."""
+    """Saves a chart of columns of a table, over the column x or over the row numbers."""
     view = s.CreateView(kind, ViewSize=SIZE)
     view.ChartTitle, view.BottomAxisTitle = title, bottom
     view.ChartTitleFontSize = view.BottomAxisTitleFontSize = 16
@@ -92,7 +93,7 @@ def model():
 
 
 def tensors_of(source):
-    """Lines of the tensors of a small model with their shapes."""
+    """The tensors of a small model and their shapes, one per line."""
     blocks = s.servermanager.Fetch(source)
     lines = []
     for index in range(blocks.GetNumberOfBlocks()):
@@ -103,7 +104,7 @@ def tensors_of(source):
 
 
 def weights_of(source):
-    """Lines of the first tensors of a transformer."""
+    """The first tensors of a transformer, one per line."""
     table = s.servermanager.Fetch(source).GetBlock(0)
     columns = [table.GetColumnByName(name) for name in ("Name", "Type", "Shape")]
     rows = [[str(column.GetValue(row)) for column in columns] for row in range(12)]
@@ -111,7 +112,7 @@ def weights_of(source):
 
 
 def main(transformer):
-    (HERE / "pictures").mkdir(exist_ok=True)
+    IMAGES.mkdir(exist_ok=True)
     begin()
     text("AttentionOnlyModelReader", tensors_of(model()))
     show("AttentionTorus", AttentionTorus(Input=model()), zoom=1.3)

@@ -1,4 +1,4 @@
-"""The pages of ParaView's Help window: one per proxy, with a picture and every property."""
+"""The pages of ParaView's Help window: one per proxy, with an image and every property."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from atlastest import AtlasTest
 
 
 def pages_of(path):
-    """The files in a help file of Qt, by name: each is compressed behind its size."""
+    """The files in a help file of Qt, by name. Each is stored compressed, after its size."""
     with sqlite3.connect(path) as help_file:
         rows = help_file.execute(
             "select Name, Data from FileNameTable join FileDataTable on FileId = FileDataTable.Id"
@@ -43,15 +43,15 @@ class Help(AtlasTest):
         self.assertIn(name, self.pages)
         return self.pages[name].decode("utf-8")
 
-    def test_each_proxy_has_a_page_with_a_picture(self):
+    def test_each_proxy_has_a_page_with_an_image(self):
         self.assertGreater(len(self.proxies), 15)
         for name, proxy in self.proxies.items():
             with self.subTest(name):
                 page = self.page(name)
                 self.assertEqual(page.count("<html>"), 1)
                 self.assertIn(f"<h2>{proxy.get('label')}</h2>", page)
-                (picture,) = re.findall('<img src="([^"]+)"', page)
-                self.assertTrue(self.pages[picture].startswith(b"\x89PNG"))
+                (image,) = re.findall('<img src="([^"]+)"', page)
+                self.assertTrue(self.pages[image].startswith(b"\x89PNG"))
 
     def test_each_property_is_on_its_page(self):
         for name, proxy in self.proxies.items():
@@ -60,7 +60,7 @@ class Help(AtlasTest):
                     with self.subTest(f"{name} {element.get('name')}"):
                         self.assertIn(f"<code>{element.get('name')}</code>", self.page(name))
 
-    def test_what_a_proxy_inherits_is_on_its_page(self):
+    def test_inherited_properties_are_on_the_page(self):
         for name, inherited in (
             ("filters.AttentionTorus.html", ("Input", "HeadWeights", "Residual")),
             ("sources.AttentionOnlyModelReader.html", ("SubHeads",)),
@@ -68,26 +68,27 @@ class Help(AtlasTest):
             for word in inherited:
                 self.assertIn(f"<code>{word}</code>", self.page(name))
 
-    def test_values_are_told(self):
+    def test_allowed_values_and_groups_are_on_the_page(self):
         page = self.page("filters.AttentionTorus.html")
         self.assertIn("<td>Softmax, Hardmax</td>", page)
         self.assertIn("<td>from -2 to 2</td>", page)
+        self.assertIn('<th class="group" colspan="3">Ablation</th>', page)
 
-    def test_links_lead_to_pages(self):
+    def test_links_have_targets(self):
         for name, content in self.pages.items():
             if name.endswith(".html") and not name.startswith(("Readers", "Writers")):
                 for link in re.findall('href="([^"#]+)"', content.decode("utf-8")):
                     with self.subTest(f"{name} {link}"):
                         self.assertIn(link, self.pages)
 
-    def test_the_index_leads_to_every_page(self):
+    def test_the_index_links_to_every_page(self):
         links = re.findall('href="([^"]+)"', self.page("index.html"))
         self.assertEqual(sorted(links), sorted(self.proxies))
 
 
 class Script(AtlasTest):
     def test_a_chapter_without_its_proxy_is_an_error(self):
-        script = atlastest.SOURCE / "Plugin" / "Documentation" / "help_pages.py"
+        script = atlastest.SOURCE / "Plugin" / "scripts" / "help_pages.py"
         pages = atlastest.OUTPUT / "pages"
         result = subprocess.run(
             ["python3", script, "-o", pages, atlastest.SOURCE / "XML" / "AttentionAtlasTorus.xml"],

@@ -1,0 +1,216 @@
+"""The interface is documented, and the documents follow it: a check of files, without ParaView.
+
+    python3 TestXml.py
+
+Every property has a label, documentation and a domain that contains its default. Every panel is grouped.
+Reference.md is up to date, the README names every proxy, and the text has none of the words below.
+"""
+
+import math
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "Plugin" / "scripts"
+DOCUMENTATION = ROOT / "Plugin" / "Documentation"
+XML = sorted((ROOT / "XML").glob("*.xml"))
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPTS))
+import help_pages  # noqa: E402
+
+PROXIES = help_pages.read(XML)
+OF_USERS = [proxy for (group, _), proxy in PROXIES.items() if group in help_pages.GROUPS]
+#: Properties with any text, for which ParaView has no domain, by proxy and property.
+FREE_TEXT = {
+    ("RecordingReader", "Architecture"),
+    ("TransformerRecorder", "Prompts"),
+    ("TransformerRecorder", "TokenIds"),
+    ("TransformerRecorder", "TokenTypes"),
+}
+#: A panel with more visible properties than this has groups.
+UNGROUPED_AT_MOST = 3
+#: Words that the style excludes, with what to write in their place.
+BANNED = {
+    r"tells?": "reports, shows",
+    r"of (theirs|ours)": "their, our",
+    r"so many": "that number of",
+    r"lacks?": "without, missing",
+    r"frontiers?": "decision boundary",
+    r"colour\w*": "color",
+    r"grey\w*": "gray",
+    r"neighbour\w*": "neighbor",
+    r"behaviour\w*": "behavior",
+    r"(normal|optim|recogn|initial|visual)is(e|ed|es|ing|ation)": "-ize",
+}
+
+
+def own_properties(proxy):
+    """The properties that the proxy itself defines."""
+    return [child for child in proxy.element if child.tag.endswith("Property")]
+
+
+def settable(proxy):
+    return [element for element in own_properties(proxy) if element.get("information_only") != "1"]
+
+
+def visible(element):
+    """Whether a property has a row in the panel. Inputs do where they are chosen there."""
+    is_hidden_input = element.tag == "InputProperty" and not element.get("panel_widget")
+    return not is_hidden_input and element.get("panel_visibility") != "never"
+
+
+def domains(element):
+    return [child for child in element if child.tag.endswith("Domain")]
+
+
+def documentation(element):
+    return help_pages.line(element.findtext("Documentation"))
+
+
+def number(word):
+    """A number of the documentation, where pi stands for itself."""
+    return {"pi": math.pi, "-pi": -math.pi}.get(word) or float(word)
+
+
+class Properties(unittest.TestCase):
+    def each(self, check, of=settable):
+        for proxy in PROXIES.values():
+            for element in of(proxy):
+                with self.subTest(f"{proxy.name}.{element.get('name')}"):
+                    check(proxy, element)
+
+    def test_there_are_proxies(self):
+        self.assertGreater(len(OF_USERS), 15)
+        self.assertGreater(sum(len(settable(proxy)) for proxy in PROXIES.values()), 50)
+
+    def test_documentation_is_sentences(self):
+        def check(_, element):
+            self.assertRegex(documentation(element), r"^[A-Z].{10,}\.$")
+
+        self.each(check, own_properties)
+
+    def test_labels_are_words(self):
+        def check(_, element):
+            self.assertRegex(element.get("label") or element.get("name"), r"^[A-Z]")
+            self.assertNotRegex(element.get("label") or element.get("name"), r"[a-z][A-Z]")
+
+        self.each(check)
+
+    def test_each_property_has_a_domain(self):
+        def check(proxy, element):
+            free = (proxy.name, element.get("name")) in FREE_TEXT
+            self.assertEqual(bool(domains(element)), not free)
+
+        self.each(check)
+
+    def test_defaults_lie_in_their_domains(self):
+        def check(_, element):
+            defaults = (element.get("default_values") or "").split()
+            for domain in domains(element) if defaults else []:
+                self.expect_inside(defaults, domain)
+
+        self.each(check)
+
+    def expect_inside(self, defaults, domain):
+        if domain.tag.endswith("RangeDomain"):
+            for key, is_inside in (("min", float.__ge__), ("max", float.__le__)):
+                bounds = (domain.get(key) or "").split()
+                for default, bound in zip(defaults, bounds):
+                    self.assertTrue(is_inside(float(default), float(bound)), f"{key} {bound}")
+        elif domain.tag == "BooleanDomain":
+            self.assertIn(defaults, (["0"], ["1"]))
+        elif domain.tag in ("EnumerationDomain", "StringListDomain"):
+            self.assertLessEqual(set(defaults), {entry.get("value") for entry in domain})
+
+    def test_documented_defaults_are_those_of_the_xml(self):
+        self.each(self.expect_documented_default)
+
+    def expect_documented_default(self, _, element):
+        defaults = (element.get("default_values") or "").split()
+        if not defaults:
+            return
+        found = re.search(r"Default: (.+)\.$", documentation(element))
+        self.assertTrue(found, documentation(element))
+        kinds = {domain.tag: domain for domain in domains(element)}
+        if "EnumerationDomain" in kinds:
+            texts = {entry.get("value"): entry.get("text") for entry in kinds["EnumerationDomain"]}
+            self.assertEqual(found[1], " ".join(texts[default] for default in defaults))
+        elif "BooleanDomain" in kinds:
+            self.assertEqual(found[1], "on" if defaults == ["1"] else "off")
+        elif element.tag == "StringVectorProperty":
+            self.assertEqual(found[1], " ".join(defaults))
+        else:
+            values = [number(word) for word in found[1].split()]
+            self.assertEqual(values, [float(default) for default in defaults])
+
+    def test_panels_are_grouped(self):
+        for proxy in OF_USERS:
+            with self.subTest(proxy.name):
+                shown = {name for name, element in proxy.properties().items() if visible(element)}
+                grouped = [name for _, names in proxy.panel_groups() for name in names]
+                self.assertEqual(sorted(set(grouped)), sorted(grouped), "in two groups")
+                self.assertLessEqual(set(grouped), shown)
+                if len(shown) > UNGROUPED_AT_MOST:
+                    self.assertEqual(set(), shown - set(grouped))
+
+    def test_proxies_are_documented(self):
+        for proxy in OF_USERS:
+            with self.subTest(proxy.name):
+                self.assertRegex(help_pages.line(proxy.help.text), r"^[A-Z].{60,}\.$")
+                for key in ("short_help", "long_help"):
+                    self.assertRegex(proxy.help.get(key), r"^[A-Z][^.]+\.$")
+
+
+class Documents(unittest.TestCase):
+    def test_the_reference_is_up_to_date(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "Reference.md")
+            command = [sys.executable, SCRIPTS / "help_pages.py", "--reference", path, *reversed(XML)]
+            subprocess.run(command, check=True)
+            expected = path.read_text(encoding="utf-8")
+        found = (DOCUMENTATION / "Reference.md").read_text(encoding="utf-8")
+        self.assertTrue(found == expected, "Reference.md is stale; its first lines say how to generate it.")
+
+    def test_the_readme_names_every_proxy_once(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        table = re.findall(r"^\| `([A-Z][a-z]\w+)` \| ", text, re.M)
+        self.assertEqual(sorted(proxy.name for proxy in OF_USERS), sorted(table))
+
+    def test_the_readme_begins_with_the_two_commands(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        first = re.search(r"(?:^    .+\n)+", text, re.M)[0]
+        command = "    Plugin/install-deps.sh && cmake --workflow --preset {}\n"
+        self.assertEqual(first, command.format("figures") + command.format("test"))
+
+    def test_the_citation_has_the_version(self):
+        (version,) = re.findall(r"^project\(.* VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
+        self.assertIn(f"\nversion: {version}\n", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+    def test_links_to_files_have_targets(self):
+        for path in (ROOT / "README.md", ROOT / "Data" / "README.md", *DOCUMENTATION.glob("*.md")):
+            text = path.read_text(encoding="utf-8")
+            links = re.findall(r'\]\(([^)#\s]+)[)#]|src="([^"]+)"', text)
+            for target in {link for pair in links for link in pair if link}:
+                with self.subTest(f"{path.name} {target}"):
+                    self.assertTrue(target.startswith("http") or (path.parent / target).exists())
+
+    def test_words(self):
+        # bad-input.md has the program's messages, which a test writes.
+        written = [path for path in DOCUMENTATION.glob("*.md") if path.name != "bad-input.md"]
+        wrong = []
+        for path in [*XML, ROOT / "README.md", ROOT / "Data" / "README.md", *written]:
+            text = path.read_text(encoding="utf-8")
+            for pattern, better in BANNED.items():
+                for found in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE):
+                    row = text.count("\n", 0, found.start()) + 1
+                    wrong.append(f"{path.name}:{row}: write '{better}' in place of '{found[0]}'")
+        self.assertEqual([], wrong)
+
+
+if __name__ == "__main__":
+    unittest.main()
