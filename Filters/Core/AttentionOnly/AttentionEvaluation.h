@@ -8,7 +8,7 @@
 namespace atlas
 {
 
-/// How a score becomes attention.
+/// How a score becomes an attention weight.
 enum class Pattern
 {
   Softmax, ///< a_h = 1 / (1 + exp(-score_h))
@@ -18,13 +18,14 @@ enum class Pattern
 /// What the heads' outputs are added to.
 enum class Residual
 {
-  EmbeddingPosition, ///< x_2 = e_2 + p_2, as in the source document
+  EmbeddingPosition, ///< x_2 = e_2 + p_2, as in the source post
   Embedding,         ///< e_2
   None,              ///< 0
-  RawEmbedding       ///< word_embedding[t_2] before layer normalization; at token pairs only
+  RawEmbedding       ///< word_embedding[t_2] before layer normalization; only defined at token
+                     ///< pairs
 };
 
-/// Everything that an evaluation depends on beside the model.
+/// The settings of an evaluation; with the model they determine its result.
 struct EvaluationOptions
 {
   AngleMap angles = AngleMap::Isometric;
@@ -37,22 +38,22 @@ struct EvaluationOptions
   bool positionInValues = true;    ///< keep p_s in the x of mix_h
 };
 
-/// Throws OptionError if the options do not fit the model: a number of head weights that is neither
-/// 0 nor H, or a weight that is not finite.
+/// Throws OptionError if the options do not fit the model: the number of head weights is neither 0
+/// nor H, or a weight is not finite.
 void CheckOptions(const AttentionOnlyModel& model, const EvaluationOptions& options);
 
-/// What one head does at a point.
+/// The intermediate results of one head at a point.
 struct HeadEvaluation
 {
   double score = 0;            ///< score_h = x_2^T W_QK^h (x_1 - x_2)
-  double attention = 0;        ///< a_h: attention of token 2 to token 1
+  double attention = 0;        ///< a_h: attention from token 2 to token 1, 0 to 1
   Eigen::Vector3d wordMix;     ///< a_h e_1 + (1 - a_h) e_2
   Eigen::Vector3d positionMix; ///< a_h p_1 + (1 - a_h) p_2
-  Eigen::Vector3d mix;         ///< mix_h = their sum
-  Eigen::Vector3d output;      ///< out_h = W_O^h W_V^h mix_h, without its weight w_h
+  Eigen::Vector3d mix;         ///< mix_h = word mix + position mix
+  Eigen::Vector3d output;      ///< out_h = W_O^h W_V^h mix_h, not yet multiplied by w_h
 };
 
-/// All quantities at a point.
+/// All intermediate results and the prediction at a point.
 struct Evaluation
 {
   std::vector<HeadEvaluation> heads;
@@ -62,7 +63,8 @@ struct Evaluation
   double probability = 0; ///< softmax(logits) of the predicted class
 };
 
-/// The reference evaluation, in double, written to be read beside the formulas of the source:
+/// The reference evaluation in double precision. It follows the formulas of the post "Visualizing
+/// small Attention-only Transformers" line by line:
 ///
 ///     x_s     = e_s + p_s                                        s = 1, 2
 ///     score_h = x_2^T W_QK^h (x_1 - x_2),   W_QK^h = W_Q^T W_K / sqrt(d_h)
@@ -72,26 +74,29 @@ struct Evaluation
 ///     r       = residual + sum_h w_h out_h
 ///     logits  = W_U r,   p = softmax(logits)
 ///
-/// Precondition: CheckOptions passes.
+/// The attention is scaled dot-product attention (Vaswani et al. 2017); its softmax over two tokens
+/// is a sigmoid. Precondition: the options pass CheckOptions.
 class ReferenceEvaluator
 {
 public:
   ReferenceEvaluator(const AttentionOnlyModel& model, const EvaluationOptions& options);
 
-  /// At angles theta_1 and theta_2, in radians. RawEmbedding is undefined here: throws OptionError.
+  /// At the angles theta_1 and theta_2, in radians. Throws OptionError for Residual::RawEmbedding,
+  /// which is undefined between tokens.
   Evaluation AtAngles(double theta1, double theta2) const;
 
-  /// At the pair of tokens (t1, t2).
+  /// At the token pair (t1, t2).
   Evaluation AtTokens(Eigen::Index t1, Eigen::Index t2) const;
 
-  /// The same into a result whose memory is used again: only the first call allocates.
+  /// Same, but reuses the memory of `result`: only the first call allocates.
   void AtTokens(Eigen::Index t1, Eigen::Index t2, Evaluation& result) const;
 
   /// e(t) = LN(word_embedding[t])
   Eigen::Vector3d TokenEmbedding(Eigen::Index t) const;
 
 private:
-  /// A head's two circuits on the residual stream.
+  /// The two circuits of a head (Elhage et al. 2021, "A Mathematical Framework for Transformer
+  /// Circuits").
   struct Circuits
   {
     Eigen::Matrix3d queryKey;    ///< W_QK = W_Q^T W_K / sqrt(d_h)

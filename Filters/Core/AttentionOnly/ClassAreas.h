@@ -8,33 +8,35 @@
 namespace atlas
 {
 
-/// How often each class is predicted at points of the torus, and with what probability. Sums of
-/// integers, so that they do not depend on the order in which points are counted.
+/// How often each class is predicted over the torus, and with what probability. The sums are
+/// integers, so they do not depend on the order in which points are counted.
 struct ClassCounts
 {
   std::vector<std::int64_t> points;      ///< [N]
-  std::vector<std::int64_t> probability; ///< [N]: sum of probabilities, each times 2^30 and rounded
+  std::vector<std::int64_t> probability; ///< [N]: sum of the probabilities, each multiplied by 2^30
+                                         ///< and rounded
 
   void Add(const ClassCounts& other);
 
-  /// The share of a class in all points counted, 0 to 1: its share of the torus.
+  /// The fraction of all counted points at which this class is predicted, 0 to 1: its fraction of
+  /// the torus.
   double Area(std::size_t predicted) const;
 
-  /// The mean probability of a class where it is predicted; 0 where it never is.
+  /// The mean probability of a class over the points at which it is predicted; 0 if there are none.
   double MeanProbability(std::size_t predicted) const;
 };
 
-/// Evaluates a model at the middles of columns x rows equal rectangles of the torus and counts the
-/// classes without keeping the points: a chart of any size takes the memory of a row.
+/// Evaluates a model at the centers of columns x rows equal rectangles of the torus and counts the
+/// predicted classes. Points are not kept, so the memory use is that of one row.
 class ClassCounter
 {
 public:
-  /// Throws OptionError if there is no column or row or there are more than 2^33 points, and what
-  /// FieldEvaluator throws.
+  /// Throws OptionError if `columns` or `rows` is less than 1 or there are more than 2^33 points,
+  /// and whatever the constructor of FieldEvaluator throws.
   ClassCounter(const AttentionOnlyModel& model, const EvaluationOptions& options,
     std::int64_t columns, std::int64_t rows);
 
-  /// The counts of rows begin <= row < end. May run concurrently.
+  /// Returns the counts of rows begin <= row < end. May be called concurrently.
   ClassCounts Count(std::int64_t begin, std::int64_t end) const;
 
 private:
@@ -44,25 +46,26 @@ private:
   std::int64_t Rows;
 };
 
-/// The pairs of tokens, class by class.
+/// Counts of token pairs per class.
 struct PairCounts
 {
-  std::vector<int> predicted; ///< [N]: for which it is predicted
-  std::vector<int> targets;   ///< [N]: whose true next token it is; 0 if the model tells none
-  std::vector<int> correct;   ///< [N]: those of the targets that are predicted
+  std::vector<int> predicted; ///< [N]: pairs for which the class is predicted
+  std::vector<int> targets;   ///< [N]: pairs whose true next token it is; 0 if the model has no
+                              ///< targets
+  std::vector<int> correct;   ///< [N]: pairs for which it is predicted and is the true next token
 
-  /// The share of all pairs that are predicted right, 0 to 1.
+  /// The fraction of all pairs that are predicted correctly, 0 to 1.
   double Accuracy() const;
 };
 
-/// Evaluates a model at all pairs of its tokens, in double. Throws OptionError as CheckOptions
-/// does.
+/// Evaluates a model at all pairs of its tokens in double precision. Throws OptionError as
+/// CheckOptions does.
 PairCounts CountPairs(const AttentionOnlyModel& model, const EvaluationOptions& options);
 
-/// The middle of part i of n equal ones of [-pi, pi].
+/// The midpoint of interval i when [-pi, pi] is divided into n equal intervals, in radians.
 double MiddleAngle(std::int64_t i, std::int64_t n);
 
-/// The middles of all n parts.
+/// The midpoints of all n intervals.
 std::vector<double> MiddleAngles(std::int64_t n);
 
 }

@@ -12,26 +12,27 @@ namespace atlas
 
 struct FieldModel;
 
-/// Evaluates a model at many points of the torus in float, with the kernels of FieldKernel.cxx, in
-/// the best instruction set that the machine has (InstructionSets.h).
+/// Evaluates a model at many points of the torus in single precision, using the kernels of
+/// FieldKernel.cxx and the best instruction set of the machine (InstructionSets.h).
 ///
-/// All methods are const and may run concurrently on disjoint points. The value at a point depends
-/// on nothing but the point: not on the range that it is evaluated with, so that results are equal
-/// to the byte for every thread, rank and extent, and between rows and points.
+/// The evaluating methods are const and may run concurrently on disjoint points. The value at a
+/// point depends only on the point, not on the range it is evaluated with. Results are therefore
+/// equal to the byte for any number of threads and ranks and any extent, and EvaluateRow and
+/// EvaluatePoints agree.
 class FieldEvaluator
 {
 public:
-  /// Throws OptionError as CheckOptions does, or for Residual::RawEmbedding, and ModelError if the
-  /// model's weights are too large for single precision.
+  /// Throws OptionError as CheckOptions does and for Residual::RawEmbedding. Throws ModelError if
+  /// the model's weights are too large for single precision.
   FieldEvaluator(const AttentionOnlyModel& model, const EvaluationOptions& options);
 
-  /// Sets the angles theta_1, in radians, that EvaluateRow uses as its columns.
+  /// Sets the angles theta_1 of the columns of EvaluateRow, in radians.
   void SetColumns(const std::vector<double>& theta1);
 
-  /// The points (theta1[i], theta2), written at index offset + i.
+  /// Evaluates the points (theta1[i], theta2) of all columns i and writes each at index offset + i.
   void EvaluateRow(double theta2, const FieldArrays& arrays, std::size_t offset) const;
 
-  /// The points (theta1[i], theta2[i]) for begin <= i < end, written at index i.
+  /// Evaluates the points (theta1[i], theta2[i]) for begin <= i < end and writes each at index i.
   void EvaluatePoints(const double* theta1, const double* theta2, std::size_t begin,
     std::size_t end, const FieldArrays& arrays) const;
 

@@ -8,40 +8,41 @@
 namespace atlas
 {
 
-/// How many pairs a mixture of heads has right at the points of a row of SimplexGrid.
+/// How many pairs a mixture of heads predicts correctly at the points of a row of SimplexGrid.
 struct MixtureRow
 {
   std::vector<int> correct;         ///< [points]
-  std::vector<int> correctByTarget; ///< [N, points]: of the pairs with that target
+  std::vector<int> correctByTarget; ///< [N, points]: correct pairs per target
 };
 
-/// Where in the triangle of its heads a mixture has each pair right. With it a whole SimplexGrid
-/// takes time for pairs x N once and for the pairs per row, where HeadMixture::Evaluate takes pairs
-/// x N per point.
+/// For each pair, the region of the weight triangle in which a mixture predicts it correctly.
+/// Counting over a whole SimplexGrid then takes time proportional to pairs x N once plus the pairs
+/// per row, where HeadMixture::Evaluate takes pairs x N per point.
 ///
-/// The logits of a pair are linear in the weights c, so the pair is right in a convex polygon: the
-/// triangle, cut by the lines logit_target = logit_k. HeadMixture rounds, and so may differ from
-/// that within a bound of the lines. There are therefore two polygons for each pair. In the inner
-/// one the target leads all other classes by more than the bound, outside the outer one it trails
-/// one of them by more than the bound, and points in between are left to HeadMixture::Predict.
-/// Classes that tie with the target everywhere, with their rows of W_U equal, are decided by index.
-/// All counts are those of HeadMixture::Evaluate, ties included.
+/// The logits of a pair are linear in the weights c, so the pair is correct in a convex polygon:
+/// the triangle, cut by the lines logit_target = logit_k. HeadMixture rounds, so its prediction may
+/// differ close to these lines, where two logits differ by less than a rounding bound. Each pair
+/// therefore has two polygons. Inside the inner one the target leads every other class by more than
+/// the bound. Outside the outer one it trails some class by more than the bound.
+/// HeadMixture::Predict decides the points in between. Classes that tie with the target everywhere
+/// because their rows of W_U are equal are decided by index. All counts equal those of
+/// HeadMixture::Evaluate, ties included.
 class MixtureRegions
 {
 public:
-  /// Finds the polygons. Keeps a reference to `mixture`.
+  /// Computes the polygons. `mixture` must outlive this object.
   explicit MixtureRegions(const HeadMixture& mixture);
 
-  /// Sets the counts at the points c_1 = row / segments of SimplexGrid(segments), in its order, for
-  /// 0 <= row <= segments. May run concurrently, with different `counts`, whose memory is used
-  /// again.
+  /// Sets `counts` at the points c_1 = row / segments of SimplexGrid(segments), in its order, for 0
+  /// <= row <= segments. The memory of `counts` is reused. May run concurrently with different
+  /// `counts`.
   void EvaluateRow(int segments, int row, MixtureRow& counts) const;
 
 private:
   using Polygon = std::vector<std::array<double, 2>>; ///< (c_0, c_1) of its corners
 
-  /// The polygons of a pair, as corners in Corners: the outer one up to `inner`, then the inner one
-  /// up to `end`. The outer one reaches from c_1 = bottom to top.
+  /// The polygons of a pair as ranges of Corners: the outer one ends at `inner`, where the inner
+  /// one begins; that ends at `end`. The outer one reaches from c_1 = bottom to top.
   struct Region
   {
     Eigen::Index pair;

@@ -11,18 +11,18 @@
 namespace atlas
 {
 
-/// A grid of points over the torus, columns along theta_1 and rows along theta_2. Where it reaches
-/// from -pi to pi along an angle, its first and last points are the same point of the torus, and
-/// the last ones are not counted as distinct.
+/// A grid of points over the torus with columns along theta_1 and rows along theta_2. If it spans
+/// -pi to pi along an angle, its first and last points are the same point of the torus, and the
+/// last one is not counted as distinct.
 struct TorusGrid
 {
-  int columns = 0; ///< points along theta_1; 0: no grid
+  int columns = 0; ///< points along theta_1; 0 if there is no grid
   int rows = 0;    ///< points along theta_2
   bool closed1 = false;
   bool closed2 = false;
 
-  /// The grid of columns x rows points, at least 2 x 2, between two angles each, in radians. A
-  /// direction is closed if it has more than 3 points and runs from -pi to pi, within 1e-6.
+  /// A grid of columns x rows points, at least 2 x 2, between the first and last angles given, in
+  /// radians. A direction is closed if it has more than 3 points and spans -pi to pi within 1e-6.
   TorusGrid(int columnCount, int rowCount, const std::array<double, 2>& theta1,
     const std::array<double, 2>& theta2);
   TorusGrid() = default;
@@ -30,42 +30,43 @@ struct TorusGrid
   int DistinctColumns() const { return this->columns - (this->closed1 ? 1 : 0); }
   int DistinctRows() const { return this->rows - (this->closed2 ? 1 : 0); }
 
-  /// The number of a point among the distinct ones, row by row.
+  /// The index of a point among the distinct points, row by row.
   std::int64_t Distinct(int column, int row) const
   {
     return static_cast<std::int64_t>(row % this->DistinctRows()) * this->DistinctColumns() +
            column % this->DistinctColumns();
   }
 
-  /// The numbers of the distinct points among all points, row by row.
+  /// The indices of the distinct points among all points, row by row.
   std::vector<std::int64_t> DistinctPoints() const;
 };
 
-/// One of the points that a value between the points of a grid is interpolated from.
+/// One of the grid points from which a value between them is interpolated.
 struct GridCorner
 {
-  std::int64_t point = 0; ///< among all points, row by row
+  std::int64_t point = 0; ///< index among all points, row by row
   double weight = 0;
 };
 
-/// The four points around a place of a grid, with bilinear weights, which add up to 1. `bounds` are
-/// the first and last theta_1 and theta_2; angles beyond them are moved to them.
+/// The four grid points around (theta1, theta2) with their bilinear weights, which add up to 1.
+/// `bounds` holds the first and last theta_1, then theta_2; angles outside are clamped to them.
 std::array<GridCorner, 4> BilinearCorners(
   const TorusGrid& grid, const std::array<double, 4>& bounds, double theta1, double theta2);
 
-/// A normal per distinct point of a surface [distinct points, 3]: the sum of the normals of the
-/// quads around the point, each as long as twice its quad's area.
+/// One normal per distinct point of a surface [distinct points, 3]: the sum of the normals of the
+/// adjacent quads. The length of each is twice the area of its quad.
 Rows3 SumQuadNormals(const TorusGrid& grid, const Rows3& points);
 
-/// A vector as long as 1; (0, 0, 1) instead of 0, where a surface is degenerate.
+/// The vector scaled to length 1; (0, 0, 1) for the zero vector of a degenerate surface.
 Eigen::RowVector3d UnitNormal(const Eigen::RowVector3d& normal);
 
-/// One of several parts of a grid: a band of rows of quads. A grid in a single part is joined with
-/// itself where it is closed; each of several parts has both of its ends.
+/// One of several pieces of a grid, a band of quad rows. A grid in one piece shares its first and
+/// last points where it is closed; if there are several pieces, each has its own points at both
+/// ends.
 class GridPiece
 {
 public:
-  /// Part `piece`, from 0, of `pieces`.
+  /// Piece `piece` of `pieces`, counted from 0.
   GridPiece(const TorusGrid& grid, int piece, int pieces);
 
   int FirstRow() const { return this->Begin; }
@@ -75,10 +76,10 @@ public:
     return static_cast<std::int64_t>(this->End - this->Begin) * (this->Grid.columns - 1);
   }
 
-  /// The points of the piece, by their numbers among the distinct points of the grid.
+  /// The points of the piece as indices among the distinct points of the grid.
   std::vector<std::int64_t> Points() const;
 
-  /// The number in the piece of a point of the grid, FirstRow() <= row <= LastRow().
+  /// The index within the piece of a grid point, FirstRow() <= row <= LastRow().
   std::int64_t Point(int column, int row) const
   {
     return static_cast<std::int64_t>((row - this->Begin) % this->Rows) *

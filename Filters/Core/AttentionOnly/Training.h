@@ -9,13 +9,13 @@
 namespace atlas
 {
 
-/// What is trained when.
+/// Which parameters are trained at which time.
 enum class TrainingMode
 {
   Joint,             ///< all parameters, all the time
-  Boosting,          ///< head after head: what the heads before have learned is frozen
-  BoostingOutputOnly ///< the same with W_Q, W_K and W_V of all heads frozen as they began, as in
-                     ///< the published experiment
+  Boosting,          ///< one head after another; the heads before it are frozen
+  BoostingOutputOnly ///< as Boosting, with W_Q, W_K and W_V of all heads frozen at their initial
+                     ///< values, as in the published experiment
 };
 
 enum class Optimizer
@@ -26,55 +26,61 @@ enum class Optimizer
 
 enum class Initialization
 {
-  Published, ///< of the published code: uniform of width 1/sqrt(fan in), Xavier for W_Q, W_K, W_V
-  Gaussian   ///< normal with the same variances
+  Published, ///< as in the published code: uniform of width 1/sqrt(fan in); Xavier (Glorot and
+             ///< Bengio 2010) for W_Q, W_K, W_V
+  Gaussian   ///< normal distributions with the same variances
 };
 
-/// A training of a model of embedding dimension 3 on a task that tells the next token of each pair.
+/// The settings of a training of a model with embedding dimension 3. The task is to predict the
+/// next token of each pair.
 struct TrainingOptions
 {
   int vocabularySize = 5;     ///< N >= 1
   int heads = 3;              ///< H >= 1
   int headDimension = 3;      ///< d_h >= 1
-  int steps = 3500;           ///< >= 0; in Boosting shared equally among the heads
+  int steps = 3500;           ///< >= 0; in Boosting divided equally among the heads
   double learningRate = 0.01; ///< > 0
-  int batchSize = 0;          ///< pairs a step, drawn by the prior; 0: all pairs, weighted by it
+  int batchSize = 0;          ///< pairs per step, drawn from the prior; 0: all pairs, weighted by
+                              ///< the prior
   TrainingMode mode = TrainingMode::Joint;
   Optimizer optimizer = Optimizer::Adam;
   Initialization initialization = Initialization::Published;
   double priorDecay = 1;     ///< alpha in (0, 1]: P(t1, t2) ~ alpha^t1 alpha^t2; 1 is uniform
-  double specialization = 0; ///< lambda >= 0, see Trainer
+  double specialization = 0; ///< lambda >= 0; see Trainer
   std::uint64_t seed = 0;
 
   bool operator==(const TrainingOptions& other) const;
 };
 
-/// A training whose parameters are not finite any more.
+/// Thrown when the parameters of a training are no longer finite.
 class DivergenceError : public OptionError
 {
 public:
   using OptionError::OptionError;
 };
 
-/// Throws OptionError naming the first option that makes no sense.
+/// Throws OptionError with the name of the first invalid option.
 void CheckOptions(const TrainingOptions& options);
 
-/// How well a model does.
+/// The progress of a training.
 struct TrainingState
 {
-  int step = 0;    ///< steps done
-  double loss = 0; ///< cross entropy minus the entropy of the target, which is 0: the divergence
-  double accuracy = 0; ///< share of pairs whose target is the argmax of the logits, by the prior
+  int step = 0;        ///< number of steps done
+  double loss = 0;     ///< mean cross entropy in nats; also the KL divergence, as a target has no
+                       ///< entropy
+  double accuracy = 0; ///< fraction of pairs whose target is the argmax of the logits, weighted by
+                       ///< the prior
 };
 
-/// What a training begins with.
+/// What a training starts from.
 struct TrainingStart
 {
-  const AttentionOnlyModel* model = nullptr; ///< whose task is trained; null: a task from the seed
-  bool continues = false; ///< whether to begin with its parameters, and not with random ones
+  const AttentionOnlyModel* model = nullptr; ///< the model whose task is trained; null: draw a task
+                                             ///< from the seed
+  bool continues = false; ///< whether to start from its parameters instead of random ones
 };
 
-/// Where each tensor lies in a vector of all parameters.
+/// The offset of each tensor in the vector of all parameters.
 struct ParameterLayout
 {
   Eigen::Index tokens = 0;    ///< N
@@ -84,7 +90,7 @@ struct ParameterLayout
   Eigen::Index Word() const { return 0; }
   Eigen::Index Position() const { return 3 * this->tokens; }
   Eigen::Index Unembedding() const { return this->Position() + 6; }
-  /// Query, key, value and output of a head follow each other.
+  /// Query, key, value and output of a head are stored one after another.
   Eigen::Index Head(Eigen::Index head) const
   {
     return this->Unembedding() + 3 * this->tokens + head * this->HeadSize();
@@ -93,50 +99,52 @@ struct ParameterLayout
   Eigen::Index Size() const { return this->Head(this->heads); }
 };
 
-/// Trains a model in double, step by step, by hand-written gradients.
+/// Trains a model in double precision, step by step, with analytic gradients.
 ///
-/// The forward pass is the one of AttentionEvaluation.h with the residual EmbeddingPosition, so
-/// that AttentionTorus draws what is trained. Loss of all pairs (t1, t2) with prior P and target y:
+/// The forward pass is that of AttentionEvaluation.h with the residual EmbeddingPosition, so
+/// AttentionTorus shows exactly the function that is trained. The loss over all pairs (t1, t2) with
+/// prior P and target y is
 ///
 ///     L = sum P [ -log softmax(W_U r)_y  -  lambda log( (1/H) sum_h softmax(W_U out_h)_y ) ]
 ///
-/// The second term is the specialization: the probability of the target under a head drawn at
-/// random. It is small as soon as one head alone predicts the pair. Its gradient reaches head h
-/// with the share p_h / sum_k p_k, p_h = softmax(W_U out_h)_y, that the head has in that
-/// probability: the head that is best at a pair already learns it, as in a mixture of experts, and
-/// the others are left to other pairs.
+/// The second term is the specialization penalty, the negative log probability of the target under
+/// a head drawn at random. It is small as soon as a single head predicts the pair. Its gradient
+/// reaches head h with the weight p_h / sum_k p_k, where p_h = softmax(W_U out_h)_y. The head that
+/// is already best at a pair therefore learns it, and the other heads are left to other pairs, as
+/// in a mixture of experts (Jacobs et al. 1991).
 ///
-/// Random numbers come from std::mt19937_64 and the generator's bits alone, so that a seed gives
-/// the same bytes everywhere with the same floating point.
+/// Steps are gradient descent or Adam (Kingma and Ba 2015). Random numbers are computed from the
+/// bits of std::mt19937_64, without the standard distributions, so a seed gives the same bytes on
+/// all machines with the same floating-point arithmetic.
 class Trainer
 {
 public:
-  /// With a model its vocabulary, and if it is continued its heads, replace those of the options.
-  /// Throws OptionError, also if the model has no targets.
+  /// If a model is given, its vocabulary size replaces that of the options; if it is continued, so
+  /// do the number and dimension of its heads. Throws OptionError if an option is invalid or the
+  /// model has no targets.
   explicit Trainer(const TrainingOptions& options, const TrainingStart& start = {});
 
-  /// One step. Tells in `before`, if given, how well the model did before it, over all pairs: what
-  /// Measure would have told, which costs nothing more where the step takes all pairs. Throws
-  /// DivergenceError naming the step and the rate if a parameter is not finite any more.
+  /// Does one step. Sets `before`, if given, to the state of the model before the step, over all
+  /// pairs, as Measure would return it; this is free if the step uses all pairs. Throws
+  /// DivergenceError with the step and the learning rate if a parameter is no longer finite.
   void Step(TrainingState* before = nullptr);
 
-  /// With the sizes that they have become.
+  /// The options, with the sizes of the model in place of those passed in.
   const TrainingOptions& GetOptions() const { return this->Options; }
   int GetStep() const { return this->StepsDone; }
   bool IsFinished() const { return this->StepsDone >= this->Options.steps; }
 
-  /// The head that is being trained: 0 ... H - 1 in Boosting, where those behind it have weight 0;
-  /// -1 in Joint.
+  /// The head being trained: 0 ... H - 1 in Boosting, where later heads have weight 0; -1 in Joint.
   int GetPhase() const;
 
-  /// Loss, with the penalty left out, and accuracy over all pairs.
+  /// Returns the loss, without the penalty, and the accuracy over all pairs.
   TrainingState Measure();
 
-  /// The model as it is now. Heads that are not trained yet have an output matrix of 0.
+  /// The current model. Heads that are not trained yet have an output matrix of 0.
   AttentionOnlyModel GetModel() const;
 
-  /// The loss with its penalty, over all pairs, and its gradient by each parameter in the shape of
-  /// a model, 0 for what is frozen; for tests.
+  /// For tests: returns the loss over all pairs, with its penalty, and stores its gradient in the
+  /// shape of a model. The gradient of a frozen parameter is 0.
   double Gradient(AttentionOnlyModel& gradient);
 
 private:
@@ -144,16 +152,16 @@ private:
   Eigen::Index Tokens;        ///< N
   TokenMatrix Targets;        ///< [N, N]
   Eigen::MatrixXd Prior;      ///< [N, N]
-  Eigen::VectorXd Cumulative; ///< of the prior, in the order t1 N + t2
+  Eigen::VectorXd Cumulative; ///< cumulative prior, in the order t1 N + t2
   ParameterLayout Layout;
   Eigen::VectorXd Parameters;
   Eigen::VectorXd FirstMoment;  ///< of Adam
   Eigen::VectorXd SecondMoment; ///< of Adam
-  Eigen::VectorXd Slope;        ///< of the last step
+  Eigen::VectorXd Slope;        ///< gradient of the last step
   Metadata Origin;
   std::mt19937_64 Generator;
   int StepsDone = 0;
-  int MomentPhase = -1; ///< that the moments belong to
+  int MomentPhase = -1; ///< the phase that the moments belong to
   int MomentSteps = 0;
 
   void DrawTargets();

@@ -9,33 +9,34 @@
 namespace atlas
 {
 
-/// The name of a mode, and the mode of a name: Joint, Boosting, BoostingOutputOnly. Throws
-/// OptionError for another name.
+/// Convert between a mode and its name: Joint, Boosting, BoostingOutputOnly. ModeOfName throws
+/// OptionError for any other name.
 const char* ModeName(TrainingMode mode);
 TrainingMode ModeOfName(const std::string& name);
 
-/// How a training from its first step to its last went.
+/// The outcome of a complete training.
 struct TrainingRun
 {
   TrainingOptions options;
-  TrainingState last;   ///< in the end; a loss of NaN tells that it diverged, `last.step` where
-  int learned = -1;     ///< the first step after which the accuracy is 1; -1: there is none
-  HeadAccuracies heads; ///< in the end, without residual for heads alone
+  TrainingState last;   ///< at the end; if the training diverged, the loss is NaN and `last.step`
+                        ///< is where
+  int learned = -1;     ///< the first step after which the accuracy is 1; -1 if there is none
+  HeadAccuracies heads; ///< at the end; heads alone are evaluated without residual
 };
 
-/// Told the share of the work that is done, 0 to 1, after every step of the calling thread; false
-/// cancels the rest.
+/// Called with the fraction of the work that is done, 0 to 1, after every step of the calling
+/// thread. Returns false to cancel the rest.
 using RunsProgress = std::function<bool(double done)>;
 
-/// Trains with each of these options, on so many threads (0: one per processor), of which the
-/// calling one is the first. The runs are in the order of the options and do not depend on the
-/// number of threads; if cancelled, only those before the first unfinished one are returned. Throws
-/// OptionError, but not for divergence.
+/// Trains once with each of these options on `threads` threads (0: one per processor), including
+/// the calling one. The runs are in the order of the options and do not depend on the number of
+/// threads. If canceled, only the runs before the first unfinished one are returned. Throws
+/// OptionError for invalid options; a training that diverges is not an error.
 std::vector<TrainingRun> RunTrainings(const std::vector<TrainingOptions>& options,
   const TrainingStart& start, int threads, const RunsProgress& progress = nullptr);
 
-/// The options with `runs` seeds from their own on, for each of these modes. Throws OptionError if
-/// `runs` is less than 0.
+/// Copies the options for each of these modes and for `runs` consecutive seeds, starting with their
+/// own. Throws OptionError if `runs` is less than 0.
 std::vector<TrainingOptions> SweepOptions(
   const TrainingOptions& options, int runs, const std::vector<TrainingMode>& modes);
 
