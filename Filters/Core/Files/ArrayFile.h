@@ -14,9 +14,9 @@ namespace atlas
 
 class MappedFile;
 
-/// Named arrays in a safetensors, .npy or .npz file, told apart by their first bytes. Opening costs
-/// the headers; an array of a safetensors or .npy file is mapped, one of a .npz file is loaded each
-/// time that it is asked for.
+/// The named arrays of a safetensors, .npy or .npz file; the format is detected from the first
+/// bytes. Opening reads only headers. Arrays of a safetensors or .npy file are memory-mapped; an
+/// array of a .npz file is loaded each time it is requested.
 class ArrayFile
 {
 public:
@@ -28,17 +28,17 @@ public:
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
-  /// Throws FileError or FormatError; pickles are refused, inside PyTorch's .pt files as well.
+  /// Throws FileError or FormatError. Pickles are rejected, also inside PyTorch's .pt files.
   explicit ArrayFile(const std::filesystem::path& path);
 
-  /// The same from bytes that `owner` owns.
+  /// Same, from bytes in memory that `owner` keeps alive.
   ArrayFile(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,
     const std::string& source);
 
-  /// The array of a .npy file, which has no name there, is called "array".
+  /// The arrays by name. The single, unnamed array of a .npy file is called "array".
   const Entries& GetEntries() const { return this->Arrays; }
 
-  /// Of a safetensors file; empty in others.
+  /// The metadata of a safetensors file; empty for other formats.
   const Metadata& GetMetadata() const { return this->Texts; }
 
   /// Throws FileError if the file was truncated or changed since it was opened; see MappedFile.

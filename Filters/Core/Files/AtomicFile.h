@@ -7,8 +7,8 @@
 namespace atlas
 {
 
-/// A file that appears whole or not at all: bytes go to a temporary file in the same folder, which
-/// Commit renames to the wanted name. Without Commit the temporary file is removed.
+/// Writes a file completely or not at all. The bytes go to a temporary file in the same folder,
+/// which Commit renames to the final name. Without Commit the temporary file is removed.
 class AtomicFile
 {
 public:
@@ -21,10 +21,10 @@ public:
 
   void Write(const char* data, std::size_t size);
 
-  /// For those who write to streams.
+  /// The stream to write to.
   std::ostream& GetStream() { return this->Stream; }
 
-  /// Throws FileError if anything was not written, or the file cannot be renamed.
+  /// Completes the file. Throws FileError if writing failed or the file cannot be renamed.
   void Commit();
 
 private:

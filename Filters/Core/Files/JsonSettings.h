@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core, as JsonText.h is.
+// Internal to Core, like JsonText.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace atlas
 {
 
-/// A value of a setting that texts name.
+/// A value of a setting and its name.
 template<class Value>
 struct Named
 {
@@ -24,7 +24,7 @@ struct Named
   Value value;
 };
 
-/// The names of a list, separated by ", ".
+/// The names in a list, separated by ", ".
 template<class List>
 std::string NamesOf(const List& list)
 {
@@ -36,14 +36,15 @@ std::string NamesOf(const List& list)
   return names;
 }
 
-/// Fetches and checks settings; every error is a ModelError that names the source and the setting.
-/// Of several keys the first that is there and not null counts: older files have other names.
+/// Fetches and checks settings. Every error is a ModelError that names the source and the setting.
+/// If several keys are given, the first one that is present and not null is used, because older
+/// files have other names.
 class Settings
 {
 public:
   using Keys = std::initializer_list<const char*>;
 
-  /// Both must outlive the settings.
+  /// Both arguments must outlive this object.
   Settings(const nlohmann::json& object, const std::string& source)
     : Object(object)
     , Source(source)
@@ -57,17 +58,17 @@ public:
   std::int64_t Size(Keys keys) const { return this->ToSize(this->Require(keys)); }
   std::int64_t Size(Keys keys, std::int64_t otherwise) const;
 
-  /// A positive number, or 0 where `zero` says that it is allowed.
+  /// A positive number, or 0 if `zero` is true.
   double Number(Keys keys, double otherwise, bool zero = false) const;
 
-  /// So many finite numbers, given as one if all are equal.
+  /// A list of `count` finite numbers; a single number stands for a list of equal ones.
   std::vector<double> Numbers(Keys keys, std::size_t count, double otherwise) const;
 
   bool Flag(Keys keys, bool otherwise) const;
 
   std::string Text(Keys keys, const std::string& otherwise) const;
 
-  /// A setting whose values have names.
+  /// A setting with named values.
   template<class List>
   auto Choice(Keys keys, const std::string& otherwise, const List& list) const
   {
@@ -83,16 +84,16 @@ public:
                "', expected one of " + NamesOf(list) + ".");
   }
 
-  /// An extent [height, width], given as one number if both are equal.
+  /// An extent [height, width]; a single number stands for both.
   std::pair<std::int64_t, std::int64_t> Extent(Keys keys, std::int64_t otherwise) const;
 
   bool IsNested(Keys keys) const;
 
-  /// A nested object, or nothing.
+  /// A nested object, or std::nullopt if it is missing.
   std::optional<Settings> Nested(Keys keys) const;
 
-  /// Refuses what is switched on by any of `keys`; `what` calls it, such as "a variant of
-  /// attention".
+  /// Throws ModelError if any of `keys` is switched on; `what` describes it, for example "a variant
+  /// of attention".
   void RefuseVariants(Keys keys, const std::string& what = "a variant of attention") const;
 
 private:

@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: only its .cxx files include this header, as users of Core need no JSON library.
+// Internal to Core: included by .cxx files only, so users of Core need no JSON library.
 
 #include <string>
 #include <string_view>
@@ -10,12 +10,13 @@
 namespace atlas
 {
 
-/// Parses JSON strictly: UTF-8, no comments, no name twice in one object. Throws FormatError, whose
-/// message starts with `source` and calls the text `what`, such as "the safetensors header".
+/// Parses JSON strictly: UTF-8, no comments, no duplicate keys. Throws FormatError; the message
+/// starts with `source` and describes the text as `what`, for example "the safetensors header".
 nlohmann::json ParseJson(
   std::string_view text, const std::string& source, const std::string& what = "the file");
 
-/// A value, for a message: nested values by their type, as dump would recurse as deep as they do.
+/// Describes a value in a message. Arrays and objects are given by type only, as printing them
+/// recurses to their depth.
 std::string Describe(const nlohmann::json& value);
 
 }

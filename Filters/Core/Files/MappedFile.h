@@ -12,19 +12,19 @@ namespace atlas
 
 class FileMapping;
 
-/// The bytes of a file, mapped read-only into memory for as long as the object lives, so that large
-/// weights and recordings are read where and when they are needed, by anyone, and never copied.
+/// The bytes of a file, mapped read-only into memory for the lifetime of the object. Large weights
+/// and recordings are thus read on demand and never copied.
 ///
-/// Another program may truncate the file meanwhile. Reading what is gone would end the process with
-/// SIGBUS. A handler, installed with the first mapped file, puts zeros there instead, so that the
-/// process lives whoever reads, be it a matrix product on several threads or a view of ParaView;
-/// other bus errors go on to the handler that was there before. Zeros are no data: who has read
-/// asks RequireIntact, or reads in ReadIntact.
+/// Another program may truncate the file while it is mapped. Reading the missing part would then
+/// kill the process with SIGBUS. A signal handler, installed with the first mapped file, maps zeros
+/// there instead, so that the process survives no matter which code reads. Other bus errors are
+/// passed to the previous handler. The zeros are not data: call RequireIntact after reading, or
+/// read in ReadIntact.
 class MappedFile
 {
 public:
-  /// Maps the whole of `path`. Throws FileError if it is missing, a directory, or unreadable. An
-  /// empty file is mapped as zero bytes.
+  /// Maps the whole file. Throws FileError if it is missing, a directory or unreadable. An empty
+  /// file gives zero bytes.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
 
@@ -33,27 +33,26 @@ public:
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  /// First byte, or nullptr for an empty file.
+  /// Pointer to the first byte, or nullptr for an empty file.
   const std::byte* Data() const;
 
   /// Size in bytes.
   std::size_t Size() const;
 
-  /// Throws FileError if the file was truncated, or changed (by size and time of modification),
-  /// since it was mapped. A file that another one replaced under the same name is intact.
+  /// Throws FileError if the file was truncated or changed (size or modification time) since it was
+  /// mapped. A file that was replaced by another one of the same name is intact.
   void RequireIntact() const;
 
 private:
   std::unique_ptr<const FileMapping> Mapping;
 };
 
-/// The same for the mapped file in whose memory `data` points, if there is one: arrays know no
-/// files.
+/// Same, for the mapped file that `data` points into, if any; arrays do not know their file.
 void RequireIntact(const void* data);
 
-/// Returns what `call` makes of what it reads in `file`, a MappedFile or what else has
-/// RequireIntact, and throws FileError if the file was not intact, rather than what `call` throws
-/// for zeros.
+/// Returns the result of `call`, which reads from `file`, a MappedFile or any other object with
+/// RequireIntact. Throws FileError if the file was not intact, in preference to whatever `call`
+/// throws because of the zeros.
 template<class File, class Call>
 auto ReadIntact(const File& file, const Call& call)
 {
@@ -70,8 +69,8 @@ auto ReadIntact(const File& file, const Call& call)
   }
 }
 
-/// The bytes of a file, copied: for those that are read as a whole, such as texts. Throws FileError
-/// as MappedFile does, and if the file was truncated meanwhile.
+/// Returns a copy of the bytes of a file, for files that are read as a whole, such as texts. Throws
+/// FileError as MappedFile does, and if the file was truncated while it was read.
 std::string ReadFile(const std::filesystem::path& path);
 
 }

@@ -9,45 +9,46 @@
 namespace atlas
 {
 
-/// An array in memory that lives as long as `owner`.
+/// An array in memory that is valid as long as `owner`.
 struct LoadedArray
 {
   TensorView view; ///< row-major, packed, little-endian
   std::shared_ptr<const void> owner;
 };
 
-/// The header of a .npy file: what its bytes mean.
+/// The header of a .npy file.
 struct NumpyHeader
 {
-  DType dtype = DType::F32; ///< of the array as it is loaded
-  std::string description;  ///< of the array in the file, such as "<f4"
+  DType dtype = DType::F32; ///< type of the loaded array
+  std::string description;  ///< type in the file, such as "<f4"
   bool fortranOrder = false;
   Shape shape;
-  std::size_t dataBegin = 0; ///< in the file
+  std::size_t dataBegin = 0; ///< offset in the file, in bytes
 };
 
-/// ParseNumpyHeader needs at most so many bytes of a file.
+/// The most bytes of a file that ParseNumpyHeader needs.
 inline constexpr std::size_t NumpyHeaderBytes = 100'012;
 
-/// Why pickles are refused, to end a message with.
+/// The end of messages about pickles: why they are rejected and what to do.
 inline constexpr const char* PickleAdvice =
   ", which only pickle can read; pickle can run any code, so it is refused. Save plain arrays, or "
   "safetensors.";
 
-/// Whether a file begins like a .npy file, or like a pickle.
+/// Whether the first bytes are those of a .npy file, or of a pickle.
 bool LooksLikeNumpy(const std::byte* data, std::size_t size);
 bool LooksLikePickle(const std::byte* data, std::size_t size);
 
-/// Parses the header of a .npy file (NumPy's format 1.0, 2.0 or 3.0) of `size` bytes, of which at
-/// least the first `available` lie at `data`. Types f2, f4, f8, i1 to i8, u1 to u8 and b1 are read,
-/// little- and big-endian. Throws FormatError, which starts with `source`, for anything else: above
-/// all for arrays of Python objects, which only pickle can read, and for a size that does not fit.
+/// Parses the header of a .npy file (format version 1.0, 2.0 or 3.0) of `size` bytes, of which the
+/// first `available` are at `data`. Supports the types f2, f4, f8, i1 to i8, u1 to u8 and b1,
+/// little- and big-endian. Throws FormatError for anything else, in particular for arrays of Python
+/// objects, which only pickle can read, and for a size that does not match; the message starts with
+/// `source`.
 NumpyHeader ParseNumpyHeader(
   const std::byte* data, std::size_t available, std::uint64_t size, const std::string& source);
 
-/// The array of a whole .npy file in memory. It points into `data`, of which `owner` is the owner,
-/// unless its order, its byte order or its type must be changed: unsigned integers become signed
-/// ones of twice the size, u8 of the same size. Throws FormatError.
+/// Reads the array of a complete .npy file in memory. It points into `data`, which `owner` keeps
+/// alive, unless the axis order, byte order or type has to be converted. Unsigned integers become
+/// signed integers of twice the size, but u8 of the same size. Throws FormatError.
 LoadedArray ParseNumpy(const std::byte* data, std::size_t size, std::shared_ptr<const void> owner,
   const std::string& source);
 

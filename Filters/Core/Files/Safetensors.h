@@ -10,24 +10,24 @@
 namespace atlas
 {
 
-/// What a safetensors file holds. The views point into the bytes that were parsed.
+/// The content of a safetensors file. The views point into the parsed bytes.
 struct SafetensorsContent
 {
   TensorViews tensors;
   Metadata metadata;
 };
 
-/// Parses a safetensors file that lies in memory.
+/// Parses a safetensors file in memory.
 ///
 /// Layout: 8 bytes little-endian header length n; n bytes JSON object, name -> {dtype, shape,
 /// data_offsets: [begin, end)}, optionally `__metadata__`: string -> string; then the data, to
-/// which the offsets are relative. As in the reference implementation the header has at most 100
-/// MB, the tensors fill the data without overlap or hole, and no name comes twice. Data need not be
-/// aligned. Throws FormatError; the message starts with `source`, which is usually the file name.
+/// which the offsets are relative. As in the reference implementation, the header has at most 100
+/// MB, the tensors fill the data without overlaps or gaps, and names are unique. Data need not be
+/// aligned. Throws FormatError; the message starts with `source`, usually the file name.
 SafetensorsContent ParseSafetensors(
   const std::byte* data, std::size_t size, const std::string& source);
 
-/// A safetensors file on disk, memory-mapped: opening costs the header, not the tensors.
+/// A memory-mapped safetensors file. Opening reads the header but not the tensors.
 class SafetensorsFile
 {
 public:
@@ -37,7 +37,7 @@ public:
   const TensorViews& GetTensors() const { return this->Content.tensors; }
   const Metadata& GetMetadata() const { return this->Content.metadata; }
 
-  /// Throws FileError if the tensors are no longer those of the file; see MappedFile.
+  /// Throws FileError if the file was truncated or changed since it was opened; see MappedFile.
   void RequireIntact() const { this->File.RequireIntact(); }
 
 private:
@@ -45,19 +45,19 @@ private:
   SafetensorsContent Content;
 };
 
-/// Told the share of a file that is written. Returns whether to go on.
+/// Called with the fraction of the file that is written, 0 to 1. Returns false to stop.
 using WriteProgress = std::function<bool(double done)>;
 
-/// Writes a safetensors file: tensors with wide elements first, then in the order of their names,
-/// each aligned to its elements. The bytes go to a temporary file in the same folder that is
-/// renamed at the end, so that `path` holds either its old content or the whole new one. Returns
-/// false, with the old content left, if `progress` has returned false. Throws FileError.
+/// Writes a safetensors file. Tensors are sorted by descending element size, then by name, so each
+/// is aligned to its element size. The bytes go to a temporary file in the same folder that is
+/// renamed at the end, so `path` holds either the old content or all of the new. Returns false, and
+/// keeps the old content, if `progress` returned false. Throws FileError.
 bool WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
   const Metadata& metadata, const WriteProgress& progress = {});
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata);
 
-/// The same bytes to a stream; whether it took them all is for the caller to ask.
+/// Writes the same bytes to a stream. The caller checks the stream for errors.
 bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
   const Metadata& metadata, const WriteProgress& progress = {});
 

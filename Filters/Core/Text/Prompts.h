@@ -8,16 +8,17 @@
 namespace atlas
 {
 
-/// Sequences of numbers, one a line, separated by spaces, tabs or commas. Throws OptionError, which
-/// starts with `source` and names line and word, for anything that is not an integer of 64 bits.
+/// Parses sequences of integers, one sequence per line, separated by spaces, tabs or commas. Throws
+/// OptionError for anything that is not a 64-bit integer; the message starts with `source` and
+/// gives the line and the word.
 std::vector<std::vector<std::int64_t>> ParseIntegerLines(
   std::string_view text, const std::string& source);
 
 enum class RandomPromptKind
 {
   OneToken,     ///< a random token, repeated
-  Random,       ///< every token at random
-  RepeatedBlock ///< a random block, repeated; the last time cut off at the length
+  Random,       ///< each token drawn at random
+  RepeatedBlock ///< a random block, repeated; the last repetition is cut off at the length
 };
 
 struct RandomPromptOptions
@@ -25,15 +26,15 @@ struct RandomPromptOptions
   RandomPromptKind kind = RandomPromptKind::Random;
   std::int64_t length = 64;  ///< of each sequence, at least 1
   std::int64_t count = 1;    ///< of sequences, at least 1
-  std::int64_t block = 16;   ///< length of the block, at least 1
+  std::int64_t block = 16;   ///< tokens of the repeated block, at least 1
   std::int64_t firstId = 0;  ///< ids are drawn from firstId <= id <= lastId, at least 0
   std::int64_t lastId = 999; ///< at least firstId
   std::uint64_t seed = 0;
 };
 
-/// Sequences of token ids with uniform probabilities, that models cannot know. They follow from the
-/// seed alone (std::mt19937_64), and the first sequences do not depend on their count. Throws
-/// OptionError naming the option.
+/// Draws sequences of token ids uniformly at random, which no model can have memorized. They depend
+/// only on the options and the seed (std::mt19937_64); a larger count appends sequences and leaves
+/// the first ones unchanged. Throws OptionError with the name of the invalid option.
 std::vector<std::vector<std::int64_t>> MakeRandomPrompts(const RandomPromptOptions& options);
 
 }

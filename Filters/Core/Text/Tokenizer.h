@@ -10,57 +10,59 @@
 namespace atlas
 {
 
-/// A text as a language model reads it: lists of one length.
+/// A text as a language model reads it. All lists have the same length.
 struct Encoding
 {
   std::vector<std::int64_t> ids;
-  std::vector<std::string> tokens; ///< as people read them, UTF-8; see Tokenizer::Label
+  std::vector<std::string> tokens; ///< readable, UTF-8; see Tokenizer::Label
   std::vector<std::int32_t> types; ///< segment of each token: 0, or 1 for the second of a pair
 };
 
 struct TokenizerParts;
 
-/// Turns text into the token ids of a language model and back, as the model's own tokenizer does:
-/// byte-level byte pair encoding (GPT-2, BLOOM, Llama 3, ...) or WordPiece (BERT, ...).
+/// Converts text to the token ids of a language model and back, exactly as the model's own
+/// tokenizer does: byte-level byte pair encoding (Sennrich et al. 2016, Radford et al. 2019; GPT-2,
+/// BLOOM, Llama 3, ...) or WordPiece (Wu et al. 2016, Devlin et al. 2019; BERT, ...).
 ///
-/// Special tokens that stand in the text, such as <|endoftext|> or [MASK], become themselves.
-/// Copies share everything. All functions may be called by several threads at the same time.
+/// A special token written in the text, such as <|endoftext|> or [MASK], becomes that token. Copies
+/// share their data. All functions are thread-safe.
 class Tokenizer
 {
 public:
-  /// Made by the functions below.
+  /// Used by the functions of TokenizerFile.h, which read tokenizers.
   explicit Tokenizer(std::shared_ptr<const TokenizerParts> parts);
 
-  /// The ids of a text. `addSpecialTokens` puts those around it that the model was trained with:
-  /// BERT [CLS] text [SEP]; GPT-2 none. An empty text has no tokens but those. Throws FormatError
-  /// for text that is not UTF-8, or longer than 100 MiB.
+  /// Encodes a text. `addSpecialTokens` adds the special tokens that the model was trained with:
+  /// [CLS] text [SEP] for BERT, none for GPT-2. An empty text gives only those. Throws FormatError
+  /// if the text is not UTF-8 or is longer than 100 MiB.
   Encoding Encode(std::string_view text, bool addSpecialTokens) const;
 
-  /// The ids of a pair of texts: BERT [CLS] first [SEP] second [SEP].
+  /// Encodes a pair of texts: [CLS] first [SEP] second [SEP] for BERT.
   Encoding EncodePair(std::string_view first, std::string_view second, bool addSpecialTokens) const;
 
-  /// A line as users type it: where the model knows segments (HasSegments), a tab separates the two
-  /// segments of a pair, and two tabs are a FormatError; elsewhere a tab is part of the text.
+  /// Encodes a line as a user types it. For a model with segments (HasSegments) a tab separates the
+  /// two texts of a pair, and a second tab throws FormatError. For any other model a tab is part of
+  /// the text.
   Encoding EncodePrompt(std::string_view line, bool addSpecialTokens) const;
 
-  /// The text of these ids, special tokens included. For byte pair encoding it is the text that was
-  /// encoded, to the byte; ids that end within a character give U+FFFD there. For WordPiece words
-  /// are separated by single spaces, and what normalization changed stays so. Throws OptionError
-  /// for an id that is not in the vocabulary.
+  /// Decodes ids to text, special tokens included. For byte pair encoding this restores the encoded
+  /// text byte for byte; ids that end inside a character give U+FFFD. For WordPiece, words are
+  /// separated by single spaces, and changes made by normalization remain. Throws OptionError for
+  /// an id that is not in the vocabulary.
   std::string Decode(const std::vector<std::int64_t>& ids) const;
 
-  /// The token of an id as people read it: the text that it stands for (" users", with U+FFFD for
-  /// parts of a character), or for WordPiece the vocabulary's entry ("##ization"). Throws
-  /// OptionError for an id that is not in the vocabulary.
+  /// The readable token of an id: the text it stands for (" users", with U+FFFD for parts of a
+  /// character) or, for WordPiece, its entry in the vocabulary ("##ization"). Throws OptionError
+  /// for an id that is not in the vocabulary.
   std::string Label(std::int64_t id) const;
 
-  /// The id of a token as the vocabulary writes it, or nothing.
+  /// The id of a token, spelled as in the vocabulary, or std::nullopt if there is none.
   std::optional<std::int64_t> IdOf(std::string_view token) const;
 
   /// One more than the largest id.
   std::int64_t VocabularySize() const;
 
-  /// True for BERT's kind: pairs of segments that differ by token type.
+  /// True for tokenizers like BERT's, which mark the two texts of a pair by token types.
   bool HasSegments() const;
 
   /// "byte-level BPE" or "WordPiece"

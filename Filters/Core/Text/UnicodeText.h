@@ -10,10 +10,10 @@
 namespace atlas
 {
 
-/// The text with U+FFFD for each longest part that is not UTF-8, as browsers and Python replace it.
+/// Replaces each maximal invalid part of UTF-8 by U+FFFD, as browsers and Python do.
 std::string ReplaceInvalidUtf8(std::string_view bytes);
 
-/// Unicode's normalization forms: canonical or compatibility (K), decomposed or composed.
+/// The normalization forms of Unicode: canonical or compatibility (K), decomposed or composed.
 enum class NormalizationForm
 {
   NFC,
@@ -22,20 +22,21 @@ enum class NormalizationForm
   NFKD
 };
 
-/// `text`, which is UTF-8, in a normalization form.
+/// Returns `text`, which must be UTF-8, in a normalization form.
 std::string Normalize(NormalizationForm form, std::string_view text);
 
-/// Lower case of each character by itself, in no particular language: without the final form of a
-/// sigma. `text` is UTF-8.
+/// Converts each character to lower case on its own, without rules of any language or context, such
+/// as the final sigma. `text` must be UTF-8.
 std::string ToLower(std::string_view text);
 
-/// What BERT's tokenizers ask about a character.
+/// The character classes that BERT tokenizers use.
 bool IsWhitespace(char32_t c);     ///< Unicode's White_Space
-bool IsPunctuation(char32_t c);    ///< category P, and every ASCII sign, such as $ and +
+bool IsPunctuation(char32_t c);    ///< category P and all ASCII symbols, such as $ and +
 bool IsNonspacingMark(char32_t c); ///< category Mn: an accent
 bool IsOther(char32_t c);          ///< category C: control, format, private use, unassigned
 bool IsNumeric(char32_t c);        ///< category N
-bool IsWordCharacter(char32_t c);  ///< letter, mark, digit or connector, as \w of expressions
-bool IsChinese(char32_t c);        ///< in a block of CJK ideographs, which BERT sets apart
+bool IsWordCharacter(char32_t c);  ///< letter, mark, digit or connector, like \w in regular
+                                   ///< expressions
+bool IsChinese(char32_t c);        ///< in a block of CJK ideographs, which BERT separates
 
 }

@@ -8,28 +8,27 @@
 namespace atlas
 {
 
-/// A part [begin, end) of a text, in bytes.
+/// A byte range [begin, end) of a text.
 struct TextSpan
 {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-/// A regular expression as tokenizer files hold it, run by PCRE2 on UTF-8 with Unicode properties.
+/// A regular expression from a tokenizer file, run by PCRE2 on UTF-8 with Unicode properties.
 ///
-/// Tokenizer files use Oniguruma's syntax, which differs from PCRE2's in what follows, and is
-/// translated: \s and \S mean Unicode's White_Space, and a class may hold classes, [ab[cd]], whose
-/// members join it. What has no such translation (classes that are excluded from or cut with each
-/// other, \h, \H) is refused.
+/// Tokenizer files use the syntax of Oniguruma, which is translated to that of PCRE2: \s and \S
+/// mean Unicode's White_Space, and a class may contain classes, [ab[cd]], whose members join it.
+/// Syntax that cannot be translated (difference and intersection of classes, \h, \H) is rejected.
 class RegularExpression
 {
 public:
-  /// Throws FormatError if the expression is not understood; the message starts with `source`.
+  /// Throws FormatError if the expression is invalid or not supported; the message starts with
+  /// `source`.
   RegularExpression(const std::string& pattern, const std::string& source);
 
-  /// All matches that are not empty, in order. `text` must be UTF-8. May be called by several
-  /// threads at the same time. Throws FormatError if the expression needs too many steps or too
-  /// much memory for this text.
+  /// Returns all non-empty matches in order. `text` must be UTF-8. Thread-safe. Throws FormatError
+  /// if matching needs too many steps or too much memory.
   std::vector<TextSpan> Matches(std::string_view text) const;
 
 private:
@@ -38,7 +37,7 @@ private:
   std::shared_ptr<void> Code;
 };
 
-/// The pattern in PCRE2's syntax, as described above. Throws FormatError.
+/// Translates a pattern to the syntax of PCRE2, as described above. Throws FormatError.
 std::string TranslatePattern(std::string_view pattern, const std::string& source);
 
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: what a tokenizer consists of. Tokenizer.h is the interface.
+// Internal to Core: the components of a tokenizer. Tokenizer.h is the interface.
 
 #include "RegularExpression.h"
 #include "UnicodeText.h"
@@ -13,8 +13,9 @@
 namespace atlas
 {
 
-/// BERT's normalization: control characters go, white space becomes spaces, CJK ideographs get
-/// spaces around them, accents go (after canonical decomposition), capitals become small.
+/// BERT's normalization: removes control characters, replaces white space by spaces, puts spaces
+/// around CJK ideographs, strips accents (after canonical decomposition) and converts to lower
+/// case.
 struct BertNormalization
 {
   bool cleanText = true;
@@ -27,7 +28,7 @@ struct LowerCase
 {
 };
 
-/// Removes nonspacing marks; usually behind NFD.
+/// Removes nonspacing marks; usually applied after NFD.
 struct RemoveMarks
 {
 };
@@ -36,7 +37,7 @@ using Normalization = std::variant<BertNormalization, LowerCase, RemoveMarks, No
 
 std::string Apply(const Normalization& normalization, std::string_view text);
 
-/// Cuts text into words.
+/// Splits text into words.
 struct SplitByExpression
 {
   RegularExpression expression;
@@ -44,30 +45,30 @@ struct SplitByExpression
   bool keepGaps = true;
 };
 
-/// BERT's words: at white space, which goes, and around each punctuation character.
+/// Splits as BERT does: at white space, which is dropped, and around each punctuation character.
 struct SplitLikeBert
 {
 };
 
-/// A space before every piece that does not begin with one.
+/// Adds a space before every piece that does not begin with one.
 struct PrefixSpace
 {
 };
 
 using PreTokenization = std::variant<SplitByExpression, SplitLikeBert, PrefixSpace>;
 
-/// A token that stands in the text as it is.
+/// A token that is matched literally in the text.
 struct AddedToken
 {
   std::string content;
   std::int64_t id = 0;
-  bool singleWord = false; ///< only where no word character is beside it
-  bool stripLeft = false;  ///< takes the white space before it along
+  bool singleWord = false; ///< match only if no word character is next to it
+  bool stripLeft = false;  ///< also consume the white space before it
   bool stripRight = false;
-  bool normalized = false; ///< looked for in normalized text, not in the text as it is given
+  bool normalized = false; ///< match in normalized text instead of the original text
 };
 
-/// Finds added tokens in a text: the leftmost first, of several the longest.
+/// Finds added tokens in a text: the leftmost match; among several, the longest.
 class AddedTokenFinder
 {
 public:
@@ -75,7 +76,7 @@ public:
 
   struct Piece
   {
-    std::string_view text;             ///< without added tokens
+    std::string_view text;             ///< text before the token, free of added tokens
     std::optional<std::int64_t> token; ///< the added token that follows, if any
   };
   std::vector<Piece> Split(std::string_view text) const;
@@ -95,7 +96,7 @@ struct TemplatePart
 };
 using Template = std::vector<TemplatePart>;
 
-/// Words that were encoded before, as texts repeat themselves.
+/// A cache of encoded words, since words recur.
 struct WordCache
 {
   std::mutex mutex;
@@ -109,17 +110,18 @@ struct TokenizerParts
   bool hasSegments = false; ///< WordPiece
   std::vector<Normalization> normalizations;
   std::vector<PreTokenization> preTokenizations;
-  AddedTokenFinder givenTokens;      ///< looked for in the text as it is given
-  AddedTokenFinder normalizedTokens; ///< looked for in normalized text
-  std::unordered_map<std::int64_t, std::string> addedTexts; ///< by id, in the vocabulary or not
+  AddedTokenFinder givenTokens;                             ///< matched in the original text
+  AddedTokenFinder normalizedTokens;                        ///< matched in normalized text
+  std::unordered_map<std::int64_t, std::string> addedTexts; ///< by id, whether in the vocabulary or
+                                                            ///< not
   std::unordered_map<std::string, std::int64_t> addedIds;
   Template single = { { 0, {}, 0 } };
   Template pair = { { 0, {}, 0 }, { 1, {}, 1 } };
   mutable WordCache cache;
 
-  /// Adds a token to the right finder, with its content normalized if it must be; to be called when
-  /// model and normalizations are there. Throws FormatError if it is empty, or its id is out of
-  /// range or disagrees with the vocabulary or another added token.
+  /// Adds a token to the finder that it belongs to, with normalized content if required. Set the
+  /// model and the normalizations first. Throws FormatError if the token is empty, or if its id is
+  /// out of range or contradicts the vocabulary or another added token.
   void Add(const AddedToken& token);
 
   /// The text of a token, added or in the vocabulary, or nullptr for an unknown id.
@@ -133,7 +135,7 @@ struct TokenizerParts
 
   std::string Normalize(std::string_view text) const;
 
-  /// Appends the ids of UTF-8 text.
+  /// Appends the ids of `text`, which must be UTF-8.
   void Encode(std::string_view text, std::vector<std::int64_t>& ids) const;
 
 private:

@@ -14,25 +14,25 @@ namespace atlas
 class Vocabulary
 {
 public:
-  /// Largest id that a vocabulary may give.
+  /// The largest id allowed.
   static constexpr std::int64_t MaximumId = 2'147'483'647;
 
   Vocabulary() = default;
   Vocabulary(const Vocabulary&) = delete; // the maps point into Tokens
   Vocabulary& operator=(const Vocabulary&) = delete;
 
-  /// Throws FormatError if the id is out of range or belongs to another token, or the token has
-  /// another id; the message starts with `source`.
+  /// Adds a token. Throws FormatError if the id is out of range or belongs to another token, or if
+  /// the token has another id; the message starts with `source`.
   void Add(std::string_view token, std::int64_t id, const std::string& source);
 
-  /// The id, or nothing for a token that is not in the vocabulary.
+  /// The id of a token, or std::nullopt if it is not in the vocabulary.
   std::optional<std::int64_t> IdOf(std::string_view token) const
   {
     const auto found = this->Ids.find(token);
     return found == this->Ids.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// The token, or nullptr for an id that is not in the vocabulary.
+  /// The token of an id, or nullptr if it is not in the vocabulary.
   const std::string* TokenOf(std::int64_t id) const
   {
     const auto found = this->Texts.find(id);
@@ -42,7 +42,7 @@ public:
   /// One more than the largest id.
   std::int64_t Size() const { return this->End; }
 
-  /// Bytes of the longest token.
+  /// Length of the longest token, in bytes.
   std::size_t LongestToken() const { return this->Longest; }
 
 private:

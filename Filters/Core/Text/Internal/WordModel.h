@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: how the words of a text become tokens. Tokenizer.h is the interface.
+// Internal to Core: splits words into tokens. Tokenizer.h is the interface.
 
 #include "Vocabulary.h"
 
@@ -14,7 +14,7 @@
 namespace atlas
 {
 
-/// Splits one word, which a pre-tokenizer found, into tokens.
+/// Splits one word, as found by a pre-tokenizer, into tokens.
 class WordModel
 {
 public:
@@ -29,10 +29,10 @@ public:
   /// Appends the ids of the tokens of `word`.
   virtual void Encode(std::string_view word, std::vector<std::int64_t>& ids) const = 0;
 
-  /// Appends the text of a token of the vocabulary to the text before it.
+  /// Appends the text of a token of the vocabulary to the text decoded so far.
   virtual void Decode(std::string_view token, std::string& text) const = 0;
 
-  /// A token as people read it.
+  /// The token in readable form.
   virtual std::string Label(std::string_view token) const = 0;
 
   const Vocabulary& GetVocabulary() const { return *this->Tokens; }
@@ -41,24 +41,24 @@ private:
   std::shared_ptr<const Vocabulary> Tokens;
 };
 
-/// The characters that stand for the 256 bytes in byte-level vocabularies: printable ones for
-/// themselves, the others from U+0100 on.
+/// The characters that represent the 256 bytes in byte-level vocabularies (Radford et al. 2019). A
+/// printable byte is its own character; the others are mapped to U+0100 and up.
 const std::array<char32_t, 256>& ByteLevelCharacters();
 
-/// What a byte-level token stands for; a token with other characters stands for itself.
+/// The bytes that a byte-level token represents. A token with other characters represents itself.
 std::string ByteLevelBytes(std::string_view token);
 
-/// Byte-level byte pair encoding: a word begins as its bytes; the neighbours whose merge comes
-/// first in the list of merges become one token, the leftmost of equal ones first, until no merge
-/// is left. (Sennrich et al. 2016; bytes: Radford et al. 2019.)
+/// Byte-level byte pair encoding (Sennrich et al. 2016; on bytes: Radford et al. 2019). A word
+/// starts as its bytes. Of all adjacent pairs, the one that is earliest in the list of merges,
+/// leftmost first, is merged into one token; this repeats until no pair can be merged.
 class BytePairModel : public WordModel
 {
 public:
   using Merge = std::pair<std::string, std::string>;
 
-  /// With `wholeWordsFirst` a word that is a token is not taken apart. Throws FormatError, which
-  /// starts with `source`, if a merge joins or makes a token that the vocabulary lacks, or comes
-  /// twice.
+  /// With `wholeWordsFirst` a word that is itself a token is not split. Throws FormatError if a
+  /// merge uses or produces a token that is not in the vocabulary, or is listed twice; the message
+  /// starts with `source`.
   BytePairModel(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Merge>& merges,
     bool wholeWordsFirst, const std::string& source);
 
@@ -66,7 +66,7 @@ public:
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
   void Decode(std::string_view token, std::string& text) const override;
 
-  /// The token's bytes, with U+FFFD for what is not a whole character.
+  /// The bytes of the token, with U+FFFD for incomplete characters.
   std::string Label(std::string_view token) const override;
 
 private:
@@ -78,7 +78,8 @@ private:
   static constexpr std::uint32_t NoRank = ~0U;
 
   std::array<std::int32_t, 256> ByteIds = {};
-  std::unordered_map<std::uint64_t, Result> Merges; ///< by the ids of both, the left one above
+  std::unordered_map<std::uint64_t, Result> Merges; ///< by both ids, the left one in the upper 32
+                                                    ///< bits
   bool WholeWordsFirst;
   std::string Source;
 
@@ -87,25 +88,27 @@ private:
   void MergeLong(std::vector<std::int32_t>& symbols) const;
 };
 
-/// WordPiece: the longest token that begins the word, then the longest continuation of it, and so
-/// on; a word for which that fails, or that is too long, is the unknown token. (Wu et al. 2016.)
+/// WordPiece (Wu et al. 2016, Devlin et al. 2019): takes the longest token that the word begins
+/// with, then the longest that continues it, and so on. A word for which this fails, or that is too
+/// long, becomes the unknown token.
 class WordPieceModel : public WordModel
 {
 public:
   struct Options
   {
     std::string unknown = "[UNK]";
-    std::string continuation = "##";     ///< begins tokens that continue a word
-    std::size_t maximumCharacters = 100; ///< of a word
+    std::string continuation = "##";     ///< prefix of tokens that continue a word
+    std::size_t maximumCharacters = 100; ///< longest word that is split
   };
 
-  /// Throws FormatError, which starts with `source`, if the unknown token is not in the vocabulary.
+  /// Throws FormatError if the unknown token is not in the vocabulary; the message starts with
+  /// `source`.
   WordPieceModel(
     std::shared_ptr<const Vocabulary> vocabulary, Options options, const std::string& source);
 
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
 
-  /// Words are separated by single spaces, as their original distance is not in the tokens.
+  /// Separates words by single spaces, as tokens do not record the original white space.
   void Decode(std::string_view token, std::string& text) const override;
   std::string Label(std::string_view token) const override;
 
