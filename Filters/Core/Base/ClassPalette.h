@@ -8,20 +8,20 @@ namespace atlas
 
 using Rgb = std::array<std::uint8_t, 3>;
 
-/// Number of base colours of the class palette. Classes beyond reuse them, lighter or darker.
+/// The number of base colors of the class palette. Further classes use lighter or darker versions.
 inline constexpr int BaseColorCount = 24;
 
-/// The colour of a class, the same in every view. The base colours differ by at least 15 units of
-/// CIE Lab (pairwise, CIE76) for normal vision and for protanopia, deuteranopia and tritanopia (as
-/// simulated by Machado, Oliveira and Fernandes 2009). Later classes repeat their hues at four
-/// other lightnesses; from class 120 on all repeat. A negative class, which means unknown, is grey.
+/// The color of a class, the same in every view. Any two base colors differ by at least 15 units of
+/// CIE Lab (CIE76) for normal vision and for protanopia, deuteranopia and tritanopia (as simulated
+/// by Machado, Oliveira and Fernandes 2009). Later classes repeat their hues at four other
+/// lightness levels; from class 120 on, colors repeat. A negative class means unknown and is gray.
 Rgb ClassColor(int predicted);
 
-/// How strongly a class shows where it is predicted with probability `p` among `classes` classes:
-/// 0 at chance (p = 1/N), 1 at certainty, linear between.
+/// The color intensity for a class that is predicted with probability `p`, out of N = `classes`: 0
+/// at chance level (p = 1/N), 1 at p = 1, linear in between.
 float ColorIntensity(float p, int classes);
 
-/// `color` at `intensity`: white at 0, itself at 1, linear between.
+/// Returns `color` at `intensity`: white at 0, the color itself at 1, linear in between.
 Rgb Fade(const Rgb& color, float intensity);
 
 }

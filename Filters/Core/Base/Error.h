@@ -5,8 +5,8 @@
 namespace atlas
 {
 
-/// Base of every error that Core throws. The message names the thing (file, tensor, option), what
-/// was expected and what was found, so that it can be shown to a user as it is.
+/// The base class of all errors that Core throws. The message names the item (file, tensor,
+/// option), what was expected and what was found, and can be shown to users unchanged.
 class Error : public std::runtime_error
 {
 public:
@@ -20,29 +20,29 @@ public:
   using Error::Error;
 };
 
-/// Bytes are not what their format says: header, offsets, data types.
+/// Data does not follow its format: header, offsets, data types, encoding.
 class FormatError : public Error
 {
 public:
   using Error::Error;
 };
 
-/// Tensors are readable but do not make up a model: one is missing, has a wrong shape or holds a
-/// value that no model can have.
+/// Data is readable but is not a valid model or recording: a tensor is missing, has a wrong shape
+/// or contains an invalid value.
 class ModelError : public Error
 {
 public:
   using Error::Error;
 };
 
-/// An option of an evaluation does not fit the model that it is applied to.
+/// An option is invalid, or does not fit the model or data that it is applied to.
 class OptionError : public Error
 {
 public:
   using Error::Error;
 };
 
-/// Geometry cannot be computed from the numbers given.
+/// Geometry cannot be computed from the given numbers.
 class GeometryError : public Error
 {
 public:

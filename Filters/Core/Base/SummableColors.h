@@ -5,8 +5,8 @@
 namespace atlas
 {
 
-/// How a vector of three components becomes a colour: channel c is 255 (gain v_c + offset), rounded
-/// and clipped to 0 ... 255. A vector that is not finite becomes grey.
+/// Maps a vector of three components to a color: channel c is 255 (gain v_c + offset), rounded and
+/// clipped to 0 ... 255. A vector that is not finite becomes gray.
 struct ColorScale
 {
   double gain = 1;
@@ -15,7 +15,7 @@ struct ColorScale
   Rgb Color(const double* vector) const;
 };
 
-/// The range of all components of some vectors; NaN and infinities do not count.
+/// The range of all components of a set of vectors; NaN and infinities are ignored.
 class ComponentRange
 {
 public:
@@ -31,13 +31,13 @@ private:
   double Maximum = 0;
 };
 
-/// The scale under which colours add: color(a) + color(b) = color(a + b) wherever nothing clips, up
-/// to the rounding of each. No offset, and the gain with which the largest component is at full
-/// intensity; negative components clip to 0. Gain 1 if no component is positive.
+/// The scale under which colors add up: color(a) + color(b) = color(a + b) up to rounding, unless a
+/// channel is clipped. The offset is 0, and the gain maps the largest component to full intensity;
+/// it is 1 if no component is positive. Negative components are clipped to 0.
 ColorScale AdditiveScale(const ComponentRange& range);
 
-/// The scale of the source document, which shows negative components too: the smallest component is
-/// 0, the largest at full intensity. If all are equal they are at half intensity.
+/// The scale of the source post, which also shows negative components: the smallest component maps
+/// to 0 and the largest to full intensity. If all are equal, they map to half intensity.
 ColorScale SharedRangeScale(const ComponentRange& range);
 
 }

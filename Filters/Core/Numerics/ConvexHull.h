@@ -17,18 +17,20 @@ struct HullEdge
   std::size_t right = 0;
 };
 
-/// The boundary of a convex hull in 3D. Facets that are coplanar within rounding are one.
+/// The boundary of a convex hull in 3D. Facets that are coplanar within rounding are merged.
 struct ConvexPolyhedron
 {
-  std::vector<Eigen::Vector3d> normals; ///< of each facet, outward, of norm 1
+  std::vector<Eigen::Vector3d> normals; ///< outward unit normal of each facet
   std::vector<HullEdge> edges;
 };
 
-/// The convex hull of the columns of `points`, which span three dimensions and are of magnitude 1
-/// or so. Throws GeometryError if Qhull, which computes it, finds no hull within its precision.
+/// Computes the convex hull of the columns of `points` with Qhull (Barber, Dobkin and Huhdanpaa
+/// 1996). The points must span three dimensions and have magnitudes of about 1. Throws
+/// GeometryError if Qhull finds no hull within its precision.
 ConvexPolyhedron ConvexHull(const Eigen::Matrix3Xd& points);
 
-/// The extreme columns of `points`, which span the plane, counterclockwise. Throws as ConvexHull.
+/// The extreme columns of `points`, counterclockwise. The points must span the plane. Throws as
+/// ConvexHull does.
 std::vector<Eigen::Index> ConvexPolygon(const Eigen::Matrix2Xd& points);
 
 }

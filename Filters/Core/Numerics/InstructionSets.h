@@ -6,22 +6,23 @@
 namespace atlas
 {
 
-/// The instruction sets that both this build and this machine have, by Highway's names, the best
+/// The instruction sets that both this build and this machine support, under Highway's names, best
 /// first: AVX3 (AVX-512), AVX2, SSE4, SSSE3, and last the compiler's own 128-bit code for any
-/// processor (EMU128, on x86-64 SSE2).
+/// processor (EMU128, or SSE2 on x86-64).
 std::vector<std::string> SupportedTargets();
 
-/// The one that the kernels run with: the best, unless the environment variable ATLAS_TARGET or
-/// UseTarget chose another. Throws OptionError as UseTarget does for what ATLAS_TARGET names.
+/// The instruction set that the kernels use: the best, unless the environment variable ATLAS_TARGET
+/// or UseTarget selects another. Throws OptionError, as UseTarget does, if ATLAS_TARGET is not
+/// supported.
 std::string CurrentTarget();
 
-/// Has all kernels of this process run with that instruction set from now on; an empty name means
-/// the best. For tests and benchmarks: values may differ by rounding between instruction sets, but
-/// within one they are equal to the byte. Not while a kernel runs. Throws OptionError, which lists
-/// those that are supported, for any other name.
+/// Makes all kernels of this process use that instruction set; an empty name means the best. For
+/// tests and benchmarks: results may differ by rounding between instruction sets, but are equal to
+/// the byte within one. Must not be called while a kernel runs. Throws OptionError with a list of
+/// the supported names for any other name.
 void UseTarget(const std::string& name);
 
-/// Applies ATLAS_TARGET, once. What runs kernels calls it first. Throws as CurrentTarget does.
+/// Applies ATLAS_TARGET, once. Must be called before any kernel runs. Throws as CurrentTarget does.
 void InitializeTarget();
 
 }

@@ -8,9 +8,9 @@
 namespace atlas
 {
 
-/// Values are taken this many at a time, the last ones filled up, so that each of them goes through
-/// the same instructions wherever it lies; Eigen itself treats the ends of unaligned arrays
-/// differently from their middle.
+/// Values are processed in groups of this size, and the last group is padded. Every value thus goes
+/// through the same instructions wherever it lies; Eigen itself treats the ends of unaligned arrays
+/// differently from the middle.
 inline constexpr std::int64_t LaneCount = 16;
 using Lanes = Eigen::Array<float, LaneCount, 1>;
 
@@ -37,7 +37,7 @@ inline void Store(const Lanes& lanes, std::int64_t count, float* values)
   }
 }
 
-/// Calls function(first value, number of values that are left) for each group of lanes.
+/// Calls function(first value, number of remaining values) for each group of lanes.
 template<class Function>
 void ForLanes(std::int64_t count, const Function& function)
 {

@@ -5,17 +5,18 @@
 namespace atlas
 {
 
-/// Part of a row-major matrix of floats in memory that somebody else owns.
+/// A block of a row-major float matrix in memory that is owned elsewhere.
 struct MatrixBlock
 {
   const float* data = nullptr;
-  std::int64_t stride = 0; ///< floats from a row to the next
-  bool transposed = false; ///< the matrix meant is the transpose of what is stored
+  std::int64_t stride = 0; ///< distance between rows, in floats
+  bool transposed = false; ///< use the transpose of the stored matrix
 };
 
-/// Sets OpenBLAS to one thread while any object of this class lives, and back when the last is
-/// gone. Callers then split products in parts of their own, which do not depend on the number of
-/// threads, so that results have the same bytes for any; OpenBLAS itself may sum in another order.
+/// Limits OpenBLAS to one thread while any object of this class exists, and restores the previous
+/// number when the last one is destroyed. Callers split products into parts that do not depend on
+/// the number of threads, so results are equal to the byte for any number. OpenBLAS itself may
+/// change the order of its sums with the number of threads.
 class SingleThreadedBlas
 {
 public:
@@ -25,8 +26,8 @@ public:
   SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
 };
 
-/// c = scale a b, or that + c: a [rows, inner], b [inner, columns], c [rows, columns] with the
-/// given stride. Sizes are at least 1.
+/// Computes c = scale a b, or c += scale a b, where a is [rows, inner], b [inner, columns] and c
+/// [rows, columns] with the given stride. Sizes are at least 1.
 void MultiplyMatrices(std::int64_t rows, std::int64_t columns, std::int64_t inner, float scale,
   const MatrixBlock& a, const MatrixBlock& b, float* c, std::int64_t stride, bool add = false);
 

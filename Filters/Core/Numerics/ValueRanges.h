@@ -6,20 +6,21 @@
 namespace atlas
 {
 
-/// The range of each component of many tuples, and of their lengths.
+/// The range of each component of many tuples, and of their Euclidean lengths.
 struct ValueRanges
 {
   std::vector<double> least;   ///< per component
   std::vector<double> largest; ///< per component
-  double leastSquare = 0;      ///< of the squared Euclidean length; 0 where there is one component
+  double leastSquare = 0;      ///< of the squared Euclidean length; 0 if there is only one
+                               ///< component
   double largestSquare = 0;    ///< likewise
 
-  /// Takes in the ranges of other tuples; ranges without components are those of none.
+  /// Extends these ranges by those of other tuples. Ranges without components mean no tuples.
   void Join(const ValueRanges& other);
 };
 
-/// The ranges of `tuples` times `components` values, both at least 1, none of them NaN. Value:
-/// float, int or unsigned char.
+/// Computes the ranges of `tuples` x `components` values; both sizes are at least 1 and no value is
+/// NaN. Value is float, int or unsigned char.
 template<class Value>
 ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples);
 

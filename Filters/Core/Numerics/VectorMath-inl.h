@@ -1,5 +1,5 @@
-// Functions of whole vectors, compiled once for each instruction set (Highway's foreach_target.h).
-// Each lane goes through the same operations, so that a value depends on its argument alone.
+// Vectorized functions, compiled once for each instruction set (Highway's foreach_target.h). All
+// lanes go through the same operations, so a result depends only on its argument.
 
 #if defined(ATLAS_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATLAS_VECTOR_MATH_INL_H
@@ -22,15 +22,15 @@ inline constexpr float ExpLimit = 87.3365F;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-/// K vectors that go through the same operations, written one operation at a time for all of them:
-/// they do not depend on each other, and so fill the time that each waits for its operands.
+/// K independent vectors that go through the same operations together, so that the operations of
+/// one fill the latency of the others.
 template<std::size_t K>
 struct Batch
 {
   V v[K];
 };
 
-/// The batch of `function(x, ...)` for each of the vectors x, ... of the batches.
+/// Applies `function` to each of the K vectors of the batches.
 template<std::size_t K, class Function, class... Others>
 HWY_INLINE Batch<K> Map(const Function& function, const Batch<K>& first, const Others&... others)
 {
@@ -58,20 +58,20 @@ HWY_INLINE Batch<K> MulAdd(const Batch<K>& a, float b, const Batch<K>& c)
   return Map([&](V x, V y) HWY_ATTR { return hn::MulAdd(x, constant, y); }, a, c);
 }
 
-/// e^x for |x| <= ExpLimit, without a check. With n = round(x / ln 2), e^x = 2^n e^f for an f of at
-/// most ln 2 / 2 in magnitude; the polynomial's coefficients minimize its relative error there,
-/// which is 9.2e-8, with e^0 = 1.
+/// e^x for |x| <= ExpLimit, unchecked. With n = round(x / ln 2), e^x = 2^n e^f with |f| <= ln 2 /
+/// 2. The polynomial for e^f is exact at 0; its coefficients minimize the relative error, which is
+/// 9.2e-8.
 template<std::size_t K>
 HWY_INLINE Batch<K> ExpInRange(const Batch<K>& x)
 {
   const D d;
   const hn::RebindToSigned<D> di;
-  // The sum is rounded to an integer, which then stands in its lowest bits: 1.5 * 2^23 + n.
+  // Adding 1.5 * 2^23 rounds to an integer n, which is then in the lowest bits of the sum.
   const V shift = hn::Set(d, 12582912.F);
   const V perLn2 = hn::Set(d, 1.44269504F);
   const Batch<K> shifted = Map([&](V v) HWY_ATTR { return hn::MulAdd(v, perLn2, shift); }, x);
   const Batch<K> n = Map([&](V v) HWY_ATTR { return hn::Sub(v, shift); }, shifted);
-  // ln 2 in two parts, the first so short that n times it is exact.
+  // ln 2 as a sum of two parts; the first has so few bits that its product with n is exact.
   Batch<K> f = MulAdd(n, -0.693359375F, x);
   f = MulAdd(n, 2.12194440e-4F, f);
   const V highest = hn::Set(d, 0.00829027221F);
@@ -90,7 +90,7 @@ HWY_INLINE Batch<K> ExpInRange(const Batch<K>& x)
     p, shifted);
 }
 
-/// e^x for x <= 0; below -ExpLimit e^-ExpLimit = 1.2e-38.
+/// e^x for x <= 0; below -ExpLimit the result is e^-ExpLimit = 1.2e-38.
 template<std::size_t K>
 HWY_INLINE Batch<K> ExpOfNegative(const Batch<K>& x)
 {
@@ -98,7 +98,7 @@ HWY_INLINE Batch<K> ExpOfNegative(const Batch<K>& x)
   return ExpInRange(Map([&](V v) HWY_ATTR { return hn::Max(v, lowest); }, x));
 }
 
-/// 1 / (1 + e^-x); beyond +-ExpLimit as there.
+/// 1 / (1 + e^-x), with x clamped to +-ExpLimit.
 template<std::size_t K>
 HWY_INLINE Batch<K> Logistic(const Batch<K>& x)
 {

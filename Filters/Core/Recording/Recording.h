@@ -15,16 +15,16 @@ namespace atlas
 inline constexpr const char* RecordingFormat = "attention-atlas.recording";
 inline constexpr const char* RecordingVersion = "1";
 
-/// A row-major, packed float matrix whose memory is shared by its copies, so that thousands of
-/// tokens of every head pass from the model to a data object without being copied. Treat it as
-/// read-only once it is part of a recording.
+/// A row-major, packed float matrix. Copies share their memory, so the values of thousands of
+/// tokens pass from the model to a data object without being copied. Treat it as read-only once it
+/// is part of a recording.
 struct SharedMatrix
 {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::shared_ptr<float> values; ///< rows x columns; may point into memory that others own
+  std::shared_ptr<float> values; ///< [rows, columns]; may point into memory that is owned elsewhere
 
-  /// A matrix of its own, of zeros.
+  /// A newly allocated matrix of zeros.
   static SharedMatrix Zero(std::int64_t rows, std::int64_t columns)
   {
     const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
@@ -42,34 +42,35 @@ struct SharedMatrix
   float* Row(std::int64_t row) const { return this->values.get() + row * this->columns; }
 };
 
-/// What the rows of every matrix are: the tokens of all sequences, one sequence after the other,
-/// without padding. Lists are as long as there are tokens, or empty where that does not apply.
+/// The tokens to which the rows of every matrix belong: those of all sequences, one after another,
+/// without padding. Each list has one entry per token, or is empty if it does not apply.
 struct RecordedTokens
 {
-  std::vector<std::int32_t> sequence; ///< or the image; from 0
-  std::vector<std::int32_t> position; ///< in its sequence, from 0
-  std::vector<std::int64_t> id;       ///< in the vocabulary; empty for images
+  std::vector<std::int32_t> sequence; ///< index of the sequence or image, from 0
+  std::vector<std::int32_t> position; ///< position in the sequence, from 0
+  std::vector<std::int64_t> id;       ///< id in the vocabulary; empty for images
   std::vector<std::string> text;      ///< UTF-8; empty if unknown
-  std::vector<std::int32_t> segment;  ///< token type of BERT; empty if there are none
-  std::vector<std::int32_t> row;      ///< of the patch, from the top; -1 for a class token
-  std::vector<std::int32_t> column;   ///< of the patch, from the left; -1 for a class token
+  std::vector<std::int32_t> segment;  ///< token type (BERT); empty if there are none
+  std::vector<std::int32_t> row;      ///< row of the patch, from the top; -1 for a class token
+  std::vector<std::int32_t> column;   ///< column of the patch, from the left; -1 for a class token
 
   std::int64_t Count() const { return static_cast<std::int64_t>(this->sequence.size()); }
 };
 
-/// One head of one layer. Each matrix has a row per token.
+/// One head of one layer. Each matrix has one row per token.
 struct RecordedHead
 {
   SharedMatrix query;  ///< [tokens, d_head], after rotation
-  SharedMatrix key;    ///< [tokens, d_head], after rotation; heads of a group share one matrix
-  SharedMatrix value;  ///< [tokens, d_head]; likewise. Not recorded: no values
-  SharedMatrix output; ///< [tokens, d_model], sum over keys of attention * value W_O^h, without
-                       ///< the output bias; optional
+  SharedMatrix key;    ///< [tokens, d_head], after rotation; shared by the heads of a group
+  SharedMatrix value;  ///< [tokens, d_head]; shared by the heads of a group. Optional
+  SharedMatrix output; ///< [tokens, d_model], sum over keys of attention * value W_O^h, without the
+                       ///< output bias. Optional
 
-  /// Attention as a file held it, of recordings without queries and keys, or whose queries and keys
-  /// do not give it: a [length, length] matrix per sequence, a row per query; else empty. Where
-  /// there is some, it is what views show. Weights are after softmax; scores before it and, at
-  /// pairs that the mask excludes, whatever the file held: the score, -infinity, or -1e5.
+  /// Attention as stored in a file, for recordings that have no queries and keys or whose attention
+  /// does not follow from them: one [length, length] matrix per sequence with one row per query;
+  /// otherwise empty. If present, views show it. Weights are after the softmax, scores before. At
+  /// pairs that the mask excludes, scores are whatever the file contained: the score, -infinity, or
+  /// -1e5.
   std::vector<SharedMatrix> weights;
   std::vector<SharedMatrix> scores;
 
@@ -78,27 +79,29 @@ struct RecordedHead
 
 struct RecordedLayer
 {
-  std::int32_t index = 0;  ///< the layer's number in the model, from 0
+  std::int32_t index = 0;  ///< index of the layer in the model, from 0
   double scoreScale = 1.0; ///< score = scoreScale * query . key + bias; usually 1 / sqrt(d_head)
   std::vector<RecordedHead> heads;
 };
 
-/// What a transformer did with some sequences: enough to recompute the attention of any head
-/// (RecordedAttention.h), which itself is stored only where it cannot be recomputed.
+/// The activations of a transformer on some sequences. The attention of any head can be recomputed
+/// from them (RecordedAttention.h); it is stored only if it cannot.
 struct Recording
 {
   std::string architecture; ///< "gpt2", "bert", ...; free text in recordings made elsewhere
   AttentionMask mask = AttentionMask::Causal;
-  std::vector<double> alibiSlopes; ///< per head; empty: none. Bias = slope * position of the key
-  bool rotated = false;            ///< whether queries and keys carry a rotary embedding
+  std::vector<double> alibiSlopes; ///< per head; empty if there are none. Bias = slope * position
+                                   ///< of the key
+  bool rotated = false;            ///< whether a rotary embedding was applied to queries and keys
   WeightProcessing processing = WeightProcessing::Unknown;
-  std::int32_t layerCount = 0; ///< L of the model, of which `layers` may be a selection
+  std::int32_t layerCount = 0; ///< L of the model; `layers` may be a subset
 
   RecordedTokens tokens;
   std::vector<std::int64_t> sequenceOffsets; ///< first row of each sequence, then the row count
-  std::vector<RecordedLayer> layers;         ///< by rising index
-  std::vector<SharedMatrix> residual; ///< [tokens, d_model] per l = 0 ... L, as the original code
-                                      ///< returns hidden states; empty, or not recorded for some l
+  std::vector<RecordedLayer> layers;         ///< in ascending order of index
+  std::vector<SharedMatrix> residual; ///< [tokens, d_model] for l = 0 ... L, equal to the hidden
+                                      ///< states of the original code; empty, or not recorded for
+                                      ///< some l
   SharedMatrix logits;                ///< [tokens, vocabulary]; optional
 
   std::int64_t SequenceCount() const
@@ -114,13 +117,13 @@ struct Recording
   }
 };
 
-/// The matrices of a recording with a row per token, each once, though heads may share it. Which
-/// there are, and their order, depends on what is recorded alone.
+/// All matrices of a recording that have one row per token. A matrix that heads share is listed
+/// once. The list and its order depend only on what was recorded.
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 
-/// Checks that everything in a recording fits together: offsets, lengths of lists, rows and columns
-/// of matrices, the same number of heads in each layer, queries and keys of one dimension. Throws
-/// ModelError; the message starts with `source` and names layer and head.
+/// Checks that a recording is consistent: offsets, lengths of lists, rows and columns of matrices,
+/// the same number of heads in every layer, and the same dimension of queries and keys. Throws
+/// ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 
 }

@@ -10,20 +10,22 @@
 namespace atlas
 {
 
-/// What a recording made elsewhere does not tell. What is given here comes before what the file's
-/// metadata say.
+/// Information that a recording made by other software may lack. It takes precedence over the
+/// metadata of the file.
 struct RecordingReadOptions
 {
-  /// Token strings; empty: NAME.tokens.json or NAME.tokens.txt beside the file NAME.*, if there is
-  /// one. See ReadTokenTexts.
+  /// File of token strings, see ReadTokenTexts. If empty, NAME.tokens.json or NAME.tokens.txt next
+  /// to the file NAME.* is read, if there is one.
   std::filesystem::path tokensFile;
-  std::string architecture; ///< metadata `architecture` or `model`
-  /// Metadata `mask`; else as stored attention shows, bidirectional where there are BERT's arrays,
-  /// and else causal.
+  std::string architecture; ///< default: metadata `architecture` or `model`
+  /// Default: metadata `mask`; else what stored attention shows; else bidirectional if there are
+  /// arrays that only BERT has; else causal.
   std::optional<AttentionMask> mask;
-  std::optional<double> scoreScale;           ///< metadata `score_scale`, else 1 / sqrt(d_head)
-  std::optional<WeightProcessing> processing; ///< metadata `processing`, else unknown
-  /// Needed only where heads lie side by side in flat arrays; metadata `n_heads`. 0: unknown.
+  std::optional<double> scoreScale;           ///< default: metadata `score_scale`, else 1 /
+                                              ///< sqrt(d_head)
+  std::optional<WeightProcessing> processing; ///< default: metadata `processing`, else unknown
+  /// Number of heads, needed only for flat arrays in which heads are side by side. 0: metadata
+  /// `n_heads`, if present.
   std::int64_t headCount = 0;
 };
 

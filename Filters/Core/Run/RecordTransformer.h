@@ -20,61 +20,64 @@ struct RecordOptions
   bool headOutputs = false;
   bool residual = false;
   bool logits = false;
-  std::vector<std::int64_t> layers; ///< whose heads are recorded, and the residuals before and
-                                    ///< after them; empty: all
+  std::vector<std::int64_t> layers; ///< layers whose heads are recorded, and the residuals before
+                                    ///< and after them; empty: all
   int threads = 0;                  ///< 0: one per processor. Results do not depend on it
 
-  /// The sequences that are run. The recording has the rows of all the same, those of others zero,
-  /// to be filled by who runs these: see SplitSequences. None: all are run.
+  /// The sequences that are run; all if not set. The recording has rows for all sequences in any
+  /// case. Rows of the other sequences are 0, to be filled by the processes that run them
+  /// (SplitSequences).
   std::optional<SequenceRange> sequences;
 
-  /// Called now and then, by the calling thread, with the part that is done, from 0 to 1; returns
-  /// false to stop.
+  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
+  /// to stop.
   std::function<bool(double)> progress;
 };
 
-/// Checks what RecordTransformer would be given: the input, as CheckInput of TransformerInput.h,
-/// then the options. Throws OptionError for layers that the model does not have, and for logits of
-/// a model without an unembedding.
+/// Checks the arguments of RecordTransformer: the input, like CheckInput in TransformerInput.h,
+/// then the options. Throws OptionError for layers that the model does not have, and for logits if
+/// the model has no unembedding.
 void CheckInput(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
-/// Splits the sequences of an input that CheckInput accepts into `parts` (at least 1) ranges, one
-/// behind the other, with about as many tokens in each. Of more parts than sequences some are
+/// Splits the sequences of an input that passes CheckInput into `parts` (at least 1) consecutive
+/// ranges with about equal numbers of tokens. If there are more parts than sequences, some are
 /// empty.
 std::vector<SequenceRange> SplitSequences(
   const Transformer& model, const TransformerInput& input, int parts);
 
 struct MemoryEstimate
 {
-  std::uint64_t recording = 0; ///< bytes that stay
-  std::uint64_t working = 0;   ///< bytes beside it at the highest point; the weights' files come
-                               ///< on top, as far as they are F32 and in memory
+  std::uint64_t recording = 0; ///< size of the recording, in bytes
+  std::uint64_t working = 0;   ///< peak of additional bytes while running; mapped files of F32
+                               ///< weights are not included
 };
 
-/// The memory that RecordTransformer takes. Throws as CheckInput.
+/// Estimates the memory that RecordTransformer needs. Throws as CheckInput does.
 MemoryEstimate EstimateMemory(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
-/// Runs a transformer on each sequence and records what was asked for, in single precision.
+/// Runs a transformer on each sequence and records the requested quantities, in single precision.
 ///
-/// With x the residual stream [tokens, d_model], begun by the embeddings, each layer is
+/// With x the residual stream [tokens, d_model], which starts as the embeddings, each layer
+/// computes (Vaswani et al. 2017; with normalization first as in Radford et al. 2019)
 ///
 ///     x += sum_h A_h (n1(x) W_V^h + b_V^h) W_O^h + b_O,   x += MLP(n2(x))
 ///     A_h = softmax(mask(scale q k^T + slope_h j)),  q = n1(x) W_Q^h + b_Q^h,  k likewise
 ///
-/// or with each normalization behind its sum (BERT); see TransformerConfig for what differs.
+/// or with each normalization after its sum (BERT); see TransformerConfig for the variants.
 /// Sequences share matrix products but nothing else: there is no padding. Attention is computed for
-/// blocks of queries and never stored.
+/// blocks of queries and is not stored.
 ///
-/// Results have the same bytes for any number of threads, and for a sequence alone or among others,
-/// on one machine with one OpenBLAS; another processor may sum in another order. So the rows of
-/// ranges of sequences, recorded apart, are those of the whole.
+/// On one machine with one version of OpenBLAS, results are equal to the byte for any number of
+/// threads, and whether a sequence is run alone or with others. Ranges of sequences recorded
+/// separately therefore give the same rows as a single run. On another processor sums may be in
+/// another order.
 ///
-/// Returns nothing if progress asked to stop. Throws as CheckInput does, whatever the range, then
-/// OptionError for a range that is not within the sequences, and ModelError naming the layer if an
-/// activation is infinite or not a number; FileError if a file of the weights was truncated or
-/// changed since it was opened.
+/// Returns std::nullopt if `progress` returned false. Throws as CheckInput does, regardless of the
+/// range, and OptionError if the range exceeds the sequences. Throws ModelError with the layer if
+/// an activation is infinite or NaN, and FileError if a weights file was truncated or changed since
+/// it was opened.
 std::optional<Recording> RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 

@@ -8,11 +8,12 @@
 namespace atlas
 {
 
-/// What a transformer runs on: sequences of token ids, or images.
+/// The input of a transformer: sequences of token ids, or images.
 struct TransformerInput
 {
   std::vector<std::vector<std::int64_t>> tokens;   ///< per sequence; lengths may differ
-  std::vector<std::vector<std::int64_t>> segments; ///< token types, as long; empty: all 0
+  std::vector<std::vector<std::int64_t>> segments; ///< token types, of the same lengths; empty: all
+                                                   ///< 0
   std::vector<float> pixels; ///< [images, channels, height, width], normalized as in training
   std::int64_t images = 0;
 };
@@ -24,12 +25,13 @@ struct SequenceRange
   std::int64_t end = 0;
 };
 
-/// Throws OptionError naming sequence and position: no sequences, an empty one, one longer than the
-/// positions of the model (says by how much), token ids or types beyond the model's, images of
-/// another size.
+/// Throws OptionError if there are no sequences, or one is empty or longer than the model's
+/// positions (the message says by how much), if a token id or type is outside the model's range, or
+/// if images have a wrong size. The message gives sequence and position.
 void CheckInput(const TransformerConfig& config, const TransformerInput& input);
 
-/// Tokens of each sequence; those of an image are its class token and its patches.
+/// The number of tokens of each sequence. The tokens of an image are its class token and its
+/// patches.
 std::vector<std::int64_t> SequenceLengths(
   const TransformerConfig& config, const TransformerInput& input);
 

@@ -8,8 +8,8 @@
 namespace atlas
 {
 
-/// A tensor of floating type as packed floats: its own memory where that is aligned F32, else
-/// widened (or narrowed from F64) into memory of this object. Without a tensor: no data.
+/// A floating-point tensor as packed floats. Aligned F32 is used in place; other types are
+/// converted into memory of this object. Without a tensor there is no data.
 class FloatValues
 {
 public:
@@ -27,7 +27,7 @@ private:
   const float* Values = nullptr;
 };
 
-/// Bytes that FloatValues takes for a tensor beside the tensor's own.
+/// The memory that FloatValues allocates for a tensor, in bytes.
 std::uint64_t WidenedBytes(const TensorView& view);
 
 }

@@ -9,24 +9,24 @@
 namespace atlas
 {
 
-/// A transformer whose weights lie where they were: in mapped files or in memory of others.
+/// A transformer whose weights stay in place: in mapped files or in memory that is owned elsewhere.
 class Transformer
 {
 public:
   /// Throws ModelError as BindTransformerWeights does.
   Transformer(TransformerConfig config, WeightFiles files);
 
-  /// Reads a model of Hugging Face or TransformerLens from its folder, its config.json, or its
-  /// weights file with a config.json beside it. Given a folder or config.json, the weights are
-  /// model.safetensors, or the shards of model.safetensors.index.json. Throws FileError,
-  /// FormatError or ModelError. `architecture` as ParseTransformerConfig has it.
+  /// Reads a Hugging Face or TransformerLens model from its folder, its config.json, or its weights
+  /// file next to a config.json. For a folder or config.json, the weights are model.safetensors or
+  /// the shards listed in model.safetensors.index.json. Throws FileError, FormatError or
+  /// ModelError. For `architecture` see ParseTransformerConfig.
   static Transformer Read(const std::filesystem::path& path, const std::string& architecture = {});
 
   const TransformerConfig& GetConfig() const { return this->Config; }
   const WeightFiles& GetFiles() const { return this->Files; }
   const TransformerWeights& GetWeights() const { return this->Weights; }
 
-  /// Whether there is an unembedding.
+  /// Whether the model has an unembedding.
   bool HasLogits() const { return this->Weights.unembedding.Exists(); }
 
 private:

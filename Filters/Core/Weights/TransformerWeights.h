@@ -12,12 +12,13 @@ namespace atlas
 /// How a matrix that maps inputs to outputs is stored, row-major.
 enum class WeightLayout
 {
-  InputOutput,    ///< [inputs, outputs]: TransformerLens, and GPT-2 of Hugging Face
-  OutputInput,    ///< [outputs, inputs]: all others of Hugging Face
-  HeadInputOutput ///< [H, inputs, d_head]: queries, keys and values of TransformerLens
+  InputOutput,    ///< [inputs, outputs]: TransformerLens, and Hugging Face's GPT-2
+  OutputInput,    ///< [outputs, inputs]: all other models of Hugging Face
+  HeadInputOutput ///< [H, inputs, d_head]: queries, keys and values in TransformerLens
 };
 
-/// y = x W + b. Without a weight (data nullptr) it does not exist; without a bias that is 0.
+/// The tensors of y = x W + b. If the weight is missing (data is nullptr), the layer does not
+/// exist; a missing bias is 0.
 struct LinearTensors
 {
   TensorView weight;
@@ -25,13 +26,13 @@ struct LinearTensors
   WeightLayout layout = WeightLayout::OutputInput;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  std::int64_t headFirst = 0; ///< queries, keys, values: first output of head h is
+  std::int64_t headFirst = 0; ///< queries, keys, values: the first output of head h is
   std::int64_t headStep = 0;  ///< headFirst + h headStep
 
   bool Exists() const { return this->weight.data != nullptr; }
 };
 
-/// Gain and shift of a normalization [d_model]; absent ones (data nullptr) are 1 and 0.
+/// Gain and shift of a normalization [d_model]. If missing (data is nullptr), they are 1 and 0.
 struct NormTensors
 {
   TensorView gain;
@@ -51,30 +52,31 @@ struct LayerTensors
   LinearTensors down;
 };
 
-/// The tensors of a transformer by what they are for, whatever they were called.
+/// The tensors of a transformer by purpose, independent of their names in the file.
 struct TransformerWeights
 {
   TensorView tokenEmbedding;    ///< [vocabulary, d_model]
   TensorView positionEmbedding; ///< [positions or more, d_model]
   TensorView segmentEmbedding;  ///< [segments, d_model]
-  LinearTensors patchEmbedding; ///< inputs: channel, row, column of a patch
+  LinearTensors patchEmbedding; ///< order of inputs: channel, row, column of a patch
   TensorView classToken;        ///< d_model values
   NormTensors embeddingNorm;
   std::vector<LayerTensors> layers;
   NormTensors finalNorm;
-  LinearTensors logitsTransform; ///< BERT: the logits are of norm(activation(transform(x)))
+  LinearTensors logitsTransform; ///< BERT: the logits are computed from
+                                 ///< norm(activation(transform(x)))
   NormTensors logitsNorm;
   LinearTensors unembedding;
 
-  bool normsAreFolded = false; ///< TransformerLens' names without gains
+  bool normsAreFolded = false; ///< TransformerLens names without gains
   WeightProcessing processing = WeightProcessing::Unknown;
-  std::vector<std::string> unused; ///< tensors that nothing reads, for a warning; no buffers
+  std::vector<std::string> unused; ///< tensors that are not used, for a warning; without buffers
 };
 
-/// Finds the tensors of a model by the names of Hugging Face, with or without the prefix of its
-/// base model, or of TransformerLens. Nothing is copied. Throws ModelError naming file, tensor,
-/// expected and found for a tensor that is missing, of another shape, not of floating type, or of a
-/// layer beyond those of the configuration.
+/// Finds the tensors of a model by their Hugging Face names, with or without the prefix of the base
+/// model, or by their TransformerLens names. Nothing is copied. Throws ModelError if a tensor is
+/// missing, has a wrong shape, is not floating-point, or belongs to a layer that the configuration
+/// does not have; the message gives file, tensor, expected and found.
 TransformerWeights BindTransformerWeights(
   const TransformerConfig& config, const WeightFiles& files);
 

@@ -12,27 +12,28 @@
 namespace atlas
 {
 
-/// The tensors of one or several safetensors files, memory-mapped for as long as a copy lives.
+/// The tensors of one or more safetensors files. The files stay mapped as long as any copy of this
+/// object exists.
 class WeightFiles
 {
 public:
   /// No tensors.
   WeightFiles() = default;
 
-  /// Tensors that lie in memory that somebody else owns; messages name them by `source`.
+  /// Tensors in memory that is owned elsewhere; messages refer to them as `source`.
   WeightFiles(TensorViews tensors, std::string source);
 
-  /// Maps a .safetensors file, or the shards that a .safetensors.index.json names, which lie in its
-  /// folder. Throws FileError for a missing shard, FormatError, or ModelError for an index that
-  /// names a tensor which its shard does not hold.
+  /// Maps a .safetensors file, or the shards listed in a .safetensors.index.json, which are in the
+  /// same folder. Throws FileError if a file is missing, FormatError if one is invalid, and
+  /// ModelError if the index lists a tensor that its shard does not contain.
   static WeightFiles Read(const std::filesystem::path& path);
 
   const TensorViews& GetTensors() const { return this->Views; }
 
-  /// Throws FileError if tensors are no longer those of their file; see MappedFile.
+  /// Throws FileError if a file was truncated or changed since it was opened; see MappedFile.
   void RequireIntact() const;
 
-  /// The file that holds a tensor, or what was given to Read, for messages.
+  /// For messages: the file that holds a tensor, or the path passed to Read.
   const std::string& FileOf(std::string_view tensor) const;
 
 private:

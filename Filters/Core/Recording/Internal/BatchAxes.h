@@ -9,41 +9,41 @@
 namespace atlas
 {
 
-/// The tokens that the arrays of a file in the names of others are about: B sequences of T tokens,
-/// some of which are padding. Turns arrays with these axes into matrices with a row per token.
+/// The batch and token axes of arrays with foreign names: B sequences of T tokens, some of which
+/// are padding. Converts arrays with these axes to matrices with one row per token.
 class BatchAxes
 {
 public:
-  /// Takes B and T from the first array whose axes are certain, and leaves out what attention_mask
-  /// calls padding. Throws ModelError.
+  /// Takes B and T from the first array with unambiguous axes, and drops the tokens that
+  /// attention_mask marks as padding. Throws ModelError.
   BatchAxes(RecordingArrays& arrays, const ForeignNames& names);
 
-  bool HasAxis() const { return this->HasBatch; } ///< whether arrays have the axis B
+  bool HasAxis() const { return this->HasBatch; } ///< whether arrays have a batch axis B
   std::int64_t Sequences() const { return this->Batch; }
-  std::int64_t Length() const { return this->Tokens; } ///< T, with padding
+  std::int64_t Length() const { return this->Tokens; } ///< T, including padding
 
-  /// The rows of [B * T] that are no padding.
+  /// The rows of [B * T] that are not padding.
   const std::vector<std::int64_t>& Kept() const { return this->Rows; }
 
-  /// First of them of each sequence, then their count.
+  /// The index of the first such row of each sequence, then their number.
   const std::vector<std::int64_t>& Offsets() const { return this->FirstRows; }
 
   /// [B, sizes...] or [sizes...]
   Shape With(std::initializer_list<std::int64_t> sizes) const;
 
-  /// A number per token, [B,T].
+  /// Reads one integer per token, [B,T].
   std::vector<std::int64_t> ReadIntegers(RecordingArrays& arrays, const std::string& name) const;
 
-  /// A vector per token, [B,T,d].
+  /// Reads one vector per token, [B,T,d].
   SharedMatrix ReadVectors(RecordingArrays& arrays, const std::string& name) const;
 
-  /// A vector per token and head: a matrix for each head. `flatWidth` is the length of the vectors
-  /// of an array that is flat; 0: unknown.
+  /// Reads one vector per token and head, and returns a matrix per head. `flatWidth` is the length
+  /// of the vectors if the array is flat; 0 if unknown.
   std::vector<SharedMatrix> ReadHeads(
     RecordingArrays& arrays, const ForeignArray& from, std::int64_t flatWidth) const;
 
-  /// Attention of one sequence, without padded queries and keys: the matrix [T,T] behind so many of
-  /// an array.
+  /// Reads the attention of one sequence, without padded queries and keys, from the matrix [T,T]
+  /// that follows `before` matrices of an array.
   SharedMatrix ReadSquare(const RecordingArrays& arrays, const std::string& name,
     const LoadedArray& array, std::int64_t before, std::int64_t sequence, bool isScores) const;
 

@@ -9,7 +9,7 @@
 namespace atlas
 {
 
-/// What an array holds, of one layer.
+/// What an array of one layer contains.
 enum class ForeignQuantity
 {
   RotatedQuery,
@@ -17,7 +17,7 @@ enum class ForeignQuantity
   Query,
   Key,
   Value,
-  Mixed, ///< weighted sum of values: not kept, but it shows the number of heads
+  Mixed, ///< weighted sum of values; not kept, but gives the number of heads
   Output,
   Weights,
   Scores,
@@ -26,11 +26,11 @@ enum class ForeignQuantity
   Count
 };
 
-/// Order of the axes of an array that has a vector per token and head.
+/// The order of the axes of an array with one vector per token and head.
 enum class ArrayLayout
 {
   TokenFirst,     ///< [B,T,H,d] or, without a batch, [T,H,d]
-  PerhapsFlat,    ///< the same, or [B,T,H*d], [T,H*d]
+  PerhapsFlat,    ///< as TokenFirst, or [B,T,H*d], [T,H*d]
   HeadFirst,      ///< [B,H,T,d] or [H,T,d]
   NotPerHeadTable ///< attention [B,H,T,T], residual [B,T,d]
 };
@@ -41,39 +41,43 @@ struct ForeignArray
   ArrayLayout layout = ArrayLayout::TokenFirst;
 };
 
-/// The arrays of one layer: of each quantity that with the best name.
+/// The arrays of one layer: for each quantity, the one with the preferred name.
 class ForeignLayer
 {
 public:
-  /// Nullptr: there is none.
+  /// Returns nullptr if there is none.
   const ForeignArray* Find(ForeignQuantity quantity) const;
 
-  /// Takes an array unless there is one; returns that which there was, or nullptr.
+  /// Stores an array if there is none yet; otherwise returns the existing one. Returns nullptr if
+  /// the array was stored.
   const ForeignArray* Offer(ForeignQuantity quantity, const ForeignArray& array);
 
 private:
   std::array<std::optional<ForeignArray>, static_cast<std::size_t>(ForeignQuantity::Count)> Arrays;
 };
 
-/// Which arrays of a file hold the quantities of a recording, by the names that TransformerLens and
-/// Hugging Face's code have for them; RecordingFile.h has the list.
+/// Which arrays of a file hold the quantities of a recording, according to the names used by
+/// TransformerLens and Hugging Face code. RecordingFile.h lists them.
 struct ForeignNames
 {
-  /// Explains arrays that another one is preferred to. Throws ModelError for too many layers.
+  /// Notes a reason for arrays that are not used because another one is preferred. Throws
+  /// ModelError if there are too many layers.
   explicit ForeignNames(RecordingArrays& arrays);
 
   std::map<std::int64_t, ForeignLayer> layers;
 
-  /// Attention of all layers in one array, where no array is of a layer; else empty.
+  /// Name of the array with the attention of all layers, if no array belongs to a single layer;
+  /// else empty.
   std::string stackedWeights;
   std::string stackedScores;
 
   bool IsStacked() const { return !this->stackedWeights.empty() || !this->stackedScores.empty(); }
 
-  /// Whether arrays of this name are attention of all layers, where no array is of a layer.
+  /// Whether an array of this name holds the attention of all layers if no array belongs to a
+  /// single layer.
   static bool IsStackedName(const std::string& name);
 
-  // Of several names of one quantity the first that is there counts.
+  // The first name that is present is used.
   static constexpr std::array<const char*, 2> Logits = { "logits", "unembed.hook_out" };
   static constexpr std::array<const char*, 4> TokenIds = { "token_ids", "tokens", "hook_tokens",
     "input_ids" };

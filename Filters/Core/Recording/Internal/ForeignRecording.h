@@ -8,8 +8,8 @@
 namespace atlas
 {
 
-/// Builds a recording from arrays in the names of others, as RecordingFile.h describes. Token
-/// strings and what the options say of the model are filled in by the caller.
+/// Builds a recording from arrays with foreign names, as described in RecordingFile.h. The caller
+/// fills in token strings and the information from the options.
 Recording MakeForeignRecording(RecordingArrays& arrays, const Metadata& metadata,
   const RecordingReadOptions& options, std::vector<std::string>& warnings);
 

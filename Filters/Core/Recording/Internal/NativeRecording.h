@@ -7,18 +7,19 @@
 namespace atlas
 {
 
-/// Builds a recording from arrays and metadata in the names of our own, which RecordingFile.h
-/// lists. Token strings are filled in by the caller. Throws FormatError for metadata, and
-/// ModelError for arrays.
+/// Builds a recording from arrays and metadata with native names, which RecordingFile.h lists. The
+/// caller fills in token strings. Throws FormatError for invalid metadata, and ModelError for
+/// invalid arrays.
 Recording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata);
 
 struct NativeArrays
 {
-  TensorViews views; ///< of the recording's memory, and of no other
+  TensorViews views; ///< views of the recording's memory
   Metadata metadata;
 };
 
-/// The arrays and metadata that ReadNativeRecording makes the same recording of; nothing is copied.
+/// The arrays and metadata from which ReadNativeRecording makes the same recording. Nothing is
+/// copied.
 NativeArrays MakeNativeArrays(const Recording& recording);
 
 }

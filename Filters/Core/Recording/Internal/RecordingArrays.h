@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: the arrays of a file on their way into a recording.
+// Internal to Core: access to the arrays of a file that become a recording.
 
 #include "ArrayFile.h"
 #include "Recording.h"
@@ -11,7 +11,7 @@
 namespace atlas
 {
 
-/// Looks arrays up, remembers which were used, and makes matrices of them.
+/// Finds arrays, keeps track of which were used, and converts them to matrices.
 class RecordingArrays
 {
 public:
@@ -26,28 +26,28 @@ public:
 
   [[noreturn]] void Fail(const std::string& name, const std::string& message) const;
 
-  /// The array's type and shape, or nullptr.
+  /// The type and shape of an array, or nullptr if it is missing.
   const ArrayFile::Entry* Find(const std::string& name) const;
 
-  /// Loads an array of this shape; a size of -1 fits any. Throws ModelError.
+  /// Loads an array that must have this shape; -1 matches any size. Throws ModelError.
   LoadedArray Load(const std::string& name, const Shape& shape);
   LoadedArray LoadFloating(const std::string& name, const Shape& shape);
   std::vector<std::int64_t> LoadIntegers(const std::string& name, const Shape& shape);
 
-  /// A matrix whose row i is found at element `offset(i)` of the array: a view of the array where
-  /// that is possible, else a copy. Values must be finite, or -infinity if `allowMinusInfinity`.
+  /// A matrix whose row i begins at element `offset(i)` of the array: a view of the array if
+  /// possible, else a copy. Values must be finite, or -infinity if `allowMinusInfinity`.
   SharedMatrix Gather(const std::string& name, const LoadedArray& array, std::int64_t rows,
     std::int64_t columns, const std::function<std::uint64_t(std::int64_t)>& offset,
     bool allowMinusInfinity = false) const;
 
-  /// A whole array [rows, columns] of this file.
+  /// Loads an entire array [rows, columns].
   SharedMatrix LoadMatrix(const std::string& name, std::int64_t rows, std::int64_t columns,
     bool allowMinusInfinity = false);
 
-  /// Will be in the list of unused arrays with this reason.
+  /// Sets the reason that is given if this array is listed as unused.
   void Explain(const std::string& name, const std::string& reason);
 
-  /// A line for each unused array; those that differ by their layer only share one.
+  /// One line per unused array; arrays that differ only in their layer share a line.
   std::vector<std::string> Unused() const;
 
 private:
@@ -60,17 +60,17 @@ private:
     const std::string& name, const SharedMatrix& matrix, bool allowMinusInfinity) const;
 };
 
-/// The metadata entry alibi_slopes, a JSON array of numbers; empty if there is none.
+/// Parses the metadata entry alibi_slopes, a JSON array of numbers; empty if it is missing.
 std::vector<double> ParseSlopes(const Metadata& metadata, const std::string& source);
 
-/// A number that is all digits, at most `maximum`; nothing otherwise.
+/// Parses a number of digits only, at most `maximum`; otherwise returns std::nullopt.
 std::optional<std::int64_t> ParseIndex(std::string_view text, std::int64_t maximum);
 
-/// Splits "PREFIX{number}.REST" into number and rest; nothing if the name is not like that.
+/// Splits "PREFIX{number}.REST" into number and rest; returns std::nullopt for other names.
 std::optional<std::pair<std::int64_t, std::string>> ParseIndexed(
   std::string_view name, std::string_view prefix);
 
-/// Layers and heads beyond these are a mistake, or an attack on memory.
+/// Limits on layers and heads, which protect against corrupt files that would exhaust memory.
 inline constexpr std::int64_t MaximumLayers = 10'000;
 inline constexpr std::int64_t MaximumHeads = 1'000'000; ///< of all layers together
 

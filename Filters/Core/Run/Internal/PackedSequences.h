@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: the rows of the matrices that a transformer computes.
+// Internal to Core: the rows of the matrices in a transformer run.
 
 #include "TransformerInput.h"
 #include "TransformerLinear.h"
@@ -10,11 +10,11 @@
 namespace atlas
 {
 
-/// Sequences that share matrix products.
+/// A group of sequences that share matrix products.
 struct RowGroup
 {
-  std::int64_t begin = 0;              ///< rows begin <= row < end of all sequences; what follows
-  std::int64_t end = 0;                ///< counts rows from `begin` on
+  std::int64_t begin = 0;              ///< rows begin <= row < end of all sequences; the lists
+  std::int64_t end = 0;                ///< below count rows from `begin`
   std::vector<std::int64_t> offsets;   ///< first row of each sequence, then the row count
   std::vector<std::int64_t> positions; ///< of each row in its sequence
   std::vector<RowTile> tiles;
@@ -22,32 +22,31 @@ struct RowGroup
   std::int64_t Rows() const { return this->end - this->begin; }
 };
 
-/// The tokens of all sequences as rows, one sequence behind the other without padding, and those of
-/// them that are run.
+/// The tokens of all sequences as rows, one sequence after another without padding, and which of
+/// them are run.
 struct PackedSequences
 {
-  /// Runs the sequences of `range`, or all. Throws OptionError for a range that is not within the
-  /// sequences.
+  /// Runs the sequences of `range`, or all. Throws OptionError if the range exceeds the sequences.
   PackedSequences(
     const std::vector<std::int64_t>& lengths, const std::optional<SequenceRange>& range);
 
   std::vector<std::int64_t> offsets; ///< first row of each sequence, then the row count
   SequenceRange run;                 ///< sequences that are run
-  std::vector<RowGroup> groups;      ///< of these
+  std::vector<RowGroup> groups;      ///< groups of the sequences in `run`
 
   std::int64_t Length(std::int64_t sequence) const; ///< tokens
 
   std::int64_t FirstRow() const;
   std::int64_t EndRow() const;
 
-  /// Rows to run, from FirstRow to EndRow.
+  /// The number of rows to run, FirstRow() <= row < EndRow().
   std::int64_t Rows() const { return this->EndRow() - this->FirstRow(); }
 
   std::int64_t LargestGroup() const;  ///< rows
-  std::vector<RowTile> Tiles() const; ///< of all rows to run, counted from FirstRow
+  std::vector<RowTile> Tiles() const; ///< tiles of all rows to run, counted from FirstRow
 };
 
-/// First row of each of the sequences of these lengths, then the row count.
+/// The first row of each sequence, given their lengths, then the row count.
 std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengths);
 
 }

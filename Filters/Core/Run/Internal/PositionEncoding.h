@@ -11,37 +11,39 @@
 namespace atlas
 {
 
-/// How attention tells positions apart, the same in all layers. Learned positions (PositionKind)
-/// are no part of it: they are in the embeddings.
+/// The position encoding inside attention, the same in all layers. Learned positions (PositionKind)
+/// are not part of it, as they are added to the embeddings.
 class PositionEncoding
 {
 public:
-  /// For sequences of at most `length` tokens.
+  /// Prepares sequences of at most `length` tokens.
   PositionEncoding(
     const TransformerConfig& config, const TransformerWeights& weights, std::int64_t length);
 
-  /// Shortformer: the vector [d_model] that is added to what queries and keys read. Else nullptr.
+  /// Shortformer (Press et al. 2021): the vector [d_model] that is added to the input of queries
+  /// and keys; otherwise nullptr.
   const float* Vector(std::int64_t position) const;
 
-  /// Rotary: rotates the components i and i + d_head / 2 of a query or key. Else does nothing.
+  /// Rotary (Su et al. 2021): rotates the components i and i + d_head / 2 of a query or key;
+  /// otherwise does nothing.
   void Rotate(std::int64_t position, float* values) const;
 
-  /// ALiBi: the slope of a head. Else 0.
+  /// ALiBi (Press et al. 2022): the slope of a head; otherwise 0.
   float Slope(std::int64_t head) const;
 
-  /// ALiBi: the slopes of all heads. Else none.
+  /// ALiBi: the slopes of all heads; otherwise empty.
   const std::vector<double>& GetSlopes() const { return this->Slopes; }
 
 private:
-  FloatValues Vectors; ///< [positions, d_model], of shortformer
+  FloatValues Vectors; ///< [positions, d_model], for Shortformer
   std::int64_t Width;  ///< d_model
 
-  // Of a rotary embedding, in single precision as in the original code.
+  // For a rotary embedding, in single precision as in the original code.
   std::int64_t Pairs = 0;     ///< d_head / 2
-  std::vector<float> Cosines; ///< [length, d_head / 2], of the angles
+  std::vector<float> Cosines; ///< [length, d_head / 2], cosines of the angles
   std::vector<float> Sines;
 
-  std::vector<double> Slopes; ///< of ALiBi
+  std::vector<double> Slopes; ///< for ALiBi
 
   void MakeRotations(const TransformerConfig& config, std::int64_t length);
 };

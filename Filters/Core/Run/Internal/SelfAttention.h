@@ -11,38 +11,39 @@
 namespace atlas
 {
 
-/// Where the queries, keys and values of a head go, at the rows of a group. Heads that share a key
-/// share its memory.
+/// Where the queries, keys and values of a head are written, for the rows of a group. Heads that
+/// share a key also share its memory.
 struct HeadRows
 {
   float* query = nullptr;  ///< [rows, d_head]
   float* key = nullptr;    ///< [rows, d_head]
   float* value = nullptr;  ///< [rows, d_head]
-  float* output = nullptr; ///< [rows, d_model]; nullptr: not wanted
+  float* output = nullptr; ///< [rows, d_model]; nullptr if not recorded
 };
 
-/// What is computed for the rows of a group and thrown away.
+/// Temporary values for the rows of a group.
 struct AttentionWorkspace
 {
-  std::vector<float> shifted; ///< [rows, d_model], what is read plus positions: shortformer
-  std::vector<float> mixed;   ///< [rows, H d_head], the values that each head mixed
+  std::vector<float> shifted; ///< [rows, d_model], input plus positions, for Shortformer
+  std::vector<float> mixed;   ///< [rows, H d_head], each head's weighted sum of values
 };
 
-/// The attention of one layer in single precision: the matrices W_Q, W_K, W_V and W_O of its heads.
+/// The attention of one layer in single precision (Vaswani et al. 2017), with the matrices W_Q,
+/// W_K, W_V and W_O of its heads.
 class SelfAttention
 {
 public:
-  /// `positions` must live as long as this. `layer` is the number of the layer.
+  /// `positions` must outlive this object. `layer` is the index of the layer.
   SelfAttention(const TransformerConfig& config, const LayerTensors& tensors, std::int64_t layer,
     const PositionEncoding& positions);
 
-  /// to += sum_h A_h (from W_V^h + b_V^h) W_O^h + b_O, see RecordTransformer; `from`
-  /// [rows, d_model] may be `to`. Fills `heads`, of which there are H. In parallel.
+  /// Computes to += sum_h A_h (from W_V^h + b_V^h) W_O^h + b_O, see RecordTransformer; `from`
+  /// [rows, d_model] may be the same as `to`. Fills the H `heads`. Runs in parallel.
   void Add(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads, float* to,
     AttentionWorkspace& work, int threads) const;
 
-  /// Floats that Add takes at the most for groups of so many rows: its workspace, and what each
-  /// thread takes.
+  /// An upper bound on the floats that Add allocates for groups of `rows` rows: its workspace and
+  /// the memory of each thread.
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 

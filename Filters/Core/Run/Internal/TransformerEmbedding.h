@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: the two ends of the residual stream.
+// Internal to Core: the beginning and the end of the residual stream.
 
 #include "PackedSequences.h"
 #include "TransformerWeights.h"
@@ -8,13 +8,13 @@
 namespace atlas
 {
 
-/// Writes the embeddings of tokens or patches, positions and segments, normalized where that
-/// belongs, to `x` [rows to run, d_model], which is 0. In parallel.
+/// Writes the sum of the embeddings of tokens or patches, positions and segments, normalized if the
+/// model does so, to `x` [rows to run, d_model], which must be 0. Runs in parallel.
 void EmbedInput(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads);
 
-/// Writes the logits [rows to run, outputVocabulary] that the residual stream `x` [rows to run,
-/// d_model] behind the final normalization gives. In parallel.
+/// Computes the logits [rows to run, outputVocabulary] from the residual stream `x` [rows to run,
+/// d_model] after the final normalization. Runs in parallel.
 void EvaluateLogits(const TransformerConfig& config, const TransformerWeights& weights,
   const PackedSequences& sequences, const float* x, float* logits, int threads);
 

@@ -7,10 +7,10 @@
 namespace atlas
 {
 
-/// The arithmetic of a transformer between its matrix products, in single precision. Every result
-/// depends on its arguments alone: not on where in memory they lie, nor on threads.
+/// The arithmetic of a transformer between its matrix products, in single precision. Results depend
+/// only on the arguments, not on memory alignment or threads.
 
-/// What a normalization does to a row.
+/// The parameters of a normalization of rows.
 struct NormParameters
 {
   NormKind kind = NormKind::LayerNorm;
@@ -19,7 +19,7 @@ struct NormParameters
   const float* shift = nullptr; ///< nullptr: 0
 };
 
-/// Normalizes `count` values; `to` may be `from`. NormKind::None copies.
+/// Normalizes `count` values; `to` may be the same as `from`. NormKind::None copies.
 void NormalizeRow(const NormParameters& norm, std::int64_t count, const float* from, float* to);
 
 /// Applies an activation to each value.
@@ -31,7 +31,7 @@ void AddRow(std::int64_t count, const float* addend, float* values);
 /// values[i] *= factor[i]
 void MultiplyRow(std::int64_t count, const float* factor, float* values);
 
-/// Index of the first value that is infinite or not a number, or -1.
+/// The index of the first value that is infinite or NaN, or -1 if there is none.
 std::int64_t FindNotFinite(std::int64_t count, const float* values);
 
 }

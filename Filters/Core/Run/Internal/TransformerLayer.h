@@ -8,29 +8,29 @@
 namespace atlas
 {
 
-/// What is computed for the rows of a group and thrown away, shared by all groups and layers.
+/// Temporary values for the rows of a group, shared by all groups and layers.
 struct LayerWorkspace
 {
   std::vector<float> normed; ///< [rows, d_model]
   AttentionWorkspace attention;
   std::vector<float> hidden;  ///< [rows, mlpDimension]
-  std::vector<float> factors; ///< [rows, mlpDimension], of a gated MLP
+  std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
 };
 
-/// A layer with its weights in single precision: attention, then an MLP.
+/// A layer with its weights in single precision: attention followed by an MLP.
 class TransformerLayer
 {
 public:
-  /// `positions` must live as long as this. `layer` is the number of the layer.
+  /// `positions` must outlive this object. `layer` is the index of the layer.
   TransformerLayer(const TransformerConfig& config, const LayerTensors& tensors, std::int64_t layer,
     const PositionEncoding& positions);
 
-  /// Takes the residual stream `x` [rows, d_model] at the rows of a group through the layer, and
-  /// fills `heads` as SelfAttention::Add does. In parallel.
+  /// Applies the layer to the residual stream `x` [rows, d_model] at the rows of a group, and fills
+  /// `heads` as SelfAttention::Add does. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
     LayerWorkspace& work, int threads) const;
 
-  /// Floats that Apply takes at the most for groups of so many rows.
+  /// An upper bound on the floats that Apply allocates for groups of `rows` rows.
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 
@@ -50,7 +50,7 @@ private:
     const RowGroup& group, const float* from, float* to, LayerWorkspace& work, int threads) const;
 };
 
-/// What a TransformerLayer takes beside the tensors' own memory, in bytes.
+/// The memory that a TransformerLayer allocates in addition to the tensors, in bytes.
 std::uint64_t WidenedBytes(const LayerTensors& layer);
 
 }

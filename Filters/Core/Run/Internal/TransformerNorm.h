@@ -16,7 +16,7 @@ class TransformerNorm
 public:
   TransformerNorm(const TransformerConfig& config, const NormTensors& tensors);
 
-  /// Normalizes packed rows; `to` may be `from`. In parallel.
+  /// Normalizes packed rows; `to` may be the same as `from`. Runs in parallel.
   void Apply(
     std::int64_t rows, std::int64_t columns, const float* from, float* to, int threads) const;
 

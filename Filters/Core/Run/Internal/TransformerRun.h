@@ -10,7 +10,7 @@
 namespace atlas
 {
 
-/// Which layers and residuals are recorded.
+/// The layers and residuals that are recorded.
 class RecordSelection
 {
 public:
@@ -21,7 +21,7 @@ public:
   /// Whether the residual before layer l (after all layers: l = L) is recorded.
   bool HasResidual(std::int64_t l) const;
 
-  /// Layers that must run for what is recorded.
+  /// The number of layers that must run for them.
   std::int64_t LayersToRun() const;
 
 private:
@@ -30,19 +30,20 @@ private:
   bool Logits;
 };
 
-/// One run of a transformer on an input that CheckInput accepts: takes the residual stream layer by
-/// layer through the model, and keeps what is asked for. All arguments must live as long as this.
+/// One run of a transformer on an input that passes CheckInput. It applies the layers to the
+/// residual stream one by one and keeps the requested quantities. All arguments must outlive this
+/// object.
 class TransformerRun
 {
 public:
-  /// Throws OptionError for a range of sequences that the input does not have.
+  /// Throws OptionError if the range of sequences exceeds the input.
   TransformerRun(
     const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
-  /// The memory that Run takes.
+  /// Estimates the memory that Run needs.
   MemoryEstimate EstimateMemory() const;
 
-  /// As RecordTransformer. Call it once.
+  /// As RecordTransformer. Must be called only once.
   std::optional<Recording> Run();
 
 private:
@@ -55,7 +56,8 @@ private:
   Recording Record;
   SharedMatrix Residual; ///< x, [rows to run, d_model]
   LayerWorkspace Work;
-  std::vector<RecordedHead> Spare; ///< [rows of a group, ...], for what is not recorded of a layer
+  std::vector<RecordedHead> Spare; ///< [rows of a group, ...], for quantities of a layer that are
+                                   ///< not recorded
 
   bool Report(double done) const;
   float* ResidualRow(std::int64_t row) const;
