@@ -1,7 +1,7 @@
 #pragma once
 
-/// The names of the arrays that users script against. A per-head array has the head's number behind
-/// its name: "Attention 0".
+/// The names of arrays, which scripts of users rely on. In the name of a per-head array the number
+/// of the head follows: "Attention 0".
 namespace AttentionAtlas::ArrayNames
 {
 
@@ -18,7 +18,7 @@ inline constexpr const char* Mix = "Mix";
 inline constexpr const char* HeadOutput = "Head Output";
 inline constexpr const char* Output = "Output";
 
-// TokenPairs, beside Probability and Output
+// TokenPairs, in addition to Probability and Output
 inline constexpr const char* First = "First";
 inline constexpr const char* Second = "Second";
 inline constexpr const char* Target = "Target";
@@ -28,7 +28,7 @@ inline constexpr const char* TargetColor = "TargetColor";
 inline constexpr const char* Accuracy = "Accuracy"; ///< field data
 
 // SummableColors
-inline constexpr const char* ColorSuffix = " Color";       ///< behind the name of the vectors
+inline constexpr const char* ColorSuffix = " Color";       ///< appended to the name of the vectors
 inline constexpr const char* ColorGain = "Color Gain";     ///< field data
 inline constexpr const char* ColorOffset = "Color Offset"; ///< field data
 
@@ -36,42 +36,44 @@ inline constexpr const char* ColorOffset = "Color Offset"; ///< field data
 inline constexpr const char* Theta1 = "Theta1";
 inline constexpr const char* Theta2 = "Theta2";
 
-// AttentionHarmonics: columns; the last three with a head's number; and field data
+// AttentionHarmonics: columns, the last three followed by a head number; and field data
 inline constexpr const char* Harmonic = "Harmonic";
 inline constexpr const char* Head = "Head";
 inline constexpr const char* Amplitude = "Amplitude";
 inline constexpr const char* Phase = "Phase";
 inline constexpr const char* FreeParameters = "FreeParameters";
 
-// HarmonicAttention, beside Score and Attention of no head: field data
+// HarmonicAttention, in addition to Score and Attention without a head number: field data
 inline constexpr const char* Coefficients = "Coefficients";
 inline constexpr const char* SweptValue = "Swept Value";
 
-// HeadAccuracySimplex, beside Accuracy and Predicted; the first with a class's number
+// HeadAccuracySimplex, in addition to Accuracy and Predicted; the first is followed by a class
+// number
 inline constexpr const char* AccuracyTarget = "Accuracy Target";
 inline constexpr const char* CorrectPair = "Correct Pair";
 inline constexpr const char* Barycentric = "Barycentric";
 
-// ClassAreas, beside Class, Probability and Accuracy: columns
+// ClassAreas, in addition to Class, Probability and Accuracy: columns
 inline constexpr const char* Area = "Area";
 inline constexpr const char* PredictedPairs = "Predicted Pairs";
 inline constexpr const char* TargetPairs = "Target Pairs";
 inline constexpr const char* CorrectPairs = "Correct Pairs";
 
-// HeadAccuracy, beside Accuracy and Correct: columns
+// HeadAccuracy, in addition to Accuracy and Correct: columns
 inline constexpr const char* Name = "Name";
 inline constexpr const char* Pairs = "Pairs";
 
-// UnembeddingSphere, beside Class, ClassColor, First and Second
+// UnembeddingSphere, in addition to Class, ClassColor, First and Second
 inline constexpr const char* Reachable = "Reachable";
 
-// EmbeddingCircle, beside ClassColor
+// EmbeddingCircle, in addition to ClassColor
 inline constexpr const char* Token = "Token";
 inline constexpr const char* Angle = "Angle";
 inline constexpr const char* Normalized = "Normalized";
 inline constexpr const char* CircleColor = "CircleColor";
 
-// AttentionOnlyTraining, beside Accuracy and Phase: columns; the last with a head's number
+// AttentionOnlyTraining, in addition to Accuracy and Phase: columns; the last is followed by a head
+// number
 inline constexpr const char* Step = "Step";
 inline constexpr const char* Loss = "Loss";
 inline constexpr const char* Seed = "Seed";

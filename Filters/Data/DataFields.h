@@ -11,11 +11,11 @@
 #include <string>
 #include <type_traits>
 
-/// Columns of tables, and field arrays: arrays of a number or a text for each row.
+/// Columns of tables and field arrays: arrays with one number or text per row.
 namespace AttentionAtlas
 {
 
-/// An array of value(row) for each row of a list.
+/// Makes an array of value(row) for each row of a list.
 template<class Array, class List, class Value>
 vtkSmartPointer<Array> MakeArray(const std::string& name, const List& rows, const Value& value)
 {
@@ -30,14 +30,14 @@ vtkSmartPointer<Array> MakeArray(const std::string& name, const List& rows, cons
   return array;
 }
 
-/// An array of the numbers or texts of a list.
+/// Makes an array of the numbers or texts of a list.
 template<class Array, class List>
 vtkSmartPointer<Array> MakeArray(const std::string& name, const List& values)
 {
   return MakeArray<Array>(name, values, [](const auto& value) { return value; });
 }
 
-/// Adds the array that MakeArray makes of the same arguments.
+/// Adds the array that MakeArray makes from the same arguments.
 template<class Array, class... List>
 void AddColumn(vtkTable* table, const std::string& name, const List&... list)
 {
@@ -61,7 +61,7 @@ void AddField(vtkFieldData* fields, const std::string& name, Integer number)
   fields->AddArray(MakeArray<vtkIntArray>(name, std::array{ static_cast<int>(number) }));
 }
 
-/// The first value of a text array; an empty text if there is none.
+/// The first value of a string array; an empty string if there is none.
 inline std::string FieldText(vtkFieldData* fields, const char* name)
 {
   auto* array = vtkStringArray::SafeDownCast(fields->GetAbstractArray(name));

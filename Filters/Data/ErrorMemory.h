@@ -9,13 +9,13 @@ class vtkAlgorithm;
 namespace AttentionAtlas
 {
 
-/// Has the error of an image told once: VTK executes a filter that failed several times for each
-/// picture, since its empty image is not of the extent that is asked for.
+/// Limits an error of an image filter to one message. VTK executes a failed filter several times
+/// per rendering, because its empty image does not have the requested extent.
 class ATTENTIONATLASDATA_EXPORT ErrorMemory
 {
 public:
-  /// Whether `algorithm` or one of its inputs has changed since the last error. To be asked at
-  /// each.
+  /// Whether `algorithm` or one of its inputs has changed since the last error. Call it at every
+  /// error.
   bool IsNew(vtkAlgorithm* algorithm);
 
 private:

@@ -11,16 +11,17 @@
 
 class vtkInformationVector;
 
-/// How the filters use the machine.
+/// Threads, memory and pieces of the filters.
 namespace AttentionAtlas
 {
 
-/// The vtkSMPTools backend to compute with: the one that VTK_SMP_BACKEND_IN_USE names, or else
-/// STDThread, since ParaView is often built with a sequential default.
+/// The vtkSMPTools backend to use: that of VTK_SMP_BACKEND_IN_USE if set, else STDThread, since
+/// ParaView is often built with a sequential default.
 ATTENTIONATLASDATA_EXPORT const char* ParallelBackend();
 
-/// Calls `function(begin, end)` for ranges that make up [first, last), on several threads: no more
-/// than vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow. Throws what one of the calls threw.
+/// Calls `function(begin, end)` for ranges that cover [first, last) on several threads, at most as
+/// many as vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow. Rethrows an exception of one of
+/// the calls.
 template<class Function>
 void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
 {
@@ -34,7 +35,7 @@ void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
     {
       function(begin, end);
     }
-    catch (...) // of any type: it must not leave its thread
+    catch (...) // any type, as it must not leave its thread
     {
       const std::lock_guard<std::mutex> lock(mutex);
       error = std::current_exception();
@@ -47,18 +48,17 @@ void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
   }
 }
 
-/// Throws std::runtime_error if `bytes` are more than the memory that this machine has free. `what`
-/// begins the message and says what would take the memory, `advice` ends it and says what to
-/// change.
+/// Throws std::runtime_error if `bytes` exceeds the free memory of this machine. The message begins
+/// with `what`, which needs the memory, and ends with `advice`, what to change.
 ATTENTIONATLASDATA_EXPORT void RequireMemory(
   double bytes, const std::string& what, const std::string& advice);
 
-/// Empties all outputs and has the next update compute them anew, even if nothing has changed: for
-/// a RequestData that the user has cancelled.
+/// Empties all outputs and makes the next update compute them again, even if nothing has changed.
+/// For a RequestData that the user has canceled.
 ATTENTIONATLASDATA_EXPORT void MarkUnfinished(vtkInformationVector* outputVector);
 
-/// Whether this is the piece, and so the rank, that small things come from: on the others they are
-/// empty, so that nothing is drawn or counted twice.
+/// Whether this is the piece, and thus the rank, that holds small outputs. They are empty on all
+/// others, so nothing is drawn or counted twice.
 ATTENTIONATLASDATA_EXPORT bool IsFirstPiece(vtkInformationVector* outputVector);
 
 }

@@ -10,20 +10,21 @@
 class vtkInformationVector;
 class vtkMultiProcessController;
 
-/// How the MPI ranks share the work of a recording.
+/// Sharing the work of a recording among MPI ranks.
 namespace AttentionAtlas
 {
 
-/// What became of a rank's part.
+/// The outcome of a rank's part.
 struct RankResult
 {
-  std::string error;      ///< empty: there was none
+  std::string error;      ///< empty if there was none
   bool cancelled = false; ///< by the user
-  std::size_t input = 0;  ///< a number that tells inputs apart
+  std::size_t input = 0;  ///< a hash of the input, to detect ranks with different inputs
 };
 
-/// The ranks that update an algorithm together: all of them if each is asked for its own of as many
-/// pieces, else this one alone, and then nothing is sent. All have to call the functions below.
+/// The ranks that update an algorithm together: all ranks if there are as many pieces as ranks and
+/// each is asked for its own, else only this one, and nothing is sent. All ranks of a group must
+/// call the functions below.
 class RankGroup
 {
 public:
@@ -31,20 +32,20 @@ public:
 
   int Count() const;
 
-  /// This one's number in the group, from 0.
+  /// The index of this rank in the group, from 0.
   int Rank() const;
 
-  /// Waits for the results of all, and returns whether none was cancelled. Throws
-  /// std::runtime_error on each rank if one has an error, with that of the first such; or if the
-  /// inputs are not the same.
+  /// Waits for the results of all ranks, and returns whether none was canceled. Throws
+  /// std::runtime_error on every rank if one has an error, with the message of the first such rank,
+  /// or if the inputs differ.
   bool Agree(const RankResult& result) const;
 
-  /// Gives every rank the rows of all sequences, of which rank r has those in ranges[r].
+  /// Sends the rows of all sequences to every rank; rank r has computed those in ranges[r].
   void ShareRows(
     const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const;
 
 private:
-  vtkMultiProcessController* Controller = nullptr; ///< none: this rank alone
+  vtkMultiProcessController* Controller = nullptr; ///< nullptr: this rank alone
 
   void Send(float* values, vtkIdType count, int rank) const;
 };

@@ -6,12 +6,12 @@
 #include <vtkFloatArray.h>
 #include <vtkSmartPointer.h>
 
-/// Matrices of Core as VTK arrays and back, whose memory both share.
+/// Conversions between matrices of Core and VTK arrays that share their memory.
 namespace AttentionAtlas
 {
 
-/// An array of a tuple per row and a component per column, which keeps the memory of `matrix` alive
-/// for as long as it or a shallow copy of it lives. It must not be written to.
+/// An array with one tuple per row and one component per column. It, or any shallow copy, keeps the
+/// memory of `matrix` alive. It must not be written to.
 ATTENTIONATLASDATA_EXPORT vtkSmartPointer<vtkFloatArray> ToArray(
   const atlas::SharedMatrix& matrix, const char* name);
 

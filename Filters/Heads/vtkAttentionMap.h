@@ -12,25 +12,25 @@ class vtkMultiBlockDataSet;
  * @class vtkAttentionMap
  * @brief The attention of one head on one sequence, as an image of tokens x tokens.
  *
- * Input: a recording (vtkMultiBlockDataSet, as vtkTransformerRecorder and vtkRecordingReader give
- * it). Attention is recomputed from queries and keys; where the recording holds attention, that is
- * shown. Formulas: Core's RecordedAttention.h.
+ * Input: a recording (vtkMultiBlockDataSet, as produced by vtkTransformerRecorder and
+ * vtkRecordingReader). Attention is recomputed from queries and keys (Vaswani et al. 2017), unless
+ * the recording stores attention, which is then shown. Formulas: Core's RecordedAttention.h.
  *
- * Output: a vtkImageData with a point per key and query: x = key, y = -query, from 0 for the first
- * token, so that queries go downwards as in printed matrices. Spacing 1. One point array (float),
- * named by Quantity:
+ * Output: a vtkImageData with one point per key and query: x = key, y = -query, 0 for the first
+ * token, so queries run downward as in printed matrices. The spacing is 1. One point array (float),
+ * named after Quantity:
  *
- * - Weights: from 0 to 1, their sum over the keys is 1; 0 where the mask excludes the key
+ * - Weights: from 0 to 1; they add up to 1 over the keys; 0 where the mask excludes the key
  * - Scores: scale * query . key + bias, before the mask
  * - Content: scale * query . key
- * - Bias: ALiBi's slope * position of the key; 0 without
+ * - Bias: slope * position of the key (ALiBi, Press et al. 2022); 0 without ALiBi
  *
- * Field data: Key Token and Query Token (string, in the order of the positions: the tokens, else
- * their places in the picture, else their ids, else their positions from 0), Sequence, Layer and
+ * Field data: Key Token and Query Token (string, in the order of the positions: the tokens or, if
+ * unknown, their places in the image, their ids, or their positions from 0), Sequence, Layer and
  * Head (int).
  *
- * The size of the image depends on the recording, so that UpdateInformation brings the input up to
- * date. On several ranks the first one has the image.
+ * The size of the image depends on the recording, so UpdateInformation updates the input. On
+ * several ranks the first one has the image.
  */
 class ATTENTIONATLASHEADS_EXPORT vtkAttentionMap : public vtkImageAlgorithm
 {
@@ -49,7 +49,7 @@ public:
 
   ///@{
   /**
-   * The sequence or image, from 0. Default: 0.
+   * The index of the sequence or image, from 0. Default: 0.
    */
   vtkSetMacro(Sequence, int);
   vtkGetMacro(Sequence, int);
@@ -57,7 +57,7 @@ public:
 
   ///@{
   /**
-   * The layer's number in the model, from 0. Default: 0.
+   * The index of the layer in the model, from 0. Default: 0.
    */
   vtkSetMacro(Layer, int);
   vtkGetMacro(Layer, int);
@@ -65,7 +65,7 @@ public:
 
   ///@{
   /**
-   * The head, from 0. Default: 0.
+   * The index of the head, from 0. Default: 0.
    */
   vtkSetMacro(Head, int);
   vtkGetMacro(Head, int);
@@ -73,7 +73,7 @@ public:
 
   ///@{
   /**
-   * WEIGHTS, SCORES, CONTENT or BIAS, see above. Default: WEIGHTS.
+   * The quantity to show: WEIGHTS, SCORES, CONTENT or BIAS, see above. Default: WEIGHTS.
    */
   vtkSetClampMacro(Quantity, int, WEIGHTS, BIAS);
   vtkGetMacro(Quantity, int);

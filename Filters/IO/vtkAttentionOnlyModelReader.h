@@ -9,17 +9,17 @@
  * @class vtkAttentionOnlyModelReader
  * @brief Reads a small attention-only transformer from a safetensors file.
  *
- * The file holds a one-layer attention-only transformer on two tokens in embedding dimension 3, in
- * the native naming (word_embedding [N,3], position_embedding [2,3], unembedding [N,3],
+ * The file holds a one-layer attention-only transformer on two tokens with embedding dimension 3,
+ * under native names (word_embedding [N,3], position_embedding [2,3], unembedding [N,3],
  * heads.{h}.query|key|value [d_h,3], heads.{h}.output [3,d_h], optionally next_token [N,N]) or as a
  * published PyTorch state_dict (word_emb.weight, attn_seq.0.{h}.q_proj_weight, ...; see
  * AttentionOnlyModel.h).
  *
- * Output: a vtkMultiBlockDataSet with a named vtkTable per tensor (native names, one column)
- * and field data with the format and the dimensions, as ModelConversion.h describes.
+ * Output: a vtkMultiBlockDataSet with a named vtkTable per tensor (native names, one column) and
+ * field data with the format and the dimensions, as described in ModelConversion.h.
  *
- * If the metadata has a number `step` (the training step of a checkpoint), the reader offers it as
- * its time. In ParaView this reader works inside a vtkFileSeriesReader, which turns several files
+ * If the metadata has a number `step` (the training step of a checkpoint), the reader provides it
+ * as its time. In ParaView this reader runs inside a vtkFileSeriesReader, which turns several files
  * into time steps.
  */
 class ATTENTIONATLASIO_EXPORT vtkAttentionOnlyModelReader : public vtkMultiBlockDataSetAlgorithm
@@ -39,17 +39,17 @@ public:
 
   ///@{
   /**
-   * In a published state_dict, the number of heads in which each attention module splits: 1 or 3.
-   * With 1 the file's metadata entry `nb_head` decides, if there is one. Native files name every
-   * head and ignore this. Default: 1.
+   * The number of heads into which each attention module of a published state_dict is split: 1 or
+   * 3. If it is 1, the metadata entry `nb_head` of the file is used, if present. Native files name
+   * every head and ignore this. Default: 1.
    */
   vtkSetMacro(SubHeads, int);
   vtkGetMacro(SubHeads, int);
   ///@}
 
   /**
-   * 1 if `fileName` is for this reader. A damaged file is, too: reading it then says what is wrong.
-   * A sound safetensors file of another kind is not.
+   * Returns 1 if this reader should read `fileName`. That includes damaged files, for which reading
+   * reports the error, but not valid safetensors files of another kind.
    */
   int CanReadFile(const char* fileName);
 

@@ -7,10 +7,10 @@
  * @class vtkAttentionOnlyModelWriter
  * @brief Writes an attention-only transformer to a safetensors file.
  *
- * Input: a model as vtkAttentionOnlyModelReader gives it. The file has the native naming, whatever
- * naming the model was read from, and the model's precision and metadata; reading it back gives an
- * equal model. Bytes go to a temporary file that is renamed at the end. On several ranks, which all
- * hold the same model, rank 0 writes.
+ * Input: a model as produced by vtkAttentionOnlyModelReader. The file has native names, regardless
+ * of the names in the file that the model was read from, and the model's precision and metadata.
+ * Reading it back gives an equal model. The bytes go to a temporary file that is renamed at the
+ * end. On several ranks, which all hold the same model, rank 0 writes.
  */
 class ATTENTIONATLASIO_EXPORT vtkAttentionOnlyModelWriter : public vtkSafetensorsWriter
 {

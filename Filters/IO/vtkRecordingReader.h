@@ -7,14 +7,14 @@
 
 /**
  * @class vtkRecordingReader
- * @brief Reads what a transformer did with some sequences from safetensors, .npy or .npz.
+ * @brief Reads the recorded activations of a transformer from a safetensors, .npy or .npz file.
  *
- * Files that this plugin wrote, activations saved from TransformerLens (old and new names), arrays
- * as Hugging Face's code has them, or attention alone; Core's RecordingFile.h lists the names. An
- * array that is not used is named in a warning.
+ * Supported are files written by this plugin, activations saved from TransformerLens (old and new
+ * names), arrays named as in Hugging Face code, and attention alone. Core's RecordingFile.h lists
+ * the names. A warning lists arrays that are not used.
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
- * Arrays that lie in the file as a recording has them are mapped, not copied.
+ * Arrays stored in the layout of a recording are mapped, not copied.
  */
 class ATTENTIONATLASIO_EXPORT vtkRecordingReader : public vtkMultiBlockDataSetAlgorithm
 {
@@ -47,7 +47,7 @@ public:
   ///@{
   /**
    * A JSON or text file with the token strings. Null or empty: NAME.tokens.json or NAME.tokens.txt
-   * beside the file, if there is one. Default: none.
+   * next to the file, if there is one. Default: none.
    */
   vtkSetFilePathMacro(TokensFile);
   vtkGetFilePathMacro(TokensFile);
@@ -55,7 +55,7 @@ public:
 
   ///@{
   /**
-   * The architecture, free text. Null or empty: what the file says. Default: none.
+   * The architecture, free text. Null or empty: as stated in the file. Default: none.
    */
   vtkSetStringMacro(Architecture);
   vtkGetStringMacro(Architecture);
@@ -64,7 +64,8 @@ public:
   ///@{
   /**
    * Which keys a query attends to: CAUSAL, those at its position and before; BIDIRECTIONAL, all; or
-   * MASK_FROM_FILE, as metadata, stored attention or names of arrays tell. Default: MASK_FROM_FILE.
+   * MASK_FROM_FILE, determined from metadata, stored attention or array names. Default:
+   * MASK_FROM_FILE.
    */
   vtkSetClampMacro(Mask, int, MASK_FROM_FILE, BIDIRECTIONAL);
   vtkGetMacro(Mask, int);
@@ -72,7 +73,8 @@ public:
 
   ///@{
   /**
-   * The factor of query . key in a score. 0: what the file says, else 1 / sqrt(d_head). Default: 0.
+   * The factor of query . key in a score. 0: as stated in the file, else 1 / sqrt(d_head). Default:
+   * 0.
    */
   vtkSetMacro(ScoreScale, double);
   vtkGetMacro(ScoreScale, double);
@@ -80,8 +82,8 @@ public:
 
   ///@{
   /**
-   * Whether the weights of the model were processed as TransformerLens does (normalizations folded,
-   * writing weights centred), which arrays do not tell. Default: PROCESSED_FROM_FILE.
+   * Whether the weights of the model were processed as in TransformerLens (normalizations folded,
+   * writing weights centered), which cannot be seen from the arrays. Default: PROCESSED_FROM_FILE.
    */
   vtkSetClampMacro(Processed, int, PROCESSED_FROM_FILE, PROCESSED);
   vtkGetMacro(Processed, int);
@@ -89,7 +91,7 @@ public:
 
   ///@{
   /**
-   * The number of heads, needed only where they lie side by side in flat arrays [B,T,H*d_head]; 0:
+   * The number of heads, needed only if they are side by side in flat arrays [B,T,H*d_head]; 0:
    * unknown. Default: 0.
    */
   vtkSetClampMacro(HeadCount, int, 0, VTK_INT_MAX);
@@ -97,8 +99,8 @@ public:
   ///@}
 
   /**
-   * 1 if `fileName` is for this reader: a .npy or .npz file, a safetensors file with at least one
-   * array of a recording, or a damaged file, of which reading says what is wrong.
+   * Returns 1 if this reader should read `fileName`: a .npy or .npz file, a safetensors file with
+   * at least one array of a recording, or a damaged file, for which reading reports the error.
    */
   int CanReadFile(const char* fileName);
 

@@ -7,10 +7,10 @@
  * @class vtkRecordingWriter
  * @brief Writes a recording to a safetensors file.
  *
- * Input: a recording as vtkRecordingReader and vtkTransformerRecorder give it. The file has native
- * names, whatever names the recording was read from; vtkRecordingReader reads it back to the byte.
- * Bytes go to a temporary file that is renamed at the end. On several ranks, which all hold the
- * same recording, rank 0 writes.
+ * Input: a recording as produced by vtkRecordingReader and vtkTransformerRecorder. The file has
+ * native names, regardless of the names in the file that the recording was read from;
+ * vtkRecordingReader reads it back byte for byte. The bytes go to a temporary file that is renamed
+ * at the end. On several ranks, which all hold the same recording, rank 0 writes.
  */
 class ATTENTIONATLASIO_EXPORT vtkRecordingWriter : public vtkSafetensorsWriter
 {

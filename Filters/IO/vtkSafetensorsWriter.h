@@ -9,7 +9,7 @@ class vtkMultiBlockDataSet;
 
 /**
  * @class vtkSafetensorsWriter
- * @brief Base of the writers of models and recordings.
+ * @brief Base class of the writers of models and recordings.
  *
  * Input: a vtkMultiBlockDataSet. On several ranks, which all hold the same data, rank 0 writes.
  */
@@ -35,7 +35,7 @@ protected:
   void WriteData() override;
 
   /**
-   * Writes the input to a file that appears whole or not at all. Throws std::exception.
+   * Writes the input to a file, completely or not at all. Throws std::exception.
    */
   virtual void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) = 0;
 

@@ -15,23 +15,24 @@ class vtkDataSetAttributes;
 namespace AttentionAtlas
 {
 
-/// The quantities of AttentionTorus as VTK arrays: which exist, which are wanted, where they go.
+/// The quantities of AttentionTorus as VTK arrays: which exist, which are selected, and where they
+/// are stored.
 class FieldOutput
 {
 public:
-  /// The names of all quantities, a per-head one without a number. Class, Probability and
-  /// ClassColor are on by default.
+  /// Adds the names of all quantities; those of per-head quantities have no head number. Class,
+  /// Probability and ClassColor are on by default.
   static void AddQuantities(vtkDataArraySelection* selection);
 
-  /// The arrays that `selection` wants of a model with that many heads and classes. A quantity of
-  /// every head is chosen by its name ("Attention"), of one head by the name of its array
-  /// ("Attention 0"). Throws std::runtime_error for a name that is neither.
+  /// The selected arrays of a model with `heads` heads and `classes` classes. The name of a
+  /// quantity ("Attention") selects it for all heads, the name of an array ("Attention 0") for one
+  /// head. Throws std::runtime_error for any other name.
   FieldOutput(vtkDataArraySelection* selection, int heads, int classes);
 
-  /// Bytes that the wanted arrays take per point.
+  /// The size of the selected arrays per point, in bytes.
   double BytesPerPoint() const;
 
-  /// Number of wanted arrays.
+  /// The number of selected arrays.
   std::size_t ArrayCount() const { return this->Items.size(); }
 
   /// Allocates the arrays; the result points into them.

@@ -14,7 +14,7 @@
 
 #include <Eigen/Core>
 
-/// What filters that make small geometry share: values as VTK has them.
+/// Helpers of the filters that produce small geometry: conversions to VTK.
 namespace AttentionAtlas
 {
 
@@ -34,7 +34,7 @@ inline void AddIntegers(
   attributes->AddArray(MakeArray<vtkIntArray>(name, values));
 }
 
-/// Adds an array of three bytes each, and makes it the one that colours.
+/// Adds an array of 3 bytes per tuple and makes it the active scalars.
 inline void AddColors(
   vtkDataSetAttributes* attributes, const char* name, const std::vector<atlas::Rgb>& colors)
 {
@@ -50,7 +50,7 @@ inline void AddColors(
   attributes->SetActiveScalars(name);
 }
 
-/// Adds the colours of classes.
+/// Adds the colors of classes.
 inline void AddClassColors(
   vtkDataSetAttributes* attributes, const char* name, const std::vector<int>& classes)
 {

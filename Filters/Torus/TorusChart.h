@@ -8,14 +8,14 @@ class vtkInformation;
 namespace AttentionAtlas
 {
 
-/// The angle, in radians, of a column or row of a chart of that many.
+/// The angle of a column or row of a chart with `resolution` columns or rows, in radians.
 double ChartAngle(int index, int resolution);
 
-/// Tells the pipeline what a chart is going to be. A resolution below 2, which PrepareChart
-/// refuses, counts as 2.
+/// Announces extent, origin and spacing of a chart to the pipeline. A resolution below 2, which
+/// PrepareChart rejects, is treated as 2.
 void DescribeChart(const int resolution[2], vtkInformation* info);
 
-/// Gives `output` the geometry of the part `extent` of a chart. Throws std::runtime_error if the
+/// Sets the geometry of `output` to the part `extent` of a chart. Throws std::runtime_error if the
 /// resolution is below 2.
 void PrepareChart(const int resolution[2], const int extent[6], vtkImageData* output);
 

@@ -24,26 +24,27 @@ class vtkImageData;
  * @class vtkAttentionTorus
  * @brief Evaluates an attention-only transformer over the torus of word pairs.
  *
- * Input port 0: the model. Input port 1 (optional): Points, any dataset, whose x and y are read as
- * theta_1 and theta_2 in radians; they need not lie in [-pi, pi].
+ * Input port 0: the model. Input port 1 (optional): Points, any dataset. Its x and y are theta_1
+ * and theta_2 in radians and may lie outside [-pi, pi].
  *
  * Output: without Points a vtkImageData, x = theta_1 (token 1), y = theta_2 (token 2), from -pi to
- * pi with both ends present, so that spacing is 2 pi / (n - 1); with Points a copy of them. Point
- * arrays, as Quantities chooses (float unless said, h = 0 ... H-1):
+ * pi including both ends, so that spacing is 2 pi / (n - 1); with Points a copy of them. Point
+ * arrays, as selected by Quantities (float unless noted, h = 0 ... H-1):
  *
  * - Class (int): argmax of the logits, the lowest index on a tie
  * - Probability: softmax(logits) of that class, from 1/N to 1
- * - ClassColor (unsigned char, 3): the class's colour, faded to white at chance
+ * - ClassColor (unsigned char, 3): the color of that class, fading to white at chance level
  * - Logits (N components): W_U r
- * - Score h, Attention h (0 to 1): of token 2 to token 1
- * - Word Mix h, Position Mix h, Mix h (3 components): the word part, the position part and the
- * whole of mix_h
- * - Head Output h (3 components): out_h, without its weight w_h
+ * - Score h, Attention h (0 to 1): from token 2 to token 1
+ * - Word Mix h, Position Mix h, Mix h (3 components): the word part and the position part of mix_h,
+ * and their sum mix_h
+ * - Head Output h (3 components): out_h, not multiplied by its weight w_h
  * - Output (3 components): r
  *
- * Field data: the model's dimensions. Formulas: Core's AttentionEvaluation.h. Computed in single
- * precision, in parallel, with equal bytes for every number of threads and ranks. After an error
- * the output is empty, and the next update tries again.
+ * Field data: the model's dimensions. Formulas: Core's AttentionEvaluation.h, after the post
+ * "Visualizing small Attention-only Transformers". Computed in single precision and in parallel;
+ * results are equal to the byte for any number of threads and ranks. After an error the output is
+ * empty, and the next update tries again.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkAttentionTorus : public vtkTorusAlgorithm
 {
@@ -63,8 +64,8 @@ public:
 
   ///@{
   /**
-   * Which quantities to compute: the names of the list above, a per-head one without its number for
-   * all heads or with it for one. Default: Class, Probability, ClassColor.
+   * The quantities to compute, by the names listed above. A per-head name without number selects
+   * all heads, with a number one head. Default: Class, Probability, ClassColor.
    */
   vtkDataArraySelection* GetQuantities();
   int GetNumberOfQuantityArrays();

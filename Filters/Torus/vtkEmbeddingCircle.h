@@ -5,12 +5,13 @@
 
 /**
  * @class vtkEmbeddingCircle
- * @brief Layer normalization as geometry: word embeddings and the circle that it puts them on.
+ * @brief Layer normalization as geometry: word embeddings, and the circle to which it maps them.
  *
  * Input: the model. e(t) = LN(word_embedding[t]) = (x - mean(x)) / sqrt(mean((x - mean(x))^2)): the
- * embedding's projection to the plane orthogonal to (1, 1, 1), at the distance sqrt(3) of the
- * origin. An embedding whose three numbers are equal has e(t) = 0, as in the evaluation. The
- * formulas are in Core's TorusAngles.h. Outputs, both vtkPolyData in double precision:
+ * embedding is projected to the plane orthogonal to (1, 1, 1) and scaled to length sqrt(3) (layer
+ * normalization: Ba et al. 2016). If all components of an embedding are equal, e(t) = 0, as in the
+ * evaluation. The formulas are in Core's TorusAngles.h. Outputs, both vtkPolyData in double
+ * precision:
  *
  * - port 0, tokens: a vertex at each word_embedding[t] (point t), then at each e(t) (point N + t),
  *   and a line between the two. Point arrays Token (int), Angle (float: theta(t) = atan2(e . v,

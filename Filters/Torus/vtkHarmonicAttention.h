@@ -14,25 +14,25 @@ class HarmonicField;
 
 /**
  * @class vtkHarmonicAttention
- * @brief An attention pattern of the torus made from its harmonics instead of from a model.
+ * @brief An attention pattern on the torus that is computed from its harmonics instead of a model.
  *
  * Source without input. Output: a vtkImageData, x = theta_1 (token 1), y = theta_2 (token 2), from
- * -pi to pi with both ends present, as vtkAttentionTorus has it. Point arrays:
+ * -pi to pi including both ends, as in vtkAttentionTorus. Point arrays:
  *
  * - Score (float): the trigonometric polynomial
- * - Attention (float): of token 2 to token 1 by that score, 0 to 1
+ * - Attention (float): the attention from token 2 to token 1 for that score, 0 to 1
  *
- * Field data: Coefficients (double, 11 tuples), those of the picture, in the order of
+ * Field data: Coefficients (double, 11 tuples), those of the image, in the order of
  * vtkAttentionHarmonics; and Swept Value (double) while a parameter is swept.
  *
- * While a parameter is swept the source has SweepSteps time steps from 0 to 1, at which the
- * parameter goes from the first to the second value of SweepRange, linearly; times between the
- * steps are taken as they are, those outside of [0, 1] as the nearest end. The zero level line of
- * Score is the frontier of the hardmax.
+ * While a parameter is swept, the source has SweepSteps time steps from 0 to 1. Over them the
+ * parameter changes linearly from the first to the second value of SweepRange. Times between steps
+ * are used as they are; times outside [0, 1] are clamped. The zero level set of Score is the
+ * decision boundary of the hardmax.
  *
- * Formulas: Core's Harmonics.h. Computed in single precision, in parallel, with equal bytes for
- * every number of threads and ranks. After an error the output is empty, and the next update tries
- * again.
+ * Formulas: Core's Harmonics.h. Computed in single precision and in parallel; results are equal to
+ * the byte for any number of threads and ranks. After an error the output is empty, and the next
+ * update tries again.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkHarmonicAttention : public vtkImageAlgorithm
 {
@@ -47,8 +47,8 @@ public:
     PRODUCT = 1
   };
 
-  /// The parameters that can be swept: none; the coefficients, in their order from COEFFICIENT on;
-  /// those of the product, A, Alpha, B, C, Gamma, D, from PARAMETER on.
+  /// The parameters that can be swept: none; the coefficients in their order, starting at
+  /// COEFFICIENT; the parameters A, Alpha, B, C, Gamma, D of the product, starting at PARAMETER.
   enum SweptParameterType
   {
     NOTHING = 0,
@@ -67,7 +67,7 @@ public:
 
   ///@{
   /**
-   * What Attention makes of the score, one of vtkTorusAlgorithm::PatternType. Default: SOFTMAX.
+   * How Attention follows from the score, one of vtkTorusAlgorithm::PatternType. Default: SOFTMAX.
    */
   void SetPattern(int pattern);
   vtkGetMacro(Pattern, int);
@@ -75,7 +75,7 @@ public:
 
   ///@{
   /**
-   * What the score is made from: COEFFICIENTS, the sum of harmonics; or PRODUCT, that of a head of
+   * How the score is defined: COEFFICIENTS, a sum of harmonics; or PRODUCT, the score of a head of
    * dimension 1. Default: COEFFICIENTS.
    */
   vtkSetClampMacro(Parametrization, int, COEFFICIENTS, PRODUCT);
@@ -93,8 +93,8 @@ public:
 
   ///@{
   /**
-   * Whether cos 2t2 and sin 2t2 follow from cos(t1+t2) and sin(t1+t2), as in the score of any head;
-   * their own coefficients are then ignored. Default: on.
+   * Whether the coefficients of cos 2t2 and sin 2t2 follow from those of cos(t1+t2) and sin(t1+t2),
+   * as in the score of any head. If on, the values set for them are ignored. Default: on.
    */
   vtkSetMacro(Ties, vtkTypeBool);
   vtkGetMacro(Ties, vtkTypeBool);
@@ -104,8 +104,8 @@ public:
   ///@{
   /**
    * The parameters of PRODUCT: score = (A cos(t2 - Alpha) + B) (C [cos(t1 - Gamma) - cos(t2 -
-   * Gamma)] + D). Alpha and Gamma in radians. (A, B) times a number and (C, D) divided by it is the
-   * same score. Default: 3, 0.5, 1, 2, -1, 0.5.
+   * Gamma)] + D). Alpha and Gamma are in radians. Multiplying (A, B) and dividing (C, D) by the
+   * same number does not change the score. Default: 3, 0.5, 1, 2, -1, 0.5.
    */
   vtkSetMacro(A, double);
   vtkGetMacro(A, double);
@@ -123,7 +123,7 @@ public:
 
   ///@{
   /**
-   * The parameter that changes over time, see SweptParameterType. Default: NOTHING, without time.
+   * The parameter that changes over time, see SweptParameterType. Default: NOTHING, no time steps.
    */
   vtkSetClampMacro(SweptParameter, int, NOTHING, LAST_PARAMETER);
   vtkGetMacro(SweptParameter, int);
@@ -131,7 +131,8 @@ public:
 
   ///@{
   /**
-   * The values of the swept parameter at the times 0 and 1, in its own units. Default: -pi, pi.
+   * The values of the swept parameter at the times 0 and 1, in the units of the parameter. Default:
+   * -pi, pi.
    */
   vtkSetVector2Macro(SweepRange, double);
   vtkGetVector2Macro(SweepRange, double);

@@ -5,18 +5,19 @@
 
 /**
  * @class vtkHeadAccuracy
- * @brief How many pairs of tokens each head of an attention-only transformer has right alone.
+ * @brief Counts the token pairs that each head of an attention-only transformer predicts correctly
+ * alone.
  *
- * Input: the model, with next_token. Output: a vtkTable with a row for each head alone, which
- * predicts argmax W_U out_h, without a residual; one for All Heads, the model itself; and one for
- * the Union, the pairs that at least one head alone has right. Columns:
+ * Input: the model, with next_token. Output: a vtkTable with one row for each head alone, which
+ * predicts argmax W_U out_h without a residual; one for All Heads, the whole model; and one for the
+ * Union, the pairs that at least one head alone predicts correctly. Columns:
  *
  * - Name (string): "Head 0", ..., "All Heads", "Union"
- * - Accuracy (double): the share of correct pairs, 0 to 1
- * - Correct, Pairs (int): their number, and that of all pairs, N^2
+ * - Accuracy (double): the fraction of correct pairs, 0 to 1
+ * - Correct, Pairs (int): the number of correct pairs and of all pairs, N^2
  *
- * Field data: the model's dimensions. Computed in double; on a tie the lowest class is predicted.
- * On several ranks, rank 0 has the table.
+ * Field data: the model's dimensions. Computed in double precision; on a tie the lowest class is
+ * predicted. On several ranks, rank 0 has the table.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkHeadAccuracy : public vtkModelAlgorithm
 {
@@ -27,8 +28,8 @@ public:
 
   ///@{
   /**
-   * What the outputs of all heads together are added to, one of vtkTorusAlgorithm::ResidualType. A
-   * head alone has none. Default: EMBEDDING_POSITION.
+   * The residual to which the outputs of all heads are added, one of
+   * vtkTorusAlgorithm::ResidualType. A head alone has none. Default: EMBEDDING_POSITION.
    */
   vtkSetClampMacro(
     Residual, int, vtkTorusAlgorithm::EMBEDDING_POSITION, vtkTorusAlgorithm::RAW_EMBEDDING);

@@ -8,23 +8,24 @@
  * @brief The accuracy of mixtures of three heads of an attention-only transformer, on a triangle.
  *
  * Input: the model, with next_token. Output: a vtkPolyData, an equilateral triangle of side 1 in
- * the plane z = 0, cut into equal triangles. A point with the barycentric weights c_0, c_1, c_2 >=
- * 0, c_0 + c_1 + c_2 = 1, stands for the mixture
+ * the plane z = 0, divided into equal triangles. A point with the barycentric weights c_0, c_1, c_2
+ * >= 0, c_0 + c_1 + c_2 = 1, represents the mixture
  *
  *     argmax W_U (residual + sum_i 3 c_i out_{h_i} + sum of out_h of the heads beyond the three)
  *
- * so that the centre is the model itself with that residual, and a corner of a model of three heads
- * without residual one head alone. c_0 is 1 at (1, 0), c_1 at (1/2, sqrt(3)/2), c_2 at (0, 0).
- * Point arrays:
+ * The center is the whole model with that residual. In a model of three heads without residual,
+ * each corner is one head alone. c_0 is 1 at (1, 0), c_1 at (1/2, sqrt(3)/2), c_2 at (0, 0). The
+ * plot is from "Visualizing small Attention-only Transformers". Point arrays:
  *
- * - Accuracy (float): the share of all pairs of tokens that the mixture has right, 0 to 1
- * - Accuracy Target k (float): of the pairs with the true next token k, for each k that occurs
- * - Correct Pair (int), Predicted (int): whether the mixture has the pair of the property Pair
- * right, 1 or 0, and what it predicts there; only if a pair is chosen
+ * - Accuracy (float): the fraction of all token pairs that the mixture predicts correctly, 0 to 1
+ * - Accuracy Target k (float): the same among the pairs with true next token k, for each k that
+ * occurs
+ * - Correct Pair (int), Predicted (int): whether the mixture predicts the pair of the property Pair
+ * correctly, 1 or 0, and the class it predicts; only if a pair is chosen
  * - Barycentric (float, 3): c_0, c_1, c_2
  *
- * Field data: the model's dimensions. Computed in double, in parallel; on a tie the lowest class is
- * predicted. On several ranks, rank 0 has the triangle.
+ * Field data: the model's dimensions. Computed in double precision and in parallel; on a tie the
+ * lowest class is predicted. On several ranks, rank 0 has the triangle.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkHeadAccuracySimplex : public vtkModelAlgorithm
 {
@@ -35,7 +36,7 @@ public:
 
   ///@{
   /**
-   * The heads at the corners: three different ones, from 0 to H-1. Default: 0, 1, 2.
+   * The heads at the corners: three different heads from 0 to H-1. Default: 0, 1, 2.
    */
   vtkSetVector3Macro(Heads, int);
   vtkGetVector3Macro(Heads, int);
@@ -51,8 +52,8 @@ public:
 
   ///@{
   /**
-   * What the outputs of the heads are added to, one of vtkTorusAlgorithm::ResidualType. Default:
-   * NONE.
+   * The residual to which the outputs of the heads are added, one of
+   * vtkTorusAlgorithm::ResidualType. Default: NONE.
    */
   vtkSetClampMacro(
     Residual, int, vtkTorusAlgorithm::EMBEDDING_POSITION, vtkTorusAlgorithm::RAW_EMBEDDING);
@@ -61,8 +62,8 @@ public:
 
   ///@{
   /**
-   * The pair of tokens (t1, t2), each from 0 to N-1, of the arrays Correct Pair and Predicted; -1,
-   * -1 for none. Default: -1, -1.
+   * The token pair (t1, t2) for the arrays Correct Pair and Predicted, each from 0 to N-1; -1, -1
+   * for none. Default: -1, -1.
    */
   vtkSetVector2Macro(Pair, int);
   vtkGetVector2Macro(Pair, int);

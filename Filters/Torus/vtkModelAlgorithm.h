@@ -16,9 +16,9 @@ struct AttentionOnlyModel;
 
 /**
  * @class vtkModelAlgorithm
- * @brief Base of the filters whose first input is an attention-only transformer.
+ * @brief Base class of the filters whose first input is an attention-only transformer.
  *
- * Input port 0: the model (vtkMultiBlockDataSet, as vtkAttentionOnlyModelReader gives it).
+ * Input port 0: the model (vtkMultiBlockDataSet, as produced by vtkAttentionOnlyModelReader).
  */
 class ATTENTIONATLASTORUS_EXPORT vtkModelAlgorithm : public vtkDataObjectAlgorithm
 {
@@ -32,22 +32,22 @@ protected:
   int FillInputPortInformation(int port, vtkInformation* info) override;
 
   /**
-   * Leaves the output to be created with the type that FillOutputPortInformation names.
+   * Lets the executive create the output with the type set by FillOutputPortInformation.
    */
   int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
 
   /**
-   * The model on input port 0, or nullptr if that has no block yet: an empty pipeline gives an
-   * empty output and no error.
+   * The model on input port 0, or nullptr if it has no blocks yet: an empty pipeline gives an empty
+   * output and no error.
    */
   static vtkMultiBlockDataSet* GetModelInput(vtkInformationVector** inputVector);
 
   /**
-   * RequestData of a filter of a model whose outputs are small: calls compute(model), which fills
-   * them, on the first piece, and so rank; on the others they are empty, so that nothing is drawn
-   * or counted twice. Adds the model's dimensions to their field data. An exception of compute is
-   * told, and false from it means that the user has cancelled: both leave every output empty.
+   * RequestData of a filter with small outputs. Calls compute(model), which fills the outputs, for
+   * the first piece, and thus on the first rank. Other pieces stay empty, so nothing is drawn or
+   * counted twice. Adds the model's dimensions to the field data. If compute throws, the error is
+   * reported; if it returns false, the user has canceled. In both cases every output is left empty.
    */
   int RequestFromModel(vtkInformationVector** inputVector, vtkInformationVector* outputVector,
     const std::function<bool(const atlas::AttentionOnlyModel&)>& compute);
@@ -58,13 +58,13 @@ protected:
   static void CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output);
 
   /**
-   * Tells how much is done, 0 to 1, and whether the user has cancelled.
+   * Reports progress, 0 to 1, and returns whether the user has canceled.
    */
   bool ProgressAndCheckAbort(double progress);
 
   /**
-   * To be returned from RequestData when the user has cancelled: nothing rather than half, on any
-   * output port. The next update computes the outputs anew, even if nothing has changed.
+   * For RequestData to return when the user has canceled. Empties all output ports, so that no
+   * partial results remain. The next update computes them again, even if nothing has changed.
    */
   int LeaveUnfinished(vtkInformationVector* outputVector);
 

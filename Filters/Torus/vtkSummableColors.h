@@ -12,14 +12,14 @@ class vtkDataArray;
 
 /**
  * @class vtkSummableColors
- * @brief Colours of vector arrays on one common scale, under which sums of vectors are sums of
- * colours.
+ * @brief Colors vector arrays on a common scale, under which sums of vectors are sums of colors.
  *
  * Input: any dataset with point arrays of 3 components. Output: the dataset with an array "NAME
  * Color" (unsigned char, 3) for each array NAME of Vectors, and in the field data the scale as
  * Color Gain and Color Offset (double): channel c is 255 (gain v_c + offset), rounded and clipped.
  *
- * On several ranks the scale is that of the data of all.
+ * On several ranks the scale is that of the data on all ranks. The colors are those of the post
+ * "Visualizing small Attention-only Transformers".
  */
 class ATTENTIONATLASTORUS_EXPORT vtkSummableColors : public vtkDataSetAlgorithm
 {
@@ -36,9 +36,9 @@ public:
 
   ///@{
   /**
-   * ADDITIVE: no offset, so that colours add wherever nothing clips; negative components are dark.
-   * SHARED_RANGE: from the smallest component of all arrays to the largest, as in the published
-   * figures. Default: ADDITIVE.
+   * ADDITIVE: no offset, so that colors add up wherever no channel is clipped; negative components
+   * are dark. SHARED_RANGE: from the smallest component of all arrays to the largest, as in the
+   * published figures. Default: ADDITIVE.
    */
   vtkSetClampMacro(Scale, int, ADDITIVE, SHARED_RANGE);
   vtkGetMacro(Scale, int);
@@ -46,9 +46,9 @@ public:
 
   ///@{
   /**
-   * Factor of ADDITIVE, for pictures of several datasets that are to be added up: intensity (0 to
-   * 1) per unit of the vectors, positive and finite. 0, the default, chooses the one with which the
-   * largest component has full intensity.
+   * Factor of ADDITIVE: intensity (0 to 1) per unit of the vectors, positive and finite. Set it if
+   * images of several datasets are to be added. 0, the default, gives the largest component full
+   * intensity.
    */
   vtkSetMacro(Gain, double);
   vtkGetMacro(Gain, double);
@@ -56,8 +56,8 @@ public:
 
   ///@{
   /**
-   * The point arrays, by name; none, the default, are all of 3 components. Colours (unsigned char)
-   * among them are passed over.
+   * The names of the point arrays; none, the default, means all with 3 components. Color arrays
+   * (unsigned char) are skipped.
    */
   void AddVectors(const char* name);
   void ClearVectors();

@@ -13,11 +13,11 @@ struct EvaluationOptions;
 
 /**
  * @class vtkTorusAlgorithm
- * @brief What filters that evaluate an attention-only transformer share: its model and options.
+ * @brief Base class of the filters that evaluate an attention-only transformer: model and options.
  *
- * Input port 0: the model (vtkMultiBlockDataSet, as vtkAttentionOnlyModelReader gives it). The
- * formulas are in Core's AttentionEvaluation.h: a word pair is (e_1, e_2) on a torus, x_s = e_s +
- * p_s, score_h = x_2^T W_QK^h (x_1 - x_2), a_h its sigmoid, mix_h = a_h x_1 + (1 - a_h) x_2,
+ * Input port 0: the model (vtkMultiBlockDataSet, as produced by vtkAttentionOnlyModelReader). The
+ * formulas are in Core's AttentionEvaluation.h: a word pair is a point (e_1, e_2) of a torus, x_s =
+ * e_s + p_s, score_h = x_2^T W_QK^h (x_1 - x_2), a_h its sigmoid, mix_h = a_h x_1 + (1 - a_h) x_2,
  * out_h = W_O^h W_V^h mix_h, r = residual + sum_h w_h out_h, logits = W_U r.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkTorusAlgorithm : public vtkModelAlgorithm
@@ -48,8 +48,8 @@ public:
 
   ///@{
   /**
-   * How an angle names a word embedding: ISOMETRIC, e = sqrt(3) (cos(t) u + sin(t) v), or SKEWED,
-   * e = LN((cos t, sin t, 0)), as in the published figures. Default: ISOMETRIC.
+   * How an angle is mapped to a word embedding: ISOMETRIC, e = sqrt(3) (cos(t) u + sin(t) v), or
+   * SKEWED, e = LN((cos t, sin t, 0)), as in the published figures. Default: ISOMETRIC.
    */
   vtkSetClampMacro(Angles, int, ISOMETRIC, SKEWED);
   vtkGetMacro(Angles, int);
@@ -66,8 +66,9 @@ public:
 
   ///@{
   /**
-   * What the heads' outputs are added to: EMBEDDING_POSITION (x_2), EMBEDDING (e_2), NONE (0) or
-   * RAW_EMBEDDING (word_embedding[t_2]; token pairs only). Default: EMBEDDING_POSITION.
+   * The residual to which the outputs of the heads are added: EMBEDDING_POSITION (x_2), EMBEDDING
+   * (e_2), NONE (0) or RAW_EMBEDDING (word_embedding[t_2]; token pairs only). Default:
+   * EMBEDDING_POSITION.
    */
   vtkSetClampMacro(Residual, int, EMBEDDING_POSITION, RAW_EMBEDDING);
   vtkGetMacro(Residual, int);
@@ -75,8 +76,8 @@ public:
 
   ///@{
   /**
-   * The factor w_h of each head's output in the sum: none (all are 1, the default) or one per head
-   * of the model. Any finite number; 0 switches a head off.
+   * The factor w_h of each head's output in the sum, a finite number: one per head of the model, or
+   * none, which means that all are 1 (the default). 0 switches a head off.
    */
   void SetNumberOfHeadWeights(int number);
   void SetHeadWeight(int head, double weight);
@@ -127,7 +128,7 @@ protected:
   ~vtkTorusAlgorithm() override = default;
 
   /**
-   * The properties above as Core takes them.
+   * The properties above in the form that Core uses.
    */
   atlas::EvaluationOptions GetOptions() const;
 

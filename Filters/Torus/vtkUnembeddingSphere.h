@@ -7,13 +7,14 @@ class vtkPolyData;
 
 /**
  * @class vtkUnembeddingSphere
- * @brief The unit sphere, parted by the class that the unembedding of a transformer predicts.
+ * @brief The unit sphere, partitioned by the class that the unembedding of a transformer predicts.
  *
- * Input: the model. In the direction x its unembedding W_U [N, 3], of rows w_c, predicts the class
- * of the cell V(c) = {x : |x| = 1, w_c . x >= w_c' . x for all c'}, an exact weighted Voronoi cell.
- * The formulas are in Core's SphericalVoronoi.h. A class without a cell can never be predicted:
- * its row is inside the convex hull of the others, or on it without being a corner, or equal to
- * the row of a lower class. Outputs, all vtkPolyData in double precision:
+ * Input: the model. Its unembedding W_U [N, 3] with rows w_c predicts class c in the directions x
+ * of the cell V(c) = {x : |x| = 1, w_c . x >= w_c' . x for all c'}, an exact weighted Voronoi cell
+ * (shown in "Visualizing small Attention-only Transformers"). The formulas are in Core's
+ * SphericalVoronoi.h. A class without a cell can never be predicted: its row is inside the convex
+ * hull of the others, or on it without being a corner, or equal to the row of a lower class.
+ * Outputs, all vtkPolyData in double precision:
  *
  * - port 0, cells: polygons whose corners lie on the sphere and which share their points with the
  *   neighbours. Cell arrays Class (int) and ClassColor (unsigned char, 3); point array Normals
@@ -42,8 +43,8 @@ public:
 
   ///@{
   /**
-   * The number of segments of a full great circle, at least 8; arcs and the inside of cells are
-   * divided as finely. Default: 128.
+   * The number of segments of a full great circle, at least 8. It sets the fineness of arcs and of
+   * the inside of cells. Default: 128.
    */
   vtkSetMacro(Resolution, int);
   vtkGetMacro(Resolution, int);

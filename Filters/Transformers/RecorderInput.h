@@ -8,34 +8,34 @@
 
 class vtkTable;
 
-/// What vtkTransformerRecorder runs a model on.
+/// The input on which vtkTransformerRecorder runs a model.
 namespace AttentionAtlas
 {
 
 struct RecorderSources
 {
-  std::string prompts;                 ///< text, a sequence a line
-  std::string promptFile;              ///< of such a text
-  std::string tokenIds;                ///< a sequence of numbers a line
-  std::string tokenTypes;              ///< likewise, for tokenIds
-  std::vector<std::string> imageFiles; ///< PNG and JPEG pictures, or one file with pixel_values
+  std::string prompts;                 ///< text, one sequence per line
+  std::string promptFile;              ///< a file with such text
+  std::string tokenIds;                ///< integers, one sequence per line
+  std::string tokenTypes;              ///< token types of tokenIds, in the same form
+  std::vector<std::string> imageFiles; ///< PNG and JPEG images, or one file with pixel_values
   vtkTable* table = nullptr;
   bool addSpecialTokens = true;
-  std::int64_t maximumLength = 0; ///< 0: none
+  std::int64_t maximumLength = 0; ///< 0: no limit
 };
 
 struct RecorderInput
 {
   atlas::TransformerInput input;
-  std::vector<std::string> labels; ///< of all tokens, one sequence after the other; or none
+  std::vector<std::string> labels; ///< of all tokens, one sequence after another; may be empty
   std::vector<std::string> warnings;
 
   bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }
 };
 
-/// Gathers the sequences, or images, from the one source that is given; nothing is given: an empty
-/// input. `folder` is that of the model's config.json, tokenizer and preprocessor_config.json.
-/// Throws atlas::Error for several sources, and for what cannot be read.
+/// Reads the sequences or images from the source that is given; returns an empty input if none is.
+/// `folder` contains the model's config.json, tokenizer and preprocessor_config.json. Throws
+/// atlas::Error if there are several sources or one cannot be read.
 RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder,
   const atlas::TransformerConfig& config);
 

@@ -9,10 +9,10 @@
  * @class vtkRandomPrompts
  * @brief Makes sequences of random token ids, with or without repetition.
  *
- * No input. Output: a vtkTable with a row per token, for the second input of
+ * No input. Output: a vtkTable with one row per token, for the second input of
  * vtkTransformerRecorder: Sequence (int), Position (int, from 0) and TokenId (64-bit integer); the
- * same in each piece. A model cannot know random tokens, so that what a head does with their
- * repetition (previous token, induction, duplicate token) shows alone. Core's Prompts.h has the
+ * same in each piece. No model can have memorized random tokens, so they isolate what a head does
+ * with repetition (previous token, induction and duplicate token heads). Core's Prompts.h has the
  * details.
  */
 class ATTENTIONATLASTRANSFORMERS_EXPORT vtkRandomPrompts : public vtkTableAlgorithm
@@ -31,7 +31,7 @@ public:
 
   ///@{
   /**
-   * ONE_TOKEN: each sequence is one random token, repeated. RANDOM: every token at random.
+   * ONE_TOKEN: each sequence is one random token, repeated. RANDOM: each token is drawn at random.
    * REPEATED_BLOCK: a random block of tokens, repeated up to Length. Default: RANDOM.
    */
   vtkSetClampMacro(Kind, int, ONE_TOKEN, REPEATED_BLOCK);
@@ -40,7 +40,7 @@ public:
 
   ///@{
   /**
-   * Tokens of a sequence, number of sequences, and tokens of the repeated block, each at least 1.
+   * Tokens per sequence, number of sequences, and tokens of the repeated block, each at least 1.
    * Default: 64, 1, 16.
    */
   vtkSetMacro(Length, int);
@@ -53,7 +53,7 @@ public:
 
   ///@{
   /**
-   * Of all random numbers. Default: 0.
+   * The seed of all random numbers. Default: 0.
    */
   vtkSetMacro(Seed, int);
   vtkGetMacro(Seed, int);
@@ -61,7 +61,7 @@ public:
 
   ///@{
   /**
-   * The first and the last id that are drawn; at least 0 and in the vocabulary of the model.
+   * The lowest and the highest id that may be drawn; at least 0 and in the vocabulary of the model.
    * Default: 0, 999.
    */
   vtkSetVector2Macro(IdRange, int);

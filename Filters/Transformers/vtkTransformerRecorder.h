@@ -21,19 +21,20 @@ class RankGroup;
  * @class vtkTransformerRecorder
  * @brief Runs a transformer on texts, token ids or images and records its heads.
  *
- * Input port 0: the model (vtkMultiBlockDataSet, as vtkTransformerReader gives it). Input port 1,
- * optional: a vtkTable with a row per token and the columns TokenId and, for several sequences,
- * Sequence, the same in each piece. The sequences come from that table or from one of Prompts,
- * PromptFile, TokenIds and Images; given several, an error names them; given none, the output is
- * empty.
+ * Input port 0: the model (vtkMultiBlockDataSet, as produced by vtkTransformerReader). Input port 1
+ * (optional): a vtkTable with one row per token and the columns TokenId and, for several sequences,
+ * Sequence; the same in each piece. The sequences come from that table or from one of Prompts,
+ * PromptFile, TokenIds and Images. If more than one of them is set, an error lists them; if none is
+ * set, the output is empty.
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
- * Cancel leaves it empty, and the next update records anew. Formulas: Core's Transformer.h.
+ * Canceling leaves it empty, and the next update records again. Formulas: Core's
+ * RecordTransformer.h.
  *
- * On several MPI ranks that are asked for a piece each, every one runs some of the sequences, with
- * about as many tokens, and receives the rest: the recording has the same bytes on each, and as on
- * one rank. An error or Cancel on one of them is one for all, and the first rank tells the error.
- * Asked for other pieces, a rank runs everything itself.
+ * If each of several MPI ranks is asked for one piece, each runs a part of the sequences with about
+ * the same number of tokens and receives the rest. The recording is equal to the byte on all ranks,
+ * and to that of a single rank. An error or canceling on one rank applies to all; the first rank
+ * reports the error. If other pieces are requested, each rank runs everything itself.
  */
 class ATTENTIONATLASTRANSFORMERS_EXPORT vtkTransformerRecorder
   : public vtkMultiBlockDataSetAlgorithm
@@ -50,8 +51,8 @@ public:
 
   ///@{
   /**
-   * Texts, one sequence a line, for the tokenizer in the model's folder; a tab separates the two
-   * segments of a pair where the model knows segments. Null or empty: none. Default: none.
+   * Texts, one sequence per line, for the tokenizer in the model's folder. For a model with
+   * segments, a tab separates the two segments of a pair. Null or empty: none. Default: none.
    */
   vtkSetStringMacro(Prompts);
   vtkGetStringMacro(Prompts);
@@ -59,7 +60,7 @@ public:
 
   ///@{
   /**
-   * A file of such texts, UTF-8. Null or empty: none. Default: none.
+   * A UTF-8 file of such texts. Null or empty: none. Default: none.
    */
   vtkSetFilePathMacro(PromptFile);
   vtkGetFilePathMacro(PromptFile);
@@ -67,7 +68,7 @@ public:
 
   ///@{
   /**
-   * Token ids, one sequence a line, separated by spaces. Null or empty: none. Default: none.
+   * Token ids, one sequence per line, separated by spaces. Null or empty: none. Default: none.
    */
   vtkSetStringMacro(TokenIds);
   vtkGetStringMacro(TokenIds);
@@ -75,7 +76,8 @@ public:
 
   ///@{
   /**
-   * The token types (segments, from 0) of TokenIds, likewise. Null or empty: all 0. Default: none.
+   * The token types (segments, from 0) of TokenIds, in the same form. Null or empty: all 0.
+   * Default: none.
    */
   vtkSetStringMacro(TokenTypes);
   vtkGetStringMacro(TokenTypes);
@@ -83,14 +85,14 @@ public:
 
   ///@{
   /**
-   * PNG and JPEG files, each of which is an image, or one safetensors or .npy file with
-   * pixel_values [images, channels, height, width], normalized as in the model's training. Files
-   * are told apart by their content. Null and empty names are left out. Default: none.
+   * PNG and JPEG files, one per image, or one safetensors or .npy file with pixel_values [images,
+   * channels, height, width], normalized as in the model's training. The kind of a file is detected
+   * from its content. Null and empty names are ignored. Default: none.
    *
-   * Pictures become pixel_values as the preprocessor_config.json beside the model's config.json
-   * says, see Core's ImageProcessor.h; a warning tells of those that are resized. Gray ones have
-   * three equal channels, transparency is left out with a warning, 16 bits keep their precision,
-   * and an orientation in EXIF is not applied.
+   * PNG and JPEG images are converted to pixel_values according to the preprocessor_config.json
+   * next to the model's config.json, see Core's ImageProcessor.h. A warning lists images that are
+   * resized. Gray images get three equal channels, transparency is dropped with a warning, 16-bit
+   * images keep their precision, and EXIF orientation is not applied.
    */
   void AddImage(VTK_FILEPATH const char* fileName);
   void ClearImages();
@@ -99,8 +101,8 @@ public:
 
   ///@{
   /**
-   * Longer sequences are cut off at so many tokens, with a warning. 0: none is, and one longer than
-   * the model's positions is an error. Default: 0.
+   * Sequences with more tokens are cut off, with a warning. 0: no limit, and a sequence with more
+   * tokens than the model has positions is an error. Default: 0.
    */
   vtkSetClampMacro(MaximumLength, int, 0, VTK_INT_MAX);
   vtkGetMacro(MaximumLength, int);
@@ -108,8 +110,8 @@ public:
 
   ///@{
   /**
-   * Whether texts get the special tokens that the model was trained with, such as BERT's [CLS] and
-   * [SEP]. Default: on.
+   * Whether to add the special tokens that the model was trained with, such as BERT's [CLS] and
+   * [SEP], to texts. Default: on.
    */
   vtkSetMacro(AddSpecialTokens, bool);
   vtkGetMacro(AddSpecialTokens, bool);
@@ -118,7 +120,7 @@ public:
 
   ///@{
   /**
-   * The layers whose heads are recorded, by their numbers from 0; none: all. Default: none.
+   * The layers whose heads are recorded, counted from 0; none means all. Default: none.
    */
   void AddLayer(int layer);
   void ClearLayers();
@@ -127,7 +129,7 @@ public:
 
   ///@{
   /**
-   * What is recorded: QueriesAndKeys, Values, HeadOutputs, Residual, Logits. Default:
+   * The quantities to record: QueriesAndKeys, Values, HeadOutputs, Residual, Logits. Default:
    * QueriesAndKeys, Values.
    */
   vtkDataArraySelection* GetRecord();
@@ -139,7 +141,7 @@ public:
   ///@}
 
   /**
-   * Includes the selection of what is recorded.
+   * Includes the selection of recorded quantities.
    */
   vtkMTimeType GetMTime() override;
 

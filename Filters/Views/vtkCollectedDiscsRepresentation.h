@@ -4,12 +4,12 @@
 
 #include <vtkPointGaussianRepresentation.h>
 
-/// Point Gaussian for a few points among large data on several ranks: the view gathers what it
-/// shows on one rank and renders it there.
+/// A Point Gaussian representation for few points next to large data on several ranks. The view
+/// gathers the points on one rank and renders them there.
 ///
-/// Point Gaussian itself asks for ordered compositing, which cuts discs off at the borders of the
-/// ranks and, in ParaView 5.11, can wait forever where a rank has no points. What remains: discs
-/// that reach beyond the bounds of all that the view shows are cut off there.
+/// Point Gaussian itself requests ordered compositing. That cuts off discs at the boundaries
+/// between ranks and, in ParaView 5.11, can deadlock if a rank has no points. One limitation
+/// remains: discs are cut off at the bounds of everything that the view shows.
 class ATTENTIONATLASVIEWS_EXPORT vtkCollectedDiscsRepresentation
   : public vtkPointGaussianRepresentation
 {

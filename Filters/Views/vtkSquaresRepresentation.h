@@ -13,13 +13,14 @@
 class vtkActor;
 class vtkRenderer;
 
-/// Shows a flat image as one even square per point, around the point, so that a matrix looks like a
-/// matrix: nothing is interpolated, and the outer rows and columns are as large as the others.
+/// Shows a 2D image as one uniform square centered at each point, so that a matrix looks like a
+/// matrix: nothing is interpolated, and the outer rows and columns have the same size as the
+/// others.
 ///
 /// The image of an AttentionMap, which has the field arrays Key Token and Query Token, gets a
-/// frame, the names of its axes, and its tokens beside the rows and below the columns. They are
-/// black on a light background and white on a dark one, and as large as the squares are. More than
-/// MaximumLabels tokens are not labelled.
+/// frame, axis titles, and its tokens beside the rows and below the columns. They are black on a
+/// light background and white on a dark one, and scale with the squares. If there are more than
+/// MaximumLabels tokens, they are not labeled.
 class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
 {
 public:
@@ -31,7 +32,7 @@ public:
 
   ///@{
   /**
-   * Whether the tokens, the names of the axes and the frame are drawn. Default: true.
+   * Whether the tokens, the axis titles and the frame are drawn. Default: true.
    */
   void SetTokenLabels(bool shown);
   vtkGetMacro(TokenLabels, bool);

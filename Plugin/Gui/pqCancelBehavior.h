@@ -5,11 +5,12 @@
 
 class pqPipelineSource;
 
-/// Makes the button beside ParaView's progress bar cancel a source or filter of this plugin while
-/// it works: ParaView before 6.1 never enables that button itself and hears no click before the
-/// work is done. Whenever one of ours tells its progress, events are processed, but of the user's
-/// only clicks at the button, and no timers, which could update the pipeline that is at work. With
-/// a remote server, whose work cannot be interrupted so, nothing changes.
+/// Makes the button next to ParaView's progress bar cancel a running source or filter of this
+/// plugin. ParaView before 6.1 never enables that button itself and does not process clicks until
+/// the work is done. Whenever one of our filters reports progress, events are processed. Of the
+/// user's events only clicks on the button pass, and no timers, as these could update the running
+/// pipeline. This does not work with a remote server, which cannot be interrupted in this way;
+/// there nothing changes.
 class pqCancelBehavior : public QObject
 {
   Q_OBJECT
@@ -18,7 +19,7 @@ public:
   explicit pqCancelBehavior(QObject* parent = nullptr);
   ~pqCancelBehavior() override;
 
-  /// Called as the plugin is loaded and as ParaView ends.
+  /// Called when the plugin is loaded and when ParaView exits.
   void startup();
   void shutdown();
 
@@ -31,7 +32,7 @@ private:
   Q_SLOT void cancel();
   Q_SLOT void rest();
 
-  QString Working; ///< class name of what is at work, without vtk
+  QString Working; ///< class name of the running algorithm, without vtk
   bool Hearing = false;
 };
 

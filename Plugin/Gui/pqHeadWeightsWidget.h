@@ -9,11 +9,10 @@
 class pqDoubleRangeWidget;
 class QVBoxLayout;
 
-/// A slider for the weight of each head of the input model, in place of a list of numbers of
-/// unknown length. While all weights are 1 the property stays empty, which means just that, for
-/// models of any number of heads. Where the model has other heads than weights, those there are too
-/// many of are dropped and new ones are 1. Of more than 64 heads the first have sliders; the
-/// weights of the others stay as they are.
+/// One slider per head of the input model for its weight, in place of a list of numbers of unknown
+/// length. While all weights are 1, the property stays empty, which means the same for any number
+/// of heads. If the number of heads changes, surplus weights are dropped and new ones are 1. Only
+/// the first 64 heads have sliders; the weights of further heads are kept.
 class pqHeadWeightsWidget : public pqPropertyWidget
 {
   Q_OBJECT

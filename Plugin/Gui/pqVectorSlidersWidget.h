@@ -8,9 +8,9 @@
 
 class pqDoubleRangeWidget;
 
-/// A slider for each element of a vector property of fixed size, where ParaView has fields of text.
-/// Their labels are those of the property's hint ShowComponentLabels, their ranges those of its
-/// DoubleRangeDomain; numbers beyond can be typed.
+/// One slider per element of a vector property of fixed size, in place of ParaView's text fields.
+/// Labels come from the property's hint ShowComponentLabels, ranges from its DoubleRangeDomain.
+/// Numbers outside the range can be typed.
 class pqVectorSlidersWidget : public pqPropertyWidget
 {
   Q_OBJECT

@@ -4,9 +4,9 @@
 
 class pqPipelineSource;
 
-/// Activates a render view for each new source or filter of this plugin that is shown in one: Apply
-/// shows data in the active view, and nowhere if that is a chart, which a training leaves active.
-/// One in the same layout is taken, or a new one opened.
+/// Activates a render view for each new source or filter of this plugin that is shown in one. Apply
+/// shows data in the active view, and not at all if that is a chart, which a training leaves
+/// active. A view in the same layout is used, or a new one is opened.
 class pqViewBehavior : public QObject
 {
   Q_OBJECT
@@ -15,7 +15,7 @@ public:
   explicit pqViewBehavior(QObject* parent = nullptr);
   ~pqViewBehavior() override;
 
-  /// Called as the plugin is loaded and as ParaView ends.
+  /// Called when the plugin is loaded and when ParaView exits.
   void startup();
   void shutdown();
 
