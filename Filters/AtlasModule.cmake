@@ -1,5 +1,5 @@
-# atlas_add_vtk_module(NAME CLASSES class... [SOURCES file...] [HEADERS file...]): a VTK module of
-# ours, one .h and .cxx per class, linked to Core and compiled with our warnings.
+# atlas_add_vtk_module(NAME CLASSES class... [SOURCES file...] [HEADERS file...]) adds one of our
+# VTK modules: one .h and .cxx per class, linked to Core and compiled with our warnings.
 function(atlas_add_vtk_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CLASSES;SOURCES;HEADERS")
   vtk_module_add_module(${name} CLASSES ${arg_CLASSES} SOURCES ${arg_SOURCES} HEADERS ${arg_HEADERS})

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what building, testing and running Attention Atlas needs on Debian 12. Quick where
-# everything is there already; uses sudo only when it is not root.
+# Installs the packages needed to build, test and run Attention Atlas on Debian 12. It is quick if
+# they are already installed, and uses sudo only if it does not run as root.
 set -eu
 
 packages="
@@ -30,5 +30,5 @@ sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
 export DEBIAN_FRONTEND=noninteractive
 $sudo apt-get update
-# shellcheck disable=SC2086 # the packages are words
+# shellcheck disable=SC2086 # the list is split into words
 $sudo apt-get install -y --no-install-recommends $missing

@@ -1,11 +1,10 @@
 # atlas_add_room(NAME UNITS unit... [HEADERS header...] [INTERNAL unit...] [DEPENDS room...]
 #   [EXTERNALS library...] [PUBLIC_EXTERNALS library...]): the folder NAME of Core.
 #
-# Each unit is NAME/UNIT.h and .cxx, each header NAME/HEADER.h alone; an internal unit lies in
-# NAME/Internal, which nothing outside of the room can include. A room sees the headers of the rooms
-# that it DEPENDS on, and the headers of its own EXTERNALS. Those whose headers are part of the
-# room's interface are PUBLIC_EXTERNALS. CMake passes DEPENDS on from room to room, so that
-# TestArchitecture compares the includes with them.
+# A unit is NAME/UNIT.h and .cxx, a header only NAME/HEADER.h. Internal units are in NAME/Internal,
+# which nothing outside the room can include. A room sees the headers of the rooms that it DEPENDS
+# on and of its own EXTERNALS. Externals that appear in the room's headers are PUBLIC_EXTERNALS.
+# CMake propagates DEPENDS transitively, so TestArchitecture compares the direct includes with them.
 function(atlas_add_room name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
     "UNITS;HEADERS;INTERNAL;DEPENDS;EXTERNALS;PUBLIC_EXTERNALS")
@@ -20,7 +19,7 @@ function(atlas_add_room name)
   target_link_libraries(${room} PUBLIC ${arg_DEPENDS} ${arg_PUBLIC_EXTERNALS}
     PRIVATE ${arg_EXTERNALS})
   set_property(GLOBAL APPEND PROPERTY ATLAS_ROOMS ${name})
-  # The library takes the objects, and links what they need; who uses it sees the headers.
+  # The library contains the objects and links their dependencies; its users see the headers.
   target_sources(AttentionAtlasCore PRIVATE $<TARGET_OBJECTS:${room}>)
   target_include_directories(AttentionAtlasCore INTERFACE "${folder}")
   target_link_libraries(AttentionAtlasCore PRIVATE ${arg_PUBLIC_EXTERNALS} ${arg_EXTERNALS})

@@ -52,8 +52,8 @@ const char* ParallelBackend()
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)
 {
   vtksys::SystemInformation system;
-  // What the machine has left, and what this process may still take of its own limit: that of the
-  // system (ulimit) or of the environment.
+  // The free memory of the machine, and what this process may still allocate within its own limit,
+  // which the system (ulimit) or the environment sets.
   const auto ofHost = static_cast<double>(system.GetHostMemoryTotal() - system.GetHostMemoryUsed());
   const auto ofProcess = static_cast<double>(
     system.GetProcMemoryAvailable(nullptr, "ATLAS_MEMORY_LIMIT_KIB") - system.GetProcMemoryUsed());

@@ -36,8 +36,8 @@ vtkSmartPointer<vtkDataArray> NewArray(atlas::DType dtype)
   }
 }
 
-/// The column has the tensor's name, not one name for all: ParaView merges the information on
-/// arrays of one name over all blocks and warns where their numbers of components differ.
+/// Each column has the name of its tensor. ParaView merges the information on arrays of the same
+/// name over all blocks, and warns if their numbers of components differ.
 vtkSmartPointer<vtkTable> ToTable(const std::string& name, const atlas::Tensor& tensor)
 {
   const auto values = NewArray(tensor.dtype);
@@ -53,7 +53,7 @@ vtkSmartPointer<vtkTable> ToTable(const std::string& name, const atlas::Tensor& 
   return table;
 }
 
-/// The atlas type of a VTK array's values, by kind and size.
+/// The element type of a VTK array, by kind and size.
 atlas::DType ToDType(const std::string& block, vtkDataArray* array)
 {
   const int type = array->GetDataType();

@@ -14,7 +14,7 @@ namespace AttentionAtlas
 namespace
 {
 
-/// Numbers in one message; MPI counts them in 31 bits.
+/// The most numbers in one message, as MPI counts in 31 bits.
 constexpr vtkIdType MessageSize = vtkIdType{ 1 } << 28;
 
 [[noreturn]] void FailToSend()
@@ -49,7 +49,7 @@ int RankGroup::Rank() const
 
 bool RankGroup::Agree(const RankResult& result) const
 {
-  using Numbers = std::array<vtkTypeInt64, 3>; // the length of the error, whether cancelled, input
+  using Numbers = std::array<vtkTypeInt64, 3>; // length of the error, canceled, input
   const Numbers mine = { static_cast<vtkTypeInt64>(result.error.size()), result.cancelled ? 1 : 0,
     static_cast<vtkTypeInt64>(result.input) };
   std::vector<Numbers> all(static_cast<std::size_t>(this->Count()), mine);

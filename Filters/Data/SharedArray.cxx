@@ -10,13 +10,13 @@ namespace
 {
 
 /// The owners of memory that VTK arrays point to. An array frees its memory through a function that
-/// is told the address and nothing else.
+/// receives only the address.
 class Owners
 {
 public:
   static Owners& Get()
   {
-    static auto* owners = new Owners; // never destroyed: arrays may live as long as the process
+    static auto* owners = new Owners; // never destroyed, as arrays may live as long as the process
     return *owners;
   }
 
@@ -26,10 +26,10 @@ public:
     this->Memory.emplace(memory.get(), memory);
   }
 
-  /// Gives one of the owners of this address up: each array that points there is one.
+  /// Removes one owner of this address. There is one per array that points to it.
   void Remove(void* address)
   {
-    std::shared_ptr<float> last; // goes when the lock has gone
+    std::shared_ptr<float> last; // released after the lock
     const std::lock_guard<std::mutex> lock(this->Mutex);
     const auto found = this->Memory.find(address);
     if (found != this->Memory.end())

@@ -17,7 +17,7 @@
 namespace
 {
 
-/// The training step that the metadata of a checkpoint tells, if it is a number.
+/// The training step in the metadata of a checkpoint, if it is a number.
 std::optional<double> TrainingStep(const atlas::Metadata& metadata)
 {
   const auto step = metadata.find("step");
@@ -79,7 +79,7 @@ int vtkAttentionOnlyModelReader::RequestInformation(
   }
   catch (const std::exception&)
   {
-    return 1; // RequestData meets the same error and reports it, once.
+    return 1; // RequestData gets the same error and reports it once.
   }
   if (step)
   {

@@ -21,7 +21,7 @@ std::string Text(const char* text)
   return text != nullptr ? text : "";
 }
 
-/// Whether an array of this name is part of a recording in one of the namings.
+/// Whether an array of this name can be part of a recording, under native or foreign names.
 bool IsOfRecording(const std::string& name)
 {
   constexpr std::array<std::string_view, 4> names = { "attention", "scores", "array",

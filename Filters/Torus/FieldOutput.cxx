@@ -26,11 +26,11 @@ struct Quantity
   const char* name;
   int type;
   int components; ///< 0: one per class
-  PerHead member; ///< where a per-head quantity goes; nullptr for the others
+  PerHead member; ///< destination of a per-head quantity; nullptr for others
   bool byDefault;
 };
 
-// In the order of the interface and of the arrays in the output.
+// In the order of the user interface and of the output arrays.
 constexpr std::array<Quantity, 11> Quantities = { {
   { ArrayNames::Class, VTK_INT, 1, nullptr, true },
   { ArrayNames::Probability, VTK_FLOAT, 1, nullptr, true },
@@ -60,7 +60,7 @@ std::string HeadName(const Quantity& quantity, int head)
   return quantity.name + (" " + std::to_string(head));
 }
 
-/// The start of an array's values, or nullptr if there is no such array.
+/// The start of an array's values, or nullptr if the array is null.
 template<class T>
 T* Values(vtkDataArray* array)
 {
@@ -176,8 +176,8 @@ void FieldOutput::Attach(vtkDataSetAttributes* attributes) const
   {
     attributes->AddArray(item.array);
   }
-  // The active scalars have one component: vtkFlyingEdges2D (VTK 9.2) takes its steps through any
-  // array that it contours from their number of components.
+  // The active scalars must have one component: vtkFlyingEdges2D (VTK 9.2) uses their number of
+  // components as the stride of any array that it contours.
   const auto single = std::find_if(
     this->Items.begin(), this->Items.end(), [](const Item& item) { return item.components == 1; });
   if (single != this->Items.end())

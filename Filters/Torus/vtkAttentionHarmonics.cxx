@@ -59,7 +59,7 @@ int vtkAttentionHarmonics::RequestData(
       {
         heads.push_back(atlas::ScoreHarmonics(model, h));
       }
-      // The coefficients of all heads side by side, and behind them what they amount to.
+      // The coefficients of all heads side by side, followed by amplitudes and phases.
       AddColumn<vtkStringArray>(output, Names::Harmonic, atlas::HarmonicNames);
       for (std::size_t h = 0; h < heads.size(); ++h)
       {

@@ -59,7 +59,7 @@ void vtkAttentionTorus::SetQuantityArrayStatus(const char* name, int status)
 
 void vtkAttentionTorus::DisableAllQuantities()
 {
-  // Names that are no quantities go too.
+  // This also removes names that are not quantities.
   this->Quantities->RemoveAllArrays();
   AttentionAtlas::FieldOutput::AddQuantities(this->Quantities);
   this->Quantities->DisableAllArrays();
@@ -113,7 +113,7 @@ int vtkAttentionTorus::RequestInformation(
   vtkInformation* info = outputVector->GetInformationObject(0);
   if (vtkInformation* points = inputVector[1]->GetInformationObject(0))
   {
-    // The output has the structure of the points, if they have one.
+    // The output has the structure of the points, if they are structured.
     info->CopyEntry(points, SDDP::WHOLE_EXTENT());
     info->CopyEntry(points, vtkDataObject::ORIGIN());
     info->CopyEntry(points, vtkDataObject::SPACING());
@@ -130,7 +130,7 @@ int vtkAttentionTorus::RequestData(
   vtkMultiBlockDataSet* input = GetModelInput(inputVector);
   vtkDataSet* points = vtkDataSet::GetData(inputVector[1]);
   vtkDataSet* output = vtkDataSet::GetData(outputVector);
-  output->GetPointData()->Initialize(); // a vtkImageData keeps its scalars from last time
+  output->GetPointData()->Initialize(); // a vtkImageData keeps its scalars from the last execution
   if (input == nullptr)
   {
     return 1;
@@ -143,7 +143,7 @@ int vtkAttentionTorus::RequestData(
     atlas::FieldEvaluator evaluator(model, this->GetOptions());
     vtkInformation* info = outputVector->GetInformationObject(0);
     const int* extent = info->Get(SDDP::UPDATE_EXTENT());
-    // A rank among several may have none of the points.
+    // With several ranks, one may have no points.
     if (points != nullptr && points->GetNumberOfPoints() == 0 &&
         info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) <= 1)
     {
@@ -162,8 +162,8 @@ int vtkAttentionTorus::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
-    // 0 would leave the filters behind this one with the extent of this attempt, which VTK 9.2 adds
-    // to that of the next: a lower Resolution could not be computed any more.
+    // Returning 0 would leave downstream filters with the extent of this attempt, which VTK 9.2
+    // joins with that of the next one: a lower Resolution could no longer be computed.
     if (this->Errors.IsNew(this))
     {
       vtkErrorMacro(<< e.what());
@@ -242,8 +242,8 @@ bool vtkAttentionTorus::EvaluatePoints(atlas::FieldEvaluator& evaluator,
   return finished;
 }
 
-/// Evaluates `count` rows or points in parallel, a part at a time, so that the main thread can tell
-/// the progress and hear the user's Cancel in between. False if cancelled.
+/// Evaluates `count` rows or points in parallel, one part at a time, so that the main thread can
+/// report progress and react to Cancel in between. Returns false if canceled.
 bool vtkAttentionTorus::EvaluateInChunks(
   vtkIdType count, const std::function<void(vtkIdType, vtkIdType)>& evaluate)
 {

@@ -28,7 +28,7 @@ using Eigen::Vector3d;
 
 const double Radius = std::sqrt(3.0);
 constexpr int Segments = 256;
-/// How far the square of the plane reaches beyond what it has to hold.
+/// The size of the square relative to what it has to contain.
 constexpr double Margin = 1.25;
 constexpr atlas::Rgb LineColor = { 0, 60, 160 };
 constexpr atlas::Rgb PlaneColor = { 205, 232, 240 };
@@ -84,7 +84,7 @@ void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
   AttentionAtlas::AddClassColors(output->GetPointData(), Names::ClassColor, token);
 }
 
-/// Half the side of a square around the circle and the projections of the embeddings.
+/// Half the side of the square around the circle and the projections of the embeddings.
 double HalfSide(const atlas::Rows3& embeddings)
 {
   double half = Radius;

@@ -34,7 +34,7 @@ namespace Names = AttentionAtlas::ArrayNames;
 constexpr int HarmonicCount = static_cast<int>(atlas::HarmonicCount);
 static_assert(vtkHarmonicAttention::PARAMETER == vtkHarmonicAttention::COEFFICIENT + HarmonicCount);
 
-/// The time that is asked for, within the sweep.
+/// The requested time, clamped to the sweep.
 double RequestedTime(vtkInformation* info)
 {
   const double time =
@@ -86,7 +86,7 @@ double vtkHarmonicAttention::SweptValueAt(double time) const
   return (1 - time) * this->SweepRange[0] + time * this->SweepRange[1];
 }
 
-/// Throws std::runtime_error if the swept parameter has no part in the score: nothing would move.
+/// Throws std::runtime_error if the score does not depend on the swept parameter.
 void vtkHarmonicAttention::CheckSweep() const
 {
   const bool isCoefficient =
@@ -166,14 +166,14 @@ int vtkHarmonicAttention::RequestData(
 {
   vtkInformation* info = outputVector->GetInformationObject(0);
   vtkImageData* output = vtkImageData::GetData(outputVector);
-  output->GetPointData()->Initialize(); // it keeps its scalars from last time
+  output->GetPointData()->Initialize(); // it keeps its scalars from the last execution
   try
   {
     const int* extent = info->Get(SDDP::UPDATE_EXTENT());
     AttentionAtlas::PrepareChart(this->Resolution, extent, output);
     const double columns = extent[1] - extent[0] + 1.;
     const double rows = extent[3] - extent[2] + 1.;
-    // Two arrays, and tables of the angles of the columns.
+    // Two arrays, and tables for the angles of the columns.
     AttentionAtlas::RequireMemory(columns * (2 * sizeof(float) * rows + 4 * sizeof(double)),
       "Resolution: a chart of " + std::to_string(extent[1] - extent[0] + 1) + " x " +
         std::to_string(extent[3] - extent[2] + 1) + " points with 2 arrays",
@@ -189,7 +189,7 @@ int vtkHarmonicAttention::RequestData(
       coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1);
     if (!this->Evaluate(field, extent, output))
     {
-      this->AbortExecute = 0; // VTK 9.2 does not take the request back
+      this->AbortExecute = 0; // VTK 9.2 does not reset the request
       AttentionAtlas::MarkUnfinished(outputVector);
       return 1;
     }
@@ -204,8 +204,7 @@ int vtkHarmonicAttention::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
-    // 0 would leave the filters behind this one with the extent of this attempt: see
-    // vtkAttentionTorus.
+    // Not 0, which would leave downstream filters with a wrong extent: see vtkAttentionTorus.
     if (this->Errors.IsNew(this))
     {
       vtkErrorMacro(<< e.what());
@@ -214,7 +213,7 @@ int vtkHarmonicAttention::RequestData(
   return 1;
 }
 
-/// Computes the arrays of a part of the chart. False if the user has cancelled.
+/// Computes the arrays of a part of the chart. Returns false if the user has canceled.
 bool vtkHarmonicAttention::Evaluate(
   const atlas::HarmonicField& field, const int extent[6], vtkImageData* output)
 {
@@ -272,7 +271,7 @@ void vtkHarmonicAttention::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Gamma: " << this->Gamma << "\n";
   os << indent << "D: " << this->D << "\n";
   os << indent << "SweptParameter: " << this->SweptParameter << "\n";
-  const auto precision = os.precision(16); // pi in full
+  const auto precision = os.precision(16); // pi in full precision
   os << indent << "SweepRange: " << this->SweepRange[0] << " " << this->SweepRange[1] << "\n";
   os.precision(precision);
   os << indent << "SweepSteps: " << this->SweepSteps << "\n";

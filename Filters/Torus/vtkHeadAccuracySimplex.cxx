@@ -27,9 +27,10 @@ namespace
 
 namespace Names = AttentionAtlas::ArrayNames;
 
-/// Generous bytes that a point takes beside its arrays of targets: itself, its weights, two cells.
+/// A generous estimate of the bytes per point without target arrays: its position, its weights, two
+/// cells.
 constexpr double BytesPerPoint = 250;
-/// Generous bytes that a pair takes while the mixtures are evaluated: its vectors and its polygons.
+/// A generous estimate of the bytes per pair during evaluation: its vectors and polygons.
 constexpr double BytesPerPair = 400;
 
 template<class Array>
@@ -42,11 +43,11 @@ vtkSmartPointer<Array> MakeArray(const std::string& name, int components, vtkIdT
   return array;
 }
 
-/// The points of the triangle and their arrays, written row by row, also concurrently.
+/// The points of the triangle and their arrays. Rows may be written concurrently.
 class SimplexTable
 {
 public:
-  /// `pair`: the pair t1 N + t2 to look at and its target, or -1 for none.
+  /// `pair`: the selected pair t1 N + t2, or -1 for none.
   SimplexTable(const atlas::HeadMixture& mixture, int segments, vtkIdType pair, int pairTarget)
     : Mixture(mixture)
     , Regions(mixture)
@@ -73,7 +74,7 @@ public:
 
   vtkIdType Size() const { return static_cast<vtkIdType>(this->Weights.size()); }
 
-  /// Sets the points c_1 = row / segments. `counts` is for its memory.
+  /// Sets the points c_1 = row / segments. `counts` only provides memory.
   void SetRow(int row, atlas::MixtureRow& counts)
   {
     this->Regions.EvaluateRow(this->Segments, row, counts);
@@ -133,7 +134,7 @@ private:
     }
   }
 
-  /// Sets what does not come by rows.
+  /// Sets the arrays that are not computed by rows.
   void SetPoint(vtkIdType point)
   {
     const Eigen::Vector3d& weights = this->Weights[static_cast<std::size_t>(point)];
@@ -159,7 +160,7 @@ private:
   vtkNew<vtkPoints> Points;
   vtkSmartPointer<vtkFloatArray> Accuracy;
   vtkSmartPointer<vtkFloatArray> Barycentric;
-  std::vector<vtkSmartPointer<vtkFloatArray>> ByTarget; ///< nullptr where a target does not occur
+  std::vector<vtkSmartPointer<vtkFloatArray>> ByTarget; ///< nullptr if a target does not occur
   vtkSmartPointer<vtkIntArray> CorrectPair;
   vtkSmartPointer<vtkIntArray> Predicted;
 };
@@ -174,7 +175,7 @@ int vtkHeadAccuracySimplex::FillOutputPortInformation(int, vtkInformation* info)
   return 1;
 }
 
-/// Throws std::runtime_error for a Resolution or Pair that cannot be, or that memory cannot hold.
+/// Throws std::runtime_error if Resolution or Pair is invalid or needs too much memory.
 void vtkHeadAccuracySimplex::CheckProperties(vtkIdType tokens) const
 {
   if (this->Resolution < 1)

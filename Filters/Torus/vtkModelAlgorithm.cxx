@@ -54,8 +54,8 @@ int vtkModelAlgorithm::RequestFromModel(vtkInformationVector** inputVector,
       vtkDataObject::GetData(outputVector, port)->Initialize();
     }
     vtkErrorMacro(<< e.what());
-    // 0 would keep the filters behind this one from being executed on this rank alone: the others
-    // would wait for it where they compute something together.
+    // Returning 0 would stop downstream filters on this rank only. Other ranks would then wait for
+    // it when they compute something together.
     return 1;
   }
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
@@ -85,7 +85,7 @@ bool vtkModelAlgorithm::ProgressAndCheckAbort(double progress)
 
 int vtkModelAlgorithm::LeaveUnfinished(vtkInformationVector* outputVector)
 {
-  // VTK 9.2 neither takes the request to abort back nor knows that there is more to compute.
+  // VTK 9.2 neither resets the request to abort nor knows that there is more to compute.
   this->AbortExecute = 0;
   AttentionAtlas::MarkUnfinished(outputVector);
   return 1;

@@ -27,7 +27,7 @@ namespace
 
 namespace Names = AttentionAtlas::ArrayNames;
 
-/// The range of the components of an array.
+/// Finds the range of the components of an array.
 struct FindRange
 {
   template<class Array>
@@ -40,7 +40,7 @@ struct FindRange
   }
 };
 
-/// The colours of an array, in parallel.
+/// Computes the colors of an array in parallel.
 struct Paint
 {
   template<class Array>
@@ -62,7 +62,7 @@ struct Paint
   }
 };
 
-/// Calls a worker with an array as what it really is, or generically if its type is unusual.
+/// Calls a worker with an array as its concrete type, or generically if the type is unusual.
 template<class Worker, class... Arguments>
 void Dispatch(vtkDataArray* array, const Worker& worker, Arguments&&... arguments)
 {
@@ -161,12 +161,13 @@ int vtkSummableColors::RequestData(
   {
     if (!(this->Gain >= 0) || std::isinf(this->Gain))
     {
-      throw std::runtime_error("Gain: expected a positive number, or 0 to have it chosen, found " +
-                               std::to_string(this->Gain) + ".");
+      throw std::runtime_error(
+        "Gain: expected a positive number, or 0 for an automatic gain, found " +
+        std::to_string(this->Gain) + ".");
     }
     output->ShallowCopy(input);
-    // All ranks take part in finding the range: those whose piece is empty, and lacks the arrays,
-    // and those that have an error to tell.
+    // All ranks must take part in finding the range, including those whose piece is empty and has
+    // no arrays, and those with an error.
     std::vector<vtkDataArray*> arrays;
     atlas::ComponentRange range;
     std::exception_ptr error;
@@ -210,7 +211,7 @@ int vtkSummableColors::RequestData(
       this->UpdateProgress(static_cast<double>(++painted) / static_cast<double>(arrays.size()));
       if (this->GetAbortExecute() != 0)
       {
-        this->AbortExecute = 0; // VTK 9.2 does not take the request back
+        this->AbortExecute = 0; // VTK 9.2 does not reset the request
         AttentionAtlas::MarkUnfinished(outputVector);
         return 1;
       }
@@ -221,7 +222,7 @@ int vtkSummableColors::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
-    // 1, as in vtkAttentionTorus: 0 would leave the filters behind this one with a wrong extent.
+    // Returns 1, as in vtkAttentionTorus: 0 would leave downstream filters with a wrong extent.
     vtkErrorMacro(<< e.what());
   }
   return 1;

@@ -25,7 +25,7 @@ namespace
 
 namespace Names = AttentionAtlas::ArrayNames;
 
-/// The points of the output and their arrays, written pair by pair, also concurrently.
+/// The points of the output and their arrays. Pairs may be written concurrently.
 class PairTable
 {
 public:
@@ -86,7 +86,7 @@ public:
     data->SetActiveScalars(Names::TargetColor);
   }
 
-  /// The share of correct pairs.
+  /// The fraction of correct pairs.
   double Accuracy() const
   {
     vtkIdType correct = 0;
@@ -116,7 +116,7 @@ private:
   vtkNew<vtkUnsignedCharArray> TargetColor;
 };
 
-/// Generous bytes that a pair takes in the output: its point, its cell and its arrays.
+/// A generous estimate of the bytes per pair in the output: its point, its cell and its arrays.
 constexpr double BytesPerPair = 80;
 
 }

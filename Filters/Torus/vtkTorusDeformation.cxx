@@ -43,16 +43,16 @@ using atlas::TorusGrid;
 
 constexpr const char* NormalsName = "Normals";
 
-/// Generous bytes that a point takes in between and in the output: angles, vectors, points and
-/// normals in double and in float, and its quad.
+/// A generous estimate of the bytes per point, temporary and in the output: angles, vectors, points
+/// and normals in double and in float, and its quad.
 constexpr double BytesPerPoint = 250;
 
-/// Thrown between two steps of what the user cancelled.
+/// Thrown between two steps when the user has canceled.
 struct Cancelled
 {
 };
 
-/// Tells the share of the work that is done. Throws Cancelled.
+/// Reports the fraction of the work that is done, 0 to 1. Throws Cancelled.
 using Advance = std::function<void(double)>;
 
 /// Calls function(i) for all 0 <= i < count, on several threads.
@@ -69,7 +69,7 @@ void ForEach(std::size_t count, Function&& function)
     });
 }
 
-/// The grid of a chart; one without points for any other dataset.
+/// The grid of a chart; an empty grid for any other dataset.
 TorusGrid FindGrid(vtkDataSet* data)
 {
   auto* image = vtkImageData::SafeDownCast(data);
@@ -84,7 +84,7 @@ TorusGrid FindGrid(vtkDataSet* data)
   return { dimensions[0], dimensions[1], { bounds[0], bounds[1] }, { bounds[2], bounds[3] } };
 }
 
-/// The points of a dataset that are distinct points of the torus, by their ids.
+/// The ids of the points of a dataset that are distinct points of the torus.
 std::vector<vtkIdType> DistinctPoints(vtkDataSet* data, const TorusGrid& grid)
 {
   if (grid.columns > 0)
@@ -92,7 +92,7 @@ std::vector<vtkIdType> DistinctPoints(vtkDataSet* data, const TorusGrid& grid)
     const std::vector<std::int64_t> points = grid.DistinctPoints();
     return { points.begin(), points.end() };
   }
-  // An image may have fewer points than none.
+  // An empty image may have a negative number of points.
   std::vector<vtkIdType> ids(
     static_cast<std::size_t>(std::max<vtkIdType>(data->GetNumberOfPoints(), 0)));
   std::iota(ids.begin(), ids.end(), 0);
@@ -131,7 +131,7 @@ struct Angles
   }
 
 private:
-  /// Names the first point that has no angles.
+  /// Throws std::runtime_error with the first point whose angles are not finite.
   void CheckFinite(const std::vector<vtkIdType>& ids) const
   {
     for (std::size_t i = 0; i < ids.size(); ++i)
@@ -146,8 +146,8 @@ private:
   }
 };
 
-/// The array that gives the shape, or nullptr if the data have none of this name. Throws if it
-/// holds no vectors.
+/// The array of vectors for the shape, or nullptr if there is none of this name. Throws if its
+/// tuples are not vectors.
 vtkDataArray* FindVectors(vtkDataSet* data, const std::string& name)
 {
   vtkDataArray* array = data != nullptr ? data->GetPointData()->GetArray(name.c_str()) : nullptr;
@@ -170,7 +170,7 @@ Rows3 VectorsAt(vtkDataArray* array, const std::vector<vtkIdType>& ids)
   return vectors;
 }
 
-/// The vectors of a chart's array between its points, bilinear.
+/// Interpolates the vectors of a chart bilinearly between its points.
 Rows3 InterpolateChart(
   vtkDataSet* chart, const TorusGrid& grid, vtkDataArray* array, const Angles& angles)
 {
@@ -226,7 +226,7 @@ Rows3 GridNormals(const TorusGrid& grid, const Rows3& points)
   return normals;
 }
 
-/// Some rows of `values`, as an array of floats.
+/// Selected rows of `values` as an array of floats.
 vtkSmartPointer<vtkFloatArray> ToArray(
   const char* name, const Rows3& values, const std::vector<std::int64_t>& rows)
 {
@@ -302,7 +302,7 @@ vtkSmartPointer<vtkCellArray> QuadsOf(const GridPiece& piece, const TorusGrid& g
   return quads;
 }
 
-/// The cells of the image that the quads are.
+/// The cells of the image that correspond to the quads.
 vtkSmartPointer<vtkIdList> CellsOf(const GridPiece& piece, const TorusGrid& grid)
 {
   auto cells = vtkSmartPointer<vtkIdList>::New();
@@ -315,7 +315,7 @@ vtkSmartPointer<vtkIdList> CellsOf(const GridPiece& piece, const TorusGrid& grid
   return cells;
 }
 
-/// The outer surface of a dataset that is no chart; vertices and lines stay what they are.
+/// The outer surface of a dataset that is not a chart; vertices and lines are kept.
 vtkSmartPointer<vtkPolyData> SurfaceOf(vtkDataSet* data)
 {
   auto surface = vtkSmartPointer<vtkPolyData>::New();
@@ -331,7 +331,7 @@ vtkSmartPointer<vtkPolyData> SurfaceOf(vtkDataSet* data)
   return surface;
 }
 
-/// Normals of any polygons, for those that no formula gives.
+/// Computes normals of arbitrary polygons, for which there is no formula.
 void ComputeNormals(vtkPolyData* surface)
 {
   vtkNew<vtkPolyDataNormals> filter;
@@ -342,7 +342,7 @@ void ComputeNormals(vtkPolyData* surface)
   surface->GetPointData()->SetNormals(filter->GetOutput()->GetPointData()->GetNormals());
 }
 
-/// Asks for the whole of an input on each rank.
+/// Requests the whole input on each rank.
 void RequestWhole(vtkInformation* info)
 {
   if (info == nullptr)
@@ -358,7 +358,7 @@ void RequestWhole(vtkInformation* info)
   info->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
 }
 
-/// What the shape is made from.
+/// The data from which the shape is computed.
 struct Form
 {
   bool isDonut = true;
@@ -396,7 +396,7 @@ struct Form
   }
 };
 
-/// Moves a chart, or the part of it that a rank draws.
+/// Deforms a chart, or the part of it that a rank draws.
 void DeformChart(const Form& form, const TorusGrid& grid, vtkDataSet* input, const GridPiece& piece,
   const Advance& advance, vtkPolyData* output)
 {
@@ -423,7 +423,7 @@ void DeformChart(const Form& form, const TorusGrid& grid, vtkDataSet* input, con
     output, form.isDonut ? DonutNormals(form.donut, angles) : GridNormals(grid, points), rows);
 }
 
-/// Moves what is no chart: token pairs, contour lines, any surface.
+/// Deforms data that is not a chart: token pairs, contour lines, any surface.
 void DeformOther(const Form& form, vtkDataSet* input, const Advance& advance, vtkPolyData* output)
 {
   const vtkSmartPointer<vtkPolyData> surface = SurfaceOf(input);
@@ -537,7 +537,7 @@ int vtkTorusDeformation::RequestData(
   }
   catch (const Cancelled&)
   {
-    this->AbortExecute = 0; // VTK 9.2 does not take the request back
+    this->AbortExecute = 0; // VTK 9.2 does not reset the request
     AttentionAtlas::MarkUnfinished(outputVector);
   }
   catch (const std::exception& e)

@@ -23,8 +23,8 @@ namespace
 
 namespace Names = AttentionAtlas::ArrayNames;
 
-/// Generous bytes per point of the sphere: the point, a polygon of four and their arrays, here and
-/// as Core makes them.
+/// A generous estimate of the bytes per point of the sphere: the point, a quad and their arrays,
+/// both here and in Core.
 constexpr double BytesPerPoint = 240;
 
 vtkSmartPointer<vtkFloatArray> Normals(const std::vector<Eigen::Vector3d>& points)
@@ -69,7 +69,7 @@ void SetCentres(
   std::vector<int> classes;
   for (Eigen::Index c = 0; c < rows.rows(); ++c)
   {
-    centres.emplace_back(rows.row(c).transpose().stableNormalized()); // of 0 it is 0
+    centres.emplace_back(rows.row(c).transpose().stableNormalized()); // 0 for a zero row
     classes.push_back(static_cast<int>(c));
   }
   vtkNew<vtkPoints> points;
@@ -82,7 +82,7 @@ void SetCentres(
   AttentionAtlas::AddClassColors(output->GetPointData(), Names::ClassColor, classes);
 }
 
-/// The arcs, whose points are the first of the sphere.
+/// Sets the arcs. Their points are the first points of the sphere.
 void SetArcs(const atlas::SphericalVoronoi& partition, const atlas::SphereTessellation& sphere,
   vtkPolyData* output)
 {

@@ -48,7 +48,7 @@ void RequireOneSource(const RecorderSources& sources)
   }
 }
 
-/// Sequences of the rows of a table: column TokenId, and Sequence, by which they are put together.
+/// Reads sequences from a table: the column TokenId, grouped by the column Sequence.
 Sequences ReadTable(vtkTable* table)
 {
   auto* ids = vtkDataArray::SafeDownCast(table->GetColumnByName("TokenId"));
@@ -72,7 +72,7 @@ Sequences ReadTable(vtkTable* table)
   return rows;
 }
 
-/// The arrays of a file that is no picture.
+/// Opens a file that is not a PNG or JPEG image.
 atlas::ArrayFile OpenArrays(const std::string& path)
 {
   try
@@ -81,8 +81,7 @@ atlas::ArrayFile OpenArrays(const std::string& path)
   }
   catch (const atlas::FormatError& e)
   {
-    throw atlas::FormatError(
-      std::string(e.what()) + " Nor is it a picture in PNG or JPEG, by its first bytes.");
+    throw atlas::FormatError(std::string(e.what()) + " It is not a PNG or JPEG image either.");
   }
 }
 
@@ -120,7 +119,7 @@ std::string ToText(std::int64_t width, std::int64_t height)
   return std::to_string(width) + " x " + std::to_string(height);
 }
 
-/// Tells what the model does not see of a picture as it is; or nothing.
+/// Describes how an image is changed for the model; empty if it is not.
 std::string ChangesOf(
   const std::string& path, const atlas::PictureFile& file, const atlas::ImageProcessor& processor)
 {
@@ -134,7 +133,7 @@ std::string ChangesOf(
   }
   if (file.hasTransparency)
   {
-    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is left out";
+    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is ignored";
   }
   return changes.empty() ? changes : path + ": " + changes + ".";
 }
@@ -163,17 +162,17 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
   }
 }
 
-/// One file of pixel values, or any number of pictures, told apart by their first bytes.
+/// Reads one file of pixel values or any number of images. The first bytes of a file decide.
 void ReadImages(const std::vector<std::string>& paths, const std::filesystem::path& folder,
   const atlas::TransformerConfig& config, RecorderInput& result)
 {
   const auto other = std::find_if_not(paths.begin(), paths.end(), atlas::IsPicture);
   if (other != paths.end() && paths.size() > 1)
   {
-    throw atlas::OptionError("Images: expected pictures in PNG or JPEG, or one file with "
+    throw atlas::OptionError("Images: expected PNG or JPEG images, or one file with "
                              "pixel_values, found " +
                              std::to_string(paths.size()) + " files, of which " + *other +
-                             " is no picture.");
+                             " is no image.");
   }
   if (other != paths.end())
   {
@@ -188,7 +187,7 @@ void ReadImages(const std::vector<std::string>& paths, const std::filesystem::pa
   ReadPictures(paths, atlas::ReadImageProcessor(folder, config), result);
 }
 
-/// Encodes each line; a message tells which one cannot be.
+/// Encodes each line; an error message gives the line.
 void Encode(const RecorderSources& sources, const std::string& text, const std::string& name,
   const atlas::Tokenizer& tokenizer, RecorderInput& result)
 {
@@ -217,7 +216,7 @@ void Encode(const RecorderSources& sources, const std::string& text, const std::
   }
 }
 
-/// Cuts sequences off at the maximal length, and says so.
+/// Cuts sequences off at the maximum length, with a warning.
 void Truncate(std::int64_t maximum, RecorderInput& result)
 {
   for (std::size_t s = 0; maximum > 0 && s < result.input.tokens.size(); ++s)
@@ -240,7 +239,7 @@ void Truncate(std::int64_t maximum, RecorderInput& result)
   }
 }
 
-/// The tokens as people read them; none if the tokenizer does not know one of them.
+/// The readable tokens; empty if the tokenizer does not know one of them.
 std::vector<std::string> Labels(const Sequences& sequences, const atlas::Tokenizer& tokenizer)
 {
   std::vector<std::string> labels;
@@ -258,7 +257,7 @@ std::vector<std::string> Labels(const Sequences& sequences, const atlas::Tokeniz
   return labels;
 }
 
-/// The tokenizer of a folder, or none: token ids work without.
+/// The tokenizer of a folder, or std::nullopt, as token ids do not need one.
 std::optional<atlas::Tokenizer> FindTokenizer(const std::filesystem::path& folder)
 {
   try

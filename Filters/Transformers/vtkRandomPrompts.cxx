@@ -21,7 +21,7 @@ vtkRandomPrompts::vtkRandomPrompts()
 int vtkRandomPrompts::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  // Or VTK would leave all pieces but the first one empty.
+  // Otherwise VTK would leave all pieces except the first empty.
   outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
   return 1;
 }

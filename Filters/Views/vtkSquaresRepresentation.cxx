@@ -32,17 +32,17 @@
 namespace
 {
 
-/// Pixels of the font that labels are rendered with, before they are scaled to the squares.
+/// The font size at which labels are rendered before they are scaled to the squares, in pixels.
 constexpr int FontSize = 48;
 /// Heights and distances, in squares.
 constexpr double LabelHeight = 0.72;
 constexpr double Gap = 0.3;
-/// Width of a letter, in squares: more than most letters'.
+/// The assumed width of a letter, in squares; most letters are narrower.
 constexpr double LetterWidth = 0.4;
 
-/// Makes of each point of a flat image a square around it: the texture of a slice spans the points
-/// from the first to the last, so these move outwards by half a square. A single row or column,
-/// which no slice can show, is doubled.
+/// Turns each point of a 2D image into a square centered on it. The texture of a slice extends from
+/// the first point to the last, so these are moved outward by half a square. A single row or
+/// column, which a slice cannot show, is doubled.
 void GrowToSquares(vtkImageData* image)
 {
   std::array<int, 6> extent;
@@ -101,8 +101,8 @@ bool HasTokens(vtkDataObject* image)
          queries->GetNumberOfValues() == keys->GetNumberOfValues();
 }
 
-/// A token as it can be read beside its row: without the spaces around it, and white space alone by
-/// its escape sequence.
+/// A token as a label: without surrounding spaces; a token of only white space is shown by escape
+/// sequences.
 std::string Readable(const std::string& token)
 {
   constexpr const char* Space = " \t\n\r";
@@ -119,7 +119,7 @@ std::string Readable(const std::string& token)
   return text + "'";
 }
 
-/// The number of letters of the longest token, of UTF-8 text.
+/// The number of characters of the longest token, in UTF-8.
 std::size_t LongestToken(vtkStringArray* tokens)
 {
   std::size_t longest = 0;
@@ -133,13 +133,13 @@ std::size_t LongestToken(vtkStringArray* tokens)
   return longest;
 }
 
-/// The rectangle of a map, and the room that its labels take.
+/// The rectangle of a map, and the space for its labels.
 struct Layout
 {
   vtkIdType tokens;
-  bool labelled;    ///< each token
-  double labelRoom; ///< for them
-  double title;     ///< the height of the names of the axes
+  bool labelled;    ///< whether each token has a label
+  double labelRoom; ///< space for the labels
+  double title;     ///< height of the axis titles
 
   explicit Layout(vtkDataObject* image)
     : tokens(Tokens(image, "Key Token")->GetNumberOfValues())
@@ -157,18 +157,18 @@ struct Layout
   double Room() const { return this->labelRoom + 2 * this->title; }
 };
 
-/// Where a text ends, or its centre, in squares.
+/// The position of the end or the center of a text, in squares.
 struct Place
 {
   double x;
   double y;
-  bool upwards; ///< turned by a quarter
-  bool centred; ///< else it ends there
+  bool upwards; ///< rotated by 90 degrees
+  bool centred; ///< otherwise the text ends there
 };
 
-/// White text of a height in squares on a rectangle that is not drawn where there is no letter;
-/// `width` gets its length. An opaque actor, since several ranks draw only these in front of
-/// their background.
+/// White text with a height in squares, on a rectangle that is drawn only where there are letters.
+/// Its length is stored in `width`. The actor is opaque, since with several ranks only opaque
+/// actors are drawn in front of the background.
 vtkSmartPointer<vtkActor> MakeText(
   const std::string& text, const Place& place, double height, double& width)
 {
@@ -256,7 +256,7 @@ int vtkSquaresRepresentation::ProcessViewRequest(
 {
   if (request == vtkPVView::REQUEST_RENDER())
   {
-    // The superclass would have the mapper show the points.
+    // The superclass would make the mapper show the points.
     // NOLINTNEXTLINE(bugprone-parent-virtual-call)
     if (vtkPVDataRepresentation::ProcessViewRequest(request, input, output) == 0)
     {
@@ -289,7 +289,7 @@ void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
   if (this->TokenLabels && HasTokens(this->SliceData))
   {
     const Layout layout(this->SliceData);
-    // The names of the axes are longer than the sides of a map of a few tokens.
+    // The axis titles are longer than the sides of a map of a few tokens.
     const double half = std::max(static_cast<double>(layout.tokens) / 2, 1.6 * layout.title);
     const double centre = (layout.Low() + layout.High()) / 2;
     bounds = { layout.Low() - layout.Room(), centre + half, -layout.High() - layout.Room(),
@@ -308,12 +308,12 @@ void vtkSquaresRepresentation::Render(vtkInformation* input)
   if (image != nullptr && image->GetMTime() != this->ShownTime)
   {
     this->Squares->ShallowCopy(image);
-    GrowToSquares(this->Squares); // now, since a client joins the parts of all ranks before
+    GrowToSquares(this->Squares); // not earlier, since a client first joins the parts of all ranks
     this->SliceMapper->SetInputData(this->Squares);
     this->BuildLabels(image);
     this->ShownTime = image->GetMTime();
   }
-  // Of an image without points the mapper would say that it has no array.
+  // For an image without points the mapper would report a missing array.
   this->Actor->SetVisibility(
     this->GetVisibility() && image != nullptr && image->GetNumberOfPoints() > 0);
   this->UpdateLabels();
@@ -326,7 +326,7 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   const bool isFirst = controller == nullptr || controller->GetLocalProcessId() == 0;
   if (!isFirst || this->Renderer == nullptr || !HasTokens(image))
   {
-    return; // one rank draws them
+    return; // only one rank draws them
   }
   const Layout layout(image);
   const double low = layout.Low();
@@ -382,7 +382,7 @@ void vtkSquaresRepresentation::UpdateLabels()
   {
     return;
   }
-  // As the view shows it, on white paper or on a dark screen.
+  // The background as shown by the view.
   std::array<double, 3> back;
   this->Renderer->GetBackground(back.data());
   const double luminance = 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2];

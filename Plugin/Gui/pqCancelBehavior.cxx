@@ -25,8 +25,8 @@ pqProgressManager* Progress()
   return pqApplicationCore::instance()->getProgressManager();
 }
 
-/// The VTK object behind a source or filter of this plugin in this process, if its class is named
-/// vtk and `name`; otherwise null.
+/// The VTK object of a source or filter of this plugin in this process, if its class name is "vtk"
+/// followed by `name`; otherwise null.
 vtkAlgorithm* OurAlgorithm(pqPipelineSource* source, const QString& name)
 {
   vtkSMProxy* proxy = source->getProxy();
@@ -41,7 +41,7 @@ vtkAlgorithm* OurAlgorithm(pqPipelineSource* source, const QString& name)
   return vtkAlgorithm::SafeDownCast(proxy->GetClientSideObject());
 }
 
-/// Calls function(algorithm) for all of ours whose class is named so; returns whether there are
+/// Calls function(algorithm) for all our algorithms of this class name. Returns whether there are
 /// any.
 template<class Function>
 bool ForEach(const QString& name, const Function& function)
@@ -110,8 +110,8 @@ void pqCancelBehavior::shutdown()
   Progress()->disconnect(this);
 }
 
-/// While events are processed: no input passes but clicks at the button. A click comes to a window
-/// first, which passes it on to its widget.
+/// While events are processed, blocks all input except clicks on the button. A click first arrives
+/// at a window, which passes it on to its widget.
 bool pqCancelBehavior::eventFilter(QObject* object, QEvent* event)
 {
   if (!this->Hearing || !IsInput(event->type()))

@@ -23,11 +23,10 @@
 namespace
 {
 
-/// More sliders than this would fill the panel for no use; scripts set any number of weights.
+/// More sliders would only fill the panel; scripts can set any number of weights.
 constexpr int MaximumSliders = 64;
 
-/// Number of heads of the model at the proxy's input, from the field data; 0 if it is not known
-/// yet.
+/// The number of heads of the proxy's input model, from the field data; 0 if not known yet.
 int HeadsOfInput(vtkSMProxy* proxy)
 {
   vtkSMPropertyHelper input(proxy, "Input", true);
@@ -54,7 +53,7 @@ pqHeadWeightsWidget::pqHeadWeightsWidget(
   title->addWidget(label, 1);
   auto* reset = new QPushButton(tr("All 1"), this);
   reset->setObjectName("Reset");
-  reset->setToolTip(tr("Give every head its weight of 1 again"));
+  reset->setToolTip(tr("Reset the weight of every head to 1"));
   title->addWidget(reset);
   layout->addLayout(title);
   layout->addLayout(this->SliderLayout);

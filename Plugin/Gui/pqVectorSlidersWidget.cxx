@@ -15,7 +15,7 @@
 namespace
 {
 
-/// The labels of the hint ShowComponentLabels, in the order of its elements.
+/// The labels in the hint ShowComponentLabels, in order of elements.
 QList<QString> ComponentLabels(vtkSMProperty* property)
 {
   QList<QString> labels;

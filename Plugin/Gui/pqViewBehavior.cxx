@@ -15,7 +15,7 @@
 namespace
 {
 
-/// Whether a proxy's hints, with which all of ours come, say how a render view shows it.
+/// Whether the hints of a proxy, which all our proxies have, state how a render view shows it.
 bool IsShownInRenderView(pqPipelineSource* source)
 {
   vtkPVXMLElement* hints = source->getProxy()->GetHints();
@@ -23,7 +23,7 @@ bool IsShownInRenderView(pqPipelineSource* source)
          hints->FindNestedElementByName("RepresentationType") != nullptr;
 }
 
-/// A render view of the active layout that the user sees, or null.
+/// A visible render view of the active layout, or null.
 pqView* FindRenderView()
 {
   vtkSMViewLayoutProxy* layout = pqActiveObjects::instance().activeLayout();

@@ -1,16 +1,16 @@
 #!/bin/sh
-# with-display.sh COMMAND...: runs a command with a virtual X server of its own, whose number the
-# server itself chooses. (xvfb-run --auto-servernum looks for a free number before it starts the
-# server, so that two that start together can share one.) -noreset: a server that starts anew when its
-# last client leaves can miss the next one, and ParaView opens and closes displays; it aborted in one
-# run of 15.
+# with-display.sh COMMAND...: runs a command with its own virtual X server, which chooses its number
+# itself. (xvfb-run --auto-servernum looks for a free number before it starts the server, so two
+# that start at the same time can get the same one.) -noreset: a server that resets when its last
+# client leaves can miss the next one. ParaView opens and closes displays, and without -noreset it
+# aborted in one run of 15.
 set -eu
 
 folder=$(mktemp -d)
 mkfifo "$folder/number"
 Xvfb -displayfd 3 -screen 0 1280x1024x24 -nolisten tcp -noreset 3>"$folder/number" 2>"$folder/log" &
 server=$!
-# Also when a time limit ends this script, the server goes with it.
+# Stops the server even if a time limit ends this script.
 trap 'kill "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
 trap 'exit 143' TERM INT HUP
 

@@ -302,7 +302,7 @@ std::vector<BadFile> BadFiles()
         R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
       "the data of tensors 'a' and 'b' overlap"),
     Header("OffsetsLeaveFile", a + R"(9],"data_offsets":[0,9]}})",
-      "tensor 'a': data_offsets [0, 9] leave the 8 bytes of data"),
+      "tensor 'a': data_offsets [0, 9] are not a range within the 8 bytes of data"),
     Header("OffsetsOverflow", a + R"(8],"data_offsets":[18446744073709551610,2]}})",
       "tensor 'a': expected 'data_offsets' to hold integers from 0 to 2^63 - 1"),
     Header("ShapeOverflows", a + R"(4294967296,4294967296,8],"data_offsets":[0,8]}})",

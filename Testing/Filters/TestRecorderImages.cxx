@@ -198,7 +198,7 @@ TEST_F(RecorderImages, LeavesTransparencyOutAndSaysSo)
   WriteValues(this->File("rgb.safetensors"), Normalized(Noise));
   const Recording found = this->Record({ "rgba.png" });
   EXPECT_THAT(this->TakeWarnings(),
-    ElementsAre(HasSubstr(this->File("rgba.png") + ": its transparency is left out.")));
+    ElementsAre(HasSubstr(this->File("rgba.png") + ": its transparency is ignored.")));
   ExpectEqual(found, this->Record({ "rgb.safetensors" }));
 
   const Pixels grayAlpha = [](int x, int y, int channel) { return Noise(x, y, 5 * channel); };
@@ -263,7 +263,7 @@ TEST_F(RecorderImages, RefusesOtherFiles)
 {
   WriteBytes(this->File("text.png"), "This is a text of some length, and not a picture.");
   EXPECT_THAT(this->ErrorOf({ "text.png" }),
-    AllOf(HasSubstr("text.png: "), HasSubstr("Nor is it a picture in PNG or JPEG")));
+    AllOf(HasSubstr("text.png: "), HasSubstr("It is not a PNG or JPEG image either")));
   WriteBytes(this->File("empty.png"), "");
   EXPECT_THAT(this->ErrorOf({ "empty.png" }), HasSubstr("empty.png: "));
   EXPECT_THAT(this->ErrorOf({ "none.png" }), HasSubstr("none.png: cannot open file"));
@@ -275,7 +275,7 @@ TEST_F(RecorderImages, RefusesOtherFiles)
       { "values.safetensors", "noise.png" }, { "values.safetensors", "values.safetensors" } })
   {
     EXPECT_THAT(this->ErrorOf(names),
-      AllOf(HasSubstr("Images: expected pictures in PNG or JPEG, or one file with pixel_values"),
+      AllOf(HasSubstr("Images: expected PNG or JPEG images, or one file with pixel_values"),
         HasSubstr("found 2 files, of which " + this->File("values.safetensors"))));
   }
   Pipeline bert(TransformerOracle::Folder("bert"));
@@ -336,7 +336,7 @@ TEST_F(RecorderImages, RefusesHugePictures)
       "\xe3\xe6\xa7\xb4" +
       std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e\0\0\0\0IEND\xae\x42\x60\x82", 24));
   EXPECT_THAT(this->ErrorOf({ "huge.png" }),
-    HasSubstr("huge.png: expected a picture of at most 134217728 pixels, found 65536 x 65536."));
+    HasSubstr("huge.png: expected an image of at most 134217728 pixels, found 65536 x 65536."));
   // A JPEG whose frame says 60,000 x 60,000.
   WriteJpeg(this->File("huge.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
   std::string bytes = ReadBytes(this->File("huge.jpg"));

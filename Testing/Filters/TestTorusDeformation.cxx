@@ -423,7 +423,7 @@ TEST(TorusDeformation, SaysWhatIsWrong)
   Deformed sphere(zero);
   sphere.SetVectors("V");
   sphere->SetNormalization(vtkTorusDeformation::UNIT_SPHERE);
-  ExpectError(sphere, "expected vectors other than 0, which have a direction, found 0 at point 1.");
+  ExpectError(sphere, "expected vectors other than 0, as 0 has no direction, found 0 at point 1.");
 }
 
 }

@@ -1,6 +1,6 @@
-"""Bad inputs by the dozen: each gets one message that names the thing, and ParaView goes on.
+"""Many bad inputs: each gets one error message that names the cause, and ParaView continues.
 
-The table of all of them, with their messages, is left in the output folder as bad-input.md.
+A table of all inputs and their messages is written to the output folder as bad-input.md.
 """
 
 import io
@@ -100,7 +100,7 @@ RECORDINGS = {
     "a pickled npy": (".npy", npy(numpy.array([{}], object), allow_pickle=True), "pickle"),
     "an npy cut off": (".npy", npy(filled((1, 2, 3, 3)))[:-5], "bytes"),
     "an npy of texts": (".npy", npy(numpy.array(["a"])), "type"),
-    "attention of two axes": (".npy", npy(filled((3, 3))), "found none, but 'array' [3, 3]"),
+    "attention of two axes": (".npy", npy(filled((3, 3))), "found only 'array' [3, 3]"),
     "attention that is not square": (".npy", npy(filled((1, 2, 3, 4))), "shape"),
     "a zip cut off": (".npz", b"PK\x03\x04" + bytes(30), "zip"),
 }

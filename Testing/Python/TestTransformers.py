@@ -213,7 +213,7 @@ class Transformers(AtlasTest):
         picture.save(folder / "cmyk.jpg")
         recorder.Images = str(folder / "cmyk.jpg")
         recorder.UpdatePipeline()
-        self.assert_one_error("cmyk.jpg: expected a JPEG in gray or in red, green and blue", "4")
+        self.assert_one_error("cmyk.jpg: expected a gray or RGB JPEG", "4")
         Image.new("RGB", (32, 32)).save(folder / "cut.png")
         (folder / "cut.png").write_bytes((folder / "cut.png").read_bytes()[:60])
         recorder.Images = str(folder / "cut.png")

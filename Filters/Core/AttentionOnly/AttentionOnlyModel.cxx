@@ -15,7 +15,7 @@ namespace
 
 constexpr std::int64_t EmbeddingDimension = 3;
 
-/// What the four matrices of a head are called in a file.
+/// The names of the four matrices of a head in a file.
 struct HeadNames
 {
   std::string_view prefix;
@@ -63,7 +63,7 @@ public:
     return found->second;
   }
 
-  /// A matrix whose row or column count may be free (-1); `expected` says so in words.
+  /// A matrix whose row or column count may be free (-1); `expected` describes its shape in words.
   template<class MatrixType>
   MatrixType GetMatrix(
     std::string_view name, std::int64_t rows, std::int64_t columns, const std::string& expected)
@@ -93,7 +93,7 @@ public:
     return matrix;
   }
 
-  /// F64 if any matrix so far was, else F32.
+  /// F64 if any matrix read so far is F64, else F32.
   DType GetWidestType() const { return this->WidestType; }
 
   const TensorViews& GetTensors() const { return this->Tensors; }
@@ -116,8 +116,8 @@ void CheckVersion(const TensorReader& reader, const Metadata& metadata)
   }
 }
 
-/// Number of heads: one more than the largest index among names such as heads.{h}.query. A gap
-/// shows later as a missing tensor.
+/// The number of heads: one more than the largest index in names such as heads.{h}.query. A gap is
+/// found later as a missing tensor.
 std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
 {
   std::set<std::size_t> indices;
@@ -160,7 +160,7 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
   return std::max<std::size_t>(expected, 1);
 }
 
-/// Head `h` of dimension `dimension`, or of the dimension that its query has if that is -1.
+/// Head `h` of dimension `dimension`, or of the dimension of its query if that is -1.
 AttentionHead ReadHead(
   TensorReader& reader, const HeadNames& names, std::size_t h, std::int64_t dimension)
 {
@@ -192,7 +192,7 @@ std::vector<AttentionHead> ReadNativeHeads(TensorReader& reader)
   return heads;
 }
 
-/// The number of heads in which a published module is split.
+/// The number of heads into which a published module is split.
 int ResolveSubHeads(const TensorReader& reader, const Metadata& metadata, int subHeads)
 {
   const auto entry = metadata.find("nb_head");
@@ -223,7 +223,7 @@ std::vector<AttentionHead> ReadStateDictHeads(
     {
       reader.Fail("expected one attention layer, attn_seq.0, found tensor '" + name + "'.");
     }
-    // Any of them: unemb.bias, out_proj.bias, in_proj_bias, bias_k.
+    // For example unemb.bias, out_proj.bias, in_proj_bias, bias_k.
     if (name.find("bias") != std::string::npos)
     {
       reader.Fail("expected a model without biases, found tensor '" + name + "'.");
@@ -349,7 +349,7 @@ AttentionOnlyModel MakeAttentionOnlyModel(
   }
   model.precision = reader.GetWidestType();
   model.metadata = metadata;
-  // How the file named its tensors and split its modules is no property of the model.
+  // The names of tensors and the splitting of modules belong to the file, not to the model.
   for (const char* key : { "format", "version", "nb_head" })
   {
     model.metadata.erase(key);

@@ -13,7 +13,7 @@ namespace
 {
 
 constexpr std::int64_t MaximumPoints = std::int64_t{ 1 } << 33;
-constexpr int ProbabilityBits = 30; // 2^33 of them fit into 63 bits
+constexpr int ProbabilityBits = 30; // the sum of 2^33 probabilities fits into 63 bits
 
 }
 

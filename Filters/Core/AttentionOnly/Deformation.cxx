@@ -15,7 +15,7 @@ namespace
 
 constexpr double ChartEnd = 1e-6;
 
-/// Relative to the largest: an extent that counts as none.
+/// Extents smaller than this, relative to the largest, are treated as 0.
 constexpr double Flat = 1e-6;
 
 std::string ToText(const Eigen::Vector3d& vector)
@@ -36,7 +36,7 @@ void CheckFinite(const Rows3& vectors)
   }
 }
 
-/// 1 / extent, and 0 for an extent of nothing.
+/// 1 / extent, or 0 if the extent is treated as 0.
 Eigen::Vector3d Invert(const Eigen::Vector3d& extents)
 {
   const double smallest = Flat * extents.maxCoeff();
@@ -49,8 +49,8 @@ Eigen::Matrix3d SecondMoment(const Rows3& vectors)
   return vectors.transpose() * vectors;
 }
 
-/// The linear map y = M x. The matrix U V^T of a singular value decomposition X = U S V^T is X V
-/// S^-1 V^T, which needs V and S alone.
+/// The linear map y = M x. For the singular value decomposition X = U S V^T, U V^T = X V S^-1 V^T,
+/// which needs only V and S.
 Eigen::Matrix3d LinearMap(const Rows3& reference, Normalization normalization)
 {
   const Eigen::Matrix3d moment = SecondMoment(reference);
@@ -70,11 +70,11 @@ Rows3 ToUnitSphere(const Rows3& vectors)
   {
     if (vectors.row(i).isZero(0))
     {
-      throw OptionError("expected vectors other than 0, which have a direction, found 0 at point " +
+      throw OptionError("expected vectors other than 0, as 0 has no direction, found 0 at point " +
                         std::to_string(i) + ".");
     }
   }
-  // stableNormalized: also of vectors whose squares would underflow.
+  // stableNormalized also works for vectors whose squares would underflow.
   Rows3 result(vectors.rows(), 3);
   for (Eigen::Index i = 0; i < vectors.rows(); ++i)
   {

@@ -17,13 +17,13 @@ namespace
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-/// w_h, or 1 where no weights are given.
+/// w_h, or 1 if no weights are given.
 double HeadWeight(const EvaluationOptions& options, std::size_t head)
 {
   return options.headWeights.empty() ? 1 : options.headWeights[head];
 }
 
-/// No sum over a point may leave the range of float, so that no array ever holds inf or NaN.
+/// Checks that no sum at any point can overflow float, so no array ever contains inf or NaN.
 void CheckMagnitude(const AttentionOnlyModel& model, const EvaluationOptions& options)
 {
   const double x =
@@ -68,8 +68,8 @@ std::array<LinearFunction, 3> ByRow(const Matrix3d& m)
   return rows;
 }
 
-/// How the class colour's intensity depends on the probability (ColorIntensity): 1 at certainty, 0
-/// at chance. Always 1 if there is one class.
+/// The intensity of the class color as a function of the probability (ColorIntensity): 1 at
+/// certainty, 0 at chance level. Always 1 if there is only one class.
 LinearFunction IntensityOf(std::size_t classes)
 {
   if (classes < 2)
@@ -82,8 +82,8 @@ LinearFunction IntensityOf(std::size_t classes)
 
 FieldModel MakeFieldModel(const AttentionOnlyModel& model, const EvaluationOptions& options)
 {
-  // The columns of these give x_s = e_s + p_s and x_1 - x_2 as linear functions of what FieldModel
-  // says, for the pattern and for the values.
+  // The columns of these matrices give x_s = e_s + p_s and x_1 - x_2 as linear functions of the
+  // coordinates of FieldModel, for the pattern and for the values.
   const Vector3d cosine = EmbeddingAtAngle(0, AngleMap::Isometric);
   const Vector3d sine = EmbeddingAtAngle(std::acos(-1.0) / 2, AngleMap::Isometric);
   const Vector3d p1 = model.positionEmbedding.row(0).transpose();
@@ -160,7 +160,7 @@ void FieldEvaluator::SetColumns(const std::vector<double>& theta1)
 
 void FieldEvaluator::EvaluateRow(double theta2, const FieldArrays& arrays, std::size_t offset) const
 {
-  // Of this thread, so that no row allocates: it only ever grows.
+  // Kept per thread and only grows, so evaluating a row does not allocate.
   static thread_local std::vector<float> scratch;
   scratch.resize(std::max(scratch.size(), this->Model->RowScratchSize()));
   EvaluateFieldRow(*this->Model, this->Cosines.data(), this->Sines.data(), this->ColumnCount,

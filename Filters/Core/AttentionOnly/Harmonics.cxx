@@ -13,7 +13,7 @@ namespace atlas
 namespace
 {
 
-/// Throws OptionError where a score could leave the range of float.
+/// Throws OptionError if a score could overflow float.
 void CheckCoefficients(const HarmonicCoefficients& coefficients)
 {
   double largest = 0;
@@ -86,7 +86,7 @@ Wave WaveOf(const HarmonicCoefficients& coefficients, std::size_t harmonic)
     return {};
   }
   const std::size_t cosine = harmonic % 2 == 1 ? harmonic : harmonic - 1;
-  // + 0.0 turns -0 into 0, which would otherwise give a phase of -pi or a pi out of nothing.
+  // + 0.0 turns -0 into 0; -0 would give a spurious phase of pi or -pi.
   const double c = coefficients[cosine] + 0.0;
   const double s = coefficients[cosine + 1] + 0.0;
   return { std::hypot(c, s), std::atan2(s, c) };
@@ -148,8 +148,8 @@ HarmonicField::HarmonicField(
   CheckCoefficients(coefficients);
   for (std::size_t i = 0; i < this->Cos.size() * BlockSize; ++i)
   {
-    // The last block is padded with copies of its last point, so that all blocks are full and each
-    // lane goes through the same instructions wherever it lies.
+    // The last block is padded with copies of its last point, so all blocks are full and every lane
+    // goes through the same instructions.
     const double theta = theta1[std::min(i, theta1.size() - 1)];
     this->Cos[i / BlockSize].data()[i % BlockSize] = static_cast<float>(std::cos(theta));
     this->Sin[i / BlockSize].data()[i % BlockSize] = static_cast<float>(std::sin(theta));

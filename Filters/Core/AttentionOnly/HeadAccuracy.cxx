@@ -27,7 +27,7 @@ EvaluationOptions WithResidual(Residual residual)
   return options;
 }
 
-/// Options under which r is all of a mixture but its three heads.
+/// Options under which r is the mixture without its three heads.
 EvaluationOptions WithoutHeads(
   const AttentionOnlyModel& model, const std::array<int, 3>& heads, Residual residual)
 {
@@ -70,8 +70,8 @@ std::array<double, 3> GetLane(const Lanes3& lanes, Index lane)
   return { lanes[0][lane], lanes[1][lane], lanes[2][lane] };
 }
 
-/// The mixture's vector. This and LogitOf round alike for numbers and for blocks of them, so that
-/// predictions one by one and in blocks are the same.
+/// The vector of the mixture. This function and LogitOf round in the same way for single numbers
+/// and for blocks, so single and block predictions agree.
 template<class Number>
 std::array<Number, 3> Mix(const MixtureTerms<Number>& terms, const Vector3d& weights)
 {
@@ -174,7 +174,7 @@ HeadMixture::HeadMixture(
   }
 }
 
-/// The predicted classes, as doubles: then the loop over the lanes needs one width of lanes only.
+/// The predicted classes as doubles, so that the loop uses lanes of a single width.
 HeadMixture::Lanes HeadMixture::PredictBlock(const Block& block, const Vector3d& weights) const
 {
   const Lanes3 r = Mix(block.terms, weights);

@@ -31,14 +31,15 @@ struct Line
   }
 };
 
-/// Whether a line is at least `least` all over a polygon.
+/// Whether a linear function is at least `least` everywhere in a polygon.
 bool IsAtLeast(const Corners& polygon, const Line& line, double least)
 {
   return std::all_of(
     polygon.begin(), polygon.end(), [&](const Point& corner) { return line.At(corner) >= least; });
 }
 
-/// Cuts away the part of a polygon where a line is less than `least`. `scratch` is for its memory.
+/// Removes the part of a polygon where a linear function is less than `least`. `scratch` only
+/// provides memory.
 void Cut(Corners& polygon, const Line& line, double least, Corners& scratch)
 {
   scratch.clear();
@@ -61,15 +62,14 @@ void Cut(Corners& polygon, const Line& line, double least, Corners& scratch)
   polygon.swap(scratch);
 }
 
-/// The points `first` to `last` of a row of a grid; none where first > last.
+/// The points `first` to `last` of a grid row; empty if first > last.
 struct Range
 {
   int first = 0;
   int last = -1;
 };
 
-/// The points of a row that lie in the convex polygon of some corners, the row being c_1 = row /
-/// segments.
+/// The points of the row c_1 = row / segments that lie in the convex polygon with these corners.
 Range PointsInside(const Point* begin, const Point* end, int segments, int row)
 {
   const double height = static_cast<double>(row) / segments;
@@ -101,7 +101,7 @@ Range PointsInside(const Point* begin, const Point* end, int segments, int row)
 
 }
 
-/// Cuts the triangle down to the polygons of one pair after the other.
+/// Cuts the triangle down to the polygons of one pair after another.
 class MixtureRegions::Cutter
 {
 public:
@@ -112,7 +112,7 @@ public:
   {
   }
 
-  /// Sets the outer and the inner polygon of a pair; both are empty if it is right nowhere.
+  /// Sets the outer and the inner polygon of a pair; both are empty if it is correct nowhere.
   void Set(Index pair, Polygon& outer, Polygon& inner)
   {
     this->SetTerms(pair);
@@ -121,7 +121,7 @@ public:
     const double bound = this->RoundingBound();
     if (!(bound < LargestBound))
     {
-      return; // such numbers overflow: every point is left to HeadMixture
+      return; // such numbers overflow: HeadMixture decides every point
     }
     inner = outer;
     const int target = this->Mixture.Target(pair);
@@ -147,7 +147,7 @@ public:
   }
 
 private:
-  /// The triangle and a little around it, so that its points are well inside.
+  /// The triangle with a small margin, so that all its points are strictly inside.
   static constexpr double Margin = 1. / (1 << 20);
   static constexpr std::array<Point, 3> Triangle = { { { -Margin, -Margin },
     { 1 + 2 * Margin, -Margin }, { -Margin, 1 + 2 * Margin } } };
@@ -170,11 +170,11 @@ private:
     }
   }
 
-  /// Generously more than the rounding errors of two logits and of N cuts. Each is a few units of
-  /// the largest that a logit's terms can add up to.
+  /// A generous bound on the rounding errors of two logits and of N cuts. Each error is a few units
+  /// in the last place of the largest possible sum of a logit's terms.
   double RoundingBound() const
   {
-    constexpr double smallest = std::numeric_limits<double>::min(); // for what underflows
+    constexpr double smallest = std::numeric_limits<double>::min(); // covers underflow
     const auto& [a, b, c] = this->Outputs;
     const Vector3d largestOutput = a.cwiseAbs().cwiseMax(b.cwiseAbs()).cwiseMax(c.cwiseAbs());
     const Vector3d largest = (this->Base.cwiseAbs() + 3 * largestOutput).array() + smallest;
@@ -183,7 +183,7 @@ private:
            smallest;
   }
 
-  /// Whether two rows of W_U with this difference give the same logit everywhere, to the bit.
+  /// Whether two rows of W_U with this difference give bitwise equal logits everywhere.
   bool IsTie(const Vector3d& lead) const
   {
     for (Index c = 0; c < 3; ++c)
@@ -198,7 +198,7 @@ private:
     return true;
   }
 
-  /// How far the target leads, over the triangle.
+  /// The lead of the target over another class, as a function on the triangle.
   Line LeadOver(const Vector3d& lead) const
   {
     const auto& [a, b, c] = this->Outputs;
@@ -230,7 +230,7 @@ MixtureRegions::MixtureRegions(const HeadMixture& mixture)
   }
 }
 
-/// Adds to changes[i] what the count at point i of a row is more than at point i - 1.
+/// Adds to changes[i] the difference between the counts at the points i and i - 1 of a row.
 void MixtureRegions::CountPair(
   const Region& region, int segments, int row, int target, int* changes) const
 {

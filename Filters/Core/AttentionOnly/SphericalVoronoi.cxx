@@ -23,17 +23,17 @@ using Eigen::MatrixXd;
 using Eigen::Vector2d;
 using Eigen::Vector3d;
 
-/// The angle between unit vectors, accurate near 0 and pi too.
+/// The angle between unit vectors, also accurate near 0 and pi.
 double AngleBetween(const Vector3d& a, const Vector3d& b)
 {
   return 2 * std::atan2((a - b).norm(), (a + b).norm());
 }
 
-/// The point at share `u` of the arc from `a` to `b`, which are less than half a circle apart.
+/// The point at fraction `u` of the arc from `a` to `b`, which is shorter than a half circle.
 Vector3d Interpolate(const Vector3d& a, const Vector3d& b, double u)
 {
   const double angle = AngleBetween(a, b);
-  if (angle < 1e-6) // the sine is its argument
+  if (angle < 1e-6) // the sine equals its argument
   {
     return ((1 - u) * a + u * b).normalized();
   }
@@ -51,12 +51,12 @@ void CheckRows(const Rows3& rows)
     if (!rows.row(i).allFinite())
     {
       throw GeometryError(
-        "unembedding: expected finite numbers, found another in row " + std::to_string(i) + ".");
+        "unembedding: expected finite numbers, found inf or NaN in row " + std::to_string(i) + ".");
     }
   }
 }
 
-/// The lowest of the classes of each distinct row, in order.
+/// The lowest class of each distinct row, in order.
 std::vector<int> DistinctRows(const Rows3& rows)
 {
   std::vector<int> order(static_cast<std::size_t>(rows.rows()));
@@ -75,7 +75,7 @@ std::vector<int> DistinctRows(const Rows3& rows)
   return order;
 }
 
-/// Makes the partition of distinct rows of magnitude 1 at most.
+/// Computes the partition for distinct rows of magnitude at most 1.
 class Partitioner
 {
 public:
@@ -110,7 +110,7 @@ public:
 private:
   const Rows3& Rows;
   std::vector<int> Classes; ///< of the columns below
-  Eigen::Matrix3Xd Local;   ///< the rows about their mean, in the axes
+  Eigen::Matrix3Xd Local;   ///< the rows minus their mean, in the coordinates of Axes
   Matrix3d Axes;            ///< columns: right-handed, the longest extent of the rows first
   Vector3d Extents;         ///< largest magnitude of the rows along each axis
   int Dimension = 0;        ///< of the set of rows
@@ -140,7 +140,7 @@ private:
     }
   }
 
-  /// The rows stretched to the same extent along all axes that they span, which hulls follow.
+  /// The rows, scaled to the same extent along all axes that they span, for the convex hull.
   Eigen::Matrix3Xd Scaled() const
   {
     Eigen::Matrix3Xd scaled = this->Local;
@@ -153,7 +153,7 @@ private:
 
   int Class(Index column) const { return this->Classes[static_cast<std::size_t>(column)]; }
 
-  /// The first and last of rows on a line, along it.
+  /// The two extreme rows of rows on a line.
   std::vector<Index> Ends() const
   {
     Index lowest = 0;
@@ -180,8 +180,9 @@ private:
     this->Result.arcs.push_back({ first, second, begin, end, middle, length });
   }
 
-  /// Rows in a plane: half circles between its two normals, each around the outward normal of an
-  /// edge of their convex polygon, which is given counterclockwise. Two rows are a polygon too.
+  /// For rows in a plane: adds half circles between the two normals of the plane, each around the
+  /// outward normal of an edge of the rows' convex polygon, which is counterclockwise. Two rows
+  /// count as a polygon.
   void AddLunes(const std::vector<Index>& polygon)
   {
     const Vector3d pole = this->Axes.col(2).normalized();
@@ -201,7 +202,7 @@ private:
     const ConvexPolyhedron hull = ConvexHull(this->Scaled());
     for (const Vector3d& normal : hull.normals)
     {
-      // A plane of the stretched rows has this normal where they are not stretched.
+      // The normal of a plane of the scaled rows, before scaling.
       const Vector3d local = normal.cwiseQuotient(this->Extents) * this->Extents[2];
       this->Result.vertices.push_back((this->Axes * local).normalized());
     }
@@ -215,8 +216,7 @@ private:
     }
   }
 
-  /// The point half way from `begin` to `end` on the great circle of that normal, around which the
-  /// arc runs counterclockwise.
+  /// The midpoint of the arc from `begin` to `end` that runs counterclockwise around `normal`.
   static Vector3d Middle(const Vector3d& begin, const Vector3d& end, const Vector3d& normal)
   {
     const Vector3d sum = begin + end;
@@ -259,7 +259,7 @@ private:
     return arc.first == owner ? arc.end : arc.begin;
   }
 
-  /// Puts the arcs of a cell in the order in which they follow each other.
+  /// Sorts the arcs of a cell so that each begins where the one before it ends.
   void Chain(VoronoiCell& cell) const
   {
     std::vector<std::size_t>& arcs = cell.arcs;
@@ -285,7 +285,7 @@ private:
     }
   }
 
-  /// How far a point is inside of the arcs of a cell: the sine of the smallest angle; negative
+  /// The depth of a point inside a cell: the sine of the smallest angle to its arcs; negative
   /// outside.
   double Depth(const VoronoiCell& cell, const Vector3d& point) const
   {
@@ -300,9 +300,10 @@ private:
     return depth;
   }
 
-  /// A cell is convex. Its centroid is the sum of the normals of its arcs by their lengths, which
-  /// rounding spoils where the cell is small or thin: of that and of the mean of its vertices and
-  /// the middles of its arcs, the one farther inside of all arcs serves.
+  /// Finds an interior point of a cell, which is convex. Its centroid is the sum of the normals of
+  /// its arcs, weighted by their lengths, but rounding makes that inaccurate for small or thin
+  /// cells. The other candidate is the mean of its vertices and arc midpoints. The one deeper
+  /// inside is used.
   void FindCentre(VoronoiCell& cell) const
   {
     Vector3d centroid = Vector3d::Zero();
@@ -330,7 +331,7 @@ private:
   }
 };
 
-/// The number of segments of an arc of that length.
+/// The number of segments of an arc of this length.
 int SegmentCount(double length, int resolution)
 {
   const double segments = length * resolution / (2 * Pi);
@@ -343,7 +344,7 @@ SphericalVoronoi PartitionSphere(const Rows3& rows)
 {
   CheckRows(rows);
   const double largest = rows.cwiseAbs().maxCoeff();
-  // A sum with 0 makes all zeros equal to the byte.
+  // Adding 0 turns -0 into 0.
   const Rows3 scaled = largest > 0 ? Rows3((rows / largest).array() + 0.) : rows;
   return Partitioner(scaled, DistinctRows(scaled)).Run();
 }

@@ -12,15 +12,15 @@ namespace atlas
 namespace
 {
 
-/// Whether angles from `first` to `last` go all around.
+/// Whether the angles from `first` to `last` span the whole circle.
 bool IsWholeCircle(double first, double last)
 {
   constexpr double tolerance = 1e-6;
   return std::abs(first + Pi) < tolerance && std::abs(last - Pi) < tolerance;
 }
 
-/// Where a number lies among `count` equally spaced ones: between which two, and how far from the
-/// first to the second.
+/// The position of a number among `count` equally spaced ones: the two it lies between, and the
+/// fraction of the way from the first to the second.
 struct Place
 {
   std::int64_t index;

@@ -36,7 +36,7 @@ std::string Found(double value)
   return ", found " + std::to_string(value) + ".";
 }
 
-/// The tensors of a head in a vector of all parameters.
+/// The tensors of a head within the vector of all parameters.
 struct HeadView
 {
   ConstRows query;
@@ -53,7 +53,7 @@ struct HeadView
   }
 };
 
-/// A head as the two maps that pairs see, and the slopes of the loss by those.
+/// The two linear maps of a head, and the gradients of the loss with respect to them.
 struct HeadMaps
 {
   Matrix3d score;  ///< W_Q^T W_K / sqrt(d_h)
@@ -62,7 +62,7 @@ struct HeadMaps
   Matrix3d outputSlope = Matrix3d::Zero();
 };
 
-/// A layer-normalized embedding and what its slope needs.
+/// A layer-normalized embedding, with the values needed for its gradient.
 struct Normalized
 {
   Vector3d embedding;
@@ -78,7 +78,7 @@ Normalized Normalize(const Vector3d& word)
   return result;
 }
 
-/// The slope by x of y = (x - mean) / deviation, from that by y.
+/// The gradient with respect to x of y = (x - mean) / deviation, given that with respect to y.
 Vector3d ThroughNormalization(const Normalized& normalized)
 {
   if (normalized.deviation == 0)
@@ -92,7 +92,7 @@ Vector3d ThroughNormalization(const Normalized& normalized)
   return free / normalized.deviation;
 }
 
-/// softmax, in place; returns the logarithm of the probability of `target`.
+/// Softmax in place; returns the log probability of `target`.
 double Softmax(VectorXd& logits, Index target)
 {
   logits.array() -= logits.maxCoeff();
@@ -146,7 +146,7 @@ Trainer::Trainer(const TrainingOptions& options, const TrainingStart& start)
   else
   {
     Require(model->HasTargets(),
-      "Model: expected one that tells the next token of each pair (next_token), found none.");
+      "Model: expected the tensor 'next_token' with the next token of each pair, found none.");
     this->Tokens = model->VocabularySize();
     this->Options.vocabularySize = static_cast<int>(this->Tokens);
     this->Targets = model->nextToken;
@@ -166,7 +166,7 @@ Trainer::Trainer(const TrainingOptions& options, const TrainingStart& start)
   }
 }
 
-/// The task: a next token for each pair, all equally likely.
+/// Draws the task: a next token for each pair, uniformly.
 void Trainer::DrawTargets()
 {
   this->Targets.resize(this->Tokens, this->Tokens);
@@ -177,7 +177,7 @@ void Trainer::DrawTargets()
   }
 }
 
-/// Everything that the sizes decide.
+/// Sets up everything that depends on the sizes.
 void Trainer::Prepare()
 {
   this->Layout = { this->Tokens, this->Options.heads, this->Options.headDimension };
@@ -200,20 +200,20 @@ void Trainer::Prepare()
   }
 }
 
-/// In [0, 1), from the generator's bits alone.
+/// A number in [0, 1), computed from the bits of the generator.
 double Trainer::Uniform()
 {
   return std::ldexp(static_cast<double>(this->Generator() >> 11U), -53);
 }
 
-/// Box and Muller's.
+/// A standard normal number, by the Box-Muller transform.
 double Trainer::Normal()
 {
   const double radius = std::sqrt(-2 * std::log(1 - this->Uniform()));
   return radius * std::cos(2 * Pi * this->Uniform());
 }
 
-/// A number uniform in +-width, or normal of the same variance.
+/// A number that is uniform in +-width, or normal with the same variance.
 double Trainer::Draw(double width)
 {
   return this->Options.initialization == Initialization::Published
@@ -231,8 +231,8 @@ void Trainer::Initialize()
     }
   };
   const auto d = static_cast<double>(this->Layout.dimension);
-  // Linear layers from N to 3 (words), from 3 positions to 3, and from 3 to N (unembedding); the
-  // heads' by Xavier between 3 and d_h.
+  // As linear layers from N to 3 (words), from 3 positions to 3, and from 3 to N (unembedding);
+  // Xavier (Glorot and Bengio 2010) between 3 and d_h for the heads.
   fill(this->Layout.Word(), 3 * this->Tokens, 1 / std::sqrt(static_cast<double>(this->Tokens)));
   fill(this->Layout.Position(), 6, 1 / std::sqrt(3.0));
   fill(this->Layout.Unembedding(), 3 * this->Tokens, 1 / std::sqrt(3.0));
@@ -306,8 +306,8 @@ int Trainer::ActiveHeads() const
   return phase < 0 ? this->Options.heads : phase + 1;
 }
 
-/// Adds up loss and slopes over all pairs, or over those of a sampled batch. Returns the loss with
-/// its penalty; `gradient` and `state` may be null.
+/// Sums loss and gradient over all pairs, or over a sampled batch. Returns the loss with its
+/// penalty; `gradient` and `state` may be null.
 double Trainer::Accumulate(VectorXd* gradient, bool sampled, TrainingState* state)
 {
   const Index n = this->Tokens;
@@ -336,7 +336,7 @@ double Trainer::Accumulate(VectorXd* gradient, bool sampled, TrainingState* stat
   const Vector3d p2 = positions.row(1);
 
   Rows3 unembeddingSlope = Rows3::Zero(n, 3);
-  Vector3d slope1 = Vector3d::Zero(); // of the position embeddings
+  Vector3d slope1 = Vector3d::Zero(); // for the position embeddings
   Vector3d slope2 = Vector3d::Zero();
   VectorXd probabilities(n);
   std::vector<VectorXd> alone(static_cast<std::size_t>(active), VectorXd(n));
@@ -346,7 +346,7 @@ double Trainer::Accumulate(VectorXd* gradient, bool sampled, TrainingState* stat
   std::vector<double> shares(static_cast<std::size_t>(active));
   double loss = 0;
   double penalty = 0;
-  double wrong = 0; // rather than right: exactly 0 where nothing is
+  double wrong = 0; // not the correct share, since this is exactly 0 if no pair is wrong
 
   const auto addPair = [&](Index t1, Index t2, double weight)
   {
@@ -453,7 +453,7 @@ double Trainer::Accumulate(VectorXd* gradient, bool sampled, TrainingState* stat
     return loss + lambda * penalty;
   }
 
-  // From the maps of pairs to the parameters.
+  // From the gradients of the maps to those of the parameters.
   gradient->setZero(this->Layout.Size());
   double* slopes = gradient->data();
   for (Index t = 0; t < n; ++t)
@@ -477,7 +477,7 @@ double Trainer::Accumulate(VectorXd* gradient, bool sampled, TrainingState* stat
   return loss + lambda * penalty;
 }
 
-/// Sets the slopes of all that is frozen now to 0.
+/// Sets the gradients of all parameters that are currently frozen to 0.
 void Trainer::Freeze(VectorXd& slopes) const
 {
   const int phase = this->GetPhase();
@@ -518,7 +518,7 @@ void Trainer::Step(TrainingState* before)
     this->FirstMoment = decay1 * this->FirstMoment + (1 - decay1) * this->Slope;
     this->SecondMoment =
       decay2 * this->SecondMoment + (1 - decay2) * this->Slope.cwiseProduct(this->Slope);
-    // What is frozen does not go on by its momentum, and what begins has its own count of steps.
+    // Frozen parameters must not move on by momentum, and a new phase counts its own steps.
     this->Freeze(this->FirstMoment);
     this->Freeze(this->SecondMoment);
     if (this->GetPhase() != this->MomentPhase)

@@ -15,8 +15,8 @@ namespace
 
 constexpr std::array<const char*, 3> ModeNames = { "Joint", "Boosting", "BoostingOutputOnly" };
 
-/// Trains from the first step to the last, or until `goesOn`, which is asked after each step, is
-/// false; returns whether it came to its end.
+/// Trains from the first step to the last, or until `goesOn`, which is called after each step,
+/// returns false. Returns whether it completed.
 template<class GoesOn>
 bool Train(Trainer& trainer, TrainingRun& run, const GoesOn& goesOn)
 {
@@ -43,7 +43,7 @@ bool Train(Trainer& trainer, TrainingRun& run, const GoesOn& goesOn)
   return true;
 }
 
-/// Train, and what is to be told of a training that diverges.
+/// Calls Train, and records the divergence of a training.
 template<class GoesOn>
 bool TrainOrDiverge(Trainer& trainer, TrainingRun& run, const GoesOn& goesOn)
 {

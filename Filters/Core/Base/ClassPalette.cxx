@@ -8,8 +8,8 @@ namespace atlas
 namespace
 {
 
-// The first five are from the palette of Okabe and Ito (2008); the others were found by a search
-// for the colours whose smallest distance to all others, over the four kinds of vision, is largest.
+// The first five are from the palette of Okabe and Ito (2008). The others were found by a search
+// that maximizes the smallest distance between colors over the four kinds of vision.
 constexpr std::array<Rgb, BaseColorCount> BaseColors = { {
   { 0, 114, 178 },
   { 213, 94, 0 },
@@ -39,11 +39,11 @@ constexpr std::array<Rgb, BaseColorCount> BaseColors = { {
 
 constexpr Rgb UnknownColor = { 128, 128, 128 };
 
-/// Lightness of the first, second, ... repetition of the base colours: towards white if positive,
-/// towards black if negative.
+/// Lightness of the first, second, ... use of the base colors: toward white if positive, toward
+/// black if negative.
 constexpr std::array<float, 5> Lightness = { 0.F, 0.45F, -0.4F, 0.7F, -0.65F };
 
-/// Rounds to nearest; written for speed, since charts fade every point.
+/// Rounds to nearest. Optimized for speed, since charts fade every point.
 std::uint8_t MixChannel(std::uint8_t from, float target, float amount)
 {
   const float value = static_cast<float>(from) + amount * (target - static_cast<float>(from));

@@ -18,7 +18,7 @@ namespace
 constexpr std::string_view ZipMagic = "PK\x03\x04";
 constexpr std::string_view EmptyZipMagic = "PK\x05\x06";
 
-/// No deflated byte stands for more than this.
+/// The largest number of bytes that one deflated byte can represent.
 constexpr std::uint64_t MaximumDeflation = 1100;
 
 bool BeginsWith(const std::byte* data, std::size_t size, std::string_view text)
@@ -26,8 +26,8 @@ bool BeginsWith(const std::byte* data, std::size_t size, std::string_view text)
   return size >= text.size() && std::memcmp(data, text.data(), text.size()) == 0;
 }
 
-/// A safetensors file begins with the length of its header, below 2^32, and the header with {. The
-/// length may look like the begin of another format.
+/// A safetensors file begins with the length of its header, below 2^32, and the header begins with
+/// {. The length may look like the beginning of another format.
 bool LooksLikeSafetensors(const std::byte* data, std::size_t size)
 {
   constexpr std::size_t headerBegin = 8;
@@ -109,7 +109,7 @@ LoadedArray LoadMember(const std::byte* data, std::size_t size, std::uint64_t in
   if (ReadMember(member.get(), bytes->data(), memberSize, source) != memberSize ||
       ReadMember(member.get(), &beyond, 1, source) != 0) // at the end the checksum is compared
   {
-    throw FormatError(source + ": its size is not what the zip archive says.");
+    throw FormatError(source + ": its size differs from the one stated in the zip archive.");
   }
   return ParseNumpy(bytes->data(), memberSize, bytes, source);
 }
@@ -195,9 +195,9 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
     }
     if (status.size / MaximumDeflation > status.comp_size || (stored && status.size > size))
     {
-      throw FormatError(member + ": the zip archive says that " + std::to_string(status.comp_size) +
-                        " bytes in it stand for " + std::to_string(status.size) +
-                        ", which cannot be.");
+      throw FormatError(member + ": the zip archive states that " +
+                        std::to_string(status.comp_size) + " bytes decompress to " +
+                        std::to_string(status.size) + ", which is impossible.");
     }
     std::vector<std::byte> begin(
       static_cast<std::size_t>(std::min<zip_uint64_t>(status.size, NumpyHeaderBytes)));
@@ -209,13 +209,13 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
       name.resize(name.size() - 4);
     }
     const auto memberSize = static_cast<std::size_t>(status.size);
-    // The owner of the bytes is kept as long as an array may be loaded from them.
+    // Keeps the owner of the bytes as long as an array may be loaded from them.
     const Entry entry = { header.dtype, header.shape,
       [data, size, owner, index, memberSize, source, member]
       { return LoadMember(data, size, index, memberSize, source, member); } };
     if (!this->Arrays.emplace(name, entry).second)
     {
-      throw FormatError(member + " comes twice.");
+      throw FormatError(member + " occurs twice.");
     }
   }
 }

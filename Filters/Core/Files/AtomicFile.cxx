@@ -11,7 +11,7 @@ namespace atlas
 namespace
 {
 
-/// A name that no other writer uses at the same time, not even on another machine.
+/// A name that no other writer uses at the same time, even on another machine.
 std::filesystem::path TemporaryName(const std::filesystem::path& path)
 {
   std::random_device random;

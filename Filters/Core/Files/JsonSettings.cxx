@@ -13,7 +13,7 @@ namespace
 
 using nlohmann::json;
 
-/// null, false, 0 and what is empty.
+/// null, false, 0, and empty values.
 bool IsOff(const json& value)
 {
   return value.is_null() || value == json(false) || (value.is_number() && value <= 0) ||
@@ -61,7 +61,7 @@ std::vector<double> Settings::Numbers(Keys keys, std::size_t count, double other
   std::vector<double> numbers;
   for (const json& item : list)
   {
-    // An integer or a decimal beyond double is no number here.
+    // Numbers beyond the range of double are rejected.
     if (item.is_number() && std::isfinite(item.get<double>()))
     {
       numbers.push_back(item.get<double>());

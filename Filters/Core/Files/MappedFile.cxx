@@ -29,13 +29,13 @@ namespace
   throw FileError(path.string() + ": the file was truncated while in use.");
 }
 
-/// A regular file, open for reading until the end of its scope.
+/// A regular file that is open for reading during the lifetime of the object.
 class Descriptor
 {
 public:
   explicit Descriptor(const std::filesystem::path& path)
     : Path(path)
-    // O_NONBLOCK: opening a pipe or a device by mistake must not hang the program.
+    // O_NONBLOCK: accidentally opening a pipe or a device must not block.
     , Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))
   {
     if (this->Fd < 0)
@@ -69,13 +69,13 @@ private:
   int Fd;
 };
 
-/// Memory into which a file is mapped, for the handler of bus errors, which may not lock: slots
-/// make up a list that only grows, and are used again.
+/// An address range into which a file is mapped, for the handler of bus errors. The handler cannot
+/// lock, so slots are in a list that only grows, and are reused.
 struct Slot
 {
   std::atomic<std::uintptr_t> begin = 0;
-  std::atomic<std::uintptr_t> end = 0; ///< of the last page; 0: free
-  std::atomic<bool> torn = false;      ///< the handler put zeros there
+  std::atomic<std::uintptr_t> end = 0; ///< end of the last page; 0: the slot is free
+  std::atomic<bool> torn = false;      ///< the handler mapped zeros there
   const FileMapping* mapping = nullptr;
   Slot* next = nullptr;
 
@@ -86,10 +86,10 @@ std::atomic<Slot*> FirstSlot = nullptr;
 std::atomic<std::uintptr_t> PageSize = 0;
 struct sigaction EarlierAction = {};
 
-/// Guards the slots against all but the handler.
+/// Guards the slots against everything except the handler.
 std::mutex SlotMutex;
 
-/// A free slot, or a new one. To be called by the owner of a mapping, with SlotMutex locked.
+/// Returns a free slot, or a new one. The caller must hold SlotMutex.
 Slot& FreeSlot()
 {
   for (Slot* slot = FirstSlot; slot != nullptr; slot = slot->next)
@@ -99,13 +99,13 @@ Slot& FreeSlot()
       return *slot;
     }
   }
-  auto* slot = new Slot; // is in the list for good
+  auto* slot = new Slot; // never deleted, as it stays in the list
   slot->next = FirstSlot;
   FirstSlot = slot;
   return *slot;
 }
 
-/// What would have happened without a handler of ours.
+/// Does what would have happened without our handler.
 void PassOn(int signal, siginfo_t* info, void* context)
 {
   if ((EarlierAction.sa_flags & SA_SIGINFO) != 0)
@@ -118,7 +118,7 @@ void PassOn(int signal, siginfo_t* info, void* context)
   }
   else if (EarlierAction.sa_handler == SIG_DFL || info->si_code > 0)
   {
-    // The instruction that failed fails again, now without a handler.
+    // The failing instruction runs again, now without a handler.
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
     ::sigaction(signal, &action, nullptr);
@@ -137,7 +137,7 @@ void HandleBusError(int signal, siginfo_t* info, void* context)
   {
     if (slot->Holds(address))
     {
-      // From this page on: what lies before it may be in use.
+      // Starting at this page, as the pages before it may be in use.
       const std::uintptr_t behind = address % PageSize;
       void* page = static_cast<char*>(info->si_addr) - behind;
       slot->torn = true;
@@ -164,14 +164,14 @@ void InstallHandler()
       action.sa_sigaction = HandleBusError;
       action.sa_flags = SA_SIGINFO | SA_ONSTACK;
       ::sigemptyset(&action.sa_mask);
-      ::sigaction(SIGBUS, nullptr, &EarlierAction); // before the handler may need it
+      ::sigaction(SIGBUS, nullptr, &EarlierAction); // must be set before the handler runs
       ::sigaction(SIGBUS, &action, nullptr);
     });
 }
 
 }
 
-/// A file that is mapped, and its slot.
+/// A mapped file and its slot.
 class FileMapping
 {
 public:

@@ -17,12 +17,12 @@ namespace
 
 constexpr std::string_view NumpyMagic = "\x93NUMPY";
 
-/// Characters behind magic, version and length. NumPy itself refuses headers beyond 10,000
-/// characters, and dimensions beyond 32.
+/// Characters after magic, version and length. NumPy itself rejects headers longer than 10,000
+/// characters and more than 32 dimensions.
 constexpr std::size_t MaximumNumpyHeader = NumpyHeaderBytes - 12;
 constexpr std::size_t MaximumDimensions = 32;
 
-/// A type as files hold it, and as it is loaded.
+/// A type in a file, and the type it is loaded as.
 struct NumpyType
 {
   std::string_view name; ///< without byte order
@@ -102,7 +102,7 @@ public:
     this->SkipSpace();
     if (this->Next != this->Text.size())
     {
-      this->Fail("expected nothing behind the dictionary");
+      this->Fail("expected nothing after the dictionary");
     }
     if (!hasType || !hasOrder || !hasShape)
     {
@@ -237,7 +237,7 @@ private:
     {
       this->Fail("expected a size");
     }
-    this->AcceptWord("L"); // Python 2 wrote it behind long integers
+    this->AcceptWord("L"); // Python 2 wrote it after long integers
     return size;
   }
 
@@ -262,13 +262,13 @@ private:
   }
 };
 
-/// Copies elements of `Bytes` bytes into row-major order, with their bytes reversed if asked.
+/// Copies elements of `Bytes` bytes to row-major order, with their bytes reversed if requested.
 template<std::size_t Bytes>
 void Reorder(const std::byte* from, std::byte* to, const Shape& shape, bool fortran, bool reverse)
 {
   const std::size_t count = ElementCount(shape).value_or(0);
   Shape index(shape.size(), 0);
-  std::vector<std::size_t> strides(shape.size(), 1); // of the file, in elements
+  std::vector<std::size_t> strides(shape.size(), 1); // strides in the file, in elements
   for (std::size_t i = 1; i < shape.size(); ++i)
   {
     strides[i] = strides[i - 1] * static_cast<std::size_t>(shape[i - 1]);
@@ -324,7 +324,7 @@ std::shared_ptr<std::vector<std::byte>> ReorderedBytes(
   return bytes;
 }
 
-/// Unsigned integers as signed ones that hold them.
+/// Converts unsigned integers to signed ones.
 template<class From, class To>
 LoadedArray MakeSigned(const TensorView& view, const std::string& source)
 {

@@ -31,14 +31,14 @@ void RequireSize(const std::string& path, std::int64_t width, std::int64_t heigh
 {
   if (height > MaximumPixels / width)
   {
-    throw FormatError(path + ": expected a picture of at most " + std::to_string(MaximumPixels) +
+    throw FormatError(path + ": expected an image of at most " + std::to_string(MaximumPixels) +
                       " pixels, found " + std::to_string(width) + " x " + std::to_string(height) +
                       ".");
   }
 }
 
-/// Decodes a PNG in memory. VTK's reader is not used: where libpng fails, it jumps to a function
-/// that has returned, and crashes.
+/// Decodes a PNG in memory. VTK's reader is not used because it crashes on libpng errors: it jumps
+/// to a function that has already returned.
 class PngDecoder
 {
 public:
@@ -130,8 +130,8 @@ private:
   static void Ignore(png_structp, png_const_charp) {}
 };
 
-/// Decodes a JPEG in memory. VTK's reader is not used: where libjpeg fails, it jumps over what the
-/// reader owns, which leaks.
+/// Decodes a JPEG in memory. VTK's reader is not used because it leaks memory on libjpeg errors: it
+/// jumps past the destructors of its objects.
 class JpegDecoder
 {
 public:
@@ -159,8 +159,7 @@ public:
     RequireSize(this->Path, this->Jpeg.image_width, this->Jpeg.image_height);
     if (this->Jpeg.num_components != 1 && this->Jpeg.num_components != 3)
     {
-      throw FormatError(this->Path +
-                        ": expected a JPEG in gray or in red, green and blue, found one of " +
+      throw FormatError(this->Path + ": expected a gray or RGB JPEG, found one with " +
                         std::to_string(this->Jpeg.num_components) + " components.");
     }
     this->Jpeg.out_color_space = JCS_RGB;
@@ -199,7 +198,7 @@ private:
     jpeg->err->format_message(jpeg, message.data());
     Refuse(jpeg, message.data());
   }
-  /// Refuses what libjpeg would make up: where data are missing or wrong, it goes on in gray.
+  /// Rejects corrupt data, where libjpeg would fill in gray and continue.
   static void Hear(j_common_ptr jpeg, int level)
   {
     const int code = jpeg->err->msg_code;
@@ -209,7 +208,8 @@ private:
       Fail(jpeg);
     }
   }
-  /// A small file of many scans would take hours; those that people make have some ten.
+  /// Limits the number of scans. A small file with many scans would take hours; ordinary files have
+  /// about ten.
   static void LimitScans(j_common_ptr jpeg)
   {
     constexpr int most = 200;
@@ -240,7 +240,7 @@ PictureFile ReadPicture(const std::string& path)
   {
     return JpegDecoder(file, path).Decode();
   }
-  throw FormatError(path + ": expected a picture in PNG or JPEG, found neither.");
+  throw FormatError(path + ": expected a PNG or JPEG image, found neither.");
 }
 
 }

@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr std::uint64_t LengthBytes = 8;
 constexpr std::uint64_t MaximumHeaderLength = 100'000'000;
 constexpr const char* MetadataKey = "__metadata__";
-/// Between two reports of progress.
+/// The number of bytes between two reports of progress.
 constexpr std::uint64_t BytesPerStep = std::uint64_t{ 1 } << 24;
 
 class Parser
@@ -151,7 +151,7 @@ private:
     const auto end = static_cast<std::uint64_t>(offsets[1]);
     if (begin > end || end > this->DataSize)
     {
-      this->Fail(tensor + ": data_offsets " + ToString(offsets) + " leave the " +
+      this->Fail(tensor + ": data_offsets " + ToString(offsets) + " are not a range within the " +
                  std::to_string(this->DataSize) + " bytes of data in the file.");
     }
     const std::optional<std::uint64_t> count = ElementCount(view.shape);
@@ -208,7 +208,7 @@ private:
     return numbers;
   }
 
-  /// The tensors must fill the data: an overlap or a hole means that offsets are wrong.
+  /// The tensors must fill the data: overlaps or gaps mean that offsets are wrong.
   void CheckCoverage()
   {
     std::sort(this->Spans.begin(), this->Spans.end(),
@@ -264,7 +264,7 @@ bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
       header[MetadataKey][key] = text;
     }
   }
-  // Wide elements first: with packed tensors this alone keeps each of them aligned.
+  // Wide elements first, which keeps packed tensors aligned.
   std::vector<const TensorViews::value_type*> order;
   for (const auto& entry : tensors)
   {

@@ -38,7 +38,7 @@ const DTypeInfo& Info(DType dtype)
   return DTypes[static_cast<std::size_t>(dtype)];
 }
 
-/// Element `i` of a packed array at any alignment.
+/// Element `i` of a packed array, which may be unaligned.
 template<class T>
 T Load(const std::byte* data, std::uint64_t i)
 {
@@ -173,7 +173,7 @@ void TensorView::ToFloat(std::uint64_t begin, std::uint64_t end, float* values) 
 {
   if (begin == end && IsFloating(this->dtype))
   {
-    return; // there may be no memory, which memcpy may not be given
+    return; // memcpy must not be called with a null pointer
   }
   switch (this->dtype)
   {

@@ -18,7 +18,7 @@ namespace atlas
 namespace
 {
 
-/// A run of Qhull, which keeps its points and gives its memory back.
+/// A run of Qhull, which keeps a copy of its points and frees its memory.
 class Qhull
 {
 public:
@@ -54,7 +54,7 @@ public:
   vertexT* Vertices() const { return this->State.vertex_list; }
   void MakeRidges(facetT* facet) { qh_makeridges(&this->State, facet); }
 
-  /// The column of a vertex.
+  /// The column index of a vertex.
   Eigen::Index Column(const void* vertex) const
   {
     return (static_cast<const vertexT*>(vertex)->point - this->Points.data()) / this->Points.rows();
@@ -91,7 +91,7 @@ ConvexPolyhedron ConvexHull(const Eigen::Matrix3Xd& points)
   for (facetT* facet = hull.Facets(); facet != nullptr && facet->next != nullptr;
        facet = facet->next)
   {
-    // A set of Qhull ends with a null pointer.
+    // A Qhull set ends with a null pointer.
     for (setelemT* element = facet->ridges->e; element->p != nullptr; ++element)
     {
       const auto* ridge = static_cast<const ridgeT*>(element->p);
@@ -107,7 +107,8 @@ ConvexPolyhedron ConvexHull(const Eigen::Matrix3Xd& points)
       result.edges.push_back(edge);
     }
   }
-  // Qhull gives all ridges the same orientation; all together tell which, however small some are.
+  // Qhull gives all ridges the same orientation. Their sum determines it robustly, even if some are
+  // tiny.
   if (orientation < 0)
   {
     for (HullEdge& edge : result.edges)

@@ -12,7 +12,8 @@ namespace atlas
 namespace
 {
 
-/// Of those of this build and machine; the bits of better ones are lower.
+/// The Highway bit of an instruction set that this build and machine support; better ones have
+/// lower bits.
 std::int64_t BitsOf(const std::string& name)
 {
   std::string names;

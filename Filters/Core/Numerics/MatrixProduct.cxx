@@ -1,5 +1,5 @@
-// BLAS is called as it is, and not through Eigen: EIGEN_USE_BLAS in some sources of a program and
-// not in others would give Eigen's templates two definitions, of which the linker keeps any one.
+// BLAS is called directly, not through Eigen. Defining EIGEN_USE_BLAS in only some sources of a
+// program would give Eigen's templates two definitions, of which the linker keeps an arbitrary one.
 
 #include "MatrixProduct.h"
 

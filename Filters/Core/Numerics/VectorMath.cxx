@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "VectorMath.cxx"
 #include <hwy/foreach_target.h>
-// foreach_target.h comes before these, which are read once for each target.
+// foreach_target.h must come before these headers, which are read once per target.
 #include "VectorMath-inl.h"
 #include <hwy/highway.h>
 
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace atlas::HWY_NAMESPACE
 {
 
-/// Applies `function` to vectors of `x`, the last one padded.
+/// Applies `function` to the vectors of `x`; the last one is padded.
 template<class Function>
 void Transform(const float* x, std::size_t count, float* out, const Function& function)
 {

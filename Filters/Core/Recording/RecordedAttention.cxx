@@ -39,7 +39,7 @@ const RecordedLayer& FindLayer(const Recording& recording, std::int64_t index)
                     (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
 }
 
-/// One head of one layer, and its numbers.
+/// One head of one layer, with its indices.
 struct Place
 {
   const RecordedLayer& layer;
@@ -64,11 +64,11 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
   if (!head.query.IsRecorded() || !head.key.IsRecorded())
   {
     throw OptionError(
-      "the recording has no queries and keys, which attention is computed from" +
-      std::string(head.HasAttention()
-                    ? "; of its attention it holds the " +
-                        std::string(head.scores.empty() ? "weights" : "scores") + " alone."
-                    : "."));
+      "the recording has no queries and keys, from which attention is computed" +
+      std::string(
+        head.HasAttention()
+          ? "; it stores only the " + std::string(head.scores.empty() ? "weights" : "scores") + "."
+          : "."));
   }
   const std::int64_t first = recording.sequenceOffsets[place.sequence];
   HeadScores scores;
@@ -107,7 +107,7 @@ void NormalizeStored(
   }
 }
 
-/// Copies attention that the recording holds. Returns false if it is to be computed.
+/// Copies attention that is stored in the recording. Returns false if it has to be computed.
 bool CopyStored(const Recording& recording, const Place& place, AttentionQuantity quantity,
   std::int64_t begin, std::int64_t end, float* values)
 {
@@ -121,7 +121,7 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
   if (quantity == AttentionQuantity::Scores && head.HasAttention() && head.query.IsRecorded())
   {
     throw OptionError(
-      "the recording holds weights, which its queries and keys do not give, and no scores.");
+      "the recording has no scores, and its weights do not follow from its queries and keys.");
   }
   if (quantity != AttentionQuantity::Weights || !head.HasAttention())
   {
@@ -137,7 +137,7 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
   return true;
 }
 
-/// Matrices may be mapped from a file, which may be truncated.
+/// Checks the files of mapped matrices, which may have been truncated.
 void RequireIntact(const Place& place)
 {
   const RecordedHead& head = place.head;

@@ -91,7 +91,7 @@ private:
         !std::is_sorted(offsets.begin(), offsets.end()))
     {
       this->Fail(
-        "expected the first rows of the sequences to rise from 0 to the number of tokens, " +
+        "expected the first rows of the sequences to increase from 0 to the number of tokens, " +
         std::to_string(this->Rows) + ", found " + ToString(offsets) + ".");
     }
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
@@ -116,7 +116,7 @@ private:
       const std::string name = "layer " + std::to_string(layer.index);
       if (layer.index <= previous || layer.index >= this->Record.layerCount)
       {
-        this->Fail(name + ": expected layers in rising order and below " +
+        this->Fail(name + ": expected layers in ascending order and below " +
                    std::to_string(this->Record.layerCount) + ".");
       }
       previous = layer.index;

@@ -16,7 +16,7 @@ namespace
 
 using nlohmann::json;
 
-/// The strings of an array, or of arrays in an array.
+/// Appends the strings of an array, or of an array of arrays.
 void AppendStrings(
   const json& value, bool nested, std::vector<std::string>& texts, const std::string& source)
 {
@@ -53,7 +53,7 @@ std::vector<std::string> ParseTokenTexts(std::string_view text, const std::strin
   return texts;
 }
 
-/// The file of token strings beside a recording, or an empty path.
+/// The file of token strings next to a recording, or an empty path.
 std::filesystem::path TokensBeside(const std::filesystem::path& path)
 {
   for (const char* ending : { ".tokens.json", ".tokens.txt" })
@@ -152,7 +152,7 @@ RecordingContent MakeRecording(
       {
         throw;
       }
-      recording.tokens.text.clear(); // others mean something else by it
+      recording.tokens.text.clear(); // other software may use this entry for something else
       content.warnings.push_back(e.what() + std::string(" They are not used."));
     }
   }

@@ -23,7 +23,7 @@ void CheckInput(
   }
   if (options.logits && !model.HasLogits())
   {
-    throw OptionError("the model has no unembedding, so that it has no logits to record.");
+    throw OptionError("the model has no unembedding, so there are no logits to record.");
   }
 }
 
@@ -37,7 +37,7 @@ std::vector<SequenceRange> SplitSequences(
   std::int64_t first = 0;
   for (int part = 1; part <= parts; ++part)
   {
-    // Up to the sequence whose middle lies beyond this part of all tokens.
+    // Ends before the sequence whose middle exceeds this fraction of all tokens.
     std::int64_t end = first;
     while (end < count && (offsets[ToIndex(end)] + offsets[ToIndex(end + 1)]) * parts <=
                             std::int64_t{ 2 } * part * offsets.back())

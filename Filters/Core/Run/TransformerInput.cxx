@@ -52,7 +52,7 @@ void CheckSequence(const TransformerConfig& config, const TransformerInput& inpu
     if (config.segments == 0)
     {
       throw OptionError(name + ": expected no token types, since a model of architecture " +
-                        config.architecture + " knows none, found " + std::to_string(length) + ".");
+                        config.architecture + " has none, found " + std::to_string(length) + ".");
     }
     CheckIds("token type", s, input.segments[s], config.segments);
   }

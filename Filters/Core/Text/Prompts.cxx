@@ -38,7 +38,7 @@ void RequireAtLeast(const char* name, std::int64_t value, std::int64_t least)
   }
 }
 
-/// Uniform ids: the generator's numbers, but those beyond the last whole multiple of the range.
+/// Draws uniform ids. Rejects numbers beyond the last whole multiple of the range.
 class IdGenerator
 {
 public:

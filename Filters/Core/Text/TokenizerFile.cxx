@@ -15,15 +15,15 @@ namespace
 
 using nlohmann::json;
 
-/// GPT-2's words: English contractions, letters, digits and other signs, each with one space before
-/// it, and runs of white space.
+/// The words of GPT-2 (Radford et al. 2019): English contractions; letters, digits or other
+/// symbols, optionally after a space; and runs of white space.
 constexpr const char* ByteLevelExpression =
   R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-/// Sequences of sequences: files have two levels.
+/// The deepest nesting of Sequence components; files have two levels.
 constexpr int MaximumDepth = 16;
 
-/// A JSON value with its place in the file, for messages.
+/// A JSON value and its place in the file, for messages.
 class Node
 {
 public:
@@ -47,7 +47,7 @@ public:
     this->Fail("expected " + expected + ", found " + Describe(*this->Value) + ".");
   }
 
-  /// A member of an object; null if it is not there.
+  /// A member of an object; null if it is missing.
   Node At(const std::string& key) const
   {
     static const json null;
@@ -172,7 +172,7 @@ std::vector<BytePairModel::Merge> ParseMerges(const Node& node)
   return merges;
 }
 
-/// Where a file comes from: vocabularies are known by it.
+/// Makes parts with the name of their source, which messages give.
 std::shared_ptr<TokenizerParts> MakeParts(const std::string& source)
 {
   auto parts = std::make_shared<TokenizerParts>();
@@ -180,8 +180,8 @@ std::shared_ptr<TokenizerParts> MakeParts(const std::string& source)
   return parts;
 }
 
-/// Puts special tokens around texts: begin text end; and for pairs begin first end second end,
-/// where the second has a type of its own (BERT), or begin first end end second end (RoBERTa).
+/// Adds special tokens around texts: begin text end. For pairs: begin first end second end, where
+/// the second has its own type (BERT), or begin first end end second end (RoBERTa).
 void Frame(TokenizerParts& parts, std::int64_t begin, std::int64_t end, bool hasTypes)
 {
   parts.single = { { -1, { begin }, 0 }, { 0, {}, 0 }, { -1, { end }, 0 } };
@@ -229,7 +229,7 @@ private:
   [[noreturn]] static void FailKind(const Node& node, const std::string& found)
   {
     node.Fail("expected a tokenizer of byte-level BPE or WordPiece, found " + found +
-              ", which is not read; token ids can be given instead of text.");
+              ", which is not supported; token ids can be given instead of text.");
   }
 
   static std::string TypeOf(const Node& node, int depth)
@@ -249,7 +249,7 @@ private:
     {
       return type.String();
     }
-    // Old files do not say.
+    // Old files do not state the kind.
     if (!model.At("merges").IsNull())
     {
       return "BPE";
@@ -477,7 +477,7 @@ private:
     }
   }
 
-  /// The id of a special token of the frame, which must be known.
+  /// The id of a special token of the template, which must be in the vocabulary.
   std::int64_t SpecialId(const Node& node, std::int64_t id) const
   {
     if (this->Parts->TokenOf(id) == nullptr)
@@ -513,7 +513,7 @@ private:
       const std::int64_t end = this->ParseSpecial(node.At("sep"));
       Frame(*this->Parts, begin, end, type == "BertProcessing");
     }
-    else if (type != "ByteLevel") // which moves offsets, but no ids
+    else if (type != "ByteLevel") // which changes offsets but not ids
     {
       node.Fail("unknown post-processor '" + type +
                 "', expected one of TemplateProcessing, BertProcessing, RobertaProcessing, "
@@ -568,7 +568,7 @@ private:
   }
 };
 
-/// An object in a JSON file beside a vocabulary; empty if there is no such file.
+/// The object in a JSON file next to a vocabulary; empty if there is no such file.
 json ReadSettings(const std::filesystem::path& path)
 {
   if (!std::filesystem::exists(path))
@@ -710,7 +710,7 @@ Tokenizer ParseWordPieceTokenizer(
     if (!id)
     {
       throw FormatError(
-        source + ": the vocabulary has no token '" + token + "', which BERT puts around texts.");
+        source + ": the vocabulary has no token '" + token + "', which BERT adds to texts.");
     }
     return *id;
   };
@@ -740,7 +740,7 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
   {
     if (std::filesystem::exists(directory / name))
     {
-      found = std::string(name) + ", a SentencePiece tokenizer, which is not read";
+      found = std::string(name) + ", a SentencePiece tokenizer, which is not supported";
     }
   }
   throw FileError(directory.string() +

@@ -42,7 +42,7 @@ const icu::Normalizer2* Normalizer(NormalizationForm form, UErrorCode& status)
   return nullptr;
 }
 
-/// ICU counts bytes in 32 bits. Normalization may triple them, at the utmost 18-fold.
+/// ICU counts bytes in 32 bits, and normalization may make a text up to 18 times as long.
 void RequireIcuLength(std::string_view text)
 {
   constexpr std::size_t maximum = std::size_t{ 100 } << 20U;
@@ -99,7 +99,7 @@ std::string ToLower(std::string_view text)
   for (std::size_t i = 0; i < text.size();)
   {
     const char32_t c = NextCharacter(text, i);
-    if (c == CapitalIWithDot) // the only character whose lower case is two of them: i and a dot
+    if (c == CapitalIWithDot) // the only character with a lower case of two characters, i and a dot
     {
       lower += "i\xcc\x87";
     }

@@ -20,7 +20,7 @@ namespace
 
 namespace fs = std::filesystem;
 
-/// A PNG of RGB rows, the uppermost first, that appears whole or not at all.
+/// Writes a PNG of RGB rows, top row first, completely or not at all.
 class PngFile
 {
 public:
@@ -84,7 +84,7 @@ private:
   }
 };
 
-/// Rows that are evaluated at once, by all threads.
+/// The number of rows that all threads together evaluate at a time.
 constexpr std::int64_t BlockRows = 64;
 
 void WriteMap(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOptions& options,
@@ -103,7 +103,7 @@ void WriteMap(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOpt
     atlas::ParallelFor(count, threads,
       [&](std::int64_t row)
       {
-        // The uppermost row has the largest angle theta_2.
+        // The top row has the largest angle theta_2.
         evaluator.EvaluateRow(atlas::MiddleAngle(size - 1 - top - row, size), arrays,
           static_cast<std::size_t>(row) * width);
       });
@@ -145,14 +145,15 @@ int Run(int argc, char** argv)
   using cxxopts::value;
   cxxopts::Options arguments("attention-atlas-map",
     "The class map of a small attention-only transformer, of any size: as a PNG, theta_1 to the\n"
-    "right and theta_2 upwards from -pi to pi, and the share of each class on standard output.\n");
+    "right and theta_2 upward from -pi to pi, and the share of each class on standard output.\n");
   auto add = arguments.add_options();
   add("model", "a .safetensors file", value<std::string>());
   add(
     "size", "points along each side, at most 92681", value<std::int64_t>()->default_value("4096"));
-  add("hardmax", "instead of softmax");
-  add("o,output", "PNG file to write; none writes the shares alone", value<std::string>());
-  add("threads", "0 for all of the machine", value<int>()->default_value("0"));
+  add("hardmax", "use hardmax instead of softmax");
+  add(
+    "o,output", "PNG file to write; without it only the shares are written", value<std::string>());
+  add("threads", "number of threads; 0 for all processors", value<int>()->default_value("0"));
   add("h,help", "show this");
   arguments.parse_positional({ "model" });
   arguments.positional_help("MODEL");
@@ -189,7 +190,7 @@ int main(int argc, char** argv)
   {
     return Run(argc, argv);
   }
-  catch (const std::exception& e) // also of cxxopts
+  catch (const std::exception& e) // includes those of cxxopts
   {
     std::cerr << "attention-atlas-map: " << e.what() << "\n";
     return 1;

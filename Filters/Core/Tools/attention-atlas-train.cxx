@@ -30,25 +30,27 @@ cxxopts::Options Arguments()
   auto add = arguments.add_options();
   add("tokens", "size of the vocabulary", value<int>()->default_value("5"));
   add("heads", "attention heads", value<int>()->default_value("3"));
-  add("head-dimension", "of queries, keys and values", value<int>()->default_value("3"));
-  add("steps", "of the optimizer, in Boosting over all heads", value<int>()->default_value("3500"));
+  add("head-dimension", "dimension of queries, keys and values", value<int>()->default_value("3"));
+  add("steps", "optimizer steps, in Boosting in total for all heads",
+    value<int>()->default_value("3500"));
   add("rate", "learning rate", value<double>()->default_value("0.01"));
-  add("batch", "pairs of tokens a step, 0 for all", value<int>()->default_value("0"));
+  add("batch", "token pairs per step, 0 for all", value<int>()->default_value("0"));
   add("mode", "Joint, Boosting, BoostingOutputOnly, or with --runs a list of them",
     value<std::vector<std::string>>()->default_value("Joint"));
-  add("gradient-descent", "instead of Adam");
-  add("gaussian", "first parameters instead of those of the published code");
-  add("prior-decay", "pair (t1, t2) counts as this to the power t1 + t2",
+  add("gradient-descent", "use gradient descent instead of Adam");
+  add("gaussian", "use normal initial parameters instead of those of the published code");
+  add("prior-decay", "weight of the pair (t1, t2): this to the power t1 + t2",
     value<double>()->default_value("1"));
   add("specialization", "weight of the penalty that lets heads share the work",
     value<double>()->default_value("0"));
-  add("seed", "of all random numbers", value<std::uint64_t>()->default_value("0"));
+  add("seed", "seed of all random numbers", value<std::uint64_t>()->default_value("0"));
   add("model", "file of a model whose task is trained", value<std::string>());
-  add("continue", "begin with the parameters of --model");
-  add("every", "steps from a checkpoint to the next", value<int>()->default_value("50"));
+  add("continue", "start from the parameters of --model");
+  add("every", "steps between checkpoints", value<int>()->default_value("50"));
   add("o,output", "folder for the checkpoints", value<std::string>());
-  add("runs", "seeds to train, from --seed on", value<int>());
-  add("threads", "for --runs, 0 for all of the machine", value<int>()->default_value("0"));
+  add("runs", "number of seeds to train, starting at --seed", value<int>());
+  add("threads", "number of threads for --runs; 0 for all processors",
+    value<int>()->default_value("0"));
   add("h,help", "show this");
   return arguments;
 }
@@ -72,7 +74,7 @@ TrainingOptions ToOptions(const cxxopts::ParseResult& parsed)
   return options;
 }
 
-/// A number that reads back as it is.
+/// The number as text that reads back exactly.
 std::string Text(double value)
 {
   std::array<char, 32> text;
@@ -80,7 +82,7 @@ std::string Text(double value)
   return text.data();
 }
 
-/// The names of the columns of heads, after a comma each.
+/// The names of the head columns, each after a comma.
 std::string HeadColumns(int heads)
 {
   std::string columns;
@@ -108,7 +110,7 @@ void WriteText(const fs::path& path, const std::string& text)
   file.Commit();
 }
 
-/// Trains once; checkpoints and training.csv go to `folder`.
+/// Trains once and writes checkpoints and training.csv to `folder`.
 void TrainOnce(const TrainingOptions& options, const atlas::TrainingStart& start, int every,
   const fs::path& folder)
 {
@@ -145,7 +147,7 @@ void TrainOnce(const TrainingOptions& options, const atlas::TrainingStart& start
   }
 }
 
-/// Trains many seeds in these modes; a row of the table for each.
+/// Trains many seeds in these modes and writes one table row for each.
 void TrainMany(const TrainingOptions& options, const atlas::TrainingStart& start, int runs,
   const std::vector<std::string>& modeNames, int threads)
 {
@@ -180,7 +182,7 @@ int Run(const cxxopts::ParseResult& parsed)
   {
     model = atlas::ReadAttentionOnlyModel(parsed["model"].as<std::string>());
     start = { &*model, parsed.count("continue") != 0 };
-    // What is not asked for is as in the model.
+    // Options that are not given are as in the model.
     options.heads =
       parsed.count("heads") != 0 ? options.heads : static_cast<int>(model->HeadCount());
     options.headDimension = parsed.count("head-dimension") != 0
@@ -222,11 +224,11 @@ int main(int argc, char** argv)
     if (!parsed.unmatched().empty())
     {
       throw atlas::OptionError(
-        "expected options alone, found '" + parsed.unmatched().front() + "'.");
+        "expected only options, found '" + parsed.unmatched().front() + "'.");
     }
     return Run(parsed);
   }
-  catch (const std::exception& e) // also of cxxopts
+  catch (const std::exception& e) // includes those of cxxopts
   {
     std::cerr << "attention-atlas-train: " << e.what() << "\n";
     return 1;

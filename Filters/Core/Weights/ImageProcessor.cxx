@@ -22,19 +22,19 @@ constexpr std::int64_t WeightBits = 22;
 
 using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
 
-/// As people say it.
+/// For messages, width first.
 std::string ToString(Size size)
 {
   return std::to_string(size.second) + " x " + std::to_string(size.first) +
          " pixels (width x height)";
 }
 
-/// Throws OptionError for a size that no picture has.
+/// Throws OptionError for an invalid image size.
 void RequireSize(Size size)
 {
   if (size.first < 1 || size.second < 1 || size.first > MaximumPixels / size.second)
   {
-    throw OptionError("expected a picture of 1 to " + std::to_string(MaximumPixels) +
+    throw OptionError("expected an image of 1 to " + std::to_string(MaximumPixels) +
                       " pixels, found " + ToString(size) + ".");
   }
 }
@@ -60,7 +60,7 @@ double Support(ResampleFilter filter)
   }
 }
 
-/// The weight of a pixel at a distance in units of the filter.
+/// The weight of a pixel at a distance, in units of the filter.
 double Weight(ResampleFilter filter, double distance)
 {
   const double x = std::abs(distance);
@@ -78,13 +78,13 @@ double Weight(ResampleFilter filter, double distance)
       return x < 1 ? 1 - x : 0;
     case ResampleFilter::Hamming:
       return x < 1 ? Sinc(x) * (0.54 + 0.46 * std::cos(Pi * x)) : 0;
-    default: // half open, so that neighbours share no pixel
+    default: // half-open, so that neighbors share no pixel
       return distance > -0.5 && distance <= 0.5 ? 1 : 0;
   }
 }
 
-/// What the pixels of a line of another length are made of: pixel i of the weights[i].size() ones
-/// from first[i], in units of 2^-WeightBits.
+/// How a line is resampled to another length: output pixel i is the weighted sum of
+/// weights[i].size() input pixels, starting at first[i]. Weights are in units of 2^-WeightBits.
 struct Windows
 {
   std::vector<std::int64_t> first;
@@ -121,7 +121,7 @@ Windows MakeWindows(std::int64_t from, std::int64_t to, ResampleFilter filter)
   return windows;
 }
 
-/// A sum of products with weights, as a whole number from 0 to `maximum`.
+/// Converts a sum of weighted pixels to an integer from 0 to `maximum`.
 std::uint16_t Rounded(std::int64_t sum, std::uint16_t maximum)
 {
   constexpr std::int64_t half = std::int64_t{ 1 } << (WeightBits - 1);
@@ -129,7 +129,7 @@ std::uint16_t Rounded(std::int64_t sum, std::uint16_t maximum)
   return static_cast<std::uint16_t>(std::min<std::int64_t>(value, maximum));
 }
 
-/// A picture of the same maximum with pixels to be filled in.
+/// An image with the same maximum and unset pixels.
 Picture EmptyPicture(const Picture& like, Size size)
 {
   RequireSize(size);
@@ -191,7 +191,7 @@ Picture ResampleColumns(const Picture& picture, std::int64_t height, ResampleFil
   return result;
 }
 
-/// The nearest pixel to each of a line of another length. Pillow adds up the steps, and so rounds.
+/// The nearest input pixel of each output pixel. As in Pillow, steps are added up, which rounds.
 std::vector<std::int64_t> NearestPixels(std::int64_t from, std::int64_t to)
 {
   const double step = static_cast<double>(from) / static_cast<double>(to);
@@ -221,7 +221,7 @@ Picture ResampleNearest(const Picture& picture, Size size)
   return result;
 }
 
-/// The size that a picture is resized to.
+/// The size to which an image is resized.
 Size ResizedSize(const Picture& picture, const ImageProcessor& processor)
 {
   if (processor.shortestEdge == 0)
@@ -229,7 +229,7 @@ Size ResizedSize(const Picture& picture, const ImageProcessor& processor)
     return { processor.height, processor.width };
   }
   const auto [shorter, longer] = std::minmax(picture.height, picture.width);
-  // Hugging Face divides in double precision and cuts the decimals off.
+  // Hugging Face divides in double precision and truncates.
   const auto other = static_cast<std::int64_t>(
     static_cast<double>(processor.shortestEdge * longer) / static_cast<double>(shorter));
   return picture.width <= picture.height ? Size{ other, processor.shortestEdge }
@@ -301,7 +301,7 @@ void ParseResize(ImageProcessor& processor, const Settings& settings)
   processor.filter = static_cast<ResampleFilter>(filter);
 }
 
-/// A number for each channel.
+/// Reads one number per channel.
 std::array<double, Channels> ParseChannels(const Settings& settings, const char* key)
 {
   const std::vector<double> numbers = settings.Numbers({ key }, Channels, 0.5);
@@ -334,8 +334,8 @@ ImageProcessor DefaultImageProcessor(const TransformerConfig& config)
 {
   if (config.channels != static_cast<std::int64_t>(Channels))
   {
-    throw ModelError("pictures have 3 channels, red, green and blue; expected a model of such "
-                     "images, found one of architecture " +
+    throw ModelError("expected a model for images with 3 channels, "
+                     "found one of architecture " +
                      config.architecture + " with " + std::to_string(config.channels) + ".");
   }
   ImageProcessor processor;
@@ -407,7 +407,7 @@ std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
   if (found != expected)
   {
     throw OptionError("preprocessing gives " + ToString(found) + ", expected " +
-                      ToString(expected) + ", those of the model.");
+                      ToString(expected) + ", the input size of the model.");
   }
   const std::size_t count = ToIndex(picture.height) * ToIndex(picture.width);
   const double byte = 255.0 / picture.maximum;
@@ -417,7 +417,7 @@ std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
   {
     const std::size_t channel = i / count;
     const double value = picture.pixels[Channels * (i % count) + channel] * byte;
-    pixels[i] = static_cast<float>(value * factor); // each step is rounded, as in the original
+    pixels[i] = static_cast<float>(value * factor); // each step rounds, as in the original
     if (processor.normalize)
     {
       pixels[i] = (pixels[i] - static_cast<float>(processor.mean[channel])) /

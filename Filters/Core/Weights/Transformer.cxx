@@ -25,8 +25,8 @@ std::filesystem::path FindWeights(const std::filesystem::path& folder)
   const bool pickled = std::filesystem::exists(folder / "pytorch_model.bin", ignored);
   throw FileError(folder.string() + ": expected the weights in " + single + " or in shards that " +
                   index + " names, found neither" +
-                  (pickled ? "; pytorch_model.bin is a pickle, which is not read, as it may hold "
-                             "any program."
+                  (pickled ? "; pytorch_model.bin is a pickle, which can run any code, so it is "
+                             "refused."
                            : "."));
 }
 

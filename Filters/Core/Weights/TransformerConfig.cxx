@@ -28,7 +28,7 @@ constexpr std::array<Named<Activation>, 8> Activations = { {
   { "swish", Activation::Silu },
 } };
 
-/// d_head = d_model / H, and scores divided by its root.
+/// Sets d_head = d_model / H, and the divisor of scores to its square root.
 void SplitHeads(TransformerConfig& config, const Settings& settings)
 {
   if (config.modelDimension % config.heads != 0)
@@ -66,7 +66,7 @@ TransformerConfig ParseGpt2(const Settings& settings)
   return config;
 }
 
-/// What BERT and ViT share.
+/// Parses the settings that BERT and ViT share.
 TransformerConfig ParseEncoder(const Settings& settings)
 {
   settings.RefuseVariants({ "is_decoder", "add_cross_attention" });
@@ -201,15 +201,15 @@ TransformerConfig ParseLlama(const Settings& settings)
   const double partial = settings.Number({ "partial_rotary_factor" }, 1);
   if (config.headDimension % 2 != 0 || partial != 1)
   {
-    settings.Fail("a rotary embedding of all components of a head is known, and needs an even "
-                  "number; found the head dimension " +
+    settings.Fail("expected a rotary embedding of all components of a head, and an even head "
+                  "dimension, found the head dimension " +
                   std::to_string(config.headDimension) + " and the partial_rotary_factor " +
                   std::to_string(partial) + ".");
   }
   return config;
 }
 
-/// The kinds that TransformerLens calls normalization_type.
+/// Parses the values of normalization_type in TransformerLens.
 void ParseLensNorm(TransformerConfig& config, const Settings& settings)
 {
   struct Norm
@@ -374,7 +374,7 @@ std::vector<float> RotaryFrequencies(const TransformerConfig& config)
   for (std::int64_t i = 0; i < config.headDimension / 2; ++i)
   {
     double frequency = std::pow(config.rotaryBase, -2 * static_cast<double>(i) / dimension);
-    // The share of the frequency that is kept as it is; the rest is divided by the factor.
+    // The fraction of the frequency that is unchanged; the rest is divided by the factor.
     double kept = 0;
     if (scaling.kind == RotaryScaling::Kind::Llama3)
     {

@@ -12,12 +12,12 @@ namespace atlas
 namespace
 {
 
-/// How the outputs of one tensor that holds queries, keys and values are ordered.
+/// The order of outputs in a single tensor of queries, keys and values.
 enum class Fused
 {
   No,
-  KindHead, ///< all queries, all keys, all values; each head after head
-  HeadKind  ///< head after head; each query, key, value
+  KindHead, ///< all queries, all keys, all values; each in order of heads
+  HeadKind  ///< in order of heads; for each head query, key, value
 };
 
 struct NormNames
@@ -32,16 +32,16 @@ struct LinearNames
   std::string_view bias;
 };
 
-/// What the tensors of an architecture are called. Names of layers lack what stands before them,
-/// such as "h.3."; a name that is empty does not occur.
+/// The names of the tensors of an architecture. Names in layers are without their prefix, such as
+/// "h.3."; an empty name means that there is no such tensor.
 struct Names
 {
-  std::string_view prefix; ///< of the base model; may be missing in a file
+  std::string_view prefix; ///< prefix of the base model; may be missing in a file
   std::string_view tokens;
   std::string_view positions;
   std::string_view segments;
   NormNames embeddingNorm;
-  std::string_view layers; ///< before the number of the layer
+  std::string_view layers; ///< prefix before the index of the layer
   WeightLayout layout;
   Fused fused;
   LinearNames query;
@@ -130,7 +130,7 @@ constexpr Names LensEncoderNames = { {}, "embed.embed.W_E", "embed.pos_embed.W_p
   { "unembed.W_U", "unembed.b_U" }, { "mlm_head.W", "mlm_head.b" },
   { "mlm_head.ln.w", "mlm_head.ln.b" } };
 
-/// Ends of the names of tensors that are stored but hold no weights.
+/// Suffixes of the names of stored tensors that are not weights.
 constexpr std::array<std::string_view, 9> Buffers = { "attn.mask", "attn.IGNORE", "attn.rotary_sin",
   "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
   "embeddings.position_ids", "embeddings.token_type_ids" };
@@ -216,7 +216,7 @@ private:
     return this->Has(LensEncoderNames.tokens) ? LensEncoderNames : LensNames;
   }
 
-  /// What stands before the names of the base model in this file.
+  /// The prefix of the base model's names in this file.
   std::string FindPrefix() const
   {
     const std::string prefix(this->Name.prefix);
@@ -237,7 +237,7 @@ private:
     return this->Prefix + std::string(this->Name.layers) + std::to_string(layer) + ".";
   }
 
-  /// A tensor of floating type, whatever its shape.
+  /// A floating-point tensor of any shape.
   const TensorView& Get(const std::string& name)
   {
     const auto found = this->Files.GetTensors().find(name);
@@ -266,13 +266,13 @@ private:
     return view;
   }
 
-  /// The shift of a LayerNorm, or the bias of TransformerLens' naming, which may be left out.
+  /// The shift of a LayerNorm, or a bias in TransformerLens naming, which may be missing.
   TensorView GetOptional(const std::string& name, const Shape& shape)
   {
     return this->Has(name) ? this->Get(name, shape) : TensorView();
   }
 
-  /// The name itself, or the one of first publications of BERT: gamma and beta.
+  /// The name itself, or that in the first releases of BERT: gamma and beta.
   std::string OldName(const std::string& name, const std::string& end, const char* oldEnd) const
   {
     if (!this->Has(name) && EndsWith(name, end))
@@ -283,7 +283,7 @@ private:
     return name;
   }
 
-  /// A normalization whose gain and shift may be folded into the next weights.
+  /// A normalization. Its gain and shift may be folded into the next weights.
   NormTensors GetNorm(const std::string& prefix, const NormNames& names)
   {
     return this->Weights.normsAreFolded ? NormTensors() : this->GetUnfoldedNorm(prefix, names);
@@ -309,8 +309,8 @@ private:
     return norm;
   }
 
-  /// A matrix with its bias. `bias` says whether the configuration knows one; TransformerLens'
-  /// names may leave it out, which means 0.
+  /// A matrix with its bias. `bias` states whether the configuration has one; with TransformerLens
+  /// names it may be missing, which means 0.
   LinearTensors GetLinear(const std::string& prefix, const LinearNames& names, std::int64_t inputs,
     std::int64_t outputs, bool bias)
   {
@@ -360,7 +360,7 @@ private:
     }
     else
     {
-      // TransformerLens may store one although it is not used.
+      // TransformerLens may store one even if it is not used.
       this->Used.emplace(LensNames.positions);
     }
     if (config.segments > 0)
@@ -374,7 +374,7 @@ private:
     }
   }
 
-  /// A convolution whose stride is its size: a matrix on the pixels of a patch.
+  /// A convolution whose stride equals its size is a matrix on the pixels of a patch.
   void BindPatchEmbedding()
   {
     const TransformerConfig& config = this->Config;
@@ -439,7 +439,7 @@ private:
     }
   }
 
-  /// Queries, keys or values in a tensor of their own.
+  /// Queries, keys or values in a separate tensor.
   LinearTensors GetHeads(
     const std::string& prefix, const LinearNames& names, std::int64_t heads, bool grouped)
   {
@@ -447,7 +447,7 @@ private:
     LinearTensors linear;
     if (this->Lens)
     {
-      // Keys and values that groups of heads share have an underscore: attn._W_K.
+      // Keys and values that are shared by groups of heads have an underscore: attn._W_K.
       const bool shared = grouped && config.keyHeads != config.heads;
       const auto name = [&](std::string_view end)
       { return prefix + "attn." + (shared ? "_" : "") + std::string(end.substr(5)); };
@@ -486,7 +486,7 @@ private:
     return linear;
   }
 
-  /// An unembedding of its own, or the token embedding where they are tied, or none.
+  /// A separate unembedding, the token embedding if they are tied, or none.
   void BindUnembedding()
   {
     const TransformerConfig& config = this->Config;
@@ -512,7 +512,7 @@ private:
     if (linear.Exists())
     {
       linear.bias = this->GetOptional(std::string(this->Name.unembedding.bias), { linear.outputs });
-      this->Used.emplace("cls.predictions.decoder.bias"); // the same again
+      this->Used.emplace("cls.predictions.decoder.bias"); // a copy of the bias
     }
   }
 

@@ -28,7 +28,7 @@ json ReadIndex(const std::filesystem::path& path)
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
   {
     throw FormatError(
-      path.string() + ": expected an object 'weight_map' that names the file of each tensor.");
+      path.string() + ": expected an object 'weight_map' with the file of each tensor.");
   }
   return index["weight_map"];
 }
@@ -57,8 +57,8 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
     const std::string name = shard.is_string() ? shard.get<std::string>() : std::string();
     if (name.empty() || name.find('/') != std::string::npos)
     {
-      throw FormatError(
-        path.string() + ": tensor '" + tensor + "': expected the name of a file beside the index.");
+      throw FormatError(path.string() + ": tensor '" + tensor +
+                        "': expected the name of a file in the folder of the index.");
     }
     if (shards.insert(name).second)
     {
@@ -76,7 +76,7 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
     if (origin == files.Origins.end())
     {
       throw ModelError((path.parent_path() / name).string() + ": tensor '" + tensor +
-                       "' is missing, which " + path.filename().string() + " says is there.");
+                       "' is missing, although " + path.filename().string() + " lists it.");
     }
   }
   return files;

@@ -593,7 +593,7 @@ TEST(Sphere, RefusesWhatItCannotPartition)
   Rows3 rows = RandomRows(5, 1);
   rows(3, 1) = std::nan("");
   EXPECT_THAT(MessageOf<GeometryError>([&]() { PartitionSphere(rows); }),
-    HasSubstr("expected finite numbers, found another in row 3"));
+    HasSubstr("expected finite numbers, found inf or NaN in row 3"));
   const SphericalVoronoi partition = PartitionSphere(RandomRows(5, 1));
   EXPECT_THAT(MessageOf<OptionError>([&]() { SphereTessellator(partition, 7); }),
     HasSubstr("Resolution: expected at least 8 segments of a great circle, found 7"));

@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(Numpy, BadArrayFile,
     BadFile{ "OpenShape", Header("{'shape': (1, 2"), "expected ')'" },
     BadFile{ "OpenString", Header("{'shape"), "expected the end of a string" },
     BadFile{
-      "Behind", Header(NpyHeader("<f4", "(1,)") + "x"), "expected nothing behind the dictionary" },
+      "Behind", Header(NpyHeader("<f4", "(1,)") + "x"), "expected nothing after the dictionary" },
     BadFile{ "TooShort", GoodNpy.substr(0, GoodNpy.size() - 1),
       "shape [2] of type '<f4' takes 8 bytes, found 7" },
     BadFile{ "TooLong", GoodNpy + "1", "takes 8 bytes, found 9" },
@@ -253,8 +253,9 @@ INSTANTIATE_TEST_SUITE_P(Zip, BadArrayFile,
     BadFile{ "Torch", ZipFile({ { "model/data.pkl", "\x80\x02." } }),
       "expected arrays, found a PyTorch file, which only pickle can read" },
     BadFile{
-      "Twice", ZipFile({ { "x.npy", GoodNpy }, { "x", GoodNpy } }), "array 'x' comes twice" },
-    BadFile{ "Bomb", ZipFile({ { "x.npy", GoodNpy } }, true, 4'000'000'000), "which cannot be" },
+      "Twice", ZipFile({ { "x.npy", GoodNpy }, { "x", GoodNpy } }), "array 'x' occurs twice" },
+    BadFile{
+      "Bomb", ZipFile({ { "x.npy", GoodNpy } }, true, 4'000'000'000), "which is impossible" },
     BadFile{ "Checksum", Damaged(GoodZip, GoodZip.find("PK\x01\x02") - 1),
       "array 'x.npy': cannot read it from the zip archive: CRC error" }),
   [](const auto& bad) { return std::string(bad.param.name); });

@@ -239,9 +239,9 @@ INSTANTIATE_TEST_SUITE_P(, DamagedRecording,
     Damage{ "Heads", [](Recording& r) { r.layers[1].heads.pop_back(); },
       "layer 4: expected 2 as in layer 1, found 1." },
     Damage{ "LayerOrder", [](Recording& r) { r.layers[1].index = 1; },
-      "layer 1: expected layers in rising order and below 5." },
+      "layer 1: expected layers in ascending order and below 5." },
     Damage{ "LayerBeyond", [](Recording& r) { r.layers[1].index = 5; },
-      "layer 5: expected layers in rising order and below 5." },
+      "layer 5: expected layers in ascending order and below 5." },
     Damage{ "Slopes", [](Recording& r) { r.alibiSlopes = { 1 }; },
       "layer 1: expected 2 ALiBi slopes, found 1." },
     Damage{ "Positions", [](Recording& r) { r.tokens.position.pop_back(); },
@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(, DamagedRecording,
     Damage{ "Text", [](Recording& r) { r.tokens.text = { "a" }; },
       "expected a token text for each of the 10 tokens, found 1." },
     Damage{ "Offsets", [](Recording& r) { r.sequenceOffsets.back() = 11; },
-      "rise from 0 to the number of tokens, 10, found [0, 3, 4, 11]." },
+      "increase from 0 to the number of tokens, 10, found [0, 3, 4, 11]." },
     Damage{
       "FallingOffsets", [](Recording& r) { r.sequenceOffsets[1] = 5; }, "found [0, 5, 4, 10]." },
     Damage{ "Sequence", [](Recording& r) { r.tokens.sequence[3] = 0; },
@@ -314,8 +314,8 @@ TEST(RecordedAttention, TellsWhatIsStored)
   const Recording recording = MakeStored();
   const auto evaluate = [&](std::int64_t head, AttentionQuantity quantity)
   { return MessageOf<OptionError>([&]() { Evaluate(recording, 0, 0, head, quantity); }); };
-  EXPECT_THAT(evaluate(0, AttentionQuantity::Content), HasSubstr("it holds the scores alone"));
-  EXPECT_THAT(evaluate(1, AttentionQuantity::Scores), HasSubstr("it holds the weights alone"));
+  EXPECT_THAT(evaluate(0, AttentionQuantity::Content), HasSubstr("it stores only the scores"));
+  EXPECT_THAT(evaluate(1, AttentionQuantity::Scores), HasSubstr("it stores only the weights"));
 }
 
 }

@@ -178,9 +178,10 @@ TEST(RecordingFile, ReadsNewNamesWithFlatHeads)
   RecordingReadOptions options;
   options.headCount = H;
   ExpectQueriesKeysValues(Read(tensors, {}, options).recording);
-  EXPECT_THAT(Refusal(tensors), HasSubstr("array 'blocks.0.attn.q.hook_out': expected vectors of "
-                                          "heads side by side, whose number must be known and "
-                                          "divide 8; give it as n_heads"));
+  EXPECT_THAT(
+    Refusal(tensors), HasSubstr("array 'blocks.0.attn.q.hook_out': expected the vectors of "
+                                "heads side by side, the number of which must be known and "
+                                "divide 8; give it as n_heads"));
 }
 
 TEST(RecordingFile, ABatchAxisMayBeMissing)
@@ -252,8 +253,8 @@ TEST(RecordingFile, RotatedQueriesAndKeysArePreferred)
   EXPECT_TRUE(content.recording.rotated);
   EXPECT_THAT(content.warnings,
     ElementsAre(
-      HasSubstr("'blocks.{l}.attn.hook_k' (2 of them) is not used: the rotated keys give"),
-      HasSubstr("'blocks.{l}.attn.hook_q' (2 of them) is not used: the rotated queries give")));
+      HasSubstr("'blocks.{l}.attn.hook_k' (2 of them) is not used: the rotated keys are used"),
+      HasSubstr("'blocks.{l}.attn.hook_q' (2 of them) is not used: the rotated queries are used")));
   tensors.erase(Block(1, "attn.hook_rot_k"));
   EXPECT_THAT(Refusal(tensors), HasSubstr("expected rotated queries and keys (attn.hook_rot_q, "
                                           "attn.hook_rot_k) in each layer that has queries"));
@@ -614,10 +615,10 @@ TEST(RecordingFile, RefusesFilesWithoutARecording)
                            "and hook_k [B,T,H,d], or attention [L,H,T,T], found no array"));
   Tensors tensors;
   tensors["x"] = Floats({ 2 }, { 1, 2 });
-  EXPECT_THAT(Refusal(tensors), HasSubstr("found none, but 'x' [2]"));
+  EXPECT_THAT(Refusal(tensors), HasSubstr("found only 'x' [2]"));
   tensors = {};
   tensors["attention"] = Floats({ 3, 3 }, std::vector<double>(9, 1));
-  EXPECT_THAT(Refusal(tensors), HasSubstr("found none, but 'attention' [3, 3]"));
+  EXPECT_THAT(Refusal(tensors), HasSubstr("found only 'attention' [3, 3]"));
   tensors["attention"] = Floats({ 1, 1, 3, 2 }, std::vector<double>(6, 1));
   EXPECT_THAT(Refusal(tensors), HasSubstr("'attention': expected shape [., ., 2, 2], found"));
   tensors["attention"] = Floats({ 1, 1, 0, 0 }, {});
@@ -819,7 +820,8 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
     WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
     return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
   };
-  EXPECT_THAT(model("layer_count", "2"), HasSubstr("expected layers in rising order and below 2"));
+  EXPECT_THAT(
+    model("layer_count", "2"), HasSubstr("expected layers in ascending order and below 2"));
   EXPECT_THAT(model("alibi_slopes", "[1]"), HasSubstr("expected 4 ALiBi slopes, found 1"));
   EXPECT_THAT(model("tokens", R"(["a"])"), HasSubstr("a string for each of the 5 tokens, found 1"));
 }
@@ -839,7 +841,7 @@ TEST(RecordingFile, NativeArraysMustFit)
   EXPECT_THAT(
     without("sequence_offsets"), HasSubstr("'sequence_offsets': expected shape [.], but it "
                                            "is missing"));
-  EXPECT_THAT(without("tokens.position"), HasSubstr("rise from 0 to the number of tokens, 0"));
+  EXPECT_THAT(without("tokens.position"), HasSubstr("increase from 0 to the number of tokens, 0"));
   EXPECT_THAT(without("layers.1.heads.0.query"),
     HasSubstr("layer 1, head 0: expected both queries and keys"));
   EXPECT_THAT(without("layers.3.heads.2.output"),

@@ -637,8 +637,8 @@ TEST(Tokenizer, RefusesADirectoryWithoutOne)
       ": expected the tokenizer files tokenizer.json, vocab.json and merges.txt, or vocab.txt, "
       "found none of them; token ids can be given instead of text.");
   WriteBytes(folder / "tokenizer.model", "");
-  EXPECT_THAT(
-    refusal(), HasSubstr("found tokenizer.model, a SentencePiece tokenizer, which is not read"));
+  EXPECT_THAT(refusal(),
+    HasSubstr("found tokenizer.model, a SentencePiece tokenizer, which is not supported"));
   WriteBytes(folder / "vocab.json", "{}");
   EXPECT_THAT(refusal(),
     HasSubstr("vocab.json: a vocabulary for byte pair encoding needs merges.txt beside it"));
@@ -742,10 +742,10 @@ INSTANTIATE_TEST_SUITE_P(Model, BadTokenizer,
     BadChange{ "NoObject", { { "model", 3 } }, "model: expected an object, found 3" },
     BadChange{ "Unigram", Model({ { "type", "Unigram" } }),
       "model: expected a tokenizer of byte-level BPE or WordPiece, found Unigram, which is not "
-      "read; token ids can be given instead of text" },
+      "supported; token ids can be given instead of text" },
     BadChange{ "WordLevel", Model({ { "type", "WordLevel" } }), "found WordLevel" },
     BadChange{ "SentencePiece", PreTokenizer(nullptr),
-      "found BPE on characters, as converted from SentencePiece, which is not read" },
+      "found BPE on characters, as converted from SentencePiece, which is not supported" },
     BadChange{ "ByteFallback", Model({ { "byte_fallback", true } }), "BPE on characters" },
     BadChange{ "WordPieceOnBytes", Model({ { "type", "WordPiece" }, { "unk_token", "a" } }),
       "found WordPiece on bytes" },
@@ -782,7 +782,7 @@ INSTANTIATE_TEST_SUITE_P(Model, BadTokenizer,
       Model({ { "merges", { "ab d", "abd e" } }, { "vocab", { { "abde", 700 } } } }),
       "merge 0 'ab d': the vocabulary has no token 'abd'" },
     BadChange{ "MergeTwice", Model({ { "merges", { "a b", "ab c", "a b" } } }),
-      "merge 2 'a b' comes twice" }),
+      "merge 2 'a b' is listed twice" }),
   [](const auto& bad) { return std::string(bad.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Steps, BadTokenizer,
@@ -805,7 +805,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, BadTokenizer,
     BadChange{ "UnknownProperty", SplitAt("\\p{Nonsense}"), "cannot understand" },
     BadChange{ "Bytes", SplitAt("\\C"), "cannot understand" },
     BadChange{ "Intersection", SplitAt("[a-z&&[^b]]"), "an intersection of classes" },
-    BadChange{ "InnerNegation", SplitAt("[a[^b]]"), "an excluding class within a class" },
+    BadChange{ "InnerNegation", SplitAt("[a[^b]]"), "a negated class within a class" },
     BadChange{ "HexDigits", SplitAt("\\h+"), "has \\h, which is not supported" },
     BadChange{ "Behavior",
       PreTokenizer({ { "type", "Split" }, { "pattern", { { "String", "a" } } },
@@ -901,7 +901,7 @@ TEST(Tokenizer, RefusesBadMergeFiles)
   EXPECT_THAT(refusal("a b \n"), HasSubstr("line 1: expected a merge"));
   EXPECT_THAT(refusal(" ab\n"), HasSubstr("line 1: expected a merge"));
   EXPECT_THAT(refusal("a c\n"), HasSubstr("merge 0 'a c': the vocabulary has no token 'ac'"));
-  EXPECT_THAT(refusal("a b\n\na b\n"), HasSubstr("merge 1 'a b' comes twice"));
+  EXPECT_THAT(refusal("a b\n\na b\n"), HasSubstr("merge 1 'a b' is listed twice"));
   EXPECT_THAT(refusal("a \xff\n"), StartsWith("merges.txt: expected UTF-8, found the byte 0xff"));
   EXPECT_THAT(
     MessageOf<FormatError>([&] { ParseBytePairTokenizer("[1]", "vocab.json", "", "merges.txt"); }),
@@ -913,7 +913,7 @@ TEST(Tokenizer, RefusesBadWordPieceVocabularies)
   const auto refusal = [&](const std::string& text)
   { return MessageOf<FormatError>([&] { ParseWordPieceTokenizer(text, "vocab.txt"); }); };
   EXPECT_EQ(refusal(""), "vocab.txt: the vocabulary has no unknown token '[UNK]'.");
-  EXPECT_THAT(refusal("[UNK]\na\n"), HasSubstr("has no token '[CLS]', which BERT puts around"));
+  EXPECT_THAT(refusal("[UNK]\na\n"), HasSubstr("has no token '[CLS]', which BERT adds to texts"));
   EXPECT_THAT(
     refusal("[UNK]\n\xff\n"), HasSubstr("expected UTF-8, found the byte 0xff at position"));
 }

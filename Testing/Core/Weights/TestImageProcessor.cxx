@@ -174,7 +174,7 @@ TEST(Resample, RefusesSizesThatNoPictureHas)
   };
   EXPECT_THAT(message(0, 3), HasSubstr("found 3 x 0 pixels"));
   EXPECT_THAT(message(3, -1), HasSubstr("found -1 x 3 pixels"));
-  EXPECT_THAT(message(MaximumPixels, 2), HasSubstr("expected a picture of 1 to 134217728 pixels"));
+  EXPECT_THAT(message(MaximumPixels, 2), HasSubstr("expected an image of 1 to 134217728 pixels"));
   EXPECT_THAT(message(std::numeric_limits<std::int64_t>::max(), 4), HasSubstr("4 x 92233720"));
   // Rows of the new width would not fit.
   EXPECT_THAT(MessageOf<OptionError>(

@@ -256,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(Size, BadTransformerConfig,
     BadConfig{ "Flag", Gpt2(R"(, "scale_attn_weights": "no")"),
       "expected 'scale_attn_weights' to be true or false, found \"no\"" },
     BadConfig{
-      "OddRotation", Llama(R"(, "head_dim": 3)"), "needs an even number; found the head" }),
+      "OddRotation", Llama(R"(, "head_dim": 3)"), "an even head dimension, found the head" }),
   NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,

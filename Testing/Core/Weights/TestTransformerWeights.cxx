@@ -103,7 +103,7 @@ TEST_F(ShardedModel, BadIndexIsRefused)
   EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("expected an object 'weight_map'"));
   this->WriteIndex(R"({"weight_map": {"wte.weight": "../one.safetensors"}})");
   EXPECT_THAT(this->Refusal<FormatError>(),
-    HasSubstr("tensor 'wte.weight': expected the name of a file beside the index"));
+    HasSubstr("tensor 'wte.weight': expected the name of a file in the folder of the index"));
   this->WriteIndex(R"({"weight_map": {"wte.weight": 3}})");
   EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("expected the name of a file"));
   this->WriteIndex("{\"weight_map\": {\"other\": \"two.safetensors\", " + this->Map + "}}");

@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "FieldKernel.cxx"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
-// foreach_target.h comes before these, which are read once for each target.
+// foreach_target.h must come before these headers, which are read once per target.
 #include "VectorMath-inl.h"
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
@@ -23,36 +23,36 @@ using DI = hn::RebindToSigned<D>;
 using VI = hn::Vec<DI>;
 
 inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
-/// Points are evaluated in blocks of this many, whose intermediate results stay in the first-level
-/// cache: a step is done for all points before the next one, so that the processor always has
-/// independent operations at hand.
+/// Points are evaluated in blocks of this size, whose intermediate results stay in the L1 cache.
+/// Each step is done for all points of a block before the next step, so that the processor always
+/// has independent operations.
 inline constexpr std::size_t BlockSize = 128;
-/// Classes are evaluated for groups of this many vectors, in registers.
+/// Classes are evaluated for groups of this many vectors, which stay in registers.
 inline constexpr std::size_t Vectors = 2;
 inline constexpr std::size_t GroupSize = Vectors * LaneCount;
-/// The most classes whose logits are kept for a group.
+/// The largest number of classes whose logits are kept for a group.
 inline constexpr std::size_t ClassChunk = 64;
 
 static_assert(FieldGroup % GroupSize == 0 && BlockSize % FieldGroup == 0, "groups are whole");
 
-/// The intermediate results of a block. Those of the last block of a row fill whole groups too.
+/// The intermediate results of a block. The last block of a row also fills whole groups.
 struct Block
 {
   HWY_ALIGN float cosine[BlockSize]; ///< c_1 - c_2
   HWY_ALIGN float sine[BlockSize];   ///< s_1 - s_2
   HWY_ALIGN float r[3][BlockSize];
   HWY_ALIGN float attention[BlockSize];
-  HWY_ALIGN float largest[BlockSize];          ///< logit so far, and
+  HWY_ALIGN float largest[BlockSize];          ///< largest logit so far
   HWY_ALIGN std::int32_t predicted[BlockSize]; ///< its class
   HWY_ALIGN float sum[BlockSize];              ///< of exp(logit - largest)
   HWY_ALIGN float logits[ClassChunk * GroupSize];
-  HWY_ALIGN float output[3 * BlockSize]; ///< what does not fill its array's last vector
+  HWY_ALIGN float output[3 * BlockSize]; ///< values that do not fill the last vector of their array
   std::size_t count;                     ///< of points
-  std::size_t size;                      ///< the same in whole groups
+  std::size_t size;                      ///< count, rounded up to whole groups
 };
 
-/// Where the next `components * block.count` numbers of an array go: to the array itself if they
-/// fill whole groups, else to `buffer`, from where Finish copies them.
+/// Where to write the next `components * block.count` numbers of an array: to the array itself if
+/// they fill whole groups, else to `buffer`, from which Finish copies them.
 template<class T>
 class Destination
 {
@@ -136,8 +136,8 @@ HWY_INLINE Group Apply(const LinearFunction& linear, const Group& x, const Group
   return Map([&](V v, V w) HWY_ATTR { return hn::MulAdd(v, ofX, w); }, x, rest);
 }
 
-/// Token 2 of the points of a row, which share it: numbers worked out once, by the same operations
-/// as OwnSecond's, and broadcast.
+/// Token 2 of the points of a row, which share it: computed once, by the same operations as in
+/// OwnSecond, and broadcast.
 class SharedSecond
 {
 public:
@@ -185,7 +185,7 @@ private:
   const float* Values; ///< base, word, and the scores' coefficients of each head
 };
 
-/// Token 2 of a block in which each point has its own.
+/// Token 2 of a block in which each point has its own token 2.
 class OwnSecond
 {
 public:
@@ -220,7 +220,7 @@ HWY_INLINE float* OfHead(const std::vector<float*>& arrays, std::size_t h)
   return arrays.empty() ? nullptr : arrays[h];
 }
 
-/// The differences of the coordinates of token 1 and token 2, and r without the heads' attention.
+/// Computes the differences of the coordinates of token 1 and token 2, and r without attention.
 template<class Second>
 HWY_INLINE void Begin(const FieldModel& model, const float* cosines, const float* sines,
   const Second& second, Block& block)
@@ -237,7 +237,7 @@ HWY_INLINE void Begin(const FieldModel& model, const float* cosines, const float
   }
 }
 
-/// The score and attention of head `h`, added to r.
+/// Computes the score and attention of head `h`, and adds its output to r.
 template<bool IsHardmax, bool IsScoreWanted, class Second>
 HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t h, const Second& second,
   Block& block, float* HWY_RESTRICT scores, float* HWY_RESTRICT attentions)
@@ -278,7 +278,7 @@ HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t h, const 
   }
 }
 
-/// The quantities of head `h` that few ask for.
+/// Computes the rarely selected quantities of head `h`.
 template<class Second>
 HWY_NOINLINE void EvaluateMixes(const FieldModel& model, std::size_t h, const Second& second,
   Block& block, const float* attentions, const FieldArrays& arrays, std::size_t offset)
@@ -352,8 +352,8 @@ HWY_INLINE void PutLogits(
   }
 }
 
-/// The logits of classes `begin` to before `end` for the group of points from `i` on, the largest
-/// so far with its class, and the sum of exponentials so far rescaled to it.
+/// Computes the logits of classes begin <= k < end for the group of points that starts at `i`.
+/// Updates the largest logit with its class, and rescales the sum of exponentials to it.
 HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_t i,
   std::size_t begin, std::size_t end, float* HWY_RESTRICT logits)
 {
@@ -399,7 +399,7 @@ HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_
   }
 }
 
-/// Adds the exponentials of `classes` classes of the group of points from `i` on.
+/// Adds the exponentials of `classes` classes of the group of points that starts at `i`.
 HWY_INLINE void SumExponentials(
   Block& block, std::size_t i, std::size_t classes, const float* HWY_RESTRICT logits)
 {
@@ -430,7 +430,7 @@ HWY_INLINE void SumExponentials(
   Store(sum, block.sum + i);
 }
 
-/// Stores class colours from `to` on, of which `room` bytes may be written.
+/// Stores class colors at `to`, where `room` bytes may be written.
 HWY_INLINE void PutColors(
   const FieldModel& model, V probability, VI predicted, std::uint8_t* to, std::size_t room)
 {
@@ -444,7 +444,7 @@ HWY_INLINE void PutColors(
     model.classes <= LaneCount
       ? hn::TableLookupLanes(hn::LoadU(di, model.fading.data()), hn::IndicesFromVec(di, predicted))
       : hn::GatherIndex(di, model.fading.data(), predicted);
-  // White less what the class takes from it, rounded to nearest.
+  // White minus the fading of the class, rounded to nearest.
   const V white = hn::Set(d, 255.5F);
   const VI byte = hn::Set(di, 255);
   const auto channel = [&](VI taken) HWY_ATTR
@@ -462,7 +462,7 @@ HWY_INLINE void PutColors(
   }
 #else
   const VI colors = hn::Or(red, hn::Or(hn::ShiftLeft<8>(green), hn::ShiftLeft<16>(blue)));
-  // From 4 bytes per point to 3, first in each 16 bytes, then over the whole vector.
+  // Packs 4 bytes per point to 3, first within each 16 bytes, then over the whole vector.
   const hn::Repartition<std::uint8_t, D> d8;
   HWY_ALIGN static constexpr std::uint8_t InBlock[16] = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14,
     12, 13, 14, 15 };
@@ -474,7 +474,7 @@ HWY_INLINE void PutColors(
       { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0 } };
     packed = hn::TableLookupLanes(packed, hn::SetTableIndices(di, Lane[LaneCount / 16]));
   }
-  // The last quarter is overwritten by what comes next.
+  // The last quarter is overwritten by the next store.
   if (room >= 4 * LaneCount)
   {
     hn::StoreU(hn::BitCast(d8, packed), d8, to);
@@ -486,7 +486,7 @@ HWY_INLINE void PutColors(
 #endif
 }
 
-/// The classes that r gives, and what is wanted of them.
+/// Computes the predicted classes for r, and the selected quantities of the classes.
 HWY_INLINE void EvaluateClasses(
   const FieldModel& model, Block& block, const FieldArrays& arrays, std::size_t offset)
 {
@@ -499,7 +499,7 @@ HWY_INLINE void EvaluateClasses(
     hn::Store(hn::Zero(di), di, block.predicted + i);
     hn::Store(hn::Zero(d), d, block.sum + i);
   }
-  // As many points at a time as have room for their logits.
+  // Evaluates as many points at a time as there is memory for their logits.
   const std::size_t chunk = std::min(model.classes, ClassChunk);
   const std::size_t points = GroupSize * std::max<std::size_t>(1, ClassChunk / model.classes);
   for (std::size_t first = 0; first < block.size; first += points)
@@ -546,7 +546,7 @@ HWY_INLINE void EvaluateClasses(
   probability.Finish();
 }
 
-/// Has the memory where a block's results go brought near, while the block before it is evaluated.
+/// Prefetches the output memory of a block while the block before it is evaluated.
 template<class T>
 HWY_INLINE void Prefetch(const T* array, std::size_t offset, std::size_t components = 1)
 {
@@ -573,7 +573,7 @@ HWY_INLINE void PrefetchBlock(
   }
 }
 
-/// A block of points, of which block.count are stored from index `offset` on.
+/// Evaluates a block of points and stores block.count of them, starting at index `offset`.
 template<class Second>
 HWY_INLINE void EvaluateBlock(const FieldModel& model, const float* cosines, const float* sines,
   const Second& second, std::size_t count, Block& block, const FieldArrays& arrays,
@@ -619,7 +619,7 @@ void EvaluateRow(const FieldModel& model, const float* cosines, const float* sin
   }
 }
 
-/// The coordinates of the embeddings at `count` angles, written in whole vectors.
+/// Computes the coordinates of the embeddings at `count` angles, in whole vectors.
 HWY_INLINE void Coordinates(
   const double* theta, std::size_t count, AngleMap angles, float* cosines, float* sines)
 {
@@ -643,7 +643,7 @@ HWY_INLINE void Coordinates(
     }
     auto c = hn::Cos(d, t);
     auto s = hn::Sin(d, t);
-    // Highway's functions are for angles up to this.
+    // Highway's functions are valid for angles up to this.
     const auto limit = hn::Set(d, 39000.);
     if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Le(hn::Abs(t), limit))))
     {

@@ -26,13 +26,13 @@ BatchAxes::BatchAxes(RecordingArrays& arrays, const ForeignNames& names)
       arrays.GetSource() +
       ": expected arrays of a recording, such as blocks.0.attn.hook_q and hook_k [B,T,H,d], "
       "or attention [L,H,T,T], found " +
-      (found.empty() ? "no array" : "none, but " + found) + ".");
+      (found.empty() ? "no array" : "only " + found) + ".");
   }
   this->LeaveOutPadding(arrays);
 }
 
-/// Takes the axes from an array: `axes` of them without a batch, that of the tokens `behind` from
-/// the last one. Returns false if the array is missing or has other axes.
+/// Takes the axes from an array, which has `axes` axes without a batch; the token axis is `behind`
+/// axes before the last one. Returns false if the array is missing or has other axes.
 bool BatchAxes::TakeAxes(
   const RecordingArrays& arrays, const std::string& name, std::size_t axes, std::size_t behind)
 {
@@ -88,8 +88,8 @@ bool BatchAxes::FindAxes(const RecordingArrays& arrays, const ForeignNames& name
          takeFromAny(ForeignNames::Logits, 2, 1) || this->TakeAxesOfHeads(arrays, names);
 }
 
-/// From arrays of vectors per head, where old names never lie flat, and new ones with three axes
-/// do.
+/// Takes the axes from arrays of vectors per head. Those with old names are never flat; those with
+/// new names are flat if they have three axes.
 bool BatchAxes::TakeAxesOfHeads(const RecordingArrays& arrays, const ForeignNames& names)
 {
   for (const auto& [index, layer] : names.layers)
@@ -197,8 +197,8 @@ std::vector<SharedMatrix> BatchAxes::ReadHeads(
   {
     if (flatWidth < 1 || width % flatWidth != 0)
     {
-      arrays.Fail(from.name, "expected vectors of heads side by side, whose number must be "
-                             "known and divide " +
+      arrays.Fail(from.name, "expected the vectors of heads side by side, the number of which "
+                             "must be known and divide " +
                                std::to_string(width) + "; give it as n_heads.");
     }
     heads = width / flatWidth;
@@ -233,7 +233,7 @@ SharedMatrix BatchAxes::ReadSquare(const RecordingArrays& arrays, const std::str
     [&](std::int64_t i) { return ToIndex((before * this->Tokens + i) * this->Tokens); }, isScores);
   if (static_cast<std::int64_t>(this->Rows.size()) == this->Batch * this->Tokens)
   {
-    return whole; // no padding anywhere
+    return whole; // there is no padding
   }
   const std::int64_t begin = this->FirstRows[ToIndex(sequence)];
   const std::int64_t kept = this->FirstRows[ToIndex(sequence) + 1] - begin;

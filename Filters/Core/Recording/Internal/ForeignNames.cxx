@@ -13,7 +13,7 @@ struct KnownName
   ArrayLayout layout;
 };
 
-/// Of several names of one quantity the first that is there counts.
+/// If a quantity has several names, the first one that is present is used.
 constexpr std::array<KnownName, 28> KnownNames = { {
   { "blocks.", "attn.hook_rot_q", ForeignQuantity::RotatedQuery, ArrayLayout::TokenFirst },
   { "blocks.", "attn.hook_rot_k", ForeignQuantity::RotatedKey, ArrayLayout::TokenFirst },
@@ -46,8 +46,8 @@ constexpr std::array<KnownName, 28> KnownNames = { {
   { "blocks.", "hook_out", ForeignQuantity::ResidualAfter, ArrayLayout::NotPerHeadTable },
 } };
 
-/// TransformerLens' caches may hold hook_result summed over heads, [B,T,d], from before heads
-/// were separated: it has an axis less than the attention.
+/// Caches of TransformerLens may contain hook_result summed over heads, [B,T,d], if heads were not
+/// separated. It has one axis less than the attention.
 bool IsStaleResult(RecordingArrays& arrays, const std::string& name)
 {
   const std::string stem = name.substr(0, name.rfind('.'));
@@ -65,7 +65,7 @@ bool LooksLikeWeights(const RecordingArrays& arrays, const std::string& name)
   const ArrayFile::Entry& entry = *arrays.Find(name);
   if (!IsFloating(entry.dtype))
   {
-    return true; // and refused later
+    return true; // rejected later
   }
   const LoadedArray array = entry.load();
   const std::uint64_t count = array.view.Count();
@@ -80,11 +80,12 @@ bool LooksLikeWeights(const RecordingArrays& arrays, const std::string& name)
   return true;
 }
 
-/// Takes an array `name`, that of index `index` among those of a known name, or explains why not.
+/// Takes the array `name`, which has index `index` among the arrays of a known name, or notes why
+/// it is not used.
 void Take(RecordingArrays& arrays, const KnownName& known, std::int64_t index,
   const std::string& name, std::map<std::int64_t, ForeignLayer>& layers)
 {
-  // There is a hidden state more than layers: that of index l is the one behind layer l - 1.
+  // There is one more hidden state than layers: the one with index l follows layer l - 1.
   const bool after = known.prefix == "hidden." && index > 0;
   const std::int64_t layer = index - (after ? 1 : 0);
   if (layer >= MaximumLayers)
@@ -137,7 +138,7 @@ ForeignNames::ForeignNames(RecordingArrays& arrays)
   }
   if (!this->layers.empty())
   {
-    return; // 'attention' beside the arrays of layers means something else
+    return; // next to arrays of single layers, 'attention' means something else
   }
   for (const char* name : { "attention", "array" })
   {

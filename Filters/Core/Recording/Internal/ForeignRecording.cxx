@@ -66,7 +66,7 @@ private:
   std::vector<std::string>& Warnings;
   ForeignNames Names;
   BatchAxes Tokens;
-  std::int64_t HeadCount = 0; ///< of flat arrays; 0: unknown
+  std::int64_t HeadCount = 0; ///< for flat arrays; 0: unknown
   Recording Record;
 
   [[noreturn]] void Fail(const std::string& message) const
@@ -216,14 +216,14 @@ private:
       {
         for (const ForeignQuantity quantity : { ForeignQuantity::Weights, ForeignQuantity::Scores })
         {
-          explain(quantity, "other layers have queries and keys, this one has not");
+          explain(quantity, "other layers have queries and keys, but this one does not");
         }
       }
     }
     else if (this->Record.rotated)
     {
-      explain(ForeignQuantity::Query, "the rotated queries give the attention");
-      explain(ForeignQuantity::Key, "the rotated keys give the attention");
+      explain(ForeignQuantity::Query, "the rotated queries are used instead");
+      explain(ForeignQuantity::Key, "the rotated keys are used instead");
     }
     explain(ForeignQuantity::Mixed, "it follows from attention and values");
   }
@@ -261,7 +261,7 @@ private:
     }
   }
 
-  /// A quantity that all recorded layers must have, or none.
+  /// Reads a quantity that either all recorded layers have, or none.
   void ReadOptional(ForeignQuantity quantity, SharedMatrix RecordedHead::*place)
   {
     const auto found = [&](const RecordedLayer& layer)
@@ -315,7 +315,7 @@ private:
     read(ForeignQuantity::Scores, &RecordedHead::scores);
   }
 
-  /// The attention of one layer in an array.
+  /// Where the attention of one layer is in an array.
   struct LayerHeads
   {
     std::string name;

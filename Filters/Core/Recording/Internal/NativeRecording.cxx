@@ -15,12 +15,12 @@ namespace
 
 using nlohmann::json;
 
-/// A quantity of a head that has a row per token.
+/// A quantity of a head with one row per token.
 struct HeadQuantity
 {
   const char* name;
   SharedMatrix RecordedHead::*place;
-  bool grouped; ///< heads of a group share it
+  bool grouped; ///< shared by the heads of a group
 };
 constexpr std::array<HeadQuantity, 4> HeadQuantities = { {
   { "query", &RecordedHead::query, false },
@@ -39,7 +39,7 @@ constexpr std::array<AttentionQuantityName, 2> AttentionQuantities = { {
   { "scores", &RecordedHead::scores },
 } };
 
-/// Lists of 32-bit integers of tokens.
+/// A list with one 32-bit integer per token.
 struct TokenList
 {
   const char* name;
@@ -65,7 +65,7 @@ std::string ResidualName(std::size_t layer)
   return "residual." + std::to_string(layer);
 }
 
-/// Reads arrays in our own names.
+/// Reads arrays with native names.
 class NativeReader
 {
 public:
@@ -205,14 +205,14 @@ private:
     RecordedTokens& tokens = this->Record.tokens;
     std::vector<std::int64_t>& offsets = this->Record.sequenceOffsets;
     offsets = this->Arrays.LoadIntegers(SequenceOffsets, { -1 });
-    // Positions tell how many tokens there are; offsets that lie would cost memory.
+    // The positions give the number of tokens. Trusting wrong offsets could exhaust memory.
     const ArrayFile::Entry* positions = this->Arrays.Find(TokenLists[0].name);
     this->Rows = positions != nullptr && positions->shape.size() == 1 ? positions->shape[0] : 0;
     if (offsets.empty() || offsets.front() != 0 || offsets.back() != this->Rows ||
         !std::is_sorted(offsets.begin(), offsets.end()))
     {
       this->Arrays.Fail(SequenceOffsets,
-        "expected first rows of sequences that rise from 0 to the number of tokens, " +
+        "expected the first rows of sequences to increase from 0 to the number of tokens, " +
           std::to_string(this->Rows) + ".");
     }
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
@@ -297,7 +297,7 @@ private:
   }
 };
 
-/// Collects the arrays of a recording for a file, without copying them.
+/// Collects the arrays of a recording for a file without copying them.
 class NativeWriter
 {
 public:

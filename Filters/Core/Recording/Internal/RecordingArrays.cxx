@@ -11,7 +11,7 @@ namespace atlas
 namespace
 {
 
-/// A name with {l} in the place of its first number that stands between dots.
+/// The name with its first number between dots replaced by {l}.
 std::string Pattern(const std::string& name)
 {
   for (std::size_t begin = 0; begin < name.size();)
@@ -163,7 +163,7 @@ SharedMatrix RecordingArrays::Gather(const std::string& name, const LoadedArray&
   if (rows > 0 && contiguous && array.view.dtype == DType::F32 &&
       reinterpret_cast<std::uintptr_t>(data) % alignof(float) == 0)
   {
-    auto* values = const_cast<float*>(reinterpret_cast<const float*>(data)); // nobody writes there
+    auto* values = const_cast<float*>(reinterpret_cast<const float*>(data)); // never written to
     const std::shared_ptr<void> owner = std::const_pointer_cast<void>(array.owner);
     matrix = { rows, columns, std::shared_ptr<float>(owner, values) };
   }

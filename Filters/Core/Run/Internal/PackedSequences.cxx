@@ -12,7 +12,7 @@ namespace atlas
 namespace
 {
 
-/// Rows of sequences that share matrix products; a longer sequence runs alone.
+/// The most rows of sequences that share matrix products; a longer sequence runs alone.
 constexpr std::int64_t GroupRows = 1024;
 
 SequenceRange RangeToRun(const std::optional<SequenceRange>& given, std::int64_t count)

@@ -13,10 +13,10 @@ namespace atlas
 namespace
 {
 
-/// Queries whose attention is computed at once, by one thread.
+/// The number of queries whose attention one thread computes at a time.
 constexpr std::int64_t QueryBlock = 128;
 
-/// Floats of the values of all heads at a row.
+/// The number of floats in the values of all heads of one row.
 std::int64_t MixedWidth(const TransformerConfig& config)
 {
   return config.heads * config.headDimension;
@@ -54,7 +54,7 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
     this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
 }
 
-/// Queries, keys and values of all heads, rotated where that belongs.
+/// Computes queries, keys and values of all heads, rotated if the model does so.
 void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
   const std::vector<HeadRows>& heads, AttentionWorkspace& work, int threads) const
 {
@@ -81,7 +81,7 @@ void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
     });
 }
 
-/// What queries and keys read: with shortformer positions, those are added.
+/// The input of queries and keys: `from`, plus the positions for Shortformer (Press et al. 2021).
 const float* SelfAttention::AddPositions(
   const RowGroup& group, const float* from, std::vector<float>& shifted) const
 {
@@ -98,7 +98,7 @@ const float* SelfAttention::AddPositions(
   return shifted.data();
 }
 
-/// The rows of a tile of from W^h + b^h.
+/// Computes from W^h + b^h for the rows of a tile.
 void SelfAttention::ProjectHead(const Linear& linear, std::int64_t head, const RowGroup& group,
   const RowTile& tile, const float* from, float* to, bool rotates) const
 {
@@ -122,7 +122,7 @@ void SelfAttention::ProjectHead(const Linear& linear, std::int64_t head, const R
   }
 }
 
-/// Attention of each head, for blocks of queries of each sequence.
+/// Applies the attention of each head, in blocks of queries of each sequence.
 void SelfAttention::MixValues(
   const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const
 {
@@ -150,7 +150,8 @@ void SelfAttention::MixValues(
     });
 }
 
-/// The values that a head mixes for the queries of a sequence from `begin` on, QueryBlock at most.
+/// Computes a head's weighted sums of values for at most QueryBlock queries of a sequence, starting
+/// at `begin`.
 void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin,
   std::int64_t head, const HeadRows& rows, float* mixed) const
 {
@@ -174,7 +175,7 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
     mixed + (first + begin) * stride + head * dimension, stride);
 }
 
-/// Head by head what the output matrix makes of the mixed values, where that is wanted.
+/// Computes the output of each head separately if it is recorded.
 void SelfAttention::SeparateOutputs(
   const RowGroup& group, const std::vector<HeadRows>& heads, const float* mixed, int threads) const
 {

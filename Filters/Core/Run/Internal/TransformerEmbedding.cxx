@@ -12,7 +12,7 @@ namespace atlas
 namespace
 {
 
-/// x[i] += row indices[i] of a table [any, d]
+/// x[i] += row indices[i] of a table with d columns
 void AddEmbedding(
   const TensorView& table, std::int64_t d, const std::vector<std::int64_t>& indices, float* x)
 {

@@ -40,7 +40,7 @@ Lanes Apply(Activation activation, const Lanes& x)
     case Activation::GeluTanh:
       return 0.5F * x * (1 + (rootTwoOverPi * (x + cubic * x.cube())).tanh());
     case Activation::Relu:
-      return 0.5F * (x + x.abs()); // keeps what is not a number
+      return 0.5F * (x + x.abs()); // preserves NaN
     case Activation::Silu:
       return x / (1 + (-x).exp());
   }
@@ -99,7 +99,7 @@ void MultiplyRow(std::int64_t count, const float* factor, float* values)
 std::int64_t FindNotFinite(std::int64_t count, const float* values)
 {
   Lanes sum = Lanes::Zero();
-  // 0 times infinity and 0 times not-a-number are not 0.
+  // 0 * infinity and 0 * NaN are not 0.
   ForLanes(
     count, [&](std::int64_t i, std::int64_t left) { sum += 0.0F * Load(values + i, left, 0); });
   if (sum.sum() == 0)

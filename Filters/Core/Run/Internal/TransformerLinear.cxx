@@ -12,7 +12,7 @@ namespace
 
 constexpr std::int64_t ColumnBlock = 256;
 
-/// Whether a tile is full, and its rows follow each other.
+/// Whether a tile is full and its rows are consecutive.
 bool IsContiguous(const RowTile& tile)
 {
   const RowChunk& last = tile.chunks.back();
@@ -21,8 +21,8 @@ bool IsContiguous(const RowTile& tile)
          static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows == tile.rows;
 }
 
-/// Adds a chunk to the tile of an index, or to a new one if that is full or there is none (-1).
-/// Returns the index.
+/// Adds a chunk to the tile with this index, or to a new tile if that one is full or the index is
+/// -1. Returns the index of the tile.
 std::int64_t AddChunk(
   std::vector<RowTile>& tiles, std::int64_t index, std::int64_t rows, const RowChunk& chunk)
 {
@@ -37,7 +37,8 @@ std::int64_t AddChunk(
   return index;
 }
 
-/// Bias, activation and factor for some columns of a row; `values` and `factor` begin at the first.
+/// Applies bias, activation and factor to some columns of a row; `values` and `factor` begin at the
+/// first of them.
 void FinishRow(const LinearFinish& finish, std::int64_t columns, const float* bias,
   const float* factor, float* values)
 {

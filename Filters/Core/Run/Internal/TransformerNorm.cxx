@@ -11,7 +11,7 @@ namespace atlas
 namespace
 {
 
-/// Rows that are normalized by one thread at once.
+/// The number of rows that one thread normalizes at a time.
 constexpr std::int64_t NormRows = 32;
 
 }

@@ -63,7 +63,7 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   const std::int64_t queries = config.heads * config.headDimension;
   const std::int64_t keys = config.keyHeads * config.headDimension;
 
-  // Numbers of each row of the recording.
+  // Floats per row of the recording.
   std::int64_t recorded = options.logits ? this->Weights.unembedding.outputs : 0;
   for (std::int64_t l = 0; l <= config.layers; ++l)
   {
@@ -74,8 +74,8 @@ MemoryEstimate TransformerRun::EstimateMemory() const
                   (options.headOutputs ? config.heads * d : 0);
     }
   }
-  const std::int64_t residual = 2 * d;           // of each row to run; twice for the logits
-  const std::int64_t spare = queries + 2 * keys; // of each row of the largest group
+  const std::int64_t residual = 2 * d;           // floats per row to run; twice for the logits
+  const std::int64_t spare = queries + 2 * keys; // floats per row of the largest group
   const std::int64_t groupRows = this->Sequences.LargestGroup();
   std::uint64_t widened = options.logits ? WidenedBytes(this->Weights.unembedding) : 0;
   for (const LayerTensors& layer : this->Weights.layers)
@@ -124,13 +124,13 @@ bool TransformerRun::Report(double done) const
   return !this->Options.progress || this->Options.progress(done);
 }
 
-/// x of a row of the recording.
+/// The residual stream at a row of the recording.
 float* TransformerRun::ResidualRow(std::int64_t row) const
 {
   return this->Residual.Row(row - this->Sequences.FirstRow());
 }
 
-/// Everything in the recording but its numbers.
+/// Fills in everything in the recording except its matrices.
 void TransformerRun::Describe()
 {
   this->Record.architecture = this->Config.architecture;
@@ -184,7 +184,7 @@ void TransformerRun::Embed()
   this->CheckFinite("the embedding", this->Sequences.FirstRow(), this->Sequences.EndRow());
 }
 
-/// Runs layer l, of so many that are run. Returns false if progress asked to stop.
+/// Runs layer l of `layers`. Returns false if progress requested a stop.
 bool TransformerRun::RunLayer(
   std::int64_t l, std::int64_t layers, const PositionEncoding& positions)
 {
@@ -223,8 +223,8 @@ void TransformerRun::RecordResidual(std::int64_t l)
   }
 }
 
-/// Adds the layer to the recording if it is selected, and matrices for what is not recorded of it
-/// to the spare ones.
+/// Adds the layer to the recording if it is selected, and allocates spare matrices for the
+/// quantities that are not recorded.
 void TransformerRun::AllocateHeads(std::int64_t l)
 {
   const bool recorded = this->Selected.HasLayer(l);
@@ -273,7 +273,7 @@ void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* reco
   }
 }
 
-/// Where layer l writes what its heads compute at the rows of a group.
+/// Where layer l writes the results of its heads for the rows of a group.
 std::vector<HeadRows> TransformerRun::RowsOf(std::int64_t l, const RowGroup& group) const
 {
   const bool recorded = this->Selected.HasLayer(l);
@@ -298,7 +298,7 @@ std::vector<HeadRows> TransformerRun::RowsOf(std::int64_t l, const RowGroup& gro
   return rows;
 }
 
-/// The last residual, and the logits.
+/// Records the last residual, and computes the logits.
 void TransformerRun::Finish()
 {
   const TransformerConfig& config = this->Config;
@@ -341,7 +341,7 @@ void TransformerRun::CheckFinite(
   {
     const std::size_t row = ToIndex(begin + found / d);
     const std::string text =
-      std::isnan(x[found]) ? "nan" : std::to_string(x[found]); // whatever its sign
+      std::isnan(x[found]) ? "nan" : std::to_string(x[found]); // regardless of its sign
     throw ModelError(name + ": an activation is " + text + " (sequence " +
                      std::to_string(this->Record.tokens.sequence[row]) + ", position " +
                      std::to_string(this->Record.tokens.position[row]) +

@@ -12,7 +12,8 @@ namespace atlas
 namespace
 {
 
-/// What one match may cost, so that a hostile expression ends with an error and not the memory.
+/// Limits of one match, so that a hostile expression ends with an error instead of exhausting
+/// memory.
 constexpr std::uint32_t MaximumSteps = 10'000'000;
 constexpr std::uint32_t MaximumHeapKiB = 256 * 1024;
 
@@ -33,7 +34,7 @@ using MatchData =
 using MatchContext =
   std::unique_ptr<pcre2_match_context, Deleter<pcre2_match_context, pcre2_match_context_free>>;
 
-/// Copies an expression while it replaces what PCRE2 would understand otherwise.
+/// Copies an expression and replaces the parts that mean something else in PCRE2.
 class Translator
 {
 public:
@@ -105,7 +106,7 @@ private:
     }
   }
 
-  /// From [ to its ], with the brackets of inner classes left out.
+  /// Copies from [ to its ], without the brackets of inner classes.
   void Class()
   {
     this->Copy(1);
@@ -134,7 +135,7 @@ private:
       }
       else if (this->Follows("[^"))
       {
-        this->Refuse("an excluding class within a class");
+        this->Refuse("a negated class within a class");
       }
       else if (this->Follows("["))
       {
@@ -184,7 +185,7 @@ RegularExpression::RegularExpression(const std::string& pattern, const std::stri
   }
   this->Code = std::shared_ptr<void>(
     code, [](void* pointer) { pcre2_code_free(static_cast<pcre2_code*>(pointer)); });
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); // where it fails, matches are interpreted
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); // if it fails, matches are interpreted
 }
 
 std::vector<TextSpan> RegularExpression::Matches(std::string_view text) const
@@ -210,7 +211,7 @@ std::vector<TextSpan> RegularExpression::Matches(std::string_view text) const
     int result = match(0);
     if (result == PCRE2_ERROR_JIT_STACKLIMIT)
     {
-      result = match(PCRE2_NO_JIT); // slower, with its stack on the heap
+      result = match(PCRE2_NO_JIT); // slower, but with its stack on the heap
     }
     if (result == PCRE2_ERROR_NOMATCH)
     {
@@ -225,7 +226,7 @@ std::vector<TextSpan> RegularExpression::Matches(std::string_view text) const
     if (span[0] < position || span[1] <= span[0])
     {
       throw FormatError(this->Source + ": the regular expression '" + this->Pattern +
-                        "' moves the begin of its matches, which is not supported.");
+                        "' moves the beginning of its matches, which is not supported.");
     }
     matches.push_back({ span[0], span[1] });
     position = span[1];

@@ -9,7 +9,7 @@ namespace atlas
 namespace
 {
 
-/// Longer words are rare, and hardly come twice.
+/// Longer words are rare and seldom recur.
 constexpr std::size_t LongestCachedWord = 64;
 constexpr std::size_t MaximumCachedWords = 100'000;
 
@@ -87,7 +87,7 @@ struct Normalizer
   std::string operator()(NormalizationForm form) const { return Normalize(form, this->text); }
 };
 
-/// Cuts pieces into smaller ones; text that is not in the input lives in `Owned`.
+/// Splits pieces into smaller ones. Text that is not in the input is stored in `Owned`.
 struct PreTokenizer
 {
   const Pieces& pieces;
@@ -122,7 +122,7 @@ struct PreTokenizer
     Pieces result;
     for (const std::string_view piece : this->pieces)
     {
-      std::size_t word = 0; // where the word that is being read begins
+      std::size_t word = 0; // where the current word begins
       const auto endWord = [&](std::size_t end)
       {
         if (end > word)
@@ -164,7 +164,7 @@ struct PreTokenizer
   }
 };
 
-/// Where the character before `position` begins.
+/// The start of the character before `position`.
 std::size_t PreviousCharacter(std::string_view text, std::size_t position)
 {
   do
@@ -330,7 +330,7 @@ std::string TokenizerParts::Normalize(std::string_view text) const
 
 void TokenizerParts::Encode(std::string_view text, std::vector<std::int64_t>& ids) const
 {
-  // A second thread at the same time has a cache of its own, and the same result.
+  // A second thread that runs at the same time uses its own cache and gets the same result.
   std::unordered_map<std::string, std::vector<std::int64_t>> own;
   const std::unique_lock<std::mutex> lock(this->cache.mutex, std::try_to_lock);
   auto& words = lock.owns_lock() ? this->cache.words : own;

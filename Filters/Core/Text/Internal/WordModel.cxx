@@ -13,10 +13,10 @@ namespace atlas
 namespace
 {
 
-/// Up to this many bytes, looking at all pairs for each merge is faster than a heap.
+/// Up to this many bytes, scanning all pairs for each merge is faster than a heap.
 constexpr std::size_t ShortWord = 48;
 
-/// One more than the last character that stands for a byte.
+/// One more than the last character that represents a byte.
 constexpr std::size_t ByteLevelEnd = 0x144;
 constexpr int NoByte = -1;
 
@@ -113,7 +113,7 @@ BytePairModel::BytePairModel(std::shared_ptr<const Vocabulary> vocabulary,
     const Result result = { static_cast<std::uint32_t>(rank), idOf(left + right) };
     if (!this->Merges.emplace(PairKey(idOf(left), idOf(right)), result).second)
     {
-      FailMerge(source, rank, merges[rank], " comes twice.");
+      FailMerge(source, rank, merges[rank], " is listed twice.");
     }
   }
 }
@@ -150,7 +150,7 @@ void BytePairModel::Encode(std::string_view word, std::vector<std::int64_t>& ids
       std::array<char, 8> text = {};
       std::snprintf(text.data(), text.size(), "0x%02x", static_cast<unsigned>(byte));
       throw FormatError(this->Source + ": the vocabulary has no token for the byte " + text.data() +
-                        ", which the text holds.");
+                        ", which the text contains.");
     }
   }
   if (symbols.size() <= ShortWord)
@@ -166,7 +166,7 @@ void BytePairModel::Encode(std::string_view word, std::vector<std::int64_t>& ids
 
 void BytePairModel::MergeShort(std::vector<std::int32_t>& symbols) const
 {
-  std::array<Result, ShortWord> merges; // of each symbol with the next one
+  std::array<Result, ShortWord> merges; // merge of each symbol with the next one
   std::size_t count = symbols.size();
   for (std::size_t i = 0; i + 1 < count; ++i)
   {
@@ -204,8 +204,8 @@ void BytePairModel::MergeShort(std::vector<std::int32_t>& symbols) const
 
 void BytePairModel::MergeLong(std::vector<std::int32_t>& symbols) const
 {
-  // A list of symbols, linked by their first byte, beside a heap of merges. A merge in the heap is
-  // out of date when one of its symbols has changed since.
+  // A linked list of symbols, indexed by their first byte, and a heap of merges. A merge in the
+  // heap is obsolete if one of its symbols has changed since.
   struct Candidate
   {
     std::uint32_t rank;
@@ -304,7 +304,7 @@ void WordPieceModel::Encode(std::string_view word, std::vector<std::int64_t>& id
     std::optional<std::int64_t> id;
     while (candidate.size() > prefix && !(id = this->GetVocabulary().IdOf(candidate)))
     {
-      candidate.pop_back(); // bytes within a character cost a look-up, but find nothing
+      candidate.pop_back(); // cutting within a character costs a look-up, but finds nothing
     }
     known = id.has_value();
     begin += candidate.size() - prefix;
