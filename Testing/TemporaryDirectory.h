@@ -13,7 +13,7 @@
 namespace atlas::test
 {
 
-/// An empty folder of a test's own, removed with all that is in it at the end of its scope.
+/// An empty folder for a test, removed with its content at the end of its scope.
 class TemporaryDirectory
 {
 public:
@@ -38,7 +38,7 @@ public:
 
   std::filesystem::path operator/(const std::string& name) const { return this->Folder / name; }
 
-  /// Names of the files and folders in it, which show what a writer left behind.
+  /// The names of the files and folders in it, to see what a writer left behind.
   std::set<std::string> Entries() const
   {
     std::set<std::string> names;

@@ -16,10 +16,10 @@
  * - port 0, tokens: a vertex at each word_embedding[t] (point t), then at each e(t) (point N + t),
  *   and a line between the two. Point arrays Token (int), Angle (float: theta(t) = atan2(e . v,
  *   e . u) in (-pi, pi], in radians; 0 where e(t) = 0), Normalized (int: 1 for e(t), else 0),
- *   ClassColor (unsigned char, 3: the class colour of t).
- * - port 1, circle: the circle of radius sqrt(3) as a closed polyline from -pi to pi, with both
- *   ends, and a square of the plane that the projections of all embeddings fit in. Point array
- * Angle (float), cell array CircleColor (unsigned char, 3).
+ *   ClassColor (unsigned char, 3: the class color of t).
+ * - port 1, circle: the circle of radius sqrt(3) as a closed polyline from -pi to pi, including
+ *   both ends, and a square of the plane that contains the projections of all embeddings. Point
+ *   array Angle (float), cell array CircleColor (unsigned char, 3).
  *
  * Field data of each: the model's dimensions. On several ranks, rank 0 has all.
  */

@@ -16,14 +16,13 @@ class vtkPolyData;
  * hull of the others, or on it without being a corner, or equal to the row of a lower class.
  * Outputs, all vtkPolyData in double precision:
  *
- * - port 0, cells: polygons whose corners lie on the sphere and which share their points with the
- *   neighbours. Cell arrays Class (int) and ClassColor (unsigned char, 3); point array Normals
- *   (float, 3).
- * - port 1, centres: a vertex w_c / |w_c| per row, in their order; a row of zeros, which has no
+ * - port 0, cells: polygons whose corners lie on the sphere. Neighboring polygons share points.
+ *   Cell arrays Class (int) and ClassColor (unsigned char, 3); point array Normals (float, 3).
+ * - port 1, centers: one vertex w_c / |w_c| per row, in order of rows; a row of zeros, which has no
  *   direction, is at the origin. Point arrays Class (int), Reachable (int: 1 if the class has a
- * cell, else 0), ClassColor (unsigned char, 3).
- * - port 2, arcs: a polyline per arc between two cells. Its points are the first points of port 0,
- *   with the same numbers. Cell arrays First and Second (int): the two classes, the lower first.
+ *   cell, else 0), ClassColor (unsigned char, 3).
+ * - port 2, arcs: one polyline per arc between two cells. Its points are the first points of port
+ *   0, with the same ids. Cell arrays First and Second (int): the two classes, the lower first.
  *
  * Field data of each: the model's dimensions. On several ranks, rank 0 has all.
  */

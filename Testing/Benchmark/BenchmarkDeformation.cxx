@@ -1,4 +1,4 @@
-// Speed of the shapes and colours of the vectors of a chart of 512 x 512 points, beside a plain
+// Speed of the shapes and colors of the vectors of a chart of 512 x 512 points, beside a plain
 // copy of them.
 
 #include "Deformation.h"

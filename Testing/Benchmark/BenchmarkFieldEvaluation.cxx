@@ -1,7 +1,7 @@
-// Speed of the evaluation over a chart with each instruction set, beside what limits it, measured
-// in the same run: plain writes into the same arrays, and the machine's multiplications and
-// additions in registers. The counters give how much of each limit is reached, and of the one that
-// costs more time (of_limit): 1 is the speed of light.
+// Speed of the evaluation over a chart with each instruction set, compared with its limits, which
+// are measured in the same run: plain writes into the same arrays, and the machine's
+// multiplications and additions in registers. The counters give the fraction of each limit that is
+// reached, and of the limit that costs more time (of_limit): 1 is the optimum.
 
 #include "FieldEvaluation.h"
 #include "InstructionSets.h"
@@ -46,7 +46,7 @@ atlas::AttentionOnlyModel MakeModel(int heads, int classes)
   return model;
 }
 
-/// What a chart is evaluated for.
+/// The case that a chart is evaluated for.
 struct Shape
 {
   int side;
@@ -71,7 +71,7 @@ struct Shape
   double OperationsPerPoint() const
   {
     constexpr int exponential = 17;
-    constexpr int ofPoint = 2 + 1 + 10;                    // differences, 1 / sum, colour
+    constexpr int ofPoint = 2 + 1 + 10;                    // differences, 1 / sum, color
     constexpr int ofHead = 4 + (2 + exponential + 2) + 18; // score, attention, r
     constexpr int ofClass = 5 + 2 + (2 + exponential) + 1; // logit, largest, its term, sum
     return ofPoint + ofHead * heads + ofClass * classes;
@@ -86,7 +86,7 @@ struct Shape
   }
 };
 
-/// Class, probability, colour and one attention array per head, over the rows of a chart.
+/// Class, probability, color and one attention array per head, over the rows of a chart.
 struct Chart
 {
   explicit Chart(const Shape& forShape)
@@ -129,7 +129,7 @@ struct Chart
     }
   }
 
-  /// Fills a thread's share of the arrays.
+  /// Fills one thread's part of the arrays.
   void Write(int thread, int threads, int value)
   {
     const auto fill = [&](auto& array)

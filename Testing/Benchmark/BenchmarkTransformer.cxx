@@ -5,7 +5,7 @@
 //   blas_tokens_per_s  tokens per second if the matrix products were all
 //   share_of_blas      the first by the second
 //   peak_MiB           largest resident memory of the process while recording
-//   weights_MiB, recording_MiB, working_MiB  what it is made of: known, and estimated beforehand
+//   weights_MiB, recording_MiB, working_MiB  its components: known, and estimated beforehand
 
 #include "MatrixProduct.h"
 #include "RecordTransformer.h"
@@ -151,7 +151,7 @@ private:
       { this->From.data(), inputs }, { this->Weight.data(), outputs }, this->To.data(), outputs);
   }
 
-  /// Only the keys that the causal mask leaves to a block of queries.
+  /// Only the keys that the causal mask allows for a block of queries.
   void Attention()
   {
     for (std::int64_t i = 0; i < this->Sequences * HeadCount; ++i)
@@ -179,7 +179,7 @@ double Seconds(const Function& function)
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Largest resident memory since it was last reset, in MiB; 0 where the system does not tell.
+/// Largest resident memory since it was last reset, in MiB; 0 if the system does not report it.
 double PeakMemory()
 {
   std::ifstream status("/proc/self/status");

@@ -21,7 +21,7 @@ using testing::SizeIs;
 
 constexpr const char* CoreFolder = ATLAS_SOURCE_DIR "/Filters/Core";
 
-/// What a source includes, as it is written between the quotes or brackets.
+/// The includes of a source, as written between quotes or brackets.
 Names Includes(const std::string& source)
 {
   static const std::regex include("(?:^|\n)[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]+)[>\"]");
@@ -80,7 +80,7 @@ std::vector<Source> SourcesOf(const std::string& room)
   return sources;
 }
 
-/// The house as it is: each room's sources, and the rules that they must keep.
+/// The actual rooms: the sources of each, and the rules that they must follow.
 class House
 {
 public:

@@ -109,9 +109,9 @@ private:
     return sequences;
   }
 
-  /// Where the file of GPT-2 lacks attn.c_attn.bias, the values were computed with one. The bias is
-  /// what is left of the queries, keys and values of the first token of the first sequence without
-  /// it; all other tokens remain to be compared.
+  /// If attn.c_attn.bias is missing in the file of GPT-2, the values were computed with one. The
+  /// bias is then the difference of the queries, keys and values of the first token of the first
+  /// sequence; all other tokens are compared.
   void RestoreBiases()
   {
     const SafetensorsFile model(this->Folder_ / "model.safetensors");

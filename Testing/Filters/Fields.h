@@ -13,7 +13,7 @@
 namespace atlas::test
 {
 
-/// Values of all points by the names of the arrays that AttentionTorus gives them in.
+/// Values at all points, by the names of AttentionTorus' arrays.
 using Fields = std::map<std::string, std::vector<double>>;
 
 inline std::vector<double> Sum(std::vector<double> a, const std::vector<double>& b)
@@ -35,7 +35,7 @@ inline std::vector<double> ColorsOf(const Fields& fields, int classes)
   return colors;
 }
 
-/// What the oracle has for its points with one of its residuals, such as "none".
+/// The oracle's values at its points with one of its residuals, such as "none".
 inline Fields OracleFields(const Oracle& oracle, const std::string& residual)
 {
   Fields fields;
@@ -58,7 +58,7 @@ inline Fields OracleFields(const Oracle& oracle, const std::string& residual)
   return fields;
 }
 
-/// What the reference evaluator, itself tested with the oracle, has for evaluations of a model.
+/// The values of the reference evaluator, which is itself tested against the oracle.
 inline Fields FieldsOf(const std::vector<Evaluation>& evaluations, int classes)
 {
   Fields fields;
@@ -83,7 +83,7 @@ inline Fields FieldsOf(const std::vector<Evaluation>& evaluations, int classes)
   return fields;
 }
 
-/// Per point, whether the largest of its logits leads by more than what single precision may lose.
+/// Per point, whether its largest logit leads by more than the error of single precision.
 inline std::vector<bool> AreDecided(const Fields& fields)
 {
   const std::vector<double>& logits = fields.at("Logits");

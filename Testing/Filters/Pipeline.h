@@ -35,7 +35,7 @@ public:
   explicit ErrorLog(vtkAlgorithm* algorithm)
   {
     algorithm->AddObserver(vtkCommand::ErrorEvent, this, &ErrorLog::Add);
-    // Its "returned failure for request" follows each error and tells nothing more.
+    // "returned failure for request" follows each error and adds no information.
     algorithm->GetExecutive()->AddObserver(vtkCommand::ErrorEvent, this, &ErrorLog::Ignore);
   }
 
@@ -51,7 +51,7 @@ private:
   void Ignore(vtkObject*, unsigned long, void*) {}
 };
 
-/// An algorithm whose errors are seen: none may be left unread when it is destroyed.
+/// An algorithm whose errors are collected: none may be unread when it is destroyed.
 template<class Algorithm>
 class Observed
 {

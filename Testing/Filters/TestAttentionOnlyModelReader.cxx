@@ -217,7 +217,7 @@ TEST_F(PublishedModel, SplitsEvenlyOnly)
       HasSubstr("the number of sub-heads must divide the embedding dimension 3, found 2")));
 }
 
-/// A file that cannot be read, and what the reader has to say about it.
+/// A file that cannot be read, and the expected message.
 struct BadFile
 {
   std::string name;

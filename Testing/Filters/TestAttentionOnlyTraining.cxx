@@ -300,7 +300,7 @@ TEST(AttentionOnlyTraining, HearsCancelBetweenCheckpoints)
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_GT(steps[1], 0);
   EXPECT_LT(steps[1], 50000000);
-  training->SetRuns(2); // a new training is not cancelled any more, nor is this one gone on with
+  training->SetRuns(2); // starts a new training, which is neither canceled nor a continuation
   EXPECT_EQ(training.Column("Step"), steps);
 }
 

@@ -272,7 +272,7 @@ public:
   }
 
 protected:
-  /// Points at which no head is near the frontier of the hardmax.
+  /// Points at which no head is near the decision boundary of the hardmax.
   static Angles ClearPoints(const AttentionOnlyModel& model, const EvaluationOptions& options)
   {
     const Angles all = Lattice(1000);
@@ -435,7 +435,7 @@ TEST(AttentionTorusInput, BeyondPiAreReadModuloATurn)
   }
 }
 
-/// Something that a user can do wrong, and the message that tells.
+/// A mistake that a user can make, and the expected message.
 struct Mistake
 {
   std::string name;

@@ -109,7 +109,7 @@ TEST(ClassAreasFilter, CanBeCancelled)
   areas->Update();
   EXPECT_EQ(vtkTable::SafeDownCast(areas->GetOutputDataObject(0))->GetNumberOfRows(), 0);
   areas->RemoveAllObservers();
-  areas->SetAbortExecute(0); // which the observer of the end of the update has set again
+  areas->SetAbortExecute(0); // set again by the observer at the end of the update
   EXPECT_NEAR(Sum(areas.Column("Area")), 1, 1e-12);
 }
 

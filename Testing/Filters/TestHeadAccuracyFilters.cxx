@@ -262,7 +262,7 @@ TEST(HeadAccuracySimplex, ShowsAPairThatIsTheTokenPairInItsCentre)
   auto* tokens = vtkPolyData::SafeDownCast(tokenPairs.Update());
   const std::vector<double> predicted = Values(tokens->GetPointData(), "Predicted");
   Simplex simplex(model);
-  simplex->SetResolution(3); // point 5 of 10 is the centre
+  simplex->SetResolution(3); // point 5 of 10 is the center
   simplex->SetResidual(vtkTorusAlgorithm::EMBEDDING_POSITION);
   for (int pair = 0; pair < 25; ++pair)
   {

@@ -1,4 +1,4 @@
-// The modules and whoever links Core see one state of it: what one of them maps, the others know.
+// All users of Core in a process share one state: a file mapped by one is known to the others.
 
 #include "vtkAttentionMap.h"
 #include "vtkRecordingReader.h"

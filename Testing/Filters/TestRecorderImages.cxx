@@ -35,7 +35,7 @@ int Smooth(int x, int y, int channel)
   return channel == 0 ? 7 * x : channel == 1 ? 7 * y : 20 + 3 * (x + y);
 }
 
-/// Writes a picture with so many channels: gray, gray and alpha, RGB or RGBA.
+/// Writes an image with this number of channels: gray, gray and alpha, RGB or RGBA.
 template<class Writer>
 void WritePicture(const std::filesystem::path& path, int width, int height, int channels,
   const Pixels& pixels, int type = VTK_UNSIGNED_CHAR)
@@ -87,7 +87,7 @@ std::vector<double> Normalized(const Pixels& pixels)
   return values;
 }
 
-/// The vision transformer of the oracle in a folder of its own, for pictures.
+/// The vision transformer of the oracle in a separate folder, for images.
 class RecorderImages : public TransformerRecorder
 {
 protected:
@@ -113,7 +113,7 @@ protected:
     return this->Vit->Record();
   }
 
-  /// The one error that files of these names give.
+  /// The single error for files with these names.
   std::string ErrorOf(const std::vector<std::string>& names)
   {
     this->SetImages(names);
@@ -311,7 +311,7 @@ TEST_F(RecorderImages, SurvivesDamagedPictures)
   for (int i = 0; i < 200; ++i)
   {
     std::string bytes = ReadBytes(this->File(i % 2 == 0 ? "whole.png" : "whole.jpg"));
-    const std::size_t range = i % 4 < 2 ? 200 : bytes.size() - 8; // the headers first of all
+    const std::size_t range = i % 4 < 2 ? 200 : bytes.size() - 8; // mostly the headers
     bytes[8 + generator() % range] = static_cast<char>(generator() % 256);
     WriteBytes(this->File("damaged"), bytes);
     this->SetImages({ "damaged" });

@@ -133,7 +133,7 @@ TEST(RecordingConversion, KeepsMemoryAliveAsLongAsItIsUsed)
   EXPECT_TRUE(memory.expired());
 }
 
-/// Recordings damaged in a way, and what is said of them.
+/// Damaged recordings, and the expected messages.
 std::string MessageAfter(const std::function<void(vtkMultiBlockDataSet*)>& damage)
 {
   const auto data = DataSetOf(SmallRecording());

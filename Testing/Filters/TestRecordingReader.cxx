@@ -22,7 +22,7 @@ std::filesystem::path ShippedRecording()
          "gpt2-data-visualization.safetensors";
 }
 
-/// A reader of one file, whose errors and warnings are seen.
+/// A reader of one file, with its errors and warnings.
 class Reader : public Observed<vtkRecordingReader>
 {
 public:

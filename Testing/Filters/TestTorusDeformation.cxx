@@ -77,7 +77,7 @@ Rows3 Vectors(vtkDataSet* data, const char* name)
   return Matrix(data->GetPointData()->GetArray(name));
 }
 
-/// The points of a chart without those that are there twice: the last of each row and column.
+/// The points of a chart without duplicates, which are the last of each row and column.
 Rows3 WithoutEnds(const Rows3& values, int columns, int rows)
 {
   Rows3 distinct((columns - 1) * (rows - 1), 3);
@@ -169,7 +169,8 @@ TEST(TorusDeformation, PartsOfChartsAreNotJoined)
 
 TEST(TorusDeformation, NormalsOfASurfaceGoWithIt)
 {
-  // A donut by vectors has, but for its facets, the normals of a donut, also where its ends meet.
+  // Except for its facets, a donut made from vectors has the normals of a donut, also where its
+  // ends meet.
   const auto chart = Chart(101, 91);
   Deformed donut(chart);
   vtkPolyData* round = donut.Update();

@@ -19,7 +19,7 @@ using testing::Ge;
 namespace
 {
 
-/// A chart of all quantities whose sides are no multiples of anything.
+/// A chart of all quantities. Its sides are not multiples of any block size.
 class Chart : public Torus
 {
 public:
@@ -150,7 +150,7 @@ TEST(TorusExecution, ThreadsDoNotChangeThePairs)
     });
 }
 
-/// Asks an algorithm to stop as soon as it has done some of its work, as a user does who cancels.
+/// Cancels an algorithm as soon as it has done some of its work, as a user would.
 class Canceller
 {
 public:
@@ -163,7 +163,7 @@ public:
   Canceller(const Canceller&) = delete;
   Canceller& operator=(const Canceller&) = delete;
 
-  /// How often it was told of progress after it had cancelled.
+  /// The number of progress events after canceling.
   int EventsAfter = 0;
 
 private:
@@ -193,7 +193,7 @@ void ExpectCanBeCancelled(vtkAlgorithm* algorithm)
   {
     const Canceller canceller(algorithm);
     EXPECT_EQ(points(), 0);
-    EXPECT_LE(canceller.EventsAfter, 1); // that it is over
+    EXPECT_LE(canceller.EventsAfter, 1); // the final progress event
   }
   EXPECT_GT(points(), 0);
 }

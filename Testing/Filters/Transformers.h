@@ -14,7 +14,7 @@
 namespace atlas::test
 {
 
-/// An algorithm whose warnings are seen too.
+/// An algorithm with its warnings.
 template<class Algorithm>
 class Warned : public Observed<Algorithm>
 {

@@ -19,7 +19,7 @@ namespace atlas::fuzz
 /// What messages of the readers begin with.
 inline const std::string Source = "input";
 
-/// Ends the program, which is how a fuzzer hears of a finding.
+/// Ends the program, which reports a finding to the fuzzer.
 inline void Require(bool holds, const std::string& expectation)
 {
   if (!holds)
@@ -29,8 +29,8 @@ inline void Require(bool holds, const std::string& expectation)
   }
 }
 
-/// Reads something. Returns false if that was refused as it must be: by an error of Core, whose
-/// message names the source. Whatever else is thrown ends the program.
+/// Calls a reader. Returns false if it rejects the input properly: with an error of Core whose
+/// message names the source. Any other exception ends the program.
 template<class Call>
 bool Read(const Call& call)
 {
@@ -47,7 +47,7 @@ bool Read(const Call& call)
   }
 }
 
-/// Uses what was read. It may be refused by any error of Core.
+/// Uses the data that was read. Any error of Core is allowed.
 template<class Call>
 void Use(const Call& call)
 {
@@ -70,7 +70,7 @@ inline const std::byte* Bytes(const std::uint8_t* data)
   return reinterpret_cast<const std::byte*>(data);
 }
 
-/// Cuts off what stands before the next NUL, or all there is.
+/// Removes and returns the text before the next NUL, or all of it.
 inline std::string_view NextPart(std::string_view& text)
 {
   const std::string_view part = text.substr(0, text.find('\0'));

@@ -31,7 +31,7 @@ Tokenizer MakeTokenizer(std::string_view& text)
   return ParseTokenizer(vocabulary, fuzz::Source);
 }
 
-/// All that a tokenizer does with a text.
+/// Exercises everything that a tokenizer does with a text.
 void Encode(const Tokenizer& tokenizer, std::string_view text)
 {
   for (const Encoding& encoding :

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// Writes the seeds of the fuzz targets: small files of each kind that is read.
+// Writes the seeds of the fuzz targets: small files of every supported kind.
 
 using namespace atlas;
 using atlas::test::FloatBytes;

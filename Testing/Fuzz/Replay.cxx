@@ -96,7 +96,7 @@ void Mutate(Input& input, const Input& other, Generator& generator)
   }
 }
 
-/// Returns false after an exception that no error of Core is, with the input in a file.
+/// Returns false, and saves the input to a file, after an exception that is not an error of Core.
 bool Run(const Input& input, const std::string& name)
 {
   try

@@ -108,7 +108,7 @@ class Harmonics(AtlasTest):
         self.assertEqual(list(display.SeriesVisibility), ["Head 0", "Head 1", "Head 2"])
         pixels = atlastest.picture(view, "bars")
         simple.Delete(view)
-        # Bars of three colours, each on a good part of the picture.
+        # Bars of three colors, each on a good part of the picture.
         saturated = numpy.ptp(pixels, axis=-1) > 60
         colors, counts = numpy.unique(pixels[saturated], axis=0, return_counts=True)
         self.assertGreaterEqual((counts > 500).sum(), 3)

@@ -1,4 +1,4 @@
-"""Figures of a recording: their colours are those of its attention, and bad input is named."""
+"""Figures of a recording: their colors are those of its attention, and bad input is named."""
 
 import atlastest
 import numpy

@@ -6,7 +6,7 @@ from atlastest import AtlasTest
 from paraview import simple
 
 LAYER, HEAD, SIZE = 4, 11, 600
-#: The colours of weights 0 and 1.
+#: The colors of weights 0 and 1.
 WHITE, DARK = [255, 255, 255], [8, 38, 92]
 
 

@@ -107,7 +107,7 @@ class Pictures(AtlasTest):
         self.view = atlastest.chart_view()
 
     def expect_nearest_points(self, pixels, colors, resolution):
-        """Expects that nearly all pixels have the colour of the nearest point of a chart."""
+        """Expects that nearly all pixels have the color of the nearest point of a chart."""
         size = len(pixels)
         nearest = numpy.rint((numpy.arange(size) + 0.5) / size * (resolution - 1)).astype(int)
         colors = colors.reshape(resolution, resolution, 3).astype(int)

@@ -1,4 +1,4 @@
-"""The torus in space and vectors as colours are the same on several MPI ranks."""
+"""The torus in space and vectors as colors are the same on several MPI ranks."""
 
 import atlastest
 import numpy

@@ -1,4 +1,4 @@
-"""The torus in space and vectors as colours, driven as users script them."""
+"""The torus in space and vectors as colors, driven as users script them."""
 
 import atlastest
 import numpy

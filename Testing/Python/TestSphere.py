@@ -95,7 +95,7 @@ class Sphere(AtlasTest):
         self.assertEqual(list(display.DiffuseColor), [0, 0, 0])
 
     def test_picture(self):
-        # With its full light the middle of each pixel has the colour of what is predicted there.
+        # With its full light the middle of each pixel has the color of what is predicted there.
         shown = view()
         display = simple.Show(self.sphere, shown)
         display.Ambient, display.Diffuse = 1, 0

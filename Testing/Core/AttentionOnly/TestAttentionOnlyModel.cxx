@@ -465,7 +465,7 @@ TEST_P(BadModel, WeightsMustBeFinite)
   }
 }
 
-/// What spoils a model, and what the message must say.
+/// A change that makes a model invalid, and the expected message.
 struct Spoiled
 {
   const char* name;

@@ -17,7 +17,8 @@ namespace
 
 const double Pi = std::acos(-1.0);
 
-/// A model that predicts by the angle of token 2 alone: the class whose direction is the nearest.
+/// A model whose prediction depends only on the angle of token 2: the class with the nearest
+/// direction.
 AttentionOnlyModel Compass(const std::vector<double>& directions)
 {
   AttentionOnlyModel model;

@@ -35,7 +35,7 @@ namespace
 {
 
 constexpr double Tolerance = 2e-5;
-/// Classes and hard attention are compared where neither is within this of changing.
+/// Classes and hard attention are compared only where neither is within this margin of changing.
 constexpr double Margin = 1e-4;
 
 Field EvaluatePoints(const AttentionOnlyModel& model, const EvaluationOptions& options,
@@ -332,8 +332,8 @@ private:
     EXPECT_EQ(different, 0U);
   }
 
-  /// Whether `found` is the class's colour, mixed with white by how far its probability is from
-  /// chance to certainty, up to rounding.
+  /// Whether `found` is the color of the class, faded to white according to its probability between
+  /// chance level and certainty, up to rounding.
   static bool IsColor(const std::uint8_t* found, const Evaluation& expected, double classes)
   {
     const Rgb color = ClassColor(expected.predicted);
@@ -417,7 +417,7 @@ TEST_P(FieldAgainstReference, RandomModel)
   CompareAll(RandomModel());
 }
 
-/// That the value at a point depends on nothing but the point, to the byte.
+/// Checks that the value at a point depends only on the point, to the byte.
 class FieldBytes : public testing::TestWithParam<Pattern>
 {
 protected:
@@ -560,8 +560,8 @@ TEST_P(FieldBytes, OneHeadCanBeWantedAlone)
   EXPECT_TRUE(field.EqualsWhereTouched(Whole()));
 }
 
-/// What each instruction set must get right by itself: all numbers of heads and classes, and rows
-/// whose points do not fill vectors.
+/// Checks each instruction set separately: all numbers of heads and classes, and rows whose points
+/// do not fill vectors.
 class FieldOnTarget : public atlas::test::OnTarget
 {
 protected:
@@ -622,7 +622,7 @@ TEST_P(FieldOnTarget, ManyEqualClassesGoToTheLowest)
   }();
   EXPECT_THAT(field.Predicted.Elements(), testing::Each(0));
   EXPECT_THAT(field.Probability.Elements(), testing::Each(testing::FloatEq(1 / 500.F)));
-  // At chance all colours are white.
+  // At chance all colors are white.
   EXPECT_THAT(field.ClassColor.Elements(), testing::Each(255));
 }
 

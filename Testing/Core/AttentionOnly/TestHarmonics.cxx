@@ -29,7 +29,7 @@ std::vector<double> ToVector(const HarmonicCoefficients& coefficients)
   return { coefficients.begin(), coefficients.end() };
 }
 
-/// Angles and parameters that no symmetry favours.
+/// Angles and parameters without any symmetry.
 class Random
 {
 public:
@@ -131,7 +131,7 @@ TEST_P(HarmonicsOfDimension, SeriesIsTheReferenceScoreAnywhere)
 
 TEST_P(HarmonicsOfDimension, AreTied)
 {
-  // By a projection onto cos 2t2 and its kin, which knows nothing of the formula.
+  // By projection onto the tied harmonics, which is independent of the formula.
   Random random;
   const AttentionOnlyModel model = random.Model(GetParam());
   const ReferenceEvaluator evaluator(model, {});
@@ -159,7 +159,7 @@ TEST_P(HarmonicsOfDimension, AreTied)
 
 TEST_P(HarmonicsOfDimension, FreeParametersAreTheRankOfTheDerivative)
 {
-  // How many directions the coefficients can move in as all the weights of a head do.
+  // The number of directions in which the coefficients move when all weights of a head vary.
   Random random;
   AttentionOnlyModel model = random.Model(GetParam());
   std::vector<double*> weights;

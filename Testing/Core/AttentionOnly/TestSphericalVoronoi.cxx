@@ -42,8 +42,8 @@ std::vector<int> Owners(const SphericalVoronoi& partition)
   return owners;
 }
 
-/// Expects the sphere to be covered once: by the cells as their rows say, and by the polygons,
-/// whose every edge has two; and corners on the unit sphere.
+/// Expects that the cells cover the sphere exactly once, that every edge of the polygons belongs to
+/// two of them, and that corners lie on the unit sphere.
 void ExpectCovers(const SphericalVoronoi& partition, const Rows3& rows, int resolution)
 {
   const SphereTessellation sphere = Tessellate(partition, resolution);
@@ -82,7 +82,7 @@ bool SurroundZero(const Vector3d& a, const Vector3d& b, const Vector3d& c)
 }
 bool SurroundZero(const Vector3d& a, const Vector3d& b, const Vector3d& c, const Vector3d& d)
 {
-  // By the rule of Cramer.
+  // By Cramer's rule.
   const Eigen::Vector4d factors(
     b.dot(c.cross(d)), -a.dot(c.cross(d)), a.dot(b.cross(d)), -a.dot(b.cross(c)));
   return factors.minCoeff() > 0 || factors.maxCoeff() < 0;
@@ -221,7 +221,7 @@ void ExpectPredictions(const Rows3& rows, int directions)
   EXPECT_LT(ties, directions / 1000 + 1);
 }
 
-/// No vertex may be won by a row that does not meet there: what a partition must fulfil.
+/// Checks that no row beats those that meet at a vertex, as a partition requires.
 void ExpectVerticesAreWonByTheirCells(const SphericalVoronoi& partition, const Rows3& rows)
 {
   double worst = 0;
@@ -352,7 +352,7 @@ TEST(Sphere, OfAnOctahedronHasSixQuarters)
 
 TEST(Sphere, MergesCoplanarFacets)
 {
-  // A cube: three of its rows make a facet, the fourth lies in it; with the centres of its facets
+  // A cube: three of its rows make a facet, the fourth lies in it; with the centers of its facets
   // and the middles of its edges, which are on the hull but not extreme.
   std::vector<Vector3d> corners;
   std::vector<Vector3d> others;
@@ -447,7 +447,7 @@ TEST(Sphere, OfRowsOnALineHasTheEndsOnly)
 
 TEST(Sphere, OfRowsInAPlaneHasLunes)
 {
-  // A square with its centre, the middle of a side and a duplicate: four lunes of a right angle.
+  // A square with its center, the middle of a side and a duplicate: four lunes of a right angle.
   const Vector3d centre(5, -1, 2);
   const Vector3d a(1, 2, -1);
   const Vector3d b(1, 0, 1);

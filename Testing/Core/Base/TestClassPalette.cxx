@@ -108,7 +108,7 @@ TEST_P(ColorVision, SeesGreysAsGrey)
   EXPECT_NEAR(white.tail(2).norm(), 0, 0.01);
 }
 
-/// Lab of a colour, from a published table, so that the distances above mean what they should.
+/// Lab of a color, from a published table, so that the distances above mean what they should.
 TEST(Lab, OfRedIsAsPublished)
 {
   const Vision normal = { "Normal", Matrix3d::Identity() };

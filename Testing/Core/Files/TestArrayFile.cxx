@@ -333,7 +333,7 @@ TEST(ArrayFile, NoPrefixCrashesAndNoChangedByte)
         }
         catch (const Error&)
         {
-          continue; // refused, or read as other numbers: both are answers
+          continue; // rejected, or read as other numbers: both are acceptable
         }
       }
     }

@@ -164,7 +164,7 @@ TEST(MappedFile, TheFileIsBlamedBeforeItsContent)
   EXPECT_EQ(MessageOf<FileError>([&] { ReadIntact(file, fail); }), Truncated(folder / "x"));
 }
 
-/// Reads a page that a file of its own lacks.
+/// Reads beyond the end of a file through a mapping that is not ours.
 void MeetAnotherBusError(const std::filesystem::path& path)
 {
   const int file = ::open(path.c_str(), O_RDONLY);

@@ -200,7 +200,7 @@ TEST(Safetensors, TensorsMayComeInAnyOrder)
   EXPECT_EQ(content.tensors.at("b").At(0), 1);
 }
 
-/// A file that must be refused, and what the message must say.
+/// A file that must be rejected, and the expected message.
 struct BadFile
 {
   const char* name;

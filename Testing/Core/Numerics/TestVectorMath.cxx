@@ -41,7 +41,7 @@ using Function = void (*)(const float*, std::size_t, float*);
 class VectorMath : public atlas::test::OnTarget
 {
 protected:
-  /// How far the results are exact to rounding, by the documentation.
+  /// The range in which results are exact to rounding, according to the documentation.
   static constexpr float Limit = 87.3F;
 
   /// Calls `check(x, f(x))` for floats of all signs, exponents and mantissas, in blocks: every
@@ -77,8 +77,8 @@ protected:
     flush();
   }
 
-  /// That `function` is within so many units in the last place of `expected` up to the limit, and
-  /// that `isSaturated(x, f(x))` beyond.
+  /// Checks that `function` is within `mostUlp` units in the last place of `expected` up to the
+  /// limit, and that `isSaturated(x, f(x))` holds beyond it.
   template<class Expected, class IsSaturated>
   static void ExpectError(
     Function function, const Expected& expected, double mostUlp, const IsSaturated& isSaturated)

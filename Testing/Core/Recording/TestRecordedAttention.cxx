@@ -198,7 +198,7 @@ TEST(Recording, ThatFitsTogetherIsAccepted)
     "file");
 }
 
-/// What is done to a recording, and what the message must then say.
+/// A change of a recording, and the expected message.
 struct Damage
 {
   const char* name;

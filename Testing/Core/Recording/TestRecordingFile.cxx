@@ -966,7 +966,7 @@ TEST_P(OriginalModel, IsReadHeadsFirst)
         file.GetTensors().at("layer.1.key").At(place));
     }
   }
-  // Queries and keys give the attention, but where ALiBi is added to it.
+  // Attention follows from queries and keys, except where ALiBi is added.
   EXPECT_EQ(head.HasAttention(), name == "bloom");
   EXPECT_EQ(recording.SequenceLength(1) < query.shape[2], name == "bert");
   EXPECT_THAT(recording.residual, SizeIs(3));

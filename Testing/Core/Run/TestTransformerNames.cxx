@@ -1,5 +1,5 @@
-// The same weights under other names, in other layouts, folded or with a head of their own must
-// give what the original code gave.
+// The same weights under other names, in other layouts, folded or with a separate head must give
+// the results of the original code.
 
 #include "TransformerOracle.h"
 

@@ -246,7 +246,7 @@ TEST_F(OriginalTokenizer, WordPiecesAreReadWithSpacesBetweenWords)
   EXPECT_EQ(Bert().VocabularySize(), 30522);
 }
 
-/// Bytes that are UTF-8 and hard: from every plane, controls, marks, spaces of all kinds.
+/// Difficult UTF-8 text: characters from every plane, controls, marks, and spaces of all kinds.
 std::string RandomText(std::mt19937_64& random, std::size_t characters)
 {
   static const std::vector<std::string> parts = { "a", "B", "the", " ", "  ", "\n", "\t", "'s", "'",
@@ -275,7 +275,7 @@ TEST_F(OriginalTokenizer, DecodingGivesTheTextBack)
   }
 }
 
-/// Merges by their definition: again and again the leftmost pair of lowest rank.
+/// Merges by definition: repeatedly the leftmost pair of lowest rank.
 std::vector<std::string> MergeByDefinition(
   const std::string& word, const std::map<std::pair<std::string, std::string>, int>& ranks)
 {
@@ -378,7 +378,7 @@ TEST_F(OriginalTokenizer, ThreadsShareOneTokenizer)
   EXPECT_THAT(wrong, testing::Each(0));
 }
 
-// What follows needs no oracle: vocabularies of a few tokens.
+// The tests below need no oracle: they use vocabularies of a few tokens.
 
 /// The 256 byte tokens with ids 0 ... 255 in the order of their characters, then `more`.
 json ByteVocabulary(const std::vector<std::string>& more)
@@ -692,7 +692,7 @@ TEST(Tokenizer, WordsOfMoreThan100CharactersAreUnknown)
   EXPECT_THAT(Tokens(SmallWordPieces(), word(101)), ElementsAre("[UNK]"));
 }
 
-/// A change to a good tokenizer.json, and what the message must say.
+/// A change to a valid tokenizer.json, and the expected message.
 struct BadChange
 {
   const char* name;

@@ -83,7 +83,7 @@ std::uint64_t Sum(const Picture& picture)
 constexpr ResampleFilter Filters[] = { ResampleFilter::Nearest, ResampleFilter::Lanczos,
   ResampleFilter::Bilinear, ResampleFilter::Bicubic, ResampleFilter::Box, ResampleFilter::Hamming };
 
-/// What Pillow 9.4 makes of the patterns.
+/// The results of Pillow 9.4 for the patterns.
 struct Resampled
 {
   ResampleFilter filter;
@@ -159,7 +159,7 @@ TEST(Resample, HasTheWeightsOfTheFilter)
 
 TEST(Resample, KeepsThePrecisionOf16Bits)
 {
-  // Averages of two, which 8 bits could not tell apart.
+  // Averages of two values, which 8 bits could not distinguish.
   EXPECT_THAT(
     Red(Resample(Row({ 1000, 1002, 1004, 1010, 65535, 65533 }, 65535), 1, 3, ResampleFilter::Box)),
     ElementsAre(1001, 1007, 65534));

@@ -24,8 +24,8 @@ TransformerConfig Parse(const std::string& text)
   return ParseTransformerConfig(text, "some/config.json");
 }
 
-/// Settings that make up a model, and those that a test adds or sets anew: of a name that comes
-/// twice, JSON's last one counts.
+/// The settings of a model, followed by those that a test adds or overrides: if a name occurs
+/// twice, the last one counts.
 std::string Gpt2(const std::string& more = "")
 {
   return R"({"model_type": "gpt2", "n_embd": 12, "n_head": 3, "n_layer": 2, "vocab_size": 7)" +
@@ -201,7 +201,7 @@ TEST(TransformerConfig, AMissingFileIsNamed)
     StartsWith("/nowhere/config.json: cannot open file"));
 }
 
-/// Settings that must be refused, and what the message must say.
+/// Settings that must be rejected, and the expected message.
 struct BadConfig
 {
   const char* name;
