@@ -3,7 +3,6 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "NumpyBytes.h"
-#include "Oracle.h"
 #include "Safetensors.h"
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
@@ -18,7 +17,6 @@ using atlas::test::FloatBytes;
 using atlas::test::MessageOf;
 using atlas::test::NpyFile;
 using atlas::test::NpyHeader;
-using atlas::test::Oracle;
 using atlas::test::ReadBytes;
 using atlas::test::TemporaryDirectory;
 using atlas::test::WriteBytes;
@@ -879,21 +877,9 @@ TEST(RecordingFile, NoPrefixOfAFileIsRead)
 
 // Recordings of real models
 
-class OriginalRecording : public testing::Test
-{
-protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-  }
-};
-
 const std::filesystem::path OracleFolder = ATLAS_ORACLE_DIR;
 
-TEST_F(OriginalRecording, AttentionOfGpt2)
+TEST(OriginalRecording, AttentionOfGpt2)
 {
   for (const char* name : { "prompt0", "prompt1", "prompt2" })
   {
@@ -937,10 +923,6 @@ INSTANTIATE_TEST_SUITE_P(, OriginalModel, testing::Values("gpt2", "bert", "vit",
 
 TEST_P(OriginalModel, IsReadHeadsFirst)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const std::string name = GetParam();
   const std::filesystem::path path = OracleFolder / "transformers" / name / "expected.safetensors";
   const SafetensorsFile file(path);

@@ -21,7 +21,6 @@ using namespace atlas;
 using atlas::test::ExpectClose;
 using atlas::test::ExpectRows;
 using atlas::test::MessageOf;
-using atlas::test::Oracle;
 using atlas::test::Rows;
 using atlas::test::TinyInput;
 using atlas::test::TinyTransformer;
@@ -62,10 +61,6 @@ class OracleTransformer : public testing::TestWithParam<std::string>
 protected:
   void SetUp() override
   {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
     this->Expected.emplace(this->GetParam());
     this->Model.emplace(Transformer::Read(this->Expected->Path()));
   }
@@ -565,10 +560,6 @@ TEST(Transformer, ActivationsThatAreNoNumbersAreFound)
 
 TEST(Transformer, ImagesOfAnotherSizeAreRefused)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const TransformerOracle oracle("vit");
   const Transformer model = Transformer::Read(oracle.Path());
   TransformerInput input = oracle.Input();
@@ -582,10 +573,6 @@ TEST(Transformer, ImagesOfAnotherSizeAreRefused)
 
 TEST(Transformer, PatchesKnowTheirPlace)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const TransformerOracle oracle("vit");
   const Transformer model = Transformer::Read(oracle.Path());
   const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
@@ -597,10 +584,6 @@ TEST(Transformer, PatchesKnowTheirPlace)
 
 TEST(Transformer, HeadsOfAGroupShareTheirKeys)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const TransformerOracle oracle("llama");
   const Transformer model = Transformer::Read(oracle.Path());
   const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
