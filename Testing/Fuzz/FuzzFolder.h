@@ -37,9 +37,11 @@ public:
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  /// Writes a file of the current folder.
+  /// Writes a file of the current folder, a new one: some file systems write what is replaced to
+  /// disk at once.
   static void Write(const std::string& name, std::string_view bytes)
   {
+    std::filesystem::remove(name);
     std::ofstream stream(name, std::ios::binary);
     stream.exceptions(std::ios::failbit | std::ios::badbit);
     stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

@@ -1,3 +1,6 @@
+// Also tests: BatchAxes ForeignNames ForeignRecording NativeRecording RecordingArrays
+//   RecordingReadOptions StoredAttention
+
 #include "RecordingFile.h"
 
 #include "Error.h"

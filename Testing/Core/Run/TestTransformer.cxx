@@ -1,3 +1,6 @@
+// Also tests: RecordTransformer SelfAttention Transformer TransformerEmbedding TransformerInput
+//   TransformerLayer TransformerNorm
+
 #include "RecordTransformer.h"
 
 #include "Error.h"

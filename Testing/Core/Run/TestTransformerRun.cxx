@@ -1,5 +1,3 @@
-// Also tests: RecordTransformer
-
 #include "TransformerRun.h"
 
 #include "Allocations.h"

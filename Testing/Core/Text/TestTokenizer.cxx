@@ -1,3 +1,5 @@
+// Also tests: TokenizerFile TokenizerParts
+
 #include "TokenizerFile.h"
 
 #include "Error.h"

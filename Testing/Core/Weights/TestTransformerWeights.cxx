@@ -1,3 +1,5 @@
+// Also tests: WeightFiles
+
 #include "TransformerWeights.h"
 
 #include "Error.h"
