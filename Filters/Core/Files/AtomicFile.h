@@ -8,7 +8,8 @@ namespace atlas
 {
 
 /// A file that appears whole or not at all: bytes go to a temporary file in the same folder, which
-/// Commit renames to the wanted name. Without Commit the temporary file is removed.
+/// Commit renames to the wanted name. Without Commit the temporary file is removed. Commit waits
+/// for the disk, so that this holds after a loss of power too.
 class AtomicFile
 {
 public:
@@ -24,7 +25,8 @@ public:
   /// For those who write to streams.
   std::ostream& GetStream() { return this->Stream; }
 
-  /// Throws FileError if anything was not written, or the file cannot be renamed.
+  /// Throws FileError if anything was not written or cannot be synced to the disk, or the file
+  /// cannot be renamed.
   void Commit();
 
 private:
