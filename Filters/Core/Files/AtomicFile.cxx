@@ -69,15 +69,21 @@ AtomicFile::~AtomicFile()
 void AtomicFile::Write(const char* data, std::size_t size)
 {
   this->Stream.write(data, static_cast<std::streamsize>(size));
+  this->RequireWritten();
+}
+
+void AtomicFile::RequireWritten() const
+{
+  if (!this->Stream)
+  {
+    throw FileError(this->Path.string() + ": cannot write file; is the disk full?");
+  }
 }
 
 void AtomicFile::Commit()
 {
   this->Stream.close();
-  if (!this->Stream)
-  {
-    throw FileError(this->Path.string() + ": cannot write file; is the disk full?");
-  }
+  this->RequireWritten();
   // Only then the name: after a loss of power it has the old content or the whole new one.
   if (const int error = Synchronize(this->TemporaryPath))
   {

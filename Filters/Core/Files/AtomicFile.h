@@ -20,6 +20,7 @@ public:
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
+  /// Throws FileError once something could not be written.
   void Write(const char* data, std::size_t size);
 
   /// For those who write to streams.
@@ -34,6 +35,8 @@ private:
   std::filesystem::path TemporaryPath;
   std::ofstream Stream;
   bool Committed = false;
+
+  void RequireWritten() const;
 };
 
 }
