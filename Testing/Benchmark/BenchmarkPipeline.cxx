@@ -1,7 +1,9 @@
 // Speed of what a user does again and again: editing the prompt of a recorder, whose model has
-// GPT-2's tokenizer and small random weights; and going through the heads of a recording with an
-// attention map. Needs GPT-2's vocabulary beside the expected values (ATLAS_ORACLE_DIR).
+// GPT-2's tokenizer and small random weights; going through the heads of a recording with an
+// attention map; and evaluating an attention-only model, which begins with its conversion. Needs
+// GPT-2's vocabulary beside the expected values (ATLAS_ORACLE_DIR).
 
+#include "ModelConversion.h"
 #include "RecordingConversion.h"
 #include "Safetensors.h"
 #include "vtkAttentionMap.h"
@@ -175,8 +177,21 @@ void NextHead(benchmark::State& state)
   }
 }
 
+/// What each filter of an attention-only model does first: the shipped model from its data object.
+void ConvertModel(benchmark::State& state)
+{
+  vtkNew<vtkMultiBlockDataSet> data;
+  AttentionAtlas::ToDataSet(
+    atlas::ReadAttentionOnlyModel(ATLAS_DATA_DIR "/trained-n5-h3.safetensors"), data);
+  for (auto _ : state)
+  {
+    benchmark::DoNotOptimize(AttentionAtlas::ToModel(data));
+  }
 }
 
+}
+
+BENCHMARK(ConvertModel)->Unit(benchmark::kMicrosecond);
 BENCHMARK(EditPrompt)->Unit(benchmark::kMillisecond);
 BENCHMARK(NextHead)
   ->ArgNames({ "layers", "heads", "sequences" })
