@@ -79,16 +79,10 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   fields->AddArray(size);
 }
 
-atlas::Transformer ToTransformer(vtkMultiBlockDataSet* input)
+std::shared_ptr<const OpenTransformer> ToTransformer(vtkMultiBlockDataSet* input)
 {
-  return atlas::Transformer::Read(
+  return OpenTransformer::Open(
     RequireModelFile(input), FieldText(input->GetFieldData(), ModelTypeField));
-}
-
-std::filesystem::path ModelFolder(vtkMultiBlockDataSet* input)
-{
-  const std::filesystem::path path = RequireModelFile(input);
-  return std::filesystem::is_directory(path) ? path : path.parent_path();
 }
 
 }

@@ -1,15 +1,16 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "Transformer.h"
+#include "OpenTransformer.h"
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 class vtkMultiBlockDataSet;
 
-/// How a transformer looks as VTK data: it tells of its weights, which stay in their mapped files.
-/// Their values are not in the data, since ParaView would read each of them to find its range.
+/// How a transformer looks as VTK data: a description that leads to its files. Weights are not in
+/// the data, since ParaView would read each of them to find its range; OpenTransformer.h maps them.
 ///
 /// One block, tensors: a vtkTable with a row per tensor and the columns Name, Type, Shape, File
 /// (string) and Bytes (64-bit integer).
@@ -31,11 +32,10 @@ inline constexpr const char* ImageSizeField = "Image Size";
 ATTENTIONATLASDATA_EXPORT void ToDataSet(const atlas::Transformer& model,
   const std::filesystem::path& path, const std::string& architecture, vtkMultiBlockDataSet* output);
 
-/// Maps the files of a model again. Throws atlas::ModelError if the input does not tell of any, and
-/// as atlas::Transformer::Read.
-ATTENTIONATLASDATA_EXPORT atlas::Transformer ToTransformer(vtkMultiBlockDataSet* input);
-
-/// The folder of the model, where its tokenizer lies.
-ATTENTIONATLASDATA_EXPORT std::filesystem::path ModelFolder(vtkMultiBlockDataSet* input);
+/// The model that the input describes, wherever the data have been meanwhile: the one that the
+/// reader holds, if that is in this process. Throws atlas::ModelError for other data, and as
+/// OpenTransformer::Open.
+ATTENTIONATLASDATA_EXPORT std::shared_ptr<const OpenTransformer> ToTransformer(
+  vtkMultiBlockDataSet* input);
 
 }

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "OpenTransformer.h"
 #include "RecordTransformer.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -34,9 +34,7 @@ struct RecorderInput
 };
 
 /// Gathers the sequences, or images, from the one source that is given; nothing is given: an empty
-/// input. `folder` is that of the model's config.json, tokenizer and preprocessor_config.json.
-/// Throws atlas::Error for several sources, and for what cannot be read.
-RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder,
-  const atlas::TransformerConfig& config);
+/// input. Throws atlas::Error for several sources, and for what cannot be read.
+RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model);
 
 }

@@ -160,13 +160,15 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   Part part;
   if (model == nullptr || model->GetNumberOfBlocks() == 0)
   {
+    this->Model.reset();
     return part;
   }
-  const atlas::Transformer transformer = AttentionAtlas::ToTransformer(model);
+  this->Model = AttentionAtlas::ToTransformer(model);
+  const atlas::Transformer& transformer = this->Model->GetModel();
   const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
     { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->TokenTypes),
       this->Images, tokens, this->AddSpecialTokens, this->MaximumLength },
-    AttentionAtlas::ModelFolder(model), transformer.GetConfig());
+    *this->Model);
   for (const std::string& warning : gathered.warnings)
   {
     if (ranks.Rank() == 0)

@@ -6,6 +6,7 @@
 #include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ class vtkTable;
 
 namespace AttentionAtlas
 {
+class OpenTransformer;
 class RankGroup;
 }
 
@@ -26,6 +28,9 @@ class RankGroup;
  * Sequence, the same in each piece. The sequences come from that table or from one of Prompts,
  * PromptFile, TokenIds and Images; given several, an error names them; given none, the output is
  * empty.
+ *
+ * The model stays open from one execution to the next: an edited prompt opens none of its files. A
+ * file that has changed by the next execution is read anew.
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Cancel leaves it empty, and the next update records anew. Formulas: Core's Transformer.h.
@@ -168,6 +173,7 @@ private:
   std::vector<std::string> Images;
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
 };
 
 #endif

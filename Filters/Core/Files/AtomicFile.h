@@ -8,7 +8,8 @@ namespace atlas
 {
 
 /// A file that appears whole or not at all: bytes go to a temporary file in the same folder, which
-/// Commit renames to the wanted name. Without Commit the temporary file is removed.
+/// Commit renames to the wanted name. Without Commit the temporary file is removed. Commit waits
+/// for the disk, so that this holds after a loss of power too.
 class AtomicFile
 {
 public:
@@ -19,12 +20,14 @@ public:
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
+  /// Throws FileError once something could not be written.
   void Write(const char* data, std::size_t size);
 
   /// For those who write to streams.
   std::ostream& GetStream() { return this->Stream; }
 
-  /// Throws FileError if anything was not written, or the file cannot be renamed.
+  /// Throws FileError if anything was not written or cannot be synced to the disk, or the file
+  /// cannot be renamed.
   void Commit();
 
 private:
@@ -32,6 +35,8 @@ private:
   std::filesystem::path TemporaryPath;
   std::ofstream Stream;
   bool Committed = false;
+
+  void RequireWritten() const;
 };
 
 }

@@ -2,6 +2,8 @@
 
 // Internal to Core, as JsonText.h is.
 
+#include "Joined.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -23,18 +25,6 @@ struct Named
   std::string_view name;
   Value value;
 };
-
-/// The names of a list, separated by ", ".
-template<class List>
-std::string NamesOf(const List& list)
-{
-  std::string names;
-  for (const auto& item : list)
-  {
-    names += (names.empty() ? "" : ", ") + std::string(item.name);
-  }
-  return names;
-}
 
 /// Fetches and checks settings; every error is a ModelError that names the source and the setting.
 /// Of several keys the first that is there and not null counts: older files have other names.

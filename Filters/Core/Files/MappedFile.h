@@ -1,6 +1,7 @@
 #pragma once
 
 #include "Error.h"
+#include "FileStamp.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -42,6 +43,9 @@ public:
   /// Throws FileError if the file was truncated, or changed (by size and time of modification),
   /// since it was mapped. A file that another one replaced under the same name is intact.
   void RequireIntact() const;
+
+  /// The stamp of the file that is mapped.
+  FileStamp Stamp() const;
 
 private:
   std::unique_ptr<const FileMapping> Mapping;

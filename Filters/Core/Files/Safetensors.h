@@ -40,6 +40,8 @@ public:
   /// Throws FileError if the tensors are no longer those of the file; see MappedFile.
   void RequireIntact() const { this->File.RequireIntact(); }
 
+  FileStamp Stamp() const { return this->File.Stamp(); }
+
 private:
   MappedFile File;
   SafetensorsContent Content;

@@ -1,9 +1,11 @@
 #include "InstructionSets.h"
 
 #include "Error.h"
+#include "Joined.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include <hwy/highway.h>
 
@@ -15,17 +17,16 @@ namespace
 /// Of those of this build and machine; the bits of better ones are lower.
 std::int64_t BitsOf(const std::string& name)
 {
-  std::string names;
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets())
+  const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  for (const std::int64_t target : targets)
   {
     if (name.empty() || name == hwy::TargetName(target))
     {
       return target;
     }
-    names += std::string(names.empty() ? "" : ", ") + hwy::TargetName(target);
   }
-  throw OptionError(
-    "Instruction set: expected one of this machine's " + names + ", found '" + name + "'.");
+  throw OptionError("Instruction set: expected one of this machine's " +
+                    Joined(targets, hwy::TargetName) + ", found '" + name + "'.");
 }
 
 std::int64_t& Chosen()

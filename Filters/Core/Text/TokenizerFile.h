@@ -2,6 +2,7 @@
 
 #include "Tokenizer.h"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -45,6 +46,10 @@ struct WordPieceOptions
 /// Throws FormatError; the message starts with `source`.
 Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
+
+/// The files of a model directory that ReadTokenizer looks for.
+inline constexpr std::array<const char*, 6> TokenizerFiles = { "tokenizer.json", "vocab.json",
+  "merges.txt", "added_tokens.json", "vocab.txt", "tokenizer_config.json" };
 
 /// Reads the tokenizer of a model directory: tokenizer.json; or else vocab.json with merges.txt
 /// and, if present, added_tokens.json; or else vocab.txt. The latter two heed tokenizer_config.json

@@ -9,6 +9,14 @@
 namespace atlas
 {
 
+/// The files of a model's folder that Transformer::Read looks for; shards are beside them.
+inline constexpr const char* ConfigFile = "config.json";
+inline constexpr const char* WeightsFile = "model.safetensors";
+inline constexpr const char* ShardIndexFile = "model.safetensors.index.json";
+
+/// The folder of a model that is given as to Transformer::Read. Its tokenizer is there too.
+std::filesystem::path ModelFolder(const std::filesystem::path& path);
+
 /// A transformer whose weights lie where they were: in mapped files or in memory of others.
 class Transformer
 {

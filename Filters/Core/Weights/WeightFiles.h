@@ -32,6 +32,9 @@ public:
   /// Throws FileError if tensors are no longer those of their file; see MappedFile.
   void RequireIntact() const;
 
+  /// The stamps of the mapped files, of which an index is none.
+  std::vector<FileStamp> Stamps() const;
+
   /// The file that holds a tensor, or what was given to Read, for messages.
   const std::string& FileOf(std::string_view tensor) const;
 
