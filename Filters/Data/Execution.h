@@ -19,12 +19,23 @@ namespace AttentionAtlas
 /// STDThread, since ParaView is often built with a sequential default.
 ATTENTIONATLASDATA_EXPORT const char* ParallelBackend();
 
-/// Calls `function(begin, end)` for ranges that make up [first, last), on several threads: no more
-/// than vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow. Throws what one of the calls threw.
+/// The number of threads that a filter of this process may compute with, at least 1: what
+/// vtkSMPTools::Initialize, vtkSMPTools::LocalScope or VTK_SMP_MAX_THREADS allow the
+/// ParallelBackend(), which is 1 for Sequential. Where none of them sets a limit, the processors
+/// that the affinity mask of the process allows; and no more than the share of an MPI rank, for
+/// which the processors of its launcher are divided by the ranks of this host (rounded down). A
+/// rank that is bound to a core has 1, and the ranks of a host together no more than its
+/// processors. The number of ranks is what Open MPI, MPICH, Intel MPI and MVAPICH2 put into the
+/// environment.
+ATTENTIONATLASDATA_EXPORT int ThreadLimit();
+
+/// Calls `function(begin, end)` for ranges that make up [first, last), on up to ThreadLimit()
+/// threads. Throws what one of the calls threw.
 template<class Function>
 void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
 {
   vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
+  config.MaxNumberOfThreads = ThreadLimit();
   config.Backend = ParallelBackend();
   std::mutex mutex;
   std::exception_ptr error;

@@ -10,7 +10,6 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkSMPTools.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
@@ -333,13 +332,8 @@ void vtkAttentionOnlyTraining::Sweep(
   history.swept = request;
   history.sweep = sweep;
   const std::optional<atlas::AttentionOnlyModel> model = ReadModel(request.file);
-  vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
-  config.Backend = AttentionAtlas::ParallelBackend();
-  int threads = 1;
-  vtkSMPTools::LocalScope(
-    config, [&threads]() { threads = vtkSMPTools::GetEstimatedNumberOfThreads(); });
   history.runs = atlas::RunTrainings(sweep, { model ? &*model : nullptr, request.continues },
-    std::max(threads, 1), [&clock](double done) { return clock.Tell(done); });
+    AttentionAtlas::ThreadLimit(), [&clock](double done) { return clock.Tell(done); });
 }
 
 /// Fills all outputs, since VTK has cleared them all; but sweeps only for who asks for its table.

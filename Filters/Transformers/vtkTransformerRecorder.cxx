@@ -187,6 +187,7 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   options.residual = this->Record->ArrayIsEnabled(Residual) != 0;
   options.logits = this->Record->ArrayIsEnabled(Logits) != 0;
   options.layers.assign(this->Layers.begin(), this->Layers.end());
+  options.threads = AttentionAtlas::ThreadLimit();
   options.progress = [this](double done)
   {
     this->UpdateProgress(done);

@@ -27,8 +27,8 @@ struct TrainingRun
 /// cancels the rest.
 using RunsProgress = std::function<bool(double done)>;
 
-/// Trains with each of these options, on so many threads (0: one per processor), of which the
-/// calling one is the first. The runs are in the order of the options and do not depend on the
+/// Trains with each of these options, on up to ThreadCount(threads) threads (see Parallel.h), of
+/// which the calling one is the first. The runs are in the order of the options and do not depend on the
 /// number of threads; if cancelled, only those before the first unfinished one are returned. Throws
 /// OptionError, but not for divergence.
 std::vector<TrainingRun> RunTrainings(const std::vector<TrainingOptions>& options,

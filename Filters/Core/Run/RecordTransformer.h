@@ -22,7 +22,7 @@ struct RecordOptions
   bool logits = false;
   std::vector<std::int64_t> layers; ///< whose heads are recorded, and the residuals before and
                                     ///< after them; empty: all
-  int threads = 0;                  ///< 0: one per processor. Results do not depend on it
+  int threads = 0;                  ///< as ThreadCount takes them; results do not depend on it
 
   /// The sequences that are run. The recording has the rows of all the same, those of others zero,
   /// to be filled by who runs these: see SplitSequences. None: all are run.

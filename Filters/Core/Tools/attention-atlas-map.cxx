@@ -134,7 +134,7 @@ int Run(int argc, char** argv)
     "size", "points along each side, at most 92681", value<std::int64_t>()->default_value("4096"));
   add("hardmax", "instead of softmax");
   add("o,output", "PNG file to write; none writes the shares alone", value<std::string>());
-  add("threads", "0 for all of the machine", value<int>()->default_value("0"));
+  add("threads", "0: one per processor that the process may use", value<int>()->default_value("0"));
   add("h,help", "show this");
   arguments.parse_positional({ "model" });
   arguments.positional_help("MODEL");

@@ -48,7 +48,8 @@ cxxopts::Options Arguments()
   add("every", "steps from a checkpoint to the next", value<int>()->default_value("50"));
   add("o,output", "folder for the checkpoints", value<std::string>());
   add("runs", "seeds to train, from --seed on", value<int>());
-  add("threads", "for --runs, 0 for all of the machine", value<int>()->default_value("0"));
+  add("threads", "for --runs; 0: one per processor that the process may use",
+    value<int>()->default_value("0"));
   add("h,help", "show this");
   return arguments;
 }
