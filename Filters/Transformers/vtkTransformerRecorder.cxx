@@ -70,7 +70,7 @@ vtkTransformerRecorder::~vtkTransformerRecorder()
   this->SetPrompts(nullptr);
   this->SetPromptFile(nullptr);
   this->SetTokenIds(nullptr);
-  this->SetTokenTypes(nullptr);
+  this->SetSegments(nullptr);
 }
 
 void vtkTransformerRecorder::AddImage(const char* fileName)
@@ -164,7 +164,7 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   }
   const atlas::Transformer transformer = AttentionAtlas::ToTransformer(model);
   const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
-    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->TokenTypes),
+    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->Segments),
       this->Images, tokens, this->AddSpecialTokens, this->MaximumLength },
     AttentionAtlas::ModelFolder(model), transformer.GetConfig());
   for (const std::string& warning : gathered.warnings)
@@ -253,7 +253,7 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Prompts: " << Text(this->Prompts) << "\n";
   os << indent << "PromptFile: " << Text(this->PromptFile) << "\n";
   os << indent << "TokenIds: " << Text(this->TokenIds) << "\n";
-  os << indent << "TokenTypes: " << Text(this->TokenTypes) << "\n";
+  os << indent << "Segments: " << Text(this->Segments) << "\n";
   os << indent << "Images:";
   for (const std::string& fileName : this->Images)
   {
