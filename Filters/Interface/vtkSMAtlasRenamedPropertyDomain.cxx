@@ -4,6 +4,7 @@
 #include <vtkObjectFactory.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
 #include <vtkVariant.h>
 
 namespace
@@ -51,10 +52,13 @@ int vtkSMAtlasRenamedPropertyDomain::ReadXMLAttributes(
     property->AddObserver(
       vtkCommand::ModifiedEvent, this, &vtkSMAtlasRenamedPropertyDomain::Follow);
   }
+  prop->GetParent()->AddObserver(
+    vtkCommand::UpdateEvent, this, &vtkSMAtlasRenamedPropertyDomain::TakeOldValue);
   return 1;
 }
 
-/// Gives the value of the property that has changed to the other one.
+/// Gives the new value to the old name at once. The other way round it waits for the proxy to be
+/// updated: a state may have set the old name alone, or yet set the new one.
 void vtkSMAtlasRenamedPropertyDomain::Follow(vtkObject* caller, unsigned long, void*)
 {
   if (this->Old == nullptr || this->Current == nullptr)
@@ -63,15 +67,20 @@ void vtkSMAtlasRenamedPropertyDomain::Follow(vtkObject* caller, unsigned long, v
   }
   const bool areEqual = AreEqual(this->Old, this->Current);
   this->IsReady = this->IsReady || areEqual;
-  if (areEqual || !this->IsReady)
-  {
-    return;
-  }
-  if (caller == this->Current.Get())
+  this->IsOldNewer = this->IsReady && !areEqual && caller == this->Old.Get();
+  if (this->IsReady && !areEqual && !this->IsOldNewer)
   {
     this->Old->Copy(this->Current);
+  }
+}
+
+void vtkSMAtlasRenamedPropertyDomain::TakeOldValue(vtkObject* caller, unsigned long, void*)
+{
+  if (!this->IsOldNewer || this->Old == nullptr || this->Current == nullptr)
+  {
     return;
   }
+  this->IsOldNewer = false;
   if (!this->HasWarned && !this->Old->IsValueDefault())
   {
     this->HasWarned = true;
@@ -79,6 +88,7 @@ void vtkSMAtlasRenamedPropertyDomain::Follow(vtkObject* caller, unsigned long, v
                     << this->Current->GetXMLName() << ".");
   }
   this->Current->Copy(this->Old);
+  vtkSMProxy::SafeDownCast(caller)->UpdateVTKObjects();
 }
 
 void vtkSMAtlasRenamedPropertyDomain::PrintSelf(ostream& os, vtkIndent indent)

@@ -13,7 +13,8 @@ class vtkSMProperty;
  * @class vtkSMAtlasRenamedPropertyDomain
  * @brief Makes a property the old name of another one, for scripts and states of the last version.
  *
- * What is set by either name is read by both; the old one warns, once for each proxy. In XML,
+ * What is set by either name is read by both; the old one warns, once for each proxy. States hold
+ * both, in any order, and those of the last version only the old one. In XML,
  * behind the property of the new name, with the same default value and without a command:
  *
  *     <StringVectorProperty name="TokenTypes" number_of_elements="1" panel_visibility="never">
@@ -43,10 +44,12 @@ private:
   void operator=(const vtkSMAtlasRenamedPropertyDomain&) = delete;
 
   void Follow(vtkObject* caller, unsigned long event, void* data);
+  void TakeOldValue(vtkObject* caller, unsigned long event, void* data);
 
   vtkWeakPointer<vtkSMProperty> Old;
   vtkWeakPointer<vtkSMProperty> Current;
-  bool IsReady = false; ///< the old property has got its default value
+  bool IsReady = false;    ///< the old property has got its default value
+  bool IsOldNewer = false; ///< than the value of the new property
   bool HasWarned = false;
 };
 
