@@ -6,6 +6,7 @@
 #include <vtkNew.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMTransferFunctionManager.h>
 

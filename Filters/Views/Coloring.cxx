@@ -5,6 +5,7 @@
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
 #include <vtkSMSourceProxy.h>
 
 #include <algorithm>

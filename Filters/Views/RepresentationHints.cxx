@@ -12,6 +12,7 @@
 #include <vtkSMPVRepresentationProxy.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
 #include <vtkSMSession.h>
 #include <vtkSMTransferFunctionManager.h>
 #include <vtkSMViewProxy.h>

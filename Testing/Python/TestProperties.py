@@ -92,7 +92,7 @@ class Xml(AtlasTest):
         for domain in domains(element):
             if domain.tag.endswith("RangeDomain"):
                 self.expect_in_range(values, domain)
-            elif domain.tag == "EnumerationDomain":
+            elif domain.tag.endswith("EnumerationDomain"):
                 entries = [float(entry.get("value")) for entry in domain]
                 self.assertTrue(set(values) <= set(entries))
             elif domain.tag == "BooleanDomain":
