@@ -1,0 +1,50 @@
+#include "TrainingSweep.h"
+
+#include "Execution.h"
+
+#include <vtkSMPTools.h>
+
+#include <algorithm>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+int ThreadCount()
+{
+  vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
+  config.Backend = ParallelBackend();
+  int threads = 1;
+  vtkSMPTools::LocalScope(
+    config, [&threads]() { threads = vtkSMPTools::GetEstimatedNumberOfThreads(); });
+  return std::max(threads, 1);
+}
+
+}
+
+void TrainingSweep::Update(const TrainingRequest& request,
+  const std::vector<atlas::TrainingOptions>& options, const TrainingProgress& progress)
+{
+  this->Done.clear();
+  this->Swept = request;
+  this->Options = options;
+  const std::optional<atlas::AttentionOnlyModel> model = request.ReadModel();
+  this->Done = atlas::RunTrainings(options, { model ? &*model : nullptr, request.continues },
+    ThreadCount(), [&progress](double done) { return progress(done, false); });
+}
+
+std::vector<atlas::TrainingOptions> SweepPiece(
+  const TrainingRequest& request, int seeds, bool allModes, int piece, int pieces)
+{
+  using Modes = atlas::TrainingMode;
+  const std::vector<Modes> modes =
+    allModes ? std::vector<Modes>{ Modes::Joint, Modes::Boosting, Modes::BoostingOutputOnly }
+             : std::vector<Modes>{ request.options.mode };
+  const auto all = atlas::SweepOptions(request.options, seeds, modes);
+  const auto bound = [&](int number)
+  { return all.begin() + static_cast<std::ptrdiff_t>(all.size()) * number / pieces; };
+  return { bound(piece), bound(piece + 1) };
+}
+
+}
