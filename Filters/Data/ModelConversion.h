@@ -2,6 +2,7 @@
 
 #include "AttentionAtlasDataModule.h"
 #include "AttentionOnlyModel.h"
+#include "DataFormat.h"
 
 class vtkMultiBlockDataSet;
 
@@ -15,8 +16,8 @@ class vtkMultiBlockDataSet;
 namespace AttentionAtlas
 {
 
-/// Names of the field arrays, which every output that is computed from a model also carries.
-inline constexpr const char* FormatField = "Format";
+/// Names of the field arrays beside FormatField, which every output that is computed from a model
+/// also carries.
 inline constexpr const char* VocabularySizeField = "VocabularySize";
 inline constexpr const char* HeadsField = "Heads";
 inline constexpr const char* HeadDimensionField = "HeadDimension";
@@ -29,7 +30,8 @@ inline constexpr const char* MetadataFieldPrefix = "File Metadata ";
 ATTENTIONATLASDATA_EXPORT void ToDataSet(
   const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* output);
 
-/// Reads the model back from its blocks. Throws atlas::ModelError if they do not make up a model.
+/// Reads the model back from its blocks, which may lack the field array Format. Throws
+/// atlas::ModelError if they have another one or do not make up a model.
 ATTENTIONATLASDATA_EXPORT atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input);
 
 }

@@ -193,7 +193,7 @@ void AddHeads(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
 void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
 {
   const std::size_t heads = recording.layers.empty() ? 0 : recording.layers[0].heads.size();
-  AddField(fields, FormatField, std::string(atlas::RecordingFormat));
+  AddField(fields, FormatField, std::string(Formats::Recording));
   AddField(fields, ArchitectureField, recording.architecture);
   AddField(fields, MaskField, std::string(atlas::Name(recording.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(recording.processing)));
@@ -407,13 +407,6 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
 
 void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
 {
-  const std::string format = FieldText(fields, FormatField);
-  if (format != atlas::RecordingFormat)
-  {
-    throw atlas::ModelError(std::string(Source) + ": expected the field array 'Format' to be '" +
-                            atlas::RecordingFormat + "', found '" + format +
-                            "'; give the output of a Transformer Recorder or Recording Reader.");
-  }
   recording.architecture = FieldText(fields, ArchitectureField);
   for (const auto mask : { atlas::AttentionMask::Causal, atlas::AttentionMask::Bidirectional })
   {
@@ -470,6 +463,8 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
 {
+  RequireFormat(input, Formats::Recording, Source,
+    "give the output of a Transformer Recorder or Recording Reader.");
   atlas::Recording recording;
   ReadFields(input->GetFieldData(), recording);
   recording.tokens = ReadTokens(input);

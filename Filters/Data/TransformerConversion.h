@@ -22,7 +22,6 @@ class vtkMultiBlockDataSet;
 namespace AttentionAtlas
 {
 
-inline constexpr const char* TransformerFormat = "attention-atlas.transformer";
 inline constexpr const char* ModelFileField = "Model File";
 inline constexpr const char* ModelTypeField = "Model Type";
 inline constexpr const char* ImageSizeField = "Image Size";

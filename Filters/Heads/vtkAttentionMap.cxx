@@ -1,6 +1,7 @@
 #include "vtkAttentionMap.h"
 
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "Execution.h"
 #include "ModelConversion.h"
 #include "RecordedAttention.h"
@@ -253,6 +254,7 @@ int vtkAttentionMap::RequestData(
     output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
     output->SetSpacing(1, 1, 1);
     output->GetPointData()->SetScalars(values);
+    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
     vtkFieldData* fields = output->GetFieldData();
     AddLabels(recording, this->Sequence, fields);
     AttentionAtlas::AddField(fields, "Sequence", this->Sequence);

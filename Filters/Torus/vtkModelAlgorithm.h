@@ -6,6 +6,7 @@
 #include <vtkDataObjectAlgorithm.h>
 
 #include <functional>
+#include <vector>
 
 class vtkMultiBlockDataSet;
 
@@ -46,10 +47,12 @@ protected:
   /**
    * RequestData of a filter of a model whose outputs are small: calls compute(model), which fills
    * them, on the first piece, and so rank; on the others they are empty, so that nothing is drawn
-   * or counted twice. Adds the model's dimensions to their field data. An exception of compute is
-   * told, and false from it means that the user has cancelled: both leave every output empty.
+   * or counted twice. Adds the model's dimensions and, in the order of the ports, their formats to
+   * their field data. An exception of compute is told, and false from it means that the user has
+   * cancelled: both leave every output empty.
    */
   int RequestFromModel(vtkInformationVector** inputVector, vtkInformationVector* outputVector,
+    const std::vector<const char*>& formats,
     const std::function<bool(const atlas::AttentionOnlyModel&)>& compute);
 
   /**

@@ -297,7 +297,7 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
     result.input.tokens = sources.table != nullptr
                             ? ReadTable(sources.table)
                             : atlas::ParseIntegerLines(sources.tokenIds, "TokenIds");
-    result.input.segments = atlas::ParseIntegerLines(sources.tokenTypes, "TokenTypes");
+    result.input.segments = atlas::ParseIntegerLines(sources.segments, "Segments");
   }
   Truncate(sources.maximumLength, result);
   if (tokenizer != nullptr)

@@ -17,7 +17,7 @@ struct RecorderSources
   std::string prompts;                 ///< text, a sequence a line
   std::string promptFile;              ///< of such a text
   std::string tokenIds;                ///< a sequence of numbers a line
-  std::string tokenTypes;              ///< likewise, for tokenIds
+  std::string segments;                ///< likewise, for tokenIds
   std::vector<std::string> imageFiles; ///< PNG and JPEG pictures, or one file with pixel_values
   vtkTable* table = nullptr;
   bool addSpecialTokens = true;

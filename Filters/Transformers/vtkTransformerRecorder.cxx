@@ -70,7 +70,7 @@ vtkTransformerRecorder::~vtkTransformerRecorder()
   this->SetPrompts(nullptr);
   this->SetPromptFile(nullptr);
   this->SetTokenIds(nullptr);
-  this->SetTokenTypes(nullptr);
+  this->SetSegments(nullptr);
 }
 
 void vtkTransformerRecorder::AddImage(const char* fileName)
@@ -166,7 +166,7 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   this->Model = AttentionAtlas::ToTransformer(model);
   const atlas::Transformer& transformer = this->Model->GetModel();
   const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
-    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->TokenTypes),
+    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->Segments),
       this->Images, tokens, this->AddSpecialTokens, this->MaximumLength },
     *this->Model);
   for (const std::string& warning : gathered.warnings)
@@ -256,7 +256,7 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Prompts: " << Text(this->Prompts) << "\n";
   os << indent << "PromptFile: " << Text(this->PromptFile) << "\n";
   os << indent << "TokenIds: " << Text(this->TokenIds) << "\n";
-  os << indent << "TokenTypes: " << Text(this->TokenTypes) << "\n";
+  os << indent << "Segments: " << Text(this->Segments) << "\n";
   os << indent << "Images:";
   for (const std::string& fileName : this->Images)
   {

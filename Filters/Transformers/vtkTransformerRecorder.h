@@ -80,10 +80,11 @@ public:
 
   ///@{
   /**
-   * The token types (segments, from 0) of TokenIds, likewise. Null or empty: all 0. Default: none.
+   * The segments of TokenIds, likewise: 0 for the first, 1 for the second. Null or empty: all 0.
+   * Default: none.
    */
-  vtkSetStringMacro(TokenTypes);
-  vtkGetStringMacro(TokenTypes);
+  vtkSetStringMacro(Segments);
+  vtkGetStringMacro(Segments);
   ///@}
 
   ///@{
@@ -167,7 +168,7 @@ private:
   char* Prompts = nullptr;
   char* PromptFile = nullptr;
   char* TokenIds = nullptr;
-  char* TokenTypes = nullptr;
+  char* Segments = nullptr;
   int MaximumLength = 0;
   bool AddSpecialTokens = true;
   std::vector<std::string> Images;

@@ -50,7 +50,7 @@ TEST_P(EveryTransformer, IsRecordedAsTheOracleHasIt)
   const TransformerOracle oracle(GetParam());
   Pipeline pipeline(oracle.Path());
   pipeline.Recorder->SetTokenIds(Lines(oracle.Input().tokens).c_str());
-  pipeline.Recorder->SetTokenTypes(Lines(oracle.Input().segments).c_str());
+  pipeline.Recorder->SetSegments(Lines(oracle.Input().segments).c_str());
   pipeline.Recorder->SetRecordArrayStatus("HeadOutputs", 1);
   const Recording recording = pipeline.Record();
   ASSERT_EQ(recording.layers.size(), 2U);
@@ -216,9 +216,9 @@ TEST(TransformerRecorder, RefusesBadInput)
   recorder->SetTokenIds("1\n\n2");
   EXPECT_THAT(message(), HasSubstr("sequence 1"));
   recorder->SetTokenIds("1 2");
-  recorder->SetTokenTypes("0");
+  recorder->SetSegments("0");
   EXPECT_THAT(message(), HasSubstr("sequence 0"));
-  recorder->SetTokenTypes(nullptr);
+  recorder->SetSegments(nullptr);
   recorder->SetRecordArrayStatus("Logits", 1);
   EXPECT_THAT(message(), HasSubstr("no unembedding"));
   recorder->SetRecordArrayStatus("Logits", 0);

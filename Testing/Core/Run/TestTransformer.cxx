@@ -511,11 +511,11 @@ TEST(Transformer, BadInputIsRefused)
     "sequence 1 has 327 tokens, 7 more than the 320 positions of the model.");
   TransformerInput typed = tokens({ { 1, 2 } });
   typed.segments = { { 0 } };
-  EXPECT_EQ(refusal(typed), "sequence 0: expected a token type for each of its 2 tokens, found 1.");
+  EXPECT_EQ(refusal(typed), "sequence 0: expected a segment for each of its 2 tokens, found 1.");
   typed.segments = { { 0, 0 } };
-  EXPECT_THAT(refusal(typed), HasSubstr("expected no token types"));
+  EXPECT_THAT(refusal(typed), HasSubstr("expected no segments"));
   typed.segments = { {}, {} };
-  EXPECT_EQ(refusal(typed), "expected token types for each of the 1 sequences, found those of 2.");
+  EXPECT_EQ(refusal(typed), "expected segments for each of the 1 sequences, found those of 2.");
   TransformerInput image;
   image.images = 1;
   EXPECT_THAT(refusal(image), HasSubstr("found images"));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "AttentionAtlasViewsModule.h"
+
 /// Called when the plugin is loaded. In a client it sees to it that our data look right at first
 /// sight, in the GUI and in scripts alike, where ParaView's own defaults would map class numbers
 /// through a rainbow:
@@ -17,4 +19,4 @@
 ///
 /// A lookup table or property that exists already is the user's and stays as it is, except that
 /// classes which it lacks are added. States that are loaded, undo and redo decide by themselves.
-void InstallRepresentationDefaults();
+ATTENTIONATLASVIEWS_EXPORT void InstallRepresentationDefaults();
