@@ -1,5 +1,7 @@
 #include "Execution.h"
 
+#include "Parallel.h"
+
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -10,7 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
+
+#include <unistd.h>
 
 namespace AttentionAtlas
 {
@@ -35,6 +40,36 @@ std::string Size(double bytes)
   return text.data();
 }
 
+/// The positive number that an environment variable holds, else 0.
+int EnvironmentNumber(const char* name)
+{
+  std::string text;
+  return vtksys::SystemTools::GetEnv(name, text) ? std::max(std::atoi(text.c_str()), 0) : 0;
+}
+
+/// The MPI ranks on this host, of which this process is one; 1 without mpirun.
+int RanksOfHost()
+{
+  for (const char* name :
+    { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE" })
+  {
+    if (const int ranks = EnvironmentNumber(name))
+    {
+      return ranks;
+    }
+  }
+  return 1;
+}
+
+/// The processors of this process where nobody has set a limit.
+int ProcessorShare()
+{
+  const int own = atlas::ProcessorCount();
+  const int ranks = RanksOfHost();
+  // A launcher that binds its ranks is not bound itself.
+  return ranks == 1 ? own : std::clamp(atlas::ProcessorCount(getppid()) / ranks, 1, own);
+}
+
 }
 
 const char* ParallelBackend()
@@ -47,6 +82,18 @@ const char* ParallelBackend()
              : std::string("STDThread");
   }();
   return backend.c_str();
+}
+
+int ThreadLimit()
+{
+  vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
+  config.Backend = ParallelBackend();
+  int threads = 1;
+  vtkSMPTools::LocalScope(
+    config, [&threads]() { threads = std::max(vtkSMPTools::GetEstimatedNumberOfThreads(), 1); });
+  const bool isLimited =
+    config.MaxNumberOfThreads > 0 || EnvironmentNumber("VTK_SMP_MAX_THREADS") > 0;
+  return isLimited ? threads : std::min(threads, ProcessorShare());
 }
 
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)

@@ -19,13 +19,23 @@ namespace AttentionAtlas
 /// ParaView is often built with a sequential default.
 ATTENTIONATLASDATA_EXPORT const char* ParallelBackend();
 
-/// Calls `function(begin, end)` for ranges that cover [first, last) on several threads, at most as
-/// many as vtkSMPTools::Initialize or VTK_SMP_MAX_THREADS allow. Rethrows an exception of one of
-/// the calls.
+/// The number of threads that a filter of this process may use, at least 1. It is the limit that
+/// vtkSMPTools::Initialize, vtkSMPTools::LocalScope or VTK_SMP_MAX_THREADS set for the
+/// ParallelBackend(), which is 1 for Sequential. If none of them sets a limit, it is the number of
+/// processors that the affinity mask of the process allows, but at most the share of an MPI rank:
+/// the processors of its launcher divided by the ranks of this host (rounded down). A rank that is
+/// bound to a core thus has 1 thread, and the ranks of a host together use no more than its
+/// processors. The number of ranks is read from the environment of Open MPI, MPICH, Intel MPI and
+/// MVAPICH2.
+ATTENTIONATLASDATA_EXPORT int ThreadLimit();
+
+/// Calls `function(begin, end)` for ranges that cover [first, last) on up to ThreadLimit() threads.
+/// Rethrows an exception of one of the calls.
 template<class Function>
 void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
 {
   vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
+  config.MaxNumberOfThreads = ThreadLimit();
   config.Backend = ParallelBackend();
   std::mutex mutex;
   std::exception_ptr error;

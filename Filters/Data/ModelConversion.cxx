@@ -123,7 +123,7 @@ void ToDataSet(const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* out
     ++block;
   }
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, FormatField, std::string(atlas::AttentionOnlyFormat));
+  SetFormat(output, Formats::AttentionOnly);
   AddField(fields, VocabularySizeField, model.VocabularySize());
   AddField(fields, HeadsField, static_cast<Eigen::Index>(model.HeadCount()));
   AddField(fields, HeadDimensionField, model.HeadDimension());
@@ -136,6 +136,11 @@ void ToDataSet(const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* out
 
 atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input)
 {
+  if (!FormatOf(input).empty())
+  {
+    RequireFormat(input, Formats::AttentionOnly, "input model",
+      "give the output of an Attention-Only Model Reader or Attention-Only Training.");
+  }
   atlas::TensorViews views;
   for (unsigned int block = 0; block < input->GetNumberOfBlocks(); ++block)
   {

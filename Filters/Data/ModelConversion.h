@@ -2,6 +2,7 @@
 
 #include "AttentionAtlasDataModule.h"
 #include "AttentionOnlyModel.h"
+#include "DataFormat.h"
 
 class vtkMultiBlockDataSet;
 
@@ -15,8 +16,8 @@ class vtkMultiBlockDataSet;
 namespace AttentionAtlas
 {
 
-/// Names of the field arrays. Every output that is computed from a model has them too.
-inline constexpr const char* FormatField = "Format";
+/// Names of the field arrays in addition to FormatField. Every output that is computed from a model
+/// has them too.
 inline constexpr const char* VocabularySizeField = "VocabularySize";
 inline constexpr const char* HeadsField = "Heads";
 inline constexpr const char* HeadDimensionField = "HeadDimension";
@@ -29,7 +30,8 @@ inline constexpr const char* MetadataFieldPrefix = "File Metadata ";
 ATTENTIONATLASDATA_EXPORT void ToDataSet(
   const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* output);
 
-/// Reads the model back from its blocks. Throws atlas::ModelError if they are not a valid model.
+/// Reads the model back from its blocks. The field array Format may be missing. Throws
+/// atlas::ModelError if it has another value or the blocks are not a valid model.
 ATTENTIONATLASDATA_EXPORT atlas::AttentionOnlyModel ToModel(vtkMultiBlockDataSet* input);
 
 }

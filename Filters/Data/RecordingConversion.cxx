@@ -3,7 +3,7 @@
 #include "DataFields.h"
 #include "Error.h"
 #include "ModelConversion.h"
-#include "RecordingFile.h"
+#include "RecordingQuantities.h"
 #include "SharedArray.h"
 
 #include <vtkCompositeDataSet.h>
@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <set>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -80,13 +82,32 @@ std::set<std::int32_t> NumberedBlocks(vtkMultiBlockDataSet* parent, const std::s
   return numbers;
 }
 
+/// The VTK arrays of lists of tokens.
+template<class Value>
+struct ArrayOf;
+template<>
+struct ArrayOf<std::int32_t>
+{
+  using Type = vtkIntArray;
+};
+template<>
+struct ArrayOf<std::int64_t>
+{
+  using Type = vtkTypeInt64Array;
+};
+template<>
+struct ArrayOf<std::string>
+{
+  using Type = vtkStringArray;
+};
+
 /// Adds a column unless it is not recorded.
-template<class Array, class Value>
+template<class Value>
 void AddRecorded(vtkTable* table, const char* name, const std::vector<Value>& values)
 {
   if (!values.empty())
   {
-    AddColumn<Array>(table, name, values);
+    AddColumn<typename ArrayOf<Value>::Type>(table, name, values);
   }
 }
 
@@ -105,21 +126,36 @@ vtkSmartPointer<vtkTable> TableOf(const char* name, const atlas::SharedMatrix& m
   return table;
 }
 
+const char* SequenceColumn(bool ofImages)
+{
+  return ofImages ? "Image" : "Sequence";
+}
+
 vtkSmartPointer<vtkTable> TokenTable(const atlas::RecordedTokens& tokens)
 {
   auto table = vtkSmartPointer<vtkTable>::New();
-  AddRecorded<vtkIntArray>(table, tokens.row.empty() ? "Sequence" : "Image", tokens.sequence);
-  AddRecorded<vtkIntArray>(table, "Position", tokens.position);
-  AddRecorded<vtkTypeInt64Array>(table, "TokenId", tokens.id);
-  AddRecorded<vtkStringArray>(table, "Token", tokens.text);
-  AddRecorded<vtkIntArray>(table, "Segment", tokens.segment);
-  AddRecorded<vtkIntArray>(table, "Row", tokens.row);
-  AddRecorded<vtkIntArray>(table, "Column", tokens.column);
+  AddRecorded(table, SequenceColumn(!tokens.row.empty()), tokens.sequence);
+  for (const atlas::TokenQuantity& quantity : atlas::TokenQuantities)
+  {
+    std::visit([&](auto list) { AddRecorded(table, quantity.label, tokens.*list); }, quantity.list);
+  }
   return table;
 }
 
-void AddAttention(vtkMultiBlockDataSet* layer, const std::string& head, const std::string& kind,
-  const char* column, const std::vector<atlas::SharedMatrix>& matrices)
+/// "head 3 weights", beside the block "head 3".
+std::string StoredBlock(const std::string& head, const atlas::StoredQuantity& quantity)
+{
+  return head + " " + quantity.name;
+}
+
+/// "Weights 2", of sequence 2.
+std::string StoredColumn(const atlas::StoredQuantity& quantity, std::int64_t sequence)
+{
+  return quantity.label + (" " + std::to_string(sequence));
+}
+
+void AddStored(vtkMultiBlockDataSet* layer, const std::string& head,
+  const atlas::StoredQuantity& quantity, const std::vector<atlas::SharedMatrix>& matrices)
 {
   if (matrices.empty())
   {
@@ -129,10 +165,10 @@ void AddAttention(vtkMultiBlockDataSet* layer, const std::string& head, const st
   for (std::size_t s = 0; s < matrices.size(); ++s)
   {
     const auto number = static_cast<std::int64_t>(s);
-    AddBlock(
-      block, Numbered("sequence ", number), TableOf(Numbered(column, number).c_str(), matrices[s]));
+    AddBlock(block, Numbered("sequence ", number),
+      TableOf(StoredColumn(quantity, number).c_str(), matrices[s]));
   }
-  AddBlock(layer, head + " " + kind, block);
+  AddBlock(layer, StoredBlock(head, quantity), block);
 }
 
 void AddHeads(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
@@ -141,21 +177,23 @@ void AddHeads(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
   {
     const atlas::RecordedHead& head = layer.heads[h];
     vtkNew<vtkTable> table;
-    AddRecorded(table, "Query", head.query);
-    AddRecorded(table, "Key", head.key);
-    AddRecorded(table, "Value", head.value);
-    AddRecorded(table, "Output", head.output);
+    for (const atlas::HeadQuantity& quantity : atlas::HeadQuantities)
+    {
+      AddRecorded(table, quantity.label, head.*quantity.matrix);
+    }
     const std::string name = Numbered("head ", static_cast<std::int64_t>(h));
     AddBlock(block, name, table);
-    AddAttention(block, name, "weights", "Weights ", head.weights);
-    AddAttention(block, name, "scores", "Scores ", head.scores);
+    for (const atlas::StoredQuantity& quantity : atlas::StoredQuantities)
+    {
+      AddStored(block, name, quantity, head.*quantity.matrices);
+    }
   }
 }
 
 void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
 {
   const std::size_t heads = recording.layers.empty() ? 0 : recording.layers[0].heads.size();
-  AddField(fields, FormatField, std::string(atlas::RecordingFormat));
+  AddField(fields, FormatField, std::string(Formats::Recording));
   AddField(fields, ArchitectureField, recording.architecture);
   AddField(fields, MaskField, std::string(atlas::Name(recording.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(recording.processing)));
@@ -179,13 +217,25 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
 }
 
 template<class Value>
-std::vector<Value> Numbers(vtkAbstractArray* array)
+std::vector<Value> ListOf(vtkAbstractArray* array)
 {
   std::vector<Value> values;
   auto* numbers = vtkDataArray::SafeDownCast(array);
   for (vtkIdType i = 0; numbers != nullptr && i < numbers->GetNumberOfTuples(); ++i)
   {
     values.push_back(static_cast<Value>(numbers->GetComponent(i, 0)));
+  }
+  return values;
+}
+
+template<>
+std::vector<std::string> ListOf(vtkAbstractArray* array)
+{
+  std::vector<std::string> values;
+  auto* texts = vtkStringArray::SafeDownCast(array);
+  for (vtkIdType i = 0; texts != nullptr && i < texts->GetNumberOfValues(); ++i)
+  {
+    values.push_back(texts->GetValue(i));
   }
   return values;
 }
@@ -216,65 +266,84 @@ atlas::RecordedTokens ReadTokens(vtkMultiBlockDataSet* input)
       std::string(Source) + ": expected a table in a block 'tokens', found none.");
   }
   atlas::RecordedTokens tokens;
-  const bool images = table->GetColumnByName("Image") != nullptr;
-  tokens.sequence = Numbers<std::int32_t>(table->GetColumnByName(images ? "Image" : "Sequence"));
-  tokens.position = Numbers<std::int32_t>(table->GetColumnByName("Position"));
-  tokens.id = Numbers<std::int64_t>(table->GetColumnByName("TokenId"));
-  tokens.segment = Numbers<std::int32_t>(table->GetColumnByName("Segment"));
-  tokens.row = Numbers<std::int32_t>(table->GetColumnByName("Row"));
-  tokens.column = Numbers<std::int32_t>(table->GetColumnByName("Column"));
-  auto* texts = vtkStringArray::SafeDownCast(table->GetColumnByName("Token"));
-  for (vtkIdType i = 0; texts != nullptr && i < texts->GetNumberOfValues(); ++i)
+  const bool ofImages = table->GetColumnByName(SequenceColumn(true)) != nullptr;
+  tokens.sequence = ListOf<std::int32_t>(table->GetColumnByName(SequenceColumn(ofImages)));
+  for (const atlas::TokenQuantity& quantity : atlas::TokenQuantities)
   {
-    tokens.text.push_back(texts->GetValue(i));
+    const auto read = [&](auto list)
+    {
+      using Value = typename std::decay_t<decltype(tokens.*list)>::value_type;
+      tokens.*list = ListOf<Value>(table->GetColumnByName(quantity.label));
+    };
+    std::visit(read, quantity.list);
   }
   return tokens;
 }
 
-std::vector<atlas::SharedMatrix> ReadAttention(
-  vtkMultiBlockDataSet* layer, const std::string& name, const char* column)
+std::vector<atlas::SharedMatrix> ReadStored(
+  vtkMultiBlockDataSet* layer, const std::string& head, const atlas::StoredQuantity& quantity)
 {
   std::vector<atlas::SharedMatrix> matrices;
+  const std::string name = StoredBlock(head, quantity);
   auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(layer, name));
   for (unsigned int s = 0; block != nullptr && s < block->GetNumberOfBlocks(); ++s)
   {
     if (auto* table = vtkTable::SafeDownCast(block->GetBlock(s)))
     {
-      matrices.push_back(MatrixOf(table, Numbered(column, s), name));
+      matrices.push_back(MatrixOf(table, StoredColumn(quantity, s), name));
     }
   }
   return matrices;
 }
 
+atlas::RecordedHead ReadHead(vtkMultiBlockDataSet* layer, std::int32_t number)
+{
+  const std::string name = Numbered("head ", number);
+  auto* table = vtkTable::SafeDownCast(FindBlock(layer, name));
+  if (table == nullptr)
+  {
+    throw atlas::ModelError(std::string(Source) + ": block '" + name + "': expected a table.");
+  }
+  atlas::RecordedHead head;
+  for (const atlas::HeadQuantity& quantity : atlas::HeadQuantities)
+  {
+    head.*quantity.matrix = MatrixOf(table, quantity.label, name);
+  }
+  for (const atlas::StoredQuantity& quantity : atlas::StoredQuantities)
+  {
+    head.*quantity.matrices = ReadStored(layer, name, quantity);
+  }
+  return head;
+}
+
 std::vector<atlas::RecordedHead> ReadHeads(vtkMultiBlockDataSet* layer)
 {
   std::vector<atlas::RecordedHead> heads;
-  for (const std::int32_t h : NumberedBlocks(layer, "head "))
+  for (const std::int32_t number : NumberedBlocks(layer, "head "))
   {
-    const std::string name = Numbered("head ", h);
-    auto* table = vtkTable::SafeDownCast(FindBlock(layer, name));
-    if (table == nullptr)
-    {
-      throw atlas::ModelError(std::string(Source) + ": block '" + name + "': expected a table.");
-    }
-    atlas::RecordedHead head;
-    head.query = MatrixOf(table, "Query", name);
-    head.key = MatrixOf(table, "Key", name);
-    head.value = MatrixOf(table, "Value", name);
-    head.output = MatrixOf(table, "Output", name);
-    head.weights = ReadAttention(layer, name + " weights", "Weights ");
-    head.scores = ReadAttention(layer, name + " scores", "Scores ");
-    heads.push_back(std::move(head));
+    heads.push_back(ReadHead(layer, number));
   }
   return heads;
 }
 
-double ScaleOf(vtkFieldData* fields, std::int32_t layer)
+/// As many heads as there are, of which one alone is read, if it is there.
+std::vector<atlas::RecordedHead> ReadOneHead(vtkMultiBlockDataSet* layer, std::int64_t head)
+{
+  const std::set<std::int32_t> numbers = NumberedBlocks(layer, "head ");
+  std::vector<atlas::RecordedHead> heads(numbers.size());
+  if (head >= 0 && head < static_cast<std::int64_t>(numbers.size()))
+  {
+    heads[static_cast<std::size_t>(head)] = ReadHead(layer, *std::next(numbers.begin(), head));
+  }
+  return heads;
+}
+
+double ScaleOf(vtkFieldData* fields, std::int64_t layer)
 {
   vtkDataArray* scales = fields->GetArray(ScoreScaleField);
   for (vtkIdType i = 0; scales != nullptr && i < scales->GetNumberOfTuples(); ++i)
   {
-    if (static_cast<std::int32_t>(scales->GetComponent(i, 0)) == layer)
+    if (static_cast<std::int64_t>(scales->GetComponent(i, 0)) == layer)
     {
       return scales->GetComponent(i, 1);
     }
@@ -282,6 +351,26 @@ double ScaleOf(vtkFieldData* fields, std::int32_t layer)
   throw atlas::ModelError(std::string(Source) + ": field array '" + ScoreScaleField +
                           "': expected a scale of layer " + std::to_string(layer) +
                           ", found none.");
+}
+
+/// The layers that the field of scales names, of which one alone has heads.
+void ReadOneLayer(
+  vtkMultiBlockDataSet* input, std::int64_t index, std::int64_t head, atlas::Recording& recording)
+{
+  vtkFieldData* fields = input->GetFieldData();
+  auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, Numbered("layer ", index)));
+  std::vector<atlas::RecordedHead> heads;
+  if (block != nullptr)
+  {
+    heads = ReadOneHead(block, head);
+  }
+  const double scale = heads.empty() ? 1 : ScaleOf(fields, index);
+  for (const auto recorded : ListOf<std::int32_t>(fields->GetArray(ScoreScaleField)))
+  {
+    const bool isWanted = recorded == index;
+    recording.layers.push_back(
+      { recorded, scale, isWanted ? heads : std::vector<atlas::RecordedHead>() });
+  }
 }
 
 void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
@@ -301,7 +390,7 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
       layer.scoreScale = ScaleOf(input->GetFieldData(), index);
       recording.layers.push_back(std::move(layer));
     }
-    if (auto* table = vtkTable::SafeDownCast(FindBlock(block, "residual")))
+    if (auto* table = vtkTable::SafeDownCast(FindBlock(block, atlas::ResidualQuantity.name)))
     {
       if (index > recording.layerCount)
       {
@@ -310,20 +399,14 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
                                 std::to_string(index) + ".");
       }
       recording.residual.resize(static_cast<std::size_t>(recording.layerCount) + 1);
-      recording.residual[static_cast<std::size_t>(index)] = MatrixOf(table, "Residual", "residual");
+      recording.residual[static_cast<std::size_t>(index)] =
+        MatrixOf(table, atlas::ResidualQuantity.label, atlas::ResidualQuantity.name);
     }
   }
 }
 
 void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
 {
-  const std::string format = FieldText(fields, FormatField);
-  if (format != atlas::RecordingFormat)
-  {
-    throw atlas::ModelError(std::string(Source) + ": expected the field array 'Format' to be '" +
-                            atlas::RecordingFormat + "', found '" + format +
-                            "'; give the output of a Transformer Recorder or Recording Reader.");
-  }
   recording.architecture = FieldText(fields, ArchitectureField);
   for (const auto mask : { atlas::AttentionMask::Causal, atlas::AttentionMask::Bidirectional })
   {
@@ -336,12 +419,12 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
                              ? processing
                              : recording.processing;
   }
-  const std::vector<int> layers = Numbers<int>(fields->GetArray(LayersField));
-  const std::vector<int> rotated = Numbers<int>(fields->GetArray(RotatedField));
+  const std::vector<int> layers = ListOf<int>(fields->GetArray(LayersField));
+  const std::vector<int> rotated = ListOf<int>(fields->GetArray(RotatedField));
   recording.layerCount = layers.empty() ? 0 : layers[0];
   recording.rotated = !rotated.empty() && rotated[0] != 0;
-  recording.alibiSlopes = Numbers<double>(fields->GetArray(AlibiSlopesField));
-  recording.sequenceOffsets = Numbers<std::int64_t>(fields->GetArray(SequenceOffsetsField));
+  recording.alibiSlopes = ListOf<double>(fields->GetArray(AlibiSlopesField));
+  recording.sequenceOffsets = ListOf<std::int64_t>(fields->GetArray(SequenceOffsetsField));
 }
 
 }
@@ -362,7 +445,8 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
     }
     if (l < recording.residual.size() && recording.residual[l].IsRecorded())
     {
-      AddBlock(block, "residual", TableOf("Residual", recording.residual[l]));
+      AddBlock(block, atlas::ResidualQuantity.name,
+        TableOf(atlas::ResidualQuantity.label, recording.residual[l]));
     }
     if (block->GetNumberOfBlocks() > 0)
     {
@@ -371,22 +455,35 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
   }
   if (recording.logits.IsRecorded())
   {
-    AddBlock(output, "logits", TableOf("Logits", recording.logits));
+    AddBlock(
+      output, atlas::LogitsQuantity.name, TableOf(atlas::LogitsQuantity.label, recording.logits));
   }
   AddFields(recording, output->GetFieldData());
 }
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
 {
+  RequireFormat(input, Formats::Recording, Source,
+    "give the output of a Transformer Recorder or Recording Reader.");
   atlas::Recording recording;
   ReadFields(input->GetFieldData(), recording);
   recording.tokens = ReadTokens(input);
   ReadLayers(input, recording);
-  if (auto* table = vtkTable::SafeDownCast(FindBlock(input, "logits")))
+  if (auto* table = vtkTable::SafeDownCast(FindBlock(input, atlas::LogitsQuantity.name)))
   {
-    recording.logits = MatrixOf(table, "Logits", "logits");
+    recording.logits = MatrixOf(table, atlas::LogitsQuantity.label, atlas::LogitsQuantity.name);
   }
   atlas::CheckRecording(recording, Source);
+  return recording;
+}
+
+atlas::Recording ToRecording(vtkMultiBlockDataSet* input, std::int64_t layer, std::int64_t head)
+{
+  atlas::Recording recording;
+  ReadFields(input->GetFieldData(), recording);
+  recording.tokens = ReadTokens(input);
+  ReadOneLayer(input, layer, head, recording);
+  atlas::CheckHead(recording, layer, head, Source);
   return recording;
 }
 

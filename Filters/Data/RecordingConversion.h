@@ -3,7 +3,7 @@
 #include "AttentionAtlasDataModule.h"
 #include "Recording.h"
 
-#include <string>
+#include <cstdint>
 
 class vtkMultiBlockDataSet;
 
@@ -46,5 +46,11 @@ ATTENTIONATLASDATA_EXPORT void ToDataSet(
 /// The recording of these blocks, whose memory it shares. Throws atlas::ModelError if they do not
 /// make up a recording.
 ATTENTIONATLASDATA_EXPORT atlas::Recording ToRecording(vtkMultiBlockDataSet* input);
+
+/// The same for views of one head, at a cost that does not grow with the heads of other layers: of
+/// the recording, tokens and sequences, the numbers of the layers, and head `head` of the layer
+/// with number `layer`, as atlas::CheckHead accepts it.
+ATTENTIONATLASDATA_EXPORT atlas::Recording ToRecording(
+  vtkMultiBlockDataSet* input, std::int64_t layer, std::int64_t head);
 
 }

@@ -39,11 +39,13 @@ vtkSmartPointer<vtkTable> TensorTable(const atlas::WeightFiles& files)
 
 std::string RequireModelFile(vtkMultiBlockDataSet* input)
 {
+  RequireFormat(
+    input, Formats::Transformer, "input model", "give the output of a Transformer Reader.");
   std::string path = FieldText(input->GetFieldData(), ModelFileField);
-  if (FieldText(input->GetFieldData(), FormatField) != TransformerFormat || path.empty())
+  if (path.empty())
   {
-    throw atlas::ModelError("input model: expected the output of a Transformer Reader, found data "
-                            "without its field arrays 'Format' and 'Model File'.");
+    throw atlas::ModelError("input model: expected a path in the field array 'Model File', found "
+                            "none.");
   }
   return path;
 }
@@ -58,7 +60,7 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   output->GetMetaData(0U)->Set(vtkCompositeDataSet::NAME(), "tensors");
   const atlas::TransformerConfig& config = model.GetConfig();
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, FormatField, std::string(TransformerFormat));
+  SetFormat(output, Formats::Transformer);
   AddField(fields, ArchitectureField, config.architecture);
   AddField(fields, ModelFileField, std::filesystem::absolute(path).string());
   AddField(fields, ModelTypeField, architecture);
@@ -79,16 +81,10 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   fields->AddArray(size);
 }
 
-atlas::Transformer ToTransformer(vtkMultiBlockDataSet* input)
+std::shared_ptr<const OpenTransformer> ToTransformer(vtkMultiBlockDataSet* input)
 {
-  return atlas::Transformer::Read(
+  return OpenTransformer::Open(
     RequireModelFile(input), FieldText(input->GetFieldData(), ModelTypeField));
-}
-
-std::filesystem::path ModelFolder(vtkMultiBlockDataSet* input)
-{
-  const std::filesystem::path path = RequireModelFile(input);
-  return std::filesystem::is_directory(path) ? path : path.parent_path();
 }
 
 }

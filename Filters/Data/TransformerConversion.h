@@ -1,15 +1,17 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "Transformer.h"
+#include "OpenTransformer.h"
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 class vtkMultiBlockDataSet;
 
-/// The VTK form of a transformer: a description of its weights, which stay in their mapped files.
-/// The values are not part of the data, since ParaView would read all of them to find their ranges.
+/// The VTK form of a transformer: a description with the path of its files. The weights are not
+/// part of the data, since ParaView would read all of them to find their ranges; OpenTransformer.h
+/// maps them.
 ///
 /// One block, tensors: a vtkTable with one row per tensor and the columns Name, Type, Shape, File
 /// (string) and Bytes (64-bit integer).
@@ -21,7 +23,6 @@ class vtkMultiBlockDataSet;
 namespace AttentionAtlas
 {
 
-inline constexpr const char* TransformerFormat = "attention-atlas.transformer";
 inline constexpr const char* ModelFileField = "Model File";
 inline constexpr const char* ModelTypeField = "Model Type";
 inline constexpr const char* ImageSizeField = "Image Size";
@@ -31,11 +32,10 @@ inline constexpr const char* ImageSizeField = "Image Size";
 ATTENTIONATLASDATA_EXPORT void ToDataSet(const atlas::Transformer& model,
   const std::filesystem::path& path, const std::string& architecture, vtkMultiBlockDataSet* output);
 
-/// Maps the files of a model again. Throws atlas::ModelError if the input does not name a model
-/// file, and as atlas::Transformer::Read does.
-ATTENTIONATLASDATA_EXPORT atlas::Transformer ToTransformer(vtkMultiBlockDataSet* input);
-
-/// The folder of the model, which contains its tokenizer.
-ATTENTIONATLASDATA_EXPORT std::filesystem::path ModelFolder(vtkMultiBlockDataSet* input);
+/// The model that the input describes, even if the data was copied or sent elsewhere: the one that
+/// the reader holds, if that is in this process. Throws atlas::ModelError for other data, and as
+/// OpenTransformer::Open does.
+ATTENTIONATLASDATA_EXPORT std::shared_ptr<const OpenTransformer> ToTransformer(
+  vtkMultiBlockDataSet* input);
 
 }

@@ -1,6 +1,7 @@
 #include "vtkAttentionMap.h"
 
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "Execution.h"
 #include "ModelConversion.h"
 #include "RecordedAttention.h"
@@ -53,27 +54,6 @@ int LengthOf(vtkMultiBlockDataSet* recording, int sequence)
     offsets->GetComponent(sequence + 1, 0) - offsets->GetComponent(sequence, 0));
 }
 
-/// The rows of an image and the queries that they show, from the bottom up.
-struct Rows
-{
-  std::int64_t keys;                ///< all of the sequence, and as many queries
-  const std::array<int, 6>& extent; ///< of the part of the image
-
-  std::int64_t Width() const { return this->extent[1] - this->extent[0] + 1; }
-  std::int64_t FirstQuery() const { return this->keys - 1 - this->extent[3]; }
-  std::int64_t EndQuery() const { return this->keys - this->extent[2]; }
-
-  /// Puts whole rows of queries begin <= i < end where the image has them.
-  void Copy(std::int64_t begin, std::int64_t end, const float* rows, float* image) const
-  {
-    for (std::int64_t query = begin; query < end; ++query)
-    {
-      const float* row = rows + (query - begin) * this->keys + this->extent[0];
-      std::copy(row, row + this->Width(), image + (this->EndQuery() - 1 - query) * this->Width());
-    }
-  }
-};
-
 void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fields)
 {
   const auto s = static_cast<std::size_t>(sequence);
@@ -110,6 +90,27 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
 }
 
 vtkStandardNewMacro(vtkAttentionMap);
+
+/// The rows of an image and the queries that they show, from the bottom up.
+struct vtkAttentionMap::Rows
+{
+  std::int64_t keys;                ///< all of the sequence, and as many queries
+  const std::array<int, 6>& extent; ///< of the part of the image
+
+  std::int64_t Width() const { return this->extent[1] - this->extent[0] + 1; }
+  std::int64_t FirstQuery() const { return this->keys - 1 - this->extent[3]; }
+  std::int64_t EndQuery() const { return this->keys - this->extent[2]; }
+
+  /// Puts whole rows of queries begin <= i < end where the image has them.
+  void Copy(std::int64_t begin, std::int64_t end, const float* rows, float* image) const
+  {
+    for (std::int64_t query = begin; query < end; ++query)
+    {
+      const float* row = rows + (query - begin) * this->keys + this->extent[0];
+      std::copy(row, row + this->Width(), image + (this->EndQuery() - 1 - query) * this->Width());
+    }
+  }
+};
 
 int vtkAttentionMap::FillInputPortInformation(int, vtkInformation* info)
 {
@@ -182,6 +183,42 @@ int vtkAttentionMap::RequestUpdateExtent(
   return 1; // the whole recording, whatever part of the image
 }
 
+/// Evaluates the rows in blocks on several threads. Returns false if the user has cancelled.
+bool vtkAttentionMap::EvaluateRows(
+  const atlas::Recording& recording, const Rows& rows, float* image)
+{
+  const auto evaluate = [&](vtkIdType firstBlock, vtkIdType endBlock)
+  {
+    // Blocks begin at multiples of their size, so that values do not depend on the threads.
+    std::vector<float> block(static_cast<std::size_t>(BlockRows * rows.keys));
+    for (vtkIdType b = firstBlock; b < endBlock; ++b)
+    {
+      const std::int64_t begin = b * BlockRows;
+      const std::int64_t end = std::min(begin + BlockRows, rows.keys);
+      atlas::EvaluateAttention(recording, this->Sequence, this->Layer, this->Head,
+        static_cast<atlas::AttentionQuantity>(this->Quantity), begin, end, block.data());
+      const std::int64_t from = std::max(begin, rows.FirstQuery());
+      rows.Copy(
+        from, std::min(end, rows.EndQuery()), block.data() + (from - begin) * rows.keys, image);
+    }
+  };
+  const vtkIdType first = rows.FirstQuery() / BlockRows;
+  const vtkIdType last = (rows.EndQuery() + BlockRows - 1) / BlockRows;
+  const vtkIdType step = std::max<vtkIdType>(PointsPerStep / (BlockRows * rows.keys), 1);
+  for (vtkIdType begin = first; begin < last; begin += step)
+  {
+    const vtkIdType end = std::min(begin + step, last);
+    AttentionAtlas::ParallelFor(begin, end, evaluate);
+    this->UpdateProgress(static_cast<double>(end - first) / static_cast<double>(last - first));
+    if (this->GetAbortExecute() != 0)
+    {
+      this->AbortExecute = 0; // VTK 9.2 does not take the request back
+      return false;
+    }
+  }
+  return true;
+}
+
 int vtkAttentionMap::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
@@ -196,54 +233,28 @@ int vtkAttentionMap::RequestData(
   outputVector->GetInformationObject(0)->Get(SDDP::UPDATE_EXTENT(), extent.data());
   try
   {
-    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-    const auto quantity = static_cast<atlas::AttentionQuantity>(this->Quantity);
+    const atlas::Recording recording = AttentionAtlas::ToRecording(input, this->Layer, this->Head);
     // Checks the numbers, and that there is such a quantity, before anything is allocated.
-    atlas::EvaluateAttention(
-      recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
+    atlas::EvaluateAttention(recording, this->Sequence, this->Layer, this->Head,
+      static_cast<atlas::AttentionQuantity>(this->Quantity), 0, 0, nullptr);
     const Rows rows{ recording.SequenceLength(this->Sequence), extent };
     const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
     AttentionAtlas::RequireMemory(static_cast<double>(points) * sizeof(float),
       "a map of " + std::to_string(rows.keys) + " x " + std::to_string(rows.keys) + " tokens",
       "record shorter sequences.");
-
     vtkNew<vtkFloatArray> values;
     values->SetName(QuantityNames[static_cast<std::size_t>(this->Quantity)]);
     values->SetNumberOfValues(points);
-    const auto evaluate = [&](vtkIdType firstBlock, vtkIdType endBlock)
+    if (!this->EvaluateRows(recording, rows, values->GetPointer(0)))
     {
-      // Blocks begin at multiples of their size, so that values do not depend on the threads.
-      std::vector<float> block(static_cast<std::size_t>(BlockRows * rows.keys));
-      for (vtkIdType b = firstBlock; b < endBlock; ++b)
-      {
-        const std::int64_t begin = b * BlockRows;
-        const std::int64_t end = std::min(begin + BlockRows, rows.keys);
-        atlas::EvaluateAttention(
-          recording, this->Sequence, this->Layer, this->Head, quantity, begin, end, block.data());
-        const std::int64_t from = std::max(begin, rows.FirstQuery());
-        rows.Copy(from, std::min(end, rows.EndQuery()), block.data() + (from - begin) * rows.keys,
-          values->GetPointer(0));
-      }
-    };
-    const vtkIdType first = rows.FirstQuery() / BlockRows;
-    const vtkIdType last = (rows.EndQuery() + BlockRows - 1) / BlockRows;
-    const vtkIdType step = std::max<vtkIdType>(PointsPerStep / (BlockRows * rows.keys), 1);
-    for (vtkIdType begin = first; begin < last; begin += step)
-    {
-      const vtkIdType end = std::min(begin + step, last);
-      AttentionAtlas::ParallelFor(begin, end, evaluate);
-      this->UpdateProgress(static_cast<double>(end - first) / static_cast<double>(last - first));
-      if (this->GetAbortExecute() != 0)
-      {
-        this->AbortExecute = 0; // VTK 9.2 does not take the request back
-        AttentionAtlas::MarkUnfinished(outputVector);
-        return 1;
-      }
+      AttentionAtlas::MarkUnfinished(outputVector);
+      return 1;
     }
     output->SetExtent(extent.data());
     output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
     output->SetSpacing(1, 1, 1);
     output->GetPointData()->SetScalars(values);
+    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
     vtkFieldData* fields = output->GetFieldData();
     AddLabels(recording, this->Sequence, fields);
     AttentionAtlas::AddField(fields, "Sequence", this->Sequence);

@@ -8,6 +8,11 @@
 
 class vtkMultiBlockDataSet;
 
+namespace atlas
+{
+struct Recording;
+}
+
 /**
  * @class vtkAttentionMap
  * @brief The attention of one head on one sequence, as an image of tokens x tokens.
@@ -102,6 +107,8 @@ protected:
     vtkInformationVector* outputVector) override;
 
 private:
+  struct Rows;
+  bool EvaluateRows(const atlas::Recording& recording, const Rows& rows, float* image);
   void FindRanges(vtkMultiBlockDataSet* recording);
 
   vtkAttentionMap(const vtkAttentionMap&) = delete;

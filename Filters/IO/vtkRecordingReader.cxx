@@ -82,7 +82,7 @@ int vtkRecordingReader::RequestData(
   options.tokensFile = Text(this->TokensFile);
   options.architecture = Text(this->Architecture);
   options.headCount = this->HeadCount;
-  if (this->Mask != MASK_FROM_FILE)
+  if (this->Mask != AUTOMATIC_MASK)
   {
     options.mask =
       this->Mask == CAUSAL ? atlas::AttentionMask::Causal : atlas::AttentionMask::Bidirectional;
@@ -91,10 +91,10 @@ int vtkRecordingReader::RequestData(
   {
     options.scoreScale = this->ScoreScale;
   }
-  if (this->Processed != PROCESSED_FROM_FILE)
+  if (this->WeightProcessing != AUTOMATIC_WEIGHT_PROCESSING)
   {
-    options.processing = this->Processed == PROCESSED ? atlas::WeightProcessing::Processed
-                                                      : atlas::WeightProcessing::Unprocessed;
+    options.processing = this->WeightProcessing == PROCESSED ? atlas::WeightProcessing::Processed
+                                                             : atlas::WeightProcessing::Unprocessed;
   }
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
   try
@@ -123,6 +123,6 @@ void vtkRecordingReader::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Architecture: " << (this->Architecture ? this->Architecture : "(none)") << "\n";
   os << indent << "Mask: " << this->Mask << "\n";
   os << indent << "ScoreScale: " << this->ScoreScale << "\n";
-  os << indent << "Processed: " << this->Processed << "\n";
+  os << indent << "WeightProcessing: " << this->WeightProcessing << "\n";
   os << indent << "HeadCount: " << this->HeadCount << "\n";
 }

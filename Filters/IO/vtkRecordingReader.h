@@ -25,13 +25,13 @@ public:
 
   enum MaskType
   {
-    MASK_FROM_FILE = 0,
+    AUTOMATIC_MASK = 0,
     CAUSAL = 1,
     BIDIRECTIONAL = 2
   };
-  enum ProcessedType
+  enum WeightProcessingType
   {
-    PROCESSED_FROM_FILE = 0,
+    AUTOMATIC_WEIGHT_PROCESSING = 0,
     UNPROCESSED = 1,
     PROCESSED = 2
   };
@@ -46,8 +46,8 @@ public:
 
   ///@{
   /**
-   * A JSON or text file with the token strings. Null or empty: NAME.tokens.json or NAME.tokens.txt
-   * next to the file, if there is one. Default: none.
+   * A JSON or text file with the token strings. Null or empty: automatic, NAME.tokens.json or
+   * NAME.tokens.txt next to the file, if there is one. Default: none.
    */
   vtkSetFilePathMacro(TokensFile);
   vtkGetFilePathMacro(TokensFile);
@@ -55,7 +55,7 @@ public:
 
   ///@{
   /**
-   * The architecture, free text. Null or empty: as stated in the file. Default: none.
+   * The architecture, free text. Null or empty: automatic, as stated in the file. Default: none.
    */
   vtkSetStringMacro(Architecture);
   vtkGetStringMacro(Architecture);
@@ -64,17 +64,17 @@ public:
   ///@{
   /**
    * Which keys a query attends to: CAUSAL, those at its position and before; BIDIRECTIONAL, all; or
-   * MASK_FROM_FILE, determined from metadata, stored attention or array names. Default:
-   * MASK_FROM_FILE.
+   * AUTOMATIC_MASK, determined from metadata, stored attention or array names. Default:
+   * AUTOMATIC_MASK.
    */
-  vtkSetClampMacro(Mask, int, MASK_FROM_FILE, BIDIRECTIONAL);
+  vtkSetClampMacro(Mask, int, AUTOMATIC_MASK, BIDIRECTIONAL);
   vtkGetMacro(Mask, int);
   ///@}
 
   ///@{
   /**
-   * The factor of query . key in a score. 0: as stated in the file, else 1 / sqrt(d_head). Default:
-   * 0.
+   * The factor of query . key in a score. 0: automatic, as stated in the file, else 1 /
+   * sqrt(d_head). Default: 0.
    */
   vtkSetMacro(ScoreScale, double);
   vtkGetMacro(ScoreScale, double);
@@ -83,16 +83,17 @@ public:
   ///@{
   /**
    * Whether the weights of the model were processed as in TransformerLens (normalizations folded,
-   * writing weights centered), which cannot be seen from the arrays. Default: PROCESSED_FROM_FILE.
+   * writing weights centered), which cannot be seen from the arrays; or
+   * AUTOMATIC_WEIGHT_PROCESSING, determined from metadata. Default: AUTOMATIC_WEIGHT_PROCESSING.
    */
-  vtkSetClampMacro(Processed, int, PROCESSED_FROM_FILE, PROCESSED);
-  vtkGetMacro(Processed, int);
+  vtkSetClampMacro(WeightProcessing, int, AUTOMATIC_WEIGHT_PROCESSING, PROCESSED);
+  vtkGetMacro(WeightProcessing, int);
   ///@}
 
   ///@{
   /**
-   * The number of heads, needed only if they are side by side in flat arrays [B,T,H*d_head]; 0:
-   * unknown. Default: 0.
+   * The number of heads, needed only if they are side by side in flat arrays [B,T,H*d_head]. 0:
+   * automatic, from the shapes of the arrays. Default: 0.
    */
   vtkSetClampMacro(HeadCount, int, 0, VTK_INT_MAX);
   vtkGetMacro(HeadCount, int);
@@ -118,9 +119,9 @@ private:
   char* FileName = nullptr;
   char* TokensFile = nullptr;
   char* Architecture = nullptr;
-  int Mask = MASK_FROM_FILE;
+  int Mask = AUTOMATIC_MASK;
   double ScoreScale = 0;
-  int Processed = PROCESSED_FROM_FILE;
+  int WeightProcessing = AUTOMATIC_WEIGHT_PROCESSING;
   int HeadCount = 0;
 };
 

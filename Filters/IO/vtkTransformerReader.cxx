@@ -1,5 +1,6 @@
 #include "vtkTransformerReader.h"
 
+#include "Joined.h"
 #include "TransformerConversion.h"
 
 #include <vtkInformation.h>
@@ -47,13 +48,11 @@ int vtkTransformerReader::RequestData(
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
   try
   {
-    const auto model = atlas::Transformer::Read(this->FileName, architecture);
+    this->Model = AttentionAtlas::OpenTransformer::Open(this->FileName, architecture);
+    const atlas::Transformer& model = this->Model->GetModel();
     AttentionAtlas::ToDataSet(model, this->FileName, architecture, output);
-    std::string unused;
-    for (const std::string& tensor : model.GetWeights().unused)
-    {
-      unused += (unused.empty() ? "'" : ", '") + tensor + "'";
-    }
+    const std::string unused = atlas::Joined(
+      model.GetWeights().unused, [](const std::string& tensor) { return "'" + tensor + "'"; });
     if (!unused.empty())
     {
       vtkWarningMacro(<< this->FileName << ": no part of " << model.GetConfig().architecture
@@ -63,6 +62,7 @@ int vtkTransformerReader::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
+    this->Model.reset();
     vtkErrorMacro(<< e.what());
     return 1; // as in vtkModelAlgorithm
   }

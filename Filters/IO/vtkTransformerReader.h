@@ -5,6 +5,13 @@
 
 #include <vtkMultiBlockDataSetAlgorithm.h>
 
+#include <memory>
+
+namespace AttentionAtlas
+{
+class OpenTransformer;
+}
+
 /**
  * @class vtkTransformerReader
  * @brief Reads a transformer of Hugging Face or TransformerLens.
@@ -13,9 +20,10 @@
  * that model.safetensors.index.json names; or one safetensors file with a config.json beside it.
  * Architectures: bert, bloom, gpt2, llama, vit, and attention-only models of TransformerLens.
  *
- * Output: a light vtkMultiBlockDataSet that tells of the model (see TransformerConversion.h), the
- * same in each piece. Weights stay in their files, which vtkTransformerRecorder maps. Tensors that
- * nothing reads are named in a warning.
+ * Output: a light vtkMultiBlockDataSet that describes the model (see TransformerConversion.h), the
+ * same in each piece. Weights stay in their files, which are mapped for as long as the reader
+ * lives, so that vtkTransformerRecorder opens none of them. Tensors that nothing reads are named in
+ * a warning.
  */
 class ATTENTIONATLASIO_EXPORT vtkTransformerReader : public vtkMultiBlockDataSetAlgorithm
 {
@@ -60,6 +68,7 @@ private:
 
   char* FileName = nullptr;
   char* Architecture = nullptr;
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
 };
 
 #endif

@@ -1,6 +1,7 @@
 #include "FieldOutput.h"
 
 #include "ArrayNames.h"
+#include "Joined.h"
 
 #include <vtkDataArraySelection.h>
 #include <vtkDataSetAttributes.h>
@@ -44,16 +45,6 @@ constexpr std::array<Quantity, 11> Quantities = { {
   { ArrayNames::HeadOutput, VTK_FLOAT, 3, &atlas::FieldArrays::headOutput, false },
   { ArrayNames::Output, VTK_FLOAT, 3, nullptr, false },
 } };
-
-std::string KnownNames()
-{
-  std::string names;
-  for (const Quantity& quantity : Quantities)
-  {
-    names += (names.empty() ? "" : ", ") + std::string(quantity.name);
-  }
-  return names;
-}
 
 std::string HeadName(const Quantity& quantity, int head)
 {
@@ -112,7 +103,7 @@ FieldOutput::FieldOutput(vtkDataArraySelection* selection, int heads, int classe
   if (!unknown.empty())
   {
     throw std::runtime_error("Quantities: '" + *unknown.begin() +
-                             "' is unknown; expected some of " + KnownNames() +
+                             "' is unknown; expected some of " + atlas::NamesOf(Quantities) +
                              ", or one of these of a single head from 0 to " +
                              std::to_string(heads - 1) + ", such as 'Attention 0'.");
   }

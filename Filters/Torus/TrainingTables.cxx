@@ -2,6 +2,7 @@
 
 #include "ArrayNames.h"
 #include "DataFields.h"
+#include "DataFormat.h"
 
 #include <vtkTypeInt64Array.h>
 
@@ -35,6 +36,7 @@ Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
 
 void AddCheckpoints(const std::vector<Checkpoint>& checkpoints, vtkTable* table)
 {
+  SetFormat(table, Formats::Training);
   using C = Checkpoint;
   AddColumn<vtkIntArray>(table, Names::Step, checkpoints, [](const C& c) { return c.state.step; });
   AddColumn<vtkDoubleArray>(
@@ -51,6 +53,7 @@ void AddCheckpoints(const std::vector<Checkpoint>& checkpoints, vtkTable* table)
 
 void AddRuns(const std::vector<atlas::TrainingRun>& runs, vtkTable* table)
 {
+  SetFormat(table, Formats::TrainingRuns);
   using R = atlas::TrainingRun;
   AddColumn<vtkTypeInt64Array>(
     table, Names::Seed, runs, [](const R& r) { return static_cast<vtkTypeInt64>(r.options.seed); });

@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "Harmonics.h"
 
 #include <vtkInformation.h>
@@ -52,6 +53,7 @@ int vtkAttentionHarmonics::RequestData(
 {
   vtkTable* output = vtkTable::GetData(outputVector);
   return this->RequestFromModel(inputVector, outputVector,
+    { AttentionAtlas::Formats::AttentionHarmonics },
     [&](const atlas::AttentionOnlyModel& model)
     {
       std::vector<atlas::HarmonicCoefficients> heads;

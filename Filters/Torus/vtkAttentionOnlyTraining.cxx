@@ -2,6 +2,8 @@
 
 #include "Execution.h"
 #include "ModelConversion.h"
+#include "TrainingHistory.h"
+#include "TrainingSweep.h"
 #include "TrainingTables.h"
 
 #include <vtkExecutive.h>
@@ -10,7 +12,6 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkSMPTools.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
@@ -18,7 +19,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -27,32 +27,11 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace
 {
 
-using AttentionAtlas::Checkpoint;
-
 /// More would make ParaView's list of time steps slow.
 constexpr double MaximumCheckpoints = 1e5;
 
-}
-
-/// All that a training depends on.
-struct vtkAttentionOnlyTraining::Request
-{
-  atlas::TrainingOptions options;
-  std::vector<int> checkpoints; ///< steps
-  std::string file;             ///< of a model, or empty
-  std::filesystem::file_time_type fileTime;
-  bool continues = false;
-
-  bool operator==(const Request& other) const
-  {
-    return this->options == other.options && this->checkpoints == other.checkpoints &&
-           this->file == other.file && this->fileTime == other.fileTime &&
-           this->continues == other.continues;
-  }
-};
-
 /// The part of an output that is asked for: a rank's.
-struct vtkAttentionOnlyTraining::Piece
+struct Piece
 {
   int number;
   int count;
@@ -64,60 +43,44 @@ struct vtkAttentionOnlyTraining::Piece
   }
 };
 
-/// What the last training and the last sweep gave.
-struct vtkAttentionOnlyTraining::History
-{
-  std::optional<Request> trained;
-  std::vector<Checkpoint> checkpoints;
-
-  std::optional<Request> swept;
-  std::vector<atlas::TrainingOptions> sweep; ///< the options of the runs
-  std::vector<atlas::TrainingRun> runs;
-
-  vtkMTimeType failed = 0; ///< with the properties of this time nothing can be trained
-
-  const Checkpoint& At(double step) const
-  {
-    std::size_t found = 0;
-    while (found + 1 < this->checkpoints.size() && this->checkpoints[found + 1].state.step <= step)
-    {
-      ++found;
-    }
-    return this->checkpoints[found];
-  }
-};
-
-/// Tells ParaView how much of a part of the work is done, but not at every step, and hears its
-/// Cancel.
-class vtkAttentionOnlyTraining::Clock
+/// Reports progress, but not at every step, and hears ParaView's Cancel.
+class Clock
 {
 public:
-  explicit Clock(vtkAttentionOnlyTraining* self)
-    : Self(self)
+  explicit Clock(vtkAlgorithm* algorithm)
+    : Algorithm(algorithm)
   {
   }
 
-  /// `done`: from 0 to 1. Returns whether to go on.
-  bool Tell(double done, bool always = false)
+  bool operator()(double done, bool always)
   {
     const auto now = std::chrono::steady_clock::now();
     if (always || now - this->Last > std::chrono::milliseconds(50))
     {
       this->Last = now;
-      this->Self->UpdateProgress(done);
+      this->Algorithm->UpdateProgress(done);
     }
-    return this->Self->GetAbortExecute() == 0;
+    return this->Algorithm->GetAbortExecute() == 0;
   }
 
 private:
-  vtkAttentionOnlyTraining* Self;
+  vtkAlgorithm* Algorithm;
   std::chrono::steady_clock::time_point Last;
+};
+
+}
+
+struct vtkAttentionOnlyTraining::Results
+{
+  AttentionAtlas::TrainingHistory history;
+  AttentionAtlas::TrainingSweep sweep;
+  vtkMTimeType failed = 0; ///< with the properties of this time nothing can be trained
 };
 
 vtkStandardNewMacro(vtkAttentionOnlyTraining);
 
 vtkAttentionOnlyTraining::vtkAttentionOnlyTraining()
-  : Trained(std::make_unique<History>())
+  : Trained(std::make_unique<Results>())
 {
   this->SetNumberOfInputPorts(0);
   this->SetNumberOfOutputPorts(3);
@@ -201,14 +164,14 @@ int vtkAttentionOnlyTraining::RequestInformation(
 }
 
 /// What the properties ask for. Throws std::runtime_error if that makes no sense.
-vtkAttentionOnlyTraining::Request vtkAttentionOnlyTraining::GetRequest() const
+AttentionAtlas::TrainingRequest vtkAttentionOnlyTraining::GetRequest() const
 {
   if (this->CheckpointEvery < 1)
   {
     throw std::runtime_error("CheckpointEvery: expected at least 1 step, found " +
                              std::to_string(this->CheckpointEvery) + ".");
   }
-  Request request;
+  AttentionAtlas::TrainingRequest request;
   request.checkpoints = this->CheckpointSteps();
   if (request.checkpoints.empty())
   {
@@ -243,105 +206,6 @@ vtkAttentionOnlyTraining::Request vtkAttentionOnlyTraining::GetRequest() const
   return request;
 }
 
-namespace
-{
-
-/// The model of a file, or none if there is no file. Throws atlas::Error.
-std::optional<atlas::AttentionOnlyModel> ReadModel(const std::string& file)
-{
-  if (file.empty())
-  {
-    return std::nullopt;
-  }
-  return atlas::ReadAttentionOnlyModel(file);
-}
-
-/// Throws std::runtime_error if the task and the checkpoints do not fit into memory.
-void RequireMemoryFor(const atlas::TrainingOptions& options, std::size_t checkpoints)
-{
-  const double n = options.vocabularySize;
-  const double pairs = n * n;
-  AttentionAtlas::RequireMemory(4. * sizeof(double) * pairs,
-    "VocabularySize: a task of " + std::to_string(static_cast<std::int64_t>(pairs)) + " pairs",
-    "lower VocabularySize.");
-  const double parameters = 6 * n + 6 + 12. * options.heads * options.headDimension;
-  const double model = sizeof(double) * (pairs + parameters);
-  AttentionAtlas::RequireMemory(model * static_cast<double>(checkpoints),
-    "CheckpointEvery: " + std::to_string(checkpoints) + " models", "raise CheckpointEvery.");
-}
-
-}
-
-/// Trains anew, unless it is what was trained the last time.
-void vtkAttentionOnlyTraining::Train(const Request& request, Clock& clock)
-{
-  History& history = *this->Trained;
-  if (history.trained && *history.trained == request)
-  {
-    return;
-  }
-  history.checkpoints.clear();
-  history.trained = request;
-  const std::optional<atlas::AttentionOnlyModel> model = ReadModel(request.file);
-  atlas::CheckOptions(request.options);
-  RequireMemoryFor(request.options, request.checkpoints.size());
-  atlas::Trainer trainer(request.options, { model ? &*model : nullptr, request.continues });
-  const double all = std::max(request.options.steps, 1);
-  bool goesOn = true;
-  try
-  {
-    for (const int checkpoint : request.checkpoints)
-    {
-      while (goesOn && trainer.GetStep() < checkpoint)
-      {
-        trainer.Step();
-        goesOn = clock.Tell(trainer.GetStep() / all);
-      }
-      history.checkpoints.push_back(AttentionAtlas::TakeCheckpoint(trainer));
-      if (!goesOn || !clock.Tell(trainer.GetStep() / all, true))
-      {
-        return; // what was reached is the result
-      }
-    }
-  }
-  catch (const atlas::DivergenceError& e) // likewise
-  {
-    vtkErrorMacro(<< e.what());
-  }
-}
-
-/// The trainings of a part of the sweep.
-std::vector<atlas::TrainingOptions> vtkAttentionOnlyTraining::GetSweep(
-  const Request& request, const Piece& piece) const
-{
-  using Modes = atlas::TrainingMode;
-  const std::vector<Modes> modes =
-    this->AllModes ? std::vector<Modes>{ Modes::Joint, Modes::Boosting, Modes::BoostingOutputOnly }
-                   : std::vector<Modes>{ request.options.mode };
-  const auto all = atlas::SweepOptions(request.options, this->Runs, modes);
-  const auto bound = [&](int number)
-  { return all.begin() + static_cast<std::ptrdiff_t>(all.size()) * number / piece.count; };
-  return { bound(piece.number), bound(piece.number + 1) };
-}
-
-/// Trains these; what is done when the user cancels is the result.
-void vtkAttentionOnlyTraining::Sweep(
-  const Request& request, const std::vector<atlas::TrainingOptions>& sweep, Clock& clock)
-{
-  History& history = *this->Trained;
-  history.runs.clear();
-  history.swept = request;
-  history.sweep = sweep;
-  const std::optional<atlas::AttentionOnlyModel> model = ReadModel(request.file);
-  vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
-  config.Backend = AttentionAtlas::ParallelBackend();
-  int threads = 1;
-  vtkSMPTools::LocalScope(
-    config, [&threads]() { threads = vtkSMPTools::GetEstimatedNumberOfThreads(); });
-  history.runs = atlas::RunTrainings(sweep, { model ? &*model : nullptr, request.continues },
-    std::max(threads, 1), [&clock](double done) { return clock.Tell(done); });
-}
-
 /// Fills all outputs, since VTK has cleared them all; but sweeps only for who asks for its table.
 int vtkAttentionOnlyTraining::RequestData(
   vtkInformation* request, vtkInformationVector**, vtkInformationVector* outputVector)
@@ -353,11 +217,15 @@ int vtkAttentionOnlyTraining::RequestData(
   const int port = request->Get(vtkExecutive::FROM_OUTPUT_PORT());
   try
   {
-    const Request wanted = this->GetRequest();
-    Clock clock(this);
-    this->Train(wanted, clock);
+    const AttentionAtlas::TrainingRequest wanted = this->GetRequest();
+    const AttentionAtlas::TrainingProgress progress = Clock(this);
+    const std::string divergence = this->Trained->history.Update(wanted, progress);
+    if (!divergence.empty())
+    {
+      vtkErrorMacro(<< divergence);
+    }
     this->FillTraining(outputVector);
-    this->FillRuns(wanted, port == 2, outputVector->GetInformationObject(2), clock);
+    this->FillRuns(wanted, port == 2, outputVector->GetInformationObject(2), progress);
   }
   catch (const std::exception& e)
   {
@@ -372,35 +240,37 @@ int vtkAttentionOnlyTraining::RequestData(
 /// The model at its time, the same in each piece, and the table of checkpoints, in the first alone.
 void vtkAttentionOnlyTraining::FillTraining(vtkInformationVector* outputVector)
 {
-  const History& history = *this->Trained;
-  if (history.checkpoints.empty())
+  const AttentionAtlas::TrainingHistory& history = this->Trained->history;
+  if (history.Checkpoints().empty())
   {
     return;
   }
   vtkInformation* info = outputVector->GetInformationObject(0);
   const double time =
     info->Has(SDDP::UPDATE_TIME_STEP()) != 0 ? info->Get(SDDP::UPDATE_TIME_STEP()) : this->Steps;
-  const Checkpoint& checkpoint = history.At(time);
+  const AttentionAtlas::Checkpoint& checkpoint = history.At(time);
   vtkMultiBlockDataSet* output = vtkMultiBlockDataSet::GetData(outputVector, 0);
   AttentionAtlas::ToDataSet(checkpoint.model, output);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), checkpoint.state.step);
   if (Piece(outputVector->GetInformationObject(1)).number == 0)
   {
-    AttentionAtlas::AddCheckpoints(history.checkpoints, vtkTable::GetData(outputVector, 1));
+    AttentionAtlas::AddCheckpoints(history.Checkpoints(), vtkTable::GetData(outputVector, 1));
   }
 }
 
 /// The table of runs, of which each piece has a part.
-void vtkAttentionOnlyTraining::FillRuns(
-  const Request& request, bool isWanted, vtkInformation* info, Clock& clock)
+void vtkAttentionOnlyTraining::FillRuns(const AttentionAtlas::TrainingRequest& request,
+  bool isWanted, vtkInformation* info, const AttentionAtlas::TrainingProgress& progress)
 {
   if (this->Runs == 0)
   {
     return;
   }
-  const auto sweep = this->GetSweep(request, Piece(info));
-  History& history = *this->Trained;
-  const bool isDone = history.swept && *history.swept == request && history.sweep == sweep;
+  const Piece piece(info);
+  const auto options =
+    AttentionAtlas::SweepPiece(request, this->Runs, this->AllModes, piece.number, piece.count);
+  AttentionAtlas::TrainingSweep& sweep = this->Trained->sweep;
+  const bool isDone = sweep.IsDone(request, options);
   if (!isDone && !isWanted)
   {
     info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
@@ -408,9 +278,9 @@ void vtkAttentionOnlyTraining::FillRuns(
   }
   if (!isDone)
   {
-    this->Sweep(request, sweep, clock);
+    sweep.Update(request, options, progress);
   }
-  AttentionAtlas::AddRuns(history.runs, vtkTable::SafeDownCast(vtkDataObject::GetData(info)));
+  AttentionAtlas::AddRuns(sweep.Runs(), vtkTable::SafeDownCast(vtkDataObject::GetData(info)));
 }
 
 void vtkAttentionOnlyTraining::PrintSelf(ostream& os, vtkIndent indent)

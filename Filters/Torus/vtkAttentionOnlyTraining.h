@@ -5,12 +5,13 @@
 
 #include <vtkDataObjectAlgorithm.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
-namespace atlas
+namespace AttentionAtlas
 {
-struct TrainingOptions;
+struct TrainingRequest;
 }
 
 /**
@@ -207,20 +208,14 @@ private:
   vtkAttentionOnlyTraining(const vtkAttentionOnlyTraining&) = delete;
   void operator=(const vtkAttentionOnlyTraining&) = delete;
 
-  struct Request;
-  struct History;
-  struct Piece;
-  class Clock;
+  struct Results;
 
   double CheckpointCount() const;
   std::vector<int> CheckpointSteps() const;
-  Request GetRequest() const;
-  void Train(const Request& request, Clock& clock);
-  std::vector<atlas::TrainingOptions> GetSweep(const Request& request, const Piece& piece) const;
-  void Sweep(
-    const Request& request, const std::vector<atlas::TrainingOptions>& sweep, Clock& clock);
+  AttentionAtlas::TrainingRequest GetRequest() const;
   void FillTraining(vtkInformationVector* outputVector);
-  void FillRuns(const Request& request, bool isWanted, vtkInformation* info, Clock& clock);
+  void FillRuns(const AttentionAtlas::TrainingRequest& request, bool isWanted, vtkInformation* info,
+    const std::function<bool(double, bool)>& progress);
 
   int VocabularySize = 5;
   int Heads = 3;
@@ -239,7 +234,7 @@ private:
   int CheckpointEvery = 50;
   int Runs = 0;
   bool AllModes = false;
-  std::unique_ptr<History> Trained;
+  std::unique_ptr<Results> Trained;
 };
 
 #endif

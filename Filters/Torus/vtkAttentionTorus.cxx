@@ -1,6 +1,7 @@
 #include "vtkAttentionTorus.h"
 
 #include "ArrayRanges.h"
+#include "DataFormat.h"
 #include "Execution.h"
 #include "FieldEvaluation.h"
 #include "FieldOutput.h"
@@ -202,6 +203,7 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
       }
     });
   fields.Attach(output->GetPointData());
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionTorus);
   AttentionAtlas::CacheRanges(output->GetPointData());
   return finished;
 }

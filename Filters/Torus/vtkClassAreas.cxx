@@ -4,6 +4,7 @@
 #include "AttentionOnlyModel.h"
 #include "ClassAreas.h"
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "Execution.h"
 
 #include <vtkInformation.h>
@@ -34,7 +35,7 @@ int vtkClassAreas::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkTable* output = vtkTable::GetData(outputVector);
-  return this->RequestFromModel(inputVector, outputVector,
+  return this->RequestFromModel(inputVector, outputVector, { AttentionAtlas::Formats::ClassAreas },
     [&](const atlas::AttentionOnlyModel& model)
     {
       const vtkIdType rows = this->Resolution[1];

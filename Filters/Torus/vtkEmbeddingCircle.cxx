@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "Pi.h"
 #include "PolyOutput.h"
 #include "TorusAngles.h"
@@ -147,6 +148,7 @@ int vtkEmbeddingCircle::RequestData(
   vtkPolyData* tokens = vtkPolyData::GetData(outputVector, TOKENS);
   vtkPolyData* circle = vtkPolyData::GetData(outputVector, CIRCLE);
   return this->RequestFromModel(inputVector, outputVector,
+    { AttentionAtlas::Formats::EmbeddingTokens, AttentionAtlas::Formats::EmbeddingCircle },
     [&](const atlas::AttentionOnlyModel& model)
     {
       SetTokens(model.wordEmbedding, tokens);

@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "Execution.h"
 #include "Harmonics.h"
 #include "TorusChart.h"
@@ -193,6 +194,7 @@ int vtkHarmonicAttention::RequestData(
       AttentionAtlas::MarkUnfinished(outputVector);
       return 1;
     }
+    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HarmonicAttention);
     output->GetFieldData()->AddArray(
       AttentionAtlas::MakeArray<vtkDoubleArray>(Names::Coefficients, coefficients));
     if (this->IsSwept())

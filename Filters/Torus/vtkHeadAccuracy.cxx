@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "HeadAccuracy.h"
 
 #include <vtkInformation.h>
@@ -39,6 +40,7 @@ int vtkHeadAccuracy::RequestData(
 {
   vtkTable* output = vtkTable::GetData(outputVector);
   return this->RequestFromModel(inputVector, outputVector,
+    { AttentionAtlas::Formats::HeadAccuracy },
     [&](const atlas::AttentionOnlyModel& model)
     {
       const atlas::HeadAccuracies counts =

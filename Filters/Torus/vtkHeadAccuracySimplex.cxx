@@ -2,6 +2,7 @@
 
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
+#include "DataFormat.h"
 #include "Execution.h"
 #include "MixtureRegions.h"
 
@@ -204,11 +205,13 @@ int vtkHeadAccuracySimplex::RequestData(
 {
   vtkPolyData* output = vtkPolyData::GetData(outputVector);
   return this->RequestFromModel(inputVector, outputVector,
+    { AttentionAtlas::Formats::HeadAccuracySimplex },
     [&](const atlas::AttentionOnlyModel& model)
     {
       const vtkIdType tokens = model.VocabularySize();
       this->CheckProperties(tokens);
-      const atlas::HeadMixture mixture(model, { this->Heads[0], this->Heads[1], this->Heads[2] },
+      const atlas::HeadMixture mixture(model,
+        { this->HeadIndices[0], this->HeadIndices[1], this->HeadIndices[2] },
         static_cast<atlas::Residual>(this->Residual));
       const bool hasPair = this->Pair[0] >= 0;
       SimplexTable table(mixture, this->Resolution,
@@ -240,8 +243,8 @@ int vtkHeadAccuracySimplex::RequestData(
 void vtkHeadAccuracySimplex::PrintSelf(ostream& os, vtkIndent indent)
 {
   this->Superclass::PrintSelf(os, indent);
-  os << indent << "Heads: " << this->Heads[0] << " " << this->Heads[1] << " " << this->Heads[2]
-     << "\n";
+  os << indent << "HeadIndices: " << this->HeadIndices[0] << " " << this->HeadIndices[1] << " "
+     << this->HeadIndices[2] << "\n";
   os << indent << "Resolution: " << this->Resolution << "\n";
   os << indent << "Residual: " << this->Residual << "\n";
   os << indent << "Pair: " << this->Pair[0] << " " << this->Pair[1] << "\n";

@@ -38,8 +38,8 @@ public:
   /**
    * The heads at the corners: three different heads from 0 to H-1. Default: 0, 1, 2.
    */
-  vtkSetVector3Macro(Heads, int);
-  vtkGetVector3Macro(Heads, int);
+  vtkSetVector3Macro(HeadIndices, int);
+  vtkGetVector3Macro(HeadIndices, int);
   ///@}
 
   ///@{
@@ -83,7 +83,7 @@ private:
 
   void CheckProperties(vtkIdType tokens) const;
 
-  int Heads[3] = { 0, 1, 2 };
+  int HeadIndices[3] = { 0, 1, 2 };
   int Resolution = 128;
   int Residual = vtkTorusAlgorithm::NONE;
   int Pair[2] = { -1, -1 };

@@ -1,5 +1,6 @@
 #include "vtkModelAlgorithm.h"
 
+#include "DataFormat.h"
 #include "Execution.h"
 #include "ModelConversion.h"
 
@@ -32,7 +33,7 @@ vtkMultiBlockDataSet* vtkModelAlgorithm::GetModelInput(vtkInformationVector** in
 }
 
 int vtkModelAlgorithm::RequestFromModel(vtkInformationVector** inputVector,
-  vtkInformationVector* outputVector,
+  vtkInformationVector* outputVector, const std::vector<const char*>& formats,
   const std::function<bool(const atlas::AttentionOnlyModel&)>& compute)
 {
   vtkMultiBlockDataSet* input = GetModelInput(inputVector);
@@ -60,7 +61,9 @@ int vtkModelAlgorithm::RequestFromModel(vtkInformationVector** inputVector,
   }
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
-    CopyModelFields(input, vtkDataObject::GetData(outputVector, port));
+    vtkDataObject* output = vtkDataObject::GetData(outputVector, port);
+    CopyModelFields(input, output);
+    AttentionAtlas::SetFormat(output, formats.at(static_cast<std::size_t>(port)));
   }
   return 1;
 }

@@ -6,6 +6,7 @@
 #include <vtkDataObjectAlgorithm.h>
 
 #include <functional>
+#include <vector>
 
 class vtkMultiBlockDataSet;
 
@@ -46,10 +47,12 @@ protected:
   /**
    * RequestData of a filter with small outputs. Calls compute(model), which fills the outputs, for
    * the first piece, and thus on the first rank. Other pieces stay empty, so nothing is drawn or
-   * counted twice. Adds the model's dimensions to the field data. If compute throws, the error is
-   * reported; if it returns false, the user has canceled. In both cases every output is left empty.
+   * counted twice. Adds the model's dimensions and the formats, in the order of the ports, to the
+   * field data of the outputs. If compute throws, the error is reported; if it returns false, the
+   * user has canceled. In both cases every output is left empty.
    */
   int RequestFromModel(vtkInformationVector** inputVector, vtkInformationVector* outputVector,
+    const std::vector<const char*>& formats,
     const std::function<bool(const atlas::AttentionOnlyModel&)>& compute);
 
   /**

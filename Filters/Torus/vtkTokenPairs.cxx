@@ -5,6 +5,7 @@
 #include "AttentionOnlyModel.h"
 #include "ClassPalette.h"
 #include "DataFields.h"
+#include "DataFormat.h"
 #include "Execution.h"
 
 #include <vtkCellArray.h>
@@ -133,7 +134,7 @@ int vtkTokenPairs::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkPolyData* output = vtkPolyData::GetData(outputVector);
-  return this->RequestFromModel(inputVector, outputVector,
+  return this->RequestFromModel(inputVector, outputVector, { AttentionAtlas::Formats::TokenPairs },
     [&](const atlas::AttentionOnlyModel& model)
     {
       const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());

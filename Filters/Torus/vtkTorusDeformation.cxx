@@ -1,6 +1,7 @@
 #include "vtkTorusDeformation.h"
 
 #include "ArrayNames.h"
+#include "DataFormat.h"
 #include "Deformation.h"
 #include "Execution.h"
 #include "TorusGrid.h"
@@ -534,6 +535,7 @@ int vtkTorusDeformation::RequestData(
       DeformOther(form, input, advance, output);
     }
     output->GetFieldData()->PassData(input->GetFieldData());
+    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TorusDeformation);
   }
   catch (const Cancelled&)
   {

@@ -2,6 +2,7 @@
 
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
+#include "DataFormat.h"
 #include "Execution.h"
 #include "PolyOutput.h"
 #include "SphericalVoronoi.h"
@@ -128,6 +129,8 @@ int vtkUnembeddingSphere::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   return this->RequestFromModel(inputVector, outputVector,
+    { AttentionAtlas::Formats::UnembeddingCells, AttentionAtlas::Formats::UnembeddingCentres,
+      AttentionAtlas::Formats::UnembeddingArcs },
     [&](const atlas::AttentionOnlyModel& model)
     {
       const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);

@@ -3,6 +3,7 @@
 #include "ArrayFile.h"
 #include "Error.h"
 #include "ImageProcessor.h"
+#include "Joined.h"
 #include "MappedFile.h"
 #include "PictureFile.h"
 #include "Prompts.h"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 namespace AttentionAtlas
@@ -26,13 +26,12 @@ using Sequences = std::vector<std::vector<std::int64_t>>;
 
 void RequireOneSource(const RecorderSources& sources)
 {
-  std::string found;
-  int count = 0;
+  std::vector<std::string> found;
   const auto add = [&](bool isGiven, const char* name)
   {
     if (isGiven)
     {
-      found += (count++ > 0 ? ", " : "") + std::string(name);
+      found.emplace_back(name);
     }
   };
   add(!sources.prompts.empty(), "Prompts");
@@ -40,11 +39,12 @@ void RequireOneSource(const RecorderSources& sources)
   add(!sources.tokenIds.empty(), "TokenIds");
   add(!sources.imageFiles.empty(), "Images");
   add(sources.table != nullptr, "the table of token ids");
-  if (count > 1)
+  if (found.size() > 1)
   {
     throw atlas::OptionError(
       "expected one of Prompts, PromptFile, TokenIds, Images and a table of token ids, found " +
-      std::to_string(count) + ": " + found + ".");
+      std::to_string(found.size()) + ": " +
+      atlas::Joined(found, [](const std::string& name) { return name; }) + ".");
   }
 }
 
@@ -163,8 +163,8 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
 }
 
 /// Reads one file of pixel values or any number of images. The first bytes of a file decide.
-void ReadImages(const std::vector<std::string>& paths, const std::filesystem::path& folder,
-  const atlas::TransformerConfig& config, RecorderInput& result)
+void ReadImages(
+  const std::vector<std::string>& paths, const OpenTransformer& model, RecorderInput& result)
 {
   const auto other = std::find_if_not(paths.begin(), paths.end(), atlas::IsPicture);
   if (other != paths.end() && paths.size() > 1)
@@ -179,12 +179,13 @@ void ReadImages(const std::vector<std::string>& paths, const std::filesystem::pa
     ReadPixelValues(*other, result.input);
     return;
   }
+  const atlas::TransformerConfig& config = model.GetModel().GetConfig();
   if (config.input != atlas::InputKind::Images)
   {
     throw atlas::OptionError(
       "Images: expected a model of images, found one of architecture " + config.architecture + ".");
   }
-  ReadPictures(paths, atlas::ReadImageProcessor(folder, config), result);
+  ReadPictures(paths, model.GetImageProcessor(), result);
 }
 
 /// Encodes each line; an error message gives the line.
@@ -257,49 +258,48 @@ std::vector<std::string> Labels(const Sequences& sequences, const atlas::Tokeniz
   return labels;
 }
 
-/// The tokenizer of a folder, or std::nullopt, as token ids do not need one.
-std::optional<atlas::Tokenizer> FindTokenizer(const std::filesystem::path& folder)
+/// The tokenizer of a model, or nullptr, as token ids do not need one.
+const atlas::Tokenizer* FindTokenizer(const OpenTransformer& model)
 {
   try
   {
-    return atlas::ReadTokenizer(folder);
+    return &model.GetTokenizer();
   }
   catch (const atlas::Error&)
   {
-    return std::nullopt;
+    return nullptr;
   }
 }
 
 }
 
-RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder,
-  const atlas::TransformerConfig& config)
+RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model)
 {
   RequireOneSource(sources);
   RecorderInput result;
-  std::optional<atlas::Tokenizer> tokenizer;
+  const atlas::Tokenizer* tokenizer = nullptr;
   if (!sources.imageFiles.empty())
   {
-    ReadImages(sources.imageFiles, folder, config, result);
+    ReadImages(sources.imageFiles, model, result);
     return result;
   }
   if (!sources.prompts.empty() || !sources.promptFile.empty())
   {
-    tokenizer = atlas::ReadTokenizer(folder);
+    tokenizer = &model.GetTokenizer();
     const bool isFile = sources.prompts.empty();
     Encode(sources, isFile ? atlas::ReadFile(sources.promptFile) : sources.prompts,
       isFile ? sources.promptFile : "Prompts", *tokenizer, result);
   }
   else
   {
-    tokenizer = FindTokenizer(folder);
+    tokenizer = FindTokenizer(model);
     result.input.tokens = sources.table != nullptr
                             ? ReadTable(sources.table)
                             : atlas::ParseIntegerLines(sources.tokenIds, "TokenIds");
-    result.input.segments = atlas::ParseIntegerLines(sources.tokenTypes, "TokenTypes");
+    result.input.segments = atlas::ParseIntegerLines(sources.segments, "Segments");
   }
   Truncate(sources.maximumLength, result);
-  if (tokenizer)
+  if (tokenizer != nullptr)
   {
     result.labels = Labels(result.input.tokens, *tokenizer);
   }

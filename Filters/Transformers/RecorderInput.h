@@ -1,8 +1,8 @@
 #pragma once
 
+#include "OpenTransformer.h"
 #include "RecordTransformer.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ struct RecorderSources
   std::string prompts;                 ///< text, one sequence per line
   std::string promptFile;              ///< a file with such text
   std::string tokenIds;                ///< integers, one sequence per line
-  std::string tokenTypes;              ///< token types of tokenIds, in the same form
+  std::string segments;                ///< segments of tokenIds, in the same form
   std::vector<std::string> imageFiles; ///< PNG and JPEG images, or one file with pixel_values
   vtkTable* table = nullptr;
   bool addSpecialTokens = true;
@@ -34,9 +34,7 @@ struct RecorderInput
 };
 
 /// Reads the sequences or images from the source that is given; returns an empty input if none is.
-/// `folder` contains the model's config.json, tokenizer and preprocessor_config.json. Throws
-/// atlas::Error if there are several sources or one cannot be read.
-RecorderInput GatherInput(const RecorderSources& sources, const std::filesystem::path& folder,
-  const atlas::TransformerConfig& config);
+/// Throws atlas::Error if there are several sources or one cannot be read.
+RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model);
 
 }

@@ -1,5 +1,6 @@
 #include "vtkRandomPrompts.h"
 
+#include "DataFormat.h"
 #include "Execution.h"
 #include "Prompts.h"
 
@@ -71,6 +72,7 @@ int vtkRandomPrompts::RequestData(
   output->AddColumn(sequences);
   output->AddColumn(positions);
   output->AddColumn(ids);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::RandomPrompts);
   return 1;
 }
 

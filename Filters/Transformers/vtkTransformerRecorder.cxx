@@ -70,7 +70,7 @@ vtkTransformerRecorder::~vtkTransformerRecorder()
   this->SetPrompts(nullptr);
   this->SetPromptFile(nullptr);
   this->SetTokenIds(nullptr);
-  this->SetTokenTypes(nullptr);
+  this->SetSegments(nullptr);
 }
 
 void vtkTransformerRecorder::AddImage(const char* fileName)
@@ -160,13 +160,15 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   Part part;
   if (model == nullptr || model->GetNumberOfBlocks() == 0)
   {
+    this->Model.reset();
     return part;
   }
-  const atlas::Transformer transformer = AttentionAtlas::ToTransformer(model);
+  this->Model = AttentionAtlas::ToTransformer(model);
+  const atlas::Transformer& transformer = this->Model->GetModel();
   const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
-    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->TokenTypes),
+    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->Segments),
       this->Images, tokens, this->AddSpecialTokens, this->MaximumLength },
-    AttentionAtlas::ModelFolder(model), transformer.GetConfig());
+    *this->Model);
   for (const std::string& warning : gathered.warnings)
   {
     if (ranks.Rank() == 0)
@@ -185,6 +187,7 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   options.residual = this->Record->ArrayIsEnabled(Residual) != 0;
   options.logits = this->Record->ArrayIsEnabled(Logits) != 0;
   options.layers.assign(this->Layers.begin(), this->Layers.end());
+  options.threads = AttentionAtlas::ThreadLimit();
   options.progress = [this](double done)
   {
     this->UpdateProgress(done);
@@ -253,7 +256,7 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Prompts: " << Text(this->Prompts) << "\n";
   os << indent << "PromptFile: " << Text(this->PromptFile) << "\n";
   os << indent << "TokenIds: " << Text(this->TokenIds) << "\n";
-  os << indent << "TokenTypes: " << Text(this->TokenTypes) << "\n";
+  os << indent << "Segments: " << Text(this->Segments) << "\n";
   os << indent << "Images:";
   for (const std::string& fileName : this->Images)
   {

@@ -6,6 +6,7 @@
 #include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ class vtkTable;
 
 namespace AttentionAtlas
 {
+class OpenTransformer;
 class RankGroup;
 }
 
@@ -26,6 +28,9 @@ class RankGroup;
  * Sequence; the same in each piece. The sequences come from that table or from one of Prompts,
  * PromptFile, TokenIds and Images. If more than one of them is set, an error lists them; if none is
  * set, the output is empty.
+ *
+ * The model stays open from one execution to the next: an edited prompt opens none of its files. A
+ * file that has changed by the next execution is read anew.
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Canceling leaves it empty, and the next update records again. Formulas: Core's
@@ -76,11 +81,11 @@ public:
 
   ///@{
   /**
-   * The token types (segments, from 0) of TokenIds, in the same form. Null or empty: all 0.
-   * Default: none.
+   * The segments of TokenIds, in the same form: 0 for the first, 1 for the second. Null or empty:
+   * all 0. Default: none.
    */
-  vtkSetStringMacro(TokenTypes);
-  vtkGetStringMacro(TokenTypes);
+  vtkSetStringMacro(Segments);
+  vtkGetStringMacro(Segments);
   ///@}
 
   ///@{
@@ -164,12 +169,13 @@ private:
   char* Prompts = nullptr;
   char* PromptFile = nullptr;
   char* TokenIds = nullptr;
-  char* TokenTypes = nullptr;
+  char* Segments = nullptr;
   int MaximumLength = 0;
   bool AddSpecialTokens = true;
   std::vector<std::string> Images;
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
 };
 
 #endif

@@ -104,7 +104,10 @@ class Proxy:
         return self.known.get((self.element.get("base_proxygroup"), self.element.get("base_proxyname")))
 
     def properties(self):
-        """The properties that can be set, by name: first those of the base proxy and exposed subproxies."""
+        """The properties that can be set, by name: first those of the base proxy and exposed subproxies.
+
+        Old names, which are for old scripts and states, are not among them.
+        """
         found = self.base.properties() if self.base else {}
         for part in self.element.iter("SubProxy"):
             within = part.find("Proxy")
@@ -112,7 +115,8 @@ class Proxy:
             inner = self.known[within.get("proxygroup"), within.get("proxyname")].properties()
             found.update({name: inner[name] for name in exposed})
         for child in self.element:
-            if child.tag.endswith("Property") and child.get("information_only") != "1":
+            is_old = child.find("AtlasRenamedPropertyDomain") is not None
+            if child.tag.endswith("Property") and child.get("information_only") != "1" and not is_old:
                 found[child.get("name")] = child
         return found
 
@@ -161,8 +165,8 @@ def values(element):
     """The values that a property can have, from its domains."""
     found = []
     for domain in element:
-        if domain.tag == "EnumerationDomain":
-            found.append(", ".join(entry.get("text") for entry in domain))
+        if domain.tag.endswith("EnumerationDomain"):
+            found.append(", ".join(entry.get("text") for entry in domain if not entry.get("new_text")))
         elif domain.tag == "StringListDomain":
             found.append(", ".join(entry.get("value") for entry in domain))
         elif domain.tag == "BooleanDomain":

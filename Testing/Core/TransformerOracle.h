@@ -2,7 +2,6 @@
 
 #include "Oracle.h"
 #include "RecordTransformer.h"
-#include "TemporaryDirectory.h"
 
 #include <cmath>
 #include <string>
@@ -23,7 +22,8 @@ inline Tensors CopyTensors(const TensorViews& views)
   return tensors;
 }
 
-/// A small transformer and what the original code computed with it (design/transformers.md).
+/// A small transformer and what the original code computed with it
+/// (Testing/Oracle/transformers/README.md).
 class TransformerOracle
 {
 public:
@@ -36,10 +36,6 @@ public:
     : Folder_(Folder(name))
     , Expected(this->Folder_ / "expected.safetensors")
   {
-    if (name == "gpt2")
-    {
-      this->RestoreBiases();
-    }
   }
 
   /// The model's folder.
@@ -88,7 +84,6 @@ public:
 private:
   std::filesystem::path Folder_;
   SafetensorsFile Expected;
-  std::optional<TemporaryDirectory> Restored;
 
   std::vector<std::vector<std::int64_t>> Sequences(const std::string& quantity) const
   {
@@ -107,65 +102,6 @@ private:
       }
     }
     return sequences;
-  }
-
-  /// If attn.c_attn.bias is missing in the file of GPT-2, the values were computed with one. The
-  /// bias is then the difference of the queries, keys and values of the first token of the first
-  /// sequence; all other tokens are compared.
-  void RestoreBiases()
-  {
-    const SafetensorsFile model(this->Folder_ / "model.safetensors");
-    Tensors tensors = CopyTensors(model.GetTensors());
-    if (tensors.count("transformer.h.0.attn.c_attn.bias") != 0)
-    {
-      return;
-    }
-    for (const std::string layer : { "0", "1" })
-    {
-      tensors["transformer.h." + layer + ".attn.c_attn.bias"] =
-        Tensor::FromDouble(DType::F32, { 96 }, this->MissingBias(model.GetTensors(), layer));
-    }
-    this->Restored.emplace();
-    WriteSafetensors(*this->Restored / "model.safetensors", tensors, {});
-    WriteBytes(*this->Restored / "config.json", ReadBytes(this->Folder_ / "config.json"));
-    this->Folder_ = this->Restored->Path();
-  }
-
-  std::vector<double> MissingBias(const TensorViews& model, const std::string& layer) const
-  {
-    constexpr std::size_t d = 32;
-    constexpr std::size_t dimension = 8;
-    const std::string prefix = "transformer.h." + layer + ".";
-    const std::vector<double> hidden = this->Get("hidden." + layer).ToDouble();
-    const std::vector<double> gain = model.at(prefix + "ln_1.weight").ToDouble();
-    const std::vector<double> shift = model.at(prefix + "ln_1.bias").ToDouble();
-    const std::vector<double> weight = model.at(prefix + "attn.c_attn.weight").ToDouble();
-    double mean = 0;
-    double square = 0;
-    for (std::size_t i = 0; i < d; ++i)
-    {
-      mean += hidden[i] / d;
-      square += hidden[i] * hidden[i] / d;
-    }
-    const double deviation = std::sqrt(square - mean * mean + 1e-5);
-    std::vector<double> bias;
-    for (const char* kind : { "query", "key", "value" })
-    {
-      const TensorView& view = this->Get("layer." + layer + "." + kind);
-      for (std::size_t i = 0; i < d; ++i)
-      {
-        const auto length = static_cast<std::size_t>(view.shape[2]);
-        double rest = view.At(i / dimension * length * dimension + i % dimension);
-        const std::size_t column = bias.size();
-        for (std::size_t j = 0; j < d; ++j)
-        {
-          rest -=
-            ((hidden[j] - mean) / deviation * gain[j] + shift[j]) * weight[j * 3 * d + column];
-        }
-        bias.push_back(rest);
-      }
-    }
-    return bias;
   }
 };
 

@@ -190,10 +190,6 @@ TEST(AttentionMap, IsTheSameInParts)
 
 TEST(AttentionMap, ShowsWhatIsStored)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   for (const char* name : { "prompt0", "prompt1", "prompt2" })
   {
     const auto path =

@@ -167,13 +167,6 @@ TEST(AttentionOnlyModelReader, NeedsAFileName)
 class PublishedModel : public testing::Test
 {
 protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-  }
   static std::filesystem::path Path()
   {
     return Oracle::Folder() / "trained-n5-h3.state_dict.safetensors";

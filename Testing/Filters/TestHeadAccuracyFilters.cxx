@@ -209,7 +209,7 @@ TEST(HeadAccuracySimplex, HasTheAccuracyOfHeadsAtItsCornersAndOfTheModelAtItsCen
   EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(1, 0, 0)), static_cast<float>(expected[0]));
   EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(0, 1, 0)), static_cast<float>(expected[1]));
   EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(0, 0, 1)), static_cast<float>(expected[2]));
-  simplex->SetHeads(2, 0, 1);
+  simplex->SetHeadIndices(2, 0, 1);
   EXPECT_FLOAT_EQ(static_cast<float>(accuracyAt(1, 0, 0)), static_cast<float>(expected[2]));
   simplex->SetResidual(vtkTorusAlgorithm::EMBEDDING_POSITION);
   EXPECT_FLOAT_EQ(
@@ -314,19 +314,20 @@ TEST(HeadAccuracySimplex, CanBeCancelled)
 
 TEST(HeadAccuracySimplex, SaysWhatIsWrong)
 {
-  const std::string heads = "Heads: expected three different heads of the model, which has 3 (0 to "
-                            "2), found ";
+  const std::string heads =
+    "HeadIndices: expected three different heads of the model, which has 3 (0 to "
+    "2), found ";
   Simplex simplex(Trained());
   const auto expectError = [&](const std::string& message)
   {
     EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
     EXPECT_THAT(simplex.TakeErrors(), ElementsAre(HasSubstr(message)));
   };
-  simplex->SetHeads(0, 1, 3);
+  simplex->SetHeadIndices(0, 1, 3);
   expectError(heads + "0, 1, 3.");
-  simplex->SetHeads(0, 1, 1);
+  simplex->SetHeadIndices(0, 1, 1);
   expectError(heads + "0, 1, 1.");
-  simplex->SetHeads(0, 1, 2);
+  simplex->SetHeadIndices(0, 1, 2);
   simplex->SetPair(0, 5);
   expectError("Pair: expected two tokens from 0 to 4, or -1 and -1 for none, found 0 and 5.");
   simplex->SetPair(-1, 2);

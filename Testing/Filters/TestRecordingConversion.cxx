@@ -6,6 +6,7 @@
 #include "SharedArray.h"
 
 #include <vtkCompositeDataSet.h>
+#include <vtkDoubleArray.h>
 #include <vtkInformation.h>
 #include <vtkNew.h>
 #include <vtkStringArray.h>
@@ -85,7 +86,8 @@ TEST(RecordingConversion, GivesTheRecordingBack)
   ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
 }
 
-TEST(RecordingConversion, GivesStoredAttentionBack)
+/// The small recording with attention of layer 2.
+Recording StoredRecording()
 {
   std::mt19937 generator(1);
   Recording recording = SmallRecording();
@@ -94,6 +96,12 @@ TEST(RecordingConversion, GivesStoredAttentionBack)
     head.weights = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
     head.scores = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
   }
+  return recording;
+}
+
+TEST(RecordingConversion, GivesStoredAttentionBack)
+{
+  const Recording recording = StoredRecording();
   ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
 }
 
@@ -133,12 +141,97 @@ TEST(RecordingConversion, KeepsMemoryAliveAsLongAsItIsUsed)
   EXPECT_TRUE(memory.expired());
 }
 
+using Damage = std::function<void(vtkMultiBlockDataSet*)>;
+
 /// Damaged recordings, and the expected messages.
-std::string MessageAfter(const std::function<void(vtkMultiBlockDataSet*)>& damage)
+std::string MessageAfter(const Damage& damage)
 {
   const auto data = DataSetOf(SmallRecording());
   damage(data);
   return MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); });
+}
+
+/// The same of one head, head 0 of layer 2.
+std::string MessageOfHeadAfter(const Damage& damage)
+{
+  const auto data = DataSetOf(StoredRecording());
+  damage(data);
+  return MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data, 2, 0); });
+}
+
+TEST(RecordingConversion, GivesOneHead)
+{
+  const Recording expected = StoredRecording();
+  const auto data = DataSetOf(expected);
+  const Recording found = AttentionAtlas::ToRecording(data, 2, 1);
+  EXPECT_EQ(found.sequenceOffsets, expected.sequenceOffsets);
+  EXPECT_EQ(found.tokens.text, expected.tokens.text);
+  EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
+  ASSERT_EQ(found.layers.size(), 2U);
+  EXPECT_EQ(found.layers[0].index, 0);
+  EXPECT_TRUE(found.layers[0].heads.empty());
+  EXPECT_EQ(found.layers[1].index, 2);
+  EXPECT_EQ(found.layers[1].scoreScale, expected.layers[1].scoreScale);
+  ASSERT_EQ(found.layers[1].heads.size(), 2U);
+  ExpectEqual(found.layers[1].heads[1], expected.layers[1].heads[1]);
+  EXPECT_TRUE(IsOneMatrix(found.layers[1].heads[1].query, expected.layers[1].heads[1].query));
+  EXPECT_FALSE(found.layers[1].heads[0].query.IsRecorded());
+  EXPECT_TRUE(found.residual.empty());
+}
+
+TEST(RecordingConversion, ALayerOrHeadThatIsAbsentIsLeftToTheView)
+{
+  const auto data = DataSetOf(SmallRecording());
+  for (const auto& [layer, head] :
+    { std::pair(1, 0), std::pair(7, 0), std::pair(2, 2), std::pair(2, -1), std::pair(-1, 0) })
+  {
+    const Recording found = AttentionAtlas::ToRecording(data, layer, head);
+    EXPECT_EQ(found.layers.size(), 2U);
+  }
+}
+
+TEST(RecordingConversion, ChecksOneHead)
+{
+  const auto head = [](auto* data) { return Table(data, "layer 2", "head 0"); };
+  const auto replace = [head](auto* data, const char* name, std::int64_t rows, std::int64_t columns)
+  {
+    head(data)->RemoveColumnByName(name);
+    auto* table = head(data);
+    table->GetRowData()->AddArray(AttentionAtlas::ToArray(SharedMatrix::Zero(rows, columns), name));
+  };
+  EXPECT_THAT(MessageOfHeadAfter([](auto* data) { data->GetFieldData()->RemoveArray("Format"); }),
+    HasSubstr("input recording: expected the field array 'Format'"));
+  EXPECT_THAT(
+    MessageOfHeadAfter([](auto* data) { data->GetFieldData()->RemoveArray("Score Scale"); }),
+    HasSubstr("expected a scale of layer 2, found none"));
+  EXPECT_THAT(MessageOfHeadAfter([](auto* data) { data->SetBlock(0, nullptr); }),
+    HasSubstr("expected a table in a block 'tokens', found none"));
+  EXPECT_THAT(MessageOfHeadAfter([head](auto* data) { head(data)->RemoveColumnByName("Key"); }),
+    HasSubstr("layer 2, head 0: expected both queries and keys or neither, found queries alone"));
+  EXPECT_THAT(MessageOfHeadAfter([&](auto* data) { replace(data, "Key", 5, 3); }),
+    HasSubstr("layer 2, head 0: key: expected shape [5, 4], found [5, 3]"));
+  EXPECT_THAT(MessageOfHeadAfter([&](auto* data) { replace(data, "Query", 4, 4); }),
+    HasSubstr("query: expected a row for each of the 5 tokens, found shape [4, 4]"));
+  EXPECT_THAT(MessageOfHeadAfter(
+                [](auto* data)
+                {
+                  auto* layer = vtkMultiBlockDataSet::SafeDownCast(Block(data, "layer 2"));
+                  auto* weights =
+                    vtkMultiBlockDataSet::SafeDownCast(Block(layer, "head 0 weights"));
+                  weights->SetNumberOfBlocks(1);
+                }),
+    HasSubstr("weights: expected a matrix for each of the 2 sequences, found 1"));
+  EXPECT_THAT(
+    MessageOfHeadAfter([](auto* data)
+      { vtkDoubleArray::SafeDownCast(data->GetFieldData()->GetArray("ALiBi Slopes"))->Resize(1); }),
+    HasSubstr("layer 2: expected 2 ALiBi slopes, found 1"));
+  // Damage of another head is for those who use it.
+  const auto other = [](auto* data)
+  { Table(data, "layer 0", "head 1")->RemoveColumnByName("Key"); };
+  const auto data = DataSetOf(StoredRecording());
+  other(data.Get());
+  EXPECT_NO_THROW(AttentionAtlas::ToRecording(data, 2, 0));
+  EXPECT_THAT(MessageAfter(other), HasSubstr("layer 0, head 1: expected both queries and keys"));
 }
 
 TEST(RecordingConversion, RefusesOtherData)

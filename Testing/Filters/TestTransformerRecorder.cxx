@@ -47,14 +47,10 @@ INSTANTIATE_TEST_SUITE_P(, EveryTransformer,
 
 TEST_P(EveryTransformer, IsRecordedAsTheOracleHasIt)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const TransformerOracle oracle(GetParam());
   Pipeline pipeline(oracle.Path());
   pipeline.Recorder->SetTokenIds(Lines(oracle.Input().tokens).c_str());
-  pipeline.Recorder->SetTokenTypes(Lines(oracle.Input().segments).c_str());
+  pipeline.Recorder->SetSegments(Lines(oracle.Input().segments).c_str());
   pipeline.Recorder->SetRecordArrayStatus("HeadOutputs", 1);
   const Recording recording = pipeline.Record();
   ASSERT_EQ(recording.layers.size(), 2U);
@@ -72,7 +68,7 @@ TEST_P(EveryTransformer, IsRecordedAsTheOracleHasIt)
   }
 }
 
-TEST_F(TransformerRecorder, RecordsImages)
+TEST(TransformerRecorder, RecordsImages)
 {
   const TransformerOracle oracle("vit");
   Pipeline pipeline(oracle.Path());
@@ -82,7 +78,7 @@ TEST_F(TransformerRecorder, RecordsImages)
   ExpectRows(oracle, recording, "layer.1.query", 3, recording.layers[1].heads[3].query, 1e-4);
 }
 
-TEST_F(TransformerRecorder, RecordsWhatIsAskedFor)
+TEST(TransformerRecorder, RecordsWhatIsAskedFor)
 {
   const TransformerOracle oracle("bloom");
   Pipeline pipeline(oracle.Path());
@@ -125,7 +121,7 @@ private:
   TemporaryDirectory Folder;
 };
 
-TEST_F(TransformerRecorder, TokenizesPrompts)
+TEST(TransformerRecorder, TokenizesPrompts)
 {
   const BertWithWords model;
   Pipeline pipeline(model.Path());
@@ -145,7 +141,7 @@ TEST_F(TransformerRecorder, TokenizesPrompts)
   EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(5, 6, 7, 6));
 }
 
-TEST_F(TransformerRecorder, CutsLongSequencesOffAndSaysSo)
+TEST(TransformerRecorder, CutsLongSequencesOffAndSaysSo)
 {
   const BertWithWords model;
   Pipeline pipeline(model.Path());
@@ -156,7 +152,7 @@ TEST_F(TransformerRecorder, CutsLongSequencesOffAndSaysSo)
     ElementsAre(HasSubstr("sequence 0 has 5 tokens; the last 2 are left out")));
 }
 
-TEST_F(TransformerRecorder, TakesATableOfTokenIds)
+TEST(TransformerRecorder, TakesATableOfTokenIds)
 {
   Pipeline pipeline(TransformerOracle::Folder("bloom"));
   Observed<vtkRandomPrompts> prompts;
@@ -170,13 +166,13 @@ TEST_F(TransformerRecorder, TakesATableOfTokenIds)
     Values(prompts->GetOutput()->GetRowData(), "TokenId"));
 }
 
-TEST_F(TransformerRecorder, IsEmptyWithoutSequences)
+TEST(TransformerRecorder, IsEmptyWithoutSequences)
 {
   Pipeline pipeline(TransformerOracle::Folder("bloom"));
   EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
 }
 
-TEST_F(TransformerRecorder, StopsWhenAsked)
+TEST(TransformerRecorder, StopsWhenAsked)
 {
   Pipeline pipeline(TransformerOracle::Folder("bloom"));
   pipeline.Recorder->SetTokenIds("1 2 3");
@@ -197,7 +193,7 @@ TEST_F(TransformerRecorder, StopsWhenAsked)
   EXPECT_EQ(pipeline.Record().tokens.Count(), 3); // though nothing has changed
 }
 
-TEST_F(TransformerRecorder, RefusesBadInput)
+TEST(TransformerRecorder, RefusesBadInput)
 {
   const BertWithWords model;
   Pipeline pipeline(model.Path());
@@ -220,9 +216,9 @@ TEST_F(TransformerRecorder, RefusesBadInput)
   recorder->SetTokenIds("1\n\n2");
   EXPECT_THAT(message(), HasSubstr("sequence 1"));
   recorder->SetTokenIds("1 2");
-  recorder->SetTokenTypes("0");
+  recorder->SetSegments("0");
   EXPECT_THAT(message(), HasSubstr("sequence 0"));
-  recorder->SetTokenTypes(nullptr);
+  recorder->SetSegments(nullptr);
   recorder->SetRecordArrayStatus("Logits", 1);
   EXPECT_THAT(message(), HasSubstr("no unembedding"));
   recorder->SetRecordArrayStatus("Logits", 0);
@@ -253,7 +249,7 @@ TEST_F(TransformerRecorder, RefusesBadInput)
   EXPECT_EQ(pipeline.Record().tokens.Count(), 2);
 }
 
-TEST_F(TransformerRecorder, NeedsATokenizerForTexts)
+TEST(TransformerRecorder, NeedsATokenizerForTexts)
 {
   Pipeline pipeline(TransformerOracle::Folder("bloom"));
   pipeline.Recorder->SetPrompts("cat");
@@ -261,7 +257,7 @@ TEST_F(TransformerRecorder, NeedsATokenizerForTexts)
   EXPECT_THAT(pipeline.Recorder.TakeErrors(), ElementsAre(HasSubstr("tokenizer.json")));
 }
 
-TEST_F(TransformerRecorder, RefusesOtherData)
+TEST(TransformerRecorder, RefusesOtherData)
 {
   Warned<vtkTransformerRecorder> recorder;
   Connect(recorder.Get(), 0, DataSetOf(SmallRecording()));
@@ -271,7 +267,7 @@ TEST_F(TransformerRecorder, RefusesOtherData)
     recorder.TakeErrors(), ElementsAre(HasSubstr("expected the output of a Transformer Reader")));
 }
 
-TEST_F(TransformerRecorder, ReaderTellsOfTheModel)
+TEST(TransformerRecorder, ReaderTellsOfTheModel)
 {
   Reader reader;
   reader->SetFileName((TransformerOracle::Folder("llama") / "config.json").c_str());
@@ -290,7 +286,7 @@ TEST_F(TransformerRecorder, ReaderTellsOfTheModel)
   EXPECT_THAT(Values(model->GetFieldData(), "Image Size"), ElementsAre(0, 0, 0));
 }
 
-TEST_F(TransformerRecorder, ReaderRefusesBadFiles)
+TEST(TransformerRecorder, ReaderRefusesBadFiles)
 {
   const TemporaryDirectory folder;
   const std::string path = folder / "config.json";

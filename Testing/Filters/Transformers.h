@@ -55,17 +55,4 @@ public:
   Warned<vtkTransformerRecorder> Recorder;
 };
 
-/// Skips where the oracles are not on this machine.
-class TransformerRecorder : public testing::Test
-{
-protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-  }
-};
-
 }

@@ -1,6 +1,7 @@
 #include "AttentionOnlyModel.h"
 #include "Error.h"
 #include "NumpyBytes.h"
+#include "PictureBytes.h"
 #include "RecordingFile.h"
 #include "Safetensors.h"
 
@@ -17,9 +18,13 @@
 
 using namespace atlas;
 using atlas::test::FloatBytes;
+using atlas::test::JpegFile;
 using atlas::test::LittleEndian;
 using atlas::test::NpyFile;
 using atlas::test::NpyHeader;
+using atlas::test::PngChunk;
+using atlas::test::PngColor;
+using atlas::test::PngFile;
 using atlas::test::ZipFile;
 
 namespace
@@ -390,6 +395,47 @@ void WriteTokenizers(const SeedWriter& seeds)
       end + "Abc ab");
 }
 
+void WritePictures(const SeedWriter& seeds)
+{
+  using namespace std::string_literals;
+  const auto png = [&](const char* name, const std::string& bytes)
+  { seeds.Write("Picture", "png-"s + name, bytes); };
+  png("rgb", PngFile(2, 2, 8, PngColor::Rgb, "\0\1\2\3\4\5\6\4\7\6\5\4\3\2"s));
+  png("gray", PngFile(9, 2, 1, PngColor::Gray, "\0\xA5\x80\2\1\1"s, PngChunk("tRNS", "\0\0"s)));
+  png("deep", PngFile(1, 2, 16, PngColor::Rgba, "\0"s + "12345678" + "\3" + "87654321",
+                PngChunk("gAMA", "\0\0\xB1\x8F"s) + PngChunk("tEXt", "Title\0x"s)));
+  png("palette", PngFile(3, 1, 4, PngColor::Palette, "\0\1\x10"s,
+                   PngChunk("PLTE", "123456") + PngChunk("tRNS", "\0\1"s)));
+  seeds.Write("Picture", "jpeg-gray", JpegFile());
+  seeds.Write("Picture", "jpeg-color", JpegFile(3));
+}
+
+void WriteImageProcessors(const SeedWriter& seeds)
+{
+  const auto write = [&](const char* name, const char* text)
+  { seeds.Write("ImageProcessor", name, text); };
+  write("empty", "{}");
+  write("vit",
+    R"({"do_normalize": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], )"
+    R"("image_std": [0.5, 0.5, 0.5], "resample": 2, "size": {"height": 4, "width": 6}})");
+  write("older", R"({"do_rescale": false, "do_normalize": false, "resample": 0, "size": [4, 6]})");
+  write("cropped", R"({"do_center_crop": true, "crop_size": {"height": 4, "width": 6}, )"
+                   R"("resample": 3, "rescale_factor": 0.00392156862745098, )"
+                   R"("size": {"shortest_edge": 7}, "image_mean": 0.5, "image_std": 0.25})");
+  write("kept", R"({"do_resize": false, "do_center_crop": true, "crop_size": [4, 6], )"
+                R"("do_pad": false, "offset": null})");
+}
+
+void WriteShardIndices(const SeedWriter& seeds)
+{
+  seeds.Write("ShardIndex", "both",
+    R"({"metadata": {"total_size": 24}, "weight_map": {"x": "a.safetensors", )"
+    R"("y": "a.safetensors", "z": "b.safetensors"}})");
+  seeds.Write("ShardIndex", "one", R"({"weight_map": {"x": "a.safetensors"}})");
+  seeds.Write("ShardIndex", "none", R"({"weight_map": {}})");
+  seeds.Write("ShardIndex", "missing", R"({"weight_map": {"z": "a.safetensors", "c": "c"}})");
+}
+
 }
 
 int main(int argc, char** argv)
@@ -408,6 +454,9 @@ int main(int argc, char** argv)
     WriteRecordings(seeds);
     WriteTransformers(seeds);
     WriteTokenizers(seeds);
+    WritePictures(seeds);
+    WriteImageProcessors(seeds);
+    WriteShardIndices(seeds);
   }
   catch (const std::exception& e)
   {

@@ -22,8 +22,8 @@ HARMONICS = [
 
 #: Values of HeadAccuracySimplex that are wrong, and what it says about them.
 WRONG = {
-    "has 3 (0 to 2), found 0, 1, 3.": {"Heads": [0, 1, 3]},
-    "has 3 (0 to 2), found 2, 1, 2.": {"Heads": [2, 1, 2]},
+    "has 3 (0 to 2), found 0, 1, 3.": {"HeadIndices": [0, 1, 3]},
+    "has 3 (0 to 2), found 2, 1, 2.": {"HeadIndices": [2, 1, 2]},
     "Pair: expected two tokens from 0 to 4": {"Pair": [5, 0]},
     "Resolution: expected at least 1 segment along each edge, found 0.": {"Resolution": 0},
 }
@@ -45,7 +45,7 @@ SOURCE = {
     "SweepRange": [0.5, 2],
     "SweepSteps": 7,
 }
-SIMPLEX = {"Heads": [2, 0, 1], "Residual": "Embedding", "Pair": [1, 3], "Resolution": 20}
+SIMPLEX = {"HeadIndices": [2, 0, 1], "Residual": "Embedding", "Pair": [1, 3], "Resolution": 20}
 
 
 def columns(source):

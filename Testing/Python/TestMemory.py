@@ -46,8 +46,6 @@ class Pipelines(AtlasTest):
 
     def test_recorder(self):
         folder = atlastest.ORACLE.parent / "transformers" / "llama"
-        if not folder.is_dir():
-            self.skipTest(f"no model: {folder} is absent")
         model = simple.TransformerReader(FileName=str(folder / "config.json"))
         prompts = simple.RandomPrompts(Length=5, Count=2, IdRange=[1, 20])
         recorder = simple.TransformerRecorder(Input=model, Tokens=prompts)

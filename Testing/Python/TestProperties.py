@@ -13,7 +13,7 @@ for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
 PROXIES = [proxy for proxies in GROUPS.values() for proxy in proxies]
 FILTERS = GROUPS["filters"]
 #: Properties that hold any text, for which ParaView has no domain.
-TEXTS = {"Architecture", "Prompts", "TokenIds", "TokenTypes"}
+TEXTS = {"Architecture", "Prompts", "TokenIds", "Segments"}
 
 
 def properties(proxy):
@@ -92,7 +92,7 @@ class Xml(AtlasTest):
         for domain in domains(element):
             if domain.tag.endswith("RangeDomain"):
                 self.expect_in_range(values, domain)
-            elif domain.tag == "EnumerationDomain":
+            elif domain.tag.endswith("EnumerationDomain"):
                 entries = [float(entry.get("value")) for entry in domain]
                 self.assertTrue(set(values) <= set(entries))
             elif domain.tag == "BooleanDomain":

@@ -3,6 +3,9 @@
 On the first of its numbers of ranks this test leaves its arrays for the others.
 """
 
+import os
+import pathlib
+
 import atlastest
 from atlastest import RANKS, AtlasTest
 from paraview import servermanager, simple
@@ -24,6 +27,41 @@ def arrays_of(data, name=""):
     return arrays
 
 
+def status(process, key):
+    """An entry of what the kernel says of a process."""
+    for line in pathlib.Path("/proc", str(process), "status").read_text().splitlines():
+        name, value = line.split(":", 1)
+        if name == key:
+            return value.strip()
+    raise KeyError(key)
+
+
+def processors(process):
+    """How many processors a process may run on."""
+    return int(status(process, "Cpus_allowed").replace(",", ""), 16).bit_count()
+
+
+def ranks_of_host():
+    """The processes of all ranks: those that mpirun has started on this host."""
+    launcher = str(os.getppid())
+    program = status("self", "Name")
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if status(folder.name, "PPid") == launcher and status(folder.name, "Name") == program:
+                    found.append(int(folder.name))
+            except (FileNotFoundError, ProcessLookupError):  # it has ended
+                pass
+    return found
+
+
+def workers(process):
+    """The threads of Core in a process, beside those that call it."""
+    tasks = pathlib.Path("/proc", str(process), "task").iterdir()
+    return sum((task / "comm").read_text().strip() == "atlas-worker" for task in tasks)
+
+
 def ids(lengths):
     """Token ids of sequences of these lengths."""
     return "\n".join(" ".join(str((7 * t + 3 * s) % 101) for t in range(n)) for s, n in enumerate(lengths))
@@ -31,8 +69,6 @@ def ids(lengths):
 
 class Ranks(AtlasTest):
     def model(self, name="llama"):
-        if not ORACLE.is_dir():
-            self.skipTest(f"no expected values: {ORACLE} is absent")
         return simple.TransformerReader(FileName=str(ORACLE / name / "config.json"))
 
     def recorder(self):
@@ -63,6 +99,16 @@ class Ranks(AtlasTest):
                         Input=self.model(model), TokenIds=ids(lengths), Record=everything
                     )
                     self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 4 + 3)
+
+    def test_each_rank_keeps_to_its_processors(self):
+        """The threads of all ranks are no more than the processors, bound to cores or not."""
+        self.recorder().UpdatePipeline()
+        processes = ranks_of_host()
+        self.assertEqual(len(processes), RANKS)
+        share = max(processors(os.getppid()) // RANKS, 1)
+        limit = int(os.environ.get("VTK_SMP_MAX_THREADS", "0"))
+        for process in processes:
+            self.assertLess(workers(process), limit or min(processors(process), share))
 
     def test_images(self):
         images = [str(ORACLE / "vit" / "expected.safetensors")]

@@ -30,7 +30,7 @@ FREE_TEXT = {
     ("RecordingReader", "Architecture"),
     ("TransformerRecorder", "Prompts"),
     ("TransformerRecorder", "TokenIds"),
-    ("TransformerRecorder", "TokenTypes"),
+    ("TransformerRecorder", "Segments"),
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
@@ -124,7 +124,7 @@ class Properties(unittest.TestCase):
                     self.assertTrue(is_inside(float(default), float(bound)), f"{key} {bound}")
         elif domain.tag == "BooleanDomain":
             self.assertIn(defaults, (["0"], ["1"]))
-        elif domain.tag in ("EnumerationDomain", "StringListDomain"):
+        elif domain.tag.endswith("EnumerationDomain") or domain.tag == "StringListDomain":
             self.assertLessEqual(set(defaults), {entry.get("value") for entry in domain})
 
     def test_documented_defaults_are_those_of_the_xml(self):
@@ -137,8 +137,9 @@ class Properties(unittest.TestCase):
         found = re.search(r"Default: (.+)\.$", documentation(element))
         self.assertTrue(found, documentation(element))
         kinds = {domain.tag: domain for domain in domains(element)}
-        if "EnumerationDomain" in kinds:
-            texts = {entry.get("value"): entry.get("text") for entry in kinds["EnumerationDomain"]}
+        enumeration = kinds.get("EnumerationDomain", kinds.get("AtlasEnumerationDomain"))
+        if enumeration is not None:
+            texts = {entry.get("value"): entry.get("text") for entry in enumeration}
             self.assertEqual(found[1], " ".join(texts[default] for default in defaults))
         elif "BooleanDomain" in kinds:
             self.assertEqual(found[1], "on" if defaults == ["1"] else "off")
@@ -147,6 +148,20 @@ class Properties(unittest.TestCase):
         else:
             values = [number(word) for word in found[1].split()]
             self.assertEqual(values, [float(default) for default in defaults])
+
+    def test_special_values_are_said_in_one_way(self):
+        """As "0: automatic, ..." and "Empty: automatic, ..."; enumerations begin with Auto."""
+        other = r"\b(0|[Ee]mpty( list)?) (chooses|cuts|means|records|takes|trains|uses)\b|FromFile"
+
+        def check(_, element):
+            if element.find("AtlasRenamedPropertyDomain") is None:
+                self.assertNotRegex(documentation(element), other)
+            for domain in domains(element):
+                if domain.tag.endswith("EnumerationDomain"):
+                    texts = [entry.get("text") for entry in domain]
+                    self.assertNotIn("Auto", texts[1:])
+
+        self.each(check)
 
     def test_panels_are_grouped(self):
         for proxy in OF_USERS:

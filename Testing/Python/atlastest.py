@@ -130,6 +130,17 @@ def arrays_of(data):
     }
 
 
+def takes(group, name, source, port=0, input_name="Input"):
+    """Whether ParaView offers a filter for an output, as in its menu."""
+    proxy = servermanager.ProxyManager().GetPrototypeProxy(group, name)
+    found = proxy.GetProperty(input_name)
+    found.RemoveAllUncheckedProxies()
+    found.AddUncheckedInputConnection(source.SMProxy, port)
+    accepted = bool(found.IsInDomains())
+    found.RemoveAllUncheckedProxies()
+    return accepted
+
+
 def field_value(source, name):
     """The first value of a field array of a source's output."""
     return fetch(source).GetFieldData().GetArray(name).GetTuple1(0)
@@ -255,8 +266,6 @@ class AtlasTest(unittest.TestCase):
 
     def oracle(self, name="trained-n5-h3"):
         """The expected values of an oracle model and its file."""
-        if not ORACLE.is_dir():
-            self.skipTest(f"no expected values: {ORACLE} is absent")
         values, _ = read_safetensors(ORACLE / f"{name}.expected.safetensors")
         return values, ORACLE / f"{name}.safetensors"
 

@@ -48,10 +48,11 @@ void CheckHeads(const AttentionOnlyModel& model, const std::array<int, 3>& heads
     std::all_of(heads.begin(), heads.end(), [&](int h) { return h >= 0 && h < count; });
   if (!inRange || a == b || b == c || a == c)
   {
-    throw OptionError(
-      "Heads: expected three different heads of the model, which has " + std::to_string(count) +
-      (count == 1 ? " (head 0)" : " (0 to ") + (count == 1 ? "" : std::to_string(count - 1) + ")") +
-      ", found " + std::to_string(a) + ", " + std::to_string(b) + ", " + std::to_string(c) + ".");
+    throw OptionError("HeadIndices: expected three different heads of the model, which has " +
+                      std::to_string(count) + (count == 1 ? " (head 0)" : " (0 to ") +
+                      (count == 1 ? "" : std::to_string(count - 1) + ")") + ", found " +
+                      std::to_string(a) + ", " + std::to_string(b) + ", " + std::to_string(c) +
+                      ".");
   }
 }
 

@@ -28,10 +28,10 @@ struct TrainingRun
 /// thread. Returns false to cancel the rest.
 using RunsProgress = std::function<bool(double done)>;
 
-/// Trains once with each of these options on `threads` threads (0: one per processor), including
-/// the calling one. The runs are in the order of the options and do not depend on the number of
-/// threads. If canceled, only the runs before the first unfinished one are returned. Throws
-/// OptionError for invalid options; a training that diverges is not an error.
+/// Trains once with each of these options on up to ThreadCount(threads) threads (see Parallel.h),
+/// including the calling one. The runs are in the order of the options and do not depend on the
+/// number of threads. If canceled, only the runs before the first unfinished one are returned.
+/// Throws OptionError for invalid options; a training that diverges is not an error.
 std::vector<TrainingRun> RunTrainings(const std::vector<TrainingOptions>& options,
   const TrainingStart& start, int threads, const RunsProgress& progress = nullptr);
 

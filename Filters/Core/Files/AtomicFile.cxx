@@ -4,7 +4,11 @@
 
 #include <cerrno>
 #include <random>
+#include <string>
 #include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace atlas
 {
@@ -20,6 +24,25 @@ std::filesystem::path TemporaryName(const std::filesystem::path& path)
   return name;
 }
 
+[[noreturn]] void Fail(const std::filesystem::path& path, const std::string& reason)
+{
+  throw FileError(path.string() + ": cannot write file: " + reason + ".");
+}
+
+/// Waits until what was written to a file, or the names in a folder, are on the disk. Returns the
+/// error number, or 0, also where the file system does not offer this.
+int Synchronize(const std::filesystem::path& path)
+{
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+  {
+    return errno;
+  }
+  const int error = ::fsync(file) == 0 ? 0 : errno;
+  ::close(file);
+  return error == EINVAL || error == ENOTSUP || error == ENOSYS ? 0 : error;
+}
+
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path)
@@ -29,9 +52,7 @@ AtomicFile::AtomicFile(std::filesystem::path path)
 {
   if (!this->Stream)
   {
-    const int error = errno;
-    throw FileError(
-      this->Path.string() + ": cannot write file: " + std::generic_category().message(error) + ".");
+    Fail(this->Path, std::generic_category().message(errno));
   }
 }
 
@@ -48,22 +69,35 @@ AtomicFile::~AtomicFile()
 void AtomicFile::Write(const char* data, std::size_t size)
 {
   this->Stream.write(data, static_cast<std::streamsize>(size));
+  this->RequireWritten();
+}
+
+void AtomicFile::RequireWritten() const
+{
+  if (!this->Stream)
+  {
+    throw FileError(this->Path.string() + ": cannot write file; is the disk full?");
+  }
 }
 
 void AtomicFile::Commit()
 {
   this->Stream.close();
-  if (!this->Stream)
+  this->RequireWritten();
+  // Only then the name: after a loss of power it has the old content or the whole new one.
+  if (const int error = Synchronize(this->TemporaryPath))
   {
-    throw FileError(this->Path.string() + ": cannot write file; is the disk full?");
+    Fail(this->Path, std::generic_category().message(error));
   }
   std::error_code error;
   std::filesystem::rename(this->TemporaryPath, this->Path, error);
   if (error)
   {
-    throw FileError(this->Path.string() + ": cannot write file: " + error.message() + ".");
+    Fail(this->Path, error.message());
   }
   this->Committed = true;
+  // The file is there, whether or not its folder can be opened.
+  Synchronize(this->Path.has_parent_path() ? this->Path.parent_path() : ".");
 }
 
 }

@@ -8,7 +8,8 @@ namespace atlas
 {
 
 /// Writes a file completely or not at all. The bytes go to a temporary file in the same folder,
-/// which Commit renames to the final name. Without Commit the temporary file is removed.
+/// which Commit renames to the final name. Without Commit the temporary file is removed. Commit
+/// waits for the disk, so this holds even after a power failure.
 class AtomicFile
 {
 public:
@@ -19,12 +20,14 @@ public:
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
+  /// Throws FileError once something could not be written.
   void Write(const char* data, std::size_t size);
 
   /// The stream to write to.
   std::ostream& GetStream() { return this->Stream; }
 
-  /// Completes the file. Throws FileError if writing failed or the file cannot be renamed.
+  /// Completes the file. Throws FileError if writing or syncing to the disk fails, or if the file
+  /// cannot be renamed.
   void Commit();
 
 private:
@@ -32,6 +35,8 @@ private:
   std::filesystem::path TemporaryPath;
   std::ofstream Stream;
   bool Committed = false;
+
+  void RequireWritten() const;
 };
 
 }

@@ -2,6 +2,8 @@
 
 // Internal to Core, like JsonText.h.
 
+#include "Joined.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -23,18 +25,6 @@ struct Named
   std::string_view name;
   Value value;
 };
-
-/// The names in a list, separated by ", ".
-template<class List>
-std::string NamesOf(const List& list)
-{
-  std::string names;
-  for (const auto& item : list)
-  {
-    names += (names.empty() ? "" : ", ") + std::string(item.name);
-  }
-  return names;
-}
 
 /// Fetches and checks settings. Every error is a ModelError that names the source and the setting.
 /// If several keys are given, the first one that is present and not null is used, because older

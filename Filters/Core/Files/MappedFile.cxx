@@ -215,6 +215,8 @@ public:
   const std::byte* Data() const { return this->Begin; }
   std::size_t Size() const { return static_cast<std::size_t>(this->Opened.st_size); }
 
+  FileStamp Stamp() const { return { this->File.GetPath(), this->Opened }; }
+
   void RequireIntact() const
   {
     const struct stat now = this->File.Status();
@@ -258,6 +260,11 @@ std::size_t MappedFile::Size() const
 void MappedFile::RequireIntact() const
 {
   this->Mapping->RequireIntact();
+}
+
+FileStamp MappedFile::Stamp() const
+{
+  return this->Mapping->Stamp();
 }
 
 void RequireIntact(const void* data)

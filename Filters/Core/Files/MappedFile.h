@@ -1,6 +1,7 @@
 #pragma once
 
 #include "Error.h"
+#include "FileStamp.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -42,6 +43,9 @@ public:
   /// Throws FileError if the file was truncated or changed (size or modification time) since it was
   /// mapped. A file that was replaced by another one of the same name is intact.
   void RequireIntact() const;
+
+  /// The stamp of the file that is mapped.
+  FileStamp Stamp() const;
 
 private:
   std::unique_ptr<const FileMapping> Mapping;

@@ -1,6 +1,7 @@
 #include "NumpyArray.h"
 
 #include "Error.h"
+#include "Joined.h"
 
 #include <algorithm>
 #include <array>
@@ -192,12 +193,8 @@ private:
         { return type.name == text.substr(1) && (type.bytes == 1 || text[0] != '|'); });
     if (!known)
     {
-      std::string names;
-      for (const NumpyType& type : NumpyTypes)
-      {
-        names += (names.empty() ? "" : ", ") + std::string(type.name);
-      }
-      this->Fail("unknown type '" + text.substr(0, 40) + "', expected one of " + names);
+      this->Fail(
+        "unknown type '" + text.substr(0, 40) + "', expected one of " + NamesOf(NumpyTypes));
     }
     return text;
   }

@@ -40,6 +40,8 @@ public:
   /// Throws FileError if the file was truncated or changed since it was opened; see MappedFile.
   void RequireIntact() const { this->File.RequireIntact(); }
 
+  FileStamp Stamp() const { return this->File.Stamp(); }
+
 private:
   MappedFile File;
   SafetensorsContent Content;

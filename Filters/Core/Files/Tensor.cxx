@@ -1,6 +1,7 @@
 #include "Tensor.h"
 
 #include "Error.h"
+#include "Joined.h"
 
 #include <array>
 #include <cstring>
@@ -99,22 +100,12 @@ std::optional<DType> DTypeFromName(std::string_view name)
 
 std::string KnownDTypes()
 {
-  std::string names;
-  for (const DTypeInfo& info : DTypes)
-  {
-    names += (names.empty() ? "" : ", ") + std::string(info.name);
-  }
-  return names;
+  return NamesOf(DTypes);
 }
 
 std::string ToString(const Shape& shape)
 {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i)
-  {
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  }
-  return text + "]";
+  return "[" + Joined(shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
 }
 
 std::optional<std::uint64_t> ElementCount(const Shape& shape)

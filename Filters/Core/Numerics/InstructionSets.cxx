@@ -1,9 +1,11 @@
 #include "InstructionSets.h"
 
 #include "Error.h"
+#include "Joined.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include <hwy/highway.h>
 
@@ -16,17 +18,16 @@ namespace
 /// lower bits.
 std::int64_t BitsOf(const std::string& name)
 {
-  std::string names;
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets())
+  const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  for (const std::int64_t target : targets)
   {
     if (name.empty() || name == hwy::TargetName(target))
     {
       return target;
     }
-    names += std::string(names.empty() ? "" : ", ") + hwy::TargetName(target);
   }
-  throw OptionError(
-    "Instruction set: expected one of this machine's " + names + ", found '" + name + "'.");
+  throw OptionError("Instruction set: expected one of this machine's " +
+                    Joined(targets, hwy::TargetName) + ", found '" + name + "'.");
 }
 
 std::int64_t& Chosen()

@@ -2,6 +2,7 @@
 
 #include "AttentionKernels.h"
 #include "Error.h"
+#include "Joined.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
 
@@ -26,15 +27,15 @@ void CheckIndex(const char* name, std::int64_t index, std::int64_t count)
 
 const RecordedLayer& FindLayer(const Recording& recording, std::int64_t index)
 {
-  std::string recorded;
   for (const RecordedLayer& layer : recording.layers)
   {
     if (layer.index == index)
     {
       return layer;
     }
-    recorded += (recorded.empty() ? "" : " ") + std::to_string(layer.index);
   }
+  const std::string recorded = Joined(
+    recording.layers, [](const RecordedLayer& layer) { return std::to_string(layer.index); }, " ");
   throw OptionError("layer " + std::to_string(index) + " is not in the recording, which has " +
                     (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
 }

@@ -1,6 +1,8 @@
 #include "Recording.h"
 
 #include "Error.h"
+#include "Index.h"
+#include "RecordingQuantities.h"
 #include "Tensor.h"
 
 #include <algorithm>
@@ -26,10 +28,32 @@ public:
     this->CheckTokens();
     this->CheckSequences();
     this->CheckLayers();
+    for (const RecordedLayer& layer : this->Record.layers)
+    {
+      this->CheckHeads(layer);
+    }
     this->CheckResidual();
     if (this->Record.logits.IsRecorded())
     {
-      this->CheckRows("logits", this->Record.logits);
+      this->CheckRows(LogitsQuantity.name, this->Record.logits);
+    }
+  }
+
+  void CheckOneHead(std::int64_t index, std::int64_t h) const
+  {
+    this->CheckTokens();
+    this->CheckSequences();
+    this->CheckLayers();
+    for (const RecordedLayer& layer : this->Record.layers)
+    {
+      if (layer.index == index)
+      {
+        this->CheckHeadCount(layer, layer);
+        if (h >= 0 && h < static_cast<std::int64_t>(layer.heads.size()))
+        {
+          this->CheckHead(NameOf(layer, ToIndex(h)), layer.heads[ToIndex(h)]);
+        }
+      }
     }
   }
 
@@ -37,6 +61,15 @@ private:
   const Recording& Record;
   const std::string& Source;
   std::int64_t Rows;
+
+  static std::string NameOf(const RecordedLayer& layer)
+  {
+    return "layer " + std::to_string(layer.index);
+  }
+  static std::string NameOf(const RecordedLayer& layer, std::size_t head)
+  {
+    return NameOf(layer) + ", head " + std::to_string(head) + ": ";
+  }
 
   [[noreturn]] void Fail(const std::string& message) const
   {
@@ -75,13 +108,12 @@ private:
 
   void CheckTokens() const
   {
-    const RecordedTokens& tokens = this->Record.tokens;
-    this->CheckLength("position", tokens.position, false);
-    this->CheckLength("token id", tokens.id, true);
-    this->CheckLength("token text", tokens.text, true);
-    this->CheckLength("segment", tokens.segment, true);
-    this->CheckLength("patch row", tokens.row, true);
-    this->CheckLength("patch column", tokens.column, true);
+    for (const TokenQuantity& quantity : TokenQuantities)
+    {
+      std::visit([&](auto list)
+        { this->CheckLength(quantity.message, this->Record.tokens.*list, quantity.isOptional); },
+        quantity.list);
+    }
   }
 
   void CheckSequences() const
@@ -113,65 +145,82 @@ private:
     std::int32_t previous = -1;
     for (const RecordedLayer& layer : this->Record.layers)
     {
-      const std::string name = "layer " + std::to_string(layer.index);
       if (layer.index <= previous || layer.index >= this->Record.layerCount)
       {
-        this->Fail(name + ": expected layers in ascending order and below " +
+        this->Fail(NameOf(layer) + ": expected layers in ascending order and below " +
                    std::to_string(this->Record.layerCount) + ".");
       }
       previous = layer.index;
-      this->CheckHeads(name, layer);
     }
   }
 
-  void CheckHeads(const std::string& layerName, const RecordedLayer& layer) const
+  void CheckHeads(const RecordedLayer& layer) const
   {
-    const std::size_t heads = this->Record.layers.front().heads.size();
+    const RecordedLayer& first = this->Record.layers.front();
+    this->CheckHeadCount(layer, first);
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
+    {
+      this->CheckHead(NameOf(layer, h), layer.heads[h]);
+      this->CheckAsInFirstHead(NameOf(layer, h), layer.heads[h], first.heads.front());
+    }
+  }
+
+  void CheckHeadCount(const RecordedLayer& layer, const RecordedLayer& first) const
+  {
+    const std::size_t heads = first.heads.size();
     const std::vector<double>& slopes = this->Record.alibiSlopes;
     if (layer.heads.size() != heads || heads == 0)
     {
-      this->Fail(layerName + ": expected " + (heads == 0 ? "heads" : std::to_string(heads)) +
-                 " as in layer " + std::to_string(this->Record.layers.front().index) + ", found " +
+      this->Fail(NameOf(layer) + ": expected " + (heads == 0 ? "heads" : std::to_string(heads)) +
+                 " as in layer " + std::to_string(first.index) + ", found " +
                  std::to_string(layer.heads.size()) + ".");
     }
     if (!slopes.empty() && slopes.size() != heads)
     {
-      this->Fail(layerName + ": expected " + std::to_string(heads) + " ALiBi slopes, found " +
+      this->Fail(NameOf(layer) + ": expected " + std::to_string(heads) + " ALiBi slopes, found " +
                  std::to_string(slopes.size()) + ".");
     }
-    for (std::size_t h = 0; h < heads; ++h)
+  }
+
+  /// Checks a head by itself.
+  void CheckHead(const std::string& name, const RecordedHead& head) const
+  {
+    if (head.query.IsRecorded() != head.key.IsRecorded())
     {
-      const RecordedHead& head = layer.heads[h];
-      const std::string name = layerName + ", head " + std::to_string(h) + ": ";
-      if (head.query.IsRecorded() != head.key.IsRecorded())
+      this->Fail(name + "expected both queries and keys or neither, found " +
+                 (head.query.IsRecorded() ? "queries" : "keys") + " alone.");
+    }
+    for (const HeadQuantity& quantity : HeadQuantities)
+    {
+      if ((head.*quantity.matrix).IsRecorded())
       {
-        this->Fail(name + "expected both queries and keys or neither, found " +
-                   (head.query.IsRecorded() ? "queries" : "keys") + " alone.");
+        this->CheckRows(name + quantity.name, head.*quantity.matrix);
       }
-      this->CheckAsInFirstHead(name + "query", head, &RecordedHead::query);
-      if (head.query.IsRecorded())
-      {
-        this->CheckColumns(name + "key", head.key, head.query.columns);
-      }
-      this->CheckAsInFirstHead(name + "value", head, &RecordedHead::value);
-      this->CheckAsInFirstHead(name + "output", head, &RecordedHead::output);
-      this->CheckAttention(name + "weights", head.weights);
-      this->CheckAttention(name + "scores", head.scores);
+    }
+    if (head.query.IsRecorded())
+    {
+      this->CheckColumns(name + "key", head.key, head.query.columns);
+    }
+    for (const StoredQuantity& quantity : StoredQuantities)
+    {
+      this->CheckAttention(name + quantity.name, head.*quantity.matrices);
     }
   }
 
   void CheckAsInFirstHead(
-    const std::string& name, const RecordedHead& head, SharedMatrix RecordedHead::*quantity) const
+    const std::string& name, const RecordedHead& head, const RecordedHead& first) const
   {
-    const SharedMatrix& first = this->Record.layers.front().heads.front().*quantity;
-    const SharedMatrix& matrix = head.*quantity;
-    if (first.IsRecorded() != matrix.IsRecorded())
+    for (const HeadQuantity& quantity : HeadQuantities)
     {
-      this->Fail(name + ": expected to be recorded in all heads or in none.");
-    }
-    if (matrix.IsRecorded())
-    {
-      this->CheckColumns(name, matrix, first.columns);
+      const SharedMatrix& matrix = head.*quantity.matrix;
+      if ((first.*quantity.matrix).IsRecorded() != matrix.IsRecorded())
+      {
+        this->Fail(name + quantity.name + ": expected to be recorded in all heads or in none.");
+      }
+      if (matrix.IsRecorded())
+      {
+        this->CheckColumns(name + quantity.name, matrix, (first.*quantity.matrix).columns);
+      }
     }
   }
 
@@ -216,7 +265,7 @@ private:
       if (residual[l].IsRecorded())
       {
         columns = columns < 0 ? residual[l].columns : columns;
-        this->CheckColumns("residual " + std::to_string(l), residual[l], columns);
+        this->CheckColumns(ResidualQuantity.name + (" " + std::to_string(l)), residual[l], columns);
       }
     }
   }
@@ -239,10 +288,10 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording)
   {
     for (const RecordedHead& head : layer.heads)
     {
-      add(head.query);
-      add(head.key);
-      add(head.value);
-      add(head.output);
+      for (const HeadQuantity& quantity : HeadQuantities)
+      {
+        add(head.*quantity.matrix);
+      }
     }
   }
   std::for_each(recording.residual.begin(), recording.residual.end(), add);
@@ -253,6 +302,12 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording)
 void CheckRecording(const Recording& recording, const std::string& source)
 {
   Checker(recording, source).Check();
+}
+
+void CheckHead(
+  const Recording& recording, std::int64_t layer, std::int64_t head, const std::string& source)
+{
+  Checker(recording, source).CheckOneHead(layer, head);
 }
 
 }

@@ -126,4 +126,10 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 /// ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 
+/// The same for what views of one head use: tokens, sequences, the numbers of the layers, and this
+/// head of the layer with number `layer`. Other heads may be empty, and other layers without heads.
+/// A layer or head that is not there is no error.
+void CheckHead(
+  const Recording& recording, std::int64_t layer, std::int64_t head, const std::string& source);
+
 }

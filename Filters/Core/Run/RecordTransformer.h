@@ -22,7 +22,7 @@ struct RecordOptions
   bool logits = false;
   std::vector<std::int64_t> layers; ///< layers whose heads are recorded, and the residuals before
                                     ///< and after them; empty: all
-  int threads = 0;                  ///< 0: one per processor. Results do not depend on it
+  int threads = 0;                  ///< as for ThreadCount; results do not depend on it
 
   /// The sequences that are run; all if not set. The recording has rows for all sequences in any
   /// case. Rows of the other sequences are 0, to be filled by the processes that run them

@@ -46,15 +46,15 @@ void CheckSequence(const TransformerConfig& config, const TransformerInput& inpu
   {
     if (input.segments[s].size() != tokens.size())
     {
-      throw OptionError(name + ": expected a token type for each of its " + std::to_string(length) +
+      throw OptionError(name + ": expected a segment for each of its " + std::to_string(length) +
                         " tokens, found " + std::to_string(input.segments[s].size()) + ".");
     }
     if (config.segments == 0)
     {
-      throw OptionError(name + ": expected no token types, since a model of architecture " +
+      throw OptionError(name + ": expected no segments, since a model of architecture " +
                         config.architecture + " has none, found " + std::to_string(length) + ".");
     }
-    CheckIds("token type", s, input.segments[s], config.segments);
+    CheckIds("segment", s, input.segments[s], config.segments);
   }
 }
 
@@ -68,9 +68,8 @@ void CheckSequences(const TransformerConfig& config, const TransformerInput& inp
   }
   if (!input.segments.empty() && input.segments.size() != input.tokens.size())
   {
-    throw OptionError("expected token types for each of the " +
-                      std::to_string(input.tokens.size()) + " sequences, found those of " +
-                      std::to_string(input.segments.size()) + ".");
+    throw OptionError("expected segments for each of the " + std::to_string(input.tokens.size()) +
+                      " sequences, found those of " + std::to_string(input.segments.size()) + ".");
   }
   for (std::size_t s = 0; s < input.tokens.size(); ++s)
   {

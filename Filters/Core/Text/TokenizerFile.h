@@ -2,6 +2,7 @@
 
 #include "Tokenizer.h"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -48,6 +49,10 @@ struct WordPieceOptions
 /// starts with `source`.
 Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
+
+/// The files of a model directory that ReadTokenizer looks for.
+inline constexpr std::array<const char*, 6> TokenizerFiles = { "tokenizer.json", "vocab.json",
+  "merges.txt", "added_tokens.json", "vocab.txt", "tokenizer_config.json" };
 
 /// Reads the tokenizer from a model directory. It looks for tokenizer.json, then for vocab.json
 /// with merges.txt and, if present, added_tokens.json, then for vocab.txt. The last two forms also

@@ -1,15 +1,14 @@
 // Writes the class map of a small attention-only transformer as a PNG of any size, a few rows at a
 // time, without ParaView: memory does not grow with its height.
 
+#include "AtomicFile.h"
 #include "ClassAreas.h"
 #include "Error.h"
 #include "Parallel.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 
 #include <cxxopts.hpp>
@@ -24,18 +23,12 @@ namespace fs = std::filesystem;
 class PngFile
 {
 public:
-  PngFile(fs::path path, std::int64_t columns, std::int64_t rows)
-    : Path(std::move(path))
-    , Part(this->Path.string() + ".part")
-    , File(std::fopen(this->Part.c_str(), "wb"), &std::fclose)
+  PngFile(const fs::path& path, std::int64_t columns, std::int64_t rows)
+    : File(path)
   {
-    if (!this->File)
-    {
-      throw atlas::FileError(this->Part.string() + ": cannot be written.");
-    }
     this->Png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, &PngFile::Fail, nullptr);
     this->Info = png_create_info_struct(this->Png);
-    png_init_io(this->Png, this->File.get());
+    png_set_write_fn(this->Png, &this->File, &PngFile::Write, nullptr);
     png_set_user_limits(this->Png, 0x7fffffff, 0x7fffffff);
     png_set_IHDR(this->Png, this->Info, static_cast<png_uint_32>(columns),
       static_cast<png_uint_32>(rows), 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
@@ -44,18 +37,7 @@ public:
     png_set_filter(this->Png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB);
     png_write_info(this->Png, this->Info);
   }
-
-  ~PngFile()
-  {
-    png_destroy_write_struct(&this->Png, &this->Info);
-    if (this->File)
-    {
-      this->File.reset();
-      std::error_code ignored;
-      fs::remove(this->Part, ignored);
-    }
-  }
-
+  ~PngFile() { png_destroy_write_struct(&this->Png, &this->Info); }
   PngFile(const PngFile&) = delete;
   PngFile& operator=(const PngFile&) = delete;
 
@@ -64,19 +46,19 @@ public:
   void Commit()
   {
     png_write_end(this->Png, this->Info);
-    if (std::fclose(this->File.release()) != 0)
-    {
-      throw atlas::FileError(this->Part.string() + ": cannot be written.");
-    }
-    fs::rename(this->Part, this->Path);
+    this->File.Commit();
   }
 
 private:
-  fs::path Path;
-  fs::path Part;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> File;
+  atlas::AtomicFile File;
   png_structp Png = nullptr;
   png_infop Info = nullptr;
+
+  static void Write(png_structp png, png_bytep bytes, std::size_t size)
+  {
+    static_cast<atlas::AtomicFile*>(png_get_io_ptr(png))
+      ->Write(reinterpret_cast<const char*>(bytes), size);
+  }
 
   [[noreturn]] static void Fail(png_structp, png_const_charp message)
   {
@@ -153,7 +135,7 @@ int Run(int argc, char** argv)
   add("hardmax", "use hardmax instead of softmax");
   add(
     "o,output", "PNG file to write; without it only the shares are written", value<std::string>());
-  add("threads", "number of threads; 0 for all processors", value<int>()->default_value("0"));
+  add("threads", "0: one per processor that the process may use", value<int>()->default_value("0"));
   add("h,help", "show this");
   arguments.parse_positional({ "model" });
   arguments.positional_help("MODEL");

@@ -381,7 +381,7 @@ ImageProcessor ParseImageProcessor(
 ImageProcessor ReadImageProcessor(
   const std::filesystem::path& folder, const TransformerConfig& config)
 {
-  const std::filesystem::path path = folder / "preprocessor_config.json";
+  const std::filesystem::path path = folder / ImageProcessorFile;
   if (!std::filesystem::exists(path))
   {
     return DefaultImageProcessor(config);

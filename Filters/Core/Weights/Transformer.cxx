@@ -12,10 +12,8 @@ namespace
 /// The weights file of a folder.
 std::filesystem::path FindWeights(const std::filesystem::path& folder)
 {
-  constexpr const char* single = "model.safetensors";
-  constexpr const char* index = "model.safetensors.index.json";
   std::error_code ignored;
-  for (const char* name : { single, index })
+  for (const char* name : { WeightsFile, ShardIndexFile })
   {
     if (std::filesystem::exists(folder / name, ignored))
     {
@@ -23,13 +21,19 @@ std::filesystem::path FindWeights(const std::filesystem::path& folder)
     }
   }
   const bool pickled = std::filesystem::exists(folder / "pytorch_model.bin", ignored);
-  throw FileError(folder.string() + ": expected the weights in " + single + " or in shards that " +
-                  index + " names, found neither" +
+  throw FileError(folder.string() + ": expected the weights in " + WeightsFile +
+                  " or in shards that " + ShardIndexFile + " names, found neither" +
                   (pickled ? "; pytorch_model.bin is a pickle, which can run any code, so it is "
                              "refused."
                            : "."));
 }
 
+}
+
+std::filesystem::path ModelFolder(const std::filesystem::path& path)
+{
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
 }
 
 Transformer::Transformer(TransformerConfig config, WeightFiles files)
@@ -41,11 +45,9 @@ Transformer::Transformer(TransformerConfig config, WeightFiles files)
 
 Transformer Transformer::Read(const std::filesystem::path& path, const std::string& architecture)
 {
-  std::error_code ignored;
-  const bool isFolder = std::filesystem::is_directory(path, ignored);
-  const std::filesystem::path folder = isFolder ? path : path.parent_path();
-  const bool isConfig = isFolder || path.filename() == "config.json";
-  TransformerConfig config = ReadTransformerConfig(folder / "config.json", architecture);
+  const std::filesystem::path folder = ModelFolder(path);
+  const bool isConfig = folder == path || path.filename() == ConfigFile;
+  TransformerConfig config = ReadTransformerConfig(folder / ConfigFile, architecture);
   return { std::move(config), WeightFiles::Read(isConfig ? FindWeights(folder) : path) };
 }
 

@@ -9,6 +9,15 @@
 namespace atlas
 {
 
+/// The files in a model's folder that Transformer::Read looks for; shards are next to them.
+inline constexpr const char* ConfigFile = "config.json";
+inline constexpr const char* WeightsFile = "model.safetensors";
+inline constexpr const char* ShardIndexFile = "model.safetensors.index.json";
+
+/// The folder of a model whose path is given as for Transformer::Read. It also contains the
+/// tokenizer.
+std::filesystem::path ModelFolder(const std::filesystem::path& path);
+
 /// A transformer whose weights stay in place: in mapped files or in memory that is owned elsewhere.
 class Transformer
 {

@@ -1,11 +1,10 @@
 #include "WeightFiles.h"
 
 #include "Error.h"
+#include "JsonText.h"
 
 #include <set>
 #include <system_error>
-
-#include <nlohmann/json.hpp>
 
 namespace atlas
 {
@@ -16,15 +15,7 @@ using nlohmann::json;
 
 json ReadIndex(const std::filesystem::path& path)
 {
-  json index;
-  try
-  {
-    index = json::parse(ReadFile(path));
-  }
-  catch (const json::exception& e)
-  {
-    throw FormatError(path.string() + ": the index of shards is not JSON: " + e.what() + ".");
-  }
+  json index = ParseJson(ReadFile(path), path.string(), "the index of shards");
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
   {
     throw FormatError(
@@ -103,6 +94,16 @@ void WeightFiles::RequireIntact() const
   {
     file->RequireIntact();
   }
+}
+
+std::vector<FileStamp> WeightFiles::Stamps() const
+{
+  std::vector<FileStamp> stamps;
+  for (const auto& file : this->Files)
+  {
+    stamps.push_back(file->Stamp());
+  }
+  return stamps;
 }
 
 const std::string& WeightFiles::FileOf(std::string_view tensor) const

@@ -33,6 +33,9 @@ public:
   /// Throws FileError if a file was truncated or changed since it was opened; see MappedFile.
   void RequireIntact() const;
 
+  /// The stamps of the mapped files, which do not include an index.
+  std::vector<FileStamp> Stamps() const;
+
   /// For messages: the file that holds a tensor, or the path passed to Read.
   const std::string& FileOf(std::string_view tensor) const;
 

@@ -59,6 +59,11 @@ TEXT, TITLE_TEXT = 0.031, 0.0355
 SIDE = 2 * math.pi
 
 
+def _label_format(digits):
+    """How a colour bar writes numbers: as printf does, or as std::format does from ParaView 6.1 on."""
+    return f"%.{digits}f" if simple.GetParaViewVersion() < 6.1 else f"{{:.{digits}f}}"
+
+
 def font():
     """A font file that has Greek letters, or None."""
     candidates = list(_FONTS)
@@ -244,7 +249,7 @@ class Sheet:
         self.text(title, right + room * self.unit, (lower + upper) / 2, horizontal=0, upright=True)
         if labels is not None:
             bar.AutomaticLabelFormat = 0
-            bar.LabelFormat = bar.RangeLabelFormat = f"%.{digits}f"
+            bar.LabelFormat = bar.RangeLabelFormat = _label_format(digits)
             bar.UseCustomLabels = 1
             bar.CustomLabels = labels
             bar.AddRangeLabels = 0

@@ -385,10 +385,6 @@ TEST(ModelFiles, ShippedModelsAreRead)
 TEST(ModelFiles, PublishedStateDictIsTheNativeModel)
 {
   using atlas::test::Oracle;
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const AttentionOnlyModel native =
     ReadAttentionOnlyModel(Oracle::Folder() / "trained-n5-h3.safetensors");
   ASSERT_TRUE(native.HasTargets());

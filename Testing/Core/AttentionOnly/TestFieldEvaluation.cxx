@@ -1,3 +1,5 @@
+// Also tests: FieldArrays FieldKernel
+
 #include "FieldEvaluation.h"
 
 #include "ClassPalette.h"

@@ -212,8 +212,9 @@ TEST(HeadAccuracy, NeedsThreeDifferentHeads)
     const std::string found = std::to_string(heads[0]) + ", " + std::to_string(heads[1]) + ", " +
                               std::to_string(heads[2]) + ".";
     EXPECT_THAT(MessageOf<OptionError>([&] { HeadMixture(model, heads, Residual::None); }),
-      HasSubstr("Heads: expected three different heads of the model, which has 3 (0 to 2), found " +
-                found));
+      HasSubstr(
+        "HeadIndices: expected three different heads of the model, which has 3 (0 to 2), found " +
+        found));
   }
   ThreeHeads small;
   small.heads.resize(1);

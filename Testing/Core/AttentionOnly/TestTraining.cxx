@@ -216,6 +216,140 @@ TEST(Training, MeasuresWhatTheModelPredicts)
   EXPECT_EQ(model.metadata.at("step"), "200");
 }
 
+std::vector<double> Flat(AttentionOnlyModel model)
+{
+  std::vector<double> values;
+  for (const auto& [name, tensor] : ParametersOf(model))
+  {
+    for (const double* value : tensor)
+    {
+      values.push_back(*value);
+    }
+  }
+  return values;
+}
+
+std::vector<double> GradientOf(Trainer& trainer)
+{
+  AttentionOnlyModel gradient;
+  trainer.Gradient(gradient);
+  return Flat(gradient);
+}
+
+constexpr double Beta1 = 0.9;
+constexpr double Beta2 = 0.999;
+constexpr double Epsilon = 1e-8;
+
+/// Algorithm 1 of Kingma and Ba, "Adam" (2015), for a single number, with its recursion written out
+/// as a sum over all slopes so far.
+double AdamStep(const std::vector<double>& slopes, double rate)
+{
+  double first = 0;
+  double second = 0;
+  const auto t = static_cast<double>(slopes.size());
+  for (std::size_t i = 0; i < slopes.size(); ++i)
+  {
+    const double age = t - 1 - static_cast<double>(i);
+    first += (1 - Beta1) * std::pow(Beta1, age) * slopes[i];
+    second += (1 - Beta2) * std::pow(Beta2, age) * slopes[i] * slopes[i];
+  }
+  first /= 1 - std::pow(Beta1, t);
+  second /= 1 - std::pow(Beta2, t);
+  return rate * first / (std::sqrt(second) + Epsilon);
+}
+
+TEST(Training, AdamStepsAsItsPaperSays)
+{
+  TrainingOptions options;
+  options.learningRate = 0.003;
+  Trainer trainer(options);
+  std::vector<std::vector<double>> slopes(Flat(trainer.GetModel()).size());
+  for (int step = 0; step < 40; ++step)
+  {
+    const std::vector<double> before = Flat(trainer.GetModel());
+    const std::vector<double> gradient = GradientOf(trainer);
+    trainer.Step();
+    const std::vector<double> after = Flat(trainer.GetModel());
+    for (std::size_t i = 0; i < slopes.size(); ++i)
+    {
+      slopes[i].push_back(gradient[i]);
+      ASSERT_NEAR(before[i] - after[i], AdamStep(slopes[i], 0.003), 1e-13)
+        << "step " << step << ", parameter " << i;
+    }
+  }
+}
+
+TEST(Training, TheFirstTwoStepsOfAdamByHand)
+{
+  Trainer trainer({});
+  const std::vector<double> start = Flat(trainer.GetModel());
+  const std::vector<double> g1 = GradientOf(trainer);
+  trainer.Step();
+  const std::vector<double> one = Flat(trainer.GetModel());
+  const std::vector<double> g2 = GradientOf(trainer);
+  trainer.Step();
+  const std::vector<double> two = Flat(trainer.GetModel());
+  int large = 0;
+  for (std::size_t i = 0; i < start.size(); ++i)
+  {
+    // The first step goes by the sign alone, as far as the slope is not lost beside 1e-8.
+    if (std::abs(g1[i]) > 1e-3)
+    {
+      EXPECT_NEAR(start[i] - one[i], std::copysign(0.01, g1[i]), 1e-6);
+      ++large;
+    }
+    // 0.9 * 0.1 = 0.09 and 1 - 0.9^2 = 0.19; 0.999 * 0.001 = 0.000999 and 1 - 0.999^2 = 0.001999.
+    const double first = (0.09 * g1[i] + 0.1 * g2[i]) / 0.19;
+    const double second = (0.000999 * g1[i] * g1[i] + 0.001 * g2[i] * g2[i]) / 0.001999;
+    EXPECT_NEAR(one[i] - two[i], 0.01 * first / (std::sqrt(second) + 1e-8), 1e-13);
+  }
+  EXPECT_GT(large, 50);
+}
+
+TEST(Training, EachHeadOfABoostingBeginsAdamAnew)
+{
+  TrainingOptions options;
+  options.mode = TrainingMode::Boosting;
+  options.steps = 30;
+  Trainer trainer(options);
+  while (trainer.GetPhase() == 0)
+  {
+    trainer.Step();
+  }
+  const AttentionOnlyModel before = trainer.GetModel();
+  AttentionOnlyModel gradient;
+  trainer.Gradient(gradient);
+  trainer.Step();
+  const AttentionOnlyModel after = trainer.GetModel();
+  const Columns3& slopes = gradient.heads[1].output;
+  for (Eigen::Index i = 0; i < slopes.size(); ++i)
+  {
+    const double slope = slopes.data()[i];
+    EXPECT_NEAR(before.heads[1].output.data()[i] - after.heads[1].output.data()[i],
+      0.01 * slope / (std::abs(slope) + Epsilon), 1e-12);
+  }
+  EXPECT_EQ(after.wordEmbedding, before.wordEmbedding) << "no momentum is left of the first head";
+}
+
+TEST(Training, GradientDescentGoesDownTheGradient)
+{
+  TrainingOptions options;
+  options.optimizer = Optimizer::GradientDescent;
+  options.learningRate = 0.25;
+  Trainer trainer(options);
+  for (int step = 0; step < 3; ++step)
+  {
+    const std::vector<double> before = Flat(trainer.GetModel());
+    const std::vector<double> gradient = GradientOf(trainer);
+    trainer.Step();
+    const std::vector<double> after = Flat(trainer.GetModel());
+    for (std::size_t i = 0; i < before.size(); ++i)
+    {
+      EXPECT_NEAR(before[i] - after[i], 0.25 * gradient[i], 1e-14);
+    }
+  }
+}
+
 TEST(Training, OfASeedIsTheSameToTheByte)
 {
   TrainingOptions options;

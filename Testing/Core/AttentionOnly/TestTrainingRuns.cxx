@@ -48,10 +48,6 @@ TEST(TrainingRuns, FullBatchesLearnTheTaskOfNearlyAllSeeds)
 
 TEST(TrainingRuns, LearnAsThePublishedCodeDoes)
 {
-  if (!test::Oracle::IsPresent())
-  {
-    GTEST_SKIP() << test::Oracle::AbsenceMessage();
-  }
   // The published run: Adam at 1e-3, 256 pairs a step, 3,500 steps, on the task of its model.
   const std::string name = "trained-n5-h3-slow";
   const AttentionOnlyModel published =

@@ -1,3 +1,5 @@
+// Also tests: NumpyArray
+
 #include "ArrayFile.h"
 
 #include "Error.h"

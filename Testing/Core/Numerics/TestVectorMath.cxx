@@ -1,3 +1,5 @@
+// Also tests: InstructionSets
+
 #include "VectorMath.h"
 
 #include "Error.h"

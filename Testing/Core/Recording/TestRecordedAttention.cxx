@@ -1,3 +1,5 @@
+// Also tests: Recording
+
 #include "RecordedAttention.h"
 
 #include "Error.h"

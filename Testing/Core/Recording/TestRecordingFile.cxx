@@ -1,9 +1,11 @@
+// Also tests: BatchAxes ForeignNames ForeignRecording NativeRecording RecordingArrays
+//   RecordingReadOptions StoredAttention
+
 #include "RecordingFile.h"
 
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "NumpyBytes.h"
-#include "Oracle.h"
 #include "Safetensors.h"
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
@@ -18,7 +20,6 @@ using atlas::test::FloatBytes;
 using atlas::test::MessageOf;
 using atlas::test::NpyFile;
 using atlas::test::NpyHeader;
-using atlas::test::Oracle;
 using atlas::test::ReadBytes;
 using atlas::test::TemporaryDirectory;
 using atlas::test::WriteBytes;
@@ -881,21 +882,9 @@ TEST(RecordingFile, NoPrefixOfAFileIsRead)
 
 // Recordings of real models
 
-class OriginalRecording : public testing::Test
-{
-protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-  }
-};
-
 const std::filesystem::path OracleFolder = ATLAS_ORACLE_DIR;
 
-TEST_F(OriginalRecording, AttentionOfGpt2)
+TEST(OriginalRecording, AttentionOfGpt2)
 {
   for (const char* name : { "prompt0", "prompt1", "prompt2" })
   {
@@ -939,10 +928,6 @@ INSTANTIATE_TEST_SUITE_P(, OriginalModel, testing::Values("gpt2", "bert", "vit",
 
 TEST_P(OriginalModel, IsReadHeadsFirst)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const std::string name = GetParam();
   const std::filesystem::path path = OracleFolder / "transformers" / name / "expected.safetensors";
   const SafetensorsFile file(path);

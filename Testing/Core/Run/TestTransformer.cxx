@@ -1,3 +1,6 @@
+// Also tests: RecordTransformer SelfAttention Transformer TransformerEmbedding TransformerInput
+//   TransformerLayer TransformerNorm
+
 #include "RecordTransformer.h"
 
 #include "Error.h"
@@ -21,7 +24,6 @@ using namespace atlas;
 using atlas::test::ExpectClose;
 using atlas::test::ExpectRows;
 using atlas::test::MessageOf;
-using atlas::test::Oracle;
 using atlas::test::Rows;
 using atlas::test::TinyInput;
 using atlas::test::TinyTransformer;
@@ -62,10 +64,6 @@ class OracleTransformer : public testing::TestWithParam<std::string>
 protected:
   void SetUp() override
   {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
     this->Expected.emplace(this->GetParam());
     this->Model.emplace(Transformer::Read(this->Expected->Path()));
   }
@@ -513,11 +511,11 @@ TEST(Transformer, BadInputIsRefused)
     "sequence 1 has 327 tokens, 7 more than the 320 positions of the model.");
   TransformerInput typed = tokens({ { 1, 2 } });
   typed.segments = { { 0 } };
-  EXPECT_EQ(refusal(typed), "sequence 0: expected a token type for each of its 2 tokens, found 1.");
+  EXPECT_EQ(refusal(typed), "sequence 0: expected a segment for each of its 2 tokens, found 1.");
   typed.segments = { { 0, 0 } };
-  EXPECT_THAT(refusal(typed), HasSubstr("expected no token types"));
+  EXPECT_THAT(refusal(typed), HasSubstr("expected no segments"));
   typed.segments = { {}, {} };
-  EXPECT_EQ(refusal(typed), "expected token types for each of the 1 sequences, found those of 2.");
+  EXPECT_EQ(refusal(typed), "expected segments for each of the 1 sequences, found those of 2.");
   TransformerInput image;
   image.images = 1;
   EXPECT_THAT(refusal(image), HasSubstr("found images"));
@@ -565,10 +563,6 @@ TEST(Transformer, ActivationsThatAreNoNumbersAreFound)
 
 TEST(Transformer, ImagesOfAnotherSizeAreRefused)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const TransformerOracle oracle("vit");
   const Transformer model = Transformer::Read(oracle.Path());
   TransformerInput input = oracle.Input();
@@ -582,10 +576,6 @@ TEST(Transformer, ImagesOfAnotherSizeAreRefused)
 
 TEST(Transformer, PatchesKnowTheirPlace)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const TransformerOracle oracle("vit");
   const Transformer model = Transformer::Read(oracle.Path());
   const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
@@ -597,10 +587,6 @@ TEST(Transformer, PatchesKnowTheirPlace)
 
 TEST(Transformer, HeadsOfAGroupShareTheirKeys)
 {
-  if (!Oracle::IsPresent())
-  {
-    GTEST_SKIP() << Oracle::AbsenceMessage();
-  }
   const TransformerOracle oracle("llama");
   const Transformer model = Transformer::Read(oracle.Path());
   const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();

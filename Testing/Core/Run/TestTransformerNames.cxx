@@ -16,7 +16,6 @@ using namespace atlas;
 using atlas::test::CopyTensors;
 using atlas::test::ExpectClose;
 using atlas::test::ExpectRows;
-using atlas::test::Oracle;
 using atlas::test::Rows;
 using atlas::test::TransformerOracle;
 using testing::IsEmpty;
@@ -117,14 +116,6 @@ void Fold(Matrix& weight, Matrix& bias, const Tensor& gain, const Tensor& shift)
 class TransformerNames : public testing::Test
 {
 protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-  }
-
   /// Loads an oracle and its tensors under their own names.
   void Load(const std::string& name)
   {

@@ -1,8 +1,9 @@
+// Also tests: TokenizerFile TokenizerParts
+
 #include "TokenizerFile.h"
 
 #include "Error.h"
 #include "ErrorMessage.h"
-#include "Oracle.h"
 #include "TemporaryDirectory.h"
 
 #include <random>
@@ -14,7 +15,6 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
-using atlas::test::Oracle;
 using atlas::test::ReadBytes;
 using atlas::test::TemporaryDirectory;
 using atlas::test::WriteBytes;
@@ -31,18 +31,7 @@ namespace
 const std::filesystem::path Folder =
   std::filesystem::path(ATLAS_ORACLE_DIR) / "transformers/tokenizers";
 
-/// Tests with the original vocabularies and what the original code made of some texts.
-class OriginalTokenizer : public testing::Test
-{
-protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-  }
-};
+// OriginalTokenizer: the original vocabularies, and what the original code made of some texts.
 
 Tokenizer Gpt2()
 {
@@ -162,32 +151,32 @@ void ExpectBertCases(const Tokenizer& tokenizer)
   }
 }
 
-TEST_F(OriginalTokenizer, BytePairsOfGpt2)
+TEST(OriginalTokenizer, BytePairsOfGpt2)
 {
   ExpectGpt2Cases(Gpt2());
 }
 
-TEST_F(OriginalTokenizer, BytePairsOfGpt2ThroughTokenizerJson)
+TEST(OriginalTokenizer, BytePairsOfGpt2ThroughTokenizerJson)
 {
   ExpectGpt2Cases(ParseTokenizer(Gpt2Json(false).dump(), "tokenizer.json"));
 }
 
-TEST_F(OriginalTokenizer, BytePairsOfGpt2ThroughTokenizerJsonWithPairs)
+TEST(OriginalTokenizer, BytePairsOfGpt2ThroughTokenizerJsonWithPairs)
 {
   ExpectGpt2Cases(ParseTokenizer(Gpt2Json(true).dump(), "tokenizer.json"));
 }
 
-TEST_F(OriginalTokenizer, WordPiecesOfBert)
+TEST(OriginalTokenizer, WordPiecesOfBert)
 {
   ExpectBertCases(Bert());
 }
 
-TEST_F(OriginalTokenizer, WordPiecesOfBertThroughTokenizerJson)
+TEST(OriginalTokenizer, WordPiecesOfBertThroughTokenizerJson)
 {
   ExpectBertCases(ParseTokenizer(BertJson().dump(), "tokenizer.json"));
 }
 
-TEST_F(OriginalTokenizer, IsFoundInADirectory)
+TEST(OriginalTokenizer, IsFoundInADirectory)
 {
   const TemporaryDirectory folder;
   std::filesystem::copy(Folder / "bert-vocab.txt", folder / "vocab.txt");
@@ -201,7 +190,7 @@ TEST_F(OriginalTokenizer, IsFoundInADirectory)
   EXPECT_EQ(ReadTokenizer(folder.Path()).Kind(), "WordPiece");
 }
 
-TEST_F(OriginalTokenizer, PairsHaveSegments)
+TEST(OriginalTokenizer, PairsHaveSegments)
 {
   for (const Tokenizer& bert : { Bert(), ParseTokenizer(BertJson().dump(), "tokenizer.json") })
   {
@@ -219,7 +208,7 @@ TEST_F(OriginalTokenizer, PairsHaveSegments)
   }
 }
 
-TEST_F(OriginalTokenizer, TokensOfGpt2AreTheirText)
+TEST(OriginalTokenizer, TokensOfGpt2AreTheirText)
 {
   const Tokenizer gpt2 = Gpt2();
   EXPECT_FALSE(gpt2.HasSegments());
@@ -239,7 +228,7 @@ TEST_F(OriginalTokenizer, TokensOfGpt2AreTheirText)
   EXPECT_EQ(gpt2.IdOf("no such token"), std::nullopt);
 }
 
-TEST_F(OriginalTokenizer, WordPiecesAreReadWithSpacesBetweenWords)
+TEST(OriginalTokenizer, WordPiecesAreReadWithSpacesBetweenWords)
 {
   EXPECT_EQ(Bert().Decode({ 101, 2951, 5107, 3989, 7861, 11452, 2015, 5198, 102 }),
     "[CLS] data visualization empowers users [SEP]");
@@ -261,7 +250,7 @@ std::string RandomText(std::mt19937_64& random, std::size_t characters)
   return text;
 }
 
-TEST_F(OriginalTokenizer, DecodingGivesTheTextBack)
+TEST(OriginalTokenizer, DecodingGivesTheTextBack)
 {
   const Tokenizer gpt2 = Gpt2();
   std::mt19937_64 random(1);
@@ -306,7 +295,7 @@ std::vector<std::string> MergeByDefinition(
   }
 }
 
-TEST_F(OriginalTokenizer, LongWordsAreMergedAsShortOnes)
+TEST(OriginalTokenizer, LongWordsAreMergedAsShortOnes)
 {
   std::map<std::pair<std::string, std::string>, int> ranks;
   int rank = 0;
@@ -331,7 +320,7 @@ TEST_F(OriginalTokenizer, LongWordsAreMergedAsShortOnes)
   }
 }
 
-TEST_F(OriginalTokenizer, LongTextsAndWordsTakeTheTimeOfTheirLength)
+TEST(OriginalTokenizer, LongTextsAndWordsTakeTheTimeOfTheirLength)
 {
   const Tokenizer gpt2 = Gpt2();
   const Tokenizer bert = Bert();
@@ -347,7 +336,7 @@ TEST_F(OriginalTokenizer, LongTextsAndWordsTakeTheTimeOfTheirLength)
   }
 }
 
-TEST_F(OriginalTokenizer, ThreadsShareOneTokenizer)
+TEST(OriginalTokenizer, ThreadsShareOneTokenizer)
 {
   const Tokenizer gpt2 = Gpt2();
   std::mt19937_64 random(3);

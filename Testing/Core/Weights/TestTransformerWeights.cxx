@@ -1,3 +1,5 @@
+// Also tests: WeightFiles
+
 #include "TransformerWeights.h"
 
 #include "Error.h"
@@ -108,6 +110,8 @@ TEST_F(ShardedModel, BadIndexIsRefused)
   EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("expected the name of a file"));
   this->WriteIndex("{\"weight_map\": {\"other\": \"two.safetensors\", " + this->Map + "}}");
   EXPECT_THAT(this->Refusal<ModelError>(), HasSubstr("two.safetensors: tensor 'other' is missing"));
+  this->WriteIndex("{\"weight_map\": {\"wte.weight\": \"two.safetensors\", " + this->Map + "}}");
+  EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("has the name 'wte.weight' twice"));
 }
 
 TEST_F(ShardedModel, TensorInTwoShardsIsRefused)

@@ -3,10 +3,12 @@
 #include "Error.h"
 #include "JsonText.h"
 #include "RecordingArrays.h"
+#include "RecordingQuantities.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <type_traits>
 
 namespace atlas
 {
@@ -15,45 +17,7 @@ namespace
 
 using nlohmann::json;
 
-/// A quantity of a head with one row per token.
-struct HeadQuantity
-{
-  const char* name;
-  SharedMatrix RecordedHead::*place;
-  bool grouped; ///< shared by the heads of a group
-};
-constexpr std::array<HeadQuantity, 4> HeadQuantities = { {
-  { "query", &RecordedHead::query, false },
-  { "key", &RecordedHead::key, true },
-  { "value", &RecordedHead::value, true },
-  { "output", &RecordedHead::output, false },
-} };
-
-struct AttentionQuantityName
-{
-  const char* name;
-  std::vector<SharedMatrix> RecordedHead::*place;
-};
-constexpr std::array<AttentionQuantityName, 2> AttentionQuantities = { {
-  { "weights", &RecordedHead::weights },
-  { "scores", &RecordedHead::scores },
-} };
-
-/// A list with one 32-bit integer per token.
-struct TokenList
-{
-  const char* name;
-  std::vector<std::int32_t> RecordedTokens::*place;
-};
-constexpr std::array<TokenList, 4> TokenLists = { {
-  { "tokens.position", &RecordedTokens::position },
-  { "tokens.segment", &RecordedTokens::segment },
-  { "tokens.row", &RecordedTokens::row },
-  { "tokens.column", &RecordedTokens::column },
-} };
-constexpr const char* TokenIds = "tokens.id";
 constexpr const char* SequenceOffsets = "sequence_offsets";
-constexpr const char* Logits = "logits";
 
 std::string HeadName(std::int64_t layer, std::size_t head)
 {
@@ -62,7 +26,30 @@ std::string HeadName(std::int64_t layer, std::size_t head)
 
 std::string ResidualName(std::size_t layer)
 {
-  return "residual." + std::to_string(layer);
+  return ResidualQuantity.name + ("." + std::to_string(layer));
+}
+
+std::string TokenName(const TokenQuantity& quantity)
+{
+  return std::string("tokens.") + quantity.name;
+}
+
+/// Calls `call(name, list)` for each list of integers of the tokens.
+template<class Tokens, class Call>
+void ForEachTokenList(Tokens& tokens, const Call& call)
+{
+  for (const TokenQuantity& quantity : TokenQuantities)
+  {
+    const auto callWith = [&](auto list)
+    {
+      using List = std::decay_t<decltype(tokens.*list)>;
+      if constexpr (!std::is_same_v<List, std::vector<std::string>>)
+      {
+        call(TokenName(quantity), tokens.*list, quantity.isOptional);
+      }
+    };
+    std::visit(callWith, quantity.list);
+  }
 }
 
 /// Reads arrays with native names.
@@ -87,9 +74,9 @@ public:
       }
     }
     this->ReadResidual();
-    if (this->Arrays.Find(Logits) != nullptr)
+    if (this->Arrays.Find(LogitsQuantity.name) != nullptr)
     {
-      this->Record.logits = this->Arrays.LoadMatrix(Logits, this->Rows, -1);
+      this->Record.logits = this->Arrays.LoadMatrix(LogitsQuantity.name, this->Rows, -1);
     }
     return std::move(this->Record);
   }
@@ -206,7 +193,7 @@ private:
     std::vector<std::int64_t>& offsets = this->Record.sequenceOffsets;
     offsets = this->Arrays.LoadIntegers(SequenceOffsets, { -1 });
     // The positions give the number of tokens. Trusting wrong offsets could exhaust memory.
-    const ArrayFile::Entry* positions = this->Arrays.Find(TokenLists[0].name);
+    const ArrayFile::Entry* positions = this->Arrays.Find(TokenName(TokenQuantities[0]));
     this->Rows = positions != nullptr && positions->shape.size() == 1 ? positions->shape[0] : 0;
     if (offsets.empty() || offsets.front() != 0 || offsets.back() != this->Rows ||
         !std::is_sorted(offsets.begin(), offsets.end()))
@@ -220,26 +207,32 @@ private:
       tokens.sequence.insert(tokens.sequence.end(),
         static_cast<std::size_t>(offsets[s + 1] - offsets[s]), static_cast<std::int32_t>(s));
     }
-    for (const TokenList& list : TokenLists)
-    {
-      if (this->Arrays.Find(list.name) == nullptr)
+    ForEachTokenList(tokens,
+      [this](const std::string& name, auto& list, bool)
       {
-        continue;
-      }
-      for (const std::int64_t value : this->Arrays.LoadIntegers(list.name, { this->Rows }))
-      {
-        if (value < std::numeric_limits<std::int32_t>::min() ||
-            value > std::numeric_limits<std::int32_t>::max())
+        if (this->Arrays.Find(name) != nullptr)
         {
-          this->Arrays.Fail(
-            list.name, "expected integers of 32 bits, found " + std::to_string(value) + ".");
+          this->ReadTokenList(name, list);
         }
-        (tokens.*list.place).push_back(static_cast<std::int32_t>(value));
-      }
-    }
-    if (this->Arrays.Find(TokenIds) != nullptr)
+      });
+  }
+
+  void ReadTokenList(const std::string& name, std::vector<std::int64_t>& list)
+  {
+    list = this->Arrays.LoadIntegers(name, { this->Rows });
+  }
+
+  void ReadTokenList(const std::string& name, std::vector<std::int32_t>& list)
+  {
+    for (const std::int64_t value : this->Arrays.LoadIntegers(name, { this->Rows }))
     {
-      tokens.id = this->Arrays.LoadIntegers(TokenIds, { this->Rows });
+      if (value < std::numeric_limits<std::int32_t>::min() ||
+          value > std::numeric_limits<std::int32_t>::max())
+      {
+        this->Arrays.Fail(
+          name, "expected integers of 32 bits, found " + std::to_string(value) + ".");
+      }
+      list.push_back(static_cast<std::int32_t>(value));
     }
   }
 
@@ -252,14 +245,14 @@ private:
       const std::string name = prefix + quantity.name;
       if (this->Arrays.Find(name) != nullptr)
       {
-        head.*quantity.place = this->Arrays.LoadMatrix(name, this->Rows, -1);
+        head.*quantity.matrix = this->Arrays.LoadMatrix(name, this->Rows, -1);
       }
-      else if (quantity.grouped && h > 0)
+      else if (quantity.isGrouped && h > 0)
       {
-        head.*quantity.place = layer.heads[h - 1].*quantity.place;
+        head.*quantity.matrix = layer.heads[h - 1].*quantity.matrix;
       }
     }
-    for (const AttentionQuantityName& quantity : AttentionQuantities)
+    for (const StoredQuantity& quantity : StoredQuantities)
     {
       const auto sequences = static_cast<std::size_t>(this->Record.SequenceCount());
       for (std::size_t s = 0; s < sequences; ++s)
@@ -270,9 +263,8 @@ private:
           break; // CheckRecording compares the number of matrices
         }
         const std::int64_t length = this->Record.SequenceLength(static_cast<std::int64_t>(s));
-        (head.*quantity.place)
-          .push_back(
-            this->Arrays.LoadMatrix(name, length, length, quantity.place == &RecordedHead::scores));
+        (head.*quantity.matrices)
+          .push_back(this->Arrays.LoadMatrix(name, length, length, quantity.allowsMinusInfinity));
       }
     }
   }
@@ -309,18 +301,15 @@ public:
   TensorViews Views()
   {
     const RecordedTokens& tokens = this->Record.tokens;
-    this->Add(SequenceOffsets, DType::I64, this->Record.sequenceOffsets);
-    for (const TokenList& list : TokenLists)
-    {
-      if (list.place == &RecordedTokens::position || !(tokens.*list.place).empty())
+    this->Add(SequenceOffsets, this->Record.sequenceOffsets);
+    ForEachTokenList(tokens,
+      [this](const std::string& name, const auto& list, bool isOptional)
       {
-        this->Add(list.name, DType::I32, tokens.*list.place);
-      }
-    }
-    if (!tokens.id.empty())
-    {
-      this->Add(TokenIds, DType::I64, tokens.id);
-    }
+        if (!isOptional || !list.empty())
+        {
+          this->Add(name, list);
+        }
+      });
     for (const RecordedLayer& layer : this->Record.layers)
     {
       for (std::size_t h = 0; h < layer.heads.size(); ++h)
@@ -332,7 +321,7 @@ public:
     {
       this->Add(ResidualName(l), this->Record.residual[l]);
     }
-    this->Add(Logits, this->Record.logits);
+    this->Add(LogitsQuantity.name, this->Record.logits);
     return std::move(this->Tensors);
   }
 
@@ -381,9 +370,10 @@ private:
     }
   }
 
-  template<class T>
-  void Add(const std::string& name, DType dtype, const std::vector<T>& list)
+  template<class Integer>
+  void Add(const std::string& name, const std::vector<Integer>& list)
   {
+    const DType dtype = sizeof(Integer) == 4 ? DType::I32 : DType::I64;
     this->Tensors.emplace(name, TensorView{ dtype, { static_cast<std::int64_t>(list.size()) },
                                   reinterpret_cast<const std::byte*>(list.data()) });
   }
@@ -394,17 +384,17 @@ private:
     const std::string prefix = HeadName(layer.index, h);
     for (const HeadQuantity& quantity : HeadQuantities)
     {
-      const SharedMatrix& matrix = head.*quantity.place;
-      const bool shared =
-        quantity.grouped && h > 0 && (layer.heads[h - 1].*quantity.place).values == matrix.values;
+      const SharedMatrix& matrix = head.*quantity.matrix;
+      const bool shared = quantity.isGrouped && h > 0 &&
+                          (layer.heads[h - 1].*quantity.matrix).values == matrix.values;
       if (!shared)
       {
         this->Add(prefix + quantity.name, matrix);
       }
     }
-    for (const AttentionQuantityName& quantity : AttentionQuantities)
+    for (const StoredQuantity& quantity : StoredQuantities)
     {
-      const std::vector<SharedMatrix>& matrices = head.*quantity.place;
+      const std::vector<SharedMatrix>& matrices = head.*quantity.matrices;
       for (std::size_t s = 0; s < matrices.size(); ++s)
       {
         this->Add(prefix + quantity.name + "." + std::to_string(s), matrices[s]);

@@ -1,6 +1,7 @@
 #include "RecordingArrays.h"
 
 #include "Error.h"
+#include "Joined.h"
 #include "JsonText.h"
 
 #include <charconv>
@@ -39,12 +40,9 @@ bool Fits(const Shape& shape, const Shape& expected)
 /// "[2, ., 8]"
 std::string Expected(const Shape& shape)
 {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i)
-  {
-    text += (i == 0 ? "" : ", ") + (shape[i] < 0 ? std::string(".") : std::to_string(shape[i]));
-  }
-  return text + "]";
+  const auto text = [](std::int64_t size)
+  { return size < 0 ? std::string(".") : std::to_string(size); };
+  return "[" + Joined(shape, text) + "]";
 }
 
 }

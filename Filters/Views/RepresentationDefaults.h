@@ -1,5 +1,7 @@
 #pragma once
 
+#include "AttentionAtlasViewsModule.h"
+
 /// Called when the plugin is loaded. In a client it sets defaults under which our data look right
 /// at first, in the GUI and in scripts. ParaView's own defaults would map class numbers to a
 /// continuous color scale.
@@ -17,4 +19,4 @@
 ///
 /// An existing lookup table or property belongs to the user and is not changed, except that missing
 /// classes are added. Loading a state, undo and redo are not affected.
-void InstallRepresentationDefaults();
+ATTENTIONATLASVIEWS_EXPORT void InstallRepresentationDefaults();

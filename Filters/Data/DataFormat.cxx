@@ -1,0 +1,33 @@
+#include "DataFormat.h"
+
+#include "DataFields.h"
+#include "Error.h"
+
+#include <vtkDataObject.h>
+
+namespace AttentionAtlas
+{
+
+void SetFormat(vtkDataObject* data, const char* format)
+{
+  AddField(data->GetFieldData(), FormatField, std::string(format));
+}
+
+std::string FormatOf(vtkDataObject* data)
+{
+  return FieldText(data->GetFieldData(), FormatField);
+}
+
+void RequireFormat(
+  vtkDataObject* data, const char* format, const std::string& input, const std::string& advice)
+{
+  const std::string found = FormatOf(data);
+  if (found != format)
+  {
+    throw atlas::ModelError(input + ": expected the field array '" + FormatField + "' to be '" +
+                            format + "', found " +
+                            (found.empty() ? "no such array" : "'" + found + "'") + "; " + advice);
+  }
+}
+
+}

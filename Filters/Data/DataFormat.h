@@ -1,0 +1,56 @@
+#pragma once
+
+#include "AttentionAtlasDataModule.h"
+
+#include <string>
+
+class vtkDataObject;
+
+/// Every data object that our sources and filters give says what it is: its field data have the
+/// string array Format. Filters ask for it in their XML (AtlasFormatDomain) and when they run. A
+/// filter that only adds to its input, and filters of ParaView, pass it on.
+namespace AttentionAtlas
+{
+
+/// The name of the field array.
+inline constexpr const char* FormatField = "Format";
+
+/// Its values. Data that a single filter gives are named like its proxy, with the name of the
+/// output port where there are several.
+namespace Formats
+{
+
+inline constexpr const char* AttentionOnly = "attention-atlas.attention-only"; ///< and in its files
+inline constexpr const char* Transformer = "attention-atlas.transformer";
+inline constexpr const char* Recording = "attention-atlas.recording"; ///< and in its files
+inline constexpr const char* RandomPrompts = "attention-atlas.random-prompts";
+inline constexpr const char* AttentionMap = "attention-atlas.attention-map";
+inline constexpr const char* AttentionTorus = "attention-atlas.attention-torus";
+inline constexpr const char* HarmonicAttention = "attention-atlas.harmonic-attention";
+inline constexpr const char* TokenPairs = "attention-atlas.token-pairs";
+inline constexpr const char* ClassAreas = "attention-atlas.class-areas";
+inline constexpr const char* TorusDeformation = "attention-atlas.torus-deformation";
+inline constexpr const char* AttentionHarmonics = "attention-atlas.attention-harmonics";
+inline constexpr const char* HeadAccuracy = "attention-atlas.head-accuracy";
+inline constexpr const char* HeadAccuracySimplex = "attention-atlas.head-accuracy-simplex";
+inline constexpr const char* UnembeddingCells = "attention-atlas.unembedding-sphere.cells";
+inline constexpr const char* UnembeddingCentres = "attention-atlas.unembedding-sphere.centres";
+inline constexpr const char* UnembeddingArcs = "attention-atlas.unembedding-sphere.arcs";
+inline constexpr const char* EmbeddingTokens = "attention-atlas.embedding-circle.tokens";
+inline constexpr const char* EmbeddingCircle = "attention-atlas.embedding-circle.circle";
+inline constexpr const char* Training = "attention-atlas.attention-only-training.training";
+inline constexpr const char* TrainingRuns = "attention-atlas.attention-only-training.runs";
+
+}
+
+ATTENTIONATLASDATA_EXPORT void SetFormat(vtkDataObject* data, const char* format);
+
+/// The format of the data; an empty text if they have none.
+ATTENTIONATLASDATA_EXPORT std::string FormatOf(vtkDataObject* data);
+
+/// Throws atlas::ModelError if the data are of another format than this. `input` begins the
+/// message, `advice` ends it and says where to take the data from.
+ATTENTIONATLASDATA_EXPORT void RequireFormat(
+  vtkDataObject* data, const char* format, const std::string& input, const std::string& advice);
+
+}

@@ -1,0 +1,95 @@
+#include "OpenTransformer.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// Of the files of a model that are read, or would be if they were there.
+std::vector<atlas::FileStamp> StampsOf(
+  const std::filesystem::path& path, const std::filesystem::path& folder)
+{
+  std::vector<const char*> names = { atlas::ConfigFile, atlas::WeightsFile, atlas::ShardIndexFile,
+    atlas::ImageProcessorFile };
+  names.insert(names.end(), atlas::TokenizerFiles.begin(), atlas::TokenizerFiles.end());
+  std::vector<atlas::FileStamp> stamps;
+  if (path != folder)
+  {
+    stamps.emplace_back(path);
+  }
+  for (const char* name : names)
+  {
+    stamps.emplace_back(folder / name);
+  }
+  return stamps;
+}
+
+bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
+{
+  return std::all_of(
+    stamps.begin(), stamps.end(), [](const atlas::FileStamp& stamp) { return stamp.IsCurrent(); });
+}
+
+}
+
+OpenTransformer::OpenTransformer(const std::filesystem::path& path, const std::string& architecture)
+  : Folder(atlas::ModelFolder(path))
+  , Stamps(StampsOf(path, this->Folder))
+  , Model(atlas::Transformer::Read(path, architecture))
+{
+}
+
+std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
+  const std::filesystem::path& path, const std::string& architecture)
+{
+  // Of all filters of the process. Whoever opens a model waits for others who do.
+  static std::mutex mutex;
+  static std::map<std::pair<std::filesystem::path, std::string>,
+    std::weak_ptr<const OpenTransformer>>
+    all;
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (auto known = all.begin(); known != all.end();)
+  {
+    known = known->second.expired() ? all.erase(known) : std::next(known);
+  }
+  const std::filesystem::path absolute = std::filesystem::absolute(path);
+  std::weak_ptr<const OpenTransformer>& place = all[{ absolute, architecture }];
+  std::shared_ptr<const OpenTransformer> open = place.lock();
+  if (open == nullptr || !open->IsCurrent())
+  {
+    open.reset(new OpenTransformer(absolute, architecture));
+    place = open;
+  }
+  return open;
+}
+
+const atlas::Tokenizer& OpenTransformer::GetTokenizer() const
+{
+  const std::lock_guard<std::mutex> lock(this->Mutex);
+  if (!this->Tokenizer)
+  {
+    this->Tokenizer = atlas::ReadTokenizer(this->Folder);
+  }
+  return *this->Tokenizer;
+}
+
+const atlas::ImageProcessor& OpenTransformer::GetImageProcessor() const
+{
+  const std::lock_guard<std::mutex> lock(this->Mutex);
+  if (!this->Processor)
+  {
+    this->Processor = atlas::ReadImageProcessor(this->Folder, this->Model.GetConfig());
+  }
+  return *this->Processor;
+}
+
+bool OpenTransformer::IsCurrent() const
+{
+  return AreCurrent(this->Stamps) && AreCurrent(this->Model.GetFiles().Stamps());
+}
+
+}

@@ -1,0 +1,69 @@
+#include "vtkSMAtlasFormatDomain.h"
+
+#include <vtkDataObject.h>
+#include <vtkObjectFactory.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkPVDataInformation.h>
+#include <vtkPVXMLElement.h>
+#include <vtkSMSourceProxy.h>
+#include <vtkSMUncheckedPropertyHelper.h>
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+vtkStandardNewMacro(vtkSMAtlasFormatDomain);
+
+int vtkSMAtlasFormatDomain::ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element)
+{
+  std::istringstream formats(element->GetAttributeOrEmpty("formats"));
+  this->Formats.assign(std::istream_iterator<std::string>(formats), {});
+  return this->Superclass::ReadXMLAttributes(prop, element);
+}
+
+bool vtkSMAtlasFormatDomain::HasFormat(vtkPVDataInformation* data) const
+{
+  vtkPVArrayInformation* array =
+    data != nullptr ? data->GetArrayInformation("Format", vtkDataObject::FIELD) : nullptr;
+  // Of ranks whose pieces have the same format, each adds a value.
+  for (int i = 0; array != nullptr && i < array->GetNumberOfStringValues(); ++i)
+  {
+    const auto end = this->Formats.end();
+    if (std::find(this->Formats.begin(), end, array->GetStringValue(i)) != end)
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
+int vtkSMAtlasFormatDomain::IsInDomain(vtkSMProperty* property)
+{
+  const vtkSMUncheckedPropertyHelper inputs(property);
+  const unsigned int count = inputs.GetNumberOfElements();
+  for (unsigned int i = 0; i < count; ++i)
+  {
+    auto* input = vtkSMSourceProxy::SafeDownCast(inputs.GetAsProxy(i));
+    if (input == nullptr)
+    {
+      return NOT_IN_DOMAIN;
+    }
+    input->CreateOutputPorts();
+    if (!this->HasFormat(input->GetDataInformation(inputs.GetOutputPort(i))))
+    {
+      return NOT_IN_DOMAIN;
+    }
+  }
+  return count > 0 ? IN_DOMAIN : NOT_IN_DOMAIN;
+}
+
+void vtkSMAtlasFormatDomain::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Formats:";
+  for (const std::string& format : this->Formats)
+  {
+    os << " " << format;
+  }
+  os << "\n";
+}

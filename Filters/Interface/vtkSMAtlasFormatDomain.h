@@ -1,0 +1,52 @@
+#ifndef vtkSMAtlasFormatDomain_h
+#define vtkSMAtlasFormatDomain_h
+
+#include "AttentionAtlasInterfaceModule.h"
+
+#include <vtkSMDomain.h>
+
+#include <string>
+#include <vector>
+
+class vtkPVDataInformation;
+
+/**
+ * @class vtkSMAtlasFormatDomain
+ * @brief Limits the input of a filter to data of certain formats.
+ *
+ * A format is the text in the field array `Format` of a data object (Filters/Data/DataFormat.h). In
+ * XML, inside an InputProperty:
+ *
+ *     <AtlasFormatDomain name="format" formats="attention-atlas.recording" />
+ *
+ * `formats` is a list separated by spaces. Data without a format are in no such domain.
+ */
+class ATTENTIONATLASINTERFACE_EXPORT vtkSMAtlasFormatDomain : public vtkSMDomain
+{
+public:
+  static vtkSMAtlasFormatDomain* New();
+  vtkTypeMacro(vtkSMAtlasFormatDomain, vtkSMDomain);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  /**
+   * IN_DOMAIN if every (unchecked) input of the property has one of the formats; NOT_IN_DOMAIN
+   * otherwise, also where there is no input.
+   */
+  int IsInDomain(vtkSMProperty* property) override;
+
+protected:
+  vtkSMAtlasFormatDomain() = default;
+  ~vtkSMAtlasFormatDomain() override = default;
+
+  int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
+
+private:
+  vtkSMAtlasFormatDomain(const vtkSMAtlasFormatDomain&) = delete;
+  void operator=(const vtkSMAtlasFormatDomain&) = delete;
+
+  bool HasFormat(vtkPVDataInformation* data) const;
+
+  std::vector<std::string> Formats;
+};
+
+#endif

@@ -1,0 +1,86 @@
+#include "Coloring.h"
+
+#include <vtkDataObject.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkPVDataInformation.h>
+#include <vtkPVXMLElement.h>
+#include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
+#include <vtkSMSourceProxy.h>
+
+#include <algorithm>
+#include <array>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+constexpr const char* VocabularySizeField = "VocabularySize";
+
+}
+
+bool IsNamed(const std::string& array, const std::string& name)
+{
+  const std::string begin = name + " ";
+  return array == name || array.compare(0, begin.size(), begin) == 0;
+}
+
+bool EndsWith(const std::string& text, const std::string& end)
+{
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation)
+{
+  vtkSMProxy* producer = vtkSMPropertyHelper(representation, "Input", true).GetAsProxy();
+  vtkPVXMLElement* hints = producer != nullptr ? producer->GetHints() : nullptr;
+  return hints != nullptr ? hints->FindNestedElementByName("AtlasRepresentation") : nullptr;
+}
+
+vtkPVDataInformation* ShownData(vtkSMProxy* representation)
+{
+  vtkSMPropertyHelper input(representation, "Input", true);
+  auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
+  return producer->GetDataInformation(input.GetOutputPort());
+}
+
+Coloring::Coloring(vtkSMProxy* representation)
+{
+  vtkSMPropertyHelper input(representation, "Input", true);
+  auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
+  vtkSMPropertyHelper color(representation, "ColorArrayName", true);
+  const char* name = color.GetInputArrayNameToProcess();
+  if (producer == nullptr || name == nullptr)
+  {
+    return;
+  }
+  this->array = name;
+  vtkPVDataInformation* data = producer->GetDataInformation(input.GetOutputPort());
+  this->arrayInformation = data->GetArrayInformation(name, color.GetInputArrayAssociation());
+  if (auto* field = data->GetArrayInformation(VocabularySizeField, vtkDataObject::FIELD))
+  {
+    this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
+  }
+  this->ours = this->classes > 0 || RepresentationHint(representation) != nullptr;
+}
+
+bool Coloring::ShowsColors() const
+{
+  return this->IsKnown() && this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
+         this->arrayInformation->GetNumberOfComponents() == 3 && EndsWith(this->array, "Color");
+}
+
+bool Coloring::ShowsClasses() const
+{
+  static const std::array<const char*, 7> names = { "Class", "Target", "Predicted", "First",
+    "Second", "ClassColor", "TargetColor" };
+  return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
+}
+
+bool Coloring::IsFitted() const
+{
+  return this->array == "Scores" || this->array == "Content" || this->array == "Bias";
+}
+
+}

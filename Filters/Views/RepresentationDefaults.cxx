@@ -1,0 +1,190 @@
+#include "RepresentationDefaults.h"
+
+#include "ColorTables.h"
+#include "Coloring.h"
+#include "RepresentationHints.h"
+
+#include <vtkCommand.h>
+#include <vtkNew.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkProcessModule.h>
+#include <vtkSMProperty.h>
+#include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
+#include <vtkSMProxyManager.h>
+#include <vtkSMSession.h>
+#include <vtkSMSessionProxyManager.h>
+#include <vtkSessionIterator.h>
+#include <vtkSmartPointer.h>
+#include <vtkWeakPointer.h>
+
+#include <string>
+
+namespace
+{
+
+using AttentionAtlas::Coloring;
+
+/// A state that is being loaded, or stepped to by undo and redo, knows how its proxies look.
+bool IsRestoring(vtkSMSessionProxyManager* manager)
+{
+  return manager->GetInLoadXMLState() || !manager->IsStateUpdateNotificationEnabled();
+}
+
+/// Follows the array that colours a representation.
+class ColoringObserver : public vtkCommand
+{
+public:
+  static ColoringObserver* New() { return new ColoringObserver; }
+  vtkTypeMacro(ColoringObserver, vtkCommand);
+
+  void Observe(vtkSMProxy* representation)
+  {
+    this->Representation = representation;
+    representation->GetProperty("ColorArrayName")->AddObserver(vtkCommand::ModifiedEvent, this);
+    representation->AddObserver(vtkCommand::UpdateDataEvent, this);
+  }
+
+  void Execute(vtkObject*, unsigned long event, void*) override
+  {
+    if (event == vtkCommand::UpdateDataEvent && this->Representation != nullptr &&
+        !IsRestoring(this->Representation->GetSessionProxyManager()))
+    {
+      AttentionAtlas::FollowArray(this->Representation);
+    }
+    // The array may be chosen before there are any data.
+    if (event == vtkCommand::ModifiedEvent || this->Waits)
+    {
+      this->Update();
+    }
+  }
+
+  void Update()
+  {
+    if (this->Representation == nullptr ||
+        IsRestoring(this->Representation->GetSessionProxyManager()))
+    {
+      return;
+    }
+    const Coloring coloring(this->Representation);
+    this->Waits = !coloring.array.empty() && coloring.arrayInformation == nullptr;
+    if (coloring.IsKnown())
+    {
+      AttentionAtlas::SetMapScalars(this->Representation, !coloring.ShowsColors());
+    }
+    if (coloring.ours)
+    {
+      AttentionAtlas::PrepareTable(coloring, this->Representation->GetSessionProxyManager());
+    }
+  }
+
+private:
+  vtkWeakPointer<vtkSMProxy> Representation;
+  bool Waits = false; ///< for the data of the array
+};
+
+/// Names the legend of a colour array by what the colours mean, where ParaView would write
+/// "ClassColor Magnitude".
+void NameLegend(vtkSMProxy* scalarBar)
+{
+  vtkSMProxy* table = vtkSMPropertyHelper(scalarBar, "LookupTable", true).GetAsProxy();
+  const char* name = table != nullptr
+                       ? scalarBar->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
+                       : nullptr;
+  for (const char* meaning : { "Class", "Target" })
+  {
+    if (name != nullptr && std::string(name).rfind(std::string(meaning) + "Color.", 0) == 0)
+    {
+      vtkSMPropertyHelper(scalarBar, "Title").Set(meaning);
+      vtkSMPropertyHelper(scalarBar, "ComponentTitle").Set("");
+      scalarBar->UpdateVTKObjects();
+    }
+  }
+}
+
+/// Meets every representation and legend as it is registered, in every session of the client.
+class RepresentationObserver : public vtkCommand
+{
+public:
+  static RepresentationObserver* New() { return new RepresentationObserver; }
+  vtkTypeMacro(RepresentationObserver, vtkCommand);
+
+  void ObserveSession(vtkSMSession* session)
+  {
+    vtkSMSessionProxyManager* manager =
+      session != nullptr ? session->GetSessionProxyManager() : nullptr;
+    if (manager != nullptr && manager->HasObserver(vtkCommand::RegisterEvent, this) == 0)
+    {
+      manager->AddObserver(vtkCommand::RegisterEvent, this);
+    }
+  }
+
+  void Execute(vtkObject* caller, unsigned long event, void* data) override
+  {
+    if (event == vtkCommand::ConnectionCreatedEvent)
+    {
+      auto* module = vtkProcessModule::SafeDownCast(caller);
+      this->ObserveSession(
+        vtkSMSession::SafeDownCast(module->GetSession(*static_cast<vtkIdType*>(data))));
+      return;
+    }
+    const auto* info = static_cast<vtkSMProxyManager::RegisteredProxyInformation*>(data);
+    if (info->Type != vtkSMProxyManager::RegisteredProxyInformation::PROXY)
+    {
+      return;
+    }
+    const std::string group = info->GroupName;
+    const bool isNew = !IsRestoring(info->Proxy->GetSessionProxyManager());
+    if (group == "scalar_bars" && isNew)
+    {
+      NameLegend(info->Proxy);
+    }
+    if (group == "representations" && info->Proxy->GetProperty("Input") != nullptr)
+    {
+      this->MeetRepresentation(info->Proxy, isNew);
+    }
+  }
+
+private:
+  void MeetRepresentation(vtkSMProxy* representation, bool isNew)
+  {
+    if (representation->GetProperty("ColorArrayName") == nullptr) // of a chart
+    {
+      if (isNew)
+      {
+        AttentionAtlas::ApplyHints(representation);
+      }
+      return;
+    }
+    vtkNew<ColoringObserver> observer; // the property that it observes keeps it
+    observer->Observe(representation);
+    if (isNew)
+    {
+      AttentionAtlas::ApplyHints(representation);
+      observer->Update();
+      representation->UpdateVTKObjects();
+    }
+  }
+};
+
+}
+
+void InstallRepresentationDefaults()
+{
+  vtkProcessModule* module = vtkProcessModule::GetProcessModule();
+  const auto type = vtkProcessModule::GetProcessType();
+  static bool installed = false;
+  if (installed || module == nullptr ||
+      (type != vtkProcessModule::PROCESS_CLIENT && type != vtkProcessModule::PROCESS_BATCH))
+  {
+    return;
+  }
+  installed = true;
+  vtkNew<RepresentationObserver> observer; // the module and the sessions keep it
+  module->AddObserver(vtkCommand::ConnectionCreatedEvent, observer);
+  const auto sessions = vtkSmartPointer<vtkSessionIterator>::Take(module->NewSessionIterator());
+  for (sessions->InitTraversal(); !sessions->IsDoneWithTraversal(); sessions->GoToNextItem())
+  {
+    observer->ObserveSession(vtkSMSession::SafeDownCast(sessions->GetCurrentSession()));
+  }
+}

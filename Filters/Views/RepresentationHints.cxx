@@ -1,0 +1,249 @@
+#include "RepresentationHints.h"
+
+#include "Coloring.h"
+
+#include <vtkDataObject.h>
+#include <vtkNew.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkPVDataInformation.h>
+#include <vtkPVDataSetAttributesInformation.h>
+#include <vtkPVSession.h>
+#include <vtkPVXMLElement.h>
+#include <vtkSMPVRepresentationProxy.h>
+#include <vtkSMProperty.h>
+#include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
+#include <vtkSMSession.h>
+#include <vtkSMTransferFunctionManager.h>
+#include <vtkSMViewProxy.h>
+#include <vtkSmartPointer.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// Colours a representation by the first point or cell array that has this name or, if `suffix`, a
+/// name that ends so; leaves it as it is if there is none.
+void ColorBy(vtkSMProxy* representation, const std::string& name, bool suffix)
+{
+  if (representation->GetProperty("ColorArrayName") == nullptr) // of a chart or a spreadsheet
+  {
+    return;
+  }
+  for (const int association : { vtkDataObject::POINT, vtkDataObject::CELL })
+  {
+    auto* arrays = ShownData(representation)->GetAttributeInformation(association);
+    for (int i = 0; arrays != nullptr && i < arrays->GetNumberOfArrays(); ++i)
+    {
+      const std::string found = arrays->GetArrayInformation(i)->GetName();
+      if (suffix ? EndsWith(found, name) : found == name)
+      {
+        vtkSMPropertyHelper(representation, "ColorArrayName")
+          .SetInputArrayToProcess(association, found.c_str());
+        return;
+      }
+    }
+  }
+}
+
+/// Sets a property of a representation, if it has it, from the attributes `values` or `text`.
+void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
+{
+  const char* name = element->GetAttributeOrEmpty("name");
+  if (representation->GetProperty(name) == nullptr)
+  {
+    return;
+  }
+  vtkSMPropertyHelper property(representation, name);
+  if (const char* text = element->GetAttribute("text"))
+  {
+    property.Set(text);
+  }
+  std::array<double, 3> values;
+  const int count = element->GetVectorAttribute("values", 3, values.data());
+  for (int c = 0; c < count; ++c) // one by one: integers take no array of doubles
+  {
+    property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
+  }
+}
+
+/// Whether several ranks draw.
+bool HasManyRanks(vtkSMProxy* representation)
+{
+  return representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
+}
+
+/// A disc of the point's colour with a white and a black rim, which stands out on any colour. It is
+/// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies
+/// on cuts it.
+constexpr const char* DiscShader = R"(//VTK::Color::Impl
+float radius = length(offsetVCVSOutput.xy);
+if (radius > 1.0) { discard; }
+if (radius > 0.62) { diffuseColor = vec3(0.0); ambientColor = radius > 0.82 ? vec3(0.0) : vec3(1.0); }
+else { ambientColor = diffuseColor; diffuseColor = vec3(0.0); }
+gl_FragDepth = max(0.0, gl_FragCoord.z - 0.02);
+)";
+
+/// Shows points as discs, if the data have the point array of the attribute `array`: colours for
+/// them. `z`: how far to raise them; `radius` of the discs, by default 0.1.
+void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
+{
+  const char* array = element->GetAttribute("array");
+  if (representation->GetProperty("CustomShader") == nullptr ||
+      (array != nullptr &&
+        ShownData(representation)->GetArrayInformation(array, vtkDataObject::POINT) == nullptr))
+  {
+    return;
+  }
+  if (array != nullptr)
+  {
+    ColorBy(representation, array, false);
+  }
+  double radius = 0.1;
+  element->GetScalarAttribute("radius", &radius);
+  double z = 0;
+  element->GetScalarAttribute("z", &z);
+  vtkSMPropertyHelper(representation, "Representation")
+    .Set(HasManyRanks(representation) ? "Collected Discs" : "Point Gaussian");
+  vtkSMPropertyHelper(representation, "GaussianRadius").Set(radius);
+  vtkSMPropertyHelper(representation, "Position").Set(2, z);
+  vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
+  vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
+  // Selected points are drawn as squares behind the discs: large enough to be seen around them.
+  vtkSMPropertyHelper(representation, "SelectionPointSize", true).Set(26);
+}
+
+/// Hides the series of a chart that the attribute `names` names, with spaces between.
+void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
+{
+  if (representation->GetProperty("SeriesVisibility") == nullptr)
+  {
+    return;
+  }
+  std::istringstream text(element->GetAttributeOrEmpty("names"));
+  const std::vector<std::string> names{ std::istream_iterator<std::string>(text), {} };
+  vtkSMPropertyHelper visibility(representation, "SeriesVisibility");
+  for (unsigned int i = 0; i + 1 < visibility.GetNumberOfElements(); i += 2)
+  {
+    const std::string series = visibility.GetAsString(i);
+    if (std::any_of(names.begin(), names.end(),
+          [&series](const std::string& name) { return IsNamed(series, name); }))
+    {
+      visibility.Set(i + 1, "0");
+    }
+  }
+}
+
+/// An image is shown as a texture, which is quick, but between the parts of several ranks textures
+/// leave a seam.
+void AvoidSeams(vtkSMProxy* representation)
+{
+  vtkSMPropertyHelper type(representation, "Representation", true);
+  const char* name = type.GetAsString();
+  if (name != nullptr && std::string(name) == "Slice" && HasManyRanks(representation))
+  {
+    type.Set("Surface");
+  }
+}
+
+/// Applies one element of a hint.
+void ApplyElement(vtkSMProxy* representation, vtkPVXMLElement* element)
+{
+  const std::string kind = element->GetName();
+  if (kind == "ColorArray")
+  {
+    const char* suffix = element->GetAttribute("suffix");
+    ColorBy(representation, suffix != nullptr ? suffix : element->GetAttributeOrEmpty("name"),
+      suffix != nullptr);
+  }
+  else if (kind == "Discs")
+  {
+    ShowDiscs(representation, element);
+  }
+  else if (kind == "HiddenSeries")
+  {
+    HideSeries(representation, element);
+  }
+  else if (kind == "Property")
+  {
+    SetProperty(representation, element);
+  }
+}
+
+/// The first point array, if the array that colours a representation is gone; else null.
+const char* Successor(vtkSMProxy* representation)
+{
+  vtkPVDataSetAttributesInformation* arrays =
+    ShownData(representation)->GetAttributeInformation(vtkDataObject::POINT);
+  const char* name =
+    vtkSMPropertyHelper(representation, "ColorArrayName", true).GetInputArrayNameToProcess();
+  if (name == nullptr || *name == '\0' || arrays == nullptr || arrays->GetNumberOfArrays() == 0 ||
+      arrays->GetArrayInformation(name) != nullptr)
+  {
+    return nullptr;
+  }
+  return arrays->GetArrayInformation(0)->GetName();
+}
+
+/// Colours a representation by a point array; the legend of the last array gives way to its own.
+void Recolor(vtkSMProxy* representation, const char* array)
+{
+  vtkSMProxy* view = vtkSMViewProxy::FindView(representation);
+  vtkSmartPointer<vtkSMProxy> table =
+    vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy();
+  const bool hasBar =
+    view != nullptr && vtkSMPVRepresentationProxy::IsScalarBarVisible(representation, view);
+  vtkSMPVRepresentationProxy::SetScalarColoring(representation, array, vtkDataObject::POINT);
+  if (hasBar)
+  {
+    vtkNew<vtkSMTransferFunctionManager> tables;
+    tables->HideScalarBarIfNotNeeded(table, view);
+    vtkSMPVRepresentationProxy::SetScalarBarVisibility(representation, view, true);
+  }
+}
+
+}
+
+void ApplyHints(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  const auto shown = static_cast<int>(vtkSMPropertyHelper(representation, "Input").GetOutputPort());
+  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
+  {
+    vtkPVXMLElement* element = hint->GetNestedElement(i);
+    int port = shown;
+    element->GetScalarAttribute("port", &port);
+    if (port == shown)
+    {
+      ApplyElement(representation, element);
+    }
+  }
+  if (hint != nullptr)
+  {
+    AvoidSeams(representation);
+  }
+  representation->UpdateVTKObjects();
+}
+
+void FollowArray(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  if (hint == nullptr || hint->FindNestedElementByName("FollowArray") == nullptr)
+  {
+    return;
+  }
+  if (const char* array = Successor(representation))
+  {
+    Recolor(representation, array);
+  }
+}
+
+}

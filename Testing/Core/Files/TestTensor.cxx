@@ -1,0 +1,139 @@
+#include "Tensor.h"
+
+#include "Error.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using testing::ElementsAre;
+
+namespace
+{
+
+/// A tensor of one axis from little-endian numbers of `size` bytes.
+Tensor Packed(DType dtype, const std::vector<std::uint64_t>& numbers)
+{
+  Tensor tensor{ dtype, { static_cast<std::int64_t>(numbers.size()) }, {} };
+  for (const std::uint64_t number : numbers)
+  {
+    for (std::size_t byte = 0; byte < ByteSize(dtype); ++byte)
+    {
+      tensor.bytes.push_back(static_cast<std::byte>(number >> (8 * byte) & 0xFFU));
+    }
+  }
+  return tensor;
+}
+
+TEST(Tensor, HalvesAreThoseOfTheStandard) // IEEE 754: 1 sign bit, 5 of the exponent, 10
+{
+  const Tensor halves = Packed(
+    DType::F16, { 0x3C00, 0xC000, 0x3555, 0x7BFF, 0x0400, 0x03FF, 0x0001, 0x0000, 0x7C00, 0xFC00 });
+  EXPECT_THAT(halves.View().ToDouble(),
+    ElementsAre(1, -2, 0.333251953125, 65504, std::ldexp(1, -14), 1023 * std::ldexp(1, -24),
+      std::ldexp(1, -24), 0, std::numeric_limits<double>::infinity(),
+      -std::numeric_limits<double>::infinity()));
+  EXPECT_TRUE(std::signbit(Packed(DType::F16, { 0x8000 }).View().At(0)));
+  EXPECT_TRUE(std::isnan(Packed(DType::F16, { 0x7E00 }).View().At(0)));
+}
+
+TEST(Tensor, Bfloat16IsTheUpperHalfOfAFloat)
+{
+  const Tensor tensor = Packed(DType::BF16, { 0x3F80, 0x4049, 0xC2F7, 0x0001, 0x7F80 });
+  EXPECT_THAT(tensor.View().ToDouble(),
+    ElementsAre(1, 3.140625, -123.5, std::ldexp(1, -133), std::numeric_limits<double>::infinity()));
+}
+
+TEST(Tensor, FloatsAndDoublesAreTheirBits)
+{
+  EXPECT_THAT(Packed(DType::F32, { 0x40490FDB, 0x00000001 }).View().ToDouble(),
+    ElementsAre(13176795 * std::ldexp(1, -22), std::ldexp(1, -149)));
+  EXPECT_THAT(
+    Packed(DType::F64, { 0x400921FB54442D18 }).View().ToDouble(), ElementsAre(3.141592653589793));
+}
+
+TEST(Tensor, IntegersHaveTheirSigns)
+{
+  EXPECT_THAT(
+    Packed(DType::I8, { 0x7F, 0x80, 0xFF }).View().ToInteger(), ElementsAre(127, -128, -1));
+  EXPECT_THAT(
+    Packed(DType::U8, { 0x7F, 0x80, 0xFF }).View().ToInteger(), ElementsAre(127, 128, 255));
+  EXPECT_THAT(Packed(DType::I16, { 0x8000, 1 }).View().ToInteger(), ElementsAre(-32768, 1));
+  EXPECT_THAT(
+    Packed(DType::I32, { 0x80000000, 2 }).View().ToInteger(), ElementsAre(-2147483648LL, 2));
+  EXPECT_THAT(Packed(DType::I64, { 0x8000000000000000, 3 }).View().ToInteger(),
+    ElementsAre(std::numeric_limits<std::int64_t>::min(), 3));
+  EXPECT_THAT(Packed(DType::BOOL, { 0, 1 }).View().ToInteger(), ElementsAre(0, 1));
+  EXPECT_EQ(Packed(DType::I16, { 0xFFFF }).View().At(0), -1);
+}
+
+TEST(Tensor, DoublesAreRoundedToFloats)
+{
+  const Tensor tensor = Tensor::FromDouble(DType::F64, { 3 }, { 0.1, 1 + 1e-12, -3 });
+  std::vector<float> floats(2);
+  tensor.View().ToFloat(1, 3, floats.data());
+  EXPECT_THAT(floats, ElementsAre(1.0F, -3.0F));
+  tensor.View().ToFloat(0, 1, floats.data());
+  EXPECT_EQ(floats[0], 0.1F);
+}
+
+TEST(Tensor, MayLieAnywhere)
+{
+  const Tensor tensor = Tensor::FromDouble(DType::F64, { 2 }, { 1.5, -7 });
+  std::vector<std::byte> shifted(tensor.bytes.size() + 1);
+  std::memcpy(shifted.data() + 1, tensor.bytes.data(), tensor.bytes.size());
+  const TensorView view{ DType::F64, { 2 }, shifted.data() + 1 };
+  EXPECT_THAT(view.ToDouble(), ElementsAre(1.5, -7));
+}
+
+TEST(Tensor, ValuesAreStored)
+{
+  EXPECT_THAT(Tensor::FromDouble(DType::F32, { 2, 1 }, { 0.1, 2 }).View().ToDouble(),
+    ElementsAre(static_cast<double>(0.1F), 2));
+  EXPECT_THAT(Tensor::FromInteger({ 2 }, { -5, 9 }).View().ToInteger(), ElementsAre(-5, 9));
+  EXPECT_EQ(Tensor::FromInteger({ 2 }, { -5, 9 }).dtype, DType::I64);
+  EXPECT_THROW(Tensor::FromDouble(DType::I64, { 1 }, { 1 }), FormatError);
+}
+
+TEST(Tensor, TypesOfNumbersAreNotMixed)
+{
+  float value = 0;
+  EXPECT_THROW(Packed(DType::I32, { 1 }).View().ToFloat(0, 1, &value), FormatError);
+  EXPECT_THROW(Packed(DType::F32, { 1 }).View().ToInteger(), FormatError);
+}
+
+TEST(Tensor, TypesHaveNamesAndSizes)
+{
+  const std::vector<std::pair<std::string, std::size_t>> known = { { "F64", 8 }, { "F32", 4 },
+    { "F16", 2 }, { "BF16", 2 }, { "I64", 8 }, { "I32", 4 }, { "I16", 2 }, { "I8", 1 }, { "U8", 1 },
+    { "BOOL", 1 } };
+  std::string names;
+  for (const auto& [name, size] : known)
+  {
+    const std::optional<DType> dtype = DTypeFromName(name);
+    ASSERT_TRUE(dtype) << name;
+    EXPECT_EQ(Name(*dtype), name);
+    EXPECT_EQ(ByteSize(*dtype), size) << name;
+    EXPECT_EQ(IsFloating(*dtype), name.find('F') != std::string::npos) << name;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  EXPECT_EQ(KnownDTypes(), names);
+  EXPECT_FALSE(DTypeFromName("f32"));
+  EXPECT_FALSE(DTypeFromName(""));
+}
+
+TEST(Tensor, ElementsAreCountedUpTo64Bits)
+{
+  EXPECT_EQ(ElementCount({}), 1U);
+  EXPECT_EQ(ElementCount({ 5, 3, 0 }), 0U);
+  EXPECT_EQ(ElementCount({ 1LL << 32, (1LL << 32) - 1 }), 0xFFFFFFFF00000000U);
+  EXPECT_EQ(ElementCount({ 1LL << 32, 1LL << 32 }), std::nullopt);
+  EXPECT_EQ(ToString(Shape{ 5, 3 }), "[5, 3]");
+  EXPECT_EQ(ToString(Shape{}), "[]");
+}
+
+}

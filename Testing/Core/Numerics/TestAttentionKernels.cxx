@@ -1,0 +1,146 @@
+// Also tests: Lanes
+
+#include "AttentionKernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+
+namespace
+{
+
+std::vector<float> Numbers(std::size_t count, unsigned seed, float width = 2)
+{
+  std::mt19937 generator(seed);
+  std::vector<float> values(count);
+  for (float& value : values)
+  {
+    value = width * (static_cast<float>(generator() % 2001) / 1000 - 1);
+  }
+  return values;
+}
+
+/// Softmax by its formula, in double.
+std::vector<double> Softmax(const std::vector<double>& scores)
+{
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  std::vector<double> weights;
+  for (const double score : scores)
+  {
+    weights.push_back(std::exp(score - largest));
+    sum += weights.back();
+  }
+  for (double& weight : weights)
+  {
+    weight /= sum;
+  }
+  return weights;
+}
+
+TEST(SoftmaxRow, IsItsFormulaForAnyLength)
+{
+  for (std::size_t count = 1; count < 70; ++count)
+  {
+    std::vector<float> values = Numbers(count + 1, static_cast<unsigned>(count), 9);
+    const float behind = values.back();
+    const std::vector<double> expected = Softmax({ values.begin(), values.end() - 1 });
+    SoftmaxRow(static_cast<std::int64_t>(count), values.data());
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      EXPECT_NEAR(values[i], expected[i], 1e-6) << i << " of " << count;
+    }
+    EXPECT_EQ(values.back(), behind);
+  }
+}
+
+TEST(SoftmaxRow, LargeScoresDoNotOverflow)
+{
+  std::vector<float> values = { 1e30F, -1e30F, 1e30F, -std::numeric_limits<float>::infinity() };
+  SoftmaxRow(4, values.data());
+  EXPECT_EQ(values[0], 0.5F);
+  EXPECT_EQ(values[2], 0.5F);
+  // The exponential function of the kernels ends at the smallest number that is normal.
+  EXPECT_LE(values[1], std::numeric_limits<float>::min());
+  EXPECT_LE(values[3], std::numeric_limits<float>::min());
+}
+
+struct Head
+{
+  static constexpr std::int64_t Length = 21;
+  static constexpr std::int64_t Dimension = 5;
+  std::vector<float> query = Numbers(Length * Dimension, 1);
+  std::vector<float> key = Numbers(Length * Dimension, 2);
+  HeadScores scores{ query.data(), key.data(), Length, Dimension, 0.7F, 0.25F,
+    AttentionMask::Causal };
+
+  double Content(std::int64_t i, std::int64_t j) const
+  {
+    double sum = 0;
+    for (std::int64_t c = 0; c < Dimension; ++c)
+    {
+      sum += static_cast<double>(this->query[static_cast<std::size_t>(i * Dimension + c)]) *
+             static_cast<double>(this->key[static_cast<std::size_t>(j * Dimension + c)]);
+    }
+    return static_cast<double>(0.7F) * sum;
+  }
+};
+
+TEST(AttentionKernels, ContentAndBiasAreTheirFormulas)
+{
+  const Head head;
+  std::vector<float> values(3 * 21);
+  EvaluateContent(head.scores, 4, 7, 21, values.data());
+  for (std::int64_t i = 0; i < 3; ++i)
+  {
+    for (std::int64_t j = 0; j < 21; ++j)
+    {
+      EXPECT_NEAR(values[static_cast<std::size_t>(i * 21 + j)], head.Content(4 + i, j), 1e-5);
+    }
+  }
+  std::vector<float> biased(2 * 3, 1);
+  AddBias(head.scores, 2, 3, biased.data());
+  EXPECT_THAT(biased, testing::ElementsAre(1, 1.25F, 1.5F, 1, 1.25F, 1.5F));
+}
+
+TEST(AttentionKernels, WeightsAreTheSoftmaxOfWhatTheMaskAllows)
+{
+  for (const AttentionMask mask : { AttentionMask::Causal, AttentionMask::Bidirectional })
+  {
+    Head head;
+    head.scores.mask = mask;
+    constexpr std::int64_t begin = 5;
+    constexpr std::int64_t end = 11;
+    const std::int64_t keys = head.scores.KeyCount(end);
+    EXPECT_EQ(keys, mask == AttentionMask::Causal ? 11 : 21);
+    std::vector<float> values(static_cast<std::size_t>((end - begin) * keys), -1);
+    EvaluateWeights(head.scores, begin, end, keys, values.data());
+    for (std::int64_t query = begin; query < end; ++query)
+    {
+      std::vector<double> scores;
+      for (std::int64_t key = 0; key < keys; ++key)
+      {
+        if (mask == AttentionMask::Bidirectional || key <= query)
+        {
+          scores.push_back(head.Content(query, key) + 0.25 * static_cast<double>(key));
+        }
+      }
+      std::vector<double> expected = Softmax(scores);
+      expected.resize(static_cast<std::size_t>(keys), 0);
+      for (std::size_t key = 0; key < expected.size(); ++key)
+      {
+        const float found = values[static_cast<std::size_t>((query - begin) * keys) + key];
+        EXPECT_NEAR(found, expected[key], 2e-6) << query << ", " << key;
+        EXPECT_TRUE(expected[key] != 0 || found == 0) << "what is masked is exactly 0";
+      }
+    }
+  }
+}
+
+}

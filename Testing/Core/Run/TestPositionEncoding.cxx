@@ -1,0 +1,80 @@
+#include "PositionEncoding.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+namespace
+{
+
+TEST(PositionEncoding, RotaryTurnsPairsByTheirAngle)
+{
+  TransformerConfig config;
+  config.position = PositionKind::Rotary;
+  config.heads = config.keyHeads = 1;
+  config.headDimension = 6;
+  config.modelDimension = 6;
+  config.rotaryBase = 100;
+  const PositionEncoding positions(config, {}, 50);
+  for (const std::int64_t position : { 0, 1, 49 })
+  {
+    std::vector<float> values = { 1, 2, 3, -1, 0, 0.5F };
+    positions.Rotate(position, values.data());
+    for (int i = 0; i < 3; ++i)
+    {
+      // Su et al., "RoFormer": component pair i turns by position * base^(-2i / d).
+      const double angle = static_cast<double>(position) * std::pow(100., -2. * i / 6);
+      const double a = i + 1;
+      const double b = i == 0 ? -1 : i == 1 ? 0 : 0.5;
+      const auto at = static_cast<std::size_t>(i);
+      EXPECT_NEAR(values[at], a * std::cos(angle) - b * std::sin(angle), 1e-5);
+      EXPECT_NEAR(values[at + 3], b * std::cos(angle) + a * std::sin(angle), 1e-5);
+    }
+  }
+  EXPECT_EQ(positions.Slope(0), 0);
+  EXPECT_EQ(positions.Vector(3), nullptr);
+}
+
+TEST(PositionEncoding, AlibiHasASlopePerHead)
+{
+  TransformerConfig config;
+  config.position = PositionKind::Alibi;
+  config.heads = 4;
+  const PositionEncoding positions(config, {}, 10);
+  // Press et al., "Train short, test long": 2^(-8k/H).
+  EXPECT_THAT(positions.GetSlopes(), ElementsAre(0.25, 0.0625, 0.015625, 0.00390625));
+  EXPECT_EQ(positions.Slope(1), 0.0625F);
+  std::vector<float> values = { 1, 2 };
+  positions.Rotate(3, values.data());
+  EXPECT_THAT(values, ElementsAre(1, 2));
+}
+
+TEST(PositionEncoding, ShortformerHasVectors)
+{
+  TransformerConfig config;
+  config.position = PositionKind::Shortformer;
+  config.modelDimension = 2;
+  TransformerWeights weights;
+  const Tensor vectors = Tensor::FromDouble(DType::F64, { 3, 2 }, { 1, 2, 3, 4, 5, 6 });
+  weights.positionEmbedding = vectors.View();
+  const PositionEncoding positions(config, weights, 3);
+  EXPECT_EQ(positions.Vector(2)[0], 5);
+  EXPECT_EQ(positions.Vector(1)[1], 4);
+  EXPECT_THAT(positions.GetSlopes(), IsEmpty());
+}
+
+TEST(PositionEncoding, LearnedPositionsAreNoPartOfIt)
+{
+  TransformerConfig config;
+  config.position = PositionKind::Learned;
+  const PositionEncoding positions(config, {}, 3);
+  EXPECT_EQ(positions.Vector(1), nullptr);
+  EXPECT_EQ(positions.Slope(0), 0);
+}
+
+}

@@ -1,0 +1,210 @@
+// Also tests: PackedSequences
+
+#include "TransformerLinear.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "PackedSequences.h"
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using testing::ElementsAre;
+
+namespace
+{
+
+std::vector<double> Numbers(std::size_t count, unsigned seed)
+{
+  std::mt19937 generator(seed);
+  std::vector<double> values(count);
+  for (double& value : values)
+  {
+    value = static_cast<double>(generator() % 257) / 128 - 1; // exact in float
+  }
+  return values;
+}
+
+const std::vector<std::vector<std::int64_t>> Lengths = { { 1 }, { 12 }, { 13, 5, 40 },
+  { 192, 3, 500, 47, 1 }, { 1000 }, { 2, 2, 2, 2, 2, 2, 2 } };
+
+TEST(RowTiles, HoldEveryRowOnce)
+{
+  for (const std::vector<std::int64_t>& lengths : Lengths)
+  {
+    const std::vector<std::int64_t> offsets = SequenceOffsets(lengths);
+    std::map<std::int64_t, int> rows;
+    for (const RowTile& tile : MakeRowTiles(lengths))
+    {
+      EXPECT_TRUE(tile.rows == ShortTileRows || tile.rows == LongTileRows);
+      EXPECT_LE(static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows, tile.rows);
+      for (const RowChunk& chunk : tile.chunks)
+      {
+        EXPECT_LE(chunk.rows, ChunkRows);
+        const auto sequence =
+          std::upper_bound(offsets.begin(), offsets.end(), chunk.begin) - offsets.begin() - 1;
+        const std::int64_t first = offsets[static_cast<std::size_t>(sequence)];
+        EXPECT_EQ((chunk.begin - first) % ChunkRows, 0) << "its place is that in its sequence";
+        EXPECT_LE(chunk.begin + chunk.rows, offsets[static_cast<std::size_t>(sequence) + 1]);
+        for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
+        {
+          ++rows[row];
+        }
+      }
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(rows.size()), offsets.back());
+    EXPECT_THAT(rows, testing::Each(testing::Pair(testing::_, 1)));
+  }
+}
+
+/// A matrix [inputs, outputs] stored in a layout.
+struct Stored
+{
+  static constexpr std::int64_t Inputs = 6;
+  static constexpr std::int64_t Outputs = 300; // more than a block of columns
+
+  std::vector<double> values = Numbers(Inputs * Outputs, 1);
+  std::vector<double> biases = Numbers(Outputs, 2);
+  Tensor weight;
+  Tensor bias = Tensor::FromDouble(DType::F32, { Outputs }, biases);
+  LinearTensors tensors;
+
+  explicit Stored(WeightLayout layout)
+  {
+    std::vector<double> stored = this->values;
+    if (layout == WeightLayout::OutputInput)
+    {
+      for (std::size_t i = 0; i < stored.size(); ++i)
+      {
+        stored[i] = this->values[i % Inputs * Outputs + i / Inputs];
+      }
+    }
+    this->weight = Tensor::FromDouble(DType::F32, { Inputs, Outputs }, stored);
+    this->tensors = { this->weight.View(), this->bias.View(), layout, Inputs, Outputs, 2, 3 };
+  }
+
+  double Product(const std::vector<float>& from, std::int64_t row, std::int64_t output) const
+  {
+    double sum = this->biases[static_cast<std::size_t>(output)];
+    for (std::int64_t i = 0; i < Inputs; ++i)
+    {
+      sum += static_cast<double>(from[static_cast<std::size_t>(row * Inputs + i)]) *
+             this->values[static_cast<std::size_t>(i * Outputs + output)];
+    }
+    return sum;
+  }
+};
+
+TEST(ApplyLinear, IsTheProductWithItsBias)
+{
+  for (const WeightLayout layout : { WeightLayout::InputOutput, WeightLayout::OutputInput })
+  {
+    const Stored stored(layout);
+    const Linear linear(stored.tensors);
+    for (const std::vector<std::int64_t>& lengths : Lengths)
+    {
+      const std::int64_t rows = SequenceOffsets(lengths).back();
+      const auto size = static_cast<std::size_t>(rows);
+      const std::vector<double> numbers = Numbers(size * Stored::Inputs, 3);
+      const std::vector<float> from(numbers.begin(), numbers.end());
+      const std::vector<double> factors = Numbers(size * Stored::Outputs, 4);
+      const std::vector<float> factor(factors.begin(), factors.end());
+      std::vector<float> product(factor.size(), 100);
+      ApplyLinear(linear, MakeRowTiles(lengths), from.data(), product.data(),
+        { Activation::Relu, factor.data(), false }, 2);
+      std::vector<float> sum = factor;
+      ApplyLinear(
+        linear, MakeRowTiles(lengths), from.data(), sum.data(), { std::nullopt, nullptr, true }, 2);
+      double error = 0;
+      for (std::size_t i = 0; i < product.size(); ++i)
+      {
+        const double expected = stored.Product(from, static_cast<std::int64_t>(i) / Stored::Outputs,
+          static_cast<std::int64_t>(i) % Stored::Outputs);
+        error = std::max(
+          { error, std::abs(static_cast<double>(product[i]) - std::max(expected, 0.) * factors[i]),
+            std::abs(static_cast<double>(sum[i]) - (factors[i] + expected)) });
+      }
+      EXPECT_LT(error, 1e-5) << testing::PrintToString(lengths);
+    }
+  }
+}
+
+TEST(Linear, HeadsAreParts)
+{
+  const Stored stored(WeightLayout::OutputInput);
+  const Linear linear(stored.tensors);
+  const MatrixBlock head = linear.Head(4); // outputs 2 + 4 * 3 and on
+  ASSERT_TRUE(head.transposed);
+  EXPECT_EQ(head.data[head.stride * 1 + 5], static_cast<float>(stored.values[5 * 300 + 15]));
+  EXPECT_EQ(linear.HeadBias(4), linear.Bias(14));
+  EXPECT_EQ(*linear.Bias(14), static_cast<float>(stored.biases[14]));
+  EXPECT_EQ(WidenedBytes(stored.tensors), 0U);
+
+  LinearTensors heads = stored.tensors; // [50 heads, 6, 2] of the same numbers
+  heads.layout = WeightLayout::HeadInputOutput;
+  heads.headFirst = 0;
+  heads.headStep = 2;
+  const Linear apart(heads);
+  const MatrixBlock seventh = apart.Head(7);
+  EXPECT_FALSE(seventh.transposed);
+  EXPECT_EQ(seventh.stride, 2);
+  const auto* numbers = reinterpret_cast<const float*>(stored.weight.bytes.data());
+  EXPECT_EQ(seventh.data - apart.Head(0).data, 7 * 6 * 2);
+  EXPECT_EQ(seventh.data[3], numbers[7 * 12 + 3]);
+}
+
+TEST(PackedSequences, LieOneBehindTheOther)
+{
+  const PackedSequences all({ 3, 600, 500, 2, 2000, 1 }, std::nullopt);
+  EXPECT_THAT(all.offsets, ElementsAre(0, 3, 603, 1103, 1105, 3105, 3106));
+  EXPECT_EQ(all.Length(2), 500);
+  EXPECT_EQ(all.Rows(), 3106);
+  std::int64_t row = 0;
+  std::size_t sequence = 0;
+  for (const RowGroup& group : all.groups)
+  {
+    EXPECT_EQ(group.begin, row);
+    EXPECT_EQ(group.offsets.front(), 0);
+    EXPECT_EQ(group.offsets.back(), group.Rows());
+    for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s, ++sequence)
+    {
+      EXPECT_EQ(group.begin + group.offsets[s], all.offsets[sequence]);
+      for (std::int64_t i = group.offsets[s]; i < group.offsets[s + 1]; ++i)
+      {
+        EXPECT_EQ(group.positions[static_cast<std::size_t>(i)], i - group.offsets[s]);
+      }
+    }
+    row = group.end;
+  }
+  EXPECT_EQ(row, 3106);
+  EXPECT_EQ(sequence, 6U);
+  EXPECT_EQ(all.LargestGroup(), 2000) << "a long sequence runs alone";
+}
+
+TEST(PackedSequences, ARangeIsRunAlone)
+{
+  const PackedSequences part({ 3, 5, 7 }, SequenceRange{ 1, 2 });
+  EXPECT_EQ(part.FirstRow(), 3);
+  EXPECT_EQ(part.EndRow(), 8);
+  ASSERT_EQ(part.groups.size(), 1U);
+  EXPECT_EQ(part.groups[0].begin, 3);
+  const PackedSequences none({ 3, 5, 7 }, SequenceRange{ 2, 2 });
+  EXPECT_EQ(none.Rows(), 0);
+  EXPECT_TRUE(none.groups.empty());
+  EXPECT_EQ(none.LargestGroup(), 0);
+  EXPECT_EQ(MessageOf<OptionError>(
+              [] {
+                PackedSequences({ 3, 5, 7 }, SequenceRange{ 1, 4 });
+              }),
+    "expected a range of the 3 sequences, found 1 to 4.");
+  EXPECT_THROW(PackedSequences({ 3 }, SequenceRange{ -1, 1 }), OptionError);
+  EXPECT_THROW(PackedSequences({ 3 }, SequenceRange{ 1, 0 }), OptionError);
+}
+
+}

@@ -1,0 +1,145 @@
+#include "TransformerRun.h"
+
+#include "Allocations.h"
+#include "TinyTransformer.h"
+#include "TransformerOracle.h"
+
+#include <ostream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::TinyInput;
+using atlas::test::TinyTransformer;
+using atlas::test::TransformerOracle;
+
+namespace
+{
+
+RecordOptions Everything(int threads)
+{
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  options.logits = true;
+  options.threads = threads;
+  return options;
+}
+
+RecordOptions LastLayer(int threads)
+{
+  RecordOptions options;
+  options.values = false;
+  options.layers = { 1 };
+  options.threads = threads;
+  return options;
+}
+
+/// The most that a run has allocated at once, what it gives included.
+std::uint64_t PeakOf(
+  const Transformer& model, const TransformerInput& input, const RecordOptions& options)
+{
+  const std::size_t before = atlas::test::AllocatedBytes();
+  atlas::test::StartPeak();
+  const std::optional<Recording> recording = RecordTransformer(model, input, options);
+  EXPECT_TRUE(recording);
+  return atlas::test::PeakBytes() - before;
+}
+
+/// Expects at least what is really taken, and not twice as much.
+void ExpectEstimate(
+  const Transformer& model, const TransformerInput& input, const RecordOptions& options)
+{
+  const MemoryEstimate estimate = EstimateMemory(model, input, options);
+  const std::uint64_t expected = estimate.recording + estimate.working;
+  const std::uint64_t peak = PeakOf(model, input, options);
+  EXPECT_GE(expected, peak);
+  EXPECT_LE(expected, 2 * peak);
+  testing::Test::RecordProperty("estimate", static_cast<int>(expected));
+  testing::Test::RecordProperty("peak", static_cast<int>(peak));
+}
+
+struct Case
+{
+  std::vector<std::size_t> lengths;
+  bool everything;
+  int threads;
+};
+
+void PrintTo(const Case& c, std::ostream* out)
+{
+  *out << testing::PrintToString(c.lengths) << (c.everything ? ", everything" : ", the last layer")
+       << ", threads " << c.threads;
+}
+
+class RunMemory : public testing::TestWithParam<Case>
+{
+};
+
+const std::vector<std::size_t> One = { 320 };
+const std::vector<std::size_t> Long(12, 320);
+const std::vector<std::size_t> Short(300, 7);
+const std::vector<std::size_t> Mixed = { 300, 1, 1, 40, 320, 17, 17, 17, 320, 250, 3, 99 };
+
+INSTANTIATE_TEST_SUITE_P(, RunMemory,
+  testing::Values(Case{ One, true, 1 }, Case{ One, false, 1 }, Case{ One, false, 4 },
+    Case{ Long, true, 1 }, Case{ Long, false, 2 }, Case{ Short, true, 2 }, Case{ Short, false, 1 },
+    Case{ Short, false, 4 }, Case{ Mixed, true, 4 }, Case{ Mixed, false, 1 }));
+
+TEST_P(RunMemory, IsThatOfTheEstimate)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Case& c = GetParam();
+  ExpectEstimate(
+    model, TinyInput(c.lengths), c.everything ? Everything(c.threads) : LastLayer(c.threads));
+}
+
+TEST_P(RunMemory, OfHalvesIsThatOfTheEstimate)
+{
+  TinyTransformer tiny;
+  for (auto& [name, tensor] : tiny.tensors)
+  {
+    tensor = Tensor::FromDouble(DType::F64, tensor.shape, tensor.View().ToDouble());
+  }
+  const Transformer model = tiny.Make();
+  const Case& c = GetParam();
+  ExpectEstimate(
+    model, TinyInput(c.lengths), c.everything ? Everything(c.threads) : LastLayer(c.threads));
+}
+
+/// The tile that a thread copies is not in the estimate: of a few tokens it is most of the memory.
+TEST(RunMemoryOfOneToken, IsThatOfTheEstimateAndATilePerThread)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const RecordOptions options = Everything(2);
+  const MemoryEstimate estimate = EstimateMemory(model, TinyInput({ 1 }), options);
+  constexpr std::uint64_t tile = 48 * (TinyTransformer::HiddenDimension + 256) * sizeof(float);
+  constexpr std::uint64_t lists = 8192; // of rows, heads and tokens
+  EXPECT_LE(PeakOf(model, TinyInput({ 1 }), options),
+    estimate.recording + estimate.working + 2 * tile + lists);
+}
+
+TEST(RunMemoryOfArchitectures, IsThatOfTheEstimate)
+{
+  for (const char* name : { "attn-only", "attn-only-shortformer", "bert", "bloom", "llama", "vit" })
+  {
+    const TransformerOracle oracle(name);
+    const Transformer model = Transformer::Read(oracle.Path());
+    TransformerInput input = oracle.Input();
+    if (input.images == 0)
+    {
+      input.segments.clear();
+      input.tokens = TinyInput(std::vector<std::size_t>(60, 64)).tokens;
+    }
+    SCOPED_TRACE(name);
+    ExpectEstimate(model, input, LastLayer(2));
+    RecordOptions options = Everything(2);
+    options.logits = model.HasLogits();
+    ExpectEstimate(model, input, options);
+  }
+}
+
+}

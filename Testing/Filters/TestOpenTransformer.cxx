@@ -1,0 +1,261 @@
+#include "OpenTransformer.h"
+
+#include "Core/TinyTransformer.h"
+#include "OpenedFiles.h"
+#include "TemporaryDirectory.h"
+#include "Transformers.h"
+
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using AttentionAtlas::OpenTransformer;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace
+{
+
+/// The folder of a random GPT-2 whose vocabulary is the letters from a to l.
+class LetterModel
+{
+public:
+  TinyTransformer Tiny;
+
+  LetterModel()
+  {
+    WriteBytes(this->Folder / "config.json", TinyTransformer::Config());
+    WriteBytes(this->Folder / "merges.txt", "#version: 0.2\n");
+    WriteBytes(this->Folder / "vocab.json", Vocabulary("abcdefghijkl"));
+    WriteBytes(this->Folder / "model.safetensors", this->Weights());
+  }
+
+  const std::filesystem::path& Path() const { return this->Folder.Path(); }
+  std::filesystem::path operator/(const std::string& name) const { return this->Folder / name; }
+
+  std::string Weights() const
+  {
+    const TemporaryDirectory folder;
+    WriteSafetensors(folder / "weights", this->Tiny.tensors, {});
+    return ReadBytes(folder / "weights");
+  }
+
+  /// The letters by rising id.
+  static std::string Vocabulary(const std::string& letters)
+  {
+    std::string text;
+    for (std::size_t i = 0; i < letters.size(); ++i)
+    {
+      text += (i == 0 ? "{\"" : ", \"") + letters.substr(i, 1) + "\": " + std::to_string(i);
+    }
+    return text + "}";
+  }
+
+private:
+  TemporaryDirectory Folder;
+};
+
+/// The recording of a prompt by a reader and a recorder of their own, which open all files.
+Recording RecordedAnew(const LetterModel& model, const char* prompt)
+{
+  // In a folder of its own, as models are known by their paths.
+  const TemporaryDirectory folder;
+  std::filesystem::copy(model.Path(), folder / "copy");
+  Pipeline pipeline(folder / "copy");
+  pipeline.Recorder->SetPrompts(prompt);
+  return pipeline.Record();
+}
+
+TEST(OpenTransformer, AnEditedPromptOpensNoFile)
+{
+  const LetterModel model;
+  OpenedFiles opened(model.Path());
+  Pipeline pipeline(model.Path());
+  pipeline.Recorder->SetPrompts("abc");
+  pipeline.Update();
+  EXPECT_THAT(
+    opened.Take(), ElementsAre("config.json", "merges.txt", "model.safetensors", "vocab.json"));
+  pipeline.Recorder->SetPrompts("abdabd");
+  EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(0, 1, 3, 0, 1, 3));
+  pipeline.Model->Modified();
+  pipeline.Update();
+  EXPECT_THAT(opened.Take(), IsEmpty());
+  pipeline.Recorder->SetPrompts(nullptr);
+  pipeline.Recorder->SetTokenIds("1 2 3");
+  pipeline.Update();
+  EXPECT_THAT(opened.Take(), IsEmpty());
+  ExpectEqual(pipeline.Record(), RecordedAnew(model, "bcd"));
+}
+
+TEST(OpenTransformer, AnotherRecorderOpensNoFile)
+{
+  const LetterModel model;
+  Pipeline pipeline(model.Path());
+  pipeline.Recorder->SetPrompts("abc");
+  pipeline.Update();
+  OpenedFiles opened(model.Path());
+  Warned<vtkTransformerRecorder> other;
+  // Of a copy, as ranks and clients have it.
+  auto copy = vtkSmartPointer<vtkMultiBlockDataSet>::New();
+  copy->DeepCopy(pipeline.Model->GetOutput());
+  Connect(other.Get(), 0, copy);
+  other->SetPrompts("abc");
+  other->Update();
+  EXPECT_THAT(opened.Take(), IsEmpty());
+  ExpectEqual(AttentionAtlas::ToRecording(other->GetOutput()), pipeline.Record());
+}
+
+TEST(OpenTransformer, TheRecorderKeepsTheModelWithoutTheReader)
+{
+  const LetterModel model;
+  auto description = vtkSmartPointer<vtkMultiBlockDataSet>::New();
+  {
+    Reader reader;
+    reader->SetFileName((model / "config.json").c_str());
+    reader->Update();
+    description->DeepCopy(reader->GetOutput());
+  }
+  OpenedFiles opened(model.Path());
+  Warned<vtkTransformerRecorder> recorder;
+  Connect(recorder.Get(), 0, description);
+  recorder->SetPrompts("abc");
+  recorder->Update();
+  EXPECT_EQ(opened.Take().size(), 4U) << "nobody held the model";
+  recorder->SetPrompts("abd");
+  recorder->Update();
+  EXPECT_THAT(opened.Take(), IsEmpty());
+}
+
+/// Files are changed in these ways.
+enum class Change
+{
+  InPlace,
+  Replaced
+};
+
+class ChangedFile : public testing::TestWithParam<Change>
+{
+protected:
+  LetterModel Model;
+  Pipeline Pipe{ this->Model.Path() };
+
+  ChangedFile()
+  {
+    this->Pipe.Recorder->SetPrompts("abc");
+    // So long ago that the clock of any file system tells the change apart.
+    for (const auto& entry : std::filesystem::directory_iterator(this->Model.Path()))
+    {
+      std::filesystem::last_write_time(
+        entry, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+    }
+    this->Pipe.Update();
+    this->Pipe.Recorder->SetPrompts("bcda");
+  }
+
+  void Write(const std::string& name, const std::string& bytes) const
+  {
+    const bool inPlace = GetParam() == Change::InPlace;
+    WriteBytes(this->Model / (inPlace ? name : "new"), bytes);
+    if (!inPlace)
+    {
+      std::filesystem::rename(this->Model / "new", this->Model / name);
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, ChangedFile, testing::Values(Change::InPlace, Change::Replaced),
+  [](const auto& test) { return test.param == Change::InPlace ? "InPlace" : "Replaced"; });
+
+TEST_P(ChangedFile, OfWeightsIsNoticed)
+{
+  this->Model.Tiny.Set("h.0.attn.c_attn.weight", 5, 0.75F);
+  this->Write("model.safetensors", this->Model.Weights());
+  const Recording found = this->Pipe.Record();
+  ExpectEqual(found, RecordedAnew(this->Model, "bcda"));
+  OpenedFiles opened(this->Model.Path());
+  this->Pipe.Recorder->SetPrompts("abcd");
+  this->Pipe.Update();
+  EXPECT_THAT(opened.Take(), IsEmpty()) << "it is open again";
+}
+
+TEST_P(ChangedFile, OfTheTokenizerIsNoticed)
+{
+  EXPECT_THAT(this->Pipe.Record().tokens.id, ElementsAre(1, 2, 3, 0));
+  this->Write("vocab.json", LetterModel::Vocabulary("lkjihgfedcba"));
+  this->Pipe.Recorder->SetPrompts("abcd");
+  EXPECT_THAT(this->Pipe.Record().tokens.id, ElementsAre(11, 10, 9, 8));
+}
+
+TEST_P(ChangedFile, OfTheConfigurationIsNoticed)
+{
+  EXPECT_EQ(this->Pipe.Record().layers[0].heads.size(), 3U);
+  std::string config = TinyTransformer::Config();
+  config.replace(config.find("\"n_head\": 3"), 11, "\"n_head\": 4");
+  this->Write("config.json", config);
+  this->Pipe.Recorder->SetPrompts("abcd");
+  EXPECT_EQ(this->Pipe.Record().layers[0].heads.size(), 4U);
+}
+
+TEST(OpenTransformer, AFileThatAppearsIsNoticed)
+{
+  const LetterModel model;
+  Pipeline pipeline(model.Path());
+  pipeline.Recorder->SetPrompts("abc");
+  EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(0, 1, 2));
+  WriteBytes(model / "added_tokens.json", R"({"bc": 12})");
+  pipeline.Recorder->SetPrompts("abcd");
+  EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(0, 12, 3));
+}
+
+TEST(OpenTransformer, AFileThatIsGoneIsOneError)
+{
+  for (const char* name : { "config.json", "model.safetensors", "vocab.json" })
+  {
+    const LetterModel model;
+    Pipeline pipeline(model.Path());
+    pipeline.Recorder->SetPrompts("abc");
+    pipeline.Update();
+    std::filesystem::rename(model / name, model / "hidden");
+    pipeline.Recorder->SetPrompts("abcd");
+    EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+    EXPECT_THAT(pipeline.Recorder.TakeErrors(), ElementsAre(HasSubstr(name)));
+    std::filesystem::rename(model / "hidden", model / name);
+    pipeline.Recorder->SetPrompts("abc");
+    EXPECT_EQ(pipeline.Record().tokens.Count(), 3);
+  }
+}
+
+TEST(OpenTransformer, IsOneForAllThreads)
+{
+  const LetterModel model;
+  OpenedFiles opened(model.Path());
+  std::vector<std::shared_ptr<const OpenTransformer>> found(8);
+  std::vector<const Tokenizer*> tokenizers(found.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < found.size(); ++i)
+  {
+    threads.emplace_back(
+      [&, i]
+      {
+        found[i] = OpenTransformer::Open(model / "config.json", "");
+        tokenizers[i] = &found[i]->GetTokenizer();
+      });
+  }
+  for (std::thread& thread : threads)
+  {
+    thread.join();
+  }
+  EXPECT_EQ(std::set(found.begin(), found.end()).size(), 1U);
+  EXPECT_EQ(std::set(tokenizers.begin(), tokenizers.end()).size(), 1U);
+  EXPECT_NE(OpenTransformer::Open(model / "config.json", "gpt2"), found[0]) << "architecture";
+  // Nobody but the holders keeps the files open.
+  const std::weak_ptr<const OpenTransformer> last = found[0];
+  found.clear();
+  EXPECT_TRUE(last.expired());
+}
+
+}

@@ -1,0 +1,160 @@
+"""Each class is born with the defaults that the XML gives its proxy.
+
+ParaView pushes the XML's defaults to every object that it makes, so that a proxy cannot show those of its class. This
+test defines a proxy without setters for each class, and asks it for what the setters of the XML set.
+"""
+
+import copy
+import xml.etree.ElementTree as ElementTree
+
+import atlastest
+from atlastest import AtlasTest
+from paraview import servermanager
+
+GROUP = "atlas_bare"
+HELPERS = {
+    "IntVectorProperty": "SimpleIntInformationHelper",
+    "DoubleVectorProperty": "SimpleDoubleInformationHelper",
+    "StringVectorProperty": "SimpleStringInformationHelper",
+    "IdTypeVectorProperty": "SimpleIdTypeInformationHelper",
+}
+#: Lists with a default, which no method without arguments gives: where they are tested instead.
+ELSEWHERE = {
+    ("HarmonicAttention", "Coefficients"): "TestTorusAlgorithm",
+    ("TorusDeformation", "Vectors"): "the class has none: ParaView chooses among the arrays of its input",
+}
+#: Another word for no text.
+NO_TEXT = {("TransformerReader", "Architecture"): "Auto"}
+
+
+def read_proxies():
+    """The proxies of all XML files, by group and name."""
+    proxies = {}
+    for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
+        for group in ElementTree.parse(path).getroot():
+            for proxy in group:
+                proxies[group.get("name"), proxy.get("name")] = proxy
+    return proxies
+
+
+def our_classes():
+    """The classes that the modules make."""
+    return {path.stem for path in (atlastest.SOURCE / "Filters").glob("*/vtk*.h")}
+
+
+def properties(proxies, proxy):
+    """The properties of a proxy that are set, its own and those of the proxies that it extends, by name."""
+    base = proxies.get((proxy.get("base_proxygroup"), proxy.get("base_proxyname")))
+    found = {} if base is None else properties(proxies, base)
+    for element in proxy:
+        if element.tag in HELPERS and element.get("command") and element.get("information_only") != "1":
+            found[element.get("name")] = element
+    return found
+
+
+def is_list(element):
+    return element.get("repeat_command") == "1" or element.get("command") == "SetInputArrayToProcess"
+
+
+def expected(proxy, element):
+    """The default as the XML has it."""
+    text = element.get("default_values")
+    if text is not None and text == NO_TEXT.get((proxy, element.get("name"))):
+        return [""]
+    if element.tag == "StringVectorProperty":
+        return [text or ""]
+    return [float(value) for value in (text or "").split()]
+
+
+def described(proxy, elements):
+    """A proxy of the same class that has no setters, as XML."""
+    bare = ElementTree.Element("Proxy", {"name": proxy.get("name"), "class": proxy.get("class")})
+    for element in elements:
+        information = ElementTree.SubElement(
+            bare,
+            element.tag,
+            {
+                "name": element.get("name"),
+                "command": "G" + element.get("command")[1:],
+                "information_only": "1",
+            },
+        )
+        ElementTree.SubElement(information, HELPERS[element.tag])
+    return bare
+
+
+def values_of(proxy, name):
+    """The values of a property as its object has them now."""
+    helper = servermanager.vtkSMPropertyHelper(proxy.GetProperty(name))
+    if proxy.GetProperty(name).IsA("vtkSMStringVectorProperty"):
+        return [helper.GetAsString(i) or "" for i in range(helper.GetNumberOfElements())]
+    return [helper.GetAsDouble(i) for i in range(helper.GetNumberOfElements())]
+
+
+class Defaults(AtlasTest):
+    def mismatches(self, proxies):
+        """What proxies and classes disagree in, and how many defaults were compared."""
+        checked = {
+            key: [p for p in properties(proxies, proxy).values() if not is_list(p)]
+            for key, proxy in proxies.items()
+            if proxy.get("class") in our_classes()
+        }
+        root = ElementTree.Element("ServerManagerConfiguration")
+        group = ElementTree.SubElement(root, "ProxyGroup", {"name": GROUP})
+        group.extend(described(proxies[key], elements) for key, elements in checked.items())
+        manager = servermanager.ProxyManager().SMProxyManager
+        manager.GetProxyDefinitionManager().LoadConfigurationXMLFromString(
+            ElementTree.tostring(root, encoding="unicode")
+        )
+        wrong = []
+        for key, elements in checked.items():
+            bare = manager.NewProxy(GROUP, key[1])
+            bare.UpdateVTKObjects()
+            bare.UpdatePropertyInformation()
+            for element in elements:
+                name = element.get("name")
+                found = values_of(bare, name)
+                if found != expected(key[1], element):
+                    wrong.append((key[1], name, found))
+        return wrong, checked
+
+    def test_classes_have_the_defaults_of_the_xml(self):
+        wrong, checked = self.mismatches(read_proxies())
+        self.assertEqual(wrong, [])
+        classes = {read_proxies()[key].get("class") for key in checked}
+        self.assertGreaterEqual(len(classes), 20)
+        self.assertGreater(sum(len(elements) for elements in checked.values()), 80)
+
+    def test_lists_have_no_defaults(self):
+        proxies = read_proxies()
+        lists = {
+            (key[1], element.get("name"))
+            for key, proxy in proxies.items()
+            for element in properties(proxies, proxy).values()
+            if is_list(element) and element.get("default_values") is not None
+        }
+        self.assertEqual(lists, set(ELSEWHERE))
+
+    def test_every_class_has_a_proxy(self):
+        abstract = {"vtkModelAlgorithm", "vtkTorusAlgorithm", "vtkSafetensorsWriter"}
+        classes = {proxy.get("class") for proxy in read_proxies().values()}
+        self.assertEqual(our_classes() - abstract - classes, set())
+
+    def test_another_default_is_found(self):
+        proxies = copy.deepcopy(read_proxies())
+        changes = {
+            ("filters", "AttentionTorus"): ("Resolution", "512 511"),
+            ("internal_filters", "TorusAlgorithm"): ("Pattern", "1"),
+            ("sources", "AttentionOnlyTraining"): ("LearningRate", "0.0100000001"),
+        }
+        for key, (name, default) in changes.items():
+            properties(proxies, proxies[key])[name].set("default_values", default)
+        wrong, _ = self.mismatches(proxies)
+        found = {(proxy, name): values for proxy, name, values in wrong}
+        self.assertEqual(found["AttentionTorus", "Resolution"], [512, 512])
+        self.assertEqual(found["TokenPairs", "Pattern"], [0])
+        self.assertEqual(found["AttentionOnlyTraining", "LearningRate"], [0.01])
+
+
+if __name__ == "__main__":
+    atlastest.main()

@@ -1,0 +1,147 @@
+"""Data say what they are, and filters take what is theirs."""
+
+import xml.etree.ElementTree as ElementTree
+
+import atlastest
+from atlastest import AtlasTest
+from paraview import servermanager, simple
+
+PREFIX = "attention-atlas."
+TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
+
+
+def format_of(source, port=0):
+    """The format of an output, as the client knows it of any server."""
+    source.UpdatePipeline()
+    output = servermanager.OutputPort(source, port)
+    array = output.GetDataInformation().DataInformation.GetArrayInformation("Format", 2)
+    return array.GetStringValue(0) if array else None
+
+
+class Formats(AtlasTest):
+    def sources(self):
+        """A source of each type of data that filters tell apart."""
+        model = atlastest.read_model()
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        sources = {"attention-only": model, "recording": recording}
+        if TRANSFORMERS.is_dir():
+            path = TRANSFORMERS / "llama" / "config.json"
+            sources["transformer"] = simple.TransformerReader(FileName=str(path))
+        return sources
+
+    def test_each_output_has_one(self):
+        model = atlastest.read_model()
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        training = simple.AttentionOnlyTraining(Steps=10, Runs=1)
+        training.UpdatePipeline()
+        torus = atlastest.torus(model)
+        sphere = simple.UnembeddingSphere(Input=model, Resolution=16)
+        circle = simple.EmbeddingCircle(Input=model)
+        expected = [
+            (model, 0, "attention-only"),
+            (recording, 0, "recording"),
+            (simple.RandomPrompts(), 0, "random-prompts"),
+            (simple.AttentionMap(Input=recording), 0, "attention-map"),
+            (torus, 0, "attention-torus"),
+            (simple.HarmonicAttention(Resolution=[8, 8]), 0, "harmonic-attention"),
+            (simple.TokenPairs(Input=model), 0, "token-pairs"),
+            (simple.ClassAreas(Input=model, Resolution=[8, 8]), 0, "class-areas"),
+            (simple.TorusDeformation(Input=torus), 0, "torus-deformation"),
+            (simple.AttentionHarmonics(Input=model), 0, "attention-harmonics"),
+            (simple.HeadAccuracy(Input=model), 0, "head-accuracy"),
+            (simple.HeadAccuracySimplex(Input=model, Resolution=8), 0, "head-accuracy-simplex"),
+            (sphere, 0, "unembedding-sphere.cells"),
+            (sphere, 1, "unembedding-sphere.centres"),
+            (sphere, 2, "unembedding-sphere.arcs"),
+            (circle, 0, "embedding-circle.tokens"),
+            (circle, 1, "embedding-circle.circle"),
+            (training, 0, "attention-only"),
+            (training, 1, "attention-only-training.training"),
+            (training, 2, "attention-only-training.runs"),
+        ]
+        for source, port, name in expected:
+            servermanager.OutputPort(source, port)
+            source.SMProxy.UpdatePipeline()
+            self.assertEqual(format_of(source, port), PREFIX + name)
+
+    def test_filters_that_add_pass_it_on(self):
+        torus = atlastest.torus(atlastest.read_model(), Quantities=["Output"])
+        self.assertEqual(format_of(simple.SummableColors(Input=torus)), PREFIX + "attention-torus")
+        contour = simple.Threshold(Input=torus, Scalars=["POINTS", "Output"])
+        self.assertEqual(format_of(contour), PREFIX + "attention-torus")
+
+    def test_filters_take_theirs(self):
+        wanted = {
+            ("filters", "AttentionTorus"): "attention-only",
+            ("filters", "HeadAccuracy"): "attention-only",
+            ("filters", "AttentionMap"): "recording",
+            ("filters", "TransformerRecorder"): "transformer",
+            ("writers", "AttentionOnlyModelWriter"): "attention-only",
+            ("writers", "RecordingWriter"): "recording",
+        }
+        for name, source in self.sources().items():
+            source.UpdatePipeline()
+            self.assertEqual(format_of(source), PREFIX + name)
+            for (group, proxy), mine in wanted.items():
+                self.assertEqual(atlastest.takes(group, proxy, source), mine == name, f"{proxy} of {name}")
+
+    def test_the_shape_of_arrays_does_not_matter(self):
+        """What passed for a recording, a transformer and a model: field arrays of 2 and of 3
+        components, and columns of 3."""
+        source = simple.ProgrammableSource(OutputDataSetType="vtkMultiblockDataSet")
+        source.Script = """
+from vtkmodules.vtkCommonCore import vtkDoubleArray, vtkStringArray
+from vtkmodules.vtkCommonDataModel import vtkTable
+table = vtkTable()
+for name, count in (("A", 2), ("B", 3)):
+    array = vtkDoubleArray()
+    array.SetName(name)
+    array.SetNumberOfComponents(count)
+    array.SetNumberOfTuples(2)
+    array.Fill(1)
+    table.AddColumn(array)
+    output.VTKObject.GetFieldData().AddArray(array)
+output.VTKObject.SetBlock(0, table)
+"""
+        source.UpdatePipeline()
+        filters = ("AttentionTorus", "AttentionMap", "TransformerRecorder")
+        for name in filters:
+            self.assertFalse(atlastest.takes("filters", name, source), name)
+        format = """
+array = vtkStringArray()
+array.SetName("Format")
+array.InsertNextValue("attention-atlas.recording")
+output.VTKObject.GetFieldData().AddArray(array)
+"""
+        source.Script = source.Script + format
+        source.UpdatePipeline()
+        self.assertEqual([atlastest.takes("filters", name, source) for name in filters], [False, True, False])
+
+    def test_scripts_are_told_of_wrong_data(self):
+        sources = self.sources()
+        for source in sources.values():
+            source.UpdatePipeline()
+        filters = {
+            "attention-only": simple.TokenPairs,
+            "recording": simple.AttentionMap,
+            "transformer": simple.TransformerRecorder,
+        }
+        for wanted, create in filters.items():
+            for found, source in sources.items():
+                if found != wanted:
+                    create(Input=source).UpdatePipeline()
+                    self.assert_one_error(f"'{PREFIX}{wanted}', found '{PREFIX}{found}'; give the")
+
+    def test_no_filter_counts_components_to_tell_data_apart(self):
+        """Only filters of any vectors ask for arrays of three components."""
+        found = []
+        for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
+            for proxy in ElementTree.parse(path).getroot().iter("SourceProxy"):
+                for domain in proxy.iter("InputArrayDomain"):
+                    found.append((proxy.get("name"), domain.get("name")))
+        expected = [("SummableColors", "input_vectors"), ("TorusDeformation", "input_vectors")]
+        self.assertEqual(sorted(found), expected)
+
+
+if __name__ == "__main__":
+    atlastest.main()
