@@ -6,23 +6,24 @@
 
 class vtkDataObject;
 
-/// Every data object that our sources and filters give says what it is: its field data have the
-/// string array Format. Filters ask for it in their XML (AtlasFormatDomain) and when they run. A
-/// filter that only adds to its input, and filters of ParaView, pass it on.
+/// Every data object that our sources and filters produce states its format in the string array
+/// Format of its field data. Filters check it in their XML (AtlasFormatDomain) and when they run. A
+/// filter that only adds to its input passes it on, and so do the filters of ParaView.
 namespace AttentionAtlas
 {
 
 /// The name of the field array.
 inline constexpr const char* FormatField = "Format";
 
-/// Its values. Data that a single filter gives are named like its proxy, with the name of the
-/// output port where there are several.
+/// Its values. Data that only one filter produces is named after its proxy, followed by the name of
+/// the output port if there are several.
 namespace Formats
 {
 
-inline constexpr const char* AttentionOnly = "attention-atlas.attention-only"; ///< and in its files
+inline constexpr const char* AttentionOnly =
+  "attention-atlas.attention-only"; ///< also used in its files
 inline constexpr const char* Transformer = "attention-atlas.transformer";
-inline constexpr const char* Recording = "attention-atlas.recording"; ///< and in its files
+inline constexpr const char* Recording = "attention-atlas.recording"; ///< also used in its files
 inline constexpr const char* RandomPrompts = "attention-atlas.random-prompts";
 inline constexpr const char* AttentionMap = "attention-atlas.attention-map";
 inline constexpr const char* AttentionTorus = "attention-atlas.attention-torus";
@@ -45,11 +46,11 @@ inline constexpr const char* TrainingRuns = "attention-atlas.attention-only-trai
 
 ATTENTIONATLASDATA_EXPORT void SetFormat(vtkDataObject* data, const char* format);
 
-/// The format of the data; an empty text if they have none.
+/// The format of the data; an empty string if it has none.
 ATTENTIONATLASDATA_EXPORT std::string FormatOf(vtkDataObject* data);
 
-/// Throws atlas::ModelError if the data are of another format than this. `input` begins the
-/// message, `advice` ends it and says where to take the data from.
+/// Throws atlas::ModelError if the data does not have this format. The message begins with `input`
+/// and ends with `advice`, which states where to get the data.
 ATTENTIONATLASDATA_EXPORT void RequireFormat(
   vtkDataObject* data, const char* format, const std::string& input, const std::string& advice);
 

@@ -40,14 +40,14 @@ std::string Size(double bytes)
   return text.data();
 }
 
-/// The positive number that an environment variable holds, else 0.
+/// The positive number in an environment variable, or 0.
 int EnvironmentNumber(const char* name)
 {
   std::string text;
   return vtksys::SystemTools::GetEnv(name, text) ? std::max(std::atoi(text.c_str()), 0) : 0;
 }
 
-/// The MPI ranks on this host, of which this process is one; 1 without mpirun.
+/// The number of MPI ranks on this host, including this process; 1 without mpirun.
 int RanksOfHost()
 {
   for (const char* name :
@@ -61,12 +61,12 @@ int RanksOfHost()
   return 1;
 }
 
-/// The processors of this process where nobody has set a limit.
+/// The number of processors for this process if no limit is set.
 int ProcessorShare()
 {
   const int own = atlas::ProcessorCount();
   const int ranks = RanksOfHost();
-  // A launcher that binds its ranks is not bound itself.
+  // A launcher that binds its ranks to processors is not bound itself.
   return ranks == 1 ? own : std::clamp(atlas::ProcessorCount(getppid()) / ranks, 1, own);
 }
 

@@ -9,7 +9,7 @@ namespace AttentionAtlas
 namespace
 {
 
-/// Of the files of a model that are read, or would be if they were there.
+/// The stamps of the files of a model that are read, or would be read if they existed.
 std::vector<atlas::FileStamp> StampsOf(
   const std::filesystem::path& path, const std::filesystem::path& folder)
 {
@@ -46,7 +46,7 @@ OpenTransformer::OpenTransformer(const std::filesystem::path& path, const std::s
 std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
   const std::filesystem::path& path, const std::string& architecture)
 {
-  // Of all filters of the process. Whoever opens a model waits for others who do.
+  // Shared by all filters of the process. Models are opened one at a time.
   static std::mutex mutex;
   static std::map<std::pair<std::filesystem::path, std::string>,
     std::weak_ptr<const OpenTransformer>>

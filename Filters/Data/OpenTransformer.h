@@ -16,25 +16,24 @@
 namespace AttentionAtlas
 {
 
-/// A transformer whose weights are mapped, with its tokenizer and its image processor, each of
-/// which is read when it is first asked for. All functions may be called by several threads at a
-/// time.
+/// A transformer with mapped weights, its tokenizer and its image processor. The latter two are
+/// read when they are first requested. All functions are thread-safe.
 class ATTENTIONATLASDATA_EXPORT OpenTransformer
 {
 public:
-  /// The model of this path and architecture, as atlas::Transformer::Read takes them. While
-  /// somebody holds it, every call returns the same one and opens nothing, unless one of its files
-  /// has changed, appeared or gone: then it is read anew, and earlier holders keep what they have.
-  /// Throws as atlas::Transformer::Read.
+  /// Returns the model with this path and architecture, which are as for atlas::Transformer::Read.
+  /// As long as someone holds the model, every call returns the same object and opens no files. If
+  /// one of its files was changed, added or removed, the model is read again; earlier holders keep
+  /// the old one. Throws as atlas::Transformer::Read does.
   static std::shared_ptr<const OpenTransformer> Open(
     const std::filesystem::path& path, const std::string& architecture);
 
   const atlas::Transformer& GetModel() const { return this->Model; }
 
-  /// Throws as atlas::ReadTokenizer, and then reads again when it is next called.
+  /// Throws as atlas::ReadTokenizer does. After an error the next call reads again.
   const atlas::Tokenizer& GetTokenizer() const;
 
-  /// Throws as atlas::ReadImageProcessor, likewise.
+  /// Throws as atlas::ReadImageProcessor does. After an error the next call reads again.
   const atlas::ImageProcessor& GetImageProcessor() const;
 
 private:
@@ -42,9 +41,9 @@ private:
 
   std::filesystem::path Folder;
   std::vector<atlas::FileStamp>
-    Stamps; ///< of all files but the weights; taken before they are read
+    Stamps; ///< of all files except the weights; taken before they are read
   atlas::Transformer Model;
-  mutable std::mutex Mutex; ///< guards the two below until they are there
+  mutable std::mutex Mutex; ///< guards the two members below until they are set
   mutable std::optional<atlas::Tokenizer> Tokenizer;
   mutable std::optional<atlas::ImageProcessor> Processor;
 

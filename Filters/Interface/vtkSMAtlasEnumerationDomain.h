@@ -9,17 +9,17 @@
 
 /**
  * @class vtkSMAtlasEnumerationDomain
- * @brief An enumeration some of whose entries are old names of others.
+ * @brief An enumeration in which some entries are old names of others.
  *
- * Old scripts set the old name; the property then takes the value of the new one, with a warning.
- * In XML, with a value that no other entry has:
+ * If an old script sets an old name, the property takes the value of the new one, with a warning.
+ * In XML, the old entry needs a value that no other entry has:
  *
  *     <AtlasEnumerationDomain name="enum">
  *       <Entry text="Auto" value="0" />
  *       <Entry text="FromFile" value="-1" new_text="Auto" />
  *     </AtlasEnumerationDomain>
  *
- * The hint `<PropertyWidgetDecorator type="hide_old_entries" />` keeps old names out of the panel.
+ * The hint `<PropertyWidgetDecorator type="hide_old_entries" />` hides old names in the panel.
  */
 class ATTENTIONATLASINTERFACE_EXPORT vtkSMAtlasEnumerationDomain : public vtkSMEnumerationDomain
 {
@@ -45,7 +45,7 @@ private:
 
   void ReplaceOldValues(vtkObject* caller, unsigned long event, void* data);
 
-  std::map<int, int> NewValues; ///< of old ones
+  std::map<int, int> NewValues; ///< by old value
 };
 
 #endif

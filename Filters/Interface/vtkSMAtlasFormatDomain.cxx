@@ -25,7 +25,7 @@ bool vtkSMAtlasFormatDomain::HasFormat(vtkPVDataInformation* data) const
 {
   vtkPVArrayInformation* array =
     data != nullptr ? data->GetArrayInformation("Format", vtkDataObject::FIELD) : nullptr;
-  // Of ranks whose pieces have the same format, each adds a value.
+  // Each rank adds a value, also if all pieces have the same format.
   for (int i = 0; array != nullptr && i < array->GetNumberOfStringValues(); ++i)
   {
     const auto end = this->Formats.end();

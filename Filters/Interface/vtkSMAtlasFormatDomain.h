@@ -19,7 +19,7 @@ class vtkPVDataInformation;
  *
  *     <AtlasFormatDomain name="format" formats="attention-atlas.recording" />
  *
- * `formats` is a list separated by spaces. Data without a format are in no such domain.
+ * `formats` is a list separated by spaces. Data without a format is never in the domain.
  */
 class ATTENTIONATLASINTERFACE_EXPORT vtkSMAtlasFormatDomain : public vtkSMDomain
 {
@@ -29,8 +29,8 @@ public:
   void PrintSelf(ostream& os, vtkIndent indent) override;
 
   /**
-   * IN_DOMAIN if every (unchecked) input of the property has one of the formats; NOT_IN_DOMAIN
-   * otherwise, also where there is no input.
+   * IN_DOMAIN if every (unchecked) input of the property has one of the formats; otherwise, and if
+   * there is no input, NOT_IN_DOMAIN.
    */
   int IsInDomain(vtkSMProperty* property) override;
 

@@ -57,8 +57,8 @@ int vtkSMAtlasRenamedPropertyDomain::ReadXMLAttributes(
   return 1;
 }
 
-/// Gives the new value to the old name at once. The other way round it waits for the proxy to be
-/// updated: a state may have set the old name alone, or yet set the new one.
+/// Copies the new value to the old name at once. In the other direction it waits for the proxy to
+/// be updated: a state may set only the old name, or set the new one later.
 void vtkSMAtlasRenamedPropertyDomain::Follow(vtkObject* caller, unsigned long, void*)
 {
   if (this->Old == nullptr || this->Current == nullptr)

@@ -11,11 +11,12 @@ class vtkSMProperty;
 
 /**
  * @class vtkSMAtlasRenamedPropertyDomain
- * @brief Makes a property the old name of another one, for scripts and states of the last version.
+ * @brief Makes a property the old name of another one, for scripts and states of the previous
+ * version.
  *
- * What is set by either name is read by both; the old one warns, once for each proxy. States hold
- * both, in any order, and those of the last version only the old one. In XML,
- * behind the property of the new name, with the same default value and without a command:
+ * A value that is set under either name can be read under both. The old name warns, once per proxy.
+ * States contain both in any order, and states of the previous version only the old one. In XML,
+ * after the property with the new name, with the same default value and without a command:
  *
  *     <StringVectorProperty name="TokenTypes" number_of_elements="1" panel_visibility="never">
  *       <AtlasRenamedPropertyDomain name="renamed">
@@ -48,8 +49,8 @@ private:
 
   vtkWeakPointer<vtkSMProperty> Old;
   vtkWeakPointer<vtkSMProperty> Current;
-  bool IsReady = false;    ///< the old property has got its default value
-  bool IsOldNewer = false; ///< than the value of the new property
+  bool IsReady = false;    ///< the old property has received its default value
+  bool IsOldNewer = false; ///< the old value was set after the new one
   bool HasWarned = false;
 };
 

@@ -10,7 +10,7 @@ namespace AttentionAtlas
 namespace
 {
 
-/// Throws std::runtime_error if the task and the checkpoints do not fit into memory.
+/// Throws std::runtime_error if the task and the checkpoints need too much memory.
 void RequireMemoryFor(const atlas::TrainingOptions& options, std::size_t checkpoints)
 {
   const double n = options.vocabularySize;

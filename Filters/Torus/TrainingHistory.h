@@ -14,14 +14,15 @@ namespace AttentionAtlas
 class TrainingHistory
 {
 public:
-  /// Trains anew, unless it is what was trained the last time. What was reached when the user
-  /// cancels, or when the training diverges, is the result. Returns what to report of a divergence,
-  /// or an empty text. Throws std::runtime_error for a request that cannot be met.
+  /// Trains, unless the request is the same as the last one. If the user cancels or the training
+  /// diverges, the result is what was reached. Returns a message if the training diverged,
+  /// otherwise an empty string. Throws std::runtime_error for an invalid request.
   std::string Update(const TrainingRequest& request, const TrainingProgress& progress);
 
   const std::vector<Checkpoint>& Checkpoints() const { return this->Reached; }
 
-  /// The last checkpoint at a step or before; the first if there is none. There is at least one.
+  /// The last checkpoint at or before a step, or the first one if there is none before. There is
+  /// always at least one.
   const Checkpoint& At(double step) const;
 
 private:

@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
-/// What vtkAttentionOnlyTraining is asked for.
+/// The request of a vtkAttentionOnlyTraining.
 namespace AttentionAtlas
 {
 
-/// All that a training depends on.
+/// Everything that a training depends on.
 struct TrainingRequest
 {
   atlas::TrainingOptions options;
   std::vector<int> checkpoints; ///< steps
-  std::string file;             ///< of a model, or empty
+  std::string file;             ///< model file, or empty
   std::filesystem::file_time_type fileTime;
-  bool continues = false; ///< from the parameters of that model
+  bool continues = false; ///< whether to start from the parameters of that model
 
   bool operator==(const TrainingRequest& other) const
   {
@@ -29,7 +29,7 @@ struct TrainingRequest
            this->continues == other.continues;
   }
 
-  /// The model of the file, or none if there is no file. Throws atlas::Error.
+  /// Reads the model, or returns std::nullopt if no file is set. Throws atlas::Error.
   std::optional<atlas::AttentionOnlyModel> ReadModel() const
   {
     if (this->file.empty())
@@ -40,8 +40,8 @@ struct TrainingRequest
   }
 };
 
-/// Hears how much is done, from 0 to 1, and returns whether to go on. `always`: it is worth
-/// showing, however soon after the last time.
+/// Called with the fraction done, 0 to 1; returns whether to continue. `always`: report it even if
+/// the last report was very recent.
 using TrainingProgress = std::function<bool(double done, bool always)>;
 
 }

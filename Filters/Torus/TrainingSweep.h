@@ -13,15 +13,15 @@ namespace AttentionAtlas
 class TrainingSweep
 {
 public:
-  /// Whether these trainings are those of the last time.
+  /// Whether these trainings are the same as in the last update.
   bool IsDone(
     const TrainingRequest& request, const std::vector<atlas::TrainingOptions>& options) const
   {
     return this->Swept && *this->Swept == request && this->Options == options;
   }
 
-  /// Trains these on all processors that VTK may use; what is done when the user cancels is the
-  /// result. Throws atlas::Error.
+  /// Runs these trainings on all processors that VTK may use. If the user cancels, the result is
+  /// what was completed. Throws atlas::Error.
   void Update(const TrainingRequest& request, const std::vector<atlas::TrainingOptions>& options,
     const TrainingProgress& progress);
 
@@ -33,8 +33,8 @@ private:
   std::vector<atlas::TrainingRun> Done;
 };
 
-/// The options of a piece of the sweep over `seeds` seeds: each seed in the mode of the request, or
-/// in all modes, one after the other.
+/// The options for one piece of the sweep over `seeds` seeds: each seed in the mode of the request
+/// or in all modes, one after another.
 std::vector<atlas::TrainingOptions> SweepPiece(
   const TrainingRequest& request, int seeds, bool allModes, int piece, int pieces);
 

@@ -29,8 +29,8 @@ class RankGroup;
  * PromptFile, TokenIds and Images. If more than one of them is set, an error lists them; if none is
  * set, the output is empty.
  *
- * The model stays open from one execution to the next: an edited prompt opens none of its files. A
- * file that has changed by the next execution is read anew.
+ * The model stays open between executions, so an edited prompt opens none of its files. A file that
+ * was changed is read again by the next execution.
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Canceling leaves it empty, and the next update records again. Formulas: Core's
@@ -175,7 +175,7 @@ private:
   std::vector<std::string> Images;
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< model of the last execution
 };
 
 #endif

@@ -20,7 +20,7 @@ namespace AttentionAtlas
 namespace
 {
 
-/// Legends of more classes than this could not be read.
+/// Legends with more classes would be unreadable.
 constexpr int MaximumLegend = 1024;
 
 void KeepRange(vtkSMProxy* table)
@@ -38,7 +38,7 @@ void SetDoubles(vtkSMProxy* proxy, const char* property, const std::vector<doubl
   vtkSMPropertyHelper(proxy, property).Set(values.data(), static_cast<unsigned int>(values.size()));
 }
 
-/// Class k is the entry "k" of a legend.
+/// Makes class k the entry "k" of the legend.
 void SetClassNames(vtkSMProxy* table, int known, int classes)
 {
   vtkSMPropertyHelper annotations(table, "Annotations");
@@ -51,7 +51,7 @@ void SetClassNames(vtkSMProxy* table, int known, int classes)
   }
 }
 
-/// Gives the classes from `known` to `classes` a legend entry and a colour each.
+/// Gives each class from `known` to `classes` a legend entry and a color.
 void SetClassTable(vtkSMProxy* table, int known, int classes)
 {
   std::vector<double> colors = GetDoubles(table, "IndexedColors");
@@ -65,15 +65,15 @@ void SetClassTable(vtkSMProxy* table, int known, int classes)
   }
   SetClassNames(table, known, classes);
   SetDoubles(table, "IndexedColors", colors);
-  // The GUI would replace the legend by the values that it finds in the data, and look through all
-  // of them at each Apply.
+  // Otherwise the GUI would replace the legend by the values in the data, and search all of them at
+  // each Apply.
   vtkSMPropertyHelper(table, "AnnotationsInitialized", true).Set(1);
   KeepRange(table);
   vtkSMPropertyHelper(table, "IndexedLookup").Set(1);
   table->UpdateVTKObjects();
 }
 
-/// Completes the table of a model's classes: a new one, or one that knows fewer.
+/// Completes the table of a model's classes: a new one, or one with fewer classes.
 void PrepareClassTable(vtkSMProxy* table, int classes, bool isNew)
 {
   const auto known =
@@ -98,7 +98,7 @@ void SetScale(vtkSMProxy* table, const std::vector<double>& points, bool keepRan
   table->UpdateVTKObjects();
 }
 
-/// Attention and probability: white is 0, black is 1, in every picture.
+/// Attention and probability: white is 0 and black is 1, in every image.
 const std::vector<double> ShareScale = { 0, 1, 1, 1, 1, 0, 0, 0 };
 
 /// Accuracy: white is 0, dark orange is 1.
@@ -109,7 +109,7 @@ const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0
 const std::vector<double> WeightScale = { 0, 1, 1, 1, 0.2, 0.91, 0.95, 1, 0.4, 0.62, 0.79, 0.88,
   0.6, 0.26, 0.57, 0.78, 0.8, 0.03, 0.32, 0.61, 1, 0.03, 0.15, 0.36 };
 
-/// Scores: white is 0, where the frontier of the hardmax lies, whatever the range.
+/// Scores: white is 0, the decision boundary of the hardmax, for any range.
 std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
 {
   const double* range = scores->GetComponentRange(0);
@@ -117,7 +117,7 @@ std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
   return { -largest, 0.23, 0.3, 0.75, 0, 1, 1, 1, largest, 0.7, 0.02, 0.15 };
 }
 
-/// What goes into the softmax of AttentionMap: light to dark orange over the range of the data.
+/// The input of the softmax of AttentionMap: light to dark orange over the range of the data.
 std::vector<double> RangeScale(vtkPVArrayInformation* values)
 {
   const double* range = values->GetComponentRange(0);
@@ -127,8 +127,7 @@ std::vector<double> RangeScale(vtkPVArrayInformation* values)
     low + 3 * step, 0.85, 0.28, 0, low + 4 * step, 0.5, 0.15, 0.02 };
 }
 
-/// Angles, from -pi to pi: reds for the first token's and blues for the second's, as in the source
-/// document.
+/// Angles from -pi to pi: red for the first token and blue for the second, as in the source post.
 std::vector<double> AngleScale(bool first)
 {
   const double pi = std::acos(-1.0);
@@ -137,7 +136,7 @@ std::vector<double> AngleScale(bool first)
            : std::vector<double>{ -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 };
 }
 
-/// The scale of an array whose values have the same range in every picture; none for others.
+/// The scale of an array whose values have the same range in every image; empty for others.
 std::vector<double> FixedScale(const Coloring& coloring)
 {
   if (coloring.Shows("Attention") || coloring.array == "Probability")
@@ -159,7 +158,7 @@ std::vector<double> FixedScale(const Coloring& coloring)
   return {};
 }
 
-/// Whether nobody has fitted or annotated a table yet.
+/// Whether a table has not been rescaled or annotated yet.
 bool IsNew(vtkSMProxy* table)
 {
   return vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() == 0 &&

@@ -9,13 +9,13 @@ namespace AttentionAtlas
 
 struct Coloring;
 
-/// Gives the lookup table of the coloured array its first look, unless somebody has fitted or
-/// annotated it already: then it is the user's. Classes that it lacks are added to it.
+/// Initializes the lookup table of the array that colors a representation, unless it was already
+/// rescaled or annotated: then it belongs to the user. Missing classes are added in any case.
 void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager);
 
-/// Sets whether a representation maps its colour array through its table. ParaView's colour map
-/// editor answers that by fitting the table that the representation has at that moment, which still
-/// is the one of another array, to the range of the new array; so the table is kept as it was.
+/// Sets whether a representation maps its array through its table. In response ParaView's color map
+/// editor rescales the current table of the representation, which still belongs to another array,
+/// to the range of the new array. The table is therefore restored.
 void SetMapScalars(vtkSMProxy* representation, bool map);
 
 }

@@ -7,11 +7,11 @@ class vtkPVDataInformation;
 class vtkPVXMLElement;
 class vtkSMProxy;
 
-/// What a representation shows, and how its source asks to be shown.
+/// What a representation shows, and the hints of its source.
 namespace AttentionAtlas
 {
 
-/// Whether an array has this name, with or without the number of a head or a class.
+/// Whether an array has this name, with or without a head or class number.
 bool IsNamed(const std::string& array, const std::string& name);
 
 bool EndsWith(const std::string& text, const std::string& end);
@@ -23,25 +23,25 @@ vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation);
 /// The data that a representation shows.
 vtkPVDataInformation* ShownData(vtkSMProxy* representation);
 
-/// The array that colours a representation and the data that the array is of.
+/// The array that colors a representation, and the data that it belongs to.
 struct Coloring
 {
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
-  int classes = 0;   ///< of the model that the data come from, 0 if they say nothing of any
-  bool ours = false; ///< from a filter of this plugin, or computed from what one gave
+  int classes = 0;   ///< of the model that the data come from; 0 if unknown
+  bool ours = false; ///< from a filter of this plugin, or computed from such data
 
   explicit Coloring(vtkSMProxy* representation);
 
   bool IsKnown() const { return this->ours && this->arrayInformation != nullptr; }
 
-  /// Whether the values are colours themselves.
+  /// Whether the values are themselves colors.
   bool ShowsColors() const;
 
-  /// Whether the values are class numbers, or colours of classes.
+  /// Whether the values are class numbers or class colors.
   bool ShowsClasses() const;
 
-  /// Whether the range of the scale is that of the data.
+  /// Whether the scale is fitted to the range of the data.
   bool IsFitted() const;
 
   bool Shows(const std::string& name) const { return IsNamed(this->array, name); }

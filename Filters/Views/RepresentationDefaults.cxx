@@ -25,13 +25,14 @@ namespace
 
 using AttentionAtlas::Coloring;
 
-/// A state that is being loaded, or stepped to by undo and redo, knows how its proxies look.
+/// Whether a state is being restored, by loading, undo or redo; it sets the appearance of its
+/// proxies itself.
 bool IsRestoring(vtkSMSessionProxyManager* manager)
 {
   return manager->GetInLoadXMLState() || !manager->IsStateUpdateNotificationEnabled();
 }
 
-/// Follows the array that colours a representation.
+/// Observes the array that colors a representation.
 class ColoringObserver : public vtkCommand
 {
 public:
@@ -52,7 +53,7 @@ public:
     {
       AttentionAtlas::FollowArray(this->Representation);
     }
-    // The array may be chosen before there are any data.
+    // The array may be chosen before there is data.
     if (event == vtkCommand::ModifiedEvent || this->Waits)
     {
       this->Update();
@@ -80,11 +81,11 @@ public:
 
 private:
   vtkWeakPointer<vtkSMProxy> Representation;
-  bool Waits = false; ///< for the data of the array
+  bool Waits = false; ///< waiting for the data of the array
 };
 
-/// Names the legend of a colour array by what the colours mean, where ParaView would write
-/// "ClassColor Magnitude".
+/// Sets the title of a color array's legend to the meaning of the colors, where ParaView would
+/// write "ClassColor Magnitude".
 void NameLegend(vtkSMProxy* scalarBar)
 {
   vtkSMProxy* table = vtkSMPropertyHelper(scalarBar, "LookupTable", true).GetAsProxy();
@@ -102,7 +103,7 @@ void NameLegend(vtkSMProxy* scalarBar)
   }
 }
 
-/// Meets every representation and legend as it is registered, in every session of the client.
+/// Handles every representation and legend when it is registered, in all sessions of the client.
 class RepresentationObserver : public vtkCommand
 {
 public:
@@ -148,7 +149,7 @@ public:
 private:
   void MeetRepresentation(vtkSMProxy* representation, bool isNew)
   {
-    if (representation->GetProperty("ColorArrayName") == nullptr) // of a chart
+    if (representation->GetProperty("ColorArrayName") == nullptr) // a chart
     {
       if (isNew)
       {
@@ -156,7 +157,7 @@ private:
       }
       return;
     }
-    vtkNew<ColoringObserver> observer; // the property that it observes keeps it
+    vtkNew<ColoringObserver> observer; // kept alive by the observed property
     observer->Observe(representation);
     if (isNew)
     {
@@ -180,7 +181,7 @@ void InstallRepresentationDefaults()
     return;
   }
   installed = true;
-  vtkNew<RepresentationObserver> observer; // the module and the sessions keep it
+  vtkNew<RepresentationObserver> observer; // kept alive by the module and the sessions
   module->AddObserver(vtkCommand::ConnectionCreatedEvent, observer);
   const auto sessions = vtkSmartPointer<vtkSessionIterator>::Take(module->NewSessionIterator());
   for (sessions->InitTraversal(); !sessions->IsDoneWithTraversal(); sessions->GoToNextItem())

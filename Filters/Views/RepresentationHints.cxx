@@ -30,11 +30,11 @@ namespace AttentionAtlas
 namespace
 {
 
-/// Colours a representation by the first point or cell array that has this name or, if `suffix`, a
-/// name that ends so; leaves it as it is if there is none.
+/// Colors a representation by the first point or cell array with this name or, if `suffix`, a name
+/// with this ending. Does nothing if there is none.
 void ColorBy(vtkSMProxy* representation, const std::string& name, bool suffix)
 {
-  if (representation->GetProperty("ColorArrayName") == nullptr) // of a chart or a spreadsheet
+  if (representation->GetProperty("ColorArrayName") == nullptr) // a chart or a spreadsheet
   {
     return;
   }
@@ -54,7 +54,7 @@ void ColorBy(vtkSMProxy* representation, const std::string& name, bool suffix)
   }
 }
 
-/// Sets a property of a representation, if it has it, from the attributes `values` or `text`.
+/// Sets a property of a representation, if it exists, from the attributes `values` or `text`.
 void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
 {
   const char* name = element->GetAttributeOrEmpty("name");
@@ -69,21 +69,22 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
   std::array<double, 3> values;
   const int count = element->GetVectorAttribute("values", 3, values.data());
-  for (int c = 0; c < count; ++c) // one by one: integers take no array of doubles
+  for (int c = 0; c < count;
+       ++c) // one by one, since integer properties do not accept an array of doubles
   {
     property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
   }
 }
 
-/// Whether several ranks draw.
+/// Whether several ranks render.
 bool HasManyRanks(vtkSMProxy* representation)
 {
   return representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
 }
 
-/// A disc of the point's colour with a white and a black rim, which stands out on any colour. It is
-/// drawn a fiftieth of the scene's depth before its point, so that no surface that the point lies
-/// on cuts it.
+/// A disc in the color of the point with a white and a black rim, which is visible on any color. It
+/// is drawn a fiftieth of the scene's depth in front of its point, so that a surface through the
+/// point does not cut it.
 constexpr const char* DiscShader = R"(//VTK::Color::Impl
 float radius = length(offsetVCVSOutput.xy);
 if (radius > 1.0) { discard; }
@@ -92,8 +93,9 @@ else { ambientColor = diffuseColor; diffuseColor = vec3(0.0); }
 gl_FragDepth = max(0.0, gl_FragCoord.z - 0.02);
 )";
 
-/// Shows points as discs, if the data have the point array of the attribute `array`: colours for
-/// them. `z`: how far to raise them; `radius` of the discs, by default 0.1.
+/// Shows points as discs if the data has the point array named in the attribute `array`, which
+/// contains their colors. `z` is the height to which they are raised, `radius` that of the discs
+/// (default 0.1).
 void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
 {
   const char* array = element->GetAttribute("array");
@@ -117,11 +119,11 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "Position").Set(2, z);
   vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
   vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
-  // Selected points are drawn as squares behind the discs: large enough to be seen around them.
+  // Selected points are drawn as squares behind the discs, large enough to be visible around them.
   vtkSMPropertyHelper(representation, "SelectionPointSize", true).Set(26);
 }
 
-/// Hides the series of a chart that the attribute `names` names, with spaces between.
+/// Hides the series of a chart listed in the attribute `names`, separated by spaces.
 void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
 {
   if (representation->GetProperty("SeriesVisibility") == nullptr)
@@ -142,8 +144,8 @@ void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
 }
 
-/// An image is shown as a texture, which is quick, but between the parts of several ranks textures
-/// leave a seam.
+/// An image is shown as a texture, which is fast. With several ranks, textures leave a seam between
+/// the parts.
 void AvoidSeams(vtkSMProxy* representation)
 {
   vtkSMPropertyHelper type(representation, "Representation", true);
@@ -178,7 +180,8 @@ void ApplyElement(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
 }
 
-/// The first point array, if the array that colours a representation is gone; else null.
+/// The first point array if the array that colors a representation no longer exists; otherwise
+/// null.
 const char* Successor(vtkSMProxy* representation)
 {
   vtkPVDataSetAttributesInformation* arrays =
@@ -193,7 +196,7 @@ const char* Successor(vtkSMProxy* representation)
   return arrays->GetArrayInformation(0)->GetName();
 }
 
-/// Colours a representation by a point array; the legend of the last array gives way to its own.
+/// Colors a representation by a point array, and replaces the legend of the previous array.
 void Recolor(vtkSMProxy* representation, const char* array)
 {
   vtkSMProxy* view = vtkSMViewProxy::FindView(representation);

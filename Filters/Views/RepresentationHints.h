@@ -2,26 +2,26 @@
 
 class vtkSMProxy;
 
-/// How a representation begins. Sources and filters say it in XML, in the hint AtlasRepresentation,
-/// whose elements are applied in their order:
+/// The initial appearance of a representation. Sources and filters define it in XML by the hint
+/// AtlasRepresentation, whose elements are applied in order:
 ///
-/// - ColorArray (`name`, or `suffix`): colours by the first point or cell array of that name
+/// - ColorArray (`name`, or `suffix`): colors by the first point or cell array of that name
 /// - Property (`name`, `values` or `text`): sets a property, if the representation has it
 /// - Discs (`array`, `z`, `radius`, all optional): shows points as discs
-/// - HiddenSeries (`names`, of columns, with or without the number of a head): a chart does not
-/// draw
-///   these, unless asked to
+/// - HiddenSeries (`names` of columns, with or without a head number): series that a chart hides at
+///   first
 /// - FollowArray: see below
 ///
-/// An element with the attribute `port` is for that output port alone.
+/// An element with the attribute `port` applies only to that output port.
 namespace AttentionAtlas
 {
 
 /// Applies the hint of the source of a new representation.
 void ApplyHints(vtkSMProxy* representation);
 
-/// Colours a representation whose array is gone by the first point array of its data, if its source
-/// has the hint FollowArray: the name of the only array tells what it holds.
+/// If the array of a representation no longer exists and its source has the hint FollowArray,
+/// colors the representation by the first point array of its data. Such sources have a single
+/// array, named after its content.
 void FollowArray(vtkSMProxy* representation);
 
 }

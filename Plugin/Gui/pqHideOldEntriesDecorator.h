@@ -2,8 +2,8 @@
 
 #include <pqPropertyWidgetDecorator.h>
 
-/// Takes the old names of entries out of the combo box of an enumeration, whose domain is a
-/// vtkSMAtlasEnumerationDomain: they are for scripts.
+/// Hides the old names of entries, which are for scripts, in the combo box of an enumeration. Its
+/// domain must be a vtkSMAtlasEnumerationDomain.
 class pqHideOldEntriesDecorator : public pqPropertyWidgetDecorator
 {
   Q_OBJECT

@@ -6,8 +6,8 @@
 namespace atlas
 {
 
-/// The texts of a list of items, such as "F32, F16", for messages. `textOf` returns the text of an
-/// item.
+/// Joins the texts of a list of items for messages, for example "F32, F16". `textOf` returns the
+/// text of an item.
 template<class List, class TextOf>
 std::string Joined(const List& list, const TextOf& textOf, std::string_view separator = ", ")
 {
@@ -22,7 +22,7 @@ std::string Joined(const List& list, const TextOf& textOf, std::string_view sepa
   return joined;
 }
 
-/// The names of a list of items with a member `name`.
+/// Joins the names of a list of items with a member `name`.
 template<class List>
 std::string NamesOf(const List& list)
 {

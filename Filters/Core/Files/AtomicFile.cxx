@@ -29,8 +29,8 @@ std::filesystem::path TemporaryName(const std::filesystem::path& path)
   throw FileError(path.string() + ": cannot write file: " + reason + ".");
 }
 
-/// Waits until what was written to a file, or the names in a folder, are on the disk. Returns the
-/// error number, or 0, also where the file system does not offer this.
+/// Waits until the content of a file, or the names in a folder, are on the disk. Returns the error
+/// number, or 0, also if the file system does not support this.
 int Synchronize(const std::filesystem::path& path)
 {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -84,7 +84,8 @@ void AtomicFile::Commit()
 {
   this->Stream.close();
   this->RequireWritten();
-  // Only then the name: after a loss of power it has the old content or the whole new one.
+  // Renamed only now, so after a power failure the name has either the old content or all of the
+  // new.
   if (const int error = Synchronize(this->TemporaryPath))
   {
     Fail(this->Path, std::generic_category().message(error));
@@ -96,7 +97,7 @@ void AtomicFile::Commit()
     Fail(this->Path, error.message());
   }
   this->Committed = true;
-  // The file is there, whether or not its folder can be opened.
+  // The file exists even if its folder cannot be opened.
   Synchronize(this->Path.has_parent_path() ? this->Path.parent_path() : ".");
 }
 

@@ -20,7 +20,7 @@ public:
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Throws FileError once something could not be written.
+  /// Throws FileError if something could not be written.
   void Write(const char* data, std::size_t size);
 
   /// The stream to write to.

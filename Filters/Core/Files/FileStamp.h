@@ -9,20 +9,20 @@ struct stat;
 namespace atlas
 {
 
-/// What distinguishes a file from later ones of its name without opening it: device and inode,
-/// size, and the times of the last change of its content and of its inode. A name without a file
-/// has a stamp too. Changes of equal size within one tick of the file system's clock, a few
-/// milliseconds, go unnoticed.
+/// Detects whether a file was changed or replaced, without opening it, by device and inode, size,
+/// and the times of the last change of its content and of its inode. A path without a file has a
+/// stamp too. A change that keeps the size and happens within one tick of the file system's clock,
+/// a few milliseconds, is not detected.
 class FileStamp
 {
 public:
-  /// The file that now has this name, or that there is none.
+  /// The stamp of the file that currently has this path, or of its absence.
   explicit FileStamp(std::filesystem::path path);
 
-  /// A file that is open, by what fstat returned.
+  /// The stamp of an open file, from the result of fstat.
   FileStamp(std::filesystem::path path, const struct stat& status);
 
-  /// Whether the name still leads to the same, unchanged file, or still to none.
+  /// Whether the path still refers to the same, unchanged file, or still to none.
   bool IsCurrent() const;
 
 private:

@@ -44,7 +44,7 @@ public:
   /// mapped. A file that was replaced by another one of the same name is intact.
   void RequireIntact() const;
 
-  /// The stamp of the file that is mapped.
+  /// The stamp of the mapped file.
   FileStamp Stamp() const;
 
 private:

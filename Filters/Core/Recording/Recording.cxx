@@ -182,7 +182,7 @@ private:
     }
   }
 
-  /// Checks a head by itself.
+  /// Checks a single head.
   void CheckHead(const std::string& name, const RecordedHead& head) const
   {
     if (head.query.IsRecorded() != head.key.IsRecorded())

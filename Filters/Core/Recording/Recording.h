@@ -126,9 +126,9 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 /// ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 
-/// The same for what views of one head use: tokens, sequences, the numbers of the layers, and this
-/// head of the layer with number `layer`. Other heads may be empty, and other layers without heads.
-/// A layer or head that is not there is no error.
+/// Same, but only for the parts that views of one head use: tokens, sequences, the indices of the
+/// layers, and this head of the layer with index `layer`. Other heads may be empty, and other
+/// layers may have no heads. A missing layer or head is not an error.
 void CheckHead(
   const Recording& recording, std::int64_t layer, std::int64_t head, const std::string& source);
 

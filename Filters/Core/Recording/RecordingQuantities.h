@@ -8,18 +8,18 @@
 #include <variant>
 #include <vector>
 
-/// The quantities of a recording and their names in native files and in tables. What reads, writes,
-/// checks or converts recordings goes through these lists.
+/// The quantities of a recording and their names in native files and in tables. All code that
+/// reads, writes, checks or converts recordings uses these lists.
 namespace atlas
 {
 
-/// A matrix of each head, with a row per token.
+/// A matrix of each head, with one row per token.
 struct HeadQuantity
 {
   const char* name;  ///< in files, layers.{l}.heads.{h}.NAME, and in messages
   const char* label; ///< in tables
   SharedMatrix RecordedHead::*matrix;
-  bool isGrouped; ///< whether heads of a group share it
+  bool isGrouped; ///< whether the heads of a group share it
 };
 inline constexpr std::array<HeadQuantity, 4> HeadQuantities = { {
   { "query", "Query", &RecordedHead::query, false },
@@ -28,23 +28,24 @@ inline constexpr std::array<HeadQuantity, 4> HeadQuantities = { {
   { "output", "Output", &RecordedHead::output, false },
 } };
 
-/// Stored attention of each head, a square matrix per sequence.
+/// Stored attention of each head: one square matrix per sequence.
 struct StoredQuantity
 {
   const char* name;  ///< in files, layers.{l}.heads.{h}.NAME.{s}, and in messages
   const char* label; ///< in tables
   std::vector<SharedMatrix> RecordedHead::*matrices;
-  bool allowsMinusInfinity; ///< where the mask excludes a key
+  bool allowsMinusInfinity; ///< whether excluded keys may have -infinity
 };
 inline constexpr std::array<StoredQuantity, 2> StoredQuantities = { {
   { "weights", "Weights", &RecordedHead::weights, false },
   { "scores", "Scores", &RecordedHead::scores, true },
 } };
 
-/// A list with an item per token, beside the sequences, which files keep as their first rows.
+/// A list with one item per token. Sequences are not listed, as files store their first rows
+/// instead.
 struct TokenQuantity
 {
-  const char* name;    ///< in files, tokens.NAME; nullptr: in the metadata, as texts are
+  const char* name;    ///< in files, tokens.NAME; nullptr for texts, which are in the metadata
   const char* label;   ///< in tables
   const char* message; ///< in messages
   std::variant<std::vector<std::int32_t> RecordedTokens::*,
@@ -61,7 +62,7 @@ inline constexpr std::array<TokenQuantity, 6> TokenQuantities = { {
   { "column", "Column", "patch column", &RecordedTokens::column },
 } };
 
-/// A matrix of the whole recording, or of each layer, with a row per token.
+/// A matrix of the whole recording, or of each layer, with one row per token.
 struct StreamQuantity
 {
   const char* name;  ///< in files, residual.{l} and logits

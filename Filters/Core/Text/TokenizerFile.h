@@ -50,7 +50,7 @@ struct WordPieceOptions
 Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
 
-/// The files of a model directory that ReadTokenizer looks for.
+/// The files in a model directory that ReadTokenizer looks for.
 inline constexpr std::array<const char*, 6> TokenizerFiles = { "tokenizer.json", "vocab.json",
   "merges.txt", "added_tokens.json", "vocab.txt", "tokenizer_config.json" };
 

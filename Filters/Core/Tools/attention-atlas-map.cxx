@@ -135,7 +135,8 @@ int Run(int argc, char** argv)
   add("hardmax", "use hardmax instead of softmax");
   add(
     "o,output", "PNG file to write; without it only the shares are written", value<std::string>());
-  add("threads", "0: one per processor that the process may use", value<int>()->default_value("0"));
+  add("threads", "number of threads; 0: one per processor that the process may use",
+    value<int>()->default_value("0"));
   add("h,help", "show this");
   arguments.parse_positional({ "model" });
   arguments.positional_help("MODEL");

@@ -49,7 +49,7 @@ cxxopts::Options Arguments()
   add("every", "steps between checkpoints", value<int>()->default_value("50"));
   add("o,output", "folder for the checkpoints", value<std::string>());
   add("runs", "number of seeds to train, starting at --seed", value<int>());
-  add("threads", "for --runs; 0: one per processor that the process may use",
+  add("threads", "number of threads for --runs; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
   add("h,help", "show this");
   return arguments;

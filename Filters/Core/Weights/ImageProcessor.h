@@ -71,7 +71,7 @@ ImageProcessor DefaultImageProcessor(const TransformerConfig& config);
 ImageProcessor ParseImageProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config);
 
-/// The file of a model's folder that ReadImageProcessor looks for.
+/// The file in a model's folder that ReadImageProcessor looks for.
 inline constexpr const char* ImageProcessorFile = "preprocessor_config.json";
 
 /// Reads the preprocessor_config.json of a model's folder, or returns the default if there is none.

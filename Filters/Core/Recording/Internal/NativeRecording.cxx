@@ -34,7 +34,7 @@ std::string TokenName(const TokenQuantity& quantity)
   return std::string("tokens.") + quantity.name;
 }
 
-/// Calls `call(name, list)` for each list of integers of the tokens.
+/// Calls `call(name, list)` for each list of integers with one item per token.
 template<class Tokens, class Call>
 void ForEachTokenList(Tokens& tokens, const Call& call)
 {
