@@ -14,8 +14,8 @@ namespace atlas
 namespace
 {
 
-/// The Highway bit of an instruction set that this build and machine support; better ones have
-/// lower bits.
+/// The Highway bit of an instruction set that this build and machine support, or of the best one if
+/// the name is empty. Better ones have lower bits.
 std::int64_t BitsOf(const std::string& name)
 {
   const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();

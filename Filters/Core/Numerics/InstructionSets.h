@@ -8,7 +8,7 @@ namespace atlas
 
 /// The instruction sets that both this build and this machine support, under Highway's names, best
 /// first: AVX3 (AVX-512), AVX2, SSE4, SSSE3, and last the compiler's own 128-bit code for any
-/// processor (EMU128, or SSE2 on x86-64).
+/// processor (EMU128; on x86-64 this is SSE2).
 std::vector<std::string> SupportedTargets();
 
 /// The instruction set that the kernels use: the best, unless the environment variable ATLAS_TARGET

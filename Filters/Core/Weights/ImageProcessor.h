@@ -26,10 +26,10 @@ enum class ResampleFilter
 
 /// Resizes an image like Pillow's Image.resize, with the same bytes for 8-bit images.
 ///
-/// Except for Nearest, each pixel is a weighted average of the pixels around its center. Rows are
-/// averaged first, then columns, each only if its size changes, and the result of each pass is
-/// rounded to integers. The weights come from the filter, whose support grows with the factor by
-/// which the image shrinks. They add up to 1 and are rounded to multiples of 2^-22.
+/// Except for Nearest, each pixel is a weighted average of the pixels around its center. Pixels are
+/// averaged first along rows, then along columns, each only if that size changes, and the result of
+/// each pass is rounded to integers. The weights come from the filter, whose support grows with the
+/// factor by which the image shrinks. They add up to 1 and are rounded to multiples of 2^-22.
 ///
 /// Throws OptionError if the new size is not positive, or if more than MaximumPixels would have to
 /// be stored.

@@ -19,7 +19,8 @@ struct TextSpan
 ///
 /// Tokenizer files use the syntax of Oniguruma, which is translated to that of PCRE2: \s and \S
 /// mean Unicode's White_Space, and a class may contain classes, [ab[cd]], whose members join it.
-/// Syntax that cannot be translated (difference and intersection of classes, \h, \H) is rejected.
+/// Syntax that cannot be translated (negated classes within a class, intersections of classes, \h,
+/// \H) is rejected.
 class RegularExpression
 {
 public:
