@@ -12,6 +12,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <Eigen/Core>
 #include <nlohmann/json.hpp>
 
 using namespace atlas;
