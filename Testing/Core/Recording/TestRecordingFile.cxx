@@ -1,5 +1,5 @@
 // Also tests: BatchAxes ForeignNames ForeignRecording NativeRecording RecordingArrays
-//   RecordingReadOptions StoredAttention
+//   RecordingQuantities RecordingReadOptions StoredAttention
 
 #include "RecordingFile.h"
 
