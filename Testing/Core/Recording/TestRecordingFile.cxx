@@ -10,9 +10,9 @@
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <Eigen/Core>
 #include <nlohmann/json.hpp>
 
 using namespace atlas;
