@@ -427,6 +427,17 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   recording.sequenceOffsets = ListOf<std::int64_t>(fields->GetArray(SequenceOffsetsField));
 }
 
+/// All of a recording but its matrices.
+atlas::Recording ReadTokensAndFields(vtkMultiBlockDataSet* input)
+{
+  RequireFormat(input, Formats::Recording, Source,
+    "give the output of a Transformer Recorder or Recording Reader.");
+  atlas::Recording recording;
+  ReadFields(input->GetFieldData(), recording);
+  recording.tokens = ReadTokens(input);
+  return recording;
+}
+
 }
 
 void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
@@ -463,11 +474,7 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
 {
-  RequireFormat(input, Formats::Recording, Source,
-    "give the output of a Transformer Recorder or Recording Reader.");
-  atlas::Recording recording;
-  ReadFields(input->GetFieldData(), recording);
-  recording.tokens = ReadTokens(input);
+  atlas::Recording recording = ReadTokensAndFields(input);
   ReadLayers(input, recording);
   if (auto* table = vtkTable::SafeDownCast(FindBlock(input, atlas::LogitsQuantity.name)))
   {
@@ -479,9 +486,7 @@ atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input, std::int64_t layer, std::int64_t head)
 {
-  atlas::Recording recording;
-  ReadFields(input->GetFieldData(), recording);
-  recording.tokens = ReadTokens(input);
+  atlas::Recording recording = ReadTokensAndFields(input);
   ReadOneLayer(input, layer, head, recording);
   atlas::CheckHead(recording, layer, head, Source);
   return recording;

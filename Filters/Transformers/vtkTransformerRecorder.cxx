@@ -14,6 +14,7 @@
 #include <vtkTable.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,17 +23,27 @@
 namespace
 {
 
-constexpr const char* QueriesAndKeys = "QueriesAndKeys";
-constexpr const char* Values = "Values";
-constexpr const char* HeadOutputs = "HeadOutputs";
-constexpr const char* Residual = "Residual";
-constexpr const char* Logits = "Logits";
+/// What can be recorded, as users select it.
+struct RecordArray
+{
+  const char* name;
+  bool atlas::RecordOptions::*option;
+};
+constexpr std::array<RecordArray, 5> RecordArrays = { {
+  { "QueriesAndKeys", &atlas::RecordOptions::queriesAndKeys },
+  { "Values", &atlas::RecordOptions::values },
+  { "HeadOutputs", &atlas::RecordOptions::headOutputs },
+  { "Residual", &atlas::RecordOptions::residual },
+  { "Logits", &atlas::RecordOptions::logits },
+} };
 
+/// The arrays, selected as Core does by default.
 void AddArrays(vtkDataArraySelection* selection)
 {
-  for (const char* name : { QueriesAndKeys, Values, HeadOutputs, Residual, Logits })
+  const atlas::RecordOptions defaults;
+  for (const RecordArray& array : RecordArrays)
   {
-    selection->AddArray(name, name == QueriesAndKeys || name == Values);
+    selection->AddArray(array.name, defaults.*array.option);
   }
 }
 
@@ -181,11 +192,10 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
     return part;
   }
   atlas::RecordOptions options;
-  options.queriesAndKeys = this->Record->ArrayIsEnabled(QueriesAndKeys) != 0;
-  options.values = this->Record->ArrayIsEnabled(Values) != 0;
-  options.headOutputs = this->Record->ArrayIsEnabled(HeadOutputs) != 0;
-  options.residual = this->Record->ArrayIsEnabled(Residual) != 0;
-  options.logits = this->Record->ArrayIsEnabled(Logits) != 0;
+  for (const RecordArray& array : RecordArrays)
+  {
+    options.*array.option = this->Record->ArrayIsEnabled(array.name) != 0;
+  }
   options.layers.assign(this->Layers.begin(), this->Layers.end());
   options.threads = AttentionAtlas::ThreadLimit();
   options.progress = [this](double done)

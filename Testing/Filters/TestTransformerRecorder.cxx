@@ -1,6 +1,7 @@
 #include "vtkRandomPrompts.h"
 
 #include "Prompts.h"
+#include "TemporaryDirectory.h"
 #include "Transformers.h"
 
 #include <vtkCallbackCommand.h>
@@ -263,8 +264,9 @@ TEST(TransformerRecorder, RefusesOtherData)
   Connect(recorder.Get(), 0, DataSetOf(SmallRecording()));
   recorder->SetTokenIds("1 2");
   recorder->Update();
-  EXPECT_THAT(
-    recorder.TakeErrors(), ElementsAre(HasSubstr("expected the output of a Transformer Reader")));
+  EXPECT_THAT(recorder.TakeErrors(),
+    ElementsAre(AllOf(HasSubstr("'attention-atlas.transformer', found 'attention-atlas.recording'"),
+      HasSubstr("give the output of a Transformer Reader"))));
 }
 
 TEST(TransformerRecorder, ReaderTellsOfTheModel)

@@ -1,5 +1,5 @@
 // Also tests: BatchAxes ForeignNames ForeignRecording NativeRecording RecordingArrays
-//   RecordingReadOptions StoredAttention
+//   RecordingQuantities RecordingReadOptions StoredAttention
 
 #include "RecordingFile.h"
 
@@ -10,6 +10,7 @@
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
