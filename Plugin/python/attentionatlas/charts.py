@@ -98,8 +98,11 @@ def drawn_from(opener):
     return decorate
 
 
-def torus_axes(axes, number, count, columns):
-    """Turns panel `number` of `count` into a chart of the torus, labelled at the left and below."""
+def torus_axes(axes, number, count, columns, row=""):
+    """Turns panel `number` of `count` into a chart of the torus, labelled at the left and below.
+
+    row: what the panels of its row have in common, to be written at the left.
+    """
     step = 0.5 if columns == 1 else 1
     ticks = [turn * math.pi for turn in _ANGLES if turn % step == 0]
     labels = [label for turn, label in _ANGLES.items() if turn % step == 0]
@@ -109,7 +112,7 @@ def torus_axes(axes, number, count, columns):
     axes.set_yticks(ticks, labels)
     axes.tick_params(labelleft=left, labelbottom=below)
     if left:
-        axes.set_ylabel("\u03b8\u2082, token 2")
+        axes.set_ylabel(f"{row}\n\u03b8\u2082, token 2".strip())
     if below:
         axes.set_xlabel("\u03b8\u2081, token 1")
 
@@ -127,10 +130,15 @@ def show_map(axes, values, **options):
 def show_matrix(axes, matrix, pixels, **options):
     """Shows a matrix as even cells, the first row on top; returns the image."""
     rows, columns = matrix.shape
-    fold = max(1, math.ceil(pixels / columns))
-    fine = numpy.ma.masked_invalid(matrix.repeat(fold, axis=0).repeat(fold, axis=1))
+    fine = numpy.ma.masked_invalid(enlarged(matrix, pixels))
     extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
     return axes.imshow(fine, extent=extent, interpolation="none", **options)
+
+
+def enlarged(matrix, pixels):
+    """A matrix whose values are repeated until it has at least so many columns."""
+    fold = max(1, math.ceil(pixels / matrix.shape[1]))
+    return matrix.repeat(fold, axis=0).repeat(fold, axis=1)
 
 
 def show_level(axes, values, color=style.BOUNDARY, width=0.9):
@@ -163,10 +171,11 @@ def class_bar(figure, axes, colors):
 
 def color_bar(figure, axes, mappable, label, ticks, labels=None):
     """Adds a colour bar at the right of axes, as vector paths."""
-    bar = figure.colorbar(mappable, ax=axes, label=label, aspect=25, pad=0.02, fraction=0.05)
+    bar = figure.colorbar(mappable, ax=axes, aspect=25, pad=0.02, fraction=0.05)
+    bar.set_label(label, labelpad=4)
     bar.set_ticks(ticks, labels=labels)
     bar.minorticks_off()
-    bar.solids.set(edgecolor="face", linewidth=0.2)  # no gaps between the colours
+    bar.solids.set(edgecolor="face", linewidth=0.8, rasterized=False)  # no gaps between the colours
     bar.outline.set_visible(False)
     return bar
 

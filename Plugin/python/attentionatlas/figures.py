@@ -167,7 +167,7 @@ FIGURES = {
         "Heads that share the work",
         "Accuracy of mixtures of three heads without residual, for three trainings each: trained as usual "
         "(above) and with a penalty of weight \u03bb under which each pair asks for one head that predicts it "
-        "alone (below); any head: the share of pairs that at least one head predicts correctly by itself.",
+        "alone (below); any: the share of pairs that at least one head predicts correctly by itself.",
         _one("training-simplexes", training_simplexes),
     ),
 }

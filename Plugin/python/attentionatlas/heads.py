@@ -10,6 +10,7 @@ Each is also a function that returns a matplotlib Figure: weights("run.safetenso
 import argparse
 import collections
 import contextlib
+import math
 import pathlib
 import sys
 
@@ -17,7 +18,7 @@ import numpy
 from paraview import simple
 
 from attentionatlas import data, load_plugin
-from attentionatlas.charts import SHARES, color_bar, drawn_from, fit, show_matrix
+from attentionatlas.charts import SHARES, color_bar, drawn_from, enlarged, fit, show_matrix
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.style import ORANGES, WEIGHTS
 
@@ -143,20 +144,22 @@ def layer_weights(recording, page, layer=None):
     return fit(figure)
 
 
-def _mosaic(recording):
-    """The weights of all heads as one matrix, a row of tiles per layer, and the side of a tile."""
-    tiles = [
-        [numpy.pad(recording.matrix(layer, head), 1, constant_values=numpy.nan)
-         for head in range(recording.heads)]
-        for layer in recording.layers
-    ]
-    return numpy.block(tiles), len(tiles[0][0])
+def _mosaic(recording, pixels):
+    """The weights of all heads as one matrix, a row of tiles per layer, with narrow gaps."""
+    side = max(24, math.ceil(pixels / recording.heads))
+    gap = side // 24
+    rows = []
+    for layer in recording.layers:
+        tiles = [enlarged(recording.matrix(layer, head), side) for head in range(recording.heads)]
+        rows.append([numpy.pad(tile, gap, constant_values=numpy.nan) for tile in tiles])
+    return numpy.block(rows)
 
 
 @drawn_from(Recording.opened)
 def all_heads(recording, page):
     """The attention weights of every layer (rows) and head (columns)."""
-    mosaic, side = _mosaic(recording)
+    mosaic = _mosaic(recording, page.pixels(1))
+    side = mosaic.shape[1] / recording.heads
     figure, (axes,) = page.panels(1)
     axes.set_title(f"Weights of {len(recording.layers)} layers \u00d7 {recording.heads} heads")
     shown = show_matrix(axes, mosaic, page.pixels(1), cmap=WEIGHTS, vmin=0, vmax=1)
@@ -201,12 +204,12 @@ FIGURES = {
 }
 
 
-def render_named(path, folder, sequence=0, layer=None, head=0, **output):
+def render_named(path, folder, sequence=0, layer=None, head=0, output=None):
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render; the scores are omitted if the recording holds attention weights only.
     """
-    output = Output(**output)
+    output = output or Output()
     place = {"layer": layer, "head": head}
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
     with Recording.opened(path, sequence) as recording:
@@ -220,13 +223,15 @@ def render_named(path, folder, sequence=0, layer=None, head=0, **output):
     return written
 
 
-def render(*arguments, **options):
-    """Renders the figures of a recording: render(path, folder, ...); returns their paths.
+def render(path, folder, sequence=0, layer=None, head=0, width=2400, format="png", **style):
+    """Renders the figures of a recording; returns their paths.
 
-    sequence, layer (the first by default), head: what to show. The other options are those of
-    output.Output. Raises FileNotFoundError or ValueError.
+    sequence, layer (the first by default), head: what to show. width: of a PNG, in pixels. format: png,
+    pdf or svg. style: width_mm (180), font_size in points (7), dark (False). Raises FileNotFoundError or
+    ValueError.
     """
-    return list(render_named(*arguments, **options).values())
+    output = Output(format, width, **style)
+    return list(render_named(path, folder, sequence, layer, head, output).values())
 
 
 def add_place_options(parser):

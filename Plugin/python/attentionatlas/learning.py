@@ -141,6 +141,6 @@ def training_simplexes(model, page):
         last = _at(model, training, STEPS)
         triangle = data.fetch(model.filter("HeadAccuracySimplex", Input=last, Resolution=256))
         show_simplex(panel, triangle, "Accuracy")
-        title_above(panel, f"\u03bb = {weight:g}, any head: {100 * union:.0f} %")
+        title_above(panel, f"\u03bb = {weight:g}: any {100 * union:.0f} %")
     accuracy_bar(figure, axes)
     return fit(figure)

@@ -60,8 +60,8 @@ def attention(model, page, heads=None):
         torus = model.torus(page.pixels(count), Pattern=pattern, Quantities=["Attention"])
         for column, head in enumerate(heads):
             panel = axes[row * count + column]
-            torus_axes(panel, row * count + column, 2 * count, count)
-            panel.set_title(f"Head {head}, {pattern.lower()}")
+            torus_axes(panel, row * count + column, 2 * count, count, pattern)
+            panel.set_title(f"Head {head}" if row == 0 else "")
             shown = show_map(panel, data.image(torus, f"Attention {head}"), cmap=GREYS, vmin=0, vmax=1)
             show_level(panel, data.image(scores, f"Score {head}"))
     color_bar(figure, axes, shown, "Attention", SHARES)
@@ -80,8 +80,8 @@ def mixes(model, page, head=0):
         colors = model.filter("SummableColors", Input=torus, Vectors=arrays, Scale="SharedRange")
         for column, (array, (_, name)) in enumerate(zip(arrays, parts)):
             panel = axes[3 * row + column]
-            torus_axes(panel, 3 * row + column, 6, 3)
-            panel.set_title(f"{name}, {pattern.lower()}")
+            torus_axes(panel, 3 * row + column, 6, 3, pattern)
+            panel.set_title(name if row == 0 else "")
             show_map(panel, data.image(colors, f"{array} Color"))
             show_level(panel, score, "black", 0.6)
     return fit(figure)

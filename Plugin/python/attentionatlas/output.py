@@ -1,6 +1,7 @@
 """Writing figures to files, and the options that all of them share."""
 
 import base64
+import html
 import io
 import os
 import pathlib
@@ -74,10 +75,16 @@ def _save_svg(figure, path, **options):
 
 def _with_fonts(svg):
     """An SVG with the letters of its fonts embedded; programs that ignore them use a sans-serif font."""
-    letters = "".join(re.findall(r">([^<>]+)</(?:text|tspan)>", svg))
-    names = sorted(set(re.findall(r"'([^']+)'", " ".join(re.findall(r'style="font: ([^;"]*)', svg)))))
-    faces = "".join(_font_face(name, letters) for name in names)
-    svg = re.sub(r"""(style="font: [^;"]*')([;"])""", r"\1, sans-serif\2", svg)
+    letters = html.unescape("".join(re.findall(r">([^<>]+)</(?:text|tspan)>", svg)))
+    known, used = set(font_manager.get_font_names()), set()
+
+    def found(match):
+        names = [name for name in dict.fromkeys(re.findall("'([^']+)'", match[2])) if name in known]
+        used.update(names)
+        return match[1] + ", ".join([*(f"'{name}'" for name in names), "sans-serif"])
+
+    svg = re.sub(r"""(style="font: [^';"]*)('[^;"]*)""", found, svg)
+    faces = "\n".join(_font_face(name, letters) for name in sorted(used))
     return svg.replace("<defs>", f"<defs>\n  <style>{faces}</style>", 1)
 
 

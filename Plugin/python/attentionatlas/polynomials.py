@@ -2,6 +2,7 @@
 
 import math
 
+import matplotlib
 import numpy
 
 from attentionatlas import data, movies
@@ -36,7 +37,7 @@ def harmonics(model, page, first=0):
     """The coefficients of the harmonics of the scores, of up to five heads from one on, as bars."""
     names, coefficients = _coefficients(model)
     shown = coefficients[first : first + len(HEAD_COLORS)]
-    figure, (axes,) = page.panels(1, square=False)
+    figure, (axes,) = page.panels(1, title="Harmonics of each head's score", square=False)
     figure.set_figheight(max(55, 0.42 * page.width_mm) * MILLIMETRE)
     places, width = numpy.arange(len(names)), 0.8 / len(shown)
     for number, values in enumerate(shown):
@@ -44,11 +45,11 @@ def harmonics(model, page, first=0):
         axes.bar(x, values, width, color=HEAD_COLORS[number], label=f"Head {first + number}")
     axes.axhline(0, color=GREY, linewidth=0.5, zorder=0)
     labels = [_symbols(name) for name in names]
-    axes.set_xticks(places, labels, rotation=35, rotation_mode="anchor", horizontalalignment="right")
+    upright = page.width_mm < 24 * matplotlib.rcParams["font.size"]
+    axes.set_xticks(places, labels, rotation=90 if upright else 0)
     axes.set(ylabel="Coefficient", xlim=(-0.6, len(names) - 0.4))
     axes.tick_params(axis="x", length=0)
     axes.legend(ncols=len(shown), loc="lower right", bbox_to_anchor=(1.01, 0.99), handlelength=1)
-    axes.set_title("Harmonics of each head's score")
     return figure
 
 

@@ -127,8 +127,7 @@ def _show_circle(axes, words, circle, camera):
     _draw_dots(axes, shown, 8, colors[normalized], edgecolors="black", zorder=4)
     _number_dots(axes, shown, data.point_array(words, "Token")[normalized], colors[normalized])
     middle = (plane.min(axis=0) + plane.max(axis=0)) / 2
-    half = 1.03 * numpy.linalg.norm(data.points(circle), axis=1).max()
-    half = 1.3 * 1.8
+    half = 0.51 * numpy.ptp(plane, axis=0).max()
     axes.set(aspect="equal", xlim=middle[0] + [-half, half], ylim=middle[1] + [-half, half])
     axes.set_axis_off()
 

@@ -16,7 +16,7 @@ HEAD_COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00"]
 BOUNDARY = "#d55e00"
 GREY = "#808080"
 #: Where a matrix has no value.
-HIDDEN = "#cccccc"
+HIDDEN = "#d4d4d4"
 
 
 def _ramp(name, *colors):

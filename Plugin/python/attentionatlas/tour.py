@@ -55,7 +55,7 @@ def _draw(path, folder, names, output, progress):
 def _draw_recording(path, folder, place, output, progress):
     """Draws the figures of a recording; returns {name: paths}."""
     progress(f"{pathlib.Path(path).stem}: its heads")
-    files = heads.render_named(path, folder, *place, **output)
+    files = heads.render_named(path, folder, *place, output)
     return {name: [file] for name, file in files.items()}
 
 
@@ -69,7 +69,15 @@ def _stems(paths):
 
 
 def render_all(
-    paths, folder, names=None, progress=lambda line: None, recordings=(), place=(0, None, 0), **output
+    paths,
+    folder,
+    names=None,
+    width=2400,
+    format="png",
+    progress=lambda line: None,
+    recordings=(),
+    place=(0, None, 0),
+    **style,
 ):
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
 
@@ -77,7 +85,8 @@ def render_all(
     transformers, with figures of their heads. place: the sequence, layer (None: the first) and head that
     their large figures show.
     """
-    names, checked = _names(names), Output(**output)
+    names = _names(names)
+    output = Output(format, width, **style)
     stems = _stems([*paths, *recordings])
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +94,7 @@ def render_all(
     models = {}
     try:
         for stem, path in zip(stems, paths):
-            models[stem] = _draw(path, folder, names, checked, progress)
+            models[stem] = _draw(path, folder, names, output, progress)
         for stem, path in zip(stems[len(paths) :], recordings):
             models[stem] = _draw_recording(path, folder, place, output, progress)
     finally:
@@ -94,16 +103,16 @@ def render_all(
     return [file for figures in models.values() for files in figures.values() for file in files]
 
 
-def render(path, folder, names=None, **options):
+def render(path, folder, names=None, width=2400, format="png", progress=lambda line: None, **style):
     """Renders figures of the model in a file, and index.html, which shows them; returns the figures' paths.
 
     names: some of figures.FIGURES, all by default; those that the model or the plugin has no data for are
-    omitted. progress: a function that is called with a line of text before each figure. The other options
-    are those of output.Output: format (png, pdf or svg; movies are always Ogg Theora), width of a PNG in
-    pixels (2400), width_mm (180), font_size in points (7), dark (False). Raises ValueError for an unknown
-    name, an option out of range or a file that holds no model, FileNotFoundError for a missing file.
+    omitted. width: of a PNG, in pixels. format: png, pdf or svg; movies are always Ogg Theora. progress: a
+    function that is called with a line of text before each figure. style: width_mm (180), font_size in
+    points (7), dark (False). Raises ValueError for an unknown name, an option out of range or a file that
+    holds no model, FileNotFoundError for a missing file.
     """
-    return render_all([path], folder, names, **options)
+    return render_all([path], folder, names, width, format, progress, **style)
 
 
 _STYLE = """
