@@ -57,13 +57,16 @@ def save(figure, path, dpi=PRINT_DPI):
     all. Letters stay text in an embedded font."""
     path = pathlib.Path(path)
     temporary = path.with_name(f"{path.stem}.part{path.suffix}")
-    with style.applied():
-        options = {"facecolor": figure.get_facecolor(), "bbox_inches": None}
-        if path.suffix == ".svg":
-            _save_svg(figure, temporary, dpi=dpi, **options)
-        else:
-            figure.savefig(temporary, dpi=dpi, **options)
-    os.replace(temporary, path)
+    options = {"dpi": dpi, "facecolor": figure.get_facecolor(), "bbox_inches": None}
+    try:
+        with style.applied():
+            if path.suffix == ".svg":
+                _save_svg(figure, temporary, **options)
+            else:
+                figure.savefig(temporary, **options)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
     return path
 
 
@@ -91,7 +94,8 @@ def _with_fonts(svg):
 def _font_face(name, letters):
     """The CSS of a font that has just these letters."""
     font = TTFont(font_manager.findfont(name), fontNumber=0)
-    options = subset.Options(flavor="woff", notdef_outline=True)
+    options = subset.Options(notdef_outline=True)
+    options.drop_tables += ["FFTM"]
     cutter = subset.Subsetter(options)
     cutter.populate(text=letters)
     cutter.subset(font)

@@ -54,7 +54,7 @@ STYLE = {
     "legend.frameon": False,
     **{f"{axis}tick.labelsize": "medium" for axis in "xy"},
     **{f"{axis}tick.major.{name}": value for axis in "xy" for name, value in
-       {"size": 2, "width": 0.5, "pad": 2}.items()},
+       {"size": 2, "width": 0.5}.items()},
     **{f"{axis}tick.minor.{name}": value for axis in "xy" for name, value in
        {"size": 1.2, "width": 0.4}.items()},
     # Letters stay text, in an embedded font.
@@ -88,9 +88,10 @@ def applied(font_size=None, dark=False):
 
     font_size: in points, 7 unless the user's settings say otherwise. dark: light letters on a dark page.
     """
-    settings = {**STYLE, **_changed_by_user(), **(DARK if dark else {})}
-    if font_size is not None:
-        settings["font.size"] = font_size
+    own = {**_changed_by_user(), **({} if font_size is None else {"font.size": font_size})}
+    pad = 0.35 * own.get("font.size", STYLE["font.size"])  # labels at a corner do not meet
+    pads = {f"{axis}tick.major.pad": pad for axis in "xy"}
+    settings = {**STYLE, **pads, **own, **(DARK if dark else {})}
     with matplotlib.rc_context(settings):
         yield
 
