@@ -206,6 +206,20 @@ class Figures(AtlasTest):
         plain = figures.class_map(atlastest.TRAINED, dpi=60).axes[0]
         self.assertEqual((plain._left_title.get_fontsize(), plain.xaxis.label.get_fontsize()), (7, 7))
 
+    def test_says_what_is_wrong(self):
+        for name, arguments, words in (
+            ("mixes", {"head": 3}, "head: expected 0 to 2, found 3"),
+            ("attention", {"heads": [0, -1]}, "head: expected 0 to 2, found -1"),
+            ("boundary_motion", {"head": 7}, "head: expected 0 to 2, found 7"),
+            ("simplex_targets", {"first": 5}, "target: expected 0 to 4, found 5"),
+            ("class_map", {"width_mm": 0}, "width-mm: expected 30 to 1000 millimetres, found 0"),
+            ("class_map", {"font_size": 1}, "font-size: expected 3 to 72 points, found 1"),
+        ):
+            with self.assertRaisesRegex(ValueError, words):
+                getattr(figures, name)(atlastest.TRAINED, **arguments)
+        with self.assertRaisesRegex(FileNotFoundError, "absent.safetensors: no such file"):
+            figures.class_map(atlastest.OUTPUT / "absent.safetensors")
+
     def test_failed_file(self):
         figure = figures.harmonics(atlastest.TRAINED)
         path = atlastest.OUTPUT / "failed.pdf"

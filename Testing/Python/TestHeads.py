@@ -77,9 +77,10 @@ class Heads(AtlasTest):
             heads.render("none.npy", atlastest.OUTPUT)
         with self.assertRaisesRegex(ValueError, "format: expected png, pdf or svg, found 'gif'"):
             heads.render(atlastest.RECORDING, atlastest.OUTPUT, format="gif")
-        with self.assertRaisesRegex(ValueError, "no .* of layer 0, head 12"):
+        with self.assertRaisesRegex(ValueError, "head: expected 0 to 11, found 12"):
             heads.render(atlastest.RECORDING, atlastest.OUTPUT, head=12, width=400)
-        self.assert_one_error("expected a head from 0 to 11, found 12")
+        with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 11, found 12"):
+            heads.weights(atlastest.RECORDING, layer=12)
         with self.assertRaisesRegex(ValueError, "cannot be read"):
             heads.render(atlastest.SOURCE / "LICENSE", atlastest.OUTPUT)
         self.assertEqual(len(self.take_errors()), 1)

@@ -8,6 +8,7 @@ import math
 import matplotlib
 import numpy
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import Collection
 from matplotlib.colors import BoundaryNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -26,8 +27,16 @@ _MOST_POINTS = 4096
 HEADS = 3
 #: Points on a side of what level lines are drawn from: finer ones break them up.
 LEVEL_POINTS = 241
+#: The least and the largest value of options, and their unit.
+WIDTHS, FONT_SIZES = (30, 1000, "millimetres"), (3, 72, "points")
 SHARES = numpy.linspace(0, 1, 6)
 _ANGLES = {-1: "\u2212\u03c0", -0.5: "\u2212\u03c0/2", 0: "0", 0.5: "\u03c0/2", 1: "\u03c0"}
+
+
+def check(name, value, low, high, unit=""):
+    """Raises ValueError for a value out of range."""
+    if not low <= value <= high:
+        raise ValueError(f"{name}: expected {low} to {high} {unit}".rstrip() + f", found {value:g}.")
 
 
 class Page(collections.namedtuple("Page", "width_mm dpi")):
@@ -84,6 +93,9 @@ def drawn_from(opener):
     def decorate(draw):
         @functools.wraps(draw)
         def make(model, *arguments, width_mm=180, font_size=None, dark=False, dpi=600, **options):
+            check("width-mm", width_mm, *WIDTHS)
+            if font_size is not None:
+                check("font-size", font_size, *FONT_SIZES)
             with opener(model) as opened, style.applied(font_size, dark):
                 return draw(opened, Page(width_mm, dpi), *arguments, **options)
 
@@ -142,9 +154,14 @@ def enlarged(matrix, pixels):
 
 
 def show_level(axes, values, color=style.BOUNDARY, width=0.9):
-    """Draws the zero line of an array over [-pi, pi]^2; returns what contour does."""
+    """Draws the zero line of an array over [-pi, pi]^2; returns its collections."""
     angles = numpy.linspace(-math.pi, math.pi, len(values))
-    return axes.contour(angles, angles, values, [0], colors=[color], linewidths=width)
+    return collections_of(axes.contour(angles, angles, values, [0], colors=[color], linewidths=width))
+
+
+def collections_of(contours):
+    """The collections of contours; from matplotlib 3.8 on, contours are one."""
+    return [contours] if isinstance(contours, Collection) else contours.collections
 
 
 def show_dots(axes, places, colors, side):

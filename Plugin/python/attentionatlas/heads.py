@@ -18,7 +18,7 @@ import numpy
 from paraview import simple
 
 from attentionatlas import data, load_plugin
-from attentionatlas.charts import SHARES, color_bar, drawn_from, enlarged, fit, show_matrix
+from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged, fit, show_matrix
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.style import ORANGES, WEIGHTS
 
@@ -38,6 +38,13 @@ def _holds_scores(layer):
         if is_table and block.GetColumnByName("Query"):
             return True
     return False
+
+
+def _listed(layers):
+    """Numbers of layers in words: 0 to 11, or 3, 7, 9."""
+    if len(layers) > 1 and layers == list(range(layers[0], layers[-1] + 1)):
+        return f"{layers[0]} to {layers[-1]}"
+    return ", ".join(map(str, layers))
 
 
 class Recording:
@@ -81,6 +88,9 @@ class Recording:
 
     def matrix(self, layer, head, quantity="Weights"):
         """Weights or Scores of a head; raises ValueError if the recording has no such head."""
+        if layer not in self.layers:
+            raise ValueError(f"layer: expected one of {_listed(self.layers)}, found {layer}.")
+        check("head", head, 0, self.heads - 1)
         self.map.Layer, self.map.Head, self.map.Quantity = layer, head, quantity
         self.map.UpdatePipeline()
         if self.map.GetDataInformation().GetNumberOfPoints() == 0:

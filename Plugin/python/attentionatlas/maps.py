@@ -53,6 +53,7 @@ def class_map(model, page):
 def attention(model, page, heads=None):
     """The attention of token 2 to token 1 of some heads (the first ones), softmax and hardmax."""
     heads = list(range(min(HEADS, model.heads)) if heads is None else heads)
+    model.check_head(*heads)
     count = len(heads)
     figure, axes = page.panels(2 * count, count, "Attention of token 2 to token 1")
     scores = model.torus(LEVEL_POINTS, Quantities=["Score"])
@@ -71,6 +72,7 @@ def attention(model, page, heads=None):
 @drawn_from(Model.opened)
 def mixes(model, page, head=0):
     """The vectors that a head mixes as colours: words, positions and both, softmax and hardmax."""
+    model.check_head(head)
     parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
     arrays = [f"{part} {head}" for part, _ in parts]
     figure, axes = page.panels(6, 3, f"What head {head} mixes")

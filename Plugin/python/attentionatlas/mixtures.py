@@ -29,7 +29,7 @@ def show_simplex(axes, triangle, name):
     edges = [steps[0] - 1, *(steps[1:] + steps[:-1]) / 2, steps[-1] + 1]
     x, y = data.points(triangle).T[:2]
     regions = axes.tricontourf(x, y, corners, values, levels=edges, colors=ORANGES(steps))
-    for region in regions.collections:
+    for region in charts.collections_of(regions):
         region.set(edgecolor="face", linewidth=0.1)  # no gaps between the regions
     _draw_frame(axes)
 
@@ -92,6 +92,7 @@ def simplex(model, page):
 def simplex_targets(model, page, first=0):
     """The accuracy of mixtures over the pairs of each true next token, from one token on."""
     triangle, targets = _triangle(model)
+    charts.check("target", first, 0, targets[-1])
     shown = [k for k in targets if k >= first][:_MOST]
     panels = [(f"Accuracy Target {k}", f"Target {k}") for k in shown]
     return _draw(page, triangle, "Accuracy by true next token", panels)

@@ -7,6 +7,7 @@ import numpy
 from paraview import simple
 
 from attentionatlas import data, load_plugin
+from attentionatlas.charts import check
 
 #: Filters that have no model as input.
 _SOURCES = ("HarmonicAttention", "AttentionOnlyTraining")
@@ -86,6 +87,11 @@ class Model(Proxies):
                 yield model
         finally:
             simple.Delete(model.reader)
+
+    def check_head(self, *heads):
+        """Raises ValueError if the model has no such head."""
+        for head in heads:
+            check("head", head, 0, self.heads - 1)
 
     def filter(self, name, **properties):
         """A filter of the plugin on the model; raises Missing if the plugin has none of that name."""

@@ -12,7 +12,7 @@ from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
 from attentionatlas import style
-from attentionatlas.charts import MILLIMETRE
+from attentionatlas.charts import FONT_SIZES, MILLIMETRE, WIDTHS, check
 
 FORMATS = ("png", "pdf", "svg")
 #: Of images in PDF and SVG.
@@ -28,10 +28,10 @@ class Output:
     def __init__(self, format="png", width=2400, width_mm=180, font_size=None, dark=False):
         if format not in FORMATS:
             raise ValueError(f"format: expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, found '{format}'.")
-        _check("width", width, 200, 16384, "pixels")
-        _check("width-mm", width_mm, 30, 1000, "millimetres")
+        check("width", width, 200, 16384, "pixels")
+        check("width-mm", width_mm, *WIDTHS)
         if font_size is not None:
-            _check("font-size", font_size, 3, 72, "points")
+            check("font-size", font_size, *FONT_SIZES)
         self.format, self.pixels = format, width
         self._options = {"width_mm": width_mm, "font_size": font_size, "dark": dark}
         self.options = self.options_for(width) if format == "png" else {**self._options, "dpi": PRINT_DPI}
@@ -45,11 +45,6 @@ class Output:
         """Writes a figure into a folder; returns the file's path."""
         path = pathlib.Path(folder, f"{name}.{self.format}")
         return save(figure, path, self.options["dpi"])
-
-
-def _check(name, value, low, high, unit):
-    if not low <= value <= high:
-        raise ValueError(f"{name}: expected {low} to {high} {unit}, found {value:g}.")
 
 
 def save(figure, path, dpi=PRINT_DPI):

@@ -35,6 +35,7 @@ def _symbols(name):
 @drawn_from(Model.opened)
 def harmonics(model, page, first=0):
     """The coefficients of the harmonics of the scores, of up to five heads from one on, as bars."""
+    model.check_head(first)
     names, coefficients = _coefficients(model)
     shown = coefficients[first : first + len(HEAD_COLORS)]
     figure, (axes,) = page.panels(1, title="Harmonics of each head's score", square=False)
@@ -69,6 +70,7 @@ def _turned(coefficients, angle):
 def boundary_motion(model, page, head=None):
     """The decision boundary of a head, the last one by default, as the phases of its harmonics turn."""
     head = model.heads - 1 if head is None else head
+    model.check_head(head)
     start = _coefficients(model)[1][head]
     columns = page.columns(6)
     figure, axes = page.panels(6, columns, f"Decision boundary of head {head} as its phases turn")
@@ -104,7 +106,7 @@ def boundary_movie(model, page, path):
             for panel, image, start in panels:
                 pattern.Coefficients = _turned(start, 2 * math.pi * frame / movies.FRAMES)
                 image.set_data(data.image(pattern, "Attention"))
-                levels += show_level(panel, data.image(pattern, "Score")).collections
+                levels += show_level(panel, data.image(pattern, "Score"))
             movie.add_frame()
             for level in levels:
                 level.remove()
