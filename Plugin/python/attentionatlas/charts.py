@@ -134,7 +134,7 @@ def show_map(axes, values, **options):
     half = math.pi / (len(values) - 1)
     edges = (-math.pi - half, math.pi + half)
     limits = axes.axis()
-    image = axes.imshow(values, origin="lower", extent=(*edges, *edges), interpolation="none", **options)
+    image = axes.imshow(values, origin="lower", extent=(*edges, *edges), interpolation="antialiased", **options)
     axes.axis(limits)
     return image
 

@@ -86,7 +86,7 @@ class Scene(Proxies):
         self._look(middle, half, 2 * (high[2] - low[2]) + half)
         extent = (middle[0] - half, middle[0] + half, middle[1] - half, middle[1] + half)
         axes.set_axis_off()
-        return axes.imshow(self.pixels(), extent=extent, interpolation="none")
+        return axes.imshow(self.pixels(), extent=extent, interpolation="antialiased")
 
     def _look(self, middle, half, distance):
         camera = self.camera

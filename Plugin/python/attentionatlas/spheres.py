@@ -18,6 +18,8 @@ from attentionatlas.style import BLUES, GREY, HEAD_COLORS, REDS
 FINE = {"ThetaResolution": 180, "PhiResolution": 90}
 _NORMAL = numpy.ones(3) / math.sqrt(3)
 _PLANE = "#59bfd9"
+#: Dots with numbers in them, at most.
+_NUMBERED = 16
 
 
 def _draw_lines(axes, places, lines, **options):
@@ -124,7 +126,7 @@ def _show_circle(axes, words, circle, camera):
         shown = ~normalized & (behind == hidden)
         _draw_dots(axes, places[shown], 3, foreground(), zorder=order)
     shown = places[normalized]
-    _draw_dots(axes, shown, 8, colors[normalized], edgecolors="black", zorder=4)
+    _draw_dots(axes, shown, 8 if len(shown) <= _NUMBERED else 4, colors[normalized], edgecolors="black", zorder=4)
     _number_dots(axes, shown, data.point_array(words, "Token")[normalized], colors[normalized])
     middle = (plane.min(axis=0) + plane.max(axis=0)) / 2
     half = 0.51 * numpy.ptp(plane, axis=0).max()
@@ -134,7 +136,7 @@ def _show_circle(axes, words, circle, camera):
 
 def _number_dots(axes, places, tokens, colors):
     """Writes the tokens into their dots where there are few."""
-    if len(tokens) > 16:
+    if len(tokens) > _NUMBERED:
         return
     for place, token, color in zip(places, tokens, colors):
         dark = color @ [0.3, 0.6, 0.1] < 0.45
