@@ -193,7 +193,7 @@ class Tour(AtlasTest):
             names, ["attention-heads-0-2", "attention-heads-3-5", "harmonics", "harmonics-from-5"]
         )
 
-    def test_omits_what_a_model_lacks(self):
+    def test_omits_what_is_missing(self):
         _, path = self.oracle("random-n5-h1-d1")
         lines = []
         written = tour.render(path, self.folder(), ["simplex", "harmonics"], 300, progress=lines.append)

@@ -86,8 +86,8 @@ def fit(figure):
 def drawn_from(opener):
     """Turns draw(model, page, ...) into a function that returns a matplotlib Figure.
 
-    Its first argument is an opened model or a file's name; see the parameters of `make` for the options,
-    which it has beside those of draw.
+    The function takes a file's name or an opened model, the options of draw, and those of every figure:
+    width_mm; font_size in points (None: 7, or the user's setting); dark; dpi of the images in it.
     """
 
     def decorate(draw):
@@ -148,7 +148,7 @@ def show_matrix(axes, matrix, pixels, **options):
 
 
 def enlarged(matrix, pixels):
-    """A matrix whose values are repeated until it has at least so many columns."""
+    """A matrix whose values are repeated until it is at least `pixels` columns wide."""
     fold = max(1, math.ceil(pixels / matrix.shape[1]))
     return matrix.repeat(fold, axis=0).repeat(fold, axis=1)
 

@@ -2,7 +2,7 @@
 
     from attentionatlas import figures
     figure = figures.class_map("MODEL.safetensors", width_mm=89)
-    figure.axes[0].set_title("My model")
+    figure.axes[0].set_title("My model", loc="left")
     figures.save(figure, "class-map.pdf")
 
 The first argument is a file or an opened model.Model. Options of all: width_mm (180), font_size (7 points),

@@ -37,7 +37,7 @@ class Output:
         self.options = self.options_for(width) if format == "png" else {**self._options, "dpi": PRINT_DPI}
 
     def options_for(self, pixels):
-        """The options of a figure's function for an image so many pixels wide."""
+        """The options of a figure's function for an image of this width."""
         inches = self._options["width_mm"] * MILLIMETRE
         return {**self._options, "dpi": pixels / inches * (1 + 1e-9)}  # not a pixel less by rounding
 

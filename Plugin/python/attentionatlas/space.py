@@ -41,7 +41,10 @@ class Camera:
 
 
 class Scene(Proxies):
-    """A render view whose image becomes the content of a panel, so many pixels wide."""
+    """A square render view whose image becomes the content of a panel.
+
+    pixels: the side of the image. camera: from VIEWPOINT by default.
+    """
 
     def __init__(self, pixels, camera=None):
         super().__init__()

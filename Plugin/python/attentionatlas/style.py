@@ -36,7 +36,7 @@ WEIGHTS = _ramp("atlas-weights", "white", *_BLUES)
 
 STYLE = {
     "font.size": 7,
-    # Letters that a user's own font lacks, such as a subscript, are taken from DejaVu Sans.
+    # Letters missing from a user's font, such as subscripts, are taken from DejaVu Sans.
     "font.family": ["sans-serif", "DejaVu Sans"],
     "text.parse_math": False,
     "figure.titlesize": "large",
