@@ -62,7 +62,7 @@ def training_curves(model, page):
             panel.axvline(head * STEPS, color=GREY, linewidth=0.4, zorder=0)
         panel.set(xlabel="Step", xlim=(0, model.heads * STEPS))
         panel.set_xticks([head * STEPS for head in range(model.heads + 1)])
-    shares.legend(loc="lower right")
+    shares.legend(loc="lower right", frameon=True, framealpha=1, edgecolor="none")
     return figure
 
 
