@@ -5,7 +5,7 @@ set -eu
 
 packages="
   cmake ninja-build g++ pkgconf
-  paraview paraview-dev python3-paraview python3-pil
+  paraview paraview-dev python3-paraview python3-pil python3-matplotlib python3-fonttools
   qtbase5-dev qttools5-dev qttools5-dev-tools libqt5svg5-dev
   qtxmlpatterns5-dev-tools libqt5sql5-sqlite
   libopenmpi-dev openmpi-bin
@@ -14,7 +14,7 @@ packages="
   libicu-dev libjpeg-dev libpcre2-dev libpng-dev libzip-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-format clang-tidy
-  xvfb xauth fonts-dejavu-core
+  xvfb xauth fonts-dejavu-core poppler-utils
 "
 
 missing=""

@@ -3,57 +3,84 @@
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import heads
+from attentionatlas import heads, style
+from attentionatlas.output import save
+from figuretest import pixel_colors
 
 LAYER, HEAD = 4, 11
 
 
 class Heads(AtlasTest):
-    def test_colors(self):
-        values = numpy.array([[0, 1, 0.5], [numpy.nan, 2, -numpy.inf]])
-        colors = heads.colors_of(values, [[1, 1, 1], [0, 0, 0.2]], 0, 1)
-        white, dark, grey = [255, 255, 255], [0, 0, 51], [230, 230, 230]
-        expected = [[white, dark, [128, 128, 153]], [grey, dark, grey]]
-        numpy.testing.assert_array_equal(colors, expected)
-
     def test_figures(self):
         folder = atlastest.OUTPUT / "figures"
         paths = heads.render(atlastest.RECORDING, folder, layer=LAYER, head=HEAD, width=400)
         names = [path.stem.removeprefix(atlastest.RECORDING.stem + "-") for path in paths]
         self.assertEqual(names, ["scores", "weights", "layer", "all-heads"])
-        pictures = {name: atlastest.read_picture(path) for name, path in zip(names, paths)}
-        for picture in pictures.values():
-            self.assertEqual(picture.shape[1], 400)
-        # The map of the head: of its 36 cells those with a weight near 1 are dark.
+        for path in paths:
+            self.assertEqual(atlastest.read_picture(path).shape[1], 400)
+
+    def colors(self, figure, axes, rows, columns):
+        """The colours of the cells of a matrix in the file of a figure."""
+        path = save(figure, atlastest.OUTPUT / "cells.png", dpi=100)
+        places = [(column, row) for row in range(rows) for column in range(columns)]
+        return pixel_colors(figure, axes, path, places).reshape(rows, columns, 3)
+
+    def test_colors_of_weights(self):
+        figure = heads.weights(atlastest.RECORDING, LAYER, HEAD, dpi=60)
         tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
-        dark = numpy.array([int(255 * c) for c in heads.WEIGHTS[-1]])
-        cells = (tensors["attention"][LAYER, HEAD] > 0.97).sum()
-        self.assertGreater(cells, 4)
-        near = numpy.abs(pictures["weights"] - dark).max(axis=-1) < 20
-        columns = numpy.flatnonzero(near[:, :320].any(axis=0))  # without the colour bar
-        cell = (columns[-1] - columns[0] + 1) / 5  # the map's last column has none
-        self.assertAlmostEqual(near[:, :320].sum() / cell**2, cells, delta=0.35)
+        expected = tensors["attention"][LAYER, HEAD]
+        found = self.colors(figure, figure.axes[0], *expected.shape)
+        numpy.testing.assert_allclose(found, 255 * style.WEIGHTS(expected)[..., :3], atol=3)
+        labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        self.assertEqual(labels, ["Data", "visualization", "em", "powers", "users", "to"])
+
+    def test_scores_give_the_weights(self):
+        """What is shown before the softmax, in the softmax, is what is shown after it."""
+        image = heads.scores(atlastest.RECORDING, LAYER, HEAD, dpi=60).axes[0].images[0]
+        cells = numpy.linspace(0, image.get_array().shape[0] - 1, 13).astype(int)[1::2]
+        scores = image.get_array()[numpy.ix_(cells, cells)]
+        self.assertTrue((scores.mask == numpy.triu(numpy.ones((6, 6)), 1)).all(), "grey where masked")
+        odds = numpy.exp(scores - scores.max(axis=1, keepdims=True)).filled(0)
+        tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
+        weights = odds / odds.sum(axis=1, keepdims=True)
+        numpy.testing.assert_allclose(weights, tensors["attention"][LAYER, HEAD], atol=2e-3)
+
+    def test_all_heads(self):
+        figure = heads.all_heads(atlastest.RECORDING, dpi=60)
+        axes = figure.axes[0]
+        path = save(figure, atlastest.OUTPUT / "all.png", dpi=200)
+        tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
+        layers, columns, tokens, _ = tensors["attention"].shape
+        ticks = [axes.get_xticks(), axes.get_yticks()]
+        side = ticks[0][1] - ticks[0][0]
+        cell = side / (tokens + 2 * tokens / 24)
+        places, expected = [], []
+        for (layer, head, query, key), weight in numpy.ndenumerate(tensors["attention"]):
+            middle = (tokens - 1) / 2
+            places.append((ticks[0][head] + (key - middle) * cell, ticks[1][layer] + (query - middle) * cell))
+            expected.append(style.WEIGHTS(weight)[:3])
+        found = pixel_colors(figure, axes, path, places)
+        self.assertLess(numpy.abs(found - 255 * numpy.array(expected)).max(), 4)
 
     def test_attention_alone(self):
         """What record.py keeps of a Hugging Face model, here even without its tokens."""
         path = atlastest.OUTPUT / "alone.npy"
         numpy.save(path, numpy.tile(numpy.eye(3, dtype="f4"), (1, 2, 1, 1)))
-        paths = heads.render_named(path, atlastest.OUTPUT, width=400)
+        paths = heads.render_named(path, atlastest.OUTPUT)
         self.assertEqual(list(paths), ["weights", "layer", "all-heads"])
-        pixels = atlastest.read_picture(paths["weights"])[:, :320]
-        dark = numpy.array([int(255 * c) for c in heads.WEIGHTS[-1]])
-        near = numpy.abs(pixels - dark).max(axis=-1) < 20
-        side = numpy.ptp(numpy.flatnonzero(near.any(axis=0))) + 1
-        self.assertAlmostEqual(near.sum() / side**2, 1 / 3, delta=0.03)
+        figure = heads.weights(path, dpi=60)
+        found = self.colors(figure, figure.axes[0], 3, 3)
+        numpy.testing.assert_allclose(found, 255 * style.WEIGHTS(numpy.eye(3))[..., :3], atol=3)
 
     def test_bad_input(self):
         with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):
             heads.render("none.npy", atlastest.OUTPUT)
-        with self.assertRaisesRegex(ValueError, "unknown format 'gif'"):
+        with self.assertRaisesRegex(ValueError, "format: expected png, pdf or svg, found 'gif'"):
             heads.render(atlastest.RECORDING, atlastest.OUTPUT, format="gif")
-        with self.assertRaisesRegex(ValueError, "no .* of layer 0, head 12"):
+        with self.assertRaisesRegex(ValueError, "head: expected 0 to 11, found 12"):
             heads.render(atlastest.RECORDING, atlastest.OUTPUT, head=12, width=400)
-        self.assert_one_error("expected a head from 0 to 11, found 12")
+        with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 11, found 12"):
+            heads.weights(atlastest.RECORDING, layer=12)
         with self.assertRaisesRegex(ValueError, "cannot be read"):
             heads.render(atlastest.SOURCE / "LICENSE", atlastest.OUTPUT)
         self.assertEqual(len(self.take_errors()), 1)

@@ -1,10 +1,14 @@
-"""Attention Atlas in Python: load the plugin, draw the figures, open a scene.
+"""Attention Atlas in Python: load the plugin, draw figures, open a scene.
 
     from attentionatlas import load_plugin
     load_plugin()                       # the proxies are in paraview.simple now
 
+    from attentionatlas import figures
+    figure = figures.class_map("model.safetensors", width_mm=89)   # a matplotlib Figure
+    figures.save(figure, "class-map.pdf")
+
     from attentionatlas import tour
-    tour.render("model.safetensors", "out", ["class-map"])      # without names: every figure
+    tour.render("model.safetensors", "out", ["class-map"])      # without names: every figure, as files
 
     from attentionatlas import scene
     scene.save("model.safetensors", "scene.pvsm")               # linked views, for the ParaView GUI

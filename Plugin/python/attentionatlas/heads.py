@@ -1,31 +1,29 @@
 """Figures of what the heads of a recorded transformer attend to in one sequence.
 
     pvpython -m attentionatlas.heads RECORDING ... -o DIR [--sequence S] [--layer L] [--head H]
-        [--width PIXELS] [--format png|pdf|svg]
+        [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
 One head with its tokens, before and after the softmax; a layer; and all layers and heads as a matrix.
+Each is also a function that returns a matplotlib Figure: weights("run.safetensors", layer=4, head=11).
 """
 
 import argparse
+import collections
+import contextlib
 import math
 import pathlib
 import sys
 
 import numpy
-from paraview import servermanager, simple
-from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
-from vtkmodules.vtkCommonDataModel import vtkImageData
-from vtkmodules.vtkIOImage import vtkPNGWriter
+from paraview import simple
 
-from attentionatlas import load_plugin
-from attentionatlas.drawing import BLUES, ORANGES, SHARES, Figure, color_stripes, field_number
-from attentionatlas.sheet import FORMATS, SIDE, WHITE, Sheet
+from attentionatlas import data, load_plugin
+from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged, fit, show_matrix
+from attentionatlas.output import Output, add_options, options
+from attentionatlas.style import ORANGES, WEIGHTS
 
-WEIGHTS = [WHITE, *BLUES]
-#: Heads side by side in the figure of a layer.
-COLUMNS = 4
-#: The least width of a picture of one head, in pixels.
-PIXELS = 480
+#: More labels than these cannot be read.
+_LABELS = 40
 
 
 def _holds_scores(layer):
@@ -42,218 +40,215 @@ def _holds_scores(layer):
     return False
 
 
-class Maps:
-    """The maps of a recording's heads on one sequence, as matrices with a row per query."""
+def _listed(layers):
+    """Numbers of layers in words: 0 to 11, or 3, 7, 9."""
+    if len(layers) > 1 and layers == list(range(layers[0], layers[-1] + 1)):
+        return f"{layers[0]} to {layers[-1]}"
+    return ", ".join(map(str, layers))
 
-    def __init__(self, path, sequence):
+
+class Recording:
+    """The attention of a recording's heads on one sequence, as matrices with a row per query.
+
+    Raises FileNotFoundError for a missing file, ValueError for one that holds no recording.
+    """
+
+    def __init__(self, path, sequence=0):
         path = pathlib.Path(path)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file.")
+        load_plugin()
         self.reader = simple.RecordingReader(registrationName=path.stem, FileName=str(path))
         self.reader.UpdatePipeline()
-        if field_number(self.reader, "Rotated") is None:
+        if data.field_number(self.reader, "Rotated") is None:
             simple.Delete(self.reader)
-            raise ValueError(f"{path}: cannot be read; the message above says why.")
+            raise ValueError(f"{path}: cannot be read; see the error reported above.")
         self.map = simple.AttentionMap(Input=self.reader, Sequence=sequence)
-        blocks = servermanager.Fetch(self.reader)
+        blocks = data.fetch(self.reader)
         names = [blocks.GetMetaData(i).Get(blocks.NAME()) for i in range(blocks.GetNumberOfBlocks())]
         self.layers = [int(name.split()[1]) for name in names if name.startswith("layer ")]
-        self.heads = int(field_number(self.reader, "Heads"))
-        #: Whether there is what goes into the softmax: queries, or the scores themselves.
+        self.heads = int(data.field_number(self.reader, "Heads"))
+        #: Whether it holds what goes into the softmax: queries, or the scores themselves.
         self.has_scores = any(_holds_scores(blocks.GetBlock(i)) for i in range(len(names)))
         self.tokens = []
 
-    def close(self):
-        simple.Delete(self.map)
-        simple.Delete(self.reader)
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, recording, sequence=0):
+        """The recording itself, or that in a file, which is closed at the end of `with`."""
+        if isinstance(recording, cls):
+            yield recording
+            return
+        recording = cls(recording, sequence)
+        try:
+            yield recording
+        finally:
+            simple.Delete(recording.map)
+            simple.Delete(recording.reader)
 
     def matrix(self, layer, head, quantity="Weights"):
-        """A quantity; raises ValueError if there is no such head."""
+        """Weights or Scores of a head; raises ValueError if the recording has no such head."""
+        if layer not in self.layers:
+            raise ValueError(f"layer: expected one of {_listed(self.layers)}, found {layer}.")
+        check("head", head, 0, self.heads - 1)
         self.map.Layer, self.map.Head, self.map.Quantity = layer, head, quantity
         self.map.UpdatePipeline()
         if self.map.GetDataInformation().GetNumberOfPoints() == 0:
-            raise ValueError(f"no {quantity} of layer {layer}, head {head}; the message above says why.")
-        image = servermanager.Fetch(self.map)
-        array = image.GetPointData().GetArray(quantity)
-        labels = image.GetFieldData().GetAbstractArray("Key Token")
+            raise ValueError(f"no {quantity} of layer {layer}, head {head}; see the error reported above.")
+        labels = data.fetch(self.map).GetFieldData().GetAbstractArray("Key Token")
         self.tokens = [labels.GetValue(i) for i in range(labels.GetNumberOfValues())]
-        width, height, _ = image.GetDimensions()
-        return vtk_to_numpy(array).reshape(height, width)[::-1].copy()
+        return data.image(self.map, quantity)[::-1].copy()
 
 
-def colors_of(matrix, colors, low, high):
-    """A matrix as rows of RGB, 0 to 255; grey where it is not finite."""
-    known = numpy.isfinite(matrix)
-    share = numpy.clip((numpy.where(known, matrix, low) - low) / ((high - low) or 1), 0, 1)
-    places = share * (len(colors) - 1)
-    table = numpy.array(colors)
-    pixels = [numpy.interp(places, range(len(colors)), table[:, c]) for c in range(3)]
-    pixels = numpy.where(known[..., None], numpy.stack(pixels, axis=-1), 0.9)
-    return numpy.rint(255 * pixels).astype(numpy.uint8)
+def _label_tokens(axes, tokens):
+    """Writes the tokens beside the rows and below the columns of a matrix."""
+    if len(tokens) > _LABELS:
+        tokens = []
+    texts = [token.strip() or repr(token) for token in tokens]
+    axes.set_xticks(range(len(texts)), texts, rotation=90)
+    axes.set_yticks(range(len(texts)), texts)
+    axes.tick_params(length=0)
+    axes.set(xlabel="Key", ylabel="Query")
 
 
-def _show(sheet, pixels, x, y, side):
-    """Shows rows of RGB, the first on top, as a square around a point of the page."""
-    fold = -(-PIXELS // len(pixels))  # cells of many pixels, whose edges stay sharp
-    pixels = pixels.repeat(fold, axis=0).repeat(fold, axis=1)
-    image = vtkImageData()
-    image.SetDimensions(pixels.shape[1], pixels.shape[0], 1)
-    scalars = numpy_to_vtk(pixels[::-1].reshape(-1, 3), deep=True)
-    image.GetPointData().SetScalars(scalars)
-    file = sheet.scene_file()
-    writer = vtkPNGWriter()
-    writer.SetFileName(str(file))
-    writer.SetInputData(image)
-    writer.Write()
-    step = side / (len(pixels) - 1)
-    sheet.image(file, [x - side / 2, y - side / 2], [step, step])
+def _draw_head(recording, page, layer, head, quantity, **colors):
+    layer = recording.layers[0] if layer is None else layer
+    matrix = recording.matrix(layer, head, quantity)
+    if quantity == "Scores" and not numpy.triu(recording.matrix(layer, head), 1).any():
+        matrix[numpy.triu_indices(len(matrix), 1)] = numpy.nan  # excluded by the mask
+    figure, (axes,) = page.panels(1)
+    axes.set_title(f"Layer {layer}, head {head}: {quantity.lower()}")
+    shown = show_matrix(axes, matrix, page.pixels(1), **colors)
+    _label_tokens(axes, recording.tokens)
+    bar = color_bar(figure, axes, shown, quantity, SHARES)
+    if quantity == "Scores":
+        low, high = shown.get_clim()
+        bar.set_ticks(low + (high - low) * SHARES, labels=[f"{v:.1f}" for v in low + (high - low) * SHARES])
+    return fit(figure)
 
 
-def _tile(pixels, least):
-    """Rows of RGB, at least so many pixels large, in a white frame."""
-    fold = -(-least // len(pixels))
-    pixels = pixels.repeat(fold, axis=0).repeat(fold, axis=1)
-    margin = max(2, len(pixels) // 24)
-    frame = numpy.full((len(pixels) + 2 * margin, len(pixels) + 2 * margin, 3), 255, numpy.uint8)
-    frame[margin - 1 : 1 - margin, margin - 1 : 1 - margin] = 150
-    frame[margin:-margin, margin:-margin] = pixels
-    return frame
+@drawn_from(Recording.opened)
+def scores(recording, page, layer=None, head=0):
+    """The scaled products of queries and keys of a head, before the softmax."""
+    return _draw_head(recording, page, layer, head, "Scores", cmap=ORANGES)
 
 
-def _draw_tokens(panel, tokens):
-    """Writes the tokens beside the rows and below the columns of a map."""
-    cell = SIDE / len(tokens)
-    gap = 0.4 * panel.sheet.unit
-    for number, token in enumerate(tokens):
-        place = (number + 0.5) * cell
-        text = token.strip() or repr(token)
-        panel.text(text, -math.pi - gap, math.pi - place, horizontal=1)
-        panel.text(text, place - math.pi, -math.pi - gap, vertical=1, upright=True)
+@drawn_from(Recording.opened)
+def weights(recording, page, layer=None, head=0):
+    """The attention weights of a head."""
+    return _draw_head(recording, page, layer, head, "Weights", cmap=WEIGHTS, vmin=0, vmax=1)
 
 
-def head_figure(maps, layer, head, quantity, width):
-    """A sheet of one head: rows are queries, columns are keys."""
-    matrix = maps.matrix(layer, head, quantity)
-    colors, low, high = WEIGHTS, 0, 1
-    if quantity != "Weights":
-        if not numpy.triu(maps.matrix(layer, head), 1).any():  # what the mask excludes
-            matrix = numpy.where(numpy.tri(len(matrix)) > 0, matrix, numpy.nan)
-        colors = ORANGES
-        low, high = (float(edge(matrix[numpy.isfinite(matrix)])) for edge in (numpy.min, numpy.max))
-    # At most so many labels can be read.
-    tokens = maps.tokens if len(maps.tokens) <= 40 else []
-    room = 1.5 + max((0.62 * len(token.strip()) for token in tokens), default=0)
-    title = f"Layer {layer}, head {head}: {quantity.lower()}"
-    sheet = Sheet(title, width=width, axes=False, bar=True, titles=False, below=room, left=room)
-    panel = sheet.panel(0)
-    _show(sheet, colors_of(matrix, colors, low, high), panel.x, panel.y, SIDE)
-    _draw_tokens(panel, tokens)
-    labels = [(share, f"{low + share * (high - low):.1f}") for share in SHARES]
-    sheet.ramp(color_stripes(colors), quantity, labels)
-    return sheet
+@drawn_from(Recording.opened)
+def layer_weights(recording, page, layer=None):
+    """The attention weights of each head of a layer, the first one by default."""
+    layer = recording.layers[0] if layer is None else layer
+    title = f"Layer {layer}: weights of its {recording.heads} heads"
+    figure, axes = page.panels(recording.heads, title=title)
+    columns = page.columns(recording.heads)
+    for head, panel in enumerate(axes):
+        matrix = recording.matrix(layer, head)
+        shown = show_matrix(panel, matrix, page.pixels(columns), cmap=WEIGHTS, vmin=0, vmax=1)
+        panel.set(title=f"Head {head}", xticks=[], yticks=[])
+    color_bar(figure, axes, shown, "Weights", SHARES)
+    return fit(figure)
 
 
-def layer_figure(maps, layer, width):
-    """A sheet of the heads of a layer, after the softmax."""
-    title = f"Layer {layer}: weights of its {maps.heads} heads"
-    sheet = Sheet(title, panels=maps.heads, columns=COLUMNS, width=width, axes=False, bar=True)
-    for head in range(maps.heads):
-        panel = sheet.panel(head, f"Head {head}")
-        _show(sheet, colors_of(maps.matrix(layer, head), WEIGHTS, 0, 1), panel.x, panel.y, SIDE)
-    labels = [(share, f"{share:.1f}") for share in SHARES]
-    sheet.ramp(color_stripes(WEIGHTS), "Weights", labels)
-    return sheet
+def _mosaic(recording, pixels):
+    """The weights of all heads as one matrix, a row of tiles per layer, with narrow gaps."""
+    side = max(24, math.ceil(pixels / recording.heads))
+    gap = side // 24
+    rows = []
+    for layer in recording.layers:
+        tiles = [enlarged(recording.matrix(layer, head), side) for head in range(recording.heads)]
+        rows.append([numpy.pad(tile, gap, constant_values=numpy.nan) for tile in tiles])
+    return numpy.block(rows)
 
 
-def all_figure(maps, width):
-    """A sheet of all heads: a row per layer, a column per head."""
-    count = max(len(maps.layers), maps.heads)
-    title = f"Weights of {len(maps.layers)} layers x {maps.heads} heads"
-    sheet = Sheet(title, width=width, axes=False, bar=True, titles=False, below=2.5, left=3.5)
-    panel = sheet.panel(0, frame=False)
-    cell = SIDE / count
-    heads = range(maps.heads)
-    tiles = [
-        [_tile(colors_of(maps.matrix(layer, head), WEIGHTS, 0, 1), width // count) for head in heads]
-        for layer in maps.layers
-    ]
-    size = len(tiles[0][0])
-    mosaic = numpy.full((count * size, count * size, 3), 255, numpy.uint8)
-    for row, layer in enumerate(maps.layers):
-        mosaic[row * size : (row + 1) * size, : maps.heads * size] = numpy.hstack(tiles[row])
-        y = math.pi - (row + 0.5) * cell
-        panel.text(str(layer), -math.pi - 0.4 * sheet.unit, y, horizontal=1)
-    _show(sheet, mosaic, panel.x, panel.y, SIDE)
-    for head in heads:
-        x = (head + 0.5) * cell - math.pi
-        panel.text(str(head), x, math.pi - len(maps.layers) * cell - 0.3 * sheet.unit, vertical=1)
-    panel.text("Layer", -math.pi - 2.6 * sheet.unit, math.pi - len(maps.layers) * cell / 2, upright=True)
-    panel.text("Head", maps.heads * cell / 2 - math.pi, math.pi - len(maps.layers) * cell - 1.9 * sheet.unit)
-    labels = [(share, f"{share:.1f}") for share in SHARES]
-    sheet.ramp(color_stripes(WEIGHTS), "Weights", labels)
-    return sheet
+@drawn_from(Recording.opened)
+def all_heads(recording, page):
+    """The attention weights of every layer (rows) and head (columns)."""
+    mosaic = _mosaic(recording, page.pixels(1))
+    side = mosaic.shape[1] / recording.heads
+    figure, (axes,) = page.panels(1)
+    axes.set_title(f"Weights of {len(recording.layers)} layers \u00d7 {recording.heads} heads")
+    shown = show_matrix(axes, mosaic, page.pixels(1), cmap=WEIGHTS, vmin=0, vmax=1)
+    axes.set_xticks([(head + 0.5) * side - 0.5 for head in range(recording.heads)], range(recording.heads))
+    axes.set_yticks([(row + 0.5) * side - 0.5 for row in range(len(recording.layers))], recording.layers)
+    axes.tick_params(length=0)
+    axes.set(xlabel="Head", ylabel="Layer")
+    color_bar(figure, axes, shown, "Weights", SHARES)
+    return fit(figure)
 
+
+#: A figure of a recording: its title, what it shows, its function, and the arguments that this takes.
+Figure = collections.namedtuple("Figure", "title sentence draw arguments")
 
 FIGURES = {
     "scores": Figure(
         "What a head compares: scores",
         "The scaled products of queries (rows) and keys (columns) of one head, before the softmax; grey "
-        "where the mask hides the key.",
-        lambda maps, layer, head, width: head_figure(maps, layer, head, "Scores", width),
+        "where the mask excludes the key.",
+        scores,
+        ("layer", "head"),
     ),
     "weights": Figure(
         "What a head attends to: weights",
         "The same head after the softmax: how much each query (row) attends to each key (column), from white "
         "(not at all) to dark blue (to it alone).",
-        lambda maps, layer, head, width: head_figure(maps, layer, head, "Weights", width),
+        weights,
+        ("layer", "head"),
     ),
     "layer": Figure(
         "The heads of a layer",
         "The weights of each head of that layer on the same sequence.",
-        lambda maps, layer, head, width: layer_figure(maps, layer, width),
+        layer_weights,
+        ("layer",),
     ),
     "all-heads": Figure(
         "All heads",
         "The weights of every recorded layer (rows) and head (columns).",
-        lambda maps, layer, head, width: all_figure(maps, width),
+        all_heads,
+        (),
     ),
 }
 
 
-def render_named(path, folder, sequence=0, layer=None, head=0, width=2400, format="png"):
+def render_named(path, folder, sequence=0, layer=None, head=0, output=None):
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
-    As render; the scores are left out of a recording that holds attention alone.
+    As render; the scores are omitted if the recording holds attention weights only.
     """
-    if not 200 <= width <= 16384:
-        raise ValueError(f"width: expected 200 to 16384 pixels, found {width}.")
-    if format not in FORMATS:
-        raise ValueError(f"unknown format '{format}'; known are {', '.join(FORMATS)}.")
-    load_plugin()
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    maps = Maps(path, sequence)
-    try:
-        layer = maps.layers[0] if layer is None else layer
-        written = {}
+    output = output or Output()
+    place = {"layer": layer, "head": head}
+    folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
+    with Recording.opened(path, sequence) as recording:
+        folder.mkdir(parents=True, exist_ok=True)
         for name, figure in FIGURES.items():
-            if name == "scores" and not maps.has_scores:
+            if name == "scores" and not recording.has_scores:
                 continue
-            with figure.draw(maps, layer, head, width) as sheet:
-                file = folder / f"{pathlib.Path(path).stem}-{name}.{format}"
-                written[name] = sheet.save(file)
-        return written
-    finally:
-        maps.close()
+            arguments = {key: place[key] for key in figure.arguments}
+            drawn = figure.draw(recording, **arguments, **output.options)
+            written[name] = output.write(drawn, folder, f"{stem}-{name}")
+    return written
 
 
-def render(*arguments, **options):
-    """Renders the figures of a recording: render(path, folder, ...); returns their paths.
+def render(path, folder, sequence=0, layer=None, head=0, width=2400, format="png", **style):
+    """Renders the figures of a recording; returns their paths.
 
-    layer: the first recorded one by default. width: of each picture, 200 to 16384 pixels. format: png,
-    pdf or svg. Raises FileNotFoundError or ValueError.
+    sequence, layer (the first by default), head: what to show. width: of a PNG, in pixels. format: png,
+    pdf or svg. style: width_mm (180), font_size in points (7), dark (False). Raises FileNotFoundError or
+    ValueError.
     """
-    return list(render_named(*arguments, **options).values())
+    output = Output(format, width, **style)
+    return list(render_named(path, folder, sequence, layer, head, output).values())
+
+
+def add_place_options(parser):
+    """Adds the options that select a sequence, layer and head to the parser of a command line."""
+    parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
+    parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
+    parser.add_argument("--head", type=int, default=0, help="to show large (default: 0)")
 
 
 def main(arguments=None):
@@ -262,24 +257,13 @@ def main(arguments=None):
         description="Renders figures of what the heads of a recorded transformer attend to.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
-    parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
-    parser.add_argument("--sequence", type=int, default=0, help="of the recording (default: 0)")
-    parser.add_argument("--layer", type=int, help="to show (default: the first)")
-    parser.add_argument("--head", type=int, default=0, help="to show large (default: 0)")
-    parser.add_argument("--width", type=int, default=2400, help="in pixels (default: 2400)")
-    parser.add_argument("--format", default="png", help="png, pdf or svg (default: png)")
-    options = parser.parse_args(arguments)
+    add_options(parser)
+    add_place_options(parser)
+    found = parser.parse_args(arguments)
     try:
-        for path in options.recordings:
-            for file in render(
-                path,
-                options.output,
-                options.sequence,
-                options.layer,
-                options.head,
-                options.width,
-                options.format,
-            ):
+        for path in found.recordings:
+            place = (found.sequence, found.layer, found.head)
+            for file in render(path, found.output, *place, **options(found)):
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

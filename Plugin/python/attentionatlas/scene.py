@@ -14,8 +14,8 @@ import sys
 from paraview import simple
 
 from attentionatlas import load_plugin
-from attentionatlas.drawing import VIEWPOINT, open_model
-from attentionatlas.figures import FINE
+from attentionatlas.model import open_model
+from attentionatlas.space import VIEWPOINT
 
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
@@ -87,13 +87,9 @@ def _moved(source, name, normalization, **reference):
 
 
 def _show_sphere(model, pairs, view):
-    if hasattr(simple, "UnembeddingSphere"):
-        cells = simple.UnembeddingSphere(registrationName="Sphere", Input=model)
-        for port in range(3):
-            simple.Show(simple.OutputPort(cells, port), view)
-    else:
-        globe = simple.Sphere(registrationName="Sphere", Radius=0.98, **FINE)
-        simple.Show(globe, view)
+    cells = simple.UnembeddingSphere(registrationName="Sphere", Input=model)
+    for port in range(3):
+        simple.Show(simple.OutputPort(cells, port), view)
     on_sphere = _moved(pairs, "Pairs on the sphere", "UnitSphere")
     simple.Show(on_sphere, view)
     return on_sphere

@@ -1,7 +1,7 @@
 """The tour: every figure of small attention-only transformers and of recorded ones, and a page of them.
 
-    pvpython -m attentionatlas.tour MODEL.safetensors ... -o DIR [--width PIXELS]
-        [--format png|pdf|svg] [--only NAME,...]
+    pvpython -m attentionatlas.tour MODEL.safetensors ... -o DIR [--only NAME,...]
+        [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
         [--recording FILE [--sequence S] [--layer L] [--head H]]
 """
 
@@ -12,10 +12,10 @@ import pathlib
 import sys
 import urllib.parse
 
-from attentionatlas import heads, load_plugin
-from attentionatlas.drawing import Missing, Tour
+from attentionatlas import heads, load_plugin, movies
 from attentionatlas.figures import FIGURES
-from attentionatlas.sheet import FORMATS
+from attentionatlas.model import Missing, Model
+from attentionatlas.output import Output, add_options, options
 
 
 def _names(names):
@@ -23,33 +23,49 @@ def _names(names):
     names = list(FIGURES if names is None else names)
     for name in names:
         if name not in FIGURES:
-            raise ValueError(f"unknown figure '{name}'; known are {', '.join(FIGURES)}.")
+            raise ValueError(f"figure: expected one of {', '.join(FIGURES)}; found '{name}'.")
     return names
 
 
-def _draw(path, folder, names, width, format, tell):
+def _files(model, figure, folder, output):
+    """Draws the pages and the movie of a figure; yields the path of each file."""
+    for suffix, draw, arguments in figure.pages(model):
+        page = draw(model, **arguments, **output.options)
+        yield output.write(page, folder, f"{model.name}-{suffix}")
+    if figure.movie:
+        suffix, draw = figure.movie
+        pixels = min(output.pixels, movies.WIDTH)
+        yield draw(model, folder / f"{model.name}-{suffix}.ogv", **output.options_for(pixels))
+
+
+def _draw(path, folder, names, output, progress):
     """Draws figures of one model; returns {name: paths} in the order of the names."""
-    tour = Tour(path, folder, width, format)
     drawn = {}
-    try:
+    with Model.opened(path) as model:
         for number, name in enumerate(names, 1):
-            tell(f"{tour.name}: figure {number} of {len(names)}, {name}")
+            progress(f"{model.name}: figure {number} of {len(names)}, {name}")
             try:
-                drawn[name] = list(FIGURES[name].draw(tour))
+                with model:
+                    drawn[name] = list(_files(model, FIGURES[name], folder, output))
             except Missing as reason:
-                tell(f"  left out: {reason}.")
-            finally:
-                tour.close(keep=1)
-    finally:
-        tour.close()
+                progress(f"  omitted: {reason}.")
     return drawn
 
 
-def _draw_recording(path, folder, place, width, format, tell):
+def _draw_recording(path, folder, place, output, progress):
     """Draws the figures of a recording; returns {name: paths}."""
-    tell(f"{pathlib.Path(path).stem}: its heads")
-    files = heads.render_named(path, folder, *place, width=width, format=format)
+    progress(f"{pathlib.Path(path).stem}: its heads")
+    files = heads.render_named(path, folder, *place, output)
     return {name: [file] for name, file in files.items()}
+
+
+def _stems(paths):
+    """The file names without endings, from which those of the figures follow; they have to differ."""
+    stems = [pathlib.Path(path).stem for path in paths]
+    for stem in stems:
+        if stems.count(stem) > 1:
+            raise ValueError(f"two files are named {stem}: their figures would have the same names.")
+    return stems
 
 
 def render_all(
@@ -61,47 +77,42 @@ def render_all(
     progress=lambda line: None,
     recordings=(),
     place=(0, None, 0),
+    **style,
 ):
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
 
-    As render; two models of the same file name are refused with a ValueError. recordings: files of
-    recorded transformers, with figures of their heads. place: the sequence, layer (None: the first) and
-    head that their large pictures show.
+    As render; raises ValueError for two models of the same file name. recordings: files of recorded
+    transformers, with figures of their heads. place: the sequence, layer (None: the first) and head that
+    their large figures show.
     """
     names = _names(names)
-    if not 200 <= width <= 16384:
-        raise ValueError(f"width: expected 200 to 16384 pixels, found {width}.")
-    if format not in FORMATS:
-        raise ValueError(f"unknown format '{format}'; known are {', '.join(FORMATS)}.")
-    stems = [pathlib.Path(path).stem for path in [*paths, *recordings]]
-    for stem in stems:
-        if stems.count(stem) > 1:
-            raise ValueError(f"two files are named {stem}: their figures would have the same names.")
+    output = Output(format, width, **style)
+    stems = _stems([*paths, *recordings])
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
     models = {}
     try:
         for stem, path in zip(stems, paths):
-            models[stem] = _draw(path, folder, names, width, format, progress)
+            models[stem] = _draw(path, folder, names, output, progress)
         for stem, path in zip(stems[len(paths) :], recordings):
-            models[stem] = _draw_recording(path, folder, place, width, format, progress)
+            models[stem] = _draw_recording(path, folder, place, output, progress)
     finally:
         if models:
             write_index(folder, models)
     return [file for figures in models.values() for files in figures.values() for file in files]
 
 
-def render(path, folder, names=None, width=2400, format="png", progress=lambda line: None):
+def render(path, folder, names=None, width=2400, format="png", progress=lambda line: None, **style):
     """Renders figures of the model in a file, and index.html, which shows them; returns the figures' paths.
 
-    names: some of figures.FIGURES, all by default; those that the model or the plugin has nothing for
-    are left out. width: of each picture, 200 to 16384 pixels. format: png, pdf or svg; movies are what
-    they are. progress: is called with a line of text before each figure. Raises ValueError for an unknown
-    name or format, another width or a file that is no model, FileNotFoundError for one that is not
-    there.
+    names: some of figures.FIGURES, all by default; those that the model or the plugin has no data for are
+    omitted. width: of a PNG, in pixels. format: png, pdf or svg; movies are always Ogg Theora. progress: a
+    function that is called with a line of text before each figure. style: width_mm (180), font_size in
+    points (7), dark (False). Raises ValueError for an unknown name, an option out of range or a file that
+    holds no model, FileNotFoundError for a missing file.
     """
-    return render_all([path], folder, names, width, format, progress)
+    return render_all([path], folder, names, width, format, progress, **style)
 
 
 _STYLE = """
@@ -155,47 +166,46 @@ def write_index(folder, models):
     os.replace(temporary, folder / "index.html")
 
 
-def main(arguments=None):
+def _parser():
     parser = argparse.ArgumentParser(
         prog="pvpython -m attentionatlas.tour",
         description="Renders the figures of attention-only transformers and a page that shows them.",
     )
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a .safetensors file")
-    parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
-    parser.add_argument("--width", type=int, default=2400, help="in pixels (default: 2400)")
-    parser.add_argument("--format", default="png", help="png, pdf or svg (default: png)")
+    add_options(parser)
     parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(FIGURES)} (default: all)")
     parser.add_argument(
         "--recording",
         action="append",
         default=[],
         metavar="FILE",
-        help="of a transformer, with figures of its heads",
+        help="a recorded transformer, whose heads are shown",
     )
-    parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
-    parser.add_argument("--layer", type=int, help="of theirs to show large (default: the first)")
-    parser.add_argument("--head", type=int, default=0, help="of theirs to show large (default: 0)")
-    options = parser.parse_args(arguments)
-    if not options.models and not options.recording:
+    heads.add_place_options(parser)
+    return parser
+
+
+def main(arguments=None):
+    parser = _parser()
+    found = parser.parse_args(arguments)
+    if not found.models and not found.recording:
         parser.error("expected a model or a recording, found none")
-    names = options.only.split(",") if options.only else None
     try:
         written = render_all(
-            options.models,
-            options.output,
-            names,
-            options.width,
-            options.format,
-            lambda line: print(line, flush=True),
-            options.recording,
-            (options.sequence, options.layer, options.head),
+            found.models,
+            found.output,
+            found.only.split(",") if found.only else None,
+            progress=lambda line: print(line, flush=True),
+            recordings=found.recording,
+            place=(found.sequence, found.layer, found.head),
+            **options(found),
         )
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
     print(f"\n{len(written)} files written:")
     for file in written:
         print(file)
-    print(pathlib.Path(options.output, "index.html"))
+    print(pathlib.Path(found.output, "index.html"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,123 @@
+"""Writing figures to files, and the options that all of them share."""
+
+import base64
+import html
+import io
+import os
+import pathlib
+import re
+
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from matplotlib import font_manager
+
+from attentionatlas import style
+from attentionatlas.charts import FONT_SIZES, MILLIMETRE, WIDTHS, check
+
+FORMATS = ("png", "pdf", "svg")
+#: Of images in PDF and SVG.
+PRINT_DPI = 600
+
+
+class Output:
+    """How figures are written: format, width in pixels (PNG) and millimetres, font size, colours.
+
+    Raises ValueError for a value out of range.
+    """
+
+    def __init__(self, format="png", width=2400, width_mm=180, font_size=None, dark=False):
+        if format not in FORMATS:
+            raise ValueError(f"format: expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, found '{format}'.")
+        check("width", width, 200, 16384, "pixels")
+        check("width-mm", width_mm, *WIDTHS)
+        if font_size is not None:
+            check("font-size", font_size, *FONT_SIZES)
+        self.format, self.pixels = format, width
+        self._options = {"width_mm": width_mm, "font_size": font_size, "dark": dark}
+        self.options = self.options_for(width) if format == "png" else {**self._options, "dpi": PRINT_DPI}
+
+    def options_for(self, pixels):
+        """The options of a figure's function for an image of this width."""
+        inches = self._options["width_mm"] * MILLIMETRE
+        return {**self._options, "dpi": pixels / inches * (1 + 1e-9)}  # not a pixel less by rounding
+
+    def write(self, figure, folder, name):
+        """Writes a figure into a folder; returns the file's path."""
+        path = pathlib.Path(folder, f"{name}.{self.format}")
+        return save(figure, path, self.options["dpi"])
+
+
+def save(figure, path, dpi=PRINT_DPI):
+    """Writes a figure in the format that the file's name ends with; the file appears complete or not at
+    all. Letters stay text in an embedded font."""
+    path = pathlib.Path(path)
+    temporary = path.with_name(f"{path.stem}.part{path.suffix}")
+    options = {"dpi": dpi, "facecolor": figure.get_facecolor(), "bbox_inches": None}
+    try:
+        with style.applied():
+            if path.suffix == ".svg":
+                _save_svg(figure, temporary, **options)
+            else:
+                figure.savefig(temporary, **options)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _save_svg(figure, path, **options):
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None}, **options)
+    path.write_text(_with_fonts(text.getvalue()), encoding="utf-8")
+
+
+def _with_fonts(svg):
+    """An SVG with the letters of its fonts embedded; programs that ignore them use a sans-serif font."""
+    letters = html.unescape("".join(re.findall(r">([^<>]+)</(?:text|tspan)>", svg)))
+    known, used = set(font_manager.get_font_names()), set()
+
+    def found(match):
+        names = [name for name in dict.fromkeys(re.findall("'([^']+)'", match[2])) if name in known]
+        used.update(names)
+        return match[1] + ", ".join([*(f"'{name}'" for name in names), "sans-serif"])
+
+    svg = re.sub(r"""(style="font: [^';"]*)('[^;"]*)""", found, svg)
+    faces = "\n".join(_font_face(name, letters) for name in sorted(used))
+    return svg.replace("<defs>", f"<defs>\n  <style>{faces}</style>", 1)
+
+
+def _font_face(name, letters):
+    """The CSS of a font that has just these letters."""
+    font = TTFont(font_manager.findfont(name), fontNumber=0)
+    options = subset.Options(notdef_outline=True)
+    options.drop_tables += ["FFTM"]
+    cutter = subset.Subsetter(options)
+    cutter.populate(text=letters)
+    cutter.subset(font)
+    font.flavor = "woff"
+    file = io.BytesIO()
+    font.save(file)
+    code = base64.b64encode(file.getvalue()).decode()
+    return f"@font-face {{font-family: '{name}'; src: url(data:font/woff;base64,{code});}}"
+
+
+def add_options(parser):
+    """Adds the options of Output to the parser of a command line."""
+    parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
+    parser.add_argument("--format", default="png", help="png, pdf or svg (default: png)")
+    parser.add_argument("--width", type=int, default=2400, help="of a PNG, in pixels (default: 2400)")
+    parser.add_argument(
+        "--width-mm",
+        type=float,
+        default=180,
+        metavar="MM",
+        help="width in print (default: 180, a page; 89 is a column)",
+    )
+    parser.add_argument("--font-size", type=float, metavar="PT", help="in points (default: 7)")
+    parser.add_argument("--dark", action="store_true", help="light letters on a dark page")
+
+
+def options(arguments):
+    """The parsed options as keyword arguments of Output."""
+    names = ("format", "width", "width_mm", "font_size", "dark")
+    return {name: getattr(arguments, name) for name in names}
