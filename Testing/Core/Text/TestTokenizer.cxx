@@ -4,6 +4,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "Safetensors.h"
 #include "TemporaryDirectory.h"
 
 #include <random>
