@@ -1,4 +1,5 @@
 #include "ImageProcessor.h"
+#include "TemporaryDirectory.h"
 #include "Transformers.h"
 
 #include <vtkImageData.h>

@@ -39,7 +39,8 @@ def read_proxies():
 
 def our_classes():
     """The classes that the modules make."""
-    return {path.stem for path in (atlastest.SOURCE / "Filters").glob("*/vtk*.h")}
+    names = {path.stem for path in (atlastest.SOURCE / "Filters").glob("*/vtk*.h")}
+    return {name for name in names if not name.startswith("vtkSM")}  # the server manager's own
 
 
 def properties(proxies, proxy):

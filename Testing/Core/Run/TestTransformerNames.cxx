@@ -1,6 +1,7 @@
 // The same weights under other names, in other layouts, folded or with a separate head must give
 // the results of the original code.
 
+#include "TemporaryDirectory.h"
 #include "TransformerOracle.h"
 
 #include <cmath>

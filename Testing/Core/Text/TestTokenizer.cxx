@@ -4,6 +4,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "Safetensors.h"
 #include "TemporaryDirectory.h"
 
 #include <random>
@@ -670,7 +671,7 @@ TEST(Tokenizer, RefusesABytePairVocabularyWithoutAByte)
   json file = SmallBytePairs();
   file["model"]["vocab"].erase("z");
   EXPECT_THAT(MessageOf<FormatError>([&] { Tokens(file, "az"); }),
-    HasSubstr("t.json: the vocabulary has no token for the byte 0x7a, which the text holds"));
+    HasSubstr("t.json: the vocabulary has no token for the byte 0x7a, which the text contains"));
   EXPECT_THAT(Tokens(file, "a"), ElementsAre("a"));
 }
 

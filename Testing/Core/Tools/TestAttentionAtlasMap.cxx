@@ -212,7 +212,12 @@ TEST_F(AttentionAtlasMap, LeavesNoPartOfAPicture)
   const Result result = this->Run("'" + Model + "' --size 8 -o '" + missing + "'");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors, StartsWith("attention-atlas-map: " + missing));
-  EXPECT_THAT(this->Folder.Entries(), IsEmpty());
+  // A folder with something in it is not replaced.
+  std::filesystem::create_directories((this->Folder / "full") / "of things");
+  const Result full =
+    this->Run("'" + Model + "' --size 8 -o '" + (this->Folder / "full").string() + "'");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(this->Folder.Entries(), ElementsAre("full"));
 }
 
 }
