@@ -405,8 +405,11 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
   }
 }
 
-void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
+void ReadFields(vtkMultiBlockDataSet* input, atlas::Recording& recording)
 {
+  RequireFormat(input, Formats::Recording, Source,
+    "give the output of a Transformer Recorder or Recording Reader.");
+  vtkFieldData* fields = input->GetFieldData();
   recording.architecture = FieldText(fields, ArchitectureField);
   for (const auto mask : { atlas::AttentionMask::Causal, atlas::AttentionMask::Bidirectional })
   {
@@ -463,10 +466,8 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
 {
-  RequireFormat(input, Formats::Recording, Source,
-    "give the output of a Transformer Recorder or Recording Reader.");
   atlas::Recording recording;
-  ReadFields(input->GetFieldData(), recording);
+  ReadFields(input, recording);
   recording.tokens = ReadTokens(input);
   ReadLayers(input, recording);
   if (auto* table = vtkTable::SafeDownCast(FindBlock(input, atlas::LogitsQuantity.name)))
@@ -480,7 +481,7 @@ atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input, std::int64_t layer, std::int64_t head)
 {
   atlas::Recording recording;
-  ReadFields(input->GetFieldData(), recording);
+  ReadFields(input, recording);
   recording.tokens = ReadTokens(input);
   ReadOneLayer(input, layer, head, recording);
   atlas::CheckHead(recording, layer, head, Source);

@@ -263,8 +263,9 @@ TEST(TransformerRecorder, RefusesOtherData)
   Connect(recorder.Get(), 0, DataSetOf(SmallRecording()));
   recorder->SetTokenIds("1 2");
   recorder->Update();
-  EXPECT_THAT(
-    recorder.TakeErrors(), ElementsAre(HasSubstr("expected the output of a Transformer Reader")));
+  EXPECT_THAT(recorder.TakeErrors(),
+    ElementsAre(HasSubstr("'attention-atlas.transformer', found 'attention-atlas.recording'; give "
+                          "the output of a Transformer Reader")));
 }
 
 TEST(TransformerRecorder, ReaderTellsOfTheModel)
