@@ -261,7 +261,7 @@ TEST(RecordingConversion, RefusesOtherData)
 {
   EXPECT_THAT(MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Format"); }),
     HasSubstr("input recording: expected the field array 'Format' to be "
-              "'attention-atlas.recording', found no such array"));
+              "'attention-atlas.recording', found no such array; give the output of"));
   EXPECT_THAT(MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Score Scale"); }),
     HasSubstr("expected a scale of layer 0, found none"));
   EXPECT_THAT(MessageAfter([](auto* data) { data->SetBlock(0, nullptr); }),

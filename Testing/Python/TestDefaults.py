@@ -38,9 +38,9 @@ def read_proxies():
 
 
 def our_classes():
-    """The classes that the modules make."""
-    names = {path.stem for path in (atlastest.SOURCE / "Filters").glob("*/vtk*.h")}
-    return {name for name in names if not name.startswith("vtkSM")}  # the server manager's own
+    """The classes that the modules make for proxies; not those of the server manager itself."""
+    found = {path.stem for path in (atlastest.SOURCE / "Filters").glob("*/vtk*.h")}
+    return {name for name in found if not name.startswith("vtkSM")}
 
 
 def properties(proxies, proxy):
