@@ -103,6 +103,24 @@ TEST(ModelConversion, WantsOneColumnOfNumbers)
   EXPECT_THAT(Refusal(model), HasSubstr("block 'heads.0.key': expected a table with one column"));
 }
 
+TEST(ModelConversion, RefusesOtherFormats)
+{
+  const auto model = DataSetOf(HandModel());
+  EXPECT_EQ(AttentionAtlas::FormatOf(model), "attention-atlas.attention-only");
+  AttentionAtlas::SetFormat(model, AttentionAtlas::Formats::Recording);
+  EXPECT_EQ(Refusal(model),
+    "input model: expected the field array 'Format' to be 'attention-atlas.attention-only', found "
+    "'attention-atlas.recording'; give the output of an Attention-Only Model Reader or "
+    "Attention-Only Training.");
+}
+
+TEST(ModelConversion, TakesBlocksWithoutAFormat)
+{
+  const auto model = DataSetOf(HandModel());
+  model->GetFieldData()->RemoveArray("Format");
+  EXPECT_EQ(AttentionAtlas::ToModel(model).wordEmbedding, HandModel().wordEmbedding);
+}
+
 TEST(ModelConversion, NamesAMissingBlock)
 {
   const auto model = DataSetOf(HandModel());
