@@ -156,15 +156,6 @@ int WorkersAfterRecording()
 
 class RecorderExecution : public Execution
 {
-protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-    Execution::SetUp();
-  }
 };
 
 TEST_F(RecorderExecution, KeepsToTheLimit)

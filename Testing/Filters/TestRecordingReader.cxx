@@ -91,7 +91,7 @@ TEST(RecordingReader, PassesItsOptionsOn)
   reader->SetArchitecture("mine");
   reader->SetMask(vtkRecordingReader::BIDIRECTIONAL);
   reader->SetScoreScale(3);
-  reader->SetProcessed(vtkRecordingReader::UNPROCESSED);
+  reader->SetWeightProcessing(vtkRecordingReader::UNPROCESSED);
   const Recording recording = AttentionAtlas::ToRecording(reader.Read());
   EXPECT_THAT(recording.tokens.text, ElementsAre("one", "two"));
   EXPECT_EQ(recording.architecture, "mine");
@@ -99,7 +99,7 @@ TEST(RecordingReader, PassesItsOptionsOn)
   EXPECT_EQ(recording.layers[0].scoreScale, 3);
   EXPECT_EQ(recording.processing, WeightProcessing::Unprocessed);
   reader->SetMask(vtkRecordingReader::CAUSAL);
-  reader->SetProcessed(vtkRecordingReader::PROCESSED);
+  reader->SetWeightProcessing(vtkRecordingReader::PROCESSED);
   EXPECT_EQ(AttentionAtlas::ToRecording(reader.Read()).mask, AttentionMask::Causal);
   reader.TakeWarnings();
 }

@@ -42,7 +42,7 @@ void ForEachElement(vtkXMLDataElement* parent, const std::function<void(vtkXMLDa
   }
 }
 
-/// The properties of a proxy, by its name, that have a default.
+/// The properties of a proxy, by its name, that have a default; without old names of others.
 Properties XmlDefaults(vtkXMLDataElement* root, const std::string& proxy)
 {
   Properties defaults;
@@ -51,7 +51,9 @@ Properties XmlDefaults(vtkXMLDataElement* root, const std::string& proxy)
     {
       const char* value = element->GetAttribute("default_values");
       const char* owner = element->GetParent()->GetAttribute("name");
-      if (value != nullptr && owner != nullptr && owner == proxy)
+      const bool isOld =
+        element->FindNestedElementWithName("AtlasRenamedPropertyDomain") != nullptr;
+      if (value != nullptr && owner != nullptr && owner == proxy && !isOld)
       {
         defaults[element->GetAttribute("name")] = value;
       }

@@ -5,6 +5,7 @@
 
 #include "Core/TransformerOracle.h"
 #include "Recordings.h"
+#include "TemporaryDirectory.h"
 
 #include <filesystem>
 #include <string>
