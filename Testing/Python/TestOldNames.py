@@ -33,8 +33,6 @@ class OldNames(AtlasTest):
         )
 
     def record(self, **properties):
-        if not BERT.exists():
-            self.skipTest(f"no model: {BERT} is absent")
         model = simple.TransformerReader(FileName=str(BERT))
         model.UpdatePipeline()
         self.assert_one_error("are not used")  # its pooler
@@ -116,8 +114,6 @@ class OldNames(AtlasTest):
         self.assert_same_arrays(point_arrays(simplex), expected)
 
     def test_old_state_of_a_recorder(self):
-        self.record()
-        simple.ResetSession()
         self.load("0.2.0-recorder")
         self.assertEqual(segments_of(simple.FindSource("Recorder")), [0, 0, 1, 1])
         errors = self.take_errors()
