@@ -70,7 +70,8 @@ struct TransformerWeights
 
   bool normsAreFolded = false; ///< TransformerLens names without gains
   WeightProcessing processing = WeightProcessing::Unknown;
-  std::vector<std::string> unused; ///< tensors of heads and poolers that are not used, for a warning
+  std::vector<std::string>
+    unused; ///< tensors of heads and poolers that are not used, for a warning
 };
 
 /// Finds the tensors of a model by their Hugging Face names, with or without the prefix of the base
