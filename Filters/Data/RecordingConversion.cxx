@@ -405,20 +405,25 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
   }
 }
 
+/// The value that a field array names. Throws atlas::ModelError if the array is missing or names
+/// none.
+template<class List>
+auto ParseField(const List& list, vtkFieldData* fields, const char* name)
+{
+  const std::string what = std::string(Source) + ": field array '" + name + "'";
+  if (fields->GetAbstractArray(name) == nullptr)
+  {
+    throw atlas::ModelError(
+      what + ": expected one of " + atlas::NamesOf(list) + ", but the array is missing.");
+  }
+  return atlas::ParseNamed<atlas::ModelError>(list, FieldText(fields, name), what);
+}
+
 void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
 {
   recording.architecture = FieldText(fields, ArchitectureField);
-  for (const auto mask : { atlas::AttentionMask::Causal, atlas::AttentionMask::Bidirectional })
-  {
-    recording.mask = FieldText(fields, MaskField) == atlas::Name(mask) ? mask : recording.mask;
-  }
-  for (const auto processing :
-    { atlas::WeightProcessing::Unprocessed, atlas::WeightProcessing::Processed })
-  {
-    recording.processing = FieldText(fields, WeightProcessingField) == atlas::Name(processing)
-                             ? processing
-                             : recording.processing;
-  }
+  recording.mask = ParseField(atlas::AttentionMasks, fields, MaskField);
+  recording.processing = ParseField(atlas::WeightProcessings, fields, WeightProcessingField);
   const std::vector<int> layers = ListOf<int>(fields->GetArray(LayersField));
   const std::vector<int> rotated = ListOf<int>(fields->GetArray(RotatedField));
   recording.layerCount = layers.empty() ? 0 : layers[0];

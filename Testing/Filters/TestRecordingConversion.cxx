@@ -234,6 +234,29 @@ TEST(RecordingConversion, ChecksOneHead)
   EXPECT_THAT(MessageAfter(other), HasSubstr("layer 0, head 1: expected both queries and keys"));
 }
 
+TEST(RecordingConversion, RefusesALostOrMisspeltMask)
+{
+  const auto name = [](const char* field, const char* text)
+  {
+    return [field, text](vtkMultiBlockDataSet* data)
+    {
+      auto* array = vtkStringArray::SafeDownCast(data->GetFieldData()->GetAbstractArray(field));
+      array->SetValue(0, text);
+    };
+  };
+  EXPECT_EQ(MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Mask"); }),
+    "input recording: field array 'Mask': expected one of causal, bidirectional, but the array is "
+    "missing.");
+  EXPECT_EQ(MessageAfter(name("Mask", "Causal")),
+    "input recording: field array 'Mask': expected one of causal, bidirectional, found 'Causal'.");
+  EXPECT_THAT(MessageAfter(name("Mask", "")), HasSubstr("found ''."));
+  EXPECT_THAT(
+    MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Weight Processing"); }),
+    HasSubstr("'Weight Processing': expected one of unknown, unprocessed, processed, but the array "
+              "is missing."));
+  EXPECT_THAT(MessageAfter(name("Weight Processing", "folded")), HasSubstr("found 'folded'."));
+}
+
 TEST(RecordingConversion, RefusesOtherData)
 {
   EXPECT_THAT(MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Format"); }),

@@ -1,25 +1,30 @@
 #include "AttentionKinds.h"
 
+#include <algorithm>
+
 namespace atlas
 {
+namespace
+{
+
+template<class List, class Value>
+std::string_view NameIn(const List& list, Value value)
+{
+  return std::find_if(
+    list.begin(), list.end(), [value](const auto& item) { return item.value == value; })
+    ->name;
+}
+
+}
 
 std::string_view Name(AttentionMask mask)
 {
-  return mask == AttentionMask::Causal ? "causal" : "bidirectional";
+  return NameIn(AttentionMasks, mask);
 }
 
 std::string_view Name(WeightProcessing processing)
 {
-  switch (processing)
-  {
-    case WeightProcessing::Unprocessed:
-      return "unprocessed";
-    case WeightProcessing::Processed:
-      return "processed";
-    case WeightProcessing::Unknown:
-      break;
-  }
-  return "unknown";
+  return NameIn(WeightProcessings, processing);
 }
 
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "NamedValues.h"
+
+#include <array>
 #include <string_view>
 
 namespace atlas
@@ -12,7 +15,12 @@ enum class AttentionMask
   Bidirectional ///< all of them: no mask
 };
 
-/// "causal", "bidirectional"
+/// Their names in files and data objects.
+inline constexpr std::array<Named<AttentionMask>, 2> AttentionMasks = { {
+  { "causal", AttentionMask::Causal },
+  { "bidirectional", AttentionMask::Bidirectional },
+} };
+
 std::string_view Name(AttentionMask mask);
 
 /// Whether layer normalizations were folded into the weights and these were centred, as
@@ -24,7 +32,13 @@ enum class WeightProcessing
   Processed
 };
 
-/// "unknown", "unprocessed", "processed"
+/// Their names in files and data objects.
+inline constexpr std::array<Named<WeightProcessing>, 3> WeightProcessings = { {
+  { "unknown", WeightProcessing::Unknown },
+  { "unprocessed", WeightProcessing::Unprocessed },
+  { "processed", WeightProcessing::Processed },
+} };
+
 std::string_view Name(WeightProcessing processing);
 
 }

@@ -2,7 +2,7 @@
 
 // Internal to Core, like JsonText.h.
 
-#include "Joined.h"
+#include "NamedValues.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,14 +17,6 @@
 
 namespace atlas
 {
-
-/// A value of a setting and its name.
-template<class Value>
-struct Named
-{
-  std::string_view name;
-  Value value;
-};
 
 /// Fetches and checks settings. Every error is a ModelError that names the source and the setting.
 /// If several keys are given, the first one that is present and not null is used, because older
@@ -63,12 +55,9 @@ public:
   auto Choice(Keys keys, const std::string& otherwise, const List& list) const
   {
     const std::string name = this->Text(keys, otherwise);
-    for (const auto& item : list)
+    if (const auto* found = FindNamed(list, name))
     {
-      if (item.name == name)
-      {
-        return item.value;
-      }
+      return found->value;
     }
     this->Fail("unknown " + std::string(*keys.begin()) + " '" + name.substr(0, 80) +
                "', expected one of " + NamesOf(list) + ".");

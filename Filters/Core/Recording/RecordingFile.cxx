@@ -121,11 +121,11 @@ RecordingContent MakeRecording(
     recording = MakeForeignRecording(arrays, metadata, options, content.warnings);
     recording.architecture =
       MetadataOr(metadata, "architecture", MetadataOr(metadata, "model", ""));
-    const std::string processing = MetadataOr(metadata, "processing", "");
-    for (const WeightProcessing known :
-      { WeightProcessing::Processed, WeightProcessing::Unprocessed })
+    const auto processing = metadata.find("processing");
+    if (processing != metadata.end())
     {
-      recording.processing = processing == Name(known) ? known : recording.processing;
+      recording.processing = ParseNamed<ModelError>(
+        WeightProcessings, processing->second, source + ": metadata 'processing'");
     }
   }
   recording.architecture =

@@ -262,11 +262,7 @@ TransformerConfig ParseTransformerLens(const Settings& settings)
     { "standard", PositionKind::Learned },
   } };
   config.position = settings.Choice({ "positional_embedding_type" }, "standard", positions);
-  constexpr std::array<Named<AttentionMask>, 2> masks = { {
-    { "bidirectional", AttentionMask::Bidirectional },
-    { "causal", AttentionMask::Causal },
-  } };
-  config.mask = settings.Choice({ "attention_dir" }, "causal", masks);
+  config.mask = settings.Choice({ "attention_dir" }, "causal", AttentionMasks);
   ParseLensNorm(config, settings);
   config.scaleByLayer = settings.Flag({ "scale_attn_by_inverse_layer_idx" }, false);
   config.attentionScale =

@@ -342,6 +342,19 @@ TEST(RecordingFile, ReadsTheStream)
                                             "residual before the next layer is the same")));
 }
 
+TEST(RecordingFile, MisspeltKindsAreErrors)
+{
+  const auto message = [](const char* key, const char* text) {
+    return MessageOf<ModelError>([&] { Read(OldNames(), { { key, text } }); });
+  };
+  EXPECT_THAT(message("mask", "Causal"),
+    HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'Causal'."));
+  EXPECT_THAT(message("mask", ""), HasSubstr("found ''."));
+  EXPECT_THAT(message("processing", "folded"),
+    HasSubstr(
+      "metadata 'processing': expected one of unknown, unprocessed, processed, found 'folded'."));
+}
+
 TEST(RecordingFile, ABertIsBidirectional)
 {
   Tensors tensors = OldNames();

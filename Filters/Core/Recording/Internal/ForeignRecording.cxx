@@ -393,13 +393,8 @@ private:
     const auto text = this->Texts.find("mask");
     if (text != this->Texts.end())
     {
-      const bool causal = text->second == Name(AttentionMask::Causal);
-      if (!causal && text->second != Name(AttentionMask::Bidirectional))
-      {
-        this->Fail(
-          "metadata 'mask': expected causal or bidirectional, found '" + text->second + "'.");
-      }
-      this->Record.mask = causal ? AttentionMask::Causal : AttentionMask::Bidirectional;
+      this->Record.mask = ParseNamed<ModelError>(
+        AttentionMasks, text->second, this->Arrays.GetSource() + ": metadata 'mask'");
     }
     this->Record.mask = this->Options.mask.value_or(this->Record.mask);
   }

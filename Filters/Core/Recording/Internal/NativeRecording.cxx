@@ -17,6 +17,7 @@ namespace
 
 using nlohmann::json;
 
+constexpr std::array<Named<bool>, 2> Truths = { { { "true", true }, { "false", false } } };
 constexpr const char* SequenceOffsets = "sequence_offsets";
 
 std::string HeadName(std::int64_t layer, std::size_t head)
@@ -102,23 +103,12 @@ private:
     return found->second;
   }
 
-  /// The value that has this name.
-  template<class Value, std::size_t N>
-  Value Choose(
-    const char* key, const std::array<std::pair<std::string_view, Value>, N>& known) const
+  /// The value that the metadata name.
+  template<class List>
+  auto Choose(const char* key, const List& list) const
   {
-    const std::string& text = this->Text(key);
-    std::string names;
-    for (const auto& [name, value] : known)
-    {
-      if (name == text)
-      {
-        return value;
-      }
-      names += (names.empty() ? "" : ", ") + std::string(name);
-    }
-    this->Fail(
-      std::string("metadata '") + key + "': expected one of " + names + ", found '" + text + "'.");
+    return ParseNamed<FormatError>(
+      list, this->Text(key), this->Arrays.GetSource() + ": metadata '" + key + "'");
   }
 
   std::int64_t Integer(const char* key, std::int64_t maximum) const
@@ -139,19 +129,10 @@ private:
       this->Fail(std::string("expected version ") + RecordingVersion + " of the format " +
                  RecordingFormat + ", found '" + this->Text("version") + "'.");
     }
-    const auto mask = [](AttentionMask value) { return std::pair(Name(value), value); };
-    const auto processing = [](WeightProcessing value) { return std::pair(Name(value), value); };
-    using Masks = std::array<std::pair<std::string_view, AttentionMask>, 2>;
-    using Processings = std::array<std::pair<std::string_view, WeightProcessing>, 3>;
-    using Truths = std::array<std::pair<std::string_view, bool>, 2>;
     this->Record.architecture = this->Text("architecture");
-    this->Record.mask = this->Choose(
-      "mask", Masks{ mask(AttentionMask::Causal), mask(AttentionMask::Bidirectional) });
-    this->Record.rotated =
-      this->Choose("rotated", Truths{ { { "true", true }, { "false", false } } });
-    this->Record.processing = this->Choose("processing",
-      Processings{ processing(WeightProcessing::Unknown), processing(WeightProcessing::Unprocessed),
-        processing(WeightProcessing::Processed) });
+    this->Record.mask = this->Choose("mask", AttentionMasks);
+    this->Record.rotated = this->Choose("rotated", Truths);
+    this->Record.processing = this->Choose("processing", WeightProcessings);
     this->Record.layerCount =
       static_cast<std::int32_t>(this->Integer("layer_count", MaximumLayers));
     this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());

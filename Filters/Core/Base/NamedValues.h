@@ -1,0 +1,47 @@
+#pragma once
+
+#include "Joined.h"
+
+#include <string>
+#include <string_view>
+
+namespace atlas
+{
+
+/// A value that texts name. A list of them, such as an std::array, is the one place that says which
+/// names a kind has; of several names of a value the first is its own.
+template<class Value>
+struct Named
+{
+  std::string_view name;
+  Value value;
+};
+
+/// The item of that name, or nullptr.
+template<class List>
+const typename List::value_type* FindNamed(const List& list, std::string_view name)
+{
+  for (const auto& item : list)
+  {
+    if (item.name == name)
+    {
+      return &item;
+    }
+  }
+  return nullptr;
+}
+
+/// The value of that name. Throws ErrorType if there is none; the message begins with `what`, which
+/// says where the name comes from, and lists the names. An empty name is an error like any other.
+template<class ErrorType, class List>
+auto ParseNamed(const List& list, std::string_view name, const std::string& what)
+{
+  if (const auto* found = FindNamed(list, name))
+  {
+    return found->value;
+  }
+  throw ErrorType(what + ": expected one of " + NamesOf(list) + ", found '" +
+                  std::string(name.substr(0, 80)) + "'.");
+}
+
+}
