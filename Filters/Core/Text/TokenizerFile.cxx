@@ -332,7 +332,7 @@ private:
     {
       return;
     }
-    static const std::map<std::string, Normalization> simple = {
+    static const std::map<std::string, TextNormalization> simple = {
       { "NFC", NormalizationForm::NFC },
       { "NFD", NormalizationForm::NFD },
       { "NFKC", NormalizationForm::NFKC },

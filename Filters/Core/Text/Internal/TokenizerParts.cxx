@@ -181,7 +181,7 @@ bool IsWordCharacterAt(std::string_view text, std::size_t position)
 
 }
 
-std::string Apply(const Normalization& normalization, std::string_view text)
+std::string Apply(const TextNormalization& normalization, std::string_view text)
 {
   return std::visit(Normalizer{ text }, normalization);
 }
@@ -321,7 +321,7 @@ std::int64_t TokenizerParts::Size() const
 std::string TokenizerParts::Normalize(std::string_view text) const
 {
   std::string normalized(text);
-  for (const Normalization& normalization : this->normalizations)
+  for (const TextNormalization& normalization : this->normalizations)
   {
     normalized = Apply(normalization, normalized);
   }

@@ -33,9 +33,10 @@ struct RemoveMarks
 {
 };
 
-using Normalization = std::variant<BertNormalization, LowerCase, RemoveMarks, NormalizationForm>;
+using TextNormalization =
+  std::variant<BertNormalization, LowerCase, RemoveMarks, NormalizationForm>;
 
-std::string Apply(const Normalization& normalization, std::string_view text);
+std::string Apply(const TextNormalization& normalization, std::string_view text);
 
 /// Splits text into words.
 struct SplitByExpression
@@ -108,7 +109,7 @@ struct TokenizerParts
   std::string source;
   std::shared_ptr<const WordModel> model;
   bool hasSegments = false; ///< WordPiece
-  std::vector<Normalization> normalizations;
+  std::vector<TextNormalization> normalizations;
   std::vector<PreTokenization> preTokenizations;
   AddedTokenFinder givenTokens;                             ///< matched in the original text
   AddedTokenFinder normalizedTokens;                        ///< matched in normalized text
