@@ -135,6 +135,11 @@ constexpr std::array<std::string_view, 9> Buffers = { "attn.mask", "attn.IGNORE"
   "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
   "embeddings.position_ids", "embeddings.token_type_ids" };
 
+/// Modules on top of a model, by the first part of their names. What they compute is not part of a
+/// recording, but for the logits of those in Names.
+constexpr std::array<std::string_view, 8> Heads = { "classifier", "cls", "lm_head", "mlm_head",
+  "nsp_head", "pooler", "qa_outputs", "score" };
+
 bool EndsWith(std::string_view text, std::string_view end)
 {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -542,6 +547,27 @@ private:
     return layer;
   }
 
+  /// Whether a tensor outside of the layers is part of a normalization, and not of a head.
+  bool IsNorm(std::string_view name) const
+  {
+    if (name.substr(0, this->Prefix.size()) == this->Prefix)
+    {
+      name.remove_prefix(this->Prefix.size());
+    }
+    const std::string_view module = name.substr(0, name.find('.'));
+    if (std::find(Heads.begin(), Heads.end(), module) != Heads.end())
+    {
+      return false;
+    }
+    std::string lower(name.substr(0, std::min(name.rfind('.'), name.size())));
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+      [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return lower.find("norm") != std::string::npos || lower.substr(0, 3) == "ln_" ||
+           EndsWith(lower, ".ln");
+  }
+
+  /// Results without a tensor of a layer or a normalization would be wrong; those of a head are
+  /// none of the recording.
   void CheckUnused()
   {
     for (const auto& [name, view] : this->Files.GetTensors())
@@ -556,6 +582,13 @@ private:
           std::none_of(Buffers.begin(), Buffers.end(),
             [text](std::string_view buffer) { return EndsWith(text, buffer); }))
       {
+        if (this->LayerOf(text) >= 0 || this->IsNorm(text))
+        {
+          this->Fail(name, ": the attention, MLPs and normalizations of " +
+                             this->Config.architecture +
+                             ", as configured, have no such tensor, and results without it would "
+                             "be wrong; expected the architecture that the model was made for.");
+        }
         this->Weights.unused.push_back(name);
       }
     }

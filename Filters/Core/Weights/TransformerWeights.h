@@ -70,13 +70,15 @@ struct TransformerWeights
 
   bool normsAreFolded = false; ///< TransformerLens names without gains
   WeightProcessing processing = WeightProcessing::Unknown;
-  std::vector<std::string> unused; ///< tensors that are not used, for a warning; without buffers
+  std::vector<std::string> unused; ///< tensors of heads and poolers that are not used, for a warning
 };
 
 /// Finds the tensors of a model by their Hugging Face names, with or without the prefix of the base
 /// model, or by their TransformerLens names. Nothing is copied. Throws ModelError if a tensor is
 /// missing, has a wrong shape, is not floating-point, or belongs to a layer that the configuration
-/// does not have; the message gives file, tensor, expected and found.
+/// does not have; and if a layer or a normalization has a tensor that the architecture does not,
+/// such as norms of queries and keys, because results without it would be wrong. The message gives
+/// file, tensor, expected and found. Buffers (masks, position ids, rotary frequencies) are ignored.
 TransformerWeights BindTransformerWeights(
   const TransformerConfig& config, const WeightFiles& files);
 

@@ -7,9 +7,12 @@
 #include "FloatValues.h"
 #include "TemporaryDirectory.h"
 #include "TinyTransformer.h"
+#include "TransformerOracle.h"
 
+#include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -195,8 +198,59 @@ TEST(TransformerWeights, BuffersAreIgnoredAndTheRestIsListed)
   TinyTransformer tiny;
   tiny.tensors["h.0.attn.bias"] = tiny.tensors["ln_f.bias"];
   tiny.tensors["h.0.attn.masked_bias"] = { DType::BOOL, { 1 }, { std::byte{ 1 } } };
-  tiny.tensors["classifier.weight"] = tiny.tensors["ln_f.bias"];
-  EXPECT_THAT(tiny.Make().GetWeights().unused, ElementsAre("classifier.weight"));
+  for (const char* name : { "classifier.weight", "lm_head.layer_norm.weight", "pooler.dense.bias" })
+  {
+    tiny.tensors[name] = tiny.tensors["ln_f.bias"];
+  }
+  EXPECT_THAT(tiny.Make().GetWeights().unused,
+    ElementsAre("classifier.weight", "lm_head.layer_norm.weight", "pooler.dense.bias"));
+}
+
+TEST(TransformerWeights, TensorsThatAConfigurationLacksAreRefused)
+{
+  for (const std::string name : { "h.1.attn.q_norm.weight", "h.0.ln_3.weight",
+         "h.0.mlp.c_gate.weight", "ln_g.weight", "emb_layernorm.bias" })
+  {
+    TinyTransformer tiny;
+    tiny.tensors[name] = tiny.tensors["ln_f.bias"];
+    EXPECT_EQ(Refusal(tiny), "tiny: tensor '" + name +
+                               "': the attention, MLPs and normalizations of gpt2, as configured, "
+                               "have no such tensor, and "
+                               "results without it would be wrong; expected the architecture that "
+                               "the model was made for.");
+  }
+}
+
+/// The tensors of an oracle and one more.
+class UnknownTensor : public testing::TestWithParam<std::pair<const char*, const char*>>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, UnknownTensor,
+  testing::Values(std::pair("attn-only", "blocks.1.mlp.W_in"),
+    std::pair("attn-only-shortformer", "blocks.1.ln1.w"),
+    std::pair("bert", "encoder.layer.1.attention.self.distance_embedding.weight"),
+    std::pair("bloom", "transformer.h.1.self_attention.q_layernorm.weight"),
+    std::pair("gpt2", "transformer.h.1.crossattention.c_attn.weight"),
+    std::pair("llama", "model.layers.1.self_attn.q_norm.weight"),
+    std::pair("llama", "model.layers.0.self_attn.q_proj.bias"),
+    std::pair("llama", "model.norm.bias"), std::pair("vit", "encoder.layer.1.layer_scale.lambda")));
+
+TEST_P(UnknownTensor, IsRefused)
+{
+  const auto& [architecture, name] = GetParam();
+  if (!atlas::test::Oracle::IsPresent())
+  {
+    GTEST_SKIP() << atlas::test::Oracle::AbsenceMessage();
+  }
+  const std::filesystem::path folder = atlas::test::TransformerOracle::Folder(architecture);
+  const SafetensorsFile file(folder / "model.safetensors");
+  const TransformerConfig config = ReadTransformerConfig(folder / "config.json");
+  TensorViews views = file.GetTensors();
+  EXPECT_NO_THROW(Transformer(config, WeightFiles(views, "file")));
+  views.emplace(name, views.begin()->second);
+  EXPECT_THAT(MessageOf<ModelError>([&] { Transformer(config, WeightFiles(views, "file")); }),
+    StartsWith(std::string("file: tensor '") + name + "': the attention, MLPs and"));
 }
 
 TEST(TransformerWeights, PrefixMayBeThere)
