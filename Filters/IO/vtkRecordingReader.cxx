@@ -1,5 +1,6 @@
 #include "vtkRecordingReader.h"
 
+#include "Execution.h"
 #include "RecordingConversion.h"
 #include "RecordingFile.h"
 
@@ -82,6 +83,7 @@ int vtkRecordingReader::RequestData(
   options.tokensFile = Text(this->TokensFile);
   options.architecture = Text(this->Architecture);
   options.headCount = this->HeadCount;
+  options.threads = AttentionAtlas::ThreadLimit();
   if (this->Mask != AUTOMATIC_MASK)
   {
     options.mask =

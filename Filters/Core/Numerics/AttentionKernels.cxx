@@ -53,11 +53,9 @@ void AddBias(const HeadScores& head, std::int64_t rows, std::int64_t keys, float
   }
 }
 
-void EvaluateWeights(
+void NormalizeScores(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
-  EvaluateContent(head, begin, end, keys, values);
-  AddBias(head, end - begin, keys, values);
   for (std::int64_t query = begin; query < end; ++query)
   {
     float* row = values + (query - begin) * keys;
@@ -65,6 +63,14 @@ void EvaluateWeights(
     SoftmaxRow(allowed, row);
     std::fill(row + allowed, row + keys, 0.0F);
   }
+}
+
+void EvaluateWeights(
+  const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
+{
+  EvaluateContent(head, begin, end, keys, values);
+  AddBias(head, end - begin, keys, values);
+  NormalizeScores(head, begin, end, keys, values);
 }
 
 }

@@ -7,7 +7,9 @@
 namespace atlas
 {
 
-/// Softmax of a row, its maximum subtracted.
+/// Softmax of a row in place: x_i becomes exp(x_i - max x) / sum_j exp(x_j - max x), the maximum
+/// subtracted so that nothing overflows. `count` is at least 1. Sums are in lanes, so that the
+/// bytes depend on the values alone.
 void SoftmaxRow(std::int64_t count, float* values);
 
 /// Queries and keys of one head on one sequence, and what turns them into attention.
@@ -35,6 +37,12 @@ void EvaluateContent(
 
 /// Adds slope * position of the key to each of `rows` rows of `keys` values.
 void AddBias(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values);
+
+/// Turns scores [end - begin, keys] of queries begin <= i < end, packed, into attention in place:
+/// the softmax over the keys that the mask allows, 0 for the others (Vaswani et al., "Attention is
+/// all you need", 2017). Of `head`, only length and mask are read.
+void NormalizeScores(
+  const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
 
 /// The attention of queries begin <= i < end to the first `keys` keys, at least KeyCount(end):
 /// values [end - begin, keys], packed; 0 where the mask forbids it.

@@ -7,7 +7,6 @@
 #include "MatrixProduct.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 namespace atlas
@@ -89,25 +88,6 @@ void CopyRows(const SharedMatrix& matrix, std::int64_t begin, std::int64_t end, 
   std::copy(matrix.Row(begin), matrix.Row(end), values);
 }
 
-/// Softmax of stored scores over the keys that the mask allows, in place.
-void NormalizeStored(
-  AttentionMask mask, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
-{
-  for (std::int64_t query = begin; query < end; ++query)
-  {
-    const std::int64_t allowed = mask == AttentionMask::Causal ? query + 1 : keys;
-    float* row = values + (query - begin) * keys;
-    const float largest = *std::max_element(row, row + allowed);
-    float sum = 0;
-    for (std::int64_t key = 0; key < keys; ++key)
-    {
-      row[key] = key < allowed ? std::exp(row[key] - largest) : 0;
-      sum += row[key];
-    }
-    std::transform(row, row + allowed, row, [sum](float value) { return value / sum; });
-  }
-}
-
 /// Copies attention that is stored in the recording. Returns false if it has to be computed.
 bool CopyStored(const Recording& recording, const Place& place, AttentionQuantity quantity,
   std::int64_t begin, std::int64_t end, float* values)
@@ -134,7 +114,10 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
     return true;
   }
   CopyRows(head.scores[s], begin, end, values);
-  NormalizeStored(recording.mask, begin, end, head.scores[s].columns, values);
+  HeadScores scores;
+  scores.length = head.scores[s].columns;
+  scores.mask = recording.mask;
+  NormalizeScores(scores, begin, end, scores.length, values);
   return true;
 }
 

@@ -27,6 +27,7 @@ struct RecordingReadOptions
   /// Number of heads, needed only for flat arrays in which heads are side by side. 0: metadata
   /// `n_heads`, if present.
   std::int64_t headCount = 0;
+  int threads = 0; ///< as ThreadCount takes them, to compare stored attention with queries and keys
 };
 
 }

@@ -10,6 +10,12 @@
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <random>
+
 #include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -557,12 +563,111 @@ TEST(RecordingFile, AttentionIsKeptOnlyIfQueriesAndKeysDoNotGiveIt)
   EXPECT_THAT(biased.warnings,
     ElementsAre(
       HasSubstr("the stored attention is shown, as queries and keys do not give it (layer "
-                "0, head 0: weights differ by 0.")));
+                "0, head 0, sequence 0, query 2: ")));
   const RecordingContent explained = Read(WithAttention(true), { { "alibi_slopes", "[0.5]" } });
   EXPECT_FALSE(explained.recording.layers[0].heads[0].HasAttention());
   EXPECT_THAT(explained.recording.alibiSlopes, ElementsAre(0.5));
   const RecordingContent scaled = Read(WithAttention(false), { { "score_scale", "2" } });
   EXPECT_TRUE(scaled.recording.layers[0].heads[0].HasAttention());
+}
+
+/// A recording of two sequences of 300 tokens and two heads, whose weights are all below 0.02 for
+/// queries that see many keys; `change` may change the weights [sequence, head, query, key].
+Tensors LongAttention(const std::function<void(std::vector<double>&)>& change)
+{
+  constexpr std::size_t sequences = 2;
+  constexpr std::size_t heads = 2;
+  constexpr std::size_t tokens = 300;
+  std::mt19937 generator(5);
+  std::vector<double> queries(sequences * tokens * heads * 2);
+  std::vector<double> keys(queries.size());
+  for (std::vector<double>* values : { &queries, &keys })
+  {
+    for (double& value : *values)
+    {
+      value = static_cast<double>(static_cast<float>(generator() % 2001) / 1000 - 1);
+    }
+  }
+  std::vector<double> weights;
+  for (std::size_t row = 0; row < sequences * heads * tokens; ++row)
+  {
+    const std::size_t s = row / heads / tokens;
+    const std::size_t h = row / tokens % heads;
+    const auto at = [&](const std::vector<double>& values, std::size_t token)
+    { return values.data() + ((s * tokens + token) * heads + h) * 2; };
+    std::vector<double> scores;
+    for (std::size_t j = 0; j < tokens; ++j)
+    {
+      const double* q = at(queries, row % tokens);
+      const double* k = at(keys, j);
+      scores.push_back(std::exp((q[0] * k[0] + q[1] * k[1]) / std::sqrt(2.0)));
+    }
+    const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+    for (const double score : scores)
+    {
+      weights.push_back(score / sum);
+    }
+  }
+  EXPECT_LT(*std::max_element(weights.begin(), weights.end()), 0.02);
+  change(weights);
+  Tensors tensors;
+  tensors["blocks.0.attn.hook_q"] = Floats({ sequences, tokens, heads, 2 }, queries);
+  tensors["blocks.0.attn.hook_k"] = Floats({ sequences, tokens, heads, 2 }, keys);
+  tensors["blocks.0.attn.hook_pattern"] = Floats({ sequences, heads, tokens, tokens }, weights);
+  return tensors;
+}
+
+TEST(RecordingFile, AttentionOfLongSequencesIsComparedRelatively)
+{
+  constexpr std::size_t tokens = 300;
+  // Head 1 of sequence 1, query 7.
+  constexpr std::size_t row = ((1 * 2 + 1) * tokens + 7) * tokens;
+  const RecordingContent other = Read(LongAttention(
+    [](std::vector<double>& weights)
+    {
+      const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(row);
+      std::rotate(begin, begin + 1, begin + static_cast<std::ptrdiff_t>(tokens));
+    }));
+  EXPECT_TRUE(other.recording.layers[0].heads[0].HasAttention());
+  EXPECT_THAT(other.warnings,
+    ElementsAre(
+      HasSubstr("the stored attention is shown, as queries and keys do not give it (layer "
+                "0, head 1, sequence 1, query 7: ")));
+  EXPECT_THAT(other.warnings, ElementsAre(HasSubstr(" % of the attention lies on other keys")));
+}
+
+TEST(RecordingFile, AttentionInHalfPrecisionIsThatOfQueriesAndKeys)
+{
+  const auto rounded = [](auto half)
+  {
+    return [half](std::vector<double>& weights)
+    {
+      for (double& weight : weights)
+      {
+        weight =
+          static_cast<double>(static_cast<float>(decltype(half)(static_cast<float>(weight))));
+      }
+    };
+  };
+  for (const Tensors& tensors :
+    { LongAttention(rounded(Eigen::half())), LongAttention(rounded(Eigen::bfloat16())) })
+  {
+    const RecordingContent content = Read(tensors);
+    EXPECT_FALSE(content.recording.layers[0].heads[1].HasAttention());
+    EXPECT_THAT(
+      content.warnings, ElementsAre(HasSubstr("is not kept, as queries and keys give it")));
+  }
+}
+
+TEST(RecordingFile, ThreadsDoNotChangeWhatIsSaidOfAttention)
+{
+  const Tensors tensors = LongAttention(
+    [](std::vector<double>& weights) { std::reverse(weights.begin(), weights.end()); });
+  RecordingReadOptions options;
+  options.threads = 1;
+  const std::vector<std::string> alone = Read(tensors, {}, options).warnings;
+  options.threads = 3;
+  EXPECT_EQ(Read(tensors, {}, options).warnings, alone);
 }
 
 // Refusals

@@ -44,7 +44,7 @@ public:
     this->ReadMask();
     this->ReadScale();
     this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());
-    const std::string warning = DropStoredAttention(this->Record);
+    const std::string warning = DropStoredAttention(this->Record, this->Options.threads);
     if (!warning.empty())
     {
       this->Warnings.push_back(this->Arrays.GetSource() + ": " + warning);
