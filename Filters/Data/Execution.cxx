@@ -2,6 +2,7 @@
 
 #include "Parallel.h"
 
+#include <vtkAlgorithm.h>
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -39,6 +40,12 @@ std::string Size(double bytes)
   }
   return text.data();
 }
+
+/// The abort request of a filter. Its setter would count as a change of the filter.
+struct AbortRequest : vtkAlgorithm
+{
+  static auto Member() { return &AbortRequest::AbortExecute; }
+};
 
 /// The positive number in an environment variable, or 0.
 int EnvironmentNumber(const char* name)
@@ -112,14 +119,22 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
   }
 }
 
-void MarkUnfinished(vtkInformationVector* outputVector)
+bool ReportProgress(vtkAlgorithm* filter, double done)
 {
+  filter->UpdateProgress(done);
+  return filter->GetAbortExecute() == 0;
+}
+
+int LeaveUnfinished(vtkAlgorithm* filter, vtkInformationVector* outputVector)
+{
+  filter->*AbortRequest::Member() = 0;
   for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
   {
     vtkInformation* info = outputVector->GetInformationObject(port);
     vtkDataObject::GetData(info)->ReleaseData();
     info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
   }
+  return 1;
 }
 
 bool IsFirstPiece(vtkInformationVector* outputVector)

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+class vtkAlgorithm;
 class vtkInformationVector;
 
 /// Threads, memory and pieces of the filters.
@@ -63,9 +64,15 @@ void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
 ATTENTIONATLASDATA_EXPORT void RequireMemory(
   double bytes, const std::string& what, const std::string& advice);
 
-/// Empties all outputs and makes the next update compute them again, even if nothing has changed.
-/// For a RequestData that the user has canceled.
-ATTENTIONATLASDATA_EXPORT void MarkUnfinished(vtkInformationVector* outputVector);
+/// Reports the progress of a filter, 0 to 1, and returns whether to continue: false once the user
+/// has canceled. Call it from the thread that executes the filter.
+ATTENTIONATLASDATA_EXPORT bool ReportProgress(vtkAlgorithm* filter, double done);
+
+/// For RequestData to return when the user has canceled. Empties all outputs, so that no partial
+/// results remain, and makes the next update compute them again, even if nothing has changed.
+/// Resets the abort request, which VTK 9.2 does not. Returns 1.
+ATTENTIONATLASDATA_EXPORT int LeaveUnfinished(
+  vtkAlgorithm* filter, vtkInformationVector* outputVector);
 
 /// Whether this is the piece, and thus the rank, that holds small outputs. They are empty on all
 /// others, so nothing is drawn or counted twice.

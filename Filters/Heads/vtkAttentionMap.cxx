@@ -209,10 +209,9 @@ bool vtkAttentionMap::EvaluateRows(
   {
     const vtkIdType end = std::min(begin + step, last);
     AttentionAtlas::ParallelFor(begin, end, evaluate);
-    this->UpdateProgress(static_cast<double>(end - first) / static_cast<double>(last - first));
-    if (this->GetAbortExecute() != 0)
+    if (!AttentionAtlas::ReportProgress(
+          this, static_cast<double>(end - first) / static_cast<double>(last - first)))
     {
-      this->AbortExecute = 0; // VTK 9.2 does not take the request back
       return false;
     }
   }
@@ -247,8 +246,7 @@ int vtkAttentionMap::RequestData(
     values->SetNumberOfValues(points);
     if (!this->EvaluateRows(recording, rows, values->GetPointer(0)))
     {
-      AttentionAtlas::MarkUnfinished(outputVector);
-      return 1;
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     output->SetExtent(extent.data());
     output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);

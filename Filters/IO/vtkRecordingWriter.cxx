@@ -1,5 +1,6 @@
 #include "vtkRecordingWriter.h"
 
+#include "Execution.h"
 #include "RecordingConversion.h"
 #include "RecordingFile.h"
 
@@ -10,11 +11,7 @@ vtkStandardNewMacro(vtkRecordingWriter);
 
 void vtkRecordingWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fileName)
 {
-  const auto progress = [this](double done)
-  {
-    this->UpdateProgress(done);
-    return this->GetAbortExecute() == 0;
-  };
+  const auto progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
   if (!atlas::WriteRecording(fileName, AttentionAtlas::ToRecording(input), progress))
   {
     this->SetErrorCode(vtkErrorCode::UserError);

@@ -156,7 +156,7 @@ int vtkAttentionTorus::RequestData(
         : this->EvaluateImage(evaluator, fields, extent, vtkImageData::SafeDownCast(output));
     if (!finished)
     {
-      return LeaveUnfinished(outputVector);
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     CopyModelFields(input, output);
   }
@@ -259,7 +259,8 @@ bool vtkAttentionTorus::EvaluateInChunks(
       continue;
     }
     AttentionAtlas::ParallelFor(begin, end, evaluate);
-    if (this->ProgressAndCheckAbort(static_cast<double>(end) / static_cast<double>(count)))
+    if (!AttentionAtlas::ReportProgress(
+          this, static_cast<double>(end) / static_cast<double>(count)))
     {
       return false;
     }

@@ -55,8 +55,8 @@ int vtkClassAreas::RequestData(
             const std::lock_guard<std::mutex> lock(mutex);
             counts.Add(part);
           });
-        if (this->ProgressAndCheckAbort(
-              static_cast<double>(chunk + 1) / static_cast<double>(chunks)))
+        if (!AttentionAtlas::ReportProgress(
+              this, static_cast<double>(chunk + 1) / static_cast<double>(chunks)))
         {
           return false;
         }

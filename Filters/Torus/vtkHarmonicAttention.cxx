@@ -190,9 +190,7 @@ int vtkHarmonicAttention::RequestData(
       coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1);
     if (!this->Evaluate(field, extent, output))
     {
-      this->AbortExecute = 0; // VTK 9.2 does not reset the request
-      AttentionAtlas::MarkUnfinished(outputVector);
-      return 1;
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HarmonicAttention);
     output->GetFieldData()->AddArray(
@@ -240,8 +238,7 @@ bool vtkHarmonicAttention::Evaluate(
             score->GetPointer(row * columns), attention->GetPointer(row * columns));
         }
       });
-    this->UpdateProgress(static_cast<double>(chunk + 1) / chunks);
-    if (this->GetAbortExecute() != 0)
+    if (!AttentionAtlas::ReportProgress(this, static_cast<double>(chunk + 1) / chunks))
     {
       return false;
     }

@@ -230,7 +230,7 @@ int vtkHeadAccuracySimplex::RequestData(
               table.SetRow(static_cast<int>(row), counts);
             }
           });
-        if (this->ProgressAndCheckAbort(static_cast<double>(chunk + 1) / chunks))
+        if (!AttentionAtlas::ReportProgress(this, static_cast<double>(chunk + 1) / chunks))
         {
           return false;
         }

@@ -45,7 +45,7 @@ int vtkModelAlgorithm::RequestFromModel(vtkInformationVector** inputVector,
   {
     if (!compute(AttentionAtlas::ToModel(input)))
     {
-      return this->LeaveUnfinished(outputVector);
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
   }
   catch (const std::exception& e)
@@ -78,18 +78,4 @@ void vtkModelAlgorithm::CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObje
       output->GetFieldData()->AddArray(array);
     }
   }
-}
-
-bool vtkModelAlgorithm::ProgressAndCheckAbort(double progress)
-{
-  this->UpdateProgress(progress);
-  return this->GetAbortExecute() != 0;
-}
-
-int vtkModelAlgorithm::LeaveUnfinished(vtkInformationVector* outputVector)
-{
-  // VTK 9.2 neither resets the request to abort nor knows that there is more to compute.
-  this->AbortExecute = 0;
-  AttentionAtlas::MarkUnfinished(outputVector);
-  return 1;
 }

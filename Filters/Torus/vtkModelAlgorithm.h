@@ -60,17 +60,6 @@ protected:
    */
   static void CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output);
 
-  /**
-   * Reports progress, 0 to 1, and returns whether the user has canceled.
-   */
-  bool ProgressAndCheckAbort(double progress);
-
-  /**
-   * For RequestData to return when the user has canceled. Empties all output ports, so that no
-   * partial results remain. The next update computes them again, even if nothing has changed.
-   */
-  int LeaveUnfinished(vtkInformationVector* outputVector);
-
 private:
   vtkModelAlgorithm(const vtkModelAlgorithm&) = delete;
   void operator=(const vtkModelAlgorithm&) = delete;

@@ -208,12 +208,10 @@ int vtkSummableColors::RequestData(
       colors->SetNumberOfTuples(array->GetNumberOfTuples());
       Dispatch(array, Paint(), scale, colors.Get());
       output->GetPointData()->AddArray(colors);
-      this->UpdateProgress(static_cast<double>(++painted) / static_cast<double>(arrays.size()));
-      if (this->GetAbortExecute() != 0)
+      const double done = static_cast<double>(++painted) / static_cast<double>(arrays.size());
+      if (!AttentionAtlas::ReportProgress(this, done))
       {
-        this->AbortExecute = 0; // VTK 9.2 does not reset the request
-        AttentionAtlas::MarkUnfinished(outputVector);
-        return 1;
+        return AttentionAtlas::LeaveUnfinished(this, outputVector);
       }
     }
     AttentionAtlas::AddField(output->GetFieldData(), Names::ColorGain, scale.gain);

@@ -161,7 +161,8 @@ int vtkTokenPairs::RequestData(
               table.Set(pair, model, evaluator, angles, scratch);
             }
           });
-        if (this->ProgressAndCheckAbort(static_cast<double>(t1 + 1) / static_cast<double>(tokens)))
+        if (!AttentionAtlas::ReportProgress(
+              this, static_cast<double>(t1 + 1) / static_cast<double>(tokens)))
         {
           return false;
         }

@@ -503,8 +503,7 @@ int vtkTorusDeformation::RequestData(
   const int pieces = std::max(info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()), 1);
   const auto advance = [this](double done)
   {
-    this->UpdateProgress(done);
-    if (this->GetAbortExecute() != 0)
+    if (!AttentionAtlas::ReportProgress(this, done))
     {
       throw Cancelled();
     }
@@ -539,8 +538,7 @@ int vtkTorusDeformation::RequestData(
   }
   catch (const Cancelled&)
   {
-    this->AbortExecute = 0; // VTK 9.2 does not reset the request
-    AttentionAtlas::MarkUnfinished(outputVector);
+    return AttentionAtlas::LeaveUnfinished(this, outputVector);
   }
   catch (const std::exception& e)
   {

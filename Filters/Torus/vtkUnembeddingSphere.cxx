@@ -134,7 +134,7 @@ int vtkUnembeddingSphere::RequestData(
     [&](const atlas::AttentionOnlyModel& model)
     {
       const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);
-      if (this->ProgressAndCheckAbort(0.5))
+      if (!AttentionAtlas::ReportProgress(this, 0.5))
       {
         return false;
       }
@@ -147,7 +147,7 @@ int vtkUnembeddingSphere::RequestData(
       {
         const double share =
           static_cast<double>(cell) / static_cast<double>(partition.cells.size());
-        if (cell % 64 == 0 && this->ProgressAndCheckAbort(0.5 + share / 2))
+        if (cell % 64 == 0 && !AttentionAtlas::ReportProgress(this, 0.5 + share / 2))
         {
           return false;
         }

@@ -198,11 +198,7 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   }
   options.layers.assign(this->Layers.begin(), this->Layers.end());
   options.threads = AttentionAtlas::ThreadLimit();
-  options.progress = [this](double done)
-  {
-    this->UpdateProgress(done);
-    return this->GetAbortExecute() == 0;
-  };
+  options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
   atlas::CheckInput(transformer, gathered.input, options);
   part.ranges = atlas::SplitSequences(transformer, gathered.input, ranks.Count());
   options.sequences = part.ranges[static_cast<std::size_t>(ranks.Rank())];
@@ -239,10 +235,9 @@ int vtkTransformerRecorder::RequestData(
   {
     if (!ranks.Agree(part.result))
     {
-      this->AbortExecute = 0; // VTK 9.2 does not take the request back
-      AttentionAtlas::MarkUnfinished(outputVector);
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
-    else if (part.recording)
+    if (part.recording)
     {
       ranks.ShareRows(*part.recording, part.ranges);
       AttentionAtlas::ToDataSet(*part.recording, output);
