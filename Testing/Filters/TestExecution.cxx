@@ -154,18 +154,7 @@ int WorkersAfterRecording()
   return CountWorkers();
 }
 
-class RecorderExecution : public Execution
-{
-protected:
-  void SetUp() override
-  {
-    if (!Oracle::IsPresent())
-    {
-      GTEST_SKIP() << Oracle::AbsenceMessage();
-    }
-    Execution::SetUp();
-  }
-};
+using RecorderExecution = Execution;
 
 TEST_F(RecorderExecution, KeepsToTheLimit)
 {

@@ -239,10 +239,6 @@ INSTANTIATE_TEST_SUITE_P(, UnknownTensor,
 TEST_P(UnknownTensor, IsRefused)
 {
   const auto& [architecture, name] = GetParam();
-  if (!atlas::test::Oracle::IsPresent())
-  {
-    GTEST_SKIP() << atlas::test::Oracle::AbsenceMessage();
-  }
   const std::filesystem::path folder = atlas::test::TransformerOracle::Folder(architecture);
   const SafetensorsFile file(folder / "model.safetensors");
   const TransformerConfig config = ReadTransformerConfig(folder / "config.json");
