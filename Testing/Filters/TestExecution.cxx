@@ -154,9 +154,7 @@ int WorkersAfterRecording()
   return CountWorkers();
 }
 
-class RecorderExecution : public Execution
-{
-};
+using RecorderExecution = Execution;
 
 TEST_F(RecorderExecution, KeepsToTheLimit)
 {
