@@ -4,6 +4,7 @@
 #include "AttentionOnlyModel.h"
 #include "DataFormat.h"
 #include "Execution.h"
+#include "HeadAccuracy.h"
 #include "MixtureRegions.h"
 
 #include <vtkCellArray.h>
@@ -130,8 +131,7 @@ private:
   {
     for (vtkIdType i = 0; i < count; ++i)
     {
-      array->SetValue(
-        begin + i, static_cast<float>(static_cast<double>(parts[i]) / static_cast<double>(whole)));
+      array->SetValue(begin + i, static_cast<float>(atlas::PairAccuracy(parts[i], whole)));
     }
   }
 

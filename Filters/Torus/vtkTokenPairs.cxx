@@ -7,6 +7,7 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Execution.h"
+#include "HeadAccuracy.h"
 
 #include <vtkCellArray.h>
 #include <vtkFloatArray.h>
@@ -95,7 +96,7 @@ public:
     {
       correct += this->Correct->GetValue(i);
     }
-    return static_cast<double>(correct) / static_cast<double>(this->Correct->GetNumberOfTuples());
+    return atlas::PairAccuracy(correct, this->Correct->GetNumberOfTuples());
   }
 
 private:

@@ -1,6 +1,7 @@
 #include "ClassAreas.h"
 
 #include "Error.h"
+#include "HeadAccuracy.h"
 #include "Pi.h"
 
 #include <cmath>
@@ -101,8 +102,10 @@ ClassCounts ClassCounter::Count(std::int64_t begin, std::int64_t end) const
 
 double PairCounts::Accuracy() const
 {
-  const auto pairs = static_cast<double>(this->predicted.size() * this->predicted.size());
-  return std::accumulate(this->correct.begin(), this->correct.end(), 0) / pairs;
+  const auto tokens = static_cast<Eigen::Index>(this->predicted.size());
+  return PairAccuracy(
+    std::accumulate(this->correct.begin(), this->correct.end(), Eigen::Index{ 0 }),
+    tokens * tokens);
 }
 
 PairCounts CountPairs(const AttentionOnlyModel& model, const EvaluationOptions& options)

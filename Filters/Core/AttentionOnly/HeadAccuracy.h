@@ -11,6 +11,12 @@ namespace atlas
 /// Throws ModelError if the model has no targets (true next tokens), which an accuracy requires.
 void RequireTargets(const AttentionOnlyModel& model);
 
+/// The accuracy on token pairs, 0 to 1: `correct` as a fraction of all of them.
+inline double PairAccuracy(Eigen::Index correct, Eigen::Index pairs)
+{
+  return static_cast<double>(correct) / static_cast<double>(pairs);
+}
+
 /// How many token pairs each head predicts correctly alone, and all heads together.
 struct HeadAccuracies
 {
@@ -20,10 +26,7 @@ struct HeadAccuracies
   Eigen::Index any = 0;            ///< pairs that at least one head alone predicts correctly
 
   /// `correct` as a fraction of all pairs, 0 to 1.
-  double Share(Eigen::Index correct) const
-  {
-    return static_cast<double>(correct) / static_cast<double>(this->pairs);
-  }
+  double Share(Eigen::Index correct) const { return PairAccuracy(correct, this->pairs); }
 };
 
 /// Counts over all token pairs. `residual` applies to the whole model; a head alone has no
