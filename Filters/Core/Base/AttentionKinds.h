@@ -23,8 +23,8 @@ inline constexpr std::array<Named<AttentionMask>, 2> AttentionMasks = { {
 
 std::string_view Name(AttentionMask mask);
 
-/// Whether layer normalizations were folded into the weights and these were centred, as
-/// TransformerLens does (design/transformers.md F.4).
+/// Whether layer normalizations were folded into the weights and the weights were centered, as
+/// TransformerLens does by default.
 enum class WeightProcessing
 {
   Unknown,

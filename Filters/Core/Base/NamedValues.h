@@ -8,8 +8,8 @@
 namespace atlas
 {
 
-/// A value that texts name. A list of them, such as an std::array, is the one place that says which
-/// names a kind has; of several names of a value the first is its own.
+/// A value and its name in files. A list of them, such as a std::array, is the one place where the
+/// names of an enumeration stand. Where a value has several names, the first one is written.
 template<class Value>
 struct Named
 {
@@ -31,8 +31,8 @@ const typename List::value_type* FindNamed(const List& list, std::string_view na
   return nullptr;
 }
 
-/// The value of that name. Throws ErrorType if there is none; the message begins with `what`, which
-/// says where the name comes from, and lists the names. An empty name is an error like any other.
+/// The value of that name. Throws ErrorType if there is none. The message begins with `what`, the
+/// origin of the name, and lists the names. An empty name is an error like any other.
 template<class ErrorType, class List>
 auto ParseNamed(const List& list, std::string_view name, const std::string& what)
 {
