@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio> // before jpeglib.h, which needs it
 #include <cstring>
+#include <functional>
 #include <new>
 #include <string_view>
 
@@ -37,13 +38,62 @@ void RequireSize(const std::string& path, std::int64_t width, std::int64_t heigh
   }
 }
 
+std::uint32_t BigEndian(const char* bytes)
+{
+  std::uint32_t number = 0;
+  for (int i = 0; i < 4; ++i)
+  {
+    number = number << 8U | static_cast<unsigned char>(bytes[i]);
+  }
+  return number;
+}
+
+/// The four letters of a chunk's type, with ? for any other byte.
+std::string PngChunkType(const char* bytes)
+{
+  std::string type(bytes, 4);
+  const auto isLetter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  std::replace_if(type.begin(), type.end(), std::not_fn(isLetter), '?');
+  return type;
+}
+
+/// Throws FormatError unless all chunks of a PNG up to its end chunk are within the file. libpng
+/// allocates and clears as many bytes as the length of a chunk says, up to 2 GB, before it finds
+/// that the file is too short; its limit for chunks (png_set_chunk_malloc_max) only makes it warn.
+void RequireWholeChunks(const MappedFile& file, const std::string& path)
+{
+  constexpr std::size_t around = 12; // length, type and checksum, of 4 bytes each
+  const auto* bytes = reinterpret_cast<const char*>(file.Data());
+  std::size_t begin = PngMagic.size();
+  for (std::string type; type != "IEND";)
+  {
+    const std::size_t left = file.Size() - begin;
+    if (left < around)
+    {
+      throw FormatError(path + ": cannot be read as PNG: expected a chunk at byte " +
+                        std::to_string(begin) + ", found " + std::to_string(left) +
+                        " bytes to the end of the file.");
+    }
+    const std::size_t length = BigEndian(bytes + begin);
+    type = PngChunkType(bytes + begin + 4);
+    if (length > left - around)
+    {
+      throw FormatError(path + ": cannot be read as PNG: expected " + std::to_string(length) +
+                        " bytes in the chunk '" + type + "' at byte " + std::to_string(begin) +
+                        ", found " + std::to_string(left - around) + " at most.");
+    }
+    begin += around + length;
+  }
+}
+
 /// Decodes a PNG in memory. VTK's reader is not used because it crashes on libpng errors: it jumps
 /// to a function that has already returned.
 class PngDecoder
 {
 public:
   PngDecoder(const MappedFile& file, const std::string& path)
-    : Path(path)
+    : File(file)
+    , Path(path)
     , Next(reinterpret_cast<const png_byte*>(file.Data()))
     , Left(file.Size())
     , Png(
@@ -61,7 +111,11 @@ public:
     {
       throw std::bad_alloc();
     }
+    RequireWholeChunks(this->File, this->Path);
     png_set_read_fn(this->Png, this, &PngDecoder::Read);
+    // Texts, profiles and the like have no part in the pixels, and libpng would unpack and keep up
+    // to a thousand of 8 MB each. Only the critical chunks and tRNS are read.
+    png_set_keep_unknown_chunks(this->Png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_read_info(this->Png, this->Info);
     const png_uint_32 width = png_get_image_width(this->Png, this->Info);
     const png_uint_32 height = png_get_image_height(this->Png, this->Info);
@@ -105,6 +159,7 @@ public:
   }
 
 private:
+  const MappedFile& File;
   const std::string& Path;
   const png_byte* Next;
   std::size_t Left;
