@@ -208,6 +208,16 @@ TEST(TorusDeformation, WithoutNormalizationIsTheArray)
   }
 }
 
+TEST(TorusDeformation, VectorsAreOutputByDefault)
+{
+  const auto chart = Chart(21, 19);
+  Deformed chosen(chart);
+  chosen.SetVectors("Output");
+  Deformed deformed(chart);
+  deformed->SetShape(vtkTorusDeformation::VECTORS);
+  EXPECT_EQ(Difference(PointsOf(deformed.Update()), PointsOf(chosen.Update())), 0);
+}
+
 TEST(TorusDeformation, KeepsTheArrays)
 {
   const auto chart = Chart(31, 25);
