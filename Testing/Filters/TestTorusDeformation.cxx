@@ -411,6 +411,12 @@ TEST(TorusDeformation, SaysWhatIsWrong)
   absent.SetVectors("Outputs");
   ExpectError(absent, "found none named 'Outputs'. Output and the like are Quantities of");
 
+  Deformed nameless(chart);
+  nameless.SetVectors("");
+  nameless->SetInputArrayToProcess(
+    0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, vtkDataSetAttributes::VECTORS);
+  ExpectError(nameless, "found none named ''.");
+
   Deformed scalars(chart);
   scalars.SetVectors("Class");
   ExpectError(scalars, "expected a point array of 3 components, found 'Class' with 1 components");
