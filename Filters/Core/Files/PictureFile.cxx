@@ -57,32 +57,43 @@ std::string PngChunkType(const char* bytes)
   return type;
 }
 
+/// The bytes of a chunk beside its data: length, type and checksum, of 4 bytes each.
+constexpr std::size_t PngChunkFrame = 12;
+
+/// The length of the chunk that begins at this byte. Throws FormatError if it is not within the
+/// file.
+std::size_t PngChunkLength(const MappedFile& file, const std::string& path, std::size_t begin)
+{
+  const std::size_t left = file.Size() - begin;
+  if (left < PngChunkFrame)
+  {
+    throw FormatError(path + ": cannot be read as PNG: expected a chunk at byte " +
+                      std::to_string(begin) + ", found " + std::to_string(left) +
+                      " bytes to the end of the file.");
+  }
+  const auto* bytes = reinterpret_cast<const char*>(file.Data()) + begin;
+  const std::size_t length = BigEndian(bytes);
+  if (length > left - PngChunkFrame)
+  {
+    throw FormatError(path + ": cannot be read as PNG: expected " + std::to_string(length) +
+                      " bytes in the chunk '" + PngChunkType(bytes + 4) + "' at byte " +
+                      std::to_string(begin) + ", found " + std::to_string(left - PngChunkFrame) +
+                      " at most.");
+  }
+  return length;
+}
+
 /// Throws FormatError unless all chunks of a PNG up to its end chunk are within the file. libpng
 /// allocates and clears as many bytes as the length of a chunk says, up to 2 GB, before it finds
 /// that the file is too short; its limit for chunks (png_set_chunk_malloc_max) only makes it warn.
 void RequireWholeChunks(const MappedFile& file, const std::string& path)
 {
-  constexpr std::size_t around = 12; // length, type and checksum, of 4 bytes each
-  const auto* bytes = reinterpret_cast<const char*>(file.Data());
   std::size_t begin = PngMagic.size();
-  for (std::string type; type != "IEND";)
+  for (bool isLast = false; !isLast;)
   {
-    const std::size_t left = file.Size() - begin;
-    if (left < around)
-    {
-      throw FormatError(path + ": cannot be read as PNG: expected a chunk at byte " +
-                        std::to_string(begin) + ", found " + std::to_string(left) +
-                        " bytes to the end of the file.");
-    }
-    const std::size_t length = BigEndian(bytes + begin);
-    type = PngChunkType(bytes + begin + 4);
-    if (length > left - around)
-    {
-      throw FormatError(path + ": cannot be read as PNG: expected " + std::to_string(length) +
-                        " bytes in the chunk '" + type + "' at byte " + std::to_string(begin) +
-                        ", found " + std::to_string(left - around) + " at most.");
-    }
-    begin += around + length;
+    const std::size_t length = PngChunkLength(file, path, begin);
+    isLast = std::memcmp(file.Data() + begin + 4, "IEND", 4) == 0;
+    begin += PngChunkFrame + length;
   }
 }
 
