@@ -16,6 +16,7 @@ vtkStandardNewMacro(vtkTransformerReader);
 vtkTransformerReader::vtkTransformerReader()
 {
   this->SetNumberOfInputPorts(0);
+  this->SetArchitecture("Auto");
 }
 
 vtkTransformerReader::~vtkTransformerReader()

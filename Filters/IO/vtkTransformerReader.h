@@ -43,7 +43,7 @@ public:
   ///@{
   /**
    * The architecture: one of those above (TransformerLens' is called transformer_lens), whatever
-   * model_type the config.json has. Null, empty or Auto: that. Default: none.
+   * model_type the config.json has. Auto, empty or null: that. Default: Auto.
    */
   vtkSetStringMacro(Architecture);
   vtkGetStringMacro(Architecture);

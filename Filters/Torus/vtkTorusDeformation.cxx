@@ -514,7 +514,8 @@ int vtkTorusDeformation::RequestData(
     form.isDonut = this->Shape == DONUT;
     form.donut = { this->MajorRadius, this->MinorRadius };
     form.normalization = static_cast<atlas::Normalization>(this->Normalization);
-    form.vectors = this->GetInputArrayInformation(0)->Get(vtkDataObject::FIELD_NAME());
+    const char* name = this->GetInputArrayInformation(0)->Get(vtkDataObject::FIELD_NAME());
+    form.vectors = name != nullptr ? name : "";
     form.reference = vtkDataSet::GetData(inputVector[1]);
     if (form.isDonut)
     {

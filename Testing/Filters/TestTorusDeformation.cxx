@@ -208,6 +208,16 @@ TEST(TorusDeformation, WithoutNormalizationIsTheArray)
   }
 }
 
+TEST(TorusDeformation, VectorsAreOutputByDefault)
+{
+  const auto chart = Chart(21, 19);
+  Deformed chosen(chart);
+  chosen.SetVectors("Output");
+  Deformed deformed(chart);
+  deformed->SetShape(vtkTorusDeformation::VECTORS);
+  EXPECT_EQ(Difference(PointsOf(deformed.Update()), PointsOf(chosen.Update())), 0);
+}
+
 TEST(TorusDeformation, KeepsTheArrays)
 {
   const auto chart = Chart(31, 25);
@@ -400,6 +410,12 @@ TEST(TorusDeformation, SaysWhatIsWrong)
   Deformed absent(chart);
   absent.SetVectors("Outputs");
   ExpectError(absent, "found none named 'Outputs'. Output and the like are Quantities of");
+
+  Deformed nameless(chart);
+  nameless.SetVectors("");
+  nameless->SetInputArrayToProcess(
+    0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, vtkDataSetAttributes::VECTORS);
+  ExpectError(nameless, "found none named ''.");
 
   Deformed scalars(chart);
   scalars.SetVectors("Class");

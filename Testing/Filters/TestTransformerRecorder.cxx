@@ -293,6 +293,7 @@ TEST(TransformerRecorder, ReaderRefusesBadFiles)
   const TemporaryDirectory folder;
   const std::string path = folder / "config.json";
   Reader reader;
+  EXPECT_STREQ(reader->GetArchitecture(), "Auto");
   const auto message = [&]()
   {
     reader->SetFileName(path.c_str());
@@ -314,9 +315,13 @@ TEST(TransformerRecorder, ReaderRefusesBadFiles)
     TransformerOracle::Folder("bloom") / "model.safetensors", folder / "model.safetensors");
   reader->SetArchitecture("bert");
   EXPECT_THAT(message(), HasSubstr("missing"));
-  reader->SetArchitecture("Auto");
-  reader->Update();
-  EXPECT_EQ(reader->GetOutput()->GetNumberOfBlocks(), 1U);
+  for (const char* automatic : { "Auto", "", static_cast<const char*>(nullptr) })
+  {
+    reader->SetArchitecture(automatic);
+    reader->Modified();
+    reader->Update();
+    EXPECT_EQ(reader->GetOutput()->GetNumberOfBlocks(), 1U);
+  }
   EXPECT_EQ(reader->CanReadFile(path.c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "model.safetensors").c_str()), 1);
   EXPECT_EQ(reader->CanReadFile(ShippedModel().c_str()), 0);

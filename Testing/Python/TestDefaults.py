@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import atlastest
 from atlastest import AtlasTest
 from paraview import servermanager
+from vtkmodules.vtkCommonDataModel import vtkDataObject
 
 GROUP = "atlas_bare"
 HELPERS = {
@@ -19,12 +20,7 @@ HELPERS = {
     "IdTypeVectorProperty": "SimpleIdTypeInformationHelper",
 }
 #: Lists with a default, which no method without arguments gives: where they are tested instead.
-ELSEWHERE = {
-    ("HarmonicAttention", "Coefficients"): "TestTorusAlgorithm",
-    ("TorusDeformation", "Vectors"): "the class has none: ParaView chooses among the arrays of its input",
-}
-#: Another word for no text.
-NO_TEXT = {("TransformerReader", "Architecture"): "Auto"}
+ELSEWHERE = {("HarmonicAttention", "Coefficients"): "TestTorusAlgorithm"}
 
 
 def read_proxies():
@@ -54,14 +50,17 @@ def properties(proxies, proxy):
 
 
 def is_list(element):
-    return element.get("repeat_command") == "1" or element.get("command") == "SetInputArrayToProcess"
+    return element.get("repeat_command") == "1"
 
 
-def expected(proxy, element):
+def is_array(element):
+    """Whether a property chooses an array of the input: no method without arguments gives its name."""
+    return element.get("command") == "SetInputArrayToProcess"
+
+
+def expected(element):
     """The default as the XML has it."""
     text = element.get("default_values")
-    if text is not None and text == NO_TEXT.get((proxy, element.get("name"))):
-        return [""]
     if element.tag == "StringVectorProperty":
         return [text or ""]
     return [float(value) for value in (text or "").split()]
@@ -84,8 +83,12 @@ def described(proxy, elements):
     return bare
 
 
-def values_of(proxy, name):
+def values_of(proxy, element):
     """The values of a property as its object has them now."""
+    name = element.get("name")
+    if is_array(element):
+        information = proxy.GetClientSideObject().GetInputArrayInformation(0)
+        return [information.Get(vtkDataObject.FIELD_NAME()) or ""]
     helper = servermanager.vtkSMPropertyHelper(proxy.GetProperty(name))
     if proxy.GetProperty(name).IsA("vtkSMStringVectorProperty"):
         return [helper.GetAsString(i) or "" for i in range(helper.GetNumberOfElements())]
@@ -102,7 +105,7 @@ class Defaults(AtlasTest):
         }
         root = ElementTree.Element("ServerManagerConfiguration")
         group = ElementTree.SubElement(root, "ProxyGroup", {"name": GROUP})
-        group.extend(described(proxies[key], elements) for key, elements in checked.items())
+        group.extend(described(proxies[key], [e for e in elements if not is_array(e)]) for key, elements in checked.items())
         manager = servermanager.ProxyManager().SMProxyManager
         manager.GetProxyDefinitionManager().LoadConfigurationXMLFromString(
             ElementTree.tostring(root, encoding="unicode")
@@ -114,8 +117,8 @@ class Defaults(AtlasTest):
             bare.UpdatePropertyInformation()
             for element in elements:
                 name = element.get("name")
-                found = values_of(bare, name)
-                if found != expected(key[1], element):
+                found = values_of(bare, element)
+                if found != expected(element):
                     wrong.append((key[1], name, found))
         return wrong, checked
 
@@ -147,6 +150,8 @@ class Defaults(AtlasTest):
             ("filters", "AttentionTorus"): ("Resolution", "512 511"),
             ("internal_filters", "TorusAlgorithm"): ("Pattern", "1"),
             ("sources", "AttentionOnlyTraining"): ("LearningRate", "0.0100000001"),
+            ("filters", "TorusDeformation"): ("Vectors", "Mix"),
+            ("sources", "TransformerReader"): ("Architecture", "gpt2"),
         }
         for key, (name, default) in changes.items():
             properties(proxies, proxies[key])[name].set("default_values", default)
@@ -155,6 +160,8 @@ class Defaults(AtlasTest):
         self.assertEqual(found["AttentionTorus", "Resolution"], [512, 512])
         self.assertEqual(found["TokenPairs", "Pattern"], [0])
         self.assertEqual(found["AttentionOnlyTraining", "LearningRate"], [0.01])
+        self.assertEqual(found["TorusDeformation", "Vectors"], ["Output"])
+        self.assertEqual(found["TransformerReader", "Architecture"], ["Auto"])
 
 
 if __name__ == "__main__":

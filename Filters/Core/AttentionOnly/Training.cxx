@@ -5,9 +5,11 @@
 #include "TorusAngles.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace atlas
 {
@@ -53,13 +55,20 @@ struct HeadView
   }
 };
 
-/// The two linear maps of a head, and the gradients of the loss with respect to them.
-struct HeadMaps
+/// A head: its two linear maps, the gradients of the loss with respect to them, and what it does
+/// with the current pair.
+struct HeadPass
 {
   Matrix3d score;  ///< W_Q^T W_K / sqrt(d_h)
   Matrix3d output; ///< W_O W_V
   Matrix3d scoreSlope = Matrix3d::Zero();
   Matrix3d outputSlope = Matrix3d::Zero();
+
+  double attention = 0; ///< to the first token
+  Vector3d mix;         ///< the mixture of the tokens by attention
+  Vector3d result;      ///< what the head adds to the residual
+  VectorXd alone;       ///< the probabilities by this head alone, with specialization
+  double share = 0;     ///< its part in the sum of all heads' probabilities of the target
 };
 
 /// A layer-normalized embedding, with the values needed for its gradient.
@@ -102,6 +111,210 @@ double Softmax(VectorXd& logits, Index target)
   logits /= sum;
   return own - std::log(sum);
 }
+
+/// A pair of tokens in the sum of the loss.
+struct WeightedPair
+{
+  Index first = 0;
+  Index second = 0;
+  Index target = 0;
+  double weight = 0;
+};
+
+/// The sum of loss and gradient over pairs, for parameters that stay as they are.
+class PairSum
+{
+public:
+  PairSum(const ParameterLayout& layout, const double* values, int activeHeads, double lambda)
+    : Layout(layout)
+    , Values(values)
+    , Scale(1 / std::sqrt(static_cast<double>(layout.dimension)))
+    , Lambda(lambda)
+    , Unembedding(values + layout.Unembedding(), layout.tokens, 3)
+    , UnembeddingSlope(Rows3::Zero(layout.tokens, 3))
+    , Probabilities(layout.tokens)
+    , Heads(static_cast<std::size_t>(activeHeads))
+  {
+    this->MultiplyHeads();
+    this->Embed();
+  }
+
+  /// Adds the loss of a pair, and with `counts` whether its prediction is wrong.
+  void AddLoss(const WeightedPair& pair, bool counts)
+  {
+    this->Predict(pair);
+    if (counts)
+    {
+      Index predicted = 0;
+      this->Probabilities.maxCoeff(&predicted);
+      this->Wrong += predicted == pair.target ? 0 : pair.weight;
+    }
+    this->Loss -= pair.weight * Softmax(this->Probabilities, pair.target);
+    if (this->Lambda > 0)
+    {
+      this->AddPenalty(pair);
+    }
+  }
+
+  /// Adds the gradient of the pair whose loss was added last; once, as it overwrites what it needs.
+  void AddGradient(const WeightedPair& pair)
+  {
+    this->Probabilities[pair.target] -= 1;
+    this->Probabilities *= pair.weight;
+    this->UnembeddingSlope.noalias() += this->Probabilities * this->Residual.transpose();
+    const Vector3d slopeR = this->Unembedding.transpose() * this->Probabilities;
+    Vector3d slopeX2 = slopeR;
+    Vector3d slopeDifference = Vector3d::Zero();
+    for (HeadPass& head : this->Heads)
+    {
+      this->AddHeadGradient(head, pair, slopeR, slopeX2, slopeDifference);
+    }
+    slopeX2 -= slopeDifference;
+    this->Embeddings[static_cast<std::size_t>(pair.first)].slope += slopeDifference;
+    this->Embeddings[static_cast<std::size_t>(pair.second)].slope += slopeX2;
+    this->PositionSlopes[0] += slopeDifference;
+    this->PositionSlopes[1] += slopeX2;
+  }
+
+  /// The loss without its penalty.
+  double GetLoss() const { return this->Loss; }
+  double LossWithPenalty() const { return this->Loss + this->Lambda * this->Penalty; }
+  /// The weight of the pairs whose prediction is right.
+  double Accuracy() const { return 1 - this->Wrong; }
+
+  /// The gradient with respect to all parameters.
+  void WriteGradient(VectorXd& gradient) const
+  {
+    gradient.setZero(this->Layout.Size());
+    double* slopes = gradient.data();
+    const Index n = this->Layout.tokens;
+    for (Index t = 0; t < n; ++t)
+    {
+      Map<Vector3d>(slopes + this->Layout.Word() + 3 * t) =
+        ThroughNormalization(this->Embeddings[static_cast<std::size_t>(t)]);
+    }
+    Map<Vector3d>(slopes + this->Layout.Position()) = this->PositionSlopes[0];
+    Map<Vector3d>(slopes + this->Layout.Position() + 3) = this->PositionSlopes[1];
+    Map<Rows3>(slopes + this->Layout.Unembedding(), n, 3) = this->UnembeddingSlope;
+    const Index d = this->Layout.dimension;
+    for (std::size_t h = 0; h < this->Heads.size(); ++h)
+    {
+      const Index place = this->Layout.Head(static_cast<Index>(h));
+      const HeadView view(this->Values + place, d);
+      const HeadPass& head = this->Heads[h];
+      double* begin = slopes + place;
+      Map<Rows3>(begin, d, 3) = this->Scale * view.key * head.scoreSlope.transpose();
+      Map<Rows3>(begin + 3 * d, d, 3) = this->Scale * view.query * head.scoreSlope;
+      Map<Rows3>(begin + 6 * d, d, 3) = view.output.transpose() * head.outputSlope;
+      Map<Columns3>(begin + 9 * d, 3, d) = head.outputSlope * view.value.transpose();
+    }
+  }
+
+private:
+  ParameterLayout Layout;
+  const double* Values;
+  double Scale;
+  double Lambda;
+  ConstRows Unembedding;
+  std::array<Vector3d, 2> Positions;
+  double Loss = 0;
+  double Penalty = 0;
+  double Wrong = 0; ///< not the right share, since this is exactly 0 if no pair is wrong
+  std::vector<Normalized> Embeddings;
+  std::array<Vector3d, 2> PositionSlopes = { Vector3d::Zero(), Vector3d::Zero() };
+  Rows3 UnembeddingSlope;
+
+  // Of the current pair.
+  Vector3d X2;         ///< the second token with its position
+  Vector3d Difference; ///< the first token with its position, less X2
+  Vector3d Residual;
+  VectorXd Probabilities;
+  std::vector<HeadPass> Heads;
+
+  /// The linear maps of the heads.
+  void MultiplyHeads()
+  {
+    for (std::size_t h = 0; h < this->Heads.size(); ++h)
+    {
+      const HeadView view(
+        this->Values + this->Layout.Head(static_cast<Index>(h)), this->Layout.dimension);
+      this->Heads[h].score = this->Scale * view.query.transpose() * view.key;
+      this->Heads[h].output = view.output * view.value;
+      this->Heads[h].alone.resize(this->Layout.tokens);
+    }
+  }
+
+  /// The embeddings of words and positions.
+  void Embed()
+  {
+    const ConstRows words(this->Values + this->Layout.Word(), this->Layout.tokens, 3);
+    for (Index t = 0; t < this->Layout.tokens; ++t)
+    {
+      this->Embeddings.push_back(Normalize(words.row(t)));
+    }
+    const ConstRows positions(this->Values + this->Layout.Position(), 2, 3);
+    this->Positions = { positions.row(0), positions.row(1) };
+  }
+
+  /// The forward pass, up to the logits.
+  void Predict(const WeightedPair& pair)
+  {
+    const Vector3d x1 =
+      this->Embeddings[static_cast<std::size_t>(pair.first)].embedding + this->Positions[0];
+    this->X2 =
+      this->Embeddings[static_cast<std::size_t>(pair.second)].embedding + this->Positions[1];
+    this->Difference = x1 - this->X2;
+    this->Residual = this->X2;
+    for (HeadPass& head : this->Heads)
+    {
+      const double score = this->X2.dot(head.score * this->Difference);
+      head.attention = 1 / (1 + std::exp(-score));
+      head.mix = this->X2 + head.attention * this->Difference;
+      head.result = head.output * head.mix;
+      this->Residual += head.result;
+    }
+    this->Probabilities.noalias() = this->Unembedding * this->Residual;
+  }
+
+  /// The specialization penalty, and the share of each head.
+  void AddPenalty(const WeightedPair& pair)
+  {
+    double sum = 0;
+    for (HeadPass& head : this->Heads)
+    {
+      head.alone.noalias() = this->Unembedding * head.result;
+      head.share = std::exp(Softmax(head.alone, pair.target));
+      sum += head.share;
+    }
+    sum = std::max(sum, 1e-300);
+    this->Penalty -= pair.weight * std::log(sum / static_cast<double>(this->Heads.size()));
+    for (HeadPass& head : this->Heads)
+    {
+      head.share /= sum;
+    }
+  }
+
+  /// Goes back through a head, from the gradient with respect to the residual behind it.
+  void AddHeadGradient(HeadPass& head, const WeightedPair& pair, const Vector3d& slopeR,
+    Vector3d& slopeX2, Vector3d& slopeDifference)
+  {
+    Vector3d slopeOutput = slopeR;
+    if (this->Lambda > 0)
+    {
+      head.alone[pair.target] -= 1;
+      head.alone *= this->Lambda * pair.weight * head.share;
+      this->UnembeddingSlope.noalias() += head.alone * head.result.transpose();
+      slopeOutput.noalias() += this->Unembedding.transpose() * head.alone;
+    }
+    head.outputSlope.noalias() += slopeOutput * head.mix.transpose();
+    const Vector3d slopeMix = head.output.transpose() * slopeOutput;
+    const double a = head.attention;
+    const double slopeScore = slopeMix.dot(this->Difference) * a * (1 - a);
+    head.scoreSlope.noalias() += slopeScore * this->X2 * this->Difference.transpose();
+    slopeX2 += slopeMix + slopeScore * (head.score * this->Difference);
+    slopeDifference += a * slopeMix + slopeScore * (head.score.transpose() * this->X2);
+  }
+};
 
 }
 
@@ -306,175 +519,55 @@ int Trainer::ActiveHeads() const
   return phase < 0 ? this->Options.heads : phase + 1;
 }
 
+/// The index t1 N + t2 of a pair drawn from the prior.
+Index Trainer::DrawPair()
+{
+  const double* begin = this->Cumulative.data();
+  const double* end = begin + this->Cumulative.size();
+  return std::min<Index>(std::upper_bound(begin, end, this->Uniform() * end[-1]) - begin,
+    this->Tokens * this->Tokens - 1);
+}
+
 /// Sums loss and gradient over all pairs, or over a sampled batch. Returns the loss with its
 /// penalty; `gradient` and `state` may be null.
 double Trainer::Accumulate(VectorXd* gradient, bool sampled, TrainingState* state)
 {
   const Index n = this->Tokens;
-  const Index d = this->Layout.dimension;
-  const int active = this->ActiveHeads();
-  const double* values = this->Parameters.data();
-  const double scale = 1 / std::sqrt(static_cast<double>(d));
-  const double lambda = this->Options.specialization;
-
-  std::vector<HeadMaps> heads(static_cast<std::size_t>(active));
-  for (int h = 0; h < active; ++h)
+  PairSum sum(
+    this->Layout, this->Parameters.data(), this->ActiveHeads(), this->Options.specialization);
+  const auto add = [&](Index t1, Index t2, double weight)
   {
-    const HeadView view(values + this->Layout.Head(h), d);
-    heads[static_cast<std::size_t>(h)].score = scale * view.query.transpose() * view.key;
-    heads[static_cast<std::size_t>(h)].output = view.output * view.value;
-  }
-  const ConstRows words(values + this->Layout.Word(), n, 3);
-  const ConstRows positions(values + this->Layout.Position(), 2, 3);
-  const ConstRows unembedding(values + this->Layout.Unembedding(), n, 3);
-  std::vector<Normalized> embeddings;
-  for (Index t = 0; t < n; ++t)
-  {
-    embeddings.push_back(Normalize(words.row(t)));
-  }
-  const Vector3d p1 = positions.row(0);
-  const Vector3d p2 = positions.row(1);
-
-  Rows3 unembeddingSlope = Rows3::Zero(n, 3);
-  Vector3d slope1 = Vector3d::Zero(); // for the position embeddings
-  Vector3d slope2 = Vector3d::Zero();
-  VectorXd probabilities(n);
-  std::vector<VectorXd> alone(static_cast<std::size_t>(active), VectorXd(n));
-  std::vector<Vector3d> mixes(static_cast<std::size_t>(active));
-  std::vector<Vector3d> outputs(static_cast<std::size_t>(active));
-  std::vector<double> attentions(static_cast<std::size_t>(active));
-  std::vector<double> shares(static_cast<std::size_t>(active));
-  double loss = 0;
-  double penalty = 0;
-  double wrong = 0; // not the correct share, since this is exactly 0 if no pair is wrong
-
-  const auto addPair = [&](Index t1, Index t2, double weight)
-  {
-    const Vector3d x1 = embeddings[static_cast<std::size_t>(t1)].embedding + p1;
-    const Vector3d x2 = embeddings[static_cast<std::size_t>(t2)].embedding + p2;
-    const Vector3d difference = x1 - x2;
-    const auto target = static_cast<Index>(this->Targets(t1, t2));
-
-    // Forward.
-    Vector3d r = x2;
-    for (std::size_t h = 0; h < heads.size(); ++h)
+    const WeightedPair pair = { t1, t2, static_cast<Index>(this->Targets(t1, t2)), weight };
+    sum.AddLoss(pair, state != nullptr);
+    if (gradient != nullptr)
     {
-      const double score = x2.dot(heads[h].score * difference);
-      attentions[h] = 1 / (1 + std::exp(-score));
-      mixes[h] = x2 + attentions[h] * difference;
-      outputs[h] = heads[h].output * mixes[h];
-      r += outputs[h];
+      sum.AddGradient(pair);
     }
-    probabilities.noalias() = unembedding * r;
-    if (state != nullptr)
-    {
-      Index predicted = 0;
-      probabilities.maxCoeff(&predicted);
-      wrong += predicted == target ? 0 : weight;
-    }
-    loss -= weight * Softmax(probabilities, target);
-    if (lambda > 0)
-    {
-      double sum = 0;
-      for (std::size_t h = 0; h < heads.size(); ++h)
-      {
-        alone[h].noalias() = unembedding * outputs[h];
-        shares[h] = std::exp(Softmax(alone[h], target));
-        sum += shares[h];
-      }
-      sum = std::max(sum, 1e-300);
-      penalty -= weight * std::log(sum / static_cast<double>(heads.size()));
-      for (double& share : shares)
-      {
-        share /= sum;
-      }
-    }
-    if (gradient == nullptr)
-    {
-      return;
-    }
-
-    // Backward.
-    probabilities[target] -= 1;
-    probabilities *= weight;
-    unembeddingSlope.noalias() += probabilities * r.transpose();
-    const Vector3d slopeR = unembedding.transpose() * probabilities;
-    Vector3d slopeX2 = slopeR;
-    Vector3d slopeDifference = Vector3d::Zero();
-    for (std::size_t h = 0; h < heads.size(); ++h)
-    {
-      Vector3d slopeOutput = slopeR;
-      if (lambda > 0)
-      {
-        alone[h][target] -= 1;
-        alone[h] *= lambda * weight * shares[h];
-        unembeddingSlope.noalias() += alone[h] * outputs[h].transpose();
-        slopeOutput.noalias() += unembedding.transpose() * alone[h];
-      }
-      heads[h].outputSlope.noalias() += slopeOutput * mixes[h].transpose();
-      const Vector3d slopeMix = heads[h].output.transpose() * slopeOutput;
-      const double a = attentions[h];
-      const double slopeScore = slopeMix.dot(difference) * a * (1 - a);
-      heads[h].scoreSlope.noalias() += slopeScore * x2 * difference.transpose();
-      slopeX2 += slopeMix + slopeScore * (heads[h].score * difference);
-      slopeDifference += a * slopeMix + slopeScore * (heads[h].score.transpose() * x2);
-    }
-    slopeX2 -= slopeDifference;
-    embeddings[static_cast<std::size_t>(t1)].slope += slopeDifference;
-    embeddings[static_cast<std::size_t>(t2)].slope += slopeX2;
-    slope1 += slopeDifference;
-    slope2 += slopeX2;
   };
-
   if (sampled)
   {
     for (int i = 0; i < this->Options.batchSize; ++i)
     {
-      const double* begin = this->Cumulative.data();
-      const double* end = begin + this->Cumulative.size();
-      const Index pair =
-        std::min<Index>(std::upper_bound(begin, end, this->Uniform() * end[-1]) - begin, n * n - 1);
-      addPair(pair / n, pair % n, 1. / this->Options.batchSize);
+      const Index pair = this->DrawPair();
+      add(pair / n, pair % n, 1. / this->Options.batchSize);
     }
   }
   else
   {
     for (Index pair = 0; pair < n * n; ++pair)
     {
-      addPair(pair / n, pair % n, this->Prior(pair / n, pair % n));
+      add(pair / n, pair % n, this->Prior(pair / n, pair % n));
     }
   }
   if (state != nullptr)
   {
-    *state = { this->StepsDone, loss, 1 - wrong };
+    *state = { this->StepsDone, sum.GetLoss(), sum.Accuracy() };
   }
-  if (gradient == nullptr)
+  if (gradient != nullptr)
   {
-    return loss + lambda * penalty;
+    sum.WriteGradient(*gradient);
   }
-
-  // From the gradients of the maps to those of the parameters.
-  gradient->setZero(this->Layout.Size());
-  double* slopes = gradient->data();
-  for (Index t = 0; t < n; ++t)
-  {
-    Map<Vector3d>(slopes + this->Layout.Word() + 3 * t) =
-      ThroughNormalization(embeddings[static_cast<std::size_t>(t)]);
-  }
-  Map<Vector3d>(slopes + this->Layout.Position()) = slope1;
-  Map<Vector3d>(slopes + this->Layout.Position() + 3) = slope2;
-  Map<Rows3>(slopes + this->Layout.Unembedding(), n, 3) = unembeddingSlope;
-  for (int h = 0; h < active; ++h)
-  {
-    const HeadView view(values + this->Layout.Head(h), d);
-    const HeadMaps& maps = heads[static_cast<std::size_t>(h)];
-    double* begin = slopes + this->Layout.Head(h);
-    Map<Rows3>(begin, d, 3) = scale * view.key * maps.scoreSlope.transpose();
-    Map<Rows3>(begin + 3 * d, d, 3) = scale * view.query * maps.scoreSlope;
-    Map<Rows3>(begin + 6 * d, d, 3) = view.output.transpose() * maps.outputSlope;
-    Map<Columns3>(begin + 9 * d, 3, d) = maps.outputSlope * view.value.transpose();
-  }
-  return loss + lambda * penalty;
+  return sum.LossWithPenalty();
 }
 
 /// Sets the gradients of all parameters that are currently frozen to 0.

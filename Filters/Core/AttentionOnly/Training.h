@@ -172,6 +172,7 @@ private:
   double Normal();
   double Draw(double width);
   int ActiveHeads() const;
+  Eigen::Index DrawPair();
   double Accumulate(Eigen::VectorXd* gradient, bool sampled, TrainingState* state);
   void Freeze(Eigen::VectorXd& slopes) const;
   AttentionOnlyModel ToModel(const Eigen::VectorXd& values) const;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio> // before jpeglib.h, which needs it
 #include <cstring>
+#include <functional>
 #include <new>
 #include <string_view>
 
@@ -37,13 +38,73 @@ void RequireSize(const std::string& path, std::int64_t width, std::int64_t heigh
   }
 }
 
+std::uint32_t BigEndian(const char* bytes)
+{
+  std::uint32_t number = 0;
+  for (int i = 0; i < 4; ++i)
+  {
+    number = number << 8U | static_cast<unsigned char>(bytes[i]);
+  }
+  return number;
+}
+
+/// The four letters of a chunk's type, with ? for any other byte.
+std::string PngChunkType(const char* bytes)
+{
+  std::string type(bytes, 4);
+  const auto isLetter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  std::replace_if(type.begin(), type.end(), std::not_fn(isLetter), '?');
+  return type;
+}
+
+/// The bytes of a chunk beside its data: length, type and checksum, of 4 bytes each.
+constexpr std::size_t PngChunkFrame = 12;
+
+/// The length of the chunk that begins at this byte. Throws FormatError if it is not within the
+/// file.
+std::size_t PngChunkLength(const MappedFile& file, const std::string& path, std::size_t begin)
+{
+  const std::size_t left = file.Size() - begin;
+  if (left < PngChunkFrame)
+  {
+    throw FormatError(path + ": cannot be read as PNG: expected a chunk at byte " +
+                      std::to_string(begin) + ", found " + std::to_string(left) +
+                      " bytes to the end of the file.");
+  }
+  const auto* bytes = reinterpret_cast<const char*>(file.Data()) + begin;
+  const std::size_t length = BigEndian(bytes);
+  if (length > left - PngChunkFrame)
+  {
+    throw FormatError(path + ": cannot be read as PNG: expected " + std::to_string(length) +
+                      " bytes in the chunk '" + PngChunkType(bytes + 4) + "' at byte " +
+                      std::to_string(begin) + ", found " + std::to_string(left - PngChunkFrame) +
+                      " at most.");
+  }
+  return length;
+}
+
+/// Throws FormatError unless all chunks of a PNG up to its end chunk are within the file. libpng
+/// allocates and clears as many bytes as the length of a chunk says, up to 2 GB, before it finds
+/// that the file is too short; its limit for chunks (png_set_chunk_malloc_max) only makes it warn.
+void RequireWholeChunks(const MappedFile& file, const std::string& path)
+{
+  std::size_t begin = PngMagic.size();
+  for (bool isLast = false; !isLast;)
+  {
+    const std::size_t length = PngChunkLength(file, path, begin);
+    isLast = std::memcmp(file.Data() + begin + 4, "IEND", 4) == 0;
+    begin += PngChunkFrame + length;
+  }
+}
+
 /// Decodes a PNG in memory. VTK's reader is not used because it crashes on libpng errors: it jumps
 /// to a function that has already returned.
 class PngDecoder
 {
 public:
   PngDecoder(const MappedFile& file, const std::string& path)
-    : Path(path)
+    : File(file)
+    , Path(path)
     , Next(reinterpret_cast<const png_byte*>(file.Data()))
     , Left(file.Size())
     , Png(
@@ -61,7 +122,11 @@ public:
     {
       throw std::bad_alloc();
     }
+    RequireWholeChunks(this->File, this->Path);
     png_set_read_fn(this->Png, this, &PngDecoder::Read);
+    // Texts, profiles and the like have no part in the pixels, and libpng would unpack and keep up
+    // to a thousand of 8 MB each. Only the critical chunks and tRNS are read.
+    png_set_keep_unknown_chunks(this->Png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_read_info(this->Png, this->Info);
     const png_uint_32 width = png_get_image_width(this->Png, this->Info);
     const png_uint_32 height = png_get_image_height(this->Png, this->Info);
@@ -105,6 +170,7 @@ public:
   }
 
 private:
+  const MappedFile& File;
   const std::string& Path;
   const png_byte* Next;
   std::size_t Left;

@@ -24,6 +24,10 @@ void ValueRanges::Join(const ValueRanges& other)
     *this = other;
     return;
   }
+  if (other.least.empty())
+  {
+    return;
+  }
   for (std::size_t c = 0; c < other.least.size(); ++c)
   {
     this->least[c] = std::min(this->least[c], other.least[c]);

@@ -5,6 +5,7 @@
 #include "ClassAreas.h"
 #include "Error.h"
 #include "Parallel.h"
+#include "ToolOptions.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -122,6 +123,28 @@ void PrintAreas(const atlas::AttentionOnlyModel& model, const atlas::EvaluationO
   }
 }
 
+/// The most points along each side: the square of one more is above 2^33.
+constexpr std::int64_t MostPoints = 92681;
+
+/// Throws OptionError unless there is one model.
+void RequireOneModel(const cxxopts::ParseResult& parsed)
+{
+  std::string found;
+  if (parsed.count("model") != 1)
+  {
+    found = std::to_string(parsed.count("model"));
+  }
+  else if (!parsed.unmatched().empty())
+  {
+    found = "another: '" + parsed.unmatched().front() + "'";
+  }
+  if (!found.empty())
+  {
+    throw atlas::OptionError(
+      "expected the file of one model, found " + found + "; --help shows how.");
+  }
+}
+
 int Run(int argc, char** argv)
 {
   using cxxopts::value;
@@ -130,8 +153,8 @@ int Run(int argc, char** argv)
     "right and theta_2 upward from -pi to pi, and the share of each class on standard output.\n");
   auto add = arguments.add_options();
   add("model", "a .safetensors file", value<std::string>());
-  add(
-    "size", "points along each side, at most 92681", value<std::int64_t>()->default_value("4096"));
+  add("size", "points along each side, at most " + std::to_string(MostPoints),
+    value<std::int64_t>()->default_value("4096"));
   add("hardmax", "use hardmax instead of softmax");
   add(
     "o,output", "PNG file to write; without it only the shares are written", value<std::string>());
@@ -146,17 +169,16 @@ int Run(int argc, char** argv)
     std::cout << arguments.help();
     return 0;
   }
-  if (parsed.count("model") == 0)
-  {
-    throw atlas::OptionError("expected the file of a model, found none; --help shows how.");
-  }
+  RequireOneModel(parsed);
+  const auto size = atlas::tools::Checked<std::int64_t>(parsed, "size",
+    "1 to " + std::to_string(MostPoints) + " points",
+    [](std::int64_t points) { return points >= 1 && points <= MostPoints; });
+  const int threads = atlas::tools::AtLeast(parsed, "threads", 0);
   const atlas::AttentionOnlyModel model =
     atlas::ReadAttentionOnlyModel(parsed["model"].as<std::string>());
   atlas::EvaluationOptions options;
   options.pattern =
     parsed.count("hardmax") != 0 ? atlas::Pattern::Hardmax : atlas::Pattern::Softmax;
-  const auto size = parsed["size"].as<std::int64_t>();
-  const int threads = parsed["threads"].as<int>();
   PrintAreas(model, options, size, threads);
   if (parsed.count("output") != 0)
   {

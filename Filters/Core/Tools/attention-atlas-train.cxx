@@ -3,9 +3,11 @@
 
 #include "AtomicFile.h"
 #include "Error.h"
+#include "ToolOptions.h"
 #include "TrainingRuns.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -18,7 +20,10 @@ namespace
 {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 using atlas::TrainingOptions;
+using atlas::tools::AtLeast;
+using atlas::tools::Checked;
 
 cxxopts::Options Arguments()
 {
@@ -58,18 +63,20 @@ cxxopts::Options Arguments()
 TrainingOptions ToOptions(const cxxopts::ParseResult& parsed)
 {
   TrainingOptions options;
-  options.vocabularySize = parsed["tokens"].as<int>();
-  options.heads = parsed["heads"].as<int>();
-  options.headDimension = parsed["head-dimension"].as<int>();
-  options.steps = parsed["steps"].as<int>();
-  options.learningRate = parsed["rate"].as<double>();
-  options.batchSize = parsed["batch"].as<int>();
+  options.vocabularySize = AtLeast(parsed, "tokens", 1);
+  options.heads = AtLeast(parsed, "heads", 1);
+  options.headDimension = AtLeast(parsed, "head-dimension", 1);
+  options.steps = AtLeast(parsed, "steps", 0);
+  options.learningRate =
+    Checked<double>(parsed, "rate", "a positive number", [](double rate) { return rate > 0; });
+  options.batchSize = AtLeast(parsed, "batch", 0);
   options.optimizer = parsed.count("gradient-descent") != 0 ? atlas::Optimizer::GradientDescent
                                                             : atlas::Optimizer::Adam;
   options.initialization = parsed.count("gaussian") != 0 ? atlas::Initialization::Gaussian
                                                          : atlas::Initialization::Published;
-  options.priorDecay = parsed["prior-decay"].as<double>();
-  options.specialization = parsed["specialization"].as<double>();
+  options.priorDecay = Checked<double>(parsed, "prior-decay", "a number in (0, 1]",
+    [](double decay) { return decay > 0 && decay <= 1; });
+  options.specialization = AtLeast(parsed, "specialization", 0.0);
   options.seed = parsed["seed"].as<std::uint64_t>();
   return options;
 }
@@ -114,10 +121,6 @@ void WriteText(const fs::path& path, const std::string& text)
 void TrainOnce(const TrainingOptions& options, const atlas::TrainingStart& start, int every,
   const fs::path& folder)
 {
-  if (every < 1)
-  {
-    throw atlas::OptionError("every: expected at least 1 step, found " + std::to_string(every));
-  }
   atlas::Trainer trainer(options, start);
   fs::create_directories(folder);
   std::ostringstream table;
@@ -175,7 +178,14 @@ void TrainMany(const TrainingOptions& options, const atlas::TrainingStart& start
 
 int Run(const cxxopts::ParseResult& parsed)
 {
+  const bool isSweep = parsed.count("runs") != 0;
+  if (isSweep == (parsed.count("output") != 0))
+  {
+    throw atlas::OptionError("expected --output or --runs, found "s +
+                             (isSweep ? "both" : "neither") + "; --help shows them.");
+  }
   TrainingOptions options = ToOptions(parsed);
+  const int threads = AtLeast(parsed, "threads", 0);
   std::optional<atlas::AttentionOnlyModel> model;
   atlas::TrainingStart start;
   if (parsed.count("model") != 0)
@@ -191,20 +201,21 @@ int Run(const cxxopts::ParseResult& parsed)
   }
   else if (parsed.count("continue") != 0)
   {
-    throw atlas::OptionError("continue: expected a --model to continue, found none.");
+    throw atlas::OptionError("--continue: expected a --model to continue, found none.");
   }
   const auto modes = parsed["mode"].as<std::vector<std::string>>();
-  if (parsed.count("runs") != 0)
+  if (isSweep)
   {
-    TrainMany(options, start, parsed["runs"].as<int>(), modes, parsed["threads"].as<int>());
+    TrainMany(options, start, AtLeast(parsed, "runs", 0), modes, threads);
     return 0;
   }
-  if (parsed.count("output") == 0)
+  if (modes.size() != 1)
   {
-    throw atlas::OptionError("expected --output or --runs, found neither; --help shows them.");
+    throw atlas::OptionError(
+      "--mode: expected one mode with --output, found " + std::to_string(modes.size()) + ".");
   }
-  options.mode = atlas::ModeOfName(modes.size() == 1 ? modes.front() : "several");
-  TrainOnce(options, start, parsed["every"].as<int>(), parsed["output"].as<std::string>());
+  options.mode = atlas::ModeOfName(modes.front());
+  TrainOnce(options, start, AtLeast(parsed, "every", 1), parsed["output"].as<std::string>());
   return 0;
 }
 

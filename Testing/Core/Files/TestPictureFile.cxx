@@ -8,7 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <zlib.h>
+
 using namespace atlas;
+using atlas::test::BigEndian;
 using atlas::test::JpegFile;
 using atlas::test::JpegSegment;
 using atlas::test::MessageOf;
@@ -161,6 +165,60 @@ TEST(PictureFile, DamageIsFound)
   EXPECT_THAT(Refusal(PngFile(2, 2, 8, PngColor::Gray, "\0\1\2"s)), HasSubstr("PNG"))
     << "a row is missing";
   EXPECT_THAT(Refusal(PngFile(0, 2, 8, PngColor::Gray, "")), HasSubstr("PNG"));
+}
+
+TEST(PictureFile, PngChunksMustFitInTheFile)
+{
+  // libpng would allocate what these announce before it finds that the file is too short.
+  for (const char* type : { "tEXt", "zTXt", "iTXt", "iCCP", "IDAT", "aBcd" })
+  {
+    const std::string chunk = BigEndian(2000000000, 4) + type + "Title";
+    const std::string png = PngFile(1, 1, 8, PngColor::Gray, "\0\7"s, chunk);
+    EXPECT_EQ(Refusal(png), "cannot be read as PNG: expected 2000000000 bytes in the chunk '"s +
+                              type + "' at byte 33, found " + std::to_string(png.size() - 33 - 12) +
+                              " at most.");
+  }
+  EXPECT_THAT(Refusal(PngFile(1, 1, 8, PngColor::Gray, "\0\7"s, "\xFF\xFF\xFF\xFF\n\0\xFF."s)),
+    HasSubstr("expected 4294967295 bytes in the chunk '?\?\?\?' at byte 33, found "));
+  const std::string whole = PngFile(1, 1, 8, PngColor::Gray, "\0\7"s);
+  EXPECT_THAT(Refusal(whole.substr(0, whole.size() - 13)), HasSubstr("in the chunk 'IDAT'"))
+    << "the last byte of its checksum is missing";
+  EXPECT_EQ(Refusal(whole.substr(0, whole.size() - 5)),
+    "cannot be read as PNG: expected a chunk at byte 58, found 7 bytes to the end of the file.");
+}
+
+TEST(PictureFile, WhatFollowsTheEndOfAPngDoesNotMatter)
+{
+  const std::string png = PngFile(1, 1, 8, PngColor::Gray, "\0\7"s);
+  EXPECT_THAT(Read(png + "\x7F\xFF\xFF\xFFtEXt").picture.pixels, Each(7));
+}
+
+/// The most memory that this process has had, in bytes.
+std::int64_t PeakMemory()
+{
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{ 1024 } * usage.ru_maxrss;
+}
+
+TEST(PictureFile, TextsAndProfilesAreNotUnpacked)
+{
+  const std::string text(7000000, 'a');
+  std::string packed(100000, '\0');
+  auto size = static_cast<uLongf>(packed.size());
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+              reinterpret_cast<const Bytef*>(text.data()), text.size()),
+    Z_OK);
+  packed.resize(size);
+  std::string chunks = PngChunk("iCCP", "Profile\0\0"s + packed);
+  for (int i = 0; i < 40; ++i)
+  {
+    chunks += PngChunk("zTXt", "Title\0\0"s + packed);
+    chunks += PngChunk("iTXt", "Title\0\1\0\0\0"s + packed);
+  }
+  const std::int64_t before = PeakMemory();
+  EXPECT_THAT(Read(PngFile(1, 1, 8, PngColor::Gray, "\0\7"s, chunks)).picture.pixels, Each(7));
+  EXPECT_LT(PeakMemory() - before, 100000000) << "560 MB if all are unpacked";
 }
 
 TEST(PictureFile, HugePicturesAreRefused)

@@ -71,6 +71,16 @@ TEST(SoftmaxRow, LargeScoresDoNotOverflow)
   EXPECT_LE(values[3], std::numeric_limits<float>::min());
 }
 
+TEST(SoftmaxRow, PaddingAddsNothing)
+{
+  for (std::size_t count = 1; count <= 16; ++count)
+  {
+    std::vector<float> values(count, 5);
+    SoftmaxRow(static_cast<std::int64_t>(count), values.data());
+    EXPECT_THAT(values, testing::Each(1 / static_cast<float>(count)));
+  }
+}
+
 struct Head
 {
   static constexpr std::int64_t Length = 21;

@@ -58,4 +58,18 @@ TEST(ValueRanges, AreJoined)
   EXPECT_EQ(joined.largestSquare, 10);
 }
 
+TEST(ValueRanges, WithoutTuplesAddNothing)
+{
+  const std::vector<float> values = { 1, 2 };
+  ValueRanges joined = RangesOf(values.data(), 2, 1);
+  joined.Join({});
+  EXPECT_THAT(joined.least, ElementsAre(1, 2));
+  EXPECT_THAT(joined.largest, ElementsAre(1, 2));
+  EXPECT_EQ(joined.leastSquare, 5);
+  EXPECT_EQ(joined.largestSquare, 5);
+  ValueRanges none;
+  none.Join({});
+  EXPECT_THAT(none.least, IsEmpty());
+}
+
 }

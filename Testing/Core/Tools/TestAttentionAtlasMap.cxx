@@ -1,22 +1,22 @@
 // The program attention-atlas-map, run as its users run it.
+// Also tests: ToolOptions
 
 #include "AttentionEvaluation.h"
 #include "PictureFile.h"
+#include "Program.h"
 #include "TemporaryDirectory.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-
 using namespace atlas;
-using atlas::test::ReadBytes;
+using Result = atlas::test::ProgramResult;
+using atlas::test::RunProgram;
 using atlas::test::TemporaryDirectory;
 using atlas::test::WriteBytes;
 using testing::ElementsAre;
@@ -30,27 +30,10 @@ namespace
 constexpr int Size = 70; // more than the rows that are written at once
 const std::string Model = ATLAS_DATA_DIR "/trained-n5-h3.safetensors";
 
-/// What a run leaves behind.
-struct Result
-{
-  int code = 0;
-  std::string output;
-  std::string errors;
-};
-
 class AttentionAtlasMap : public testing::Test
 {
 protected:
-  Result Run(const std::string& arguments) const
-  {
-    const std::string command = "'" ATLAS_TOOL "' " + arguments + " >'" +
-                                (this->Log / "output").string() + "' 2>'" +
-                                (this->Log / "errors").string() + "'";
-    const int status = std::system(command.c_str());
-    EXPECT_TRUE(WIFEXITED(status)) << command;
-    return { WEXITSTATUS(status), ReadBytes(this->Log / "output"),
-      ReadBytes(this->Log / "errors") };
-  }
+  static Result Run(const std::string& arguments) { return RunProgram(ATLAS_TOOL, arguments); }
 
   /// Runs it and reads its picture.
   Picture Draw(const std::string& arguments)
@@ -185,13 +168,18 @@ TEST_F(AttentionAtlasMap, RefusesWhatItCannotDo)
   WriteBytes(this->Log / "text", "no model");
   const std::string text = this->Log / "text";
   const std::vector<std::pair<std::string, std::string>> cases = {
-    { "", "expected the file of a model, found none" },
+    { "", "expected the file of one model, found 0; --help shows how." },
     { "/no/such/model.safetensors", "/no/such/model.safetensors: cannot open file" },
     { "'" + text + "'", text + ": " },
-    { "'" + Model + "' --size 0", "found 0 x 0" },
-    { "'" + Model + "' --size -3", "found -3 x -3" },
-    { "'" + Model + "' --size 92682", "found 92682 x 92682" },
-    { "'" + Model + "' --size 9223372036854775807", "found 9223372036854775807" },
+    { "'" + Model + "' other.safetensors",
+      "expected the file of one model, found another: 'other.safetensors'; --help shows how." },
+    { "'" + Model + "' --model other.safetensors",
+      "expected the file of one model, found 2; --help shows how." },
+    { "'" + Model + "' --threads -2", "--threads: expected at least 0, found -2." },
+    { "'" + Model + "' --size 0", "--size: expected 1 to 92681 points, found 0." },
+    { "'" + Model + "' --size -3", "--size: expected 1 to 92681 points, found -3." },
+    { "'" + Model + "' --size 92682", "--size: expected 1 to 92681 points, found 92682." },
+    { "'" + Model + "' --size 9223372036854775807", "points, found 9223372036854775807." },
     { "'" + Model + "' --size big", "big" },
     { "'" + Model + "' --love", "love" },
   };
