@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -103,14 +104,35 @@ int ThreadLimit()
   return isLimited ? threads : std::min(threads, ProcessorShare());
 }
 
+namespace
+{
+
+/// The KiB that this process holds beside mapped files, whose pages the system takes back when it
+/// needs them. An open model maps its weights.
+double MemoryOfProcess(vtksys::SystemInformation& system)
+{
+  std::ifstream file("/proc/self/statm");
+  double total = 0;
+  double resident = 0;
+  double shared = 0; // pages of files
+  if (file >> total >> resident >> shared)
+  {
+    return (resident - shared) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / Kibibyte;
+  }
+  return static_cast<double>(system.GetProcMemoryUsed());
+}
+
+}
+
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)
 {
   vtksys::SystemInformation system;
   // The free memory of the machine, and what this process may still allocate within its own limit,
   // which the system (ulimit) or the environment sets.
   const auto ofHost = static_cast<double>(system.GetHostMemoryTotal() - system.GetHostMemoryUsed());
-  const auto ofProcess = static_cast<double>(
-    system.GetProcMemoryAvailable(nullptr, "ATLAS_MEMORY_LIMIT_KIB") - system.GetProcMemoryUsed());
+  const double ofProcess =
+    static_cast<double>(system.GetProcMemoryAvailable(nullptr, "ATLAS_MEMORY_LIMIT_KIB")) -
+    MemoryOfProcess(system);
   const double free = Kibibyte * std::max(std::min(ofHost, ofProcess), 0.);
   if (bytes > free)
   {

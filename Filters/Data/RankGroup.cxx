@@ -81,8 +81,9 @@ bool RankGroup::Agree(const RankResult& result) const
     all.begin(), all.end(), [&](const Numbers& numbers) { return numbers[2] != all.front()[2]; });
   if (other != all.end())
   {
-    throw std::runtime_error("expected the same sequences on every rank, found others on rank " +
-                             std::to_string(other - all.begin()) + " than on rank 0.");
+    throw std::runtime_error(
+      "expected the same model and sequences on every rank, found others on rank " +
+      std::to_string(other - all.begin()) + " than on rank 0.");
   }
   return true;
 }

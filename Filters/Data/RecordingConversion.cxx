@@ -423,7 +423,9 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
 {
   recording.architecture = FieldText(fields, ArchitectureField);
   recording.mask = ParseField(atlas::AttentionMasks, fields, MaskField);
-  recording.processing = ParseField(atlas::WeightProcessings, fields, WeightProcessingField);
+  recording.processing = fields->GetAbstractArray(WeightProcessingField) == nullptr
+                           ? atlas::WeightProcessing::Unknown
+                           : ParseField(atlas::WeightProcessings, fields, WeightProcessingField);
   const std::vector<int> layers = ListOf<int>(fields->GetArray(LayersField));
   const std::vector<int> rotated = ListOf<int>(fields->GetArray(RotatedField));
   recording.layerCount = layers.empty() ? 0 : layers[0];

@@ -4,6 +4,7 @@
 #include "RankGroup.h"
 #include "RecorderInput.h"
 #include "RecordingConversion.h"
+#include "Tensor.h"
 #include "TransformerConversion.h"
 
 #include <vtkDataArraySelection.h>
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -52,7 +54,28 @@ std::string Text(const char* text)
   return text != nullptr ? text : "";
 }
 
-/// A number that tells apart the sequences that recordings are of.
+/// A number that differs, almost certainly, between models: of names, types and shapes of all
+/// tensors, and of the bytes of small ones and of parts of large ones. Times of files do not count,
+/// since each machine may have its own copy.
+std::size_t Fingerprint(const atlas::Transformer& model)
+{
+  constexpr std::uint64_t sample = 4096; // bytes
+  std::string text = model.GetConfig().architecture;
+  for (const auto& [name, tensor] : model.GetFiles().GetTensors())
+  {
+    text +=
+      name + ' ' + std::to_string(static_cast<int>(tensor.dtype)) + atlas::ToString(tensor.shape);
+    const std::uint64_t bytes = tensor.Count() * atlas::ByteSize(tensor.dtype);
+    const auto* data = reinterpret_cast<const char*>(tensor.data);
+    const std::uint64_t part = std::min(bytes, sample);
+    text.append(data, part);
+    text.append(data + (bytes - part), part);
+  }
+  return std::hash<std::string>()(text);
+}
+
+/// A number that differs, almost certainly, between recordings of different sequences, and of
+/// matrices of different shapes, whose rows ranks cannot exchange.
 std::size_t Fingerprint(const atlas::Recording& recording)
 {
   std::string numbers;
@@ -62,6 +85,10 @@ std::size_t Fingerprint(const atlas::Recording& recording)
     {
       numbers += std::to_string(number) + ' ';
     }
+  }
+  for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(recording))
+  {
+    numbers += atlas::ToString({ matrix.rows, matrix.columns });
   }
   return std::hash<std::string>()(numbers);
 }
@@ -211,7 +238,10 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   if (part.recording)
   {
     part.recording->tokens.text = gathered.labels;
-    part.result.input = Fingerprint(*part.recording);
+    if (ranks.Count() > 1)
+    {
+      part.result.input = Fingerprint(transformer) ^ (Fingerprint(*part.recording) << 1U);
+    }
   }
   return part;
 }

@@ -250,11 +250,14 @@ TEST(RecordingConversion, RefusesALostOrMisspeltMask)
   EXPECT_EQ(MessageAfter(name("Mask", "Causal")),
     "input recording: field array 'Mask': expected one of causal, bidirectional, found 'Causal'.");
   EXPECT_THAT(MessageAfter(name("Mask", "")), HasSubstr("found ''."));
-  EXPECT_THAT(
-    MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Weight Processing"); }),
-    HasSubstr("'Weight Processing': expected one of unknown, unprocessed, processed, but the array "
-              "is missing."));
   EXPECT_THAT(MessageAfter(name("Weight Processing", "folded")), HasSubstr("found 'folded'."));
+}
+
+TEST(RecordingConversion, ProcessingMayBeUnknown)
+{
+  const auto data = DataSetOf(SmallRecording());
+  data->GetFieldData()->RemoveArray("Weight Processing");
+  EXPECT_EQ(AttentionAtlas::ToRecording(data).processing, WeightProcessing::Unknown);
 }
 
 TEST(RecordingConversion, RefusesOtherData)

@@ -44,7 +44,13 @@ class MissingRank(AtlasTest):
         model = simple.TransformerReader(FileName="llama/config.json")
         recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3\n4 5")
         self.assertEqual(self.points(recorder), 0)
-        self.assert_one_error("expected the same sequences on every rank, found others on rank 1")
+        self.assert_one_error("expected the same model and sequences on every rank, found others on rank 1")
+
+    def test_other_models(self):
+        model = simple.TransformerReader(FileName="other/config.json")
+        recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3\n4 5")
+        self.assertEqual(self.points(recorder), 0)
+        self.assert_one_error("expected the same model and sequences on every rank, found others on rank 1")
 
 
 if __name__ == "__main__":

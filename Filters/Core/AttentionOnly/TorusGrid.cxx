@@ -67,12 +67,12 @@ std::array<GridCorner, 4> BilinearCorners(
   const Place column(theta1, bounds[0], bounds[1], grid.columns);
   const Place row(theta2, bounds[2], bounds[3], grid.rows);
   std::array<GridCorner, 4> corners;
+  std::size_t corner = 0;
   for (const int right : { 0, 1 })
   {
     for (const int above : { 0, 1 })
     {
-      corners[static_cast<std::size_t>(2 * right + above)] = { (row.index + above) * grid.columns +
-                                                                 column.index + right,
+      corners[corner++] = { (row.index + above) * grid.columns + column.index + right,
         (right != 0 ? column.fraction : 1 - column.fraction) *
           (above != 0 ? row.fraction : 1 - row.fraction) };
     }

@@ -31,9 +31,9 @@ std::filesystem::path TemporaryName(const std::filesystem::path& path)
 
 /// Waits until the content of a file, or the names in a folder, are on the disk. Returns the error
 /// number, or 0, also if the file system does not support this.
-int Synchronize(const std::filesystem::path& path)
+int Synchronize(const std::filesystem::path& path, int access)
 {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), access | O_CLOEXEC);
   if (file < 0)
   {
     return errno;
@@ -86,7 +86,7 @@ void AtomicFile::Commit()
   this->RequireWritten();
   // Renamed only now, so after a power failure the name has either the old content or all of the
   // new.
-  if (const int error = Synchronize(this->TemporaryPath))
+  if (const int error = Synchronize(this->TemporaryPath, O_WRONLY))
   {
     Fail(this->Path, std::generic_category().message(error));
   }
@@ -98,7 +98,7 @@ void AtomicFile::Commit()
   }
   this->Committed = true;
   // The file exists even if its folder cannot be opened.
-  Synchronize(this->Path.has_parent_path() ? this->Path.parent_path() : ".");
+  Synchronize(this->Path.has_parent_path() ? this->Path.parent_path() : ".", O_RDONLY);
 }
 
 }

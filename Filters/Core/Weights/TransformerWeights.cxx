@@ -131,9 +131,10 @@ constexpr Names LensEncoderNames = { {}, "embed.embed.W_E", "embed.pos_embed.W_p
   { "mlm_head.ln.w", "mlm_head.ln.b" } };
 
 /// Suffixes of the names of stored tensors that are not weights.
-constexpr std::array<std::string_view, 9> Buffers = { "attn.mask", "attn.IGNORE", "attn.rotary_sin",
-  "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
-  "embeddings.position_ids", "embeddings.token_type_ids" };
+constexpr std::array<std::string_view, 11> Buffers = { "attn.mask", "attn.IGNORE",
+  "attn.rotary_sin", "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
+  "rotary_emb.cos_cached", "rotary_emb.sin_cached", "embeddings.position_ids",
+  "embeddings.token_type_ids" };
 
 /// Modules on top of a model, by the first part of their names. What they compute is not part of a
 /// recording, but for the logits of those in Names.
@@ -547,13 +548,15 @@ private:
     return layer;
   }
 
-  /// Whether a tensor outside of the layers is part of a normalization, and not of a head.
+  /// Whether a tensor outside of the layers is part of a normalization, and not of a head. In a
+  /// file whose names have the prefix of the base model, the others belong to heads.
   bool IsNorm(std::string_view name) const
   {
-    if (name.substr(0, this->Prefix.size()) == this->Prefix)
+    if (name.substr(0, this->Prefix.size()) != this->Prefix)
     {
-      name.remove_prefix(this->Prefix.size());
+      return false;
     }
+    name.remove_prefix(this->Prefix.size());
     const std::string_view module = name.substr(0, name.find('.'));
     if (std::find(Heads.begin(), Heads.end(), module) != Heads.end())
     {

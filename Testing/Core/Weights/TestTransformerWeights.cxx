@@ -249,6 +249,23 @@ TEST_P(UnknownTensor, IsRefused)
     StartsWith(std::string("file: tensor '") + name + "': the attention, MLPs and"));
 }
 
+/// Norms of heads are outside of the base model, and rotary embeddings are computed.
+TEST(TransformerWeights, HeadsAndBuffersAreLeftOut)
+{
+  const std::filesystem::path folder = atlas::test::TransformerOracle::Folder("llama");
+  const SafetensorsFile file(folder / "model.safetensors");
+  TensorViews views = file.GetTensors();
+  for (const char* name : { "slot_head.layer_norm.weight", "v_head.norm.weight",
+         "model.layers.0.self_attn.rotary_emb.cos_cached" })
+  {
+    views.emplace(name, views.begin()->second);
+  }
+  const Transformer model(
+    ReadTransformerConfig(folder / "config.json"), WeightFiles(views, "file"));
+  EXPECT_THAT(model.GetWeights().unused,
+    testing::UnorderedElementsAre("slot_head.layer_norm.weight", "v_head.norm.weight"));
+}
+
 TEST(TransformerWeights, PrefixMayBeThere)
 {
   const TinyTransformer tiny;
