@@ -105,7 +105,8 @@ class Defaults(AtlasTest):
         }
         root = ElementTree.Element("ServerManagerConfiguration")
         group = ElementTree.SubElement(root, "ProxyGroup", {"name": GROUP})
-        group.extend(described(proxies[key], [e for e in elements if not is_array(e)]) for key, elements in checked.items())
+        for key, elements in checked.items():
+            group.append(described(proxies[key], [e for e in elements if not is_array(e)]))
         manager = servermanager.ProxyManager().SMProxyManager
         manager.GetProxyDefinitionManager().LoadConfigurationXMLFromString(
             ElementTree.tostring(root, encoding="unicode")
