@@ -356,9 +356,23 @@ TEST(RecordingFile, MisspeltKindsAreErrors)
   EXPECT_THAT(message("mask", "Causal"),
     HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'Causal'."));
   EXPECT_THAT(message("mask", ""), HasSubstr("found ''."));
-  EXPECT_THAT(message("processing", "folded"),
-    HasSubstr(
-      "metadata 'processing': expected one of unknown, unprocessed, processed, found 'folded'."));
+}
+
+TEST(RecordingFile, AnotherMeaningOfProcessingIsToldAndNotUsed)
+{
+  const Metadata metadata = { { "processing", "float16 on GPU" } };
+  const RecordingContent content = Read(OldNames(), metadata);
+  EXPECT_EQ(content.recording.processing, WeightProcessing::Unknown);
+  EXPECT_THAT(content.warnings,
+    ElementsAre(HasSubstr("metadata 'processing': expected one of unknown, unprocessed, "
+                          "processed, found 'float16 on GPU'. It is not used.")));
+  RecordingReadOptions options;
+  options.processing = WeightProcessing::Processed;
+  const RecordingContent given = Read(OldNames(), metadata, options);
+  EXPECT_EQ(given.recording.processing, WeightProcessing::Processed);
+  EXPECT_THAT(given.warnings, IsEmpty());
+  EXPECT_EQ(Read(OldNames(), { { "processing", "processed" } }).recording.processing,
+    WeightProcessing::Processed);
 }
 
 TEST(RecordingFile, ABertIsBidirectional)
