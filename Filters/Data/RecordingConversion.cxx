@@ -353,23 +353,31 @@ double ScaleOf(vtkFieldData* fields, std::int64_t layer)
                           ", found none.");
 }
 
-/// The layers that the field of scales names, of which one alone has heads.
+/// The block of a layer; nullptr if the recording has none, or one without heads.
+vtkMultiBlockDataSet* FindHeads(vtkMultiBlockDataSet* input, std::int64_t index)
+{
+  auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, Numbered("layer ", index)));
+  return block != nullptr && !NumberedBlocks(block, "head ").empty() ? block : nullptr;
+}
+
+/// The layers that the field of scales names and whose blocks are there, of which one alone has
+/// heads.
 void ReadOneLayer(
   vtkMultiBlockDataSet* input, std::int64_t index, std::int64_t head, atlas::Recording& recording)
 {
   vtkFieldData* fields = input->GetFieldData();
-  auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, Numbered("layer ", index)));
-  std::vector<atlas::RecordedHead> heads;
-  if (block != nullptr)
-  {
-    heads = ReadOneHead(block, head);
-  }
-  const double scale = heads.empty() ? 1 : ScaleOf(fields, index);
+  vtkMultiBlockDataSet* wanted = FindHeads(input, index);
+  const double scale = wanted != nullptr ? ScaleOf(fields, index) : 1;
   for (const auto recorded : ListOf<std::int32_t>(fields->GetArray(ScoreScaleField)))
   {
-    const bool isWanted = recorded == index;
-    recording.layers.push_back(
-      { recorded, scale, isWanted ? heads : std::vector<atlas::RecordedHead>() });
+    if (recorded == index && wanted != nullptr)
+    {
+      recording.layers.push_back({ recorded, scale, ReadOneHead(wanted, head) });
+    }
+    else if (FindHeads(input, recorded) != nullptr)
+    {
+      recording.layers.push_back({ recorded, scale, {} });
+    }
   }
 }
 

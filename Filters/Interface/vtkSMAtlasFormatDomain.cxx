@@ -18,15 +18,23 @@ int vtkSMAtlasFormatDomain::ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLEleme
 {
   std::istringstream formats(element->GetAttributeOrEmpty("formats"));
   this->Formats.assign(std::istream_iterator<std::string>(formats), {});
+  this->AcceptsAbsent = std::string(element->GetAttributeOrEmpty("absent")) == "accepted";
   return this->Superclass::ReadXMLAttributes(prop, element);
 }
 
 bool vtkSMAtlasFormatDomain::HasFormat(vtkPVDataInformation* data) const
 {
-  vtkPVArrayInformation* array =
-    data != nullptr ? data->GetArrayInformation("Format", vtkDataObject::FIELD) : nullptr;
+  if (data == nullptr || data->IsNull())
+  {
+    return false;
+  }
+  vtkPVArrayInformation* array = data->GetArrayInformation("Format", vtkDataObject::FIELD);
+  if (array == nullptr)
+  {
+    return this->AcceptsAbsent;
+  }
   // Each rank adds a value, also if all pieces have the same format.
-  for (int i = 0; array != nullptr && i < array->GetNumberOfStringValues(); ++i)
+  for (int i = 0; i < array->GetNumberOfStringValues(); ++i)
   {
     const auto end = this->Formats.end();
     if (std::find(this->Formats.begin(), end, array->GetStringValue(i)) != end)
@@ -65,5 +73,5 @@ void vtkSMAtlasFormatDomain::PrintSelf(ostream& os, vtkIndent indent)
   {
     os << " " << format;
   }
-  os << "\n";
+  os << "\n" << indent << "AcceptsAbsent: " << this->AcceptsAbsent << "\n";
 }

@@ -19,7 +19,9 @@ class vtkPVDataInformation;
  *
  *     <AtlasFormatDomain name="format" formats="attention-atlas.recording" />
  *
- * `formats` is a list separated by spaces. Data without a format is never in the domain.
+ * `formats` is a list separated by spaces. Data without a format, that is without the array, is in
+ * the domain only if the element has the attribute absent="accepted". This is for data that users
+ * make themselves, in a Programmable Source for example; the filter reports what it lacks.
  */
 class ATTENTIONATLASINTERFACE_EXPORT vtkSMAtlasFormatDomain : public vtkSMDomain
 {
@@ -29,8 +31,8 @@ public:
   void PrintSelf(ostream& os, vtkIndent indent) override;
 
   /**
-   * IN_DOMAIN if every (unchecked) input of the property has one of the formats; otherwise, and if
-   * there is no input, NOT_IN_DOMAIN.
+   * IN_DOMAIN if every (unchecked) input of the property has one of the formats, or none where that
+   * is accepted; otherwise, and if there is no input or no data yet, NOT_IN_DOMAIN.
    */
   int IsInDomain(vtkSMProperty* property) override;
 
@@ -47,6 +49,7 @@ private:
   bool HasFormat(vtkPVDataInformation* data) const;
 
   std::vector<std::string> Formats;
+  bool AcceptsAbsent = false;
 };
 
 #endif

@@ -5,7 +5,9 @@
 #include "Recordings.h"
 #include "vtkRecordingReader.h"
 
+#include <vtkCompositeDataSet.h>
 #include <vtkImageData.h>
+#include <vtkInformation.h>
 #include <vtkPointData.h>
 #include <vtkStringArray.h>
 
@@ -263,6 +265,20 @@ TEST(AttentionMap, NamesTheRangeOfItsNumbers)
   map.Image();
   EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a head from 0 to 1, found -1")));
   map->SetHead(1);
+  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
+}
+
+TEST(AttentionMap, NamesTheLayersWhoseBlocksAreThere)
+{
+  const auto data = DataSetOf(SmallRecording());
+  ASSERT_STREQ(data->GetMetaData(1U)->Get(vtkCompositeDataSet::NAME()), "layer 0");
+  data->RemoveBlock(1);
+  Map map(data);
+  map->SetLayer(0);
+  map.Image();
+  EXPECT_THAT(map.TakeErrors(),
+    ElementsAre(HasSubstr("layer 0 is not in the recording, which has layers 2")));
+  map->SetLayer(2);
   EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
 }
 

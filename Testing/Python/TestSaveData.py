@@ -22,6 +22,22 @@ class SaveData(AtlasTest):
             atlastest.model_blocks(atlastest.read_model()),
         )
 
+    def test_model_without_a_format(self):
+        """A Programmable Filter may lose it, and users who make a model need not know of it."""
+        model = simple.ProgrammableFilter(Input=atlastest.read_model())
+        model.CopyArrays = 0
+        model.Script = """
+blocks = self.GetInputDataObject(0, 0)
+output.VTKObject.ShallowCopy(blocks)
+output.VTKObject.GetFieldData().RemoveArray("Format")
+"""
+        model.UpdatePipeline()
+        self.assertIsNone(atlastest.fetch(model).GetFieldData().GetAbstractArray("Format"))
+        self.assertTrue(atlastest.takes("filters", "AttentionTorus", model))
+        path = atlastest.OUTPUT / "made.safetensors"
+        simple.SaveData(str(path), proxy=model)
+        self.expect_same_tensors(path, atlastest.TRAINED)
+
     def test_published_model(self):
         self.oracle()
         published = atlastest.ORACLE / "trained-n5-h3.state_dict.safetensors"

@@ -86,6 +86,28 @@ std::string MetadataOr(const Metadata& metadata, const char* key, const std::str
   return found == metadata.end() ? otherwise : found->second;
 }
 
+/// The processing that the metadata name. Other software may use this entry for something else,
+/// which gives a warning.
+WeightProcessing ForeignProcessing(
+  const Metadata& metadata, const std::string& source, std::vector<std::string>& warnings)
+{
+  const auto processing = metadata.find("processing");
+  if (processing == metadata.end())
+  {
+    return WeightProcessing::Unknown;
+  }
+  try
+  {
+    return ParseNamed<ModelError>(
+      WeightProcessings, processing->second, source + ": metadata 'processing'");
+  }
+  catch (const ModelError& e)
+  {
+    warnings.push_back(e.what() + std::string(" It is not used."));
+    return WeightProcessing::Unknown;
+  }
+}
+
 }
 
 std::vector<std::string> ReadTokenTexts(const std::filesystem::path& path)
@@ -121,11 +143,9 @@ RecordingContent MakeRecording(
     recording = MakeForeignRecording(arrays, metadata, options, content.warnings);
     recording.architecture =
       MetadataOr(metadata, "architecture", MetadataOr(metadata, "model", ""));
-    const auto processing = metadata.find("processing");
-    if (processing != metadata.end())
+    if (!options.processing.has_value())
     {
-      recording.processing = ParseNamed<ModelError>(
-        WeightProcessings, processing->second, source + ": metadata 'processing'");
+      recording.processing = ForeignProcessing(metadata, source, content.warnings);
     }
   }
   recording.architecture =

@@ -53,6 +53,9 @@ struct RecordingContent
 /// attention_mask, where 0 marks padding, which is dropped. Token strings: metadata `tokens`
 /// (JSON), or a file.
 ///
+/// Metadata `tokens` and `processing` of foreign files that say something else are not used, which
+/// gives a warning.
+///
 /// Throws FileError, FormatError, or ModelError (arrays do not match, or a value is not finite;
 /// scores may be -infinity). Messages start with the file and name the array.
 RecordingContent ReadRecording(

@@ -356,9 +356,23 @@ TEST(RecordingFile, MisspeltKindsAreErrors)
   EXPECT_THAT(message("mask", "Causal"),
     HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'Causal'."));
   EXPECT_THAT(message("mask", ""), HasSubstr("found ''."));
-  EXPECT_THAT(message("processing", "folded"),
-    HasSubstr(
-      "metadata 'processing': expected one of unknown, unprocessed, processed, found 'folded'."));
+}
+
+TEST(RecordingFile, AnotherMeaningOfProcessingIsToldAndNotUsed)
+{
+  const Metadata metadata = { { "processing", "float16 on GPU" } };
+  const RecordingContent content = Read(OldNames(), metadata);
+  EXPECT_EQ(content.recording.processing, WeightProcessing::Unknown);
+  EXPECT_THAT(content.warnings,
+    ElementsAre(HasSubstr("metadata 'processing': expected one of unknown, unprocessed, "
+                          "processed, found 'float16 on GPU'. It is not used.")));
+  RecordingReadOptions options;
+  options.processing = WeightProcessing::Processed;
+  const RecordingContent given = Read(OldNames(), metadata, options);
+  EXPECT_EQ(given.recording.processing, WeightProcessing::Processed);
+  EXPECT_THAT(given.warnings, IsEmpty());
+  EXPECT_EQ(Read(OldNames(), { { "processing", "processed" } }).recording.processing,
+    WeightProcessing::Processed);
 }
 
 TEST(RecordingFile, ABertIsBidirectional)
@@ -656,6 +670,108 @@ TEST(RecordingFile, AttentionInHalfPrecisionIsThatOfQueriesAndKeys)
     EXPECT_FALSE(content.recording.layers[0].heads[1].HasAttention());
     EXPECT_THAT(
       content.warnings, ElementsAre(HasSubstr("is not kept, as queries and keys give it")));
+  }
+}
+
+double Bfloat16(double value)
+{
+  return static_cast<double>(static_cast<float>(Eigen::bfloat16(static_cast<float>(value))));
+}
+
+/// Causal attention of a head of 64 dimensions on 128 tokens, all numbers rounded to BF16; the
+/// largest score is `largest`. `change` may change the scores [query, key] before they are rounded.
+/// Stores scores, or else weights.
+Tensors LargeScores(
+  double largest, bool scores, const std::function<void(std::vector<double>&)>& change)
+{
+  constexpr std::size_t tokens = 128;
+  constexpr std::size_t dimension = 64;
+  std::mt19937 generator(3);
+  std::vector<double> queries(tokens * dimension);
+  std::vector<double> keys(queries.size());
+  for (std::vector<double>* values : { &queries, &keys })
+  {
+    for (double& value : *values)
+    {
+      value = static_cast<double>(generator() % 2001) / 1000 - 1;
+    }
+  }
+  const auto evaluate = [&]
+  {
+    std::vector<double> products(tokens * tokens);
+    for (std::size_t i = 0; i < products.size(); ++i)
+    {
+      const auto query = queries.begin() + static_cast<std::ptrdiff_t>(i / tokens * dimension);
+      const auto key = keys.begin() + static_cast<std::ptrdiff_t>(i % tokens * dimension);
+      products[i] = std::inner_product(query, query + dimension, key, 0.0) / 8;
+    }
+    return products;
+  };
+  double before = 0;
+  const std::vector<double> small = evaluate();
+  for (std::size_t i = 0; i < small.size(); ++i)
+  {
+    before = i % tokens <= i / tokens ? std::max(before, std::abs(small[i])) : before;
+  }
+  for (double& value : queries)
+  {
+    value = Bfloat16(value * largest / before);
+  }
+  std::transform(keys.begin(), keys.end(), keys.begin(), Bfloat16);
+  std::vector<double> stored = evaluate();
+  change(stored);
+  std::transform(stored.begin(), stored.end(), stored.begin(), Bfloat16);
+  for (std::size_t query = 0; query < tokens; ++query)
+  {
+    const auto row = stored.begin() + static_cast<std::ptrdiff_t>(query * tokens);
+    const auto end = row + static_cast<std::ptrdiff_t>(query + 1);
+    std::fill(end, row + tokens, scores ? -std::numeric_limits<double>::infinity() : 0.0);
+    if (!scores)
+    {
+      const double shift = *std::max_element(row, end);
+      std::transform(row, end, row, [shift](double score) { return std::exp(score - shift); });
+      const double sum = std::accumulate(row, end, 0.0);
+      std::transform(row, end, row, [sum](double weight) { return Bfloat16(weight / sum); });
+    }
+  }
+  Tensors tensors;
+  tensors["blocks.0.attn.hook_q"] = Floats({ 1, tokens, 1, dimension }, queries);
+  tensors["blocks.0.attn.hook_k"] = Floats({ 1, tokens, 1, dimension }, keys);
+  tensors[scores ? "blocks.0.attn.hook_attn_scores" : "blocks.0.attn.hook_pattern"] =
+    Floats({ 1, 1, tokens, tokens }, stored);
+  return tensors;
+}
+
+TEST(RecordingFile, LargeScoresInHalfPrecisionAreThoseOfQueriesAndKeys)
+{
+  const auto scale = [](std::vector<double>& scores)
+  {
+    for (double& score : scores)
+    {
+      score *= 1.2;
+    }
+  };
+  const auto permute = [](std::vector<double>& scores)
+  {
+    const auto row = scores.begin() + std::ptrdiff_t{ 100 } * 128;
+    std::rotate(row, row + 1, row + 101);
+  };
+  for (const double largest : { 32.0, 73.0 })
+  {
+    for (const bool scores : { true, false })
+    {
+      const RecordingContent given = Read(LargeScores(largest, scores, [](auto&) {}));
+      EXPECT_FALSE(given.recording.layers[0].heads[0].HasAttention()) << largest << scores;
+      EXPECT_THAT(
+        given.warnings, ElementsAre(HasSubstr("is not kept, as queries and keys give it")));
+      const RecordingContent scaled = Read(LargeScores(largest, scores, scale));
+      EXPECT_TRUE(scaled.recording.layers[0].heads[0].HasAttention()) << largest << scores;
+      EXPECT_THAT(scaled.warnings, ElementsAre(HasSubstr("queries and keys do not give it")));
+      const RecordingContent permuted = Read(LargeScores(largest, scores, permute));
+      EXPECT_TRUE(permuted.recording.layers[0].heads[0].HasAttention()) << largest << scores;
+      EXPECT_THAT(permuted.warnings,
+        ElementsAre(HasSubstr("do not give it (layer 0, head 0, sequence 0, query 100: ")));
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "StoredAttention.h"
 
+#include "AttentionKernels.h"
 #include "Index.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
@@ -17,10 +18,10 @@ namespace atlas
 namespace
 {
 
-/// The share of a query's attention that may lie on other keys than queries and keys give. In half
-/// precision weights differ by 0.1 % of themselves (F16) or 0.4 % (BF16) as they are rounded, and
-/// by a few times that if the scores were.
-constexpr double AttentionTolerance = 0.02;
+/// See DropStoredAttention.
+constexpr double LeastTolerance = 0.02;
+constexpr double TolerancePerScore = 1.0 / 512;
+constexpr double LargestTolerance = 0.25;
 
 /// Masked scores are -infinity, -1e5 in old TransformerLens files, or the least float elsewhere.
 constexpr float MaskedScore = -5e4F;
@@ -58,12 +59,16 @@ struct QueryBlock
   std::int64_t end = 0;
 };
 
-/// The query of a block for which stored and computed attention differ the most.
+/// The query of a block for which stored and computed attention differ the most, measured by what
+/// is tolerated.
 struct Deviation
 {
   double share =
     0; ///< of the attention that lies on other keys; infinite for numbers that are none
+  double tolerance = LeastTolerance; ///< the share that rounding may cause
   std::int64_t query = 0;
+
+  double Excess() const { return this->share / this->tolerance; }
 };
 
 /// Blocks of all queries of the heads that have both attention and what gives it.
@@ -94,30 +99,54 @@ std::vector<QueryBlock> BlocksToCompare(const Recording& recording)
   return blocks;
 }
 
-/// The total variation distance of the weights p, stored, and q, computed, of each query: half the
-/// sum over keys of |p - q|. It is the share of the attention that lies on other keys, and so
-/// relative to all of it: it does not become small with the weights of a long sequence, and a
-/// relative error e of every weight gives e / 2.
+/// The share of a query's attention that may lie on other keys as scores were rounded.
+double Tolerance(const float* scores, std::int64_t count)
+{
+  float largest = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    largest = std::max(largest, std::abs(scores[i]));
+  }
+  return std::clamp(
+    TolerancePerScore * static_cast<double>(largest), LeastTolerance, LargestTolerance);
+}
+
+/// The total variation distance of the weights p, stored, and q, computed: half the sum over keys
+/// of |p - q|. It is the share of the attention that lies on other keys, and so relative to all of
+/// it: it does not become small with the weights of a long sequence, and a relative error e of
+/// every weight gives e / 2.
+double Share(const float* p, const float* q, std::int64_t length)
+{
+  double sum = 0;
+  for (std::int64_t i = 0; i < length; ++i)
+  {
+    sum += std::abs(static_cast<double>(p[i]) - static_cast<double>(q[i]));
+  }
+  return std::isfinite(sum) ? sum / 2 : HUGE_VAL;
+}
+
 Deviation Compare(const Recording& stored, const Recording& computed, const QueryBlock& block)
 {
-  const std::int64_t length = stored.SequenceLength(block.sequence);
+  HeadScores head; // for NormalizeScores
+  head.length = stored.SequenceLength(block.sequence);
+  head.mask = stored.mask;
+  const std::int64_t length = head.length;
   std::vector<float> p(ToIndex((block.end - block.begin) * length));
   std::vector<float> q(p.size());
   EvaluateAttention(stored, block.sequence, block.layer, block.head, AttentionQuantity::Weights,
     block.begin, block.end, p.data());
-  EvaluateAttention(computed, block.sequence, block.layer, block.head, AttentionQuantity::Weights,
+  EvaluateAttention(computed, block.sequence, block.layer, block.head, AttentionQuantity::Scores,
     block.begin, block.end, q.data());
   Deviation largest;
   for (std::int64_t query = block.begin; query < block.end; ++query)
   {
     const std::size_t row = ToIndex((query - block.begin) * length);
-    double sum = 0;
-    for (std::size_t i = row; i < row + ToIndex(length); ++i)
-    {
-      sum += std::abs(static_cast<double>(p[i]) - static_cast<double>(q[i]));
-    }
-    const double share = std::isfinite(sum) ? sum / 2 : HUGE_VAL;
-    largest = share > largest.share ? Deviation{ share, query } : largest;
+    Deviation found;
+    found.query = query;
+    found.tolerance = Tolerance(q.data() + row, head.KeyCount(query + 1));
+    NormalizeScores(head, query, query + 1, length, q.data() + row);
+    found.share = Share(p.data() + row, q.data() + row, length);
+    largest = found.Excess() > largest.Excess() ? found : largest;
   }
   return largest;
 }
@@ -187,12 +216,13 @@ std::string DropStoredAttention(Recording& recording, int threads)
       { deviations[ToIndex(i)] = Compare(recording, computed, blocks[ToIndex(i)]); });
   }
   const auto largest = std::max_element(deviations.begin(), deviations.end(),
-    [](const Deviation& a, const Deviation& b) { return a.share < b.share; });
-  if (largest->share > AttentionTolerance)
+    [](const Deviation& a, const Deviation& b) { return a.Excess() < b.Excess(); });
+  if (largest->Excess() > 1)
   {
     return "the stored attention is shown, as queries and keys do not give it (" +
            Describe(blocks[ToIndex(largest - deviations.begin())], *largest) +
-           "): the scores have another scale, a bias or a cap.";
+           "): the scores have another scale, a bias or a cap, or were rounded more coarsely "
+           "than in half precision.";
   }
   recording = std::move(computed);
   return "the stored attention is not kept, as queries and keys give it.";
