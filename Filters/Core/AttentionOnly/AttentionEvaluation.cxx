@@ -1,5 +1,6 @@
 #include "AttentionEvaluation.h"
 
+#include "AttentionKernels.h"
 #include "Error.h"
 
 #include <cmath>
@@ -115,9 +116,11 @@ void ReferenceEvaluator::Evaluate(
   }
   result.logits.noalias() = this->Model.unembedding * result.output;
   Eigen::Index predicted = 0;
-  const double largest = result.logits.maxCoeff(&predicted);
+  result.logits.maxCoeff(&predicted);
   result.predicted = static_cast<int>(predicted);
-  result.probability = 1 / (result.logits.array() - largest).exp().sum();
+  result.probabilities = result.logits;
+  Softmax(result.probabilities, predicted);
+  result.probability = result.probabilities[predicted];
 }
 
 }

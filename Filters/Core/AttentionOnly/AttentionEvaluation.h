@@ -57,10 +57,11 @@ struct HeadEvaluation
 struct Evaluation
 {
   std::vector<HeadEvaluation> heads;
-  Eigen::Vector3d output; ///< r = residual + sum_h w_h out_h
-  Eigen::VectorXd logits; ///< W_U r [N]
-  int predicted = 0;      ///< argmax of the logits, the lowest index on a tie
-  double probability = 0; ///< softmax(logits) of the predicted class
+  Eigen::Vector3d output;        ///< r = residual + sum_h w_h out_h
+  Eigen::VectorXd logits;        ///< W_U r [N]
+  Eigen::VectorXd probabilities; ///< [N], the softmax of the logits
+  int predicted = 0;             ///< argmax of the logits, the lowest index on a tie
+  double probability = 0;        ///< softmax(logits) of the predicted class
 };
 
 /// The reference evaluation in double precision. It follows the formulas of the post "Visualizing

@@ -1,5 +1,6 @@
 #include "Training.h"
 
+#include "AttentionKernels.h"
 #include "Error.h"
 #include "Pi.h"
 #include "TorusAngles.h"
@@ -99,17 +100,6 @@ Vector3d ThroughNormalization(const Normalized& normalized)
   const Vector3d free =
     slope.array() - slope.mean() - y.array() * (slope.array() * y.array()).mean();
   return free / normalized.deviation;
-}
-
-/// Softmax in place; returns the log probability of `target`.
-double Softmax(VectorXd& logits, Index target)
-{
-  logits.array() -= logits.maxCoeff();
-  const double own = logits[target];
-  logits = logits.array().exp();
-  const double sum = logits.sum();
-  logits /= sum;
-  return own - std::log(sum);
 }
 
 /// A pair of tokens in the sum of the loss.

@@ -4,6 +4,7 @@
 #include "MatrixProduct.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace atlas
@@ -30,6 +31,16 @@ void SoftmaxRow(std::int64_t count, float* values)
   const float factor = 1 / sum.sum();
   ForLanes(count, [&](std::int64_t i, std::int64_t left)
     { Store(Load(values + i, left, 0) * factor, left, values + i); });
+}
+
+double Softmax(Eigen::VectorXd& logits, Eigen::Index target)
+{
+  logits.array() -= logits.maxCoeff();
+  const double own = logits[target];
+  logits = logits.array().exp();
+  const double sum = logits.sum();
+  logits /= sum;
+  return own - std::log(sum);
 }
 
 void EvaluateContent(

@@ -153,4 +153,18 @@ TEST(AttentionKernels, WeightsAreTheSoftmaxOfWhatTheMaskAllows)
   }
 }
 
+/// Of logits ln 1, ln 2 and ln 5, shifted so far that exp alone would overflow.
+TEST(AttentionKernels, SoftmaxOfLogits)
+{
+  for (const double shift : { 0.0, 800.0, -800.0 })
+  {
+    Eigen::VectorXd logits(3);
+    logits << shift, std::log(2.0) + shift, std::log(5.0) + shift;
+    EXPECT_NEAR(atlas::Softmax(logits, 1), std::log(0.25), 1e-12) << shift;
+    EXPECT_NEAR(logits[0], 0.125, 1e-13);
+    EXPECT_NEAR(logits[1], 0.25, 1e-13);
+    EXPECT_NEAR(logits[2], 0.625, 1e-13);
+  }
+}
+
 }
