@@ -147,9 +147,14 @@ bool ReportProgress(vtkAlgorithm* filter, double done)
   return filter->GetAbortExecute() == 0;
 }
 
-int LeaveUnfinished(vtkAlgorithm* filter, vtkInformationVector* outputVector)
+void WithdrawCancel(vtkAlgorithm* filter)
 {
   filter->*AbortRequest::Member() = 0;
+}
+
+int LeaveUnfinished(vtkAlgorithm* filter, vtkInformationVector* outputVector)
+{
+  WithdrawCancel(filter);
   for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
   {
     vtkInformation* info = outputVector->GetInformationObject(port);

@@ -68,6 +68,9 @@ ATTENTIONATLASDATA_EXPORT void RequireMemory(
 /// has canceled. Call it from the thread that executes the filter.
 ATTENTIONATLASDATA_EXPORT bool ReportProgress(vtkAlgorithm* filter, double done);
 
+/// Takes back the request to cancel a filter, which VTK 9.2 keeps for the next execution.
+ATTENTIONATLASDATA_EXPORT void WithdrawCancel(vtkAlgorithm* filter);
+
 /// For RequestData to return when the user has canceled. Empties all outputs, so that no partial
 /// results remain, and makes the next update compute them again, even if nothing has changed.
 /// Resets the abort request, which VTK 9.2 does not. Returns 1.

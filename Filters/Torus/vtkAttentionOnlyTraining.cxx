@@ -58,7 +58,7 @@ public:
     if (always || now - this->Last > std::chrono::milliseconds(50))
     {
       this->Last = now;
-      this->Algorithm->UpdateProgress(done);
+      return AttentionAtlas::ReportProgress(this->Algorithm, done);
     }
     return this->Algorithm->GetAbortExecute() == 0;
   }
@@ -233,7 +233,7 @@ int vtkAttentionOnlyTraining::RequestData(
     this->Trained->failed = this->GetMTime();
     vtkErrorMacro(<< e.what());
   }
-  this->AbortExecute = 0;
+  AttentionAtlas::WithdrawCancel(this); // what was trained until then is the result
   return 1;
 }
 

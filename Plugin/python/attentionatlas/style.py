@@ -1,7 +1,7 @@
 """The look of the figures: a matplotlib style for print, and its colours.
 
-The style lies beneath what a user has set: whatever differs from matplotlib's defaults, in a matplotlibrc
-or by matplotlib.style.use, stays. Options given to a figure come last.
+A user's settings take precedence over this style: whatever a matplotlibrc or matplotlib.style.use changes
+from matplotlib's defaults stays as it is. Options given to a figure take precedence over both.
 """
 
 import contextlib
