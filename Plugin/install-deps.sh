@@ -1,13 +1,29 @@
 #!/bin/sh
-# Installs the packages needed to build, test and run Attention Atlas on Debian 12. It is quick if
-# they are already installed, and uses sudo only if it does not run as root.
+# Installs the packages needed to build, test and run Attention Atlas on Debian 12, 13 and unstable.
+# The release's own ParaView decides which Qt and which VTK are installed. It is quick if everything
+# is already installed, and uses sudo only if it does not run as root.
 set -eu
+
+sudo=""
+[ "$(id -u)" = 0 ] || sudo="sudo"
+export DEBIAN_FRONTEND=noninteractive
+
+# depends: what the release's package of ParaView depends on, empty if apt does not know it yet.
+depends() {
+  dpkg-query -W -f '${Depends}\n' paraview 2>/dev/null && return
+  apt-cache show --no-all-versions paraview 2>/dev/null | sed -n 's/^Depends: //p'
+}
+
+updated=""
+if [ -z "$(depends)" ]; then
+  $sudo apt-get update
+  updated=yes
+fi
 
 packages="
   cmake ninja-build g++ pkgconf
-  paraview paraview-dev python3-paraview python3-pil python3-matplotlib python3-fonttools
-  qtbase5-dev qttools5-dev qttools5-dev-tools libqt5svg5-dev
-  qtxmlpatterns5-dev-tools libqt5sql5-sqlite
+  paraview paraview-dev python3-paraview python3-dev
+  python3-pil python3-matplotlib python3-fonttools
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
@@ -16,6 +32,19 @@ packages="
   clang-format clang-tidy
   xvfb xauth fonts-dejavu-core poppler-utils
 "
+case "$(depends)" in
+  *libqt6*)
+    packages="$packages qt6-base-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools
+      qt6-documentation-tools libqt6sql6-sqlite xsltproc"
+    ;;
+  *)
+    packages="$packages qtbase5-dev libqt5svg5-dev qttools5-dev qttools5-dev-tools
+      qtxmlpatterns5-dev-tools libqt5sql5-sqlite"
+    ;;
+esac
+case "$(depends)" in
+  *libvtk9*) packages="$packages libvtk9-dev" ;; # ParaView built on the release's VTK
+esac
 
 missing=""
 for package in $packages; do
@@ -26,9 +55,6 @@ if [ -z "$missing" ]; then
   exit 0
 fi
 
-sudo=""
-[ "$(id -u)" = 0 ] || sudo="sudo"
-export DEBIAN_FRONTEND=noninteractive
-$sudo apt-get update
+[ -n "$updated" ] || $sudo apt-get update
 # shellcheck disable=SC2086 # the list is split into words
 $sudo apt-get install -y --no-install-recommends $missing

@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 
 class vtkAlgorithm;

@@ -1,6 +1,7 @@
 #include "OpenTransformer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 

@@ -11,6 +11,7 @@
 #include <vtkObjectFactory.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 

@@ -6,6 +6,7 @@
 #include <vtkSmartPointer.h>
 #include <vtkType.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 

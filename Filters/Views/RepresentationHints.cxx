@@ -9,7 +9,6 @@
 #include <vtkPVDataSetAttributesInformation.h>
 #include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
-#include <vtkSMPVRepresentationProxy.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
@@ -24,6 +23,15 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+// Since 5.13, ParaView has a class of its own for the colors of representations.
+#if __has_include(<vtkSMColorMapEditorHelper.h>)
+#include <vtkSMColorMapEditorHelper.h>
+using ColorMaps = vtkSMColorMapEditorHelper;
+#else
+#include <vtkSMPVRepresentationProxy.h>
+using ColorMaps = vtkSMPVRepresentationProxy;
+#endif
 
 namespace AttentionAtlas
 {
@@ -202,14 +210,13 @@ void Recolor(vtkSMProxy* representation, const char* array)
   vtkSMProxy* view = vtkSMViewProxy::FindView(representation);
   vtkSmartPointer<vtkSMProxy> table =
     vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy();
-  const bool hasBar =
-    view != nullptr && vtkSMPVRepresentationProxy::IsScalarBarVisible(representation, view);
-  vtkSMPVRepresentationProxy::SetScalarColoring(representation, array, vtkDataObject::POINT);
+  const bool hasBar = view != nullptr && ColorMaps::IsScalarBarVisible(representation, view);
+  ColorMaps::SetScalarColoring(representation, array, vtkDataObject::POINT);
   if (hasBar)
   {
     vtkNew<vtkSMTransferFunctionManager> tables;
     tables->HideScalarBarIfNotNeeded(table, view);
-    vtkSMPVRepresentationProxy::SetScalarBarVisibility(representation, view, true);
+    ColorMaps::SetScalarBarVisibility(representation, view, true);
   }
 }
 

@@ -14,6 +14,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;

@@ -6,7 +6,9 @@
 #include <vtkFloatArray.h>
 #include <vtkNew.h>
 
+#include <array>
 #include <cstdlib>
+#include <limits>
 
 #include <gmock/gmock.h>
 

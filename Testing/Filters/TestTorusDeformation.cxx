@@ -290,7 +290,7 @@ TEST(TorusDeformation, PairsLieOnTheSurfaceOfTheReference)
   const auto chart = Chart(61, 51);
   const auto pairs = PairsOfTheModel();
   const Rows3 surface = WithoutEnds(Vectors(chart, "Output"), 61, 51);
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(surface, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(surface, Eigen::ComputeThinU | Eigen::ComputeThinV);
   const Eigen::Matrix3d whiten =
     svd.matrixV() * svd.singularValues().cwiseInverse().asDiagonal() * svd.matrixV().transpose();
   Deformed deformed(pairs);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -264,8 +265,9 @@ template<std::size_t Bytes>
 void Reorder(const std::byte* from, std::byte* to, const Shape& shape, bool fortran, bool reverse)
 {
   const std::size_t count = ElementCount(shape).value_or(0);
-  Shape index(shape.size(), 0);
-  std::vector<std::size_t> strides(shape.size(), 1); // strides in the file, in elements
+  std::array<std::int64_t, MaximumDimensions> index{};
+  std::array<std::size_t, MaximumDimensions> strides; // in the file, in elements
+  strides[0] = 1;
   for (std::size_t i = 1; i < shape.size(); ++i)
   {
     strides[i] = strides[i - 1] * static_cast<std::size_t>(shape[i - 1]);

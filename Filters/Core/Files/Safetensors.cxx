@@ -5,7 +5,9 @@
 #include "JsonText.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <limits>
 
 namespace atlas
 {

@@ -4,6 +4,7 @@
 #include "Joined.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <vector>
 

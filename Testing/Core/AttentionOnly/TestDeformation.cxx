@@ -107,7 +107,7 @@ TEST(Normalize, PerAxisIsByTheRootMeanSquare)
 TEST(Normalize, WhitenedIsUVOfTheDecomposition)
 {
   const Rows3 vectors = RandomVectors(1000, 2);
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(vectors, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(vectors, Eigen::ComputeThinU | Eigen::ComputeThinV);
   const Rows3 whitened = Normalize(vectors, vectors, Normalization::Whitened);
   EXPECT_LE(Difference(whitened, svd.matrixU() * svd.matrixV().transpose()), 1e-9);
   EXPECT_LE(Difference(whitened.transpose() * whitened, Eigen::Matrix3d::Identity()), 1e-9);

@@ -3,6 +3,7 @@
 #include "AttentionEvaluation.h"
 #include "Error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <ostream>

@@ -1,5 +1,6 @@
 #include "MatrixProduct.h"
 
+#include <limits>
 #include <random>
 #include <vector>
 

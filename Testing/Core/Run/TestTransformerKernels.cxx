@@ -1,5 +1,6 @@
 #include "TransformerKernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

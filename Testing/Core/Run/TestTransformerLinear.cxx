@@ -6,6 +6,7 @@
 #include "ErrorMessage.h"
 #include "PackedSequences.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>

@@ -7,7 +7,9 @@
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
 
+#include <cstring>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>

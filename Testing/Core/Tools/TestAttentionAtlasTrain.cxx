@@ -4,6 +4,7 @@
 #include "TemporaryDirectory.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 #include "FloatValues.h"
 
 #include <cstring>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

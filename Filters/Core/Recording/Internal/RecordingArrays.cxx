@@ -4,6 +4,7 @@
 #include "Joined.h"
 #include "JsonText.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -3,6 +3,7 @@
 #include "Error.h"
 
 #include <array>
+#include <cstdint>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

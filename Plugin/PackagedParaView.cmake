@@ -1,0 +1,82 @@
+# Prepares find_package(ParaView) for packages of Linux distributions whose CMake files have faults.
+# No file of the system is changed.
+
+# atlas_config_folder(VARIABLE PACKAGE): the folder with the CMake files of the package that
+# find_package(PACKAGE) will take, or an empty string.
+function(atlas_config_folder variable package)
+  set(folder "${${package}_DIR}")
+  if(NOT folder)
+    # No version is as large as that: it only lists what there is.
+    find_package(${package} 9999 QUIET CONFIG)
+    unset(${package}_DIR CACHE)
+    if(${package}_CONSIDERED_CONFIGS)
+      list(GET ${package}_CONSIDERED_CONFIGS 0 folder)
+      get_filename_component(folder "${folder}" DIRECTORY)
+    endif()
+  endif()
+  set(${variable} "${folder}" PARENT_SCOPE)
+endfunction()
+
+# atlas_write_mended_targets(VARIABLE FOLDER PREFIX): Debian 13 and later install Python modules as
+# vtkCommonCore.cpython-313-x86_64-linux-gnu.so, but their CMake files name vtkCommonCore.so, at
+# which find_package() stops. Copies of these files are written into the build folder, with the
+# names that exist; VARIABLE is the list of those to include. PREFIX tells packages apart.
+function(atlas_write_mended_targets variable folder prefix)
+  set(mended)
+  file(GLOB files "${folder}/*Python*-targets.cmake")
+  foreach(file IN LISTS files)
+    get_filename_component(name "${file}" NAME_WE)
+    file(GLOB parts "${folder}/${name}-*.cmake")
+    set(copies "${CMAKE_BINARY_DIR}/mended/${prefix}")
+    set(faulty FALSE)
+    foreach(part IN LISTS parts)
+      file(READ "${part}" text)
+      string(REGEX MATCHALL "{_IMPORT_PREFIX}[^\"]*\\.so\"" modules "${text}")
+      list(REMOVE_DUPLICATES modules)
+      foreach(module IN LISTS modules)
+        string(REGEX REPLACE "^{_IMPORT_PREFIX}(.*)\\.so\"$" "\\1" module "${module}")
+        # The prefix is the folder above cmake's that has the module's folder.
+        set(root "${folder}")
+        get_filename_component(module_folder "${module}" DIRECTORY)
+        while(NOT IS_DIRECTORY "${root}${module_folder}" AND NOT root STREQUAL "/")
+          get_filename_component(root "${root}" DIRECTORY)
+        endwhile()
+        file(GLOB found "${root}${module}.*.so")
+        list(LENGTH found count)
+        if(count EQUAL 1 AND NOT EXISTS "${root}${module}.so")
+          set(faulty TRUE)
+          string(REPLACE "${root}${module}" "" suffix "${found}")
+          string(REPLACE "${module}.so\"" "${module}${suffix}\"" text "${text}")
+        endif()
+      endforeach()
+      get_filename_component(part_name "${part}" NAME)
+      file(WRITE "${copies}/${part_name}" "${text}")
+    endforeach()
+    if(faulty)
+      file(READ "${file}" text)
+      string(REPLACE "\"\${CMAKE_CURRENT_LIST_FILE}\" PATH" "\"${file}\" PATH" text "${text}")
+      file(WRITE "${copies}/${name}.cmake" "${text}")
+      list(APPEND mended "${copies}/${name}.cmake")
+    endif()
+  endforeach()
+  set(${variable} "${mended}" PARENT_SCOPE)
+endfunction()
+
+atlas_config_folder(paraview_folder ParaView)
+# From 5.13 on, ParaView's targets link these, and its CMake files do not look for them.
+file(STRINGS "${paraview_folder}/paraview-config.cmake" qt_version REGEX "^set\\(PARAVIEW_QT_MAJOR_VERSION")
+if(qt_version MATCHES "\"6\"")
+  find_package(Qt6 REQUIRED COMPONENTS OpenGLWidgets)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Module)
+endif()
+set(vtk_folder "${paraview_folder}/vtk") # VTK inside ParaView, or the distribution's
+if(NOT IS_DIRECTORY "${vtk_folder}")
+  atlas_config_folder(vtk_folder VTK)
+endif()
+foreach(package IN ITEMS vtk paraview)
+  atlas_write_mended_targets(mended "${${package}_folder}" ${package})
+  foreach(file IN LISTS mended)
+    message(STATUS "The package's ${file} is used with the names of the files that exist")
+    include("${file}")
+  endforeach()
+endforeach()
