@@ -34,7 +34,7 @@ packages="
 "
 case "$(depends)" in
   *libqt6*)
-    packages="$packages qt6-base-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools
+    packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools
       qt6-documentation-tools libqt6sql6-sqlite xsltproc"
     ;;
   *)
