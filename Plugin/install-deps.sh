@@ -43,7 +43,7 @@ case "$(depends)" in
     ;;
 esac
 case "$(depends)" in
-  *libvtk9*) packages="$packages libvtk9-dev" ;; # ParaView built on the release's VTK
+  *libvtk9*) packages="$packages libvtk9-dev libvtk9-qt-dev" ;; # ParaView built on the release's VTK
 esac
 
 missing=""

@@ -124,7 +124,10 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "Representation")
     .Set(HasManyRanks(representation) ? "Collected Discs" : "Point Gaussian");
   vtkSMPropertyHelper(representation, "GaussianRadius").Set(radius);
-  vtkSMPropertyHelper(representation, "Position").Set(2, z);
+  // Since 5.13, the property is called Translation.
+  const char* place =
+    representation->GetProperty("Translation") != nullptr ? "Translation" : "Position";
+  vtkSMPropertyHelper(representation, place).Set(2, z);
   vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
   vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
   // Selected points are drawn as squares behind the discs, large enough to be visible around them.
