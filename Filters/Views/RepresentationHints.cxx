@@ -90,6 +90,12 @@ bool HasManyRanks(vtkSMProxy* representation)
   return representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
 }
 
+/// The name of the property that moves a representation, which ParaView 5.13 changed.
+const char* TranslationName(vtkSMProxy* representation)
+{
+  return representation->GetProperty("Translation") != nullptr ? "Translation" : "Position";
+}
+
 /// A disc in the color of the point with a white and a black rim, which is visible on any color. It
 /// is drawn a fiftieth of the scene's depth in front of its point, so that a surface through the
 /// point does not cut it.
@@ -124,10 +130,7 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "Representation")
     .Set(HasManyRanks(representation) ? "Collected Discs" : "Point Gaussian");
   vtkSMPropertyHelper(representation, "GaussianRadius").Set(radius);
-  // Since 5.13, the property is called Translation.
-  const char* place =
-    representation->GetProperty("Translation") != nullptr ? "Translation" : "Position";
-  vtkSMPropertyHelper(representation, place).Set(2, z);
+  vtkSMPropertyHelper(representation, TranslationName(representation)).Set(2, z);
   vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
   vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
   // Selected points are drawn as squares behind the discs, large enough to be visible around them.
