@@ -77,8 +77,8 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
   std::array<double, 3> values;
   const int count = element->GetVectorAttribute("values", 3, values.data());
-  for (int c = 0; c < count;
-       ++c) // one by one, since integer properties do not accept an array of doubles
+  // One by one, since integer properties do not accept an array of doubles.
+  for (int c = 0; c < count; ++c)
   {
     property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
   }

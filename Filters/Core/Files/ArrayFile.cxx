@@ -160,9 +160,8 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
   if (!safetensors && (LooksLikeNumpy(data, size) || LooksLikePickle(data, size)))
   {
     const NumpyHeader header = ParseNumpyHeader(data, size, size, source);
-    this->Arrays.emplace("array", Entry{ header.dtype, header.shape, [data, size, owner, source] {
-                                          return ParseNumpy(data, size, owner, source);
-                                        } });
+    const auto load = [data, size, owner, source] { return ParseNumpy(data, size, owner, source); };
+    this->Arrays.emplace("array", Entry{ header.dtype, header.shape, load });
     return;
   }
   if (safetensors || (!BeginsWith(data, size, ZipMagic) && !BeginsWith(data, size, EmptyZipMagic)))
@@ -172,9 +171,7 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
     for (const auto& [name, view] : content.tensors)
     {
       const LoadedArray array = { view, owner };
-      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, [array]() -> LoadedArray {
-                                         return { array.view, array.owner };
-                                       } });
+      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, [array] { return array; } });
     }
     return;
   }
