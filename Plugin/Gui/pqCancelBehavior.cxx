@@ -1,6 +1,9 @@
 #include "pqCancelBehavior.h"
 
+#include "Execution.h"
+
 #include <pqApplicationCore.h>
+#include <pqCoreUtilities.h>
 #include <pqPipelineSource.h>
 #include <pqProgressManager.h>
 #include <pqServer.h>
@@ -9,9 +12,12 @@
 #include <QCoreApplication>
 #include <QEvent>
 #include <QEventLoop>
+#include <QMetaObject>
 #include <QWidget>
+#include <QWindow>
 
 #include <vtkAlgorithm.h>
+#include <vtkDemandDrivenPipeline.h>
 #include <vtkPVXMLElement.h>
 #include <vtkSMProxy.h>
 
@@ -60,6 +66,24 @@ bool ForEach(const QString& name, const Function& function)
   return found;
 }
 
+/// When an algorithm or what it depends on was last changed, as of its last update.
+vtkMTimeType PipelineTime(vtkAlgorithm* algorithm)
+{
+  auto* pipeline = vtkDemandDrivenPipeline::SafeDownCast(algorithm->GetExecutive());
+  return pipeline != nullptr ? pipeline->GetPipelineMTime() : 0;
+}
+
+/// Lets ParaView 6.1 hear a single click on its button. It blocks a click on a window before the
+/// window can pass it on to the button.
+void UnblockWindow()
+{
+  QWindow* window = pqCoreUtilities::mainWidget()->windowHandle();
+  if (!Progress()->nonBlockableObjects().contains(window))
+  {
+    Progress()->addNonBlockableObject(window);
+  }
+}
+
 bool IsInput(QEvent::Type type)
 {
   switch (type)
@@ -88,6 +112,15 @@ bool IsMouse(QEvent::Type type)
   return type == QEvent::MouseButtonPress || type == QEvent::MouseButtonRelease;
 }
 
+/// Whether to block input while events are processed: all except clicks on the button. A click
+/// first arrives at a window, which passes it on to its widget.
+bool BlockInput(QObject* object, QEvent* event)
+{
+  const bool isButton = object->objectName() == "AbortButton";
+  const bool isWindow = !object->isWidgetType();
+  return !(IsMouse(event->type()) && (isButton || isWindow));
+}
+
 }
 
 pqCancelBehavior::pqCancelBehavior(QObject* parent)
@@ -101,7 +134,10 @@ void pqCancelBehavior::startup()
 {
   pqProgressManager* progress = Progress();
   this->connect(progress, SIGNAL(progress(const QString&, int)), SLOT(hear(const QString&, int)));
-  this->connect(progress, SIGNAL(abort()), SLOT(cancel()));
+  if (progress->metaObject()->indexOfSignal("abort()") >= 0) // since 6.1, ParaView itself cancels
+  {
+    this->connect(progress, SIGNAL(abort()), SLOT(cancel()));
+  }
   this->connect(progress, SIGNAL(progressEndEvent()), SLOT(rest()));
 }
 
@@ -110,17 +146,19 @@ void pqCancelBehavior::shutdown()
   Progress()->disconnect(this);
 }
 
-/// While events are processed, blocks all input except clicks on the button. A click first arrives
-/// at a window, which passes it on to its widget.
 bool pqCancelBehavior::eventFilter(QObject* object, QEvent* event)
 {
-  if (!this->Hearing || !IsInput(event->type()))
+  const QEvent::Type type = event->type();
+  if (this->Hearing)
   {
-    return QObject::eventFilter(object, event);
+    return IsInput(type) && BlockInput(object, event);
   }
-  const bool isButton = object->objectName() == "AbortButton";
-  const bool isWindow = !object->isWidgetType();
-  return !(IsMouse(event->type()) && (isButton || isWindow));
+  if (type == QEvent::MouseButtonPress || type == QEvent::KeyPress)
+  {
+    this->Canceled.clear();
+    QCoreApplication::instance()->removeEventFilter(this);
+  }
+  return false;
 }
 
 void pqCancelBehavior::hear(const QString& name, int)
@@ -131,24 +169,59 @@ void pqCancelBehavior::hear(const QString& name, int)
   }
   this->Working = name;
   this->Hearing = true;
+  UnblockWindow();
+  this->cancelAgain();
   Progress()->setEnableAbort(true);
   const bool before = Progress()->unblockEvents(true);
   QCoreApplication::instance()->installEventFilter(this);
   QCoreApplication::processEvents(QEventLoop::X11ExcludeTimers);
-  QCoreApplication::instance()->removeEventFilter(this);
   Progress()->unblockEvents(before);
   this->Hearing = false;
+  this->remember();
+  if (this->Canceled.empty())
+  {
+    QCoreApplication::instance()->removeEventFilter(this);
+  }
 }
 
 void pqCancelBehavior::cancel()
 {
-  ForEach(this->Working, [](vtkAlgorithm* algorithm) { algorithm->SetAbortExecute(1); });
+  // Other than SetAbortExecute, it does not count as a change.
+  ForEach(
+    this->Working, [](vtkAlgorithm* algorithm) { algorithm->SetAbortExecuteAndUpdateTime(); });
+}
+
+void pqCancelBehavior::cancelAgain()
+{
+  ForEach(this->Working,
+    [this](vtkAlgorithm* algorithm)
+    {
+      const auto found = this->Canceled.find(algorithm);
+      if (found != this->Canceled.end() && found->second == PipelineTime(algorithm))
+      {
+        algorithm->SetAbortExecuteAndUpdateTime();
+      }
+    });
+}
+
+void pqCancelBehavior::remember()
+{
+  ForEach(this->Working,
+    [this](vtkAlgorithm* algorithm)
+    {
+      if (algorithm->GetAbortExecute() != 0)
+      {
+        this->Canceled[algorithm] = PipelineTime(algorithm);
+      }
+    });
 }
 
 void pqCancelBehavior::rest()
 {
   if (!this->Working.isEmpty())
   {
+    // Others of the same class were not running.
+    ForEach(this->Working, AttentionAtlas::WithdrawCancel);
     this->Working.clear();
     Progress()->setEnableAbort(false);
   }

@@ -3,14 +3,23 @@
 
 #include <QObject>
 
-class pqPipelineSource;
+#include <vtkType.h>
+
+#include <map>
+
+class vtkAlgorithm;
 
 /// Makes the button next to ParaView's progress bar cancel a running source or filter of this
 /// plugin. ParaView before 6.1 never enables that button itself and does not process clicks until
-/// the work is done. Whenever one of our filters reports progress, events are processed. Of the
-/// user's events only clicks on the button pass, and no timers, as these could update the running
-/// pipeline. This does not work with a remote server, which cannot be interrupted in this way;
-/// there nothing changes.
+/// the work is done. ParaView 6.1 does and cancels by itself, but takes only double clicks, none
+/// before the first percent, and none in tests. Whenever one of our filters reports progress,
+/// events are processed. Of the user's events only clicks on the button pass, and no timers, as
+/// these could update the running pipeline. This does not work with a remote server, which cannot
+/// be interrupted in this way; there nothing changes.
+///
+/// The rest of an Apply, which shows the outputs, would start what was canceled again, several
+/// times. It is canceled again, unless it or its input has changed, until the user's next click or
+/// key.
 class pqCancelBehavior : public QObject
 {
   Q_OBJECT
@@ -32,8 +41,12 @@ private:
   Q_SLOT void cancel();
   Q_SLOT void rest();
 
+  void cancelAgain();
+  void remember();
+
   QString Working; ///< class name of the running algorithm, without vtk
   bool Hearing = false;
+  std::map<vtkAlgorithm*, vtkMTimeType> Canceled; ///< with the times of their pipelines
 };
 
 #endif
