@@ -29,17 +29,16 @@ packages="
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
   libicu-dev libjpeg-dev libpcre2-dev libpng-dev libzip-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  clang-format clang-tidy
   xvfb xauth fonts-dejavu-core poppler-utils
 "
 case "$(depends)" in
   *libqt6*)
     packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-svg-plugins qt6-tools-dev
-      qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite"
+      qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite clang-format clang-tidy"
     ;;
   *)
     packages="$packages qtbase5-dev libqt5svg5-dev qttools5-dev qttools5-dev-tools
-      libqt5sql5-sqlite"
+      libqt5sql5-sqlite clang-format-19 clang-tidy-19"
     ;;
 esac
 case "$(depends)" in

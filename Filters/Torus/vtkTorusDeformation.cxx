@@ -198,7 +198,8 @@ Rows3 DonutPoints(const atlas::Donut& donut, const Angles& angles)
 {
   Rows3 points(static_cast<Eigen::Index>(angles.theta1.size()), 3);
   ForEach(angles.theta1.size(),
-    [&](std::size_t i) {
+    [&](std::size_t i)
+    {
       points.row(static_cast<Eigen::Index>(i)) = donut.Point(angles.theta1[i], angles.theta2[i]);
     });
   return points;
@@ -208,7 +209,8 @@ Rows3 DonutNormals(const atlas::Donut& donut, const Angles& angles)
 {
   Rows3 normals(static_cast<Eigen::Index>(angles.theta1.size()), 3);
   ForEach(angles.theta1.size(),
-    [&](std::size_t i) {
+    [&](std::size_t i)
+    {
       normals.row(static_cast<Eigen::Index>(i)) = donut.Normal(angles.theta1[i], angles.theta2[i]);
     });
   return normals;

@@ -29,7 +29,7 @@ namespace
 struct RecordArray
 {
   const char* name;
-  bool atlas::RecordOptions::*option;
+  bool atlas::RecordOptions::* option;
 };
 constexpr std::array<RecordArray, 5> RecordArrays = { {
   { "QueriesAndKeys", &atlas::RecordOptions::queriesAndKeys },

@@ -77,8 +77,8 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
   std::array<double, 3> values;
   const int count = element->GetVectorAttribute("values", 3, values.data());
-  for (int c = 0; c < count;
-       ++c) // one by one, since integer properties do not accept an array of doubles
+  // One by one, since integer properties do not accept an array of doubles.
+  for (int c = 0; c < count; ++c)
   {
     property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
   }
@@ -88,6 +88,12 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
 bool HasManyRanks(vtkSMProxy* representation)
 {
   return representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
+}
+
+/// The name of the property that moves a representation, which ParaView 5.13 changed.
+const char* TranslationName(vtkSMProxy* representation)
+{
+  return representation->GetProperty("Translation") != nullptr ? "Translation" : "Position";
 }
 
 /// A disc in the color of the point with a white and a black rim, which is visible on any color. It
@@ -124,10 +130,7 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "Representation")
     .Set(HasManyRanks(representation) ? "Collected Discs" : "Point Gaussian");
   vtkSMPropertyHelper(representation, "GaussianRadius").Set(radius);
-  // Since 5.13, the property is called Translation.
-  const char* place =
-    representation->GetProperty("Translation") != nullptr ? "Translation" : "Position";
-  vtkSMPropertyHelper(representation, place).Set(2, z);
+  vtkSMPropertyHelper(representation, TranslationName(representation)).Set(2, z);
   vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
   vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
   // Selected points are drawn as squares behind the discs, large enough to be visible around them.

@@ -53,13 +53,21 @@ copy=/src/${ATLAS_DEBIAN_COPY:-attention-atlas}
 if ! [ -d "$root" ]; then
   mkdir -p "$roots"
   new=$(mktemp -d "$roots/new-$release.XXXXXX")
-  trap '"${sudo[@]}" rm -rf "$new"' EXIT
+  trap '"${sudo[@]}" rm -rf "$new" "$new.log"' EXIT
   mirror=()
   [ -z "${ATLAS_DEBIAN_MIRROR:-}" ] || mirror=("$ATLAS_DEBIAN_MIRROR")
-  "${sudo[@]}" debootstrap --variant=minbase --include=git,ca-certificates "$release" "$new" \
-    "${mirror[@]}" >&2
+  echo "in-debian.sh: makes a root of $release in $root" >&2
+  if ! "${sudo[@]}" debootstrap --variant=minbase --include=git,ca-certificates "$release" "$new" \
+    "${mirror[@]}" >"$new.log" 2>&1; then
+    tail -n 20 "$new.log" >&2
+    exit 1
+  fi
   "${sudo[@]}" chmod 755 "$new"
-  "${sudo[@]}" mv "$new" "$root"
+  # An archive that is a snapshot is past its date.
+  echo 'Acquire::Check-Valid-Until "false";' |
+    "${sudo[@]}" tee "$new/etc/apt/apt.conf.d/10snapshot" >/dev/null
+  "${sudo[@]}" mv -T "$new" "$root"
+  rm -f "$new.log"
   trap - EXIT
 fi
 

@@ -120,7 +120,8 @@ public:
   bool Equals(std::size_t begin, std::size_t end, const Field& other, std::size_t otherBegin) const
   {
     return AllOf(other,
-      [&](const auto& array, const auto& theirs, std::size_t components) {
+      [&](const auto& array, const auto& theirs, std::size_t components)
+      {
         return array.Equals(begin * components, end * components, theirs, otherBegin * components);
       });
   }

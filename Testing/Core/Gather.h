@@ -20,7 +20,7 @@ void Append(std::vector<double>& values, const Vector& vector)
 
 /// One member of every evaluation, in a row.
 template<class Member>
-std::vector<double> Gather(const std::vector<Evaluation>& evaluations, Member Evaluation::*member)
+std::vector<double> Gather(const std::vector<Evaluation>& evaluations, Member Evaluation::* member)
 {
   std::vector<double> values;
   for (const Evaluation& evaluation : evaluations)
@@ -33,7 +33,7 @@ std::vector<double> Gather(const std::vector<Evaluation>& evaluations, Member Ev
 /// One member of the heads from `begin` to before `end` of every evaluation, in a row.
 template<class Member>
 std::vector<double> Gather(const std::vector<Evaluation>& evaluations,
-  Member HeadEvaluation::*member, std::size_t begin, std::size_t end)
+  Member HeadEvaluation::* member, std::size_t begin, std::size_t end)
 {
   std::vector<double> values;
   for (const Evaluation& evaluation : evaluations)
@@ -49,7 +49,7 @@ std::vector<double> Gather(const std::vector<Evaluation>& evaluations,
 /// One member of every head of every evaluation, in a row.
 template<class Member>
 std::vector<double> Gather(
-  const std::vector<Evaluation>& evaluations, Member HeadEvaluation::*member)
+  const std::vector<Evaluation>& evaluations, Member HeadEvaluation::* member)
 {
   return Gather(evaluations, member, 0, evaluations.front().heads.size());
 }

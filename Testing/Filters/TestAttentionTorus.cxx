@@ -248,10 +248,7 @@ public:
     using Filter = vtkAttentionTorus;
     using Options = EvaluationOptions;
     return {
-      { "HeadWeights", SetWeights,
-        [](Options& o) {
-          o.headWeights = { 1, 0, -0.5 };
-        } },
+      { "HeadWeights", SetWeights, [](Options& o) { o.headWeights = { 1, 0, -0.5 }; } },
       { "Hardmax", [](Filter* f) { f->SetPattern(Filter::HARDMAX); },
         [](Options& o) { o.pattern = Pattern::Hardmax; } },
       { "Embedding", [](Filter* f) { f->SetResidual(Filter::EMBEDDING); },

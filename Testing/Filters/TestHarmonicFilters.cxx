@@ -184,11 +184,12 @@ TEST(AttentionHarmonics, HaveTheNamesOfTheDesign)
 
 TEST(AttentionHarmonics, AreOnRankZeroAlone)
 {
-  HarmonicTable table(HandModel{});
-  table->UpdatePiece(1, 2, 0);
-  EXPECT_EQ(table.GetOutput()->GetNumberOfRows(), 0);
-  table->UpdatePiece(0, 2, 0);
-  EXPECT_EQ(table.GetOutput()->GetNumberOfRows(), 11);
+  for (int rank = 0; rank < 2; ++rank)
+  {
+    HarmonicTable table(HandModel{});
+    table->UpdatePiece(rank, 2, 0);
+    EXPECT_EQ(table.GetOutput()->GetNumberOfRows(), rank == 0 ? 11 : 0);
+  }
 }
 
 TEST(AttentionHarmonics, OfAnEmptyModelAreNone)

@@ -29,7 +29,8 @@ void Evaluate(const Recording& recording)
                AttentionQuantity::Scores, AttentionQuantity::Content, AttentionQuantity::Bias })
         {
           fuzz::Use(
-            [&, s, h, &layer = layer] {
+            [&, s, h, &layer = layer]
+            {
               EvaluateAttention(recording, s, layer.index, h, quantity, 0, queries, values.data());
             });
         }

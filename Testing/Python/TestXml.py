@@ -72,6 +72,13 @@ def documentation(element):
     return help_pages.line(element.findtext("Documentation"))
 
 
+def default_values(element):
+    """The words of a property's default; of a chosen array, the name alone."""
+    text = element.get("default_values") or ""
+    delimiter = element.get("default_values_delimiter")
+    return text.split() if delimiter is None else text.split(delimiter)[-1:]
+
+
 def number(word):
     """A number of the documentation, where pi stands for itself."""
     return {"pi": math.pi, "-pi": -math.pi}.get(word) or float(word)
@@ -110,7 +117,7 @@ class Properties(unittest.TestCase):
 
     def test_defaults_lie_in_their_domains(self):
         def check(_, element):
-            defaults = (element.get("default_values") or "").split()
+            defaults = default_values(element)
             for domain in domains(element) if defaults else []:
                 self.expect_inside(defaults, domain)
 
@@ -131,7 +138,7 @@ class Properties(unittest.TestCase):
         self.each(self.expect_documented_default)
 
     def expect_documented_default(self, _, element):
-        defaults = (element.get("default_values") or "").split()
+        defaults = default_values(element)
         if not defaults:
             return
         found = re.search(r"Default: (.+)\.$", documentation(element))

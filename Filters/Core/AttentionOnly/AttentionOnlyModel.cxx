@@ -183,8 +183,9 @@ AttentionHead ReadHead(
 
 std::vector<AttentionHead> ReadNativeHeads(TensorReader& reader)
 {
-  std::vector<AttentionHead> heads;
   const std::size_t count = CountHeads(reader, NativeHead);
+  std::vector<AttentionHead> heads;
+  heads.reserve(count);
   for (std::size_t h = 0; h < count; ++h)
   {
     heads.push_back(ReadHead(reader, NativeHead, h, h == 0 ? -1 : heads.front().query.rows()));
@@ -385,7 +386,8 @@ AttentionOnlyModel ReadAttentionOnlyModel(const std::filesystem::path& path, int
 {
   const SafetensorsFile file(path);
   return ReadIntact(file,
-    [&] {
+    [&]
+    {
       return MakeAttentionOnlyModel(file.GetTensors(), file.GetMetadata(), subHeads, path.string());
     });
 }

@@ -467,9 +467,9 @@ void SphereTessellator::AddWholeSphere(int owner)
     for (int i = 0; i < this->Resolution; ++i)
     {
       const double around = 2 * Pi * i / this->Resolution;
-      outer.push_back(this->AddPoint(Vector3d(
-        std::sin(polar) * std::cos(around), std::sin(polar) * std::sin(around), std::cos(polar))
-                                       .normalized()));
+      const Vector3d point(
+        std::sin(polar) * std::cos(around), std::sin(polar) * std::sin(around), std::cos(polar));
+      outer.push_back(this->AddPoint(point.normalized()));
     }
     if (r == 1)
     {

@@ -66,11 +66,10 @@ inline constexpr int MinimumSphereResolution = 8;
 struct SphereTessellation
 {
   std::vector<Eigen::Vector3d> points;
-  std::vector<std::int64_t> offsets = {
-    0
-  };                                      ///< polygon i is connectivity[offsets[i], offsets[i+1])
-  std::vector<std::int64_t> connectivity; ///< counterclockwise seen from outside
-  std::vector<int> owners;                ///< the class of each polygon
+  /// Polygon i is connectivity[offsets[i], offsets[i+1]).
+  std::vector<std::int64_t> offsets = { 0 };
+  std::vector<std::int64_t> connectivity;           ///< counterclockwise seen from outside
+  std::vector<int> owners;                          ///< the class of each polygon
   std::vector<std::vector<std::int64_t>> polylines; ///< points of each arc, from begin to end
 };
 

@@ -90,8 +90,9 @@ private:
         pthread_setname_np(this->Threads.back().native_handle(), "atlas-worker");
       }
     }
-    catch (const std::system_error&) // the system has no more: the others do the work
+    catch (const std::system_error&)
     {
+      return; // the system has no more: the others do the work
     }
   }
 

@@ -44,6 +44,18 @@ std::string MemberName(const std::string& source, const std::string& name)
 using Zip = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 using ZipMember = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
 
+/// What is wrong with bytes that begin like an archive. libzip tells the same of all that are cut
+/// off until 1.10, and later tells some of them apart.
+std::string OpeningFault(zip_error_t* error)
+{
+  const int code = zip_error_code_zip(error);
+  bool isCutOff = code == ZIP_ER_NOZIP;
+#ifdef ZIP_ER_TRUNCATED_ZIP
+  isCutOff = isCutOff || code == ZIP_ER_TRUNCATED_ZIP;
+#endif
+  return isCutOff ? "it is cut off or damaged" : zip_error_strerror(error);
+}
+
 Zip OpenZip(const std::byte* data, std::size_t size, const std::string& source)
 {
   zip_error_t error;
@@ -58,7 +70,7 @@ Zip OpenZip(const std::byte* data, std::size_t size, const std::string& source)
       zip_source_free(bytes);
     }
   }
-  const std::string message = zip == nullptr ? zip_error_strerror(&error) : "";
+  const std::string message = zip == nullptr ? OpeningFault(&error) : "";
   zip_error_fini(&error);
   if (zip == nullptr)
   {
@@ -148,9 +160,8 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
   if (!safetensors && (LooksLikeNumpy(data, size) || LooksLikePickle(data, size)))
   {
     const NumpyHeader header = ParseNumpyHeader(data, size, size, source);
-    this->Arrays.emplace("array", Entry{ header.dtype, header.shape, [data, size, owner, source] {
-                                          return ParseNumpy(data, size, owner, source);
-                                        } });
+    const auto load = [data, size, owner, source] { return ParseNumpy(data, size, owner, source); };
+    this->Arrays.emplace("array", Entry{ header.dtype, header.shape, load });
     return;
   }
   if (safetensors || (!BeginsWith(data, size, ZipMagic) && !BeginsWith(data, size, EmptyZipMagic)))
@@ -160,9 +171,7 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
     for (const auto& [name, view] : content.tensors)
     {
       const LoadedArray array = { view, owner };
-      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, [array]() -> LoadedArray {
-                                         return { array.view, array.owner };
-                                       } });
+      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, [array] { return array; } });
     }
     return;
   }

@@ -189,8 +189,7 @@ private:
     }
     const bool known =
       !text.empty() && std::string_view("<>|=").find(text[0]) != std::string_view::npos &&
-      std::any_of(NumpyTypes.begin(), NumpyTypes.end(),
-        [&](const NumpyType& type)
+      std::any_of(NumpyTypes.begin(), NumpyTypes.end(), [&](const NumpyType& type)
         { return type.name == text.substr(1) && (type.bytes == 1 || text[0] != '|'); });
     if (!known)
     {
@@ -360,23 +359,25 @@ bool LooksLikePickle(const std::byte* data, std::size_t size)
 NumpyHeader ParseNumpyHeader(
   const std::byte* data, std::size_t available, std::uint64_t size, const std::string& source)
 {
-  const auto fail = [&](const std::string& message) { throw FormatError(source + ": " + message); };
+  const auto error = [&](const std::string& message)
+  { return FormatError(source + ": " + message); };
   if (LooksLikePickle(data, available))
   {
-    fail(std::string("expected an array, found Python objects") + PickleAdvice);
+    throw error(std::string("expected an array, found Python objects") + PickleAdvice);
   }
   constexpr std::size_t versionEnd = 8;
   if (!LooksLikeNumpy(data, available) || available < versionEnd + 4)
   {
-    fail("expected a .npy file, which begins with \\x93NUMPY and the length of its header, found " +
-         std::to_string(size) + " other bytes.");
+    throw error(
+      "expected a .npy file, which begins with \\x93NUMPY and the length of its header, found " +
+      std::to_string(size) + " other bytes.");
   }
   const auto major = std::to_integer<unsigned>(data[6]);
   const auto minor = std::to_integer<unsigned>(data[7]);
   if (major < 1 || major > 3 || minor != 0)
   {
-    fail("expected version 1.0, 2.0 or 3.0 of the .npy format, found " + std::to_string(major) +
-         "." + std::to_string(minor) + ".");
+    throw error("expected version 1.0, 2.0 or 3.0 of the .npy format, found " +
+                std::to_string(major) + "." + std::to_string(minor) + ".");
   }
   const std::size_t begin = versionEnd + (major == 1 ? 2 : 4);
   std::size_t length = 0;
@@ -386,13 +387,13 @@ NumpyHeader ParseNumpyHeader(
   }
   if (length > MaximumNumpyHeader)
   {
-    fail("expected a .npy header of at most " + std::to_string(MaximumNumpyHeader) +
-         " bytes, found a length of " + std::to_string(length) + ".");
+    throw error("expected a .npy header of at most " + std::to_string(MaximumNumpyHeader) +
+                " bytes, found a length of " + std::to_string(length) + ".");
   }
   if (begin + length > available)
   {
-    fail("the .npy header is " + std::to_string(length) + " bytes long, but only " +
-         std::to_string(available - begin) + " bytes follow its length.");
+    throw error("the .npy header is " + std::to_string(length) + " bytes long, but only " +
+                std::to_string(available - begin) + " bytes follow its length.");
   }
   NumpyHeader header =
     HeaderParser({ reinterpret_cast<const char*>(data + begin), length }, source).Parse();
@@ -401,13 +402,13 @@ NumpyHeader ParseNumpyHeader(
   const std::optional<std::uint64_t> count = ElementCount(header.shape);
   if (!count || *count > std::numeric_limits<std::uint64_t>::max() / elementBytes)
   {
-    fail("shape " + ToString(header.shape) + " overflows 64 bits.");
+    throw error("shape " + ToString(header.shape) + " overflows 64 bits.");
   }
   if (*count * elementBytes != size - header.dataBegin)
   {
-    fail("shape " + ToString(header.shape) + " of type '" + header.description + "' takes " +
-         std::to_string(*count * elementBytes) + " bytes, found " +
-         std::to_string(size - header.dataBegin) + ".");
+    throw error("shape " + ToString(header.shape) + " of type '" + header.description + "' takes " +
+                std::to_string(*count * elementBytes) + " bytes, found " +
+                std::to_string(size - header.dataBegin) + ".");
   }
   return header;
 }

@@ -213,8 +213,7 @@ private:
   /// The tensors must fill the data: overlaps or gaps mean that offsets are wrong.
   void CheckCoverage()
   {
-    std::sort(this->Spans.begin(), this->Spans.end(),
-      [](const Span& a, const Span& b)
+    std::sort(this->Spans.begin(), this->Spans.end(), [](const Span& a, const Span& b)
       { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
     std::uint64_t end = 0;
     const Span* previous = nullptr;
@@ -272,8 +271,7 @@ bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
   {
     order.push_back(&entry);
   }
-  std::stable_sort(order.begin(), order.end(),
-    [](const auto* a, const auto* b)
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b)
     { return ByteSize(a->second.dtype) > ByteSize(b->second.dtype); });
   std::uint64_t offset = 0;
   for (const auto* entry : order)

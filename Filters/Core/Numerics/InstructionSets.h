@@ -7,8 +7,8 @@ namespace atlas
 {
 
 /// The instruction sets that both this build and this machine support, under Highway's names, best
-/// first: AVX3 (AVX-512), AVX2, SSE4, SSSE3, and last the compiler's own 128-bit code for any
-/// processor (EMU128; on x86-64 this is SSE2).
+/// first: AVX3 (AVX-512) and its extensions, such as AVX3_SPR, then AVX2, SSE4, SSSE3, and last the
+/// one of every processor (SSE2 on x86-64; EMU128 or SCALAR in versions of Highway before SSE2).
 std::vector<std::string> SupportedTargets();
 
 /// The instruction set that the kernels use: the best, unless the environment variable ATLAS_TARGET

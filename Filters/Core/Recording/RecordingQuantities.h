@@ -18,7 +18,7 @@ struct HeadQuantity
 {
   const char* name;  ///< in files, layers.{l}.heads.{h}.NAME, and in messages
   const char* label; ///< in tables
-  SharedMatrix RecordedHead::*matrix;
+  SharedMatrix RecordedHead::* matrix;
   bool isGrouped; ///< whether the heads of a group share it
 };
 inline constexpr std::array<HeadQuantity, 4> HeadQuantities = { {
@@ -33,7 +33,7 @@ struct StoredQuantity
 {
   const char* name;  ///< in files, layers.{l}.heads.{h}.NAME.{s}, and in messages
   const char* label; ///< in tables
-  std::vector<SharedMatrix> RecordedHead::*matrices;
+  std::vector<SharedMatrix> RecordedHead::* matrices;
   bool allowsMinusInfinity; ///< whether excluded keys may have -infinity
 };
 inline constexpr std::array<StoredQuantity, 2> StoredQuantities = { {

@@ -81,7 +81,8 @@ def _with_fonts(svg):
         used.update(names)
         return match[1] + ", ".join([*(f"'{name}'" for name in names), "sans-serif"])
 
-    svg = re.sub(r"""(style="font: [^';"]*)('[^;"]*)""", found, svg)
+    # One property font, or since matplotlib 3.8 font-family among others.
+    svg = re.sub(r"""(style="(?:[^"]*; )?font(?:-family)?: [^';"]*)('[^;"]*)""", found, svg)
     faces = "\n".join(_font_face(name, letters) for name in sorted(used))
     return svg.replace("<defs>", f"<defs>\n  <style>{faces}</style>", 1)
 

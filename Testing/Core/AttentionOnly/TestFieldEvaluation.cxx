@@ -294,7 +294,7 @@ private:
 
   template<class Member>
   void Expect(
-    const char* quantity, const GuardedArray<float>& found, Member Evaluation::*member) const
+    const char* quantity, const GuardedArray<float>& found, Member Evaluation::* member) const
   {
     ExpectKept(quantity, found, Gather(this->Expected, member), this->Clear);
   }

@@ -196,10 +196,7 @@ TEST(HeadAccuracy, NeedsTargets)
   const HandModel model;
   EXPECT_THAT(MessageOf<ModelError>([&] { CountCorrect(model, Residual::None); }),
     HasSubstr("Input: expected a model with the tensor 'next_token' [2, 2]"));
-  EXPECT_THAT(MessageOf<ModelError>(
-                [&] {
-                  HeadMixture(model, { 0, 1, 2 }, Residual::None);
-                }),
+  EXPECT_THAT(MessageOf<ModelError>([&] { HeadMixture(model, { 0, 1, 2 }, Residual::None); }),
     HasSubstr("'next_token'"));
 }
 
@@ -218,10 +215,7 @@ TEST(HeadAccuracy, NeedsThreeDifferentHeads)
   }
   ThreeHeads small;
   small.heads.resize(1);
-  EXPECT_THAT(MessageOf<OptionError>(
-                [&] {
-                  HeadMixture(small, { 0, 1, 2 }, Residual::None);
-                }),
+  EXPECT_THAT(MessageOf<OptionError>([&] { HeadMixture(small, { 0, 1, 2 }, Residual::None); }),
     HasSubstr("which has 1 (head 0), found 0, 1, 2."));
 }
 

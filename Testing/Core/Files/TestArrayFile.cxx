@@ -245,8 +245,8 @@ std::string Damaged(std::string zip, std::size_t at)
 const std::string GoodZip = ZipFile({ { "x.npy", GoodNpy } });
 
 INSTANTIATE_TEST_SUITE_P(Zip, BadArrayFile,
-  testing::Values(
-    BadFile{ "Truncated", GoodZip.substr(0, GoodZip.size() / 2), "cannot read the zip archive" },
+  testing::Values(BadFile{ "Truncated", GoodZip.substr(0, GoodZip.size() / 2),
+                    "cannot read the zip archive: it is cut off or damaged" },
     BadFile{ "NoNumpy", ZipFile({ { "x.npy", "nothing" } }),
       "array 'x.npy': expected a .npy file, which begins with" },
     BadFile{ "Objects", ZipFile({ { "x.npy", Typed("|O") } }),

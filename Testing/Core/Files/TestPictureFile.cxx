@@ -88,7 +88,7 @@ TEST(PictureFile, PngWithAPalette)
   EXPECT_THAT(Read(PngFile(3, 1, 8, PngColor::Palette, rows, palette)).picture.pixels,
     ElementsAre(4, 5, 6, 1, 2, 3, 4, 5, 6));
   EXPECT_TRUE(Read(PngFile(3, 1, 8, PngColor::Palette, rows, palette + PngChunk("tRNS", "\0"s)))
-                .hasTransparency);
+      .hasTransparency);
 }
 
 TEST(PictureFile, TransparencyIsLeftOut)

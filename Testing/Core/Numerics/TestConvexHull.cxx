@@ -66,8 +66,7 @@ TEST(ConvexHull, OfACubeHasSixFacets)
   {
     for (int axis = 0; axis < 3; ++axis)
     {
-      EXPECT_EQ(std::count_if(hull.normals.begin(), hull.normals.end(),
-                  [&](const Vector3d& normal)
+      EXPECT_EQ(std::count_if(hull.normals.begin(), hull.normals.end(), [&](const Vector3d& normal)
                   { return normal.isApprox(sign * Vector3d::Unit(axis), 1e-12); }),
         1);
     }

@@ -314,9 +314,8 @@ TEST(RecordingFile, ReadsDoublesAndHalves)
 TEST(RecordingFile, ReadsTheStream)
 {
   Tensors tensors = OldNames();
-  const auto stream = [](double value) {
-    return Floats({ B, T, 2 }, std::vector<double>(B * T * 2, value));
-  };
+  const auto stream = [](double value)
+  { return Floats({ B, T, 2 }, std::vector<double>(B * T * 2, value)); };
   tensors["blocks.0.hook_resid_pre"] = stream(1);
   tensors["blocks.0.hook_resid_post"] = stream(2);
   tensors["blocks.1.hook_resid_pre"] = stream(2);
@@ -351,9 +350,8 @@ TEST(RecordingFile, ReadsTheStream)
 
 TEST(RecordingFile, MisspeltKindsAreErrors)
 {
-  const auto message = [](const char* key, const char* text) {
-    return MessageOf<ModelError>([&] { Read(OldNames(), { { key, text } }); });
-  };
+  const auto message = [](const char* key, const char* text)
+  { return MessageOf<ModelError>([&] { Read(OldNames(), { { key, text } }); }); };
   EXPECT_THAT(message("mask", "Causal"),
     HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'Causal'."));
   EXPECT_THAT(message("mask", ""), HasSubstr("found ''."));

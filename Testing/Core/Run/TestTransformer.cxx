@@ -399,15 +399,10 @@ TEST(Transformer, RangesBeyondTheSequencesAreRefused)
     const std::string expected = "expected a range of the 2 sequences, found " +
                                  std::to_string(range.first) + " to " + std::to_string(range.end) +
                                  ".";
-    EXPECT_EQ(MessageOf<OptionError>(
-                [&] {
-                  RecordTransformer(model, TinyInput({ 3, 4 }), options);
-                }),
+    EXPECT_EQ(
+      MessageOf<OptionError>([&] { RecordTransformer(model, TinyInput({ 3, 4 }), options); }),
       expected);
-    EXPECT_EQ(MessageOf<OptionError>(
-                [&] {
-                  EstimateMemory(model, TinyInput({ 3, 4 }), options);
-                }),
+    EXPECT_EQ(MessageOf<OptionError>([&] { EstimateMemory(model, TinyInput({ 3, 4 }), options); }),
       expected);
   }
 }

@@ -199,10 +199,7 @@ TEST(PackedSequences, ARangeIsRunAlone)
   EXPECT_EQ(none.Rows(), 0);
   EXPECT_TRUE(none.groups.empty());
   EXPECT_EQ(none.LargestGroup(), 0);
-  EXPECT_EQ(MessageOf<OptionError>(
-              [] {
-                PackedSequences({ 3, 5, 7 }, SequenceRange{ 1, 4 });
-              }),
+  EXPECT_EQ(MessageOf<OptionError>([] { PackedSequences({ 3, 5, 7 }, SequenceRange{ 1, 4 }); }),
     "expected a range of the 3 sequences, found 1 to 4.");
   EXPECT_THROW(PackedSequences({ 3 }, SequenceRange{ -1, 1 }), OptionError);
   EXPECT_THROW(PackedSequences({ 3 }, SequenceRange{ 1, 0 }), OptionError);

@@ -652,10 +652,7 @@ TEST(Tokenizer, RefusesTextThatIsNotUtf8)
 TEST(Tokenizer, RefusesUnknownIds)
 {
   const Tokenizer tokenizer = ParseTokenizer(SmallBytePairs().dump(), "t.json");
-  EXPECT_EQ(MessageOf<OptionError>(
-              [&] {
-                tokenizer.Decode({ 3, 259 });
-              }),
+  EXPECT_EQ(MessageOf<OptionError>([&] { tokenizer.Decode({ 3, 259 }); }),
     "token id 259: expected an id of the vocabulary t.json, from 0 to 258.");
   EXPECT_THAT(MessageOf<OptionError>([&] { tokenizer.Label(-1); }), StartsWith("token id -1:"));
 }

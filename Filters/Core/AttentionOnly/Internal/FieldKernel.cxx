@@ -257,8 +257,7 @@ HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t h, const 
     if (IsHardmax)
     {
       attention = Map([&](V s) HWY_ATTR
-        { return hn::IfThenElseZero(hn::Gt(s, hn::Zero(d)), hn::Set(d, 1.F)); },
-        score);
+        { return hn::IfThenElseZero(hn::Gt(s, hn::Zero(d)), hn::Set(d, 1.F)); }, score);
     }
     else
     {

@@ -263,7 +263,7 @@ private:
   }
 
   /// Reads a quantity that either all recorded layers have, or none.
-  void ReadOptional(ForeignQuantity quantity, SharedMatrix RecordedHead::*place)
+  void ReadOptional(ForeignQuantity quantity, SharedMatrix RecordedHead::* place)
   {
     const auto found = [&](const RecordedLayer& layer)
     { return this->Names.layers.at(layer.index).Find(quantity); };
@@ -301,7 +301,7 @@ private:
 
   void ReadAttention(RecordedLayer& layer, const ForeignLayer& names)
   {
-    const auto read = [&](ForeignQuantity quantity, std::vector<SharedMatrix> RecordedHead::*place)
+    const auto read = [&](ForeignQuantity quantity, std::vector<SharedMatrix> RecordedHead::* place)
     {
       if (const ForeignArray* found = names.Find(quantity))
       {
@@ -325,7 +325,7 @@ private:
   };
 
   void AddAttention(
-    RecordedLayer& layer, const LayerHeads& from, std::vector<SharedMatrix> RecordedHead::*place)
+    RecordedLayer& layer, const LayerHeads& from, std::vector<SharedMatrix> RecordedHead::* place)
   {
     const Shape& shape = from.array.view.shape;
     const std::int64_t heads = shape[shape.size() - 3];
@@ -352,7 +352,7 @@ private:
 
   void ReadStacked()
   {
-    const auto read = [&](const std::string& name, std::vector<SharedMatrix> RecordedHead::*place)
+    const auto read = [&](const std::string& name, std::vector<SharedMatrix> RecordedHead::* place)
     {
       if (name.empty())
       {

@@ -211,8 +211,7 @@ std::string DropStoredAttention(Recording& recording, int threads)
   std::vector<Deviation> deviations(blocks.size());
   {
     const SingleThreadedBlas blas;
-    ParallelFor(static_cast<std::int64_t>(blocks.size()), threads,
-      [&](std::int64_t i)
+    ParallelFor(static_cast<std::int64_t>(blocks.size()), threads, [&](std::int64_t i)
       { deviations[ToIndex(i)] = Compare(recording, computed, blocks[ToIndex(i)]); });
   }
   const auto largest = std::max_element(deviations.begin(), deviations.end(),

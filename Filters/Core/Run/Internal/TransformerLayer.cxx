@@ -27,8 +27,7 @@ std::int64_t TransformerLayer::WorkingFloats(
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
   LayerWorkspace& work, int threads) const
 {
-  this->ApplySublayer(this->AttentionNorm, group, x, work, threads,
-    [&](const float* from)
+  this->ApplySublayer(this->AttentionNorm, group, x, work, threads, [&](const float* from)
     { this->Attention.Add(group, from, heads, x, work.attention, threads); });
   if (this->Config.mlpDimension > 0)
   {

@@ -248,7 +248,7 @@ void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* reco
 {
   const std::size_t groupSize = ToIndex(this->Config.heads / this->Config.keyHeads);
   const auto allocate =
-    [&](bool record, SharedMatrix RecordedHead::*quantity, bool shared, std::int64_t columns)
+    [&](bool record, SharedMatrix RecordedHead::* quantity, bool shared, std::int64_t columns)
   {
     std::vector<RecordedHead>& heads = record && recorded != nullptr ? *recorded : this->Spare;
     const std::int64_t rows =
@@ -280,7 +280,7 @@ std::vector<HeadRows> TransformerRun::RowsOf(std::int64_t l, const RowGroup& gro
   std::vector<HeadRows> rows;
   for (std::size_t h = 0; h < this->Spare.size(); ++h)
   {
-    const auto find = [&](SharedMatrix RecordedHead::*quantity)
+    const auto find = [&](SharedMatrix RecordedHead::* quantity)
     {
       if (recorded)
       {
