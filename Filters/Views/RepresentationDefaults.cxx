@@ -2,6 +2,7 @@
 
 #include "ColorTables.h"
 #include "Coloring.h"
+#include "OldStates.h"
 #include "RepresentationHints.h"
 
 #include <vtkCommand.h>
@@ -103,7 +104,8 @@ void NameLegend(vtkSMProxy* scalarBar)
   }
 }
 
-/// Handles every representation and legend when it is registered, in all sessions of the client.
+/// Handles every representation and legend when it is registered, and every state when it is
+/// loaded, in all sessions of the client.
 class RepresentationObserver : public vtkCommand
 {
 public:
@@ -117,6 +119,7 @@ public:
     if (manager != nullptr && manager->HasObserver(vtkCommand::RegisterEvent, this) == 0)
     {
       manager->AddObserver(vtkCommand::RegisterEvent, this);
+      manager->AddObserver(vtkCommand::LoadStateEvent, this);
     }
   }
 
@@ -127,6 +130,12 @@ public:
       auto* module = vtkProcessModule::SafeDownCast(caller);
       this->ObserveSession(
         vtkSMSession::SafeDownCast(module->GetSession(*static_cast<vtkIdType*>(data))));
+      return;
+    }
+    if (event == vtkCommand::LoadStateEvent)
+    {
+      const auto* state = static_cast<vtkSMProxyManager::LoadStateInformation*>(data);
+      AttentionAtlas::RestoreTranslations(state->RootElement, state->ProxyLocator);
       return;
     }
     const auto* info = static_cast<vtkSMProxyManager::RegisteredProxyInformation*>(data);

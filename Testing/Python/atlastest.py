@@ -146,9 +146,9 @@ def field_value(source, name):
     return fetch(source).GetFieldData().GetArray(name).GetTuple1(0)
 
 
-def model_blocks(source, *rank):
-    """The tensors of a model, by name; on several ranks, of one of them."""
-    blocks = servermanager.Fetch(source, *rank)
+def model_blocks(source, rank=0):
+    """The tensors of a model, by name, on one of the ranks."""
+    blocks = servermanager.Fetch(source, rank)
     tensors = {}
     for i in range(blocks.GetNumberOfBlocks()):
         name = blocks.GetMetaData(i).Get(blocks.NAME())
