@@ -15,7 +15,7 @@ from paraview import simple
 
 from attentionatlas import load_plugin
 from attentionatlas.model import open_model
-from attentionatlas.space import VIEWPOINT
+from attentionatlas.space import VIEWPOINT, render_view
 
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
@@ -26,7 +26,8 @@ _PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "Orientati
 def build(path):
     """Builds the views of a model in the present session; returns their layout.
 
-    Raises FileNotFoundError or ValueError for a file that is not there or no model.
+    Raises FileNotFoundError or ValueError for a file that is not there or no model, OSError where ParaView
+    cannot render.
     """
     load_plugin()
     model = open_model(path)
@@ -35,10 +36,8 @@ def build(path):
     )
     pairs = simple.TokenPairs(registrationName="Pairs", Input=model)
     layout = simple.CreateLayout(name="Attention Atlas")
-    chart = simple.CreateRenderView(InteractionMode="2D", CameraParallelProjection=1, **_PLAIN)
-    sphere, surface = (
-        simple.CreateRenderView(CameraParallelProjection=1, **_PLAIN) for _ in range(2)
-    )
+    chart = render_view(InteractionMode="2D", CameraParallelProjection=1, **_PLAIN)
+    sphere, surface = (render_view(CameraParallelProjection=1, **_PLAIN) for _ in range(2))
     table = simple.CreateView("SpreadSheetView")
     simple.AssignViewToLayout(view=chart, layout=layout, hint=0)
     right = layout.SplitHorizontal(0, 0.5)

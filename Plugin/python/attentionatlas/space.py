@@ -1,5 +1,7 @@
 """What lies in space: surfaces rendered by ParaView and placed into matplotlib axes as images."""
 
+import ctypes
+import os
 import pathlib
 import tempfile
 
@@ -8,6 +10,8 @@ import numpy
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from paraview import simple
+from vtkmodules.vtkRenderingCore import vtkRenderWindow
+from vtkmodules.vtkRenderingUI import vtkGenericRenderWindowInteractor
 
 from attentionatlas import data
 from attentionatlas.model import Proxies
@@ -16,6 +20,40 @@ VIEWPOINT = (1.0, 0.75, 0.55)
 #: Bright enough for pale colours to stay pale, with light and shade that show the shape.
 _SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower": 30}
 _SMOOTHING = 2
+
+
+def _has_display():
+    """Whether there is an X server, and it answers."""
+    try:
+        x11 = ctypes.CDLL("libX11.so.6")
+    except OSError:
+        return False
+    x11.XOpenDisplay.restype = ctypes.c_void_p
+    display = x11.XOpenDisplay(None)
+    if display:
+        x11.XCloseDisplay(ctypes.c_void_p(display))
+    return bool(display)
+
+
+def render_view(**properties):
+    """A render view, where there is no display too. Raises OSError for ParaView before 6.0, which would crash
+    without one."""
+    if _has_display():
+        return simple.CreateRenderView(**properties)
+    # Otherwise VTK tries X first, with a warning.
+    os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
+    if vtkRenderWindow().GetClassName() == "vtkXOpenGLRenderWindow":
+        version = simple.GetParaViewVersion()
+        raise OSError(
+            f"DISPLAY: ParaView {version.major}.{version.minor} draws surfaces on an X display only, and found "
+            "none. Run the command with a virtual one: xvfb-run -a pvpython ..."
+        )
+    view = simple.CreateRenderView(**properties)
+    # That of pvpython takes the display of any window for one of X, and crashes (VTK 9.6).
+    interactor = vtkGenericRenderWindowInteractor()
+    interactor.Initialize()
+    view.SMProxy.SetupInteractor(interactor)
+    return view
 
 
 def _unit(vector):
@@ -52,7 +90,7 @@ class Scene(Proxies):
         self._pixels = _SMOOTHING * pixels
         self._sources = []
         self._background = to_rgb(matplotlib.rcParams["figure.facecolor"])
-        self.view = simple.CreateRenderView(
+        self.view = render_view(
             ViewSize=[self._pixels] * 2,
             UseColorPaletteForBackground=0,
             Background=self._background,
