@@ -74,6 +74,10 @@ public:
     {
       AttentionAtlas::SetMapScalars(this->Representation, !coloring.ShowsColors());
     }
+    if (coloring.ShowsColors())
+    {
+      AttentionAtlas::UseOpaqueSurface(this->Representation);
+    }
     if (coloring.ours)
     {
       AttentionAtlas::PrepareTable(coloring, this->Representation->GetSessionProxyManager());
