@@ -2,6 +2,7 @@
 
 #include "ColorTables.h"
 #include "Coloring.h"
+#include "ImageCharts.h"
 #include "OldStates.h"
 #include "RepresentationHints.h"
 
@@ -53,6 +54,10 @@ public:
         !IsRestoring(this->Representation->GetSessionProxyManager()))
     {
       AttentionAtlas::FollowArray(this->Representation);
+      if (AttentionAtlas::IsImageChart(this->Representation))
+      {
+        AttentionAtlas::CompleteImageChart(this->Representation);
+      }
     }
     // The array may be chosen before there is data.
     if (event == vtkCommand::ModifiedEvent || this->Waits)

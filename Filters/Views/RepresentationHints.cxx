@@ -1,6 +1,7 @@
 #include "RepresentationHints.h"
 
 #include "Coloring.h"
+#include "ImageCharts.h"
 
 #include <vtkDataObject.h>
 #include <vtkNew.h>
@@ -177,8 +178,12 @@ void ApplyElement(vtkSMProxy* representation, vtkPVXMLElement* element)
   if (kind == "ColorArray")
   {
     const char* suffix = element->GetAttribute("suffix");
-    ColorBy(representation, suffix != nullptr ? suffix : element->GetAttributeOrEmpty("name"),
-      suffix != nullptr);
+    std::string name = element->GetAttributeOrEmpty("name");
+    if (IsImageChart(representation) && name == "ClassColor")
+    {
+      name = "Class";
+    }
+    ColorBy(representation, suffix != nullptr ? suffix : name, suffix != nullptr);
   }
   else if (kind == "Discs")
   {

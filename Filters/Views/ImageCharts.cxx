@@ -1,0 +1,155 @@
+#include "ImageCharts.h"
+
+#include "Coloring.h"
+
+#include <vtkAbstractArray.h>
+#include <vtkAlgorithm.h>
+#include <vtkDataObject.h>
+#include <vtkFieldData.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkPVDataInformation.h>
+#include <vtkSMPropertyHelper.h>
+#include <vtkSMSourceProxy.h>
+#include <vtkSMViewProxy.h>
+#include <vtkStringArray.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// An axis of an image of this plugin.
+struct Axis
+{
+  const char* side; ///< begins the names of the view's properties
+  const char* angle;
+  const char* role;   ///< of the tokens of an attention map
+  const char* tokens; ///< field array
+  double first;       ///< where the middle of the first token lies
+  double step;
+  std::size_t letters; ///< for how many the axis has room
+};
+
+constexpr std::array<Axis, 2> Axes = { { { "Bottom", "theta_1", "Key", "Key Token", 0.5, 1, 90 },
+  { "Left", "theta_2", "Query", "Query Token", 0.5, -1, 40 } } };
+
+/// A property of an axis of a view.
+vtkSMPropertyHelper AxisProperty(vtkSMProxy* view, const Axis& axis, const char* name)
+{
+  const std::string property = std::string(axis.side) + "Axis" + name;
+  return { view, property.c_str(), true };
+}
+
+/// The tokens of an attention map, or their numbers if the map is on a server.
+std::vector<std::string> Tokens(vtkSMProxy* representation, const Axis& axis)
+{
+  vtkSMPropertyHelper input(representation, "Input");
+  auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
+  auto* algorithm = vtkAlgorithm::SafeDownCast(producer->GetClientSideObject());
+  vtkDataObject* data = algorithm != nullptr
+                          ? algorithm->GetOutputDataObject(static_cast<int>(input.GetOutputPort()))
+                          : nullptr;
+  auto* texts = data != nullptr ? vtkStringArray::SafeDownCast(
+                                    data->GetFieldData()->GetAbstractArray(axis.tokens))
+                                : nullptr;
+  vtkPVArrayInformation* known =
+    ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD);
+  std::vector<std::string> tokens;
+  for (vtkIdType i = 0; i < static_cast<vtkIdType>(known->GetNumberOfTuples()); ++i)
+  {
+    tokens.push_back(
+      texts != nullptr && i < texts->GetNumberOfValues() ? texts->GetValue(i) : std::to_string(i));
+  }
+  return tokens;
+}
+
+/// Places and labels: every token, or every second, third and so on if there is no room.
+std::vector<std::string> Labels(const std::vector<std::string>& tokens, const Axis& axis)
+{
+  // On the left a label takes a line.
+  std::size_t longest = 1;
+  for (const std::string& token : tokens)
+  {
+    longest = axis.step > 0 ? std::max(longest, token.size() + 1) : longest;
+  }
+  const std::size_t every = 1 + (longest * tokens.size() - 1) / axis.letters;
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < tokens.size(); i += every)
+  {
+    labels.push_back(std::to_string(axis.first + axis.step * static_cast<double>(i)));
+    labels.push_back(tokens[i]);
+  }
+  return labels;
+}
+
+/// Sets the labels of an axis of a view; none: numbers. Returns whether they were others.
+bool SetLabels(vtkSMProxy* view, const Axis& axis, const std::vector<std::string>& labels)
+{
+  vtkSMPropertyHelper use = AxisProperty(view, axis, "UseCustomLabels");
+  vtkSMPropertyHelper property = AxisProperty(view, axis, "Labels");
+  std::vector<std::string> old;
+  for (unsigned int i = 0; use.GetAsInt() != 0 && i < property.GetNumberOfElements(); ++i)
+  {
+    old.emplace_back(property.GetAsString(i));
+  }
+  if (labels == old)
+  {
+    return false;
+  }
+  use.Set(labels.empty() ? 0 : 1);
+  property.SetNumberOfElements(static_cast<unsigned int>(labels.size()));
+  for (std::size_t i = 0; i < labels.size(); ++i)
+  {
+    property.Set(static_cast<unsigned int>(i), labels[i].c_str());
+  }
+  return true;
+}
+
+}
+
+bool IsImageChart(vtkSMProxy* representation)
+{
+  return std::string(representation->GetXMLName()) == "ImageChartRepresentation";
+}
+
+void CompleteImageChart(vtkSMProxy* representation)
+{
+  vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
+  const Coloring coloring(representation);
+  if (view == nullptr || !coloring.ours || coloring.arrayInformation == nullptr)
+  {
+    return;
+  }
+  bool hasOther = false;
+  for (const Axis& axis : Axes)
+  {
+    const bool isMap =
+      ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD) != nullptr;
+    vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
+    const std::string old = title.GetAsString() != nullptr ? title.GetAsString() : "";
+    if (!old.empty() && old != axis.angle && old != axis.role)
+    {
+      continue;
+    }
+    title.Set(isMap ? axis.role : axis.angle);
+    const bool isOther = SetLabels(
+      view, axis, isMap ? Labels(Tokens(representation, axis), axis) : std::vector<std::string>());
+    hasOther = hasOther || isOther;
+  }
+  if (coloring.ShowsClasses())
+  {
+    vtkSMPropertyHelper(view, "ShowLegend", true).Set(0);
+  }
+  view->UpdateVTKObjects();
+  if (hasOther)
+  {
+    view->Update(); // which hands labels to the chart
+  }
+}
+
+}
