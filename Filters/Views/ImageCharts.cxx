@@ -59,8 +59,10 @@ std::vector<std::string> Tokens(vtkSMProxy* representation, const Axis& axis)
                                 : nullptr;
   vtkPVArrayInformation* known =
     ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD);
+  const auto count = static_cast<vtkIdType>(known->GetNumberOfTuples());
   std::vector<std::string> tokens;
-  for (vtkIdType i = 0; i < static_cast<vtkIdType>(known->GetNumberOfTuples()); ++i)
+  tokens.reserve(static_cast<std::size_t>(count));
+  for (vtkIdType i = 0; i < count; ++i)
   {
     tokens.push_back(
       texts != nullptr && i < texts->GetNumberOfValues() ? texts->GetValue(i) : std::to_string(i));

@@ -84,9 +84,9 @@ void pqHeadWeightsWidget::setWeights(const QList<QVariant>& values)
     return;
   }
   this->Weights = values;
-  if (!values.empty())
+  if (const qsizetype count = values.size(); count > 0)
   {
-    this->setHeadCount(static_cast<int>(values.size()));
+    this->setHeadCount(static_cast<int>(count));
   }
   this->showWeights();
   Q_EMIT this->weightsChanged();
@@ -150,7 +150,8 @@ void pqHeadWeightsWidget::setHeadCount(int count)
   {
     delete this->Sliders.takeLast()->parentWidget();
   }
-  for (auto head = static_cast<int>(this->Sliders.size()); head < count; ++head)
+  const qsizetype present = this->Sliders.size(); // an int in Qt 5
+  for (auto head = static_cast<int>(present); head < count; ++head)
   {
     auto* row = new QWidget(this);
     row->setObjectName(QString("Row%1").arg(head));
