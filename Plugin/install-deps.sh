@@ -33,12 +33,12 @@ packages="
 "
 case "$(depends)" in
   *libqt6*)
-    packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools
-      qt6-documentation-tools libqt6sql6-sqlite xsltproc clang-format clang-tidy"
+    packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-svg-plugins qt6-tools-dev
+      qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite clang-format clang-tidy"
     ;;
   *)
     packages="$packages qtbase5-dev libqt5svg5-dev qttools5-dev qttools5-dev-tools
-      qtxmlpatterns5-dev-tools libqt5sql5-sqlite clang-format-19 clang-tidy-19"
+      libqt5sql5-sqlite clang-format-19 clang-tidy-19"
     ;;
 esac
 case "$(depends)" in

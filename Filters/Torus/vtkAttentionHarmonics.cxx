@@ -57,6 +57,7 @@ int vtkAttentionHarmonics::RequestData(
     [&](const atlas::AttentionOnlyModel& model)
     {
       std::vector<atlas::HarmonicCoefficients> heads;
+      heads.reserve(model.HeadCount());
       for (std::size_t h = 0; h < model.HeadCount(); ++h)
       {
         heads.push_back(atlas::ScoreHarmonics(model, h));

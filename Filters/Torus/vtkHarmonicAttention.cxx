@@ -101,9 +101,12 @@ void vtkHarmonicAttention::CheckSweep() const
                   "Parametrization ") +
       (isOfProduct ? "Coefficients, found one of the Product." : "Product, found a coefficient."));
   }
+  if (!isCoefficient || !this->Ties)
+  {
+    return;
+  }
   const auto harmonic = static_cast<atlas::Harmonic>(this->SweptParameter - COEFFICIENT);
-  if (isCoefficient && this->Ties &&
-      (harmonic == atlas::Harmonic::CosTwiceT2 || harmonic == atlas::Harmonic::SinTwiceT2))
+  if (harmonic == atlas::Harmonic::CosTwiceT2 || harmonic == atlas::Harmonic::SinTwiceT2)
   {
     const std::string sum = harmonic == atlas::Harmonic::CosTwiceT2 ? "cos(t1+t2)" : "sin(t1+t2)";
     throw std::runtime_error("SweptParameter: expected a free coefficient, found one that Ties "

@@ -46,6 +46,7 @@ int vtkHeadAccuracy::RequestData(
       const atlas::HeadAccuracies counts =
         atlas::CountCorrect(model, static_cast<atlas::Residual>(this->Residual));
       std::vector<Row> rows;
+      rows.reserve(counts.alone.size() + 2);
       for (std::size_t h = 0; h < counts.alone.size(); ++h)
       {
         rows.push_back({ "Head " + std::to_string(h), counts.alone[h] });

@@ -145,6 +145,7 @@ int vtkTokenPairs::RequestData(
         "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
         "use a model with a smaller vocabulary.");
       std::vector<double> angles;
+      angles.reserve(static_cast<std::size_t>(tokens));
       for (vtkIdType t = 0; t < tokens; ++t)
       {
         angles.push_back(

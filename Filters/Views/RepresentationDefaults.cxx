@@ -3,6 +3,7 @@
 #include "ColorTables.h"
 #include "Coloring.h"
 #include "ImageCharts.h"
+#include "OldStates.h"
 #include "RepresentationHints.h"
 
 #include <vtkCommand.h>
@@ -78,6 +79,10 @@ public:
     {
       AttentionAtlas::SetMapScalars(this->Representation, !coloring.ShowsColors());
     }
+    if (coloring.ShowsColors())
+    {
+      AttentionAtlas::UseOpaqueSurface(this->Representation);
+    }
     if (coloring.ours)
     {
       AttentionAtlas::PrepareTable(coloring, this->Representation->GetSessionProxyManager());
@@ -108,7 +113,8 @@ void NameLegend(vtkSMProxy* scalarBar)
   }
 }
 
-/// Handles every representation and legend when it is registered, in all sessions of the client.
+/// Handles every representation and legend when it is registered, and every state when it is
+/// loaded, in all sessions of the client.
 class RepresentationObserver : public vtkCommand
 {
 public:
@@ -122,6 +128,7 @@ public:
     if (manager != nullptr && manager->HasObserver(vtkCommand::RegisterEvent, this) == 0)
     {
       manager->AddObserver(vtkCommand::RegisterEvent, this);
+      manager->AddObserver(vtkCommand::LoadStateEvent, this);
     }
   }
 
@@ -132,6 +139,12 @@ public:
       auto* module = vtkProcessModule::SafeDownCast(caller);
       this->ObserveSession(
         vtkSMSession::SafeDownCast(module->GetSession(*static_cast<vtkIdType*>(data))));
+      return;
+    }
+    if (event == vtkCommand::LoadStateEvent)
+    {
+      const auto* state = static_cast<vtkSMProxyManager::LoadStateInformation*>(data);
+      AttentionAtlas::RestoreTranslations(state->RootElement, state->ProxyLocator);
       return;
     }
     const auto* info = static_cast<vtkSMProxyManager::RegisteredProxyInformation*>(data);

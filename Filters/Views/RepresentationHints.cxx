@@ -233,6 +233,16 @@ void Recolor(vtkSMProxy* representation, const char* array)
 
 }
 
+void UseOpaqueSurface(vtkSMProxy* representation)
+{
+  vtkSMPropertyHelper type(representation, "Representation", true);
+  const char* name = type.GetAsString();
+  if (name != nullptr && std::string(name) == "Surface" && HasManyRanks(representation))
+  {
+    type.Set("Opaque Surface");
+  }
+}
+
 void ApplyHints(vtkSMProxy* representation)
 {
   vtkPVXMLElement* hint = RepresentationHint(representation);

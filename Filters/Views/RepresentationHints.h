@@ -19,6 +19,9 @@ namespace AttentionAtlas
 /// Applies the hint of the source of a new representation.
 void ApplyHints(vtkSMProxy* representation);
 
+/// Changes Surface to Opaque Surface if several ranks render: for arrays whose values are colors.
+void UseOpaqueSurface(vtkSMProxy* representation);
+
 /// If the array of a representation no longer exists and its source has the hint FollowArray,
 /// colors the representation by the first point array of its data. Such sources have a single
 /// array, named after its content.

@@ -53,21 +53,13 @@ copy=/src/${ATLAS_DEBIAN_COPY:-attention-atlas}
 if ! [ -d "$root" ]; then
   mkdir -p "$roots"
   new=$(mktemp -d "$roots/new-$release.XXXXXX")
-  trap '"${sudo[@]}" rm -rf "$new" "$new.log"' EXIT
+  trap '"${sudo[@]}" rm -rf "$new"' EXIT
   mirror=()
   [ -z "${ATLAS_DEBIAN_MIRROR:-}" ] || mirror=("$ATLAS_DEBIAN_MIRROR")
-  echo "in-debian.sh: makes a root of $release in $root" >&2
-  if ! "${sudo[@]}" debootstrap --variant=minbase --include=git,ca-certificates "$release" "$new" \
-    "${mirror[@]}" >"$new.log" 2>&1; then
-    tail -n 20 "$new.log" >&2
-    exit 1
-  fi
+  "${sudo[@]}" debootstrap --variant=minbase --include=git,ca-certificates "$release" "$new" \
+    "${mirror[@]}" >&2
   "${sudo[@]}" chmod 755 "$new"
-  # An archive that is a snapshot is past its date.
-  echo 'Acquire::Check-Valid-Until "false";' |
-    "${sudo[@]}" tee "$new/etc/apt/apt.conf.d/10snapshot" >/dev/null
-  "${sudo[@]}" mv -T "$new" "$root"
-  rm -f "$new.log"
+  "${sudo[@]}" mv "$new" "$root"
   trap - EXIT
 fi
 
@@ -84,6 +76,8 @@ git ls-files -z --cached --others --exclude-standard |
   "${sudo[@]}" tar -x -C "$root$copy" --no-same-owner
 
 # A mount and a process namespace of its own: nothing stays mounted or running, whatever happens.
+# Temporary files are its own too: process numbers, by which Open MPI names its folders, begin anew
+# with each command, so that two at a time would meet there.
 enter='
   set -eu
   root=$1 copy=$2
@@ -92,10 +86,13 @@ enter='
   mount --rbind /sys "$root/sys"
   mount --rbind /dev "$root/dev"
   mount -t proc proc "$root/proc"
+  mkdir -p "$root$TMPDIR"
+  mount -t tmpfs tmpfs "$root$TMPDIR"
   cat /etc/resolv.conf >"$root/etc/resolv.conf"
   cat /etc/hosts >"$root/etc/hosts"
   exec chroot "$root" sh -c "cd \"\$1\" && shift && exec \"\$@\"" sh "$copy" "$@"'
 exec "${sudo[@]}" unshare --mount --pid --fork --kill-child \
   env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+  TMPDIR=/tmp/in-debian \
   ${TERM:+TERM="$TERM"} ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
   sh -c "$enter" sh "$root" "$copy" "$@"

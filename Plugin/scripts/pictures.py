@@ -94,7 +94,7 @@ def model():
 
 def tensors_of(source):
     """The tensors of a small model and their shapes, one per line."""
-    blocks = s.servermanager.Fetch(source)
+    blocks = s.servermanager.Fetch(source, 0)
     lines = []
     for index in range(blocks.GetNumberOfBlocks()):
         column = blocks.GetBlock(index).GetColumn(0)

@@ -14,10 +14,7 @@ from paraview import servermanager, simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkLogger
 from vtkmodules.vtkCommonDataModel import vtkPolyData
-from vtkmodules.vtkFiltersCore import vtkAppendFilter
-from vtkmodules.vtkFiltersSources import vtkSphereSource
 from vtkmodules.vtkIOImage import vtkPNGReader
-from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader, vtkXMLUnstructuredGridWriter
 
 #: The exit code of a test that was skipped.
 SKIPPED = 77
@@ -146,9 +143,9 @@ def field_value(source, name):
     return fetch(source).GetFieldData().GetArray(name).GetTuple1(0)
 
 
-def model_blocks(source, *rank):
-    """The tensors of a model, by name; on several ranks, of one of them."""
-    blocks = servermanager.Fetch(source, *rank)
+def model_blocks(source, rank=0):
+    """The tensors of a model, by name, on one of the ranks."""
+    blocks = servermanager.Fetch(source, rank)
     tensors = {}
     for i in range(blocks.GetNumberOfBlocks()):
         name = blocks.GetMetaData(i).Get(blocks.NAME())
@@ -238,31 +235,6 @@ class AtlasTest(unittest.TestCase):
         self.assertEqual(len(errors), 1, errors)
         for part in parts:
             self.assertIn(part, errors[0])
-
-    def require_raw_xml(self):
-        """Skips where VTK cannot read the XML with which ranks exchange parts of a picture.
-
-        Its parser of before 9.3.1 fails with what expat 2.6 changed, which Debian 12 has in an update of 2.5
-        (VTK issue 19258).
-        """
-        path = str(OUTPUT / "probe.vtu")
-        sphere = vtkSphereSource()
-        sphere.Update()
-        grid = vtkAppendFilter()
-        grid.SetInputData(sphere.GetOutput())
-        grid.Update()
-        writer = vtkXMLUnstructuredGridWriter()
-        writer.SetInputData(grid.GetOutput())
-        writer.SetFileName(path)
-        writer.SetCompressorTypeToNone()
-        writer.EncodeAppendedDataOff()
-        writer.Write()
-        reader = vtkXMLUnstructuredGridReader()
-        reader.SetFileName(path)
-        reader.Update()
-        if reader.GetOutput().GetNumberOfPoints() == 0:
-            self.take_errors()
-            self.skipTest("VTK cannot read its own XML with this expat")
 
     def oracle(self, name="trained-n5-h3"):
         """The expected values of an oracle model and its file."""

@@ -170,8 +170,8 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
     this->Texts = std::move(content.metadata);
     for (const auto& [name, view] : content.tensors)
     {
-      const LoadedArray array = { view, owner };
-      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, [array] { return array; } });
+      const auto load = [array = LoadedArray{ view, owner }] { return array; };
+      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, load });
     }
     return;
   }

@@ -117,6 +117,7 @@ std::vector<std::int64_t> SequenceLengths(
     return std::vector<std::int64_t>(ToIndex(input.images), config.positions);
   }
   std::vector<std::int64_t> lengths;
+  lengths.reserve(input.tokens.size());
   for (const std::vector<std::int64_t>& sequence : input.tokens)
   {
     lengths.push_back(static_cast<std::int64_t>(sequence.size()));

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -262,6 +263,12 @@ Picture Crop(const Picture& picture, Size size)
   return result;
 }
 
+/// The nested object, or std::nullopt if the value is missing or of another type.
+std::optional<Settings> FindNested(const Settings& settings, const char* key)
+{
+  return settings.IsNested({ key }) ? settings.Nested({ key }) : std::nullopt;
+}
+
 /// Reads a size that is an integer, a pair or an object of height and width.
 Size ParseSize(const Settings& settings, const char* key, Size otherwise)
 {
@@ -269,22 +276,21 @@ Size ParseSize(const Settings& settings, const char* key, Size otherwise)
   {
     return otherwise;
   }
-  if (!settings.IsNested({ key }))
+  if (const auto size = FindNested(settings, key))
   {
-    return settings.Extent({ key }, 0);
+    return { size->Size({ "height" }), size->Size({ "width" }) };
   }
-  const Settings size = *settings.Nested({ key });
-  return { size.Size({ "height" }), size.Size({ "width" }) };
+  return settings.Extent({ key }, 0);
 }
 
 void ParseResize(ImageProcessor& processor, const Settings& settings)
 {
   processor.resize = settings.Flag({ "do_resize" }, true);
-  if (settings.IsNested({ "size" }) && settings.Nested({ "size" })->Has({ "shortest_edge" }))
+  const auto size = FindNested(settings, "size");
+  if (size && size->Has({ "shortest_edge" }))
   {
-    const Settings size = *settings.Nested({ "size" });
-    size.RefuseVariants({ "longest_edge", "max_height", "max_width" }, "a bound of sizes");
-    processor.shortestEdge = size.Size({ "shortest_edge" });
+    size->RefuseVariants({ "longest_edge", "max_height", "max_width" }, "a bound of sizes");
+    processor.shortestEdge = size->Size({ "shortest_edge" });
   }
   else
   {

@@ -99,6 +99,7 @@ void WeightFiles::RequireIntact() const
 std::vector<FileStamp> WeightFiles::Stamps() const
 {
   std::vector<FileStamp> stamps;
+  stamps.reserve(this->Files.size());
   for (const auto& file : this->Files)
   {
     stamps.push_back(file->Stamp());

@@ -11,6 +11,13 @@ def fetch(source, port=0):
     return servermanager.Fetch(source, idx=port)
 
 
+def first_part(source):
+    """The output of a proxy on its first rank, up to date. Blocks keep their names, before which Fetch of
+    all ranks puts others since ParaView 6.1."""
+    source.UpdatePipeline()
+    return servermanager.Fetch(source, 0)
+
+
 def field_number(source, name):
     """A number of the field data of a proxy's output, or None if it has none of that name."""
     fields = source.GetDataInformation().DataInformation.GetFieldDataInformation()

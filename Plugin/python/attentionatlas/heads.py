@@ -64,7 +64,7 @@ class Recording:
             simple.Delete(self.reader)
             raise ValueError(f"{path}: cannot be read; see the error reported above.")
         self.map = simple.AttentionMap(Input=self.reader, Sequence=sequence)
-        blocks = data.fetch(self.reader)
+        blocks = data.first_part(self.reader)
         names = [blocks.GetMetaData(i).Get(blocks.NAME()) for i in range(blocks.GetNumberOfBlocks())]
         self.layers = [int(name.split()[1]) for name in names if name.startswith("layer ")]
         self.heads = int(data.field_number(self.reader, "Heads"))

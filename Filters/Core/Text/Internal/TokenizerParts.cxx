@@ -334,21 +334,22 @@ void TokenizerParts::Encode(std::string_view text, std::vector<std::int64_t>& id
   std::unordered_map<std::string, std::vector<std::int64_t>> own;
   const std::unique_lock<std::mutex> lock(this->cache.mutex, std::try_to_lock);
   auto& words = lock.owns_lock() ? this->cache.words : own;
+  const auto add = [&ids](const std::optional<std::int64_t>& token)
+  {
+    if (token)
+    {
+      ids.push_back(*token);
+    }
+  };
   for (const AddedTokenFinder::Piece& given : this->givenTokens.Split(text))
   {
     const std::string normalized = this->Normalize(given.text);
     for (const AddedTokenFinder::Piece& piece : this->normalizedTokens.Split(normalized))
     {
       this->EncodeNormalized(piece.text, ids, words);
-      if (piece.token)
-      {
-        ids.push_back(*piece.token);
-      }
+      add(piece.token);
     }
-    if (given.token)
-    {
-      ids.push_back(*given.token);
-    }
+    add(given.token);
   }
 }
 

@@ -91,8 +91,8 @@ private:
 /// One element of the frame around a text or a pair of texts.
 struct TemplatePart
 {
-  int sequence = -1;               ///< 0: the first text, 1: the second, -1: special tokens
-  std::vector<std::int64_t> ids{}; ///< the special tokens
+  int sequence = -1;             ///< 0: the first text, 1: the second, -1: special tokens
+  std::vector<std::int64_t> ids; ///< the special tokens
   std::int32_t type = 0;
 };
 using Template = std::vector<TemplatePart>;

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "AttentionAtlasViewsModule.h"
+
+#include <vtkGeometryRepresentationWithFaces.h>
+
+/// A surface on several ranks whose colors are those of an array, which has no opacity.
+///
+/// ParaView assumes that such colors may be translucent, and lets the ranks exchange their parts so
+/// that these can be drawn in order. It exchanges them as XML, which a ParaView 5.11 cannot read
+/// with some versions of expat (VTK issue 19258), and ParaView 5.13 and 6.1 lose a part of the
+/// cells that it cuts. Opaque parts need no order: each rank draws its own.
+class ATTENTIONATLASVIEWS_EXPORT vtkOpaqueSurfaceRepresentation
+  : public vtkGeometryRepresentationWithFaces
+{
+public:
+  static vtkOpaqueSurfaceRepresentation* New();
+  vtkTypeMacro(vtkOpaqueSurfaceRepresentation, vtkGeometryRepresentationWithFaces);
+
+protected:
+  vtkOpaqueSurfaceRepresentation() = default;
+  ~vtkOpaqueSurfaceRepresentation() override = default;
+
+  /// Only with a property Opacity below 1.
+  bool NeedsOrderedCompositing() override;
+
+private:
+  vtkOpaqueSurfaceRepresentation(const vtkOpaqueSurfaceRepresentation&) = delete;
+  void operator=(const vtkOpaqueSurfaceRepresentation&) = delete;
+};
