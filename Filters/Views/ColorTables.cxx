@@ -9,6 +9,7 @@
 #include <vtkSMProxy.h>
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMTransferFunctionManager.h>
+#include <vtkSMTransferFunctionProxy.h>
 
 #include <algorithm>
 #include <cmath>
@@ -165,6 +166,18 @@ bool IsNew(vtkSMProxy* table)
          vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).GetAsInt() == 0;
 }
 
+/// Gives a table the color map that was ParaView's default before 6.0, so that pictures do not
+/// depend on its version; but not if the user has chosen another default.
+void SetDefaultMap(vtkSMProxy* table)
+{
+  vtkSMProxy* prototype =
+    table->GetSessionProxyManager()->GetPrototypeProxy(table->GetXMLGroup(), table->GetXMLName());
+  if (GetDoubles(table, "RGBPoints") == GetDoubles(prototype, "RGBPoints"))
+  {
+    vtkSMTransferFunctionProxy::ApplyPreset(table, "Cool to Warm", false);
+  }
+}
+
 }
 
 void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
@@ -172,7 +185,7 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   const std::vector<double> fixed = FixedScale(coloring);
   const bool score = coloring.Shows("Score") && coloring.arrayInformation != nullptr;
   const bool fitted = coloring.IsFitted() && coloring.arrayInformation != nullptr;
-  if (fixed.empty() && !score && !fitted && !coloring.ShowsClasses())
+  if (coloring.arrayInformation == nullptr && fixed.empty() && !coloring.ShowsClasses())
   {
     return;
   }
@@ -187,9 +200,13 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   {
     SetScale(table, RangeScale(coloring.arrayInformation), false);
   }
-  else if (isNew)
+  else if (isNew && (score || !fixed.empty()))
   {
     SetScale(table, score ? ScoreScale(coloring.arrayInformation) : fixed, true);
+  }
+  else if (isNew)
+  {
+    SetDefaultMap(table);
   }
 }
 

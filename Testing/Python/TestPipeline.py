@@ -170,6 +170,14 @@ class Pictures(AtlasTest):
         points = numpy.array(simple.GetColorTransferFunction("Attention 0").RGBPoints)
         self.assertEqual(points.reshape(-1, 4).tolist(), [[0, 1, 1, 1], [1, 0, 0, 0]])
 
+    def test_scale_of_other_arrays(self):
+        """Cool to Warm, which was the default before ParaView 6.0."""
+        display = simple.Show(torus(self.model, Quantities=["Logits"]), self.view)
+        simple.ColorBy(display, ("POINTS", "Logits"))
+        points = numpy.array(simple.GetColorTransferFunction("Logits").RGBPoints).reshape(-1, 4)
+        colors = [[0.23, 0.3, 0.75], [0.87, 0.87, 0.87], [0.71, 0.02, 0.15]]
+        self.assertEqual(points[:, 1:].round(2).tolist(), colors)
+
 
 if __name__ == "__main__":
     atlastest.main()
