@@ -265,14 +265,19 @@ bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
       header[MetadataKey][key] = text;
     }
   }
-  // Wide elements first, which keeps packed tensors aligned.
+  // Wide elements first, which keeps packed tensors aligned; then by name.
   std::vector<const TensorViews::value_type*> order;
   for (const auto& entry : tensors)
   {
     order.push_back(&entry);
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b)
-    { return ByteSize(a->second.dtype) > ByteSize(b->second.dtype); });
+  std::sort(order.begin(), order.end(),
+    [](const auto* a, const auto* b)
+    {
+      const std::size_t sizeA = ByteSize(a->second.dtype);
+      const std::size_t sizeB = ByteSize(b->second.dtype);
+      return sizeA != sizeB ? sizeA > sizeB : a->first < b->first;
+    });
   std::uint64_t offset = 0;
   for (const auto* entry : order)
   {
