@@ -63,6 +63,9 @@ function(atlas_write_mended_targets variable folder prefix)
 endfunction()
 
 atlas_config_folder(paraview_folder ParaView)
+if(NOT EXISTS "${paraview_folder}/paraview-config.cmake")
+  return() # find_package(ParaView) reports it
+endif()
 # From 5.13 on, ParaView's targets link these, and its CMake files do not look for them.
 file(STRINGS "${paraview_folder}/paraview-config.cmake" qt_version REGEX "^set\\(PARAVIEW_QT_MAJOR_VERSION")
 if(qt_version MATCHES "\"6\"")
