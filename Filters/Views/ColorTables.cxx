@@ -185,10 +185,6 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   const std::vector<double> fixed = FixedScale(coloring);
   const bool score = coloring.Shows("Score") && coloring.arrayInformation != nullptr;
   const bool fitted = coloring.IsFitted() && coloring.arrayInformation != nullptr;
-  if (coloring.arrayInformation == nullptr && fixed.empty() && !coloring.ShowsClasses())
-  {
-    return;
-  }
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
   const bool isNew = IsNew(table);
@@ -204,7 +200,7 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   {
     SetScale(table, score ? ScoreScale(coloring.arrayInformation) : fixed, true);
   }
-  else if (isNew)
+  else if (isNew) // maybe before there is data, since ParaView then rescales the table
   {
     SetDefaultMap(table);
   }
