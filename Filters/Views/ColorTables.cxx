@@ -7,6 +7,7 @@
 #include <vtkPVArrayInformation.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
+#include <vtkSMProxyIterator.h>
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMTransferFunctionManager.h>
 #include <vtkSMTransferFunctionProxy.h>
@@ -166,28 +167,58 @@ bool IsNew(vtkSMProxy* table)
          vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).GetAsInt() == 0;
 }
 
-/// Gives a table the color map that was ParaView's default before 6.0, so that pictures do not
-/// depend on its version; but not if the user has chosen another default.
-void SetDefaultMap(vtkSMProxy* table)
+/// Whether a table has the colors with which ParaView begins.
+bool HasDefaultColors(vtkSMProxy* table)
 {
   vtkSMProxy* prototype =
     table->GetSessionProxyManager()->GetPrototypeProxy(table->GetXMLGroup(), table->GetXMLName());
-  if (GetDoubles(table, "RGBPoints") == GetDoubles(prototype, "RGBPoints"))
+  const std::vector<double> points = GetDoubles(table, "RGBPoints");
+  const std::vector<double> begin = GetDoubles(prototype, "RGBPoints");
+  bool equal = points.size() == begin.size();
+  for (std::size_t i = 0; equal && i < points.size(); ++i)
   {
-    vtkSMTransferFunctionProxy::ApplyPreset(table, "Cool to Warm", false);
+    equal = i % 4 == 0 || points[i] == begin[i]; // value, red, green, blue
   }
+  return equal;
+}
+
+/// Whether a table belongs to the user or to another representation. ParaView 6.1 rescales it to
+/// the range of the data before it registers the representation that is colored by it.
+bool IsOwned(vtkSMProxy* table, vtkPVArrayInformation* values, vtkSMSessionProxyManager* manager)
+{
+  const std::vector<double> points = GetDoubles(table, "RGBPoints");
+  if (values == nullptr || points.empty() || !HasDefaultColors(table) ||
+      vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0)
+  {
+    return true;
+  }
+  const double* range = values->GetComponentRange(values->GetNumberOfComponents() > 1 ? -1 : 0);
+  int uses = 0;
+  vtkNew<vtkSMProxyIterator> representations;
+  representations->SetSessionProxyManager(manager);
+  for (representations->Begin("representations"); !representations->IsAtEnd();
+    representations->Next())
+  {
+    vtkSMPropertyHelper used(representations->GetProxy(), "LookupTable", true);
+    uses += used.GetNumberOfElements() > 0 && used.GetAsProxy() == table ? 1 : 0;
+  }
+  return points.front() != range[0] || points[points.size() - 4] != range[1] || uses > 1;
 }
 
 }
 
-void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
+void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager)
 {
   const std::vector<double> fixed = FixedScale(coloring);
   const bool score = coloring.Shows("Score") && coloring.arrayInformation != nullptr;
   const bool fitted = coloring.IsFitted() && coloring.arrayInformation != nullptr;
+  if (coloring.arrayInformation == nullptr && fixed.empty() && !coloring.ShowsClasses())
+  {
+    return;
+  }
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
-  const bool isNew = IsNew(table);
+  const bool isNew = IsNew(table) || (first && !IsOwned(table, coloring.arrayInformation, manager));
   if (coloring.ShowsClasses())
   {
     PrepareClassTable(table, std::min(coloring.classes, MaximumLegend), isNew);
@@ -200,9 +231,10 @@ void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   {
     SetScale(table, score ? ScoreScale(coloring.arrayInformation) : fixed, true);
   }
-  else if (isNew) // maybe before there is data, since ParaView then rescales the table
+  else if (isNew && HasDefaultColors(table)) // else the user has chosen another default
   {
-    SetDefaultMap(table);
+    // ParaView's default before 6.0, so that pictures do not depend on its version.
+    vtkSMTransferFunctionProxy::ApplyPreset(table, "Cool to Warm", !IsNew(table));
   }
 }
 

@@ -11,7 +11,8 @@ struct Coloring;
 
 /// Initializes the lookup table of the array that colors a representation, unless it was already
 /// rescaled or annotated: then it belongs to the user. Missing classes are added in any case.
-void PrepareTable(const Coloring& coloring, vtkSMSessionProxyManager* manager);
+/// `first`: whether the representation is new.
+void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager);
 
 /// Sets whether a representation maps its array through its table. In response ParaView's color map
 /// editor rescales the current table of the representation, which still belongs to another array,

@@ -66,7 +66,7 @@ public:
     }
   }
 
-  void Update()
+  void Update(bool first = false)
   {
     if (this->Representation == nullptr ||
         IsRestoring(this->Representation->GetSessionProxyManager()))
@@ -85,7 +85,7 @@ public:
     }
     if (coloring.ours)
     {
-      AttentionAtlas::PrepareTable(coloring, this->Representation->GetSessionProxyManager());
+      AttentionAtlas::PrepareTable(coloring, first, this->Representation->GetSessionProxyManager());
     }
   }
 
@@ -180,7 +180,7 @@ private:
     if (isNew)
     {
       AttentionAtlas::ApplyHints(representation);
-      observer->Update();
+      observer->Update(true);
       representation->UpdateVTKObjects();
     }
   }
