@@ -191,7 +191,7 @@ void HeadCorrelation::Multiply(const JointVectors& joint)
     std::int64_t seen = 0;
     for (; end < this->Queries.size() && this->Queries[end].firstKey == firstKey &&
            end < begin + ToIndex(BlockRows);
-         ++end)
+      ++end)
     {
       seen = std::max(seen, this->Queries[end].keys);
     }
@@ -373,10 +373,10 @@ std::vector<double> HeadCorrelation::SpearmanOfQueries(bool byCosine, double sca
     }
     else
     {
-      distances = (querySquare / (scale * scale) + keySquares * (scale * scale) -
-                   2 * (dots + query.shiftDot))
-                    .max(0.)
-                    .sqrt();
+      distances =
+        (querySquare / (scale * scale) + keySquares * (scale * scale) - 2 * (dots + query.shiftDot))
+          .max(0.)
+          .sqrt();
     }
     correlations.push_back(PearsonOf(Ranks(dots), Ranks(distances)));
   }

@@ -34,8 +34,8 @@ inline constexpr double LargestScale = 16;
 /// a query and a key of the same sequence that the mask lets it see. All numbers are double.
 ///
 /// Up to PairLimit pairs, such as those of one causal sequence of 1,400 tokens or of 2,000 causal
-/// sequences of 30 tokens, all are used. Beyond, every m-th query of the tokens stands for all, with
-/// the smallest m that meets the limit.
+/// sequences of 30 tokens, all are used. Beyond, every m-th query of the tokens stands for all,
+/// with the smallest m that meets the limit.
 class HeadCorrelation
 {
 public:

@@ -37,8 +37,7 @@ void CheckOptions(const LayoutOptions& options)
     throw OptionError(
       "expected 2 or 3 dimensions, found " + std::to_string(options.dimensions) + ".");
   }
-  if (options.scaling == KeyScaling::Fixed &&
-      !(options.scale > 0 && std::isfinite(options.scale)))
+  if (options.scaling == KeyScaling::Fixed && !(options.scale > 0 && std::isfinite(options.scale)))
   {
     throw OptionError("expected a key scale above 0, found " + std::to_string(options.scale) + ".");
   }
@@ -124,8 +123,8 @@ private:
     layout.place = this->Tasks[i].place;
     try
     {
-      JointVectors joint = JoinQueriesAndKeys(this->Record, layout.place.layer, layout.place.head,
-        this->Rows, this->Options.translate);
+      JointVectors joint = JoinQueriesAndKeys(
+        this->Record, layout.place.layer, layout.place.head, this->Rows, this->Options.translate);
       this->Measure(joint, layout);
       if (this->Tasks[i].same)
       {
@@ -386,8 +385,7 @@ std::vector<LayoutTask> HeadLayouts::Missing(const LayoutRequest& request) const
   return tasks;
 }
 
-void HeadLayouts::Keep(
-  const LayoutRequest& request, std::vector<HeadLayout> layouts, double limit)
+void HeadLayouts::Keep(const LayoutRequest& request, std::vector<HeadLayout> layouts, double limit)
 {
   ++this->Requests;
   std::map<HeadPlace, HeadLayout*> added;

@@ -90,9 +90,9 @@ struct LayoutProgress
 /// Lays out heads on up to `threads` threads: heads in parallel on one thread each or, from
 /// ParallelPoints points per head, one after another. The layouts do not depend on the threads.
 ///
-/// `progress` is called on the calling thread several times a second. If it returns false, t-SNE and
-/// UMAP end with the layout reached, and heads that have not begun are missing in the result. The
-/// order is that of `tasks`.
+/// `progress` is called on the calling thread several times a second. If it returns false, t-SNE
+/// and UMAP end with the layout reached, and heads that have not begun are missing in the result.
+/// The order is that of `tasks`.
 ///
 /// A head whose queries or keys are all equal, or which has a vector of length 0 under a cosine
 /// metric, has an error instead of a layout. Throws OptionError for options that do not fit, and as

@@ -18,30 +18,6 @@ namespace atlas
 namespace
 {
 
-const RecordedHead& FindHead(const Recording& recording, std::int64_t index, std::int64_t h)
-{
-  const auto layer = std::find_if(recording.layers.begin(), recording.layers.end(),
-    [index](const RecordedLayer& candidate) { return candidate.index == index; });
-  if (layer == recording.layers.end())
-  {
-    const std::string recorded = Joined(
-      recording.layers, [](const RecordedLayer& one) { return std::to_string(one.index); }, " ");
-    throw OptionError("layer " + std::to_string(index) + " is not in the recording, which has " +
-                      (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
-  }
-  if (h < 0 || h >= static_cast<std::int64_t>(layer->heads.size()))
-  {
-    throw OptionError("expected a head from 0 to " + std::to_string(layer->heads.size() - 1) +
-                      ", found " + std::to_string(h) + ".");
-  }
-  const RecordedHead& head = layer->heads[ToIndex(h)];
-  if (!head.query.IsRecorded() || !head.key.IsRecorded())
-  {
-    throw OptionError("the recording has no queries and keys, which a joint embedding needs.");
-  }
-  return head;
-}
-
 using Row = Eigen::Map<Eigen::VectorXf>;
 
 /// Copies rows of a matrix. Throws ModelError if a number is not finite, or if all rows are equal.
@@ -64,7 +40,7 @@ void CopyRows(const SharedMatrix& matrix, const std::vector<std::int64_t>& rows,
   if (std::equal(values, next - matrix.columns, values + matrix.columns)) // each like the next one
   {
     throw GeometryError(what + ": expected at least two that differ, found " +
-                     std::to_string(rows.size()) + " equal ones.");
+                        std::to_string(rows.size()) + " equal ones.");
   }
 }
 
@@ -111,6 +87,30 @@ void Translate(JointVectors& joint)
 
 }
 
+const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t index, std::int64_t h)
+{
+  const auto layer = std::find_if(recording.layers.begin(), recording.layers.end(),
+    [index](const RecordedLayer& candidate) { return candidate.index == index; });
+  if (layer == recording.layers.end())
+  {
+    const std::string recorded = Joined(
+      recording.layers, [](const RecordedLayer& one) { return std::to_string(one.index); }, " ");
+    throw OptionError("layer " + std::to_string(index) + " is not in the recording, which has " +
+                      (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
+  }
+  if (h < 0 || h >= static_cast<std::int64_t>(layer->heads.size()))
+  {
+    throw OptionError("expected a head from 0 to " + std::to_string(layer->heads.size() - 1) +
+                      ", found " + std::to_string(h) + ".");
+  }
+  const RecordedHead& head = layer->heads[ToIndex(h)];
+  if (!head.query.IsRecorded() || !head.key.IsRecorded())
+  {
+    throw OptionError("the recording has no queries and keys, which a joint embedding needs.");
+  }
+  return head;
+}
+
 std::vector<std::int64_t> ChooseTokens(const Recording& recording, const TokenChoice& choice)
 {
   const std::int64_t sequences = recording.SequenceCount();
@@ -142,8 +142,8 @@ std::vector<std::int64_t> ChooseTokens(const Recording& recording, const TokenCh
   }
   if (rows.size() < 2)
   {
-    throw OptionError("a joint embedding: expected at least 2 tokens, found " +
-                      std::to_string(rows.size()) + ".");
+    throw OptionError(
+      "a joint embedding: expected at least 2 tokens, found " + std::to_string(rows.size()) + ".");
   }
   return rows;
 }
@@ -161,7 +161,7 @@ double JointVectors::KeyNorm() const
 JointVectors JoinQueriesAndKeys(const Recording& recording, std::int64_t layer, std::int64_t h,
   const std::vector<std::int64_t>& rows, bool translate)
 {
-  const RecordedHead& head = FindHead(recording, layer, h);
+  const RecordedHead& head = HeadWithKeys(recording, layer, h);
   const std::string name = "layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", ";
   JointVectors joint;
   joint.tokens = static_cast<std::int64_t>(rows.size());

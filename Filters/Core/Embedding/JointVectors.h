@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Queries and keys of one head in one space (Yeh et al. 2023, AttentionViz), where a small distance
-/// means a large dot product.
+/// Queries and keys of one head in one space (Yeh et al. 2023, AttentionViz), where a small
+/// distance means a large dot product.
 namespace atlas
 {
 
@@ -49,12 +49,15 @@ struct JointVectors
   double KeyNorm() const;
 };
 
+/// The head `head` of the layer with index `layer`. Throws OptionError if the recording does not
+/// have it, or has no queries and keys.
+const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t layer, std::int64_t head);
+
 /// Joins queries and keys of these rows of the recording. `layer` is the index of the layer in the
 /// model. Keys are moved so that their mean is that of the queries if `translate`, which adds the
-/// same number to all scores of a query. Throws OptionError if the recording does not have the
-/// layer or head, or has no queries and keys; and ModelError, which names the head, if a value is
-/// NaN or infinite, GeometryError likewise if all queries or all keys are equal. Throws FileError if
-/// the file that the head is mapped from was truncated or changed.
+/// same number to all scores of a query. Throws as HeadWithKeys does; ModelError, which names the
+/// head, if a value is NaN or infinite, GeometryError likewise if all queries or all keys are
+/// equal; and FileError if the file that the head is mapped from was truncated or changed.
 JointVectors JoinQueriesAndKeys(const Recording& recording, std::int64_t layer, std::int64_t head,
   const std::vector<std::int64_t>& rows, bool translate);
 
