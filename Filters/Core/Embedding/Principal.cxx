@@ -17,6 +17,8 @@ namespace
 
 /// Points that are centered and multiplied at a time. Their products are added in double precision.
 constexpr std::int64_t BlockRows = 256;
+/// Up to so many points, products are in double precision too, at little cost.
+constexpr std::int64_t DoubleRows = 1024;
 
 Eigen::Map<const Eigen::VectorXf> RowOf(const PointView& points, std::int64_t row)
 {
@@ -54,6 +56,16 @@ void ForCenteredBlocks(
 Eigen::MatrixXd CovarianceOf(const PointView& points, const Eigen::VectorXd& mean)
 {
   const std::int64_t d = points.dimension;
+  const auto degrees = static_cast<double>(points.count - 1);
+  if (points.count <= DoubleRows)
+  {
+    Eigen::MatrixXd centered(d, points.count);
+    for (std::int64_t i = 0; i < points.count; ++i)
+    {
+      centered.col(i) = RowOf(points, i).cast<double>() - mean;
+    }
+    return centered * centered.transpose() / degrees;
+  }
   const SingleThreadedBlas blas;
   Eigen::MatrixXf product(d, d);
   Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(d, d);
@@ -63,7 +75,7 @@ Eigen::MatrixXd CovarianceOf(const PointView& points, const Eigen::VectorXd& mea
       MultiplyMatrices(d, d, rows, 1, { block, d, true }, { block, d }, product.data(), d);
       sum += product.cast<double>();
     });
-  return sum / static_cast<double>(points.count - 1);
+  return sum / degrees;
 }
 
 }
