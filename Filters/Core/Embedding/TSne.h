@@ -56,7 +56,8 @@ double LargestPerplexity(std::int64_t points);
 int TSneNeighborCount(double perplexity);
 
 /// t-SNE (van der Maaten and Hinton, "Visualizing data using t-SNE", 2008): places points so that
-/// those with similar neighbors lie together, by gradient descent on the Kullback-Leibler divergence
+/// those with similar neighbors lie together, by gradient descent on the Kullback-Leibler
+/// divergence
 ///
 ///     KL = sum_ij p_ij ln(p_ij / q_ij),  q_ij = w_ij / Z,  w_ij = 1 / (1 + |y_i - y_j|^2),
 ///
@@ -86,9 +87,9 @@ struct Affinities
 
 /// The affinities of t-SNE from the nearest neighbors of each point:
 /// p_ij = (c_ij + c_ji) / (2 points), c_ij = exp(-beta_i d_ij^2) / (sum over the neighbors j of i),
-/// and beta_i such that the entropy of c_i is ln(perplexity). Where more neighbors than `perplexity`
-/// are at distance 0, they share the weight. Uses the first TSneNeighborCount(perplexity)
-/// neighbors; throws OptionError if there are fewer.
+/// and beta_i such that the entropy of c_i is ln(perplexity). Where more neighbors than
+/// `perplexity` are at distance 0, they share the weight. Uses the first
+/// TSneNeighborCount(perplexity) neighbors; throws OptionError if there are fewer.
 Affinities TSneAffinities(
   const NeighborLists& neighbors, PointMetric metric, double perplexity, int threads);
 
