@@ -5,8 +5,8 @@
 namespace atlas
 {
 
-/// Points as the rows of a row-major, packed float matrix [count, dimension], in memory owned
-/// elsewhere.
+/// Points as the rows of a row-major, packed float matrix [count, dimension], in memory that is
+/// owned elsewhere.
 struct PointView
 {
   const float* values = nullptr;
@@ -16,13 +16,13 @@ struct PointView
   const float* Row(std::int64_t i) const { return this->values + i * this->dimension; }
 };
 
-/// How the distance of two points is measured. The squared distances are 2 (1 - cos), (1 - cos)^2
-/// and |x - y|^2.
+/// How far apart two points x and y are. cos is the cosine of the angle between them; a point at
+/// the origin has cos = 0 with every point.
 enum class PointMetric
 {
-  Cosine,        ///< that of unit vectors
-  SquaredCosine, ///< what scikit-learn takes for the metric 'cosine' since version 1.1
-  Euclidean
+  Cosine,        ///< squared distance 2 (1 - cos): Euclidean between unit vectors
+  SquaredCosine, ///< squared distance (1 - cos)^2, as scikit-learn has it since version 1.1
+  Euclidean      ///< squared distance |x - y|^2
 };
 
 }
