@@ -149,14 +149,14 @@ struct AxisMap
 };
 
 /// Stretches the axis of a layout from `begin` to begin + 1; its middle if the axis has no extent.
-AxisMap Stretched(const atlas::HeadLayout& layout, int axis, int dimensions, float begin)
+AxisMap Stretched(const float* layout, std::size_t size, int axis, int dimensions, float begin)
 {
-  float least = layout.points[ToIndex(axis)];
+  float least = layout[axis];
   float largest = least;
-  for (std::size_t i = ToIndex(axis); i < layout.points.size(); i += ToIndex(dimensions))
+  for (std::size_t i = ToIndex(axis); i < size; i += ToIndex(dimensions))
   {
-    least = std::min(least, layout.points[i]);
-    largest = std::max(largest, layout.points[i]);
+    least = std::min(least, layout[i]);
+    largest = std::max(largest, layout[i]);
   }
   const float extent = largest - least;
   return extent > 0 ? AxisMap{ 1 / extent, begin - least / extent } : AxisMap{ 0, begin + 0.5F };
@@ -168,15 +168,16 @@ void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, floa
   const std::array<float, 3> corner = { step * static_cast<float>(layout.place.head),
     -step * static_cast<float>(layout.place.layer), 0 };
   const int dimensions = heads.options.dimensions;
+  const float* const values = layout.Frame(heads.frame);
   for (int axis = 0; axis < 3; ++axis)
   {
-    const AxisMap map = axis < dimensions && heads.isGrid
-                          ? Stretched(layout, axis, dimensions, corner.at(ToIndex(axis)))
-                          : AxisMap{};
+    const AxisMap map =
+      axis < dimensions && heads.isGrid
+        ? Stretched(values, layout.points.size(), axis, dimensions, corner.at(ToIndex(axis)))
+        : AxisMap{};
     for (std::size_t i = 0; i < heads.PointsPerHead(); ++i)
     {
-      const float value =
-        axis < dimensions ? layout.points[i * ToIndex(dimensions) + ToIndex(axis)] : 0;
+      const float value = axis < dimensions ? values[i * ToIndex(dimensions) + ToIndex(axis)] : 0;
       points[3 * i + ToIndex(axis)] = map.factor * value + map.offset;
     }
   }

@@ -22,6 +22,7 @@ struct EmbeddedHeads
   const std::vector<std::int64_t>& rows; ///< of the tokens
   const atlas::LayoutOptions& options;
   bool isGrid;
+  std::size_t frame; ///< which of the layouts that were kept
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
 
   std::size_t PointsPerHead() const { return 2 * this->rows.size(); }

@@ -62,6 +62,7 @@ std::vector<char> ToBytes(const std::vector<atlas::HeadLayout>& layouts)
     }
     Write(&layout.iterations, 1, bytes);
     WriteList(layout.points, bytes);
+    WriteList(layout.frames, bytes);
     WriteList(layout.norms, bytes);
     WriteList(layout.error, bytes);
   }
@@ -81,6 +82,7 @@ void FromBytes(const std::vector<char>& bytes, std::vector<atlas::HeadLayout>& l
     }
     next = Read(next, &layout.iterations, 1);
     next = ReadList(next, layout.points);
+    next = ReadList(next, layout.frames);
     next = ReadList(next, layout.norms);
     next = ReadList(next, layout.error);
     layouts.push_back(std::move(layout));

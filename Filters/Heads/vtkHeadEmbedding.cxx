@@ -82,6 +82,64 @@ std::uint64_t HashHead(const atlas::Recording& recording, const atlas::HeadPlace
   return hash;
 }
 
+/// The options that are set.
+atlas::LayoutOptions OptionsOf(vtkHeadEmbedding* filter, bool ofImages)
+{
+  atlas::LayoutOptions options;
+  options.method = static_cast<atlas::LayoutMethod>(filter->GetMethod());
+  options.dimensions = filter->GetDimensions();
+  options.translate = filter->GetKeyTranslation();
+  options.scaling = static_cast<atlas::KeyScaling>(filter->GetKeyScaling());
+  options.scale = filter->GetKeyScale();
+  options.metric = static_cast<atlas::PointMetric>(filter->GetMetric());
+  options.perplexity = filter->GetPerplexity();
+  options.iterations = filter->GetIterations();
+  options.neighbors = filter->GetNeighbors();
+  options.minimumDistance = filter->GetMinimumDistance();
+  options.seed = static_cast<std::uint64_t>(filter->GetSeed());
+  options.frameInterval = filter->GetIterationsAsTime() ? vtkHeadEmbedding::FrameInterval : 0;
+  return filter->GetPreset() == vtkHeadEmbedding::ATTENTION_VIZ
+           ? atlas::PublishedOptions(options, ofImages)
+           : options;
+}
+
+/// The request for the heads and options that are set.
+atlas::LayoutRequest RequestOf(
+  vtkHeadEmbedding* filter, const atlas::Recording& recording, vtkDataObject* input)
+{
+  atlas::LayoutRequest request;
+  request.heads = ChooseHeads(recording, filter->GetLayer(), filter->GetHead());
+  request.options = OptionsOf(filter, !recording.tokens.row.empty());
+  vtkInformation* info = input->GetInformation();
+  request.time = info->Has(vtkDataObject::DATA_TIME_STEP()) != 0
+                   ? info->Get(vtkDataObject::DATA_TIME_STEP())
+                   : 0;
+  return request;
+}
+
+/// The number of the frame at the requested time, and its time as that of the outputs; 0 if there
+/// are no frames.
+std::size_t FrameOf(const atlas::LayoutOptions& options, vtkInformationVector* outputVector)
+{
+  const std::vector<int> iterations = atlas::FrameIterations(options);
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  if (iterations.empty())
+  {
+    return 0;
+  }
+  const double time = info->Has(SDDP::UPDATE_TIME_STEP()) != 0 ? info->Get(SDDP::UPDATE_TIME_STEP())
+                                                               : iterations.back();
+  const auto after = std::upper_bound(iterations.begin(), iterations.end(), time);
+  const auto frame = after == iterations.begin() ? after : after - 1;
+  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
+  {
+    vtkDataObject::GetData(outputVector, port)
+      ->GetInformation()
+      ->Set(vtkDataObject::DATA_TIME_STEP(), *frame);
+  }
+  return static_cast<std::size_t>(frame - iterations.begin());
+}
+
 std::string DescribeProgress(const atlas::LayoutProgress& progress)
 {
   std::string text =
@@ -173,42 +231,30 @@ int vtkHeadEmbedding::FillOutputPortInformation(int port, vtkInformation* info)
 int vtkHeadEmbedding::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
+  const std::vector<int> iterations = atlas::FrameIterations(OptionsOf(this, false));
+  const std::vector<double> times(iterations.begin(), iterations.end());
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
-    outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+    vtkInformation* info = outputVector->GetInformationObject(port);
+    info->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+    if (!times.empty())
+    {
+      const std::array<double, 2> range = { times.front(), times.back() };
+      info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
+      info->Set(SDDP::TIME_RANGE(), range.data(), 2);
+    }
   }
   return 1;
 }
 
-namespace
+int vtkHeadEmbedding::RequestUpdateExtent(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
 {
-
-/// The request for the heads and options that are set.
-atlas::LayoutRequest RequestOf(
-  vtkHeadEmbedding* filter, const atlas::Recording& recording, vtkDataObject* input)
-{
-  atlas::LayoutRequest request;
-  request.heads = ChooseHeads(recording, filter->GetLayer(), filter->GetHead());
-  vtkInformation* info = input->GetInformation();
-  request.time = info->Has(vtkDataObject::DATA_TIME_STEP()) != 0
-                   ? info->Get(vtkDataObject::DATA_TIME_STEP())
-                   : 0;
-  atlas::LayoutOptions& options = request.options;
-  options.method = static_cast<atlas::LayoutMethod>(filter->GetMethod());
-  options.dimensions = filter->GetDimensions();
-  options.translate = filter->GetKeyTranslation();
-  options.scaling = static_cast<atlas::KeyScaling>(filter->GetKeyScaling());
-  options.scale = filter->GetKeyScale();
-  options.metric = static_cast<atlas::PointMetric>(filter->GetMetric());
-  options.published = filter->GetPreset() == vtkHeadEmbedding::ATTENTION_VIZ;
-  options.perplexity = filter->GetPerplexity();
-  options.iterations = filter->GetIterations();
-  options.neighbors = filter->GetNeighbors();
-  options.minimumDistance = filter->GetMinimumDistance();
-  options.seed = static_cast<std::uint64_t>(filter->GetSeed());
-  return request;
-}
-
+  if (this->IterationsAsTime)
+  {
+    inputVector[0]->GetInformationObject(0)->Remove(SDDP::UPDATE_TIME_STEP());
+  }
+  return 1;
 }
 
 void vtkHeadEmbedding::LayOutPart(
@@ -225,6 +271,7 @@ void vtkHeadEmbedding::LayOutPart(
   part.request = RequestOf(this, recording, input);
   part.rows = atlas::ChooseTokens(
     recording, { this->Sequence, this->Sample, static_cast<std::uint64_t>(this->Seed) });
+  atlas::CheckLayoutOptions(2 * static_cast<std::int64_t>(part.rows.size()), part.request.options);
   part.request.contents = this->Known->ContentsOf(
     recording, part.request.heads, std::max(input->GetMTime(), input->GetUpdateTime()));
   part.request.tokens = HashTokens(recording, part.rows);
@@ -288,7 +335,7 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outpu
     vtkWarningMacro(<< "left out: " << failed);
   }
   AttentionAtlas::EmbeddedHeads heads{ *part.recording, part.rows, part.request.options,
-    this->Arrangement == GRID, layouts };
+    this->Arrangement == GRID, FrameOf(part.request.options, outputVector), layouts };
   if (isFirst)
   {
     MakeTable(heads, vtkTable::GetData(outputVector, 1));
@@ -366,6 +413,7 @@ void vtkHeadEmbedding::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Preset: " << this->Preset << "\n";
   os << indent << "Perplexity: " << this->Perplexity << "\n";
   os << indent << "Iterations: " << this->Iterations << "\n";
+  os << indent << "IterationsAsTime: " << this->IterationsAsTime << "\n";
   os << indent << "Neighbors: " << this->Neighbors << "\n";
   os << indent << "MinimumDistance: " << this->MinimumDistance << "\n";
   os << indent << "Sample: " << this->Sample << "\n";

@@ -205,6 +205,20 @@ public:
 
   ///@{
   /**
+   * Whether the iterations of t-SNE are time steps of the output: the layout as it forms, at every
+   * FrameInterval-th iteration. They are kept in memory. Time steps of the input are then not
+   * available. Default: off.
+   */
+  vtkSetMacro(IterationsAsTime, bool);
+  vtkGetMacro(IterationsAsTime, bool);
+  vtkBooleanMacro(IterationsAsTime, bool);
+  ///@}
+
+  /// The iterations between two time steps.
+  static constexpr int FrameInterval = 10;
+
+  ///@{
+  /**
    * The neighbors of UMAP, counting the point itself, at least 2. Default: 15.
    */
   vtkSetClampMacro(Neighbors, int, 2, VTK_INT_MAX);
@@ -254,6 +268,8 @@ protected:
   int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
+  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
   int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
 
@@ -278,6 +294,7 @@ private:
   int Preset = PRESET_NONE;
   double Perplexity = 50;
   int Iterations = 750;
+  bool IterationsAsTime = false;
   int Neighbors = 15;
   double MinimumDistance = 0.1;
   int Sample = 0;

@@ -1,11 +1,14 @@
 #include "HeadLayouts.h"
 
+#include "EmbeddingQuality.h"
 #include "Error.h"
 #include "HeadCorrelation.h"
 #include "Index.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
 #include "Principal.h"
+#include "TSne.h"
+#include "Umap.h"
 
 #include <algorithm>
 #include <atomic>
@@ -29,18 +32,43 @@ constexpr double NotDefined = std::numeric_limits<double>::quiet_NaN();
 
 /// The time between two reports of progress.
 constexpr std::chrono::milliseconds ReportInterval(50);
+/// Iterations of one head between two looks at whether to stop.
+constexpr int StopInterval = 10;
+/// The epochs of UMAP, up to 10,000 points.
+constexpr float UsualEpochs = 500;
+/// The neighbors of a point of which layouts keep a share, the fewest points for which it is
+/// measured, and the points that stand for all.
+constexpr int KeptNeighbors = 15;
+constexpr std::int64_t FewestPoints = 24;
+constexpr std::int64_t KeptSample = 1000;
+/// What remains of the iterations of t-SNE for a layout that starts from another.
+constexpr int StartedShare = 3;
 
-void CheckOptions(const LayoutOptions& options)
+TSneOptions TSneOptionsOf(const LayoutOptions& options)
 {
-  if (options.dimensions != 2 && options.dimensions != 3)
-  {
-    throw OptionError(
-      "expected 2 or 3 dimensions, found " + std::to_string(options.dimensions) + ".");
-  }
-  if (options.scaling == KeyScaling::Fixed && !(options.scale > 0 && std::isfinite(options.scale)))
-  {
-    throw OptionError("expected a key scale above 0, found " + std::to_string(options.scale) + ".");
-  }
+  TSneOptions found;
+  found.dimensions = options.dimensions;
+  found.metric = options.metric;
+  found.perplexity = options.perplexity;
+  found.iterations = options.iterations;
+  found.randomStart = options.randomStart;
+  found.exaggeratedIterations = options.exaggeratedIterations;
+  found.learningRate = options.learningRate;
+  found.seed = options.seed;
+  found.interval = options.frameInterval > 0 ? options.frameInterval : StopInterval;
+  return found;
+}
+
+UmapOptions UmapOptionsOf(const LayoutOptions& options)
+{
+  UmapOptions found;
+  found.dimensions = options.dimensions;
+  found.metric = options.metric;
+  found.neighbors = options.neighbors;
+  found.minimumDistance = options.minimumDistance;
+  found.seed = options.seed;
+  found.interval = StopInterval;
+  return found;
 }
 
 bool IsCosine(const LayoutOptions& options)
@@ -180,29 +208,148 @@ private:
   static void Copy(const HeadLayout& same, HeadLayout& layout)
   {
     layout.points = same.points;
+    layout.frames = same.frames;
     layout.neighborsKept = same.neighborsKept;
     layout.varianceExplained = same.varianceExplained;
     layout.divergence = same.divergence;
     layout.iterations = same.iterations;
   }
 
-  void Place(const JointVectors& joint, const LayoutTask&, int, HeadLayout& layout) const
+  void Place(const JointVectors& joint, const LayoutTask& task, int threads, HeadLayout& layout)
   {
     layout.varianceExplained = layout.divergence = layout.neighborsKept = NotDefined;
-    if (this->Options.method == LayoutMethod::Principal)
+    const PointView points = joint.View();
+    switch (this->Options.method)
     {
-      const PrincipalComponents principal =
-        FindPrincipalComponents(joint.View(), this->Options.dimensions);
-      layout.points = Project(joint.View(), principal, this->Options.dimensions);
-      layout.varianceExplained = principal.Ratio(this->Options.dimensions);
+      case LayoutMethod::Principal:
+        this->PlaceByPrincipal(points, layout);
+        break;
+      case LayoutMethod::TSne:
+        this->PlaceByTSne(points, task, threads, layout);
+        break;
+      case LayoutMethod::Umap:
+        this->PlaceByUmap(points, task, threads, layout);
+        break;
     }
-    else
+    if (points.count >= FewestPoints && !this->Stopped)
     {
-      throw OptionError("not yet.");
+      layout.neighborsKept = NeighborsKept(points, this->Metric(), layout.points.data(),
+        this->Options.dimensions, KeptNeighbors, threads, KeptSample);
     }
+  }
+
+  std::atomic<float>& ShareOf(const LayoutTask& task)
+  {
+    return this->Shares[ToIndex(&task - this->Tasks.data())];
+  }
+
+  PointMetric Metric() const
+  {
+    return this->Options.method == LayoutMethod::Principal ? PointMetric::Euclidean
+                                                           : this->Options.metric;
+  }
+
+  void PlaceByPrincipal(const PointView& points, HeadLayout& layout) const
+  {
+    const PrincipalComponents principal = FindPrincipalComponents(points, this->Options.dimensions);
+    layout.points = Project(points, principal, this->Options.dimensions);
+    layout.varianceExplained = principal.Ratio(this->Options.dimensions);
+  }
+
+  void PlaceByTSne(const PointView& points, const LayoutTask& task, int threads, HeadLayout& layout)
+  {
+    TSneOptions options = TSneOptionsOf(this->Options);
+    options.threads = threads;
+    if (task.start)
+    {
+      options.start = task.start->points.data();
+      options.iterations = std::max(options.iterations / StartedShare, 1);
+      options.exaggeratedIterations = 0;
+    }
+    std::atomic<float>& share = this->ShareOf(task);
+    options.progress = [&](int iteration, double divergence, const float* reached)
+    {
+      share = static_cast<float>(iteration) / static_cast<float>(options.iterations);
+      this->Divergence = divergence;
+      if (this->Options.frameInterval > 0 && reached != nullptr)
+      {
+        layout.frames.insert(
+          layout.frames.end(), reached, reached + points.count * options.dimensions);
+      }
+      return !this->Stopped;
+    };
+    Layout found = TSne(points, options);
+    layout.points = std::move(found.points);
+    layout.divergence = found.divergence;
+    layout.iterations = found.iterations;
+  }
+
+  void PlaceByUmap(const PointView& points, const LayoutTask& task, int threads, HeadLayout& layout)
+  {
+    UmapOptions options = UmapOptionsOf(this->Options);
+    options.threads = threads;
+    options.start = task.start ? task.start->points.data() : nullptr;
+    std::atomic<float>& share = this->ShareOf(task);
+    options.progress = [&](int epoch, double, const float*)
+    {
+      share = std::min(static_cast<float>(epoch) / UsualEpochs, 1.F);
+      return !this->Stopped;
+    };
+    layout.points = Umap(points, options).points;
   }
 };
 
+}
+
+void CheckLayoutOptions(std::int64_t points, const LayoutOptions& options)
+{
+  if (options.dimensions != 2 && options.dimensions != 3)
+  {
+    throw OptionError(
+      "expected 2 or 3 dimensions, found " + std::to_string(options.dimensions) + ".");
+  }
+  if (options.scaling == KeyScaling::Fixed && !(options.scale > 0 && std::isfinite(options.scale)))
+  {
+    throw OptionError("expected a key scale above 0, found " + std::to_string(options.scale) + ".");
+  }
+  if (options.method == LayoutMethod::TSne)
+  {
+    CheckTSneOptions(points, TSneOptionsOf(options));
+  }
+  else if (options.method == LayoutMethod::Umap)
+  {
+    CheckUmapOptions(points, UmapOptionsOf(options));
+  }
+}
+
+LayoutOptions PublishedOptions(LayoutOptions options, bool ofImages)
+{
+  options.scaling = KeyScaling::None;
+  options.metric =
+    options.method == LayoutMethod::TSne ? PointMetric::SquaredCosine : PointMetric::Cosine;
+  options.perplexity = ofImages ? 20 : 50;
+  options.iterations = ofImages ? 1000 : 300;
+  options.randomStart = true;
+  options.exaggeratedIterations = 250;
+  options.learningRate =
+    ofImages ? 0 : 800; // scikit-learn's 200, which multiplies 4 times the step
+  options.neighbors = ofImages ? 10 : 15;
+  options.minimumDistance = 0.1;
+  return options;
+}
+
+std::vector<int> FrameIterations(const LayoutOptions& options)
+{
+  std::vector<int> iterations;
+  if (options.frameInterval > 0 && options.method == LayoutMethod::TSne)
+  {
+    for (int i = 0; i < options.iterations; i += options.frameInterval)
+    {
+      iterations.push_back(i);
+    }
+    iterations.push_back(options.iterations);
+  }
+  return iterations;
 }
 
 std::vector<HeadLayout> LayOutHeads(const Recording& recording,
@@ -210,7 +357,7 @@ std::vector<HeadLayout> LayOutHeads(const Recording& recording,
   const LayoutOptions& options, int threads,
   const std::function<bool(const LayoutProgress&)>& progress)
 {
-  CheckOptions(options);
+  CheckLayoutOptions(2 * static_cast<std::int64_t>(rows.size()), options);
   Work work(recording, rows, tasks, options);
   // Another thread works, so that this one can tell and be told at any time.
   std::mutex mutex;
@@ -258,7 +405,8 @@ LayoutMemory EstimateLayoutMemory(std::int64_t tokens, std::int64_t dimension, s
   const LayoutOptions& options, int threads)
 {
   const auto points = 2 * static_cast<double>(tokens);
-  const auto perPoint = static_cast<double>(sizeof(float)) * (options.dimensions + 1);
+  const auto frames = static_cast<double>(FrameIterations(options).size());
+  const double perPoint = sizeof(float) * ((1 + frames) * options.dimensions + 1);
   // The vectors in single and double precision; neighbors with their weights, once as found and
   // once symmetric; the tree.
   const double edges = options.method == LayoutMethod::Principal ? 0
@@ -306,12 +454,13 @@ HeadLayouts::Entry HeadLayouts::EntryOf(const LayoutRequest& request, std::size_
        << ' ' << options.translate;
   if (options.method != LayoutMethod::Principal)
   {
-    base << ' ' << static_cast<int>(options.metric) << ' ' << options.published << ' '
-         << options.seed;
+    base << ' ' << static_cast<int>(options.metric) << ' ' << options.seed;
   }
   if (options.method == LayoutMethod::TSne)
   {
-    base << ' ' << options.iterations;
+    base << ' ' << options.iterations << ' ' << options.randomStart << ' '
+         << options.exaggeratedIterations << ' ' << options.learningRate << ' '
+         << options.frameInterval;
   }
   if (options.method == LayoutMethod::Umap)
   {
@@ -422,7 +571,8 @@ void HeadLayouts::Forget(double limit)
   const auto sizeOf = [](const Entry& entry)
   {
     return static_cast<double>(
-      sizeof(float) * (entry.value->points.size() + entry.value->norms.size()));
+      sizeof(float) *
+      (entry.value->points.size() + entry.value->frames.size() + entry.value->norms.size()));
   };
   double bytes = 0;
   std::vector<std::uint64_t> ages;

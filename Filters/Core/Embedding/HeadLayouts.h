@@ -31,13 +31,29 @@ struct LayoutOptions
   KeyScaling scaling = KeyScaling::Optimized;
   double scale = 1;                         ///< of KeyScaling::Fixed, above 0
   PointMetric metric = PointMetric::Cosine; ///< of t-SNE and UMAP
-  bool published = false;                   ///< the settings of AttentionViz instead of those below
-  double perplexity = 50;                   ///< of t-SNE
-  int iterations = 750;                     ///< of t-SNE
-  int neighbors = 15;                       ///< of UMAP, counting the point itself
-  double minimumDistance = 0.1;             ///< of UMAP
+  double perplexity = 50;                   ///< of t-SNE, as the next four
+  int iterations = 750;
+  bool randomStart = false;
+  int exaggeratedIterations = -1; ///< -1: a third of the iterations
+  double learningRate = 0;        ///< 0: as TSneOptions has it
+  int neighbors = 15;             ///< of UMAP, counting the point itself
+  double minimumDistance = 0.1;   ///< of UMAP
   std::uint64_t seed = 0;
+  int frameInterval = 0; ///< iterations of t-SNE between layouts that are kept; 0: none are
 };
+
+/// These options with the settings of the published pictures of AttentionViz (Yeh et al. 2023) for
+/// texts or for images. Those of t-SNE do not let it converge. UMAP starts from eigenvectors, not
+/// at random.
+LayoutOptions PublishedOptions(LayoutOptions options, bool ofImages);
+
+/// The numbers of iterations at which layouts are kept: 0, every multiple of the interval, and the
+/// last. Empty if none are.
+std::vector<int> FrameIterations(const LayoutOptions& options);
+
+/// Throws OptionError if these options do not fit so many points, as TSne and Umap do, and unless
+/// there are 2 or 3 dimensions and a scale above 0.
+void CheckLayoutOptions(std::int64_t points, const LayoutOptions& options);
 
 /// A head of a layer, by their indices in the model.
 struct HeadPlace
@@ -57,6 +73,7 @@ struct HeadLayout
   HeadPlace place;
   std::vector<float> points; ///< [2 tokens, dimensions]: queries, then keys
   std::vector<float> norms;  ///< [2 tokens], before translation
+  std::vector<float> frames; ///< [frames, 2 tokens, dimensions]: earlier layouts, if asked for
   double scale;              ///< c
   double correlation;        ///< Pearson, of q . (k + shift) and | q / c - c (k + shift) |
   double correlationBefore;  ///< Pearson, of q . k and |q - k|
@@ -65,9 +82,16 @@ struct HeadLayout
   double keyNorm;            ///< mean |k|
   double neighborsKept;      ///< of the 15 nearest, the share that is near in the layout, 0 to 1
   double varianceExplained;  ///< by the components shown, 0 to 1; of principal components
-  double divergence;         ///< Kullback-Leibler, in nats; of t-SNE
+  double divergence;         ///< Kullback-Leibler divergence in nats; of t-SNE
   int iterations = 0;        ///< done; of t-SNE
   std::string error;         ///< why there is no layout; else empty
+
+  /// The layout at frame number `frame`, or the last if there are fewer.
+  const float* Frame(std::size_t frame) const
+  {
+    const std::size_t begin = frame * this->points.size();
+    return begin < this->frames.size() ? this->frames.data() + begin : this->points.data();
+  }
 };
 
 /// What is to be laid out: a head, and layouts from earlier that help.
@@ -94,9 +118,8 @@ struct LayoutProgress
 /// and UMAP end with the layout reached, and heads that have not begun are missing in the result.
 /// The order is that of `tasks`.
 ///
-/// A head whose queries or keys are all equal, or which has a vector of length 0 under a cosine
-/// metric, has an error instead of a layout. Throws OptionError for options that do not fit, and as
-/// JoinQueriesAndKeys does.
+/// A head whose queries or keys are all equal has an error instead of a layout. Throws as
+/// CheckLayoutOptions and JoinQueriesAndKeys do otherwise.
 std::vector<HeadLayout> LayOutHeads(const Recording& recording,
   const std::vector<std::int64_t>& rows, const std::vector<LayoutTask>& tasks,
   const LayoutOptions& options, int threads,
