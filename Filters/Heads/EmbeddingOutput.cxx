@@ -141,11 +141,12 @@ void AddNorms(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
   data->AddArray(norms);
 }
 
-/// How one axis of a layout is mapped: factor * coordinate + offset.
+/// How one axis of a layout is mapped: factor * (coordinate - least) + begin.
 struct AxisMap
 {
+  float least = 0;
   float factor = 1;
-  float offset = 0;
+  float begin = 0;
 };
 
 /// Stretches the axis of a layout from `begin` to begin + 1; its middle if the axis has no extent.
@@ -159,7 +160,7 @@ AxisMap Stretched(const float* layout, std::size_t size, int axis, int dimension
     largest = std::max(largest, layout[i]);
   }
   const float extent = largest - least;
-  return extent > 0 ? AxisMap{ 1 / extent, begin - least / extent } : AxisMap{ 0, begin + 0.5F };
+  return extent > 0 ? AxisMap{ least, 1 / extent, begin } : AxisMap{ least, 0, begin + 0.5F };
 }
 
 void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, float* points)
@@ -178,7 +179,7 @@ void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, floa
     for (std::size_t i = 0; i < heads.PointsPerHead(); ++i)
     {
       const float value = axis < dimensions ? values[i * ToIndex(dimensions) + ToIndex(axis)] : 0;
-      points[3 * i + ToIndex(axis)] = map.factor * value + map.offset;
+      points[3 * i + ToIndex(axis)] = map.factor * (value - map.least) + map.begin;
     }
   }
 }

@@ -359,6 +359,10 @@ std::vector<HeadLayout> LayOutHeads(const Recording& recording,
 {
   CheckLayoutOptions(2 * static_cast<std::int64_t>(rows.size()), options);
   Work work(recording, rows, tasks, options);
+  if (progress && !progress(work.Progress()))
+  {
+    return {};
+  }
   // Another thread works, so that this one can tell and be told at any time.
   std::mutex mutex;
   std::condition_variable changed;
