@@ -82,4 +82,34 @@ inline constexpr const char* StepsToLearn = "Steps to Learn";
 inline constexpr const char* Union = "Union";
 inline constexpr const char* AccuracyHead = "Accuracy Head";
 
+// HeadEmbedding, in addition to Head and Token; TokenColors, TokenSearch and AttentionLines use
+// them
+inline constexpr const char* Kind = "Kind";              ///< 0 query, 1 key
+inline constexpr const char* TokenIndex = "Token Index"; ///< row in the recording's tokens
+inline constexpr const char* Layer = "Layer";
+inline constexpr const char* Sequence = "Sequence";
+inline constexpr const char* Position = "Position";
+inline constexpr const char* RelativePosition = "Relative Position";
+inline constexpr const char* Norm = "Norm";
+inline constexpr const char* TokenCount = "Token Count";
+inline constexpr const char* TokenId = "TokenId";
+inline constexpr const char* Row = "Row";
+inline constexpr const char* Column = "Column";
+
+// TokenColors, in addition
+inline constexpr const char* TokenColor = "TokenColor";
+inline constexpr const char* TokenColorLegend = "TokenColor Legend"; ///< field data
+inline constexpr const char* Segment = "Segment";
+inline constexpr const char* PatchColor = "Patch Color"; ///< mean red, green, blue, 0 to 1
+
+// TokenSearch, in addition; the last two are columns
+inline constexpr const char* Match = "Match";
+inline constexpr const char* Matches = "Matches";
+inline constexpr const char* Spread = "Spread";
+
+// AttentionLines, in addition
+inline constexpr const char* Weight = "Weight";
+inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
+inline constexpr const char* Key = "Key";     ///< the same
+
 }

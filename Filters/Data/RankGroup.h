@@ -44,10 +44,17 @@ public:
   void ShareRows(
     const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const;
 
+  /// The numbers of all ranks, those of rank 0 first.
+  std::vector<vtkTypeInt64> Gather(const std::vector<vtkTypeInt64>& numbers) const;
+  std::vector<double> Gather(const std::vector<double>& numbers) const;
+
 private:
   vtkMultiProcessController* Controller = nullptr; ///< nullptr: this rank alone
 
   void Send(float* values, vtkIdType count, int rank) const;
+
+  template<class Number>
+  std::vector<Number> GatherAll(const std::vector<Number>& numbers) const;
 };
 
 }
