@@ -83,9 +83,10 @@ inline constexpr const char* Union = "Union";
 inline constexpr const char* AccuracyHead = "Accuracy Head";
 
 // HeadEmbedding, in addition to Head and Token: point arrays, of which Row and Column only for
-// images, and TokenId and TokenCount only where ids are known
-inline constexpr const char* Kind = "Kind";
-inline constexpr const char* TokenIndex = "Token Index";
+// images, and TokenId and TokenCount only where ids are known. TokenColors, TokenSearch and
+// AttentionLines use them
+inline constexpr const char* Kind = "Kind";              ///< 0 query, 1 key
+inline constexpr const char* TokenIndex = "Token Index"; ///< row in the recording's tokens
 inline constexpr const char* Layer = "Layer";
 inline constexpr const char* Sequence = "Sequence";
 inline constexpr const char* Position = "Position";
@@ -106,5 +107,21 @@ inline constexpr const char* Divergence = "KL Divergence";
 inline constexpr const char* Iterations = "Iterations";
 inline constexpr const char* VarianceExplained = "Variance Explained";
 inline constexpr const char* NeighborsKept = "Neighbors Kept";
+
+// TokenColors, in addition
+inline constexpr const char* TokenColor = "TokenColor";
+inline constexpr const char* TokenColorLegend = "TokenColor Legend"; ///< field data
+inline constexpr const char* Segment = "Segment";
+inline constexpr const char* PatchColor = "Patch Color"; ///< mean red, green, blue, 0 to 1
+
+// TokenSearch, in addition; the last two are columns
+inline constexpr const char* Match = "Match";
+inline constexpr const char* Matches = "Matches";
+inline constexpr const char* Spread = "Spread";
+
+// AttentionLines, in addition
+inline constexpr const char* Weight = "Weight";
+inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
+inline constexpr const char* Key = "Key";     ///< the same
 
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -20,7 +21,7 @@ constexpr vtkIdType MessageSize = vtkIdType{ 1 } << 28;
 
 [[noreturn]] void FailToSend()
 {
-  throw std::runtime_error("the ranks could not exchange their parts of the recording.");
+  throw std::runtime_error("the ranks could not exchange their parts.");
 }
 
 }
@@ -143,6 +144,41 @@ std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
     this->Send(all[rank].data(), sizes[rank], static_cast<int>(rank));
   }
   return all;
+}
+
+template<class Number>
+std::vector<Number> RankGroup::GatherAll(const std::vector<Number>& numbers) const
+{
+  if (this->Controller == nullptr)
+  {
+    return numbers;
+  }
+  const auto mine = static_cast<vtkIdType>(numbers.size());
+  const auto ranks = static_cast<std::size_t>(this->Count());
+  std::vector<vtkIdType> counts(ranks);
+  if (this->Controller->AllGather(&mine, counts.data(), 1) == 0)
+  {
+    FailToSend();
+  }
+  std::vector<vtkIdType> offsets(ranks, 0);
+  std::partial_sum(counts.begin(), counts.end() - 1, offsets.begin() + 1);
+  std::vector<Number> all(static_cast<std::size_t>(offsets.back() + counts.back()));
+  if (this->Controller->AllGatherV(
+        numbers.data(), all.data(), mine, counts.data(), offsets.data()) == 0)
+  {
+    FailToSend();
+  }
+  return all;
+}
+
+std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& numbers) const
+{
+  return this->GatherAll(numbers);
+}
+
+std::vector<double> RankGroup::Gather(const std::vector<double>& numbers) const
+{
+  return this->GatherAll(numbers);
 }
 
 }

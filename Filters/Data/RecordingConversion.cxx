@@ -139,6 +139,7 @@ vtkSmartPointer<vtkTable> TokenTable(const atlas::RecordedTokens& tokens)
   {
     std::visit([&](auto list) { AddRecorded(table, quantity.label, tokens.*list); }, quantity.list);
   }
+  AddRecorded(table, atlas::PatchColorQuantity.label, tokens.color);
   return table;
 }
 
@@ -277,6 +278,7 @@ atlas::RecordedTokens ReadTokens(vtkMultiBlockDataSet* input)
     };
     std::visit(read, quantity.list);
   }
+  tokens.color = MatrixOf(table, atlas::PatchColorQuantity.label, "tokens");
   return tokens;
 }
 

@@ -12,7 +12,8 @@ class vtkMultiBlockDataSet;
 /// - tokens: a vtkTable with a row per token of all sequences: Sequence (int), Position (int, in
 /// its
 ///   sequence), TokenId (64-bit integer), Token (string), Segment (int); of images Image, Position,
-///   Row, Column (int; -1 for a class token). Columns that are not known are absent.
+///   Row, Column (int; -1 for a class token), Patch Color (float [3], mean red, green and blue, 0
+///   to 1; -1 for a class token). Columns that are not known are absent.
 /// - layer l: blocks named head h, a vtkTable with a row per token and the columns Query, Key,
 /// Value
 ///   [d_head] and Output [d_model], as far as they were recorded; and residual, a vtkTable with the

@@ -1,6 +1,8 @@
 #include "vtkTransformerRecorder.h"
 
+#include "Error.h"
 #include "Execution.h"
+#include "PatchColors.h"
 #include "RankGroup.h"
 #include "RecorderInput.h"
 #include "RecordingConversion.h"
@@ -91,6 +93,46 @@ std::size_t Fingerprint(const atlas::Recording& recording)
     numbers += atlas::ToString({ matrix.rows, matrix.columns });
   }
   return std::hash<std::string>()(numbers);
+}
+
+/// How images became pixel values; the usual way if the model's folder does not say.
+atlas::ImageProcessor ProcessorOf(const AttentionAtlas::OpenTransformer& model)
+{
+  try
+  {
+    return model.GetImageProcessor();
+  }
+  catch (const atlas::Error&) // matters only to images that are read from pictures
+  {
+    return atlas::DefaultImageProcessor(model.GetModel().GetConfig());
+  }
+}
+
+/// Records the mean colors of patches, for views that show images as points.
+void AddPatchColors(const AttentionAtlas::OpenTransformer& model,
+  const atlas::TransformerInput& input, atlas::Recording& recording)
+{
+  const atlas::TransformerConfig& config = model.GetModel().GetConfig();
+  if (config.input != atlas::InputKind::Images || config.channels != 3)
+  {
+    return;
+  }
+  const std::vector<float> colors =
+    atlas::PatchColors(input.pixels, input.images, config, ProcessorOf(model));
+  const std::int64_t patches = config.PatchRows() * config.PatchColumns();
+  atlas::RecordedTokens& tokens = recording.tokens;
+  tokens.color = atlas::SharedMatrix::Zero(tokens.Count(), 3);
+  for (std::int64_t i = 0; i < tokens.Count(); ++i)
+  {
+    const auto row = static_cast<std::size_t>(i);
+    const std::int64_t patch = tokens.row[row] * config.PatchColumns() + tokens.column[row];
+    const std::int64_t first = 3 * (tokens.sequence[row] * patches + patch);
+    for (std::int64_t c = 0; c < 3; ++c)
+    {
+      tokens.color.Row(i)[c] =
+        tokens.row[row] < 0 ? -1 : colors[static_cast<std::size_t>(first + c)];
+    }
+  }
 }
 
 }
@@ -238,6 +280,7 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   if (part.recording)
   {
     part.recording->tokens.text = gathered.labels;
+    AddPatchColors(*this->Model, gathered.input, *part.recording);
     if (ranks.Count() > 1)
     {
       part.result.input = Fingerprint(transformer) ^ (Fingerprint(*part.recording) << 1U);

@@ -55,6 +55,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   EXPECT_EQ(found.tokens.segment, expected.tokens.segment);
   EXPECT_EQ(found.tokens.row, expected.tokens.row);
   EXPECT_EQ(found.tokens.column, expected.tokens.column);
+  ExpectEqual(found.tokens.color, expected.tokens.color);
   ASSERT_EQ(found.layers.size(), expected.layers.size());
   for (std::size_t l = 0; l < expected.layers.size(); ++l)
   {

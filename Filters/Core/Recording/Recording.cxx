@@ -114,6 +114,11 @@ private:
         { this->CheckLength(quantity.message, this->Record.tokens.*list, quantity.isOptional); },
         quantity.list);
     }
+    if (this->Record.tokens.color.IsRecorded())
+    {
+      this->CheckColumns(
+        PatchColorQuantity.name, this->Record.tokens.color, PatchColorQuantity.columns);
+    }
   }
 
   void CheckSequences() const

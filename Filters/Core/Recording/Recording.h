@@ -54,6 +54,9 @@ struct RecordedTokens
   std::vector<std::int32_t> row;      ///< row of the patch, from the top; -1 for a class token
   std::vector<std::int32_t> column;   ///< column of the patch, from the left; -1 for a class token
 
+  SharedMatrix color; ///< [tokens, 3], mean red, green and blue of the patch, 0 to 1; -1 for a
+                      ///< class token. Optional
+
   std::int64_t Count() const { return static_cast<std::int64_t>(this->sequence.size()); }
 };
 

@@ -62,6 +62,15 @@ inline constexpr std::array<TokenQuantity, 6> TokenQuantities = { {
   { "column", "Column", "patch column", &RecordedTokens::column },
 } };
 
+/// The mean colors of patches, a matrix with one row per token.
+struct ColorQuantity
+{
+  const char* name;  ///< in files
+  const char* label; ///< in tables
+  std::int64_t columns;
+};
+inline constexpr ColorQuantity PatchColorQuantity = { "tokens.color", "Patch Color", 3 };
+
 /// A matrix of the whole recording, or of each layer, with one row per token.
 struct StreamQuantity
 {

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include <unicode/bytestream.h>
+#include <unicode/casemap.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
@@ -109,6 +110,22 @@ std::string ToLower(std::string_view text)
     }
   }
   return lower;
+}
+
+std::string FoldCase(std::string_view text)
+{
+  RequireIcuLength(text);
+  std::string folded;
+  icu::StringByteSink<std::string> sink(&folded);
+  UErrorCode status = U_ZERO_ERROR;
+  icu::CaseMap::utf8Fold(U_FOLD_CASE_DEFAULT,
+    { text.data(), static_cast<std::int32_t>(text.size()) }, sink, nullptr, status);
+  if (U_FAILURE(status))
+  {
+    throw FormatError(
+      std::string("cannot fold the case of text: ICU says ") + u_errorName(status) + ".");
+  }
+  return Normalize(NormalizationForm::NFC, folded);
 }
 
 bool IsWhitespace(char32_t c)

@@ -29,6 +29,11 @@ std::string Normalize(NormalizationForm form, std::string_view text);
 /// as the final sigma. `text` must be UTF-8.
 std::string ToLower(std::string_view text);
 
+/// Removes the differences of case by Unicode's full case folding, then composes characters (NFC):
+/// texts that differ only in case, or in how accents are encoded, become equal. `text` must be
+/// UTF-8.
+std::string FoldCase(std::string_view text);
+
 /// The character classes that BERT tokenizers use.
 bool IsWhitespace(char32_t c);     ///< Unicode's White_Space
 bool IsPunctuation(char32_t c);    ///< category P and all ASCII symbols, such as $ and +

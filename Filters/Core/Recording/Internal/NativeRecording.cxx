@@ -196,6 +196,11 @@ private:
           this->ReadTokenList(name, list);
         }
       });
+    if (this->Arrays.Find(PatchColorQuantity.name) != nullptr)
+    {
+      tokens.color =
+        this->Arrays.LoadMatrix(PatchColorQuantity.name, this->Rows, PatchColorQuantity.columns);
+    }
   }
 
   void ReadTokenList(const std::string& name, std::vector<std::int64_t>& list)
@@ -291,6 +296,7 @@ public:
           this->Add(name, list);
         }
       });
+    this->Add(PatchColorQuantity.name, tokens.color);
     for (const RecordedLayer& layer : this->Record.layers)
     {
       for (std::size_t h = 0; h < layer.heads.size(); ++h)

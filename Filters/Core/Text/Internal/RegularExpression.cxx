@@ -170,15 +170,18 @@ std::string TranslatePattern(std::string_view pattern, const std::string& source
   return Translator(pattern, source).Translate();
 }
 
-RegularExpression::RegularExpression(const std::string& pattern, const std::string& source)
+RegularExpression::RegularExpression(
+  const std::string& pattern, const std::string& source, LetterCase letterCase)
   : Pattern(pattern)
   , Source(source)
 {
   const std::string translated = TranslatePattern(pattern, source);
   int error = 0;
   PCRE2_SIZE offset = 0;
+  std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
+  options |= letterCase == LetterCase::Ignored ? PCRE2_CASELESS : 0U;
   pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()),
-    translated.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
+    translated.size(), options, &error, &offset, nullptr);
   if (code == nullptr)
   {
     throw FormatError(source + ": cannot understand the regular expression '" + pattern +

@@ -15,7 +15,15 @@ struct TextSpan
   std::size_t end = 0;
 };
 
-/// A regular expression from a tokenizer file, run by PCRE2 on UTF-8 with Unicode properties.
+/// Whether letters that differ only in case are equal to an expression.
+enum class LetterCase
+{
+  Sensitive,
+  Ignored
+};
+
+/// A regular expression, from a tokenizer file for example, run by PCRE2 on UTF-8 with Unicode
+/// properties.
 ///
 /// Tokenizer files use the syntax of Oniguruma, which is translated to that of PCRE2: \s and \S
 /// mean Unicode's White_Space, and a class may contain classes, [ab[cd]], whose members join it.
@@ -26,7 +34,8 @@ class RegularExpression
 public:
   /// Throws FormatError if the expression is invalid or not supported; the message starts with
   /// `source`.
-  RegularExpression(const std::string& pattern, const std::string& source);
+  RegularExpression(const std::string& pattern, const std::string& source,
+    LetterCase letterCase = LetterCase::Sensitive);
 
   /// Returns all non-empty matches in order. `text` must be UTF-8. Thread-safe. Throws FormatError
   /// if matching needs too many steps or too much memory.

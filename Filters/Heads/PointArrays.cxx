@@ -1,0 +1,129 @@
+#include "PointArrays.h"
+
+#include "ArrayNames.h"
+#include "Error.h"
+
+#include <vtkAlgorithm.h>
+#include <vtkDataArray.h>
+#include <vtkDataArrayRange.h>
+#include <vtkDataObjectTypes.h>
+#include <vtkDataSet.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkPointData.h>
+#include <vtkSmartPointer.h>
+#include <vtkTable.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <utility>
+
+namespace AttentionAtlas
+{
+
+void AcceptTokens(vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkDataSet");
+  info->Append(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkTable");
+}
+
+void SetOutput(vtkInformationVector* outputVector, int port, const char* className)
+{
+  vtkInformation* info = outputVector->GetInformationObject(port);
+  vtkDataObject* output = vtkDataObject::GetData(info);
+  if (output == nullptr || std::strcmp(output->GetClassName(), className) != 0)
+  {
+    const auto fresh =
+      vtkSmartPointer<vtkDataObject>::Take(vtkDataObjectTypes::NewDataObject(className));
+    info->Set(vtkDataObject::DATA_OBJECT(), fresh);
+  }
+}
+
+vtkDataSetAttributes* TokenAttributes(vtkDataObject* data)
+{
+  if (auto* points = vtkDataSet::SafeDownCast(data))
+  {
+    return points->GetPointData();
+  }
+  return vtkTable::SafeDownCast(data)->GetRowData();
+}
+
+vtkIdType TokenRows(vtkDataObject* data)
+{
+  auto* points = vtkDataSet::SafeDownCast(data);
+  return points != nullptr ? points->GetNumberOfPoints()
+                           : vtkTable::SafeDownCast(data)->GetNumberOfRows();
+}
+
+vtkDataArray* RequireNumbers(
+  vtkDataSetAttributes* attributes, const char* name, const std::string& advice)
+{
+  vtkDataArray* array = attributes->GetArray(name);
+  if (array == nullptr || array->GetNumberOfComponents() != 1)
+  {
+    throw atlas::OptionError(
+      "input: expected an array '" + std::string(name) + "' with one number per point, found " +
+      (array == nullptr ? "none" : std::to_string(array->GetNumberOfComponents()) + " components") +
+      "; " + advice);
+  }
+  return array;
+}
+
+std::vector<std::int64_t> Integers(vtkDataArray* array)
+{
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(static_cast<std::size_t>(array->GetNumberOfTuples()));
+  constexpr double largest = 9007199254740992; // exact in double
+  for (const double number : vtk::DataArrayValueRange<1>(array))
+  {
+    if (!(std::abs(number) <= largest) || number != std::floor(number))
+    {
+      throw atlas::OptionError("input: array '" + std::string(array->GetName()) +
+                               "': expected integers, found " + std::to_string(number) +
+                               " in row " + std::to_string(numbers.size()) + ".");
+    }
+    numbers.push_back(static_cast<std::int64_t>(number));
+  }
+  return numbers;
+}
+
+std::vector<HeadRows> GroupByHead(
+  const std::vector<std::int64_t>& layers, const std::vector<std::int64_t>& heads, vtkIdType count)
+{
+  std::map<std::pair<std::int64_t, std::int64_t>, HeadRows> groups;
+  HeadRows* last = nullptr; // rows of a head usually follow each other
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    const auto row = static_cast<std::size_t>(i);
+    const std::int64_t layer = layers.empty() ? -1 : layers[row];
+    const std::int64_t head = heads.empty() ? -1 : heads[row];
+    if (last == nullptr || last->layer != layer || last->head != head)
+    {
+      last = &groups[{ layer, head }];
+      last->layer = layer;
+      last->head = head;
+    }
+    last->rows.push_back(i);
+  }
+  std::vector<HeadRows> sorted;
+  sorted.reserve(groups.size());
+  for (auto& group : groups)
+  {
+    sorted.push_back(std::move(group.second));
+  }
+  return sorted;
+}
+
+std::vector<HeadRows> HeadsOf(vtkDataSetAttributes* attributes, vtkIdType count)
+{
+  const auto numbers = [attributes](const char* name)
+  {
+    vtkDataArray* array = attributes->GetArray(name);
+    return array != nullptr && array->GetNumberOfComponents() == 1 ? Integers(array)
+                                                                   : std::vector<std::int64_t>();
+  };
+  return GroupByHead(numbers(ArrayNames::Layer), numbers(ArrayNames::Head), count);
+}
+
+}

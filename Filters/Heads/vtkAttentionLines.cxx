@@ -1,0 +1,537 @@
+#include "vtkAttentionLines.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "PointArrays.h"
+#include "RankGroup.h"
+#include "RecordingConversion.h"
+#include "StrongestKeys.h"
+
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkDataSet.h>
+#include <vtkExtractSelection.h>
+#include <vtkFloatArray.h>
+#include <vtkIdTypeArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkSelection.h>
+#include <vtkTypeInt64Array.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+constexpr const char* Advice = "give the output of a Head Embedding.";
+
+/// Queries that are evaluated at a time. Blocks begin at multiples of it, so that weights do not
+/// depend on the threads or on which tokens are selected.
+constexpr std::int64_t BlockRows = 64;
+/// Weights between two reports of progress, each a chance to cancel.
+constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
+
+constexpr std::int32_t Absent = -1;
+
+/// A line between points of the input.
+struct Line
+{
+  vtkIdType query;
+  vtkIdType key;
+  float weight;
+};
+
+/// Queries of one head that are evaluated together.
+struct Block
+{
+  std::size_t head;
+  std::int64_t sequence;
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+/// Where the tokens of a head are: for each row of the recording's tokens the place of its query
+/// and of its key in the rows of the head, or Absent.
+struct Places
+{
+  std::vector<std::int32_t> query;
+  std::vector<std::int32_t> key;
+};
+
+/// The points of an embedding as tokens of a recording.
+struct Embedding
+{
+  std::vector<std::int64_t> token;
+  std::vector<std::int64_t> kind;
+  std::vector<AttentionAtlas::HeadRows> heads;
+
+  Embedding(vtkDataSet* data, const atlas::Recording& recording)
+  {
+    vtkPointData* arrays = data->GetPointData();
+    const auto integers = [arrays](const char* name)
+    { return AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(arrays, name, Advice)); };
+    this->token = integers(Names::TokenIndex);
+    this->kind = integers(Names::Kind);
+    this->heads = AttentionAtlas::GroupByHead(
+      integers(Names::Layer), integers(Names::Head), data->GetNumberOfPoints());
+    this->RequireTokens(recording.tokens.Count());
+    vtkDataArray* sequence = arrays->GetArray(Names::Sequence);
+    for (std::size_t i = 0; sequence != nullptr && i < this->token.size(); ++i)
+    {
+      const auto row = static_cast<std::size_t>(this->token[i]);
+      if (sequence->GetComponent(static_cast<vtkIdType>(i), 0) != recording.tokens.sequence[row])
+      {
+        throw atlas::OptionError("Recording: expected the recording of the embedding, found one "
+                                 "whose token " +
+                                 std::to_string(row) + " is in another sequence.");
+      }
+    }
+  }
+
+  void RequireTokens(std::int64_t count) const
+  {
+    for (const std::int64_t row : this->token)
+    {
+      if (row < 0 || row >= count)
+      {
+        throw atlas::OptionError("input: array 'Token Index': expected rows of the recording's " +
+                                 std::to_string(count) + " tokens, found " + std::to_string(row) +
+                                 ".");
+      }
+    }
+  }
+
+  Places PlacesOf(std::size_t head, std::int64_t tokens) const
+  {
+    const auto count = static_cast<std::size_t>(tokens);
+    Places places{ std::vector<std::int32_t>(count, Absent),
+      std::vector<std::int32_t>(count, Absent) };
+    const std::vector<vtkIdType>& rows = this->heads[head].rows;
+    for (std::size_t i = rows.size(); i-- > 0;) // the first of a token counts
+    {
+      const auto row = static_cast<std::size_t>(rows[i]);
+      const auto at = static_cast<std::size_t>(this->token[row]);
+      (this->kind[row] == 0 ? places.query : places.key)[at] = static_cast<std::int32_t>(i);
+    }
+    return places;
+  }
+};
+
+/// The tokens whose queries have lines; all if none is selected.
+std::vector<bool> SelectedOf(const std::vector<vtkIdType>& selected, std::int64_t tokens)
+{
+  std::vector<bool> isSelected(static_cast<std::size_t>(tokens), selected.empty());
+  for (const vtkIdType row : selected)
+  {
+    if (row < 0 || row >= tokens)
+    {
+      throw atlas::OptionError("SelectedTokens: expected tokens from 0 to " +
+                               std::to_string(tokens - 1) + ", found " + std::to_string(row) + ".");
+    }
+    isSelected[static_cast<std::size_t>(row)] = true;
+  }
+  return isSelected;
+}
+
+/// What has to be evaluated, and how.
+struct Work
+{
+  const atlas::Recording& recording;
+  Embedding embedding;
+  atlas::StrongestKeysOptions options;
+  std::vector<bool> isSelected;
+  std::vector<Places> places; ///< of each head
+  std::vector<Block> blocks;
+
+  Work(vtkDataSet* input, const atlas::Recording& source, const std::vector<vtkIdType>& selected,
+    const atlas::StrongestKeysOptions& given)
+    : recording(source)
+    , embedding(input, source)
+    , options(given)
+    , isSelected(SelectedOf(selected, source.tokens.Count()))
+  {
+    for (std::size_t h = 0; h < this->embedding.heads.size(); ++h)
+    {
+      this->places.push_back(this->embedding.PlacesOf(h, source.tokens.Count()));
+      this->AddBlocks(h);
+    }
+  }
+
+  /// Throws if the most lines that there can be do not fit into memory.
+  void RequireMemory(vtkDataSet* input) const
+  {
+    double lines = 0;
+    for (const Block& block : this->blocks)
+    {
+      const auto length = static_cast<double>(this->recording.SequenceLength(block.sequence));
+      lines += static_cast<double>(block.end - block.begin) *
+               std::min(length, static_cast<double>(this->options.top));
+    }
+    const auto all = static_cast<double>(input->GetNumberOfPoints());
+    const double bytesPerPoint = 1024. * static_cast<double>(input->GetActualMemorySize()) / all;
+    const double bytesPerLine = sizeof(Line) + 5. * sizeof(vtkIdType) + 3 * sizeof(float);
+    AttentionAtlas::RequireMemory(
+      lines * bytesPerLine + std::min(2 * lines, all) * (bytesPerPoint + 2 * sizeof(vtkIdType)),
+      "up to " + std::to_string(static_cast<std::int64_t>(lines)) + " lines",
+      "select tokens, or show fewer heads.");
+  }
+
+  /// The first block that a step from `begin` on leaves to the next.
+  std::size_t EndOfStep(std::size_t begin) const
+  {
+    std::size_t end = begin;
+    for (std::int64_t weights = 0; end < this->blocks.size() && weights < WeightsPerStep; ++end)
+    {
+      weights += BlockRows * this->recording.SequenceLength(this->blocks[end].sequence);
+    }
+    return end;
+  }
+
+  /// The lines of a block; the last two arguments are working memory.
+  std::vector<Line> LinesOf(
+    const Block& block, std::vector<float>& weights, std::vector<atlas::AttentionLink>& links) const
+  {
+    const AttentionAtlas::HeadRows& head = this->embedding.heads[block.head];
+    const Places& at = this->places[block.head];
+    links.clear();
+    atlas::AppendStrongestKeys(this->recording, block.sequence, head.layer, head.head, block.begin,
+      block.end, this->options, weights, links);
+    const std::int64_t first =
+      this->recording.sequenceOffsets[static_cast<std::size_t>(block.sequence)];
+    std::vector<Line> lines;
+    for (const atlas::AttentionLink& link : links)
+    {
+      const auto row = static_cast<std::size_t>(first + link.query);
+      const std::int32_t query = this->isSelected[row] ? at.query[row] : Absent;
+      const std::int32_t key = at.key[static_cast<std::size_t>(first + link.key)];
+      if (query != Absent && key != Absent)
+      {
+        lines.push_back({ head.rows[static_cast<std::size_t>(query)],
+          head.rows[static_cast<std::size_t>(key)], link.weight });
+      }
+    }
+    return lines;
+  }
+
+private:
+  /// Adds the blocks of a head with a query that is there and selected.
+  void AddBlocks(std::size_t head)
+  {
+    const auto isWanted = [&](std::int64_t i)
+    {
+      const auto row = static_cast<std::size_t>(i);
+      return this->isSelected[row] && this->places[head].query[row] != Absent;
+    };
+    for (std::int64_t s = 0; s < this->recording.SequenceCount(); ++s)
+    {
+      const std::int64_t first = this->recording.sequenceOffsets[static_cast<std::size_t>(s)];
+      const std::int64_t length = this->recording.SequenceLength(s);
+      for (std::int64_t begin = 0; begin < length; begin += BlockRows)
+      {
+        const std::int64_t end = std::min(begin + BlockRows, length);
+        std::int64_t wanted = begin;
+        while (wanted < end && !isWanted(first + wanted))
+        {
+          ++wanted;
+        }
+        if (wanted < end)
+        {
+          this->blocks.push_back({ head, s, begin, end });
+        }
+      }
+    }
+  }
+};
+
+/// Copies the points that lines use, in their order, and numbers the ends of the lines anew.
+void AddPoints(vtkDataSet* input, std::vector<std::vector<Line>>& lines, vtkPolyData* output)
+{
+  std::vector<vtkIdType> number(static_cast<std::size_t>(input->GetNumberOfPoints()), -1);
+  for (const std::vector<Line>& block : lines)
+  {
+    for (const Line& line : block)
+    {
+      number[static_cast<std::size_t>(line.query)] = 0;
+      number[static_cast<std::size_t>(line.key)] = 0;
+    }
+  }
+  vtkNew<vtkIdList> from;
+  for (std::size_t i = 0; i < number.size(); ++i)
+  {
+    if (number[i] == 0)
+    {
+      number[i] = from->InsertNextId(static_cast<vtkIdType>(i));
+    }
+  }
+  const vtkIdType count = from->GetNumberOfIds();
+  vtkNew<vtkPoints> points;
+  points->SetNumberOfPoints(count);
+  vtkNew<vtkIdList> to;
+  to->SetNumberOfIds(count);
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    points->SetPoint(i, input->GetPoint(from->GetId(i)));
+    to->SetId(i, i);
+  }
+  output->SetPoints(points);
+  output->GetPointData()->CopyAllOn();
+  output->GetPointData()->CopyAllocate(input->GetPointData(), count);
+  output->GetPointData()->CopyData(input->GetPointData(), from, to);
+  for (std::vector<Line>& block : lines)
+  {
+    for (Line& line : block)
+    {
+      line.query = number[static_cast<std::size_t>(line.query)];
+      line.key = number[static_cast<std::size_t>(line.key)];
+    }
+  }
+}
+
+template<class Array>
+vtkSmartPointer<Array> NewArray(const char* name, vtkIdType count)
+{
+  auto array = vtkSmartPointer<Array>::New();
+  array->SetName(name);
+  array->SetNumberOfValues(count);
+  return array;
+}
+
+}
+
+vtkStandardNewMacro(vtkAttentionLines);
+
+/// The lines of each block, and what they belong to.
+struct vtkAttentionLines::Lines
+{
+  std::vector<Block> blocks;
+  std::vector<std::vector<Line>> ofBlock;
+  std::vector<AttentionAtlas::HeadRows> heads;
+  std::vector<std::int64_t> token; ///< of each point of the input
+
+  void Fill(vtkDataSet* input, vtkPolyData* output);
+};
+
+void vtkAttentionLines::Lines::Fill(vtkDataSet* input, vtkPolyData* output)
+{
+  vtkIdType count = 0;
+  for (const std::vector<Line>& lines : this->ofBlock)
+  {
+    count += static_cast<vtkIdType>(lines.size());
+  }
+  const auto weight = NewArray<vtkFloatArray>(Names::Weight, count);
+  const auto layer = NewArray<vtkIntArray>(Names::Layer, count);
+  const auto head = NewArray<vtkIntArray>(Names::Head, count);
+  const auto query = NewArray<vtkTypeInt64Array>(Names::Query, count);
+  const auto key = NewArray<vtkTypeInt64Array>(Names::Key, count);
+  vtkIdType i = 0;
+  for (std::size_t b = 0; b < this->blocks.size(); ++b)
+  {
+    const AttentionAtlas::HeadRows& place = this->heads[this->blocks[b].head];
+    for (const Line& line : this->ofBlock[b])
+    {
+      weight->SetValue(i, line.weight);
+      layer->SetValue(i, static_cast<int>(place.layer));
+      head->SetValue(i, static_cast<int>(place.head));
+      query->SetValue(i, this->token[static_cast<std::size_t>(line.query)]);
+      key->SetValue(i++, this->token[static_cast<std::size_t>(line.key)]);
+    }
+  }
+  AddPoints(input, this->ofBlock, output);
+  vtkNew<vtkCellArray> cells;
+  cells->AllocateExact(count, 2 * count);
+  for (const std::vector<Line>& lines : this->ofBlock)
+  {
+    for (const Line& line : lines)
+    {
+      cells->InsertNextCell({ line.query, line.key });
+    }
+  }
+  output->SetLines(cells);
+  for (vtkDataArray* array :
+    std::initializer_list<vtkDataArray*>{ weight, layer, head, query, key })
+  {
+    output->GetCellData()->AddArray(array);
+  }
+  output->GetCellData()->SetActiveScalars(Names::Weight);
+}
+
+vtkAttentionLines::vtkAttentionLines()
+{
+  this->SetNumberOfInputPorts(3);
+}
+
+void vtkAttentionLines::AddSelectedToken(vtkIdType token)
+{
+  this->SelectedTokens.push_back(token);
+  this->Modified();
+}
+
+void vtkAttentionLines::ClearSelectedTokens()
+{
+  this->SelectedTokens.clear();
+  this->Modified();
+}
+
+int vtkAttentionLines::FillInputPortInformation(int port, vtkInformation* info)
+{
+  const char* const types[] = { "vtkDataSet", "vtkMultiBlockDataSet", "vtkSelection" };
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), types[port]);
+  if (port == 2)
+  {
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
+  }
+  return 1;
+}
+
+bool vtkAttentionLines::HasSelection(vtkInformationVector** inputVector) const
+{
+  vtkSelection* selection = vtkSelection::GetData(inputVector[2]);
+  return selection != nullptr && selection->GetNumberOfNodes() > 0;
+}
+
+/// The tokens that are set, and those of the selected points of this rank.
+std::vector<vtkIdType> vtkAttentionLines::FindSelected(vtkInformationVector** inputVector) const
+{
+  std::vector<vtkIdType> tokens = this->SelectedTokens;
+  vtkDataSet* embedding = vtkDataSet::GetData(inputVector[0]);
+  vtkSelection* selection = vtkSelection::GetData(inputVector[2]);
+  if (!this->HasSelection(inputVector) || embedding == nullptr ||
+      embedding->GetNumberOfPoints() == 0)
+  {
+    return tokens;
+  }
+  vtkNew<vtkExtractSelection> extract;
+  extract->SetInputDataObject(0, embedding);
+  extract->SetInputDataObject(1, selection);
+  extract->Update();
+  auto* points = vtkDataSet::SafeDownCast(extract->GetOutputDataObject(0));
+  if (points != nullptr && points->GetNumberOfPoints() > 0)
+  {
+    const std::vector<std::int64_t> found = AttentionAtlas::Integers(
+      AttentionAtlas::RequireNumbers(points->GetPointData(), Names::TokenIndex, Advice));
+    tokens.insert(tokens.end(), found.begin(), found.end());
+  }
+  return tokens;
+}
+
+/// Evaluates the blocks on several threads. Returns false if the user has canceled.
+bool vtkAttentionLines::FindLines(
+  vtkInformationVector** inputVector, const std::vector<vtkIdType>& selected, Lines& lines)
+{
+  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
+  const atlas::Recording recording =
+    AttentionAtlas::ToRecording(vtkMultiBlockDataSet::GetData(inputVector[1]));
+  Work work(input, recording, selected, { this->Top, this->MinimumWeight });
+  work.RequireMemory(input);
+  lines.ofBlock.resize(work.blocks.size());
+  for (std::size_t begin = 0; begin < work.blocks.size();)
+  {
+    const std::size_t end = work.EndOfStep(begin);
+    AttentionAtlas::ParallelFor(static_cast<vtkIdType>(begin), static_cast<vtkIdType>(end),
+      [&](vtkIdType first, vtkIdType last)
+      {
+        std::vector<float> weights;
+        std::vector<atlas::AttentionLink> links;
+        for (auto b = static_cast<std::size_t>(first); b < static_cast<std::size_t>(last); ++b)
+        {
+          lines.ofBlock[b] = work.LinesOf(work.blocks[b], weights, links);
+        }
+      });
+    begin = end;
+    if (!AttentionAtlas::ReportProgress(
+          this, 0.9 * static_cast<double>(begin) / static_cast<double>(work.blocks.size())))
+    {
+      return false;
+    }
+  }
+  lines.blocks = std::move(work.blocks);
+  lines.heads = std::move(work.embedding.heads);
+  lines.token = std::move(work.embedding.token);
+  return true;
+}
+
+int vtkAttentionLines::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
+  auto* recording = vtkMultiBlockDataSet::GetData(inputVector[1]);
+  auto* output = vtkPolyData::GetData(outputVector);
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  AttentionAtlas::RankResult result;
+  Lines lines;
+  std::vector<vtkIdType> selected;
+  try
+  {
+    selected = this->FindSelected(inputVector);
+  }
+  catch (const std::exception& e)
+  {
+    result.error = e.what();
+  }
+  try
+  {
+    // What is selected on one rank is selected on all.
+    const auto all = ranks.Gather(std::vector<vtkTypeInt64>(selected.begin(), selected.end()));
+    selected.assign(all.begin(), all.end());
+    const bool isEmpty = input == nullptr || input->GetNumberOfPoints() == 0 ||
+                         recording == nullptr || recording->GetNumberOfBlocks() == 0;
+    const bool selectsNothing = this->HasSelection(inputVector) && selected.empty();
+    if (result.error.empty() && !isEmpty && !selectsNothing)
+    {
+      result.cancelled = !this->FindLines(inputVector, selected, lines);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    result.error = e.what();
+  }
+  try
+  {
+    if (!ranks.Agree(result))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    if (!lines.blocks.empty())
+    {
+      lines.Fill(input, output);
+    }
+    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionLines);
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    if (ranks.Rank() == 0)
+    {
+      vtkErrorMacro(<< e.what());
+    }
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkAttentionLines::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Top: " << this->Top << "\n";
+  os << indent << "MinimumWeight: " << this->MinimumWeight << "\n";
+  os << indent << "SelectedTokens:";
+  for (const vtkIdType token : this->SelectedTokens)
+  {
+    os << " " << token;
+  }
+  os << "\n";
+}

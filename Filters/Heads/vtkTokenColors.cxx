@@ -1,0 +1,373 @@
+#include "vtkTokenColors.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "PointArrays.h"
+#include "RankGroup.h"
+#include "RecordingConversion.h"
+#include "TokenLegend.h"
+#include "TokenPalette.h"
+#include "TokenValues.h"
+
+#include <vtkDataObject.h>
+#include <vtkDataSetAttributes.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkTable.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+using atlas::TokenKind;
+using AttentionAtlas::TokenQuantity;
+using AttentionAtlas::TokenScale;
+
+namespace
+{
+
+constexpr double Infinity = std::numeric_limits<double>::infinity();
+constexpr double Unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// Points between two reports of progress, each a chance to cancel.
+constexpr vtkIdType PointsPerStep = vtkIdType{ 1 } << 20;
+
+/// The range of the values of a head.
+struct Range
+{
+  double least = Infinity;
+  double largest = -Infinity;
+
+  void Add(double value)
+  {
+    this->least = std::min(this->least, value);
+    this->largest = std::max(this->largest, value);
+  }
+};
+
+/// Everything that colors depend on, of the tokens of this rank.
+struct Tokens
+{
+  std::vector<std::int64_t> kinds;            ///< empty if unknown
+  std::vector<double> values;                 ///< empty for Kind and the colors of patches
+  std::vector<std::array<double, 3>> patches; ///< empty but for those
+  std::vector<std::size_t> head; ///< of each value: an index of `ranges`; only for Norm
+  std::vector<Range> ranges;     ///< only for Norm
+
+  Tokens() = default;
+  Tokens(const AttentionAtlas::TokenValues& source, TokenQuantity quantity)
+    : kinds(source.Kinds())
+  {
+    switch (quantity)
+    {
+      case TokenQuantity::Kind:
+        break;
+      case TokenQuantity::Hue:
+      case TokenQuantity::Brightness:
+      case TokenQuantity::PatchColor:
+        this->patches = source.PatchColors();
+        break;
+      default:
+        this->values = source.Numbers(quantity);
+    }
+  }
+
+  TokenKind KindOf(vtkIdType i) const
+  {
+    const bool isKey = !this->kinds.empty() && this->kinds[static_cast<std::size_t>(i)] != 0;
+    return isKey ? TokenKind::Key : TokenKind::Query;
+  }
+};
+
+Tokens ReadTokens(vtkDataSetAttributes* arrays, vtkIdType count, vtkMultiBlockDataSet* recording,
+  TokenQuantity quantity)
+{
+  if (recording == nullptr || recording->GetNumberOfBlocks() == 0)
+  {
+    return { AttentionAtlas::TokenValues(arrays, count, nullptr), quantity };
+  }
+  const atlas::Recording source = AttentionAtlas::ToRecording(recording);
+  return { AttentionAtlas::TokenValues(arrays, count, &source), quantity };
+}
+
+void RequirePeriods(int periods)
+{
+  if (periods < 1 || periods > atlas::BaseColorCount)
+  {
+    throw atlas::OptionError("Periods: expected 1 to " + std::to_string(atlas::BaseColorCount) +
+                             ", found " + std::to_string(periods) + ".");
+  }
+}
+
+/// Finds the range of each head, over all ranks. Returns whether there is one head only.
+bool FindHeadRanges(const std::vector<AttentionAtlas::HeadRows>& heads,
+  const AttentionAtlas::RankGroup& ranks, Tokens& tokens)
+{
+  std::vector<double> mine; // layer, head, least, largest
+  tokens.head.resize(tokens.values.size());
+  for (std::size_t h = 0; h < heads.size(); ++h)
+  {
+    Range range;
+    for (const vtkIdType i : heads[h].rows)
+    {
+      range.Add(tokens.values[static_cast<std::size_t>(i)]);
+      tokens.head[static_cast<std::size_t>(i)] = h;
+    }
+    mine.insert(mine.end(), { static_cast<double>(heads[h].layer),
+                              static_cast<double>(heads[h].head), range.least, range.largest });
+  }
+  const std::vector<double> all = ranks.Gather(mine);
+  std::map<std::pair<double, double>, Range> byHead;
+  for (std::size_t i = 0; i < all.size(); i += 4)
+  {
+    Range& range = byHead[{ all[i], all[i + 1] }];
+    range.Add(all[i + 2]);
+    range.Add(all[i + 3]);
+  }
+  for (std::size_t i = 0; i < mine.size(); i += 4)
+  {
+    tokens.ranges.push_back(byHead[{ mine[i], mine[i + 1] }]);
+  }
+  return byHead.size() == 1;
+}
+
+/// The scale over all ranks.
+TokenScale FindScale(TokenQuantity quantity, int periods, vtkDataSetAttributes* arrays,
+  vtkIdType count, const AttentionAtlas::RankGroup& ranks, Tokens& tokens)
+{
+  TokenScale scale;
+  scale.quantity = quantity;
+  scale.periods = periods;
+  if (quantity == TokenQuantity::Norm)
+  {
+    scale.hasOneHead = FindHeadRanges(AttentionAtlas::HeadsOf(arrays, count), ranks, tokens);
+  }
+  double largest = 0;
+  double least = Infinity;
+  double hasUnknown = 0;
+  for (const double value : tokens.values)
+  {
+    largest = std::max(largest, value);
+    least = std::min(least, value);
+    hasUnknown = value < 0 ? 1 : hasUnknown;
+  }
+  for (const std::array<double, 3>& patch : tokens.patches)
+  {
+    hasUnknown = std::isnan(patch[0]) ? 1 : hasUnknown;
+  }
+  const auto has = [&tokens](std::int64_t kind)
+  { return std::count(tokens.kinds.begin(), tokens.kinds.end(), kind) > 0 ? 1. : 0.; };
+  const std::vector<double> all =
+    ranks.Gather(std::vector<double>{ largest, -least, hasUnknown, has(0), has(1) });
+  const auto most = [&all](std::size_t column)
+  {
+    double found = -Infinity;
+    for (std::size_t i = column; i < all.size(); i += 5)
+    {
+      found = std::max(found, all[i]);
+    }
+    return found;
+  };
+  const bool isShare =
+    quantity == TokenQuantity::RelativePosition || quantity == TokenQuantity::Brightness;
+  scale.largest = isShare ? 1 : most(0);
+  scale.least = quantity == TokenQuantity::Norm ? -most(1) : 0;
+  scale.hasUnknown = most(2) > 0;
+  scale.hasQueries = most(3) > 0;
+  scale.hasKeys = most(4) > 0;
+  return scale;
+}
+
+/// The place of a value in its range, 0 to 1; NaN if it is unknown.
+double ShareOf(const TokenScale& scale, const Tokens& tokens, std::size_t i)
+{
+  const double value = tokens.values[i];
+  if (scale.quantity == TokenQuantity::Norm)
+  {
+    const Range& range = tokens.ranges[tokens.head[i]];
+    return range.largest > range.least ? (value - range.least) / (range.largest - range.least) : 0;
+  }
+  if (value < 0)
+  {
+    return Unknown;
+  }
+  if (scale.quantity == TokenQuantity::TokenCount)
+  {
+    return scale.largest > 1 ? std::log(std::max(value, 1.)) / std::log(scale.largest) : 0;
+  }
+  return scale.largest > 0 ? value / scale.largest : 0;
+}
+
+atlas::Rgb ColorOf(const TokenScale& scale, const Tokens& tokens, vtkIdType row)
+{
+  const auto i = static_cast<std::size_t>(row);
+  const TokenKind kind = tokens.KindOf(row);
+  switch (scale.quantity)
+  {
+    case TokenQuantity::Kind:
+      return atlas::KindColor(kind);
+    case TokenQuantity::PositionMod5:
+      return atlas::PeriodicColor(kind, static_cast<std::int64_t>(tokens.values[i]), scale.periods);
+    case TokenQuantity::PatchColor:
+      return atlas::ToBytes(tokens.patches[i]);
+    case TokenQuantity::Brightness:
+      return atlas::ShadedColor(
+        kind, std::isnan(tokens.patches[i][0]) ? Unknown : atlas::ToHsv(tokens.patches[i]).value);
+    case TokenQuantity::Hue:
+    {
+      const atlas::Hsv hsv = atlas::ToHsv(tokens.patches[i]);
+      return hsv.saturation > 0 ? atlas::HueColor(hsv.hue) : atlas::ToBytes({ Unknown, 0, 0 });
+    }
+    default:
+      return atlas::ShadedColor(kind, ShareOf(scale, tokens, i));
+  }
+}
+
+}
+
+vtkStandardNewMacro(vtkTokenColors);
+
+vtkTokenColors::vtkTokenColors()
+{
+  this->SetNumberOfInputPorts(2);
+  this->SetNumberOfOutputPorts(2);
+}
+
+int vtkTokenColors::FillInputPortInformation(int port, vtkInformation* info)
+{
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
+    return 1;
+  }
+  AttentionAtlas::AcceptTokens(info);
+  return 1;
+}
+
+int vtkTokenColors::FillOutputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 1 ? "vtkTable" : "vtkDataObject");
+  return 1;
+}
+
+int vtkTokenColors::RequestDataObject(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkDataObject* input = vtkDataObject::GetData(inputVector[0]);
+  if (input == nullptr)
+  {
+    return 0;
+  }
+  AttentionAtlas::SetOutput(outputVector, 0, input->GetClassName());
+  AttentionAtlas::SetOutput(outputVector, 1, "vtkTable");
+  return 1;
+}
+
+/// Colors the tokens of this rank. Returns false if the user has canceled.
+bool vtkTokenColors::Paint(const std::function<void(vtkIdType, vtkIdType)>& paint, vtkIdType count)
+{
+  for (vtkIdType begin = 0; begin < count; begin += PointsPerStep)
+  {
+    const vtkIdType end = std::min(begin + PointsPerStep, count);
+    AttentionAtlas::ParallelFor(begin, end, paint);
+    const double done = static_cast<double>(end) / static_cast<double>(count);
+    if (!AttentionAtlas::ReportProgress(this, done))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+int vtkTokenColors::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkDataObject* input = vtkDataObject::GetData(inputVector[0]);
+  vtkDataObject* output = vtkDataObject::GetData(outputVector, 0);
+  vtkTable* legend = vtkTable::GetData(outputVector, 1);
+  vtkDataSetAttributes* arrays = AttentionAtlas::TokenAttributes(input);
+  const vtkIdType count = AttentionAtlas::TokenRows(input);
+  const auto quantity = static_cast<TokenQuantity>(this->By);
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  AttentionAtlas::RankResult result;
+  Tokens tokens;
+  try
+  {
+    RequirePeriods(this->Periods);
+    if (count > 0)
+    {
+      tokens = ReadTokens(arrays, count, vtkMultiBlockDataSet::GetData(inputVector[1]), quantity);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    result.error = e.what();
+  }
+  try
+  {
+    ranks.Agree(result);
+    AttentionAtlas::RequireMemory(3. * static_cast<double>(count),
+      "the colors of " + std::to_string(count) + " tokens", "show fewer heads.");
+    const TokenScale scale = FindScale(quantity, this->Periods, arrays, count, ranks, tokens);
+    vtkNew<vtkUnsignedCharArray> colors;
+    colors->SetName(Names::TokenColor);
+    colors->SetNumberOfComponents(3);
+    colors->SetNumberOfTuples(count);
+    const auto paint = [&](vtkIdType begin, vtkIdType end)
+    {
+      for (vtkIdType i = begin; i < end; ++i)
+      {
+        const atlas::Rgb color = ColorOf(scale, tokens, i);
+        colors->SetTypedTuple(i, color.data());
+      }
+    };
+    if (!this->Paint(paint, count))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    output->ShallowCopy(input);
+    AttentionAtlas::TokenAttributes(output)->AddArray(colors);
+    const std::vector<AttentionAtlas::LegendEntry> entries = AttentionAtlas::MakeLegend(scale);
+    AttentionAtlas::AddField(output->GetFieldData(), Names::TokenColorLegend,
+      AttentionAtlas::LegendText(AttentionAtlas::LegendTitle(quantity), entries));
+    if (ranks.Rank() == 0)
+    {
+      AttentionAtlas::FillLegend(entries, legend);
+      AttentionAtlas::SetFormat(legend, AttentionAtlas::Formats::TokenColorsLegend);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    legend->Initialize();
+    if (ranks.Rank() == 0)
+    {
+      vtkErrorMacro(<< e.what());
+    }
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkTokenColors::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "By: " << this->By << "\n";
+  os << indent << "Periods: " << this->Periods << "\n";
+}

@@ -1,0 +1,76 @@
+#include "PatchColors.h"
+
+#include "Oracle.h"
+#include "TransformerConfig.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::ExpectClose;
+
+namespace
+{
+
+/// Images of 2 x 4 pixels with two patches side by side.
+TransformerConfig Config()
+{
+  TransformerConfig config;
+  config.channels = 3;
+  config.imageHeight = 2;
+  config.imageWidth = 4;
+  config.patchHeight = 2;
+  config.patchWidth = 2;
+  return config;
+}
+
+/// The input of a model for channels of bytes, one list per channel.
+std::vector<float> Input(
+  const std::vector<std::vector<double>>& channels, const ImageProcessor& processor)
+{
+  std::vector<float> pixels;
+  for (std::size_t c = 0; c < channels.size(); ++c)
+  {
+    for (const double byte : channels[c])
+    {
+      const double value = processor.rescale ? byte * processor.factor : byte;
+      pixels.push_back(static_cast<float>(
+        processor.normalize ? (value - processor.mean[c % 3]) / processor.deviation[c % 3]
+                            : value));
+    }
+  }
+  return pixels;
+}
+
+TEST(PatchColors, AreTheMeansOfTheirPixels)
+{
+  const std::vector<std::vector<double>> image = { { 0, 51, 255, 255, 102, 51, 255, 255 },
+    { 255, 255, 0, 0, 255, 255, 0, 51 }, { 51, 51, 102, 102, 51, 51, 102, 102 } };
+  std::vector<std::vector<double>> both = image;
+  both.insert(both.end(), { image[2], image[0], image[1] });
+  const std::vector<double> expected = { 0.2, 1, 0.2, 1, 0.05, 0.4, // patches of the first image
+    0.2, 0.2, 1, 0.4, 1, 0.05 };
+  ImageProcessor processor;
+  ExpectClose(
+    "default", PatchColors(Input(both, processor), 2, Config(), processor), expected, 1e-6);
+  processor.mean = { 0.485, 0.456, 0.406 };
+  processor.deviation = { 0.229, 0.224, 0.225 };
+  ExpectClose(
+    "channels", PatchColors(Input(both, processor), 2, Config(), processor), expected, 1e-6);
+  processor.normalize = false;
+  processor.factor = 1 / 127.5;
+  ExpectClose(
+    "factor", PatchColors(Input(both, processor), 2, Config(), processor), expected, 1e-6);
+  processor.rescale = false;
+  ExpectClose("bytes", PatchColors(Input(both, processor), 2, Config(), processor), expected, 1e-6);
+}
+
+TEST(PatchColors, AreClippedPixelByPixel)
+{
+  std::vector<float> pixels(24, 3); // 2 after the default normalization
+  std::fill_n(pixels.begin(), 2, -3.F);
+  const std::vector<float> colors = PatchColors(pixels, 1, Config(), {});
+  EXPECT_THAT(colors, testing::ElementsAre(0.5F, 1, 1, 1, 1, 1));
+}
+
+}

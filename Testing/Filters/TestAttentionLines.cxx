@@ -1,0 +1,324 @@
+#include "vtkAttentionLines.h"
+
+#include "Embeddings.h"
+#include "RecordedAttention.h"
+
+#include <vtkCellData.h>
+#include <vtkIdTypeArray.h>
+#include <vtkInformation.h>
+#include <vtkSMPTools.h>
+#include <vtkSelection.h>
+#include <vtkSelectionNode.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace
+{
+
+/// Layer, head, query and key.
+using Link = std::tuple<int, int, std::int64_t, std::int64_t>;
+
+class Lines : public Observed<vtkAttentionLines>
+{
+public:
+  Lines(vtkDataObject* embedding, const Recording& recording)
+  {
+    Connect(this->Get(), 0, embedding);
+    Connect(this->Get(), 1, DataSetOf(recording));
+  }
+
+  vtkPolyData* Update()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutput();
+  }
+
+  std::vector<Link> Links()
+  {
+    vtkPolyData* data = this->Update();
+    std::vector<Link> links;
+    const auto value = [data](const char* name, vtkIdType i)
+    { return static_cast<std::int64_t>(data->GetCellData()->GetArray(name)->GetComponent(i, 0)); };
+    for (vtkIdType i = 0; i < data->GetNumberOfCells(); ++i)
+    {
+      links.emplace_back(value("Layer", i), value("Head", i), value("Query", i), value("Key", i));
+    }
+    return links;
+  }
+};
+
+/// The lines of the oracle that are drawn, from a weight of 0.05 on.
+void ExpectOracle(const EmbeddingOracle& oracle, Lines& lines)
+{
+  const std::vector<Link> found = lines.Links();
+  const std::vector<double> weights = Values(lines.Update()->GetCellData(), "Weight");
+  std::vector<Link> expected;
+  std::vector<double> expectedWeights;
+  for (const RecordedLayer& layer : oracle.Source.layers)
+  {
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
+    {
+      for (std::int64_t s = 0; s < oracle.Source.SequenceCount(); ++s)
+      {
+        const std::string name = "layer." + std::to_string(layer.index) + ".head." +
+                                 std::to_string(h) + ".sequence." + std::to_string(s) + ".";
+        const std::int64_t first = oracle.Source.sequenceOffsets[static_cast<std::size_t>(s)];
+        const std::vector<double> keys = oracle.Values(name + "top2_key");
+        const std::vector<double> drawn = oracle.Values(name + "top2_drawn");
+        const std::vector<double> top = oracle.Values(name + "top2_weight");
+        for (std::size_t i = 0; i < keys.size(); ++i)
+        {
+          if (drawn[i] != 0)
+          {
+            expected.emplace_back(layer.index, static_cast<int>(h),
+              first + static_cast<std::int64_t>(i / 2), first + static_cast<std::int64_t>(keys[i]));
+            expectedWeights.push_back(top[i]);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(expected.size(), 100U);
+  EXPECT_EQ(found, expected);
+  ExpectClose("weights", weights, expectedWeights, 2e-6);
+}
+
+TEST(AttentionLines, AreThoseOfTheOriginalModels)
+{
+  for (const char* name : { "gpt2", "bert", "vit" })
+  {
+    const EmbeddingOracle oracle(name);
+    Lines lines(Embedding(oracle.Source).Data(), oracle.Source);
+    lines->SetMinimumWeight(0.05);
+    ExpectOracle(oracle, lines);
+  }
+}
+
+/// From the point of the query to that of the key, with the arrays of both.
+TEST(AttentionLines, JoinTheirPoints)
+{
+  const Recording recording = SmallRecording();
+  const auto embedding = Embedding(recording).Data();
+  Lines lines(embedding, recording);
+  vtkPolyData* data = lines.Update();
+  ASSERT_EQ(data->GetNumberOfCells(), data->GetNumberOfLines());
+  ASSERT_GT(data->GetNumberOfCells(), 0);
+  EXPECT_EQ(Names(data->GetPointData()), Names(embedding->GetPointData()));
+  EXPECT_EQ(Names(data->GetCellData()),
+    (std::set<std::string>{ "Weight", "Layer", "Head", "Query", "Key" }));
+  for (vtkIdType i = 0; i < data->GetNumberOfCells(); ++i)
+  {
+    vtkIdType count = 0;
+    const vtkIdType* ends = nullptr;
+    data->GetCellPoints(i, count, ends);
+    ASSERT_EQ(count, 2);
+    const char* const rows[] = { "Query", "Key" };
+    for (int end : { 0, 1 })
+    {
+      const auto value = [&](const char* array)
+      { return data->GetPointData()->GetArray(array)->GetComponent(ends[end], 0); };
+      const auto ofLine = [&](const char* array)
+      { return data->GetCellData()->GetArray(array)->GetComponent(i, 0); };
+      EXPECT_EQ(value("Kind"), end);
+      EXPECT_EQ(value("Token Index"), ofLine(rows[end]));
+      EXPECT_EQ(value("Layer"), ofLine("Layer"));
+      EXPECT_EQ(value("Head"), ofLine("Head"));
+      EXPECT_NEAR(data->GetPoint(ends[end])[0], ofLine("Head") + ofLine(rows[end]) / 100, 1e-6);
+      EXPECT_NEAR(data->GetPoint(ends[end])[1], end - ofLine("Layer"), 1e-6);
+    }
+  }
+}
+
+TEST(AttentionLines, OfSelectedTokens)
+{
+  const Recording recording = SmallRecording();
+  Lines lines(Embedding(recording).Data(), recording);
+  lines->SetMinimumWeight(0);
+  EXPECT_THAT(lines.Links(), SizeIs(4 * (1 + 2 + 2 + 1 + 2)));
+  lines->AddSelectedToken(0);
+  EXPECT_THAT(lines.Links(),
+    ElementsAre(Link(0, 0, 0, 0), Link(0, 1, 0, 0), Link(2, 0, 0, 0), Link(2, 1, 0, 0)));
+  lines->AddSelectedToken(3);
+  EXPECT_THAT(lines.Links(), SizeIs(8));
+  lines->ClearSelectedTokens();
+  lines->AddSelectedToken(5);
+  EXPECT_THAT(lines.Links(), IsEmpty());
+  EXPECT_THAT(lines.TakeErrors(),
+    ElementsAre(HasSubstr("SelectedTokens: expected tokens from 0 to 4, found 5")));
+}
+
+vtkSmartPointer<vtkSelection> SelectionOf(const std::vector<vtkIdType>& points)
+{
+  vtkNew<vtkIdTypeArray> ids;
+  for (const vtkIdType id : points)
+  {
+    ids->InsertNextValue(id);
+  }
+  vtkNew<vtkSelectionNode> node;
+  node->SetContentType(vtkSelectionNode::INDICES);
+  node->SetFieldType(vtkSelectionNode::POINT);
+  node->SetSelectionList(ids);
+  auto selection = vtkSmartPointer<vtkSelection>::New();
+  selection->AddNode(node);
+  return selection;
+}
+
+/// A point that is selected in one head selects its token in all.
+TEST(AttentionLines, OfASelection)
+{
+  const Recording recording = SmallRecording();
+  Lines lines(Embedding(recording).Data(), recording);
+  lines->SetMinimumWeight(0);
+  Connect(lines.Get(), 2, SelectionOf({ 8 })); // the key of token 3 in the first head
+  EXPECT_THAT(lines.Links(),
+    ElementsAre(Link(0, 0, 3, 3), Link(0, 1, 3, 3), Link(2, 0, 3, 3), Link(2, 1, 3, 3)));
+  lines->AddSelectedToken(0);
+  EXPECT_THAT(lines.Links(), SizeIs(8));
+  lines->ClearSelectedTokens();
+  Connect(lines.Get(), 2, SelectionOf({})); // something is chosen, but not here
+  EXPECT_THAT(lines.Links(), IsEmpty());
+}
+
+/// A key that is not shown has no line, and no other takes its place.
+TEST(AttentionLines, NeedBothEnds)
+{
+  const Recording recording = SmallRecording();
+  Lines whole(Embedding(recording).Data(), recording);
+  whole->SetTop(1);
+  std::vector<Link> expected;
+  for (const Link& link : whole.Links())
+  {
+    if (std::get<0>(link) == 2 && std::get<1>(link) == 1 && std::get<3>(link) == 1)
+    {
+      expected.push_back(link);
+    }
+  }
+  Embedding part(recording);
+  part.Clear();
+  part.Add(2, 1, 1, 1, 0, 0); // a key before its queries
+  for (int token = 4; token >= 0; --token)
+  {
+    part.Add(2, 1, 0, token, token, 1);
+  }
+  Lines lines(part.Data(), recording);
+  lines->SetTop(1);
+  EXPECT_EQ(lines.Links(), expected);
+  EXPECT_THAT(expected, testing::Not(IsEmpty()));
+}
+
+Recording LongRecording()
+{
+  constexpr int tokens = 200;
+  std::mt19937 generator(5);
+  Recording recording;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, tokens };
+  recording.tokens.sequence.assign(tokens, 0);
+  for (int i = 0; i < tokens; ++i)
+  {
+    recording.tokens.position.push_back(i);
+  }
+  RecordedHead head;
+  head.query = RandomMatrix(tokens, 8, generator);
+  head.key = RandomMatrix(tokens, 8, generator);
+  recording.layers.push_back({ 0, 3, { head } });
+  return recording;
+}
+
+/// Several blocks of queries: by sorting all weights, and on one thread as on four.
+TEST(AttentionLines, OfLongSequences)
+{
+  const Recording recording = LongRecording();
+  const std::int64_t tokens = recording.tokens.Count();
+  std::vector<float> weights(static_cast<std::size_t>(tokens * tokens));
+  EvaluateAttention(recording, 0, 0, 0, AttentionQuantity::Weights, 0, tokens, weights.data());
+  std::vector<Link> expected;
+  for (std::int64_t query = 0; query < tokens; ++query)
+  {
+    const float* row = weights.data() + query * tokens;
+    std::vector<std::int64_t> keys(static_cast<std::size_t>(tokens));
+    std::iota(keys.begin(), keys.end(), 0);
+    std::stable_sort(
+      keys.begin(), keys.end(), [row](std::int64_t a, std::int64_t b) { return row[a] > row[b]; });
+    for (int k = 0; k < 3; ++k)
+    {
+      if (static_cast<double>(row[keys[static_cast<std::size_t>(k)]]) >= 0.1)
+      {
+        expected.emplace_back(0, 0, query, keys[static_cast<std::size_t>(k)]);
+      }
+    }
+  }
+  Lines lines(Embedding(recording).Data(), recording);
+  lines->SetTop(3);
+  EXPECT_EQ(lines.Links(), expected);
+  Lines alone(Embedding(recording).Data(), recording);
+  alone->SetTop(3);
+  vtkSMPTools::LocalScope(vtkSMPTools::Config{ 1 }, [&] { alone.Update(); });
+  ExpectSameArrays(alone.Update()->GetCellData(), lines.Update()->GetCellData());
+}
+
+TEST(AttentionLines, AreEmptyWithoutData)
+{
+  Lines points(vtkSmartPointer<vtkPolyData>::New(), SmallRecording());
+  EXPECT_EQ(points.Update()->GetNumberOfCells(), 0);
+  Observed<vtkAttentionLines> lines;
+  Connect(lines.Get(), 0, Embedding(SmallRecording()).Data());
+  Connect(lines.Get(), 1, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  lines->Update();
+  EXPECT_EQ(lines->GetOutput()->GetNumberOfCells(), 0);
+}
+
+TEST(AttentionLines, CanBeCancelled)
+{
+  const Recording recording = SmallRecording();
+  Lines lines(Embedding(recording).Data(), recording);
+  lines->SetAbortExecute(1);
+  EXPECT_EQ(lines.Update()->GetNumberOfCells(), 0);
+  EXPECT_GT(lines.Update()->GetNumberOfCells(), 0);
+}
+
+TEST(AttentionLines, NamesWhatIsWrong)
+{
+  const Recording recording = SmallRecording();
+  const auto data = Embedding(recording).Data();
+  Lines lines(data, recording);
+  const auto error = [&lines]
+  {
+    EXPECT_EQ(lines.Update()->GetNumberOfCells(), 0);
+    const std::vector<std::string> errors = lines.TakeErrors();
+    return errors.size() == 1 ? errors[0] : "";
+  };
+  lines->SetTop(0);
+  EXPECT_THAT(error(), HasSubstr("Top: expected at least 1, found 0"));
+  lines->SetTop(2);
+  lines->SetMinimumWeight(-1);
+  EXPECT_THAT(error(), HasSubstr("MinimumWeight: expected a weight from 0 to 1, found -1"));
+  lines->SetMinimumWeight(0.1);
+  Connect(lines.Get(), 1, DataSetOf(LongRecording()));
+  EXPECT_THAT(error(), HasSubstr("Recording: expected the recording of the embedding"));
+  Connect(lines.Get(), 1, DataSetOf(recording));
+  data->GetPointData()->GetArray("Token Index")->SetComponent(3, 0, 5);
+  EXPECT_THAT(error(), HasSubstr("expected rows of the recording's 5 tokens, found 5"));
+  data->GetPointData()->GetArray("Token Index")->SetComponent(3, 0, 3);
+  data->GetPointData()->GetArray("Layer")->SetComponent(3, 0, 1);
+  data->Modified();
+  lines->Modified();
+  EXPECT_THAT(error(), HasSubstr("layer 1 is not in the recording, which has layers 0 2"));
+  data->GetPointData()->RemoveArray("Kind");
+  lines->Modified();
+  EXPECT_THAT(error(), HasSubstr("expected an array 'Kind' with one number per point"));
+}
+
+}
