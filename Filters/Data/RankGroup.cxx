@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 namespace AttentionAtlas
 {
@@ -88,6 +89,19 @@ bool RankGroup::Agree(const RankResult& result) const
   return true;
 }
 
+template<class Value>
+void RankGroup::Send(Value* values, vtkIdType count, int rank) const
+{
+  for (vtkIdType begin = 0; begin < count; begin += MessageSize)
+  {
+    if (this->Controller->Broadcast(values + begin, std::min(MessageSize, count - begin), rank) ==
+        0)
+    {
+      FailToSend();
+    }
+  }
+}
+
 void RankGroup::ShareRows(
   const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const
 {
@@ -108,16 +122,27 @@ void RankGroup::ShareRows(
   }
 }
 
-void RankGroup::Send(float* values, vtkIdType count, int rank) const
+std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
 {
-  for (vtkIdType begin = 0; begin < count; begin += MessageSize)
+  std::vector<std::vector<char>> all(static_cast<std::size_t>(this->Count()));
+  if (this->Controller == nullptr)
   {
-    if (this->Controller->Broadcast(values + begin, std::min(MessageSize, count - begin), rank) ==
-        0)
-    {
-      FailToSend();
-    }
+    all.front() = std::move(mine);
+    return all;
   }
+  const vtkTypeInt64 size = static_cast<vtkTypeInt64>(mine.size());
+  std::vector<vtkTypeInt64> sizes(all.size());
+  if (this->Controller->AllGather(&size, sizes.data(), 1) == 0)
+  {
+    FailToSend();
+  }
+  all[static_cast<std::size_t>(this->Rank())] = std::move(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+  {
+    all[rank].resize(static_cast<std::size_t>(sizes[rank]));
+    this->Send(all[rank].data(), sizes[rank], static_cast<int>(rank));
+  }
+  return all;
 }
 
 }
