@@ -16,8 +16,8 @@ struct TSneOptions
   PointMetric metric = PointMetric::Cosine;
   double perplexity = 50;         ///< effective number of neighbors, from 1 to (points - 1) / 3
   int iterations = 750;           ///< at least 0
-  double theta = 0.5;             ///< accuracy of the repulsion, 0 (exact) to 1: largest ratio of
-                                  ///< the size of a cell to its distance
+  double theta = 0.5;             ///< accuracy of the repulsion, 0 (exact) to 1 (coarse); its error
+                                  ///< is below 0.3 % at 0.5
   double exaggeration = 12;       ///< of the attraction, at first; at least 1
   int exaggeratedIterations = -1; ///< -1: a third of the iterations
   double learningRate = 0;        ///< 0: points / exaggeration at first, then points
@@ -68,7 +68,7 @@ int TSneNeighborCount(double perplexity);
 ///
 /// The same seed gives the same bytes for any number of threads on one machine. Coordinates are
 /// always finite. Throws as CheckPoints and CheckTSneOptions do, and OptionError if all points are
-/// at distance 0 from each other or the start is not finite.
+/// at distance 0 from each other or the start has coordinates beyond 10^6.
 Layout TSne(const PointView& points, const TSneOptions& options);
 
 /// The same with neighbors that are known, of which each point has at least

@@ -24,6 +24,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 
+/// What is added to the square of a distance before it is compared with a radius.
+inline constexpr float Softening = 0.1F;
+
 inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
 
 /// 1 / x within a few units in the last place, for x from 1 to 1e37.
@@ -203,32 +206,38 @@ struct GroupSums
     }
   }
 
-  /// Adds the points of a cell, one by one.
-  HWY_INLINE void AddPoints(const RepulsionCells& cells, std::size_t cell)
+  /// Adds the points of cells, one by one.
+  HWY_INLINE void AddPoints(
+    const RepulsionCells& cells, const std::uint32_t* direct, std::size_t count)
   {
     const D d;
     const V one = hn::Set(d, 1.F);
-    const float* from = cells.coordinates + cell * RepulsionCell;
-    for (std::size_t p = 0; p < RepulsionCell; ++p)
+    GroupSums sums = *this; // which the compiler keeps in registers
+    for (std::size_t c = 0; c < count; ++c)
     {
-      for (std::size_t v = 0; v < Vectors; ++v)
+      const float* from = cells.coordinates + direct[c] * RepulsionCell;
+      for (std::size_t p = 0; p < RepulsionCell; ++p)
       {
-        V difference[Dimensions];
-        V t = one;
-        for (std::size_t i = 0; i < Dimensions; ++i)
+        for (std::size_t v = 0; v < Vectors; ++v)
         {
-          difference[i] = hn::Sub(this->at[i][v], hn::Set(d, from[i * cells.padded + p]));
-          t = hn::MulAdd(difference[i], difference[i], t);
-        }
-        const V w = Inverse(t);
-        const V square = hn::Mul(w, w);
-        this->value[v] = hn::Add(this->value[v], w);
-        for (std::size_t i = 0; i < Dimensions; ++i)
-        {
-          this->force[i][v] = hn::MulAdd(square, difference[i], this->force[i][v]);
+          V difference[Dimensions];
+          V t = one;
+          for (std::size_t i = 0; i < Dimensions; ++i)
+          {
+            difference[i] = hn::Sub(sums.at[i][v], hn::Set(d, from[i * cells.padded + p]));
+            t = hn::MulAdd(difference[i], difference[i], t);
+          }
+          const V w = Inverse(t);
+          const V square = hn::Mul(w, w);
+          sums.value[v] = hn::Add(sums.value[v], w);
+          for (std::size_t i = 0; i < Dimensions; ++i)
+          {
+            sums.force[i][v] = hn::MulAdd(square, difference[i], sums.force[i][v]);
+          }
         }
       }
     }
+    *this = sums;
   }
 
   /// Adds what an expansion about `center` gives. The force is -1/2 of the gradient of the sum of
@@ -291,13 +300,6 @@ private:
   }
 };
 
-/// A fan of cells that are to be looked at.
-struct OpenFan
-{
-  std::size_t level;
-  std::size_t first;
-};
-
 /// The center of a group and its radius about it.
 template<std::size_t Dimensions>
 struct GroupBounds
@@ -319,90 +321,113 @@ struct GroupBounds
   }
 };
 
-template<std::size_t Dimensions>
-HWY_INLINE void AddFan(const RepulsionCells& cells, const GroupBounds<Dimensions>& group,
-  OpenFan fan, std::vector<OpenFan>& open, std::vector<std::size_t>& direct,
-  Expansion<Dimensions>& far)
+/// Fans of cells that are to be looked at, and cells whose points are to be summed one by one.
+struct Visits
 {
-  constexpr std::size_t pairs = Expansion<Dimensions>::Pairs;
-  const D d;
-  const CellLevel& level = (*cells.levels)[fan.level];
-  const V theta2 = hn::Set(d, cells.theta * cells.theta);
-  for (std::size_t lane = 0; lane < RepulsionFan; lane += LaneCount)
+  struct Fan
   {
-    const std::size_t first = fan.first + lane;
-    V u[Dimensions];
-    V t = hn::Set(d, 0.25F);
-    for (std::size_t i = 0; i < Dimensions; ++i)
+    std::uint32_t level;
+    std::uint32_t first;
+  };
+  Fan open[RepulsionFan * RepulsionLevels + 2];
+  std::size_t opened = 0;
+  std::uint32_t* direct = nullptr; ///< room for all of the smallest cells
+  std::size_t summed = 0;
+
+  /// Adds the cells first + i where bit i is set, or their fans.
+  HWY_INLINE void AddCells(
+    const RepulsionCells& cells, std::uint32_t level, std::size_t first, std::uint64_t bits)
+  {
+    const std::size_t count = cells.levels[level].count;
+    bits &= (std::uint64_t{ 1 } << std::min(count - std::min(count, first), RepulsionFan)) - 1;
+    for (; bits != 0; bits &= bits - 1)
     {
-      u[i] = hn::Sub(hn::Set(d, group.center[i]), hn::LoadU(d, level.Quantity(i) + first));
-      t = hn::MulAdd(u[i], u[i], t);
-    }
-    const V radii =
-      hn::Add(hn::LoadU(d, level.Quantity(Dimensions + 1) + first), hn::Set(d, group.radius));
-    const auto isFar = hn::Lt(hn::Mul(radii, radii), hn::Mul(t, theta2));
-    if (!hn::AllFalse(d, isFar))
-    {
-      V moments[pairs];
-      for (std::size_t i = 0; i < pairs; ++i)
+      const std::size_t cell = first + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits);
+      if (level == 0)
       {
-        moments[i] =
-          hn::IfThenElseZero(isFar, hn::LoadU(d, level.Quantity(Dimensions + 2 + i) + first));
+        this->direct[this->summed++] = static_cast<std::uint32_t>(cell);
       }
-      const V mass = hn::IfThenElseZero(isFar, hn::LoadU(d, level.Quantity(Dimensions) + first));
-      far.Add(mass, u, Inverse(hn::Add(t, hn::Set(d, 0.75F))), moments);
-    }
-    if (!hn::AllTrue(d, isFar))
-    {
-      std::uint8_t bytes[8] = {};
-      hn::StoreMaskBits(d, hn::Not(isFar), bytes);
-      for (unsigned bits = bytes[0] + 256U * bytes[1]; bits != 0; bits &= bits - 1)
+      else
       {
-        const std::size_t cell = first + static_cast<std::size_t>(__builtin_ctz(bits));
-        if (fan.level == 0)
-        {
-          direct.push_back(cell);
-        }
-        else
-        {
-          open.push_back({ fan.level - 1, cell * RepulsionFan });
-        }
+        this->open[this->opened++] = { level - 1, static_cast<std::uint32_t>(cell * RepulsionFan) };
       }
     }
   }
+};
+
+template<class Mask>
+HWY_INLINE std::uint64_t BitsOf(Mask mask)
+{
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(D(), mask, bytes);
+  return bytes[0] + 256ULL * bytes[1];
+}
+
+/// Sums the cells seen from afar, and lists the others.
+template<std::size_t Dimensions>
+HWY_INLINE Expansion<Dimensions> ExpandCells(
+  const RepulsionCells& cells, const GroupBounds<Dimensions>& group, Visits& visits)
+{
+  constexpr std::size_t pairs = Expansion<Dimensions>::Pairs;
+  const D d;
+  const V theta2 = hn::Set(d, cells.theta * cells.theta);
+  Expansion<Dimensions> far;
+  far.Clear();
+  while (visits.opened > 0)
+  {
+    const Visits::Fan fan = visits.open[--visits.opened];
+    const float* values = cells.levels[fan.level].values;
+    const std::size_t padded = cells.levels[fan.level].padded;
+    for (std::size_t lane = 0; lane < RepulsionFan; lane += LaneCount)
+    {
+      const float* from = values + fan.first + lane;
+      V u[Dimensions];
+      V t = hn::Set(d, Softening);
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        u[i] = hn::Sub(hn::Set(d, group.center[i]), hn::LoadU(d, from + i * padded));
+        t = hn::MulAdd(u[i], u[i], t);
+      }
+      const V radii =
+        hn::Add(hn::LoadU(d, from + (Dimensions + 1) * padded), hn::Set(d, group.radius));
+      const auto isFar = hn::Lt(hn::Mul(radii, radii), hn::Mul(t, theta2));
+      if (!hn::AllTrue(d, isFar))
+      {
+        visits.AddCells(cells, fan.level, fan.first + lane, BitsOf(hn::Not(isFar)));
+      }
+      V moments[pairs];
+      for (std::size_t i = 0; i < pairs; ++i)
+      {
+        moments[i] = hn::IfThenElseZero(isFar, hn::LoadU(d, from + (Dimensions + 2 + i) * padded));
+      }
+      const V mass = hn::IfThenElseZero(isFar, hn::LoadU(d, from + Dimensions * padded));
+      far.Add(mass, u, Inverse(hn::Add(t, hn::Set(d, 1 - Softening))), moments);
+    }
+  }
+  return far;
 }
 
 /// Evaluates the group of points that begins with `first`, of which those before `end` are there.
 /// Writes the repulsion by coordinate [dimensions, 16] and returns the sum of w over all pairs of
-/// these points and any point, with itself.
+/// these points and any point, with itself. `direct` has room for all of the smallest cells.
 template<std::size_t Dimensions>
-double EvaluateGroup(const RepulsionCells& cells, std::size_t first, std::size_t end, float* out)
+double EvaluateGroup(const RepulsionCells& cells, std::size_t first, std::size_t end,
+  std::uint32_t* direct, float* out)
 {
-  static thread_local std::vector<OpenFan> open;
-  static thread_local std::vector<std::size_t> direct;
   const D d;
   const GroupBounds<Dimensions> group(cells, first, end);
-  Expansion<Dimensions> far;
-  far.Clear();
-  open.clear();
-  direct.clear();
-  const std::size_t top = cells.levels->size() - 1;
-  for (std::size_t cell = 0; cell < cells.levels->back().padded; cell += RepulsionFan)
+  Visits visits;
+  visits.direct = direct;
+  const std::size_t top = cells.levelCount - 1;
+  for (std::size_t cell = 0; cell < cells.levels[top].padded; cell += RepulsionFan)
   {
-    open.push_back({ top, cell });
+    visits.open[visits.opened++] = { static_cast<std::uint32_t>(top),
+      static_cast<std::uint32_t>(cell) };
   }
-  while (!open.empty())
-  {
-    const OpenFan fan = open.back();
-    open.pop_back();
-    AddFan(cells, group, fan, open, direct, far);
-  }
+  const Derivatives<Dimensions> far(ExpandCells(cells, group, visits));
   GroupSums<Dimensions> sums(cells, first);
-  for (const std::size_t cell : direct)
-  {
-    sums.AddPoints(cells, cell);
-  }
-  sums.AddExpansion(Derivatives<Dimensions>(far), group.center);
+  sums.AddPoints(cells, direct, visits.summed);
+  sums.AddExpansion(far, group.center);
   HWY_ALIGN float values[RepulsionGroup];
   for (std::size_t v = 0; v < sums.Vectors; ++v)
   {
@@ -420,14 +445,16 @@ double EvaluateGroup(const RepulsionCells& cells, std::size_t first, std::size_t
   return sum;
 }
 
-double EvaluateGroup2(const RepulsionCells& cells, std::size_t first, std::size_t end, float* out)
+double EvaluateGroup2(const RepulsionCells& cells, std::size_t first, std::size_t end,
+  std::uint32_t* direct, float* out)
 {
-  return EvaluateGroup<2>(cells, first, end, out);
+  return EvaluateGroup<2>(cells, first, end, direct, out);
 }
 
-double EvaluateGroup3(const RepulsionCells& cells, std::size_t first, std::size_t end, float* out)
+double EvaluateGroup3(const RepulsionCells& cells, std::size_t first, std::size_t end,
+  std::uint32_t* direct, float* out)
 {
-  return EvaluateGroup<3>(cells, first, end, out);
+  return EvaluateGroup<3>(cells, first, end, direct, out);
 }
 
 }
@@ -639,6 +666,7 @@ Repulsion::Repulsion(int dimensions, std::int64_t count, std::int64_t stride, do
   while (true)
   {
     CellLevel level;
+    level.count = cells;
     level.padded = RoundUp(cells, RepulsionFan);
     level.values.assign(quantities * level.padded, 0);
     std::fill_n(level.values.begin(), this->Dimensions * level.padded, FarCell);
@@ -671,8 +699,13 @@ double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
   }
   (this->Dimensions == 2 ? BuildLevels<2> : BuildLevels<3>)(this->Coordinates, this->Padded,
     this->Count, this->Levels);
-  const RepulsionCells cells = { this->Coordinates.data(), this->Padded, &this->Levels,
-    static_cast<float>(this->Theta) };
+  RepulsionCells cells = { this->Coordinates.data(), this->Padded, {}, this->Levels.size(),
+    static_cast<float>(0.7 * this->Theta) };
+  for (std::size_t level = 0; level < this->Levels.size(); ++level)
+  {
+    const CellLevel& cellLevel = this->Levels[level];
+    cells.levels[level] = { cellLevel.values.data(), cellLevel.padded, cellLevel.count };
+  }
   constexpr std::size_t groupsAtOnce = 64;
   const std::size_t groups = this->Sums.size();
   const std::size_t parts = (groups + groupsAtOnce - 1) / groupsAtOnce;
@@ -680,15 +713,18 @@ double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
     [&](std::int64_t number)
     {
       const std::size_t part = ToIndex(number);
+      static thread_local std::vector<std::uint32_t> direct;
+      direct.resize(this->Padded / RepulsionCell);
       const std::size_t end = std::min(groups, (part + 1) * groupsAtOnce);
       for (std::size_t group = part * groupsAtOnce; group < end; ++group)
       {
         const std::size_t first = group * RepulsionGroup;
         const std::size_t last = std::min(first + RepulsionGroup, this->Count);
         float sums[3 * RepulsionGroup];
-        this->Sums[group] = this->Dimensions == 2
-                              ? HWY_DYNAMIC_DISPATCH(EvaluateGroup2)(cells, first, last, sums)
-                              : HWY_DYNAMIC_DISPATCH(EvaluateGroup3)(cells, first, last, sums);
+        this->Sums[group] =
+          this->Dimensions == 2
+            ? HWY_DYNAMIC_DISPATCH(EvaluateGroup2)(cells, first, last, direct.data(), sums)
+            : HWY_DYNAMIC_DISPATCH(EvaluateGroup3)(cells, first, last, direct.data(), sums);
         for (std::size_t p = first; p < last; ++p)
         {
           float* to = repulsion + this->Order_[p] * this->Stride;
