@@ -1,5 +1,6 @@
 #include "TSne.h"
 
+#include "ApproximateNeighbors.h"
 #include "Attraction.h"
 #include "CurveOrder.h"
 #include "Error.h"
@@ -28,6 +29,8 @@ namespace
 constexpr double EarlyMomentum = 0.5; ///< while exaggerated
 constexpr double LateMomentum = 0.8;
 constexpr double RateFactor = 1; ///< of the learning rate, with the gradient / 4
+constexpr float LongestStep = 5; ///< of a coordinate, so that no rate makes the layout explode
+constexpr float Farthest = 1e6;  ///< coordinate to start from
 constexpr double NotKnown = std::numeric_limits<double>::quiet_NaN();
 
 std::string Text(double number)
@@ -287,7 +290,8 @@ private:
           const float slope = attraction * this->Forces[i] - repulsion * this->Repulsions[i];
           float gain = this->Gain[i];
           gain = slope * this->Update[i] < 0 ? gain + 0.2F : std::max(gain * 0.8F, 0.01F);
-          const float update = momentum * this->Update[i] - gain * slope;
+          const float update =
+            std::clamp(momentum * this->Update[i] - gain * slope, -LongestStep, LongestStep);
           this->Gain[i] = gain;
           this->Update[i] = update;
           this->Points[i] += update;
@@ -341,10 +345,10 @@ std::vector<float> StartOf(const PointView& points, const TSneOptions& options)
     std::vector<float> start(options.start, options.start + size);
     for (const float value : start)
     {
-      if (!std::isfinite(value))
+      if (!(std::abs(value) <= Farthest))
       {
-        throw OptionError("t-SNE: expected finite coordinates of the layout to start from, found " +
-                          std::to_string(value) + ".");
+        throw OptionError("t-SNE: expected coordinates of the layout to start from up to " +
+                          Text(Farthest) + ", found " + Text(value) + ".");
       }
     }
     return start;
@@ -457,8 +461,12 @@ Layout TSne(const PointView& points, const TSneOptions& options)
   CheckTSneOptions(points.count, options);
   const NeighborProgress progress = [&](double)
   { return !options.progress || options.progress(0, NotKnown, nullptr); };
-  const NeighborLists neighbors = FindNeighbors(
-    points, options.metric, TSneNeighborCount(options.perplexity), options.threads, progress);
+  const int count = TSneNeighborCount(options.perplexity);
+  const NeighborLists neighbors =
+    points.count < ApproximateNeighborsFrom
+      ? FindNeighbors(points, options.metric, count, options.threads, progress)
+      : FindNeighborsApproximately(
+          points, options.metric, count, options.seed, options.threads, progress);
   if (neighbors.points == 0)
   {
     return { StartOf(points, options), NotKnown, 0, true };

@@ -68,7 +68,7 @@ int TSneNeighborCount(double perplexity);
 ///
 /// The same seed gives the same bytes for any number of threads on one machine. Coordinates are
 /// always finite. Throws as CheckPoints and CheckTSneOptions do, and OptionError if all points are
-/// at distance 0 from each other or the start is not finite.
+/// at distance 0 from each other or the start has coordinates beyond 10^6.
 Layout TSne(const PointView& points, const TSneOptions& options);
 
 /// The same with neighbors that are known, of which each point has at least
