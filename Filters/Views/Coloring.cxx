@@ -17,6 +17,8 @@ namespace
 {
 
 constexpr const char* VocabularySizeField = "VocabularySize";
+constexpr const char* TokenColor = "TokenColor";
+constexpr const char* TokenColorLegendField = "TokenColor Legend";
 
 }
 
@@ -62,7 +64,13 @@ Coloring::Coloring(vtkSMProxy* representation)
   {
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
-  this->ours = this->classes > 0 || RepresentationHint(representation) != nullptr;
+  auto* texts = data->GetArrayInformation(TokenColorLegendField, vtkDataObject::FIELD);
+  if (this->array == TokenColor && texts != nullptr && texts->GetNumberOfStringValues() > 0)
+  {
+    this->legend = texts->GetStringValue(0);
+  }
+  this->ours =
+    this->classes > 0 || this->HasLegend() || RepresentationHint(representation) != nullptr;
 }
 
 bool Coloring::ShowsColors() const

@@ -46,6 +46,9 @@ CHAPTERS = {
         "TransformerRecorder",
         "RecordingReader",
         "AttentionMap",
+        "TokenColors",
+        "TokenSearch",
+        "AttentionLines",
         "RecordingWriter",
     ],
 }
