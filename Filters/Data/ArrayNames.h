@@ -82,10 +82,10 @@ inline constexpr const char* StepsToLearn = "Steps to Learn";
 inline constexpr const char* Union = "Union";
 inline constexpr const char* AccuracyHead = "Accuracy Head";
 
-// HeadEmbedding, in addition to Head and Token; TokenColors, TokenSearch and AttentionLines use
-// them
-inline constexpr const char* Kind = "Kind";              ///< 0 query, 1 key
-inline constexpr const char* TokenIndex = "Token Index"; ///< row in the recording's tokens
+// HeadEmbedding, in addition to Head and Token: point arrays, of which Row and Column only for
+// images, and TokenId and TokenCount only where ids are known
+inline constexpr const char* Kind = "Kind";
+inline constexpr const char* TokenIndex = "Token Index";
 inline constexpr const char* Layer = "Layer";
 inline constexpr const char* Sequence = "Sequence";
 inline constexpr const char* Position = "Position";
@@ -95,6 +95,17 @@ inline constexpr const char* TokenCount = "Token Count";
 inline constexpr const char* TokenId = "TokenId";
 inline constexpr const char* Row = "Row";
 inline constexpr const char* Column = "Column";
+// and columns
+inline constexpr const char* KeyScale = "Key Scale";
+inline constexpr const char* Correlation = "Correlation";
+inline constexpr const char* CorrelationBefore = "Correlation Before";
+inline constexpr const char* RankCorrelation = "Rank Correlation";
+inline constexpr const char* QueryNorm = "Query Norm";
+inline constexpr const char* KeyNorm = "Key Norm";
+inline constexpr const char* Divergence = "KL Divergence";
+inline constexpr const char* Iterations = "Iterations";
+inline constexpr const char* VarianceExplained = "Variance Explained";
+inline constexpr const char* NeighborsKept = "Neighbors Kept";
 
 // TokenColors, in addition
 inline constexpr const char* TokenColor = "TokenColor";

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <stdexcept>
+#include <utility>
 
 namespace AttentionAtlas
 {
@@ -21,6 +21,27 @@ constexpr vtkIdType MessageSize = vtkIdType{ 1 } << 28;
 [[noreturn]] void FailToSend()
 {
   throw std::runtime_error("the ranks could not exchange their parts.");
+}
+
+template<class Number>
+std::vector<char> BytesOf(const std::vector<Number>& numbers)
+{
+  const char* first = reinterpret_cast<const char*>(numbers.data());
+  return { first, first + numbers.size() * sizeof(Number) };
+}
+
+/// The numbers in the bytes of all ranks.
+template<class Number>
+std::vector<Number> Joined(const std::vector<std::vector<char>>& parts)
+{
+  std::vector<Number> numbers;
+  for (const std::vector<char>& bytes : parts)
+  {
+    const std::size_t before = numbers.size();
+    numbers.resize(before + bytes.size() / sizeof(Number));
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(numbers.data() + before));
+  }
+  return numbers;
 }
 
 }
@@ -89,6 +110,19 @@ bool RankGroup::Agree(const RankResult& result) const
   return true;
 }
 
+template<class Value>
+void RankGroup::Send(Value* values, vtkIdType count, int rank) const
+{
+  for (vtkIdType begin = 0; begin < count; begin += MessageSize)
+  {
+    if (this->Controller->Broadcast(values + begin, std::min(MessageSize, count - begin), rank) ==
+        0)
+    {
+      FailToSend();
+    }
+  }
+}
+
 void RankGroup::ShareRows(
   const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const
 {
@@ -109,51 +143,37 @@ void RankGroup::ShareRows(
   }
 }
 
-void RankGroup::Send(float* values, vtkIdType count, int rank) const
+std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
 {
-  for (vtkIdType begin = 0; begin < count; begin += MessageSize)
-  {
-    if (this->Controller->Broadcast(values + begin, std::min(MessageSize, count - begin), rank) ==
-        0)
-    {
-      FailToSend();
-    }
-  }
-}
-
-template<class Number>
-std::vector<Number> RankGroup::GatherAll(const std::vector<Number>& numbers) const
-{
+  std::vector<std::vector<char>> all(static_cast<std::size_t>(this->Count()));
   if (this->Controller == nullptr)
   {
-    return numbers;
+    all.front() = std::move(mine);
+    return all;
   }
-  const auto mine = static_cast<vtkIdType>(numbers.size());
-  const auto ranks = static_cast<std::size_t>(this->Count());
-  std::vector<vtkIdType> counts(ranks);
-  if (this->Controller->AllGather(&mine, counts.data(), 1) == 0)
+  const vtkTypeInt64 size = static_cast<vtkTypeInt64>(mine.size());
+  std::vector<vtkTypeInt64> sizes(all.size());
+  if (this->Controller->AllGather(&size, sizes.data(), 1) == 0)
   {
     FailToSend();
   }
-  std::vector<vtkIdType> offsets(ranks, 0);
-  std::partial_sum(counts.begin(), counts.end() - 1, offsets.begin() + 1);
-  std::vector<Number> all(static_cast<std::size_t>(offsets.back() + counts.back()));
-  if (this->Controller->AllGatherV(
-        numbers.data(), all.data(), mine, counts.data(), offsets.data()) == 0)
+  all[static_cast<std::size_t>(this->Rank())] = std::move(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
   {
-    FailToSend();
+    all[rank].resize(static_cast<std::size_t>(sizes[rank]));
+    this->Send(all[rank].data(), sizes[rank], static_cast<int>(rank));
   }
   return all;
 }
 
-std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& numbers) const
+std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& mine) const
 {
-  return this->GatherAll(numbers);
+  return Joined<vtkTypeInt64>(this->Share(BytesOf(mine)));
 }
 
-std::vector<double> RankGroup::Gather(const std::vector<double>& numbers) const
+std::vector<double> RankGroup::Gather(const std::vector<double>& mine) const
 {
-  return this->GatherAll(numbers);
+  return Joined<double>(this->Share(BytesOf(mine)));
 }
 
 }

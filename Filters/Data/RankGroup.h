@@ -1,5 +1,6 @@
 #pragma once
 
+#include "AttentionAtlasDataModule.h"
 #include "RecordTransformer.h"
 
 #include <vtkType.h>
@@ -10,7 +11,7 @@
 class vtkInformationVector;
 class vtkMultiProcessController;
 
-/// Sharing the work of a recording among MPI ranks.
+/// Sharing work on a recording among MPI ranks.
 namespace AttentionAtlas
 {
 
@@ -25,7 +26,7 @@ struct RankResult
 /// The ranks that update an algorithm together: all ranks if there are as many pieces as ranks and
 /// each is asked for its own, else only this one, and nothing is sent. All ranks of a group must
 /// call the functions below.
-class RankGroup
+class ATTENTIONATLASDATA_EXPORT RankGroup
 {
 public:
   explicit RankGroup(vtkInformationVector* outputVector);
@@ -44,17 +45,18 @@ public:
   void ShareRows(
     const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const;
 
-  /// The numbers of all ranks, those of rank 0 first.
-  std::vector<vtkTypeInt64> Gather(const std::vector<vtkTypeInt64>& numbers) const;
-  std::vector<double> Gather(const std::vector<double>& numbers) const;
+  /// Sends bytes of each rank to all ranks. Returns those of rank r as entry r.
+  std::vector<std::vector<char>> Share(std::vector<char> mine) const;
+
+  /// Sends numbers of each rank to all ranks. Returns all, those of rank 0 first.
+  std::vector<vtkTypeInt64> Gather(const std::vector<vtkTypeInt64>& mine) const;
+  std::vector<double> Gather(const std::vector<double>& mine) const;
 
 private:
   vtkMultiProcessController* Controller = nullptr; ///< nullptr: this rank alone
 
-  void Send(float* values, vtkIdType count, int rank) const;
-
-  template<class Number>
-  std::vector<Number> GatherAll(const std::vector<Number>& numbers) const;
+  template<class Value>
+  void Send(Value* values, vtkIdType count, int rank) const;
 };
 
 }

@@ -6,6 +6,7 @@
 #include "ModelConversion.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
+#include "TokenText.h"
 
 #include <vtkDataObject.h>
 #include <vtkFloatArray.h>
@@ -63,25 +64,7 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
     labels->SetName(name);
     for (std::int64_t i = recording.sequenceOffsets[s]; i < recording.sequenceOffsets[s + 1]; ++i)
     {
-      const auto row = static_cast<std::size_t>(i);
-      if (row < recording.tokens.text.size())
-      {
-        labels->InsertNextValue(recording.tokens.text[row]);
-      }
-      else if (row < recording.tokens.row.size())
-      {
-        const std::string place = std::to_string(recording.tokens.row[row]) + ", " +
-                                  std::to_string(recording.tokens.column[row]);
-        labels->InsertNextValue(recording.tokens.row[row] < 0 ? "class token" : place);
-      }
-      else if (row < recording.tokens.id.size())
-      {
-        labels->InsertNextValue(std::to_string(recording.tokens.id[row]));
-      }
-      else
-      {
-        labels->InsertNextValue(std::to_string(i - recording.sequenceOffsets[s]));
-      }
+      labels->InsertNextValue(AttentionAtlas::TokenText(recording, i));
     }
     fields->AddArray(labels);
   }

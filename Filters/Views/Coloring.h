@@ -29,7 +29,7 @@ struct Coloring
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
   int classes = 0;    ///< of the model that the data come from; 0 if unknown
-  std::string legend; ///< of TokenColor: the field TokenColor Legend; empty for others
+  std::string legend; ///< of TokenColor and Kind, see SetLegend; empty for others
   bool ours = false;  ///< from a filter of this plugin, or computed from such data
 
   explicit Coloring(vtkSMProxy* representation);

@@ -1,0 +1,231 @@
+#include "EmbeddingQuality.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "Neighbors.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+namespace atlas
+{
+namespace
+{
+
+/// Points are compared with all others in blocks of this size.
+constexpr std::int64_t BlockRows = 32;
+
+void CheckQualityOptions(
+  const PointView& points, const float* layout, int dimensions, int k, std::int64_t sample)
+{
+  CheckPoints(points, "Quality of an embedding");
+  if (dimensions < 1 || sample < 0)
+  {
+    throw OptionError("Quality of an embedding: expected at least 1 dimension and no negative "
+                      "sample, found " +
+                      std::to_string(dimensions) + " and " + std::to_string(sample) + ".");
+  }
+  CheckPoints({ layout, points.count, dimensions }, "Layout of an embedding");
+  if (k < 1 || k >= points.count || 3 * std::int64_t{ k } + 1 >= 2 * points.count)
+  {
+    throw OptionError("Quality of an embedding: expected at least 1 neighbor and fewer than two "
+                      "thirds of the " +
+                      std::to_string(points.count) + " points, found " + std::to_string(k) + ".");
+  }
+}
+
+/// The k nearest by `distance`, in ascending order; ties go to the lower index.
+void FindNearest(
+  const float* distance, std::int64_t count, int k, std::vector<std::uint32_t>& nearest)
+{
+  constexpr std::int64_t step = 64;
+  nearest.clear();
+  float limit = std::numeric_limits<float>::infinity();
+  for (std::int64_t begin = 0; begin < count; begin += step)
+  {
+    const std::int64_t end = std::min(begin + step, count);
+    int closer = 0;
+    for (std::int64_t j = begin; j < end; ++j)
+    {
+      closer += distance[j] < limit ? 1 : 0;
+    }
+    for (std::int64_t j = begin; j < end && closer > 0; ++j)
+    {
+      if (!(distance[j] < limit))
+      {
+        continue;
+      }
+      const auto place = std::upper_bound(nearest.begin(), nearest.end(), distance[j],
+        [&](float value, std::uint32_t other) { return value < distance[other]; });
+      nearest.insert(place, static_cast<std::uint32_t>(j));
+      if (nearest.size() > ToIndex(k))
+      {
+        nearest.pop_back();
+      }
+      limit = nearest.size() == ToIndex(k) ? distance[nearest.back()] : limit;
+    }
+  }
+}
+
+/// The rank of `point` by `distance`, from 1 on.
+std::int64_t RankOf(const float* distance, std::int64_t count, std::uint32_t point)
+{
+  const float own = distance[point];
+  std::int32_t before = 0;
+  for (std::int64_t j = 0; j < point; ++j)
+  {
+    before += distance[j] <= own ? 1 : 0;
+  }
+  for (std::int64_t j = point; j < count; ++j)
+  {
+    before += distance[j] < own ? 1 : 0;
+  }
+  return before + 1;
+}
+
+/// Rows whose products order the distances from each of them.
+class ComparedRows
+{
+public:
+  ComparedRows(const PointView& points, PointMetric metric)
+    : Dimension(points.dimension)
+    , Rows(points.values, points.values + points.count * points.dimension)
+    , Offsets(ToIndex(points.count), 0)
+  {
+    using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    Eigen::Map<Matrix> rows(this->Rows.data(), points.count, points.dimension);
+    const Eigen::RowVectorXd mean = rows.cast<double>().colwise().mean();
+    for (std::int64_t i = 0; i < points.count; ++i)
+    {
+      Eigen::RowVectorXd row = rows.row(i).cast<double>();
+      if (metric == PointMetric::Euclidean)
+      {
+        row -= mean; // which leaves products small
+        this->Offsets[ToIndex(i)] = static_cast<float>(row.squaredNorm() / 2);
+      }
+      else
+      {
+        row /= std::max(row.norm(), std::numeric_limits<double>::min());
+      }
+      rows.row(i) = row.cast<float>();
+    }
+  }
+
+  std::int64_t Count() const { return static_cast<std::int64_t>(this->Offsets.size()); }
+
+  /// Numbers [chosen, Count()], those of a row in the order of the distances from its point:
+  /// |y|^2 / 2 - x y, or - x y of unit vectors. A point is infinitely far from itself.
+  void Compare(const std::vector<std::int64_t>& chosen, float* out) const
+  {
+    const auto rows = static_cast<std::int64_t>(chosen.size());
+    std::vector<float> left;
+    for (const std::int64_t point : chosen)
+    {
+      const float* row = this->Rows.data() + point * this->Dimension;
+      left.insert(left.end(), row, row + this->Dimension);
+    }
+    for (std::int64_t row = 0; row < rows; ++row)
+    {
+      std::copy(this->Offsets.begin(), this->Offsets.end(), out + row * this->Count());
+    }
+    MultiplyMatrices(rows, this->Count(), this->Dimension, -1, { left.data(), this->Dimension },
+      { this->Rows.data(), this->Dimension, true }, out, this->Count(), true);
+    for (std::int64_t row = 0; row < rows; ++row)
+    {
+      out[row * this->Count() + chosen[ToIndex(row)]] = std::numeric_limits<float>::infinity();
+    }
+  }
+
+private:
+  std::int64_t Dimension;
+  std::vector<float> Rows;
+  std::vector<float> Offsets;
+};
+
+/// What the points of one block add: the sums of excess ranks and of neighbors kept.
+struct BlockSums
+{
+  std::int64_t excess = 0;
+  std::int64_t kept = 0;
+};
+
+BlockSums MeasureBlock(const ComparedRows& points, const ComparedRows& places,
+  const std::vector<std::int64_t>& chosen, int k)
+{
+  const std::int64_t count = points.Count();
+  std::vector<float> distances(chosen.size() * ToIndex(count));
+  std::vector<float> distancesInLayout(distances.size());
+  points.Compare(chosen, distances.data());
+  places.Compare(chosen, distancesInLayout.data());
+  std::vector<std::uint32_t> nearest;
+  std::vector<std::uint32_t> placed;
+  BlockSums sums;
+  for (std::size_t row = 0; row < chosen.size(); ++row)
+  {
+    const float* distance = distances.data() + row * ToIndex(count);
+    FindNearest(distance, count, k, nearest);
+    FindNearest(distancesInLayout.data() + row * ToIndex(count), count, k, placed);
+    for (const std::uint32_t other : placed)
+    {
+      const bool kept = std::find(nearest.begin(), nearest.end(), other) != nearest.end();
+      sums.kept += kept ? 1 : 0;
+      sums.excess += kept ? 0 : RankOf(distance, count, other) - k;
+    }
+  }
+  return sums;
+}
+
+}
+
+EmbeddingQuality MeasureEmbedding(const PointView& points, PointMetric metric, const float* layout,
+  int dimensions, int k, int threads, std::int64_t sample)
+{
+  CheckQualityOptions(points, layout, dimensions, k, sample);
+  const std::int64_t count = points.count;
+  const std::int64_t chosen = sample == 0 ? count : std::min(sample, count);
+  const SingleThreadedBlas single;
+  const ComparedRows rows(points, metric);
+  const ComparedRows places({ layout, count, dimensions }, PointMetric::Euclidean);
+  std::vector<BlockSums> blocks(ToIndex((chosen + BlockRows - 1) / BlockRows));
+  ParallelFor(static_cast<std::int64_t>(blocks.size()), threads,
+    [&](std::int64_t block)
+    {
+      std::vector<std::int64_t> ofBlock;
+      for (std::int64_t i = block * BlockRows; i < std::min((block + 1) * BlockRows, chosen); ++i)
+      {
+        ofBlock.push_back(i * count / chosen);
+      }
+      blocks[ToIndex(block)] = MeasureBlock(rows, places, ofBlock, k);
+    });
+  BlockSums sums;
+  for (const BlockSums& block : blocks)
+  {
+    sums.excess += block.excess;
+    sums.kept += block.kept;
+  }
+  const double pairs = static_cast<double>(chosen) * k;
+  const double mostExcess = pairs * static_cast<double>(2 * count - 3 * std::int64_t{ k } - 1);
+  return { 1 - 2 * static_cast<double>(sums.excess) / mostExcess,
+    static_cast<double>(sums.kept) / pairs };
+}
+
+double Trustworthiness(const PointView& points, PointMetric metric, const float* layout,
+  int dimensions, int k, int threads, std::int64_t sample)
+{
+  return MeasureEmbedding(points, metric, layout, dimensions, k, threads, sample).trustworthiness;
+}
+
+double NeighborsKept(const PointView& points, PointMetric metric, const float* layout,
+  int dimensions, int k, int threads, std::int64_t sample)
+{
+  return MeasureEmbedding(points, metric, layout, dimensions, k, threads, sample).neighborsKept;
+}
+
+}

@@ -1,0 +1,317 @@
+#include "Attraction.h"
+
+#include "Index.h"
+#include "InstructionSets.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "Attraction.cxx"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before these headers, which are read once per target.
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
+{
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<float, AttractionUnit>;
+using V = hn::Vec<D>;
+using DI = hn::RebindToSigned<D>;
+using DU = hn::RebindToUnsigned<D>;
+inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
+
+HWY_INLINE hn::Vec<DI> LoadIndex(const std::uint16_t* from)
+{
+  return hn::PromoteTo(DI(), hn::LoadU(hn::Rebind<std::uint16_t, D>(), from));
+}
+
+HWY_INLINE hn::Vec<DI> LoadIndex(const std::uint32_t* from)
+{
+  return hn::BitCast(DI(), hn::LoadU(DU(), from));
+}
+
+HWY_INLINE V LoadWeight(const std::uint16_t* from)
+{
+  const auto bits = hn::PromoteTo(DU(), hn::LoadU(hn::Rebind<std::uint16_t, D>(), from));
+  return hn::BitCast(
+    D(), hn::Add(hn::ShiftLeft<12>(bits), hn::Set(DU(), AttractionExponent << 23U)));
+}
+
+/// Coordinates of the points of a vector of indices.
+template<std::size_t Dimensions>
+HWY_INLINE void GatherPoints(const float* points, hn::Vec<DI> index, V* at)
+{
+  constexpr std::size_t stride = Dimensions == 2 ? 2 : 4;
+  const D d;
+#if HWY_TARGET == HWY_SCALAR
+  const hn::Vec<DI> first = hn::Mul(index, hn::Set(DI(), static_cast<std::int32_t>(stride)));
+  at[0] = hn::GatherIndex(d, points, first);
+  at[1] = hn::GatherIndex(d, points + 1, first);
+#else
+  // x and y are loaded together.
+  const hn::Repartition<double, D> dd;
+  const hn::RebindToSigned<decltype(dd)> dl;
+  const hn::Half<DI> half;
+  const auto* pairs = reinterpret_cast<const double*>(points);
+  auto low = hn::PromoteTo(dl, hn::LowerHalf(half, index));
+  auto high = hn::PromoteTo(dl, hn::UpperHalf(half, index));
+  if constexpr (stride == 4)
+  {
+    low = hn::Add(low, low);
+    high = hn::Add(high, high);
+  }
+  const V first = hn::BitCast(d, hn::GatherIndex(dd, pairs, low));
+  const V second = hn::BitCast(d, hn::GatherIndex(dd, pairs, high));
+  at[0] = hn::ConcatEven(d, second, first);
+  at[1] = hn::ConcatOdd(d, second, first);
+#endif
+  if constexpr (Dimensions == 3)
+  {
+    at[2] = hn::GatherIndex(d, points + 2, hn::ShiftLeft<2>(index));
+  }
+}
+
+/// 1 / x within a few units in the last place, for x from 1 to 1e37.
+HWY_INLINE V Inverse(V x)
+{
+  const V estimate = hn::ApproximateReciprocal(x);
+  return hn::Mul(estimate, hn::NegMulAdd(x, estimate, hn::Set(D(), 2.F)));
+}
+
+/// The attraction of one row, or in value[0] the sum of p ln(1 + d^2), in units of the largest p.
+template<std::size_t Dimensions, bool IsDivergence, class Index>
+HWY_INLINE void EvaluateRow(const float* points, std::size_t row, const Index* index,
+  const std::uint16_t* weights, std::size_t count, float* value)
+{
+  constexpr std::size_t stride = Dimensions == 2 ? 2 : 4;
+  const D d;
+  const V one = hn::Set(d, 1.F);
+  V own[Dimensions];
+  V sum[Dimensions];
+  for (std::size_t i = 0; i < Dimensions; ++i)
+  {
+    own[i] = hn::Set(d, points[row * stride + i]);
+    sum[i] = hn::Zero(d);
+  }
+  for (std::size_t e = 0; e < count; e += LaneCount)
+  {
+    V at[Dimensions];
+    GatherPoints<Dimensions>(points, LoadIndex(index + e), at);
+    const V p = LoadWeight(weights + e);
+    V t = one;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      at[i] = hn::Sub(own[i], at[i]);
+      t = hn::MulAdd(at[i], at[i], t);
+    }
+    if constexpr (IsDivergence)
+    {
+      sum[0] = hn::MulAdd(p, hn::Log(d, t), sum[0]);
+    }
+    else
+    {
+      const V factor = hn::Mul(p, Inverse(t));
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        sum[i] = hn::MulAdd(factor, at[i], sum[i]);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < (IsDivergence ? 1 : Dimensions); ++i)
+  {
+    value[i] = hn::GetLane(hn::SumOfLanes(d, sum[i]));
+  }
+}
+
+/// Calls function(row, numbers, weights, number of affinities, constant of the number of
+/// dimensions) for rows first <= row < last.
+template<class Function>
+HWY_INLINE void ForRows(
+  const PackedAffinities& packed, std::size_t first, std::size_t last, const Function& function)
+{
+  for (std::size_t row = first; row < last; ++row)
+  {
+    const std::size_t begin = packed.begin[row];
+    const std::size_t count = packed.begin[row + 1] - begin;
+    if (packed.shortIndex)
+    {
+      function(row, packed.shortIndex + begin, packed.weights + begin, count);
+    }
+    else
+    {
+      function(row, packed.longIndex + begin, packed.weights + begin, count);
+    }
+  }
+}
+
+template<std::size_t Dimensions>
+HWY_INLINE void Attract(const PackedAffinities& packed, const float* points, std::size_t first,
+  std::size_t last, float* attraction)
+{
+  constexpr std::size_t stride = Dimensions == 2 ? 2 : 4;
+  ForRows(packed, first, last,
+    [&](std::size_t row, const auto* index, const std::uint16_t* weights, std::size_t count)
+      HWY_ATTR
+    {
+      float value[Dimensions];
+      EvaluateRow<Dimensions, false>(points, row, index, weights, count, value);
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        attraction[row * stride + i] = packed.scale * value[i];
+      }
+    });
+}
+
+template<std::size_t Dimensions>
+HWY_INLINE double Diverge(
+  const PackedAffinities& packed, const float* points, std::size_t first, std::size_t last)
+{
+  double sum = 0;
+  ForRows(packed, first, last,
+    [&](std::size_t row, const auto* index, const std::uint16_t* weights, std::size_t count)
+      HWY_ATTR
+    {
+      float value = 0;
+      EvaluateRow<Dimensions, true>(points, row, index, weights, count, &value);
+      sum += static_cast<double>(value);
+    });
+  return sum * static_cast<double>(packed.scale);
+}
+
+void AttractRows(const PackedAffinities& packed, const float* points, std::size_t first,
+  std::size_t last, float* attraction)
+{
+  (packed.dimensions == 2 ? Attract<2> : Attract<3>)(packed, points, first, last, attraction);
+}
+
+double DivergeRows(
+  const PackedAffinities& packed, const float* points, std::size_t first, std::size_t last)
+{
+  return (packed.dimensions == 2 ? Diverge<2> : Diverge<3>)(packed, points, first, last);
+}
+
+}
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace atlas
+{
+
+HWY_EXPORT(AttractRows);
+HWY_EXPORT(DivergeRows);
+
+namespace
+{
+
+/// Rows that a thread takes at once.
+constexpr std::size_t RowBlock = 1024;
+
+/// Packs 0 <= value <= 1.
+std::uint16_t Pack(float value)
+{
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  constexpr std::uint32_t least = AttractionExponent << 23U;
+  constexpr std::uint32_t half = 1U << 11U;
+  return bits + half < least ? std::uint16_t{ 0 }
+                             : static_cast<std::uint16_t>((bits + half - least) >> 12U);
+}
+
+/// Calls work(block, first row, end of the rows).
+template<class Work>
+void ForRowBlocks(std::size_t rows, int threads, const Work& work)
+{
+  ParallelFor(static_cast<std::int64_t>((rows + RowBlock - 1) / RowBlock), threads,
+    [&](std::int64_t number)
+    {
+      const std::size_t block = ToIndex(number);
+      work(block, block * RowBlock, std::min(rows, (block + 1) * RowBlock));
+    });
+}
+
+}
+
+Attraction::Attraction(const Affinities& affinities, const std::vector<std::uint32_t>& order,
+  int dimensions, int threads)
+  : Dimensions(dimensions)
+  , Scale(*std::max_element(affinities.value.begin(), affinities.value.end()))
+  , Begin(order.size() + 1)
+{
+  InitializeTarget();
+  std::vector<std::uint32_t> rank(order.size());
+  for (std::size_t row = 0; row < order.size(); ++row)
+  {
+    rank[order[row]] = static_cast<std::uint32_t>(row);
+    const auto count = ToIndex(affinities.begin[order[row] + 1] - affinities.begin[order[row]]);
+    this->Begin[row + 1] =
+      this->Begin[row] + (count + AttractionUnit - 1) / AttractionUnit * AttractionUnit;
+  }
+  this->Weights.resize(this->Begin.back());
+  const auto pack = [&](auto& numbers)
+  {
+    numbers.resize(this->Begin.back());
+    using Number = typename std::decay_t<decltype(numbers)>::value_type;
+    ForRowBlocks(order.size(), threads,
+      [&](std::size_t, std::size_t first, std::size_t last)
+      {
+        for (std::size_t row = first; row < last; ++row)
+        {
+          std::size_t to = this->Begin[row];
+          const auto end = ToIndex(affinities.begin[order[row] + 1]);
+          for (auto e = ToIndex(affinities.begin[order[row]]); e < end; ++e, ++to)
+          {
+            numbers[to] = static_cast<Number>(rank[affinities.index[e]]);
+            this->Weights[to] = Pack(affinities.value[e] / this->Scale);
+          }
+          // The rest is the point itself, which it does not attract.
+          std::fill(
+            numbers.data() + to, numbers.data() + this->Begin[row + 1], static_cast<Number>(row));
+        }
+      });
+  };
+  if (order.size() <= 65536)
+  {
+    pack(this->Short);
+  }
+  else
+  {
+    pack(this->Long);
+  }
+}
+
+PackedAffinities Attraction::Packed() const
+{
+  return { this->Dimensions, this->Begin.data(), this->Short.empty() ? nullptr : this->Short.data(),
+    this->Long.data(), this->Weights.data(), this->Scale };
+}
+
+void Attraction::Evaluate(const float* points, int threads, float* attraction) const
+{
+  const PackedAffinities packed = this->Packed();
+  ForRowBlocks(this->Begin.size() - 1, threads,
+    [&](std::size_t, std::size_t first, std::size_t last)
+    { HWY_DYNAMIC_DISPATCH(AttractRows)(packed, points, first, last, attraction); });
+}
+
+double Attraction::EvaluateDivergence(const float* points, int threads) const
+{
+  const PackedAffinities packed = this->Packed();
+  const std::size_t rows = this->Begin.size() - 1;
+  std::vector<double> sums((rows + RowBlock - 1) / RowBlock);
+  ForRowBlocks(rows, threads, [&](std::size_t block, std::size_t first, std::size_t last)
+    { sums[block] = HWY_DYNAMIC_DISPATCH(DivergeRows)(packed, points, first, last); });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+}
+
+#endif

@@ -1,0 +1,191 @@
+#include "NeighborCandidates.h"
+
+#include "InstructionSets.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "NeighborCandidates.cxx"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before this header, which is read once per target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
+{
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Appends what reaches the threshold to the lists, which have room for all and one vector more.
+/// Returns the new number. The lists may be where the scores are, if at the beginning.
+std::size_t KeepScores(const float* scores, const std::uint32_t* index, std::size_t count,
+  std::uint32_t first, float threshold, std::size_t kept, float* keptScores,
+  std::uint32_t* keptIndex)
+{
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto least = hn::Set(d, threshold);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+  {
+    const auto score = hn::LoadU(d, scores + i);
+    const auto reaches = hn::Ge(score, least);
+    if (!hn::AllFalse(d, reaches))
+    {
+      const auto number =
+        index ? hn::LoadU(du, index + i) : hn::Iota(du, first + static_cast<std::uint32_t>(i));
+      hn::CompressStore(number, hn::RebindMask(du, reaches), du, keptIndex + kept);
+      kept += hn::CompressStore(score, reaches, d, keptScores + kept);
+    }
+  }
+  for (; i < count; ++i)
+  {
+    if (scores[i] >= threshold)
+    {
+      keptIndex[kept] = index ? index[i] : first + static_cast<std::uint32_t>(i);
+      keptScores[kept++] = scores[i];
+    }
+  }
+  return kept;
+}
+
+std::size_t CountReaching(const float* scores, std::size_t count, float threshold)
+{
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto least = hn::Set(d, threshold);
+  std::size_t reaching = 0;
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+  {
+    reaching += hn::CountTrue(d, hn::Ge(hn::LoadU(d, scores + i), least));
+  }
+  for (; i < count; ++i)
+  {
+    reaching += scores[i] >= threshold ? 1 : 0;
+  }
+  return reaching;
+}
+
+/// A score that at least `wanted` of `count` scores reach, and if that is easily found, few more.
+float ReachedBy(const float* scores, std::size_t count, std::size_t wanted)
+{
+  const auto [least, largest] = std::minmax_element(scores, scores + count);
+  float low = *least;
+  float high = *largest;
+  const std::size_t enough = wanted + wanted / 16 + 1;
+  for (int step = 0; step < 24 && low < high; ++step)
+  {
+    const float middle = low + (high - low) / 2;
+    const std::size_t reaching = CountReaching(scores, count, middle);
+    (reaching < wanted ? high : low) = middle;
+    if (reaching >= wanted && reaching <= enough)
+    {
+      break;
+    }
+  }
+  return low;
+}
+
+void SquaresOf(const float* x, double scale, const float* points, const double* scales,
+  std::int64_t dimension, const std::uint32_t* index, std::size_t count, double* squares)
+{
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> df;
+  const auto size = static_cast<std::size_t>(dimension);
+  const std::size_t lanes = hn::Lanes(d);
+  const auto ofX = hn::Set(d, scale);
+  for (std::size_t c = 0; c < count; ++c)
+  {
+    const float* y = points + static_cast<std::size_t>(index[c]) * size;
+    const auto ofY = hn::Set(d, -scales[index[c]]);
+    auto sum = hn::Zero(d);
+    std::size_t i = 0;
+    for (; i + lanes <= size; i += lanes)
+    {
+      const auto fromX = hn::Mul(hn::PromoteTo(d, hn::LoadU(df, x + i)), ofX);
+      const auto fromY = hn::Mul(hn::PromoteTo(d, hn::LoadU(df, y + i)), ofY);
+      const auto difference = hn::Add(fromX, fromY);
+      sum = hn::MulAdd(difference, difference, sum);
+    }
+    double square = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; i < size; ++i)
+    {
+      const double difference =
+        static_cast<double>(x[i]) * scale - static_cast<double>(y[i]) * scales[index[c]];
+      square += difference * difference;
+    }
+    squares[c] = square;
+  }
+}
+
+}
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace atlas
+{
+
+HWY_EXPORT(KeepScores);
+HWY_EXPORT(ReachedBy);
+HWY_EXPORT(SquaresOf);
+
+namespace
+{
+
+/// Room for the vector that is written at once.
+constexpr std::size_t Slack = 64;
+
+}
+
+void NeighborCandidates::Begin(std::size_t wanted, float margin)
+{
+  this->Wanted = wanted;
+  this->Margin = margin;
+  this->Threshold = -std::numeric_limits<float>::infinity();
+  this->Kept = 0;
+  this->Limit = 4 * wanted;
+}
+
+void NeighborCandidates::Append(const float* scores, std::size_t count, std::uint32_t first)
+{
+  const std::size_t room = this->Kept + count + Slack;
+  if (this->Indices.size() < room)
+  {
+    this->Indices.resize(room);
+    this->Scores.resize(room);
+  }
+  this->Kept = HWY_DYNAMIC_DISPATCH(KeepScores)(scores, nullptr, count, first, this->Threshold,
+    this->Kept, this->Scores.data(), this->Indices.data());
+  if (this->Kept > this->Limit)
+  {
+    this->Prune();
+    this->Limit = std::max(4 * this->Wanted, 2 * this->Kept); // those within the margin stay
+  }
+}
+
+void NeighborCandidates::Prune()
+{
+  if (this->Kept <= this->Wanted)
+  {
+    return;
+  }
+  this->Threshold =
+    HWY_DYNAMIC_DISPATCH(ReachedBy)(this->Scores.data(), this->Kept, this->Wanted) - this->Margin;
+  this->Kept = HWY_DYNAMIC_DISPATCH(KeepScores)(this->Scores.data(), this->Indices.data(),
+    this->Kept, 0, this->Threshold, 0, this->Scores.data(), this->Indices.data());
+}
+
+void SquaredDistances(const float* x, double scale, const float* points, const double* scales,
+  std::int64_t dimension, const std::uint32_t* index, std::size_t count, double* squares)
+{
+  HWY_DYNAMIC_DISPATCH(SquaresOf)
+  (x, scale, points, scales, dimension, index, count, squares);
+}
+
+}
+
+#endif

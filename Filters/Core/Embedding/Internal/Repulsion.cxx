@@ -1,0 +1,748 @@
+#include "Repulsion.h"
+
+#include "CurveOrder.h"
+#include "Index.h"
+#include "InstructionSets.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "Repulsion.cxx"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before this header, which is read once per target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
+{
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// At most as many lanes as a group and a fan have.
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+
+/// What is added to the square of a distance before it is compared with a radius.
+inline constexpr float Softening = 0.1F;
+
+inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
+
+/// 1 / x within a few units in the last place, for x from 1 to 1e37.
+HWY_INLINE V Inverse(V x)
+{
+  const V estimate = hn::ApproximateReciprocal(x);
+  return hn::Mul(estimate, hn::NegMulAdd(x, estimate, hn::Set(D(), 2.F)));
+}
+
+/// Sums over cells seen from afar, one lane each, of the derivatives of the cells' sums of w at the
+/// center of a group.
+template<std::size_t Dimensions>
+struct Expansion
+{
+  static constexpr std::size_t Pairs = Dimensions * (Dimensions + 1) / 2;
+  static constexpr std::size_t Triples = Dimensions == 2 ? 4 : 10;
+
+  V value;
+  V gradient[Dimensions];
+  V trace;              ///< what the second derivatives have on their diagonal alone
+  V second[Pairs];      ///< the rest of them
+  V vector[Dimensions]; ///< third derivatives: what is delta_ij v_k + delta_ik v_j + delta_jk v_i
+  V third[Triples];     ///< the rest of them
+
+  HWY_INLINE void Clear()
+  {
+    const V zero = hn::Zero(D());
+    this->value = this->trace = zero;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      this->gradient[i] = this->vector[i] = zero;
+    }
+    for (V& v : this->second)
+    {
+      v = zero;
+    }
+    for (V& v : this->third)
+    {
+      v = zero;
+    }
+  }
+
+  /// Adds cells of mass m and moments q at center - u, where 1 + |u|^2 = 1 / w. With f(r^2) = w:
+  /// f' = -w^2, f'' = 2 w^3, f''' = -6 w^4.
+  HWY_INLINE void Add(V m, const V* u, V w, const V* q)
+  {
+    const D d;
+    const V square = hn::Mul(w, w);
+    const V cube = hn::Mul(square, w);
+    const V fourth = hn::Mul(square, square);
+    const V massCube = hn::Mul(hn::Mul(m, cube), hn::Set(d, 8.F));       // 4 m f''
+    const V massFourth = hn::Mul(hn::Mul(m, fourth), hn::Set(d, -48.F)); // 8 m f'''
+    const V massSquare = hn::Mul(hn::Mul(m, square), hn::Set(d, -2.F));  // 2 m f'
+    // The moments: product = q u, form = u q u.
+    V product[Dimensions];
+    this->Multiply(q, u, product);
+    V form = hn::Mul(u[0], product[0]);
+    V momentTrace = q[0];
+    for (std::size_t i = 1; i < Dimensions; ++i)
+    {
+      form = hn::MulAdd(u[i], product[i], form);
+      momentTrace = hn::Add(momentTrace, q[Diagonal(i)]);
+    }
+    const V cube4 = hn::Mul(cube, hn::Set(d, 4.F)); // 2 f''
+    this->value = hn::MulAdd(m, w, this->value);
+    this->value = hn::NegMulAdd(square, momentTrace, this->value);
+    this->value = hn::MulAdd(cube4, form, this->value);
+    // 2 m f' + 2 f'' trace + 4 f''' form
+    const V along = hn::MulAdd(
+      hn::Mul(fourth, hn::Set(d, -24.F)), form, hn::MulAdd(cube4, momentTrace, massSquare));
+    const V cube8 = hn::Add(cube4, cube4);
+    this->trace = hn::Add(this->trace, massSquare);
+    std::size_t pair = 0;
+    std::size_t triple = 0;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      this->gradient[i] = hn::MulAdd(along, u[i], this->gradient[i]);
+      this->gradient[i] = hn::MulAdd(cube8, product[i], this->gradient[i]);
+      const V ofMass = hn::Mul(massCube, u[i]);
+      this->vector[i] = hn::Add(this->vector[i], ofMass);
+      const V ofThird = hn::Mul(massFourth, u[i]);
+      for (std::size_t j = i; j < Dimensions; ++j, ++pair)
+      {
+        this->second[pair] = hn::MulAdd(ofMass, u[j], this->second[pair]);
+        const V both = hn::Mul(ofThird, u[j]);
+        for (std::size_t k = j; k < Dimensions; ++k, ++triple)
+        {
+          this->third[triple] = hn::MulAdd(both, u[k], this->third[triple]);
+        }
+      }
+    }
+  }
+
+  static constexpr std::size_t Diagonal(std::size_t i)
+  {
+    return Dimensions == 2 ? 2 * i : i == 0 ? 0 : i + 2;
+  }
+
+private:
+  /// to = q u for a symmetric matrix q.
+  static HWY_INLINE void Multiply(const V* q, const V* u, V* to)
+  {
+    if constexpr (Dimensions == 2)
+    {
+      to[0] = hn::MulAdd(q[0], u[0], hn::Mul(q[1], u[1]));
+      to[1] = hn::MulAdd(q[1], u[0], hn::Mul(q[2], u[1]));
+    }
+    else
+    {
+      to[0] = hn::MulAdd(q[0], u[0], hn::MulAdd(q[1], u[1], hn::Mul(q[2], u[2])));
+      to[1] = hn::MulAdd(q[1], u[0], hn::MulAdd(q[3], u[1], hn::Mul(q[4], u[2])));
+      to[2] = hn::MulAdd(q[2], u[0], hn::MulAdd(q[4], u[1], hn::Mul(q[5], u[2])));
+    }
+  }
+};
+
+/// The sums of the lanes of an Expansion, in full: third derivatives of all triples i <= j <= k.
+template<std::size_t Dimensions>
+struct Derivatives
+{
+  using Sums = Expansion<Dimensions>;
+  float value;
+  float gradient[Dimensions];
+  float second[Sums::Pairs];
+  float third[Sums::Triples];
+
+  explicit Derivatives(const Sums& sums)
+  {
+    this->value = Sum(sums.value);
+    const float trace = Sum(sums.trace);
+    std::size_t pair = 0;
+    std::size_t triple = 0;
+    float vector[Dimensions];
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      this->gradient[i] = Sum(sums.gradient[i]);
+      vector[i] = Sum(sums.vector[i]);
+    }
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      for (std::size_t j = i; j < Dimensions; ++j, ++pair)
+      {
+        this->second[pair] = Sum(sums.second[pair]) + (i == j ? trace : 0);
+        for (std::size_t k = j; k < Dimensions; ++k, ++triple)
+        {
+          this->third[triple] = Sum(sums.third[triple]) + (i == j ? vector[k] : 0) +
+                                (i == k ? vector[j] : 0) + (j == k ? vector[i] : 0);
+        }
+      }
+    }
+  }
+
+private:
+  static float Sum(V v) { return hn::GetLane(hn::SumOfLanes(D(), v)); }
+};
+
+/// Sums for the points of a group, a lane each.
+template<std::size_t Dimensions>
+struct GroupSums
+{
+  static constexpr std::size_t Vectors = RepulsionGroup / LaneCount;
+  V at[Dimensions][Vectors];
+  V force[Dimensions][Vectors];
+  V value[Vectors];
+
+  HWY_INLINE explicit GroupSums(const RepulsionCells& cells, std::size_t first)
+  {
+    const D d;
+    for (std::size_t v = 0; v < Vectors; ++v)
+    {
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        this->at[i][v] = hn::LoadU(d, cells.coordinates + i * cells.padded + first + v * LaneCount);
+        this->force[i][v] = hn::Zero(d);
+      }
+      this->value[v] = hn::Zero(d);
+    }
+  }
+
+  /// Adds the points of cells, one by one.
+  HWY_INLINE void AddPoints(
+    const RepulsionCells& cells, const std::uint32_t* direct, std::size_t count)
+  {
+    const D d;
+    const V one = hn::Set(d, 1.F);
+    GroupSums sums = *this; // which the compiler keeps in registers
+    for (std::size_t c = 0; c < count; ++c)
+    {
+      const float* from = cells.coordinates + direct[c] * RepulsionCell;
+      for (std::size_t p = 0; p < RepulsionCell; ++p)
+      {
+        for (std::size_t v = 0; v < Vectors; ++v)
+        {
+          V difference[Dimensions];
+          V t = one;
+          for (std::size_t i = 0; i < Dimensions; ++i)
+          {
+            difference[i] = hn::Sub(sums.at[i][v], hn::Set(d, from[i * cells.padded + p]));
+            t = hn::MulAdd(difference[i], difference[i], t);
+          }
+          const V w = Inverse(t);
+          const V square = hn::Mul(w, w);
+          sums.value[v] = hn::Add(sums.value[v], w);
+          for (std::size_t i = 0; i < Dimensions; ++i)
+          {
+            sums.force[i][v] = hn::MulAdd(square, difference[i], sums.force[i][v]);
+          }
+        }
+      }
+    }
+    *this = sums;
+  }
+
+  /// Adds what an expansion about `center` gives. The force is -1/2 of the gradient of the sum of
+  /// w.
+  HWY_INLINE void AddExpansion(const Derivatives<Dimensions>& sums, const float* center)
+  {
+    const D d;
+    for (std::size_t v = 0; v < Vectors; ++v)
+    {
+      V delta[Dimensions];
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        delta[i] = hn::Sub(this->at[i][v], hn::Set(d, center[i]));
+      }
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        // Horner: (((third delta / 3) + second) delta / 2 + gradient) delta gives the value.
+        V slope = hn::Set(d, sums.gradient[i]);
+        V forValue = slope;
+        for (std::size_t j = 0; j < Dimensions; ++j)
+        {
+          V curve = hn::Zero(d);
+          for (std::size_t k = 0; k < Dimensions; ++k)
+          {
+            curve = hn::MulAdd(hn::Set(d, sums.third[Triple(i, j, k)]), delta[k], curve);
+          }
+          const V second = hn::Set(d, sums.second[Pair(i, j)]);
+          slope = hn::MulAdd(hn::MulAdd(curve, hn::Set(d, 0.5F), second), delta[j], slope);
+          forValue =
+            hn::MulAdd(hn::MulAdd(curve, hn::Set(d, 1 / 6.F), hn::Mul(second, hn::Set(d, 0.5F))),
+              delta[j], forValue);
+        }
+        this->force[i][v] = hn::MulAdd(slope, hn::Set(d, -0.5F), this->force[i][v]);
+        this->value[v] = hn::MulAdd(forValue, delta[i], this->value[v]);
+      }
+      this->value[v] = hn::Add(this->value[v], hn::Set(d, sums.value));
+    }
+  }
+
+private:
+  static constexpr std::size_t Pair(std::size_t i, std::size_t j)
+  {
+    const std::size_t low = i < j ? i : j;
+    const std::size_t high = i < j ? j : i;
+    return low * Dimensions - (low == 0 ? 0 : low - 1) * low / 2 + high - low;
+  }
+  static constexpr std::size_t Triple(std::size_t i, std::size_t j, std::size_t k)
+  {
+    const std::size_t low = i < j ? (i < k ? i : k) : (j < k ? j : k);
+    const std::size_t high = i > j ? (i > k ? i : k) : (j > k ? j : k);
+    const std::size_t middle = i + j + k - low - high;
+    if constexpr (Dimensions == 2)
+    {
+      return low + middle + high;
+    }
+    constexpr std::size_t first[3] = { 0, 6, 9 };
+    const std::size_t size = Dimensions - low; // of the pairs with both at least `low`
+    const std::size_t a = middle - low;
+    return first[low] + a * size - (a == 0 ? 0 : a - 1) * a / 2 + high - middle;
+  }
+};
+
+/// The center of a group and its radius about it.
+template<std::size_t Dimensions>
+struct GroupBounds
+{
+  float center[Dimensions];
+  float radius;
+
+  GroupBounds(const RepulsionCells& cells, std::size_t begin, std::size_t end)
+  {
+    float square = 0;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      const float* x = cells.coordinates + i * cells.padded;
+      const auto [low, high] = std::minmax_element(x + begin, x + end);
+      this->center[i] = (*low + *high) / 2;
+      square += (*high - this->center[i]) * (*high - this->center[i]);
+    }
+    this->radius = std::sqrt(square);
+  }
+};
+
+/// Fans of cells that are to be looked at, and cells whose points are to be summed one by one.
+struct Visits
+{
+  struct Fan
+  {
+    std::uint32_t level;
+    std::uint32_t first;
+  };
+  Fan open[RepulsionFan * RepulsionLevels + 2];
+  std::size_t opened = 0;
+  std::uint32_t* direct = nullptr; ///< room for all of the smallest cells
+  std::size_t summed = 0;
+
+  /// Adds the cells first + i where bit i is set, or their fans.
+  HWY_INLINE void AddCells(
+    const RepulsionCells& cells, std::uint32_t level, std::size_t first, std::uint64_t bits)
+  {
+    const std::size_t count = cells.levels[level].count;
+    bits &= (std::uint64_t{ 1 } << std::min(count - std::min(count, first), RepulsionFan)) - 1;
+    for (; bits != 0; bits &= bits - 1)
+    {
+      const std::size_t cell = first + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits);
+      if (level == 0)
+      {
+        this->direct[this->summed++] = static_cast<std::uint32_t>(cell);
+      }
+      else
+      {
+        this->open[this->opened++] = { level - 1, static_cast<std::uint32_t>(cell * RepulsionFan) };
+      }
+    }
+  }
+};
+
+template<class Mask>
+HWY_INLINE std::uint64_t BitsOf(Mask mask)
+{
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(D(), mask, bytes);
+  return bytes[0] + 256ULL * bytes[1];
+}
+
+/// Sums the cells seen from afar, and lists the others.
+template<std::size_t Dimensions>
+HWY_INLINE Expansion<Dimensions> ExpandCells(
+  const RepulsionCells& cells, const GroupBounds<Dimensions>& group, Visits& visits)
+{
+  constexpr std::size_t pairs = Expansion<Dimensions>::Pairs;
+  const D d;
+  const V theta2 = hn::Set(d, cells.theta * cells.theta);
+  Expansion<Dimensions> far;
+  far.Clear();
+  while (visits.opened > 0)
+  {
+    const Visits::Fan fan = visits.open[--visits.opened];
+    const float* values = cells.levels[fan.level].values;
+    const std::size_t padded = cells.levels[fan.level].padded;
+    for (std::size_t lane = 0; lane < RepulsionFan; lane += LaneCount)
+    {
+      const float* from = values + fan.first + lane;
+      V u[Dimensions];
+      V t = hn::Set(d, Softening);
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        u[i] = hn::Sub(hn::Set(d, group.center[i]), hn::LoadU(d, from + i * padded));
+        t = hn::MulAdd(u[i], u[i], t);
+      }
+      const V radii =
+        hn::Add(hn::LoadU(d, from + (Dimensions + 1) * padded), hn::Set(d, group.radius));
+      const auto isFar = hn::Lt(hn::Mul(radii, radii), hn::Mul(t, theta2));
+      if (!hn::AllTrue(d, isFar))
+      {
+        visits.AddCells(cells, fan.level, fan.first + lane, BitsOf(hn::Not(isFar)));
+      }
+      V moments[pairs];
+      for (std::size_t i = 0; i < pairs; ++i)
+      {
+        moments[i] = hn::IfThenElseZero(isFar, hn::LoadU(d, from + (Dimensions + 2 + i) * padded));
+      }
+      const V mass = hn::IfThenElseZero(isFar, hn::LoadU(d, from + Dimensions * padded));
+      far.Add(mass, u, Inverse(hn::Add(t, hn::Set(d, 1 - Softening))), moments);
+    }
+  }
+  return far;
+}
+
+/// Evaluates the group of points that begins with `first`, of which those before `end` are there.
+/// Writes the repulsion by coordinate [dimensions, 16] and returns the sum of w over all pairs of
+/// these points and any point, with itself. `direct` has room for all of the smallest cells.
+template<std::size_t Dimensions>
+double EvaluateGroup(const RepulsionCells& cells, std::size_t first, std::size_t end,
+  std::uint32_t* direct, float* out)
+{
+  const D d;
+  const GroupBounds<Dimensions> group(cells, first, end);
+  Visits visits;
+  visits.direct = direct;
+  const std::size_t top = cells.levelCount - 1;
+  for (std::size_t cell = 0; cell < cells.levels[top].padded; cell += RepulsionFan)
+  {
+    visits.open[visits.opened++] = { static_cast<std::uint32_t>(top),
+      static_cast<std::uint32_t>(cell) };
+  }
+  const Derivatives<Dimensions> far(ExpandCells(cells, group, visits));
+  GroupSums<Dimensions> sums(cells, first);
+  sums.AddPoints(cells, direct, visits.summed);
+  sums.AddExpansion(far, group.center);
+  HWY_ALIGN float values[RepulsionGroup];
+  for (std::size_t v = 0; v < sums.Vectors; ++v)
+  {
+    hn::StoreU(sums.value[v], d, values + v * LaneCount);
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      hn::StoreU(sums.force[i][v], d, out + i * RepulsionGroup + v * LaneCount);
+    }
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < end - first; ++i)
+  {
+    sum += static_cast<double>(values[i]);
+  }
+  return sum;
+}
+
+double EvaluateGroup2(const RepulsionCells& cells, std::size_t first, std::size_t end,
+  std::uint32_t* direct, float* out)
+{
+  return EvaluateGroup<2>(cells, first, end, direct, out);
+}
+
+double EvaluateGroup3(const RepulsionCells& cells, std::size_t first, std::size_t end,
+  std::uint32_t* direct, float* out)
+{
+  return EvaluateGroup<3>(cells, first, end, direct, out);
+}
+
+}
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace atlas
+{
+
+HWY_EXPORT(EvaluateGroup2);
+HWY_EXPORT(EvaluateGroup3);
+
+namespace
+{
+
+/// Coordinates of what is not there: so far that it adds nothing, without underflow.
+constexpr float FarAway = 1e8F;
+/// The same for cells, whose expansions have higher powers of 1 / distance.
+constexpr float FarCell = 1e4F;
+
+std::size_t RoundUp(std::size_t number, std::size_t multiple)
+{
+  return (number + multiple - 1) / multiple * multiple;
+}
+
+/// Cells from their parts: consecutive runs of `fan` parts of mass and moments, or of points.
+template<std::size_t Dimensions>
+class CellBuilder
+{
+public:
+  /// The smallest cells, of points by coordinate.
+  static void FromPoints(
+    const float* coordinates, std::size_t padded, std::size_t count, CellLevel& level)
+  {
+    for (std::size_t cell = 0; cell * RepulsionCell < count; ++cell)
+    {
+      const std::size_t begin = cell * RepulsionCell;
+      const std::size_t end = std::min(begin + RepulsionCell, count);
+      CellBuilder built;
+      for (std::size_t p = begin; p < end; ++p)
+      {
+        std::array<float, Dimensions> at;
+        for (std::size_t i = 0; i < Dimensions; ++i)
+        {
+          at[i] = coordinates[i * padded + p];
+        }
+        built.AddCenter(1, at.data());
+        built.AddBox(at.data(), at.data());
+      }
+      built.EndCenter();
+      for (std::size_t p = begin; p < end; ++p)
+      {
+        std::array<float, Dimensions> at;
+        for (std::size_t i = 0; i < Dimensions; ++i)
+        {
+          at[i] = coordinates[i * padded + p];
+        }
+        built.AddMoments(1, at.data());
+      }
+      built.Write(level, cell);
+    }
+  }
+
+  static void FromCells(const CellLevel& parts, std::size_t count, CellLevel& level)
+  {
+    for (std::size_t cell = 0; cell * RepulsionFan < count; ++cell)
+    {
+      const std::size_t begin = cell * RepulsionFan;
+      const std::size_t end = std::min(begin + RepulsionFan, count);
+      CellBuilder built;
+      for (std::size_t p = begin; p < end; ++p)
+      {
+        built.AddCenter(parts.Quantity(Dimensions)[p], Gather(parts, 0, p).data());
+        built.AddBox(
+          GatherBox(parts, parts.lowest, p).data(), GatherBox(parts, parts.highest, p).data());
+      }
+      built.EndCenter();
+      for (std::size_t p = begin; p < end; ++p)
+      {
+        built.AddMoments(parts.Quantity(Dimensions)[p], Gather(parts, 0, p).data());
+        for (std::size_t pair = 0; pair < Pairs; ++pair)
+        {
+          built.Moments[pair] += parts.Quantity(Dimensions + 2 + pair)[p];
+        }
+      }
+      built.Write(level, cell);
+    }
+  }
+
+private:
+  static constexpr std::size_t Pairs = Dimensions * (Dimensions + 1) / 2;
+  using Point = std::array<float, Dimensions>;
+  float Mass = 0;
+  Point Center = {};
+  Point Lowest = Filled(2 * FarAway);
+  Point Highest = Filled(-2 * FarAway);
+  std::array<float, Pairs> Moments = {};
+
+  static Point Filled(float value)
+  {
+    Point point;
+    point.fill(value);
+    return point;
+  }
+  static Point Gather(const CellLevel& level, std::size_t quantity, std::size_t cell)
+  {
+    Point point;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      point[i] = level.Quantity(quantity + i)[cell];
+    }
+    return point;
+  }
+  static Point GatherBox(const CellLevel& level, const std::vector<float>& box, std::size_t cell)
+  {
+    Point point;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      point[i] = box[i * level.padded + cell];
+    }
+    return point;
+  }
+
+  void AddCenter(float mass, const float* at)
+  {
+    this->Mass += mass;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      this->Center[i] += mass * at[i];
+    }
+  }
+  void AddBox(const float* low, const float* high)
+  {
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      this->Lowest[i] = std::min(this->Lowest[i], low[i]);
+      this->Highest[i] = std::max(this->Highest[i], high[i]);
+    }
+  }
+  void EndCenter()
+  {
+    for (float& value : this->Center)
+    {
+      value /= this->Mass;
+    }
+  }
+  void AddMoments(float mass, const float* at)
+  {
+    std::size_t pair = 0;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      for (std::size_t j = i; j < Dimensions; ++j, ++pair)
+      {
+        this->Moments[pair] += mass * (at[i] - this->Center[i]) * (at[j] - this->Center[j]);
+      }
+    }
+  }
+  void Write(CellLevel& level, std::size_t cell) const
+  {
+    float square = 0;
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      const auto c = i;
+      const float reach =
+        std::max(this->Highest[c] - this->Center[c], this->Center[c] - this->Lowest[c]);
+      square += reach * reach;
+      level.Quantity(i)[cell] = this->Center[c];
+      level.lowest[i * level.padded + cell] = this->Lowest[c];
+      level.highest[i * level.padded + cell] = this->Highest[c];
+    }
+    level.Quantity(Dimensions)[cell] = this->Mass;
+    level.Quantity(Dimensions + 1)[cell] = std::sqrt(square);
+    for (std::size_t pair = 0; pair < Pairs; ++pair)
+    {
+      level.Quantity(Dimensions + 2 + pair)[cell] = this->Moments[pair];
+    }
+  }
+};
+
+template<std::size_t Dimensions>
+void BuildLevels(const std::vector<float>& coordinates, std::size_t padded, std::size_t count,
+  std::vector<CellLevel>& levels)
+{
+  CellBuilder<Dimensions>::FromPoints(coordinates.data(), padded, count, levels[0]);
+  std::size_t cells = (count + RepulsionCell - 1) / RepulsionCell;
+  for (std::size_t level = 1; level < levels.size(); ++level)
+  {
+    CellBuilder<Dimensions>::FromCells(levels[level - 1], cells, levels[level]);
+    cells = (cells + RepulsionFan - 1) / RepulsionFan;
+  }
+}
+
+}
+
+Repulsion::Repulsion(int dimensions, std::int64_t count, std::int64_t stride, double theta)
+  : Dimensions(ToIndex(dimensions))
+  , Count(ToIndex(count))
+  , Stride(ToIndex(stride))
+  , Theta(theta)
+  , Padded(RoundUp(this->Count, RepulsionCell * RepulsionFan))
+{
+  InitializeTarget();
+  this->Coordinates.assign(this->Dimensions * this->Padded, FarAway);
+  this->Sums.resize((this->Count + RepulsionGroup - 1) / RepulsionGroup);
+  const std::size_t quantities =
+    this->Dimensions + 2 + this->Dimensions * (this->Dimensions + 1) / 2;
+  std::size_t cells = (this->Count + RepulsionCell - 1) / RepulsionCell;
+  while (true)
+  {
+    CellLevel level;
+    level.count = cells;
+    level.padded = RoundUp(cells, RepulsionFan);
+    level.values.assign(quantities * level.padded, 0);
+    std::fill_n(level.values.begin(), this->Dimensions * level.padded, FarCell);
+    level.lowest.resize(this->Dimensions * level.padded);
+    level.highest.resize(level.lowest.size());
+    this->Levels.push_back(std::move(level));
+    if (cells <= 2 * RepulsionFan)
+    {
+      return;
+    }
+    cells = (cells + RepulsionFan - 1) / RepulsionFan;
+  }
+}
+
+void Repulsion::Order(const float* points)
+{
+  this->Order_ = CurveOrder(points, static_cast<std::int64_t>(this->Count),
+    static_cast<int>(this->Dimensions), static_cast<std::int64_t>(this->Stride));
+}
+
+double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
+{
+  for (std::size_t p = 0; p < this->Count; ++p)
+  {
+    const float* from = points + this->Order_[p] * this->Stride;
+    for (std::size_t i = 0; i < this->Dimensions; ++i)
+    {
+      this->Coordinates[i * this->Padded + p] = from[i];
+    }
+  }
+  (this->Dimensions == 2 ? BuildLevels<2> : BuildLevels<3>)(this->Coordinates, this->Padded,
+    this->Count, this->Levels);
+  RepulsionCells cells = { this->Coordinates.data(), this->Padded, {}, this->Levels.size(),
+    static_cast<float>(0.7 * this->Theta) };
+  for (std::size_t level = 0; level < this->Levels.size(); ++level)
+  {
+    const CellLevel& cellLevel = this->Levels[level];
+    cells.levels[level] = { cellLevel.values.data(), cellLevel.padded, cellLevel.count };
+  }
+  constexpr std::size_t groupsAtOnce = 64;
+  const std::size_t groups = this->Sums.size();
+  const std::size_t parts = (groups + groupsAtOnce - 1) / groupsAtOnce;
+  ParallelFor(static_cast<std::int64_t>(parts), threads,
+    [&](std::int64_t number)
+    {
+      const std::size_t part = ToIndex(number);
+      static thread_local std::vector<std::uint32_t> direct;
+      direct.resize(this->Padded / RepulsionCell);
+      const std::size_t end = std::min(groups, (part + 1) * groupsAtOnce);
+      for (std::size_t group = part * groupsAtOnce; group < end; ++group)
+      {
+        const std::size_t first = group * RepulsionGroup;
+        const std::size_t last = std::min(first + RepulsionGroup, this->Count);
+        float sums[3 * RepulsionGroup];
+        this->Sums[group] =
+          this->Dimensions == 2
+            ? HWY_DYNAMIC_DISPATCH(EvaluateGroup2)(cells, first, last, direct.data(), sums)
+            : HWY_DYNAMIC_DISPATCH(EvaluateGroup3)(cells, first, last, direct.data(), sums);
+        for (std::size_t p = first; p < last; ++p)
+        {
+          float* to = repulsion + this->Order_[p] * this->Stride;
+          for (std::size_t i = 0; i < this->Dimensions; ++i)
+          {
+            to[i] = sums[i * RepulsionGroup + p - first];
+          }
+        }
+      }
+    });
+  double sum = -static_cast<double>(this->Count); // of each point with itself
+  for (const double ofGroup : this->Sums)
+  {
+    sum += ofGroup;
+  }
+  return sum;
+}
+
+}
+
+#endif

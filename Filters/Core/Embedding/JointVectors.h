@@ -1,0 +1,70 @@
+#pragma once
+
+#include "PointView.h"
+#include "Recording.h"
+
+#include <cstdint>
+#include <vector>
+
+/// Queries and keys of one head in one space (Yeh et al. 2023, AttentionViz), where a small
+/// distance means a large dot product.
+namespace atlas
+{
+
+/// Which tokens of a recording take part.
+struct TokenChoice
+{
+  std::int64_t sequence = -1; ///< those of this sequence; -1: of all
+  std::int64_t sample = 0;    ///< at most so many, drawn at random without replacement; 0: all
+  std::uint64_t seed = 0;     ///< of the sample (std::mt19937_64)
+};
+
+/// The rows of the chosen tokens, in ascending order. Throws OptionError if there is no such
+/// sequence, if `sample` is negative, or if there are fewer than 2 tokens.
+std::vector<std::int64_t> ChooseTokens(const Recording& recording, const TokenChoice& choice);
+
+/// How queries are divided and keys multiplied by a scale c. The softmax does not change; distances
+/// do, but for those by the cosine.
+enum class KeyScaling
+{
+  None,      ///< c = 1
+  Norms,     ///< c = sqrt(mean |q| / mean |k + shift|)
+  Optimized, ///< the c in [1/16, 16] with the lowest correlation of dot product and distance
+  Fixed      ///< a given c
+};
+
+/// The joint vectors of one head for n tokens.
+struct JointVectors
+{
+  std::int64_t tokens = 0;    ///< n
+  std::int64_t dimension = 0; ///< d
+  std::vector<float> values;  ///< [2 n, d]: the queries, then keys + shift, in the order of tokens
+  std::vector<double> shift;  ///< [d]: mean of queries - mean of keys; zeros if not translated
+  std::vector<double> norms;  ///< [2 n]: |q| and |k|, before translation
+
+  PointView View() const { return { this->values.data(), 2 * this->tokens, this->dimension }; }
+
+  /// The means of |q|, and of |k| before translation.
+  double QueryNorm() const;
+  double KeyNorm() const;
+};
+
+/// The head `head` of the layer with index `layer`. Throws OptionError if the recording does not
+/// have it, or has no queries and keys.
+const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t layer, std::int64_t head);
+
+/// Joins queries and keys of these rows of the recording. `layer` is the index of the layer in the
+/// model. Keys are moved so that their mean is that of the queries if `translate`, which adds the
+/// same number to all scores of a query. Throws as HeadWithKeys does; ModelError, which names the
+/// head, if a value is NaN or infinite, GeometryError likewise if all queries or all keys are
+/// equal; and FileError if the file that the head is mapped from was truncated or changed.
+JointVectors JoinQueriesAndKeys(const Recording& recording, std::int64_t layer, std::int64_t head,
+  const std::vector<std::int64_t>& rows, bool translate);
+
+/// sqrt(mean |q| / mean |k + shift|), the scale of KeyScaling::Norms; 1 if either is 0.
+double NormScale(const JointVectors& joint);
+
+/// Divides queries by `scale` and multiplies keys by it.
+void ScaleJointVectors(double scale, JointVectors& joint);
+
+}

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "PointView.h"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace atlas
+{
+
+/// The nearest neighbors of each of `points` points, nearest first, ties by the lower index. A
+/// point is not its own neighbor, but may have others at distance 0.
+struct NeighborLists
+{
+  std::int64_t points = 0;
+  int count = 0;                    ///< neighbors of a point
+  std::vector<std::uint32_t> index; ///< [points, count]
+  std::vector<float> distance;      ///< [points, count]: 1 - cos for Cosine and SquaredCosine,
+                                    ///< |x - y| for Euclidean
+};
+
+/// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false to
+/// stop.
+using NeighborProgress = std::function<bool(double)>;
+
+/// Throws OptionError unless there are points, of at least one dimension and all finite.
+/// `what` begins the message: "t-SNE".
+void CheckPoints(const PointView& points, const char* what);
+
+/// Finds the exact nearest neighbors by matrix products of blocks of points. Products are in single
+/// precision and choose the candidates, with a margin for their rounding errors; distances of
+/// candidates are then computed in double precision from the given floats. The result is equal to
+/// the byte for any number of threads (as for ThreadCount).
+///
+/// Takes time proportional to count^2 x dimension, and memory of the result and about 5 MiB a
+/// thread. Throws as CheckPoints does, and OptionError unless 1 <= count < points. If `progress`
+/// returns false, the result has no points.
+NeighborLists FindNeighbors(const PointView& points, PointMetric metric, int count, int threads,
+  const NeighborProgress& progress = nullptr);
+
+}

@@ -1,0 +1,477 @@
+#include "TSne.h"
+
+#include "ApproximateNeighbors.h"
+#include "Attraction.h"
+#include "CurveOrder.h"
+#include "Error.h"
+#include "Index.h"
+#include "Parallel.h"
+#include "PerplexitySearch.h"
+#include "Repulsion.h"
+#include "StartLayout.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr double EarlyMomentum = 0.5; ///< while exaggerated
+constexpr double LateMomentum = 0.8;
+constexpr double RateFactor = 1; ///< of the learning rate, with the gradient / 4
+constexpr float LongestStep = 5; ///< of a coordinate, so that no rate makes the layout explode
+constexpr float Farthest = 1e6;  ///< coordinate to start from
+constexpr double NotKnown = std::numeric_limits<double>::quiet_NaN();
+
+std::string Text(double number)
+{
+  std::string text = std::to_string(number);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
+}
+
+/// Throws unless least <= value <= largest, so not for NaN.
+void CheckRange(const char* name, double value, double least, double largest)
+{
+  if (!(value >= least && value <= largest))
+  {
+    throw OptionError("t-SNE: expected " + std::string(name) + " from " + Text(least) + " to " +
+                      Text(largest) + ", found " + Text(value) + ".");
+  }
+}
+
+double SquareOf(float distance, PointMetric metric)
+{
+  const double d = distance;
+  return metric == PointMetric::Cosine ? 2 * d : d * d;
+}
+
+/// A sparse matrix by rows.
+struct SparseRows
+{
+  std::vector<std::int64_t> begin;
+  std::vector<std::uint32_t> index;
+  std::vector<float> value;
+};
+
+/// The transpose; its rows have ascending columns.
+SparseRows Transpose(const SparseRows& matrix)
+{
+  SparseRows transposed;
+  transposed.begin.resize(matrix.begin.size());
+  transposed.index.resize(matrix.index.size());
+  transposed.value.resize(matrix.value.size());
+  for (const std::uint32_t column : matrix.index)
+  {
+    ++transposed.begin[column + 1];
+  }
+  std::partial_sum(transposed.begin.begin(), transposed.begin.end(), transposed.begin.begin());
+  std::vector<std::int64_t> next(transposed.begin.begin(), transposed.begin.end() - 1);
+  for (std::size_t row = 0; row + 1 < matrix.begin.size(); ++row)
+  {
+    for (auto e = ToIndex(matrix.begin[row]); e < ToIndex(matrix.begin[row + 1]); ++e)
+    {
+      const auto to = ToIndex(next[matrix.index[e]]++);
+      transposed.index[to] = static_cast<std::uint32_t>(row);
+      transposed.value[to] = matrix.value[e];
+    }
+  }
+  return transposed;
+}
+
+/// (c + c') / (2 points) without entries that are 0, where both have ascending columns.
+Affinities Symmetrized(const SparseRows& matrix, const SparseRows& transposed)
+{
+  constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  Affinities sum;
+  sum.points = static_cast<std::int64_t>(matrix.begin.size()) - 1;
+  sum.begin.push_back(0);
+  sum.index.reserve(2 * matrix.index.size());
+  sum.value.reserve(2 * matrix.index.size());
+  const double share = 0.5 / static_cast<double>(sum.points);
+  for (std::size_t row = 0; row + 1 < matrix.begin.size(); ++row)
+  {
+    auto a = ToIndex(matrix.begin[row]);
+    auto b = ToIndex(transposed.begin[row]);
+    const auto endA = ToIndex(matrix.begin[row + 1]);
+    const auto endB = ToIndex(transposed.begin[row + 1]);
+    while (a < endA || b < endB)
+    {
+      const std::uint32_t columnA = a < endA ? matrix.index[a] : none;
+      const std::uint32_t columnB = b < endB ? transposed.index[b] : none;
+      const double ofA = columnA <= columnB ? matrix.value[a] : 0;
+      const double ofB = columnB <= columnA ? transposed.value[b] : 0;
+      a += columnA <= columnB ? 1 : 0;
+      b += columnB <= columnA ? 1 : 0;
+      if (ofA + ofB > 0)
+      {
+        sum.index.push_back(std::min(columnA, columnB));
+        sum.value.push_back(static_cast<float>((ofA + ofB) * share));
+      }
+    }
+    sum.begin.push_back(static_cast<std::int64_t>(sum.index.size()));
+  }
+  return sum;
+}
+
+/// Values in rows of `stride`, of which the first `dimensions` are taken from rows packed.
+std::vector<float> Spread(const std::vector<float>& packed, const std::vector<std::uint32_t>& order,
+  int dimensions, std::int64_t stride)
+{
+  std::vector<float> spread(order.size() * ToIndex(stride));
+  for (std::size_t row = 0; row < order.size(); ++row)
+  {
+    const auto from = packed.begin() + static_cast<std::int64_t>(order[row]) * dimensions;
+    std::copy_n(from, dimensions, spread.begin() + static_cast<std::int64_t>(row) * stride);
+  }
+  return spread;
+}
+
+/// Gradient descent with momentum and a gain per coordinate (Jacobs 1988). Points are renumbered
+/// along a space-filling curve, so that those that attract each other are near in memory.
+class Descent
+{
+public:
+  Descent(const Affinities& affinities, std::vector<float> start, const TSneOptions& options)
+    : P(affinities)
+    , Options(options)
+    , Stride(options.dimensions == 2 ? 2 : 4)
+    , Start(std::move(start))
+    , Order(ToIndex(affinities.points))
+    , Repulsion_(options.dimensions, affinities.points, this->Stride, options.theta)
+  {
+    std::iota(this->Order.begin(), this->Order.end(), 0U);
+    this->Begin();
+    this->Forces.resize(this->Points.size());
+    this->Repulsions.resize(this->Points.size());
+    for (const float p : affinities.value)
+    {
+      this->Entropy += p > 0 ? static_cast<double>(p) * std::log(static_cast<double>(p)) : 0;
+    }
+    this->Renumber();
+  }
+
+  Layout Run()
+  {
+    Layout layout;
+    const int exaggerated = this->ExaggeratedIterations();
+    while (true)
+    {
+      const int done = layout.iterations;
+      if (done > 0 && done == exaggerated && this->HasCollapsed())
+      {
+        this->Begin();
+      }
+      if (done > 0 && (done == exaggerated || this->IsToRenumber(done)))
+      {
+        this->Renumber();
+      }
+      else if (done % 10 == 0)
+      {
+        this->Repulsion_.Order(this->Points.data());
+      }
+      this->Sum = this->Repulsion_.Evaluate(
+        this->Points.data(), this->Options.threads, this->Repulsions.data());
+      const bool isLast = done == this->Options.iterations;
+      if (isLast || (this->Options.progress && done % this->Options.interval == 0))
+      {
+        layout.divergence = this->Divergence();
+        layout.stopped = !this->Report(done, layout.divergence);
+        if (isLast || layout.stopped)
+        {
+          break;
+        }
+      }
+      this->Attraction_->Evaluate(this->Points.data(), this->Options.threads, this->Forces.data());
+      this->Step(done < exaggerated);
+      ++layout.iterations;
+    }
+    layout.points = this->Result();
+    return layout;
+  }
+
+private:
+  const Affinities& P;
+  const TSneOptions& Options;
+  std::int64_t Stride;
+  std::vector<float> Start;         ///< [points, dimensions], in the order of the input
+  std::vector<std::uint32_t> Order; ///< the point of each row below
+  std::vector<float> Points;        ///< [points, Stride], as all that follow
+  std::vector<float> Update;
+  std::vector<float> Gain;
+  std::vector<float> Forces; ///< attraction
+  std::vector<float> Repulsions;
+  Repulsion Repulsion_;
+  std::optional<Attraction> Attraction_;
+  double Sum = 0;     ///< Z
+  double Entropy = 0; ///< sum of p ln p
+
+  int ExaggeratedIterations() const
+  {
+    if (this->Options.exaggeratedIterations >= 0)
+    {
+      return this->Options.exaggeratedIterations;
+    }
+    return this->Options.start ? 0 : this->Options.iterations / 3;
+  }
+
+  void Begin()
+  {
+    this->Points = Spread(this->Start, this->Order, this->Options.dimensions, this->Stride);
+    this->Update.assign(this->Points.size(), 0);
+    this->Gain.assign(this->Points.size(), 1);
+  }
+
+  /// Whether all points have come together in some direction. Exaggerated attraction does that
+  /// where the perplexity is large for so few points; later iterations cannot part them in time.
+  bool HasCollapsed() const
+  {
+    const Eigen::Map<const Eigen::MatrixXf> rows(this->Points.data(), this->Stride, this->P.points);
+    const Eigen::MatrixXd points = rows.topRows(this->Options.dimensions).cast<double>();
+    const Eigen::MatrixXd centered = points.colwise() - points.rowwise().mean();
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(
+      centered * centered.transpose(), Eigen::EigenvaluesOnly);
+    constexpr double deviation = 1e-4; // that of the start
+    return !(solver.eigenvalues()[0] > deviation * deviation * static_cast<double>(this->P.points));
+  }
+
+  static bool IsToRenumber(int done)
+  {
+    return done == 50 || done == 100 || done == 350 || (done > 350 && done % 500 == 0);
+  }
+
+  /// Puts the points in the order of the curve.
+  void Renumber()
+  {
+    const std::vector<std::uint32_t> rows =
+      CurveOrder(this->Points.data(), this->P.points, this->Options.dimensions, this->Stride);
+    std::vector<std::uint32_t> order;
+    for (const std::uint32_t row : rows)
+    {
+      order.push_back(this->Order[row]);
+    }
+    const auto stride = static_cast<int>(this->Stride);
+    this->Points = Spread(this->Points, rows, stride, stride);
+    this->Update = Spread(this->Update, rows, stride, stride);
+    this->Gain = Spread(this->Gain, rows, stride, stride);
+    this->Order = std::move(order);
+    this->Attraction_.emplace(
+      this->P, this->Order, this->Options.dimensions, this->Options.threads);
+    this->Repulsion_.Order(this->Points.data());
+  }
+
+  void Step(bool isExaggerated)
+  {
+    const double exaggeration = isExaggerated ? this->Options.exaggeration : 1;
+    const double rate = this->Options.learningRate > 0
+                          ? this->Options.learningRate
+                          : static_cast<double>(this->P.points) / exaggeration;
+    const auto momentum = static_cast<float>(isExaggerated ? EarlyMomentum : LateMomentum);
+    const auto attraction = static_cast<float>(rate * RateFactor * exaggeration);
+    const auto repulsion = static_cast<float>(rate * RateFactor / this->Sum);
+    constexpr std::int64_t block = 1 << 14;
+    const auto size = static_cast<std::int64_t>(this->Points.size());
+    ParallelFor((size + block - 1) / block, this->Options.threads,
+      [&](std::int64_t part)
+      {
+        const auto end = ToIndex(std::min(size, (part + 1) * block));
+        for (auto i = ToIndex(part * block); i < end; ++i)
+        {
+          const float slope = attraction * this->Forces[i] - repulsion * this->Repulsions[i];
+          float gain = this->Gain[i];
+          gain = slope * this->Update[i] < 0 ? gain + 0.2F : std::max(gain * 0.8F, 0.01F);
+          const float update =
+            std::clamp(momentum * this->Update[i] - gain * slope, -LongestStep, LongestStep);
+          this->Gain[i] = gain;
+          this->Update[i] = update;
+          this->Points[i] += update;
+        }
+      });
+  }
+
+  double Divergence() const
+  {
+    return this->Entropy + std::log(this->Sum) +
+           this->Attraction_->EvaluateDivergence(this->Points.data(), this->Options.threads);
+  }
+
+  bool Report(int done, double divergence) const
+  {
+    return !this->Options.progress ||
+           this->Options.progress(done, divergence, this->Result().data());
+  }
+
+  /// The layout in the order of the input, centered.
+  std::vector<float> Result() const
+  {
+    const auto dimensions = ToIndex(this->Options.dimensions);
+    const auto stride = ToIndex(this->Stride);
+    std::array<double, 3> mean = {};
+    for (std::size_t row = 0; row < this->Order.size(); ++row)
+    {
+      for (std::size_t i = 0; i < dimensions; ++i)
+      {
+        mean[i] += this->Points[row * stride + i] / static_cast<double>(this->P.points);
+      }
+    }
+    std::vector<float> result(this->Order.size() * dimensions);
+    for (std::size_t row = 0; row < this->Order.size(); ++row)
+    {
+      for (std::size_t i = 0; i < dimensions; ++i)
+      {
+        result[this->Order[row] * dimensions + i] =
+          static_cast<float>(this->Points[row * stride + i] - mean[i]);
+      }
+    }
+    return result;
+  }
+};
+
+std::vector<float> StartOf(const PointView& points, const TSneOptions& options)
+{
+  if (options.start)
+  {
+    const std::int64_t size = points.count * options.dimensions;
+    std::vector<float> start(options.start, options.start + size);
+    for (const float value : start)
+    {
+      if (!(std::abs(value) <= Farthest))
+      {
+        throw OptionError("t-SNE: expected coordinates of the layout to start from up to " +
+                          Text(Farthest) + ", found " + Text(value) + ".");
+      }
+    }
+    return start;
+  }
+  return options.randomStart
+           ? RandomStart(points.count, options.dimensions, options.seed)
+           : PrincipalStart(points, options.metric, options.dimensions, options.seed);
+}
+
+}
+
+double LargestPerplexity(std::int64_t points)
+{
+  return static_cast<double>(points - 1) / 3;
+}
+
+int TSneNeighborCount(double perplexity)
+{
+  return static_cast<int>(3 * perplexity + 1e-9);
+}
+
+void CheckTSneOptions(std::int64_t points, const TSneOptions& options)
+{
+  if (points < 4)
+  {
+    throw OptionError("t-SNE: expected at least 4 points, found " + std::to_string(points) + ".");
+  }
+  if (options.dimensions != 2 && options.dimensions != 3)
+  {
+    throw OptionError(
+      "t-SNE: expected 2 or 3 dimensions, found " + std::to_string(options.dimensions) + ".");
+  }
+  const double largest = LargestPerplexity(points);
+  if (!(options.perplexity >= 1 && options.perplexity <= largest * (1 + 1e-12)))
+  {
+    throw OptionError("t-SNE: expected a perplexity from 1 to " +
+                      Text(std::floor(largest * 100) / 100) + ", the largest that works for " +
+                      std::to_string(points) + " points, found " + Text(options.perplexity) + ".");
+  }
+  CheckRange("a number of iterations", options.iterations, 0, 1e6);
+  CheckRange("theta", options.theta, 0, 1);
+  CheckRange("an exaggeration", options.exaggeration, 1, 1000);
+  CheckRange("a learning rate", options.learningRate, 0, 1e9);
+  CheckRange("an interval of reports", options.interval, 1, 1e6);
+}
+
+Affinities TSneAffinities(
+  const NeighborLists& neighbors, PointMetric metric, double perplexity, int threads)
+{
+  const int count = TSneNeighborCount(perplexity);
+  if (count < 1 || count > neighbors.count)
+  {
+    throw OptionError("t-SNE: expected " + std::to_string(count) +
+                      " neighbors of each point for perplexity " + Text(perplexity) + ", found " +
+                      std::to_string(neighbors.count) + ".");
+  }
+  SparseRows rows;
+  const auto size = ToIndex(neighbors.points * count);
+  rows.begin.resize(ToIndex(neighbors.points + 1));
+  rows.index.resize(size);
+  rows.value.resize(size);
+  constexpr std::int64_t block = 256;
+  ParallelFor((neighbors.points + block - 1) / block, threads,
+    [&](std::int64_t part)
+    {
+      std::vector<double> squares(ToIndex(count));
+      std::vector<double> probabilities(squares.size());
+      const std::int64_t end = std::min(neighbors.points, (part + 1) * block);
+      for (std::int64_t i = part * block; i < end; ++i)
+      {
+        const float* distances = neighbors.distance.data() + i * neighbors.count;
+        std::transform(distances, distances + count, squares.begin(),
+          [&](float distance) { return SquareOf(distance, metric); });
+        SearchPerplexity(
+          squares.data(), squares.size(), std::log(perplexity), probabilities.data());
+        const std::int64_t to = i * count;
+        rows.begin[ToIndex(i + 1)] = to + count;
+        std::copy_n(neighbors.index.begin() + i * neighbors.count, count, rows.index.begin() + to);
+        std::transform(probabilities.begin(), probabilities.end(), rows.value.begin() + to,
+          [](double p) { return static_cast<float>(p); });
+      }
+    });
+  const SparseRows transposed = Transpose(rows);
+  return Symmetrized(Transpose(transposed), transposed);
+}
+
+Layout TSne(const PointView& points, const NeighborLists& neighbors, const TSneOptions& options)
+{
+  CheckPoints(points, "t-SNE");
+  CheckTSneOptions(points.count, options);
+  if (neighbors.points != points.count)
+  {
+    throw OptionError("t-SNE: expected the neighbors of " + std::to_string(points.count) +
+                      " points, found those of " + std::to_string(neighbors.points) + ".");
+  }
+  if (*std::max_element(neighbors.distance.begin(), neighbors.distance.end()) == 0)
+  {
+    throw OptionError("t-SNE: expected points that differ, found that each of the " +
+                      std::to_string(points.count) + " points has only equal neighbors.");
+  }
+  std::vector<float> start = StartOf(points, options);
+  const Affinities affinities =
+    TSneAffinities(neighbors, options.metric, options.perplexity, options.threads);
+  return Descent(affinities, std::move(start), options).Run();
+}
+
+Layout TSne(const PointView& points, const TSneOptions& options)
+{
+  CheckPoints(points, "t-SNE");
+  CheckTSneOptions(points.count, options);
+  const NeighborProgress progress = [&](double)
+  { return !options.progress || options.progress(0, NotKnown, nullptr); };
+  const int count = TSneNeighborCount(options.perplexity);
+  const NeighborLists neighbors =
+    points.count < ApproximateNeighborsFrom
+      ? FindNeighbors(points, options.metric, count, options.threads, progress)
+      : FindNeighborsApproximately(
+          points, options.metric, count, options.seed, options.threads, progress);
+  if (neighbors.points == 0)
+  {
+    return { StartOf(points, options), NotKnown, 0, true };
+  }
+  return TSne(points, neighbors, options);
+}
+
+}

@@ -1,0 +1,390 @@
+#include "Umap.h"
+
+#include "ApproximateNeighbors.h"
+#include "CrossEntropy.h"
+#include "Error.h"
+#include "FuzzyGraph.h"
+#include "HashedNumbers.h"
+#include "Index.h"
+#include "Parallel.h"
+#include "SpectralLayout.h"
+#include "StartLayout.h"
+#include "UmapCurve.h"
+#include "UmapForces.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace atlas
+{
+namespace
+{
+
+/// Groups of places are given to threads together by this number.
+constexpr std::int64_t GroupsOfTask = 64;
+/// The most places that repel each place in one step.
+constexpr std::int64_t MostShifts = 64;
+/// How many places are repelled for one that is attracted.
+constexpr float RepulsionsPerEdge = 5;
+/// Places are sorted by their number of edges within ranges of this size, so that those of a group
+/// have about equally many.
+constexpr std::int64_t SortedRange = 1024;
+
+int EpochCount(const UmapOptions& options, std::int64_t points)
+{
+  return options.epochs > 0 ? options.epochs : points <= 10'000 ? 500 : 200;
+}
+
+[[noreturn]] void Refuse(const std::string& expected, const std::string& found)
+{
+  throw OptionError("UMAP: expected " + expected + ", found " + found + ".");
+}
+
+/// The points in the order in which they are moved: at random, but within short ranges by the
+/// number of their edges.
+std::vector<std::uint32_t> OrderPoints(const FuzzyGraph& graph, std::uint64_t seed)
+{
+  const HashedNumbers numbers(seed, 3);
+  std::vector<std::uint32_t> order(ToIndex(graph.points));
+  std::iota(order.begin(), order.end(), 0U);
+  for (std::size_t i = order.size(); i > 1; --i)
+  {
+    std::swap(order[i - 1], order[numbers.Below(i, i)]);
+  }
+  const auto edges = [&graph](std::uint32_t i) { return graph.begin[i + 1] - graph.begin[i]; };
+  for (std::int64_t begin = 0; begin < graph.points; begin += SortedRange)
+  {
+    const std::int64_t end = std::min(begin + SortedRange, graph.points);
+    std::sort(order.begin() + begin, order.begin() + end, [&edges](std::uint32_t i, std::uint32_t j)
+      { return edges(i) != edges(j) ? edges(i) < edges(j) : i < j; });
+  }
+  return order;
+}
+
+/// The edges of a graph whose points are in these places. Weights are relative to the largest.
+GroupedEdges GroupEdges(const FuzzyGraph& graph, const std::vector<std::uint32_t>& order)
+{
+  std::vector<std::int32_t> placeOf(order.size());
+  for (std::size_t place = 0; place < order.size(); ++place)
+  {
+    placeOf[order[place]] = static_cast<std::int32_t>(place);
+  }
+  const float largest = *std::max_element(graph.value.begin(), graph.value.end());
+  const auto points = static_cast<std::size_t>(graph.points);
+  const std::size_t group = ToIndex(UmapGroup);
+  GroupedEdges edges;
+  edges.begin.push_back(0);
+  edges.repulsion.resize((points + group - 1) / group * group, 0);
+  for (std::size_t first = 0; first < points; first += group)
+  {
+    std::size_t columns = 0;
+    for (std::size_t place = first; place < std::min(first + group, points); ++place)
+    {
+      const std::uint32_t i = order[place];
+      columns = std::max(columns, ToIndex(graph.begin[i + 1] - graph.begin[i]));
+    }
+    const std::size_t offset = edges.target.size();
+    edges.target.resize(offset + columns * group);
+    edges.weight.resize(offset + columns * group, 0);
+    for (std::size_t lane = 0; lane < group; ++lane)
+    {
+      const std::size_t place = first + lane;
+      const std::size_t i = place < points ? order[place] : 0;
+      const std::size_t row = ToIndex(graph.begin[i]);
+      const std::size_t count = place < points ? ToIndex(graph.begin[i + 1]) - row : 0;
+      for (std::size_t column = 0; column < columns; ++column)
+      {
+        const std::size_t at = offset + column * group + lane;
+        const bool exists = column < count;
+        edges.target[at] = exists ? placeOf[graph.index[row + column]]
+                                  : static_cast<std::int32_t>(std::min(place, points - 1));
+        edges.weight[at] = exists ? graph.value[row + column] / largest : 0;
+        edges.repulsion[place] += edges.weight[at];
+      }
+    }
+    edges.begin.push_back(static_cast<std::int64_t>(edges.target.size() / group));
+  }
+  return edges;
+}
+
+/// The layout while it is optimized.
+class Optimization
+{
+public:
+  Optimization(const FuzzyGraph& graph, const UmapOptions& options, const std::vector<float>& start)
+    : Graph(graph)
+    , Options(options)
+    , Epochs(EpochCount(options, graph.points))
+    , Curve(FitUmapCurve(options.minimumDistance, options.spread))
+    , Numbers(options.seed, 4)
+    , Order(OrderPoints(graph, options.seed))
+    , Edges(GroupEdges(graph, this->Order))
+  {
+    const std::size_t places = this->Edges.repulsion.size();
+    for (int axis = 0; axis < options.dimensions; ++axis)
+    {
+      std::vector<float>& places1 = this->Places[ToIndex(axis)];
+      places1.resize(places + ToIndex(graph.points + UmapGroup));
+      for (std::size_t place = 0; place < this->Order.size(); ++place)
+      {
+        places1[place] = start[this->Order[place] * ToIndex(options.dimensions) + ToIndex(axis)];
+      }
+    }
+    this->RepeatPlaces();
+    this->Next = this->Places;
+  }
+
+  /// Runs until the end or until progress says stop.
+  Layout Run()
+  {
+    Layout layout;
+    layout.stopped = !this->Report(0);
+    while (!layout.stopped && layout.iterations < this->Epochs)
+    {
+      this->Move(layout.iterations);
+      ++layout.iterations;
+      const bool reported = layout.iterations % this->Options.interval == 0;
+      layout.stopped = reported && !this->Report(layout.iterations);
+    }
+    layout.points = this->Centered();
+    layout.divergence = this->Divergence(layout.points);
+    return layout;
+  }
+
+private:
+  const FuzzyGraph& Graph;
+  const UmapOptions& Options;
+  int Epochs;
+  UmapCurve Curve;
+  HashedNumbers Numbers;
+  std::vector<std::uint32_t> Order;
+  GroupedEdges Edges;
+  PlaceCoordinates Places;
+  PlaceCoordinates Next;
+
+  /// One shift from each of as many equal parts of all. Few points repel each other all.
+  std::vector<std::int64_t> DrawShifts(int epoch) const
+  {
+    const std::int64_t all = this->Graph.points - 1;
+    const std::int64_t count = std::min(MostShifts, all);
+    std::vector<std::int64_t> shifts;
+    for (std::int64_t k = 0; k < count; ++k)
+    {
+      const std::int64_t low = k * all / count;
+      const std::int64_t high = (k + 1) * all / count;
+      const auto number = static_cast<std::uint64_t>(epoch * count + k);
+      shifts.push_back(1 + low +
+                       static_cast<std::int64_t>(
+                         this->Numbers.Below(number, static_cast<std::uint64_t>(high - low))));
+    }
+    return shifts;
+  }
+
+  void Move(int epoch)
+  {
+    UmapStep step;
+    step.curve = this->Curve;
+    step.dimensions = this->Options.dimensions;
+    step.rate = static_cast<float>(this->Epochs - epoch) / static_cast<float>(this->Epochs);
+    step.shifts = this->DrawShifts(epoch);
+    step.repulsion = RepulsionsPerEdge / static_cast<float>(step.shifts.size());
+    const auto groups = static_cast<std::int64_t>(this->Edges.begin.size()) - 1;
+    ParallelFor((groups + GroupsOfTask - 1) / GroupsOfTask, this->Options.threads,
+      [&](std::int64_t task)
+      {
+        MovePlaces(this->Edges, step, task * GroupsOfTask,
+          std::min((task + 1) * GroupsOfTask, groups), this->Places, this->Next);
+      });
+    std::swap(this->Places, this->Next);
+    this->RepeatPlaces();
+  }
+
+  void RepeatPlaces()
+  {
+    for (std::vector<float>& axis : this->Places)
+    {
+      for (std::size_t place = this->Order.size(); place < axis.size(); ++place)
+      {
+        axis[place] = axis[place - this->Order.size()];
+      }
+    }
+  }
+
+  /// The layout in the order of the points, with its mean at the origin.
+  std::vector<float> Centered() const
+  {
+    const std::size_t dimensions = ToIndex(this->Options.dimensions);
+    std::vector<float> points(this->Order.size() * dimensions);
+    for (std::size_t c = 0; c < dimensions; ++c)
+    {
+      const std::vector<float>& axis = this->Places[c];
+      const double mean = std::accumulate(axis.begin(),
+                            axis.begin() + static_cast<std::ptrdiff_t>(this->Order.size()), 0.) /
+                          static_cast<double>(this->Order.size());
+      for (std::size_t place = 0; place < this->Order.size(); ++place)
+      {
+        points[this->Order[place] * dimensions + c] =
+          static_cast<float>(static_cast<double>(axis[place]) - mean);
+      }
+    }
+    return points;
+  }
+
+  double Divergence(const std::vector<float>& points) const
+  {
+    constexpr std::int64_t others = 32;
+    return EvaluateCrossEntropy(this->Graph, points.data(), this->Options.dimensions, this->Curve,
+      others, this->Options.threads)
+      .Total();
+  }
+
+  bool Report(int epoch) const
+  {
+    if (!this->Options.progress)
+    {
+      return true;
+    }
+    const std::vector<float> points = this->Centered();
+    return this->Options.progress(epoch, this->Divergence(points), points.data());
+  }
+};
+
+void CheckNeighbors(
+  const PointView& points, const NeighborLists& neighbors, const UmapOptions& options)
+{
+  if (neighbors.points != points.count || neighbors.count < options.neighbors - 1)
+  {
+    Refuse(std::to_string(options.neighbors - 1) + " neighbors of each of " +
+             std::to_string(points.count) + " points",
+      std::to_string(neighbors.count) + " of " + std::to_string(neighbors.points));
+  }
+  if (*std::max_element(neighbors.distance.begin(), neighbors.distance.end()) == 0)
+  {
+    Refuse("points that differ",
+      "that each of the " + std::to_string(points.count) + " points has only equal neighbors");
+  }
+}
+
+NeighborLists FirstNeighbors(const NeighborLists& neighbors, int count)
+{
+  NeighborLists first{ neighbors.points, count, {}, {} };
+  for (std::int64_t i = 0; i < neighbors.points; ++i)
+  {
+    const auto row = static_cast<std::ptrdiff_t>(i * neighbors.count);
+    const auto index = neighbors.index.begin() + row;
+    const auto distance = neighbors.distance.begin() + row;
+    first.index.insert(first.index.end(), index, index + count);
+    first.distance.insert(first.distance.end(), distance, distance + count);
+  }
+  return first;
+}
+
+FuzzyGraph GraphOf(const NeighborLists& neighbors, int threads)
+{
+  const NeighborScales scales = FitNeighborScales(neighbors, threads);
+  return UniteMemberships(neighbors, NeighborMemberships(neighbors, scales, threads));
+}
+
+std::vector<float> GivenStart(const PointView& points, const UmapOptions& options)
+{
+  return { options.start, options.start + points.count * options.dimensions };
+}
+
+/// What is shown if the search for neighbors is stopped.
+std::vector<float> PrincipalLayout(const PointView& points, const UmapOptions& options)
+{
+  constexpr float scale = 2e4F; // to a deviation of 2
+  std::vector<float> layout =
+    PrincipalStart(points, options.metric, options.dimensions, options.seed);
+  for (float& value : layout)
+  {
+    value *= scale;
+  }
+  return layout;
+}
+
+}
+
+void CheckUmapOptions(std::int64_t points, const UmapOptions& options)
+{
+  if (options.dimensions != 2 && options.dimensions != 3)
+  {
+    Refuse("2 or 3 dimensions", std::to_string(options.dimensions));
+  }
+  if (points < 2)
+  {
+    Refuse("at least 2 points", std::to_string(points));
+  }
+  if (points > std::numeric_limits<std::int32_t>::max() / 4)
+  {
+    Refuse("at most 500 million points", std::to_string(points));
+  }
+  if (options.neighbors < 2 || options.neighbors > points)
+  {
+    Refuse("2 to " + std::to_string(points) + " neighbors (the point itself counts) of " +
+             std::to_string(points) + " points",
+      std::to_string(options.neighbors));
+  }
+  if (!(options.spread > 0) || !std::isfinite(options.spread) || !(options.minimumDistance >= 0) ||
+      options.minimumDistance > options.spread)
+  {
+    Refuse("a spread above 0 and a minimum distance from 0 to the spread",
+      std::to_string(options.spread) + " and " + std::to_string(options.minimumDistance));
+  }
+  if (options.epochs < 0 || options.interval < 1)
+  {
+    Refuse("no negative number of epochs, and an interval of at least 1",
+      std::to_string(options.epochs) + " and " + std::to_string(options.interval));
+  }
+  if (options.start)
+  {
+    CheckPoints({ options.start, points, options.dimensions }, "UMAP: start");
+  }
+}
+
+Layout Umap(const PointView& points, const NeighborLists& neighbors, const UmapOptions& options)
+{
+  CheckPoints(points, "UMAP");
+  CheckUmapOptions(points.count, options);
+  CheckNeighbors(points, neighbors, options);
+  const int count = options.neighbors - 1;
+  const FuzzyGraph graph = count == neighbors.count
+                             ? GraphOf(neighbors, options.threads)
+                             : GraphOf(FirstNeighbors(neighbors, count), options.threads);
+  const std::vector<float> start = options.start
+                                     ? GivenStart(points, options)
+                                     : SpectralLayout(points, options.metric, graph,
+                                         options.dimensions, options.seed, options.threads);
+  return Optimization(graph, options, start).Run();
+}
+
+Layout Umap(const PointView& points, const UmapOptions& options)
+{
+  CheckPoints(points, "UMAP");
+  CheckUmapOptions(points.count, options);
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  NeighborProgress progress;
+  if (options.progress)
+  {
+    progress = [&options](double) { return options.progress(0, unknown, nullptr); };
+  }
+  const int count = options.neighbors - 1;
+  const NeighborLists neighbors =
+    points.count < ApproximateNeighborsFrom
+      ? FindNeighbors(points, options.metric, count, options.threads, progress)
+      : FindNeighborsApproximately(
+          points, options.metric, count, options.seed, options.threads, progress);
+  if (neighbors.points == 0) // stopped
+  {
+    return { options.start ? GivenStart(points, options) : PrincipalLayout(points, options),
+      unknown, 0, true };
+  }
+  return Umap(points, neighbors, options);
+}
+
+}

@@ -1,0 +1,283 @@
+#include "EmbeddingOutput.h"
+
+#include "ArrayNames.h"
+#include "ArrayRanges.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Execution.h"
+#include "Index.h"
+#include "TokenText.h"
+#include "vtkHeadEmbedding.h"
+
+#include <vtkCellArray.h>
+#include <vtkFloatArray.h>
+#include <vtkIdTypeArray.h>
+#include <vtkNew.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkTypeInt64Array.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_map>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+using atlas::ToIndex;
+
+constexpr std::array<const char*, 3> MethodNames = { "PCA", "TSNE", "UMAP" };
+
+/// Adds an array with the number or text of each token, for all its queries and keys.
+template<class Array, class Value>
+void AddOfTokens(
+  const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
+{
+  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
+  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
+  vtkNew<Array> array;
+  array->SetName(name);
+  array->SetNumberOfValues(halves * tokens);
+  ParallelFor(0, halves,
+    [&](vtkIdType begin, vtkIdType end)
+    {
+      for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
+      {
+        array->SetValue(i, valueOf(ToIndex(i % tokens)));
+      }
+    });
+  data->AddArray(array);
+}
+
+/// Adds an array with a number of each head, for all its points, or of each half of them: those of
+/// queries and those of keys.
+template<class Array, class Value>
+void AddOfHalves(
+  const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
+{
+  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
+  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
+  vtkNew<Array> array;
+  array->SetName(name);
+  array->SetNumberOfValues(halves * tokens);
+  for (vtkIdType half = 0; half < halves; ++half)
+  {
+    std::fill_n(array->GetPointer(half * tokens), tokens,
+      valueOf(*heads.layouts[ToIndex(half / 2)], half % 2 != 0));
+  }
+  data->AddArray(array);
+}
+
+/// How often each id occurs in the recording.
+std::unordered_map<std::int64_t, int> CountIds(const atlas::RecordedTokens& tokens)
+{
+  std::unordered_map<std::int64_t, int> counts;
+  for (const std::int64_t id : tokens.id)
+  {
+    ++counts[id];
+  }
+  return counts;
+}
+
+void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
+{
+  const atlas::Recording& recording = heads.recording;
+  const atlas::RecordedTokens& tokens = recording.tokens;
+  const auto rowOf = [&](std::size_t i) { return heads.rows[i]; };
+  const auto add = [&](const char* name, const std::vector<std::int32_t>& list)
+  {
+    if (!list.empty())
+    {
+      AddOfTokens<vtkIntArray>(
+        heads, name, [&](std::size_t i) { return list[ToIndex(rowOf(i))]; }, data);
+    }
+  };
+  AddOfTokens<vtkIdTypeArray>(heads, ArrayNames::TokenIndex, rowOf, data);
+  add(ArrayNames::Sequence, tokens.sequence);
+  add(ArrayNames::Position, tokens.position);
+  AddOfTokens<vtkFloatArray>(
+    heads, ArrayNames::RelativePosition,
+    [&](std::size_t i)
+    {
+      const std::size_t row = ToIndex(rowOf(i));
+      const std::int64_t last = recording.SequenceLength(tokens.sequence[row]) - 1;
+      return last > 0 ? static_cast<float>(tokens.position[row]) / static_cast<float>(last) : 0.F;
+    },
+    data);
+  if (!tokens.id.empty())
+  {
+    const std::unordered_map<std::int64_t, int> counts = CountIds(tokens);
+    const auto idOf = [&](std::size_t i) { return tokens.id[ToIndex(rowOf(i))]; };
+    AddOfTokens<vtkIntArray>(
+      heads, ArrayNames::TokenCount, [&](std::size_t i) { return counts.at(idOf(i)); }, data);
+    AddOfTokens<vtkTypeInt64Array>(heads, ArrayNames::TokenId, idOf, data);
+  }
+  add(ArrayNames::Row, tokens.row);
+  add(ArrayNames::Column, tokens.column);
+  std::vector<vtkStdString> texts;
+  for (const std::int64_t row : heads.rows)
+  {
+    texts.emplace_back(TokenText(recording, row));
+  }
+  AddOfTokens<vtkStringArray>(
+    heads, ArrayNames::Token, [&](std::size_t i) -> const vtkStdString& { return texts[i]; }, data);
+}
+
+void AddNorms(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
+{
+  vtkNew<vtkFloatArray> norms;
+  norms->SetName(ArrayNames::Norm);
+  norms->SetNumberOfValues(static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size()));
+  float* next = norms->GetPointer(0);
+  for (const auto& layout : heads.layouts)
+  {
+    next = std::copy(layout->norms.begin(), layout->norms.end(), next);
+  }
+  data->AddArray(norms);
+}
+
+/// How one axis of a layout is mapped: factor * (coordinate - least) + begin.
+struct AxisMap
+{
+  float least = 0;
+  float factor = 1;
+  float begin = 0;
+};
+
+/// Stretches the axis of a layout from `begin` to begin + 1; its middle if the axis has no extent.
+AxisMap Stretched(const float* layout, std::size_t size, int axis, int dimensions, float begin)
+{
+  float least = layout[axis];
+  float largest = least;
+  for (std::size_t i = ToIndex(axis); i < size; i += ToIndex(dimensions))
+  {
+    least = std::min(least, layout[i]);
+    largest = std::max(largest, layout[i]);
+  }
+  const float extent = largest - least;
+  return extent > 0 ? AxisMap{ least, 1 / extent, begin } : AxisMap{ least, 0, begin + 0.5F };
+}
+
+void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, float* points)
+{
+  constexpr auto step = static_cast<float>(vtkHeadEmbedding::GridStep);
+  const std::array<float, 3> corner = { step * static_cast<float>(layout.place.head),
+    -step * static_cast<float>(layout.place.layer), 0 };
+  const int dimensions = heads.options.dimensions;
+  const float* const values = layout.Frame(heads.frame);
+  for (int axis = 0; axis < 3; ++axis)
+  {
+    const AxisMap map =
+      axis < dimensions && heads.isGrid
+        ? Stretched(values, layout.points.size(), axis, dimensions, corner.at(ToIndex(axis)))
+        : AxisMap{};
+    for (std::size_t i = 0; i < heads.PointsPerHead(); ++i)
+    {
+      const float value = axis < dimensions ? values[i * ToIndex(dimensions) + ToIndex(axis)] : 0;
+      points[3 * i + ToIndex(axis)] = map.factor * (value - map.least) + map.begin;
+    }
+  }
+}
+
+void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
+{
+  const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
+  vtkNew<vtkFloatArray> coordinates;
+  coordinates->SetNumberOfComponents(3);
+  coordinates->SetNumberOfTuples(count);
+  ParallelFor(0, static_cast<vtkIdType>(heads.layouts.size()),
+    [&](vtkIdType begin, vtkIdType end)
+    {
+      for (vtkIdType i = begin; i < end; ++i)
+      {
+        PlaceHead(heads, *heads.layouts[ToIndex(i)],
+          coordinates->GetPointer(3 * i * static_cast<vtkIdType>(heads.PointsPerHead())));
+      }
+    });
+  vtkNew<vtkPoints> points;
+  points->SetData(coordinates);
+  output->SetPoints(points);
+  vtkNew<vtkCellArray> vertices;
+  vertices->AllocateExact(count, count);
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    vertices->InsertNextCell(1, &i);
+  }
+  output->SetVerts(vertices);
+}
+
+/// Adds a column with a number of each head.
+void AddNumbers(
+  const EmbeddedHeads& heads, const char* name, double atlas::HeadLayout::* number, vtkTable* table)
+{
+  AddColumn<vtkDoubleArray>(
+    table, name, heads.layouts, [number](const auto& layout) { return (*layout).*number; });
+}
+
+}
+
+double BytesPerPoint()
+{
+  // Coordinates, vertex, Kind, Token Index, Layer, Head, Sequence, Position, Relative Position,
+  // Norm, Token Count, TokenId, Row, Column, Token
+  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(vtkStdString);
+}
+
+void MakePoints(const EmbeddedHeads& heads, vtkPolyData* output)
+{
+  PlacePoints(heads, output);
+  vtkPointData* data = output->GetPointData();
+  AddOfHalves<vtkUnsignedCharArray>(
+    heads, ArrayNames::Kind,
+    [](const atlas::HeadLayout&, bool isKey) { return static_cast<unsigned char>(isKey); }, data);
+  AddOfHalves<vtkIntArray>(
+    heads, ArrayNames::Layer,
+    [](const atlas::HeadLayout& layout, bool) { return layout.place.layer; }, data);
+  AddOfHalves<vtkIntArray>(
+    heads, ArrayNames::Head,
+    [](const atlas::HeadLayout& layout, bool) { return layout.place.head; }, data);
+  AddNorms(heads, data);
+  AddTokens(heads, data);
+  data->SetPedigreeIds(data->GetAbstractArray(ArrayNames::TokenIndex));
+  CacheRanges(data);
+  SetFormat(output, Formats::HeadEmbeddingPoints);
+  vtkFieldData* fields = output->GetFieldData();
+  AddField(
+    fields, "Method", std::string(MethodNames.at(static_cast<std::size_t>(heads.options.method))));
+  AddField(fields, "Dimensions", heads.options.dimensions);
+  AddField(fields, "Arrangement", std::string(heads.isGrid ? "Grid" : "Overlaid"));
+}
+
+void MakeTable(const EmbeddedHeads& heads, vtkTable* output)
+{
+  using atlas::HeadLayout;
+  AddColumn<vtkIntArray>(output, ArrayNames::Layer, heads.layouts,
+    [](const auto& layout) { return layout->place.layer; });
+  AddColumn<vtkIntArray>(
+    output, ArrayNames::Head, heads.layouts, [](const auto& layout) { return layout->place.head; });
+  AddNumbers(heads, ArrayNames::KeyScale, &HeadLayout::scale, output);
+  AddNumbers(heads, ArrayNames::Correlation, &HeadLayout::correlation, output);
+  AddNumbers(heads, ArrayNames::CorrelationBefore, &HeadLayout::correlationBefore, output);
+  AddNumbers(heads, ArrayNames::RankCorrelation, &HeadLayout::rankCorrelation, output);
+  AddNumbers(heads, ArrayNames::QueryNorm, &HeadLayout::queryNorm, output);
+  AddNumbers(heads, ArrayNames::KeyNorm, &HeadLayout::keyNorm, output);
+  if (heads.options.method == atlas::LayoutMethod::TSne)
+  {
+    AddNumbers(heads, ArrayNames::Divergence, &HeadLayout::divergence, output);
+    AddColumn<vtkIntArray>(output, ArrayNames::Iterations, heads.layouts,
+      [](const auto& layout) { return layout->iterations; });
+  }
+  if (heads.options.method == atlas::LayoutMethod::Principal)
+  {
+    AddNumbers(heads, ArrayNames::VarianceExplained, &HeadLayout::varianceExplained, output);
+  }
+  AddNumbers(heads, ArrayNames::NeighborsKept, &HeadLayout::neighborsKept, output);
+  SetFormat(output, Formats::HeadEmbeddingHeads);
+}
+
+}

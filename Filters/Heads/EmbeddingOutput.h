@@ -1,0 +1,38 @@
+#pragma once
+
+#include "HeadLayouts.h"
+#include "Recording.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+class vtkPolyData;
+class vtkTable;
+
+/// The outputs of vtkHeadEmbedding, whose documentation describes them.
+namespace AttentionAtlas
+{
+
+/// The layouts of some heads, one after another, as points.
+struct EmbeddedHeads
+{
+  const atlas::Recording& recording;
+  const std::vector<std::int64_t>& rows; ///< of the tokens
+  const atlas::LayoutOptions& options;
+  bool isGrid;
+  std::size_t frame; ///< which of the layouts that were kept
+  std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
+
+  std::size_t PointsPerHead() const { return 2 * this->rows.size(); }
+};
+
+/// The bytes that a point takes, about.
+double BytesPerPoint();
+
+void MakePoints(const EmbeddedHeads& heads, vtkPolyData* output);
+
+void MakeTable(const EmbeddedHeads& heads, vtkTable* output);
+
+}

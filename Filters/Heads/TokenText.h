@@ -1,0 +1,15 @@
+#pragma once
+
+#include "Recording.h"
+
+#include <cstdint>
+#include <string>
+
+namespace AttentionAtlas
+{
+
+/// How a token of a recording is named: by its text or, if unknown, its place in the image ("row,
+/// column" or "class token"), its id, or its position in its sequence.
+std::string TokenText(const atlas::Recording& recording, std::int64_t row);
+
+}

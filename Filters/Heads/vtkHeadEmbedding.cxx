@@ -1,0 +1,422 @@
+#include "vtkHeadEmbedding.h"
+
+#include "EmbeddingOutput.h"
+#include "Execution.h"
+#include "HeadLayouts.h"
+#include "Index.h"
+#include "LayoutBytes.h"
+#include "RankGroup.h"
+#include "RecordingConversion.h"
+
+#include <vtkAlgorithm.h>
+#include <vtkDataObject.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkPolyData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
+
+namespace
+{
+
+/// The places of the chosen heads, by layers and heads; -1 means all. Throws atlas::OptionError for
+/// a layer or head that is not there, or without queries and keys.
+std::vector<atlas::HeadPlace> ChooseHeads(const atlas::Recording& recording, int layer, int head)
+{
+  std::vector<atlas::HeadPlace> places;
+  for (const atlas::RecordedLayer& recorded : recording.layers)
+  {
+    if (layer >= 0 && recorded.index != layer)
+    {
+      continue;
+    }
+    const auto count = static_cast<std::int32_t>(recorded.heads.size());
+    for (std::int32_t h = std::max(head, 0); h < (head >= 0 ? head + 1 : count); ++h)
+    {
+      atlas::HeadWithKeys(recording, recorded.index, h);
+      places.push_back({ recorded.index, h });
+    }
+  }
+  if (places.empty())
+  {
+    atlas::HeadWithKeys(recording, layer, std::max(head, 0));
+  }
+  return places;
+}
+
+/// A hash of the tokens that are laid out and of what else correlations depend on.
+std::uint64_t HashTokens(const atlas::Recording& recording, const std::vector<std::int64_t>& rows)
+{
+  auto hash = static_cast<std::uint64_t>(recording.mask);
+  for (const auto* list : { &rows, &recording.sequenceOffsets, &recording.tokens.id })
+  {
+    hash = atlas::HashValues(list->data(), list->size() * sizeof(std::int64_t), hash);
+  }
+  return hash;
+}
+
+std::uint64_t HashHead(const atlas::Recording& recording, const atlas::HeadPlace& place)
+{
+  const atlas::RecordedHead& head = atlas::HeadWithKeys(recording, place.layer, place.head);
+  std::uint64_t hash = 0;
+  for (const atlas::SharedMatrix* matrix : { &head.query, &head.key })
+  {
+    hash = atlas::HashValues(matrix->values.get(), matrix->Count() * sizeof(float), hash);
+  }
+  return hash;
+}
+
+/// The options that are set.
+atlas::LayoutOptions OptionsOf(vtkHeadEmbedding* filter, bool ofImages)
+{
+  atlas::LayoutOptions options;
+  options.method = static_cast<atlas::LayoutMethod>(filter->GetMethod());
+  options.dimensions = filter->GetDimensions();
+  options.translate = filter->GetKeyTranslation();
+  options.scaling = static_cast<atlas::KeyScaling>(filter->GetKeyScaling());
+  options.scale = filter->GetKeyScale();
+  options.metric = static_cast<atlas::PointMetric>(filter->GetMetric());
+  options.perplexity = filter->GetPerplexity();
+  options.iterations = filter->GetIterations();
+  options.neighbors = filter->GetNeighbors();
+  options.minimumDistance = filter->GetMinimumDistance();
+  options.seed = static_cast<std::uint64_t>(filter->GetSeed());
+  options.frameInterval = filter->GetIterationsAsTime() ? vtkHeadEmbedding::FrameInterval : 0;
+  return filter->GetPreset() == vtkHeadEmbedding::ATTENTION_VIZ
+           ? atlas::PublishedOptions(options, ofImages)
+           : options;
+}
+
+/// The request for the heads and options that are set.
+atlas::LayoutRequest RequestOf(
+  vtkHeadEmbedding* filter, const atlas::Recording& recording, vtkDataObject* input)
+{
+  atlas::LayoutRequest request;
+  request.heads = ChooseHeads(recording, filter->GetLayer(), filter->GetHead());
+  request.options = OptionsOf(filter, !recording.tokens.row.empty());
+  vtkInformation* info = input->GetInformation();
+  request.time = info->Has(vtkDataObject::DATA_TIME_STEP()) != 0
+                   ? info->Get(vtkDataObject::DATA_TIME_STEP())
+                   : 0;
+  return request;
+}
+
+/// The number of the frame at the requested time, and its time as that of the outputs; 0 if there
+/// are no frames.
+std::size_t FrameOf(const atlas::LayoutOptions& options, vtkInformationVector* outputVector)
+{
+  const std::vector<int> iterations = atlas::FrameIterations(options);
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  if (iterations.empty())
+  {
+    return 0;
+  }
+  const double time = info->Has(SDDP::UPDATE_TIME_STEP()) != 0 ? info->Get(SDDP::UPDATE_TIME_STEP())
+                                                               : iterations.back();
+  const auto after = std::upper_bound(iterations.begin(), iterations.end(), time);
+  const auto frame = after == iterations.begin() ? after : after - 1;
+  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
+  {
+    vtkDataObject::GetData(outputVector, port)
+      ->GetInformation()
+      ->Set(vtkDataObject::DATA_TIME_STEP(), *frame);
+  }
+  return static_cast<std::size_t>(frame - iterations.begin());
+}
+
+std::string DescribeProgress(const atlas::LayoutProgress& progress)
+{
+  std::string text =
+    std::to_string(progress.done) + " of " + std::to_string(progress.heads) + " heads";
+  if (std::isfinite(progress.divergence))
+  {
+    std::array<char, 64> number;
+    std::snprintf(number.data(), number.size(), ", KL divergence %.3f", progress.divergence);
+    text += number.data();
+  }
+  return text;
+}
+
+}
+
+vtkStandardNewMacro(vtkHeadEmbedding);
+
+/// What is known from earlier executions.
+struct vtkHeadEmbedding::Memory
+{
+  atlas::HeadLayouts layouts;
+  vtkMTimeType changed = 0; ///< when the input changed last
+  std::map<atlas::HeadPlace, std::uint64_t> contents;
+
+  /// The hashes of heads of the input, of which only unknown ones are computed.
+  std::vector<std::uint64_t> ContentsOf(const atlas::Recording& recording,
+    const std::vector<atlas::HeadPlace>& heads, vtkMTimeType inputChanged)
+  {
+    if (this->changed != inputChanged)
+    {
+      this->contents.clear();
+      this->changed = inputChanged;
+    }
+    std::vector<atlas::HeadPlace> unknown;
+    std::copy_if(heads.begin(), heads.end(), std::back_inserter(unknown),
+      [this](const atlas::HeadPlace& place) { return this->contents.count(place) == 0; });
+    std::vector<std::uint64_t> hashes(unknown.size());
+    AttentionAtlas::ParallelFor(0, static_cast<vtkIdType>(unknown.size()),
+      [&](vtkIdType begin, vtkIdType end)
+      {
+        for (std::size_t i = atlas::ToIndex(begin); i < atlas::ToIndex(end); ++i)
+        {
+          hashes[i] = HashHead(recording, unknown[i]);
+        }
+      });
+    for (std::size_t i = 0; i < unknown.size(); ++i)
+    {
+      this->contents[unknown[i]] = hashes[i];
+    }
+    std::vector<std::uint64_t> all;
+    for (const atlas::HeadPlace& place : heads)
+    {
+      all.push_back(this->contents[place]);
+    }
+    return all;
+  }
+};
+
+/// The work of a rank.
+struct vtkHeadEmbedding::Part
+{
+  std::optional<atlas::Recording> recording; ///< none: the input is empty
+  std::vector<std::int64_t> rows;            ///< of the chosen tokens
+  atlas::LayoutRequest request;
+  std::vector<atlas::HeadLayout> layouts; ///< those that this rank has computed
+  AttentionAtlas::RankResult result;
+};
+
+vtkHeadEmbedding::vtkHeadEmbedding()
+  : Known(std::make_unique<Memory>())
+{
+  this->SetNumberOfOutputPorts(2);
+}
+
+vtkHeadEmbedding::~vtkHeadEmbedding() = default;
+
+int vtkHeadEmbedding::FillInputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  return 1;
+}
+
+int vtkHeadEmbedding::FillOutputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkPolyData" : "vtkTable");
+  return 1;
+}
+
+int vtkHeadEmbedding::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  const std::vector<int> iterations = atlas::FrameIterations(OptionsOf(this, false));
+  const std::vector<double> times(iterations.begin(), iterations.end());
+  for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
+  {
+    vtkInformation* info = outputVector->GetInformationObject(port);
+    info->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+    if (!times.empty())
+    {
+      const std::array<double, 2> range = { times.front(), times.back() };
+      info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
+      info->Set(SDDP::TIME_RANGE(), range.data(), 2);
+    }
+  }
+  return 1;
+}
+
+int vtkHeadEmbedding::RequestUpdateExtent(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+{
+  if (this->IterationsAsTime)
+  {
+    inputVector[0]->GetInformationObject(0)->Remove(SDDP::UPDATE_TIME_STEP());
+  }
+  return 1;
+}
+
+void vtkHeadEmbedding::LayOutPart(
+  vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part)
+{
+  if (input == nullptr || input->GetNumberOfBlocks() == 0)
+  {
+    return;
+  }
+  part.recording = this->Layer >= 0 && this->Head >= 0
+                     ? AttentionAtlas::ToRecording(input, this->Layer, this->Head)
+                     : AttentionAtlas::ToRecording(input);
+  const atlas::Recording& recording = *part.recording;
+  part.request = RequestOf(this, recording, input);
+  part.rows = atlas::ChooseTokens(
+    recording, { this->Sequence, this->Sample, static_cast<std::uint64_t>(this->Seed) });
+  atlas::CheckLayoutOptions(2 * static_cast<std::int64_t>(part.rows.size()), part.request.options);
+  part.request.contents = this->Known->ContentsOf(
+    recording, part.request.heads, std::max(input->GetMTime(), input->GetUpdateTime()));
+  part.request.tokens = HashTokens(recording, part.rows);
+  part.result.input = atlas::HashValues(part.request.contents.data(),
+    part.request.contents.size() * sizeof(std::uint64_t), part.request.tokens);
+
+  const std::vector<atlas::LayoutTask> missing = this->Known->layouts.Missing(part.request);
+  std::vector<atlas::LayoutTask> mine;
+  for (auto i = atlas::ToIndex(ranks.Rank()); i < missing.size();
+    i += atlas::ToIndex(ranks.Count()))
+  {
+    mine.push_back(missing[i]);
+  }
+  const auto tokens = static_cast<std::int64_t>(part.rows.size());
+  const auto heads = static_cast<std::int64_t>(part.request.heads.size());
+  const std::int64_t dimension =
+    atlas::HeadWithKeys(recording, part.request.heads[0].layer, part.request.heads[0].head)
+      .query.columns;
+  const int threads = AttentionAtlas::ThreadLimit();
+  const auto [ofLayouts, working] =
+    atlas::EstimateLayoutMemory(tokens, dimension, heads, part.request.options, threads);
+  AttentionAtlas::RequireMemory(
+    ofLayouts + (mine.empty() ? 0 : working) +
+      2. * static_cast<double>(tokens * heads) / ranks.Count() * AttentionAtlas::BytesPerPoint(),
+    "the joint embedding of " + std::to_string(heads) + " heads with " +
+      std::to_string(2 * tokens) + " points each",
+    "choose fewer layers or heads, or a smaller Sample of tokens.");
+  part.layouts = atlas::LayOutHeads(recording, part.rows, mine, part.request.options, threads,
+    [&](const atlas::LayoutProgress& progress)
+    {
+      this->SetProgressText(DescribeProgress(progress).c_str());
+      part.result.cancelled =
+        !AttentionAtlas::ReportProgress(this, progress.share) || part.result.cancelled;
+      return !part.result.cancelled;
+    });
+}
+
+void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outputVector)
+{
+  std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
+  std::string failed;
+  for (std::size_t i = 0; i < part.request.heads.size(); ++i)
+  {
+    auto layout = this->Known->layouts.Find(part.request, i);
+    if (layout && layout->error.empty())
+    {
+      layouts.push_back(std::move(layout));
+    }
+    else if (layout)
+    {
+      failed += (failed.empty() ? "" : "\n") + layout->error;
+    }
+  }
+  if (layouts.empty() && !failed.empty())
+  {
+    throw std::runtime_error(failed.substr(0, failed.find('\n')));
+  }
+  const bool isFirst = AttentionAtlas::IsFirstPiece(outputVector);
+  if (!failed.empty() && isFirst)
+  {
+    vtkWarningMacro(<< "left out: " << failed);
+  }
+  AttentionAtlas::EmbeddedHeads heads{ *part.recording, part.rows, part.request.options,
+    this->Arrangement == GRID, FrameOf(part.request.options, outputVector), layouts };
+  if (isFirst)
+  {
+    MakeTable(heads, vtkTable::GetData(outputVector, 1));
+  }
+  // Each piece has consecutive heads.
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  const auto pieces = std::max(info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()), 1);
+  const auto piece = std::max(info->Get(SDDP::UPDATE_PIECE_NUMBER()), 0);
+  const auto count = static_cast<std::ptrdiff_t>(layouts.size());
+  heads.layouts.assign(
+    layouts.begin() + count * piece / pieces, layouts.begin() + count * (piece + 1) / pieces);
+  MakePoints(heads, vtkPolyData::GetData(outputVector, 0));
+}
+
+int vtkHeadEmbedding::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkPolyData::GetData(outputVector, 0)->Initialize();
+  vtkTable::GetData(outputVector, 1)->Initialize();
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  Part part;
+  try
+  {
+    this->LayOutPart(vtkMultiBlockDataSet::GetData(inputVector[0]), ranks, part);
+  }
+  catch (const std::exception& e)
+  {
+    part.result.error = e.what();
+  }
+  this->SetProgressText(nullptr);
+  try
+  {
+    const bool finished = ranks.Agree(part.result);
+    std::vector<atlas::HeadLayout> layouts;
+    for (const std::vector<char>& bytes : ranks.Share(AttentionAtlas::ToBytes(part.layouts)))
+    {
+      AttentionAtlas::FromBytes(bytes, layouts);
+    }
+    if (!finished && layouts.empty())
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    AttentionAtlas::WithdrawCancel(this);
+    if (part.recording)
+    {
+      this->Known->layouts.Keep(part.request, std::move(layouts));
+      this->MakeOutputs(part, outputVector);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    vtkPolyData::GetData(outputVector, 0)->Initialize();
+    vtkTable::GetData(outputVector, 1)->Initialize();
+    if (ranks.Rank() == 0)
+    {
+      vtkErrorMacro(<< e.what());
+    }
+    return 1; // as in vtkModelAlgorithm
+  }
+  return 1;
+}
+
+void vtkHeadEmbedding::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Method: " << this->Method << "\n";
+  os << indent << "Dimensions: " << this->Dimensions << "\n";
+  os << indent << "Layer: " << this->Layer << "\n";
+  os << indent << "Head: " << this->Head << "\n";
+  os << indent << "Sequence: " << this->Sequence << "\n";
+  os << indent << "KeyTranslation: " << this->KeyTranslation << "\n";
+  os << indent << "KeyScaling: " << this->KeyScaling << "\n";
+  os << indent << "KeyScale: " << this->KeyScale << "\n";
+  os << indent << "Metric: " << this->Metric << "\n";
+  os << indent << "Preset: " << this->Preset << "\n";
+  os << indent << "Perplexity: " << this->Perplexity << "\n";
+  os << indent << "Iterations: " << this->Iterations << "\n";
+  os << indent << "IterationsAsTime: " << this->IterationsAsTime << "\n";
+  os << indent << "Neighbors: " << this->Neighbors << "\n";
+  os << indent << "MinimumDistance: " << this->MinimumDistance << "\n";
+  os << indent << "Sample: " << this->Sample << "\n";
+  os << indent << "Seed: " << this->Seed << "\n";
+  os << indent << "Arrangement: " << this->Arrangement << "\n";
+}

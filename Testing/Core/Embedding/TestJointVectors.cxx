@@ -1,0 +1,142 @@
+#include "JointVectors.h"
+
+#include "EmbeddingOracle.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::ExpectClose;
+using atlas::test::MessageOf;
+using atlas::test::OfEmbedding;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+constexpr double Tolerance = 1e-6; ///< vectors are floats
+
+SharedMatrix MatrixOf(std::int64_t columns, const std::vector<float>& values)
+{
+  SharedMatrix matrix =
+    SharedMatrix::Zero(static_cast<std::int64_t>(values.size()) / columns, columns);
+  std::copy(values.begin(), values.end(), matrix.values.get());
+  return matrix;
+}
+
+/// Two sequences of 2 and 1 tokens, one head in layer 3.
+Recording Small()
+{
+  Recording recording;
+  recording.layerCount = 4;
+  recording.sequenceOffsets = { 0, 2, 3 };
+  recording.tokens.sequence = { 0, 0, 1 };
+  recording.tokens.position = { 0, 1, 0 };
+  RecordedHead head;
+  head.query = MatrixOf(2, { 3, 4, 0, 2, 6, 0 });
+  head.key = MatrixOf(2, { 1, 0, 0, 1, 2, 2 });
+  recording.layers.push_back({ 3, 1, { head } });
+  return recording;
+}
+
+TEST_P(OfEmbedding, JointVectorsAreThoseOfTheOracle)
+{
+  this->ForHeads(
+    [&](std::int64_t layer, std::int64_t head, const std::string& prefix)
+    {
+      JointVectors joint = JoinQueriesAndKeys(this->Record, layer, head, this->Rows, true);
+      ExpectClose("shift", joint.shift, this->Expected.Values(prefix + "shift"), Tolerance);
+      ExpectClose("joint", joint.values, this->Expected.Values(prefix + "joint"), Tolerance);
+      if (this->Expected.Has(prefix + "norm"))
+      {
+        ExpectClose("norm", joint.norms, this->Expected.Values(prefix + "norm"), Tolerance);
+        const double scale = NormScale(joint);
+        EXPECT_NEAR(scale, this->Expected.Value(prefix + "norm_scale"), Tolerance);
+        ScaleJointVectors(scale, joint);
+        ExpectClose("joint_norm_scaled", joint.values,
+          this->Expected.Values(prefix + "joint_norm_scaled"), Tolerance);
+      }
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  All, OfEmbedding, testing::Values("gpt2", "bert", "vit", "spiral"), OfEmbedding::Name);
+
+TEST(JointVectors, TranslationGivesQueriesAndKeysTheSameMean)
+{
+  const Recording recording = Small();
+  const JointVectors plain = JoinQueriesAndKeys(recording, 3, 0, { 0, 1, 2 }, false);
+  EXPECT_THAT(plain.values, ElementsAre(3, 4, 0, 2, 6, 0, 1, 0, 0, 1, 2, 2));
+  EXPECT_THAT(plain.shift, ElementsAre(0, 0));
+  EXPECT_THAT(plain.norms, ElementsAre(5, 2, 6, 1, 1, std::sqrt(8.)));
+  EXPECT_DOUBLE_EQ(plain.QueryNorm(), 13. / 3);
+  EXPECT_DOUBLE_EQ(plain.KeyNorm(), (2 + std::sqrt(8.)) / 3);
+
+  const JointVectors joint = JoinQueriesAndKeys(recording, 3, 0, { 0, 1, 2 }, true);
+  EXPECT_THAT(joint.shift, ElementsAre(2, 1));
+  EXPECT_THAT(joint.values, ElementsAre(3, 4, 0, 2, 6, 0, 3, 1, 2, 2, 4, 3));
+  EXPECT_EQ(joint.norms, plain.norms);
+}
+
+TEST(JointVectors, TokensAreThoseOfASequenceOrASample)
+{
+  Recording recording = Small();
+  EXPECT_THAT(ChooseTokens(recording, {}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(ChooseTokens(recording, { 0 }), ElementsAre(0, 1));
+  recording.tokens.sequence.assign(1000, 0);
+  recording.sequenceOffsets = { 0, 1000 };
+  const std::vector<std::int64_t> rows = ChooseTokens(recording, { -1, 100, 7 });
+  EXPECT_EQ(rows.size(), 100);
+  EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
+  EXPECT_EQ(std::set<std::int64_t>(rows.begin(), rows.end()).size(), 100);
+  EXPECT_EQ(rows, ChooseTokens(recording, { -1, 100, 7 }));
+  EXPECT_NE(rows, ChooseTokens(recording, { -1, 100, 8 }));
+  EXPECT_EQ(ChooseTokens(recording, { -1, 2000, 7 }).size(), 1000);
+}
+
+TEST(JointVectors, NamesWhatItCannotTake)
+{
+  const Recording recording = Small();
+  const auto choose = [&](const TokenChoice& choice)
+  { return MessageOf<OptionError>([&]() { ChooseTokens(recording, choice); }); };
+  EXPECT_THAT(choose({ 2 }), HasSubstr("expected a sequence from 0 to 1, or -1 for all, found 2"));
+  EXPECT_THAT(choose({ 1 }), HasSubstr("expected at least 2 tokens, found 1"));
+  EXPECT_THAT(choose({ -1, 1 }), HasSubstr("expected at least 2 tokens, found 1"));
+  EXPECT_THAT(choose({ -1, -3 }), HasSubstr("expected a sample"));
+
+  const auto join = [&](const Recording& one, std::int64_t layer, std::int64_t head)
+  { JoinQueriesAndKeys(one, layer, head, { 0, 1, 2 }, true); };
+  EXPECT_THAT(MessageOf<OptionError>([&]() { join(recording, 0, 0); }),
+    HasSubstr("layer 0 is not in the recording, which has layers 3"));
+  EXPECT_THAT(MessageOf<OptionError>([&]() { join(recording, 3, 1); }),
+    HasSubstr("expected a head from 0 to 0, found 1"));
+}
+
+TEST(JointVectors, NamesTheHeadWithBadNumbers)
+{
+  const auto join = [](const Recording& recording)
+  { JoinQueriesAndKeys(recording, 3, 0, { 0, 1, 2 }, true); };
+  Recording recording = Small();
+  recording.layers[0].heads[0].key.Row(1)[1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(MessageOf<ModelError>([&]() { join(recording); }),
+    HasSubstr("layer 3, head 0, keys of token 1: expected finite numbers, found nan"));
+
+  recording = Small();
+  recording.layers[0].heads[0].query = MatrixOf(2, { 1, 2, 1, 2, 1, 2 });
+  EXPECT_THAT(MessageOf<GeometryError>([&]() { join(recording); }),
+    HasSubstr("layer 3, head 0, queries: expected at least two that differ, found 3 equal ones"));
+
+  recording.layers[0].heads[0] = {};
+  EXPECT_THAT(MessageOf<OptionError>([&]() { join(recording); }),
+    HasSubstr("the recording has no queries and keys"));
+}
+
+}

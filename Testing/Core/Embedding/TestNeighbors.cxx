@@ -1,0 +1,249 @@
+// Also tests: NeighborCandidates PointView
+#include "Neighbors.h"
+
+#include "EmbeddingOracle.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "EveryTarget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::EmbeddingOracle;
+using atlas::test::ExpectClose;
+using atlas::test::MessageOf;
+using atlas::test::OnTarget;
+using testing::HasSubstr;
+
+namespace
+{
+
+std::vector<float> RandomPoints(std::int64_t count, std::int64_t dimension, unsigned seed)
+{
+  std::mt19937 generator(seed);
+  std::vector<float> values(static_cast<std::size_t>(count * dimension));
+  for (float& value : values)
+  {
+    value = static_cast<float>(generator() % 2001) / 1000 - 1;
+  }
+  return values;
+}
+
+/// 1 - cos or |x - y|, in double precision.
+double DistanceOf(const PointView& points, PointMetric metric, std::int64_t i, std::int64_t j)
+{
+  double xx = 0;
+  double yy = 0;
+  double xy = 0;
+  double square = 0;
+  for (std::int64_t c = 0; c < points.dimension; ++c)
+  {
+    const double x = points.Row(i)[c];
+    const double y = points.Row(j)[c];
+    xx += x * x;
+    yy += y * y;
+    xy += x * y;
+    square += (x - y) * (x - y);
+  }
+  return metric == PointMetric::Euclidean ? std::sqrt(square) : 1 - xy / std::sqrt(xx * yy);
+}
+
+/// Expects the neighbors to be those of a search over all pairs, where their distances differ by
+/// more than rounding.
+void ExpectExact(const PointView& points, PointMetric metric, const NeighborLists& found)
+{
+  constexpr double tolerance = 1e-6; // of the distances, which are floats
+  for (std::int64_t i = 0; i < points.count; ++i)
+  {
+    std::vector<std::pair<double, std::uint32_t>> all;
+    for (std::int64_t j = 0; j < points.count; ++j)
+    {
+      if (i != j)
+      {
+        all.emplace_back(DistanceOf(points, metric, i, j), static_cast<std::uint32_t>(j));
+      }
+    }
+    std::sort(all.begin(), all.end());
+    for (int k = 0; k < found.count; ++k)
+    {
+      const auto at = static_cast<std::size_t>(i * found.count + k);
+      const double expected = all[static_cast<std::size_t>(k)].first;
+      ASSERT_NEAR(found.distance[at], expected, tolerance) << i << " " << k;
+      ASSERT_NEAR(DistanceOf(points, metric, i, found.index[at]), expected, 1e-14) << i << " " << k;
+    }
+  }
+}
+
+TEST(Neighbors, AreThoseOfTheOracle)
+{
+  int exchanged = 0; // of neighbors at about the same distance
+  for (const std::string name : { "gpt2", "bert", "vit", "spiral" })
+  {
+    const EmbeddingOracle oracle(name);
+    const std::string prefix = oracle.Prefix(1, 2);
+    const std::vector<double> joint = oracle.Values(prefix + "joint");
+    const std::vector<float> values(joint.begin(), joint.end());
+    const auto count =
+      static_cast<std::int64_t>(oracle.Values(prefix + "knn.cosine.index").size() / 15);
+    const PointView points = { values.data(), count,
+      static_cast<std::int64_t>(values.size()) / count };
+    for (const auto& [metric, quantity] : { std::pair(PointMetric::Cosine, "knn.cosine."),
+           std::pair(PointMetric::SquaredCosine, "knn.cosine."),
+           std::pair(PointMetric::Euclidean, "knn.euclidean.") })
+    {
+      SCOPED_TRACE(name + " " + quantity);
+      const NeighborLists found = FindNeighbors(points, metric, 15, 1);
+      // The oracle's points are in double precision, ours are rounded.
+      const std::vector<double> distance = oracle.Values(prefix + quantity + "distance");
+      ExpectClose("distance", found.distance, distance, 2e-7);
+      const std::vector<std::int64_t> index = oracle.Integers(prefix + quantity + "index");
+      for (std::size_t i = 0; i < index.size(); ++i)
+      {
+        if (found.index[i] != index[i])
+        {
+          const auto isTie = [&](std::size_t j)
+          { return j < index.size() && std::abs(distance[j] - distance[i]) < 1e-7; };
+          EXPECT_TRUE(isTie(i - 1) || isTie(i + 1)) << i;
+          ++exchanged;
+        }
+      }
+    }
+  }
+  EXPECT_LE(exchanged, 2);
+}
+
+class NeighborsOnTarget : public OnTarget
+{
+};
+
+TEST_P(NeighborsOnTarget, AreExact)
+{
+  for (const std::int64_t dimension : { 1, 7, 64 })
+  {
+    const std::vector<float> values = RandomPoints(1500, dimension, 1);
+    const PointView points = { values.data(), 1500, dimension };
+    for (const PointMetric metric : { PointMetric::Cosine, PointMetric::Euclidean })
+    {
+      if (dimension > 1 || metric == PointMetric::Euclidean)
+      {
+        ExpectExact(points, metric, FindNeighbors(points, metric, 40, 1));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  All, NeighborsOnTarget, NeighborsOnTarget::Targets(), NeighborsOnTarget::Name);
+
+/// Distances much smaller than the coordinates, where single precision alone would fail.
+TEST(Neighbors, AreExactFarFromTheOrigin)
+{
+  std::vector<float> values = RandomPoints(1200, 3, 2);
+  for (float& value : values)
+  {
+    value = 1000 + std::round(value * 1000) / 1024;
+  }
+  const PointView points = { values.data(), 1200, 3 };
+  ExpectExact(points, PointMetric::Euclidean, FindNeighbors(points, PointMetric::Euclidean, 10, 1));
+  ExpectExact(points, PointMetric::Cosine, FindNeighbors(points, PointMetric::Cosine, 10, 1));
+}
+
+TEST(Neighbors, TiesGoToTheLowerIndex)
+{
+  std::vector<float> values;
+  for (int i = 0; i < 2500; ++i)
+  {
+    values.push_back(static_cast<float>(i % 2));
+    values.push_back(1);
+  }
+  const PointView points = { values.data(), 2500, 2 };
+  for (const PointMetric metric : { PointMetric::Cosine, PointMetric::Euclidean })
+  {
+    const NeighborLists found = FindNeighbors(points, metric, 3, 1);
+    for (std::uint32_t i = 0; i < 2500; ++i)
+    {
+      std::vector<std::uint32_t> expected;
+      for (std::uint32_t j = i % 2; expected.size() < 3; j += 2)
+      {
+        if (j != i)
+        {
+          expected.push_back(j);
+        }
+      }
+      EXPECT_EQ(
+        std::vector<std::uint32_t>(found.index.begin() + 3 * i, found.index.begin() + 3 * i + 3),
+        expected);
+      EXPECT_EQ(found.distance[3 * i + 2], 0);
+    }
+  }
+}
+
+TEST(Neighbors, PointsWithoutDirectionAreAtDistanceOne)
+{
+  const std::vector<float> values = { 0, 0, 1, 0, 1, 1, 0, 0 };
+  const NeighborLists found = FindNeighbors({ values.data(), 4, 2 }, PointMetric::Cosine, 3, 1);
+  EXPECT_EQ(std::vector<float>(found.distance.begin(), found.distance.begin() + 3),
+    std::vector<float>({ 1, 1, 1 }));
+  EXPECT_EQ(std::vector<std::uint32_t>(found.index.begin(), found.index.begin() + 3),
+    std::vector<std::uint32_t>({ 1, 2, 3 }));
+}
+
+TEST(Neighbors, DoNotDependOnThreads)
+{
+  const std::vector<float> values = RandomPoints(3000, 20, 3);
+  const PointView points = { values.data(), 3000, 20 };
+  const NeighborLists one = FindNeighbors(points, PointMetric::Cosine, 30, 1);
+  for (const int threads : { 2, 5 })
+  {
+    const NeighborLists found = FindNeighbors(points, PointMetric::Cosine, 30, threads);
+    EXPECT_EQ(found.index, one.index);
+    EXPECT_EQ(found.distance, one.distance);
+  }
+}
+
+TEST(Neighbors, ReportProgressAndStop)
+{
+  const std::vector<float> values = RandomPoints(1000, 4, 4);
+  std::vector<double> shares;
+  const auto report = [&](double share)
+  {
+    shares.push_back(share);
+    return true;
+  };
+  FindNeighbors({ values.data(), 1000, 4 }, PointMetric::Cosine, 5, 1, report);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_EQ(shares.back(), 1);
+  EXPECT_GE(shares.size(), 4U);
+  const NeighborLists stopped = FindNeighbors(
+    { values.data(), 1000, 4 }, PointMetric::Cosine, 5, 1, [](double) { return false; });
+  EXPECT_EQ(stopped.points, 0);
+  EXPECT_TRUE(stopped.index.empty());
+}
+
+TEST(Neighbors, RejectWhatHasNone)
+{
+  std::vector<float> values = { 1, 2, 3, 4, 5, 6 };
+  const auto message = [&](PointView points, int count)
+  {
+    return MessageOf<OptionError>([&] { FindNeighbors(points, PointMetric::Euclidean, count, 1); });
+  };
+  EXPECT_EQ(message({ values.data(), 3, 2 }, 3),
+    "neighbors: expected a number from 1 to 2, one less than the points, found 3.");
+  EXPECT_THAT(message({ values.data(), 3, 2 }, 0), HasSubstr("found 0"));
+  EXPECT_EQ(message({ values.data(), 0, 2 }, 1),
+    "neighbors: expected points of at least one dimension, found 0 of dimension 2.");
+  values[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(message({ values.data(), 3, 2 }, 1),
+    "neighbors: expected finite coordinates, found nan in point 1, component 1.");
+}
+
+}
