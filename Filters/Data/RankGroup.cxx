@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +21,27 @@ constexpr vtkIdType MessageSize = vtkIdType{ 1 } << 28;
 [[noreturn]] void FailToSend()
 {
   throw std::runtime_error("the ranks could not exchange their parts.");
+}
+
+template<class Number>
+std::vector<char> BytesOf(const std::vector<Number>& numbers)
+{
+  const char* first = reinterpret_cast<const char*>(numbers.data());
+  return { first, first + numbers.size() * sizeof(Number) };
+}
+
+/// The numbers in the bytes of all ranks.
+template<class Number>
+std::vector<Number> Joined(const std::vector<std::vector<char>>& parts)
+{
+  std::vector<Number> numbers;
+  for (const std::vector<char>& bytes : parts)
+  {
+    const std::size_t before = numbers.size();
+    numbers.resize(before + bytes.size() / sizeof(Number));
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(numbers.data() + before));
+  }
+  return numbers;
 }
 
 }
@@ -146,39 +166,14 @@ std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
   return all;
 }
 
-template<class Number>
-std::vector<Number> RankGroup::GatherAll(const std::vector<Number>& numbers) const
+std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& mine) const
 {
-  if (this->Controller == nullptr)
-  {
-    return numbers;
-  }
-  const auto mine = static_cast<vtkIdType>(numbers.size());
-  const auto ranks = static_cast<std::size_t>(this->Count());
-  std::vector<vtkIdType> counts(ranks);
-  if (this->Controller->AllGather(&mine, counts.data(), 1) == 0)
-  {
-    FailToSend();
-  }
-  std::vector<vtkIdType> offsets(ranks, 0);
-  std::partial_sum(counts.begin(), counts.end() - 1, offsets.begin() + 1);
-  std::vector<Number> all(static_cast<std::size_t>(offsets.back() + counts.back()));
-  if (this->Controller->AllGatherV(
-        numbers.data(), all.data(), mine, counts.data(), offsets.data()) == 0)
-  {
-    FailToSend();
-  }
-  return all;
+  return Joined<vtkTypeInt64>(this->Share(BytesOf(mine)));
 }
 
-std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& numbers) const
+std::vector<double> RankGroup::Gather(const std::vector<double>& mine) const
 {
-  return this->GatherAll(numbers);
-}
-
-std::vector<double> RankGroup::Gather(const std::vector<double>& numbers) const
-{
-  return this->GatherAll(numbers);
+  return Joined<double>(this->Share(BytesOf(mine)));
 }
 
 }

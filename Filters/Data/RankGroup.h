@@ -48,18 +48,15 @@ public:
   /// Sends bytes of each rank to all ranks. Returns those of rank r as entry r.
   std::vector<std::vector<char>> Share(std::vector<char> mine) const;
 
-  /// The numbers of all ranks, those of rank 0 first.
-  std::vector<vtkTypeInt64> Gather(const std::vector<vtkTypeInt64>& numbers) const;
-  std::vector<double> Gather(const std::vector<double>& numbers) const;
+  /// Sends numbers of each rank to all ranks. Returns all, those of rank 0 first.
+  std::vector<vtkTypeInt64> Gather(const std::vector<vtkTypeInt64>& mine) const;
+  std::vector<double> Gather(const std::vector<double>& mine) const;
 
 private:
   vtkMultiProcessController* Controller = nullptr; ///< nullptr: this rank alone
 
   template<class Value>
   void Send(Value* values, vtkIdType count, int rank) const;
-
-  template<class Number>
-  std::vector<Number> GatherAll(const std::vector<Number>& numbers) const;
 };
 
 }

@@ -13,7 +13,9 @@
 #include <vtkSMTransferFunctionProxy.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -87,6 +89,75 @@ void PrepareClassTable(vtkSMProxy* table, int classes, bool isNew)
   }
 }
 
+/// Sets the titles of the color bars of a table.
+void TitleBars(vtkSMProxy* table, const std::string& title)
+{
+  vtkNew<vtkSMProxyIterator> bars;
+  bars->SetSession(table->GetSession());
+  for (bars->Begin("scalar_bars"); !bars->IsAtEnd(); bars->Next())
+  {
+    vtkSMProxy* bar = bars->GetProxy();
+    if (vtkSMPropertyHelper(bar, "LookupTable", true).GetAsProxy() == table)
+    {
+      vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
+      bar->UpdateVTKObjects();
+    }
+  }
+}
+
+/// The texts behind the values that a table names.
+std::vector<std::string> AnnotationsOf(vtkSMProxy* table)
+{
+  vtkSMPropertyHelper annotations(table, "Annotations");
+  std::vector<std::string> texts;
+  for (unsigned int i = 1; i < annotations.GetNumberOfElements(); i += 2)
+  {
+    texts.emplace_back(annotations.GetAsString(i));
+  }
+  return texts;
+}
+
+/// Makes a legend that is written as one text, see TokenLegend.h in Filters/Heads, that of a table,
+/// unless it is.
+void SetLegend(vtkSMProxy* table, const std::string& legend)
+{
+  std::istringstream lines(legend);
+  std::string title;
+  std::getline(lines, title);
+  std::string line;
+  std::vector<std::string> texts;
+  std::vector<double> colors;
+  while (std::getline(lines, line))
+  {
+    std::istringstream words(line);
+    std::array<double, 3> color = {};
+    words >> color[0] >> color[1] >> color[2] >> std::ws;
+    std::getline(words, line);
+    for (const double channel : color)
+    {
+      colors.push_back(channel / 255);
+    }
+    texts.push_back(line);
+  }
+  if (AnnotationsOf(table) == texts)
+  {
+    return;
+  }
+  TitleBars(table, title);
+  vtkSMPropertyHelper annotations(table, "Annotations");
+  annotations.SetNumberOfElements(static_cast<unsigned int>(2 * texts.size()));
+  for (unsigned int i = 0; i < texts.size(); ++i)
+  {
+    annotations.Set(2 * i, std::to_string(i).c_str());
+    annotations.Set(2 * i + 1, texts[i].c_str());
+  }
+  SetDoubles(table, "IndexedColors", colors);
+  vtkSMPropertyHelper(table, "AnnotationsInitialized", true).Set(1);
+  KeepRange(table);
+  vtkSMPropertyHelper(table, "IndexedLookup").Set(1);
+  table->UpdateVTKObjects();
+}
+
 /// A continuous scale through `points` (value, red, green, blue).
 void SetScale(vtkSMProxy* table, const std::vector<double>& points, bool keepRange)
 {
@@ -110,6 +181,12 @@ const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0
 /// Weights of AttentionMap: white is 0, dark blue is 1.
 const std::vector<double> WeightScale = { 0, 1, 1, 1, 0.2, 0.91, 0.95, 1, 0.4, 0.62, 0.79, 0.88,
   0.6, 0.26, 0.57, 0.78, 0.8, 0.03, 0.32, 0.61, 1, 0.03, 0.15, 0.36 };
+
+/// Lines of attention, on any background: pale to dark amber.
+const std::vector<double> LineScale = { 0, 1, 0.93, 0.66, 0.5, 0.93, 0.66, 0.08, 1, 0.42, 0.25, 0 };
+
+/// Found or not: light gray is 0, dark red is 1.
+const std::vector<double> MatchScale = { 0, 0.8, 0.8, 0.8, 1, 0.7, 0.07, 0.12 };
 
 /// Scores: white is 0, the decision boundary of the hardmax, for any range.
 std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
@@ -163,6 +240,14 @@ std::vector<double> FixedScale(const Coloring& coloring)
   if (coloring.Shows("Accuracy"))
   {
     return AccuracyScale;
+  }
+  if (coloring.array == "Weight")
+  {
+    return LineScale;
+  }
+  if (coloring.array == "Match")
+  {
+    return MatchScale;
   }
   if (coloring.array == "Weights")
   {
@@ -238,7 +323,11 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
   const bool isNew = IsNew(table) || (first && !IsOwned(table, coloring.arrayInformation, manager));
-  if (coloring.ShowsClasses())
+  if (coloring.HasLegend())
+  {
+    SetLegend(table, coloring.legend);
+  }
+  else if (coloring.ShowsClasses())
   {
     PrepareClassTable(table, std::min(coloring.classes, MaximumLegend), isNew);
   }

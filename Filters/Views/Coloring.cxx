@@ -1,5 +1,7 @@
 #include "Coloring.h"
 
+#include "TokenPalette.h"
+
 #include <vtkDataObject.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace AttentionAtlas
 {
@@ -17,6 +20,23 @@ namespace
 {
 
 constexpr const char* VocabularySizeField = "VocabularySize";
+constexpr const char* TokenColor = "TokenColor";
+constexpr const char* Kind = "Kind";
+constexpr const char* TokenColorLegendField = "TokenColor Legend";
+
+/// The legend of queries and keys, written as that of TokenColors.
+std::string KindLegend()
+{
+  std::string legend = Kind;
+  for (const auto& [kind, name] :
+    { std::pair(atlas::TokenKind::Query, " query"), std::pair(atlas::TokenKind::Key, " key") })
+  {
+    const atlas::Rgb color = atlas::KindColor(kind);
+    legend += "\n" + std::to_string(color[0]) + " " + std::to_string(color[1]) + " " +
+              std::to_string(color[2]) + name;
+  }
+  return legend;
+}
 
 }
 
@@ -62,7 +82,17 @@ Coloring::Coloring(vtkSMProxy* representation)
   {
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
-  this->ours = this->classes > 0 || RepresentationHint(representation) != nullptr;
+  auto* texts = data->GetArrayInformation(TokenColorLegendField, vtkDataObject::FIELD);
+  if (this->array == TokenColor && texts != nullptr && texts->GetNumberOfStringValues() > 0)
+  {
+    this->legend = texts->GetStringValue(0);
+  }
+  if (this->array == Kind && RepresentationHint(representation) != nullptr)
+  {
+    this->legend = KindLegend();
+  }
+  this->ours =
+    this->classes > 0 || this->HasLegend() || RepresentationHint(representation) != nullptr;
 }
 
 bool Coloring::ShowsColors() const

@@ -28,8 +28,9 @@ struct Coloring
 {
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
-  int classes = 0;   ///< of the model that the data come from; 0 if unknown
-  bool ours = false; ///< from a filter of this plugin, or computed from such data
+  int classes = 0;    ///< of the model that the data come from; 0 if unknown
+  std::string legend; ///< of TokenColor and Kind, see SetLegend; empty for others
+  bool ours = false;  ///< from a filter of this plugin, or computed from such data
 
   explicit Coloring(vtkSMProxy* representation);
 
@@ -40,6 +41,9 @@ struct Coloring
 
   /// Whether the values are class numbers or class colors.
   bool ShowsClasses() const;
+
+  /// Whether the colors of tokens are shown, with their legend.
+  bool HasLegend() const { return !this->legend.empty(); }
 
   /// Whether the scale is fitted to the range of the data.
   bool IsFitted() const;

@@ -13,6 +13,7 @@
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
+#include <vtkSMProxyIterator.h>
 #include <vtkSMProxyManager.h>
 #include <vtkSMSession.h>
 #include <vtkSMSessionProxyManager.h>
@@ -59,8 +60,8 @@ public:
         AttentionAtlas::CompleteImageChart(this->Representation);
       }
     }
-    // The array may be chosen before there is data.
-    if (event == vtkCommand::ModifiedEvent || this->Waits)
+    // The array may be chosen before there is data, and other data may have another legend.
+    if (event == vtkCommand::ModifiedEvent || this->Waits || this->HasLegend)
     {
       this->Update();
     }
@@ -74,6 +75,7 @@ public:
       return;
     }
     const Coloring coloring(this->Representation);
+    this->HasLegend = coloring.HasLegend();
     this->Waits = !coloring.array.empty() && coloring.arrayInformation == nullptr;
     if (coloring.IsKnown())
     {
@@ -91,8 +93,28 @@ public:
 
 private:
   vtkWeakPointer<vtkSMProxy> Representation;
-  bool Waits = false; ///< waiting for the data of the array
+  bool Waits = false;     ///< waiting for the data of the array
+  bool HasLegend = false; ///< which comes with the data
 };
+
+/// The title of the legend of a table of tokens' colors; empty for other tables.
+std::string TokenTitle(vtkSMProxy* table)
+{
+  vtkNew<vtkSMProxyIterator> representations;
+  representations->SetSession(table->GetSession());
+  for (representations->Begin("representations"); !representations->IsAtEnd();
+    representations->Next())
+  {
+    vtkSMProxy* representation = representations->GetProxy();
+    if (representation->GetProperty("Input") != nullptr &&
+        vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy() == table)
+    {
+      const std::string legend = Coloring(representation).legend;
+      return legend.substr(0, legend.find('\n'));
+    }
+  }
+  return {};
+}
 
 /// Sets the title of a color array's legend to the meaning of the colors, where ParaView would
 /// write "ClassColor Magnitude".
@@ -102,6 +124,13 @@ void NameLegend(vtkSMProxy* scalarBar)
   const char* name = table != nullptr
                        ? scalarBar->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
                        : nullptr;
+  const std::string title = table != nullptr ? TokenTitle(table) : std::string();
+  if (!title.empty())
+  {
+    vtkSMPropertyHelper(scalarBar, "Title").Set(title.c_str());
+    vtkSMPropertyHelper(scalarBar, "ComponentTitle").Set("");
+    scalarBar->UpdateVTKObjects();
+  }
   for (const char* meaning : { "Class", "Target" })
   {
     if (name != nullptr && std::string(name).rfind(std::string(meaning) + "Color.", 0) == 0)

@@ -47,6 +47,9 @@ CHAPTERS = {
         "RecordingReader",
         "AttentionMap",
         "HeadEmbedding",
+        "TokenColors",
+        "TokenSearch",
+        "AttentionLines",
         "RecordingWriter",
     ],
 }

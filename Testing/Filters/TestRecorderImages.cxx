@@ -152,6 +152,31 @@ TEST_F(RecorderImages, APictureIsItsNormalizedPixels)
   EXPECT_THAT(this->TakeWarnings(), IsEmpty());
 }
 
+/// Mean colors of patches as an independent program has them, and of a picture by hand.
+TEST_F(RecorderImages, KeepsTheColorsOfPatches)
+{
+  const TransformerOracle oracle("vit");
+  const std::filesystem::path folder = std::filesystem::path(ATLAS_ORACLE_DIR) / "embedding";
+  const SafetensorsFile file(folder / "vit.views.safetensors");
+  const std::vector<double> expected = file.GetTensors().at("patch.rgb").ToDouble();
+  const Tensors pixels = CopyTensors({ { "pixel_values", oracle.Get("pixel_values") } });
+  WriteSafetensors(this->File("oracle.safetensors"), pixels, {});
+  const Recording recording = this->Record({ "oracle.safetensors" });
+  const SharedMatrix& colors = recording.tokens.color;
+  ASSERT_EQ(colors.columns, 3);
+  for (const std::int64_t image : { 0, 1 })
+  {
+    EXPECT_THAT(Rows(colors, 17 * image, 1), ElementsAre(-1, -1, -1)); // its class token
+    const auto begin = expected.begin() + 48 * image;
+    ExpectClose(
+      "colors", Rows(colors, 17 * image + 1, 16), std::vector<double>(begin, begin + 48), 1e-6);
+  }
+  WritePng(this->File("smooth.png"), Size, Size, 3, Smooth, VTK_UNSIGNED_CHAR);
+  const Recording smooth = this->Record({ "smooth.png" }); // patches of 8 x 8, linear in x and y
+  ExpectClose("row 1, column 2", Rows(smooth.tokens.color, 1 + 4 + 2, 1),
+    { 7 * 19.5 / 255, 7 * 11.5 / 255, (20 + 3 * 31.) / 255 }, 1e-6);
+}
+
 TEST_F(RecorderImages, PicturesAreABatch)
 {
   WritePng(this->File("noise.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);

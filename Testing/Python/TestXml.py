@@ -31,6 +31,7 @@ FREE_TEXT = {
     ("TransformerRecorder", "Prompts"),
     ("TransformerRecorder", "TokenIds"),
     ("TransformerRecorder", "Segments"),
+    ("TokenSearch", "Text"),
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
@@ -60,7 +61,8 @@ def settable(proxy):
 
 def visible(element):
     """Whether a property has a row in the panel. Inputs do where they are chosen there."""
-    is_hidden_input = element.tag == "InputProperty" and not element.get("panel_widget")
+    is_selection = element.find("Hints/SelectionInput") is not None
+    is_hidden_input = element.tag == "InputProperty" and not element.get("panel_widget") and not is_selection
     return not is_hidden_input and element.get("panel_visibility") != "never"
 
 
