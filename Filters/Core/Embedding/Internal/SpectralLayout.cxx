@@ -3,6 +3,7 @@
 #include "HashedNumbers.h"
 #include "Index.h"
 #include "Parallel.h"
+#include "Principal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -189,32 +190,35 @@ void NormalizeColumns(Eigen::MatrixXd& vectors)
   }
 }
 
-/// The mean points of the parts of a graph, projected to their `dimensions` principal components
-/// (zero beyond the dimension of the points). For all metrics but Euclidean, means of unit vectors.
+/// The mean points of the parts of a graph, projected to their `dimensions` principal components.
+/// For all metrics but Euclidean, means of unit vectors.
 Eigen::MatrixXd PartCenters(const PointView& points, PointMetric metric,
   const std::vector<std::vector<std::uint32_t>>& parts, int dimensions)
 {
-  Eigen::MatrixXd means =
-    Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(parts.size()), points.dimension);
-  for (std::size_t part = 0; part < parts.size(); ++part)
+  const auto count = static_cast<Eigen::Index>(parts.size());
+  if (count == 1)
   {
-    for (const std::uint32_t point : parts[part])
+    return Eigen::MatrixXd::Zero(1, dimensions);
+  }
+  Eigen::MatrixXd means = Eigen::MatrixXd::Zero(points.dimension, count);
+  for (Eigen::Index part = 0; part < count; ++part)
+  {
+    const std::vector<std::uint32_t>& ofPart = parts[ToIndex(part)];
+    for (const std::uint32_t point : ofPart)
     {
-      const Eigen::RowVectorXd row =
-        Eigen::Map<const Eigen::RowVectorXf>(points.Row(point), points.dimension).cast<double>();
+      const Eigen::VectorXd row =
+        Eigen::Map<const Eigen::VectorXf>(points.Row(point), points.dimension).cast<double>();
       const double length = metric == PointMetric::Euclidean ? 1 : row.norm();
-      means.row(static_cast<Eigen::Index>(part)) +=
-        row / (std::max(length, 1e-300) * static_cast<double>(parts[part].size()));
+      means.col(part) += row / (std::max(length, 1e-300) * static_cast<double>(ofPart.size()));
     }
   }
-  means.rowwise() -= means.colwise().mean().eval();
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(means.transpose() * means);
-  const Eigen::Index used = std::min<Eigen::Index>(dimensions, points.dimension);
-  Eigen::MatrixXd axes = solver.eigenvectors().rightCols(used).rowwise().reverse();
-  NormalizeColumns(axes);
-  Eigen::MatrixXd centers = Eigen::MatrixXd::Zero(means.rows(), dimensions);
-  centers.leftCols(used) = means * axes;
-  return centers;
+  const Eigen::MatrixXf rows = means.cast<float>();
+  const PointView view{ rows.data(), count, points.dimension };
+  const std::vector<float> centers =
+    Project(view, FindPrincipalComponents(view, dimensions), dimensions);
+  return Eigen::Map<const Eigen::MatrixXf>(centers.data(), dimensions, count)
+    .transpose()
+    .cast<double>();
 }
 
 /// Half of the distance from each center to the nearest other one; 1 if there is no other.
