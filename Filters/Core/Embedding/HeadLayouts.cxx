@@ -33,14 +33,14 @@ constexpr double NotDefined = std::numeric_limits<double>::quiet_NaN();
 /// The time between two reports of progress.
 constexpr std::chrono::milliseconds ReportInterval(50);
 /// Iterations of one head between two looks at whether to stop.
-constexpr int StopInterval = 10;
+constexpr int StopInterval = 25;
 /// The epochs of UMAP, up to 10,000 points.
 constexpr float UsualEpochs = 500;
 /// The neighbors of a point of which layouts keep a share, the fewest points for which it is
 /// measured, and the points that stand for all.
 constexpr int KeptNeighbors = 15;
 constexpr std::int64_t FewestPoints = 24;
-constexpr std::int64_t KeptSample = 1000;
+constexpr std::int64_t KeptSample = 500;
 /// What remains of the iterations of t-SNE for a layout that starts from another.
 constexpr int StartedShare = 3;
 
@@ -183,26 +183,23 @@ private:
     layout.queryNorm = joint.QueryNorm();
     layout.keyNorm = joint.KeyNorm();
     const HeadCorrelation correlation(this->Record, this->Rows, joint);
-    layout.scale = this->ScaleOf(joint, correlation);
-    layout.correlation = correlation.Pearson({}, layout.scale);
+    const ScaleOptimum scale = this->ScaleOf(joint, correlation);
+    layout.scale = scale.scale;
+    layout.correlation = scale.correlation;
     layout.correlationBefore = correlation.Pearson({ false, false, false }, 1);
     layout.rankCorrelation = correlation.Spearman(true);
   }
 
-  double ScaleOf(const JointVectors& joint, const HeadCorrelation& correlation) const
+  ScaleOptimum ScaleOf(const JointVectors& joint, const HeadCorrelation& correlation) const
   {
-    switch (this->Options.scaling)
+    if (this->Options.scaling == KeyScaling::Optimized)
     {
-      case KeyScaling::None:
-        return 1;
-      case KeyScaling::Norms:
-        return NormScale(joint);
-      case KeyScaling::Optimized:
-        return correlation.LowestPearson({}).scale;
-      case KeyScaling::Fixed:
-        break;
+      return correlation.LowestPearson({});
     }
-    return this->Options.scale;
+    const double scale = this->Options.scaling == KeyScaling::None    ? 1
+                         : this->Options.scaling == KeyScaling::Norms ? NormScale(joint)
+                                                                      : this->Options.scale;
+    return { scale, correlation.Pearson({}, scale) };
   }
 
   static void Copy(const HeadLayout& same, HeadLayout& layout)
