@@ -186,9 +186,9 @@ def class_bar(figure, axes, colors):
     return bar
 
 
-def color_bar(figure, axes, mappable, label, ticks, labels=None):
-    """Adds a colour bar at the right of axes, as vector paths."""
-    bar = figure.colorbar(mappable, ax=axes, aspect=25, pad=0.02, fraction=0.05)
+def color_bar(figure, axes, mappable, label, ticks, labels=None, shrink=1):
+    """Adds a colour bar at the right of axes, as vector paths. shrink: its share of their height."""
+    bar = figure.colorbar(mappable, ax=axes, aspect=25, pad=0.02, fraction=0.05 * shrink, shrink=shrink)
     bar.set_label(label, labelpad=4)
     bar.set_ticks(ticks, labels=labels)
     bar.minorticks_off()

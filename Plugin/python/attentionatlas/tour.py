@@ -12,7 +12,7 @@ import pathlib
 import sys
 import urllib.parse
 
-from attentionatlas import heads, load_plugin, movies
+from attentionatlas import embedding, heads, load_plugin, movies
 from attentionatlas.figures import FIGURES
 from attentionatlas.model import Missing, Model
 from attentionatlas.output import Output, add_options, options
@@ -54,8 +54,14 @@ def _draw(path, folder, names, output, progress):
 
 def _draw_recording(path, folder, place, output, progress):
     """Draws the figures of a recording; returns {name: paths}."""
-    progress(f"{pathlib.Path(path).stem}: its heads")
+    stem = pathlib.Path(path).stem
+    progress(f"{stem}: its heads")
     files = heads.render_named(path, folder, *place, output)
+    try:
+        progress(f"{stem}: its queries and keys")
+        files.update(embedding.render_named(path, folder, *place[1:], output=output))
+    except embedding.Missing as reason:
+        progress(f"  omitted: {reason}.")
     return {name: [file] for name, file in files.items()}
 
 
@@ -142,7 +148,7 @@ def _shown(file):
 
 def write_index(folder, models):
     """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show."""
-    known = {**FIGURES, **heads.FIGURES}
+    known = {**FIGURES, **heads.FIGURES, **embedding.FIGURES}
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8"><title>Attention Atlas: the tour</title>',

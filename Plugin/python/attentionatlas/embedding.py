@@ -1,0 +1,414 @@
+"""Figures of the joint embeddings of queries and keys: what each head of a recorded transformer compares.
+
+    pvpython -m attentionatlas.embedding RECORDING ... -o DIR [--method TSNE|UMAP|PCA] [--layer L] [--head H]
+        [--search TEXT] [--perplexity P] [--iterations N] [--neighbors K] [--sample TOKENS] [--seed S]
+        [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
+
+A query and a key of every token are points of one space per head, where a small distance means a large
+score (Yeh et al. 2023, AttentionViz). Figures: all heads, colored by position, by norm, or by whether a
+token matches a search; one head with its tokens; and how well distance stands for attention, per head. Each
+is also a function that returns a matplotlib Figure: all_heads("run.safetensors", by="Norm").
+"""
+
+import argparse
+import collections
+import contextlib
+import pathlib
+import sys
+
+import matplotlib
+import numpy
+from matplotlib.colors import LinearSegmentedColormap
+from paraview import simple
+
+from attentionatlas import data, load_plugin
+from attentionatlas.charts import check, color_bar, drawn_from, fit, foreground, ramp, show_matrix
+from attentionatlas.model import Missing
+from attentionatlas.output import Output, add_options, options
+from attentionatlas.style import HIDDEN, ORANGES
+
+METHODS = {"TSNE": "t-SNE", "UMAP": "UMAP", "PCA": "PCA"}
+#: What colors a figure: a value of the property By of TokenColors, what it is called, and its two ends.
+Coloring = collections.namedtuple("Coloring", "quantity name low high")
+COLORINGS = {
+    "Kind": Coloring("Kind", "kind", "", ""),
+    "Position": Coloring("RelativePosition", "position in the sequence", "first", "last"),
+    "Norm": Coloring("Norm", "norm", "least", "largest"),
+}
+#: Texts of tokens in a figure of one head, at most.
+_LABELS = 400
+#: Numbers side by side in a matrix, at most.
+_NUMBERS = 16
+
+
+def _holds_queries(reader):
+    """Whether a recording has the queries of a head."""
+    blocks = data.first_part(reader)
+    layers = [blocks.GetBlock(i) for i in range(blocks.GetNumberOfBlocks())]
+    heads = [
+        layer.GetBlock(i)
+        for layer in layers
+        if layer is not None and layer.IsA("vtkMultiBlockDataSet")
+        for i in range(layer.GetNumberOfBlocks())
+    ]
+    return any(head and head.IsA("vtkTable") and head.GetColumnByName("Query") for head in heads)
+
+
+class Embedding:
+    """The joint embeddings of a recording's heads.
+
+    properties: of the proxy HeadEmbedding, such as Method="UMAP". Raises FileNotFoundError for a missing
+    file, ValueError for one that holds no recording or whose embedding reports an error, Missing for a
+    recording without queries and keys.
+    """
+
+    def __init__(self, path, **properties):
+        path = pathlib.Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file.")
+        load_plugin()
+        self.reader = simple.RecordingReader(registrationName=path.stem, FileName=str(path))
+        self.reader.UpdatePipeline()
+        if data.field_number(self.reader, "Rotated") is None:
+            simple.Delete(self.reader)
+            raise ValueError(f"{path}: cannot be read; see the error reported above.")
+        if not _holds_queries(self.reader):
+            simple.Delete(self.reader)
+            raise Missing(f"{path.name} holds no queries and keys")
+        self.points = simple.HeadEmbedding(Input=self.reader, Dimensions=2, **properties)
+        self.colors = simple.TokenColors(Input=self.points)
+        self.search = simple.TokenSearch(Input=self.points)
+        self.points.UpdatePipeline()
+        if self.points.GetDataInformation().GetNumberOfPoints() == 0:
+            self.close()
+            raise ValueError(f"{path}: no embedding; see the error reported above.")
+        self.heads = data.table(self.points, 1)
+        whole = data.fetch(self.points)
+        self.places = data.points(whole)[:, :2]
+        names = ("Kind", "Layer", "Head", "Token Index")
+        self.kind, self.layer, self.head, self.token = (data.point_array(whole, name) for name in names)
+        texts = whole.GetPointData().GetAbstractArray("Token")
+        self.texts = texts and [texts.GetValue(i) for i in range(texts.GetNumberOfValues())]
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, recording, **properties):
+        """The embeddings themselves, or those of a file, which is closed at the end of `with`."""
+        if isinstance(recording, cls):
+            yield recording
+            return
+        embedding = cls(recording, **properties)
+        try:
+            yield embedding
+        finally:
+            embedding.close()
+
+    def close(self):
+        """Takes the proxies out of the session."""
+        for proxy in (self.search, self.colors, self.points, self.reader):
+            simple.Delete(proxy)
+
+    @property
+    def method(self):
+        """The name of the method, as figures write it."""
+        return METHODS[str(self.points.Method).strip("'")]
+
+    def layers(self):
+        """The layers that are embedded, in ascending order."""
+        return sorted(set(int(layer) for layer in self.heads["Layer"]))
+
+    def points_of(self, layer, head):
+        """Whether each point is of a head; raises ValueError if there is no such head."""
+        layers = self.layers()
+        if layer not in layers:
+            raise ValueError(f"layer: expected one of {', '.join(map(str, layers))}, found {layer}.")
+        check("head", head, 0, int(max(self.heads["Head"])))
+        return (self.layer == layer) & (self.head == head)
+
+    def colored(self, by):
+        """The color of each point, and the ramps of queries and keys, by what COLORINGS names."""
+        self.colors.By = COLORINGS[by].quantity
+        colors = data.point_array(data.fetch(self.colors), "TokenColor") / 255
+        legend = data.table(self.colors, 1)
+        ramps = []
+        for kind, name in enumerate(("queries", "keys")):
+            shades = legend["TokenColor"][legend["Kind"] == kind] / 255
+            shades = shades if len(shades) > 1 else [*shades, *shades]
+            ramps.append(LinearSegmentedColormap.from_list(f"atlas-{name}", shades))
+        return colors, ramps
+
+    def matching(self, text, match="Contains"):
+        """Whether each point's token matches a text."""
+        self.search.Text, self.search.Match = text, match
+        found = data.fetch(self.search)
+        if found.GetNumberOfPoints() == 0:
+            raise ValueError(f"search: cannot look for '{text}'; see the error reported above.")
+        return data.point_array(found, "Match") > 0
+
+
+def _dots(axes, places, c):
+    """Draws points as an image, as they may be millions; lines and letters around them stay paths. Their
+    order is random, the same in every run, so that keys do not lie above all queries."""
+    order = numpy.random.default_rng(0).permutation(len(places))
+    colors = c if isinstance(c, str) else c[order]
+    side = axes.get_window_extent().width / axes.figure.dpi * 72
+    size = min(4.0, max(0.2, 0.5 * side / numpy.sqrt(len(places) or 1)))
+    return axes.scatter(*places[order].T, s=size**2, linewidths=0, c=colors, rasterized=True)
+
+
+def _frame(axes, places):
+    """The square of a picture, without numbers: only distances mean something."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    margin = 0.02 * (high - low).max()
+    axes.set(xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin))
+    axes.set_aspect("equal")
+
+
+def _grid_of_heads(embedding, axes):
+    """Labels the rows and columns of a grid of heads."""
+    middle = {}
+    for layer, head in zip(embedding.heads["Layer"], embedding.heads["Head"]):
+        places = embedding.places[embedding.points_of(int(layer), int(head))]
+        if len(places):
+            middle[int(layer), int(head)] = (places.min(axis=0) + places.max(axis=0)) / 2
+    columns = {head: x for (_, head), (x, _) in middle.items()}
+    rows = {layer: y for (layer, _), (_, y) in middle.items()}
+    axes.set_xticks(list(columns.values()), list(columns))
+    axes.set_yticks(list(rows.values()), list(rows))
+    axes.tick_params(length=0)
+    axes.set(xlabel="Head", ylabel="Layer")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _legend(figure, axes, ramps, by):
+    """A color bar for queries and one for keys."""
+    _, name, low, high = COLORINGS[by]
+    for kind, colors in zip(("Keys", "Queries"), reversed(ramps)):
+        color_bar(figure, axes, ramp(colors), f"{kind}: {name}", [0, 1], [low, high], shrink=0.5)
+
+
+def _check_coloring(by):
+    if by not in COLORINGS:
+        raise ValueError(f"by: expected {' or '.join(COLORINGS)}, found '{by}'.")
+
+
+@drawn_from(Embedding.opened)
+def all_heads(embedding, page, by="Position"):
+    """The joint embeddings of every layer (rows) and head (columns), colored by Position or Norm."""
+    _check_coloring(by)
+    colors, ramps = embedding.colored(by)
+    figure, (axes,) = page.panels(1)
+    axes.set_title(f"{embedding.method} of the queries and keys of each head")
+    _frame(axes, embedding.places)
+    _dots(axes, embedding.places, c=colors)
+    _grid_of_heads(embedding, axes)
+    _legend(figure, axes, ramps, by)
+    return fit(figure)
+
+
+@drawn_from(Embedding.opened)
+def search(embedding, page, text, match="Contains"):
+    """All heads, with the queries and keys of the tokens that match a text before the others."""
+    found = embedding.matching(text, match)
+    figure, (axes,) = page.panels(1)
+    count = len(set(embedding.token[found]))
+    sought = text.replace(" ", "\u00b7")
+    axes.set_title(f"\u201c{sought}\u201d in the {embedding.method} of each head: {count} tokens")
+    _frame(axes, embedding.places)
+    _dots(axes, embedding.places[~found], c=HIDDEN)
+    colors, ramps = embedding.colored("Kind")
+    _dots(axes, embedding.places[found], c=colors[found])
+    _grid_of_heads(embedding, axes)
+    for shades, name in zip(ramps, ("query", "key")):
+        axes.scatter([], [], s=12, linewidths=0, color=shades(1.0), label=name)
+    axes.scatter([], [], s=12, linewidths=0, color=HIDDEN, label="other tokens")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    return fit(figure)
+
+
+def _write_tokens(axes, places, texts, colors):
+    """Writes texts beside points where they do not overlap. Points are taken in an order that spreads them
+    over the picture, the same in every run."""
+    order = numpy.random.default_rng(0).permutation(len(places))[: 20 * _LABELS]
+    height = matplotlib.rcParams["font.size"] * axes.figure.dpi / 72
+    box = axes.get_window_extent()
+    pixels = axes.transData.transform(places)
+    taken, written = [], 0
+    for i in order:
+        x, y = pixels[i]
+        text = texts[i].strip() or repr(texts[i])
+        right, top = x + 0.62 * height * (len(text) + 0.5), y + 0.6 * height
+        rectangle = (x, y - 0.6 * height, right, top)
+        inside = x > box.x0 and right < box.x1 and rectangle[1] > box.y0 and top < box.y1
+        meets = any(
+            rectangle[0] < other[2] and other[0] < rectangle[2] and rectangle[1] < other[3] and other[1] < top
+            for other in taken
+        )
+        if not inside or meets:
+            continue
+        taken.append(rectangle)
+        axes.annotate(
+            text, places[i], (2, 0), textcoords="offset points", color=colors[i], verticalalignment="center"
+        )
+        written += 1
+        if written == _LABELS:
+            break
+
+
+@drawn_from(Embedding.opened)
+def one_head(embedding, page, layer=None, head=0, by="Position"):
+    """The joint embedding of one head with its tokens, as many as fit without overlap."""
+    _check_coloring(by)
+    layer = embedding.layers()[0] if layer is None else layer
+    chosen = embedding.points_of(layer, head)
+    colors, ramps = embedding.colored(by)
+    places, shades = embedding.places[chosen], colors[chosen]
+    figure, (axes,) = page.panels(1)
+    axes.set_title(f"Layer {layer}, head {head}: {embedding.method} of queries and keys")
+    axes.set(xticks=[], yticks=[])
+    _frame(axes, places)
+    _legend(figure, axes, ramps, by)
+    fit(figure)
+    _dots(axes, places, c=shades)
+    if embedding.texts:
+        texts = [embedding.texts[i] for i in numpy.flatnonzero(chosen)]
+        _write_tokens(axes, places, texts, [foreground()] * len(texts))
+    return figure
+
+
+def _matrix_of(embedding, column):
+    """A column of the table of heads as a matrix of layers and heads."""
+    layers = embedding.layers()
+    matrix = numpy.full((len(layers), int(max(embedding.heads["Head"])) + 1), numpy.nan)
+    for layer, head, value in zip(embedding.heads["Layer"], embedding.heads["Head"], embedding.heads[column]):
+        matrix[layers.index(int(layer)), int(head)] = value
+    return matrix
+
+
+@drawn_from(Embedding.opened)
+def correlation(embedding, page):
+    """How well distance stands for attention: the correlation of distance and score, for each head."""
+    matrix = _matrix_of(embedding, "Correlation")
+    highest = max(0, numpy.nanmax(matrix, initial=0))
+    figure, (axes,) = page.panels(1)
+    axes.set_title("Correlation of distance and score: \u22121 where distance stands for attention")
+    shown = show_matrix(axes, matrix, page.pixels(1), cmap=ORANGES.reversed(), vmin=-1, vmax=highest)
+    if matrix.shape[1] <= _NUMBERS:
+        for (row, column), value in numpy.ndenumerate(matrix):
+            color = "white" if value < -0.5 else "black"
+            text = f"{value:.2f}".replace("-", "\u2212")
+            axes.text(column, row, text, color=color, ha="center", va="center", size="small")
+    axes.set_xticks(range(matrix.shape[1]), range(matrix.shape[1]))
+    axes.set_yticks(range(matrix.shape[0]), embedding.layers())
+    axes.tick_params(length=0)
+    axes.set(xlabel="Head", ylabel="Layer")
+    color_bar(figure, axes, shown, "Correlation", numpy.linspace(-1, 0, 6), shrink=0.5)
+    return fit(figure)
+
+
+#: A figure of a recording: its title, what it shows, its function, and the arguments that this takes.
+Figure = collections.namedtuple("Figure", "title sentence draw arguments")
+
+FIGURES = {
+    "embedding": Figure(
+        "What the heads compare",
+        "A query and a key of every token as points, near each other where a head attends: one picture per "
+        "layer (rows) and head (columns). The lightness is the position in the sequence.",
+        all_heads,
+        {},
+    ),
+    "embedding-norms": Figure(
+        "The norms of queries and keys",
+        "The same points; the lightness is the norm of the query or key.",
+        all_heads,
+        {"by": "Norm"},
+    ),
+    "embedding-head": Figure(
+        "The tokens of one head",
+        "The queries and keys of one head with the texts of as many tokens as fit.",
+        one_head,
+        {"layer": None, "head": 0},
+    ),
+    "embedding-correlation": Figure(
+        "Distance and attention",
+        "The correlation of the distance of a query and a key with their score, for each head. Where it is "
+        "near -1, near points attend to each other.",
+        correlation,
+        {},
+    ),
+}
+
+
+def render_named(path, folder, layer=None, head=0, text="", output=None, **properties):
+    """Renders the figures of a recording; returns {name: path}. As render."""
+    output = output or Output()
+    folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
+    place = {"layer": layer, "head": head}
+    with Embedding.opened(path, **properties) as embedding:
+        folder.mkdir(parents=True, exist_ok=True)
+        figures = {name: (figure.draw, figure.arguments) for name, figure in FIGURES.items()}
+        if text:
+            figures["embedding-search"] = (search, {"text": text})
+        for name, (draw, arguments) in figures.items():
+            chosen = {key: place.get(key, value) for key, value in arguments.items()}
+            drawn = draw(embedding, **chosen, **output.options)
+            written[name] = output.write(drawn, folder, f"{stem}-{name}")
+    return written
+
+
+def render(path, folder, layer=None, head=0, text="", width=2400, format="png", style=None, **properties):
+    """Renders the figures of a recording; returns their paths.
+
+    layer (the first by default), head: what to show large. text: what to search for. width: of a PNG, in
+    pixels. format: png, pdf or svg. style: {"width_mm": 180, "font_size": 7, "dark": False}. properties: of
+    the proxy HeadEmbedding, such as Method="UMAP". Raises FileNotFoundError or ValueError.
+    """
+    output = Output(format, width, **(style or {}))
+    return list(render_named(path, folder, layer, head, text, output, **properties).values())
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="pvpython -m attentionatlas.embedding",
+        description="Renders the joint embeddings of the queries and keys of a recorded transformer.",
+    )
+    parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
+    add_options(parser)
+    parser.add_argument("--method", default="TSNE", help="TSNE, UMAP or PCA (default: TSNE)")
+    parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
+    parser.add_argument("--head", type=int, default=0, help="to show large (default: 0)")
+    parser.add_argument("--search", default="", metavar="TEXT", help="also a figure of the tokens with this text")
+    for name, what in (
+        ("perplexity", "of t-SNE (default: 50)"),
+        ("iterations", "of t-SNE (default: 750)"),
+        ("neighbors", "of UMAP (default: 15)"),
+        ("sample", "this many tokens (default: 0, all)"),
+        ("seed", "of the sample and of random numbers (default: 0)"),
+    ):
+        kind = float if name == "perplexity" else int
+        parser.add_argument(f"--{name}", type=kind, help=what)
+    return parser
+
+
+def main(arguments=None):
+    found = _parser().parse_args(arguments)
+    properties = {"Method": found.method.upper()}
+    for name in ("perplexity", "iterations", "neighbors", "sample", "seed"):
+        if getattr(found, name) is not None:
+            properties[name.capitalize()] = getattr(found, name)
+    try:
+        if properties["Method"] not in METHODS:
+            raise ValueError(f"method: expected {', '.join(METHODS)}, found '{found.method}'.")
+        chosen = options(found)
+        style = {name: chosen.pop(name) for name in ("width_mm", "font_size", "dark")}
+        for path in found.recordings:
+            place = (found.layer, found.head, found.search)
+            for file in render(path, found.output, *place, style=style, **chosen, **properties):
+                print(file, flush=True)
+    except (OSError, ValueError, Missing) as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
