@@ -24,7 +24,7 @@ namespace
 
 TEST_P(OfUmap, EigenpairsOfTheLaplacian)
 {
-  const Eigenpairs pairs = LaplacianEigenpairs(this->Graph(), 5, 1e-11, this->Count(), 3, 2);
+  const Eigenpairs pairs = LaplacianEigenpairs(this->Graph(), 5, 1e-11, 10'000, 3, 2);
   const Eigen::MatrixXd rows = pairs.vectors.transpose(); // row-major order of `vectors`
   ExpectClose("laplacian_eigenvalues",
     std::vector<double>(pairs.values.begin(), pairs.values.end()),
@@ -57,9 +57,9 @@ FuzzyGraph Path(std::int64_t points)
 TEST(LaplacianEigenpairs, OfAPath)
 {
   // The eigenvalues of a path's normalized Laplacian are 1 - cos(pi k / (n - 1)).
-  for (const std::int64_t points : { 2, 3, 4, 50, 400 })
+  for (const std::int64_t points : { 2, 3, 4, 50, 3000 })
   {
-    const Eigenpairs pairs = LaplacianEigenpairs(Path(points), 4, 1e-9, points, 0, 1);
+    const Eigenpairs pairs = LaplacianEigenpairs(Path(points), 4, 1e-9, 10'000, 0, 1);
     ASSERT_EQ(pairs.values.size(), std::min<std::int64_t>(points, 4));
     for (Eigen::Index k = 0; k < pairs.values.size(); ++k)
     {
@@ -75,8 +75,8 @@ TEST(LaplacianEigenpairs, OfAPath)
 TEST(LaplacianEigenpairs, DoNotDependOnThreads)
 {
   const FuzzyGraph graph = Path(10'000);
-  const Eigenpairs one = LaplacianEigenpairs(graph, 3, 1e-4, 60, 1, 1);
-  const Eigenpairs four = LaplacianEigenpairs(graph, 3, 1e-4, 60, 1, 4);
+  const Eigenpairs one = LaplacianEigenpairs(graph, 3, 1e-4, 200, 1, 1);
+  const Eigenpairs four = LaplacianEigenpairs(graph, 3, 1e-4, 200, 1, 4);
   EXPECT_TRUE(one.vectors == four.vectors);
   EXPECT_TRUE(one.values == four.values);
 }
