@@ -111,6 +111,13 @@ def weights_of(source):
     return [f"{name:48}{kind:5}{shape}" for name, kind, shape in rows]
 
 
+def embedding(transformer, **properties):
+    """The recording of random tokens, and the embedding of their queries and keys."""
+    prompts = RandomPrompts(Count=24, Length=24, IdRange=[0, 199])
+    recording = TransformerRecorder(Input=TransformerReader(FileName=transformer), Tokens=prompts)
+    return recording, HeadEmbedding(Input=recording, **properties)
+
+
 def main(transformer):
     IMAGES.mkdir(exist_ok=True)
     begin()
@@ -149,9 +156,15 @@ def main(transformer):
     for name, layer, head in (("RecordingReader", 0, 5), ("AttentionMap", 4, 11)):
         recording = RecordingReader(FileName=RECORDING)
         show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
-    prompts = RandomPrompts(Count=24, Length=24, IdRange=[0, 199])
-    recording = TransformerRecorder(Input=TransformerReader(FileName=transformer), Tokens=prompts)
-    show("HeadEmbedding", HeadEmbedding(Input=recording), zoom=1.2)
+    show("HeadEmbedding", embedding(transformer)[1], zoom=1.2)
+    recording, points = embedding(transformer)
+    show("TokenColors", TokenColors(Input=points, By="RelativePosition"), zoom=1.2)
+    recording, points = embedding(transformer)
+    found = TokenSearch(Input=points, Match="TokenId", Text="17 18 19")
+    show("TokenSearch", *(s.OutputPort(found, port) for port in range(2)), zoom=1.2)
+    recording, points = embedding(transformer, Layer=1, Head=2)
+    lines = AttentionLines(Input=points, Recording=recording, Top=1)
+    show("AttentionLines", lines, TokenColors(Input=points), zoom=1.2)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

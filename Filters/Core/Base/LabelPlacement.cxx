@@ -1,0 +1,142 @@
+#include "LabelPlacement.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr const char* MiddleDot = "\xC2\xB7";
+
+std::string Escaped(char c)
+{
+  switch (c)
+  {
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    default:
+      break;
+  }
+  std::array<char, 8> text;
+  std::snprintf(text.data(), text.size(), "\\x%02X", static_cast<unsigned>(c) & 0xFFU);
+  return text.data();
+}
+
+bool Overlap(const LabelBox& a, const LabelBox& b)
+{
+  return a.left < b.right && b.left < a.right && a.bottom < b.top && b.bottom < a.top;
+}
+
+}
+
+std::string TokenLabel(std::string_view token)
+{
+  if (token.empty())
+  {
+    return "''";
+  }
+  constexpr char lastControl = 31;
+  constexpr char deletion = 127;
+  std::string label;
+  bool isLeading = true;
+  for (const char c : token)
+  {
+    isLeading = isLeading && c == ' ';
+    if (isLeading)
+    {
+      label += MiddleDot;
+    }
+    else if ((c >= 0 && c <= lastControl) || c == deletion)
+    {
+      label += Escaped(c);
+    }
+    else
+    {
+      label += c;
+    }
+  }
+  return label;
+}
+
+std::vector<std::int64_t> SpreadOrder(std::int64_t count)
+{
+  int bits = 0;
+  while ((std::int64_t{ 1 } << bits) < count)
+  {
+    ++bits;
+  }
+  std::vector<std::int64_t> order;
+  order.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < std::int64_t{ 1 } << bits; ++i)
+  {
+    std::int64_t reversed = 0;
+    for (int b = 0; b < bits; ++b)
+    {
+      reversed |= (i >> b & 1) << (bits - 1 - b);
+    }
+    if (reversed < count)
+    {
+      order.push_back(reversed);
+    }
+  }
+  return order;
+}
+
+LabelBoxes::LabelBoxes(int width, int height)
+  : Width(width)
+  , Height(height)
+  , Columns(width / CellSize + 1)
+  , Cells(static_cast<std::size_t>(this->Columns) * static_cast<std::size_t>(height / CellSize + 1))
+{
+}
+
+/// Calls visit(boxes) for each cell that a box touches, until one returns false.
+template<class Visit>
+bool LabelBoxes::EachCell(const LabelBox& box, const Visit& visit)
+{
+  for (int y = box.bottom / CellSize; y <= (box.top - 1) / CellSize; ++y)
+  {
+    for (int x = box.left / CellSize; x <= (box.right - 1) / CellSize; ++x)
+    {
+      if (!visit(this->Cells[static_cast<std::size_t>(y * this->Columns + x)]))
+      {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool LabelBoxes::Place(const LabelBox& box)
+{
+  if (box.left < 0 || box.bottom < 0 || box.right > this->Width || box.top > this->Height ||
+      box.left >= box.right || box.bottom >= box.top)
+  {
+    return false;
+  }
+  const bool isFree = this->EachCell(box,
+    [&box](const std::vector<LabelBox>& placed)
+    {
+      return std::none_of(placed.begin(), placed.end(),
+        [&box](const LabelBox& other) { return Overlap(box, other); });
+    });
+  if (isFree)
+  {
+    this->EachCell(box,
+      [&box](std::vector<LabelBox>& placed)
+      {
+        placed.push_back(box);
+        return true;
+      });
+  }
+  return isFree;
+}
+
+}

@@ -1,0 +1,180 @@
+"""Colors of tokens with their legend, search, and lines of attention: proxies on an embedding."""
+
+import math
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from paraview import servermanager, simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
+EMBEDDING = atlastest.ORACLE.parent / "embedding"
+BLUE, VERMILION = numpy.array(atlastest.PALETTE[0]), numpy.array(atlastest.PALETTE[1])
+
+
+def table_of(source, port):
+    """The columns of a table that an output port has, by name; texts as a list."""
+    simple.OutputPort(source, port).UpdatePipeline()
+    table = source.GetClientSideObject().GetOutputDataObject(port)
+    columns = {}
+    for c in range(table.GetNumberOfColumns()):
+        column = table.GetColumn(c)
+        texts = [column.GetVariantValue(row).ToString() for row in range(table.GetNumberOfRows())]
+        columns[column.GetName()] = vtk_to_numpy(column).copy() if column.IsNumeric() else texts
+    return columns
+
+
+def shade(color, share):
+    """A color at the intensity 0.25 + 0.75 share on white."""
+    return 255 - (0.25 + 0.75 * numpy.asarray(share)[:, None]) * (255 - color)
+
+
+class TokenViews(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.expected, _ = atlastest.read_safetensors(EMBEDDING / "gpt2.safetensors")
+        ids = self.expected["token.id"].reshape(2, -1)
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        lines = "\n".join(" ".join(map(str, row)) for row in ids)
+        self.recording = simple.TransformerRecorder(Input=model, TokenIds=lines)
+        self.embedding = simple.HeadEmbedding(Input=self.recording, Method="PCA")
+
+    def colors(self, **properties):
+        return simple.TokenColors(Input=self.embedding, **properties)
+
+    def expect_shades(self, source, share):
+        found = atlastest.point_arrays(source)["TokenColor"].reshape(8, 2, -1, 3).astype(float)
+        for head in found:
+            numpy.testing.assert_allclose(head[0], shade(BLUE, share), atol=1)
+            numpy.testing.assert_allclose(head[1], shade(VERMILION, share), atol=1)
+
+    def test_colors_are_those_of_the_oracle(self):
+        tokens = {name: self.expected[f"token.{name}"] for name in ("position", "frequency")}
+        self.expect_shades(self.colors(), numpy.ones(34))
+        self.expect_shades(self.colors(By="Position"), tokens["position"] / 16)
+        share = self.expected["token.normalized_position"]
+        self.expect_shades(self.colors(By="RelativePosition"), share)
+        counts = numpy.log(tokens["frequency"])
+        self.expect_shades(self.colors(By="TokenCount"), counts / counts.max())
+        lengths = self.expected["token.length"] / self.expected["token.length"].max()
+        self.expect_shades(self.colors(By="SentenceLength"), lengths)
+        self.expect_shades(self.colors(By="SentenceLength", Recording=self.recording), lengths)
+
+    def test_norms_are_shown_over_the_range_of_their_head(self):
+        found = atlastest.point_arrays(self.colors(By="Norm"))["TokenColor"].reshape(8, 68, 3)
+        for head in range(8):
+            norms = self.expected[f"layer.{head // 4}.head.{head % 4}.norm"]
+            share = (norms - norms.min()) / (norms.max() - norms.min())
+            numpy.testing.assert_allclose(found[head, :34], shade(BLUE, share[:34]), atol=1)
+            numpy.testing.assert_allclose(found[head, 34:], shade(VERMILION, share[34:]), atol=1)
+
+    def test_the_legend_of_the_view_is_that_of_the_filter(self):
+        colors = self.colors(By="Position")
+        view = simple.CreateRenderView(ViewSize=[400, 300])
+        shown = simple.Show(colors, view)
+        shown.SetScalarBarVisibility(view, True)
+        simple.Render(view)
+        bar = simple.GetScalarBar(shown.LookupTable, view)
+        self.assertEqual(list(shown.ColorArrayName), ["POINTS", "TokenColor"])
+        self.assertEqual(shown.MapScalars, 0)
+        for by, title in (("Position", "Position (tokens)"), ("Kind", "Kind"), ("Norm", "Norm")):
+            colors.By = by
+            simple.Render(view)
+            legend = table_of(colors, 1)
+            self.assertEqual(bar.Title, title)
+            self.assertEqual(list(shown.LookupTable.Annotations)[1::2], legend["Label"])
+            found = 255 * numpy.array(shown.LookupTable.IndexedColors).reshape(-1, 3)
+            numpy.testing.assert_allclose(found, legend["TokenColor"], atol=1e-3)
+        colors.By = "Kind"
+        simple.ResetCamera(view)
+        pixels = atlastest.picture(view, "colors").reshape(-1, 3)
+        for color in (BLUE, VERMILION):
+            self.assertGreater((numpy.abs(pixels - color).max(axis=1) < 8).sum(), 50)
+
+    def test_heads_that_gather_a_word_come_first(self):
+        ids = self.expected["token.id"]
+        wanted = max(set(ids), key=list(ids).count)
+        search = simple.TokenSearch(Input=self.embedding, Match="TokenId", Text=str(wanted))
+        match = atlastest.point_arrays(search)["Match"].reshape(8, 2, 34)
+        self.assertTrue((match == (ids == wanted)).all())
+        points = vtk_to_numpy(atlastest.fetch(self.embedding).GetPoints().GetData())
+        points = points.reshape(8, 68, 3).astype(float)
+        spread = []
+        for head in range(8):
+            chosen = points[head][match[head].reshape(-1) == 1]
+            pairs = [math.dist(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]
+            every = [math.dist(a, b) for i, a in enumerate(points[head]) for b in points[head][:i]]
+            spread.append(numpy.mean(pairs) / numpy.mean(every))
+        order = numpy.argsort(spread)
+        table = table_of(search, 2)
+        self.assertEqual(list(table["Layer"]), list(order // 4))
+        self.assertEqual(list(table["Head"]), list(order % 4))
+        self.assertTrue((table["Matches"] == 2 * (ids == wanted).sum()).all())
+        numpy.testing.assert_allclose(table["Spread"], numpy.array(spread)[order], rtol=1e-5)
+        found = simple.OutputPort(search, 1)
+        found.UpdatePipeline()
+        self.assertEqual(found.GetDataInformation().GetNumberOfPoints(), match.sum())
+
+    def test_a_bad_expression_is_named(self):
+        search = simple.TokenSearch(Input=self.embedding, Match="Regular Expression", Text="[a")
+        search.UpdatePipeline()
+        self.assert_one_error("Text: cannot understand the regular expression '[a'")
+
+    def test_lines_go_to_the_strongest_keys(self):
+        views, _ = atlastest.read_safetensors(EMBEDDING / "gpt2.views.safetensors")
+        lines = simple.AttentionLines(Input=self.embedding, Recording=self.recording)
+        self.assertEqual([lines.Top, lines.MinimumWeight], [2, 0.1])
+        lines.MinimumWeight = 0.05
+        expected, weights = [], []
+        for layer, head, sequence in numpy.ndindex(2, 4, 2):
+            prefix = f"layer.{layer}.head.{head}.sequence.{sequence}."
+            for query, k in numpy.argwhere(views[prefix + "top2_drawn"]):
+                key = views[prefix + "top2_key"][query, k]
+                expected.append([layer, head, 17 * sequence + query, 17 * sequence + key])
+                weights.append(views[prefix + "top2_weight"][query, k])
+        data = atlastest.fetch(lines).GetCellData()
+        names = ("Layer", "Head", "Query", "Key")
+        found = numpy.transpose([vtk_to_numpy(data.GetArray(name)) for name in names])
+        self.assertEqual(found.tolist(), expected)
+        self.assert_close(vtk_to_numpy(data.GetArray("Weight")), numpy.array(weights), 2e-6)
+
+    def test_lines_of_selected_tokens(self):
+        lines = simple.AttentionLines(Input=self.embedding, Recording=self.recording)
+        lines.SelectedTokens = [5, 20]
+        data = atlastest.fetch(lines).GetCellData()
+        self.assertEqual(set(vtk_to_numpy(data.GetArray("Query"))), {5, 20})
+        lines.SelectedTokens = []
+        ids = [-1, 7]  # a point of the first head, on any process
+        lines.Selection = simple.IDSelectionSource(IDs=ids, FieldType="POINT")
+        data = atlastest.fetch(lines).GetCellData()
+        self.assertEqual(set(vtk_to_numpy(data.GetArray("Query"))), {7})
+        self.assertEqual(len(set(vtk_to_numpy(data.GetArray("Layer")))), 2)
+
+    def test_lines_are_colored_by_weight(self):
+        lines = simple.AttentionLines(Input=self.embedding, Recording=self.recording)
+        shown = simple.Show(lines, simple.CreateRenderView(ViewSize=[400, 300]))
+        self.assertEqual(list(shown.ColorArrayName), ["CELLS", "Weight"])
+        table = simple.GetColorTransferFunction("Weight")
+        self.assertEqual([table.RGBPoints[0], table.RGBPoints[-4]], [0, 1])
+
+    def test_colors_of_patches(self):
+        vit = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")[0]
+        path = atlastest.OUTPUT / "pixels.safetensors"
+        atlastest.write_safetensors(path, {"pixel_values": vit["pixel_values"]}, {})
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "vit" / "config.json"))
+        recording = simple.TransformerRecorder(Input=model, Images=[str(path)])
+        saved = atlastest.OUTPUT / "vit.safetensors"
+        simple.SaveData(str(saved), recording)
+        self.take_errors()  # the pooler of the model is not used
+        embedding = simple.HeadEmbedding(Input=recording, Method="PCA")
+        read = simple.RecordingReader(FileName=str(saved))
+        colors = simple.TokenColors(Input=embedding, Recording=read, By="PatchColor")
+        found = atlastest.point_arrays(colors)["TokenColor"][:34].reshape(2, 17, 3)
+        views, _ = atlastest.read_safetensors(EMBEDDING / "vit.views.safetensors")
+        numpy.testing.assert_array_equal(found[:, 0], 128)  # class tokens
+        numpy.testing.assert_array_equal(found[:, 1:], numpy.rint(255 * views["patch.rgb"]))
+
+
+if __name__ == "__main__":
+    atlastest.main()
