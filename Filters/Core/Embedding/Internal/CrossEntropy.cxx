@@ -1,5 +1,6 @@
 #include "CrossEntropy.h"
 
+#include "HashedNumbers.h"
 #include "Index.h"
 #include "Parallel.h"
 
@@ -35,6 +36,12 @@ double Term(double v, double w)
   return v > 0 ? v * std::log(v / w) : 0;
 }
 
+std::int64_t DrawnStep(const HashedNumbers& numbers, std::int64_t number, std::int64_t all)
+{
+  return static_cast<std::int64_t>(
+    numbers.Below(static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(all)));
+}
+
 }
 
 CrossEntropy EvaluateCrossEntropy(const FuzzyGraph& graph, const float* layout, int dimensions,
@@ -43,6 +50,7 @@ CrossEntropy EvaluateCrossEntropy(const FuzzyGraph& graph, const float* layout, 
   const std::int64_t points = graph.points;
   const std::int64_t all = points - 1;
   const std::int64_t drawn = others == 0 ? all : std::min(others, all);
+  const HashedNumbers numbers(0, 5);
   std::vector<CrossEntropy> groups(ToIndex((points + GroupPoints - 1) / GroupPoints));
   ParallelFor(static_cast<std::int64_t>(groups.size()), threads,
     [&](std::int64_t group)
@@ -61,7 +69,8 @@ CrossEntropy EvaluateCrossEntropy(const FuzzyGraph& graph, const float* layout, 
         }
         for (std::int64_t k = 0; k < drawn; ++k)
         {
-          const std::int64_t j = (i + 1 + k * all / drawn) % points;
+          const std::int64_t step = drawn == all ? k : DrawnStep(numbers, i * drawn + k, all);
+          const std::int64_t j = (i + 1 + step) % points;
           apart -= std::log1p(-Similarity(layout, dimensions, curve, i, j));
         }
       }
