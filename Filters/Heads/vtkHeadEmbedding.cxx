@@ -7,9 +7,12 @@
 #include "LayoutBytes.h"
 #include "RankGroup.h"
 #include "RecordingConversion.h"
+#include "TSne.h"
 
 #include <vtkAlgorithm.h>
+#include <vtkDataArray.h>
 #include <vtkDataObject.h>
+#include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
@@ -279,6 +282,23 @@ int vtkHeadEmbedding::RequestUpdateExtent(
     inputVector[0]->GetInformationObject(0)->Remove(SDDP::UPDATE_TIME_STEP());
   }
   return 1;
+}
+
+double* vtkHeadEmbedding::GetPerplexityRange()
+{
+  this->PerplexityRange[1] = 50;
+  auto* input = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  vtkDataArray* offsets = input != nullptr
+                            ? input->GetFieldData()->GetArray(AttentionAtlas::SequenceOffsetsField)
+                            : nullptr;
+  const vtkIdType count = offsets != nullptr ? offsets->GetNumberOfTuples() : 0;
+  if (count > 0)
+  {
+    const auto tokens = static_cast<std::int64_t>(offsets->GetComponent(count - 1, 0));
+    const double largest = std::floor(100 * atlas::LargestPerplexity(2 * tokens)) / 100;
+    this->PerplexityRange[1] = std::clamp(largest, 1., 50.);
+  }
+  return this->PerplexityRange;
 }
 
 void vtkHeadEmbedding::LayOutPart(

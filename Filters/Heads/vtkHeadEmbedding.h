@@ -195,6 +195,12 @@ public:
   vtkGetMacro(Perplexity, double);
   ///@}
 
+  /**
+   * 1, and 50 or the largest perplexity that works for the tokens of the input, if that is less; 1,
+   * 50 without input.
+   */
+  double* GetPerplexityRange() VTK_SIZEHINT(2);
+
   ///@{
   /**
    * The iterations of t-SNE, at least 1. Default: 750.
@@ -293,6 +299,7 @@ private:
   int Metric = COSINE;
   int Preset = PRESET_NONE;
   double Perplexity = 50;
+  double PerplexityRange[2] = { 1, 50 };
   int Iterations = 750;
   bool IterationsAsTime = false;
   int Neighbors = 15;

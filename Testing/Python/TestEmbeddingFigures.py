@@ -8,6 +8,7 @@ import numpy
 from atlastest import AtlasTest
 from attentionatlas import embedding, tour
 from attentionatlas.model import Missing
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 TOKENS = [" the", " cat", " sat", ".", "The", " dog"] * 5
 LAYERS, HEADS, SIZE = 2, 3, 8
@@ -82,7 +83,7 @@ class EmbeddingFigures(AtlasTest):
 
     def test_words_do_not_overlap(self):
         figure = embedding.one_head(self.path, width_mm=89, dpi=100)
-        renderer = figure.canvas.get_renderer()
+        renderer = FigureCanvasAgg(figure).get_renderer()
         boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
         self.assertGreater(len(boxes), 5)
         for i, box in enumerate(boxes):
