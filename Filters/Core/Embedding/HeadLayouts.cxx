@@ -1,5 +1,6 @@
 #include "HeadLayouts.h"
 
+#include "ApproximateNeighbors.h"
 #include "EmbeddingQuality.h"
 #include "Error.h"
 #include "HeadCorrelation.h"
@@ -74,6 +75,25 @@ UmapOptions UmapOptionsOf(const LayoutOptions& options)
 bool IsCosine(const LayoutOptions& options)
 {
   return options.method != LayoutMethod::Principal && options.metric != PointMetric::Euclidean;
+}
+
+/// t-SNE with exact neighbors or, of very many points, approximate ones.
+Layout RunTSne(const PointView& points, const TSneOptions& options)
+{
+  if (points.count < ApproximateNeighborsFrom)
+  {
+    return TSne(points, options);
+  }
+  const NeighborLists neighbors = FindNeighborsApproximately(points, options.metric,
+    TSneNeighborCount(options.perplexity), options.seed, options.threads,
+    [&](double) { return options.progress(0, NotDefined, nullptr); });
+  if (neighbors.points == 0) // stopped before the first iteration
+  {
+    return { Project(
+               points, FindPrincipalComponents(points, options.dimensions), options.dimensions),
+      NotDefined, 0, true };
+  }
+  return TSne(points, neighbors, options);
 }
 
 /// The state of LayOutHeads that its threads share.
@@ -275,7 +295,7 @@ private:
       }
       return !this->Stopped;
     };
-    Layout found = TSne(points, options);
+    Layout found = RunTSne(points, options);
     layout.points = std::move(found.points);
     layout.divergence = found.divergence;
     layout.iterations = found.iterations;
@@ -413,7 +433,7 @@ LayoutMemory EstimateLayoutMemory(std::int64_t tokens, std::int64_t dimension, s
   const double edges = options.method == LayoutMethod::Principal ? 0
                        : options.method == LayoutMethod::TSne    ? 3 * options.perplexity
                                                                  : options.neighbors;
-  const double ofHead = points * (16. * static_cast<double>(dimension) + 24 * edges + 200);
+  const double ofHead = points * (16. * static_cast<double>(dimension) + 40 * edges + 200);
   const std::int64_t atOnce =
     2 * tokens >= ParallelPoints ? 1 : std::min<std::int64_t>(heads, ThreadCount(threads));
   return { static_cast<double>(heads) * points * perPoint, static_cast<double>(atOnce) * ofHead };
