@@ -315,11 +315,6 @@ void vtkTokenLabelsRepresentation::SetLabelFontSize(int size)
   this->Shown->sizes.clear();
 }
 
-int vtkTokenLabelsRepresentation::GetNumberOfLabels() const
-{
-  return static_cast<int>(this->Shown->used);
-}
-
 void vtkTokenLabelsRepresentation::SetVisibility(bool visible)
 {
   this->Superclass::SetVisibility(visible);
