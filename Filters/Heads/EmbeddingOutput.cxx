@@ -184,6 +184,50 @@ void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, floa
   }
 }
 
+/// Adds a column with a number of each head.
+void AddNumbers(
+  const EmbeddedHeads& heads, const char* name, double atlas::HeadLayout::* number, vtkTable* table)
+{
+  AddColumn<vtkDoubleArray>(
+    table, name, heads.layouts, [number](const auto& layout) { return (*layout).*number; });
+}
+
+}
+
+double BytesPerPoint()
+{
+  // Coordinates, vertex, Kind, Token Index, Layer, Head, Sequence, Position, Relative Position,
+  // Norm, Token Count, TokenId, Row, Column, Token
+  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(vtkStdString);
+}
+
+void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
+{
+  const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
+  vtkNew<vtkCellArray> vertices;
+  vertices->AllocateExact(count, count);
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    vertices->InsertNextCell(1, &i);
+  }
+  output->SetVerts(vertices);
+  vtkPointData* data = output->GetPointData();
+  AddOfHalves<vtkUnsignedCharArray>(
+    heads, ArrayNames::Kind,
+    [](const atlas::HeadLayout&, bool isKey) { return static_cast<unsigned char>(isKey); }, data);
+  AddOfHalves<vtkIntArray>(
+    heads, ArrayNames::Layer,
+    [](const atlas::HeadLayout& layout, bool) { return layout.place.layer; }, data);
+  AddOfHalves<vtkIntArray>(
+    heads, ArrayNames::Head,
+    [](const atlas::HeadLayout& layout, bool) { return layout.place.head; }, data);
+  AddNorms(heads, data);
+  AddTokens(heads, data);
+  data->SetPedigreeIds(data->GetAbstractArray(ArrayNames::TokenIndex));
+  CacheRanges(data);
+  SetFormat(output, Formats::HeadEmbeddingPoints);
+}
+
 void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
 {
   const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
@@ -202,50 +246,6 @@ void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
   vtkNew<vtkPoints> points;
   points->SetData(coordinates);
   output->SetPoints(points);
-  vtkNew<vtkCellArray> vertices;
-  vertices->AllocateExact(count, count);
-  for (vtkIdType i = 0; i < count; ++i)
-  {
-    vertices->InsertNextCell(1, &i);
-  }
-  output->SetVerts(vertices);
-}
-
-/// Adds a column with a number of each head.
-void AddNumbers(
-  const EmbeddedHeads& heads, const char* name, double atlas::HeadLayout::* number, vtkTable* table)
-{
-  AddColumn<vtkDoubleArray>(
-    table, name, heads.layouts, [number](const auto& layout) { return (*layout).*number; });
-}
-
-}
-
-double BytesPerPoint()
-{
-  // Coordinates, vertex, Kind, Token Index, Layer, Head, Sequence, Position, Relative Position,
-  // Norm, Token Count, TokenId, Row, Column, Token
-  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(vtkStdString);
-}
-
-void MakePoints(const EmbeddedHeads& heads, vtkPolyData* output)
-{
-  PlacePoints(heads, output);
-  vtkPointData* data = output->GetPointData();
-  AddOfHalves<vtkUnsignedCharArray>(
-    heads, ArrayNames::Kind,
-    [](const atlas::HeadLayout&, bool isKey) { return static_cast<unsigned char>(isKey); }, data);
-  AddOfHalves<vtkIntArray>(
-    heads, ArrayNames::Layer,
-    [](const atlas::HeadLayout& layout, bool) { return layout.place.layer; }, data);
-  AddOfHalves<vtkIntArray>(
-    heads, ArrayNames::Head,
-    [](const atlas::HeadLayout& layout, bool) { return layout.place.head; }, data);
-  AddNorms(heads, data);
-  AddTokens(heads, data);
-  data->SetPedigreeIds(data->GetAbstractArray(ArrayNames::TokenIndex));
-  CacheRanges(data);
-  SetFormat(output, Formats::HeadEmbeddingPoints);
   vtkFieldData* fields = output->GetFieldData();
   AddField(
     fields, "Method", std::string(MethodNames.at(static_cast<std::size_t>(heads.options.method))));

@@ -31,7 +31,12 @@ struct EmbeddedHeads
 /// The bytes that a point takes, about.
 double BytesPerPoint();
 
-void MakePoints(const EmbeddedHeads& heads, vtkPolyData* output);
+/// Adds vertices, point arrays and field data, which depend neither on the layouts nor on their
+/// arrangement.
+void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output);
+
+/// Sets the coordinates, and the field data on what they are.
+void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output);
 
 void MakeTable(const EmbeddedHeads& heads, vtkTable* output);
 

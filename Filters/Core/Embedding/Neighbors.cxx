@@ -188,7 +188,7 @@ private:
       }
     }
     const auto nearest = scratch.sorted.begin() + this->Lists.count;
-    std::partial_sort(scratch.sorted.begin(), nearest, scratch.sorted.end());
+    std::sort(scratch.sorted.begin(), scratch.sorted.end());
     std::size_t to = ToIndex(i * this->Lists.count);
     for (auto neighbor = scratch.sorted.begin(); neighbor != nearest; ++neighbor, ++to)
     {

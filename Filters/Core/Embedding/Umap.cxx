@@ -29,6 +29,9 @@ namespace
 constexpr std::int64_t GroupsOfTask = 64;
 /// The most places that repel each place in one step.
 constexpr std::int64_t MostShifts = 64;
+/// The learning rate at first. That of the authors' program, 1, moves ends of edges one after the
+/// other and so has less effect than the same rate for all edges at once.
+constexpr float FirstRate = 0.5F;
 /// How many places are repelled for one that is attracted.
 constexpr float RepulsionsPerEdge = 5;
 /// Places are sorted by their number of edges within ranges of this size, so that those of a group
@@ -190,7 +193,8 @@ private:
     UmapStep step;
     step.curve = this->Curve;
     step.dimensions = this->Options.dimensions;
-    step.rate = static_cast<float>(this->Epochs - epoch) / static_cast<float>(this->Epochs);
+    step.rate =
+      FirstRate * static_cast<float>(this->Epochs - epoch) / static_cast<float>(this->Epochs);
     step.shifts = this->DrawShifts(epoch);
     step.repulsion = RepulsionsPerEdge / static_cast<float>(step.shifts.size());
     const auto groups = static_cast<std::int64_t>(this->Edges.begin.size()) - 1;
@@ -237,7 +241,7 @@ private:
 
   double Divergence(const std::vector<float>& points) const
   {
-    constexpr std::int64_t others = 32;
+    constexpr std::int64_t others = 16;
     return EvaluateCrossEntropy(this->Graph, points.data(), this->Options.dimensions, this->Curve,
       others, this->Options.threads)
       .Total();

@@ -1,93 +1,193 @@
 #include "CurveOrder.h"
 
 #include "Index.h"
+#include "InstructionSets.h"
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "CurveOrder.cxx"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before this header, which is read once per target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
+{
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The positions on the curve of cells x [dimensions, count] with `bits` bits a coordinate. The
+/// count is whole vectors.
+template<std::size_t Dimensions>
+HWY_INLINE void Positions(
+  const std::uint32_t* cells, std::size_t count, unsigned bits, std::uint32_t* positions)
+{
+  const hn::ScalableTag<std::uint32_t> d;
+  using Vector = hn::Vec<decltype(d)>;
+  for (std::size_t p = 0; p < count; p += hn::Lanes(d))
+  {
+    Vector x[Dimensions];
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      x[i] = hn::LoadU(d, cells + i * count + p);
+    }
+    for (std::uint32_t bit = 1U << (bits - 1); bit > 1; bit >>= 1)
+    {
+      const Vector tested = hn::Set(d, bit);
+      const Vector lower = hn::Set(d, bit - 1);
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        // Inverts the lower bits of the first coordinate, or exchanges them with those of this one.
+        const auto isSet = hn::TestBit(x[i], tested);
+        const Vector exchanged = hn::IfThenZeroElse(isSet, hn::And(hn::Xor(x[0], x[i]), lower));
+        x[0] = hn::Xor(x[0], hn::IfThenElse(isSet, lower, exchanged));
+        x[i] = i == 0 ? x[0] : hn::Xor(x[i], exchanged);
+      }
+    }
+    for (std::size_t i = 1; i < Dimensions; ++i)
+    {
+      x[i] = hn::Xor(x[i], x[i - 1]);
+    }
+    Vector flips = hn::Zero(d);
+    for (std::uint32_t bit = 1U << (bits - 1); bit > 1; bit >>= 1)
+    {
+      const auto isSet = hn::TestBit(x[Dimensions - 1], hn::Set(d, bit));
+      flips = hn::Xor(flips, hn::IfThenElseZero(isSet, hn::Set(d, bit - 1)));
+    }
+    Vector position = hn::Zero(d);
+    for (std::uint32_t bit = 1U << (bits - 1); bit > 0; bit >>= 1)
+    {
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        const auto isSet = hn::TestBit(hn::Xor(x[i], flips), hn::Set(d, bit));
+        position = hn::Add(hn::Add(position, position), hn::IfThenElseZero(isSet, hn::Set(d, 1U)));
+      }
+    }
+    hn::StoreU(position, d, positions + p);
+  }
+}
+
+void CurvePositions(const std::uint32_t* cells, std::size_t dimensions, std::size_t count,
+  unsigned bits, std::uint32_t* positions)
+{
+  (dimensions == 2 ? Positions<2> : Positions<3>)(cells, count, bits, positions);
+}
+
+}
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 
 namespace atlas
 {
+
+HWY_EXPORT(CurvePositions);
+
 namespace
 {
 
-/// The position on the curve of a cell with so many bits a coordinate.
+/// Coordinates as whole numbers below 2^bits, in a cube around all points.
 template<std::size_t Dimensions>
-std::uint32_t CurvePosition(std::array<std::uint32_t, Dimensions> x, unsigned bits)
+class Grid
 {
-  const std::uint32_t highest = 1U << (bits - 1);
-  for (std::uint32_t bit = highest; bit > 1; bit >>= 1)
+public:
+  Grid(const float* points, std::size_t count, std::size_t stride, unsigned bits)
+    : Largest((1U << bits) - 1)
   {
-    const std::uint32_t lower = bit - 1;
-    for (std::uint32_t& value : x)
+    std::copy_n(points, Dimensions, this->Least.begin());
+    std::array<float, Dimensions> greatest = this->Least;
+    for (std::size_t i = 0; i < count; ++i)
     {
-      // Inverts the lower bits of the first coordinate, or exchanges them with those of this one.
-      const std::uint32_t inverted = (value & bit) != 0 ? lower : 0;
-      const std::uint32_t exchanged = (x[0] ^ value) & lower & ~inverted;
-      x[0] ^= inverted | exchanged;
-      value ^= exchanged;
+      for (std::size_t c = 0; c < Dimensions; ++c)
+      {
+        this->Least[c] = std::min(this->Least[c], points[i * stride + c]);
+        greatest[c] = std::max(greatest[c], points[i * stride + c]);
+      }
     }
-  }
-  for (std::size_t i = 1; i < Dimensions; ++i)
-  {
-    x[i] ^= x[i - 1];
-  }
-  std::uint32_t flips = 0;
-  for (std::uint32_t bit = highest; bit > 1; bit >>= 1)
-  {
-    flips ^= (x[Dimensions - 1] & bit) != 0 ? bit - 1 : 0;
-  }
-  std::uint32_t position = 0;
-  for (std::uint32_t bit = highest; bit > 0; bit >>= 1)
-  {
-    for (const std::uint32_t value : x)
+    float extent = 0;
+    for (std::size_t c = 0; c < Dimensions; ++c)
     {
-      position = 2 * position + (((value ^ flips) & bit) != 0 ? 1 : 0);
+      extent = std::max(extent, greatest[c] - this->Least[c]);
     }
+    this->Scale = extent > 0 ? static_cast<float>(this->Largest) / extent : 0;
   }
-  return position;
+
+  std::uint32_t CellOf(float value, std::size_t c) const
+  {
+    return std::min(
+      static_cast<std::uint32_t>((value - this->Least[c]) * this->Scale), this->Largest);
+  }
+
+private:
+  std::array<float, Dimensions> Least;
+  float Scale;
+  std::uint32_t Largest;
+};
+
+struct Key
+{
+  std::uint32_t position;
+  std::uint32_t point;
+};
+
+/// Sorts by position, less than 2^bits; equal ones stay in their order.
+void SortKeys(std::vector<Key>& keys, unsigned bits)
+{
+  constexpr unsigned digit = 10;
+  std::vector<Key> sorted(keys.size());
+  for (unsigned shift = 0; shift < bits; shift += digit)
+  {
+    std::array<std::size_t, 1U << digit> next = {}; // places of the keys with each digit
+    const auto digitOf = [shift](const Key& key)
+    { return key.position >> shift & ((1U << digit) - 1); };
+    for (const Key& key : keys)
+    {
+      ++next[digitOf(key)];
+    }
+    std::size_t place = 0;
+    for (std::size_t& count : next)
+    {
+      place += std::exchange(count, place);
+    }
+    for (const Key& key : keys)
+    {
+      sorted[next[digitOf(key)]++] = key;
+    }
+    keys.swap(sorted);
+  }
 }
 
+/// Positions are computed for whole groups of so many points; vectors are not longer.
+constexpr std::size_t Unit = 64;
+
 template<std::size_t Dimensions>
-std::vector<std::uint32_t> OrderOf(const float* points, std::int64_t count, std::int64_t stride)
+std::vector<std::uint32_t> OrderOf(const float* points, std::size_t count, std::size_t stride)
 {
   constexpr unsigned bits = Dimensions == 2 ? 14 : 10;
-  std::array<float, Dimensions> least;
-  std::copy_n(points, Dimensions, least.begin());
-  std::array<float, Dimensions> largest = least;
-  for (std::int64_t i = 0; i < count; ++i)
+  const Grid<Dimensions> grid(points, count, stride, bits);
+  const std::size_t padded = (count + Unit - 1) / Unit * Unit;
+  std::vector<std::uint32_t> cells(Dimensions * padded);
+  for (std::size_t i = 0; i < count; ++i)
   {
     for (std::size_t c = 0; c < Dimensions; ++c)
     {
-      const float value = points[i * stride + static_cast<std::int64_t>(c)];
-      least[c] = std::min(least[c], value);
-      largest[c] = std::max(largest[c], value);
+      cells[c * padded + i] = grid.CellOf(points[i * stride + c], c);
     }
   }
-  float extent = 0;
-  for (std::size_t c = 0; c < Dimensions; ++c)
+  std::vector<std::uint32_t> positions(padded);
+  HWY_DYNAMIC_DISPATCH(CurvePositions)
+  (cells.data(), Dimensions, padded, bits, positions.data());
+  std::vector<Key> keys(count);
+  for (std::size_t i = 0; i < count; ++i)
   {
-    extent = std::max(extent, largest[c] - least[c]);
+    keys[i] = { positions[i], static_cast<std::uint32_t>(i) };
   }
-  const float scale = extent > 0 ? static_cast<float>((1U << bits) - 1) / extent : 0;
-  std::vector<std::uint64_t> keys(ToIndex(count)); // position, then number of the point
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    std::array<std::uint32_t, Dimensions> cell;
-    for (std::size_t c = 0; c < Dimensions; ++c)
-    {
-      const float value = points[i * stride + static_cast<std::int64_t>(c)];
-      cell[c] = std::min(static_cast<std::uint32_t>((value - least[c]) * scale), (1U << bits) - 1);
-    }
-    keys[ToIndex(i)] =
-      std::uint64_t{ CurvePosition(cell, bits) } << 32U | static_cast<std::uint64_t>(i);
-  }
-  std::sort(keys.begin(), keys.end());
-  std::vector<std::uint32_t> order;
-  order.reserve(keys.size());
-  for (const std::uint64_t key : keys)
-  {
-    order.push_back(static_cast<std::uint32_t>(key));
-  }
+  SortKeys(keys, bits * Dimensions);
+  std::vector<std::uint32_t> order(count);
+  std::transform(keys.begin(), keys.end(), order.begin(), [](const Key& key) { return key.point; });
   return order;
 }
 
@@ -96,7 +196,11 @@ std::vector<std::uint32_t> OrderOf(const float* points, std::int64_t count, std:
 std::vector<std::uint32_t> CurveOrder(
   const float* points, std::int64_t count, int dimensions, std::int64_t stride)
 {
-  return dimensions == 2 ? OrderOf<2>(points, count, stride) : OrderOf<3>(points, count, stride);
+  InitializeTarget();
+  return dimensions == 2 ? OrderOf<2>(points, ToIndex(count), ToIndex(stride))
+                         : OrderOf<3>(points, ToIndex(count), ToIndex(stride));
 }
 
 }
+
+#endif

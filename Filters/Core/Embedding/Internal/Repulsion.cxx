@@ -36,6 +36,44 @@ HWY_INLINE V Inverse(V x)
   return hn::Mul(estimate, hn::NegMulAdd(x, estimate, hn::Set(D(), 2.F)));
 }
 
+/// to = q u for a symmetric matrix q, given by its upper triangle.
+template<std::size_t Dimensions>
+HWY_INLINE void Multiply(const V* q, const V* u, V* to)
+{
+  if constexpr (Dimensions == 2)
+  {
+    to[0] = hn::MulAdd(q[0], u[0], hn::Mul(q[1], u[1]));
+    to[1] = hn::MulAdd(q[1], u[0], hn::Mul(q[2], u[1]));
+  }
+  else
+  {
+    to[0] = hn::MulAdd(q[0], u[0], hn::MulAdd(q[1], u[1], hn::Mul(q[2], u[2])));
+    to[1] = hn::MulAdd(q[1], u[0], hn::MulAdd(q[3], u[1], hn::Mul(q[4], u[2])));
+    to[2] = hn::MulAdd(q[2], u[0], hn::MulAdd(q[4], u[1], hn::Mul(q[5], u[2])));
+  }
+}
+
+/// The second moments of cells as they enter the expansion of their sums of w at distances u.
+template<std::size_t Dimensions>
+struct Moments
+{
+  V product[Dimensions]; ///< q u
+  V form;                ///< u q u
+  V trace;               ///< of q
+
+  HWY_INLINE Moments(const V* q, const V* u)
+  {
+    Multiply<Dimensions>(q, u, this->product);
+    this->form = hn::Mul(u[0], this->product[0]);
+    this->trace = q[0];
+    for (std::size_t i = 1; i < Dimensions; ++i)
+    {
+      this->form = hn::MulAdd(u[i], this->product[i], this->form);
+      this->trace = hn::Add(this->trace, q[Dimensions == 2 ? 2 : 2 * i + 1]);
+    }
+  }
+};
+
 /// Sums over cells seen from afar, one lane each, of the derivatives of the cells' sums of w at the
 /// center of a group.
 template<std::size_t Dimensions>
@@ -80,23 +118,14 @@ struct Expansion
     const V massCube = hn::Mul(hn::Mul(m, cube), hn::Set(d, 8.F));       // 4 m f''
     const V massFourth = hn::Mul(hn::Mul(m, fourth), hn::Set(d, -48.F)); // 8 m f'''
     const V massSquare = hn::Mul(hn::Mul(m, square), hn::Set(d, -2.F));  // 2 m f'
-    // The moments: product = q u, form = u q u.
-    V product[Dimensions];
-    this->Multiply(q, u, product);
-    V form = hn::Mul(u[0], product[0]);
-    V momentTrace = q[0];
-    for (std::size_t i = 1; i < Dimensions; ++i)
-    {
-      form = hn::MulAdd(u[i], product[i], form);
-      momentTrace = hn::Add(momentTrace, q[Diagonal(i)]);
-    }
+    const Moments<Dimensions> moments(q, u);
     const V cube4 = hn::Mul(cube, hn::Set(d, 4.F)); // 2 f''
     this->value = hn::MulAdd(m, w, this->value);
-    this->value = hn::NegMulAdd(square, momentTrace, this->value);
-    this->value = hn::MulAdd(cube4, form, this->value);
+    this->value = hn::NegMulAdd(square, moments.trace, this->value);
+    this->value = hn::MulAdd(cube4, moments.form, this->value);
     // 2 m f' + 2 f'' trace + 4 f''' form
-    const V along = hn::MulAdd(
-      hn::Mul(fourth, hn::Set(d, -24.F)), form, hn::MulAdd(cube4, momentTrace, massSquare));
+    const V along = hn::MulAdd(hn::Mul(fourth, hn::Set(d, -24.F)), moments.form,
+      hn::MulAdd(cube4, moments.trace, massSquare));
     const V cube8 = hn::Add(cube4, cube4);
     this->trace = hn::Add(this->trace, massSquare);
     std::size_t pair = 0;
@@ -104,7 +133,7 @@ struct Expansion
     for (std::size_t i = 0; i < Dimensions; ++i)
     {
       this->gradient[i] = hn::MulAdd(along, u[i], this->gradient[i]);
-      this->gradient[i] = hn::MulAdd(cube8, product[i], this->gradient[i]);
+      this->gradient[i] = hn::MulAdd(cube8, moments.product[i], this->gradient[i]);
       const V ofMass = hn::Mul(massCube, u[i]);
       this->vector[i] = hn::Add(this->vector[i], ofMass);
       const V ofThird = hn::Mul(massFourth, u[i]);
@@ -117,28 +146,6 @@ struct Expansion
           this->third[triple] = hn::MulAdd(both, u[k], this->third[triple]);
         }
       }
-    }
-  }
-
-  static constexpr std::size_t Diagonal(std::size_t i)
-  {
-    return Dimensions == 2 ? 2 * i : i == 0 ? 0 : i + 2;
-  }
-
-private:
-  /// to = q u for a symmetric matrix q.
-  static HWY_INLINE void Multiply(const V* q, const V* u, V* to)
-  {
-    if constexpr (Dimensions == 2)
-    {
-      to[0] = hn::MulAdd(q[0], u[0], hn::Mul(q[1], u[1]));
-      to[1] = hn::MulAdd(q[1], u[0], hn::Mul(q[2], u[1]));
-    }
-    else
-    {
-      to[0] = hn::MulAdd(q[0], u[0], hn::MulAdd(q[1], u[1], hn::Mul(q[2], u[2])));
-      to[1] = hn::MulAdd(q[1], u[0], hn::MulAdd(q[3], u[1], hn::Mul(q[4], u[2])));
-      to[2] = hn::MulAdd(q[2], u[0], hn::MulAdd(q[4], u[1], hn::Mul(q[5], u[2])));
     }
   }
 };
@@ -240,6 +247,54 @@ struct GroupSums
     *this = sums;
   }
 
+  /// Adds cells by their masses and moments.
+  HWY_INLINE void AddCells(
+    const RepulsionCells& cells, const std::uint32_t* seen, std::size_t count)
+  {
+    constexpr std::size_t pairs = Expansion<Dimensions>::Pairs;
+    const D d;
+    const V one = hn::Set(d, 1.F);
+    const std::size_t padded = cells.levels[0].padded;
+    GroupSums sums = *this;
+    for (std::size_t c = 0; c < count; ++c)
+    {
+      const float* from = cells.levels[0].values + seen[c];
+      const V mass = hn::Set(d, from[Dimensions * padded]);
+      V q[pairs];
+      for (std::size_t i = 0; i < pairs; ++i)
+      {
+        q[i] = hn::Set(d, from[(Dimensions + 2 + i) * padded]);
+      }
+      for (std::size_t v = 0; v < Vectors; ++v)
+      {
+        V u[Dimensions];
+        V t = one;
+        for (std::size_t i = 0; i < Dimensions; ++i)
+        {
+          u[i] = hn::Sub(sums.at[i][v], hn::Set(d, from[i * padded]));
+          t = hn::MulAdd(u[i], u[i], t);
+        }
+        const Moments<Dimensions> moments(q, u);
+        const V w = Inverse(t);
+        const V square = hn::Mul(w, w);
+        // m w + f' trace + 2 f'' form, and -1/2 of its gradient.
+        const V cube4 = hn::Mul(hn::Mul(square, w), hn::Set(d, 4.F));
+        const V ofMass = hn::MulAdd(mass, w, sums.value[v]);
+        sums.value[v] =
+          hn::MulAdd(cube4, moments.form, hn::NegMulAdd(square, moments.trace, ofMass));
+        V along = hn::Mul(hn::Mul(square, square), hn::Mul(moments.form, hn::Set(d, 12.F)));
+        along = hn::MulAdd(mass, square, along);
+        along = hn::NegMulAdd(hn::Mul(cube4, hn::Set(d, 0.5F)), moments.trace, along);
+        for (std::size_t i = 0; i < Dimensions; ++i)
+        {
+          sums.force[i][v] =
+            hn::NegMulAdd(cube4, moments.product[i], hn::MulAdd(along, u[i], sums.force[i][v]));
+        }
+      }
+    }
+    *this = sums;
+  }
+
   /// Adds what an expansion about `center` gives. The force is -1/2 of the gradient of the sum of
   /// w.
   HWY_INLINE void AddExpansion(const Derivatives<Dimensions>& sums, const float* center)
@@ -331,26 +386,31 @@ struct Visits
   };
   Fan open[RepulsionFan * RepulsionLevels + 2];
   std::size_t opened = 0;
-  std::uint32_t* direct = nullptr; ///< room for all of the smallest cells
-  std::size_t summed = 0;
+  std::uint32_t* cells = nullptr; ///< room for all of the smallest cells
+  std::size_t summed = 0;         ///< cells at the beginning, whose points are to be summed
+  std::size_t seen = 0; ///< the first of those at the end, which are to be summed as cells
 
-  /// Adds the cells first + i where bit i is set, or their fans.
-  HWY_INLINE void AddCells(
-    const RepulsionCells& cells, std::uint32_t level, std::size_t first, std::uint64_t bits)
+  /// Adds the fans of the cells first + i where bit i is set.
+  HWY_INLINE void Open(std::uint32_t level, std::size_t first, std::uint64_t bits)
   {
-    const std::size_t count = cells.levels[level].count;
-    bits &= (std::uint64_t{ 1 } << std::min(count - std::min(count, first), RepulsionFan)) - 1;
     for (; bits != 0; bits &= bits - 1)
     {
       const std::size_t cell = first + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits);
-      if (level == 0)
-      {
-        this->direct[this->summed++] = static_cast<std::uint32_t>(cell);
-      }
-      else
-      {
-        this->open[this->opened++] = { level - 1, static_cast<std::uint32_t>(cell * RepulsionFan) };
-      }
+      this->open[this->opened++] = { level - 1, static_cast<std::uint32_t>(cell * RepulsionFan) };
+    }
+  }
+
+  /// Adds the cells first + i where bit i is set in `near`; their points unless it is in `whole`.
+  HWY_INLINE void Add(std::size_t first, std::uint64_t near, std::uint64_t whole)
+  {
+    for (; near != 0; near &= near - 1)
+    {
+      const std::size_t bit = hwy::Num0BitsBelowLS1Bit_Nonzero64(near);
+      const std::size_t isWhole = whole >> bit & 1U;
+      this->seen -= isWhole;
+      this->cells[isWhole != 0 ? this->seen : this->summed] =
+        static_cast<std::uint32_t>(first + bit);
+      this->summed += 1 - isWhole;
     }
   }
 };
@@ -388,12 +448,25 @@ HWY_INLINE Expansion<Dimensions> ExpandCells(
         u[i] = hn::Sub(hn::Set(d, group.center[i]), hn::LoadU(d, from + i * padded));
         t = hn::MulAdd(u[i], u[i], t);
       }
-      const V radii =
-        hn::Add(hn::LoadU(d, from + (Dimensions + 1) * padded), hn::Set(d, group.radius));
+      const V radius = hn::LoadU(d, from + (Dimensions + 1) * padded);
+      const V radii = hn::Add(radius, hn::Set(d, group.radius));
       const auto isFar = hn::Lt(hn::Mul(radii, radii), hn::Mul(t, theta2));
       if (!hn::AllTrue(d, isFar))
       {
-        visits.AddCells(cells, fan.level, fan.first + lane, BitsOf(hn::Not(isFar)));
+        const std::size_t first = fan.first + lane;
+        const std::size_t there = cells.levels[fan.level].count;
+        const std::uint64_t bits =
+          BitsOf(hn::Not(isFar)) &
+          ((std::uint64_t{ 1 } << std::min(there - std::min(there, first), RepulsionFan)) - 1);
+        if (fan.level > 0)
+        {
+          visits.Open(fan.level, first, bits);
+        }
+        else
+        {
+          const V reach = hn::MulAdd(hn::Set(d, group.radius), hn::Set(d, cells.theta), radius);
+          visits.Add(first, bits, BitsOf(hn::Lt(hn::Mul(reach, reach), hn::Mul(t, theta2))));
+        }
       }
       V moments[pairs];
       for (std::size_t i = 0; i < pairs; ++i)
@@ -409,15 +482,16 @@ HWY_INLINE Expansion<Dimensions> ExpandCells(
 
 /// Evaluates the group of points that begins with `first`, of which those before `end` are there.
 /// Writes the repulsion by coordinate [dimensions, 16] and returns the sum of w over all pairs of
-/// these points and any point, with itself. `direct` has room for all of the smallest cells.
+/// these points and any point, with itself. `list` has room for all of the smallest cells.
 template<std::size_t Dimensions>
-double EvaluateGroup(const RepulsionCells& cells, std::size_t first, std::size_t end,
-  std::uint32_t* direct, float* out)
+double EvaluateGroup(
+  const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
 {
   const D d;
   const GroupBounds<Dimensions> group(cells, first, end);
   Visits visits;
-  visits.direct = direct;
+  visits.cells = list;
+  visits.seen = cells.levels[0].padded;
   const std::size_t top = cells.levelCount - 1;
   for (std::size_t cell = 0; cell < cells.levels[top].padded; cell += RepulsionFan)
   {
@@ -426,7 +500,8 @@ double EvaluateGroup(const RepulsionCells& cells, std::size_t first, std::size_t
   }
   const Derivatives<Dimensions> far(ExpandCells(cells, group, visits));
   GroupSums<Dimensions> sums(cells, first);
-  sums.AddPoints(cells, direct, visits.summed);
+  sums.AddPoints(cells, list, visits.summed);
+  sums.AddCells(cells, list + visits.seen, cells.levels[0].padded - visits.seen);
   sums.AddExpansion(far, group.center);
   HWY_ALIGN float values[RepulsionGroup];
   for (std::size_t v = 0; v < sums.Vectors; ++v)
@@ -445,16 +520,16 @@ double EvaluateGroup(const RepulsionCells& cells, std::size_t first, std::size_t
   return sum;
 }
 
-double EvaluateGroup2(const RepulsionCells& cells, std::size_t first, std::size_t end,
-  std::uint32_t* direct, float* out)
+double EvaluateGroup2(
+  const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
 {
-  return EvaluateGroup<2>(cells, first, end, direct, out);
+  return EvaluateGroup<2>(cells, first, end, list, out);
 }
 
-double EvaluateGroup3(const RepulsionCells& cells, std::size_t first, std::size_t end,
-  std::uint32_t* direct, float* out)
+double EvaluateGroup3(
+  const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
 {
-  return EvaluateGroup<3>(cells, first, end, direct, out);
+  return EvaluateGroup<3>(cells, first, end, list, out);
 }
 
 }
@@ -713,8 +788,8 @@ double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
     [&](std::int64_t number)
     {
       const std::size_t part = ToIndex(number);
-      static thread_local std::vector<std::uint32_t> direct;
-      direct.resize(this->Padded / RepulsionCell);
+      static thread_local std::vector<std::uint32_t> list;
+      list.resize(this->Padded / RepulsionCell);
       const std::size_t end = std::min(groups, (part + 1) * groupsAtOnce);
       for (std::size_t group = part * groupsAtOnce; group < end; ++group)
       {
@@ -723,8 +798,8 @@ double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
         float sums[3 * RepulsionGroup];
         this->Sums[group] =
           this->Dimensions == 2
-            ? HWY_DYNAMIC_DISPATCH(EvaluateGroup2)(cells, first, last, direct.data(), sums)
-            : HWY_DYNAMIC_DISPATCH(EvaluateGroup3)(cells, first, last, direct.data(), sums);
+            ? HWY_DYNAMIC_DISPATCH(EvaluateGroup2)(cells, first, last, list.data(), sums)
+            : HWY_DYNAMIC_DISPATCH(EvaluateGroup3)(cells, first, last, list.data(), sums);
         for (std::size_t p = first; p < last; ++p)
         {
           float* to = repulsion + this->Order_[p] * this->Stride;

@@ -3,6 +3,7 @@
 #include "HashedNumbers.h"
 #include "Index.h"
 #include "Parallel.h"
+#include "Principal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,19 +19,28 @@ namespace
 /// Rows are given to threads, and sums over rows are added up, in groups of this size.
 constexpr std::int64_t GroupRows = 2048;
 
-/// The normalized adjacency matrix D^-1/2 G D^-1/2, without its eigenvector of eigenvalue 1, and
-/// an orthogonal basis that grows by its powers.
-class LanczosBasis
+Eigen::VectorXd RandomVector(std::int64_t size, std::uint64_t seed)
+{
+  const HashedNumbers numbers(seed, 1);
+  Eigen::VectorXd vector(size);
+  for (std::int64_t i = 0; i < size; ++i)
+  {
+    vector[i] = numbers.Signed(static_cast<std::uint64_t>(i));
+  }
+  return vector;
+}
+
+/// The normalized adjacency matrix D^-1/2 G D^-1/2 of a connected graph. Its eigenvalues are from
+/// -1 to 1, of which 1 is one.
+class NormalizedAdjacency
 {
 public:
-  LanczosBasis(const FuzzyGraph& graph, std::int64_t mostSteps, std::uint64_t seed, int threads)
+  NormalizedAdjacency(const FuzzyGraph& graph, int threads)
     : Graph(graph)
-    , Numbers(seed, 1)
     , Threads(threads)
     , InverseRoots(graph.points)
-    , Vectors(graph.points, std::min(mostSteps + 2, graph.points + 1)) // touched as it fills
+    , Roots(graph.points)
   {
-    Eigen::VectorXd roots(graph.points);
     this->ForRows(
       [&](std::int64_t, std::int64_t begin, std::int64_t rows)
       {
@@ -41,54 +51,57 @@ public:
           {
             degree += static_cast<double>(graph.value[ToIndex(e)]);
           }
-          roots[i] = std::sqrt(degree);
-          this->InverseRoots[i] = degree > 0 ? 1 / roots[i] : 0;
+          this->Roots[i] = std::sqrt(degree);
+          this->InverseRoots[i] = degree > 0 ? 1 / this->Roots[i] : 0;
         }
       });
-    this->Vectors.col(0) = roots / roots.norm(); // the eigenvector that is known
-    this->Count = 1;
-    this->Append(this->RandomVector());
+    this->Roots /= std::max(this->Roots.norm(), 1e-300);
   }
 
-  std::int64_t Steps() const { return static_cast<std::int64_t>(this->Diagonal.size()); }
+  std::int64_t Size() const { return this->Graph.points; }
+  /// The eigenvector of the eigenvalue 1, of length 1.
+  const Eigen::VectorXd& Known() const { return this->Roots; }
 
-  /// One more step: a further row and column of the tridiagonal matrix.
-  void Step()
+  /// scale (this matrix) x + shift x - behind, if there is something behind.
+  Eigen::VectorXd Multiply(const Eigen::VectorXd& x, double scale = 1, double shift = 0,
+    const Eigen::VectorXd* behind = nullptr) const
   {
-    Eigen::VectorXd next = this->Product(this->Count - 1);
-    this->Diagonal.push_back(next.dot(this->Vectors.col(this->Count - 1)));
-    const double coupling = this->Append(std::move(next));
-    this->Couplings.push_back(coupling);
+    const Eigen::VectorXd scaled = x.cwiseProduct(this->InverseRoots);
+    Eigen::VectorXd product(x.size());
+    this->ForRows(
+      [&](std::int64_t, std::int64_t begin, std::int64_t rows)
+      {
+        for (std::int64_t i = begin; i < begin + rows; ++i)
+        {
+          double sum = 0;
+          for (auto e = ToIndex(this->Graph.begin[ToIndex(i)]);
+            e < ToIndex(this->Graph.begin[ToIndex(i) + 1]); ++e)
+          {
+            sum += static_cast<double>(this->Graph.value[e]) * scaled[this->Graph.index[e]];
+          }
+          product[i] = scale * sum * this->InverseRoots[i] + shift * x[i];
+          product[i] -= behind ? (*behind)[i] : 0;
+        }
+      });
+    return product;
   }
 
-  bool IsComplete() const { return this->Count > this->Graph.points; }
-
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> SolveTridiagonal() const
+  /// The Chebyshev polynomial of this degree of the matrix, moved such that eigenvalues from -1 to
+  /// `edge` stay within +-1 and those above grow.
+  Eigen::VectorXd Filter(const Eigen::VectorXd& x, int degree, double edge) const
   {
-    const std::int64_t steps = this->Steps();
-    const Eigen::VectorXd diagonal =
-      Eigen::Map<const Eigen::VectorXd>(this->Diagonal.data(), steps);
-    const Eigen::VectorXd couplings = Eigen::Map<const Eigen::VectorXd>(
-      this->Couplings.data(), std::max<std::int64_t>(steps - 1, 0));
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
-    solver.computeFromTridiagonal(diagonal, couplings);
-    return solver;
+    const double scale = 2 / (1 + edge);
+    const double shift = (1 - edge) / (1 + edge);
+    Eigen::VectorXd behind = x;
+    Eigen::VectorXd last = this->Multiply(x, scale, shift);
+    for (int k = 1; k < degree; ++k)
+    {
+      Eigen::VectorXd next = this->Multiply(last, 2 * scale, 2 * shift, &behind);
+      behind.swap(last);
+      last.swap(next);
+    }
+    return last;
   }
-
-  double LastCoupling() const { return this->Couplings.back(); }
-  auto Known() const { return this->Vectors.col(0); }
-  auto Krylov() const { return this->Vectors.middleCols(1, this->Steps()); }
-
-private:
-  const FuzzyGraph& Graph;
-  HashedNumbers Numbers;
-  int Threads;
-  Eigen::VectorXd InverseRoots;
-  Eigen::MatrixXd Vectors;
-  std::int64_t Count = 0; ///< of vectors
-  std::uint64_t Drawn = 0;
-  std::vector<double> Diagonal;
-  std::vector<double> Couplings;
 
   /// Calls function(group, first row, rows) for all groups of rows.
   template<class Function>
@@ -103,44 +116,74 @@ private:
       });
   }
 
-  Eigen::VectorXd RandomVector()
+private:
+  const FuzzyGraph& Graph;
+  int Threads;
+  Eigen::VectorXd InverseRoots;
+  Eigen::VectorXd Roots; ///< of the degrees
+};
+
+/// An orthogonal basis that grows by multiplication with a symmetric matrix, which has become
+/// tridiagonal in it, and that leaves out an eigenvector that is known.
+class LanczosBasis
+{
+public:
+  LanczosBasis(const NormalizedAdjacency& matrix, std::int64_t mostSteps, Eigen::VectorXd start,
+    std::uint64_t seed)
+    : Matrix(matrix)
+    , Seed(seed)
+    // Memory is taken as it fills.
+    , Vectors(matrix.Size(), std::min(mostSteps + 2, matrix.Size() + 1))
   {
-    Eigen::VectorXd vector(this->Graph.points);
-    for (double& value : vector)
-    {
-      value = this->Numbers.Signed(this->Drawn++);
-    }
-    return vector;
+    this->Vectors.col(0) = matrix.Known();
+    this->Count = 1;
+    this->Append(std::move(start));
   }
 
-  Eigen::VectorXd Product(std::int64_t column) const
+  std::int64_t Steps() const { return static_cast<std::int64_t>(this->Diagonal.size()); }
+
+  /// One more step: a further row and column of the tridiagonal matrix. `multiply` is the matrix.
+  template<class Multiply>
+  void Step(const Multiply& multiply)
   {
-    const Eigen::VectorXd scaled = this->Vectors.col(column).cwiseProduct(this->InverseRoots);
-    Eigen::VectorXd product(this->Graph.points);
-    this->ForRows(
-      [&](std::int64_t, std::int64_t begin, std::int64_t rows)
-      {
-        for (std::int64_t i = begin; i < begin + rows; ++i)
-        {
-          double sum = 0;
-          for (std::int64_t e = this->Graph.begin[ToIndex(i)];
-            e < this->Graph.begin[ToIndex(i) + 1]; ++e)
-          {
-            sum += static_cast<double>(this->Graph.value[ToIndex(e)]) *
-                   scaled[this->Graph.index[ToIndex(e)]];
-          }
-          product[i] = sum * this->InverseRoots[i];
-        }
-      });
-    return product;
+    const Eigen::VectorXd last = this->Vectors.col(this->Count - 1);
+    Eigen::VectorXd next = multiply(last);
+    this->Diagonal.push_back(next.dot(last));
+    this->Couplings.push_back(this->Append(std::move(next)));
   }
+
+  /// Whether it is a basis of the whole space.
+  bool IsComplete() const { return this->Count > this->Matrix.Size(); }
+
+  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> SolveTridiagonal() const
+  {
+    const std::int64_t steps = this->Steps();
+    const Eigen::VectorXd diagonal =
+      Eigen::Map<const Eigen::VectorXd>(this->Diagonal.data(), steps);
+    const Eigen::VectorXd couplings = Eigen::Map<const Eigen::VectorXd>(
+      this->Couplings.data(), std::max<std::int64_t>(steps - 1, 0));
+    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
+    solver.computeFromTridiagonal(diagonal, couplings);
+    return solver;
+  }
+
+  double LastCoupling() const { return this->Couplings.back(); }
+  auto Krylov() const { return this->Vectors.middleCols(1, this->Steps()); }
+
+private:
+  const NormalizedAdjacency& Matrix;
+  std::uint64_t Seed;
+  Eigen::MatrixXd Vectors;
+  std::int64_t Count = 0; ///< of vectors
+  std::uint64_t Drawn = 0;
+  std::vector<double> Diagonal;
+  std::vector<double> Couplings;
 
   /// Removes from `vector` its part in the space of the basis.
   void Orthogonalize(Eigen::VectorXd& vector) const
   {
-    const std::int64_t groups = (this->Graph.points + GroupRows - 1) / GroupRows;
-    Eigen::MatrixXd partial(this->Count, groups);
-    this->ForRows(
+    Eigen::MatrixXd partial(this->Count, (vector.size() + GroupRows - 1) / GroupRows);
+    this->Matrix.ForRows(
       [&](std::int64_t group, std::int64_t begin, std::int64_t rows)
       {
         partial.col(group).noalias() =
@@ -148,7 +191,7 @@ private:
           vector.segment(begin, rows);
       });
     const Eigen::VectorXd parts = partial.rowwise().sum();
-    this->ForRows(
+    this->Matrix.ForRows(
       [&](std::int64_t, std::int64_t begin, std::int64_t rows)
       {
         vector.segment(begin, rows).noalias() -=
@@ -172,12 +215,54 @@ private:
         break;
       }
       length = 0;
-      vector = this->RandomVector();
+      vector = RandomVector(vector.size(), this->Seed + ++this->Drawn);
     }
     this->Vectors.col(this->Count++) = vector / std::max(vector.norm(), 1e-300);
     return length;
   }
 };
+
+/// The largest eigenvalues, falling, and their eigenvectors, but for the known one.
+struct LargestPairs
+{
+  Eigen::VectorXd values; ///< more than there are vectors, of which the last are inaccurate
+  Eigen::MatrixXd vectors;
+  bool isAccurate = false;
+};
+
+/// Lanczos' method, until the residuals of the `wanted` largest are at most `tolerance` times the
+/// largest, or after `mostSteps`, at least `wanted`.
+template<class Multiply>
+LargestPairs FindLargest(const NormalizedAdjacency& matrix, const Multiply& multiply,
+  Eigen::VectorXd start, std::int64_t wanted, double tolerance, std::int64_t mostSteps,
+  std::uint64_t seed)
+{
+  mostSteps = std::max(mostSteps, wanted);
+  LanczosBasis basis(matrix, mostSteps, std::move(start), seed);
+  std::int64_t check = std::max<std::int64_t>(wanted, 10);
+  while (true)
+  {
+    basis.Step(multiply);
+    const std::int64_t steps = basis.Steps();
+    const bool isLast = basis.IsComplete() || steps == mostSteps;
+    if (!isLast && steps < check)
+    {
+      continue;
+    }
+    check = steps + std::max<std::int64_t>(steps / 4, 1);
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver = basis.SolveTridiagonal();
+    const double residual =
+      std::abs(basis.LastCoupling()) *
+      solver.eigenvectors().bottomRightCorner(1, wanted).cwiseAbs().maxCoeff();
+    const bool isAccurate =
+      basis.IsComplete() || residual <= tolerance * std::abs(solver.eigenvalues()[steps - 1]);
+    if (isLast || isAccurate)
+    {
+      return { solver.eigenvalues().reverse(),
+        basis.Krylov() * solver.eigenvectors().rightCols(wanted).rowwise().reverse(), isAccurate };
+    }
+  }
+}
 
 void NormalizeColumns(Eigen::MatrixXd& vectors)
 {
@@ -189,32 +274,35 @@ void NormalizeColumns(Eigen::MatrixXd& vectors)
   }
 }
 
-/// The mean points of the parts of a graph, projected to their `dimensions` principal components
-/// (zero beyond the dimension of the points). For all metrics but Euclidean, means of unit vectors.
+/// The mean points of the parts of a graph, projected to their `dimensions` principal components.
+/// For all metrics but Euclidean, means of unit vectors.
 Eigen::MatrixXd PartCenters(const PointView& points, PointMetric metric,
   const std::vector<std::vector<std::uint32_t>>& parts, int dimensions)
 {
-  Eigen::MatrixXd means =
-    Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(parts.size()), points.dimension);
-  for (std::size_t part = 0; part < parts.size(); ++part)
+  const auto count = static_cast<Eigen::Index>(parts.size());
+  if (count == 1)
   {
-    for (const std::uint32_t point : parts[part])
+    return Eigen::MatrixXd::Zero(1, dimensions);
+  }
+  Eigen::MatrixXd means = Eigen::MatrixXd::Zero(points.dimension, count);
+  for (Eigen::Index part = 0; part < count; ++part)
+  {
+    const std::vector<std::uint32_t>& ofPart = parts[ToIndex(part)];
+    for (const std::uint32_t point : ofPart)
     {
-      const Eigen::RowVectorXd row =
-        Eigen::Map<const Eigen::RowVectorXf>(points.Row(point), points.dimension).cast<double>();
+      const Eigen::VectorXd row =
+        Eigen::Map<const Eigen::VectorXf>(points.Row(point), points.dimension).cast<double>();
       const double length = metric == PointMetric::Euclidean ? 1 : row.norm();
-      means.row(static_cast<Eigen::Index>(part)) +=
-        row / (std::max(length, 1e-300) * static_cast<double>(parts[part].size()));
+      means.col(part) += row / (std::max(length, 1e-300) * static_cast<double>(ofPart.size()));
     }
   }
-  means.rowwise() -= means.colwise().mean().eval();
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(means.transpose() * means);
-  const Eigen::Index used = std::min<Eigen::Index>(dimensions, points.dimension);
-  Eigen::MatrixXd axes = solver.eigenvectors().rightCols(used).rowwise().reverse();
-  NormalizeColumns(axes);
-  Eigen::MatrixXd centers = Eigen::MatrixXd::Zero(means.rows(), dimensions);
-  centers.leftCols(used) = means * axes;
-  return centers;
+  const Eigen::MatrixXf rows = means.cast<float>();
+  const PointView view{ rows.data(), count, points.dimension };
+  const std::vector<float> centers =
+    Project(view, FindPrincipalComponents(view, dimensions), dimensions);
+  return Eigen::Map<const Eigen::MatrixXf>(centers.data(), dimensions, count)
+    .transpose()
+    .cast<double>();
 }
 
 /// Half of the distance from each center to the nearest other one; 1 if there is no other.
@@ -234,13 +322,14 @@ Eigen::VectorXd CenterRadii(const Eigen::MatrixXd& centers)
 Eigen::MatrixXd PartLayout(const FuzzyGraph& graph, int dimensions, std::uint64_t seed, int threads)
 {
   constexpr double tolerance = 1e-4;
-  // No more memory than for about 60 numbers a point in a large graph.
-  const std::int64_t steps = std::clamp<std::int64_t>(60'000'000 / graph.points, 60, 400);
+  // Less than the optimization takes.
+  const std::int64_t products = std::clamp<std::int64_t>(
+    4'000'000'000 / (static_cast<std::int64_t>(graph.index.size()) + 1), 100, 1000);
   Eigen::MatrixXd layout = Eigen::MatrixXd::Zero(graph.points, dimensions);
   if (graph.points > dimensions + 1)
   {
     const Eigenpairs pairs =
-      LaplacianEigenpairs(graph, dimensions + 1, tolerance, steps, seed, threads);
+      LaplacianEigenpairs(graph, dimensions + 1, tolerance, products, seed, threads);
     layout = pairs.vectors.rightCols(dimensions);
     layout /= layout.cwiseAbs().maxCoeff();
   }
@@ -262,33 +351,36 @@ std::vector<std::vector<std::uint32_t>> ListParts(const FuzzyGraph& graph)
 }
 
 Eigenpairs LaplacianEigenpairs(const FuzzyGraph& graph, int count, double tolerance,
-  std::int64_t mostSteps, std::uint64_t seed, int threads)
+  std::int64_t mostProducts, std::uint64_t seed, int threads)
 {
+  constexpr std::int64_t plainSteps = 40;
+  constexpr int degree = 10;
   const std::int64_t wanted = std::min<std::int64_t>(count, graph.points) - 1;
-  LanczosBasis basis(graph, std::max(mostSteps, wanted), seed, threads);
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
-  for (std::int64_t check = std::max<std::int64_t>(wanted, 10), done = 0; wanted > 0 && done == 0;)
-  {
-    basis.Step();
-    const std::int64_t steps = basis.Steps();
-    const bool last = basis.IsComplete() || steps == std::max(mostSteps, wanted);
-    if (last || steps >= check)
-    {
-      check = steps + std::max<std::int64_t>(steps / 4, 1);
-      solver = basis.SolveTridiagonal();
-      const double residual =
-        std::abs(basis.LastCoupling()) *
-        solver.eigenvectors().bottomRightCorner(1, wanted).cwiseAbs().maxCoeff();
-      done = last || residual <= tolerance ? 1 : 0;
-    }
-  }
+  const NormalizedAdjacency matrix(graph, threads);
   Eigenpairs pairs{ Eigen::VectorXd::Zero(wanted + 1), Eigen::MatrixXd(graph.points, wanted + 1) };
-  pairs.vectors.col(0) = basis.Known();
+  pairs.vectors.col(0) = matrix.Known();
   if (wanted > 0)
   {
-    pairs.values.tail(wanted) = 1 - solver.eigenvalues().tail(wanted).reverse().array();
-    pairs.vectors.rightCols(wanted).noalias() =
-      basis.Krylov() * solver.eigenvectors().rightCols(wanted).rowwise().reverse();
+    LargestPairs largest = FindLargest(
+      matrix, [&matrix](const Eigen::VectorXd& x) { return matrix.Multiply(x); },
+      RandomVector(graph.points, seed), wanted, tolerance, std::min(plainSteps, mostProducts),
+      seed);
+    if (!largest.isAccurate && mostProducts > plainSteps)
+    {
+      // Eigenvalues are near 1 and near each other. A filter moves those that are wanted apart.
+      const double edge =
+        largest.values[std::min<Eigen::Index>(wanted + 1, largest.values.size() - 1)];
+      largest = FindLargest(
+        matrix, [&matrix, edge](const Eigen::VectorXd& x)
+        { return matrix.Filter(x, degree, edge); }, largest.vectors.rowwise().sum(), wanted,
+        tolerance, (mostProducts - plainSteps) / degree, seed);
+    }
+    pairs.vectors.rightCols(wanted) = largest.vectors;
+    for (Eigen::Index c = 1; c <= wanted; ++c)
+    {
+      const Eigen::VectorXd vector = pairs.vectors.col(c);
+      pairs.values[c] = 1 - vector.dot(matrix.Multiply(vector));
+    }
   }
   NormalizeColumns(pairs.vectors);
   return pairs;

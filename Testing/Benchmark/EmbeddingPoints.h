@@ -1,0 +1,160 @@
+#pragma once
+
+#include "ArrayFile.h"
+#include "EmbeddingQuality.h"
+#include "PointView.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+namespace atlas::benchmarks
+{
+
+/// Points in memory of their own.
+struct EmbeddingPoints
+{
+  std::vector<float> values;
+  std::int64_t dimension = 64;
+
+  atlas::PointView View() const
+  {
+    return { this->values.data(), static_cast<std::int64_t>(this->values.size()) / this->dimension,
+      this->dimension };
+  }
+};
+
+/// Points like the queries and keys of a head: of 4,000 words, of which few are frequent, with a
+/// part that turns with the position, one of 8 dimensions for the context, and noise.
+inline EmbeddingPoints GeneratePoints(std::int64_t count)
+{
+  constexpr std::int64_t words = 4000;
+  constexpr std::int64_t contexts = 8;
+  constexpr std::int64_t turns = 6;
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal;
+  EmbeddingPoints points;
+  const std::int64_t d = points.dimension;
+  std::vector<float> bases(static_cast<std::size_t>((words + contexts + turns) * d));
+  for (std::size_t i = 0; i < bases.size(); ++i)
+  {
+    const auto column = static_cast<float>(static_cast<std::int64_t>(i) % d);
+    const bool isWord = static_cast<std::int64_t>(i) < words * d;
+    bases[i] = normal(generator) / (isWord ? std::sqrt(1 + column / 4) : 1);
+  }
+  std::uniform_real_distribution<float> uniform;
+  points.values.resize(static_cast<std::size_t>(count * d));
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    // Word number w has a share of about 1 / w.
+    const auto word = static_cast<std::int64_t>(std::pow(words, uniform(generator))) % words;
+    const float position = uniform(generator);
+    float* row = points.values.data() + i * d;
+    const auto add = [&](std::int64_t base, float factor)
+    {
+      for (std::int64_t c = 0; c < d; ++c)
+      {
+        row[c] += factor * bases[static_cast<std::size_t>(base * d + c)];
+      }
+    };
+    add(word, 1);
+    for (std::int64_t k = 0; k < contexts; ++k)
+    {
+      add(words + k, 0.25F * normal(generator));
+    }
+    for (std::int64_t k = 0; k < turns; ++k)
+    {
+      const float phase = k % 2 == 0 ? 0.F : 1.5708F;
+      add(words + contexts + k,
+        0.5F * std::sin(6.2831853F * position * static_cast<float>(k / 2 + 1) + phase));
+    }
+    for (std::int64_t c = 0; c < d; ++c)
+    {
+      row[c] += 0.1F * normal(generator);
+    }
+  }
+  return points;
+}
+
+/// The file of points of a head, or nullptr.
+inline const char* HeadFile()
+{
+  return std::getenv("ATLAS_EMBEDDING_POINTS");
+}
+
+/// The points of a head: those of the file, else generated ones.
+inline const EmbeddingPoints& Head()
+{
+  static const EmbeddingPoints head = []
+  {
+    if (!HeadFile())
+    {
+      return GeneratePoints(10'000);
+    }
+    const atlas::LoadedArray array = atlas::ArrayFile(HeadFile()).GetEntries().at("array").load();
+    EmbeddingPoints points;
+    points.dimension = array.view.shape.at(1);
+    for (const double value : array.view.ToDouble())
+    {
+      points.values.push_back(static_cast<float>(value));
+    }
+    return points;
+  }();
+  return head;
+}
+
+/// Adds the quality of a layout to the counters, of a sample if there are many points.
+inline void ReportQuality(benchmark::State& state, const atlas::PointView& points,
+  const std::vector<float>& layout, int dimensions)
+{
+  const std::int64_t sample = points.count > 20'000 ? 1000 : 0;
+  const atlas::EmbeddingQuality quality = atlas::MeasureEmbedding(
+    points, atlas::PointMetric::Cosine, layout.data(), dimensions, 15, 0, sample);
+  state.counters["trustworthiness"] = quality.trustworthiness;
+  state.counters["kept"] = quality.neighborsKept;
+}
+
+/// Places the head by a script of another package, which prints its CPU seconds and writes the
+/// layout [points, 2]. Empty, and the benchmark skipped, if that does not work.
+inline std::vector<float> PlaceByPackage(benchmark::State& state, const char* script)
+{
+  if (!HeadFile())
+  {
+    state.SkipWithError("ATLAS_EMBEDDING_POINTS names no file");
+    return {};
+  }
+  namespace fs = std::filesystem;
+  const fs::path file =
+    fs::temp_directory_path() / ("atlas-embedding-" + std::to_string(getpid()) + ".f32");
+  const std::string command = "python3 '" + std::string(script) + "' '" + HeadFile() + "' '" +
+                              file.string() + "' 2>/dev/null";
+  for (auto _ : state)
+  {
+    const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "r"), pclose);
+    double seconds = 0;
+    if (!output || std::fscanf(output.get(), "%lf", &seconds) != 1)
+    {
+      state.SkipWithError("python3 cannot run the package");
+      return {};
+    }
+    state.SetIterationTime(seconds);
+  }
+  std::vector<float> layout(static_cast<std::size_t>(Head().View().count * 2));
+  std::ifstream(file, std::ios::binary)
+    .read(reinterpret_cast<char*>(layout.data()),
+      static_cast<std::streamsize>(layout.size() * sizeof(float)));
+  fs::remove(file);
+  return layout;
+}
+
+}
