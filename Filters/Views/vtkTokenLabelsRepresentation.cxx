@@ -100,6 +100,14 @@ std::vector<vtkDataSet*> Leaves(vtkDataObject* data)
   return leaves;
 }
 
+/// Whether a point is between the planes of the camera, with x and y from 0 to 1.
+bool IsOnScreen(const std::array<double, 4>& place)
+{
+  const double w = place[3];
+  return w > 0 && place[0] >= 0 && place[0] <= w && place[1] >= 0 && place[1] <= w &&
+         std::abs(place[2]) <= w;
+}
+
 }
 
 /// The labels of a view.
@@ -186,25 +194,17 @@ struct vtkTokenLabelsRepresentation::Labels
     }
   }
 
-  /// Whether the window shows a part of a larger picture, which is saved tile by tile.
-  bool IsTile() const
-  {
-    vtkRenderWindow* window =
-      this->renderer != nullptr ? this->renderer->GetRenderWindow() : nullptr;
-    return window != nullptr && (window->GetTileScale()[0] > 1 || window->GetTileScale()[1] > 1);
-  }
-
-  /// Before each rendering. The labels of a larger picture are those of the last rendering, which
-  /// VTK moves from tile to tile.
+  /// Before each rendering. A larger picture is rendered tile by tile, all with the labels of the
+  /// first, at the lower left.
   void Place()
   {
-    if (this->IsTile())
+    if (this->renderer == nullptr || this->renderer->GetRenderWindow()->GetTileViewport()[0] > 0 ||
+        this->renderer->GetRenderWindow()->GetTileViewport()[1] > 0)
     {
       return;
     }
     this->used = 0;
-    if (this->owner->GetVisibility() && this->renderer != nullptr &&
-        this->backgroundRenderer != nullptr)
+    if (this->owner->GetVisibility() && this->backgroundRenderer != nullptr)
     {
       this->ChooseInk();
       this->PlaceOnScreen();
@@ -221,14 +221,31 @@ struct vtkTokenLabelsRepresentation::Labels
     this->style->SetColor(ink, ink, ink);
   }
 
+  /// From the scene to the screen, x and y from 0 to 1. The camera is that of a tile.
+  vtkSmartPointer<vtkMatrix4x4> ToScreen() const
+  {
+    auto matrix = vtkSmartPointer<vtkMatrix4x4>::New();
+    matrix->DeepCopy(this->renderer->GetActiveCamera()->GetCompositeProjectionTransformMatrix(
+      this->renderer->GetTiledAspectRatio(), -1, 1));
+    vtkMatrix4x4::Multiply4x4(matrix, this->owner->Actor->GetMatrix(), matrix);
+    const double* tile = this->renderer->GetRenderWindow()->GetTileViewport();
+    vtkNew<vtkMatrix4x4> place;
+    for (int axis : { 0, 1 })
+    {
+      const double half = (tile[axis + 2] - tile[axis]) / 2;
+      place->SetElement(axis, axis, half);
+      place->SetElement(axis, 3, tile[axis] + half);
+    }
+    vtkMatrix4x4::Multiply4x4(place, matrix, matrix);
+    return matrix;
+  }
+
   void PlaceOnScreen()
   {
     const int* size = this->renderer->GetSize();
-    vtkNew<vtkMatrix4x4> toView;
-    toView->DeepCopy(this->renderer->GetActiveCamera()->GetCompositeProjectionTransformMatrix(
-      this->renderer->GetTiledAspectRatio(), -1, 1));
-    vtkMatrix4x4::Multiply4x4(toView, this->owner->Actor->GetMatrix(), toView);
+    const int* scale = this->renderer->GetRenderWindow()->GetTileScale(); // also that of letters
     const int dpi = this->renderer->GetRenderWindow()->GetDPI();
+    const auto toScreen = this->ToScreen();
     atlas::LabelBoxes boxes(size[0], size[1]);
     int tries = 0;
     for (const Candidate& candidate : this->candidates)
@@ -238,20 +255,20 @@ struct vtkTokenLabelsRepresentation::Labels
       {
         return;
       }
-      std::array<double, 4> view = { candidate.point[0], candidate.point[1], candidate.point[2],
+      std::array<double, 4> place = { candidate.point[0], candidate.point[1], candidate.point[2],
         1 };
-      toView->MultiplyPoint(view.data(), view.data());
-      if (!(view[3] > 0) || !(std::abs(view[0]) <= view[3]) || !(std::abs(view[1]) <= view[3]) ||
-          !(std::abs(view[2]) <= view[3]))
+      toScreen->MultiplyPoint(place.data(), place.data());
+      if (!IsOnScreen(place))
       {
         continue;
       }
       ++tries;
-      const int x = static_cast<int>((view[0] / view[3] + 1) / 2 * size[0]) + Gap;
-      const int y = static_cast<int>((view[1] / view[3] + 1) / 2 * size[1]) + Gap;
+      const int x = static_cast<int>(place[0] / place[3] * size[0]) + Gap * scale[0];
+      const int y = static_cast<int>(place[1] / place[3] * size[1]) + Gap * scale[1];
       const std::string text = atlas::TokenLabel(candidate.token);
       const std::array<int, 2>& extent = this->SizeOf(text, dpi);
-      if (boxes.Place({ x - Room, y - Room, x + extent[0] + Room, y + extent[1] + Room }))
+      if (boxes.Place({ x - Room, y - Room, x + extent[0] * scale[0] + Room,
+            y + extent[1] * scale[1] + Room }))
       {
         this->Show(text, x, y);
       }
@@ -296,11 +313,6 @@ void vtkTokenLabelsRepresentation::SetLabelFontSize(int size)
   this->LabelFontSize = std::max(size, 1);
   this->Shown->style->SetFontSize(this->LabelFontSize);
   this->Shown->sizes.clear();
-}
-
-int vtkTokenLabelsRepresentation::GetNumberOfLabels() const
-{
-  return static_cast<int>(this->Shown->used);
 }
 
 void vtkTokenLabelsRepresentation::SetVisibility(bool visible)

@@ -11,7 +11,7 @@
 /// Shows points, and beside them the texts of the point array Token as far as they do not overlap.
 /// Labels are thinned for every rendering, so zooming in shows more of them. Which come first does
 /// not depend on the camera: an even choice of the points, in their order. Where the array Match
-/// is, points with 1 come before all others. In an exported PDF or SVG they are text.
+/// is, points with 1 come before all others. An exported PDF or SVG has them as text or paths.
 ///
 /// A leading space is shown as a middle dot, control characters as escape sequences. Labels are
 /// black on a light background and white on a dark one. Of more than MaximumCandidates points,
@@ -43,11 +43,6 @@ public:
   void SetLabelFontSize(int size);
   vtkGetMacro(LabelFontSize, int);
   ///@}
-
-  /**
-   * The number of labels in the last rendering.
-   */
-  int GetNumberOfLabels() const;
 
   void SetVisibility(bool visible) override;
   int ProcessViewRequest(

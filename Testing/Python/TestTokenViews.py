@@ -158,6 +158,54 @@ class TokenViews(AtlasTest):
         table = simple.GetColorTransferFunction("Weight")
         self.assertEqual([table.RGBPoints[0], table.RGBPoints[-4]], [0, 1])
 
+    def labelled(self, **properties):
+        """A view of one head with labels, and its representation."""
+        self.embedding.Layer = self.embedding.Head = 0
+        view = simple.CreateRenderView(ViewSize=[400, 300], UseColorPaletteForBackground=0)
+        view.Background, view.OrientationAxesVisibility = [1, 1, 1], 0
+        shown = simple.Show(self.embedding, view, Representation="Token Labels")
+        for name, value in properties.items():
+            setattr(shown, name, value)
+        simple.ResetCamera(view)
+        return view, shown
+
+    def ink(self, view, name):
+        """Which pixels are about black: those of letters."""
+        return atlastest.picture(view, name).max(axis=2) < 100
+
+    def test_labels_are_shown_as_far_as_there_is_room(self):
+        view, shown = self.labelled()
+        some = self.ink(view, "labels").sum()
+        self.assertGreater(some, 300)
+        shown.MaximumLabels = 5
+        few = self.ink(view, "few").sum()
+        self.assertGreater(few, 10)
+        self.assertLess(few, some / 3)
+        shown.LabelFontSize = 24
+        self.assertGreater(self.ink(view, "large").sum(), 2 * few)
+        shown.Representation = "Points"
+        self.assertEqual(self.ink(view, "points").sum(), 0)
+        shown.Representation = "Token Labels"
+        shown.Visibility = 0
+        self.assertEqual(self.ink(view, "hidden").sum(), 0)
+        shown.Visibility = 1
+        view.Background = [0, 0, 0]
+        pixels = atlastest.picture(view, "dark")
+        self.assertGreater((pixels.min(axis=2) > 200).sum(), few)
+
+    def test_a_larger_picture_has_the_same_labels(self):
+        view, _ = self.labelled()
+        small = self.ink(view, "small")
+        path = atlastest.OUTPUT / "double.png"
+        simple.SaveScreenshot(str(path), view, ImageResolution=[800, 600])
+        pixels = atlastest.read_picture(path)[..., :3].astype(int)
+        double = pixels.reshape(300, 2, 400, 2, 3).mean(axis=(1, 3)).max(axis=2) < 200
+        near = numpy.zeros_like(small)
+        for y, x in numpy.argwhere(small):
+            near[max(y - 3, 0) : y + 4, max(x - 3, 0) : x + 4] = True
+        self.assertGreater(double.sum(), 300)
+        self.assertGreater((double & near).sum() / double.sum(), 0.9)
+
     def test_colors_of_patches(self):
         vit = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")[0]
         path = atlastest.OUTPUT / "pixels.safetensors"

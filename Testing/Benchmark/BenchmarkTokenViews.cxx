@@ -1,0 +1,182 @@
+// Speed of the views of a joint embedding: lines to the strongest keys, colors, and a search. The
+// recording has sequences of random queries and keys, which all heads share to save memory; points
+// are random. Argument 1: heads, 2: sequences, 3: tokens in each.
+
+#include "RecordingConversion.h"
+#include "vtkAttentionLines.h"
+#include "vtkTokenColors.h"
+#include "vtkTokenSearch.h"
+
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include <vtkCellArray.h>
+#include <vtkFloatArray.h>
+#include <vtkIdTypeArray.h>
+#include <vtkIntArray.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkSmartPointer.h>
+#include <vtkStringArray.h>
+#include <vtkTrivialProducer.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <benchmark/benchmark.h>
+
+namespace
+{
+
+constexpr std::int64_t Dimension = 64;
+
+atlas::SharedMatrix Random(std::int64_t rows, std::mt19937& generator)
+{
+  std::normal_distribution<float> normal;
+  atlas::SharedMatrix matrix = atlas::SharedMatrix::Zero(rows, Dimension);
+  for (std::size_t i = 0; i < matrix.Count(); ++i)
+  {
+    matrix.values.get()[i] = normal(generator);
+  }
+  return matrix;
+}
+
+atlas::Recording MakeRecording(std::int64_t heads, std::int64_t sequences, std::int64_t length)
+{
+  std::mt19937 generator(1);
+  atlas::Recording recording;
+  recording.layerCount = 1;
+  for (std::int64_t s = 0; s <= sequences; ++s)
+  {
+    recording.sequenceOffsets.push_back(s * length);
+  }
+  for (std::int64_t i = 0; i < sequences * length; ++i)
+  {
+    recording.tokens.sequence.push_back(static_cast<std::int32_t>(i / length));
+    recording.tokens.position.push_back(static_cast<std::int32_t>(i % length));
+    recording.tokens.id.push_back(i % 1000);
+  }
+  atlas::RecordedHead head;
+  head.query = Random(sequences * length, generator);
+  head.key = Random(sequences * length, generator);
+  atlas::RecordedLayer layer;
+  layer.scoreScale = 0.25;
+  layer.heads.assign(static_cast<std::size_t>(heads), head);
+  recording.layers.push_back(layer);
+  return recording;
+}
+
+vtkSmartPointer<vtkPolyData> MakePoints(std::int64_t heads, std::int64_t tokens)
+{
+  std::mt19937 generator(2);
+  std::uniform_real_distribution<double> coordinate;
+  const vtkIdType count = heads * 2 * tokens;
+  const auto add = [count](vtkPolyData* data, auto array, const char* name)
+  {
+    array->SetName(name);
+    array->SetNumberOfValues(count);
+    data->GetPointData()->AddArray(array);
+    return array;
+  };
+  auto data = vtkSmartPointer<vtkPolyData>::New();
+  const auto kind = add(data, vtkSmartPointer<vtkUnsignedCharArray>::New(), "Kind");
+  const auto layer = add(data, vtkSmartPointer<vtkIntArray>::New(), "Layer");
+  const auto head = add(data, vtkSmartPointer<vtkIntArray>::New(), "Head");
+  const auto index = add(data, vtkSmartPointer<vtkIdTypeArray>::New(), "Token Index");
+  const auto position = add(data, vtkSmartPointer<vtkIntArray>::New(), "Position");
+  const auto norm = add(data, vtkSmartPointer<vtkFloatArray>::New(), "Norm");
+  const auto token = add(data, vtkSmartPointer<vtkStringArray>::New(), "Token");
+  vtkNew<vtkPoints> points;
+  points->SetNumberOfPoints(count);
+  vtkNew<vtkCellArray> vertices;
+  vertices->AllocateExact(count, count);
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    const vtkIdType row = i % tokens;
+    kind->SetValue(i, static_cast<unsigned char>(i / tokens % 2));
+    layer->SetValue(i, 0);
+    head->SetValue(i, static_cast<int>(i / tokens / 2));
+    index->SetValue(i, row);
+    position->SetValue(i, static_cast<int>(row % 30));
+    norm->SetValue(i, static_cast<float>(generator() % 1000));
+    token->SetValue(i, "word" + std::to_string(row % 1000));
+    points->SetPoint(i, coordinate(generator), coordinate(generator), 0);
+    vertices->InsertNextCell(1, &i);
+  }
+  data->SetPoints(points);
+  data->SetVerts(vertices);
+  return data;
+}
+
+void Connect(vtkAlgorithm* filter, int port, vtkDataObject* data)
+{
+  vtkNew<vtkTrivialProducer> producer;
+  producer->SetOutput(data);
+  filter->SetInputConnection(port, producer->GetOutputPort());
+}
+
+/// Runs a filter again and again.
+template<class Filter>
+void Run(benchmark::State& state, Filter* filter)
+{
+  Connect(filter, 0, MakePoints(state.range(0), state.range(1) * state.range(2)));
+  for (auto step : state)
+  {
+    filter->Modified();
+    filter->Update();
+  }
+  const auto points = static_cast<double>(2 * state.range(0) * state.range(1) * state.range(2));
+  state.counters["points/s"] =
+    benchmark::Counter(points, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void Lines(benchmark::State& state)
+{
+  vtkNew<vtkAttentionLines> lines;
+  vtkNew<vtkMultiBlockDataSet> recording;
+  AttentionAtlas::ToDataSet(
+    MakeRecording(state.range(0), state.range(1), state.range(2)), recording);
+  Connect(lines, 1, recording);
+  Run(state, lines.Get());
+  state.counters["lines"] = static_cast<double>(lines->GetOutput()->GetNumberOfCells());
+}
+
+void LinesOfSelected(benchmark::State& state)
+{
+  vtkNew<vtkAttentionLines> lines;
+  vtkNew<vtkMultiBlockDataSet> recording;
+  AttentionAtlas::ToDataSet(
+    MakeRecording(state.range(0), state.range(1), state.range(2)), recording);
+  Connect(lines, 1, recording);
+  lines->AddSelectedToken(5);
+  Run(state, lines.Get());
+}
+
+void Colors(benchmark::State& state)
+{
+  vtkNew<vtkTokenColors> colors;
+  colors->SetBy(vtkTokenColors::NORM);
+  Run(state, colors.Get());
+}
+
+void Search(benchmark::State& state)
+{
+  vtkNew<vtkTokenSearch> search;
+  search->SetText("word77");
+  Run(state, search.Get());
+}
+
+void Sizes(benchmark::internal::Benchmark* benchmark)
+{
+  benchmark->Args({ 144, 100, 30 })->Args({ 144, 1, 1024 })->Args({ 144, 1000, 30 });
+  benchmark->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime();
+}
+
+BENCHMARK(Lines)->Apply(Sizes);
+BENCHMARK(LinesOfSelected)->Apply(Sizes);
+BENCHMARK(Colors)->Apply(Sizes);
+BENCHMARK(Search)->Apply(Sizes);
+
+}
