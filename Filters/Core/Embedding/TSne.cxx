@@ -176,10 +176,6 @@ public:
       {
         this->Renumber();
       }
-      else if (done % 10 == 0)
-      {
-        this->Repulsion_.Order(this->Points.data());
-      }
       this->Sum = this->Repulsion_.Evaluate(
         this->Points.data(), this->Options.threads, this->Repulsions.data());
       const bool isLast = done == this->Options.iterations;
@@ -267,7 +263,7 @@ private:
     this->Order = std::move(order);
     this->Attraction_.emplace(
       this->P, this->Order, this->Options.dimensions, this->Options.threads);
-    this->Repulsion_.Order(this->Points.data());
+    this->Repulsion_.Forget();
   }
 
   void Step(bool isExaggerated)
