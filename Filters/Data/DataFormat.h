@@ -27,6 +27,7 @@ inline constexpr const char* Recording = "attention-atlas.recording"; ///< also 
 inline constexpr const char* RandomPrompts = "attention-atlas.random-prompts";
 inline constexpr const char* AttentionMap = "attention-atlas.attention-map";
 inline constexpr const char* HeadEmbeddingPoints = "attention-atlas.head-embedding.points";
+inline constexpr const char* HeadEmbeddingTitles = "attention-atlas.head-embedding.titles";
 inline constexpr const char* HeadEmbeddingHeads = "attention-atlas.head-embedding.heads";
 inline constexpr const char* AttentionLines = "attention-atlas.attention-lines";
 inline constexpr const char* TokenColorsLegend = "attention-atlas.token-colors.legend";

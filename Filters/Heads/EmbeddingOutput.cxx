@@ -16,13 +16,16 @@
 #include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
+#include <vtkStringArray.h>
 #include <vtkTypeInt64Array.h>
 #include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace AttentionAtlas
 {
@@ -206,9 +209,19 @@ void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
   const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
   vtkNew<vtkCellArray> vertices;
   vertices->AllocateExact(count, count);
-  for (vtkIdType i = 0; i < count; ++i)
+  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
+  for (vtkIdType head = 0; head < count; head += 2 * tokens)
   {
-    vertices->InsertNextCell(1, &i);
+    for (vtkIdType token = 0; token < tokens; ++token)
+    {
+      std::array<vtkIdType, 2> points = { head + token, head + tokens + token };
+      if (token % 2 == 1)
+      {
+        std::swap(points[0], points[1]);
+      }
+      vertices->InsertNextCell(1, &points[0]);
+      vertices->InsertNextCell(1, &points[1]);
+    }
   }
   output->SetVerts(vertices);
   vtkPointData* data = output->GetPointData();
@@ -278,6 +291,43 @@ void MakeTable(const EmbeddedHeads& heads, vtkTable* output)
   }
   AddNumbers(heads, ArrayNames::NeighborsKept, &HeadLayout::neighborsKept, output);
   SetFormat(output, Formats::HeadEmbeddingHeads);
+}
+
+void MakeTitles(const EmbeddedHeads& heads, vtkPolyData* output)
+{
+  constexpr double step = vtkHeadEmbedding::GridStep;
+  std::set<std::int32_t> layers;
+  std::set<std::int32_t> columns;
+  for (const auto& layout : heads.layouts)
+  {
+    layers.insert(layout->place.layer);
+    columns.insert(layout->place.head);
+  }
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> vertices;
+  vtkNew<vtkStringArray> texts;
+  texts->SetName(ArrayNames::Token);
+  const auto add = [&](double x, double y, const std::string& text)
+  {
+    const vtkIdType point = points->InsertNextPoint(x, y, 0);
+    vertices->InsertNextCell(1, &point);
+    texts->InsertNextValue(text);
+  };
+  if (heads.isGrid && heads.layouts.size() > 1)
+  {
+    for (const std::int32_t head : columns)
+    {
+      add(step * head, 1.05 - step * *layers.begin(), "Head " + std::to_string(head));
+    }
+    for (const std::int32_t layer : layers)
+    {
+      add(step * *columns.begin() - 0.75, 0.5 - step * layer, "Layer " + std::to_string(layer));
+    }
+  }
+  output->SetPoints(points);
+  output->SetVerts(vertices);
+  output->GetPointData()->AddArray(texts);
+  SetFormat(output, Formats::HeadEmbeddingTitles);
 }
 
 }

@@ -40,4 +40,7 @@ void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output);
 
 void MakeTable(const EmbeddedHeads& heads, vtkTable* output);
 
+/// Makes the titles of a grid of several heads; otherwise none.
+void MakeTitles(const EmbeddedHeads& heads, vtkPolyData* output);
+
 }

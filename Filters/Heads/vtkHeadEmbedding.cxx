@@ -238,7 +238,7 @@ struct vtkHeadEmbedding::Part
 vtkHeadEmbedding::vtkHeadEmbedding()
   : Known(std::make_unique<Memory>())
 {
-  this->SetNumberOfOutputPorts(2);
+  this->SetNumberOfOutputPorts(3);
 }
 
 vtkHeadEmbedding::~vtkHeadEmbedding() = default;
@@ -251,7 +251,7 @@ int vtkHeadEmbedding::FillInputPortInformation(int, vtkInformation* info)
 
 int vtkHeadEmbedding::FillOutputPortInformation(int port, vtkInformation* info)
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkPolyData" : "vtkTable");
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 1 ? "vtkTable" : "vtkPolyData");
   return 1;
 }
 
@@ -383,6 +383,7 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outpu
   if (isFirst)
   {
     MakeTable(heads, vtkTable::GetData(outputVector, 1));
+    MakeTitles(heads, vtkPolyData::GetData(outputVector, 2));
   }
   // Each piece has consecutive heads.
   vtkInformation* info = outputVector->GetInformationObject(0);
@@ -401,6 +402,7 @@ int vtkHeadEmbedding::RequestData(
 {
   vtkPolyData::GetData(outputVector, 0)->Initialize();
   vtkTable::GetData(outputVector, 1)->Initialize();
+  vtkPolyData::GetData(outputVector, 2)->Initialize();
   const AttentionAtlas::RankGroup ranks(outputVector);
   Part part;
   try
@@ -435,6 +437,7 @@ int vtkHeadEmbedding::RequestData(
   {
     vtkPolyData::GetData(outputVector, 0)->Initialize();
     vtkTable::GetData(outputVector, 1)->Initialize();
+    vtkPolyData::GetData(outputVector, 2)->Initialize();
     if (ranks.Rank() == 0)
     {
       vtkErrorMacro(<< e.what());

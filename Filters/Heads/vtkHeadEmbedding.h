@@ -25,7 +25,8 @@ class RankGroup;
  * JointVectors.h, HeadCorrelation.h, Principal.h, TSne.h and Umap.h.
  *
  * Output 0: a vtkPolyData with a vertex per query and key: head by head in the order of layers and
- * heads, the queries of all chosen tokens and then their keys. Point arrays:
+ * heads, the queries of all chosen tokens and then their keys. The vertices alternate between them,
+ * so that neither hides the other. Point arrays:
  *
  * - Kind (unsigned char): 0 query, 1 key
  * - Token Index (id type): the row of the token in the recording; also the pedigree id, so that a
@@ -47,6 +48,10 @@ class RankGroup;
  * nats) and Iterations (done) of t-SNE; Variance Explained (of PCA, 0 to 1, by the components
  * shown); Neighbors Kept (the share of the 15 nearest points that are among the 15 nearest in the
  * layout, 0 to 1). All but the first two and Iterations are double; NaN where not defined.
+ *
+ * Output 2: a vtkPolyData with the titles of a grid, on the first rank: a vertex at each row and
+ * column of heads, with the point array Token (string), "Layer 3" or "Head 5". Empty for one head
+ * or overlaid ones.
  *
  * Layouts are kept: a change of Arrangement, or of the chosen layer and head among those that are
  * known, computes none. If only scale or perplexity change, or the time of the recording, t-SNE and
