@@ -33,17 +33,25 @@ using atlas::ToIndex;
 
 constexpr std::array<const char*, 3> MethodNames = { "PCA", "TSNE", "UMAP" };
 
+/// Adds an array with a value for each point, still to be set.
+template<class Array>
+Array* AddArray(const EmbeddedHeads& heads, const char* name, vtkDataSetAttributes* data)
+{
+  vtkNew<Array> array;
+  array->SetName(name);
+  array->SetNumberOfValues(static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size()));
+  data->AddArray(array);
+  return array;
+}
+
 /// Adds an array with the number or text of each token, for all its queries and keys.
 template<class Array, class Value>
 void AddOfTokens(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
+  auto* array = AddArray<Array>(heads, name, data);
   const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfValues(halves * tokens);
-  ParallelFor(0, halves,
+  ParallelFor(0, array->GetNumberOfValues() / tokens,
     [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
@@ -51,7 +59,6 @@ void AddOfTokens(
         array->SetValue(i, valueOf(ToIndex(i % tokens)));
       }
     });
-  data->AddArray(array);
 }
 
 /// Adds an array with a number of each head, for all its points, or of each half of them: those of
@@ -60,17 +67,14 @@ template<class Array, class Value>
 void AddOfHalves(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
-  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfValues(halves * tokens);
-  for (vtkIdType half = 0; half < halves; ++half)
+  auto* next = AddArray<Array>(heads, name, data)->GetPointer(0);
+  for (const auto& layout : heads.layouts)
   {
-    std::fill_n(array->GetPointer(half * tokens), tokens,
-      valueOf(*heads.layouts[ToIndex(half / 2)], half % 2 != 0));
+    for (const bool isKey : { false, true })
+    {
+      next = std::fill_n(next, heads.rows.size(), valueOf(*layout, isKey));
+    }
   }
-  data->AddArray(array);
 }
 
 /// How often each id occurs in the recording.
@@ -130,15 +134,11 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
 
 void AddNorms(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
 {
-  vtkNew<vtkFloatArray> norms;
-  norms->SetName(ArrayNames::Norm);
-  norms->SetNumberOfValues(static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size()));
-  float* next = norms->GetPointer(0);
+  float* next = AddArray<vtkFloatArray>(heads, ArrayNames::Norm, data)->GetPointer(0);
   for (const auto& layout : heads.layouts)
   {
     next = std::copy(layout->norms.begin(), layout->norms.end(), next);
   }
-  data->AddArray(norms);
 }
 
 /// How one axis of a layout is mapped: factor * (coordinate - least) + begin.
