@@ -123,13 +123,13 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
   }
   add(ArrayNames::Row, tokens.row);
   add(ArrayNames::Column, tokens.column);
-  std::vector<vtkStdString> texts;
+  std::vector<std::string> texts;
   for (const std::int64_t row : heads.rows)
   {
     texts.emplace_back(TokenText(recording, row));
   }
   AddOfTokens<vtkStringArray>(
-    heads, ArrayNames::Token, [&](std::size_t i) -> const vtkStdString& { return texts[i]; }, data);
+    heads, ArrayNames::Token, [&](std::size_t i) -> const std::string& { return texts[i]; }, data);
 }
 
 void AddNorms(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
@@ -198,7 +198,7 @@ double BytesPerPoint()
 {
   // Coordinates, vertex, Kind, Token Index, Layer, Head, Sequence, Position, Relative Position,
   // Norm, Token Count, TokenId, Row, Column, Token
-  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(vtkStdString);
+  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(std::string);
 }
 
 void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
