@@ -39,7 +39,7 @@ Array* AddArray(const EmbeddedHeads& heads, const char* name, vtkDataSetAttribut
 {
   vtkNew<Array> array;
   array->SetName(name);
-  array->SetNumberOfValues(static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size()));
+  array->SetNumberOfValues(heads.PointCount());
   data->AddArray(array);
   return array;
 }
@@ -124,6 +124,7 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
   add(ArrayNames::Row, tokens.row);
   add(ArrayNames::Column, tokens.column);
   std::vector<std::string> texts;
+  texts.reserve(heads.rows.size());
   for (const std::int64_t row : heads.rows)
   {
     texts.emplace_back(TokenText(recording, row));
@@ -203,7 +204,7 @@ double BytesPerPoint()
 
 void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
 {
-  const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
+  const vtkIdType count = heads.PointCount();
   vtkNew<vtkCellArray> vertices;
   vertices->AllocateExact(count, count);
   for (vtkIdType i = 0; i < count; ++i)
@@ -230,7 +231,7 @@ void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
 
 void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
 {
-  const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
+  const vtkIdType count = heads.PointCount();
   vtkNew<vtkFloatArray> coordinates;
   coordinates->SetNumberOfComponents(3);
   coordinates->SetNumberOfTuples(count);
