@@ -225,7 +225,7 @@ TEST(ExtendedNeighbors, AreMostlyTheNearest)
     {
       same += found.distance[i] == exact.distance[i] ? 1U : 0U;
     }
-    EXPECT_GT(same, found.index.size() * 9 / 10);
+    EXPECT_GT(same, found.index.size() * 8 / 10); // at the same place in the list
     // The nearest are always there.
     EXPECT_TRUE(std::equal(found.index.begin(), found.index.begin() + 20, exact.index.begin()));
   }
