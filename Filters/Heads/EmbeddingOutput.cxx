@@ -33,17 +33,25 @@ using atlas::ToIndex;
 
 constexpr std::array<const char*, 3> MethodNames = { "PCA", "TSNE", "UMAP" };
 
+/// Adds an array with a value for each point, still to be set.
+template<class Array>
+Array* AddArray(const EmbeddedHeads& heads, const char* name, vtkDataSetAttributes* data)
+{
+  vtkNew<Array> array;
+  array->SetName(name);
+  array->SetNumberOfValues(heads.PointCount());
+  data->AddArray(array);
+  return array;
+}
+
 /// Adds an array with the number or text of each token, for all its queries and keys.
 template<class Array, class Value>
 void AddOfTokens(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
+  auto* array = AddArray<Array>(heads, name, data);
   const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfValues(halves * tokens);
-  ParallelFor(0, halves,
+  ParallelFor(0, array->GetNumberOfValues() / tokens,
     [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
@@ -51,7 +59,6 @@ void AddOfTokens(
         array->SetValue(i, valueOf(ToIndex(i % tokens)));
       }
     });
-  data->AddArray(array);
 }
 
 /// Adds an array with a number of each head, for all its points, or of each half of them: those of
@@ -60,17 +67,14 @@ template<class Array, class Value>
 void AddOfHalves(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
-  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfValues(halves * tokens);
-  for (vtkIdType half = 0; half < halves; ++half)
+  auto* next = AddArray<Array>(heads, name, data)->GetPointer(0);
+  for (const auto& layout : heads.layouts)
   {
-    std::fill_n(array->GetPointer(half * tokens), tokens,
-      valueOf(*heads.layouts[ToIndex(half / 2)], half % 2 != 0));
+    for (const bool isKey : { false, true })
+    {
+      next = std::fill_n(next, heads.rows.size(), valueOf(*layout, isKey));
+    }
   }
-  data->AddArray(array);
 }
 
 /// How often each id occurs in the recording.
@@ -119,33 +123,31 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
   }
   add(ArrayNames::Row, tokens.row);
   add(ArrayNames::Column, tokens.column);
-  std::vector<vtkStdString> texts;
+  std::vector<std::string> texts;
+  texts.reserve(heads.rows.size());
   for (const std::int64_t row : heads.rows)
   {
     texts.emplace_back(TokenText(recording, row));
   }
   AddOfTokens<vtkStringArray>(
-    heads, ArrayNames::Token, [&](std::size_t i) -> const vtkStdString& { return texts[i]; }, data);
+    heads, ArrayNames::Token, [&](std::size_t i) -> const std::string& { return texts[i]; }, data);
 }
 
 void AddNorms(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
 {
-  vtkNew<vtkFloatArray> norms;
-  norms->SetName(ArrayNames::Norm);
-  norms->SetNumberOfValues(static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size()));
-  float* next = norms->GetPointer(0);
+  float* next = AddArray<vtkFloatArray>(heads, ArrayNames::Norm, data)->GetPointer(0);
   for (const auto& layout : heads.layouts)
   {
     next = std::copy(layout->norms.begin(), layout->norms.end(), next);
   }
-  data->AddArray(norms);
 }
 
-/// How one axis of a layout is mapped: factor * coordinate + offset.
+/// How one axis of a layout is mapped: factor * (coordinate - least) + begin.
 struct AxisMap
 {
+  float least = 0;
   float factor = 1;
-  float offset = 0;
+  float begin = 0;
 };
 
 /// Stretches the axis of a layout from `begin` to begin + 1; its middle if the axis has no extent.
@@ -159,7 +161,7 @@ AxisMap Stretched(const float* layout, std::size_t size, int axis, int dimension
     largest = std::max(largest, layout[i]);
   }
   const float extent = largest - least;
-  return extent > 0 ? AxisMap{ 1 / extent, begin - least / extent } : AxisMap{ 0, begin + 0.5F };
+  return extent > 0 ? AxisMap{ least, 1 / extent, begin } : AxisMap{ least, 0, begin + 0.5F };
 }
 
 void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, float* points)
@@ -178,36 +180,9 @@ void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, floa
     for (std::size_t i = 0; i < heads.PointsPerHead(); ++i)
     {
       const float value = axis < dimensions ? values[i * ToIndex(dimensions) + ToIndex(axis)] : 0;
-      points[3 * i + ToIndex(axis)] = map.factor * value + map.offset;
+      points[3 * i + ToIndex(axis)] = map.factor * (value - map.least) + map.begin;
     }
   }
-}
-
-void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
-{
-  const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
-  vtkNew<vtkFloatArray> coordinates;
-  coordinates->SetNumberOfComponents(3);
-  coordinates->SetNumberOfTuples(count);
-  ParallelFor(0, static_cast<vtkIdType>(heads.layouts.size()),
-    [&](vtkIdType begin, vtkIdType end)
-    {
-      for (vtkIdType i = begin; i < end; ++i)
-      {
-        PlaceHead(heads, *heads.layouts[ToIndex(i)],
-          coordinates->GetPointer(3 * i * static_cast<vtkIdType>(heads.PointsPerHead())));
-      }
-    });
-  vtkNew<vtkPoints> points;
-  points->SetData(coordinates);
-  output->SetPoints(points);
-  vtkNew<vtkCellArray> vertices;
-  vertices->AllocateExact(count, count);
-  for (vtkIdType i = 0; i < count; ++i)
-  {
-    vertices->InsertNextCell(1, &i);
-  }
-  output->SetVerts(vertices);
 }
 
 /// Adds a column with a number of each head.
@@ -224,12 +199,19 @@ double BytesPerPoint()
 {
   // Coordinates, vertex, Kind, Token Index, Layer, Head, Sequence, Position, Relative Position,
   // Norm, Token Count, TokenId, Row, Column, Token
-  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(vtkStdString);
+  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(std::string);
 }
 
-void MakePoints(const EmbeddedHeads& heads, vtkPolyData* output)
+void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
 {
-  PlacePoints(heads, output);
+  const vtkIdType count = heads.PointCount();
+  vtkNew<vtkCellArray> vertices;
+  vertices->AllocateExact(count, count);
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    vertices->InsertNextCell(1, &i);
+  }
+  output->SetVerts(vertices);
   vtkPointData* data = output->GetPointData();
   AddOfHalves<vtkUnsignedCharArray>(
     heads, ArrayNames::Kind,
@@ -245,6 +227,26 @@ void MakePoints(const EmbeddedHeads& heads, vtkPolyData* output)
   data->SetPedigreeIds(data->GetAbstractArray(ArrayNames::TokenIndex));
   CacheRanges(data);
   SetFormat(output, Formats::HeadEmbeddingPoints);
+}
+
+void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
+{
+  const vtkIdType count = heads.PointCount();
+  vtkNew<vtkFloatArray> coordinates;
+  coordinates->SetNumberOfComponents(3);
+  coordinates->SetNumberOfTuples(count);
+  ParallelFor(0, static_cast<vtkIdType>(heads.layouts.size()),
+    [&](vtkIdType begin, vtkIdType end)
+    {
+      for (vtkIdType i = begin; i < end; ++i)
+      {
+        PlaceHead(heads, *heads.layouts[ToIndex(i)],
+          coordinates->GetPointer(3 * i * static_cast<vtkIdType>(heads.PointsPerHead())));
+      }
+    });
+  vtkNew<vtkPoints> points;
+  points->SetData(coordinates);
+  output->SetPoints(points);
   vtkFieldData* fields = output->GetFieldData();
   AddField(
     fields, "Method", std::string(MethodNames.at(static_cast<std::size_t>(heads.options.method))));

@@ -26,12 +26,22 @@ struct EmbeddedHeads
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
 
   std::size_t PointsPerHead() const { return 2 * this->rows.size(); }
+  std::int64_t PointCount() const
+  {
+    return static_cast<std::int64_t>(this->PointsPerHead()) *
+           static_cast<std::int64_t>(this->layouts.size());
+  }
 };
 
 /// The bytes that a point takes, about.
 double BytesPerPoint();
 
-void MakePoints(const EmbeddedHeads& heads, vtkPolyData* output);
+/// Adds vertices, point arrays and field data, which depend neither on the layouts nor on their
+/// arrangement.
+void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output);
+
+/// Sets the coordinates, and the field data on what they are.
+void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output);
 
 void MakeTable(const EmbeddedHeads& heads, vtkTable* output);
 

@@ -13,6 +13,7 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPolyData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
@@ -164,6 +165,29 @@ struct vtkHeadEmbedding::Memory
   vtkMTimeType changed = 0; ///< when the input changed last
   std::map<atlas::HeadPlace, std::uint64_t> contents;
 
+  std::uint64_t arraysKey = 0;
+  vtkNew<vtkPolyData> arrays; ///< vertices and point arrays of the last output
+
+  /// Adds them to the output, or makes them if there were others.
+  void AddPointArrays(const AttentionAtlas::EmbeddedHeads& heads,
+    const atlas::LayoutRequest& request, vtkPolyData* output)
+  {
+    std::vector<std::uint64_t> parts = { request.tokens, this->changed };
+    for (const auto& layout : heads.layouts)
+    {
+      parts.push_back(static_cast<std::uint64_t>(layout->place.layer));
+      parts.push_back(static_cast<std::uint64_t>(layout->place.head));
+    }
+    const std::uint64_t key = atlas::HashValues(parts.data(), parts.size() * sizeof(std::uint64_t));
+    if (key != this->arraysKey)
+    {
+      this->arrays->Initialize();
+      AttentionAtlas::AddPointArrays(heads, this->arrays);
+      this->arraysKey = key;
+    }
+    output->ShallowCopy(this->arrays);
+  }
+
   /// The hashes of heads of the input, of which only unknown ones are computed.
   std::vector<std::uint64_t> ContentsOf(const atlas::Recording& recording,
     const std::vector<atlas::HeadPlace>& heads, vtkMTimeType inputChanged)
@@ -190,6 +214,7 @@ struct vtkHeadEmbedding::Memory
       this->contents[unknown[i]] = hashes[i];
     }
     std::vector<std::uint64_t> all;
+    all.reserve(heads.size());
     for (const atlas::HeadPlace& place : heads)
     {
       all.push_back(this->contents[place]);
@@ -309,7 +334,8 @@ void vtkHeadEmbedding::LayOutPart(
     });
 }
 
-void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outputVector)
+void vtkHeadEmbedding::MakeOutputs(
+  const atlas::Recording& recording, const Part& part, vtkInformationVector* outputVector)
 {
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
   std::string failed;
@@ -334,7 +360,7 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outpu
   {
     vtkWarningMacro(<< "left out: " << failed);
   }
-  AttentionAtlas::EmbeddedHeads heads{ *part.recording, part.rows, part.request.options,
+  AttentionAtlas::EmbeddedHeads heads{ recording, part.rows, part.request.options,
     this->Arrangement == GRID, FrameOf(part.request.options, outputVector), layouts };
   if (isFirst)
   {
@@ -347,7 +373,9 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outpu
   const auto count = static_cast<std::ptrdiff_t>(layouts.size());
   heads.layouts.assign(
     layouts.begin() + count * piece / pieces, layouts.begin() + count * (piece + 1) / pieces);
-  MakePoints(heads, vtkPolyData::GetData(outputVector, 0));
+  auto* output = vtkPolyData::GetData(outputVector, 0);
+  this->Known->AddPointArrays(heads, part.request, output);
+  AttentionAtlas::PlacePoints(heads, output);
 }
 
 int vtkHeadEmbedding::RequestData(
@@ -382,7 +410,7 @@ int vtkHeadEmbedding::RequestData(
     if (part.recording)
     {
       this->Known->layouts.Keep(part.request, std::move(layouts));
-      this->MakeOutputs(part, outputVector);
+      this->MakeOutputs(*part.recording, part, outputVector);
     }
   }
   catch (const std::exception& e)

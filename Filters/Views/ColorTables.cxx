@@ -137,6 +137,21 @@ std::vector<double> AngleScale(bool first)
            : std::vector<double>{ -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 };
 }
 
+/// Queries and keys: the first two colors of the classes.
+std::vector<double> KindScale()
+{
+  std::vector<double> points;
+  for (const int kind : { 0, 1 })
+  {
+    points.push_back(kind);
+    for (const std::uint8_t c : atlas::ClassColor(kind))
+    {
+      points.push_back(c / 255.);
+    }
+  }
+  return points;
+}
+
 /// The scale of an array whose values have the same range in every image; empty for others.
 std::vector<double> FixedScale(const Coloring& coloring)
 {
@@ -151,6 +166,10 @@ std::vector<double> FixedScale(const Coloring& coloring)
   if (coloring.array == "Weights")
   {
     return WeightScale;
+  }
+  if (coloring.array == "Kind")
+  {
+    return KindScale();
   }
   if (coloring.array == "Theta1" || coloring.array == "Theta2")
   {

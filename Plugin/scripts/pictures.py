@@ -149,6 +149,9 @@ def main(transformer):
     for name, layer, head in (("RecordingReader", 0, 5), ("AttentionMap", 4, 11)):
         recording = RecordingReader(FileName=RECORDING)
         show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
+    prompts = RandomPrompts(Count=24, Length=24, IdRange=[0, 199])
+    recording = TransformerRecorder(Input=TransformerReader(FileName=transformer), Tokens=prompts)
+    show("HeadEmbedding", HeadEmbedding(Input=recording), zoom=1.2)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

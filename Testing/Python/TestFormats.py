@@ -34,11 +34,16 @@ class Formats(AtlasTest):
         torus = atlastest.torus(model)
         sphere = simple.UnembeddingSphere(Input=model, Resolution=16)
         circle = simple.EmbeddingCircle(Input=model)
+        llama = simple.TransformerReader(FileName=str(LLAMA))
+        run = simple.TransformerRecorder(Input=llama, TokenIds="1 2 3 4 5 6")
+        embedding = simple.HeadEmbedding(Input=run, Method="PCA")
         expected = [
             (model, 0, "attention-only"),
             (recording, 0, "recording"),
             (simple.RandomPrompts(), 0, "random-prompts"),
             (simple.AttentionMap(Input=recording), 0, "attention-map"),
+            (embedding, 0, "head-embedding.points"),
+            (embedding, 1, "head-embedding.heads"),
             (torus, 0, "attention-torus"),
             (simple.HarmonicAttention(Resolution=[8, 8]), 0, "harmonic-attention"),
             (simple.TokenPairs(Input=model), 0, "token-pairs"),
@@ -70,6 +75,7 @@ class Formats(AtlasTest):
             ("filters", "AttentionTorus"): "attention-only",
             ("filters", "HeadAccuracy"): "attention-only",
             ("filters", "AttentionMap"): "recording",
+            ("filters", "HeadEmbedding"): "recording",
             ("filters", "TransformerRecorder"): "transformer",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",

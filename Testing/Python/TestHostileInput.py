@@ -169,6 +169,20 @@ MAPS = [
     ({"Quantity": "Bias"}, "quer"),
 ]
 
+#: Of a run of two layers of four heads on two sequences of six tokens.
+EMBEDDINGS = [
+    ({"Perplexity": 50}, "the largest that works for 24 points"),
+    ({"Perplexity": 0}, "found 0"),
+    ({"Perplexity": math.nan}, "found nan"),
+    ({"Method": "UMAP", "Neighbors": 25}, "25"),
+    ({"Method": "UMAP", "MinimumDistance": -1}, "-1"),
+    ({"Method": "PCA", "Layer": 2}, "layer 2"),
+    ({"Method": "PCA", "Head": 4}, "found 4"),
+    ({"Method": "PCA", "Sequence": 2}, "found 2"),
+    ({"Method": "PCA", "Sample": 1}, "found 1"),
+    ({"Method": "PCA", "KeyScaling": "Fixed", "KeyScale": 0}, "found 0"),
+]
+
 #: Folders of a transformer: what is changed in a copy of the oracle's llama, and the message.
 CONFIGS = {
     "no JSON": (lambda text: "{", "JSON"),
@@ -307,6 +321,19 @@ class HostileInput(AtlasTest):
         for properties, message in MAPS:
             attention = simple.AttentionMap(Input=recording, **properties)
             self.check("AttentionMap", str(properties), attention, message)
+
+    def test_embeddings(self):
+        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        self.check("HeadEmbedding", "a recording of attention", simple.HeadEmbedding(Input=reader), "no queries")
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        for ids, message in (("5", "found 1"), ("5\n5", "expected at least two")):
+            recorder = simple.TransformerRecorder(Input=model, TokenIds=ids)
+            embedding = simple.HeadEmbedding(Input=recorder, Method="PCA")
+            self.check("HeadEmbedding", f"tokens {ids}".replace("\n", " and "), embedding, message)
+        recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4 5 6\n7 8 9 10 11 12")
+        for properties, message in EMBEDDINGS:
+            embedding = simple.HeadEmbedding(Input=recorder, **properties)
+            self.check("HeadEmbedding", str(properties), embedding, message)
 
     def test_recorders(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))

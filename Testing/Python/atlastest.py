@@ -119,11 +119,12 @@ def point_arrays(source, *time):
 
 
 def arrays_of(data):
-    """The point arrays of a dataset, by name."""
+    """The point arrays of a dataset, by name, without those of texts."""
     data = data.GetPointData()
     return {
         data.GetArrayName(i): vtk_to_numpy(data.GetArray(i)).copy()
         for i in range(data.GetNumberOfArrays())
+        if data.GetArray(i)
     }
 
 

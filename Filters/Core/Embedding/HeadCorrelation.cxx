@@ -20,14 +20,19 @@ constexpr double NotDefined = std::numeric_limits<double>::quiet_NaN();
 /// Queries whose dot products are computed at a time.
 constexpr std::int64_t BlockRows = 64;
 /// The grid of ln c on which a minimum is looked for first.
-constexpr int GridPoints = 65;
+constexpr int GridPoints = 33;
 const double FirstLog = std::log(SmallestScale);
 const double LastLog = std::log(LargestScale);
 const double GridWidth = (LastLog - FirstLog) / (GridPoints - 1);
 /// Pairs that are used there.
-constexpr std::int64_t GridPairs = std::int64_t{ 1 } << 15;
-/// The accuracy of ln c at the optimum, and evaluations after which the search ends anyway.
-constexpr double LogTolerance = 1e-9;
+constexpr std::int64_t GridPairs = std::int64_t{ 1 } << 13;
+/// Against division by 0.
+constexpr double Tiny = 1e-60;
+/// Pairs that are evaluated at a time.
+constexpr std::int64_t PairBlock = 256;
+/// The last step of ln c towards the optimum, from which it is much nearer, and evaluations after
+/// which the search ends anyway.
+constexpr double LogTolerance = 1e-7;
 constexpr int MaximumEvaluations = 60;
 
 /// An interval of ln c, and slopes at its ends.
@@ -77,36 +82,50 @@ RowMajor PlainVectors(const JointVectors& joint)
   return vectors;
 }
 
-/// Ranks from 1; equal values have their average rank.
-Eigen::ArrayXd Ranks(const Eigen::ArrayXd& values)
+/// The ranks of up to as many values as it was made for, from 1; equal values have their average
+/// rank.
+class Ranking
 {
-  std::vector<Eigen::Index> order(ToIndex(values.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-    [&](Eigen::Index a, Eigen::Index b) { return values[a] < values[b]; });
-  Eigen::ArrayXd ranks(values.size());
-  for (std::size_t begin = 0; begin < order.size();)
+public:
+  explicit Ranking(std::int64_t largest)
+    : Order(ToIndex(largest))
+    , Ranks(largest)
   {
-    std::size_t end = begin + 1;
-    while (end < order.size() && values[order[end]] == values[order[begin]])
-    {
-      ++end;
-    }
-    for (std::size_t i = begin; i < end; ++i)
-    {
-      ranks[order[i]] = static_cast<double>(begin + end + 1) / 2;
-    }
-    begin = end;
   }
-  return ranks;
-}
 
-double PearsonOf(const Eigen::ArrayXd& x, const Eigen::ArrayXd& y)
+  /// Valid until the next call.
+  template<class Values>
+  auto Of(const Values& values)
+  {
+    const auto begin = this->Order.begin();
+    const auto end = begin + values.size();
+    std::iota(begin, end, 0);
+    std::sort(begin, end, [&](Eigen::Index a, Eigen::Index b) { return values[a] < values[b]; });
+    for (auto first = begin; first != end;)
+    {
+      const auto last =
+        std::find_if(first, end, [&](Eigen::Index i) { return values[i] != values[*first]; });
+      for (auto i = first; i != last; ++i)
+      {
+        this->Ranks[*i] = static_cast<double>((first - begin) + (last - begin) + 1) / 2;
+      }
+      first = last;
+    }
+    return this->Ranks.head(values.size());
+  }
+
+private:
+  std::vector<Eigen::Index> Order;
+  Eigen::ArrayXd Ranks;
+};
+
+template<class X, class Y>
+double PearsonOf(const X& x, const Y& y)
 {
-  const Eigen::ArrayXd dx = x - x.mean();
-  const Eigen::ArrayXd dy = y - y.mean();
-  const double scale = std::sqrt(dx.square().sum() * dy.square().sum());
-  return scale > 0 ? (dx * dy).sum() / scale : NotDefined;
+  const double meanX = x.mean();
+  const double meanY = y.mean();
+  const double scale = std::sqrt((x - meanX).square().sum() * (y - meanY).square().sum());
+  return scale > 0 ? ((x - meanX) * (y - meanY)).sum() / scale : NotDefined;
 }
 
 }
@@ -158,7 +177,7 @@ void HeadCorrelation::FindQueries(const Recording& recording, std::int64_t limit
     {
       const std::int64_t keys =
         recording.mask == AttentionMask::Causal ? i + 1 - begin : end - begin;
-      all.push_back({ i, sequence, begin, keys, 0, 0 });
+      all.push_back({ i, sequence, begin, keys, 0 });
       pairs += keys;
     }
     begin = end;
@@ -178,37 +197,43 @@ void HeadCorrelation::Multiply(const JointVectors& joint)
 {
   const RowMajor vectors = PlainVectors(joint);
   const Eigen::Map<const Eigen::VectorXd> shift(joint.shift.data(), joint.dimension);
+  const auto queries = vectors.topRows(joint.tokens);
   const auto keys = vectors.bottomRows(joint.tokens);
-  this->QuerySquares = vectors.topRows(joint.tokens).rowwise().squaredNorm();
-  this->KeySquares = keys.rowwise().squaredNorm();
-  this->ShiftedSquares = (keys.rowwise() + shift.transpose()).rowwise().squaredNorm();
-  RowMajor block;
+  const Eigen::ArrayXd querySquares = queries.rowwise().squaredNorm();
+  const Eigen::ArrayXd keySquares = keys.rowwise().squaredNorm();
+  const Eigen::ArrayXd shiftedSquares =
+    (keys.rowwise() + shift.transpose()).rowwise().squaredNorm();
+  const Eigen::ArrayXd shiftDots = queries * shift;
+  for (Eigen::ArrayXd* perPair :
+    { &this->ShiftDots, &this->QuerySquares, &this->KeySquares, &this->ShiftedSquares })
+  {
+    perPair->resize(this->Dots.size());
+  }
+  RowMajor block(BlockRows, joint.dimension);
   RowMajor dots;
   for (std::size_t begin = 0; begin < this->Queries.size();)
   {
     const std::int64_t firstKey = this->Queries[begin].firstKey;
-    std::size_t end = begin;
     std::int64_t seen = 0;
-    for (; end < this->Queries.size() && this->Queries[end].firstKey == firstKey &&
-           end < begin + ToIndex(BlockRows);
-      ++end)
+    std::int64_t rows = 0;
+    for (std::size_t i = begin;
+      i < this->Queries.size() && rows < BlockRows && this->Queries[i].firstKey == firstKey; ++i)
     {
-      seen = std::max(seen, this->Queries[end].keys);
+      seen = std::max(seen, this->Queries[i].keys);
+      block.row(rows++) = queries.row(this->Queries[i].index);
     }
-    block.resize(static_cast<Eigen::Index>(end - begin), joint.dimension);
-    for (std::size_t i = begin; i < end; ++i)
+    dots.noalias() = block.topRows(rows) * keys.middleRows(firstKey, seen).transpose();
+    for (std::int64_t row = 0; row < rows; ++row)
     {
-      block.row(static_cast<Eigen::Index>(i - begin)) = vectors.row(this->Queries[i].index);
-      this->Queries[i].shiftDot = vectors.row(this->Queries[i].index).dot(shift);
+      const Query& query = this->Queries[begin + ToIndex(row)];
+      const std::int64_t pair = query.firstPair;
+      this->Dots.segment(pair, query.keys) = dots.row(row).head(query.keys).transpose();
+      this->ShiftDots.segment(pair, query.keys) = shiftDots[query.index];
+      this->QuerySquares.segment(pair, query.keys) = querySquares[query.index];
+      this->KeySquares.segment(pair, query.keys) = keySquares.segment(firstKey, query.keys);
+      this->ShiftedSquares.segment(pair, query.keys) = shiftedSquares.segment(firstKey, query.keys);
     }
-    dots.noalias() = block * keys.middleRows(firstKey, seen).transpose();
-    for (std::size_t i = begin; i < end; ++i)
-    {
-      const Query& query = this->Queries[i];
-      this->Dots.segment(query.firstPair, query.keys) =
-        dots.row(static_cast<Eigen::Index>(i - begin)).head(query.keys).transpose();
-    }
-    begin = end;
+    begin += ToIndex(rows);
   }
 }
 
@@ -232,54 +257,49 @@ void HeadCorrelation::WeighByAttention(
   }
 }
 
-/// Sums over every step-th query.
+/// Sums over every step-th block of pairs.
 HeadCorrelation::Moments HeadCorrelation::MomentsOf(
-  const CorrelationKind& kind, double logScale, std::size_t step) const
+  const CorrelationKind& kind, double logScale, std::int64_t step) const
 {
+  using Block = Eigen::Array<double, Eigen::Dynamic, 1, Eigen::ColMajor, PairBlock, 1>;
   const double u = std::exp(-2 * logScale); // 1 / c^2
   const Eigen::ArrayXd& squares = kind.translatedDistance ? this->ShiftedSquares : this->KeySquares;
   Moments sum;
-  Eigen::ArrayXd y;
-  Eigen::ArrayXd dy;
-  Eigen::ArrayXd weights;
-  for (std::size_t i = 0; i < this->Queries.size(); i += step)
+  for (std::int64_t begin = 0; begin < this->PairCount(); begin += step * PairBlock)
   {
-    const Query& query = this->Queries[i];
-    const auto dots = this->Dots.segment(query.firstPair, query.keys);
-    const auto keySquares = squares.segment(query.firstKey, query.keys);
-    const double querySquare = this->QuerySquares[query.index] * u;
-    const double dotInDistance = kind.translatedDistance ? query.shiftDot : 0;
-    y = (querySquare + keySquares / u - 2 * (dots + dotInDistance)).max(0.);
-    dy = 2 * (keySquares / u - querySquare);
+    const std::int64_t count = std::min(PairBlock, this->PairCount() - begin);
+    const auto part = [&](const Eigen::ArrayXd& values) { return values.segment(begin, count); };
+    const Block plain = part(this->Dots);
+    const Block shifted = plain + part(this->ShiftDots);
+    const Block& dots = kind.translatedDot ? shifted : plain;
+    const Block ofQuery = part(this->QuerySquares) * u;
+    const Block ofKey = part(squares) / u;
+    Block y = (ofQuery + ofKey - 2 * (kind.translatedDistance ? shifted : plain)).max(0.);
+    Block dy = 2 * (ofKey - ofQuery);
     if (!kind.squaredDistance)
     {
       y = y.sqrt();
-      dy = (y > 0).select(dy / (2 * y), 0.);
+      dy *= y / (2 * y.square() + Tiny); // 0 where y is
     }
-    const double dot = kind.translatedDot ? query.shiftDot : 0;
-    if (this->Weights.size() > 0)
-    {
-      weights = this->Weights.segment(query.firstPair, query.keys);
-    }
-    else
-    {
-      weights = Eigen::ArrayXd::Ones(query.keys);
-    }
+    const Block weights =
+      this->Weights.size() > 0 ? Block(part(this->Weights)) : Block(Block::Ones(count));
+    const Block weightedY = weights * y;
+    const Block weightedDots = weights * dots;
     sum.weight += weights.sum();
-    sum.s += (weights * (dots + dot)).sum();
-    sum.ss += (weights * (dots + dot).square()).sum();
-    sum.y += (weights * y).sum();
+    sum.s += weightedDots.sum();
+    sum.ss += (weightedDots * dots).sum();
+    sum.y += weightedY.sum();
     sum.dy += (weights * dy).sum();
-    sum.yy += (weights * y.square()).sum();
-    sum.ydy += (weights * y * dy).sum();
-    sum.sy += (weights * y * (dots + dot)).sum();
-    sum.sdy += (weights * dy * (dots + dot)).sum();
+    sum.yy += (weightedY * y).sum();
+    sum.ydy += (weightedY * dy).sum();
+    sum.sy += (weightedDots * y).sum();
+    sum.sdy += (weightedDots * dy).sum();
   }
   return sum;
 }
 
 HeadCorrelation::Slope HeadCorrelation::SlopeAt(
-  const CorrelationKind& kind, double logScale, std::size_t step) const
+  const CorrelationKind& kind, double logScale, std::int64_t step) const
 {
   const Moments sum = this->MomentsOf(kind, logScale, step);
   const double s = sum.s / sum.weight;
@@ -309,7 +329,7 @@ double HeadCorrelation::Pearson(const CorrelationKind& kind, double scale) const
 /// none.
 double HeadCorrelation::LowestOnGrid(const CorrelationKind& kind) const
 {
-  const auto step = ToIndex(std::max<std::int64_t>(this->PairCount() / GridPairs, 1));
+  const std::int64_t step = std::max<std::int64_t>(this->PairCount() / GridPairs, 1);
   double best = NotDefined;
   double lowest = std::numeric_limits<double>::infinity();
   for (int i = 0; i < GridPoints; ++i)
@@ -353,32 +373,29 @@ ScaleOptimum HeadCorrelation::LowestPearson(const CorrelationKind& kind) const
 
 std::vector<double> HeadCorrelation::SpearmanOfQueries(bool byCosine, double scale) const
 {
-  std::vector<double> correlations;
-  correlations.reserve(this->Queries.size());
-  Eigen::ArrayXd dots;
-  Eigen::ArrayXd distances;
+  const Eigen::ArrayXd shifted = this->Dots + this->ShiftDots;
+  const Eigen::ArrayXd distances =
+    byCosine ? Eigen::ArrayXd(1 - shifted / (this->QuerySquares * this->ShiftedSquares).sqrt())
+             : Eigen::ArrayXd(this->QuerySquares / (scale * scale) +
+                              this->ShiftedSquares * (scale * scale) - 2 * shifted)
+                 .max(0.)
+                 .sqrt();
+  std::int64_t most = 0;
   for (const Query& query : this->Queries)
   {
-    const auto keySquares = this->ShiftedSquares.segment(query.firstKey, query.keys);
-    const double querySquare = this->QuerySquares[query.index];
-    if (query.keys < 2 || (byCosine && querySquare * keySquares.minCoeff() <= 0))
-    {
-      correlations.push_back(NotDefined);
-      continue;
-    }
-    dots = this->Dots.segment(query.firstPair, query.keys);
-    if (byCosine)
-    {
-      distances = 1 - (dots + query.shiftDot) / (querySquare * keySquares).sqrt();
-    }
-    else
-    {
-      distances =
-        (querySquare / (scale * scale) + keySquares * (scale * scale) - 2 * (dots + query.shiftDot))
-          .max(0.)
-          .sqrt();
-    }
-    correlations.push_back(PearsonOf(Ranks(dots), Ranks(distances)));
+    most = std::max(most, query.keys);
+  }
+  Ranking ofDots(most);
+  Ranking ofDistances(most);
+  std::vector<double> correlations;
+  correlations.reserve(this->Queries.size());
+  for (const Query& query : this->Queries)
+  {
+    const auto dots = this->Dots.segment(query.firstPair, query.keys);
+    const auto ofQuery = distances.segment(query.firstPair, query.keys);
+    correlations.push_back(query.keys < 2 || !ofQuery.isFinite().all()
+                             ? NotDefined
+                             : PearsonOf(ofDots.Of(dots), ofDistances.Of(ofQuery)));
   }
   return correlations;
 }

@@ -76,24 +76,25 @@ private:
     std::int64_t firstKey; ///< among the tokens
     std::int64_t keys;
     std::int64_t firstPair;
-    double shiftDot; ///< q . shift
   };
   struct Moments;
   struct Slope;
 
+  std::vector<std::int64_t> Rows;
   std::vector<Query> Queries;
-  Eigen::ArrayXd Dots;           ///< q . k, per pair
-  Eigen::ArrayXd Weights;        ///< per pair; empty: all 1
-  Eigen::ArrayXd QuerySquares;   ///< |q|^2, per token
+  // Per pair:
+  Eigen::ArrayXd Dots;           ///< q . k
+  Eigen::ArrayXd ShiftDots;      ///< q . shift
+  Eigen::ArrayXd Weights;        ///< empty: all 1
+  Eigen::ArrayXd QuerySquares;   ///< |q|^2
   Eigen::ArrayXd KeySquares;     ///< |k|^2
   Eigen::ArrayXd ShiftedSquares; ///< |k + shift|^2
-  std::vector<std::int64_t> Rows;
 
   void FindQueries(const Recording& recording, std::int64_t limit);
   void Multiply(const JointVectors& joint);
-  Moments MomentsOf(const CorrelationKind& kind, double logScale, std::size_t step) const;
+  Moments MomentsOf(const CorrelationKind& kind, double logScale, std::int64_t step) const;
   double LowestOnGrid(const CorrelationKind& kind) const;
-  Slope SlopeAt(const CorrelationKind& kind, double logScale, std::size_t step) const;
+  Slope SlopeAt(const CorrelationKind& kind, double logScale, std::int64_t step) const;
 };
 
 }

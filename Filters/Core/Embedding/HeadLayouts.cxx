@@ -1,5 +1,6 @@
 #include "HeadLayouts.h"
 
+#include "ApproximateNeighbors.h"
 #include "EmbeddingQuality.h"
 #include "Error.h"
 #include "HeadCorrelation.h"
@@ -33,14 +34,14 @@ constexpr double NotDefined = std::numeric_limits<double>::quiet_NaN();
 /// The time between two reports of progress.
 constexpr std::chrono::milliseconds ReportInterval(50);
 /// Iterations of one head between two looks at whether to stop.
-constexpr int StopInterval = 10;
+constexpr int StopInterval = 25;
 /// The epochs of UMAP, up to 10,000 points.
 constexpr float UsualEpochs = 500;
 /// The neighbors of a point of which layouts keep a share, the fewest points for which it is
 /// measured, and the points that stand for all.
 constexpr int KeptNeighbors = 15;
 constexpr std::int64_t FewestPoints = 24;
-constexpr std::int64_t KeptSample = 1000;
+constexpr std::int64_t KeptSample = 500;
 /// What remains of the iterations of t-SNE for a layout that starts from another.
 constexpr int StartedShare = 3;
 
@@ -74,6 +75,25 @@ UmapOptions UmapOptionsOf(const LayoutOptions& options)
 bool IsCosine(const LayoutOptions& options)
 {
   return options.method != LayoutMethod::Principal && options.metric != PointMetric::Euclidean;
+}
+
+/// t-SNE with exact neighbors or, of very many points, approximate ones.
+Layout RunTSne(const PointView& points, const TSneOptions& options)
+{
+  if (points.count < ApproximateNeighborsFrom)
+  {
+    return TSne(points, options);
+  }
+  const NeighborLists neighbors = FindNeighborsApproximately(points, options.metric,
+    TSneNeighborCount(options.perplexity), options.seed, options.threads,
+    [&](double) { return options.progress(0, NotDefined, nullptr); });
+  if (neighbors.points == 0) // stopped before the first iteration
+  {
+    return { Project(
+               points, FindPrincipalComponents(points, options.dimensions), options.dimensions),
+      NotDefined, 0, true };
+  }
+  return TSne(points, neighbors, options);
 }
 
 /// The state of LayOutHeads that its threads share.
@@ -183,26 +203,23 @@ private:
     layout.queryNorm = joint.QueryNorm();
     layout.keyNorm = joint.KeyNorm();
     const HeadCorrelation correlation(this->Record, this->Rows, joint);
-    layout.scale = this->ScaleOf(joint, correlation);
-    layout.correlation = correlation.Pearson({}, layout.scale);
+    const ScaleOptimum scale = this->ScaleOf(joint, correlation);
+    layout.scale = scale.scale;
+    layout.correlation = scale.correlation;
     layout.correlationBefore = correlation.Pearson({ false, false, false }, 1);
     layout.rankCorrelation = correlation.Spearman(true);
   }
 
-  double ScaleOf(const JointVectors& joint, const HeadCorrelation& correlation) const
+  ScaleOptimum ScaleOf(const JointVectors& joint, const HeadCorrelation& correlation) const
   {
-    switch (this->Options.scaling)
+    if (this->Options.scaling == KeyScaling::Optimized)
     {
-      case KeyScaling::None:
-        return 1;
-      case KeyScaling::Norms:
-        return NormScale(joint);
-      case KeyScaling::Optimized:
-        return correlation.LowestPearson({}).scale;
-      case KeyScaling::Fixed:
-        break;
+      return correlation.LowestPearson({});
     }
-    return this->Options.scale;
+    const double scale = this->Options.scaling == KeyScaling::None    ? 1
+                         : this->Options.scaling == KeyScaling::Norms ? NormScale(joint)
+                                                                      : this->Options.scale;
+    return { scale, correlation.Pearson({}, scale) };
   }
 
   static void Copy(const HeadLayout& same, HeadLayout& layout)
@@ -278,7 +295,7 @@ private:
       }
       return !this->Stopped;
     };
-    Layout found = TSne(points, options);
+    Layout found = RunTSne(points, options);
     layout.points = std::move(found.points);
     layout.divergence = found.divergence;
     layout.iterations = found.iterations;
@@ -359,6 +376,10 @@ std::vector<HeadLayout> LayOutHeads(const Recording& recording,
 {
   CheckLayoutOptions(2 * static_cast<std::int64_t>(rows.size()), options);
   Work work(recording, rows, tasks, options);
+  if (progress && !progress(work.Progress()))
+  {
+    return {};
+  }
   // Another thread works, so that this one can tell and be told at any time.
   std::mutex mutex;
   std::condition_variable changed;
@@ -412,7 +433,7 @@ LayoutMemory EstimateLayoutMemory(std::int64_t tokens, std::int64_t dimension, s
   const double edges = options.method == LayoutMethod::Principal ? 0
                        : options.method == LayoutMethod::TSne    ? 3 * options.perplexity
                                                                  : options.neighbors;
-  const double ofHead = points * (16. * static_cast<double>(dimension) + 24 * edges + 200);
+  const double ofHead = points * (16. * static_cast<double>(dimension) + 40 * edges + 200);
   const std::int64_t atOnce =
     2 * tokens >= ParallelPoints ? 1 : std::min<std::int64_t>(heads, ThreadCount(threads));
   return { static_cast<double>(heads) * points * perPoint, static_cast<double>(atOnce) * ofHead };

@@ -25,14 +25,22 @@ Eigen::Map<const Eigen::VectorXf> RowOf(const PointView& points, std::int64_t ro
   return { points.Row(row), points.dimension };
 }
 
+/// Sums of 64 rows are in single precision.
 Eigen::VectorXd MeanOf(const PointView& points)
 {
-  Eigen::VectorXd sum = Eigen::VectorXd::Zero(points.dimension);
-  for (std::int64_t i = 0; i < points.count; ++i)
+  constexpr std::int64_t few = 64;
+  const std::vector<float> ones(few, 1);
+  const SingleThreadedBlas blas;
+  Eigen::VectorXf sum(points.dimension);
+  Eigen::VectorXd total = Eigen::VectorXd::Zero(points.dimension);
+  for (std::int64_t begin = 0; begin < points.count; begin += few)
   {
-    sum += RowOf(points, i).cast<double>();
+    const std::int64_t rows = std::min(few, points.count - begin);
+    MultiplyMatrices(1, points.dimension, rows, 1, { ones.data(), few },
+      { points.Row(begin), points.dimension }, sum.data(), points.dimension);
+    total += sum.cast<double>();
   }
-  return sum / static_cast<double>(points.count);
+  return total / static_cast<double>(points.count);
 }
 
 /// Calls function(first point, number of points, their differences to the mean) block by block.

@@ -19,6 +19,9 @@
 #include <optional>
 #include <string>
 
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+
 namespace atlas
 {
 namespace
@@ -144,13 +147,12 @@ public:
     : P(affinities)
     , Options(options)
     , Stride(options.dimensions == 2 ? 2 : 4)
+    , Start(std::move(start))
     , Order(ToIndex(affinities.points))
     , Repulsion_(options.dimensions, affinities.points, this->Stride, options.theta)
   {
     std::iota(this->Order.begin(), this->Order.end(), 0U);
-    this->Points = Spread(start, this->Order, options.dimensions, this->Stride);
-    this->Update.resize(this->Points.size());
-    this->Gain.assign(this->Points.size(), 1);
+    this->Begin();
     this->Forces.resize(this->Points.size());
     this->Repulsions.resize(this->Points.size());
     for (const float p : affinities.value)
@@ -167,6 +169,10 @@ public:
     while (true)
     {
       const int done = layout.iterations;
+      if (done > 0 && done == exaggerated && this->HasCollapsed())
+      {
+        this->Begin();
+      }
       if (done > 0 && (done == exaggerated || this->IsToRenumber(done)))
       {
         this->Renumber();
@@ -195,6 +201,7 @@ private:
   const Affinities& P;
   const TSneOptions& Options;
   std::int64_t Stride;
+  std::vector<float> Start;         ///< [points, dimensions], in the order of the input
   std::vector<std::uint32_t> Order; ///< the point of each row below
   std::vector<float> Points;        ///< [points, Stride], as all that follow
   std::vector<float> Update;
@@ -213,6 +220,26 @@ private:
       return this->Options.exaggeratedIterations;
     }
     return this->Options.start ? 0 : this->Options.iterations / 3;
+  }
+
+  void Begin()
+  {
+    this->Points = Spread(this->Start, this->Order, this->Options.dimensions, this->Stride);
+    this->Update.assign(this->Points.size(), 0);
+    this->Gain.assign(this->Points.size(), 1);
+  }
+
+  /// Whether all points have come together in some direction. Exaggerated attraction does that
+  /// where the perplexity is large for so few points; later iterations cannot part them in time.
+  bool HasCollapsed() const
+  {
+    const Eigen::Map<const Eigen::MatrixXf> rows(this->Points.data(), this->Stride, this->P.points);
+    const Eigen::MatrixXd points = rows.topRows(this->Options.dimensions).cast<double>();
+    const Eigen::MatrixXd centered = points.colwise() - points.rowwise().mean();
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(
+      centered * centered.transpose(), Eigen::EigenvaluesOnly);
+    constexpr double deviation = 1e-4; // that of the start
+    return !(solver.eigenvalues()[0] > deviation * deviation * static_cast<double>(this->P.points));
   }
 
   static bool IsToRenumber(int done)

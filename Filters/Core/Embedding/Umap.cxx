@@ -241,7 +241,7 @@ private:
 
   double Divergence(const std::vector<float>& points) const
   {
-    constexpr std::int64_t others = 32;
+    constexpr std::int64_t others = 16;
     return EvaluateCrossEntropy(this->Graph, points.data(), this->Options.dimensions, this->Curve,
       others, this->Options.threads)
       .Total();

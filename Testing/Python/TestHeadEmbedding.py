@@ -1,0 +1,137 @@
+"""Queries and keys of heads in one space: the proxy in a pipeline, its picture, and its errors."""
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from paraview import simple
+from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
+from vtkmodules.vtkCommonCore import VTK_ID_TYPE
+from vtkmodules.vtkCommonDataModel import vtkSelection, vtkSelectionNode
+from vtkmodules.vtkFiltersExtraction import vtkExtractSelection
+
+TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
+EMBEDDING = atlastest.ORACLE.parent / "embedding"
+
+
+def table_of(embedding):
+    """The columns of the second output, by name."""
+    port = simple.OutputPort(embedding, 1)
+    port.UpdatePipeline()
+    table = embedding.GetClientSideObject().GetOutputDataObject(1)
+    return {
+        table.GetColumnName(c): vtk_to_numpy(table.GetColumn(c)).copy()
+        for c in range(table.GetNumberOfColumns())
+    }
+
+
+def coordinates(embedding):
+    return vtk_to_numpy(atlastest.fetch(embedding).GetPoints().GetData()).copy()
+
+
+class HeadEmbedding(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.expected, _ = atlastest.read_safetensors(EMBEDDING / "gpt2.safetensors")
+        ids = self.expected["token.id"].reshape(2, -1)
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        lines = "\n".join(" ".join(map(str, row)) for row in ids)
+        self.recording = simple.TransformerRecorder(Input=model, TokenIds=lines)
+
+    def test_principal_components_of_a_run_are_those_of_the_oracle(self):
+        embedding = simple.HeadEmbedding(
+            Input=self.recording,
+            Method="PCA",
+            Dimensions=3,
+            KeyScaling="None",
+            Arrangement="Overlaid",
+        )
+        found = coordinates(embedding).reshape(8, 68, 3)
+        for head in range(8):
+            expected = self.expected[f"layer.{head // 4}.head.{head % 4}.pca.scores"]
+            # The run has its own rounding, which neighboring components magnify.
+            self.assert_close(found[head], expected, 1e-3)
+
+    def test_points_of_a_token_have_one_id_in_all_heads(self):
+        embedding = simple.HeadEmbedding(Input=self.recording, Method="PCA")
+        points = atlastest.fetch(embedding)
+        self.assertEqual(points.GetPointData().GetPedigreeIds().GetName(), "Token Index")
+        node = vtkSelectionNode()
+        node.SetContentType(vtkSelectionNode.PEDIGREEIDS)
+        node.SetFieldType(vtkSelectionNode.POINT)
+        tokens = numpy.array([4, 20])
+        node.SetSelectionList(numpy_to_vtk(tokens, array_type=VTK_ID_TYPE))
+        selection = vtkSelection()
+        selection.AddNode(node)
+        extract = vtkExtractSelection()
+        extract.SetInputData(0, points)
+        extract.SetInputData(1, selection)
+        extract.Update()
+        self.assertEqual(extract.GetOutput().GetNumberOfPoints(), 2 * 2 * 8)
+
+    def test_default_is_t_sne_of_all_heads_in_a_grid(self):
+        embedding = simple.HeadEmbedding(Input=self.recording, Perplexity=20)
+        x, y, z = coordinates(embedding).T
+        arrays = atlastest.point_arrays(embedding)
+        self.assertEqual(len(x), 8 * 68)
+        self.assertTrue((z == 0).all())
+        for values, corner in ((x, 1.2 * arrays["Head"]), (y, -1.2 * arrays["Layer"])):
+            self.assertGreaterEqual((values - corner).min(), -1e-6)
+            self.assertLessEqual((values - corner).max(), 1 + 1e-6)
+        table = table_of(embedding)
+        self.assertEqual(list(table["Layer"]), [0] * 4 + [1] * 4)
+        self.assertTrue((table["Iterations"] == 750).all())
+        self.assertTrue((table["KL Divergence"] > 0).all())
+
+    def test_the_table_has_the_correlations_of_the_oracle(self):
+        table = table_of(simple.HeadEmbedding(Input=self.recording, Method="PCA"))
+        for head in range(8):
+            prefix = f"layer.{head // 4}.head.{head % 4}."
+            scale, correlation = self.expected[prefix + "corr.dot_translated.distance.best"]
+            self.assertAlmostEqual(table["Key Scale"][head], scale, 4)
+            self.assertAlmostEqual(table["Correlation"][head], correlation, 4)
+            mean = self.expected[prefix + "spearman.cosine.mean"]
+            self.assertAlmostEqual(table["Rank Correlation"][head], float(mean), 4)
+
+    def test_it_is_shown_in_two_colors(self):
+        embedding = simple.HeadEmbedding(Input=self.recording, Method="PCA")
+        view = simple.CreateRenderView(ViewSize=[400, 300])
+        shown = simple.Show(embedding, view)
+        self.assertEqual(shown.Representation, "Points")
+        self.assertEqual(list(shown.ColorArrayName), ["POINTS", "Kind"])
+        simple.ResetCamera(view)
+        pixels = atlastest.picture(view, "embedding").reshape(-1, 3)
+        for color in atlastest.PALETTE[:2]:  # Kind 0 and 1 of the class palette
+            self.assertGreater((numpy.abs(pixels - color).max(axis=1) < 8).sum(), 50)
+
+    def test_iterations_can_be_played(self):
+        embedding = simple.HeadEmbedding(
+            Input=self.recording, Perplexity=20, Iterations=35, IterationsAsTime=1, Layer=0, Head=0
+        )
+        embedding.UpdatePipelineInformation()
+        self.assertEqual(list(embedding.TimestepValues), [0, 10, 20, 30, 35])
+
+    def test_errors_name_what_works(self):
+        embedding = simple.HeadEmbedding(Input=self.recording, Perplexity=50)
+        embedding.UpdatePipeline()
+        self.assert_one_error("expected a perplexity from 1 to 22.33", "68 points", "found 50")
+        embedding.Perplexity = 22
+        self.assertEqual(len(coordinates(embedding)), 8 * 68)
+        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        simple.HeadEmbedding(Input=attention).UpdatePipeline()
+        self.assert_one_error("the recording has no queries and keys")
+
+    def test_a_recording_of_images(self):
+        vit = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")[0]
+        path = atlastest.OUTPUT / "pixels.safetensors"
+        atlastest.write_safetensors(path, {"pixel_values": vit["pixel_values"]}, {})
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "vit" / "config.json"))
+        recording = simple.TransformerRecorder(Input=model, Images=[str(path)])
+        arrays = atlastest.point_arrays(simple.HeadEmbedding(Input=recording, Method="PCA"))
+        self.assertEqual(len(self.take_errors()), 1)  # the pooler of the model is not used
+        expected, _ = atlastest.read_safetensors(EMBEDDING / "vit.safetensors")
+        for name in ("Row", "Column"):
+            self.assertEqual(list(arrays[name][:34]), list(expected[f"token.{name.lower()}"]))
+
+
+if __name__ == "__main__":
+    atlastest.main()
