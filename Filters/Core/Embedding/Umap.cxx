@@ -32,9 +32,9 @@ constexpr std::int64_t MostShifts = 96;
 /// The learning rate at first. That of the authors' program, 1, moves ends of edges one after the
 /// other and so has less effect than the same rate for all edges at once.
 constexpr float FirstRate = 0.5F;
-/// The momentum at first. Without it, parts of the layout move slowly as a whole, since edges
-/// within them hold each of their points back.
-constexpr float FirstMomentum = 0.97F;
+/// The momentum halfway. Without it, parts of the layout move slowly as a whole, since edges within
+/// them hold each of their points back. At first it would tear parts from each other.
+constexpr float LargestMomentum = 0.99F;
 /// How many places are repelled for one that is attracted.
 constexpr float RepulsionsPerEdge = 5;
 /// Places are sorted by their number of edges within ranges of this size, so that those of a group
@@ -198,7 +198,7 @@ private:
     step.dimensions = this->Options.dimensions;
     const float left = static_cast<float>(this->Epochs - epoch) / static_cast<float>(this->Epochs);
     step.rate = FirstRate * left;
-    step.momentum = FirstMomentum * left;
+    step.momentum = LargestMomentum * 4 * left * (1 - left);
     step.shifts = this->DrawShifts(epoch);
     step.repulsion = RepulsionsPerEdge / static_cast<float>(step.shifts.size());
     const auto groups = static_cast<std::int64_t>(this->Edges.begin.size()) - 1;
