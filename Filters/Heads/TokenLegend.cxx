@@ -120,8 +120,7 @@ void AddKind(const TokenScale& scale, TokenKind kind, std::vector<LegendEntry>& 
   const int number = hasBoth ? static_cast<int>(kind) : BothKinds;
   if (scale.quantity == TokenQuantity::Kind)
   {
-    entries.push_back(
-      { name.empty() ? "token" : name, NoValue, number, atlas::KindColor(kind) });
+    entries.push_back({ name.empty() ? "token" : name, NoValue, number, atlas::KindColor(kind) });
   }
   else if (scale.quantity == TokenQuantity::PositionMod5)
   {
