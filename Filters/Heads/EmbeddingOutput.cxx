@@ -33,17 +33,25 @@ using atlas::ToIndex;
 
 constexpr std::array<const char*, 3> MethodNames = { "PCA", "TSNE", "UMAP" };
 
+/// Adds an array with a value for each point, still to be set.
+template<class Array>
+Array* AddArray(const EmbeddedHeads& heads, const char* name, vtkDataSetAttributes* data)
+{
+  vtkNew<Array> array;
+  array->SetName(name);
+  array->SetNumberOfValues(heads.PointCount());
+  data->AddArray(array);
+  return array;
+}
+
 /// Adds an array with the number or text of each token, for all its queries and keys.
 template<class Array, class Value>
 void AddOfTokens(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
+  auto* array = AddArray<Array>(heads, name, data);
   const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfValues(halves * tokens);
-  ParallelFor(0, halves,
+  ParallelFor(0, array->GetNumberOfValues() / tokens,
     [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
@@ -51,7 +59,6 @@ void AddOfTokens(
         array->SetValue(i, valueOf(ToIndex(i % tokens)));
       }
     });
-  data->AddArray(array);
 }
 
 /// Adds an array with a number of each head, for all its points, or of each half of them: those of
@@ -60,17 +67,14 @@ template<class Array, class Value>
 void AddOfHalves(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
-  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  const auto halves = static_cast<vtkIdType>(2 * heads.layouts.size());
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfValues(halves * tokens);
-  for (vtkIdType half = 0; half < halves; ++half)
+  auto* next = AddArray<Array>(heads, name, data)->GetPointer(0);
+  for (const auto& layout : heads.layouts)
   {
-    std::fill_n(array->GetPointer(half * tokens), tokens,
-      valueOf(*heads.layouts[ToIndex(half / 2)], half % 2 != 0));
+    for (const bool isKey : { false, true })
+    {
+      next = std::fill_n(next, heads.rows.size(), valueOf(*layout, isKey));
+    }
   }
-  data->AddArray(array);
 }
 
 /// How often each id occurs in the recording.
@@ -119,26 +123,23 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
   }
   add(ArrayNames::Row, tokens.row);
   add(ArrayNames::Column, tokens.column);
-  std::vector<vtkStdString> texts;
+  std::vector<std::string> texts;
+  texts.reserve(heads.rows.size());
   for (const std::int64_t row : heads.rows)
   {
     texts.emplace_back(TokenText(recording, row));
   }
   AddOfTokens<vtkStringArray>(
-    heads, ArrayNames::Token, [&](std::size_t i) -> const vtkStdString& { return texts[i]; }, data);
+    heads, ArrayNames::Token, [&](std::size_t i) -> const std::string& { return texts[i]; }, data);
 }
 
 void AddNorms(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
 {
-  vtkNew<vtkFloatArray> norms;
-  norms->SetName(ArrayNames::Norm);
-  norms->SetNumberOfValues(static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size()));
-  float* next = norms->GetPointer(0);
+  float* next = AddArray<vtkFloatArray>(heads, ArrayNames::Norm, data)->GetPointer(0);
   for (const auto& layout : heads.layouts)
   {
     next = std::copy(layout->norms.begin(), layout->norms.end(), next);
   }
-  data->AddArray(norms);
 }
 
 /// How one axis of a layout is mapped: factor * (coordinate - least) + begin.
@@ -198,12 +199,12 @@ double BytesPerPoint()
 {
   // Coordinates, vertex, Kind, Token Index, Layer, Head, Sequence, Position, Relative Position,
   // Norm, Token Count, TokenId, Row, Column, Token
-  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(vtkStdString);
+  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(std::string);
 }
 
 void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
 {
-  const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
+  const vtkIdType count = heads.PointCount();
   vtkNew<vtkCellArray> vertices;
   vertices->AllocateExact(count, count);
   for (vtkIdType i = 0; i < count; ++i)
@@ -230,7 +231,7 @@ void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
 
 void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
 {
-  const auto count = static_cast<vtkIdType>(heads.PointsPerHead() * heads.layouts.size());
+  const vtkIdType count = heads.PointCount();
   vtkNew<vtkFloatArray> coordinates;
   coordinates->SetNumberOfComponents(3);
   coordinates->SetNumberOfTuples(count);

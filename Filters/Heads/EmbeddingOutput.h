@@ -26,6 +26,11 @@ struct EmbeddedHeads
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
 
   std::size_t PointsPerHead() const { return 2 * this->rows.size(); }
+  std::int64_t PointCount() const
+  {
+    return static_cast<std::int64_t>(this->PointsPerHead()) *
+           static_cast<std::int64_t>(this->layouts.size());
+  }
 };
 
 /// The bytes that a point takes, about.

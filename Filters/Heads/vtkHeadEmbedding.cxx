@@ -214,6 +214,7 @@ struct vtkHeadEmbedding::Memory
       this->contents[unknown[i]] = hashes[i];
     }
     std::vector<std::uint64_t> all;
+    all.reserve(heads.size());
     for (const atlas::HeadPlace& place : heads)
     {
       all.push_back(this->contents[place]);
@@ -333,7 +334,8 @@ void vtkHeadEmbedding::LayOutPart(
     });
 }
 
-void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outputVector)
+void vtkHeadEmbedding::MakeOutputs(
+  const atlas::Recording& recording, const Part& part, vtkInformationVector* outputVector)
 {
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
   std::string failed;
@@ -358,7 +360,7 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, vtkInformationVector* outpu
   {
     vtkWarningMacro(<< "left out: " << failed);
   }
-  AttentionAtlas::EmbeddedHeads heads{ *part.recording, part.rows, part.request.options,
+  AttentionAtlas::EmbeddedHeads heads{ recording, part.rows, part.request.options,
     this->Arrangement == GRID, FrameOf(part.request.options, outputVector), layouts };
   if (isFirst)
   {
@@ -408,7 +410,7 @@ int vtkHeadEmbedding::RequestData(
     if (part.recording)
     {
       this->Known->layouts.Keep(part.request, std::move(layouts));
-      this->MakeOutputs(part, outputVector);
+      this->MakeOutputs(*part.recording, part, outputVector);
     }
   }
   catch (const std::exception& e)

@@ -9,6 +9,10 @@
 
 class vtkMultiBlockDataSet;
 
+namespace atlas
+{
+struct Recording;
+}
 namespace AttentionAtlas
 {
 class RankGroup;
@@ -280,7 +284,8 @@ private:
   struct Part;
   struct Memory;
   void LayOutPart(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part);
-  void MakeOutputs(const Part& part, vtkInformationVector* outputVector);
+  void MakeOutputs(
+    const atlas::Recording& recording, const Part& part, vtkInformationVector* outputVector);
 
   int Method = TSNE;
   int Dimensions = 2;

@@ -19,8 +19,10 @@ namespace atlas
 namespace
 {
 
-/// Points are compared with all others in blocks of this size.
-constexpr std::int64_t BlockRows = 32;
+/// Points are compared with all others in blocks of this size, or smaller ones, such that there are
+/// at most so many distances.
+constexpr std::int64_t MostBlockRows = 32;
+constexpr std::int64_t MostBlockDistances = 4'000'000;
 
 void CheckQualityOptions(
   const PointView& points, const float* layout, int dimensions, int k, std::int64_t sample)
@@ -189,15 +191,17 @@ EmbeddingQuality Measure(const PointView& points, PointMetric metric, const floa
   CheckQualityOptions(points, layout, dimensions, k, sample);
   const std::int64_t count = points.count;
   const std::int64_t chosen = sample == 0 ? count : std::min(sample, count);
+  const std::int64_t blockRows =
+    std::clamp<std::int64_t>(MostBlockDistances / count, 1, MostBlockRows);
   const SingleThreadedBlas single;
   const ComparedRows rows(points, metric);
   const ComparedRows places({ layout, count, dimensions }, PointMetric::Euclidean);
-  std::vector<BlockSums> blocks(ToIndex((chosen + BlockRows - 1) / BlockRows));
+  std::vector<BlockSums> blocks(ToIndex((chosen + blockRows - 1) / blockRows));
   ParallelFor(static_cast<std::int64_t>(blocks.size()), threads,
     [&](std::int64_t block)
     {
       std::vector<std::int64_t> ofBlock;
-      for (std::int64_t i = block * BlockRows; i < std::min((block + 1) * BlockRows, chosen); ++i)
+      for (std::int64_t i = block * blockRows; i < std::min((block + 1) * blockRows, chosen); ++i)
       {
         ofBlock.push_back(i * count / chosen);
       }

@@ -433,7 +433,7 @@ LayoutMemory EstimateLayoutMemory(std::int64_t tokens, std::int64_t dimension, s
   const double edges = options.method == LayoutMethod::Principal ? 0
                        : options.method == LayoutMethod::TSne    ? 3 * options.perplexity
                                                                  : options.neighbors;
-  const double ofHead = points * (16. * static_cast<double>(dimension) + 24 * edges + 200);
+  const double ofHead = points * (16. * static_cast<double>(dimension) + 40 * edges + 200);
   const std::int64_t atOnce =
     2 * tokens >= ParallelPoints ? 1 : std::min<std::int64_t>(heads, ThreadCount(threads));
   return { static_cast<double>(heads) * points * perPoint, static_cast<double>(atOnce) * ofHead };

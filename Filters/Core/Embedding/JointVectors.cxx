@@ -2,7 +2,6 @@
 
 #include "Error.h"
 #include "Index.h"
-#include "Joined.h"
 #include "MappedFile.h"
 
 #include <algorithm>
@@ -87,23 +86,9 @@ void Translate(JointVectors& joint)
 
 }
 
-const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t index, std::int64_t h)
+const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t layer, std::int64_t h)
 {
-  const auto layer = std::find_if(recording.layers.begin(), recording.layers.end(),
-    [index](const RecordedLayer& candidate) { return candidate.index == index; });
-  if (layer == recording.layers.end())
-  {
-    const std::string recorded = Joined(
-      recording.layers, [](const RecordedLayer& one) { return std::to_string(one.index); }, " ");
-    throw OptionError("layer " + std::to_string(index) + " is not in the recording, which has " +
-                      (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
-  }
-  if (h < 0 || h >= static_cast<std::int64_t>(layer->heads.size()))
-  {
-    throw OptionError("expected a head from 0 to " + std::to_string(layer->heads.size() - 1) +
-                      ", found " + std::to_string(h) + ".");
-  }
-  const RecordedHead& head = layer->heads[ToIndex(h)];
+  const RecordedHead& head = FindHead(recording, layer, h);
   if (!head.query.IsRecorded() || !head.key.IsRecorded())
   {
     throw OptionError("the recording has no queries and keys, which a joint embedding needs.");

@@ -4,6 +4,7 @@
 #include "Attraction.h"
 #include "CurveOrder.h"
 #include "Error.h"
+#include "ExtendedNeighbors.h"
 #include "Index.h"
 #include "Parallel.h"
 #include "PerplexitySearch.h"
@@ -176,10 +177,6 @@ public:
       {
         this->Renumber();
       }
-      else if (done % 10 == 0)
-      {
-        this->Repulsion_.Order(this->Points.data());
-      }
       this->Sum = this->Repulsion_.Evaluate(
         this->Points.data(), this->Options.threads, this->Repulsions.data());
       const bool isLast = done == this->Options.iterations;
@@ -267,7 +264,7 @@ private:
     this->Order = std::move(order);
     this->Attraction_.emplace(
       this->P, this->Order, this->Options.dimensions, this->Options.threads);
-    this->Repulsion_.Order(this->Points.data());
+    this->Repulsion_.Forget();
   }
 
   void Step(bool isExaggerated)
@@ -336,6 +333,25 @@ private:
     return result;
   }
 };
+
+/// The neighbors that t-SNE needs, none if progress stops the search. Of very many points only the
+/// nearest are sought; the others are neighbors of neighbors.
+NeighborLists NeighborsFor(const PointView& points, const TSneOptions& options)
+{
+  const NeighborProgress progress = [&](double)
+  { return !options.progress || options.progress(0, NotKnown, nullptr); };
+  const int count = TSneNeighborCount(options.perplexity);
+  const int sought = std::max(20, count / 5);
+  if (points.count < ApproximateNeighborsFrom || sought >= count)
+  {
+    return FindNeighbors(points, options.metric, count, options.threads, progress);
+  }
+  const NeighborLists nearest = FindNeighborsApproximately(
+    points, options.metric, sought, options.seed, options.threads, progress);
+  return nearest.points == 0
+           ? nearest
+           : ExtendNeighbors(points, options.metric, nearest, count, options.threads);
+}
 
 std::vector<float> StartOf(const PointView& points, const TSneOptions& options)
 {
@@ -459,14 +475,7 @@ Layout TSne(const PointView& points, const TSneOptions& options)
 {
   CheckPoints(points, "t-SNE");
   CheckTSneOptions(points.count, options);
-  const NeighborProgress progress = [&](double)
-  { return !options.progress || options.progress(0, NotKnown, nullptr); };
-  const int count = TSneNeighborCount(options.perplexity);
-  const NeighborLists neighbors =
-    points.count < ApproximateNeighborsFrom
-      ? FindNeighbors(points, options.metric, count, options.threads, progress)
-      : FindNeighborsApproximately(
-          points, options.metric, count, options.seed, options.threads, progress);
+  const NeighborLists neighbors = NeighborsFor(points, options);
   if (neighbors.points == 0)
   {
     return { StartOf(points, options), NotKnown, 0, true };

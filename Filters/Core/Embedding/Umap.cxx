@@ -28,10 +28,13 @@ namespace
 /// Groups of places are given to threads together by this number.
 constexpr std::int64_t GroupsOfTask = 64;
 /// The most places that repel each place in one step.
-constexpr std::int64_t MostShifts = 64;
+constexpr std::int64_t MostShifts = 96;
 /// The learning rate at first. That of the authors' program, 1, moves ends of edges one after the
 /// other and so has less effect than the same rate for all edges at once.
 constexpr float FirstRate = 0.5F;
+/// The momentum halfway. Without it, parts of the layout move slowly as a whole, since edges within
+/// them hold each of their points back. At first it would tear parts from each other.
+constexpr float LargestMomentum = 0.99F;
 /// How many places are repelled for one that is attracted.
 constexpr float RepulsionsPerEdge = 5;
 /// Places are sorted by their number of edges within ranges of this size, so that those of a group
@@ -168,7 +171,7 @@ private:
   std::vector<std::uint32_t> Order;
   GroupedEdges Edges;
   PlaceCoordinates Places;
-  PlaceCoordinates Next;
+  PlaceCoordinates Next; ///< those before the last step, until they are written
 
   /// One shift from each of as many equal parts of all. Few points repel each other all.
   std::vector<std::int64_t> DrawShifts(int epoch) const
@@ -193,8 +196,9 @@ private:
     UmapStep step;
     step.curve = this->Curve;
     step.dimensions = this->Options.dimensions;
-    step.rate =
-      FirstRate * static_cast<float>(this->Epochs - epoch) / static_cast<float>(this->Epochs);
+    const float left = static_cast<float>(this->Epochs - epoch) / static_cast<float>(this->Epochs);
+    step.rate = FirstRate * left;
+    step.momentum = LargestMomentum * 4 * left * (1 - left);
     step.shifts = this->DrawShifts(epoch);
     step.repulsion = RepulsionsPerEdge / static_cast<float>(step.shifts.size());
     const auto groups = static_cast<std::int64_t>(this->Edges.begin.size()) - 1;

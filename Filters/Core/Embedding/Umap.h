@@ -50,8 +50,9 @@ void CheckUmapOptions(std::int64_t points, const UmapOptions& options);
 ///
 /// not exactly, but as by the authors' program: each edge repels its ends from 5 times v others.
 /// In place of single edges and pairs of points drawn one after the other, all points move at the
-/// same time by the mean force of all their edges and by that of up to 64 others, which are drawn
-/// for each step. The learning rate falls from 1/2 to 0.
+/// same time by the mean force of all their edges and by that of up to 96 others, which are drawn
+/// for each step. The learning rate falls from 1/2 to 0; momentum rises from 0 to 0.99 and falls to
+/// 0 again.
 ///
 /// Neighbors are exact up to ApproximateNeighborsFrom points. The same seed gives the same bytes
 /// for any number of threads on one machine. Coordinates are always finite. The layout's divergence

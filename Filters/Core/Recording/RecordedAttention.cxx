@@ -2,7 +2,7 @@
 
 #include "AttentionKernels.h"
 #include "Error.h"
-#include "Joined.h"
+#include "Index.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
 
@@ -14,31 +14,6 @@ namespace atlas
 namespace
 {
 
-/// Throws OptionError unless 0 <= index < count.
-void CheckIndex(const char* name, std::int64_t index, std::int64_t count)
-{
-  if (index < 0 || index >= count)
-  {
-    throw OptionError("expected a " + std::string(name) + " from 0 to " +
-                      std::to_string(count - 1) + ", found " + std::to_string(index) + ".");
-  }
-}
-
-const RecordedLayer& FindLayer(const Recording& recording, std::int64_t index)
-{
-  for (const RecordedLayer& layer : recording.layers)
-  {
-    if (layer.index == index)
-    {
-      return layer;
-    }
-  }
-  const std::string recorded = Joined(
-    recording.layers, [](const RecordedLayer& layer) { return std::to_string(layer.index); }, " ");
-  throw OptionError("layer " + std::to_string(index) + " is not in the recording, which has " +
-                    (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
-}
-
 /// One head of one layer, with its indices.
 struct Place
 {
@@ -48,14 +23,17 @@ struct Place
   std::size_t sequence;
 };
 
-Place FindHead(const Recording& recording, std::int64_t sequence, std::int64_t layerIndex,
-  std::int64_t headIndex)
+Place FindPlace(
+  const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
 {
-  CheckIndex("sequence", sequence, recording.SequenceCount());
-  const RecordedLayer& layer = FindLayer(recording, layerIndex);
-  CheckIndex("head", headIndex, static_cast<std::int64_t>(layer.heads.size()));
-  const auto h = static_cast<std::size_t>(headIndex);
-  return { layer, layer.heads[h], h, static_cast<std::size_t>(sequence) };
+  if (sequence < 0 || sequence >= recording.SequenceCount())
+  {
+    throw OptionError("expected a sequence from 0 to " +
+                      std::to_string(recording.SequenceCount() - 1) + ", found " +
+                      std::to_string(sequence) + ".");
+  }
+  return { FindLayer(recording, layer), FindHead(recording, layer, head), ToIndex(head),
+    ToIndex(sequence) };
 }
 
 HeadScores ScoresOf(const Recording& recording, const Place& place)
@@ -177,7 +155,7 @@ void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::i
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
   float* values)
 {
-  const Place place = FindHead(recording, sequence, layer, head);
+  const Place place = FindPlace(recording, sequence, layer, head);
   const std::int64_t keys = recording.SequenceLength(sequence);
   if (begin < 0 || begin > end || end > keys)
   {

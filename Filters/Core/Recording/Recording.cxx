@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "Index.h"
+#include "Joined.h"
 #include "RecordingQuantities.h"
 #include "Tensor.h"
 
@@ -276,6 +277,33 @@ private:
   }
 };
 
+}
+
+const RecordedLayer& FindLayer(const Recording& recording, std::int64_t layer)
+{
+  for (const RecordedLayer& recorded : recording.layers)
+  {
+    if (recorded.index == layer)
+    {
+      return recorded;
+    }
+  }
+  const std::string recorded = Joined(
+    recording.layers, [](const RecordedLayer& one) { return std::to_string(one.index); }, " ");
+  throw OptionError("layer " + std::to_string(layer) + " is not in the recording, which has " +
+                    (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
+}
+
+const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std::int64_t head)
+{
+  const std::vector<RecordedHead>& heads = FindLayer(recording, layer).heads;
+  if (head < 0 || head >= static_cast<std::int64_t>(heads.size()))
+  {
+    throw OptionError("expected a head from 0 to " +
+                      std::to_string(static_cast<std::int64_t>(heads.size()) - 1) + ", found " +
+                      std::to_string(head) + ".");
+  }
+  return heads[ToIndex(head)];
 }
 
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording)

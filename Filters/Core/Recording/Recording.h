@@ -120,6 +120,11 @@ struct Recording
   }
 };
 
+/// The layer with index `layer` in the model, and its head number `head`. Throws OptionError, which
+/// names those that are there, if there is none.
+const RecordedLayer& FindLayer(const Recording& recording, std::int64_t layer);
+const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std::int64_t head);
+
 /// All matrices of a recording that have one row per token. A matrix that heads share is listed
 /// once. The list and its order depend only on what was recorded.
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording);

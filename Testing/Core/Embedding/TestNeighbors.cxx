@@ -1,10 +1,11 @@
-// Also tests: NeighborCandidates PointView
+// Also tests: ExtendedNeighbors NeighborCandidates PointView
 #include "Neighbors.h"
 
 #include "EmbeddingOracle.h"
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "EveryTarget.h"
+#include "ExtendedNeighbors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -208,6 +209,37 @@ TEST(Neighbors, DoNotDependOnThreads)
     EXPECT_EQ(found.index, one.index);
     EXPECT_EQ(found.distance, one.distance);
   }
+}
+
+TEST(ExtendedNeighbors, AreMostlyTheNearest)
+{
+  const std::vector<float> values = RandomPoints(3000, 3, 5);
+  const PointView points = { values.data(), 3000, 3 };
+  for (const PointMetric metric : { PointMetric::Cosine, PointMetric::Euclidean })
+  {
+    const NeighborLists exact = FindNeighbors(points, metric, 60, 1);
+    const NeighborLists found =
+      ExtendNeighbors(points, metric, FindNeighbors(points, metric, 20, 1), 60, 2);
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < found.index.size(); ++i)
+    {
+      same += found.distance[i] == exact.distance[i] ? 1U : 0U;
+    }
+    EXPECT_GT(same, found.index.size() * 8 / 10); // at the same place in the list
+    // The nearest are always there.
+    EXPECT_TRUE(std::equal(found.index.begin(), found.index.begin() + 20, exact.index.begin()));
+  }
+}
+
+TEST(ExtendedNeighbors, AreFilledWhereThereAreTooFew)
+{
+  // Two cliques of four points: no list leaves its clique.
+  const std::vector<float> values = { 0, 1, 2, 3, 100, 101, 102, 103 };
+  const PointView points = { values.data(), 8, 1 };
+  const NeighborLists found = ExtendNeighbors(
+    points, PointMetric::Euclidean, FindNeighbors(points, PointMetric::Euclidean, 3, 1), 5, 1);
+  EXPECT_EQ(std::vector<std::uint32_t>(found.index.begin(), found.index.begin() + 5),
+    std::vector<std::uint32_t>({ 1, 2, 3, 3, 3 }));
 }
 
 TEST(Neighbors, ReportProgressAndStop)

@@ -111,7 +111,6 @@ RepulsionError ErrorOfRepulsion(const std::vector<float>& layout, int dimensions
   const std::vector<float> rows = InRows(layout, dimensions, stride);
   std::vector<float> found(rows.size());
   Repulsion repulsion(dimensions, count, stride, theta);
-  repulsion.Order(rows.data());
   const double sum = repulsion.Evaluate(rows.data(), 1, found.data());
   const std::vector<double> exact(layout.begin(), layout.end());
   double expectedSum = 0;
@@ -140,7 +139,6 @@ TEST_P(TSneOnTarget, RepulsionIsThatOfTheOracle)
         InRows({ values.begin(), values.end() }, dimensions, StrideOf(dimensions));
       const auto count = static_cast<std::int64_t>(values.size()) / dimensions;
       Repulsion repulsion(dimensions, count, StrideOf(dimensions), TSneOptions().theta);
-      repulsion.Order(rows.data());
       std::vector<float> found(rows.size());
       const double sum = repulsion.Evaluate(rows.data(), 1, found.data());
       const double error = RelativeError(

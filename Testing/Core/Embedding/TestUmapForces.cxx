@@ -67,6 +67,9 @@ struct Places
   }
 };
 
+/// By how much all coordinates changed in the last step.
+constexpr float LastStep = 0.125F;
+
 /// A place after a step, by the formulas in double precision.
 std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64_t i)
 {
@@ -131,7 +134,8 @@ std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64
   {
     const double rate = step.rate;
     moved.push_back(static_cast<double>(places.from[c][static_cast<std::size_t>(i)]) +
-                    rate * force[c] / (1 + rate * stiffness));
+                    rate * force[c] / (1 + rate * stiffness) +
+                    static_cast<double>(step.momentum * LastStep));
   }
   return moved;
 }
@@ -149,6 +153,7 @@ TEST_P(UmapForces, AreTheirFormulas)
       step.curve = { 1.5769, 0.8951 };
       step.dimensions = dimensions;
       step.rate = 0.7F;
+      step.momentum = 0.5F;
       step.repulsion = 0.25F;
       step.shifts = { 1, 7, 20, 39 };
       for (std::size_t c = 0; c < 3; ++c) // as the forces need it: places repeat from `count` on
@@ -159,6 +164,11 @@ TEST_P(UmapForces, AreTheirFormulas)
         }
       }
       PlaceCoordinates to = places.from;
+      for (std::vector<float>& axis : to)
+      {
+        std::transform(
+          axis.begin(), axis.end(), axis.begin(), [](float value) { return value - LastStep; });
+      }
       MovePlaces(places.edges, step, 0, 3, places.from, to);
       for (std::int64_t i = 0; i < places.count; ++i)
       {

@@ -481,10 +481,10 @@ HWY_INLINE Expansion<Dimensions> ExpandCells(
 }
 
 /// Evaluates the group of points that begins with `first`, of which those before `end` are there.
-/// Writes the repulsion by coordinate [dimensions, 16] and returns the sum of w over all pairs of
-/// these points and any point, with itself. `list` has room for all of the smallest cells.
+/// Writes the repulsion by coordinate [dimensions, 16]. `list` has room for all of the smallest
+/// cells.
 template<std::size_t Dimensions>
-double EvaluateGroup(
+GroupResult EvaluateGroup(
   const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
 {
   const D d;
@@ -512,21 +512,22 @@ double EvaluateGroup(
       hn::StoreU(sums.force[i][v], d, out + i * RepulsionGroup + v * LaneCount);
     }
   }
-  double sum = 0;
+  GroupResult result;
   for (std::size_t i = 0; i < end - first; ++i)
   {
-    sum += static_cast<double>(values[i]);
+    result.sum += static_cast<double>(values[i]);
   }
-  return sum;
+  result.work = 4 * visits.summed + cells.levels[0].padded - visits.seen;
+  return result;
 }
 
-double EvaluateGroup2(
+GroupResult EvaluateGroup2(
   const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
 {
   return EvaluateGroup<2>(cells, first, end, list, out);
 }
 
-double EvaluateGroup3(
+GroupResult EvaluateGroup3(
   const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
 {
   return EvaluateGroup<3>(cells, first, end, list, out);
@@ -546,6 +547,10 @@ HWY_EXPORT(EvaluateGroup3);
 namespace
 {
 
+/// The time to order points by that to evaluate their repulsion, about.
+constexpr double OrderCost = 0.15;
+/// What an old order costs each time that is not seen in the work.
+constexpr double LeastExcess = OrderCost / 50;
 /// Coordinates of what is not there: so far that it adds nothing, without underflow.
 constexpr float FarAway = 1e8F;
 /// The same for cells, whose expansions have higher powers of 1 / distance.
@@ -734,7 +739,7 @@ Repulsion::Repulsion(int dimensions, std::int64_t count, std::int64_t stride, do
 {
   InitializeTarget();
   this->Coordinates.assign(this->Dimensions * this->Padded, FarAway);
-  this->Sums.resize((this->Count + RepulsionGroup - 1) / RepulsionGroup);
+  this->Results.resize((this->Count + RepulsionGroup - 1) / RepulsionGroup);
   const std::size_t quantities =
     this->Dimensions + 2 + this->Dimensions * (this->Dimensions + 1) / 2;
   std::size_t cells = (this->Count + RepulsionCell - 1) / RepulsionCell;
@@ -756,17 +761,36 @@ Repulsion::Repulsion(int dimensions, std::int64_t count, std::int64_t stride, do
   }
 }
 
-void Repulsion::Order(const float* points)
+double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
 {
-  this->Order_ = CurveOrder(points, static_cast<std::int64_t>(this->Count),
-    static_cast<int>(this->Dimensions), static_cast<std::int64_t>(this->Stride));
+  const bool isOld = this->Excess > OrderCost;
+  if (this->Order.empty() || isOld)
+  {
+    this->Order = CurveOrder(points, static_cast<std::int64_t>(this->Count),
+      static_cast<int>(this->Dimensions), static_cast<std::int64_t>(this->Stride));
+    this->Excess = 0;
+    this->WorkAtFirst = 0;
+  }
+  this->BuildCells(points);
+  this->EvaluateGroups(threads, repulsion);
+  double sum = -static_cast<double>(this->Count); // of each point with itself
+  std::uint64_t work = 0;
+  for (const GroupResult& result : this->Results)
+  {
+    sum += result.sum;
+    work += result.work;
+  }
+  this->WorkAtFirst = this->WorkAtFirst == 0 ? work + 1 : std::min(this->WorkAtFirst, work + 1);
+  this->Excess +=
+    static_cast<double>(work) / static_cast<double>(this->WorkAtFirst) - 1 + LeastExcess;
+  return sum;
 }
 
-double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
+void Repulsion::BuildCells(const float* points)
 {
   for (std::size_t p = 0; p < this->Count; ++p)
   {
-    const float* from = points + this->Order_[p] * this->Stride;
+    const float* from = points + this->Order[p] * this->Stride;
     for (std::size_t i = 0; i < this->Dimensions; ++i)
     {
       this->Coordinates[i * this->Padded + p] = from[i];
@@ -774,6 +798,10 @@ double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
   }
   (this->Dimensions == 2 ? BuildLevels<2> : BuildLevels<3>)(this->Coordinates, this->Padded,
     this->Count, this->Levels);
+}
+
+void Repulsion::EvaluateGroups(int threads, float* repulsion)
+{
   RepulsionCells cells = { this->Coordinates.data(), this->Padded, {}, this->Levels.size(),
     static_cast<float>(0.7 * this->Theta) };
   for (std::size_t level = 0; level < this->Levels.size(); ++level)
@@ -782,27 +810,27 @@ double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
     cells.levels[level] = { cellLevel.values.data(), cellLevel.padded, cellLevel.count };
   }
   constexpr std::size_t groupsAtOnce = 64;
-  const std::size_t groups = this->Sums.size();
+  const std::size_t groups = this->Results.size();
   const std::size_t parts = (groups + groupsAtOnce - 1) / groupsAtOnce;
   ParallelFor(static_cast<std::int64_t>(parts), threads,
-    [&](std::int64_t number)
+    [&](std::int64_t part)
     {
-      const std::size_t part = ToIndex(number);
       static thread_local std::vector<std::uint32_t> list;
       list.resize(this->Padded / RepulsionCell);
-      const std::size_t end = std::min(groups, (part + 1) * groupsAtOnce);
-      for (std::size_t group = part * groupsAtOnce; group < end; ++group)
+      const std::size_t begin = ToIndex(part) * groupsAtOnce;
+      const std::size_t end = std::min(groups, begin + groupsAtOnce);
+      for (std::size_t group = begin; group < end; ++group)
       {
         const std::size_t first = group * RepulsionGroup;
         const std::size_t last = std::min(first + RepulsionGroup, this->Count);
         float sums[3 * RepulsionGroup];
-        this->Sums[group] =
+        this->Results[group] =
           this->Dimensions == 2
             ? HWY_DYNAMIC_DISPATCH(EvaluateGroup2)(cells, first, last, list.data(), sums)
             : HWY_DYNAMIC_DISPATCH(EvaluateGroup3)(cells, first, last, list.data(), sums);
         for (std::size_t p = first; p < last; ++p)
         {
-          float* to = repulsion + this->Order_[p] * this->Stride;
+          float* to = repulsion + this->Order[p] * this->Stride;
           for (std::size_t i = 0; i < this->Dimensions; ++i)
           {
             to[i] = sums[i * RepulsionGroup + p - first];
@@ -810,12 +838,6 @@ double Repulsion::Evaluate(const float* points, int threads, float* repulsion)
         }
       }
     });
-  double sum = -static_cast<double>(this->Count); // of each point with itself
-  for (const double ofGroup : this->Sums)
-  {
-    sum += ofGroup;
-  }
-  return sum;
 }
 
 }

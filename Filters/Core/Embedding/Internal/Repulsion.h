@@ -36,6 +36,13 @@ struct CellLevel
   }
 };
 
+/// What is known of a group when its repulsion was evaluated.
+struct GroupResult
+{
+  double sum = 0;         ///< of w over its points and all points, each with itself too
+  std::uint64_t work = 0; ///< of pairs not seen from afar, in any unit
+};
+
 /// The repulsion of t-SNE in 2-D or 3-D, sum_j w_ij^2 (y_i - y_j) with w_ij = 1 / (1 + |y_i -
 /// y_j|^2), and sum_ij w_ij, i != j.
 ///
@@ -51,11 +58,11 @@ public:
   /// Points are [count, stride] with `dimensions` coordinates each.
   Repulsion(int dimensions, std::int64_t count, std::int64_t stride, double theta);
 
-  /// Chooses the order of the points. It matters to the speed alone, and may be kept while points
-  /// move little. Must be called once before Evaluate.
-  void Order(const float* points);
+  /// Forgets the order of the points, as they were renumbered.
+  void Forget() { this->Order.clear(); }
 
-  /// Writes the repulsion [count, stride]. Returns sum_ij w_ij. Bytes do not depend on `threads`.
+  /// Writes the repulsion [count, stride]. Returns sum_ij w_ij. Points are ordered anew when it
+  /// pays, so that layouts should follow each other. Bytes do not depend on `threads`.
   double Evaluate(const float* points, int threads, float* repulsion);
 
 private:
@@ -63,11 +70,16 @@ private:
   std::size_t Count;
   std::size_t Stride;
   double Theta;
-  std::vector<std::uint32_t> Order_;
-  std::size_t Padded;             ///< number of points in whole fans of cells
-  std::vector<float> Coordinates; ///< [dimensions, Padded], in order
-  std::vector<CellLevel> Levels;  ///< the smallest cells first
-  std::vector<double> Sums;       ///< of w, by group
+  std::vector<std::uint32_t> Order; ///< which matters to the speed alone
+  double Excess = 0;                ///< work in vain since the points were ordered, in evaluations
+  std::uint64_t WorkAtFirst = 0;    ///< of one evaluation after that
+  std::size_t Padded;               ///< number of points in whole fans of cells
+  std::vector<float> Coordinates;   ///< [dimensions, Padded], in order
+  std::vector<CellLevel> Levels;    ///< the smallest cells first
+  std::vector<GroupResult> Results;
+
+  void BuildCells(const float* points);
+  void EvaluateGroups(int threads, float* repulsion);
 };
 
 /// What the kernel needs of a Repulsion.

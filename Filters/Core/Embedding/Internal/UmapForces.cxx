@@ -149,6 +149,7 @@ void Move(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin, s
   const D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V rate = hn::Set(d, step.rate);
+  const V momentum = hn::Set(d, step.momentum);
   for (std::int64_t place = begin * UmapGroup; place < end * UmapGroup; place += lanes)
   {
     Forces<Dimensions> forces;
@@ -163,7 +164,9 @@ void Move(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin, s
     const V part = hn::Div(rate, hn::MulAdd(rate, forces.stiffness, hn::Set(d, 1.F)));
     for (std::size_t c = 0; c < Dimensions; ++c)
     {
-      hn::StoreU(hn::MulAdd(part, forces.sum[c], forces.place[c]), d, to[c].data() + place);
+      const V last = hn::Sub(forces.place[c], hn::LoadU(d, to[c].data() + place));
+      const V again = hn::MulAdd(momentum, last, forces.place[c]);
+      hn::StoreU(hn::MulAdd(part, forces.sum[c], again), d, to[c].data() + place);
     }
   }
 }

@@ -34,11 +34,13 @@ struct UmapStep
   UmapCurve curve;
   int dimensions = 2;
   float rate = 1;                   ///< the learning rate
+  float momentum = 0;               ///< the part of the last step that is taken again
   float repulsion = 1;              ///< times that of the place: of each place that repels
   std::vector<std::int64_t> shifts; ///< place i is repelled by i + shift for each, modulo count
 };
 
-/// Moves the places of groups [begin, end) from `from` to `to`.
+/// Moves the places of groups [begin, end) from `from` to `to`, which has those before the last
+/// step.
 ///
 /// A place y is attracted by its edges to z with 2 weight c(|y - z|^2) (z - y) and repelled by
 /// others with R r(|y - z|^2) (y - z), by axis at most 4 R, where R is its repulsion and, as in
