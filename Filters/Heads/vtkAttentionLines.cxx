@@ -1,6 +1,7 @@
 #include "vtkAttentionLines.h"
 
 #include "ArrayNames.h"
+#include "ArrayRanges.h"
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
@@ -368,6 +369,7 @@ void vtkAttentionLines::Lines::Fill(vtkDataSet* input, vtkPolyData* output)
     output->GetCellData()->AddArray(array);
   }
   output->GetCellData()->SetActiveScalars(Names::Weight);
+  AttentionAtlas::CacheRanges(output->GetCellData());
 }
 
 vtkAttentionLines::vtkAttentionLines()

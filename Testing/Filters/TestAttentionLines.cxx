@@ -11,6 +11,7 @@
 #include <vtkSelectionNode.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -278,6 +279,20 @@ TEST(AttentionLines, AreEmptyWithoutData)
   Connect(lines.Get(), 1, vtkSmartPointer<vtkMultiBlockDataSet>::New());
   lines->Update();
   EXPECT_EQ(lines->GetOutput()->GetNumberOfCells(), 0);
+}
+
+/// What is estimated before anything is computed: a line for each query and key at most.
+TEST(AttentionLines, NeedMemoryForTheirLines)
+{
+  const Recording recording = LongRecording();
+  Lines lines(Embedding(recording).Data(), recording);
+  const char* variable = "ATLAS_MEMORY_LIMIT_KIB";
+  ASSERT_EQ(setenv(variable, "100", 1), 0);
+  lines.Update();
+  unsetenv(variable);
+  EXPECT_THAT(lines.TakeErrors(), ElementsAre(HasSubstr("up to 400 lines would take ")));
+  lines->Modified();
+  EXPECT_GT(lines.Update()->GetNumberOfCells(), 0);
 }
 
 TEST(AttentionLines, CanBeCancelled)

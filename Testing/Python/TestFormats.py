@@ -37,7 +37,20 @@ class Formats(AtlasTest):
         llama = simple.TransformerReader(FileName=str(LLAMA))
         run = simple.TransformerRecorder(Input=llama, TokenIds="1 2 3 4 5 6")
         embedding = simple.HeadEmbedding(Input=run, Method="PCA")
+        gpt2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
+        run = simple.TransformerRecorder(
+            Input=simple.TransformerReader(FileName=str(gpt2)), TokenIds="1 2 3 4"
+        )
+        embedding = simple.HeadEmbedding(Input=run, Method="PCA")
+        colors = simple.TokenColors(Input=embedding)
+        search = simple.TokenSearch(Input=embedding, Text="1")
         expected = [
+            (colors, 0, "head-embedding.points"),
+            (colors, 1, "token-colors.legend"),
+            (search, 0, "head-embedding.points"),
+            (search, 1, "head-embedding.points"),
+            (search, 2, "token-search.heads"),
+            (simple.AttentionLines(Input=embedding, Recording=run), 0, "attention-lines"),
             (model, 0, "attention-only"),
             (recording, 0, "recording"),
             (simple.RandomPrompts(), 0, "random-prompts"),

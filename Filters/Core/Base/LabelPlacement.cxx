@@ -105,7 +105,8 @@ bool LabelBoxes::EachCell(const LabelBox& box, const Visit& visit)
   {
     for (int x = box.left / CellSize; x <= (box.right - 1) / CellSize; ++x)
     {
-      if (!visit(this->Cells[static_cast<std::size_t>(y * this->Columns + x)]))
+      const auto row = static_cast<std::size_t>(y) * static_cast<std::size_t>(this->Columns);
+      if (!visit(this->Cells[row + static_cast<std::size_t>(x)]))
       {
         return false;
       }

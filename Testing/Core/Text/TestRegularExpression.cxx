@@ -35,6 +35,13 @@ TEST(RegularExpression, FindsMatchesInOrder)
   EXPECT_THAT(Words(R"(\s+(?!\S)|\s+)", "a   b "), ElementsAre("  ", " ", " "));
 }
 
+TEST(RegularExpression, MayIgnoreCase)
+{
+  const RegularExpression expression("[a-c]+\u00E9", "Text", LetterCase::Ignored);
+  EXPECT_EQ(expression.Matches("xAbC\u00C9").size(), 1U);
+  EXPECT_THAT(RegularExpression("abc", "Text").Matches("ABC"), IsEmpty());
+}
+
 TEST(RegularExpression, WhiteSpaceIsUnicodes)
 {
   EXPECT_THAT(Words(R"(\S+)", "a\u00A0b\u3000c\u0085d"), ElementsAre("a", "b", "c", "d"));

@@ -43,6 +43,16 @@ TEST(UnicodeText, CapitalsBecomeSmallOneByOne)
   EXPECT_EQ(ToLower("\u03A3\u03A3"), "\u03C3\u03C3"); // no final sigma
 }
 
+/// Full folding of CaseFolding.txt, then NFC.
+TEST(UnicodeText, FoldingMakesCasesEqual)
+{
+  EXPECT_EQ(FoldCase("ABC xyz 1"), "abc xyz 1");
+  EXPECT_EQ(FoldCase("Stra\u00DFe"), "strasse");
+  EXPECT_EQ(FoldCase("\u03A3\u03C2"), "\u03C3\u03C3"); // the final sigma as any
+  EXPECT_EQ(FoldCase("E\u0301"), "\u00E9");
+  EXPECT_EQ(FoldCase("\uFB01"), "fi");
+}
+
 TEST(UnicodeText, CharactersHaveCategories)
 {
   EXPECT_TRUE(IsWhitespace(U' ') && IsWhitespace(U'\u00A0') && IsWhitespace(U'\u3000'));
