@@ -159,6 +159,7 @@ std::vector<HeadMatches> GatherRows(
     entry->second.matches += isNew ? 0 : row.matches;
   }
   std::vector<HeadMatches> joined;
+  joined.reserve(byHead.size());
   for (const auto& entry : byHead)
   {
     joined.push_back(entry.second);
