@@ -19,8 +19,10 @@ namespace atlas
 namespace
 {
 
-/// Points are compared with all others in blocks of this size.
-constexpr std::int64_t BlockRows = 32;
+/// Points are compared with all others in blocks of this size, or smaller ones, such that there are
+/// at most so many distances.
+constexpr std::int64_t MostBlockRows = 32;
+constexpr std::int64_t MostBlockDistances = 4'000'000;
 
 void CheckQualityOptions(
   const PointView& points, const float* layout, int dimensions, int k, std::int64_t sample)
@@ -41,6 +43,28 @@ void CheckQualityOptions(
   }
 }
 
+/// How many values are below the limit. Compilers do the blocks in vectors.
+std::int64_t CountBelow(const float* values, std::int64_t count, float limit)
+{
+  constexpr std::int64_t block = 64;
+  std::int64_t below = 0;
+  std::int64_t i = 0;
+  for (; i + block <= count; i += block)
+  {
+    std::int32_t ofBlock = 0;
+    for (std::int64_t j = 0; j < block; ++j)
+    {
+      ofBlock += values[i + j] < limit ? 1 : 0;
+    }
+    below += ofBlock;
+  }
+  for (; i < count; ++i)
+  {
+    below += values[i] < limit ? 1 : 0;
+  }
+  return below;
+}
+
 /// The k nearest by `distance`, in ascending order; ties go to the lower index.
 void FindNearest(
   const float* distance, std::int64_t count, int k, std::vector<std::uint32_t>& nearest)
@@ -51,12 +75,11 @@ void FindNearest(
   for (std::int64_t begin = 0; begin < count; begin += step)
   {
     const std::int64_t end = std::min(begin + step, count);
-    int closer = 0;
-    for (std::int64_t j = begin; j < end; ++j)
+    if (CountBelow(distance + begin, end - begin, limit) == 0)
     {
-      closer += distance[j] < limit ? 1 : 0;
+      continue;
     }
-    for (std::int64_t j = begin; j < end && closer > 0; ++j)
+    for (std::int64_t j = begin; j < end; ++j)
     {
       if (!(distance[j] < limit))
       {
@@ -74,20 +97,12 @@ void FindNearest(
   }
 }
 
-/// The rank of `point` by `distance`, from 1 on.
+/// The rank of `point` by `distance`, from 1 on. Equal distances before it count.
 std::int64_t RankOf(const float* distance, std::int64_t count, std::uint32_t point)
 {
   const float own = distance[point];
-  std::int32_t before = 0;
-  for (std::int64_t j = 0; j < point; ++j)
-  {
-    before += distance[j] <= own ? 1 : 0;
-  }
-  for (std::int64_t j = point; j < count; ++j)
-  {
-    before += distance[j] < own ? 1 : 0;
-  }
-  return before + 1;
+  const float above = std::nextafter(own, std::numeric_limits<float>::infinity());
+  return 1 + CountBelow(distance, point, above) + CountBelow(distance + point, count - point, own);
 }
 
 /// Rows whose products order the distances from each of them.
@@ -189,15 +204,17 @@ EmbeddingQuality Measure(const PointView& points, PointMetric metric, const floa
   CheckQualityOptions(points, layout, dimensions, k, sample);
   const std::int64_t count = points.count;
   const std::int64_t chosen = sample == 0 ? count : std::min(sample, count);
+  const std::int64_t blockRows =
+    std::clamp<std::int64_t>(MostBlockDistances / count, 1, MostBlockRows);
   const SingleThreadedBlas single;
   const ComparedRows rows(points, metric);
   const ComparedRows places({ layout, count, dimensions }, PointMetric::Euclidean);
-  std::vector<BlockSums> blocks(ToIndex((chosen + BlockRows - 1) / BlockRows));
+  std::vector<BlockSums> blocks(ToIndex((chosen + blockRows - 1) / blockRows));
   ParallelFor(static_cast<std::int64_t>(blocks.size()), threads,
     [&](std::int64_t block)
     {
       std::vector<std::int64_t> ofBlock;
-      for (std::int64_t i = block * BlockRows; i < std::min((block + 1) * BlockRows, chosen); ++i)
+      for (std::int64_t i = block * blockRows; i < std::min((block + 1) * blockRows, chosen); ++i)
       {
         ofBlock.push_back(i * count / chosen);
       }

@@ -376,7 +376,7 @@ std::vector<HeadLayout> LayOutHeads(const Recording& recording,
 {
   CheckLayoutOptions(2 * static_cast<std::int64_t>(rows.size()), options);
   Work work(recording, rows, tasks, options);
-  if (progress && !progress(work.Progress()))
+  if (tasks.empty() || (progress && !progress(work.Progress())))
   {
     return {};
   }

@@ -109,6 +109,20 @@ TEST_F(OfHeads, ThreadsDoNotChangeALayout)
   }
 }
 
+/// Exaggerated attraction of a perplexity that is large for the number of points brings all of them
+/// together.
+TEST_F(OfHeads, AreNotFlattenedByExaggeration)
+{
+  LayoutOptions options = Options(LayoutMethod::TSne);
+  options.perplexity = 22;
+  options.iterations = 750;
+  for (const HeadLayout& layout : this->LayOut(options))
+  {
+    const PrincipalComponents axes = FindPrincipalComponents({ layout.points.data(), 68, 2 }, 2);
+    EXPECT_GT(std::sqrt(axes.variance[1] / axes.variance[0]), 0.2);
+  }
+}
+
 TEST_F(OfHeads, ProgressStopsTSneWhereItIs)
 {
   LayoutOptions options = Options(LayoutMethod::TSne);
