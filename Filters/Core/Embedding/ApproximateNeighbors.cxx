@@ -100,6 +100,13 @@ private:
   std::array<std::uint32_t, Size> Slots;
 };
 
+/// For each place, those that have it in their lists.
+struct ReverseLists
+{
+  std::vector<std::int64_t> begin; ///< [places + 1]
+  std::vector<std::uint32_t> places;
+};
+
 /// By which points are multiplied before their distances are measured: to unit vectors, unless the
 /// metric is Euclidean. 0 for a point without direction.
 std::vector<double> ScalesOf(const PointView& points, PointMetric metric)
@@ -351,24 +358,24 @@ private:
   }
 
   /// The places that have each place in their lists, up to `Neighbors` of them.
-  std::vector<std::uint32_t> ReverseLists(std::vector<std::int64_t>& begin) const
+  ReverseLists Reverse() const
   {
-    const auto ofPlace = [&](const Candidate& candidate) { return ToIndex(candidate.place); };
-    begin.assign(ToIndex(this->Count) + 1, 0);
+    ReverseLists reverse;
+    reverse.begin.assign(ToIndex(this->Count) + 1, 0);
     for (const Candidate& candidate : this->Lists)
     {
-      std::int64_t& count = begin[ofPlace(candidate) + 1];
+      std::int64_t& count = reverse.begin[ToIndex(candidate.place) + 1];
       count += count < this->Neighbors ? 1 : 0;
     }
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    std::vector<std::int64_t> next(begin.begin(), begin.end() - 1);
-    std::vector<std::uint32_t> reverse(ToIndex(begin.back()));
+    std::partial_sum(reverse.begin.begin(), reverse.begin.end(), reverse.begin.begin());
+    std::vector<std::int64_t> next(reverse.begin.begin(), reverse.begin.end() - 1);
+    reverse.places.resize(ToIndex(reverse.begin.back()));
     for (std::size_t e = 0; e < this->Lists.size(); ++e)
     {
-      const std::size_t to = ofPlace(this->Lists[e]);
-      if (next[to] < begin[to + 1])
+      const std::size_t to = this->Lists[e].place;
+      if (next[to] < reverse.begin[to + 1])
       {
-        reverse[ToIndex(next[to]++)] =
+        reverse.places[ToIndex(next[to]++)] =
           static_cast<std::uint32_t>(e / static_cast<std::size_t>(this->Neighbors));
       }
     }
@@ -379,8 +386,7 @@ private:
   /// neighbor, unless they were tried before. Returns the share of neighbors that were replaced.
   double TryNeighborsOfNeighbors()
   {
-    std::vector<std::int64_t> begin;
-    const std::vector<std::uint32_t> reverse = this->ReverseLists(begin);
+    const ReverseLists reverse = this->Reverse();
     const std::vector<Candidate> before = this->Lists;
     for (Candidate& candidate : this->Lists)
     {
@@ -397,39 +403,7 @@ private:
         for (std::int64_t i = group * GroupPoints; i < end; ++i)
         {
           const auto place = static_cast<std::uint32_t>(i);
-          const Candidate* own = before.data() + i * this->Neighbors;
-          seen.Clear();
-          seen.Add(place);
-          others.clear();
-          for (int k = 0; k < this->Neighbors; ++k)
-          {
-            seen.Add(own[k].place);
-          }
-          const auto tryThoseOf = [&](std::uint32_t between, bool all)
-          {
-            const Candidate* list =
-              before.data() + static_cast<std::int64_t>(between) * this->Neighbors;
-            for (int k = 0; k < this->Neighbors; ++k)
-            {
-              if ((all || list[k].isNew) && seen.Add(list[k].place))
-              {
-                others.push_back(list[k].place);
-              }
-            }
-          };
-          for (int k = 0; k < this->Neighbors; ++k)
-          {
-            tryThoseOf(own[k].place, own[k].isNew);
-          }
-          for (std::int64_t e = begin[ToIndex(i)]; e < begin[ToIndex(i) + 1]; ++e)
-          {
-            const std::uint32_t from = reverse[ToIndex(e)];
-            if (seen.Add(from))
-            {
-              others.push_back(from);
-            }
-            tryThoseOf(from, false);
-          }
+          this->ListNeighborsOfNeighbors(place, before, reverse, seen, others);
           this->InsertAll(place, others, squares);
           const Candidate* now = this->Lists.data() + i * this->Neighbors;
           replaced += std::count_if(
@@ -437,6 +411,46 @@ private:
         }
       });
     return static_cast<double>(replaced) / static_cast<double>(this->Lists.size());
+  }
+
+  void ListNeighborsOfNeighbors(std::uint32_t place, const std::vector<Candidate>& lists,
+    const ReverseLists& reverse, SeenPlaces& seen, std::vector<std::uint32_t>& others) const
+  {
+    const auto listOf = [&](std::uint32_t of)
+    { return lists.data() + static_cast<std::int64_t>(of) * this->Neighbors; };
+    seen.Clear();
+    seen.Add(place);
+    others.clear();
+    const Candidate* own = listOf(place);
+    for (int k = 0; k < this->Neighbors; ++k)
+    {
+      seen.Add(own[k].place);
+    }
+    // What is neither new in one list nor in the other was tried in the last pass.
+    const auto add = [&](std::uint32_t between, bool all)
+    {
+      const Candidate* list = listOf(between);
+      for (int k = 0; k < this->Neighbors; ++k)
+      {
+        if ((all || list[k].isNew) && seen.Add(list[k].place))
+        {
+          others.push_back(list[k].place);
+        }
+      }
+    };
+    for (int k = 0; k < this->Neighbors; ++k)
+    {
+      add(own[k].place, own[k].isNew);
+    }
+    for (std::int64_t e = reverse.begin[place]; e < reverse.begin[ToIndex(place) + 1]; ++e)
+    {
+      const std::uint32_t from = reverse.places[ToIndex(e)];
+      if (seen.Add(from))
+      {
+        others.push_back(from);
+      }
+      add(from, false);
+    }
   }
 
   /// The lists in the order of the points.

@@ -43,6 +43,28 @@ void CheckQualityOptions(
   }
 }
 
+/// How many values are below the limit. Compilers do the blocks in vectors.
+std::int64_t CountBelow(const float* values, std::int64_t count, float limit)
+{
+  constexpr std::int64_t block = 64;
+  std::int64_t below = 0;
+  std::int64_t i = 0;
+  for (; i + block <= count; i += block)
+  {
+    std::int32_t ofBlock = 0;
+    for (std::int64_t j = 0; j < block; ++j)
+    {
+      ofBlock += values[i + j] < limit ? 1 : 0;
+    }
+    below += ofBlock;
+  }
+  for (; i < count; ++i)
+  {
+    below += values[i] < limit ? 1 : 0;
+  }
+  return below;
+}
+
 /// The k nearest by `distance`, in ascending order; ties go to the lower index.
 void FindNearest(
   const float* distance, std::int64_t count, int k, std::vector<std::uint32_t>& nearest)
@@ -53,12 +75,11 @@ void FindNearest(
   for (std::int64_t begin = 0; begin < count; begin += step)
   {
     const std::int64_t end = std::min(begin + step, count);
-    int closer = 0;
-    for (std::int64_t j = begin; j < end; ++j)
+    if (CountBelow(distance + begin, end - begin, limit) == 0)
     {
-      closer += distance[j] < limit ? 1 : 0;
+      continue;
     }
-    for (std::int64_t j = begin; j < end && closer > 0; ++j)
+    for (std::int64_t j = begin; j < end; ++j)
     {
       if (!(distance[j] < limit))
       {
@@ -76,20 +97,12 @@ void FindNearest(
   }
 }
 
-/// The rank of `point` by `distance`, from 1 on.
+/// The rank of `point` by `distance`, from 1 on. Equal distances before it count.
 std::int64_t RankOf(const float* distance, std::int64_t count, std::uint32_t point)
 {
   const float own = distance[point];
-  std::int32_t before = 0;
-  for (std::int64_t j = 0; j < point; ++j)
-  {
-    before += distance[j] <= own ? 1 : 0;
-  }
-  for (std::int64_t j = point; j < count; ++j)
-  {
-    before += distance[j] < own ? 1 : 0;
-  }
-  return before + 1;
+  const float above = std::nextafter(own, std::numeric_limits<float>::infinity());
+  return 1 + CountBelow(distance, point, above) + CountBelow(distance + point, count - point, own);
 }
 
 /// Rows whose products order the distances from each of them.

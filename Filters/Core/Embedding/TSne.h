@@ -66,6 +66,11 @@ int TSneNeighborCount(double perplexity);
 /// approximated as by Barnes and Hut, with cells given by their masses and quadrupoles.
 /// The kernel is that of Student's t with 1 degree of freedom in 2-D and in 3-D.
 ///
+/// Neighbors are exact below ApproximateNeighborsFrom points. From there on, those of the nearest
+/// fifth are found by FindNeighborsApproximately (99 %), and the others are the best among the
+/// neighbors of those (80 % and more). If the exaggeration makes all points fall together, as for a
+/// perplexity that is large for so few points, the descent starts again without it.
+///
 /// The same seed gives the same bytes for any number of threads on one machine. Coordinates are
 /// always finite. Throws as CheckPoints and CheckTSneOptions do, and OptionError if all points are
 /// at distance 0 from each other or the start has coordinates beyond 10^6.

@@ -81,35 +81,33 @@ GroupedEdges GroupEdges(const FuzzyGraph& graph, const std::vector<std::uint32_t
     placeOf[order[place]] = static_cast<std::int32_t>(place);
   }
   const float largest = *std::max_element(graph.value.begin(), graph.value.end());
-  const auto points = static_cast<std::size_t>(graph.points);
   const std::size_t group = ToIndex(UmapGroup);
   GroupedEdges edges;
   edges.begin.push_back(0);
-  edges.repulsion.resize((points + group - 1) / group * group, 0);
-  for (std::size_t first = 0; first < points; first += group)
+  edges.repulsion.resize((order.size() + group - 1) / group * group, 0);
+  for (std::size_t first = 0; first < order.size(); first += group)
   {
-    std::size_t columns = 0;
-    for (std::size_t place = first; place < std::min(first + group, points); ++place)
+    const std::size_t last = std::min(first + group, order.size()) - 1;
+    std::int64_t columns = 0;
+    for (std::size_t place = first; place <= last; ++place)
     {
-      const std::uint32_t i = order[place];
-      columns = std::max(columns, ToIndex(graph.begin[i + 1] - graph.begin[i]));
+      columns = std::max(columns, graph.begin[order[place] + 1] - graph.begin[order[place]]);
     }
     const std::size_t offset = edges.target.size();
-    edges.target.resize(offset + columns * group);
-    edges.weight.resize(offset + columns * group, 0);
-    for (std::size_t lane = 0; lane < group; ++lane)
+    edges.target.resize(offset + ToIndex(columns) * group);
+    edges.weight.resize(edges.target.size(), 0);
+    for (std::size_t at = offset; at < edges.target.size(); ++at) // for those that are missing
     {
-      const std::size_t place = first + lane;
-      const std::size_t i = place < points ? order[place] : 0;
-      const std::size_t row = ToIndex(graph.begin[i]);
-      const std::size_t count = place < points ? ToIndex(graph.begin[i + 1]) - row : 0;
-      for (std::size_t column = 0; column < columns; ++column)
+      edges.target[at] = static_cast<std::int32_t>(std::min(first + at % group, last));
+    }
+    for (std::size_t place = first; place <= last; ++place)
+    {
+      std::size_t at = offset + place - first;
+      for (auto e = ToIndex(graph.begin[order[place]]); e < ToIndex(graph.begin[order[place] + 1]);
+        ++e, at += group)
       {
-        const std::size_t at = offset + column * group + lane;
-        const bool exists = column < count;
-        edges.target[at] = exists ? placeOf[graph.index[row + column]]
-                                  : static_cast<std::int32_t>(std::min(place, points - 1));
-        edges.weight[at] = exists ? graph.value[row + column] / largest : 0;
+        edges.target[at] = placeOf[graph.index[e]];
+        edges.weight[at] = graph.value[e] / largest;
         edges.repulsion[place] += edges.weight[at];
       }
     }
@@ -134,11 +132,11 @@ public:
     const std::size_t places = this->Edges.repulsion.size();
     for (int axis = 0; axis < options.dimensions; ++axis)
     {
-      std::vector<float>& places1 = this->Places[ToIndex(axis)];
-      places1.resize(places + ToIndex(graph.points + UmapGroup));
+      std::vector<float>& ofAxis = this->Places[ToIndex(axis)];
+      ofAxis.resize(places + ToIndex(graph.points + UmapGroup));
       for (std::size_t place = 0; place < this->Order.size(); ++place)
       {
-        places1[place] = start[this->Order[place] * ToIndex(options.dimensions) + ToIndex(axis)];
+        ofAxis[place] = start[this->Order[place] * ToIndex(options.dimensions) + ToIndex(axis)];
       }
     }
     this->RepeatPlaces();
