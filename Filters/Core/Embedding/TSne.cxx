@@ -15,8 +15,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
-#include <optional>
 #include <string>
 
 #include <Eigen/Core>
@@ -209,9 +209,9 @@ private:
   std::vector<float> Forces; ///< attraction
   std::vector<float> Repulsions;
   Repulsion Repulsion_;
-  std::optional<Attraction> Attraction_;
-  double Sum = 0;     ///< Z
-  double Entropy = 0; ///< sum of p ln p
+  std::unique_ptr<Attraction> Attraction_; ///< in the order of the rows
+  double Sum = 0;                          ///< Z
+  double Entropy = 0;                      ///< sum of p ln p
 
   int ExaggeratedIterations() const
   {
@@ -253,6 +253,7 @@ private:
     const std::vector<std::uint32_t> rows =
       CurveOrder(this->Points.data(), this->P.points, this->Options.dimensions, this->Stride);
     std::vector<std::uint32_t> order;
+    order.reserve(rows.size());
     for (const std::uint32_t row : rows)
     {
       order.push_back(this->Order[row]);
@@ -262,7 +263,7 @@ private:
     this->Update = Spread(this->Update, rows, stride, stride);
     this->Gain = Spread(this->Gain, rows, stride, stride);
     this->Order = std::move(order);
-    this->Attraction_.emplace(
+    this->Attraction_ = std::make_unique<Attraction>(
       this->P, this->Order, this->Options.dimensions, this->Options.threads);
     this->Repulsion_.Forget();
   }
