@@ -147,6 +147,14 @@ def show_matrix(axes, matrix, pixels, **options):
     return axes.imshow(fine, extent=extent, interpolation="none", **options)
 
 
+def label_heads(axes, heads, layers):
+    """Labels the columns of a grid of heads and its rows, which are given as {number: place}."""
+    axes.set_xticks(list(heads.values()), list(heads))
+    axes.set_yticks(list(layers.values()), list(layers))
+    axes.tick_params(length=0)
+    axes.set(xlabel="Head", ylabel="Layer")
+
+
 def enlarged(matrix, pixels):
     """A matrix whose values are repeated until it is at least `pixels` columns wide."""
     fold = max(1, math.ceil(pixels / matrix.shape[1]))

@@ -21,9 +21,10 @@ import numpy
 from matplotlib.colors import LinearSegmentedColormap
 from paraview import simple
 
-from attentionatlas import data, load_plugin
-from attentionatlas.charts import check, color_bar, drawn_from, fit, foreground, ramp, show_matrix
-from attentionatlas.model import Missing
+from attentionatlas import data
+from attentionatlas.charts import check, color_bar, drawn_from, fit, foreground, label_heads, ramp, show_matrix
+from attentionatlas.heads import Figure
+from attentionatlas.model import Missing, open_recording
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.style import HIDDEN, ORANGES
 
@@ -63,18 +64,10 @@ class Embedding:
     """
 
     def __init__(self, path, **properties):
-        path = pathlib.Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file.")
-        load_plugin()
-        self.reader = simple.RecordingReader(registrationName=path.stem, FileName=str(path))
-        self.reader.UpdatePipeline()
-        if data.field_number(self.reader, "Rotated") is None:
-            simple.Delete(self.reader)
-            raise ValueError(f"{path}: cannot be read; see the error reported above.")
+        self.reader = open_recording(path)
         if not _holds_queries(self.reader):
             simple.Delete(self.reader)
-            raise Missing(f"{path.name} holds no queries and keys")
+            raise Missing(f"{pathlib.Path(path).name} holds no queries and keys")
         self.points = simple.HeadEmbedding(Input=self.reader, Dimensions=2, **properties)
         self.colors = simple.TokenColors(Input=self.points)
         self.search = simple.TokenSearch(Input=self.points)
@@ -173,10 +166,7 @@ def _grid_of_heads(embedding, axes):
             middle[int(layer), int(head)] = (places.min(axis=0) + places.max(axis=0)) / 2
     columns = {head: x for (_, head), (x, _) in middle.items()}
     rows = {layer: y for (layer, _), (_, y) in middle.items()}
-    axes.set_xticks(list(columns.values()), list(columns))
-    axes.set_yticks(list(rows.values()), list(rows))
-    axes.tick_params(length=0)
-    axes.set(xlabel="Head", ylabel="Layer")
+    label_heads(axes, columns, rows)
     for spine in axes.spines.values():
         spine.set_visible(False)
 
@@ -299,16 +289,11 @@ def correlation(embedding, page):
             color = "white" if value < -0.5 else "black"
             text = f"{value:.2f}".replace("-", "\u2212")
             axes.text(column, row, text, color=color, ha="center", va="center", size="small")
-    axes.set_xticks(range(matrix.shape[1]), range(matrix.shape[1]))
-    axes.set_yticks(range(matrix.shape[0]), embedding.layers())
-    axes.tick_params(length=0)
-    axes.set(xlabel="Head", ylabel="Layer")
+    rows = {layer: row for row, layer in enumerate(embedding.layers())}
+    label_heads(axes, {head: head for head in range(matrix.shape[1])}, rows)
     color_bar(figure, axes, shown, "Correlation", numpy.linspace(-1, 0, 6), shrink=0.5)
     return fit(figure)
 
-
-#: A figure of a recording: its title, what it shows, its function, and the arguments that this takes.
-Figure = collections.namedtuple("Figure", "title sentence draw arguments")
 
 FIGURES = {
     "embedding": Figure(

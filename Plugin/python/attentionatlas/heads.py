@@ -17,8 +17,9 @@ import sys
 import numpy
 from paraview import simple
 
-from attentionatlas import data, load_plugin
-from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged, fit, show_matrix
+from attentionatlas import data
+from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged, fit, label_heads, show_matrix
+from attentionatlas.model import open_recording
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.style import ORANGES, WEIGHTS
 
@@ -54,15 +55,7 @@ class Recording:
     """
 
     def __init__(self, path, sequence=0):
-        path = pathlib.Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file.")
-        load_plugin()
-        self.reader = simple.RecordingReader(registrationName=path.stem, FileName=str(path))
-        self.reader.UpdatePipeline()
-        if data.field_number(self.reader, "Rotated") is None:
-            simple.Delete(self.reader)
-            raise ValueError(f"{path}: cannot be read; see the error reported above.")
+        self.reader = open_recording(path)
         self.map = simple.AttentionMap(Input=self.reader, Sequence=sequence)
         blocks = data.first_part(self.reader)
         names = [blocks.GetMetaData(i).Get(blocks.NAME()) for i in range(blocks.GetNumberOfBlocks())]
@@ -173,10 +166,8 @@ def all_heads(recording, page):
     figure, (axes,) = page.panels(1)
     axes.set_title(f"Weights of {len(recording.layers)} layers \u00d7 {recording.heads} heads")
     shown = show_matrix(axes, mosaic, page.pixels(1), cmap=WEIGHTS, vmin=0, vmax=1)
-    axes.set_xticks([(head + 0.5) * side - 0.5 for head in range(recording.heads)], range(recording.heads))
-    axes.set_yticks([(row + 0.5) * side - 0.5 for row in range(len(recording.layers))], recording.layers)
-    axes.tick_params(length=0)
-    axes.set(xlabel="Head", ylabel="Layer")
+    columns = {head: (head + 0.5) * side - 0.5 for head in range(recording.heads)}
+    label_heads(axes, columns, {layer: (row + 0.5) * side - 0.5 for row, layer in enumerate(recording.layers)})
     color_bar(figure, axes, shown, "Weights", SHARES)
     return fit(figure)
 

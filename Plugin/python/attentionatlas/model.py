@@ -22,12 +22,31 @@ def open_model(path):
 
     Raises FileNotFoundError for a missing file, ValueError for one that holds no model.
     """
+
+    def read(name):
+        return simple.AttentionOnlyModelReader(registrationName=name, FileNames=[str(path)])
+
+    return _open(path, read, "Heads")
+
+
+def open_recording(path):
+    """A reader of a recording's file, up to date; raises as open_model."""
+
+    def read(name):
+        return simple.RecordingReader(registrationName=name, FileName=str(path))
+
+    return _open(path, read, "Rotated")
+
+
+def _open(path, read, field):
+    """The reader that `read` makes; its data have a field."""
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file.")
-    reader = simple.AttentionOnlyModelReader(registrationName=path.stem, FileNames=[str(path)])
+    load_plugin()
+    reader = read(path.stem)
     reader.UpdatePipeline()
-    if data.field_number(reader, "Heads") is None:
+    if data.field_number(reader, field) is None:
         simple.Delete(reader)
         raise ValueError(f"{path}: cannot be read; see the error reported above.")
     return reader
