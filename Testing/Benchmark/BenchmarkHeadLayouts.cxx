@@ -154,6 +154,7 @@ BENCHMARK_CAPTURE(LayOut, PCA, atlas::LayoutMethod::Principal)
   ->UseRealTime();
 BENCHMARK_CAPTURE(LayOut, TSNE, atlas::LayoutMethod::TSne)
   ->Args({ 8, 10000, 2 })
+  ->Args({ 144, 10000, 2 })
   ->Unit(benchmark::kSecond)
   ->MeasureProcessCPUTime()
   ->UseRealTime();
