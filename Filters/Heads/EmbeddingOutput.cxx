@@ -6,6 +6,8 @@
 #include "DataFormat.h"
 #include "Execution.h"
 #include "Index.h"
+#include "TokenLegend.h"
+#include "TokenPalette.h"
 #include "TokenText.h"
 #include "vtkHeadEmbedding.h"
 
@@ -91,6 +93,55 @@ std::unordered_map<std::int64_t, int> CountIds(const atlas::RecordedTokens& toke
   return counts;
 }
 
+/// Adds an array of three components for each point, still to be set.
+template<class Array>
+Array* AddTriples(const EmbeddedHeads& heads, const char* name, vtkDataSetAttributes* data)
+{
+  vtkNew<Array> array;
+  array->SetName(name);
+  array->SetNumberOfComponents(3);
+  array->SetNumberOfTuples(heads.PointCount());
+  data->AddArray(array);
+  return array;
+}
+
+void AddPatchColors(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
+{
+  float* next = AddTriples<vtkFloatArray>(heads, ArrayNames::PatchColor, data)->GetPointer(0);
+  for (std::size_t half = 0; half < 2 * heads.layouts.size(); ++half)
+  {
+    for (const std::int64_t row : heads.rows)
+    {
+      next = std::copy_n(heads.recording.tokens.color.Row(row), 3, next);
+    }
+  }
+}
+
+/// Adds the colors of TokenColors by relative position, with their legend.
+void AddColors(const EmbeddedHeads& heads, vtkPolyData* output)
+{
+  vtkPointData* data = output->GetPointData();
+  const auto* positions =
+    vtkFloatArray::SafeDownCast(data->GetArray(ArrayNames::RelativePosition))->GetPointer(0);
+  auto* colors = AddTriples<vtkUnsignedCharArray>(heads, ArrayNames::TokenColor, data);
+  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
+  ParallelFor(0, heads.PointCount() / tokens,
+    [&](vtkIdType begin, vtkIdType end)
+    {
+      for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
+      {
+        const auto kind = static_cast<atlas::TokenKind>(i / tokens % 2);
+        colors->SetTypedTuple(i, atlas::ShadedColor(kind, positions[i]).data());
+      }
+    });
+  TokenScale scale;
+  scale.quantity = TokenQuantity::RelativePosition;
+  scale.largest = 1;
+  scale.hasQueries = scale.hasKeys = true;
+  AddField(output->GetFieldData(), ArrayNames::TokenColorLegend,
+    LegendText(LegendTitle(scale.quantity), MakeLegend(scale)));
+}
+
 void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
 {
   const atlas::Recording& recording = heads.recording;
@@ -124,8 +175,13 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
       heads, ArrayNames::TokenCount, [&](std::size_t i) { return counts.at(idOf(i)); }, data);
     AddOfTokens<vtkTypeInt64Array>(heads, ArrayNames::TokenId, idOf, data);
   }
+  add(ArrayNames::Segment, tokens.segment);
   add(ArrayNames::Row, tokens.row);
   add(ArrayNames::Column, tokens.column);
+  if (tokens.color.IsRecorded())
+  {
+    AddPatchColors(heads, data);
+  }
   std::vector<std::string> texts;
   texts.reserve(heads.rows.size());
   for (const std::int64_t row : heads.rows)
@@ -201,8 +257,8 @@ void AddNumbers(
 double BytesPerPoint()
 {
   // Coordinates, vertex, Kind, Token Index, Layer, Head, Sequence, Position, Relative Position,
-  // Norm, Token Count, TokenId, Row, Column, Token
-  return 12 + 16 + 1 + 8 + 4 * 9 + 8 + sizeof(std::string);
+  // Norm, Token Count, TokenId, Segment, Row, Column, Patch Color, Token Color, Token
+  return 12 + 16 + 1 + 8 + 4 * 10 + 8 + 12 + 3 + sizeof(std::string);
 }
 
 void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
@@ -237,6 +293,7 @@ void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
     [](const atlas::HeadLayout& layout, bool) { return layout.place.head; }, data);
   AddNorms(heads, data);
   AddTokens(heads, data);
+  AddColors(heads, output);
   data->SetPedigreeIds(data->GetAbstractArray(ArrayNames::TokenIndex));
   CacheRanges(data);
   SetFormat(output, Formats::HeadEmbeddingPoints);

@@ -3,9 +3,9 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Execution.h"
-#include "ModelConversion.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenText.h"
 
 #include <vtkDataObject.h>
@@ -117,7 +117,10 @@ int vtkAttentionMap::RequestInformation(
   const bool isUpdated = producer->Update(port, requests) != 0; // if not, that has been told
   auto* recording =
     isUpdated ? vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0)) : nullptr;
-  this->FindRanges(recording);
+  const AttentionAtlas::RecordingRanges ranges = AttentionAtlas::FindRanges(recording);
+  std::copy(ranges.sequences.begin(), ranges.sequences.end(), this->SequenceRange);
+  std::copy(ranges.layers.begin(), ranges.layers.end(), this->LayerRange);
+  std::copy(ranges.heads.begin(), ranges.heads.end(), this->HeadRange);
   const int last = IsEmpty(recording) ? -1 : LengthOf(recording, this->Sequence) - 1;
   const std::array<int, 6> extent = { 0, last, 0, last, 0, last < 0 ? -1 : 0 };
   const std::array<double, 3> origin = { 0, static_cast<double>(-last), 0 };
@@ -129,35 +132,6 @@ int vtkAttentionMap::RequestInformation(
   info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
   vtkDataObject::SetPointDataActiveScalarInfo(info, VTK_FLOAT, 1);
   return 1;
-}
-
-void vtkAttentionMap::FindRanges(vtkMultiBlockDataSet* recording)
-{
-  for (int* range : { this->SequenceRange, this->LayerRange, this->HeadRange })
-  {
-    range[0] = range[1] = 0;
-  }
-  if (IsEmpty(recording))
-  {
-    return;
-  }
-  vtkFieldData* fields = recording->GetFieldData();
-  if (vtkDataArray* offsets = fields->GetArray(AttentionAtlas::SequenceOffsetsField))
-  {
-    this->SequenceRange[1] = std::max(0, static_cast<int>(offsets->GetNumberOfTuples()) - 2);
-  }
-  vtkDataArray* layers = fields->GetArray(AttentionAtlas::ScoreScaleField); // the recorded ones
-  if (layers != nullptr && layers->GetNumberOfTuples() > 0)
-  {
-    std::array<double, 2> range;
-    layers->GetRange(range.data(), 0);
-    std::copy(range.begin(), range.end(), this->LayerRange);
-  }
-  vtkDataArray* heads = fields->GetArray(AttentionAtlas::HeadsField);
-  if (heads != nullptr && heads->GetNumberOfTuples() > 0)
-  {
-    this->HeadRange[1] = std::max(0, static_cast<int>(heads->GetComponent(0, 0)) - 1);
-  }
 }
 
 int vtkAttentionMap::RequestUpdateExtent(

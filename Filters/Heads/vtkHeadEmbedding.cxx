@@ -7,12 +7,11 @@
 #include "LayoutBytes.h"
 #include "RankGroup.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TSne.h"
 
 #include <vtkAlgorithm.h>
-#include <vtkDataArray.h>
 #include <vtkDataObject.h>
-#include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
@@ -285,17 +284,30 @@ int vtkHeadEmbedding::RequestUpdateExtent(
   return 1;
 }
 
+int* vtkHeadEmbedding::GetSequenceRange()
+{
+  this->SequenceRange[1] = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).sequences[1];
+  return this->SequenceRange;
+}
+
+int* vtkHeadEmbedding::GetLayerRange()
+{
+  this->LayerRange[1] = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).layers[1];
+  return this->LayerRange;
+}
+
+int* vtkHeadEmbedding::GetHeadRange()
+{
+  this->HeadRange[1] = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).heads[1];
+  return this->HeadRange;
+}
+
 double* vtkHeadEmbedding::GetPerplexityRange()
 {
   this->PerplexityRange[1] = 50;
-  auto* input = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
-  vtkDataArray* offsets = input != nullptr
-                            ? input->GetFieldData()->GetArray(AttentionAtlas::SequenceOffsetsField)
-                            : nullptr;
-  const vtkIdType count = offsets != nullptr ? offsets->GetNumberOfTuples() : 0;
-  if (count > 0)
+  const int tokens = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).tokens;
+  if (tokens > 0)
   {
-    const auto tokens = static_cast<std::int64_t>(offsets->GetComponent(count - 1, 0));
     const double largest = std::floor(100 * atlas::LargestPerplexity(2 * tokens)) / 100;
     this->PerplexityRange[1] = std::clamp(largest, 1., 50.);
   }

@@ -40,9 +40,13 @@ class RankGroup;
  * - Norm (float): |q| or |k| before translation and scaling
  * - TokenId (64-bit integer), Token Count (int): how often the id occurs in the recording; only if
  *   ids are known
- * - Row, Column (int): of the patch, -1 for a class token; only for images
+ * - Segment (int): the token type; only if segments are known
+ * - Row, Column (int): of the patch, -1 for a class token, and Patch Color (float [3]), its mean
+ *   red, green and blue, 0 to 1, if known; only for images
+ * - TokenColor (unsigned char [3]): queries blue and keys vermilion, from pale for the first token
+ *   of the sequence to the full color for the last; as of vtkTokenColors
  *
- * Field data: Method, Arrangement (string), Dimensions (int).
+ * Field data: Method, Arrangement (string), Dimensions (int), TokenColor Legend (string).
  *
  * Output 1: a vtkTable with a row per head, on the first rank. Columns: Layer, Head (int); Key
  * Scale (c); Correlation (Pearson, of q . k with the distance | q / c - c k | after translation,
@@ -204,6 +208,15 @@ public:
   vtkGetMacro(Perplexity, double);
   ///@}
 
+  ///@{
+  /**
+   * -1 for all, and the last sequence, layer or head of the input; -1, 0 without input.
+   */
+  int* GetSequenceRange() VTK_SIZEHINT(2);
+  int* GetLayerRange() VTK_SIZEHINT(2);
+  int* GetHeadRange() VTK_SIZEHINT(2);
+  ///@}
+
   /**
    * 1, and 50 or the largest perplexity that works for the tokens of the input, if that is less; 1,
    * 50 without input.
@@ -309,6 +322,9 @@ private:
   int Metric = COSINE;
   int Preset = PRESET_NONE;
   double Perplexity = 50;
+  int SequenceRange[2] = { -1, 0 };
+  int LayerRange[2] = { -1, 0 };
+  int HeadRange[2] = { -1, 0 };
   double PerplexityRange[2] = { 1, 50 };
   int Iterations = 750;
   bool IterationsAsTime = false;

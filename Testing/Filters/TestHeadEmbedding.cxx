@@ -1,5 +1,6 @@
 #include "vtkHeadEmbedding.h"
 
+#include "ClassPalette.h"
 #include "Core/EmbeddingOracle.h"
 #include "Recordings.h"
 
@@ -107,7 +108,7 @@ TEST(HeadEmbedding, HasAPointPerQueryAndKey)
   EXPECT_EQ(points->GetNumberOfVerts(), 40);
   EXPECT_THAT(Names(points->GetPointData()),
     ElementsAre("Head", "Kind", "Layer", "Norm", "Position", "Relative Position", "Sequence",
-      "Token", "Token Count", "Token Index", "TokenId"));
+      "Token", "Token Count", "Token Index", "TokenColor", "TokenId"));
   EXPECT_EQ(
     points->GetPointData()->GetPedigreeIds(), points->GetPointData()->GetArray("Token Index"));
   const auto first = [&](const char* name)
@@ -132,6 +133,59 @@ TEST(HeadEmbedding, HasAPointPerQueryAndKey)
   }
   EXPECT_THAT(embedding.Column("Layer"), ElementsAre(0, 0, 2, 2));
   EXPECT_THAT(embedding.Column("Head"), ElementsAre(0, 1, 0, 1));
+}
+
+TEST(HeadEmbedding, ColorsKindsWithThePositionAsLightness)
+{
+  Embedding embedding(SmallRecording());
+  embedding->SetMethod(vtkHeadEmbedding::PCA);
+  const std::vector<double> colors = embedding.Array("TokenColor");
+  const std::vector<double> positions = embedding.Array("Relative Position");
+  for (std::size_t i = 0; i < positions.size(); ++i)
+  {
+    const Rgb full = ClassColor(i % 10 < 5 ? 0 : 1); // of queries, of keys
+    const double intensity = 0.25 + 0.75 * positions[i];
+    for (std::size_t c = 0; c < 3; ++c)
+    {
+      EXPECT_NEAR(colors[3 * i + c], 255 - intensity * (255 - full.at(c)), 0.5 + 1e-3) << i;
+    }
+  }
+  auto* legend = vtkStringArray::SafeDownCast(
+    embedding.Points()->GetFieldData()->GetAbstractArray("TokenColor Legend"));
+  ASSERT_NE(legend, nullptr);
+  EXPECT_THAT(
+    std::string(legend->GetValue(0)), testing::AllOf(HasSubstr("query, relative position 0\n"),
+                                        testing::EndsWith("key, relative position 1")));
+}
+
+TEST(HeadEmbedding, HasSegmentsAndPatchColorsOfTheRecording)
+{
+  Recording recording = SmallRecording();
+  recording.tokens.segment = { 0, 0, 1, 0, 1 };
+  std::mt19937 generator(3);
+  recording.tokens.color = RandomMatrix(5, 3, generator);
+  Embedding embedding(recording);
+  embedding->SetMethod(vtkHeadEmbedding::PCA);
+  embedding->SetLayer(0);
+  embedding->SetHead(0);
+  EXPECT_THAT(embedding.Array("Segment"), ElementsAre(0, 0, 1, 0, 1, 0, 0, 1, 0, 1));
+  const std::vector<double> colors = embedding.Array("Patch Color");
+  ASSERT_EQ(colors.size(), 30U);
+  for (std::size_t i = 0; i < 30; ++i)
+  {
+    EXPECT_EQ(colors[i], recording.tokens.color.values.get()[i % 15]);
+  }
+}
+
+TEST(HeadEmbedding, RangesAreThoseOfTheInput)
+{
+  const auto range = [](const int* ends) { return std::vector<int>{ ends[0], ends[1] }; };
+  vtkNew<vtkHeadEmbedding> alone;
+  EXPECT_THAT(range(alone->GetLayerRange()), ElementsAre(-1, 0));
+  Embedding embedding(SmallRecording());
+  EXPECT_THAT(range(embedding->GetSequenceRange()), ElementsAre(-1, 1));
+  EXPECT_THAT(range(embedding->GetLayerRange()), ElementsAre(-1, 2));
+  EXPECT_THAT(range(embedding->GetHeadRange()), ElementsAre(-1, 1));
 }
 
 TEST(HeadEmbedding, ChoosesHeadsAndTokens)

@@ -97,7 +97,8 @@ class HeadEmbedding(AtlasTest):
         view = simple.CreateRenderView(ViewSize=[400, 300])
         shown = simple.Show(embedding, view)
         self.assertEqual(shown.Representation, "Points")
-        self.assertEqual(list(shown.ColorArrayName), ["POINTS", "Kind"])
+        self.assertEqual(list(shown.ColorArrayName), ["POINTS", "TokenColor"])
+        simple.ColorBy(shown, ("POINTS", "Kind"))
         simple.ResetCamera(view)
         pixels = atlastest.picture(view, "embedding").reshape(-1, 3)
         for color in atlastest.PALETTE[:2]:  # Kind 0 and 1 of the class palette
