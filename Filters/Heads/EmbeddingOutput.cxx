@@ -134,12 +134,18 @@ void AddColors(const EmbeddedHeads& heads, vtkPolyData* output)
         colors->SetTypedTuple(i, atlas::ShadedColor(kind, positions[i]).data());
       }
     });
-  TokenScale scale;
-  scale.quantity = TokenQuantity::RelativePosition;
-  scale.largest = 1;
-  scale.hasQueries = scale.hasKeys = true;
-  AddField(output->GetFieldData(), ArrayNames::TokenColorLegend,
-    LegendText(LegendTitle(scale.quantity), MakeLegend(scale)));
+  std::vector<LegendEntry> legend;
+  for (const auto& [kind, name] :
+    { std::pair(atlas::TokenKind::Query, "query"), std::pair(atlas::TokenKind::Key, "key") })
+  {
+    for (const double share : { 0., 1. })
+    {
+      legend.push_back({ std::string(name) + (share > 0 ? ", last token" : ", first token"), share,
+        static_cast<int>(kind), atlas::ShadedColor(kind, share) });
+    }
+  }
+  AddField(
+    output->GetFieldData(), ArrayNames::TokenColorLegend, LegendText("Kind and position", legend));
 }
 
 void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
@@ -226,8 +232,9 @@ AxisMap Stretched(const float* layout, std::size_t size, int axis, int dimension
 void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, float* points)
 {
   constexpr auto step = static_cast<float>(vtkHeadEmbedding::GridStep);
-  const std::array<float, 3> corner = { step * static_cast<float>(layout.place.head),
-    -step * static_cast<float>(layout.place.layer), 0 };
+  const auto row = static_cast<float>(heads.isOneHead ? 0 : layout.place.layer);
+  const auto column = static_cast<float>(heads.isOneHead ? 0 : layout.place.head);
+  const std::array<float, 3> corner = { step * column, -step * row, 0 };
   const int dimensions = heads.options.dimensions;
   const float* const values = layout.Frame(heads.frame);
   for (int axis = 0; axis < 3; ++axis)

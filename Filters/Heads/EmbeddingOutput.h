@@ -22,6 +22,7 @@ struct EmbeddedHeads
   const std::vector<std::int64_t>& rows; ///< of the tokens
   const atlas::LayoutOptions& options;
   bool isGrid;
+  bool isOneHead;    ///< whether one head was asked for, which is at the origin also in a grid
   std::size_t frame; ///< which of the layouts that were kept
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
 

@@ -393,7 +393,8 @@ void vtkHeadEmbedding::MakeOutputs(
     vtkWarningMacro(<< "left out: " << failed);
   }
   AttentionAtlas::EmbeddedHeads heads{ recording, part.rows, part.request.options,
-    this->Arrangement == GRID, FrameOf(part.request.options, outputVector), layouts };
+    this->Arrangement == GRID, this->Layer >= 0 && this->Head >= 0,
+    FrameOf(part.request.options, outputVector), layouts };
   if (isFirst)
   {
     MakeTable(heads, vtkTable::GetData(outputVector, 1));

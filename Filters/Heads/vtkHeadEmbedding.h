@@ -281,8 +281,9 @@ public:
   ///@{
   /**
    * GRID: a square of side 1 for each head, to which each axis is stretched; layers downward, heads
-   * to the right, at multiples of GridStep. In three dimensions a cube. OVERLAID: the layouts as
-   * they are, all at the origin. Default: GRID.
+   * to the right, at multiples of GridStep. In three dimensions a cube. One head alone, with Layer
+   * and Head at least 0, is at the origin, so that another takes its place. OVERLAID: the layouts
+   * as they are, all at the origin. Default: GRID.
    */
   vtkSetClampMacro(Arrangement, int, GRID, OVERLAID);
   vtkGetMacro(Arrangement, int);

@@ -153,9 +153,8 @@ TEST(HeadEmbedding, ColorsKindsWithThePositionAsLightness)
   auto* legend = vtkStringArray::SafeDownCast(
     embedding.Points()->GetFieldData()->GetAbstractArray("TokenColor Legend"));
   ASSERT_NE(legend, nullptr);
-  EXPECT_THAT(
-    std::string(legend->GetValue(0)), testing::AllOf(HasSubstr("query, relative position 0\n"),
-                                        testing::EndsWith("key, relative position 1")));
+  EXPECT_THAT(std::string(legend->GetValue(0)),
+    testing::AllOf(HasSubstr(" query, first token\n"), testing::EndsWith(" key, last token")));
 }
 
 TEST(HeadEmbedding, HasSegmentsAndPatchColorsOfTheRecording)
@@ -175,6 +174,17 @@ TEST(HeadEmbedding, HasSegmentsAndPatchColorsOfTheRecording)
   {
     EXPECT_EQ(colors[i], recording.tokens.color.values.get()[i % 15]);
   }
+}
+
+TEST(HeadEmbedding, OneHeadIsAtTheOriginOfTheGrid)
+{
+  Embedding embedding(SmallRecording());
+  embedding->SetMethod(vtkHeadEmbedding::PCA);
+  embedding->SetLayer(2);
+  embedding->SetHead(1);
+  const std::vector<double> places = embedding.Coordinates();
+  EXPECT_NEAR(*std::min_element(places.begin(), places.end()), 0, 1e-6);
+  EXPECT_NEAR(*std::max_element(places.begin(), places.end()), 1, 1e-6);
 }
 
 TEST(HeadEmbedding, RangesAreThoseOfTheInput)
