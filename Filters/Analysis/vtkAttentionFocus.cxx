@@ -6,7 +6,7 @@
 #include "DataFormat.h"
 #include "Error.h"
 #include "Execution.h"
-#include "HeadGathering.h"
+#include "HeadBlocks.h"
 #include "Index.h"
 #include "RankGroup.h"
 #include "RecordingConversion.h"
@@ -37,12 +37,6 @@ using atlas::FocusMeasure;
 using atlas::ToIndex;
 using AttentionAtlas::AddColumn;
 using AttentionAtlas::HeadPlace;
-
-/// Queries that are evaluated at a time. Blocks begin at multiples of it, so that values do not
-/// depend on the threads.
-constexpr std::int64_t BlockRows = 64;
-/// Weights between two reports of progress, each a chance to cancel.
-constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
 
 /// How the numbers of a column are stored per query.
 enum class Kind
@@ -79,15 +73,6 @@ constexpr std::array<FocusMeasure, 7> Measures = { FocusMeasure::StrongestIsSelf
   FocusMeasure::StrongestIsFirst, FocusMeasure::Concentration, FocusMeasure::SelfWeight,
   FocusMeasure::FirstWeight, FocusMeasure::Entropy, FocusMeasure::SinkRate };
 
-/// Queries of one head that are evaluated together.
-struct Block
-{
-  std::size_t head; ///< among those of this rank
-  std::int64_t sequence;
-  std::int64_t begin;
-  std::int64_t end;
-};
-
 void RequireOptions(const atlas::Recording& recording, double threshold, bool excludesFirst)
 {
   if (!(threshold >= 0 && threshold <= 1))
@@ -106,7 +91,7 @@ void RequireOptions(const atlas::Recording& recording, double threshold, bool ex
 
 vtkStandardNewMacro(vtkAttentionFocus);
 
-/// The heads of all ranks, and the statistics of those of this rank.
+/// The statistics of the heads of this rank.
 struct vtkAttentionFocus::Work
 {
   const atlas::Recording& recording;
@@ -114,23 +99,19 @@ struct vtkAttentionFocus::Work
   double sinkThreshold;
   bool excludesFirst;
   bool isPerQuery;
-  std::vector<HeadPlace> heads;   ///< of all ranks
-  std::vector<HeadPlace> mine;    ///< of this rank: each Count()-th
-  std::vector<std::int64_t> rows; ///< of the tokens that count
-  std::vector<Block> blocks;
+  AttentionAtlas::HeadBlocks heads;
+  std::vector<std::int64_t> rows;         ///< of the tokens that count
   std::vector<atlas::FocusSums> sums;     ///< per block
-  std::vector<atlas::QueryFocus> queries; ///< [mine, rows]; empty unless per query
+  std::vector<atlas::QueryFocus> queries; ///< [heads of this rank, rows]; empty unless per query
 
   Work(const atlas::Recording& source, const vtkAttentionFocus& filter,
     const AttentionAtlas::RankGroup& ranks);
 
-  std::size_t EndOfStep(std::size_t begin) const;
   void Measure(std::size_t b, std::vector<float>& weights, std::vector<atlas::QueryFocus>& found);
-  std::vector<atlas::FocusSums> GatherHeads(const AttentionAtlas::RankGroup& ranks) const;
-  std::vector<atlas::QueryFocus> GatherQueries(const AttentionAtlas::RankGroup& ranks) const;
+  std::vector<atlas::FocusSums> SumsOfHeads() const;
 
 private:
-  void AddBlocks(std::size_t head);
+  void RequireMemory() const;
 };
 
 vtkAttentionFocus::Work::Work(const atlas::Recording& source, const vtkAttentionFocus& filter,
@@ -140,7 +121,7 @@ vtkAttentionFocus::Work::Work(const atlas::Recording& source, const vtkAttention
   , sinkThreshold(filter.SinkThreshold)
   , excludesFirst(filter.ExcludeFirst)
   , isPerQuery(filter.Per == QUERY)
-  , heads(AttentionAtlas::HeadsOf(source))
+  , heads(source, ranks)
 {
   RequireOptions(source, this->sinkThreshold, this->excludesFirst);
   const std::vector<std::int64_t>& offsets = source.sequenceOffsets;
@@ -151,52 +132,30 @@ vtkAttentionFocus::Work::Work(const atlas::Recording& source, const vtkAttention
       this->rows.push_back(row);
     }
   }
-  for (std::size_t h = ToIndex(ranks.Rank()); h < this->heads.size(); h += ToIndex(ranks.Count()))
-  {
-    this->AddBlocks(this->mine.size());
-    this->mine.push_back(this->heads[h]);
-  }
-  this->sums.resize(this->blocks.size());
+  this->sums.resize(this->heads.GetBlocks().size());
   if (this->isPerQuery)
   {
-    const auto all = static_cast<double>(this->rows.size() * this->heads.size());
-    AttentionAtlas::RequireMemory(
-      all * (2 * sizeof(atlas::QueryFocus) + AttentionAtlas::TokenColumnBytes()),
-      "a table of " + std::to_string(this->rows.size() * this->heads.size()) + " rows",
-      "show a row per head, or record fewer layers.");
-    this->queries.resize(this->mine.size() * this->rows.size());
+    this->RequireMemory();
+    this->queries.resize(this->heads.GetMine().size() * this->rows.size());
   }
 }
 
-void vtkAttentionFocus::Work::AddBlocks(std::size_t head)
+void vtkAttentionFocus::Work::RequireMemory() const
 {
-  for (std::int64_t s = 0; s < this->recording.SequenceCount(); ++s)
-  {
-    const std::int64_t length = this->recording.SequenceLength(s);
-    for (std::int64_t begin = 0; begin < length; begin += BlockRows)
-    {
-      this->blocks.push_back({ head, s, begin, std::min(begin + BlockRows, length) });
-    }
-  }
-}
-
-/// The first block that a step from `begin` on leaves to the next.
-std::size_t vtkAttentionFocus::Work::EndOfStep(std::size_t begin) const
-{
-  std::size_t end = begin;
-  for (std::int64_t weights = 0; end < this->blocks.size() && weights < WeightsPerStep; ++end)
-  {
-    weights += BlockRows * this->recording.SequenceLength(this->blocks[end].sequence);
-  }
-  return end;
+  const std::size_t count = this->rows.size() * this->heads.GetHeads().size();
+  const double bytesPerRow =
+    2 * sizeof(atlas::QueryFocus) + AttentionAtlas::TokenColumnBytes() + 8 * sizeof(float) + 3;
+  AttentionAtlas::RequireMemory(static_cast<double>(count) * bytesPerRow,
+    "a table of " + std::to_string(count) + " rows",
+    "show a row per head, or record fewer layers.");
 }
 
 /// Measures a block; the last two arguments are working memory.
 void vtkAttentionFocus::Work::Measure(
   std::size_t b, std::vector<float>& weights, std::vector<atlas::QueryFocus>& found)
 {
-  const Block& block = this->blocks[b];
-  const HeadPlace& place = this->mine[block.head];
+  const AttentionAtlas::QueryBlock& block = this->heads.GetBlocks()[b];
+  const HeadPlace& place = this->heads.GetMine()[block.head];
   found.resize(ToIndex(block.end - block.begin));
   atlas::MeasureFocus(this->recording, block.sequence, place.layer, place.head, this->quantity,
     block.begin, block.end, weights, found.data());
@@ -213,29 +172,21 @@ void vtkAttentionFocus::Work::Measure(
     const std::int64_t row =
       this->recording.sequenceOffsets[ToIndex(block.sequence)] + found.front().query;
     const auto at = std::lower_bound(this->rows.begin(), this->rows.end(), row);
-    std::copy(found.begin(), found.end(),
-      this->queries.begin() + static_cast<std::ptrdiff_t>(block.head * this->rows.size()) +
-        (at - this->rows.begin()));
+    const auto first = static_cast<std::ptrdiff_t>(block.head * this->rows.size());
+    std::copy(
+      found.begin(), found.end(), this->queries.begin() + first + (at - this->rows.begin()));
   }
 }
 
-/// The sums of each head of all ranks.
-std::vector<atlas::FocusSums> vtkAttentionFocus::Work::GatherHeads(
-  const AttentionAtlas::RankGroup& ranks) const
+/// The sums of each head of this rank.
+std::vector<atlas::FocusSums> vtkAttentionFocus::Work::SumsOfHeads() const
 {
-  std::vector<atlas::FocusSums> ofMine(this->mine.size());
-  for (std::size_t b = 0; b < this->blocks.size(); ++b)
+  std::vector<atlas::FocusSums> ofHeads(this->heads.GetMine().size());
+  for (std::size_t b = 0; b < this->sums.size(); ++b)
   {
-    ofMine[this->blocks[b].head].Add(this->sums[b]);
+    ofHeads[this->heads.GetBlocks()[b].head].Add(this->sums[b]);
   }
-  return AttentionAtlas::GatherHeads(ranks, this->heads.size(), 1, ofMine);
-}
-
-/// What Gather joins is of the heads of rank 0, then of rank 1, ...
-std::vector<atlas::QueryFocus> vtkAttentionFocus::Work::GatherQueries(
-  const AttentionAtlas::RankGroup& ranks) const
-{
-  return AttentionAtlas::GatherHeads(ranks, this->heads.size(), this->rows.size(), this->queries);
+  return ofHeads;
 }
 
 namespace
@@ -332,36 +283,25 @@ int vtkAttentionFocus::FillInputPortInformation(int, vtkInformation* info)
 /// Measures all blocks. Returns false if the user has canceled.
 bool vtkAttentionFocus::Run(Work& work)
 {
-  const std::size_t count = work.blocks.size();
-  for (std::size_t begin = 0; begin < count;)
-  {
-    const std::size_t end = work.EndOfStep(begin);
-    AttentionAtlas::ParallelFor(static_cast<vtkIdType>(begin), static_cast<vtkIdType>(end),
-      [&work](vtkIdType first, vtkIdType last)
-      {
-        std::vector<float> weights;
-        std::vector<atlas::QueryFocus> found;
-        for (vtkIdType b = first; b < last; ++b)
-        {
-          work.Measure(static_cast<std::size_t>(b), weights, found);
-        }
-      });
-    begin = end;
-    if (!AttentionAtlas::ReportProgress(
-          this, static_cast<double>(end) / static_cast<double>(count)))
+  return work.heads.Run(this,
+    [&work](std::size_t begin, std::size_t end)
     {
-      return false;
-    }
-  }
-  return true;
+      std::vector<float> weights;
+      std::vector<atlas::QueryFocus> found;
+      for (std::size_t b = begin; b < end; ++b)
+      {
+        work.Measure(b, weights, found);
+      }
+    });
 }
 
 void vtkAttentionFocus::FillTables(
   const Work& work, const AttentionAtlas::RankGroup& ranks, vtkInformationVector* outputVector)
 {
-  const std::vector<atlas::FocusSums> sums = work.GatherHeads(ranks);
+  const std::vector<HeadPlace>& heads = work.heads.GetHeads();
+  const std::vector<atlas::FocusSums> sums = work.heads.Gather(work.SumsOfHeads(), 1);
   const std::vector<atlas::QueryFocus> queries =
-    work.isPerQuery ? work.GatherQueries(ranks) : std::vector<atlas::QueryFocus>();
+    work.heads.Gather(work.queries, work.isPerQuery ? work.rows.size() : 0);
   if (ranks.Rank() != 0)
   {
     return;
@@ -370,21 +310,20 @@ void vtkAttentionFocus::FillTables(
   const bool hasVectors = HasVectors(work.recording);
   if (work.isPerQuery)
   {
-    AttentionAtlas::AddTokenColumns(work.recording, work.heads, work.rows, table);
+    AttentionAtlas::AddTokenColumns(work.recording, heads, work.rows, table);
     AddMeasures<vtkFloatArray, vtkIntArray, vtkUnsignedCharArray>(
       queries, hasVectors, [&work](const atlas::QueryFocus& focus, FocusMeasure measure)
       { return atlas::FocusValue(focus, measure, work.sinkThreshold); }, table);
   }
   else
   {
-    AttentionAtlas::AddHeadColumns(work.heads, table);
+    AttentionAtlas::AddHeadColumns(heads, table);
     AddMeasures<vtkDoubleArray, vtkDoubleArray, vtkDoubleArray>(
       sums, hasVectors,
       [](const atlas::FocusSums& sum, FocusMeasure measure) { return sum.Mean(measure); }, table);
   }
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocus);
-  FillSorted(
-    work.heads, sums, Measures.at(ToIndex(this->Measure)), vtkTable::GetData(outputVector, 1));
+  FillSorted(heads, sums, Measures.at(ToIndex(this->Measure)), vtkTable::GetData(outputVector, 1));
 }
 
 int vtkAttentionFocus::RequestData(
