@@ -124,4 +124,19 @@ inline constexpr const char* Weight = "Weight";
 inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
 inline constexpr const char* Key = "Key";     ///< the same
 
+// AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query Norm:
+// columns
+inline constexpr const char* SelfWeight = "Self Weight";
+inline constexpr const char* FirstWeight = "First Weight";
+inline constexpr const char* StrongestKey = "Strongest Key"; ///< its position
+inline constexpr const char* StrongestIsSelf = "Strongest Is Self";
+inline constexpr const char* StrongestIsFirst = "Strongest Is First";
+inline constexpr const char* Concentration = "Concentration";
+inline constexpr const char* Entropy = "Entropy";
+inline constexpr const char* SinkRate = "Sink Rate";
+inline constexpr const char* FirstCosine = "First Cosine";
+inline constexpr const char* FirstKeyNorm = "First Key Norm";
+inline constexpr const char* Rank = "Rank"; ///< from 0
+inline constexpr const char* Value = "Value";
+
 }
