@@ -129,19 +129,14 @@ void CheckOptions(const AttentionTokenOptions& options)
 
 void CheckModel(const Transformer& model)
 {
-  const TransformerConfig& config = model.GetConfig();
-  const bool transforms = model.GetWeights().logitsTransform.Exists();
-  if (!model.HasLogits() || transforms || config.mask != AttentionMask::Causal)
+  const bool isCausal = model.GetConfig().mask == AttentionMask::Causal;
+  if (!isCausal || !model.HasLogits())
   {
     throw ModelError(
-      "attention tokens need a causal language model, whose unembedding reads the residual stream; "
-      "found " +
-      config.architecture +
-      (model.HasLogits()
-          ? ", whose attention is bidirectional" +
-              std::string(
-                transforms ? " and whose logits come from a transform of the stream." : ".")
-          : " without an unembedding."));
+      "attention tokens need a causal language model, whose unembedding reads the "
+      "residual stream; found " +
+      model.GetConfig().architecture +
+      (isCausal ? " without an unembedding." : ", whose attention is bidirectional."));
   }
 }
 
