@@ -25,7 +25,7 @@ using namespace atlas::benchmarks;
 
 constexpr double MiB = 1024.0 * 1024;
 constexpr int ThreadCount = 2;
-constexpr std::int64_t BlockTokens = 256;
+constexpr std::int64_t BlockTokens = 384;
 constexpr std::int64_t BlockVectors = 192;
 
 /// Operations of the products of one layer with a part of the vocabulary.

@@ -29,7 +29,7 @@ using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::
 
 /// Tokens of the vocabulary and vectors of a head that are multiplied at a time: their logits, the
 /// projections of a layer and the part of the unembedding remain in the cache of a core.
-constexpr std::int64_t BlockTokens = 256;
+constexpr std::int64_t BlockTokens = 384;
 constexpr std::int64_t BlockVectors = 192;
 
 constexpr std::array<Named<HeadVector>, 6> VectorNames = { { { "Query", HeadVector::Query },
