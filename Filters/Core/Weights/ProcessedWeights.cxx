@@ -348,14 +348,14 @@ ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
     const std::int64_t group = h / (config.heads / config.keyHeads);
     ProcessedHead head = { queries.Weight(h), keys.Weight(group), values.Weight(group),
       output.middleRows(h * dimension, dimension), queries.Bias(h), keys.Bias(group),
-      values.Bias(group) };
+      values.Bias(group), Vector::Zero(dimension) };
     this->FoldNorm(tensors.attentionNorm, head.query, head.queryBias);
     this->FoldNorm(tensors.attentionNorm, head.key, head.keyBias);
     this->FoldNorm(tensors.attentionNorm, head.value, head.valueBias);
     if (this->Steps != WeightSteps::Stored)
     {
       attention.outputBias += head.valueBias * head.output;
-      head.valueBias.setZero();
+      head.foldedBias.swap(head.valueBias);
     }
     if (this->Steps == WeightSteps::Refactored)
     {

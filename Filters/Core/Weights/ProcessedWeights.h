@@ -33,13 +33,16 @@ enum class WeightSteps
 /// The weights of a head.
 struct ProcessedHead
 {
-  DoubleMatrix query;           ///< W_Q [d_model, d_head]
-  DoubleMatrix key;             ///< W_K [d_model, d_head]
-  DoubleMatrix value;           ///< W_V [d_model, d_head]
-  DoubleMatrix output;          ///< W_O [d_head, d_model]
-  Eigen::RowVectorXd queryBias; ///< [d_head]
-  Eigen::RowVectorXd keyBias;   ///< [d_head]
-  Eigen::RowVectorXd valueBias; ///< [d_head]; 0 if processed
+  DoubleMatrix query;            ///< W_Q [d_model, d_head]
+  DoubleMatrix key;              ///< W_K [d_model, d_head]
+  DoubleMatrix value;            ///< W_V [d_model, d_head]
+  DoubleMatrix output;           ///< W_O [d_head, d_model]
+  Eigen::RowVectorXd queryBias;  ///< [d_head]
+  Eigen::RowVectorXd keyBias;    ///< [d_head]
+  Eigen::RowVectorXd valueBias;  ///< [d_head]; 0 if processed
+  Eigen::RowVectorXd foldedBias; ///< [d_head], by how much the values of the model are larger than
+                                 ///< x' W_V of processed weights: what was folded into the output
+                                 ///< bias, before any refactoring; 0 if stored
 };
 
 /// The attention of a layer. Heads of a group have equal keys and values.
