@@ -117,7 +117,8 @@ private:
 vtkAttentionFocus::Work::Work(const atlas::Recording& source, const vtkAttentionFocus& filter,
   const AttentionAtlas::RankGroup& ranks)
   : recording(source)
-  , quantity(static_cast<atlas::AttentionQuantity>(filter.Quantity))
+  , quantity(filter.Quantity == NORM_WEIGHTED ? atlas::AttentionQuantity::NormWeighted
+                                              : atlas::AttentionQuantity::Weights)
   , sinkThreshold(filter.SinkThreshold)
   , excludesFirst(filter.ExcludeFirst)
   , isPerQuery(filter.Per == QUERY)

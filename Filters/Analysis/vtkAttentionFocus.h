@@ -56,7 +56,8 @@ public:
 
   enum QuantityType
   {
-    WEIGHTS = 0
+    WEIGHTS = 0,
+    NORM_WEIGHTED = 1
   };
 
   enum MeasureType
@@ -98,9 +99,10 @@ public:
 
   ///@{
   /**
-   * What is measured. WEIGHTS: attention weights. Default: WEIGHTS.
+   * What is measured. WEIGHTS: attention weights. NORM_WEIGHTED: weights times the norms of what
+   * the keys add to the residual stream, divided by their sum. Default: WEIGHTS.
    */
-  vtkSetClampMacro(Quantity, int, WEIGHTS, WEIGHTS);
+  vtkSetClampMacro(Quantity, int, WEIGHTS, NORM_WEIGHTED);
   vtkGetMacro(Quantity, int);
   ///@}
 

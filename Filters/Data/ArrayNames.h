@@ -139,4 +139,26 @@ inline constexpr const char* FirstKeyNorm = "First Key Norm";
 inline constexpr const char* Rank = "Rank"; ///< from 0
 inline constexpr const char* Value = "Value";
 
+// ScoreBreakdown, in addition, with Query and Key as positions: columns. Score and Attention are
+// above
+inline constexpr const char* KeyToken = "Key Token";
+inline constexpr const char* Alibi = "ALiBi";
+inline constexpr const char* Bias = "Bias";
+
+// HeadUpdates, in addition: columns
+inline constexpr const char* Magnitude = "Magnitude";
+inline constexpr const char* Orientation = "Orientation";
+inline constexpr const char* ContextMagnitude = "Context Magnitude";
+inline constexpr const char* Bin = "Bin";
+inline constexpr const char* MagnitudeLow = "Magnitude Low";
+inline constexpr const char* MagnitudeHigh = "Magnitude High";
+inline constexpr const char* MagnitudeCount = "Magnitude Count";
+inline constexpr const char* OrientationLow = "Orientation Low";
+inline constexpr const char* OrientationHigh = "Orientation High";
+inline constexpr const char* OrientationCount = "Orientation Count";
+inline constexpr const char* Tokens = "Tokens";
+
+// StrongestKeys, in addition: cell arrays
+inline constexpr const char* KindColor = "KindColor";
+
 }

@@ -80,6 +80,8 @@ QueryFocus FocusOfScores(std::int64_t query, std::int64_t keys, const float* sco
   focus.query = static_cast<std::int32_t>(query);
   focus.strongest =
     static_cast<std::int32_t>(std::find(scores, scores + keys, top.largest) - scores);
+  focus.strongestWeight = weight(top.largest);
+  focus.strongestScore = top.largest;
   focus.selfWeight = weight(scores[query]);
   focus.firstWeight = weight(scores[0]);
   if (keys == 1)
@@ -87,7 +89,7 @@ QueryFocus FocusOfScores(std::int64_t query, std::int64_t keys, const float* sco
     focus.concentration = 1;
     return focus;
   }
-  focus.concentration = weight(top.largest) - weight(top.second);
+  focus.concentration = focus.strongestWeight - weight(top.second);
   const float entropy = std::log(sums.sum) - sums.weighted / sums.sum;
   focus.entropy = std::clamp(entropy / std::log(static_cast<float>(keys)), 0.F, 1.F);
   return focus;
@@ -191,10 +193,12 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
     const std::int64_t allowed = recording.mask == AttentionMask::Causal ? query + 1 : keys;
     if (!hasScores)
     {
-      std::transform(row, row + allowed, row, [](float weight) { return std::log(weight); });
+      ForLanes(allowed, [row](std::int64_t i, std::int64_t left)
+        { Store(Load(row + i, left, 1).log(), left, row + i); });
     }
     QueryFocus& found = focus[query - begin];
     found = FocusOfScores(query, allowed, row);
+    found.strongestScore = hasScores ? found.strongestScore : 0;
     if (recorded.query.IsRecorded() && recorded.key.IsRecorded())
     {
       SplitFirstScore(recorded, first + query, first, found);

@@ -17,6 +17,8 @@ struct QueryFocus
 {
   std::int32_t query = 0;     ///< position in the sequence, from 0
   std::int32_t strongest = 0; ///< position of the key with the largest weight; the first of several
+  float strongestWeight = 0;
+  float strongestScore = 0;   ///< before the softmax; 0 if only weights are known
   float selfWeight = 0;       ///< of the key at the query's own position
   float firstWeight = 0;      ///< of the key at position 0
   float concentration = 0;    ///< largest minus second largest weight; 1 for a single key
