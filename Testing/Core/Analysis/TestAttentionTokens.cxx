@@ -389,6 +389,26 @@ TEST(AttentionTokens, AreTheSameOnAnyNumberOfThreads)
   EXPECT_TRUE(SameTokens(one, Find("gpt2", options)));
 }
 
+/// The vocabulary of 211 tokens is one block, so that the last two parts are empty.
+TEST(AttentionTokens, OfPartsOfTheVocabularyJoin)
+{
+  AttentionTokenOptions options;
+  options.top = 2;
+  const std::vector<HeadTokens> whole = Find("gpt2", options);
+  options.parts = 3;
+  std::vector<HeadTokens> joined = Find("gpt2", options);
+  for (options.part = 1; options.part < 3; ++options.part)
+  {
+    std::vector<TokenLogit> others;
+    for (const HeadTokens& tokens : Find("gpt2", options))
+    {
+      others.insert(others.end(), tokens.tokens.begin(), tokens.tokens.end());
+    }
+    JoinTokens(joined, others.data());
+  }
+  EXPECT_TRUE(SameTokens(whole, joined));
+}
+
 /// The beginning of a sequence has the tokens that it has in the whole, as attention is causal.
 TEST(AttentionTokens, OfTheBeginningAreThoseOfTheWhole)
 {
