@@ -328,9 +328,13 @@ std::vector<atlas::RecordedHead> ReadHeads(vtkMultiBlockDataSet* layer)
   return heads;
 }
 
-/// As many heads as there are, of which one alone is read, if it is there.
+/// As many heads as there are, of which one alone is read, if it is there, or all.
 std::vector<atlas::RecordedHead> ReadOneHead(vtkMultiBlockDataSet* layer, std::int64_t head)
 {
+  if (head == atlas::AllHeads)
+  {
+    return ReadHeads(layer);
+  }
   const std::set<std::int32_t> numbers = NumberedBlocks(layer, "head ");
   std::vector<atlas::RecordedHead> heads(numbers.size());
   if (head >= 0 && head < static_cast<std::int64_t>(numbers.size()))
@@ -507,6 +511,13 @@ atlas::Recording ToRecording(vtkMultiBlockDataSet* input, std::int64_t layer, st
   ReadOneLayer(input, layer, head, recording);
   atlas::CheckHead(recording, layer, head, Source);
   return recording;
+}
+
+atlas::Recording ToRecording(vtkMultiBlockDataSet* input, std::int64_t layer, std::int64_t head,
+  atlas::AttentionQuantity quantity)
+{
+  return quantity == atlas::AttentionQuantity::Rollout ? ToRecording(input)
+                                                       : ToRecording(input, layer, head);
 }
 
 }

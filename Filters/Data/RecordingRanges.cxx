@@ -3,43 +3,67 @@
 #include "ModelConversion.h"
 #include "RecordingConversion.h"
 
+#include <vtkAlgorithm.h>
 #include <vtkDataArray.h>
-#include <vtkDataObject.h>
 #include <vtkFieldData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkMultiProcessController.h>
+#include <vtkNew.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
+#include <array>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace AttentionAtlas
 {
 
-RecordingRanges FindRanges(vtkDataObject* data)
+void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
 {
-  RecordingRanges ranges;
-  vtkFieldData* fields = data != nullptr ? data->GetFieldData() : nullptr;
-  if (fields == nullptr)
+  *this = {};
+  if (recording == nullptr || recording->GetNumberOfBlocks() == 0)
   {
-    return ranges;
+    return;
   }
-  vtkDataArray* offsets = fields->GetArray(SequenceOffsetsField);
-  if (offsets != nullptr && offsets->GetNumberOfTuples() > 0)
+  vtkFieldData* fields = recording->GetFieldData();
+  if (vtkDataArray* offsets = fields->GetArray(SequenceOffsetsField))
   {
     const vtkIdType last = offsets->GetNumberOfTuples() - 1;
-    ranges.sequences[1] = static_cast<int>(std::max<vtkIdType>(last - 1, 0));
-    ranges.tokens = static_cast<int>(offsets->GetComponent(last, 0));
+    this->sequence[1] = static_cast<int>(std::max<vtkIdType>(last - 1, 0));
+    this->tokens = last >= 0 ? static_cast<int>(offsets->GetComponent(last, 0)) : 0;
   }
-  vtkDataArray* layers = fields->GetArray(ScoreScaleField); // of the recorded ones
+  vtkDataArray* layers = fields->GetArray(ScoreScaleField); // the recorded ones
   if (layers != nullptr && layers->GetNumberOfTuples() > 0)
   {
     std::array<double, 2> range;
     layers->GetRange(range.data(), 0);
-    ranges.layers = { static_cast<int>(range[0]), static_cast<int>(range[1]) };
+    std::copy(range.begin(), range.end(), this->layer);
   }
   vtkDataArray* heads = fields->GetArray(HeadsField);
   if (heads != nullptr && heads->GetNumberOfTuples() > 0)
   {
-    ranges.heads[1] = std::max(0, static_cast<int>(heads->GetComponent(0, 0)) - 1);
+    this->head[1] = std::max(0, static_cast<int>(heads->GetComponent(0, 0)) - 1);
   }
-  return ranges;
+}
+
+vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
+{
+  int port = 0;
+  vtkAlgorithm* producer = filter->GetInputAlgorithm(0, 0, port);
+  auto* controller = vtkMultiProcessController::GetGlobalController();
+  vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
+  request->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
+  request->Set(
+    SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
+  request->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
+  vtkNew<vtkInformationVector> requests;
+  requests->SetInformationObject(port, request);
+  return producer->Update(port, requests) != 0
+           ? vtkMultiBlockDataSet::SafeDownCast(filter->GetInputDataObject(0, 0))
+           : nullptr;
 }
 
 }

@@ -2,24 +2,26 @@
 
 #include "AttentionAtlasDataModule.h"
 
-#include <array>
-
-class vtkDataObject;
+class vtkAlgorithm;
+class vtkMultiBlockDataSet;
 
 namespace AttentionAtlas
 {
 
-/// First and last index of the sequences, recorded layers and heads of a recording, for sliders.
-struct RecordingRanges
+/// The first and last sequence, recorded layer and head of a recording, from its field data alone;
+/// 0, 0 without one.
+struct ATTENTIONATLASDATA_EXPORT RecordingRanges
 {
-  std::array<int, 2> sequences = { 0, 0 };
-  std::array<int, 2> layers = { 0, 0 };
-  std::array<int, 2> heads = { 0, 0 };
+  int sequence[2] = { 0, 0 };
+  int layer[2] = { 0, 0 };
+  int head[2] = { 0, 0 };
   int tokens = 0; ///< of all sequences
+
+  void Find(vtkMultiBlockDataSet* recording);
 };
 
-/// The ranges of the blocks of a recording (RecordingConversion.h). Those above, if `data` is null,
-/// empty or something else.
-ATTENTIONATLASDATA_EXPORT RecordingRanges FindRanges(vtkDataObject* data);
+/// Updates the recording at the first input of a filter, for filters whose information depends on
+/// it. Returns it, or null if there is none; what went wrong has then been told.
+ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
 
 }

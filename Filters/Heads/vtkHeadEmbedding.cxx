@@ -143,6 +143,14 @@ std::size_t FrameOf(const atlas::LayoutOptions& options, vtkInformationVector* o
   return static_cast<std::size_t>(frame - iterations.begin());
 }
 
+/// The ranges of the input as it is, without an update.
+AttentionAtlas::RecordingRanges RangesOf(vtkHeadEmbedding* filter)
+{
+  AttentionAtlas::RecordingRanges ranges;
+  ranges.Find(vtkMultiBlockDataSet::SafeDownCast(filter->GetInputDataObject(0, 0)));
+  return ranges;
+}
+
 std::string DescribeProgress(const atlas::LayoutProgress& progress)
 {
   std::string text =
@@ -286,26 +294,26 @@ int vtkHeadEmbedding::RequestUpdateExtent(
 
 int* vtkHeadEmbedding::GetSequenceRange()
 {
-  this->SequenceRange[1] = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).sequences[1];
+  this->SequenceRange[1] = RangesOf(this).sequence[1];
   return this->SequenceRange;
 }
 
 int* vtkHeadEmbedding::GetLayerRange()
 {
-  this->LayerRange[1] = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).layers[1];
+  this->LayerRange[1] = RangesOf(this).layer[1];
   return this->LayerRange;
 }
 
 int* vtkHeadEmbedding::GetHeadRange()
 {
-  this->HeadRange[1] = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).heads[1];
+  this->HeadRange[1] = RangesOf(this).head[1];
   return this->HeadRange;
 }
 
 double* vtkHeadEmbedding::GetPerplexityRange()
 {
   this->PerplexityRange[1] = 50;
-  const int tokens = AttentionAtlas::FindRanges(this->GetInputDataObject(0, 0)).tokens;
+  const int tokens = RangesOf(this).tokens;
   if (tokens > 0)
   {
     const double largest = std::floor(100 * atlas::LargestPerplexity(2 * tokens)) / 100;

@@ -50,6 +50,7 @@ CHAPTERS = {
         "TokenColors",
         "TokenSearch",
         "AttentionLines",
+        "AttentionFocus",
         "RecordingWriter",
     ],
 }
