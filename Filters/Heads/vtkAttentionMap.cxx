@@ -104,23 +104,12 @@ int vtkAttentionMap::FillInputPortInformation(int, vtkInformation* info)
 int vtkAttentionMap::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  int port = 0;
-  vtkAlgorithm* producer = this->GetInputAlgorithm(0, 0, port);
-  auto* controller = vtkMultiProcessController::GetGlobalController();
-  vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
-  request->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
-  request->Set(
-    SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
-  request->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
-  vtkNew<vtkInformationVector> requests;
-  requests->SetInformationObject(port, request);
-  const bool isUpdated = producer->Update(port, requests) != 0; // if not, that has been told
-  auto* recording =
-    isUpdated ? vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0)) : nullptr;
-  const AttentionAtlas::RecordingRanges ranges = AttentionAtlas::FindRanges(recording);
-  std::copy(ranges.sequences.begin(), ranges.sequences.end(), this->SequenceRange);
-  std::copy(ranges.layers.begin(), ranges.layers.end(), this->LayerRange);
-  std::copy(ranges.heads.begin(), ranges.heads.end(), this->HeadRange);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  AttentionAtlas::RecordingRanges ranges;
+  ranges.Find(recording);
+  std::copy_n(ranges.sequence, 2, this->SequenceRange);
+  std::copy_n(ranges.layer, 2, this->LayerRange);
+  std::copy_n(ranges.head, 2, this->HeadRange);
   const int last = IsEmpty(recording) ? -1 : LengthOf(recording, this->Sequence) - 1;
   const std::array<int, 6> extent = { 0, last, 0, last, 0, last < 0 ? -1 : 0 };
   const std::array<double, 3> origin = { 0, static_cast<double>(-last), 0 };
