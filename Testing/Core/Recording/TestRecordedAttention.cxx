@@ -1,4 +1,4 @@
-// Also tests: Recording
+// Also tests: Recording Rollout
 
 #include "RecordedAttention.h"
 
