@@ -121,7 +121,8 @@ inline constexpr const char* Spread = "Spread";
 
 // AttentionLines, in addition
 inline constexpr const char* Weight = "Weight";
-inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
+inline constexpr const char* Query = "Query"; ///< row in the recording's tokens; of
+                                              ///< AttentionMatrix, position in the sequence
 inline constexpr const char* Key = "Key";     ///< the same
 
 }

@@ -3,9 +3,9 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Execution.h"
-#include "ModelConversion.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
+#include "RecordingExtent.h"
 #include "TokenText.h"
 
 #include <vtkDataObject.h>
@@ -14,7 +14,6 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkMultiProcessController.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
@@ -39,29 +38,6 @@ std::int64_t RowsPerStep(int quantity, std::int64_t keys)
   return quantity == vtkAttentionMap::ROLLOUT
            ? std::numeric_limits<std::int64_t>::max() // its cost hardly depends on them
            : std::max(PointsPerStep / (BlockRows * keys), std::int64_t{ 1 }) * BlockRows;
-}
-
-bool IsEmpty(vtkMultiBlockDataSet* recording)
-{
-  return recording == nullptr || recording->GetNumberOfBlocks() == 0;
-}
-
-/// The number of tokens of a sequence, or of the longest for -1; 1 if there is no such sequence, so
-/// that something is asked for and the error told.
-int LengthOf(vtkMultiBlockDataSet* recording, int sequence)
-{
-  vtkDataArray* offsets = recording->GetFieldData()->GetArray(AttentionAtlas::SequenceOffsetsField);
-  const vtkIdType count = offsets != nullptr ? offsets->GetNumberOfTuples() - 1 : 0;
-  int length = 1;
-  for (vtkIdType s = std::max(sequence, 0); s < (sequence < 0 ? count : sequence + 1); ++s)
-  {
-    if (sequence >= atlas::AllSequences && s < count)
-    {
-      length = std::max(
-        length, static_cast<int>(offsets->GetComponent(s + 1, 0) - offsets->GetComponent(s, 0)));
-    }
-  }
-  return length;
 }
 
 void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fields)
@@ -117,62 +93,16 @@ int vtkAttentionMap::FillInputPortInformation(int, vtkInformation* info)
 int vtkAttentionMap::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  int port = 0;
-  vtkAlgorithm* producer = this->GetInputAlgorithm(0, 0, port);
-  auto* controller = vtkMultiProcessController::GetGlobalController();
-  vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
-  request->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
-  request->Set(
-    SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
-  request->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
-  vtkNew<vtkInformationVector> requests;
-  requests->SetInformationObject(port, request);
-  const bool isUpdated = producer->Update(port, requests) != 0; // if not, that has been told
-  auto* recording =
-    isUpdated ? vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0)) : nullptr;
-  this->FindRanges(recording);
-  const int last = IsEmpty(recording) ? -1 : LengthOf(recording, this->Sequence) - 1;
-  const std::array<int, 6> extent = { 0, last, 0, last, 0, last < 0 ? -1 : 0 };
-  const std::array<double, 3> origin = { 0, static_cast<double>(-last), 0 };
-  const std::array<double, 3> spacing = { 1, 1, 1 };
-  vtkInformation* info = outputVector->GetInformationObject(0);
-  info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
-  info->Set(vtkDataObject::ORIGIN(), origin.data(), 3);
-  info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
-  info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
-  vtkDataObject::SetPointDataActiveScalarInfo(info, VTK_FLOAT, 1);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  const AttentionAtlas::RecordingRanges ranges = AttentionAtlas::RangesOf(recording);
+  std::copy_n(ranges.sequences.begin(), 2, this->SequenceRange);
+  std::copy_n(ranges.layers.begin(), 2, this->LayerRange);
+  std::copy_n(ranges.heads.begin(), 2, this->HeadRange);
+  const int tokens = AttentionAtlas::IsEmpty(recording)
+                       ? 0
+                       : AttentionAtlas::SequenceTokens(recording, this->Sequence);
+  AttentionAtlas::AnnounceImage(tokens, tokens, outputVector->GetInformationObject(0));
   return 1;
-}
-
-void vtkAttentionMap::FindRanges(vtkMultiBlockDataSet* recording)
-{
-  for (int* range : { this->SequenceRange, this->LayerRange, this->HeadRange })
-  {
-    range[0] = range[1] = 0;
-  }
-  if (IsEmpty(recording))
-  {
-    return;
-  }
-  vtkFieldData* fields = recording->GetFieldData();
-  if (vtkDataArray* offsets = fields->GetArray(AttentionAtlas::SequenceOffsetsField))
-  {
-    this->SequenceRange[0] = atlas::AllSequences;
-    this->SequenceRange[1] = std::max(0, static_cast<int>(offsets->GetNumberOfTuples()) - 2);
-  }
-  vtkDataArray* layers = fields->GetArray(AttentionAtlas::ScoreScaleField); // the recorded ones
-  if (layers != nullptr && layers->GetNumberOfTuples() > 0)
-  {
-    std::array<double, 2> range;
-    layers->GetRange(range.data(), 0);
-    std::copy(range.begin(), range.end(), this->LayerRange);
-  }
-  vtkDataArray* heads = fields->GetArray(AttentionAtlas::HeadsField);
-  if (heads != nullptr && heads->GetNumberOfTuples() > 0)
-  {
-    this->HeadRange[0] = atlas::AllHeads;
-    this->HeadRange[1] = std::max(0, static_cast<int>(heads->GetComponent(0, 0)) - 1);
-  }
 }
 
 int vtkAttentionMap::RequestUpdateExtent(
@@ -219,7 +149,7 @@ int vtkAttentionMap::RequestData(
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* output = vtkImageData::GetData(outputVector);
   output->Initialize();
-  if (IsEmpty(input))
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }

@@ -6,8 +6,6 @@
 
 #include <vtkImageAlgorithm.h>
 
-class vtkMultiBlockDataSet;
-
 namespace atlas
 {
 struct Recording;
@@ -118,7 +116,6 @@ protected:
 private:
   struct Rows;
   bool EvaluateRows(const atlas::Recording& recording, const Rows& rows, float* image);
-  void FindRanges(vtkMultiBlockDataSet* recording);
 
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;
