@@ -18,15 +18,15 @@ struct QueryFocus
   std::int32_t query = 0;     ///< position in the sequence, from 0
   std::int32_t strongest = 0; ///< position of the key with the largest weight; the first of several
   float strongestWeight = 0;
-  float strongestScore = 0;   ///< before the softmax; 0 if only weights are known
-  float selfWeight = 0;       ///< of the key at the query's own position
-  float firstWeight = 0;      ///< of the key at position 0
-  float concentration = 0;    ///< largest minus second largest weight; 1 for a single key
-  float entropy = 0;          ///< -sum a ln a / ln(keys), 0 to 1; 0 for a single key
-  float firstCosine = 0;      ///< of the angle of q and k_0: q . k_0 = |q| |k_0| cosine; 0 where a
-                              ///< vector is 0. This and both norms are 0 unless recorded
-  float queryNorm = 0;        ///< |q|
-  float firstKeyNorm = 0;     ///< |k_0|
+  float strongestScore = 0; ///< before the softmax; 0 if only weights are known
+  float selfWeight = 0;     ///< of the key at the query's own position
+  float firstWeight = 0;    ///< of the key at position 0
+  float concentration = 0;  ///< largest minus second largest weight; 1 for a single key
+  float entropy = 0;        ///< -sum a ln a / ln(keys), 0 to 1; 0 for a single key
+  float firstCosine = 0;    ///< of the angle of q and k_0: q . k_0 = |q| |k_0| cosine; 0 where a
+                            ///< vector is 0. This and both norms are 0 unless recorded
+  float queryNorm = 0;      ///< |q|
+  float firstKeyNorm = 0;   ///< |k_0|
 };
 
 /// The statistics of one query as numbers.

@@ -1,0 +1,3 @@
+#include "vtkHeadUpdates.h"
+
+#include "Pipeline.h"

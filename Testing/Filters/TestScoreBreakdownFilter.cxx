@@ -1,0 +1,3 @@
+#include "vtkScoreBreakdown.h"
+
+#include "Pipeline.h"

@@ -1,0 +1,3 @@
+#include "vtkStrongestKeys.h"
+
+#include "Pipeline.h"
