@@ -50,6 +50,10 @@ CHAPTERS = {
         "TokenColors",
         "TokenSearch",
         "AttentionLines",
+        "AttentionFocus",
+        "StrongestKeys",
+        "ScoreBreakdown",
+        "HeadUpdates",
         "RecordingWriter",
     ],
 }
