@@ -5,7 +5,7 @@
 #include "Execution.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
-#include "RecordingExtent.h"
+#include "RecordingRanges.h"
 #include "TokenText.h"
 
 #include <vtkDataObject.h>
@@ -94,10 +94,11 @@ int vtkAttentionMap::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  const AttentionAtlas::RecordingRanges ranges = AttentionAtlas::RangesOf(recording);
-  std::copy_n(ranges.sequences.begin(), 2, this->SequenceRange);
-  std::copy_n(ranges.layers.begin(), 2, this->LayerRange);
-  std::copy_n(ranges.heads.begin(), 2, this->HeadRange);
+  const AttentionAtlas::RecordingRanges ranges(recording);
+  std::copy_n(ranges.sequence, 2, this->SequenceRange);
+  std::copy_n(ranges.layer, 2, this->LayerRange);
+  std::copy_n(ranges.head, 2, this->HeadRange);
+  this->SequenceRange[0] = this->HeadRange[0] = AttentionAtlas::IsEmpty(recording) ? 0 : -1;
   const int tokens = AttentionAtlas::IsEmpty(recording)
                        ? 0
                        : AttentionAtlas::SequenceTokens(recording, this->Sequence);

@@ -11,7 +11,7 @@
 #include "PooledAttention.h"
 #include "RankGroup.h"
 #include "RecordingConversion.h"
-#include "RecordingExtent.h"
+#include "RecordingRanges.h"
 
 #include <vtkDataSetAttributes.h>
 #include <vtkFloatArray.h>
@@ -44,22 +44,6 @@ namespace
 {
 
 constexpr double BytesPerPoint = sizeof(float) + 4 * sizeof(int);
-
-/// The layers to show: one, or all that were recorded.
-std::vector<int> LayersOf(vtkMultiBlockDataSet* recording, int layer)
-{
-  if (layer >= 0)
-  {
-    return { layer };
-  }
-  std::vector<int> layers;
-  vtkDataArray* scales = recording->GetFieldData()->GetArray(AttentionAtlas::ScoreScaleField);
-  for (vtkIdType i = 0; scales != nullptr && i < scales->GetNumberOfTuples(); ++i)
-  {
-    layers.push_back(static_cast<int>(scales->GetComponent(i, 0)));
-  }
-  return layers;
-}
 
 /// The numbers of a column of a table of heads.
 std::map<atlas::HeadPlace, double> ScoresOf(vtkTable* table, const char* column)
@@ -187,21 +171,23 @@ bool vtkAttentionMatrix::IsSorted()
 MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording)
 {
   const int heads =
-    this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RangesOf(recording).heads[1] + 1;
+    this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RecordingRanges(recording).head[1] + 1;
   const int size =
     std::min(AttentionAtlas::SequenceTokens(recording, this->Sequence), this->MaximumSize);
-  return { LayersOf(recording, this->Layer), heads, size, this->IsSorted() };
+  return { this->Layer >= 0 ? std::vector<int>{ this->Layer }
+                            : AttentionAtlas::RecordedLayers(recording),
+    heads, size, this->IsSorted() };
 }
 
 int vtkAttentionMatrix::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  const AttentionAtlas::RecordingRanges ranges = AttentionAtlas::RangesOf(recording);
-  std::copy_n(ranges.sequences.begin(), 2, this->SequenceRange);
+  const AttentionAtlas::RecordingRanges ranges(recording);
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
-  this->LayerRange[0] = isEmpty ? 0 : -1;
-  this->LayerRange[1] = ranges.layers[1];
+  this->SequenceRange[0] = this->LayerRange[0] = isEmpty ? 0 : -1;
+  this->SequenceRange[1] = ranges.sequence[1];
+  this->LayerRange[1] = ranges.layer[1];
   const MatrixPanels panels = isEmpty ? MatrixPanels() : this->PanelsOf(recording);
   AttentionAtlas::AnnounceImage(
     panels.Width(), panels.Height(), outputVector->GetInformationObject(0));

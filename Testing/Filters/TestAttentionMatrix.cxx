@@ -1,4 +1,4 @@
-// Also tests: MatrixPanels PanelTitles RecordingExtent
+// Also tests: MatrixPanels PanelTitles RecordingRanges
 
 #include "vtkAttentionMatrix.h"
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "AttentionAtlasDataModule.h"
+
 #include <vtkCellArray.h>
 #include <vtkNew.h>
 #include <vtkPoints.h>
@@ -14,7 +16,7 @@ namespace AttentionAtlas
 
 /// Titles of the panels of a view of many heads, for the representation Token Labels: points with
 /// the array Token. A title begins at its point.
-class PanelTitles
+class ATTENTIONATLASDATA_EXPORT PanelTitles
 {
 public:
   PanelTitles();
