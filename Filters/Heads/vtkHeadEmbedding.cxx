@@ -146,9 +146,8 @@ std::size_t FrameOf(const atlas::LayoutOptions& options, vtkInformationVector* o
 /// The ranges of the input as it is, without an update.
 AttentionAtlas::RecordingRanges RangesOf(vtkHeadEmbedding* filter)
 {
-  AttentionAtlas::RecordingRanges ranges;
-  ranges.Find(vtkMultiBlockDataSet::SafeDownCast(filter->GetInputDataObject(0, 0)));
-  return ranges;
+  return AttentionAtlas::RecordingRanges(
+    vtkMultiBlockDataSet::SafeDownCast(filter->GetInputDataObject(0, 0)));
 }
 
 std::string DescribeProgress(const atlas::LayoutProgress& progress)

@@ -51,6 +51,9 @@ CHAPTERS = {
         "TokenSearch",
         "AttentionLines",
         "AttentionFocus",
+        "StrongestKeys",
+        "ScoreBreakdown",
+        "HeadUpdates",
         "RecordingWriter",
     ],
 }
