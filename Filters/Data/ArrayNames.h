@@ -124,8 +124,8 @@ inline constexpr const char* Weight = "Weight";
 inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
 inline constexpr const char* Key = "Key";     ///< the same
 
-// AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query Norm:
-// columns
+// AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query
+// Norm: columns
 inline constexpr const char* SelfWeight = "Self Weight";
 inline constexpr const char* FirstWeight = "First Weight";
 inline constexpr const char* StrongestKey = "Strongest Key"; ///< its position
@@ -174,6 +174,7 @@ inline constexpr const char* Axis = "Axis";
 inline constexpr const char* OtherLayer = "Other Layer";
 inline constexpr const char* OtherHead = "Other Head";
 inline constexpr const char* SharedTokens = "Shared Tokens";
+inline constexpr const char* HeadName = "Head Name";    ///< field data
 inline constexpr const char* Reading = "Reading";       ///< field data
 inline constexpr const char* Processing = "Processing"; ///< field data
 

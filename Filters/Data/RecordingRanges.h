@@ -3,6 +3,7 @@
 #include "AttentionAtlasDataModule.h"
 
 class vtkAlgorithm;
+class vtkDataObject;
 class vtkMultiBlockDataSet;
 
 namespace AttentionAtlas
@@ -19,8 +20,11 @@ struct ATTENTIONATLASDATA_EXPORT RecordingRanges
   void Find(vtkMultiBlockDataSet* recording);
 };
 
-/// Updates the recording at the first input of a filter, for filters whose information depends on
-/// it. Returns it, or null if there is none; what went wrong has then been told.
+/// Updates the first input of a filter, for filters whose information depends on it. Returns it, or
+/// null if there is none; what went wrong has then been told.
+ATTENTIONATLASDATA_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter);
+
+/// The same for a recording.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
 
 }

@@ -51,6 +51,8 @@ CHAPTERS = {
         "TokenSearch",
         "AttentionLines",
         "AttentionFocus",
+        "AttentionTokens",
+        "SharedTokens",
         "RecordingWriter",
     ],
 }
