@@ -35,10 +35,10 @@ namespace Names = AttentionAtlas::ArrayNames;
 namespace
 {
 
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::HeadPlace;
 using atlas::HeadUpdate;
 using atlas::ToIndex;
+using AttentionAtlas::AddColumn;
+using AttentionAtlas::HeadPlace;
 
 constexpr std::size_t BinCount = vtkHeadUpdates::Bins;
 constexpr int OutputPorts = 4;
@@ -88,9 +88,9 @@ void FillUpdates(const Updates& updates, vtkTable* table)
   AttentionAtlas::AddTokenColumns(recording, updates.heads, AllRows(recording), table);
   AddColumn<vtkFloatArray>(table, Names::Magnitude, updates.values, MagnitudeOf);
   AddColumn<vtkFloatArray>(table, Names::Orientation, updates.values, OrientationOf);
-  const bool hasContext = std::all_of(updates.heads.begin(), updates.heads.end(),
-    [&](const HeadPlace& place)
-    { return atlas::HasContext(atlas::FindHead(recording, place.layer, place.head)); });
+  const bool hasContext =
+    std::all_of(updates.heads.begin(), updates.heads.end(), [&](const HeadPlace& place)
+      { return atlas::HasContext(atlas::FindHead(recording, place.layer, place.head)); });
   if (hasContext)
   {
     AddColumn<vtkFloatArray>(table, Names::ContextMagnitude, updates.values,
@@ -122,10 +122,8 @@ std::vector<Bin> CountBins(const Updates& updates)
   {
     const HeadPlace& place = updates.heads[h];
     const double end = largest[place.layer];
-    const auto magnitudes =
-      atlas::CountInBins(updates.OfHead(h, MagnitudeOf), 0, end, BinCount);
-    const auto orientations =
-      atlas::CountInBins(updates.OfHead(h, OrientationOf), -1, 1, BinCount);
+    const auto magnitudes = atlas::CountInBins(updates.OfHead(h, MagnitudeOf), 0, end, BinCount);
+    const auto orientations = atlas::CountInBins(updates.OfHead(h, OrientationOf), -1, 1, BinCount);
     for (std::size_t b = 0; b < BinCount; ++b)
     {
       bins.push_back({ place, static_cast<int>(b), end, magnitudes[b], orientations[b] });
@@ -175,8 +173,8 @@ void FillPositions(const Updates& updates, vtkTable* table)
   for (std::size_t i = 0; i < updates.values.size(); ++i)
   {
     const std::size_t token = i % updates.TokenCount();
-    PositionSums& sum = sums[{ updates.heads[i / updates.TokenCount()].layer,
-      updates.recording.tokens.position[token] }];
+    PositionSums& sum = sums[{
+      updates.heads[i / updates.TokenCount()].layer, updates.recording.tokens.position[token] }];
     ++sum.tokens;
     sum.magnitude += static_cast<double>(MagnitudeOf(updates.values[i]));
     sum.orientation += static_cast<double>(OrientationOf(updates.values[i]));
@@ -198,15 +196,14 @@ void FillPositions(const Updates& updates, vtkTable* table)
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesPositions);
 }
 
-void FillLayers(
-  const atlas::Recording& recording, const atlas::Transformer& model, vtkTable* table)
+void FillLayers(const atlas::Recording& recording, const atlas::Transformer& model, vtkTable* table)
 {
   std::vector<HeadPlace> layers;
   std::vector<atlas::StreamUpdate> updates;
   for (const atlas::RecordedLayer& layer : recording.layers)
   {
-    const std::vector<atlas::StreamUpdate> ofLayer = atlas::MeasureLayerUpdates(
-      recording, layer.index, atlas::OutputBias(model, layer.index));
+    const std::vector<atlas::StreamUpdate> ofLayer =
+      atlas::MeasureLayerUpdates(recording, layer.index, atlas::OutputBias(model, layer.index));
     updates.insert(updates.end(), ofLayer.begin(), ofLayer.end());
     layers.push_back({ layer.index, -1 });
   }
@@ -340,8 +337,7 @@ int vtkHeadUpdates::RequestData(
       FillPositions(updates, vtkTable::GetData(outputVector, 2));
       if (work->model != nullptr)
       {
-        FillLayers(
-          work->recording, work->model->GetModel(), vtkTable::GetData(outputVector, 3));
+        FillLayers(work->recording, work->model->GetModel(), vtkTable::GetData(outputVector, 3));
       }
     }
   }

@@ -25,8 +25,8 @@
  * (int), Orientation Low, Orientation High (double: from -1 to 1), Orientation Count (int). A bin
  * holds its lower end; the last one also its upper end.
  *
- * Output 2: a vtkTable with means over the heads and sequences that have a position: Layer, Position
- * (int), Magnitude, Orientation (double), Tokens (int: how many).
+ * Output 2: a vtkTable with means over the heads and sequences that have a position: Layer,
+ * Position (int), Magnitude, Orientation (double), Tokens (int: how many).
  *
  * Output 3: a vtkTable with what all heads of a layer add together, u = sum_h u_h + b_O: Layer,
  * Head (int, -1), Sequence, Position, Token Index, Token, Magnitude and Orientation (float). Empty

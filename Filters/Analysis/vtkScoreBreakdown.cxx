@@ -34,9 +34,9 @@ namespace Names = AttentionAtlas::ArrayNames;
 namespace
 {
 
-using AttentionAtlas::AddColumn;
 using atlas::ScoreParts;
 using atlas::ToIndex;
+using AttentionAtlas::AddColumn;
 
 /// Queries that are evaluated at a time. Blocks begin at multiples of it, so that values do not
 /// depend on the threads.
@@ -104,15 +104,13 @@ void vtkScoreBreakdown::Scores::RequireMemory(const atlas::Recording& recording)
   const double share = recording.mask == atlas::AttentionMask::Causal ? 0.5 : 1;
   const double rows =
     queries * std::min(static_cast<double>(this->top), share * static_cast<double>(this->end) + 1);
-  AttentionAtlas::RequireMemory(
-    rows * (2. * sizeof(ScoreParts) + 5. * sizeof(int) + sizeof(vtkIdType) +
-             2. * sizeof(std::string)),
+  AttentionAtlas::RequireMemory(rows * (2. * sizeof(ScoreParts) + 5. * sizeof(int) +
+                                         sizeof(vtkIdType) + 2. * sizeof(std::string)),
     "about " + std::to_string(static_cast<std::int64_t>(rows)) + " scores",
     "choose a Query, or the Top scores of each.");
 }
 
-void vtkScoreBreakdown::Scores::FillScores(
-  const atlas::Recording& recording, vtkTable* table) const
+void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vtkTable* table) const
 {
   const std::int64_t first = recording.sequenceOffsets[ToIndex(this->sequence)];
   std::vector<std::string> texts;
@@ -191,9 +189,8 @@ bool vtkScoreBreakdown::Evaluate(const atlas::Recording& recording, Scores& scor
       {
         for (vtkIdType b = firstBlock; b < endBlock; ++b)
         {
-          atlas::AppendScoreParts(recording, scores.sequence, scores.place.layer,
-            scores.place.head, scores.queryBias, scores.keys,
-            std::max<std::int64_t>(b * BlockRows, scores.begin),
+          atlas::AppendScoreParts(recording, scores.sequence, scores.place.layer, scores.place.head,
+            scores.queryBias, scores.keys, std::max<std::int64_t>(b * BlockRows, scores.begin),
             std::min<std::int64_t>((b + 1) * BlockRows, scores.end), scores.top,
             blocks[ToIndex(b - begin)]);
         }

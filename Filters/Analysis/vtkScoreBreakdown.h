@@ -17,8 +17,8 @@ struct Recording;
  *
  * Input port 0: a recording (vtkMultiBlockDataSet, as produced by vtkTransformerRecorder and
  * vtkRecordingReader) with queries and keys. Input port 1: the transformer that was recorded, as
- * produced by vtkTransformerReader, for the bias b_Q of its queries. The score of query i with key j
- * before the softmax is the sum of (Claus, "Attention Focus Plots")
+ * produced by vtkTransformerReader, for the bias b_Q of its queries. The score of query i with key
+ * j before the softmax is the sum of (Claus, "Attention Focus Plots")
  *
  * - ALiBi: slope * j (Press et al. 2022); 0 without it
  * - Bias: scale * b_Q . k_j, which depends on the key alone; 0 without a bias

@@ -159,9 +159,8 @@ void vtkStrongestKeys::AddArrays(const atlas::Recording& recording,
   }
   const std::int64_t first = recording.sequenceOffsets[ToIndex(this->Sequence)];
   AddOfQueries<vtkIdTypeArray>(
-    Names::TokenIndex, queries,
-    [first](const QueryFocus& focus) { return static_cast<vtkIdType>(first + focus.query); },
-    arrays);
+    Names::TokenIndex, queries, [first](const QueryFocus& focus)
+    { return static_cast<vtkIdType>(first + focus.query); }, arrays);
   arrays->SetPedigreeIds(arrays->GetAbstractArray(Names::TokenIndex));
 }
 
@@ -178,8 +177,7 @@ int vtkStrongestKeys::RequestData(
   }
   try
   {
-    const atlas::Recording recording =
-      AttentionAtlas::ToRecording(input, this->Layer, this->Head);
+    const atlas::Recording recording = AttentionAtlas::ToRecording(input, this->Layer, this->Head);
     const std::vector<QueryFocus> queries = this->Measure(recording);
     Draw(queries, output);
     this->AddArrays(recording, queries, output->GetCellData());

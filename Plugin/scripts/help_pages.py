@@ -53,6 +53,9 @@ CHAPTERS = {
         "AttentionFocus",
         "AttentionTokens",
         "SharedTokens",
+        "StrongestKeys",
+        "ScoreBreakdown",
+        "HeadUpdates",
         "RecordingWriter",
     ],
 }
