@@ -9,6 +9,7 @@
 #include "LabelPlacement.h"
 #include "RecordingRanges.h"
 #include "TokenCounts.h"
+#include "TokensOfHeads.h"
 
 #include <vtkDataSetAttributes.h>
 #include <vtkImageData.h>
@@ -33,81 +34,11 @@ namespace
 {
 
 using AttentionAtlas::AddColumn;
+using AttentionAtlas::TokensOfHeads;
 
 bool IsEmpty(vtkTable* table)
 {
   return table == nullptr || table->GetNumberOfRows() == 0;
-}
-
-template<class Array>
-Array* Require(vtkTable* table, const char* name)
-{
-  auto* column = Array::SafeDownCast(table->GetColumnByName(name));
-  if (column == nullptr)
-  {
-    throw atlas::OptionError("Input: expected the column " + std::string(name) +
-                             " of the first output of Attention Tokens, found none.");
-  }
-  return column;
-}
-
-/// The heads of a table in ascending order.
-std::vector<std::pair<int, int>> HeadsIn(vtkTable* table)
-{
-  std::set<std::pair<int, int>> heads;
-  if (!IsEmpty(table))
-  {
-    auto* layers = Require<vtkIntArray>(table, Names::Layer);
-    auto* numbers = Require<vtkIntArray>(table, Names::Head);
-    for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
-    {
-      heads.emplace(layers->GetValue(row), numbers->GetValue(row));
-    }
-  }
-  return { heads.begin(), heads.end() };
-}
-
-/// The different tokens of each head, by ascending id.
-struct TokensOfHeads
-{
-  std::vector<std::pair<int, int>> heads;
-  std::vector<std::vector<std::int32_t>> ids;
-  std::map<std::int32_t, std::string> texts;
-
-  TokensOfHeads(vtkTable* table, const std::string& vector);
-};
-
-TokensOfHeads::TokensOfHeads(vtkTable* table, const std::string& vector)
-  : heads(HeadsIn(table))
-{
-  auto* layers = Require<vtkIntArray>(table, Names::Layer);
-  auto* numbers = Require<vtkIntArray>(table, Names::Head);
-  auto* vectors = Require<vtkStringArray>(table, Names::Vector);
-  auto* ranks = Require<vtkIntArray>(table, Names::Rank);
-  auto* tokens = Require<vtkIntArray>(table, Names::TokenId);
-  auto* words = Require<vtkStringArray>(table, Names::Token);
-  std::map<std::pair<int, int>, std::set<std::int32_t>> found;
-  std::set<std::string> present;
-  for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
-  {
-    const std::string& name = vectors->GetValue(row);
-    present.insert(name);
-    if (name == vector && ranks->GetValue(row) == 1)
-    {
-      const int id = tokens->GetValue(row);
-      found[{ layers->GetValue(row), numbers->GetValue(row) }].insert(id);
-      this->texts.emplace(id, words->GetValue(row));
-    }
-  }
-  if (present.count(vector) == 0)
-  {
-    throw atlas::OptionError("Vector: expected one of those that Attention Tokens has read, " +
-                             atlas::Joined(present, [](const std::string& name) { return name; }) + ", found " + vector + ".");
-  }
-  for (const std::pair<int, int>& head : this->heads)
-  {
-    this->ids.emplace_back(found[head].begin(), found[head].end());
-  }
 }
 
 /// Two heads and what they share.
@@ -178,8 +109,8 @@ void FillPairs(const TokensOfHeads& tokens, std::vector<Pair> pairs, vtkTable* t
   AddColumn<vtkStringArray>(table, Names::Tokens, pairs,
     [&](const Pair& pair)
     {
-      return atlas::Joined(pair.shared,
-        [&](std::int32_t id) { return atlas::TokenLabel(tokens.texts.at(id)); });
+      return atlas::Joined(
+        pair.shared, [&](std::int32_t id) { return atlas::TokenLabel(tokens.texts.at(id)); });
     });
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::SharedTokenPairs);
 }
@@ -212,7 +143,7 @@ int vtkSharedTokens::RequestInformation(
   try
   {
     auto* table = vtkTable::SafeDownCast(AttentionAtlas::UpdateInput(this));
-    last = static_cast<int>(HeadsIn(table).size()) - 1;
+    last = static_cast<int>(AttentionAtlas::HeadsIn(table).size()) - 1;
   }
   catch (const atlas::Error&)
   {

@@ -53,6 +53,7 @@ CHAPTERS = {
         "AttentionFocus",
         "AttentionTokens",
         "SharedTokens",
+        "TokenEmbedding",
         "StrongestKeys",
         "ScoreBreakdown",
         "HeadUpdates",
