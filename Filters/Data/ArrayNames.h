@@ -175,6 +175,7 @@ inline constexpr const char* Axis = "Axis";
 inline constexpr const char* OtherLayer = "Other Layer";
 inline constexpr const char* OtherHead = "Other Head";
 inline constexpr const char* SharedTokens = "Shared Tokens";
+inline constexpr const char* HeadName = "Head Name";    ///< field data
 inline constexpr const char* Reading = "Reading";       ///< field data
 inline constexpr const char* Processing = "Processing"; ///< field data
 
