@@ -4,7 +4,7 @@ import atlastest
 import figuretest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import focus
+from attentionatlas import focus, load_plugin
 from attentionatlas.model import Missing
 from matplotlib.patches import Rectangle
 from paraview import simple
@@ -21,6 +21,7 @@ PLACE = {"layer": LAYER, "head": HEAD}
 
 def write_recording(path):
     """The oracle's sequences, run by the recorder with all that the figures need."""
+    load_plugin()
     tensors, _ = atlastest.read_safetensors(TRANSFORMERS / "bloom" / "expected.safetensors")
     ids = "\n".join(" ".join(map(str, row)) for row in tensors["input_ids"])
     names = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")

@@ -159,7 +159,7 @@ def breakdown(recording, page, config=None, layer=None, head=0, ranks=4):
     recording.matrix(layer, head)  # knows the tokens
     ranks = int(table["Rank"].max()) + 1
     columns = 2 if page.width_mm >= 120 and ranks > 1 else 1
-    title = f"Layer {layer}, head {head}: parts of the k-th largest score of each query"
+    title = f"Layer {layer}, head {head}: parts of the k-th largest scores"
     figure, panels = page.panels(ranks, columns, title, square=False)
     figure.set_figheight(55 * MILLIMETRE * (-(-ranks // columns)) + 12 * MILLIMETRE)
     values = numpy.concatenate([table[name] for name in (*_PARTS, "Score")])
@@ -197,6 +197,12 @@ def key_parts(recording, page, config=None, layer=None, head=0):
     return figure
 
 
+def _numbers(numbers, shown):
+    """The first numbers in words, and how many are left."""
+    rest = [f"+{len(numbers) - shown}"] if shown < len(numbers) else []
+    return " ".join([*numbers[:shown], *rest])
+
+
 def _label_lines(axes, layer, ranked, width):
     """Writes the numbers of heads beside their points; those of points that are too near share a place.
 
@@ -212,16 +218,12 @@ def _label_lines(axes, layer, ranked, width):
         else:
             groups.append((value, [str(head)]))
     for value, numbers in groups:
-        text = ""
-        for i, number in enumerate(numbers):
-            rest = f"+{len(numbers) - i}"
-            if len(text) + len(number) + 1 + (len(rest) if i + 1 < len(numbers) else 0) > width:
-                text += f" {rest}"
-                break
-            text = f"{text} {number}"
+        shown = len(numbers)
+        while shown > 0 and len(_numbers(numbers, shown)) > width:
+            shown -= 1
         box = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 0.2}
         axes.annotate(
-            text.strip(), (layer, value), (2.5, 0), textcoords="offset points", va="center", size="small", bbox=box
+            _numbers(numbers, shown), (layer, value), (2.5, 0), textcoords="offset points", va="center", size="small", bbox=box
         )
 
 
@@ -239,8 +241,8 @@ def heads_by_layer(recording, page, measure="StrongestIsSelf", quantity="Weights
     layers = sorted({int(layer) for layer in table["Layer"]})
     figure, (axes,) = page.panels(1, square=False)
     figure.set_figheight(min(120, 0.6 * page.width_mm) * MILLIMETRE)
-    weighted = " of norm-weighted attention" if quantity == "NormWeighted" else ""
-    axes.set(title=f"{MEASURES[measure]}{weighted}: the heads of each layer, sorted", xlabel="Layer")
+    weighted = ", norm-weighted" if quantity == "NormWeighted" else ""
+    axes.set(title=MEASURES[measure] + weighted, xlabel="Layer")
     for rank in range(int(table["Rank"].max()) + 1):
         rows = table["Rank"] == rank
         axes.plot(table["Layer"][rows], table["Value"][rows], color=GREY, linewidth=0.6, zorder=1)
@@ -262,7 +264,7 @@ def _histograms(recording, page, name, label):
     table = recording.updates(port=1)
     layers = recording.layers
     columns = page.columns(len(layers))
-    title = f"{label} of each head (rows): tokens in 50 bins"
+    title = f"{label}: a row per head"
     figure, panels = page.panels(len(layers), columns, title, square=False)
     figure.set_figheight((34 * -(-len(layers) // columns) + 14) * MILLIMETRE)
     most = table[f"{name} Count"].max()
