@@ -174,14 +174,14 @@ def main(transformer):
     lines = AttentionLines(Input=points, Recording=recording, Top=1)
     show("AttentionLines", lines, TokenColors(Input=points), zoom=1.2)
     recording = RecordingReader(FileName=RECORDING)
-    focus = AttentionFocus(Input=recording, Per="Query")
-    chart("AttentionFocus", "XYPointChartView", focus, ["First Weight", "Self Weight"],
-          "Attention of all heads to the first token and to itself", "position", "Position")
+    focus = AttentionFocus(Input=recording)
+    chart("AttentionFocus", "XYChartView", focus, ["First Weight", "Self Weight"],
+          "Mean attention of 144 heads to the first and to the same token", "row")
     recording = RecordingReader(FileName=RECORDING)
     place = {"Input": recording, "Layer": 4, "Head": 11}
     show("StrongestKeys", AttentionMap(Quantity="Scores", **place), StrongestKeys(**place), zoom=1.2)
     reader, recording = recorded(transformer)
-    scores = ScoreBreakdown(Input=recording, Model=reader, Layer=1, Top=1)
+    scores = ScoreBreakdown(Input=recording, Model=reader, Layer=1, Head=1, Top=1)
     chart("ScoreBreakdown", "XYChartView", scores, ["ALiBi", "Bias", "Attention"],
           "Parts of the largest score of each query", "query", "Query")
     reader, recording = recorded(transformer)

@@ -3,8 +3,9 @@
 // sequence, 3: threads.
 
 #include "AttentionFocus.h"
-#include "Parallel.h"
 #include "RecordedAttention.h"
+
+#include <Parallel.h> // of Core, not the one of this folder
 
 #include <cstdint>
 #include <random>

@@ -322,7 +322,7 @@ def orientation_and_magnitude(recording, page):
         rasterized=len(order) > _VECTORS,
     )
     axes.axvline(0, color=GREY, linewidth=0.4, zorder=0)
-    axes.set(title="What heads write: orthogonal at 0, canceling below, reinforcing above", ylim=(0, None))
+    axes.set(title="What each head writes at each token", ylim=(0, None))
     axes.set(xlabel="Orientation cos(u, x)", ylabel="Magnitude |u| / |x|")
     _layer_bar(figure, axes, recording)
     return figure
