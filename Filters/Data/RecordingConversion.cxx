@@ -241,11 +241,11 @@ void AddPictureFields(const atlas::RecordedPictures& pictures, vtkFieldData* fie
   fields->AddArray(size);
   if (!pictures.sources.empty())
   {
-    using Source = atlas::PictureSource;
+    const std::vector<atlas::PictureSource>& sources = pictures.sources;
     fields->AddArray(MakeArray<vtkStringArray>(
-      PictureFileField, pictures.sources, [](const Source& source) { return source.file; }));
+      PictureFileField, sources, [](const auto& source) { return source.file; }));
     fields->AddArray(MakeArray<vtkStringArray>(
-      PictureHashField, pictures.sources, [](const Source& source) { return source.hash; }));
+      PictureHashField, sources, [](const auto& source) { return source.hash; }));
     AddField(fields, PictureProcessingField, pictures.processing);
   }
 }
@@ -411,9 +411,13 @@ std::vector<atlas::RecordedHead> ReadHeads(vtkMultiBlockDataSet* layer)
   return heads;
 }
 
-/// As many heads as there are, of which one alone is read, if it is there.
+/// As many heads as there are, of which one alone is read, if it is there, or all.
 std::vector<atlas::RecordedHead> ReadOneHead(vtkMultiBlockDataSet* layer, std::int64_t head)
 {
+  if (head == atlas::AllHeads)
+  {
+    return ReadHeads(layer);
+  }
   const std::set<std::int32_t> numbers = NumberedBlocks(layer, "head ");
   std::vector<atlas::RecordedHead> heads(numbers.size());
   if (head >= 0 && head < static_cast<std::int64_t>(numbers.size()))
@@ -593,6 +597,13 @@ atlas::Recording ToRecording(vtkMultiBlockDataSet* input, std::int64_t layer, st
   ReadOneLayer(input, layer, head, recording);
   atlas::CheckHead(recording, layer, head, Source);
   return recording;
+}
+
+atlas::Recording ToRecording(vtkMultiBlockDataSet* input, std::int64_t layer, std::int64_t head,
+  atlas::AttentionQuantity quantity)
+{
+  return quantity == atlas::AttentionQuantity::Rollout ? ToRecording(input)
+                                                       : ToRecording(input, layer, head);
 }
 
 }

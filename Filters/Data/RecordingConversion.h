@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "Recording.h"
+#include "RecordedAttention.h"
 
 #include <cstdint>
 
@@ -16,8 +16,9 @@ class vtkMultiBlockDataSet;
 ///   to 1; -1 for a class token). Columns that are not known are absent.
 /// - layer l: blocks named head h, a vtkTable with a row per token and the columns Query, Key,
 /// Value
-///   [d_head] and Output [d_model], as far as they were recorded; and residual, a vtkTable with the
-///   column Residual [d_model], the stream before layer l, or behind the last for l = L. Attention
+///   [d_head], Output [d_model] and Value Norm, as far as they were recorded; and residual, a
+///   vtkTable with the column Residual [d_model], the stream before layer l, or behind the last for
+///   l = L. Attention
 ///   that a file held is in blocks named head h weights and head h scores: blocks named sequence s,
 ///   each a vtkTable with a row per query and one column, Weights s or Scores s [keys].
 /// - pictures: a vtkTable with the column Picture (unsigned char [3]), a row per pixel of all
@@ -58,9 +59,13 @@ ATTENTIONATLASDATA_EXPORT void ToDataSet(
 ATTENTIONATLASDATA_EXPORT atlas::Recording ToRecording(vtkMultiBlockDataSet* input);
 
 /// The same for views of one head, at a cost that does not grow with the heads of other layers: of
-/// the recording, tokens and sequences, the numbers of the layers, and head `head` of the layer
-/// with number `layer`, as atlas::CheckHead accepts it.
+/// the recording, tokens and sequences, the numbers of the layers, and head `head` (or
+/// atlas::AllHeads) of the layer with number `layer`, as atlas::CheckHead accepts it.
 ATTENTIONATLASDATA_EXPORT atlas::Recording ToRecording(
   vtkMultiBlockDataSet* input, std::int64_t layer, std::int64_t head);
+
+/// The same, with all that atlas::EvaluateAttention reads for a quantity: all layers for Rollout.
+ATTENTIONATLASDATA_EXPORT atlas::Recording ToRecording(vtkMultiBlockDataSet* input,
+  std::int64_t layer, std::int64_t head, atlas::AttentionQuantity quantity);
 
 }

@@ -27,6 +27,7 @@ inline void ExpectEqual(const RecordedHead& found, const RecordedHead& expected)
   ExpectEqual(found.key, expected.key);
   ExpectEqual(found.value, expected.value);
   ExpectEqual(found.output, expected.output);
+  ExpectEqual(found.valueNorm, expected.valueNorm);
   ASSERT_EQ(found.weights.size(), expected.weights.size());
   ASSERT_EQ(found.scores.size(), expected.scores.size());
   for (std::size_t s = 0; s < expected.weights.size(); ++s)

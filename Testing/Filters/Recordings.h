@@ -5,6 +5,7 @@
 #include "Recording.h"
 #include "RecordingConversion.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -62,6 +63,14 @@ inline Recording SmallRecording()
   recording.residual[0] = RandomMatrix(5, 6, generator);
   recording.residual[3] = RandomMatrix(5, 6, generator);
   recording.logits = RandomMatrix(5, 9, generator);
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.valueNorm = RandomMatrix(5, 1, generator);
+      std::for_each(head.valueNorm.Row(0), head.valueNorm.Row(5), [](float& norm) { norm += 2; });
+    }
+  }
   return recording;
 }
 

@@ -198,6 +198,7 @@ Recording SmallRecording()
   head.key = matrix(3, 2);
   head.value = matrix(3, 2);
   head.output = matrix(3, 4);
+  head.valueNorm = matrix(3, 1);
   RecordedHead second = head;
   second.query = matrix(3, 2);
   recording.layers = { { 0, 0.5, { head, second } } };

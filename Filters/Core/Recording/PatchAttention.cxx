@@ -2,7 +2,6 @@
 
 #include "Error.h"
 #include "Index.h"
-#include "Parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,11 +14,10 @@ namespace atlas
 namespace
 {
 
-/// Queries that are evaluated at a time. Blocks begin at multiples of it, so that weights do not
-/// depend on the threads or on what is chosen.
-constexpr std::int64_t BlockRows = 64;
-/// Weights between two reports of progress, each a chance to cancel.
-constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 22U;
+/// Weights in memory at a time: those of all queries of up to 4,096 tokens, as Rollout prefers.
+constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24U;
+/// Steps end after a multiple of it, as the blocks of EvaluateAttentionRows do.
+constexpr std::int64_t RowMultiple = 64;
 
 /// Throws if two tokens are the same patch.
 void RequireDistinct(const PatchGrid& grid)
@@ -63,96 +61,72 @@ void CheckOptions(const PatchOptions& options, std::int64_t tokens)
   }
 }
 
-/// What is found of some queries.
-struct BlockResult
-{
-  std::vector<float> toChosen;   ///< of each query
-  std::vector<float> fromChosen; ///< rows of the chosen queries
-  std::vector<AttentionLink> arrows;
-  std::vector<AttentionLink> marks;
-};
-
-/// Evaluates blocks of queries.
-class Blocks
+/// Takes what is shown from the rows of attention, query by query.
+class Collector
 {
 public:
-  Blocks(const Recording& recording, const PatchOptions& options, const PatchGrid& grid)
-    : Record(recording)
-    , Options(options)
+  Collector(const PatchOptions& options, const PatchGrid& grid)
+    : Options(options)
     , Grid(grid)
     , Tokens(static_cast<std::int64_t>(grid.row.size()))
+    , Sums(grid.row.size(), 0)
   {
   }
 
-  std::int64_t Count() const { return (this->Tokens + BlockRows - 1) / BlockRows; }
-
-  BlockResult Evaluate(std::int64_t block) const
+  void Add(std::int64_t query, const float* row)
   {
-    const std::int64_t begin = block * BlockRows;
-    const std::int64_t end = std::min(begin + BlockRows, this->Tokens);
-    std::vector<float> rows(ToIndex(end - begin) * ToIndex(this->Tokens));
-    EvaluateAttention(this->Record, this->Options.sequence, this->Options.layer, this->Options.head,
-      this->Options.quantity, begin, end, rows.data());
-    BlockResult result;
-    for (std::int64_t query = begin; query < end; ++query)
+    this->AddWeights(query, row);
+    this->AddLinks(query, row);
+  }
+
+  PatchAttention Take()
+  {
+    const bool isMean = this->Options.direction == PatchDirection::From;
+    const double parts = isMean ? static_cast<double>(this->Options.tokens.size()) : 1;
+    for (const double sum : this->Sums)
     {
-      const float* row = rows.data() + (query - begin) * this->Tokens;
-      this->AddWeights(query, row, result);
-      this->AddLinks(query, row, result);
+      this->Found.weights.push_back(static_cast<float>(sum / parts));
     }
-    return result;
+    return std::move(this->Found);
   }
 
 private:
-  const Recording& Record;
   const PatchOptions& Options;
   const PatchGrid& Grid;
   std::int64_t Tokens;
+  std::vector<double> Sums; ///< of the weights of each token
+  PatchAttention Found;
 
-  void AddWeights(std::int64_t query, const float* row, BlockResult& result) const
+  void AddWeights(std::int64_t query, const float* row)
   {
     const std::vector<std::int64_t>& chosen = this->Options.tokens;
     if (this->Options.direction == PatchDirection::To)
     {
-      double sum = 0;
       for (const std::int64_t token : chosen)
       {
-        sum += static_cast<double>(row[token]);
+        this->Sums[ToIndex(query)] += static_cast<double>(row[token]);
       }
-      result.toChosen.push_back(static_cast<float>(sum));
     }
     else if (std::binary_search(chosen.begin(), chosen.end(), query))
     {
-      result.fromChosen.insert(result.fromChosen.end(), row, row + this->Tokens);
+      std::transform(this->Sums.begin(), this->Sums.end(), row, this->Sums.begin(),
+        [](double sum, float weight) { return sum + static_cast<double>(weight); });
     }
   }
 
-  bool IsShown(float weight) const
-  {
-    return weight > 0 && static_cast<double>(weight) >= this->Options.threshold;
-  }
-
-  void AddLinks(std::int64_t query, const float* row, BlockResult& result) const
+  void AddLinks(std::int64_t query, const float* row)
   {
     const std::int64_t strongest = std::max_element(row, row + this->Tokens) - row;
     const bool isMarked = strongest == query || !this->Grid.IsPatch(strongest);
-    const auto add = [&](std::int64_t key, std::vector<AttentionLink>& links)
-    {
-      if (this->IsShown(row[key]))
-      {
-        links.push_back(
-          { static_cast<std::int32_t>(query), static_cast<std::int32_t>(key), row[key] });
-      }
-    };
     if (isMarked)
     {
-      add(strongest, result.marks);
+      this->AddLink(query, strongest, row, this->Found.marks);
     }
     if (this->Options.arrows == PatchArrows::Strongest)
     {
       if (!isMarked)
       {
-        add(strongest, result.arrows);
+        this->AddLink(query, strongest, row, this->Found.arrows);
       }
       return;
     }
@@ -160,50 +134,20 @@ private:
     {
       if (key != query && !(isMarked && key == strongest))
       {
-        add(key, result.arrows);
+        this->AddLink(query, key, row, this->Found.arrows);
       }
     }
   }
-};
 
-/// Puts the results of blocks together, in their order.
-class Collector
-{
-public:
-  Collector(std::int64_t tokens, std::size_t chosen)
-    : Sums(ToIndex(tokens), 0)
-    , Chosen(static_cast<double>(chosen))
+  void AddLink(
+    std::int64_t query, std::int64_t key, const float* row, std::vector<AttentionLink>& links) const
   {
-  }
-
-  void Add(const BlockResult& block)
-  {
-    this->Found.weights.insert(
-      this->Found.weights.end(), block.toChosen.begin(), block.toChosen.end());
-    for (std::size_t i = 0; i < block.fromChosen.size(); ++i)
+    if (row[key] > 0 && static_cast<double>(row[key]) >= this->Options.threshold)
     {
-      this->Sums[i % this->Sums.size()] += static_cast<double>(block.fromChosen[i]);
+      links.push_back(
+        { static_cast<std::int32_t>(query), static_cast<std::int32_t>(key), row[key] });
     }
-    this->Found.arrows.insert(this->Found.arrows.end(), block.arrows.begin(), block.arrows.end());
-    this->Found.marks.insert(this->Found.marks.end(), block.marks.begin(), block.marks.end());
   }
-
-  PatchAttention Take()
-  {
-    if (this->Found.weights.empty())
-    {
-      for (const double sum : this->Sums)
-      {
-        this->Found.weights.push_back(static_cast<float>(sum / this->Chosen));
-      }
-    }
-    return std::move(this->Found);
-  }
-
-private:
-  PatchAttention Found;
-  std::vector<double> Sums; ///< over the chosen queries
-  double Chosen;
 };
 
 }
@@ -217,14 +161,15 @@ PatchGrid FindPatches(const Recording& recording, std::int64_t sequence)
                       "one of architecture '" +
                       recording.architecture + "' without.");
   }
-  if (sequence < 0 || sequence >= recording.SequenceCount())
+  const std::int64_t length = AttentionLength(recording, sequence);
+  const std::size_t image = ToIndex(std::max<std::int64_t>(sequence, 0));
+  const std::int64_t begin = recording.sequenceOffsets[image];
+  const std::int64_t end = recording.sequenceOffsets[image + 1];
+  if (end - begin != length)
   {
-    throw OptionError("expected an image from 0 to " +
-                      std::to_string(recording.SequenceCount() - 1) + ", found " +
-                      std::to_string(sequence) + ".");
+    throw OptionError("expected images of as many patches each for their mean, found " +
+                      std::to_string(end - begin) + " and " + std::to_string(length) + " tokens.");
   }
-  const auto begin = recording.sequenceOffsets[ToIndex(sequence)];
-  const auto end = recording.sequenceOffsets[ToIndex(sequence) + 1];
   PatchGrid grid;
   grid.row.assign(tokens.row.begin() + begin, tokens.row.begin() + end);
   grid.column.assign(tokens.column.begin() + begin, tokens.column.begin() + end);
@@ -279,25 +224,28 @@ std::optional<PatchAttention> EvaluatePatches(
   const PatchGrid grid = FindPatches(recording, options.sequence);
   const auto tokens = static_cast<std::int64_t>(grid.row.size());
   CheckOptions(options, tokens);
-  EvaluateAttention(recording, options.sequence, options.layer, options.head, options.quantity, 0,
-    0, nullptr); // checks the place
-  const Blocks blocks(recording, options, grid);
-  Collector collector(tokens, options.tokens.size());
-  const std::int64_t step = std::max<std::int64_t>(WeightsPerStep / (BlockRows * tokens), 1);
-  for (std::int64_t first = 0; first < blocks.Count(); first += step)
+  AttentionRows rows = { options.sequence, options.layer, options.head, options.quantity, 0, 0 };
+  EvaluateAttentionRows(recording, rows, nullptr, options.threads); // checks the place
+  Collector collector(options, grid);
+  const std::int64_t step = std::clamp(
+    WeightsPerStep / tokens / RowMultiple * RowMultiple, RowMultiple, tokens + RowMultiple);
+  std::vector<float> values(ToIndex(std::min(step, tokens)) * ToIndex(tokens));
+  for (rows.begin = 0; rows.begin < tokens; rows.begin = rows.end)
   {
-    const std::int64_t end = std::min(first + step, blocks.Count());
-    std::vector<BlockResult> results(ToIndex(end - first));
-    ParallelFor(end - first, options.threads,
-      [&](std::int64_t i) { results[ToIndex(i)] = blocks.Evaluate(first + i); });
-    for (const BlockResult& result : results)
+    rows.end = std::min(rows.begin + step, tokens);
+    const auto report = [&](double done)
     {
-      collector.Add(result);
-    }
-    if (options.progress &&
-        !options.progress(static_cast<double>(end) / static_cast<double>(blocks.Count())))
+      const double row =
+        static_cast<double>(rows.begin) * (1 - done) + done * static_cast<double>(rows.end);
+      return !options.progress || options.progress(row / static_cast<double>(tokens));
+    };
+    if (!EvaluateAttentionRows(recording, rows, values.data(), options.threads, report))
     {
       return std::nullopt;
+    }
+    for (std::int64_t query = rows.begin; query < rows.end; ++query)
+    {
+      collector.Add(query, values.data() + (query - rows.begin) * tokens);
     }
   }
   return collector.Take();

@@ -24,8 +24,9 @@ struct PatchGrid
   bool IsPatch(std::int64_t token) const { return this->row[static_cast<std::size_t>(token)] >= 0; }
 };
 
-/// The patches of image `sequence`. Throws OptionError if the recording is not of images or has no
-/// such sequence, and ModelError if two tokens are the same patch or the grid has more than
+/// The patches of image `sequence`; for AllSequences those of the first image. Throws OptionError
+/// if the recording is not of images or has no such sequence, or for AllSequences images of
+/// different sizes, and ModelError if two tokens are the same patch or the grid has more than
 /// MaximumPatches.
 PatchGrid FindPatches(const Recording& recording, std::int64_t sequence);
 inline constexpr std::int64_t MaximumPatches = std::int64_t{ 1 } << 24U;
@@ -50,9 +51,9 @@ enum class PatchArrows
 
 struct PatchOptions
 {
-  std::int64_t sequence = 0; ///< the image
+  std::int64_t sequence = 0; ///< the image; AllSequences: their mean
   std::int64_t layer = 0;
-  std::int64_t head = 0;
+  std::int64_t head = 0; ///< AllHeads: the mean of the layer
   AttentionQuantity quantity = AttentionQuantity::Weights;
   std::vector<std::int64_t> tokens; ///< the chosen ones, at least one, in ascending order
   PatchDirection direction = PatchDirection::From;
@@ -83,7 +84,7 @@ struct PatchAttention
 /// so that weights of From add up to 1 as those of one query do, and those of To are the part of
 /// each query's attention that goes to the chosen tokens, at most 1. The strongest key of a query
 /// is the first of those with the largest weight. If it is the query itself or a class token, it is
-/// marked, and has no arrow. Attention is evaluated in blocks of 64 queries and not stored.
+/// marked, and has no arrow. Of many tokens, the attention of some queries is in memory at a time.
 ///
 /// Returns std::nullopt if `progress` returned false. Throws as EvaluateAttention and FindPatches,
 /// and OptionError for a threshold that is negative or not finite, or for no or wrong tokens.

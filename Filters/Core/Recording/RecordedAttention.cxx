@@ -5,14 +5,24 @@
 #include "Index.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
+#include "Parallel.h"
+#include "Rollout.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
+#include <vector>
 
 namespace atlas
 {
 namespace
 {
+
+/// Queries that one thread evaluates at a time.
+constexpr std::int64_t BlockRows = 64;
+/// Values between two reports of progress.
+constexpr std::int64_t PointsPerReport = std::int64_t{ 1 } << 24;
 
 /// One head of one layer, with its indices.
 struct Place
@@ -26,12 +36,6 @@ struct Place
 Place FindPlace(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
 {
-  if (sequence < 0 || sequence >= recording.SequenceCount())
-  {
-    throw OptionError("expected a sequence from 0 to " +
-                      std::to_string(recording.SequenceCount() - 1) + ", found " +
-                      std::to_string(sequence) + ".");
-  }
   return { FindLayer(recording, layer), FindHead(recording, layer, head), ToIndex(head),
     ToIndex(sequence) };
 }
@@ -61,20 +65,25 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
   return scores;
 }
 
-void CopyRows(const SharedMatrix& matrix, std::int64_t begin, std::int64_t end, float* values)
+/// Copies the first `keys` values of rows begin <= i < end.
+void CopyRows(const SharedMatrix& matrix, std::int64_t begin, std::int64_t end, std::int64_t keys,
+  float* values)
 {
-  std::copy(matrix.Row(begin), matrix.Row(end), values);
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    values = std::copy_n(matrix.Row(row), keys, values);
+  }
 }
 
 /// Copies attention that is stored in the recording. Returns false if it has to be computed.
 bool CopyStored(const Recording& recording, const Place& place, AttentionQuantity quantity,
-  std::int64_t begin, std::int64_t end, float* values)
+  std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
   const RecordedHead& head = place.head;
   const std::size_t s = place.sequence;
   if (quantity == AttentionQuantity::Scores && !head.scores.empty())
   {
-    CopyRows(head.scores[s], begin, end, values);
+    CopyRows(head.scores[s], begin, end, keys, values);
     return true;
   }
   if (quantity == AttentionQuantity::Scores && head.HasAttention() && head.query.IsRecorded())
@@ -88,14 +97,14 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
   }
   if (!head.weights.empty())
   {
-    CopyRows(head.weights[s], begin, end, values);
+    CopyRows(head.weights[s], begin, end, keys, values);
     return true;
   }
-  CopyRows(head.scores[s], begin, end, values);
+  CopyRows(head.scores[s], begin, end, keys, values);
   HeadScores scores;
   scores.length = head.scores[s].columns;
   scores.mask = recording.mask;
-  NormalizeScores(scores, begin, end, scores.length, values);
+  NormalizeScores(scores, begin, end, keys, values);
   return true;
 }
 
@@ -103,7 +112,7 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
 void RequireIntact(const Place& place)
 {
   const RecordedHead& head = place.head;
-  for (const SharedMatrix* matrix : { &head.query, &head.key })
+  for (const SharedMatrix* matrix : { &head.query, &head.key, &head.valueNorm })
   {
     atlas::RequireIntact(matrix->values.get());
   }
@@ -116,10 +125,12 @@ void RequireIntact(const Place& place)
   }
 }
 
-void Evaluate(const Recording& recording, const Place& place, AttentionQuantity quantity,
-  std::int64_t begin, std::int64_t end, float* values)
+/// The part of a quantity of one head that is Weights, Scores, Content or Bias, for the first
+/// `keys` keys, which include all that the mask allows.
+void EvaluatePlain(const Recording& recording, const Place& place, AttentionQuantity quantity,
+  std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
-  if (CopyStored(recording, place, quantity, begin, end, values))
+  if (CopyStored(recording, place, quantity, begin, end, keys, values))
   {
     return;
   }
@@ -128,42 +139,258 @@ void Evaluate(const Recording& recording, const Place& place, AttentionQuantity 
   {
     return;
   }
-  const std::int64_t keys = scores.length;
   const SingleThreadedBlas blas;
-  switch (quantity)
+  if (quantity == AttentionQuantity::Weights)
   {
-    case AttentionQuantity::Weights:
-      EvaluateWeights(scores, begin, end, keys, values);
-      break;
-    case AttentionQuantity::Scores:
-      EvaluateContent(scores, begin, end, keys, values);
-      AddBias(scores, end - begin, keys, values);
-      break;
-    case AttentionQuantity::Content:
-      EvaluateContent(scores, begin, end, keys, values);
-      break;
-    case AttentionQuantity::Bias:
-      std::fill_n(values, (end - begin) * keys, 0.0F);
-      AddBias(scores, end - begin, keys, values);
-      break;
+    EvaluateWeights(scores, begin, end, keys, values);
+    return;
+  }
+  if (quantity == AttentionQuantity::Bias)
+  {
+    std::fill_n(values, (end - begin) * keys, 0.0F);
+  }
+  else
+  {
+    EvaluateContent(scores, begin, end, keys, values);
+  }
+  if (quantity != AttentionQuantity::Content)
+  {
+    AddBias(scores, end - begin, keys, values);
   }
 }
 
+void MultiplyByNorms(const Recording& recording, const Place& place, std::int64_t rows,
+  std::int64_t keys, float* values)
+{
+  const SharedMatrix& norms = place.head.valueNorm;
+  if (!norms.IsRecorded())
+  {
+    throw OptionError("the recording has no value norms, by which NormWeighted multiplies weights; "
+                      "record it again with the Transformer Recorder.");
+  }
+  const float* norm = norms.Row(recording.sequenceOffsets[place.sequence]);
+  for (std::int64_t row = 0; row < rows; ++row, values += keys)
+  {
+    std::transform(values, values + keys, norm, values, std::multiplies<float>());
+  }
+}
+
+/// One head on one sequence, for the first `keys` keys.
+void EvaluateHead(const Recording& recording, const Place& place, AttentionQuantity quantity,
+  std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
+{
+  const bool isWeighted = quantity == AttentionQuantity::NormWeighted;
+  EvaluatePlain(
+    recording, place, isWeighted ? AttentionQuantity::Weights : quantity, begin, end, keys, values);
+  if (isWeighted)
+  {
+    MultiplyByNorms(recording, place, end - begin, keys, values);
+  }
+  RequireIntact(place);
+}
+
+/// Whether keys that the mask excludes have 0.
+bool IsMasked(AttentionQuantity quantity)
+{
+  return quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::NormWeighted;
+}
+
+/// The mean over the heads of a layer, on one sequence.
+void AverageHeads(const Recording& recording, const AttentionRows& rows, float* values)
+{
+  const std::size_t heads = FindLayer(recording, rows.layer).heads.size();
+  const std::int64_t length = recording.SequenceLength(rows.sequence);
+  const bool isCausal = recording.mask == AttentionMask::Causal && IsMasked(rows.quantity);
+  const std::int64_t keys = isCausal ? rows.end : length;
+  const std::int64_t count = rows.end - rows.begin;
+  std::fill_n(values, count * length, 0.0F);
+  std::vector<float> one(ToIndex(count * keys));
+  for (std::size_t h = 0; h < std::max<std::size_t>(heads, 1); ++h) // without heads: an error
+  {
+    const Place place =
+      FindPlace(recording, rows.sequence, rows.layer, static_cast<std::int64_t>(h));
+    EvaluateHead(recording, place, rows.quantity, rows.begin, rows.end, keys, one.data());
+    for (std::int64_t i = 0; i < count; ++i)
+    {
+      for (std::int64_t key = 0; key < keys; ++key)
+      {
+        values[i * length + key] += one[ToIndex(i * keys + key)];
+      }
+    }
+  }
+  const float share = 1 / static_cast<float>(heads);
+  std::for_each(values, values + count * length, [share](float& value) { value *= share; });
+}
+
+/// Rows on one sequence.
+bool EvaluateSequence(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const std::function<bool(double)>& progress)
+{
+  if (rows.quantity == AttentionQuantity::Rollout)
+  {
+    return EvaluateRollout(recording, rows, values, threads, progress);
+  }
+  if (rows.head == AllHeads)
+  {
+    AverageHeads(recording, rows, values);
+    return true;
+  }
+  EvaluateHead(recording, FindPlace(recording, rows.sequence, rows.layer, rows.head), rows.quantity,
+    rows.begin, rows.end, recording.SequenceLength(rows.sequence), values);
+  return true;
+}
+
+/// Divides sums over sequences by the number of sequences that have both positions.
+void DivideByCounts(const Recording& recording, const AttentionRows& rows, float* values)
+{
+  const std::int64_t length = AttentionLength(recording, AllSequences);
+  std::vector<float> share(ToIndex(length), 0.0F); // of sequences that have a position
+  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+  {
+    std::for_each(
+      share.begin(), share.begin() + recording.SequenceLength(s), [](float& count) { ++count; });
+  }
+  for (std::int64_t i = rows.begin; i < rows.end; ++i)
+  {
+    for (std::int64_t key = 0; key < length; ++key, ++values)
+    {
+      *values /= share[ToIndex(std::max(i, key))];
+    }
+  }
+}
+
+void DivideBySums(std::int64_t rows, std::int64_t keys, float* values)
+{
+  for (std::int64_t row = 0; row < rows; ++row, values += keys)
+  {
+    const double sum = std::accumulate(values, values + keys, 0.0);
+    std::for_each(values, values + keys, [sum](float& value)
+      { value = sum > 0 ? static_cast<float>(static_cast<double>(value) / sum) : 0; });
+  }
+}
+
+/// The mean over the sequences that have both positions.
+bool AverageSequences(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const std::function<bool(double)>& progress)
+{
+  const std::int64_t keys = AttentionLength(recording, AllSequences);
+  const std::int64_t sequences = recording.SequenceCount();
+  std::fill_n(values, (rows.end - rows.begin) * keys, 0.0F);
+  std::vector<float> one;
+  for (std::int64_t s = 0; s < sequences; ++s)
+  {
+    const std::int64_t length = recording.SequenceLength(s);
+    AttentionRows part = rows;
+    part.sequence = s;
+    part.begin = std::min(rows.begin, length);
+    part.end = std::min(rows.end, length);
+    one.resize(ToIndex((part.end - part.begin) * length));
+    const auto report = [&](double done)
+    {
+      return !progress ||
+             progress((static_cast<double>(s) + done) / static_cast<double>(sequences));
+    };
+    if (!EvaluateSequence(recording, part, one.data(), threads, report))
+    {
+      return false;
+    }
+    for (std::int64_t i = 0; i < part.end - part.begin; ++i)
+    {
+      std::transform(one.begin() + i * length, one.begin() + (i + 1) * length, values + i * keys,
+        values + i * keys, std::plus<float>());
+    }
+  }
+  DivideByCounts(recording, rows, values);
+  if (rows.quantity == AttentionQuantity::Weights || rows.quantity == AttentionQuantity::Rollout)
+  {
+    DivideBySums(rows.end - rows.begin, keys, values);
+  }
+  return true;
+}
+
+void RequireQueries(const Recording& recording, const AttentionRows& rows)
+{
+  FindLayer(recording, rows.layer); // a layer or head that is not there is told first
+  if (rows.head != AllHeads)
+  {
+    FindHead(recording, rows.layer, rows.head);
+  }
+  const std::int64_t keys = AttentionLength(recording, rows.sequence);
+  if (rows.begin < 0 || rows.begin > rows.end || rows.end > keys)
+  {
+    throw OptionError("expected queries from 0 to " + std::to_string(keys) + ", found " +
+                      std::to_string(rows.begin) + " to " + std::to_string(rows.end) + ".");
+  }
+}
+
+bool Evaluate(const Recording& recording, const AttentionRows& rows, float* values, int threads,
+  const std::function<bool(double)>& progress)
+{
+  return rows.sequence == AllSequences
+           ? AverageSequences(recording, rows, values, threads, progress)
+           : EvaluateSequence(recording, rows, values, threads, progress);
+}
+
+}
+
+std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence)
+{
+  const std::int64_t count = recording.SequenceCount();
+  if (count == 0 || sequence < AllSequences || sequence >= count)
+  {
+    throw OptionError("expected a sequence from 0 to " + std::to_string(count - 1) + ", found " +
+                      std::to_string(sequence) + ".");
+  }
+  if (sequence != AllSequences)
+  {
+    return recording.SequenceLength(sequence);
+  }
+  std::int64_t longest = 0;
+  for (std::int64_t s = 0; s < count; ++s)
+  {
+    longest = std::max(longest, recording.SequenceLength(s));
+  }
+  return longest;
 }
 
 void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
   float* values)
 {
-  const Place place = FindPlace(recording, sequence, layer, head);
-  const std::int64_t keys = recording.SequenceLength(sequence);
-  if (begin < 0 || begin > end || end > keys)
+  const AttentionRows rows = { sequence, layer, head, quantity, begin, end };
+  RequireQueries(recording, rows);
+  Evaluate(recording, rows, values, 1, {});
+}
+
+bool EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const std::function<bool(double)>& progress)
+{
+  RequireQueries(recording, rows);
+  if (rows.quantity == AttentionQuantity::Rollout || rows.begin == rows.end)
   {
-    throw OptionError("expected queries from 0 to " + std::to_string(keys) + ", found " +
-                      std::to_string(begin) + " to " + std::to_string(end) + ".");
+    return Evaluate(recording, rows, values, threads, progress);
   }
-  Evaluate(recording, place, quantity, begin, end, values);
-  RequireIntact(place);
+  const std::int64_t keys = AttentionLength(recording, rows.sequence);
+  const std::int64_t first = rows.begin / BlockRows;
+  const std::int64_t last = (rows.end + BlockRows - 1) / BlockRows;
+  const std::int64_t step = std::max(PointsPerReport / (BlockRows * keys), std::int64_t{ 1 });
+  for (std::int64_t done = first; done < last; done += step)
+  {
+    ParallelFor(std::min(step, last - done), threads,
+      [&](std::int64_t i)
+      {
+        AttentionRows block = rows;
+        block.begin = std::max(rows.begin, (done + i) * BlockRows);
+        block.end = std::min(rows.end, (done + i + 1) * BlockRows);
+        Evaluate(recording, block, values + (block.begin - rows.begin) * keys, 1, {});
+      });
+    const double end = static_cast<double>(std::min(done + step, last) - first);
+    if (progress && !progress(end / static_cast<double>(last - first)))
+    {
+      return false;
+    }
+  }
+  return true;
 }
 
 }

@@ -3,7 +3,7 @@
 #include "Recording.h"
 
 #include <cstdint>
-#include <string_view>
+#include <functional>
 
 namespace atlas
 {
@@ -11,27 +11,65 @@ namespace atlas
 /// What an attention map of one head shows for each query and key.
 enum class AttentionQuantity
 {
-  Weights, ///< softmax over the keys that the mask allows; 0 for all other keys
-  Scores,  ///< Content + Bias, before the mask
-  Content, ///< scoreScale * query . key
-  Bias     ///< slope * position of the key (ALiBi, Press et al. 2022); 0 without slopes
+  Weights,      ///< softmax over the keys that the mask allows; 0 for all other keys
+  Scores,       ///< Content + Bias, before the mask
+  Content,      ///< scoreScale * query . key
+  Bias,         ///< slope * position of the key (ALiBi, Press et al. 2022); 0 without slopes
+  NormWeighted, ///< Weights * norm(v_j W_O^h), the length of what the key adds to the residual
+                ///< stream through this head, with v_j = x_j W_V^h + b_V^h (Kobayashi et al.,
+                ///< "Attention is not only a weight", 2020)
+  Rollout       ///< A_l A_(l-1) ... A_f with A = (mean of Weights over heads + identity) / 2, from
+                ///< the first recorded layer f to this one (Abnar and Zuidema, "Quantifying
+                ///< attention flow in transformers", 2020). The same for all heads
 };
+
+/// The number of queries and keys: the length of the sequence, or of the longest for AllSequences.
+/// Throws OptionError if the recording does not have the sequence.
+std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence);
 
 /// Evaluates scaled dot-product attention (Vaswani et al. 2017) of one head on one sequence of a
 /// recording, for queries begin <= i < end of the sequence and all of its T keys: values [end -
-/// begin, T], row-major and packed. No other memory is allocated, so callers may choose any block
-/// size. Blocks may be evaluated in parallel. Results for the same query may differ by rounding
-/// between block sizes.
+/// begin, T], row-major and packed. For a head and a sequence no other memory is allocated, so
+/// callers may choose any block size. Blocks may be evaluated in parallel. Results for the same
+/// query may differ by rounding between block sizes.
+///
+/// AllHeads gives the mean of the quantity over the heads of the layer. AllSequences gives the mean
+/// over the sequences that have both positions, with T = AttentionLength; rows of Weights and
+/// Rollout are then divided by their sum. Either allocates up to as much memory again.
+///
+/// Rollout multiplies the rows backwards through the layers, so no layer is ever stored. It costs
+/// the weights of all heads of the layers f ... l-1, whatever the number of rows, and end - begin
+/// times (l - f) T^2 multiplications, a third of that for all rows of a causal mask: ask for many
+/// rows at once, and use EvaluateAttentionRows for several threads. It allocates as much memory
+/// again and 512 rows.
 ///
 /// Weights and scores stored in the recording are returned unchanged. If only scores are stored,
 /// the weights are their softmax.
 ///
 /// `layer` is the index of the layer in the model. Throws OptionError if the recording does not
-/// have the sequence, layer, head or query, or has neither the quantity nor queries and keys.
+/// have the sequence, layer, head or query, or has neither the quantity nor what it is computed
+/// from: queries and keys, value norms for NormWeighted, and all layers in between for Rollout.
 /// Throws FileError if the file that the head is mapped from was truncated or changed. An empty
 /// block (begin = end) is checked in the same way; `values` is then not used.
 void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
   float* values);
+
+/// The rows of an attention map: those of queries begin <= i < end.
+struct AttentionRows
+{
+  std::int64_t sequence = 0;
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+  AttentionQuantity quantity = AttentionQuantity::Weights;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// The same on up to ThreadCount(threads) threads; values do not depend on their number. `progress`
+/// is called on this thread with the fraction done; if it returns false, so does this function, and
+/// values are unfinished.
+bool EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const std::function<bool(double)>& progress = {});
 
 }

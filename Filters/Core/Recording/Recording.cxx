@@ -52,9 +52,12 @@ public:
       if (layer.index == index)
       {
         this->CheckHeadCount(layer, layer);
-        if (h >= 0 && h < static_cast<std::int64_t>(layer.heads.size()))
+        for (std::size_t i = 0; i < layer.heads.size(); ++i)
         {
-          this->CheckHead(NameOf(layer, ToIndex(h)), layer.heads[ToIndex(h)]);
+          if (h == AllHeads || h == static_cast<std::int64_t>(i))
+          {
+            this->CheckHead(NameOf(layer, i), layer.heads[i]);
+          }
         }
       }
     }
@@ -242,6 +245,10 @@ private:
     if (head.query.IsRecorded())
     {
       this->CheckColumns(name + "key", head.key, head.query.columns);
+    }
+    if (head.valueNorm.IsRecorded())
+    {
+      this->CheckColumns(name + "value_norm", head.valueNorm, 1);
     }
     for (const StoredQuantity& quantity : StoredQuantities)
     {

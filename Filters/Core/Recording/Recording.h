@@ -15,6 +15,11 @@ namespace atlas
 inline constexpr const char* RecordingFormat = "attention-atlas.recording";
 inline constexpr const char* RecordingVersion = "1";
 
+/// In place of a head: all heads of a layer, or their mean. In place of a sequence: all sequences,
+/// or their mean.
+inline constexpr std::int64_t AllHeads = -1;
+inline constexpr std::int64_t AllSequences = -1;
+
 /// A row-major, packed float matrix. Copies share their memory, so the values of thousands of
 /// tokens pass from the model to a data object without being copied. Treat it as read-only once it
 /// is part of a recording.
@@ -100,6 +105,9 @@ struct RecordedHead
   SharedMatrix value;  ///< [tokens, d_head]; shared by the heads of a group. Optional
   SharedMatrix output; ///< [tokens, d_model], sum over keys of attention * value W_O^h, without the
                        ///< output bias. Optional
+  SharedMatrix valueNorm; ///< [tokens, 1], Euclidean norm of value W_O^h: what a token writes into
+                          ///< the residual stream at full attention. Each head has its own, also
+                          ///< in a group. Optional
 
   /// Attention as stored in a file, for recordings that have no queries and keys or whose attention
   /// does not follow from them: one [length, length] matrix per sequence with one row per query;
@@ -168,8 +176,8 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 void CheckRecording(const Recording& recording, const std::string& source);
 
 /// Same, but only for the parts that views of one head use: tokens, sequences, the indices of the
-/// layers, and this head of the layer with index `layer`. Other heads may be empty, and other
-/// layers may have no heads. A missing layer or head is not an error.
+/// layers, and this head (or AllHeads) of the layer with index `layer`. Other heads may be empty,
+/// and other layers may have no heads. A missing layer or head is not an error.
 void CheckHead(
   const Recording& recording, std::int64_t layer, std::int64_t head, const std::string& source);
 

@@ -21,11 +21,12 @@ struct HeadQuantity
   SharedMatrix RecordedHead::* matrix;
   bool isGrouped; ///< whether the heads of a group share it
 };
-inline constexpr std::array<HeadQuantity, 4> HeadQuantities = { {
+inline constexpr std::array<HeadQuantity, 5> HeadQuantities = { {
   { "query", "Query", &RecordedHead::query, false },
   { "key", "Key", &RecordedHead::key, true },
   { "value", "Value", &RecordedHead::value, true },
   { "output", "Output", &RecordedHead::output, false },
+  { "value_norm", "Value Norm", &RecordedHead::valueNorm, false },
 } };
 
 /// Stored attention of each head: one square matrix per sequence.

@@ -52,7 +52,7 @@ void AppendStrongestKeys(const Recording& recording, std::int64_t sequence, std:
   CheckOptions(options);
   const auto quantity = AttentionQuantity::Weights;
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
-  const std::int64_t keys = recording.SequenceLength(sequence);
+  const std::int64_t keys = AttentionLength(recording, sequence);
   const std::int64_t queries = std::max<std::int64_t>(std::min(end, keys) - begin, 0);
   weights.resize(static_cast<std::size_t>(queries * keys));
   EvaluateAttention(recording, sequence, layer, head, quantity, begin, end, weights.data());

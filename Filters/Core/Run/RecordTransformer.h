@@ -15,7 +15,8 @@ namespace atlas
 /// What is recorded.
 struct RecordOptions
 {
-  bool queriesAndKeys = true;
+  bool queriesAndKeys = true; ///< and the norms of values, one number per token and head, with
+                              ///< which they give norm-weighted attention
   bool values = true;
   bool headOutputs = false;
   bool residual = false;

@@ -2,10 +2,12 @@
 
 #include "RecordedAttention.h"
 
+#include "EmbeddingOracle.h"
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "Oracle.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -16,6 +18,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using atlas::test::EmbeddingOracle;
 using atlas::test::ExpectClose;
 using atlas::test::MessageOf;
 using testing::Each;
@@ -151,6 +154,269 @@ TEST(RecordedAttention, EqualsItsFormulas)
   ExpectReference(recording);
 }
 
+std::vector<double> WeightsOf(
+  const Recording& recording, std::int64_t sequence, std::size_t layer, std::size_t head)
+{
+  return Reference(recording, sequence, layer, head).weights;
+}
+
+/// The mean over the heads of a layer of what `of` gives for each.
+template<class Of>
+std::vector<double> MeanOverHeads(const Of& of)
+{
+  std::vector<double> mean = of(std::size_t{ 0 });
+  const std::vector<double> other = of(std::size_t{ 1 });
+  std::transform(mean.begin(), mean.end(), other.begin(), mean.begin(),
+    [](double a, double b) { return (a + b) / 2; });
+  return mean;
+}
+
+TEST(RecordedAttention, AveragesHeads)
+{
+  Recording recording = Make();
+  recording.alibiSlopes = { 0.5, 0.25 };
+  for (const AttentionMask mask : { AttentionMask::Causal, AttentionMask::Bidirectional })
+  {
+    recording.mask = mask;
+    for (std::int64_t s = 0; s < 3; ++s)
+    {
+      ExpectClose("weights", Evaluate(recording, s, 4, AllHeads, AttentionQuantity::Weights),
+        MeanOverHeads([&](std::size_t h) { return WeightsOf(recording, s, 1, h); }), 1e-6);
+      ExpectClose("scores", Evaluate(recording, s, 4, AllHeads, AttentionQuantity::Scores),
+        MeanOverHeads([&](std::size_t h) { return Reference(recording, s, 1, h).scores; }), 1e-6);
+    }
+  }
+}
+
+/// Weights of a head times the norms of the values of their keys.
+std::vector<double> NormWeighted(
+  const Recording& recording, std::int64_t sequence, std::size_t layer, std::size_t head)
+{
+  std::vector<double> values = WeightsOf(recording, sequence, layer, head);
+  const std::int64_t length = recording.SequenceLength(sequence);
+  const float* norms = recording.layers[layer].heads[head].valueNorm.Row(
+    recording.sequenceOffsets[static_cast<std::size_t>(sequence)]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    values[i] *= static_cast<double>(norms[static_cast<std::int64_t>(i) % length]);
+  }
+  return values;
+}
+
+void AddNorms(Recording& recording)
+{
+  float norm = 1;
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.valueNorm = SharedMatrix::Zero(10, 1);
+      std::for_each(head.valueNorm.Row(0), head.valueNorm.Row(10),
+        [&norm](float& value) { value = norm += 0.25F; });
+    }
+  }
+}
+
+TEST(RecordedAttention, WeighsByTheNormsOfValues)
+{
+  Recording recording = Make();
+  AddNorms(recording);
+  CheckRecording(recording, "recording");
+  const auto quantity = AttentionQuantity::NormWeighted;
+  for (std::int64_t s = 0; s < 3; ++s)
+  {
+    ExpectClose(
+      "one head", Evaluate(recording, s, 4, 1, quantity), NormWeighted(recording, s, 1, 1), 1e-6);
+    ExpectClose("mean", Evaluate(recording, s, 4, AllHeads, quantity),
+      MeanOverHeads([&](std::size_t h) { return NormWeighted(recording, s, 1, h); }), 1e-6);
+  }
+  recording.layers[1].heads[1].valueNorm = {};
+  EXPECT_EQ(MessageOf<OptionError>([&] { Evaluate(recording, 0, 4, 1, quantity); }),
+    "the recording has no value norms, by which NormWeighted multiplies weights; record it again "
+    "with the Transformer Recorder.");
+}
+
+std::vector<double> Product(
+  const std::vector<double>& a, const std::vector<double>& b, std::size_t size)
+{
+  std::vector<double> product(size * size);
+  for (std::size_t i = 0; i < size; ++i)
+  {
+    for (std::size_t j = 0; j < size; ++j)
+    {
+      for (std::size_t k = 0; k < size; ++k)
+      {
+        product[i * size + j] += a[i * size + k] * b[k * size + j];
+      }
+    }
+  }
+  return product;
+}
+
+/// The rollout of `layers` layers, in double.
+std::vector<double> Rollout(const Recording& recording, std::int64_t sequence, std::size_t layers)
+{
+  const auto size = static_cast<std::size_t>(recording.SequenceLength(sequence));
+  std::vector<double> product;
+  for (std::size_t layer = 0; layer < layers; ++layer)
+  {
+    std::vector<double> rows =
+      MeanOverHeads([&](std::size_t h) { return WeightsOf(recording, sequence, layer, h); });
+    for (std::size_t i = 0; i < rows.size(); ++i)
+    {
+      rows[i] = (rows[i] + (i / size == i % size ? 1 : 0)) / 2;
+    }
+    product = layer == 0 ? rows : Product(rows, product, size);
+  }
+  return product;
+}
+
+/// A sequence of `length` tokens in three layers of two heads.
+Recording MakeLong(std::int64_t length)
+{
+  std::mt19937 generator(5);
+  Recording recording;
+  recording.layerCount = 4;
+  recording.sequenceOffsets = { 0, length };
+  recording.tokens.sequence.assign(static_cast<std::size_t>(length), 0);
+  recording.tokens.position.assign(static_cast<std::size_t>(length), 0);
+  for (const std::int32_t index : { 1, 2, 3 })
+  {
+    recording.layers.push_back({ index, 2, std::vector<RecordedHead>(HeadCount) });
+    for (RecordedHead& head : recording.layers.back().heads)
+    {
+      head.query = Random(length, Dimension, generator);
+      head.key = Random(length, Dimension, generator);
+    }
+  }
+  return recording;
+}
+
+TEST(RecordedAttention, RolloutMultipliesLayers)
+{
+  for (const std::int64_t length : { 1, 7, 530 }) // within one block, and beyond one slab
+  {
+    Recording recording = MakeLong(length);
+    for (const AttentionMask mask : { AttentionMask::Causal, AttentionMask::Bidirectional })
+    {
+      recording.mask = mask;
+      for (const std::size_t layers : { 1U, 2U, 3U })
+      {
+        ExpectClose("rollout",
+          Evaluate(recording, 0, static_cast<std::int64_t>(layers), 1, AttentionQuantity::Rollout),
+          Rollout(recording, 0, layers), 1e-5);
+      }
+    }
+  }
+}
+
+TEST(RecordedAttention, RowsOfARolloutAreThoseOfTheWhole)
+{
+  const Recording recording = MakeLong(530);
+  const std::vector<double> expected = Rollout(recording, 0, 2);
+  std::vector<float> found(std::size_t{ 50 } * 530);
+  EvaluateAttention(recording, 0, 2, AllHeads, AttentionQuantity::Rollout, 100, 150, found.data());
+  ExpectClose("rollout", found,
+    std::vector<double>(expected.begin() + 100 * 530, expected.begin() + 150 * 530), 1e-5);
+}
+
+TEST(RecordedAttention, RolloutNeedsAllLayers)
+{
+  const Recording recording = Make();
+  EXPECT_EQ(
+    MessageOf<OptionError>([&] { Evaluate(recording, 0, 4, 0, AttentionQuantity::Rollout); }),
+    "Rollout multiplies all layers from the first recorded one to layer 4; layer 2: layer 2 is not "
+    "in the recording, which has layers 1 4.");
+  ExpectClose("rollout", Evaluate(recording, 0, 1, 0, AttentionQuantity::Rollout),
+    Rollout(recording, 0, 1), 1e-6);
+}
+
+std::vector<float> EvaluateMean(
+  const Recording& recording, std::int64_t layer, std::int64_t head, AttentionQuantity quantity)
+{
+  const std::int64_t length = AttentionLength(recording, AllSequences);
+  std::vector<float> values(static_cast<std::size_t>(length * length), -7);
+  for (std::int64_t i = 0; i < length; i += 2) // in blocks
+  {
+    EvaluateAttention(recording, AllSequences, layer, head, quantity, i, std::min(i + 2, length),
+      values.data() + i * length);
+  }
+  return values;
+}
+
+TEST(RecordedAttention, AveragesSequences)
+{
+  Recording recording = Make(); // of 3, 1 and 6 tokens
+  AddNorms(recording);
+  recording.mask = AttentionMask::Bidirectional;
+  std::vector<double> mean(36);
+  for (std::size_t i = 0; i < 6; ++i)
+  {
+    for (std::size_t j = 0; j < 6; ++j)
+    {
+      int count = 0;
+      for (const std::int64_t s : { 0, 1, 2 })
+      {
+        const auto length = static_cast<std::size_t>(recording.SequenceLength(s));
+        if (i < length && j < length)
+        {
+          mean[6 * i + j] += NormWeighted(recording, s, 1, 1)[i * length + j];
+          ++count;
+        }
+      }
+      mean[6 * i + j] /= count;
+    }
+  }
+  ExpectClose("mean", EvaluateMean(recording, 4, 1, AttentionQuantity::NormWeighted), mean, 1e-6);
+  EXPECT_EQ(AttentionLength(recording, AllSequences), 6);
+}
+
+/// The mean over sequences, against an independent program. Sequences of `bert` have 15 and 11
+/// tokens, those of `gpt2` 17.
+TEST(RecordedAttention, MeansOverSequencesAreThoseOfTheOracle)
+{
+  for (const std::string name : { "bert", "gpt2" })
+  {
+    const Recording recording = EmbeddingOracle(name).MakeRecording();
+    const EmbeddingOracle expected(name + ".aggregates");
+    for (std::int64_t layer = name == "gpt2" ? 1 : 0; layer < 2; ++layer)
+    {
+      for (std::int64_t head = 0; head < 4; ++head)
+      {
+        ExpectClose("aggregate", EvaluateMean(recording, layer, head, AttentionQuantity::Weights),
+          expected.Values(expected.Prefix(layer, head) + "aggregate"), 1e-6);
+      }
+    }
+  }
+}
+
+TEST(RecordedAttention, BytesDoNotDependOnThreads)
+{
+  const Recording recording = MakeLong(300);
+  for (const AttentionQuantity quantity :
+    { AttentionQuantity::Weights, AttentionQuantity::Rollout })
+  {
+    std::vector<float> expected;
+    for (const int threads : { 1, 2, 5 })
+    {
+      std::vector<float> found(std::size_t{ 280 } * 300);
+      std::vector<double> reported;
+      EXPECT_TRUE(EvaluateAttentionRows(recording, { 0, 3, AllHeads, quantity, 20, 300 },
+        found.data(), threads,
+        [&](double done)
+        {
+          reported.push_back(done);
+          return true;
+        }));
+      EXPECT_EQ(reported.back(), 1);
+      expected = expected.empty() ? found : expected;
+      EXPECT_TRUE(found == expected);
+      EXPECT_FALSE(EvaluateAttentionRows(recording, { 0, 3, AllHeads, quantity, 20, 300 },
+        found.data(), threads, [](double) { return false; }));
+    }
+  }
+}
+
 TEST(RecordedAttention, LargeScoresDoNotOverflow)
 {
   Recording recording = Make();
@@ -183,7 +449,8 @@ TEST(RecordedAttention, WhatTheRecordingLacksIsRefused)
       });
   };
   EXPECT_EQ(refusal(3, 1, 0, 0, 1), "expected a sequence from 0 to 2, found 3.");
-  EXPECT_EQ(refusal(-1, 1, 0, 0, 1), "expected a sequence from 0 to 2, found -1.");
+  EXPECT_EQ(refusal(-2, 1, 0, 0, 1), "expected a sequence from 0 to 2, found -2.");
+  EXPECT_EQ(refusal(0, 4, -2, 0, 1), "expected a head from 0 to 1, found -2.");
   EXPECT_EQ(refusal(0, 2, 0, 0, 1), "layer 2 is not in the recording, which has layers 1 4.");
   EXPECT_EQ(refusal(0, 4, 2, 0, 1), "expected a head from 0 to 1, found 2.");
   EXPECT_EQ(refusal(0, 4, 1, 0, 4), "expected queries from 0 to 3, found 0 to 4.");
@@ -236,6 +503,8 @@ INSTANTIATE_TEST_SUITE_P(, DamagedRecording,
       "layer 4, head 1: key: expected a row for each of the 10 tokens, found shape [9, 5]." },
     Damage{ "QueriesAlone", [](Recording& r) { LastHead(r).key = {}; },
       "layer 4, head 1: expected both queries and keys or neither, found queries alone." },
+    Damage{ "NormColumns", [](Recording& r) { LastHead(r).valueNorm = SharedMatrix::Zero(10, 2); },
+      "file: layer 4, head 1: value_norm: expected shape [10, 1], found [10, 2]." },
     Damage{ "OneValue", [](Recording& r) { LastHead(r).value = SharedMatrix::Zero(10, 5); },
       "layer 4, head 1: value: expected to be recorded in all heads or in none." },
     Damage{ "Heads", [](Recording& r) { r.layers[1].heads.pop_back(); },

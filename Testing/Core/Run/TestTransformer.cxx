@@ -5,14 +5,17 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "FloatValues.h"
 #include "RecordedAttention.h"
 #include "SameRecording.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -104,6 +107,92 @@ TEST_P(OracleTransformer, QueriesKeysValuesAndOutputsOfEachHead)
   }
 }
 
+/// W_O^h [d_head, d_model] of a layer.
+std::vector<double> OutputWeights(const Transformer& model, std::int64_t layer, std::int64_t head)
+{
+  const LinearTensors& output = model.GetWeights().layers[static_cast<std::size_t>(layer)].output;
+  const FloatValues weight(output.weight);
+  const std::int64_t dimension = model.GetConfig().headDimension;
+  std::vector<double> values;
+  for (std::int64_t i = head * dimension; i < (head + 1) * dimension; ++i)
+  {
+    for (std::int64_t o = 0; o < output.outputs; ++o)
+    {
+      const bool isTransposed = output.layout == WeightLayout::OutputInput;
+      values.push_back(static_cast<double>(
+        weight.Data()[isTransposed ? o * output.inputs + i : i * output.outputs + o]));
+    }
+  }
+  return values;
+}
+
+/// The norm of the row vector `value` times a matrix [size of value, columns].
+double NormOfProduct(const double* value, std::int64_t size, const std::vector<double>& matrix)
+{
+  const auto columns = static_cast<std::int64_t>(matrix.size()) / size;
+  double sum = 0;
+  for (std::int64_t o = 0; o < columns; ++o)
+  {
+    double product = 0;
+    for (std::int64_t i = 0; i < size; ++i)
+    {
+      product += value[i] * matrix[static_cast<std::size_t>(i * columns + o)];
+    }
+    sum += product * product;
+  }
+  return std::sqrt(sum);
+}
+
+/// The values of the original code times W_O, in double. Values of a group of heads are shared, but
+/// not their norms.
+TEST_P(OracleTransformer, NormsOfValues)
+{
+  const Recording recording = this->RunAll();
+  const std::int64_t dimension = this->Model->GetConfig().headDimension;
+  for (std::int64_t l = 0; l < 2; ++l)
+  {
+    const std::string name = "layer." + std::to_string(l) + ".value";
+    const std::int64_t padded = this->Expected->Get(name).shape[2];
+    for (std::int64_t h = 0; h < 4; ++h)
+    {
+      const std::vector<double> weights = OutputWeights(*this->Model, l, h);
+      std::vector<double> expected;
+      for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+      {
+        const std::vector<double> values = this->Expected->Values(name, s);
+        for (std::int64_t t = 0; t < recording.SequenceLength(s); ++t)
+        {
+          expected.push_back(
+            NormOfProduct(values.data() + (h * padded + t) * dimension, dimension, weights));
+        }
+      }
+      const RecordedHead& head =
+        recording.layers[static_cast<std::size_t>(l)].heads[static_cast<std::size_t>(h)];
+      ExpectClose("value norm", Rows(head.valueNorm, 0, recording.tokens.Count()), expected, 1e-5);
+    }
+  }
+}
+
+/// A first token of a causal model attends to itself alone, so its head output is value W_O.
+TEST_P(OracleTransformer, NormOfTheFirstValueIsThatOfTheFirstOutput)
+{
+  const Recording recording = this->RunAll();
+  if (recording.mask != AttentionMask::Causal)
+  {
+    GTEST_SKIP() << "not causal";
+  }
+  const std::int64_t d = this->Model->GetConfig().modelDimension;
+  for (std::int64_t h = 0; h < 4; ++h)
+  {
+    const std::vector<double> outputs = this->Expected->Values("layer.1.head_output", 0);
+    const auto first =
+      outputs.begin() + h * this->Expected->Get("layer.1.head_output").shape[2] * d;
+    const double norm = std::sqrt(std::inner_product(first, first + d, first, 0.0));
+    EXPECT_NEAR(recording.layers[1].heads[static_cast<std::size_t>(h)].valueNorm.Row(0)[0], norm,
+      1e-5 * norm);
+  }
+}
+
 TEST_P(OracleTransformer, AttentionIsRecomputed)
 {
   const Recording recording = this->RunAll();
@@ -175,6 +264,7 @@ std::pair<std::string, std::string> Contents(const Recording& recording)
       add("k", head.key);
       add("v", head.value);
       add("o", head.output);
+      add("n", head.valueNorm);
     }
   }
   for (std::size_t l = 0; l < recording.residual.size(); ++l)
@@ -193,10 +283,10 @@ TEST(Transformer, RecordsWhatIsAskedForAndNothingElse)
   const auto namesOf = [&](const RecordOptions& options)
   { return Contents(RecordTransformer(model, input, options).value()).first; };
   RecordOptions options;
-  EXPECT_EQ(namesOf(options), "layer0 q k v q k v q k v layer1 q k v q k v q k v ");
+  EXPECT_EQ(namesOf(options), "layer0 q k v n q k v n q k v n layer1 q k v n q k v n q k v n ");
   options.values = false;
   options.layers = { 0 };
-  EXPECT_EQ(namesOf(options), "layer0 q k q k q k ");
+  EXPECT_EQ(namesOf(options), "layer0 q k n q k n q k n ");
   options.queriesAndKeys = false;
   options.headOutputs = true;
   options.layers = { 1 };
@@ -384,7 +474,7 @@ TEST(Transformer, PartsAreEmptyElsewhere)
     EXPECT_THAT(Rows(matrix, 3, 4), testing::Contains(testing::Ne(0.F)));
     EXPECT_THAT(Rows(matrix, 7, 5), testing::Each(0.F));
   }
-  EXPECT_EQ(TokenMatrices(part).size(), 2U * 3 * 4 + 3 + 1);
+  EXPECT_EQ(TokenMatrices(part).size(), 2U * 3 * 5 + 3 + 1);
 }
 
 TEST(Transformer, RangesBeyondTheSequencesAreRefused)

@@ -7,6 +7,7 @@
 #include "TransformerKernels.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace atlas
 {
@@ -20,6 +21,17 @@ constexpr std::int64_t QueryBlock = 128;
 std::int64_t MixedWidth(const TransformerConfig& config)
 {
   return config.heads * config.headDimension;
+}
+
+/// The norm of a vector x in the metric G, given x and x G.
+float NormOf(const float* vector, const float* product, std::int64_t count)
+{
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    sum += static_cast<double>(vector[i]) * static_cast<double>(product[i]);
+  }
+  return static_cast<float>(std::sqrt(std::max(sum, 0.0))); // rounding may give less than 0
 }
 
 }
@@ -40,7 +52,9 @@ std::int64_t SelfAttention::WorkingFloats(
   const TransformerConfig& config, std::int64_t rows, int threads)
 {
   const std::int64_t weights = QueryBlock * rows; // of a block of queries
-  return rows * (config.modelDimension + MixedWidth(config)) + ThreadCount(threads) * weights;
+  const std::int64_t grams = MixedWidth(config) * config.headDimension;
+  return rows * (config.modelDimension + MixedWidth(config)) + grams +
+         ThreadCount(threads) * weights;
 }
 
 void SelfAttention::Add(const RowGroup& group, const float* from,
@@ -48,6 +62,7 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
 {
   this->ProjectHeads(group, from, heads, work, threads);
   work.mixed.resize(ToIndex(group.Rows() * MixedWidth(this->Config)));
+  this->MeasureValues(group, heads, work, threads);
   this->MixValues(group, heads, work.mixed.data(), threads);
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
@@ -173,6 +188,49 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
   MultiplyMatrices(end - begin, dimension, keys, 1, { weights.data(), keys },
     { rows.value + first * dimension, dimension },
     mixed + (first + begin) * stride + head * dimension, stride);
+}
+
+/// Computes the norms of value W_O^h if they are recorded, as sqrt(v (W_O W_O^T) v^T): d_head
+/// rather than d_model multiplications per number of v. Products v (W_O W_O^T) are where the
+/// weighted sums of values will be.
+void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadRows>& heads,
+  AttentionWorkspace& work, int threads) const
+{
+  if (heads.front().valueNorm == nullptr)
+  {
+    return;
+  }
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t d = this->Config.modelDimension;
+  const std::int64_t stride = MixedWidth(this->Config);
+  work.grams.resize(ToIndex(stride * dimension));
+  ParallelFor(this->Config.heads, threads,
+    [&](std::int64_t head)
+    {
+      const MatrixBlock output = this->Output.Part(head * dimension, 0);
+      MultiplyMatrices(dimension, dimension, d, 1, output,
+        { output.data, output.stride, !output.transposed },
+        work.grams.data() + head * dimension * dimension, dimension);
+    });
+  const auto tiles = static_cast<std::int64_t>(group.tiles.size());
+  ParallelFor(this->Config.heads * tiles, threads,
+    [&](std::int64_t i)
+    {
+      const std::int64_t head = i / tiles;
+      const RowTile& tile = group.tiles[ToIndex(i % tiles)];
+      const HeadRows& rows = heads[ToIndex(head)];
+      float* products = work.mixed.data() + head * dimension;
+      MultiplyRows(tile, dimension, dimension, rows.value, dimension,
+        { work.grams.data() + head * dimension * dimension, dimension }, products, stride, false);
+      for (const RowChunk& chunk : tile.chunks)
+      {
+        for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
+        {
+          rows.valueNorm[row] =
+            NormOf(rows.value + row * dimension, products + row * stride, dimension);
+        }
+      }
+    });
 }
 
 /// Computes the output of each head separately if it is recorded.

@@ -15,10 +15,11 @@ namespace atlas
 /// share a key also share its memory.
 struct HeadRows
 {
-  float* query = nullptr;  ///< [rows, d_head]
-  float* key = nullptr;    ///< [rows, d_head]
-  float* value = nullptr;  ///< [rows, d_head]
-  float* output = nullptr; ///< [rows, d_model]; nullptr if not recorded
+  float* query = nullptr;     ///< [rows, d_head]
+  float* key = nullptr;       ///< [rows, d_head]
+  float* value = nullptr;     ///< [rows, d_head]
+  float* output = nullptr;    ///< [rows, d_model]; nullptr if not recorded
+  float* valueNorm = nullptr; ///< [rows]; nullptr if not recorded
 };
 
 /// Temporary values for the rows of a group.
@@ -26,6 +27,7 @@ struct AttentionWorkspace
 {
   std::vector<float> shifted; ///< [rows, d_model], input plus positions, for Shortformer
   std::vector<float> mixed;   ///< [rows, H d_head], each head's weighted sum of values
+  std::vector<float> grams;   ///< [H, d_head, d_head], W_O W_O^T of each head, for norms of values
 };
 
 /// The attention of one layer in single precision (Vaswani et al. 2017), with the matrices W_Q,
@@ -66,6 +68,8 @@ private:
     const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const;
   void MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin, std::int64_t head,
     const HeadRows& rows, float* mixed) const;
+  void MeasureValues(const RowGroup& group, const std::vector<HeadRows>& heads,
+    AttentionWorkspace& work, int threads) const;
   void SeparateOutputs(const RowGroup& group, const std::vector<HeadRows>& heads,
     const float* mixed, int threads) const;
 };

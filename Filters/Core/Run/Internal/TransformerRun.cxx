@@ -70,8 +70,8 @@ MemoryEstimate TransformerRun::EstimateMemory() const
     recorded += this->Selected.HasResidual(l) ? d : 0;
     if (this->Selected.HasLayer(l))
     {
-      recorded += (options.queriesAndKeys ? queries + keys : 0) + (options.values ? keys : 0) +
-                  (options.headOutputs ? config.heads * d : 0);
+      recorded += (options.queriesAndKeys ? queries + keys + config.heads : 0) +
+                  (options.values ? keys : 0) + (options.headOutputs ? config.heads * d : 0);
     }
   }
   const std::int64_t residual = 2 * d;           // floats per row to run; twice for the logits
@@ -271,6 +271,10 @@ void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* reco
   {
     allocate(true, &RecordedHead::output, false, this->Config.modelDimension);
   }
+  if (this->Options.queriesAndKeys && recorded != nullptr)
+  {
+    allocate(true, &RecordedHead::valueNorm, false, 1);
+  }
 }
 
 /// Where layer l writes the results of its heads for the rows of a group.
@@ -293,7 +297,7 @@ std::vector<HeadRows> TransformerRun::RowsOf(std::int64_t l, const RowGroup& gro
       return (this->Spare[h].*quantity).values.get();
     };
     rows.push_back({ find(&RecordedHead::query), find(&RecordedHead::key),
-      find(&RecordedHead::value), find(&RecordedHead::output) });
+      find(&RecordedHead::value), find(&RecordedHead::output), find(&RecordedHead::valueNorm) });
   }
   return rows;
 }

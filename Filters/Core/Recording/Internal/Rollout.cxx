@@ -1,0 +1,149 @@
+#include "Rollout.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace atlas
+{
+namespace
+{
+
+/// Rows that one thread computes at a time.
+constexpr std::int64_t BlockRows = 64;
+/// Rows of a layer that are in memory at a time, the inner dimension of a product.
+constexpr std::int64_t SlabRows = 512;
+
+/// A product of layers on one sequence.
+class Product
+{
+public:
+  Product(const Recording& recording, std::int64_t sequence, int threads)
+    : Record(recording)
+    , Sequence(sequence)
+    , Threads(threads)
+    , Length(recording.SequenceLength(sequence))
+  {
+  }
+
+  /// Rows begin <= i < end of (mean over heads + identity) / 2 of a layer.
+  void EvaluateLayer(std::int64_t layer, std::int64_t begin, std::int64_t end, float* values) const
+  {
+    ForBlocks(begin, end,
+      [&](std::int64_t from, std::int64_t to)
+      {
+        float* rows = values + (from - begin) * this->Length;
+        EvaluateAttention(this->Record, this->Sequence, layer, AllHeads, AttentionQuantity::Weights,
+          from, to, rows);
+        for (std::int64_t i = from; i < to; ++i, rows += this->Length)
+        {
+          std::for_each(rows, rows + this->Length, [](float& value) { value /= 2; });
+          rows[i] += 0.5F;
+        }
+      });
+  }
+
+  /// Multiplies rows begin <= i < end of a product by a layer, for keys from <= j < to of the
+  /// layer, and adds this to `sums`. `slab` has rows from <= j < to of the layer.
+  void AddProduct(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
+    const float* values, const float* slab, float* sums) const
+  {
+    const bool isCausal = this->Record.mask == AttentionMask::Causal;
+    const std::int64_t columns = isCausal ? to : this->Length; // 0 beyond
+    ForBlocks(begin, end,
+      [&](std::int64_t first, std::int64_t last)
+      {
+        if (!isCausal || last > from)
+        {
+          MultiplyMatrices(last - first, columns, to - from, 1,
+            { values + (first - begin) * this->Length + from, this->Length },
+            { slab, this->Length }, sums + (first - begin) * this->Length, this->Length, true);
+        }
+      });
+  }
+
+private:
+  const Recording& Record;
+  std::int64_t Sequence;
+  int Threads;
+  std::int64_t Length;
+
+  template<class Call>
+  void ForBlocks(std::int64_t begin, std::int64_t end, const Call& call) const
+  {
+    ParallelFor((end - begin + BlockRows - 1) / BlockRows, this->Threads, [&](std::int64_t i)
+      { call(begin + i * BlockRows, std::min(begin + (i + 1) * BlockRows, end)); });
+  }
+};
+
+/// The recorded layers up to this one. Throws OptionError if one in between was not recorded, or
+/// has no attention.
+std::vector<std::int64_t> LayersTo(const Recording& recording, const AttentionRows& rows)
+{
+  std::vector<std::int64_t> layers;
+  for (std::int64_t layer = recording.layers.front().index; layer <= rows.layer; ++layer)
+  {
+    try
+    {
+      EvaluateAttention(
+        recording, rows.sequence, layer, AllHeads, AttentionQuantity::Weights, 0, 0, nullptr);
+    }
+    catch (const OptionError& error)
+    {
+      throw OptionError("Rollout multiplies all layers from the first recorded one to layer " +
+                        std::to_string(rows.layer) + "; layer " + std::to_string(layer) + ": " +
+                        error.what());
+    }
+    layers.push_back(layer);
+  }
+  return layers;
+}
+
+}
+
+bool EvaluateRollout(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const std::function<bool(double)>& progress)
+{
+  const std::vector<std::int64_t> layers = LayersTo(recording, rows);
+  if (rows.begin == rows.end)
+  {
+    return true;
+  }
+  const SingleThreadedBlas blas;
+  const Product product(recording, rows.sequence, threads);
+  const std::int64_t length = recording.SequenceLength(rows.sequence);
+  const std::int64_t keys = recording.mask == AttentionMask::Causal ? rows.end : length;
+  product.EvaluateLayer(rows.layer, rows.begin, rows.end, values);
+  if (layers.size() == 1)
+  {
+    return !progress || progress(1);
+  }
+  std::vector<float> sums(ToIndex((rows.end - rows.begin) * length));
+  std::vector<float> slab(ToIndex(std::min(SlabRows, keys) * length));
+  const std::int64_t slabs = (keys + SlabRows - 1) / SlabRows;
+  const auto steps = static_cast<double>((static_cast<std::int64_t>(layers.size()) - 1) * slabs);
+  double done = 0;
+  for (auto layer = layers.rbegin() + 1; layer != layers.rend(); ++layer)
+  {
+    std::fill(sums.begin(), sums.end(), 0.0F);
+    for (std::int64_t from = 0; from < keys; from += SlabRows)
+    {
+      const std::int64_t to = std::min(from + SlabRows, keys);
+      product.EvaluateLayer(*layer, from, to, slab.data());
+      product.AddProduct(rows.begin, rows.end, from, to, values, slab.data(), sums.data());
+      if (progress && !progress(++done / steps))
+      {
+        return false;
+      }
+    }
+    std::copy(sums.begin(), sums.end(), values);
+  }
+  return true;
+}
+
+}

@@ -1,0 +1,15 @@
+#pragma once
+
+// Internal to Core.
+
+#include "RecordedAttention.h"
+
+namespace atlas
+{
+
+/// Evaluates AttentionQuantity::Rollout on one sequence, as EvaluateAttentionRows. The sequence,
+/// layer, head and queries must be there; everything else is checked.
+bool EvaluateRollout(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const std::function<bool(double)>& progress);
+
+}
