@@ -124,4 +124,8 @@ inline constexpr const char* Weight = "Weight";
 inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
 inline constexpr const char* Key = "Key";     ///< the same
 
+// PatchAttention, in addition to Weight, Query, Key and the names of tokens
+inline constexpr const char* Mark = "Mark";                 ///< 0 itself, 1 a class token
+inline constexpr const char* PictureColor = "PictureColor"; ///< of pixels
+
 }

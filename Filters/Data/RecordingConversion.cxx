@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <type_traits>
@@ -228,17 +229,33 @@ void AddPictures(const atlas::RecordedPictures& pictures, vtkMultiBlockDataSet* 
   }
 }
 
-void AddPictureFields(const atlas::RecordedPictures& pictures, vtkFieldData* fields)
+/// Adds a height and a width.
+void AddSize(vtkFieldData* fields, const char* name, std::int64_t height, std::int64_t width)
 {
+  vtkNew<vtkIntArray> size;
+  size->SetName(name);
+  size->SetNumberOfComponents(2);
+  const auto largest = static_cast<double>(std::numeric_limits<int>::max());
+  size->InsertNextTuple2(
+    std::min(static_cast<double>(height), largest), std::min(static_cast<double>(width), largest));
+  fields->AddArray(size);
+}
+
+void AddPictureFields(const atlas::Recording& recording, vtkFieldData* fields)
+{
+  const atlas::RecordedTokens& tokens = recording.tokens;
+  if (!tokens.row.empty() && !tokens.column.empty())
+  {
+    AddSize(fields, PatchGridField,
+      std::int64_t{ 1 } + *std::max_element(tokens.row.begin(), tokens.row.end()),
+      std::int64_t{ 1 } + *std::max_element(tokens.column.begin(), tokens.column.end()));
+  }
+  const atlas::RecordedPictures& pictures = recording.pictures;
   if (pictures.IsEmpty())
   {
     return;
   }
-  vtkNew<vtkIntArray> size;
-  size->SetName(PictureSizeField);
-  size->SetNumberOfComponents(2);
-  size->InsertNextTuple2(static_cast<int>(pictures.height), static_cast<int>(pictures.width));
-  fields->AddArray(size);
+  AddSize(fields, PictureSizeField, pictures.height, pictures.width);
   if (!pictures.sources.empty())
   {
     const std::vector<atlas::PictureSource>& sources = pictures.sources;
@@ -576,7 +593,7 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
   }
   AddPictures(recording.pictures, output);
   AddFields(recording, output->GetFieldData());
-  AddPictureFields(recording.pictures, output->GetFieldData());
+  AddPictureFields(recording, output->GetFieldData());
 }
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)

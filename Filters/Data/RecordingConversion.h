@@ -30,7 +30,8 @@ class vtkMultiBlockDataSet;
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
 /// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer); ALiBi Slopes
 /// (double, per head, only where there are some); Sequence Offsets (64-bit integers, the first row
-/// of each sequence, then the number of rows). Of recordings with pictures also Picture Size (int,
+/// of each sequence, then the number of rows). Of images Patch Grid (int, the rows and columns of
+/// patches of the largest). Of recordings with pictures also Picture Size (int,
 /// height and width in pixels) and, if the pixels are not there, Picture File, Picture Hash
 /// (string, per image) and Picture Processing (string, see RecordedPictures in Recording.h).
 namespace AttentionAtlas
@@ -45,6 +46,7 @@ inline constexpr const char* RotatedField = "Rotated";
 inline constexpr const char* ScoreScaleField = "Score Scale";
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
+inline constexpr const char* PatchGridField = "Patch Grid";
 inline constexpr const char* PictureSizeField = "Picture Size";
 inline constexpr const char* PictureFileField = "Picture File";
 inline constexpr const char* PictureHashField = "Picture Hash";
