@@ -126,6 +126,7 @@ inline constexpr const char* Key = "Key";     ///< the same
 
 // PatchAttention, in addition to Weight, Query, Key and the names of tokens
 inline constexpr const char* Mark = "Mark";                 ///< 0 itself, 1 a class token
+inline constexpr const char* Heat = "Heat";                 ///< Weight, with colors of its own
 inline constexpr const char* PictureColor = "PictureColor"; ///< of pixels
 
 }

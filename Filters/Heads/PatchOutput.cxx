@@ -35,12 +35,14 @@ constexpr double ClassColumn = -1.75;
 /// Heights above the picture, so that what is drawn later lies in front.
 constexpr double PatchLevel = 0.005;
 constexpr double FrameLevel = 0.01;
-constexpr double ArrowLevel = 0.015;
-constexpr double MarkLevel = 0.02;
+constexpr double ArrowLevel =
+  0.015; ///< of a weight of 0; stronger arrows lie in front of weaker ones
+constexpr double MarkLevel = 0.025;
 /// Lengths in widths of a patch: half the shafts of arrows of weight 0 and 1, and others.
 constexpr double ThinShaft = 0.02;
 constexpr double ThickShaft = 0.09;
 constexpr double HeadLength = 0.34;
+constexpr double Lead = 0.02; ///< of the barbs before the neck
 constexpr double Aside =
   0.07; ///< to the right, so that arrows there and back lie beside each other
 constexpr double MarkRadius = 0.17;
@@ -90,8 +92,8 @@ std::vector<Place> Circle(const Place& center, double radius)
   return corners;
 }
 
-/// An arrow as one polygon. Its corners begin at the tip, from which all of it can be seen, so that
-/// a fan of triangles fills it. `share`: of the thickest shaft.
+/// An arrow as one polygon. A fan of triangles from its first corner fills it, as renderers make
+/// it, and each of its edges is one of a triangle that is not thin. `share`: of the thickest shaft.
 std::vector<Place> Arrow(const Place& from, const Place& to, double share)
 {
   const double x = to[0] - from[0];
@@ -107,8 +109,8 @@ std::vector<Place> Arrow(const Place& from, const Place& to, double share)
   const double half = ThinShaft + share * (ThickShaft - ThinShaft);
   const double neck = length - std::min(HeadLength, length / 2);
   const double barb = 0.1 + 1.3 * half;
-  return { at(length, 0), at(neck, -barb), at(neck, -half), at(0, -half), at(0, half),
-    at(neck, half), at(neck, barb) };
+  return { at(neck, -half), at(0, -half), at(0, half), at(neck, half), at(neck + Lead, barb),
+    at(length, 0), at(neck + Lead, -barb) };
 }
 
 template<class Array, class Rows, class Value>
@@ -235,6 +237,8 @@ void MakePatches(const ShownPatches& shown, vtkPolyData* output)
   output->SetPolys(shapes.GetCells());
   output->GetCellData()->SetScalars(
     MakeArray<vtkFloatArray>(ArrayNames::Weight, shown.attention.weights));
+  output->GetCellData()->AddArray(
+    MakeArray<vtkFloatArray>(ArrayNames::Heat, shown.attention.weights));
   AddTokens(shown, tokens, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, tokens, output);
   Finish(shown, Formats::PatchAttentionPatches, output);
@@ -251,7 +255,8 @@ void MakeArrows(const ShownPatches& shown, vtkPolyData* output)
   for (const atlas::AttentionLink& arrow : shown.attention.arrows)
   {
     const auto share = static_cast<double>(arrow.weight / largest);
-    shapes.Add(Arrow(shown.Center(arrow.query), shown.Center(arrow.key), share), ArrowLevel);
+    shapes.Add(Arrow(shown.Center(arrow.query), shown.Center(arrow.key), share),
+      ArrowLevel + share * (MarkLevel - ArrowLevel) / 2);
   }
   output->SetPoints(shapes.GetPoints());
   output->SetPolys(shapes.GetCells());

@@ -35,7 +35,8 @@ struct ShownPatches;
  * whose width is 1. Class tokens are left of the picture.
  *
  * Output 0, vtkPolyData: a cell per token of the image, in their order. Cell arrays: Weight
- * (float), Token Index (row in the recording's tokens; also the pedigree id), Position, Row, Column
+ * (float), Heat (the same, for a color table that other views do not share), Token Index (row in
+ * the recording's tokens; also the pedigree id), Position, Row, Column
  * (-1 for a class token), Layer, Head, Sequence (int).
  *
  * Output 1, vtkPolyData: a filled arrow per query and key, for each query and its strongest key, or
@@ -179,9 +180,9 @@ public:
    * The first and last image, recorded layer and head of the input as of the last
    * UpdateInformation; 0, 0 without input.
    */
-  int* GetSequenceRange() { return this->Ranges.sequence; }
-  int* GetLayerRange() { return this->Ranges.layer; }
-  int* GetHeadRange() { return this->Ranges.head; }
+  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
+  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
+  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
   ///@}
 
 protected:

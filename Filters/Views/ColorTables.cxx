@@ -206,6 +206,42 @@ std::vector<double> RangeScale(vtkPVArrayInformation* values)
     low + 3 * step, 0.85, 0.28, 0, low + 4 * step, 0.5, 0.15, 0.02 };
 }
 
+/// Heat: inferno (van der Walt and Smith), perceptually uniform, from black at 0 to yellow at
+/// `largest`.
+std::vector<double> HeatScale(double largest)
+{
+  std::vector<double> points = { 0, 0.001, 0, 0.014, 0.125, 0.129, 0.047, 0.291, 0.25, 0.342, 0.062,
+    0.429, 0.375, 0.541, 0.135, 0.415, 0.5, 0.736, 0.216, 0.33, 0.625, 0.894, 0.353, 0.194, 0.75,
+    0.978, 0.558, 0.035, 0.875, 0.975, 0.798, 0.206, 1, 0.988, 0.998, 0.645 };
+  for (std::size_t i = 0; i < points.size(); i += 4)
+  {
+    points[i] *= largest;
+  }
+  return points;
+}
+
+/// The largest value that any representation shows as heat.
+double LargestHeat(vtkSMSessionProxyManager* manager)
+{
+  double largest = 1e-30;
+  vtkNew<vtkSMProxyIterator> representations;
+  representations->SetSessionProxyManager(manager);
+  for (representations->Begin("representations"); !representations->IsAtEnd();
+    representations->Next())
+  {
+    if (representations->GetProxy()->GetProperty("ColorArrayName") == nullptr)
+    {
+      continue;
+    }
+    const Coloring coloring(representations->GetProxy());
+    if (coloring.IsHeat())
+    {
+      largest = std::max(largest, coloring.arrayInformation->GetComponentRange(0)[1]);
+    }
+  }
+  return largest;
+}
+
 /// Angles from -pi to pi: red for the first token and blue for the second, as in the source post.
 std::vector<double> AngleScale(bool first)
 {
@@ -292,6 +328,19 @@ bool IsOwned(vtkSMProxy* table, vtkPVArrayInformation* values, vtkSMSessionProxy
 
 }
 
+void FitHeat(vtkSMSessionProxyManager* manager)
+{
+  vtkNew<vtkSMTransferFunctionManager> tables;
+  vtkSMProxy* table = tables->GetColorTransferFunction("Heat", manager);
+  const std::vector<double> points = GetDoubles(table, "RGBPoints");
+  const double before = points.size() >= 4 ? points[points.size() - 4] : 0;
+  const double largest = LargestHeat(manager);
+  if (before != largest && points == HeatScale(before)) // else it is the user's
+  {
+    SetScale(table, HeatScale(largest), true);
+  }
+}
+
 void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager)
 {
   const std::vector<double> fixed = FixedScale(coloring);
@@ -311,6 +360,10 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   else if (coloring.ShowsClasses())
   {
     PrepareClassTable(table, std::min(coloring.classes, MaximumLegend), isNew);
+  }
+  else if (isNew && coloring.IsHeat())
+  {
+    SetScale(table, HeatScale(LargestHeat(manager)), true);
   }
   else if (isNew && fitted)
   {

@@ -55,6 +55,10 @@ public:
         !IsRestoring(this->Representation->GetSessionProxyManager()))
     {
       AttentionAtlas::FollowArray(this->Representation);
+      if (Coloring(this->Representation).IsHeat())
+      {
+        AttentionAtlas::FitHeat(this->Representation->GetSessionProxyManager());
+      }
       if (AttentionAtlas::IsImageChart(this->Representation))
       {
         AttentionAtlas::CompleteImageChart(this->Representation);
