@@ -40,7 +40,7 @@ constexpr double ArrowLevel =
 constexpr double MarkLevel = 0.025;
 /// Lengths in widths of a patch: half the shafts of arrows of weight 0 and 1, and others.
 constexpr double ThinShaft = 0.02;
-constexpr double ThickShaft = 0.09;
+constexpr double ThickShaft = 0.06;
 constexpr double HeadLength = 0.34;
 constexpr double Lead = 0.02; ///< of the barbs before the neck
 constexpr double Aside =
