@@ -18,19 +18,18 @@ import sys
 import matplotlib
 import numpy
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import Normalize
 from matplotlib.lines import Line2D
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas import data
-from attentionatlas.charts import check, color_bar, drawn_from, fit, label_heads
+from attentionatlas.charts import check, color_bar, drawn_from, fit, label_heads, ramp
 from attentionatlas.model import open_recording
 from attentionatlas.output import Output, add_options, options
 
 #: As on the screen: colors that no heat has.
 _ARROWS, _FRAMES = "#00c2d6", "#33d633"
-_HEAT = "inferno"
+_HEAT = matplotlib.colormaps["inferno"]
 CLASS_TOKEN = (-1, -1)
 ARROWS = ("Strongest", "Above", "None")
 
@@ -104,19 +103,26 @@ class _View:
         """The picture, [height, width, 3], the upper row first."""
         return data.image(self.proxy, "PictureColor", port=3)[::-1]
 
-    def show(self, axes, norm, opacity, picture=None):
-        """Draws the picture and the heat upon it; returns the image of the heat."""
-        heat = self.heat()
-        rows, columns = heat.shape
+    def mixed(self, picture, largest, opacity):
+        """The picture under the heat, whose scale ends at `largest`, as one image of red, green and blue."""
+        heat = self.heat() / largest
+        rows, columns = (
+            numpy.arange(pixels) * patches // pixels for pixels, patches in zip(picture.shape, heat.shape)
+        )
+        colors = _HEAT(heat[numpy.ix_(rows, columns)])[..., :3]
+        return (1 - opacity) * picture / 255 + opacity * colors
+
+    def show(self, axes, largest, opacity):
+        """Draws the picture and the heat upon it, and the class tokens beside it."""
+        rows, columns = self.heat().shape
         extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
-        axes.imshow(self.picture() if picture is None else picture, extent=extent, interpolation="nearest")
-        shown = axes.imshow(heat, _HEAT, norm, alpha=opacity, extent=extent, interpolation="nearest")
-        others = [self.cells[i] for i in numpy.flatnonzero(self.row < 0)]
-        weights = self.weight[self.row < 0]
-        axes.add_collection(PolyCollection(others, array=weights, cmap=_HEAT, norm=norm, alpha=opacity))
+        # One image, since vector formats would mix two of them in another way.
+        axes.imshow(self.mixed(self.picture(), largest, opacity), extent=extent, interpolation="nearest")
+        others = numpy.flatnonzero(self.row < 0)
+        colors = _HEAT(self.weight[others] / largest)
+        axes.add_collection(PolyCollection([self.cells[i] for i in others], facecolors=colors, alpha=opacity))
         axes.set_aspect(self.tall)
         axes.set_axis_off()
-        return shown
 
 
 def _number(name, value):
@@ -131,13 +137,11 @@ def _title(view, patch, direction, quantity):
     return f"Layer {int(view.proxy.Layer)}{head}: {verb}"
 
 
-def _scale(figure, axes, shown, quantity, largest, shrink=1):
+def _scale(figure, axes, quantity, largest):
     """The color bar of weights from 0 on."""
     ticks = numpy.linspace(0, largest, 5)
     labels = {"Weights": "Weight", "NormWeighted": "Weight \u00d7 norm of the value", "Rollout": "Rollout"}
-    bar = color_bar(figure, axes, shown, labels[quantity], ticks, [f"{tick:.2g}" for tick in ticks], shrink)
-    bar.solids.set_alpha(1)
-    return bar
+    color_bar(figure, axes, ramp(_HEAT, 0, largest), labels[quantity], ticks, [f"{tick:.2g}" for tick in ticks])
 
 
 def _draw_arrows(axes, view, threshold):
@@ -171,9 +175,14 @@ def _draw_frames(axes, view):
         axes.plot(*frame.T, color=_FRAMES, linewidth=1.2, zorder=5, clip_on=False)
 
 
-def _limits(axes, view):
-    """Room for the class tokens beside the picture."""
+def _place(axes, view):
+    """Makes room for the class tokens beside the picture, and names them."""
     corners = numpy.concatenate(view.cells)
+    others = [view.cells[i] for i in numpy.flatnonzero(view.row < 0)]
+    if others:
+        x, y = numpy.concatenate(others)[:, 0].mean(), numpy.concatenate(others)[:, 1].max()
+        name = "class\ntoken" if len(others) == 1 else "class\ntokens"
+        axes.text(x, y + 0.15, name, ha="center", va="top", size="small")
     low, high = corners.min(axis=0) - 0.05, corners.max(axis=0) + 0.05
     axes.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]))
 
@@ -206,14 +215,14 @@ def patches(
         view.read()
         figure, (axes,) = page.panels(1)
         largest = max(float(view.weight.max()), 1e-30)
-        shown = view.show(axes, Normalize(0, largest), opacity)
+        view.show(axes, largest, opacity)
         if arrows != "None":
             _draw_arrows(axes, view, threshold)
         _draw_frames(axes, view)
-        _limits(axes, view)
+        _place(axes, view)
         title = _title(view, patch, direction, quantity)
         axes.set_title(title if not len(selected) else f"{title.split(':')[0]}: {len(selected)} selected tokens")
-        _scale(figure, axes, shown, quantity, largest)
+        _scale(figure, axes, quantity, largest)
         return fit(figure)
 
 
@@ -227,16 +236,15 @@ def heads_of_patch(
     heads = int(data.field_number(reader, "Heads"))
     with _View(recording, sequence, Patch=list(patch), Direction=direction, Quantity=quantity) as view:
         figure, (axes,) = page.panels(1)
-        norm, step, picture = Normalize(0, 1), 1.08, None
+        step, picture = 1.08, None
         for row, layer in enumerate(view.layers):
             for head in range(heads):
                 view.proxy.Layer, view.proxy.Head = layer, head
                 heat = view.read().heat()
                 picture = view.picture() if picture is None else picture
                 extent = (head * step, head * step + 1, row * step + 1, row * step)
-                axes.imshow(picture, extent=extent, interpolation="nearest")
-                share = heat / max(float(numpy.nanmax(heat)), 1e-30)
-                shown = axes.imshow(share, _HEAT, norm, alpha=opacity, extent=extent, interpolation="nearest")
+                largest = max(float(numpy.nanmax(heat)), 1e-30)
+                axes.imshow(view.mixed(picture, largest, opacity), extent=extent, interpolation="nearest")
         axes.set(xlim=(-0.04, heads * step), ylim=(len(view.layers) * step, -0.04))
         axes.set_aspect(view.tall * heat.shape[0] / heat.shape[1])
         title = _title(view, patch, direction, quantity).split(": ")[1]
@@ -247,8 +255,8 @@ def heads_of_patch(
             axes, {head: head * step + 0.5 for head in range(heads)},
             {layer: row * step + 0.5 for row, layer in enumerate(view.layers)},
         )
-        bar = color_bar(figure, axes, shown, "Share of the head\u2019s largest weight", [0, 0.5, 1], shrink=0.5)
-        bar.solids.set_alpha(1)
+        name = "Share of the head\u2019s largest weight"
+        color_bar(figure, axes, ramp(_HEAT), name, [0, 0.5, 1], shrink=0.5)
         return fit(figure)
 
 
