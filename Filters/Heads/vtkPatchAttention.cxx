@@ -44,11 +44,6 @@ constexpr int Ports = 5;
 constexpr std::array<atlas::AttentionQuantity, 3> Quantities = { atlas::AttentionQuantity::Weights,
   atlas::AttentionQuantity::NormWeighted, atlas::AttentionQuantity::Rollout };
 
-bool IsEmpty(vtkMultiBlockDataSet* recording)
-{
-  return recording == nullptr || recording->GetNumberOfBlocks() == 0;
-}
-
 /// The width and height of the pictures of a recording in pixels; without pictures, a pixel per
 /// patch; 1, 1 if there are none, so that something is asked for and the error told.
 std::array<int, 2> PictureSize(vtkMultiBlockDataSet* recording)
@@ -307,7 +302,7 @@ int vtkPatchAttention::RequestData(
   };
   clear();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  if (IsEmpty(input))
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }

@@ -108,9 +108,15 @@ bool Coloring::ShowsClasses() const
   return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
 }
 
+bool Coloring::IsShare() const
+{
+  return this->array == "NormWeighted" || this->array == "Rollout";
+}
+
 bool Coloring::IsFitted() const
 {
-  return this->array == "Scores" || this->array == "Content" || this->array == "Bias";
+  return this->array == "Scores" || this->array == "Content" || this->array == "Bias" ||
+         this->IsShare();
 }
 
 }

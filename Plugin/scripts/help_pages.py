@@ -51,6 +51,10 @@ CHAPTERS = {
         "TokenColors",
         "TokenSearch",
         "AttentionLines",
+        "AttentionFocus",
+        "StrongestKeys",
+        "ScoreBreakdown",
+        "HeadUpdates",
         "RecordingWriter",
     ],
 }
