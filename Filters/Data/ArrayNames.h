@@ -125,6 +125,11 @@ inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
                                               ///< AttentionMatrix, position in the sequence
 inline constexpr const char* Key = "Key";     ///< the same
 
+// PatchAttention, in addition to Weight, Query, Key and the names of tokens
+inline constexpr const char* Mark = "Mark";                 ///< 0 itself, 1 a class token
+inline constexpr const char* Heat = "Heat";                 ///< Weight, with colors of its own
+inline constexpr const char* PictureColor = "PictureColor"; ///< of pixels
+
 // AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query
 // Norm: columns
 inline constexpr const char* SelfWeight = "Self Weight";

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <type_traits>
@@ -217,6 +218,55 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   fields->AddArray(MakeArray<vtkTypeInt64Array>(SequenceOffsetsField, recording.sequenceOffsets));
 }
 
+void AddPictures(const atlas::RecordedPictures& pictures, vtkMultiBlockDataSet* output)
+{
+  if (pictures.pixels != nullptr)
+  {
+    vtkNew<vtkTable> table;
+    table->AddColumn(ToArray(pictures.pixels, pictures.count * pictures.height * pictures.width, 3,
+      atlas::Pictures.label));
+    AddBlock(output, atlas::Pictures.name, table);
+  }
+}
+
+/// Adds a height and a width.
+void AddSize(vtkFieldData* fields, const char* name, std::int64_t height, std::int64_t width)
+{
+  vtkNew<vtkIntArray> size;
+  size->SetName(name);
+  size->SetNumberOfComponents(2);
+  const auto largest = static_cast<double>(std::numeric_limits<int>::max());
+  size->InsertNextTuple2(
+    std::min(static_cast<double>(height), largest), std::min(static_cast<double>(width), largest));
+  fields->AddArray(size);
+}
+
+void AddPictureFields(const atlas::Recording& recording, vtkFieldData* fields)
+{
+  const atlas::RecordedTokens& tokens = recording.tokens;
+  if (!tokens.row.empty() && !tokens.column.empty())
+  {
+    AddSize(fields, PatchGridField,
+      std::int64_t{ 1 } + *std::max_element(tokens.row.begin(), tokens.row.end()),
+      std::int64_t{ 1 } + *std::max_element(tokens.column.begin(), tokens.column.end()));
+  }
+  const atlas::RecordedPictures& pictures = recording.pictures;
+  if (pictures.IsEmpty())
+  {
+    return;
+  }
+  AddSize(fields, PictureSizeField, pictures.height, pictures.width);
+  if (!pictures.sources.empty())
+  {
+    const std::vector<atlas::PictureSource>& sources = pictures.sources;
+    fields->AddArray(MakeArray<vtkStringArray>(
+      PictureFileField, sources, [](const auto& source) { return source.file; }));
+    fields->AddArray(MakeArray<vtkStringArray>(
+      PictureHashField, sources, [](const auto& source) { return source.hash; }));
+    AddField(fields, PictureProcessingField, pictures.processing);
+  }
+}
+
 template<class Value>
 std::vector<Value> ListOf(vtkAbstractArray* array)
 {
@@ -280,6 +330,56 @@ atlas::RecordedTokens ReadTokens(vtkMultiBlockDataSet* input)
   }
   tokens.color = MatrixOf(table, atlas::PatchColorQuantity.label, "tokens");
   return tokens;
+}
+
+/// The pixels of all pictures, if they are there.
+std::shared_ptr<std::uint8_t> ReadPixels(
+  vtkMultiBlockDataSet* input, const atlas::RecordedPictures& pictures)
+{
+  auto* table = vtkTable::SafeDownCast(FindBlock(input, atlas::Pictures.name));
+  if (table == nullptr)
+  {
+    return nullptr;
+  }
+  auto* pixels = vtkUnsignedCharArray::SafeDownCast(table->GetColumnByName(atlas::Pictures.label));
+  const std::int64_t expected = pictures.count * pictures.height * pictures.width;
+  if (pixels == nullptr || pixels->GetNumberOfComponents() != 3 ||
+      pixels->GetNumberOfTuples() != expected)
+  {
+    throw atlas::ModelError(std::string(Source) + ": block '" + atlas::Pictures.name +
+                            "': expected a column '" + atlas::Pictures.label + "' of " +
+                            std::to_string(expected) + " pixels of 3 bytes, found " +
+                            (pixels == nullptr ? "none" : "another shape") + ".");
+  }
+  return ToBytes(pixels);
+}
+
+atlas::RecordedPictures ReadPictures(vtkMultiBlockDataSet* input, std::int64_t images)
+{
+  vtkFieldData* fields = input->GetFieldData();
+  vtkDataArray* size = fields->GetArray(PictureSizeField);
+  atlas::RecordedPictures pictures;
+  if (size == nullptr || size->GetNumberOfTuples() != 1 || size->GetNumberOfComponents() != 2)
+  {
+    return pictures;
+  }
+  pictures.count = images;
+  pictures.height = static_cast<std::int64_t>(size->GetComponent(0, 0));
+  pictures.width = static_cast<std::int64_t>(size->GetComponent(0, 1));
+  const auto isSide = [](std::int64_t side)
+  { return side > 0 && side <= atlas::MaximumPictureSide; };
+  if (isSide(pictures.height) && isSide(pictures.width)) // else CheckRecording refuses them
+  {
+    pictures.pixels = ReadPixels(input, pictures);
+  }
+  const auto files = ListOf<std::string>(fields->GetAbstractArray(PictureFileField));
+  const auto hashes = ListOf<std::string>(fields->GetAbstractArray(PictureHashField));
+  for (std::size_t i = 0; i < std::min(files.size(), hashes.size()); ++i)
+  {
+    pictures.sources.push_back({ files[i], hashes[i] });
+  }
+  pictures.processing = FieldText(fields, PictureProcessingField);
+  return pictures;
 }
 
 std::vector<atlas::SharedMatrix> ReadStored(
@@ -456,6 +556,7 @@ atlas::Recording ReadTokensAndFields(vtkMultiBlockDataSet* input)
   atlas::Recording recording;
   ReadFields(input->GetFieldData(), recording);
   recording.tokens = ReadTokens(input);
+  recording.pictures = ReadPictures(input, recording.SequenceCount());
   return recording;
 }
 
@@ -490,7 +591,9 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
     AddBlock(
       output, atlas::LogitsQuantity.name, TableOf(atlas::LogitsQuantity.label, recording.logits));
   }
+  AddPictures(recording.pictures, output);
   AddFields(recording, output->GetFieldData());
+  AddPictureFields(recording, output->GetFieldData());
 }
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)

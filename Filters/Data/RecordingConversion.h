@@ -21,13 +21,19 @@ class vtkMultiBlockDataSet;
 ///   l = L. Attention
 ///   that a file held is in blocks named head h weights and head h scores: blocks named sequence s,
 ///   each a vtkTable with a row per query and one column, Weights s or Scores s [keys].
+/// - pictures: a vtkTable with the column Picture (unsigned char [3]), a row per pixel of all
+/// images,
+///   those of the top row first; only if the recording holds the pixels.
 /// - logits: a vtkTable with the column Logits [vocabulary].
 ///
 /// Field data of the whole: Format, Architecture, Mask (causal, bidirectional) and Weight
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
 /// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer); ALiBi Slopes
 /// (double, per head, only where there are some); Sequence Offsets (64-bit integers, the first row
-/// of each sequence, then the number of rows).
+/// of each sequence, then the number of rows). Of images Patch Grid (int, the rows and columns of
+/// patches of the largest). Of recordings with pictures also Picture Size (int,
+/// height and width in pixels) and, if the pixels are not there, Picture File, Picture Hash
+/// (string, per image) and Picture Processing (string, see RecordedPictures in Recording.h).
 namespace AttentionAtlas
 {
 
@@ -40,6 +46,11 @@ inline constexpr const char* RotatedField = "Rotated";
 inline constexpr const char* ScoreScaleField = "Score Scale";
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
+inline constexpr const char* PatchGridField = "Patch Grid";
+inline constexpr const char* PictureSizeField = "Picture Size";
+inline constexpr const char* PictureFileField = "Picture File";
+inline constexpr const char* PictureHashField = "Picture Hash";
+inline constexpr const char* PictureProcessingField = "Picture Processing";
 
 /// Replaces the content of `output` by `recording`; they share the memory of matrices.
 ATTENTIONATLASDATA_EXPORT void ToDataSet(

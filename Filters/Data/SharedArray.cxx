@@ -20,7 +20,7 @@ public:
     return *owners;
   }
 
-  void Add(const std::shared_ptr<float>& memory)
+  void Add(const std::shared_ptr<void>& memory)
   {
     const std::lock_guard<std::mutex> lock(this->Mutex);
     this->Memory.emplace(memory.get(), memory);
@@ -29,7 +29,7 @@ public:
   /// Removes one owner of this address. There is one per array that points to it.
   void Remove(void* address)
   {
-    std::shared_ptr<float> last; // released after the lock
+    std::shared_ptr<void> last; // released after the lock
     const std::lock_guard<std::mutex> lock(this->Mutex);
     const auto found = this->Memory.find(address);
     if (found != this->Memory.end())
@@ -41,31 +41,58 @@ public:
 
 private:
   std::mutex Mutex;
-  std::multimap<void*, std::shared_ptr<float>> Memory;
+  std::multimap<void*, std::shared_ptr<void>> Memory;
 };
 
-}
-
-vtkSmartPointer<vtkFloatArray> ToArray(const atlas::SharedMatrix& matrix, const char* name)
+/// An array of this many values in the memory, which it keeps alive.
+template<class Array, class Value>
+vtkSmartPointer<Array> ShareMemory(const std::shared_ptr<Value>& memory, std::size_t count,
+  std::int64_t components, const char* name)
 {
-  auto array = vtkSmartPointer<vtkFloatArray>::New();
+  auto array = vtkSmartPointer<Array>::New();
   array->SetName(name);
-  array->SetNumberOfComponents(static_cast<int>(matrix.columns));
-  if (matrix.Count() > 0)
+  array->SetNumberOfComponents(static_cast<int>(components));
+  if (count > 0)
   {
-    Owners::Get().Add(matrix.values);
-    array->SetArray(matrix.values.get(), static_cast<vtkIdType>(matrix.Count()), 0,
+    Owners::Get().Add(memory);
+    array->SetArray(memory.get(), static_cast<vtkIdType>(count), 0,
       vtkAbstractArray::VTK_DATA_ARRAY_USER_DEFINED);
     array->SetArrayFreeFunction([](void* address) { Owners::Get().Remove(address); });
   }
   return array;
 }
 
+/// The memory of an array, which keeps it alive.
+template<class Array>
+auto MemoryOf(Array* array)
+{
+  const vtkSmartPointer<Array> owner = array;
+  using Value = typename Array::ValueType;
+  return std::shared_ptr<Value>(array->GetPointer(0), [owner](Value*) {});
+}
+
+}
+
+vtkSmartPointer<vtkFloatArray> ToArray(const atlas::SharedMatrix& matrix, const char* name)
+{
+  return ShareMemory<vtkFloatArray>(matrix.values, matrix.Count(), matrix.columns, name);
+}
+
+vtkSmartPointer<vtkUnsignedCharArray> ToArray(
+  const std::shared_ptr<std::uint8_t>& bytes, std::int64_t tuples, int components, const char* name)
+{
+  const auto count = static_cast<std::size_t>(tuples) * static_cast<std::size_t>(components);
+  return ShareMemory<vtkUnsignedCharArray>(bytes, count, components, name);
+}
+
 atlas::SharedMatrix ToMatrix(vtkFloatArray* array)
 {
-  const vtkSmartPointer<vtkFloatArray> owner = array;
-  return { array->GetNumberOfTuples(), array->GetNumberOfComponents(),
-    std::shared_ptr<float>(array->GetPointer(0), [owner](float*) {}) };
+  return { array->GetNumberOfTuples(), array->GetNumberOfComponents(), MemoryOf(array) };
+}
+
+std::shared_ptr<std::uint8_t> ToBytes(vtkUnsignedCharArray* array)
+{
+  return MemoryOf(array);
 }
 
 }

@@ -14,6 +14,7 @@
 #include <vtkTable.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -155,6 +156,7 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
       throw atlas::OptionError(path + ": " + e.what());
     }
     ++result.input.images;
+    result.pictures.push_back(std::filesystem::absolute(path).string());
     if (!changes.empty())
     {
       result.warnings.push_back(changes);

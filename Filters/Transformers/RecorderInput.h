@@ -27,7 +27,8 @@ struct RecorderSources
 struct RecorderInput
 {
   atlas::TransformerInput input;
-  std::vector<std::string> labels; ///< of all tokens, one sequence after another; may be empty
+  std::vector<std::string> labels;   ///< of all tokens, one sequence after another; may be empty
+  std::vector<std::string> pictures; ///< the files of the images, if they are pictures
   std::vector<std::string> warnings;
 
   bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }

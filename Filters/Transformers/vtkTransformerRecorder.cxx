@@ -4,6 +4,7 @@
 #include "Execution.h"
 #include "PatchColors.h"
 #include "RankGroup.h"
+#include "RecordPictures.h"
 #include "RecorderInput.h"
 #include "RecordingConversion.h"
 #include "Tensor.h"
@@ -109,16 +110,11 @@ atlas::ImageProcessor ProcessorOf(const AttentionAtlas::OpenTransformer& model)
 }
 
 /// Records the mean colors of patches, for views that show images as points.
-void AddPatchColors(const AttentionAtlas::OpenTransformer& model,
+void AddPatchColors(const atlas::TransformerConfig& config, const atlas::ImageProcessor& processor,
   const atlas::TransformerInput& input, atlas::Recording& recording)
 {
-  const atlas::TransformerConfig& config = model.GetModel().GetConfig();
-  if (config.input != atlas::InputKind::Images || config.channels != 3)
-  {
-    return;
-  }
   const std::vector<float> colors =
-    atlas::PatchColors(input.pixels, input.images, config, ProcessorOf(model));
+    atlas::PatchColors(input.pixels, input.images, config, processor);
   const std::int64_t patches = config.PatchRows() * config.PatchColumns();
   atlas::RecordedTokens& tokens = recording.tokens;
   tokens.color = atlas::SharedMatrix::Zero(tokens.Count(), 3);
@@ -234,6 +230,29 @@ struct vtkTransformerRecorder::Part
   AttentionAtlas::RankResult result;
 };
 
+/// Records the colors of patches and the pictures of images with three channels.
+void vtkTransformerRecorder::AddPictures(
+  const AttentionAtlas::RecorderInput& gathered, bool isFirst, atlas::Recording& recording)
+{
+  const atlas::TransformerConfig& config = this->Model->GetModel().GetConfig();
+  if (config.input != atlas::InputKind::Images || config.channels != 3)
+  {
+    return;
+  }
+  const atlas::ImageProcessor processor = ProcessorOf(*this->Model);
+  AddPatchColors(config, processor, gathered.input, recording);
+  const bool fits =
+    atlas::PictureBytes(config, gathered.input.images) <= atlas::MaximumPictureBytes;
+  if (this->RecordPictures && !fits && isFirst)
+  {
+    vtkWarningMacro(<< "the " << gathered.input.images
+                    << " pictures take more than 256 MiB, so only the names of their files are "
+                       "recorded.");
+  }
+  recording.pictures = atlas::RecordPictures(
+    gathered.input.pixels, config, processor, gathered.pictures, this->RecordPictures && fits);
+}
+
 vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks)
 {
@@ -280,7 +299,7 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   if (part.recording)
   {
     part.recording->tokens.text = gathered.labels;
-    AddPatchColors(*this->Model, gathered.input, *part.recording);
+    this->AddPictures(gathered, ranks.Rank() == 0, *part.recording);
     if (ranks.Count() > 1)
     {
       part.result.input = Fingerprint(transformer) ^ (Fingerprint(*part.recording) << 1U);
@@ -343,6 +362,7 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << "\n";
   os << indent << "MaximumLength: " << this->MaximumLength << "\n";
   os << indent << "AddSpecialTokens: " << this->AddSpecialTokens << "\n";
+  os << indent << "RecordPictures: " << this->RecordPictures << "\n";
   os << indent << "Layers:";
   for (const int layer : this->Layers)
   {

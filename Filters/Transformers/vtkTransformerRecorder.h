@@ -13,10 +13,15 @@
 class vtkDataArraySelection;
 class vtkTable;
 
+namespace atlas
+{
+struct Recording;
+}
 namespace AttentionAtlas
 {
 class OpenTransformer;
 class RankGroup;
+struct RecorderInput;
 }
 
 /**
@@ -150,6 +155,18 @@ public:
    */
   vtkMTimeType GetMTime() override;
 
+  ///@{
+  /**
+   * Whether the pixels of images are recorded, as the model saw them, for views that show attention
+   * on the picture: 3 bytes per pixel, 150 kB for 224 x 224. Off, or if they take more than 256
+   * MiB, which gives a warning: only the files' names and a hash of the pixels, with which views
+   * read the picture again; not for pixel_values. Default: on.
+   */
+  vtkSetMacro(RecordPictures, bool);
+  vtkGetMacro(RecordPictures, bool);
+  vtkBooleanMacro(RecordPictures, bool);
+  ///@}
+
 protected:
   vtkTransformerRecorder();
   ~vtkTransformerRecorder() override;
@@ -163,6 +180,8 @@ private:
   void operator=(const vtkTransformerRecorder&) = delete;
 
   struct Part;
+  void AddPictures(
+    const AttentionAtlas::RecorderInput& gathered, bool isFirst, atlas::Recording& recording);
   Part RecordPart(
     vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks);
 
@@ -172,6 +191,7 @@ private:
   char* Segments = nullptr;
   int MaximumLength = 0;
   bool AddSpecialTokens = true;
+  bool RecordPictures = true;
   std::vector<std::string> Images;
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;

@@ -183,6 +183,11 @@ const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0
 const std::vector<double> WeightScale = { 0, 1, 1, 1, 0.2, 0.91, 0.95, 1, 0.4, 0.62, 0.79, 0.88,
   0.6, 0.26, 0.57, 0.78, 0.8, 0.03, 0.32, 0.61, 1, 0.03, 0.15, 0.36 };
 
+/// Heat: inferno (van der Walt and Smith), perceptually uniform, from black at 0 to yellow at 1.
+const std::vector<double> HeatScale = { 0, 0.001, 0, 0.014, 0.125, 0.129, 0.047, 0.291, 0.25, 0.342,
+  0.062, 0.429, 0.375, 0.541, 0.135, 0.415, 0.5, 0.736, 0.216, 0.33, 0.625, 0.894, 0.353, 0.194,
+  0.75, 0.978, 0.558, 0.035, 0.875, 0.975, 0.798, 0.206, 1, 0.988, 0.998, 0.645 };
+
 /// Lines of attention, on any background: pale to dark amber.
 const std::vector<double> LineScale = { 0, 1, 0.93, 0.66, 0.5, 0.93, 0.66, 0.08, 1, 0.42, 0.25, 0 };
 
@@ -207,16 +212,42 @@ std::vector<double> RangeScale(vtkPVArrayInformation* values)
     low + 3 * step, 0.85, 0.28, 0, low + 4 * step, 0.5, 0.15, 0.02 };
 }
 
-/// The colors of weights, from 0 to the largest value of the data.
-std::vector<double> GrowingScale(vtkPVArrayInformation* values)
+/// A scale from 0 to 1, stretched to end at `largest`.
+std::vector<double> Stretched(std::vector<double> points, double largest)
 {
-  const double largest = std::max(values->GetComponentRange(0)[1], 1e-30);
-  std::vector<double> points = WeightScale;
   for (std::size_t i = 0; i < points.size(); i += 4)
   {
     points[i] *= largest;
   }
   return points;
+}
+
+/// The colors of weights, from 0 to the largest value of the data.
+std::vector<double> GrowingScale(vtkPVArrayInformation* values)
+{
+  return Stretched(WeightScale, std::max(values->GetComponentRange(0)[1], 1e-30));
+}
+
+/// The largest value that any representation shows as heat.
+double LargestHeat(vtkSMSessionProxyManager* manager)
+{
+  double largest = 1e-30;
+  vtkNew<vtkSMProxyIterator> representations;
+  representations->SetSessionProxyManager(manager);
+  for (representations->Begin("representations"); !representations->IsAtEnd();
+    representations->Next())
+  {
+    if (representations->GetProxy()->GetProperty("ColorArrayName") == nullptr)
+    {
+      continue;
+    }
+    const Coloring coloring(representations->GetProxy());
+    if (coloring.IsHeat())
+    {
+      largest = std::max(largest, coloring.arrayInformation->GetComponentRange(0)[1]);
+    }
+  }
+  return largest;
 }
 
 /// Angles from -pi to pi: red for the first token and blue for the second, as in the source post.
@@ -305,6 +336,19 @@ bool IsOwned(vtkSMProxy* table, vtkPVArrayInformation* values, vtkSMSessionProxy
 
 }
 
+void FitHeat(vtkSMSessionProxyManager* manager)
+{
+  vtkNew<vtkSMTransferFunctionManager> tables;
+  vtkSMProxy* table = tables->GetColorTransferFunction("Heat", manager);
+  const std::vector<double> points = GetDoubles(table, "RGBPoints");
+  const double before = points.size() >= 4 ? points[points.size() - 4] : 0;
+  const double largest = LargestHeat(manager);
+  if (before != largest && points == Stretched(HeatScale, before)) // else it is the user's
+  {
+    SetScale(table, Stretched(HeatScale, largest), true);
+  }
+}
+
 void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager)
 {
   const std::vector<double> fixed = FixedScale(coloring);
@@ -324,6 +368,10 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   else if (coloring.ShowsClasses())
   {
     PrepareClassTable(table, std::min(coloring.classes, MaximumLegend), isNew);
+  }
+  else if (isNew && coloring.IsHeat())
+  {
+    SetScale(table, Stretched(HeatScale, LargestHeat(manager)), true);
   }
   else if (isNew && fitted)
   {

@@ -14,6 +14,10 @@ struct Coloring;
 /// `first`: whether the representation is new.
 void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager);
 
+/// Fits the table of heat to the largest value that a representation shows with it, unless the user
+/// has changed it.
+void FitHeat(vtkSMSessionProxyManager* manager);
+
 /// Sets whether a representation maps its array through its table. In response ParaView's color map
 /// editor rescales the current table of the representation, which still belongs to another array,
 /// to the range of the new array. The table is therefore restored.

@@ -45,6 +45,9 @@ struct Coloring
   /// Whether the colors of tokens are shown, with their legend.
   bool HasLegend() const { return !this->legend.empty(); }
 
+  /// Whether weights are shown as heat, from 0 to the largest of the data.
+  bool IsHeat() const { return this->IsKnown() && this->array == "Heat"; }
+
   /// Whether the values are at least 0 and mean more attention if larger, without a fixed maximum.
   bool IsShare() const;
 

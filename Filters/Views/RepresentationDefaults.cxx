@@ -22,6 +22,7 @@
 #include <vtkWeakPointer.h>
 
 #include <string>
+#include <utility>
 
 namespace
 {
@@ -55,6 +56,10 @@ public:
         !IsRestoring(this->Representation->GetSessionProxyManager()))
     {
       AttentionAtlas::FollowArray(this->Representation);
+      if (Coloring(this->Representation).IsHeat())
+      {
+        AttentionAtlas::FitHeat(this->Representation->GetSessionProxyManager());
+      }
       if (AttentionAtlas::IsImageChart(this->Representation))
       {
         AttentionAtlas::CompleteImageChart(this->Representation);
@@ -131,9 +136,11 @@ void NameLegend(vtkSMProxy* scalarBar)
     vtkSMPropertyHelper(scalarBar, "ComponentTitle").Set("");
     scalarBar->UpdateVTKObjects();
   }
-  for (const char* meaning : { "Class", "Target" })
+  using Title = std::pair<const char*, const char*>;
+  for (const auto& [array, meaning] :
+    { Title("ClassColor", "Class"), Title("TargetColor", "Target"), Title("Heat", "Weight") })
   {
-    if (name != nullptr && std::string(name).rfind(std::string(meaning) + "Color.", 0) == 0)
+    if (name != nullptr && std::string(name).rfind(std::string(array) + ".", 0) == 0)
     {
       vtkSMPropertyHelper(scalarBar, "Title").Set(meaning);
       vtkSMPropertyHelper(scalarBar, "ComponentTitle").Set("");

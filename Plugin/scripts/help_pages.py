@@ -46,6 +46,7 @@ CHAPTERS = {
         "TransformerRecorder",
         "RecordingReader",
         "AttentionMap",
+        "PatchAttention",
         "HeadEmbedding",
         "TokenColors",
         "TokenSearch",

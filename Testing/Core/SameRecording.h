@@ -40,6 +40,26 @@ inline void ExpectEqual(const RecordedHead& found, const RecordedHead& expected)
   }
 }
 
+inline void ExpectEqual(const RecordedPictures& found, const RecordedPictures& expected)
+{
+  EXPECT_EQ(found.count, expected.count);
+  EXPECT_EQ(found.height, expected.height);
+  EXPECT_EQ(found.width, expected.width);
+  EXPECT_EQ(found.processing, expected.processing);
+  ASSERT_EQ(found.sources.size(), expected.sources.size());
+  for (std::size_t s = 0; s < expected.sources.size(); ++s)
+  {
+    EXPECT_EQ(found.sources[s].file, expected.sources[s].file);
+    EXPECT_EQ(found.sources[s].hash, expected.sources[s].hash);
+  }
+  ASSERT_EQ(found.pixels != nullptr, expected.pixels != nullptr);
+  if (expected.pixels != nullptr)
+  {
+    const auto bytes = static_cast<std::size_t>(expected.count) * expected.BytesPerPicture();
+    EXPECT_EQ(std::memcmp(found.pixels.get(), expected.pixels.get(), bytes), 0);
+  }
+}
+
 inline void ExpectEqual(const Recording& found, const Recording& expected)
 {
   EXPECT_EQ(found.architecture, expected.architecture);
@@ -57,6 +77,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   EXPECT_EQ(found.tokens.row, expected.tokens.row);
   EXPECT_EQ(found.tokens.column, expected.tokens.column);
   ExpectEqual(found.tokens.color, expected.tokens.color);
+  ExpectEqual(found.pictures, expected.pictures);
   ASSERT_EQ(found.layers.size(), expected.layers.size());
   for (std::size_t l = 0; l < expected.layers.size(); ++l)
   {

@@ -177,6 +177,30 @@ TEST_F(RecorderImages, KeepsTheColorsOfPatches)
     { 7 * 19.5 / 255, 7 * 11.5 / 255, (20 + 3 * 31.) / 255 }, 1e-6);
 }
 
+/// The pixels of a picture, and of pixel_values those that are nearest.
+TEST_F(RecorderImages, KeepsThePictures)
+{
+  WritePng(this->File("noise.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
+  WriteValues(this->File("noise.safetensors"), Normalized(Noise));
+  for (const char* name : { "noise.png", "noise.safetensors" })
+  {
+    const RecordedPictures pictures = this->Record({ name }).pictures;
+    ASSERT_EQ(pictures.count, 1);
+    ASSERT_EQ(pictures.BytesPerPicture(), 3U * Size * Size);
+    for (int i = 0; i < 3 * Size * Size; ++i)
+    {
+      ASSERT_EQ(pictures.pixels.get()[i], Noise(i / 3 % Size, i / 3 / Size, i % 3)) << i;
+    }
+  }
+  // Without pixels the file and a hash are kept, if it is a picture.
+  this->Vit->Recorder->RecordPicturesOff();
+  const RecordedPictures named = this->Record({ "noise.png" }).pictures;
+  EXPECT_EQ(named.pixels, nullptr);
+  ASSERT_EQ(named.sources.size(), 1U);
+  EXPECT_EQ(named.sources[0].file, this->File("noise.png"));
+  EXPECT_TRUE(this->Record({ "noise.safetensors" }).pictures.IsEmpty());
+}
+
 TEST_F(RecorderImages, PicturesAreABatch)
 {
   WritePng(this->File("noise.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);

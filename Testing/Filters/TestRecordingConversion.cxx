@@ -106,6 +106,76 @@ TEST(RecordingConversion, GivesStoredAttentionBack)
   ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
 }
 
+/// The small recording as one of images of 4 x 6 pixels, with their pixels.
+Recording PictureRecording()
+{
+  Recording recording = SmallRecording();
+  recording.tokens.id.clear();
+  recording.tokens.text.clear();
+  recording.tokens.row = { -1, 0, 0, -1, 0 };
+  recording.tokens.column = { -1, 0, 1, -1, 0 };
+  recording.pictures.count = 2;
+  recording.pictures.height = 4;
+  recording.pictures.width = 6;
+  const std::shared_ptr<std::uint8_t[]> pixels(new std::uint8_t[2 * 72]);
+  for (int i = 0; i < 2 * 72; ++i)
+  {
+    pixels[i] = static_cast<std::uint8_t>(255 - i);
+  }
+  recording.pictures.pixels = { pixels, pixels.get() };
+  return recording;
+}
+
+TEST(RecordingConversion, GivesPicturesBack)
+{
+  Recording recording = PictureRecording();
+  const auto data = DataSetOf(recording);
+  EXPECT_THAT(Values(data->GetFieldData(), "Picture Size"), ElementsAre(4, 6));
+  EXPECT_THAT(Values(data->GetFieldData(), "Patch Grid"), ElementsAre(1, 2));
+  auto* table = vtkTable::SafeDownCast(Block(data, "pictures"));
+  EXPECT_EQ(table->GetNumberOfRows(), 48);
+  EXPECT_EQ(vtkDataArray::SafeDownCast(table->GetColumnByName("Picture"))->GetVoidPointer(0),
+    recording.pictures.pixels.get());
+  const Recording back = AttentionAtlas::ToRecording(data);
+  ExpectEqual(back, recording);
+  EXPECT_EQ(back.pictures.pixels.get(), recording.pictures.pixels.get());
+  ExpectEqual(AttentionAtlas::ToRecording(data, 2, 0).pictures, recording.pictures);
+
+  recording.pictures.pixels = nullptr;
+  recording.pictures.sources = { { "a.png", "12" }, { "b.png", "34" } };
+  recording.pictures.processing = "{}";
+  ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+}
+
+TEST(RecordingConversion, RefusesDamagedPictures)
+{
+  const auto message = [](const std::function<void(vtkMultiBlockDataSet*)>& damage)
+  {
+    const auto data = DataSetOf(PictureRecording());
+    damage(data);
+    return MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data, 2, 0); });
+  };
+  const auto size = [](double height, double width)
+  {
+    return [height, width](vtkMultiBlockDataSet* data)
+    { data->GetFieldData()->GetArray("Picture Size")->SetTuple2(0, height, width); };
+  };
+  EXPECT_THAT(message(size(5, 6)),
+    HasSubstr(
+      "block 'pictures': expected a column 'Picture' of 60 pixels of 3 bytes, found another"));
+  EXPECT_THAT(message(size(0, 6)), HasSubstr("expected pictures of 1 to 16384 pixels on a side"));
+  EXPECT_THAT(message(size(2e9, 2e9)), HasSubstr("expected pictures of 1 to 16384 pixels"));
+  EXPECT_THAT(
+    message([](auto* data)
+      { vtkTable::SafeDownCast(Block(data, "pictures"))->RemoveColumnByName("Picture"); }),
+    HasSubstr("block 'pictures': expected a column 'Picture' of 48 pixels of 3 bytes, found none"));
+  EXPECT_THAT(message([](auto* data) { data->RemoveBlock(data->GetNumberOfBlocks() - 1); }),
+    HasSubstr("expected the pixels of the 2 pictures or a file for each, found 0 files"));
+  EXPECT_THAT(message([](auto* data)
+                { vtkTable::SafeDownCast(Block(data, "tokens"))->RemoveColumnByName("Row"); }),
+    HasSubstr("expected pictures of images"));
+}
+
 TEST(RecordingConversion, SharesMemory)
 {
   const Recording recording = SmallRecording();

@@ -223,6 +223,22 @@ void WriteRecordings(const SeedWriter& seeds)
   WriteRecording(stream, stored);
   seeds.Write("Recording", "stored", stream.str());
 
+  Recording images = stored;
+  images.tokens.id.clear();
+  images.tokens.row = images.tokens.column = { -1, 0, 0 };
+  images.pictures.count = images.pictures.height = images.pictures.width = 2;
+  const std::shared_ptr<std::uint8_t[]> pixels(new std::uint8_t[24]());
+  images.pictures.pixels = { pixels, pixels.get() };
+  stream.str({});
+  WriteRecording(stream, images);
+  seeds.Write("Recording", "pictures", stream.str());
+  images.pictures.pixels = nullptr;
+  images.pictures.sources = { { "a.png", "0" }, { "b.png", "1" } };
+  images.pictures.processing = "{}";
+  stream.str({});
+  WriteRecording(stream, images);
+  seeds.Write("Recording", "named", stream.str());
+
   const auto tensors = [&](const char* name, const Tensors& values, const Metadata& metadata = {})
   { seeds.Write("Recording", name, Safetensors(values, metadata)); };
   tensors("old",

@@ -28,6 +28,7 @@ public:
   {
     this->CheckTokens();
     this->CheckSequences();
+    this->CheckPictures();
     this->CheckLayers();
     for (const RecordedLayer& layer : this->Record.layers)
     {
@@ -44,6 +45,7 @@ public:
   {
     this->CheckTokens();
     this->CheckSequences();
+    this->CheckPictures();
     this->CheckLayers();
     for (const RecordedLayer& layer : this->Record.layers)
     {
@@ -122,6 +124,40 @@ private:
     {
       this->CheckColumns(
         PatchColorQuantity.name, this->Record.tokens.color, PatchColorQuantity.columns);
+    }
+  }
+
+  /// Pictures belong to images, whose patches they cover.
+  void CheckPictures() const
+  {
+    const RecordedPictures& pictures = this->Record.pictures;
+    if (pictures.IsEmpty())
+    {
+      return;
+    }
+    if (this->Record.tokens.row.empty() || this->Record.tokens.column.empty())
+    {
+      this->Fail("expected pictures of images, but the tokens have no patch rows and columns.");
+    }
+    if (pictures.count != this->Record.SequenceCount())
+    {
+      this->Fail("expected a picture for each of the " +
+                 std::to_string(this->Record.SequenceCount()) + " images, found " +
+                 std::to_string(pictures.count) + ".");
+    }
+    if (pictures.height < 1 || pictures.width < 1 || pictures.height > MaximumPictureSide ||
+        pictures.width > MaximumPictureSide)
+    {
+      this->Fail("expected pictures of 1 to " + std::to_string(MaximumPictureSide) +
+                 " pixels on a side, found " + std::to_string(pictures.width) + " x " +
+                 std::to_string(pictures.height) + ".");
+    }
+    if (pictures.pixels == nullptr &&
+        static_cast<std::int64_t>(pictures.sources.size()) != pictures.count)
+    {
+      this->Fail("expected the pixels of the " + std::to_string(pictures.count) +
+                 " pictures or a file for each, found " + std::to_string(pictures.sources.size()) +
+                 " files.");
     }
   }
 

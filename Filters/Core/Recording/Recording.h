@@ -78,6 +78,38 @@ struct RecordedTokens
   std::int64_t Count() const { return static_cast<std::int64_t>(this->sequence.size()); }
 };
 
+/// The most pixels on a side of a recorded picture.
+inline constexpr std::int64_t MaximumPictureSide = 16384;
+
+/// The picture that an image was read from, for a recording that does not hold its pixels.
+struct PictureSource
+{
+  std::string file; ///< as it was named when it was recorded, UTF-8
+  std::string hash; ///< of its pixels, as the model saw them: PictureHash in RecordPictures.h
+};
+
+/// The pictures of a recording of images as the model saw them: resized and cropped to its input
+/// size, before normalization, with 8 bits per channel. Either their pixels are recorded, or the
+/// files from which the same pixels can be made again; neither in recordings made elsewhere.
+struct RecordedPictures
+{
+  std::int64_t count = 0;  ///< one per image, that is per sequence; 0: there are no pictures
+  std::int64_t height = 0; ///< of each, in pixels; a whole number of patches
+  std::int64_t width = 0;  ///< of each, in pixels
+  std::shared_ptr<std::uint8_t> pixels; ///< [count, height, width, 3]: red, green, blue; top row
+                                        ///< first. May point into memory that is owned elsewhere
+  std::vector<PictureSource> sources;   ///< per image, if there are no pixels; otherwise empty
+  std::string processing; ///< how to make the pixels from the sources: JSON in the form of a
+                          ///< preprocessor_config.json
+
+  bool IsEmpty() const { return this->count == 0; }
+  std::uint64_t BytesPerPicture() const
+  {
+    return std::uint64_t{ 3 } * static_cast<std::uint64_t>(this->height) *
+           static_cast<std::uint64_t>(this->width);
+  }
+};
+
 /// One head of one layer. Each matrix has one row per token.
 struct RecordedHead
 {
@@ -121,6 +153,7 @@ struct Recording
   std::int32_t layerCount = 0; ///< L of the model; `layers` may be a subset
 
   RecordedTokens tokens;
+  RecordedPictures pictures;                 ///< of images. Optional
   std::vector<std::int64_t> sequenceOffsets; ///< first row of each sequence, then the row count
   std::vector<RecordedLayer> layers;         ///< in ascending order of index
   std::vector<SharedMatrix> residual; ///< [tokens, d_model] for l = 0 ... L, equal to the hidden
@@ -150,9 +183,9 @@ const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std
 /// once. The list and its order depend only on what was recorded.
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 
-/// Checks that a recording is consistent: offsets, lengths of lists, rows and columns of matrices,
-/// the same number of heads in every layer, and the same dimension of queries and keys. Throws
-/// ModelError; the message starts with `source` and names the layer and head.
+/// Checks that a recording is consistent: offsets, lengths of lists, pictures, rows and columns of
+/// matrices, the same number of heads in every layer, and the same dimension of queries and keys.
+/// Throws ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 
 /// Same, but only for the parts that views of one head use: tokens, sequences, the indices of the

@@ -25,13 +25,16 @@ struct RecordingContent
 ///
 /// Native names, one array per quantity and head, with N rows for the tokens of all S sequences:
 /// sequence_offsets [S + 1]; tokens.position, tokens.id, tokens.segment, tokens.row, tokens.column
-/// [N], tokens.color [N,3]; layers.{l}.heads.{h}.query, .key [N, d_head], .value [N, d_head],
-/// .output [N, d_model], .value_norm [N, 1], .weights.{s}, .scores.{s} [length, length] for
-/// sequence s; residual.{l} [N, d_model]; logits [N, vocabulary]. A head without a key or value
-/// array shares that of the nearest head before it that has one. Metadata: format
-/// (RecordingFormat), version, architecture, mask (causal, bidirectional), rotated (true, false),
-/// processing (unknown, unprocessed, processed), layer_count, head_count, score_scales (JSON: layer
-/// -> scale, of the recorded layers), alibi_slopes (JSON array), tokens (JSON array of strings).
+/// [N], tokens.color [N,3]; pictures [S, height, width, 3] (U8); layers.{l}.heads.{h}.query, .key
+/// [N, d_head], .value [N, d_head], .output [N, d_model], .value_norm [N, 1], .weights.{s},
+/// .scores.{s} [length, length] for sequence s; residual.{l} [N, d_model]; logits [N, vocabulary].
+/// A head without a key or value array shares that of the nearest head before it that has one.
+/// Metadata: format (RecordingFormat), version, architecture, mask (causal, bidirectional), rotated
+/// (true, false), processing (unknown, unprocessed, processed), layer_count, head_count,
+/// score_scales (JSON: layer
+/// -> scale, of the recorded layers), alibi_slopes (JSON array), tokens (JSON array of strings); of
+/// pictures whose pixels are not in the file picture_size (JSON, [height, width]), picture_sources
+/// (JSON, [file, hash] of each), picture_processing (JSON, as a preprocessor_config.json).
 ///
 /// TransformerLens, old names (HookedTransformer), with or without a batch axis B:
 /// blocks.{l}.attn.hook_q [B,T,H,d_head], hook_k, hook_v (grouped: [B,T,H_kv,d_head]), hook_rot_q

@@ -72,6 +72,18 @@ struct ColorQuantity
 };
 inline constexpr ColorQuantity PatchColorQuantity = { "tokens.color", "Patch Color", 3 };
 
+/// The pictures of images.
+struct PictureQuantity
+{
+  const char* name;       ///< in files: the pixels [images, height, width, 3], and the block
+  const char* label;      ///< in tables
+  const char* size;       ///< in metadata: [height, width], of pictures whose pixels are elsewhere
+  const char* sources;    ///< in metadata: an array of [file, hash]
+  const char* processing; ///< in metadata
+};
+inline constexpr PictureQuantity Pictures = { "pictures", "Picture", "picture_size",
+  "picture_sources", "picture_processing" };
+
 /// A matrix of the whole recording, or of each layer, with one row per token.
 struct StreamQuantity
 {

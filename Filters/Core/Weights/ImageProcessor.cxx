@@ -397,7 +397,29 @@ ImageProcessor ReadImageProcessor(
     { reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string(), config);
 }
 
-std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
+std::string ToJson(const ImageProcessor& processor)
+{
+  nlohmann::json size = { { "height", processor.height }, { "width", processor.width } };
+  if (processor.shortestEdge != 0)
+  {
+    size = { { "shortest_edge", processor.shortestEdge } };
+  }
+  const nlohmann::json settings = {
+    { "do_resize", processor.resize },
+    { "size", size },
+    { "resample", static_cast<int>(processor.filter) },
+    { "do_center_crop", processor.crop },
+    { "crop_size", { { "height", processor.cropHeight }, { "width", processor.cropWidth } } },
+    { "do_rescale", processor.rescale },
+    { "rescale_factor", processor.factor },
+    { "do_normalize", processor.normalize },
+    { "image_mean", processor.mean },
+    { "image_std", processor.deviation },
+  };
+  return settings.dump();
+}
+
+Picture ResizeAndCrop(Picture picture, const ImageProcessor& processor)
 {
   if (processor.resize)
   {
@@ -415,6 +437,12 @@ std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
     throw OptionError("preprocessing gives " + ToString(found) + ", expected " +
                       ToString(expected) + ", the input size of the model.");
   }
+  return picture;
+}
+
+std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
+{
+  picture = ResizeAndCrop(std::move(picture), processor);
   const std::size_t count = ToIndex(picture.height) * ToIndex(picture.width);
   const double byte = 255.0 / picture.maximum;
   const double factor = processor.rescale ? processor.factor : 1;

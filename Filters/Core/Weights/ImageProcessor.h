@@ -3,7 +3,9 @@
 #include "PictureFile.h"
 #include "TransformerConfig.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -78,6 +80,24 @@ inline constexpr const char* ImageProcessorFile = "preprocessor_config.json";
 /// Throws as ParseImageProcessor does, and FileError.
 ImageProcessor ReadImageProcessor(
   const std::filesystem::path& folder, const TransformerConfig& config);
+
+/// The settings of a processor as the text of a preprocessor_config.json, from which
+/// ParseImageProcessor makes the same one for a model of the same image size.
+std::string ToJson(const ImageProcessor& processor);
+
+/// The steps of Preprocess up to cropping. Throws as Preprocess does.
+Picture ResizeAndCrop(Picture picture, const ImageProcessor& processor);
+
+/// The brightness of a channel, from 0 to 1, that Preprocess turned into `value`: the normalization
+/// is taken back. A value that it makes of no brightness gives the nearest one.
+inline double Brightness(const ImageProcessor& processor, std::size_t channel, float value)
+{
+  const double gain = processor.normalize ? processor.deviation[channel] : 1;
+  const double offset = processor.normalize ? processor.mean[channel] : 0;
+  const double full = processor.rescale ? processor.factor * 255 : 255; // of a white pixel
+  const double brightness = (static_cast<double>(value) * gain + offset) / full;
+  return brightness > 0 ? std::min(brightness, 1.0) : 0; // 0 for NaN, if `factor` is 0
+}
 
 /// Converts an image to the input of the model, [3, height, width]. Throws OptionError with both
 /// sizes if the result does not have the size that the model expects, and as Resample does.

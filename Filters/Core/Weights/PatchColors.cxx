@@ -10,7 +10,6 @@ std::vector<float> PatchColors(const std::vector<float>& pixels, std::int64_t im
   const TransformerConfig& config, const ImageProcessor& processor)
 {
   constexpr std::int64_t channels = 3;
-  constexpr double full = 255; // of pixels that were not rescaled
   const std::int64_t columns = config.PatchColumns();
   const std::int64_t patches = config.PatchRows() * columns;
   std::vector<double> sums(static_cast<std::size_t>(images * patches * channels), 0);
@@ -18,17 +17,14 @@ std::vector<float> PatchColors(const std::vector<float>& pixels, std::int64_t im
   for (std::int64_t plane = 0; plane < images * channels; ++plane)
   {
     const auto c = static_cast<std::size_t>(plane % channels);
-    const double gain = processor.normalize ? processor.deviation[c] : 1;
-    const double offset = processor.normalize ? processor.mean[c] : 0;
-    const double factor = processor.rescale ? processor.factor * full : full;
     for (std::int64_t y = 0; y < config.imageHeight; ++y)
     {
       for (std::int64_t x = 0; x < config.imageWidth; ++x)
       {
-        const double value = (static_cast<double>(pixels[pixel++]) * gain + offset) / factor;
         const std::int64_t patch =
           y / config.patchHeight * columns + x / config.patchWidth + plane / channels * patches;
-        sums[static_cast<std::size_t>(patch * channels) + c] += std::clamp(value, 0., 1.);
+        sums[static_cast<std::size_t>(patch * channels) + c] +=
+          Brightness(processor, c, pixels[pixel++]);
       }
     }
   }

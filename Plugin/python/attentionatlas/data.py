@@ -43,13 +43,13 @@ def cells(array):
     return numpy.split(vtk_to_numpy(array.GetConnectivityArray()), offsets[1:-1]) if len(offsets) > 1 else []
 
 
-def image(source, name):
+def image(source, name, port=0):
     """A point array of an image: [rows, columns] or [rows, columns, components], bottom row first."""
     source.UpdatePipeline()
-    left, right, bottom, top, _, _ = source.GetDataInformation().GetExtent()
+    left, right, bottom, top, _, _ = source.GetDataInformation(port).GetExtent()
     whole = None
     for rank in range(servermanager.ActiveConnection.GetNumberOfDataPartitions()):
-        part = servermanager.Fetch(source, rank)
+        part = servermanager.Fetch(source, rank, idx=port)
         if part.GetNumberOfPoints() == 0:
             continue
         x0, x1, y0, y1, _, _ = part.GetExtent()

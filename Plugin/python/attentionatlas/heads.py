@@ -3,7 +3,8 @@
     pvpython -m attentionatlas.heads RECORDING ... -o DIR [--sequence S] [--layer L] [--head H]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
-One head with its tokens, before and after the softmax; a layer; and all layers and heads as a matrix.
+One head with its tokens, before and after the softmax, and of images on the picture; a layer; and all layers
+and heads as a matrix.
 Each is also a function that returns a matplotlib Figure: weights("run.safetensors", layer=4, head=11).
 """
 
@@ -21,6 +22,7 @@ from attentionatlas import data
 from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged, fit, label_heads, show_matrix
 from attentionatlas.model import open_recording
 from attentionatlas.output import Output, add_options, options
+from attentionatlas.patches import has_images, heads_of_patch, patches
 from attentionatlas.style import ORANGES, WEIGHTS
 
 #: More labels than these cannot be read.
@@ -72,6 +74,7 @@ class Recording:
         self.heads = int(data.field_number(self.reader, "Heads"))
         #: Whether it holds what goes into the softmax: queries, or the scores themselves.
         self.has_scores = any(_holds_scores(blocks.GetBlock(i)) for i in range(len(names)))
+        self.has_images = has_images(self.reader)
         self.tokens = []
 
     @classmethod
@@ -204,6 +207,21 @@ FIGURES = {
         weights,
         ("layer", "head"),
     ),
+    "patches": Figure(
+        "What the class token attends to: patches",
+        "The same head on the picture that the model saw: the heat of the class token, or of a patch; arrows from "
+        "each patch to its strongest key, and marks of the patches that attend most to themselves (discs) or to "
+        "the class token (squares).",
+        patches,
+        ("layer", "head"),
+    ),
+    "patches-heads": Figure(
+        "Patches in all heads",
+        "What the class token attends to, in every layer (rows) and head (columns), each up to its own largest "
+        "weight.",
+        heads_of_patch,
+        (),
+    ),
     "layer": Figure(
         "The heads of a layer",
         "The weights of each head of that layer on the same sequence.",
@@ -222,7 +240,8 @@ FIGURES = {
 def render_named(path, folder, sequence=0, layer=None, head=0, output=None):
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
-    As render; the scores are omitted if the recording holds attention weights only.
+    As render; the scores are omitted if the recording holds attention weights only, and figures of patches
+    unless it is one of images.
     """
     output = output or Output()
     place = {"layer": layer, "head": head}
@@ -230,7 +249,8 @@ def render_named(path, folder, sequence=0, layer=None, head=0, output=None):
     with Recording.opened(path, sequence) as recording:
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in FIGURES.items():
-            if name == "scores" and not recording.has_scores:
+            is_missing = {"scores": not recording.has_scores}.get(name, False)
+            if is_missing or (figure.draw in (patches, heads_of_patch) and not recording.has_images):
                 continue
             arguments = {key: place[key] for key in figure.arguments}
             drawn = figure.draw(recording, **arguments, **output.options)

@@ -1089,6 +1089,109 @@ TEST(RecordingFile, NativeArraysMustFit)
     HasSubstr("array 'tokens.id': expected shape [5], found [1]"));
 }
 
+/// Two images of 2 x 2 pixels, each of a class token and one patch.
+Recording Images()
+{
+  Recording recording;
+  recording.architecture = "vit";
+  recording.mask = AttentionMask::Bidirectional;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, 2, 4 };
+  recording.tokens.sequence = { 0, 0, 1, 1 };
+  recording.tokens.position = { 0, 1, 0, 1 };
+  recording.tokens.row = recording.tokens.column = { -1, 0, -1, 0 };
+  RecordedHead head;
+  head.query = head.key = SharedMatrix::Zero(4, 1);
+  recording.layers.push_back({ 0, 1, { head } });
+  recording.pictures.count = recording.pictures.height = recording.pictures.width = 2;
+  const std::shared_ptr<std::uint8_t[]> pixels(new std::uint8_t[24]);
+  std::iota(pixels.get(), pixels.get() + 24, std::uint8_t{ 100 });
+  recording.pictures.pixels = { pixels, pixels.get() };
+  return recording;
+}
+
+/// The same, whose pixels are elsewhere.
+Recording NamedImages()
+{
+  Recording recording = Images();
+  recording.pictures.pixels = nullptr;
+  recording.pictures.sources = { { "/a folder/\u00e4.png", "0123" }, { "b.png", "4567" } };
+  recording.pictures.processing = R"({"size": 2})";
+  return recording;
+}
+
+TEST(RecordingRoundTrip, KeepsPictures)
+{
+  const TemporaryDirectory folder;
+  for (const Recording& recording : { Images(), NamedImages() })
+  {
+    WriteRecording(folder / "a", recording);
+    const RecordingContent content = ReadRecording(folder / "a");
+    ExpectEqual(content.recording, recording);
+    EXPECT_THAT(content.warnings, IsEmpty());
+    Recording without = recording; // as older versions wrote it
+    without.pictures = {};
+    WriteRecording(folder / "b", without);
+    ExpectEqual(ReadRecording(folder / "b").recording, without);
+  }
+}
+
+TEST(RecordingFile, RefusesDamagedPictures)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Images());
+  const SafetensorsFile file(folder / "a");
+  const auto with = [&](DType dtype, const Shape& shape)
+  {
+    TensorViews tensors = file.GetTensors();
+    tensors.at("pictures").dtype = dtype;
+    tensors.at("pictures").shape = shape;
+    WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
+    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
+  };
+  EXPECT_THAT(
+    with(DType::I8, { 2, 2, 2, 3 }), HasSubstr("array 'pictures': expected U8, found I8"));
+  EXPECT_THAT(with(DType::U8, { 2, 2, 3, 2 }),
+    HasSubstr("array 'pictures': expected shape [2, ., ., 3], found [2, 2, 3, 2]"));
+  EXPECT_THAT(with(DType::U8, { 1, 4, 2, 3 }), HasSubstr("expected shape [2, ., ., 3]"));
+  EXPECT_THAT(with(DType::U8, { 2, 0, 2, 3 }), HasSubstr("expected pictures of 1 to 16384 pixels"));
+  TensorViews tensors = file.GetTensors();
+  tensors.erase("tokens.row");
+  WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
+  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+    HasSubstr("expected pictures of images, but the tokens have no patch rows"));
+
+  WriteRecording(folder / "c", NamedImages());
+  const SafetensorsFile named(folder / "c");
+  const auto write = [&](const std::string& key, const std::string& text)
+  {
+    Metadata metadata = named.GetMetadata();
+    metadata[key] = text;
+    WriteSafetensorViews(folder / "b", named.GetTensors(), metadata);
+  };
+  for (const char* text : { "[2]", "[2, -2]", "[2, 2.5]", R"({"a": 2})", "[\"2\", 2]" })
+  {
+    write("picture_size", text);
+    EXPECT_THAT(MessageOf<FormatError>([&] { ReadRecording(folder / "b"); }),
+      HasSubstr("metadata 'picture_size' and 'picture_sources': expected [height, width]"));
+  }
+  write("picture_size", "[2, 99999999999999999]");
+  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+    HasSubstr("expected pictures of 1 to 16384 pixels on a side"));
+  for (const char* text : { R"([["a.png"]])", R"([["a.png", 1]])", R"([1, 2])" })
+  {
+    write("picture_sources", text);
+    EXPECT_THAT(MessageOf<FormatError>([&] { ReadRecording(folder / "b"); }),
+      HasSubstr("metadata 'picture_sources': expected pairs of a file and a hash"));
+  }
+  write("picture_sources", R"([["a.png", "1"]])");
+  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+    HasSubstr("expected a picture for each of the 2 images, found 1"));
+  write("picture_sources", "[");
+  EXPECT_THAT(MessageOf<FormatError>([&] { ReadRecording(folder / "b"); }),
+    HasSubstr("the metadata 'picture_sources'"));
+}
+
 TEST(RecordingFile, WritesOnlyWhatFitsTogether)
 {
   const TemporaryDirectory folder;

@@ -67,6 +67,7 @@ public:
   {
     this->ReadMetadata();
     this->ReadTokens();
+    this->ReadPictures();
     for (RecordedLayer& layer : this->Record.layers)
     {
       for (std::size_t h = 0; h < layer.heads.size(); ++h)
@@ -203,6 +204,70 @@ private:
     }
   }
 
+  void ReadPictures()
+  {
+    RecordedPictures& pictures = this->Record.pictures;
+    const ArrayFile::Entry* entry = this->Arrays.Find(Pictures.name);
+    if (entry == nullptr)
+    {
+      this->ReadPictureSources(pictures);
+      return;
+    }
+    if (entry->dtype != DType::U8)
+    {
+      this->Arrays.Fail(
+        Pictures.name, "expected U8, found " + std::string(Name(entry->dtype)) + ".");
+    }
+    const LoadedArray array =
+      this->Arrays.Load(Pictures.name, { this->Record.SequenceCount(), -1, -1, 3 });
+    pictures.count = array.view.shape[0];
+    pictures.height = array.view.shape[1];
+    pictures.width = array.view.shape[2];
+    // Never written to, as values of matrices.
+    auto* pixels =
+      const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(array.view.data));
+    pictures.pixels = { std::const_pointer_cast<void>(array.owner), pixels };
+  }
+
+  /// The files of pictures whose pixels are not in the file.
+  void ReadPictureSources(RecordedPictures& pictures)
+  {
+    if (this->Texts.count(Pictures.sources) == 0)
+    {
+      return;
+    }
+    const std::string& source = this->Arrays.GetSource();
+    const auto parse = [&](const char* key)
+    { return ParseJson(this->Text(key), source, std::string("the metadata '") + key + "'"); };
+    const json size = parse(Pictures.size);
+    const json files = parse(Pictures.sources);
+    if (!size.is_array() || size.size() != 2 || !size[0].is_number_unsigned() ||
+        !size[1].is_number_unsigned() || !files.is_array())
+    {
+      this->Fail(std::string("metadata '") + Pictures.size + "' and '" + Pictures.sources +
+                 "': expected [height, width] and an array, found " + Describe(size) + " and " +
+                 Describe(files) + ".");
+    }
+    const auto side = [](const json& number)
+    {
+      return static_cast<std::int64_t>(
+        std::min<std::uint64_t>(number.get<std::uint64_t>(), MaximumPictureSide + 1));
+    };
+    pictures.height = side(size[0]);
+    pictures.width = side(size[1]);
+    for (const json& file : files)
+    {
+      if (!file.is_array() || file.size() != 2 || !file[0].is_string() || !file[1].is_string())
+      {
+        this->Fail(std::string("metadata '") + Pictures.sources +
+                   "': expected pairs of a file and a hash, found " + Describe(file) + ".");
+      }
+      pictures.sources.push_back({ file[0].get<std::string>(), file[1].get<std::string>() });
+    }
+    pictures.count = static_cast<std::int64_t>(pictures.sources.size());
+    pictures.processing = this->Text(Pictures.processing);
+  }
+
   void ReadTokenList(const std::string& name, std::vector<std::int64_t>& list)
   {
     list = this->Arrays.LoadIntegers(name, { this->Rows });
@@ -297,6 +362,7 @@ public:
         }
       });
     this->Add(PatchColorQuantity.name, tokens.color);
+    this->Add(this->Record.pictures);
     for (const RecordedLayer& layer : this->Record.layers)
     {
       for (std::size_t h = 0; h < layer.heads.size(); ++h)
@@ -341,6 +407,7 @@ public:
       texts["tokens"] =
         json(this->Record.tokens.text).dump(-1, ' ', false, json::error_handler_t::replace);
     }
+    this->AddPictureTexts(texts);
     return texts;
   }
 
@@ -355,6 +422,33 @@ private:
       this->Tensors.emplace(name, TensorView{ DType::F32, { matrix.rows, matrix.columns },
                                     reinterpret_cast<const std::byte*>(matrix.values.get()) });
     }
+  }
+
+  void Add(const RecordedPictures& pictures)
+  {
+    if (pictures.pixels != nullptr)
+    {
+      this->Tensors.emplace(Pictures.name,
+        TensorView{ DType::U8, { pictures.count, pictures.height, pictures.width, 3 },
+          reinterpret_cast<const std::byte*>(pictures.pixels.get()) });
+    }
+  }
+
+  void AddPictureTexts(Metadata& texts) const
+  {
+    const RecordedPictures& pictures = this->Record.pictures;
+    if (pictures.sources.empty())
+    {
+      return;
+    }
+    json files = json::array();
+    for (const PictureSource& source : pictures.sources)
+    {
+      files.push_back(json::array({ source.file, source.hash }));
+    }
+    texts[Pictures.size] = json::array({ pictures.height, pictures.width }).dump();
+    texts[Pictures.sources] = files.dump(-1, ' ', false, json::error_handler_t::replace);
+    texts[Pictures.processing] = pictures.processing;
   }
 
   template<class Integer>

@@ -1,0 +1,228 @@
+#ifndef vtkPatchAttention_h
+#define vtkPatchAttention_h
+
+#include "AttentionAtlasHeadsModule.h"
+#include "ErrorMemory.h"
+#include "RecordingRanges.h"
+
+#include <vtkPolyDataAlgorithm.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+class vtkMultiBlockDataSet;
+
+namespace AttentionAtlas
+{
+struct ShownPatches;
+}
+
+/**
+ * @class vtkPatchAttention
+ * @brief The attention of one head on the picture that a vision transformer saw.
+ *
+ * Input port 0: a recording of images (vtkMultiBlockDataSet). Input port 1 (optional): a
+ * vtkSelection of tokens, by cells of output 0 or by values or pedigree ids of Token Index.
+ *
+ * The weight of a token is how much the chosen tokens attend to it (From, the mean over them) or
+ * how much it attends to them (To, the sum), as in the image view of AttentionViz (Yeh et al.
+ * 2023); formulas in Core's PatchAttention.h. The chosen tokens are those selected in the image or,
+ * if none is, the patch in row and column Patch.
+ *
+ * The center of the patch in row r and column c is at x = c, y = -r times the height of a patch,
+ * whose width is 1. Class tokens are left of the picture.
+ *
+ * Output 0, vtkPolyData: a cell per token of the image, in their order. Cell arrays: Weight
+ * (float), Heat (the same, for a color table that other views do not share), Token Index (row in
+ * the recording's tokens; also the pedigree id), Position, Row, Column
+ * (-1 for a class token), Layer, Head, Sequence (int).
+ *
+ * Output 1, vtkPolyData: a filled arrow per query and key, for each query and its strongest key, or
+ * for all of at least ArrowThreshold. Cell arrays: Weight, Query, Key (rows in the recording's
+ * tokens), Layer, Head, Sequence. The wider an arrow the larger its weight.
+ *
+ * Output 2, vtkPolyData: marks of the tokens whose strongest key, of at least ArrowThreshold, is
+ * themselves (a disc) or a class token (a square); they have no arrow to it. Cell arrays: those of
+ * the other two, and Mark (0 itself, 1 class token).
+ *
+ * Output 3, vtkImageData: the picture, exactly under its patches, with a point in the middle of
+ * each pixel and the point array PictureColor (unsigned char [3]). Its pixels are those that the
+ * model saw, as they were recorded or read again from the file, if its pixels are still the same.
+ * If not, an error says so; then, and in recordings without pictures, which gives a warning, each
+ * patch has its mean color or, if that was not recorded, gray.
+ *
+ * Output 4, vtkPolyData: frames around the chosen tokens, with Token Index, Position, Row, Column,
+ * Layer, Head and Sequence.
+ *
+ * Field data of outputs 0, 1, 2 and 4: Sequence, Layer and Head (int).
+ *
+ * The size of the picture depends on the recording, so UpdateInformation updates the input. On
+ * several ranks the first one has all cells, and each a part of the picture. Canceling leaves the
+ * outputs empty.
+ */
+class ATTENTIONATLASHEADS_EXPORT vtkPatchAttention : public vtkPolyDataAlgorithm
+{
+public:
+  static vtkPatchAttention* New();
+  vtkTypeMacro(vtkPatchAttention, vtkPolyDataAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum QuantityType
+  {
+    WEIGHTS = 0,
+    NORM_WEIGHTED = 1,
+    ROLLOUT = 2
+  };
+
+  enum DirectionType
+  {
+    FROM = 0,
+    TO = 1
+  };
+
+  enum ArrowsType
+  {
+    STRONGEST = 0,
+    ABOVE = 1
+  };
+
+  /**
+   * Connects the selection of tokens.
+   */
+  void SetSelectionConnection(vtkAlgorithmOutput* selection)
+  {
+    this->SetInputConnection(1, selection);
+  }
+
+  ///@{
+  /**
+   * The index of the image, from 0; -1: the mean over all images, which then have no picture.
+   * Default: 0.
+   */
+  vtkSetMacro(Sequence, int);
+  vtkGetMacro(Sequence, int);
+  ///@}
+
+  ///@{
+  /**
+   * The index of the layer in the model, from 0. Default: 0.
+   */
+  vtkSetMacro(Layer, int);
+  vtkGetMacro(Layer, int);
+  ///@}
+
+  ///@{
+  /**
+   * The index of the head, from 0; -1: the mean over the heads of the layer. Default: 0.
+   */
+  vtkSetMacro(Head, int);
+  vtkGetMacro(Head, int);
+  ///@}
+
+  ///@{
+  /**
+   * The quantity: WEIGHTS, NORM_WEIGHTED or ROLLOUT, see Core's RecordedAttention.h. Default:
+   * WEIGHTS.
+   */
+  vtkSetClampMacro(Quantity, int, WEIGHTS, ROLLOUT);
+  vtkGetMacro(Quantity, int);
+  ///@}
+
+  ///@{
+  /**
+   * The row and column of the chosen patch, from 0 at the top left; -1, -1: the class token or, in
+   * an image without one, all patches. Selected tokens of the image take precedence. Default: -1,
+   * -1.
+   */
+  vtkSetVector2Macro(Patch, int);
+  vtkGetVector2Macro(Patch, int);
+  ///@}
+
+  ///@{
+  /**
+   * FROM: what the chosen tokens attend to. TO: what attends to them. Default: FROM.
+   */
+  vtkSetClampMacro(Direction, int, FROM, TO);
+  vtkGetMacro(Direction, int);
+  ///@}
+
+  ///@{
+  /**
+   * STRONGEST: an arrow from each query to its strongest key. ABOVE: to all keys of at least
+   * ArrowThreshold. Default: STRONGEST.
+   */
+  vtkSetClampMacro(Arrows, int, STRONGEST, ABOVE);
+  vtkGetMacro(Arrows, int);
+  ///@}
+
+  ///@{
+  /**
+   * The least weight of arrows and marks, at least 0. Default: 0.1.
+   */
+  vtkSetMacro(ArrowThreshold, double);
+  vtkGetMacro(ArrowThreshold, double);
+  ///@}
+
+  ///@{
+  /**
+   * The chosen tokens, as rows in the recording's tokens, from 0, together with those of the
+   * selection. Those of other images change nothing. Default: none.
+   */
+  void AddSelectedToken(vtkIdType token);
+  void ClearSelectedTokens();
+  const std::vector<vtkIdType>& GetSelectedTokens() const { return this->SelectedTokens; }
+  ///@}
+
+  ///@{
+  /**
+   * The first and last image, recorded layer and head of the input as of the last
+   * UpdateInformation; 0, 0 without input.
+   */
+  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
+  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
+  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
+  ///@}
+
+protected:
+  vtkPatchAttention();
+  ~vtkPatchAttention() override = default;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int FillOutputPortInformation(int port, vtkInformation* info) override;
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  struct Part;
+  bool Show(
+    vtkInformationVector** inputVector, const Part& part, vtkInformationVector* outputVector);
+  void ShowPicture(const AttentionAtlas::ShownPatches& shown, vtkMTimeType input, const Part& part,
+    vtkInformationVector* outputVector);
+  std::vector<std::int64_t> ChooseTokens(
+    AttentionAtlas::ShownPatches& shown, vtkInformationVector** inputVector) const;
+
+  vtkPatchAttention(const vtkPatchAttention&) = delete;
+  void operator=(const vtkPatchAttention&) = delete;
+
+  int Sequence = 0;
+  int Layer = 0;
+  int Head = 0;
+  int Quantity = WEIGHTS;
+  int Patch[2] = { -1, -1 };
+  int Direction = FROM;
+  int Arrows = STRONGEST;
+  double ArrowThreshold = 0.1;
+  std::vector<vtkIdType> SelectedTokens;
+  AttentionAtlas::RecordingRanges Ranges;
+  AttentionAtlas::ErrorMemory Errors;
+  /// The input and the image of which it was told that there is no picture.
+  std::pair<vtkMTimeType, int> Told = { 0, 0 };
+};
+
+#endif

@@ -1,0 +1,593 @@
+#include "vtkPatchAttention.h"
+
+#include "TemporaryDirectory.h"
+#include "Transformers.h"
+
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkIdTypeArray.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkNew.h>
+#include <vtkPNGWriter.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkSelection.h>
+#include <vtkSelectionNode.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace
+{
+
+constexpr int Size = 32; ///< pixels of the oracle's images, of 4 x 4 patches
+constexpr int Tokens = 17;
+
+using Link = std::tuple<int, int>;
+
+class Patches : public Warned<vtkPatchAttention>
+{
+public:
+  explicit Patches(vtkDataObject* recording) { Connect(this->Get(), 0, recording); }
+
+  vtkPolyData* Update(int port = 0)
+  {
+    this->Get()->Update();
+    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(port));
+  }
+
+  std::vector<double> Cells(const char* name, int port = 0)
+  {
+    return Values(this->Update(port)->GetCellData(), name);
+  }
+
+  /// Queries and keys of arrows or marks, as rows of the recording's tokens.
+  std::vector<Link> Links(int port)
+  {
+    const std::vector<double> queries = this->Cells("Query", port);
+    const std::vector<double> keys = this->Cells("Key", port);
+    std::vector<Link> links;
+    for (std::size_t i = 0; i < queries.size(); ++i)
+    {
+      links.emplace_back(static_cast<int>(queries[i]), static_cast<int>(keys[i]));
+    }
+    return links;
+  }
+
+  vtkImageData* Picture()
+  {
+    this->Get()->UpdateInformation();
+    this->Get()->Update(3);
+    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(3));
+  }
+
+  /// The only error of an update.
+  std::string Error()
+  {
+    EXPECT_EQ(this->Update()->GetNumberOfCells(), 0);
+    const std::vector<std::string> errors = this->TakeErrors();
+    EXPECT_THAT(errors, SizeIs(1));
+    return errors.size() == 1 ? errors[0] : "";
+  }
+};
+
+/// The vision transformer of the oracle, and its recording of the oracle's two images.
+class PatchAttentionFilter : public testing::Test
+{
+protected:
+  TransformerOracle Oracle{ "vit" };
+  TemporaryDirectory Folder;
+
+  Recording Record() const
+  {
+    const Tensors pixels = CopyTensors({ { "pixel_values", this->Oracle.Get("pixel_values") } });
+    WriteSafetensors(this->Folder / "images.safetensors", pixels, {});
+    return this->RecordFile("images.safetensors");
+  }
+
+  Recording RecordFile(const std::string& name, bool recordPictures = true) const
+  {
+    Pipeline vit(TransformerOracle::Folder("vit"));
+    vit.Recorder->AddImage((this->Folder / name).c_str());
+    vit.Recorder->SetRecordPictures(recordPictures);
+    return vit.Record();
+  }
+
+  /// Writes a picture of `size` x `size` pixels, from the uppermost row on.
+  static int Value(int x, int y, int channel) { return (37 * x + 59 * y + 83 * channel) % 256; }
+  std::string WritePicture(const std::string& name, int size = Size, int shift = 0) const
+  {
+    vtkNew<vtkImageData> image;
+    image->SetDimensions(size, size, 1);
+    image->AllocateScalars(VTK_UNSIGNED_CHAR, 3);
+    for (int i = 0; i < 3 * size * size; ++i)
+    {
+      const int x = i / 3 % size;
+      const int y = i / 3 / size;
+      image->SetScalarComponentFromDouble(x, size - 1 - y, 0, i % 3, Value(x + shift, y, i % 3));
+    }
+    vtkNew<vtkPNGWriter> writer;
+    writer->SetInputData(image);
+    writer->SetFileName((this->Folder / name).c_str());
+    writer->Write();
+    return this->Folder / name;
+  }
+
+  /// Row `query` of the attention of a head on an image.
+  std::vector<double> Row(int layer, int image, int head, int query) const
+  {
+    const std::vector<double> all =
+      this->Oracle.Values("layer." + std::to_string(layer) + ".attention", image);
+    const auto begin = all.begin() + (head * Tokens + query) * Tokens;
+    return { begin, begin + Tokens };
+  }
+};
+
+TEST_F(PatchAttentionFilter, ShowsWhatAPatchAttendsTo)
+{
+  Patches patches(DataSetOf(this->Record()));
+  for (const int layer : { 0, 1 })
+  {
+    patches->SetLayer(layer);
+    patches->SetHead(3 - layer);
+    patches->SetSequence(layer);
+    patches->SetPatch(-1, -1);
+    ExpectClose(
+      "the class token", patches.Cells("Weight"), this->Row(layer, layer, 3 - layer, 0), 1e-5);
+    EXPECT_EQ(patches.Cells("Heat"), patches.Cells("Weight"));
+    patches->SetPatch(2, 1); // token 1 + 4 * 2 + 1
+    ExpectClose("a patch", patches.Cells("Weight"), this->Row(layer, layer, 3 - layer, 10), 1e-5);
+    patches->SetDirection(vtkPatchAttention::TO);
+    std::vector<double> column;
+    for (int query = 0; query < Tokens; ++query)
+    {
+      column.push_back(this->Row(layer, layer, 3 - layer, query)[10]);
+    }
+    ExpectClose("to a patch", patches.Cells("Weight"), column, 1e-5);
+    patches->SetDirection(vtkPatchAttention::FROM);
+  }
+}
+
+TEST_F(PatchAttentionFilter, HasACellPerToken)
+{
+  Patches patches(DataSetOf(this->Record()));
+  patches->SetSequence(1);
+  patches->SetLayer(1);
+  patches->SetHead(2);
+  vtkPolyData* cells = patches.Update();
+  EXPECT_EQ(cells->GetNumberOfPolys(), Tokens);
+  EXPECT_THAT(
+    Names(cells->GetCellData()), ElementsAre("Column", "Head", "Heat", "Layer", "Position", "Row",
+                                   "Sequence", "Token Index", "Weight"));
+  EXPECT_THAT(patches.Cells("Layer"), Each(1));
+  EXPECT_THAT(patches.Cells("Head"), Each(2));
+  EXPECT_THAT(patches.Cells("Sequence"), Each(1));
+  const std::vector<double> rows = patches.Cells("Row");
+  const std::vector<double> columns = patches.Cells("Column");
+  for (int i = 0; i < Tokens; ++i)
+  {
+    const auto token = static_cast<std::size_t>(i);
+    EXPECT_EQ(patches.Cells("Token Index")[token], Tokens + i);
+    EXPECT_EQ(patches.Cells("Position")[token], i);
+    EXPECT_EQ(rows[token], i == 0 ? -1 : (i - 1) / 4);
+    EXPECT_EQ(columns[token], i == 0 ? -1 : (i - 1) % 4);
+    double bounds[6];
+    cells->GetCellBounds(i, bounds);
+    EXPECT_NEAR(bounds[1] - bounds[0], 1, 1e-6);
+    EXPECT_NEAR(bounds[3] - bounds[2], 1, 1e-6);
+    if (i > 0)
+    {
+      EXPECT_NEAR(bounds[0] + 0.5, columns[token], 1e-6);
+      EXPECT_NEAR(bounds[2] + 0.5, -rows[token], 1e-6);
+    }
+    else
+    {
+      EXPECT_LT(bounds[1], -0.5); // beside the picture
+    }
+  }
+  EXPECT_EQ(cells->GetCellData()->GetPedigreeIds(), cells->GetCellData()->GetArray("Token Index"));
+  EXPECT_THAT(Values(cells->GetFieldData(), "Layer"), ElementsAre(1));
+}
+
+/// Of each patch the first of its largest weights; from its cell to that of the key.
+TEST_F(PatchAttentionFilter, ArrowsPointAtTheStrongestKey)
+{
+  Patches patches(DataSetOf(this->Record()));
+  int count = 0;
+  for (int i = 0; i < 16; ++i)
+  {
+    const int layer = i / 8;
+    const int head = i / 2 % 4;
+    const int image = i % 2;
+    patches->SetLayer(layer);
+    patches->SetHead(head);
+    patches->SetSequence(image);
+    std::vector<Link> arrows;
+    std::vector<Link> marks;
+    std::vector<double> kinds;
+    for (int query = 0; query < Tokens; ++query)
+    {
+      const std::vector<double> row = this->Row(layer, image, head, query);
+      const auto largest = std::max_element(row.begin(), row.end());
+      const auto key = static_cast<int>(largest - row.begin());
+      if (*largest >= 0.1)
+      {
+        const bool isMark = key == query || key == 0;
+        (isMark ? marks : arrows).emplace_back(image * Tokens + query, image * Tokens + key);
+        if (isMark)
+        {
+          kinds.push_back(key == query ? 0 : 1);
+        }
+      }
+    }
+    EXPECT_EQ(patches.Links(1), arrows);
+    EXPECT_EQ(patches.Links(2), marks);
+    EXPECT_EQ(patches.Cells("Mark", 2), kinds);
+    EXPECT_EQ(patches.Update(2)->GetNumberOfPolys(), static_cast<vtkIdType>(marks.size()));
+    count += static_cast<int>(arrows.size());
+  }
+  EXPECT_GT(count, 100);
+
+  vtkPolyData* cells = patches.Update(0);
+  vtkPolyData* arrows = patches.Update(1);
+  const std::vector<double> weights = patches.Cells("Weight", 1);
+  for (vtkIdType i = 0; i < arrows->GetNumberOfCells(); ++i)
+  {
+    double query[6];
+    double key[6];
+    cells->GetCellBounds(
+      std::get<0>(patches.Links(1)[static_cast<std::size_t>(i)]) - Tokens, query);
+    cells->GetCellBounds(std::get<1>(patches.Links(1)[static_cast<std::size_t>(i)]) - Tokens, key);
+    const vtkIdType* corners = nullptr;
+    vtkIdType number = 0;
+    arrows->GetCellPoints(i, number, corners);
+    ASSERT_EQ(number, 7);
+    const double* tip = arrows->GetPoint(corners[5]);
+    EXPECT_TRUE(tip[0] > key[0] && tip[0] < key[1] && tip[1] > key[2] && tip[1] < key[3]);
+    const double* tail = arrows->GetPoint(corners[1]);
+    EXPECT_TRUE(
+      tail[0] > query[0] && tail[0] < query[1] && tail[1] > query[2] && tail[1] < query[3]);
+    EXPECT_GE(weights[static_cast<std::size_t>(i)], 0.1);
+  }
+}
+
+TEST_F(PatchAttentionFilter, ArrowsAboveAThreshold)
+{
+  Patches patches(DataSetOf(this->Record()));
+  patches->SetArrows(vtkPatchAttention::ABOVE);
+  patches->SetArrowThreshold(0.25);
+  const std::vector<Link> marks = patches.Links(2);
+  std::vector<Link> expected;
+  for (int query = 0; query < Tokens; ++query)
+  {
+    const std::vector<double> row = this->Row(0, 0, 0, query);
+    for (int key = 0; key < Tokens; ++key)
+    {
+      const Link link(query, key);
+      if (row[static_cast<std::size_t>(key)] >= 0.25 && key != query &&
+          std::find(marks.begin(), marks.end(), link) == marks.end())
+      {
+        expected.push_back(link);
+      }
+    }
+  }
+  EXPECT_EQ(patches.Links(1), expected);
+  EXPECT_GT(expected.size(), 3U);
+}
+
+TEST_F(PatchAttentionFilter, MeansQuantitiesAndAllImages)
+{
+  const Recording recording = this->Record();
+  Patches patches(DataSetOf(recording));
+  patches->SetPatch(0, 3); // token 4
+  patches->SetHead(-1);
+  std::vector<double> mean(Tokens, 0);
+  std::vector<std::vector<double>> rollout(Tokens); // rows of layer 0
+  for (int query = 0; query < Tokens; ++query)
+  {
+    rollout[static_cast<std::size_t>(query)].assign(Tokens, 0);
+    for (int key = 0; key < Tokens; ++key)
+    {
+      double sum = 0;
+      for (int head = 0; head < 4; ++head)
+      {
+        sum += this->Row(0, 0, head, query)[static_cast<std::size_t>(key)] / 4;
+      }
+      rollout[static_cast<std::size_t>(query)][static_cast<std::size_t>(key)] =
+        (sum + (key == query ? 1 : 0)) / 2;
+      mean[static_cast<std::size_t>(key)] = query == 4 ? sum : mean[static_cast<std::size_t>(key)];
+    }
+  }
+  ExpectClose("mean", patches.Cells("Weight"), mean, 1e-5);
+  patches->SetQuantity(vtkPatchAttention::ROLLOUT);
+  ExpectClose("rollout", patches.Cells("Weight"), rollout[4], 1e-5);
+
+  patches->SetQuantity(vtkPatchAttention::NORM_WEIGHTED);
+  patches->SetHead(2);
+  std::vector<double> weighted = this->Row(0, 0, 2, 4);
+  const SharedMatrix& norm = recording.layers[0].heads[2].valueNorm;
+  for (std::size_t key = 0; key < weighted.size(); ++key)
+  {
+    weighted[key] *= static_cast<double>(norm.Row(static_cast<std::int64_t>(key))[0]);
+  }
+  ExpectClose("norm weighted", patches.Cells("Weight"), weighted, 1e-5);
+
+  patches->SetQuantity(vtkPatchAttention::WEIGHTS);
+  patches->SetSequence(-1);
+  std::vector<double> images = this->Row(0, 0, 2, 4);
+  for (std::size_t key = 0; key < images.size(); ++key)
+  {
+    images[key] = (images[key] + this->Row(0, 1, 2, 4)[key]) / 2;
+  }
+  ExpectClose("images", patches.Cells("Weight"), images, 1e-5);
+  EXPECT_THAT(patches.Cells("Sequence"), Each(-1));
+  EXPECT_THAT(Values(patches.Picture()->GetPointData(), "PictureColor"), Each(220));
+  EXPECT_THAT(patches.TakeWarnings(), IsEmpty());
+}
+
+/// Pixel i of the picture is at the middle of its part of the patches, and has the byte of the
+/// file.
+TEST_F(PatchAttentionFilter, ThePictureIsUnderItsPatches)
+{
+  this->WritePicture("picture.png");
+  Patches patches(DataSetOf(this->RecordFile("picture.png")));
+  vtkImageData* picture = patches.Picture();
+  ASSERT_THAT(std::vector<int>(picture->GetDimensions(), picture->GetDimensions() + 3),
+    ElementsAre(Size, Size, 1));
+  auto* colors =
+    vtkUnsignedCharArray::SafeDownCast(picture->GetPointData()->GetArray("PictureColor"));
+  ASSERT_NE(colors, nullptr);
+  for (vtkIdType i = 0; i < picture->GetNumberOfPoints(); ++i)
+  {
+    const double* point = picture->GetPoint(i);
+    const double x = (point[0] + 0.5) * 8 - 0.5; // pixels of a patch
+    const double y = (0.5 - point[1]) * 8 - 0.5;
+    for (int channel = 0; channel < 3; ++channel)
+    {
+      EXPECT_EQ(colors->GetComponent(i, channel),
+        Value(static_cast<int>(std::lround(x)), static_cast<int>(std::lround(y)), channel));
+    }
+    EXPECT_NEAR(x, std::round(x), 1e-9);
+    EXPECT_NEAR(y, std::round(y), 1e-9);
+  }
+  EXPECT_THAT(patches.TakeWarnings(), IsEmpty());
+}
+
+/// Whatever part of the picture is asked for; the cells do not depend on it.
+TEST_F(PatchAttentionFilter, GivesPartsOfThePicture)
+{
+  Patches whole(DataSetOf(this->Record()));
+  Patches part(DataSetOf(this->Record()));
+  const int extent[6] = { 3, 17, 8, 31, 0, 0 };
+  part->UpdateInformation();
+  part->GetOutputInformation(3)->Set(vtkStreamingDemandDrivenPipeline::UPDATE_EXTENT(), extent, 6);
+  part->Update(3);
+  auto* image = vtkImageData::SafeDownCast(part->GetOutputDataObject(3));
+  EXPECT_THAT(
+    std::vector<int>(image->GetExtent(), image->GetExtent() + 6), ElementsAre(3, 17, 8, 31, 0, 0));
+  vtkImageData* all = whole.Picture();
+  for (int y = 8; y <= 31; ++y)
+  {
+    for (int x = 3; x <= 17; ++x)
+    {
+      for (int channel = 0; channel < 3; ++channel)
+      {
+        EXPECT_EQ(image->GetScalarComponentAsDouble(x, y, 0, channel),
+          all->GetScalarComponentAsDouble(x, y, 0, channel));
+      }
+    }
+  }
+  ExpectSameArrays(part.Update()->GetCellData(), whole.Update()->GetCellData());
+}
+
+TEST_F(PatchAttentionFilter, FindsThePictureAgainOrSaysWhyNot)
+{
+  const std::string file = this->WritePicture("picture.png", 50);
+  const Recording kept = this->RecordFile("picture.png");
+  const Recording named = this->RecordFile("picture.png", false);
+  EXPECT_EQ(named.pictures.pixels, nullptr);
+  Patches expected(DataSetOf(kept));
+  const std::vector<double> pixels = Values(expected.Picture()->GetPointData(), "PictureColor");
+  const auto show = [&named]() { return std::make_unique<Patches>(DataSetOf(named)); };
+  auto patches = show();
+  EXPECT_EQ(Values(patches->Picture()->GetPointData(), "PictureColor"), pixels);
+
+  this->WritePicture("picture.png", 50, 1);
+  patches = show();
+  EXPECT_THAT(patches->Cells("Weight"), SizeIs(Tokens)); // as ever
+  EXPECT_THAT(patches->TakeErrors(),
+    ElementsAre(AllOf(HasSubstr(file + ": the picture has changed"), HasSubstr("mean colors"))));
+  const std::vector<double> colors = Values(patches->Picture()->GetPointData(), "PictureColor");
+  EXPECT_EQ(colors.size(), pixels.size());
+  for (int channel = 0; channel < 3; ++channel) // the lowest row shows the last row of patches
+  {
+    EXPECT_EQ(colors[static_cast<std::size_t>(channel)],
+      std::lround(255 * named.tokens.color.Row(13)[channel]));
+  }
+  (*patches)->SetHead(1); // told once
+  patches->Update();
+  EXPECT_THAT(patches->TakeErrors(), IsEmpty());
+
+  std::filesystem::remove(file);
+  patches = show();
+  EXPECT_THAT(patches->Cells("Weight"), SizeIs(Tokens));
+  EXPECT_THAT(patches->TakeErrors(), ElementsAre(HasSubstr(file + ": there is no such file.")));
+}
+
+TEST_F(PatchAttentionFilter, RecordingsWithoutPicturesShowColors)
+{
+  Recording recording = this->Record();
+  recording.pictures = {};
+  Patches patches(DataSetOf(recording));
+  vtkImageData* picture = patches.Picture(); // a pixel per patch
+  EXPECT_THAT(
+    std::vector<int>(picture->GetDimensions(), picture->GetDimensions() + 3), ElementsAre(4, 4, 1));
+  double bounds[6];
+  picture->GetBounds(bounds);
+  EXPECT_THAT(std::vector<double>(bounds, bounds + 4), ElementsAre(0, 3, -3, 0));
+  for (int channel = 0; channel < 3; ++channel)
+  {
+    EXPECT_EQ(picture->GetScalarComponentAsDouble(2, 3, 0, channel),
+      std::lround(255 * recording.tokens.color.Row(3)[channel])); // the top row
+  }
+  EXPECT_THAT(patches.TakeWarnings(), ElementsAre(HasSubstr("the recording has no pictures")));
+  patches->SetHead(1);
+  patches.Update();
+  EXPECT_THAT(patches.TakeWarnings(), IsEmpty());
+  recording.tokens.color = {};
+  Patches plain(DataSetOf(recording));
+  EXPECT_THAT(Values(plain.Picture()->GetPointData(), "PictureColor"), Each(220));
+  EXPECT_THAT(plain.TakeWarnings(), SizeIs(1));
+}
+
+vtkSmartPointer<vtkSelection> SelectionOf(const std::vector<vtkIdType>& ids, int content, int field)
+{
+  vtkNew<vtkIdTypeArray> list;
+  list->SetName("Token Index");
+  for (const vtkIdType id : ids)
+  {
+    list->InsertNextValue(id);
+  }
+  vtkNew<vtkSelectionNode> node;
+  node->SetContentType(content);
+  node->SetFieldType(field);
+  node->SetSelectionList(list);
+  auto selection = vtkSmartPointer<vtkSelection>::New();
+  selection->AddNode(node);
+  return selection;
+}
+
+TEST_F(PatchAttentionFilter, SelectedTokensAreChosen)
+{
+  Patches patches(DataSetOf(this->Record()));
+  patches->SetSequence(1);
+  const std::vector<double> a = this->Row(0, 1, 0, 5);
+  const std::vector<double> b = this->Row(0, 1, 0, 9);
+  std::vector<double> mean;
+  for (std::size_t i = 0; i < a.size(); ++i)
+  {
+    mean.push_back((a[i] + b[i]) / 2);
+  }
+  const auto expectBoth = [&](const char* what)
+  {
+    ExpectClose(what, patches.Cells("Weight"), mean, 1e-5);
+    EXPECT_THAT(patches.Cells("Token Index", 4), ElementsAre(Tokens + 5, Tokens + 9));
+  };
+  using Node = vtkSelectionNode;
+  Connect(patches.Get(), 1, SelectionOf({ 9, 5 }, Node::INDICES, Node::CELL)); // cells of output 0
+  expectBoth("cells");
+  Connect(patches.Get(), 1, SelectionOf({ 20, 36 }, Node::INDICES, Node::POINT)); // their corners
+  expectBoth("points");
+  for (const int field : { Node::CELL, Node::POINT, Node::ROW })
+  {
+    // Also of another image, in a view of all tokens.
+    const std::vector<vtkIdType> tokens = { 2, Tokens + 5, Tokens + 9 };
+    Connect(patches.Get(), 1, SelectionOf(tokens, Node::PEDIGREEIDS, field));
+    expectBoth("pedigree ids");
+    Connect(patches.Get(), 1, SelectionOf(tokens, Node::VALUES, field));
+    expectBoth("values");
+  }
+  Connect(patches.Get(), 1, SelectionOf({ 2 }, Node::PEDIGREEIDS, Node::CELL));
+  ExpectClose("none here", patches.Cells("Weight"), this->Row(0, 1, 0, 0), 1e-5);
+  patches->SetInputConnection(1, nullptr);
+  patches->AddSelectedToken(Tokens + 9);
+  patches->AddSelectedToken(Tokens + 5);
+  expectBoth("tokens");
+  patches->AddSelectedToken(2 * Tokens);
+  EXPECT_THAT(patches.Error(), HasSubstr("SelectedTokens: expected tokens from 0 to 33, found 34"));
+  patches->ClearSelectedTokens();
+  EXPECT_THAT(patches.Cells("Token Index", 4), ElementsAre(Tokens));
+}
+
+TEST_F(PatchAttentionFilter, NamesWhatIsWrong)
+{
+  const Recording recording = this->Record();
+  Patches patches(DataSetOf(recording));
+  patches->SetPatch(4, 0);
+  EXPECT_THAT(patches.Error(), HasSubstr("Patch: expected a row from 0 to 3 and a column from 0 to "
+                                         "3, or -1 -1 for the class token, found 4 0"));
+  EXPECT_EQ(patches.Update(1)->GetNumberOfCells(), 0);
+  patches->SetPatch(-1, -1);
+  patches->SetSequence(2);
+  EXPECT_THAT(patches.Error(), HasSubstr("expected a sequence from 0 to 1, found 2"));
+  patches->SetSequence(0);
+  patches->SetLayer(2);
+  EXPECT_THAT(patches.Error(), HasSubstr("layer 2 is not in the recording, which has layers 0 1"));
+  patches->SetLayer(0);
+  patches->SetHead(4);
+  EXPECT_THAT(patches.Error(), HasSubstr("expected a head from 0 to 3, found 4"));
+  patches->SetHead(0);
+  patches->SetArrowThreshold(-1);
+  EXPECT_THAT(patches.Error(), HasSubstr("ArrowThreshold: expected a weight of at least 0"));
+  patches->SetArrowThreshold(0.1);
+  EXPECT_THAT(patches.Cells("Weight"), SizeIs(Tokens));
+
+  Patches text(DataSetOf(SmallRecording()));
+  EXPECT_THAT(text.Error(), HasSubstr("expected a recording of images, whose tokens have a row and "
+                                      "a column, found one of architecture 'bloom'"));
+  Recording without = recording;
+  for (RecordedLayer& layer : without.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.valueNorm = {};
+    }
+  }
+  Patches old(DataSetOf(without));
+  old->SetQuantity(vtkPatchAttention::NORM_WEIGHTED);
+  EXPECT_THAT(old.Error(), HasSubstr("the recording has no value norms"));
+  Patches none(vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(none.Update()->GetNumberOfCells(), 0);
+  EXPECT_EQ(none.Picture()->GetNumberOfPoints(), 0);
+}
+
+TEST_F(PatchAttentionFilter, CanBeCancelled)
+{
+  Patches patches(DataSetOf(this->Record()));
+  patches->SetAbortExecute(1);
+  EXPECT_EQ(patches.Update()->GetNumberOfCells(), 0);
+  EXPECT_EQ(patches.Update()->GetNumberOfCells(), Tokens);
+}
+
+/// An image of a single patch, without a class token.
+TEST(PatchAttention, OfOnePatch)
+{
+  Recording recording;
+  recording.architecture = "vit";
+  recording.mask = AttentionMask::Bidirectional;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, 1 };
+  recording.tokens.sequence = recording.tokens.position = { 0 };
+  recording.tokens.row = recording.tokens.column = { 0 };
+  RecordedHead head;
+  head.weights = { SharedMatrix::Zero(1, 1) };
+  head.weights[0].values.get()[0] = 1;
+  recording.layers.push_back({ 0, 1, { head } });
+  Patches patches(DataSetOf(recording));
+  EXPECT_THAT(patches.Cells("Weight"), ElementsAre(1));
+  EXPECT_THAT(patches.Links(1), IsEmpty());
+  EXPECT_THAT(patches.Links(2), ElementsAre(Link(0, 0)));
+  EXPECT_EQ(patches.Picture()->GetNumberOfPoints(), 1);
+  EXPECT_THAT(patches.TakeWarnings(), SizeIs(1));
+}
+
+}
