@@ -124,4 +124,14 @@ inline constexpr const char* Weight = "Weight";
 inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
 inline constexpr const char* Key = "Key";     ///< the same
 
+// AttentionSentence, in addition
+inline constexpr const char* Opacity = "Opacity";
+inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity
+inline constexpr const char* HeadColorLegend = "HeadColor Legend"; ///< field data
+inline constexpr const char* Side = "Side";                        ///< 0 query, 1 key
+inline constexpr const char* Label = "Label";                      ///< a token for the screen
+inline constexpr const char* Hidden = "Hidden";
+inline constexpr const char* Received = "Received";
+inline constexpr const char* Given = "Given";
+
 }
