@@ -21,9 +21,8 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace AttentionAtlas
 {
 
-void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
+RecordingRanges::RecordingRanges(vtkMultiBlockDataSet* recording)
 {
-  *this = {};
   if (recording == nullptr || recording->GetNumberOfBlocks() == 0)
   {
     return;
@@ -38,7 +37,7 @@ void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
   {
     std::array<double, 2> range;
     layers->GetRange(range.data(), 0);
-    std::copy(range.begin(), range.end(), this->layer);
+    this->layer = { static_cast<int>(range[0]), static_cast<int>(range[1]) };
   }
   vtkDataArray* heads = fields->GetArray(HeadsField);
   if (heads != nullptr && heads->GetNumberOfTuples() > 0)

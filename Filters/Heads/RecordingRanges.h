@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 class vtkAlgorithm;
 class vtkMultiBlockDataSet;
 
@@ -10,11 +12,11 @@ namespace AttentionAtlas
 /// 0, 0 without one.
 struct RecordingRanges
 {
-  int sequence[2] = { 0, 0 };
-  int layer[2] = { 0, 0 };
-  int head[2] = { 0, 0 };
+  std::array<int, 2> sequence = { 0, 0 };
+  std::array<int, 2> layer = { 0, 0 };
+  std::array<int, 2> head = { 0, 0 };
 
-  void Find(vtkMultiBlockDataSet* recording);
+  explicit RecordingRanges(vtkMultiBlockDataSet* recording);
 };
 
 /// Updates the recording at the first input of a filter, for filters whose information depends on

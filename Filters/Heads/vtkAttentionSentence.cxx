@@ -9,6 +9,7 @@
 #include "Joined.h"
 #include "PointArrays.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "SentenceOutput.h"
 #include "SpecialTokens.h"
 
@@ -185,7 +186,10 @@ int vtkAttentionSentence::FillInputPortInformation(int port, vtkInformation* inf
 int vtkAttentionSentence::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector*)
 {
-  this->Ranges.Find(AttentionAtlas::UpdateRecording(this));
+  const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
+  std::copy(ranges.sequence.begin(), ranges.sequence.end(), this->SequenceRange);
+  std::copy(ranges.layer.begin(), ranges.layer.end(), this->LayerRange);
+  std::copy(ranges.head.begin(), ranges.head.end(), this->HeadRange);
   return 1;
 }
 

@@ -2,7 +2,6 @@
 #define vtkAttentionSentence_h
 
 #include "AttentionAtlasHeadsModule.h"
-#include "RecordingRanges.h"
 
 #include <vtkPolyDataAlgorithm.h>
 
@@ -217,9 +216,9 @@ public:
    * The first and last sequence, recorded layer and head of the input as of the last
    * UpdateInformation; 0, 0 without input.
    */
-  int* GetSequenceRange() { return this->Ranges.sequence; }
-  int* GetLayerRange() { return this->Ranges.layer; }
-  int* GetHeadRange() { return this->Ranges.head; }
+  vtkGetVector2Macro(SequenceRange, int);
+  vtkGetVector2Macro(LayerRange, int);
+  vtkGetVector2Macro(HeadRange, int);
   ///@}
 
 protected:
@@ -256,7 +255,9 @@ private:
   int FirstToken = 0;
   int TokenCount = 0;
   int RowsPerPage = 0;
-  AttentionAtlas::RecordingRanges Ranges;
+  int SequenceRange[2] = { 0, 0 };
+  int LayerRange[2] = { 0, 0 };
+  int HeadRange[2] = { 0, 0 };
 };
 
 #endif

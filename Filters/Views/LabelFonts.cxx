@@ -18,12 +18,12 @@ namespace
 using Pattern = std::unique_ptr<FcPattern, decltype(&FcPatternDestroy)>;
 using Charset = std::unique_ptr<FcCharSet, decltype(&FcCharSetDestroy)>;
 
-/// Whether VTK's own font has a letter: Latin without the rarer accents, Greek, Cyrillic, and the
-/// quotation marks and dashes of European languages.
+/// Whether VTK's own font has a letter: those of Western European languages, with their quotation
+/// marks and dashes. In Debian's font square brackets are round, so they are not among them.
 bool IsInOwnFont(char32_t c)
 {
-  constexpr std::array<std::pair<char32_t, char32_t>, 8> blocks = { { { 0x20, 0x17F },
-    { 0x391, 0x3A1 }, { 0x3A3, 0x3CE }, { 0x410, 0x44F }, { 0x2013, 0x2014 }, { 0x2018, 0x201A },
+  constexpr std::array<std::pair<char32_t, char32_t>, 8> blocks = { { { 0x20, 0x5A },
+    { 0x5C, 0x5C }, { 0x5E, 0x7E }, { 0xA0, 0xFF }, { 0x2013, 0x2014 }, { 0x2018, 0x201A },
     { 0x201C, 0x201E }, { 0x2026, 0x2026 } } };
   return std::any_of(blocks.begin(), blocks.end(),
     [c](const auto& block) { return c >= block.first && c <= block.second; });
@@ -174,7 +174,7 @@ private:
     for (std::size_t position = 0; position < text.size();)
     {
       const char32_t c = atlas::NextCharacter(text, position);
-      const bool isDrawn = font.IsUsable() ? font.Has(c) : IsInOwnFont(c);
+      const bool isDrawn = font.IsUsable() ? font.Has(c) : c < 0x7F || IsInOwnFont(c);
       if (isDrawn)
       {
         atlas::Append(drawn.text, c);

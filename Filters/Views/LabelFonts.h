@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-/// Fonts for texts of any script. VTK's own font has the letters of Europe only.
+/// Fonts for texts of any script. VTK's own font has those of Western Europe only.
 namespace AttentionAtlas
 {
 

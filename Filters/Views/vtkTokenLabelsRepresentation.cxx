@@ -472,13 +472,14 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     for (const Candidate& candidate : candidates)
     {
       double& width = widths.at(candidate.anchor == Anchor::Left ? 0 : 1);
-      width = std::max(width, atlas::LabelWidth(atlas::ScreenLabel(candidate.token)));
+      const std::string text = this->Shown->fonts.Choose(atlas::ScreenLabel(candidate.token)).text;
+      width = std::max(width, atlas::LabelWidth(text));
     }
   }
   std::array<double, 6> bounds;
   std::copy_n(this->VisibleDataBounds, bounds.size(), bounds.begin());
-  bounds[0] -= LetterHeight * this->LabelHeight * widths[0];
-  bounds[1] += LetterHeight * this->LabelHeight * widths[1];
+  bounds[0] -= this->LabelHeight * widths[0];
+  bounds[1] += this->LabelHeight * widths[1];
   bounds[2] -= this->LabelHeight;
   bounds[3] += this->LabelHeight;
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());

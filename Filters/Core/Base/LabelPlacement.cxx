@@ -80,7 +80,7 @@ double LabelWidth(std::string_view label)
     const char32_t c = NextCharacter(label, position);
     const bool isWide = std::any_of(wide.begin(), wide.end(),
       [c](const auto& block) { return c >= block.first && c <= block.second; });
-    width += isWide ? 1 : 0.5;
+    width += isWide ? 0.9 : 0.45;
   }
   return width;
 }

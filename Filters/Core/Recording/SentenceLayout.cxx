@@ -41,13 +41,16 @@ SentenceLayout::SentenceLayout(std::int64_t length, const SentenceLayoutOptions&
   this->Distance_ = std::clamp(0.4 * static_cast<double>(this->Rows), 8., 24.);
 
   const double width = this->Distance_ + 2 * this->WordWidth + BarLength + PageGap;
+  const double height = static_cast<double>(this->Rows) + PageGap;
   for (std::int64_t query = this->First_; query < this->End_; query += this->Rows)
   {
+    const auto row = static_cast<double>((query - this->First_) / this->Rows);
     const std::int64_t endOfKeys = this->IsCausal ? query + 1 : this->End_;
     for (std::int64_t key = this->First_; key < endOfKeys; key += this->Rows)
     {
+      const auto column = static_cast<double>((key - this->First_) / this->Rows);
       this->Pages_.push_back({ query, std::min(query + this->Rows, this->End_), key,
-        std::min(key + this->Rows, this->End_), width * static_cast<double>(this->Pages_.size()) });
+        std::min(key + this->Rows, this->End_), width * column, -height * row });
     }
   }
 }
@@ -69,10 +72,9 @@ const SentencePage& SentenceLayout::PageOf(std::int64_t query, std::int64_t key)
 std::array<double, 2> SentenceLayout::Place(
   const SentencePage& page, TokenSide side, std::int64_t position) const
 {
-  return side == TokenSide::Query
-           ? std::array{ page.left, static_cast<double>(page.queryBegin - position) }
-           : std::array{ page.left + this->Distance_,
-               static_cast<double>(page.keyBegin - position) };
+  const bool isQuery = side == TokenSide::Query;
+  const std::int64_t row = position - (isQuery ? page.queryBegin : page.keyBegin);
+  return { isQuery ? page.left : page.left + this->Distance_, page.top - static_cast<double>(row) };
 }
 
 }
