@@ -407,9 +407,13 @@ void FillBars(const SentenceWords& words, const SentenceHeads& heads,
   bars.sum = NewArray<vtkFloatArray>(isKey ? ArrayNames::Received : ArrayNames::Given, 0);
   for (const Word& word : WordsOf(layout))
   {
+    if (word.side != heads.bars || word.page.queryBegin != word.page.keyBegin)
+    {
+      continue; // a word has its bar once
+    }
     double x = layout.BarsBegin(word.page, word.side);
     const double y = layout.Place(word.page, word.side, word.position)[1];
-    for (std::size_t h = 0; word.side == heads.bars && h < heads.heads.size(); ++h)
+    for (std::size_t h = 0; h < heads.heads.size(); ++h)
     {
       const double sum = LengthsOf(heads, h)[ToIndex(word.position)];
       if (sum <= 0)

@@ -46,7 +46,8 @@
  *
  * Output 2, vtkPolyData: bars (quadrilaterals) beside the words, whose length is Received, beside
  * the keys; if tokens are chosen among the keys it is Given, beside the queries. The bars of
- * several heads stand end to end; the longest is 4 rows long. Cell arrays: Received or Given
+ * several heads stand end to end; the longest is 4 rows long. In several pages, they are on those
+ * of the same queries and keys. Cell arrays: Received or Given
  * (float), Token Index, Layer, Head, HeadColor.
  *
  * Field data of all: Sequence, Layer, and HeadColor Legend if several heads are shown.

@@ -3,7 +3,8 @@
     pvpython -m attentionatlas.heads RECORDING ... -o DIR [--sequence S] [--layer L] [--head H]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
-One head with its tokens, before and after the softmax; a layer; and all layers and heads as a matrix.
+One head with its tokens, before and after the softmax, and as lines between words; a layer; and all layers and
+heads as a matrix. sentence.py has more of the lines between words.
 Each is also a function that returns a matplotlib Figure: weights("run.safetensors", layer=4, head=11).
 """
 
@@ -21,6 +22,7 @@ from attentionatlas import data
 from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged, fit, label_heads, show_matrix
 from attentionatlas.model import open_recording
 from attentionatlas.output import Output, add_options, options
+from attentionatlas.sentence import sentence
 from attentionatlas.style import ORANGES, WEIGHTS
 
 #: More labels than these cannot be read.
@@ -188,6 +190,13 @@ FIGURES = {
         "The same head after the softmax: how much each query (row) attends to each key (column), from white "
         "(not at all) to dark blue (to it alone).",
         weights,
+        ("layer", "head"),
+    ),
+    "sentence": Figure(
+        "What a head connects: words",
+        "The same weights as lines from queries (left) to keys (right), and what each key receives as bars. Of "
+        "long texts, the first 256 tokens.",
+        sentence,
         ("layer", "head"),
     ),
     "layer": Figure(
