@@ -20,9 +20,10 @@ namespace
 {
 
 constexpr const char* VocabularySizeField = "VocabularySize";
-constexpr const char* TokenColor = "TokenColor";
 constexpr const char* Kind = "Kind";
-constexpr const char* TokenColorLegendField = "TokenColor Legend";
+/// What the name of an array of colors and that of the field array with its legend end in.
+constexpr const char* ColorEnd = "Color";
+constexpr const char* LegendEnd = " Legend";
 
 /// The legend of queries and keys, written as that of TokenColors.
 std::string KindLegend()
@@ -82,8 +83,9 @@ Coloring::Coloring(vtkSMProxy* representation)
   {
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
-  auto* texts = data->GetArrayInformation(TokenColorLegendField, vtkDataObject::FIELD);
-  if (this->array == TokenColor && texts != nullptr && texts->GetNumberOfStringValues() > 0)
+  const std::string legendField = this->array + LegendEnd;
+  auto* texts = data->GetArrayInformation(legendField.c_str(), vtkDataObject::FIELD);
+  if (EndsWith(this->array, ColorEnd) && texts != nullptr && texts->GetNumberOfStringValues() > 0)
   {
     this->legend = texts->GetStringValue(0);
   }
@@ -97,8 +99,15 @@ Coloring::Coloring(vtkSMProxy* representation)
 
 bool Coloring::ShowsColors() const
 {
-  return this->IsKnown() && this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
-         this->arrayInformation->GetNumberOfComponents() == 3 && EndsWith(this->array, "Color");
+  const int components = this->IsKnown() ? this->arrayInformation->GetNumberOfComponents() : 0;
+  return (components == 3 || components == 4) &&
+         this->arrayInformation->GetDataType() == VTK_UNSIGNED_CHAR &&
+         EndsWith(this->array, ColorEnd);
+}
+
+bool Coloring::HasOpacity() const
+{
+  return this->ShowsColors() && this->arrayInformation->GetNumberOfComponents() == 4;
 }
 
 bool Coloring::ShowsClasses() const

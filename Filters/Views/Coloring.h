@@ -29,7 +29,7 @@ struct Coloring
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
   int classes = 0;    ///< of the model that the data come from; 0 if unknown
-  std::string legend; ///< of TokenColor and Kind, see SetLegend; empty for others
+  std::string legend; ///< of Kind, and of colors with a field array "... Legend"; see SetLegend
   bool ours = false;  ///< from a filter of this plugin, or computed from such data
 
   explicit Coloring(vtkSMProxy* representation);
@@ -39,10 +39,13 @@ struct Coloring
   /// Whether the values are themselves colors.
   bool ShowsColors() const;
 
+  /// Whether these colors have an opacity.
+  bool HasOpacity() const;
+
   /// Whether the values are class numbers or class colors.
   bool ShowsClasses() const;
 
-  /// Whether the colors of tokens are shown, with their legend.
+  /// Whether colors are shown that have a legend, such as those of tokens.
   bool HasLegend() const { return !this->legend.empty(); }
 
   /// Whether weights are shown as heat, from 0 to the largest of the data.

@@ -86,7 +86,7 @@ public:
     {
       AttentionAtlas::SetMapScalars(this->Representation, !coloring.ShowsColors());
     }
-    if (coloring.ShowsColors())
+    if (coloring.ShowsColors() && !coloring.HasOpacity())
     {
       AttentionAtlas::UseOpaqueSurface(this->Representation);
     }

@@ -6,8 +6,9 @@
 /// at first, in the GUI and in scripts. ParaView's own defaults would map class numbers to a
 /// continuous color scale.
 ///
-/// - A representation colored by one of our color arrays (unsigned char, 3 components, a name that
-///   ends in "Color") shows the colors themselves; our other arrays are mapped to colors.
+/// - A representation colored by one of our color arrays (unsigned char, 3 components or 4 with
+///   opacity, a name that ends in "Color") shows the colors themselves; our other arrays are mapped
+///   to colors.
 /// - Class numbers (Class, Target, Predicted, First, Second) get a lookup table with the colors of
 ///   Core's ClassPalette and a legend of all classes of the model; ClassColor and TargetColor get
 ///   the same table, for the legend.

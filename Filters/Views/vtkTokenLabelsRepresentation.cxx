@@ -1,6 +1,8 @@
 #include "vtkTokenLabelsRepresentation.h"
 
+#include "LabelFonts.h"
 #include "LabelPlacement.h"
+#include "ScreenText.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkAlgorithmOutput.h>
@@ -13,8 +15,10 @@
 #include <vtkDataSet.h>
 #include <vtkInformation.h>
 #include <vtkMPIMoveData.h>
+#include <vtkMath.h>
 #include <vtkMatrix4x4.h>
 #include <vtkMultiProcessController.h>
+#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVLODActor.h>
 #include <vtkPVRenderView.h>
@@ -46,18 +50,41 @@ constexpr int Room = 1;
 /// The points on the screen that are tried before a rendering goes on without further labels.
 constexpr int MaximumTries = 20000;
 
+/// The smallest letters that are read, in points.
+constexpr int SmallestFont = 5;
+/// The height of letters in that of a line of text.
+constexpr double LetterHeight = 0.85;
+
+/// Where a label is.
+enum class Anchor
+{
+  UpperRight,
+  Left,
+  Right
+};
+
 /// A point that can have a label.
 struct Candidate
 {
   std::array<double, 3> point;
   std::string token;
+  Anchor anchor;
+  bool isHidden;
 };
+
+/// Whether a point has a number other than 0 in an array, which may be missing.
+bool IsSet(vtkDataArray* array, vtkIdType point)
+{
+  return array != nullptr && array->GetComponent(point, 0) != 0;
+}
 
 /// Adds the points of a dataset that have this Match, in an even order, until there are enough.
 void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candidates)
 {
   auto* tokens = vtkStringArray::SafeDownCast(data->GetPointData()->GetAbstractArray("Token"));
   vtkDataArray* match = data->GetPointData()->GetArray("Match");
+  vtkDataArray* side = data->GetPointData()->GetArray("Side");
+  vtkDataArray* hidden = data->GetPointData()->GetArray("Hidden");
   if (tokens == nullptr || (match == nullptr && isMatch))
   {
     return;
@@ -69,11 +96,15 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
     {
       return;
     }
-    if (match == nullptr || (match->GetComponent(i, 0) != 0) == isMatch)
+    if (match == nullptr || IsSet(match, i) == isMatch)
     {
       Candidate candidate;
       data->GetPoint(i, candidate.point.data());
       candidate.token = tokens->GetValue(i);
+      candidate.anchor = side == nullptr  ? Anchor::UpperRight
+                         : IsSet(side, i) ? Anchor::Right
+                                          : Anchor::Left;
+      candidate.isHidden = IsSet(hidden, i);
       candidates.push_back(std::move(candidate));
     }
   }
@@ -100,6 +131,14 @@ std::vector<vtkDataSet*> Leaves(vtkDataObject* data)
   return leaves;
 }
 
+/// The data that a representation shows, as far as this process has it.
+vtkDataObject* ShownData(vtkInformation* input, vtkPVDataRepresentation* representation)
+{
+  vtkAlgorithmOutput* port = vtkPVRenderView::GetPieceProducer(input, representation);
+  vtkAlgorithm* producer = port != nullptr ? port->GetProducer() : nullptr;
+  return producer != nullptr ? producer->GetOutputDataObject(port->GetIndex()) : nullptr;
+}
+
 /// Whether a point is between the planes of the camera, with x and y from 0 to 1.
 bool IsOnScreen(const std::array<double, 4>& place)
 {
@@ -121,15 +160,23 @@ struct vtkTokenLabelsRepresentation::Labels
   vtkMTimeType dataTime = 0;         ///< of the data that these belong to
   std::vector<vtkSmartPointer<vtkTextActor>> actors;
   std::size_t used = 0; ///< of the actors
-  vtkNew<vtkTextProperty> style;
-  std::unordered_map<std::string, std::array<int, 2>> sizes; ///< of texts in pixels, for sizesDpi
-  int sizesDpi = 0;
+  std::array<double, 3> ink = { 0, 0, 0 };
+  std::array<double, 3> faint = { 0.5, 0.5, 0.5 }; ///< of hidden tokens
+  AttentionAtlas::LabelFonts fonts;
+
+  /// How a token is written.
+  struct Written
+  {
+    AttentionAtlas::DrawnText drawn;
+    std::array<int, 2> extent = { 0, 0 }; ///< width and height in pixels
+    int fontSize = 0;                     ///< for which that is
+  };
+  std::unordered_map<std::string, Written> written; ///< by token
+  int dpi = 0;                                      ///< for which the extents are
 
   explicit Labels(vtkTokenLabelsRepresentation* representation)
     : owner(representation)
   {
-    this->style->SetVerticalJustificationToBottom();
-    this->style->SetFontSize(representation->LabelFontSize);
   }
 
   void Read(vtkDataObject* data)
@@ -149,38 +196,56 @@ struct vtkTokenLabelsRepresentation::Labels
     }
   }
 
-  /// Width and height of a text.
-  const std::array<int, 2>& SizeOf(const std::string& text, int dpi)
+  static void SetStyle(vtkTextProperty* style, const std::string& font, int fontSize)
   {
-    if (dpi != this->sizesDpi)
+    style->SetVerticalJustificationToBottom();
+    style->SetFontSize(fontSize);
+    if (font.empty())
     {
-      this->sizes.clear();
-      this->sizesDpi = dpi;
+      style->SetFontFamilyToArial();
     }
-    const auto [entry, isNew] = this->sizes.try_emplace(text, std::array<int, 2>{ 0, 0 });
+    else
+    {
+      style->SetFontFile(font.c_str());
+      style->SetFontFamily(VTK_FONT_FILE);
+    }
+  }
+
+  const Written& WrittenOf(const std::string& token, int fontSize)
+  {
+    const auto [entry, isNew] = this->written.try_emplace(token);
+    Written& text = entry->second;
     if (isNew)
     {
-      std::array<int, 4> box = { 0, -1, 0, -1 };
-      vtkTextRenderer::GetInstance()->GetBoundingBox(this->style, text, box.data(), dpi);
-      entry->second = { box[1] - box[0] + 1, box[3] - box[2] + 1 };
+      text.drawn = this->fonts.Choose(atlas::ScreenLabel(token));
     }
-    return entry->second;
+    if (text.fontSize != fontSize)
+    {
+      text.fontSize = fontSize;
+      vtkNew<vtkTextProperty> style;
+      SetStyle(style, text.drawn.font, fontSize);
+      std::array<int, 4> box = { 0, -1, 0, -1 };
+      vtkTextRenderer::GetInstance()->GetBoundingBox(style, text.drawn.text, box.data(), this->dpi);
+      text.extent = { box[1] - box[0] + 1, box[3] - box[2] + 1 };
+    }
+    return text;
   }
 
   /// Shows a text with its lower left corner at a place of the screen.
-  void Show(const std::string& text, int x, int y)
+  void Show(const Written& text, bool isHidden, int x, int y)
   {
     if (this->used == this->actors.size())
     {
       const auto actor = vtkSmartPointer<vtkTextActor>::New();
-      actor->SetTextProperty(this->style);
       actor->GetPositionCoordinate()->SetCoordinateSystemToViewport();
       actor->PickableOff();
       this->renderer->AddActor(actor);
       this->actors.push_back(actor);
     }
     vtkTextActor* actor = this->actors[this->used++];
-    actor->SetInput(text.c_str());
+    SetStyle(actor->GetTextProperty(), text.drawn.font, text.fontSize);
+    actor->GetTextProperty()->SetColor(isHidden ? this->faint.data() : this->ink.data());
+    actor->SetInput(text.drawn.text.c_str());
     actor->SetPosition(x, y);
     actor->VisibilityOn();
   }
@@ -217,8 +282,8 @@ struct vtkTokenLabelsRepresentation::Labels
     std::array<double, 3> back;
     this->backgroundRenderer->GetBackground(back.data());
     const double luminance = 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2];
-    const double ink = luminance > 0.5 ? 0 : 1;
-    this->style->SetColor(ink, ink, ink);
+    this->ink.fill(luminance > 0.5 ? 0 : 1);
+    this->faint.fill(luminance > 0.5 ? 0.6 : 0.65);
   }
 
   /// From the scene to the screen, x and y from 0 to 1. The camera is that of a tile.
@@ -240,11 +305,33 @@ struct vtkTokenLabelsRepresentation::Labels
     return matrix;
   }
 
+  /// The size of letters that have LabelHeight at a place of the screen.
+  int FontSizeAt(const Candidate& candidate, vtkMatrix4x4* toScreen, double placeY) const
+  {
+    const int largest = this->owner->LabelFontSize;
+    if (this->owner->LabelHeight <= 0)
+    {
+      return largest;
+    }
+    std::array<double, 4> above = { candidate.point[0],
+      candidate.point[1] + this->owner->LabelHeight, candidate.point[2], 1 };
+    toScreen->MultiplyPoint(above.data(), above.data());
+    const double pixels = std::abs(above[1] / above[3] - placeY) * this->renderer->GetSize()[1] /
+                          this->renderer->GetRenderWindow()->GetTileScale()[1];
+    constexpr double pointsPerInch = 72;
+    const double points = LetterHeight * pixels * pointsPerInch / this->dpi;
+    return std::clamp(static_cast<int>(points), std::min(SmallestFont, largest), largest);
+  }
+
   void PlaceOnScreen()
   {
     const int* size = this->renderer->GetSize();
     const int* scale = this->renderer->GetRenderWindow()->GetTileScale(); // also that of letters
-    const int dpi = this->renderer->GetRenderWindow()->GetDPI();
+    if (this->dpi != this->renderer->GetRenderWindow()->GetDPI())
+    {
+      this->dpi = this->renderer->GetRenderWindow()->GetDPI();
+      this->written.clear();
+    }
     const auto toScreen = this->ToScreen();
     atlas::LabelBoxes boxes(size[0], size[1]);
     int tries = 0;
@@ -263,14 +350,17 @@ struct vtkTokenLabelsRepresentation::Labels
         continue;
       }
       ++tries;
-      const int x = static_cast<int>(place[0] / place[3] * size[0]) + Gap * scale[0];
-      const int y = static_cast<int>(place[1] / place[3] * size[1]) + Gap * scale[1];
-      const std::string text = atlas::TokenLabel(candidate.token);
-      const std::array<int, 2>& extent = this->SizeOf(text, dpi);
-      if (boxes.Place({ x - Room, y - Room, x + extent[0] * scale[0] + Room,
-            y + extent[1] * scale[1] + Room }))
+      const Written& text = this->WrittenOf(
+        candidate.token, this->FontSizeAt(candidate, toScreen, place[1] / place[3]));
+      const int width = text.extent[0] * scale[0];
+      const int height = text.extent[1] * scale[1];
+      int x = static_cast<int>(place[0] / place[3] * size[0]) + Gap * scale[0];
+      int y = static_cast<int>(place[1] / place[3] * size[1]);
+      x -= candidate.anchor == Anchor::Left ? width + 2 * Gap * scale[0] : 0;
+      y += candidate.anchor == Anchor::UpperRight ? Gap * scale[1] : -height / 2;
+      if (boxes.Place({ x - Room, y - Room, x + width + Room, y + height + Room }))
       {
-        this->Show(text, x, y);
+        this->Show(text, candidate.isHidden, x, y);
       }
     }
   }
@@ -311,8 +401,31 @@ void vtkTokenLabelsRepresentation::SetMaximumLabels(int count)
 void vtkTokenLabelsRepresentation::SetLabelFontSize(int size)
 {
   this->LabelFontSize = std::max(size, 1);
-  this->Shown->style->SetFontSize(this->LabelFontSize);
-  this->Shown->sizes.clear();
+}
+
+void vtkTokenLabelsRepresentation::SetLabelHeight(double height)
+{
+  if (this->LabelHeight != std::max(height, 0.))
+  {
+    this->LabelHeight = std::max(height, 0.);
+    this->MarkModified(); // the bounds change
+  }
+}
+
+void vtkTokenLabelsRepresentation::SetFontFile(const char* file)
+{
+  const std::string name = file != nullptr ? file : "";
+  if (name == this->FontFile)
+  {
+    return;
+  }
+  this->FontFile = name;
+  this->Shown->written.clear();
+  if (!this->Shown->fonts.SetFile(name))
+  {
+    vtkErrorMacro(<< "FontFile: expected a TrueType or OpenType font, found '" << name
+                  << "', which is none.");
+  }
 }
 
 void vtkTokenLabelsRepresentation::SetVisibility(bool visible)
@@ -334,15 +447,56 @@ int vtkTokenLabelsRepresentation::ProcessViewRequest(
   if (request == vtkPVView::REQUEST_UPDATE())
   {
     vtkPVRenderView::SetForceDataDistributionMode(input, vtkMPIMoveData::COLLECT);
+    this->UpdateBounds(input);
   }
   if (request == vtkPVView::REQUEST_RENDER())
   {
-    vtkAlgorithmOutput* port = vtkPVRenderView::GetPieceProducer(input, this);
-    vtkAlgorithm* producer = port != nullptr ? port->GetProducer() : nullptr;
-    this->Shown->Read(
-      producer != nullptr ? producer->GetOutputDataObject(port->GetIndex()) : nullptr);
+    this->Shown->Read(ShownData(input, this));
+    this->WarnOfMissingFonts();
   }
   return 1;
+}
+
+/// Makes room for labels that have a height in the scene.
+void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
+{
+  if (this->LabelHeight <= 0 || !vtkMath::AreBoundsInitialized(this->VisibleDataBounds))
+  {
+    return;
+  }
+  std::array<double, 2> widths = { 0, 0 }; // to the left, to the right
+  for (vtkDataSet* leaf : Leaves(this->GetRenderedDataObject(0)))
+  {
+    std::vector<Candidate> candidates;
+    AddCandidates(leaf, false, candidates);
+    for (const Candidate& candidate : candidates)
+    {
+      double& width = widths.at(candidate.anchor == Anchor::Left ? 0 : 1);
+      const std::string text = this->Shown->fonts.Choose(atlas::ScreenLabel(candidate.token)).text;
+      width = std::max(width, atlas::LabelWidth(text));
+    }
+  }
+  std::array<double, 6> bounds;
+  std::copy_n(this->VisibleDataBounds, bounds.size(), bounds.begin());
+  bounds[0] -= this->LabelHeight * widths[0];
+  bounds[1] += this->LabelHeight * widths[1];
+  bounds[2] -= this->LabelHeight;
+  bounds[3] += this->LabelHeight;
+  vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
+}
+
+/// Names the packages of fonts that were missing in the last rendering, each once.
+void vtkTokenLabelsRepresentation::WarnOfMissingFonts()
+{
+  for (const std::string& package : this->Shown->fonts.MissingPackages())
+  {
+    if (this->NamedPackages.insert(package).second)
+    {
+      vtkWarningMacro(<< "No font has some letters of the tokens, which are shown as \\u{...}. "
+                         "Install one, such as Debian's package "
+                      << package << ", or choose a FontFile.");
+    }
+  }
 }
 
 bool vtkTokenLabelsRepresentation::AddToView(vtkView* view)
@@ -370,4 +524,6 @@ void vtkTokenLabelsRepresentation::PrintSelf(ostream& os, vtkIndent indent)
   this->Superclass::PrintSelf(os, indent);
   os << indent << "MaximumLabels: " << this->MaximumLabels << "\n";
   os << indent << "LabelFontSize: " << this->LabelFontSize << "\n";
+  os << indent << "LabelHeight: " << this->LabelHeight << "\n";
+  os << indent << "FontFile: " << this->FontFile << "\n";
 }

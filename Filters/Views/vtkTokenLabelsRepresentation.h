@@ -3,19 +3,28 @@
 #include "AttentionAtlasViewsModule.h"
 
 #include <vtkGeometryRepresentationWithFaces.h>
-#include <vtkNew.h>
-#include <vtkTextProperty.h>
 
 #include <memory>
+#include <set>
+#include <string>
 
 /// Shows points, and beside them the texts of the point array Token as far as they do not overlap.
 /// Labels are thinned for every rendering, so zooming in shows more of them. Which come first does
 /// not depend on the camera: an even choice of the points, in their order. Where the array Match
 /// is, points with 1 come before all others. An exported PDF or SVG has them as text or paths.
 ///
+/// Labels are to the upper right of their points. Where the array Side is, as in the words of an
+/// AttentionSentence, labels of points with 0 end at the left of the point, and others begin at its
+/// right. Where the array Hidden is, labels of points with 1 are gray.
+///
 /// A leading space is shown as a middle dot, control characters as escape sequences. Labels are
 /// black on a light background and white on a dark one. Of more than MaximumCandidates points,
 /// those of an even choice can have labels.
+///
+/// Texts of any script are written in a font that has their letters, found by Fontconfig among the
+/// fonts of this machine; those from right to left are ordered for the screen. If no font has a
+/// letter, it is shown as an escape sequence such as \u{4F60}, and a warning names the package with
+/// such a font.
 ///
 /// On several ranks, the view gathers the points on one rank and renders them there.
 class ATTENTIONATLASVIEWS_EXPORT vtkTokenLabelsRepresentation
@@ -44,6 +53,25 @@ public:
   vtkGetMacro(LabelFontSize, int);
   ///@}
 
+  ///@{
+  /**
+   * The height of a line of text in units of the scene, so that letters grow and shrink with it, up
+   * to LabelFontSize and down to 5 points. The view then has room for the labels at both sides of
+   * the points. 0: letters have LabelFontSize. Default: 0.
+   */
+  void SetLabelHeight(double height);
+  vtkGetMacro(LabelHeight, double);
+  ///@}
+
+  ///@{
+  /**
+   * The file of the font of all labels (TrueType or OpenType). Empty: fonts are found. Default:
+   * empty.
+   */
+  void SetFontFile(const char* file);
+  const char* GetFontFile() const { return this->FontFile.c_str(); }
+  ///@}
+
   void SetVisibility(bool visible) override;
   int ProcessViewRequest(
     vtkInformationRequestKey* request, vtkInformation* input, vtkInformation* output) override;
@@ -59,8 +87,14 @@ private:
   vtkTokenLabelsRepresentation(const vtkTokenLabelsRepresentation&) = delete;
   void operator=(const vtkTokenLabelsRepresentation&) = delete;
 
+  void UpdateBounds(vtkInformation* input);
+  void WarnOfMissingFonts();
+
   struct Labels;
   std::unique_ptr<Labels> Shown;
   int MaximumLabels = 200;
   int LabelFontSize = 12;
+  double LabelHeight = 0;
+  std::string FontFile;
+  std::set<std::string> NamedPackages; ///< in warnings
 };

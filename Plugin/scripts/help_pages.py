@@ -46,6 +46,7 @@ CHAPTERS = {
         "TransformerRecorder",
         "RecordingReader",
         "AttentionMap",
+        "AttentionSentence",
         "PatchAttention",
         "HeadEmbedding",
         "TokenColors",

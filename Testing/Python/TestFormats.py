@@ -44,6 +44,7 @@ class Formats(AtlasTest):
         embedding = simple.HeadEmbedding(Input=run, Method="PCA")
         colors = simple.TokenColors(Input=embedding)
         search = simple.TokenSearch(Input=embedding, Text="1")
+        sentence = simple.AttentionSentence(Input=recording)
         record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
         outputs = simple.TransformerRecorder(Input=run.Input, TokenIds="1 2 3 4", Record=record)
         focus = simple.AttentionFocus(Input=run)
@@ -69,6 +70,9 @@ class Formats(AtlasTest):
             (recording, 0, "recording"),
             (simple.RandomPrompts(), 0, "random-prompts"),
             (simple.AttentionMap(Input=recording), 0, "attention-map"),
+            (sentence, 0, "attention-sentence.lines"),
+            (sentence, 1, "attention-sentence.words"),
+            (sentence, 2, "attention-sentence.bars"),
             (embedding, 0, "head-embedding.points"),
             (embedding, 1, "head-embedding.heads"),
             (torus, 0, "attention-torus"),

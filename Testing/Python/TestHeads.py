@@ -15,7 +15,7 @@ class Heads(AtlasTest):
         folder = atlastest.OUTPUT / "figures"
         paths = heads.render(atlastest.RECORDING, folder, layer=LAYER, head=HEAD, width=400)
         names = [path.stem.removeprefix(atlastest.RECORDING.stem + "-") for path in paths]
-        self.assertEqual(names, ["scores", "weights", "layer", "all-heads"])
+        self.assertEqual(names, ["scores", "weights", "sentence", "layer", "all-heads"])
         for path in paths:
             self.assertEqual(atlastest.read_picture(path).shape[1], 400)
 
@@ -67,7 +67,7 @@ class Heads(AtlasTest):
         path = atlastest.OUTPUT / "alone.npy"
         numpy.save(path, numpy.tile(numpy.eye(3, dtype="f4"), (1, 2, 1, 1)))
         paths = heads.render_named(path, atlastest.OUTPUT)
-        self.assertEqual(list(paths), ["weights", "layer", "all-heads"])
+        self.assertEqual(list(paths), ["weights", "sentence", "layer", "all-heads"])
         figure = heads.weights(path, dpi=60)
         found = self.colors(figure, figure.axes[0], 3, 3)
         numpy.testing.assert_allclose(found, 255 * style.WEIGHTS(numpy.eye(3))[..., :3], atol=3)

@@ -1,8 +1,11 @@
 #include "LabelPlacement.h"
 
+#include "Utf8Text.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 namespace atlas
 {
@@ -63,6 +66,23 @@ std::string TokenLabel(std::string_view token)
     }
   }
   return label;
+}
+
+double LabelWidth(std::string_view label)
+{
+  // Blocks of characters that are as wide as high: Hangul, Han, kana, full-width forms and emoji.
+  constexpr std::array<std::pair<char32_t, char32_t>, 8> wide = { { { 0x1100, 0x115F },
+    { 0x2E80, 0xA4CF }, { 0xA960, 0xA97C }, { 0xAC00, 0xD7A3 }, { 0xF900, 0xFAFF },
+    { 0xFE30, 0xFE6F }, { 0xFF00, 0xFFE6 }, { 0x1F300, 0x3FFFD } } };
+  double width = 0;
+  for (std::size_t position = 0; position < label.size();)
+  {
+    const char32_t c = NextCharacter(label, position);
+    const bool isWide = std::any_of(wide.begin(), wide.end(),
+      [c](const auto& block) { return c >= block.first && c <= block.second; });
+    width += isWide ? 0.9 : 0.45;
+  }
+  return width;
 }
 
 std::vector<std::int64_t> SpreadOrder(std::int64_t count)

@@ -13,6 +13,10 @@ namespace atlas
 /// escape sequences, and an empty token is ''.
 std::string TokenLabel(std::string_view token);
 
+/// About how wide a label is, in heights of a line of text: 0.45 for a character, and 0.9 for one
+/// of a wide script or an emoji (UAX 11). `label` must be UTF-8.
+double LabelWidth(std::string_view label);
+
 /// The numbers 0 ... count - 1 in an order of which every beginning is spread evenly: i-th is the
 /// i-th of the reversed bits that is below `count` (van der Corput 1935).
 std::vector<std::int64_t> SpreadOrder(std::int64_t count);

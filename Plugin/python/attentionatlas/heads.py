@@ -3,8 +3,8 @@
     pvpython -m attentionatlas.heads RECORDING ... -o DIR [--sequence S] [--layer L] [--head H]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
-One head with its tokens, before and after the softmax, and of images on the picture; a layer; and all layers
-and heads as a matrix.
+One head with its tokens, before and after the softmax, as lines between words (sentence.py has more of them),
+and of images on the picture; a layer; and all layers and heads as a matrix.
 Each is also a function that returns a matplotlib Figure: weights("run.safetensors", layer=4, head=11).
 """
 
@@ -23,6 +23,7 @@ from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged
 from attentionatlas.model import open_recording
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.patches import has_images, heads_of_patch, patches
+from attentionatlas.sentence import sentence
 from attentionatlas.style import ORANGES, WEIGHTS
 
 #: More labels than these cannot be read.
@@ -205,6 +206,13 @@ FIGURES = {
         "The same head after the softmax: how much each query (row) attends to each key (column), from white "
         "(not at all) to dark blue (to it alone).",
         weights,
+        ("layer", "head"),
+    ),
+    "sentence": Figure(
+        "What a head connects: words",
+        "The same weights as lines from queries (left) to keys (right), and what each key receives as bars. Of "
+        "long texts, the first 256 tokens.",
+        sentence,
         ("layer", "head"),
     ),
     "patches": Figure(

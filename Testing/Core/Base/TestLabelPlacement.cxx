@@ -24,6 +24,14 @@ TEST(LabelPlacement, TokensAreNeverNothing)
   EXPECT_EQ(TokenLabel(""), "''");
 }
 
+TEST(LabelPlacement, WideLettersAreTwiceAsWide)
+{
+  EXPECT_EQ(LabelWidth(""), 0);
+  EXPECT_DOUBLE_EQ(LabelWidth("caf\u00E9"), 4 * 0.45);
+  EXPECT_DOUBLE_EQ(LabelWidth("\u4F60\u597D"), 2 * 0.9);
+  EXPECT_DOUBLE_EQ(LabelWidth("a\U0001F642"), 0.45 + 0.9);
+}
+
 TEST(LabelPlacement, OrdersEvenly)
 {
   EXPECT_THAT(SpreadOrder(0), IsEmpty());

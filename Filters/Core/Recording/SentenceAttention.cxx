@@ -1,0 +1,241 @@
+#include "SentenceAttention.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+/// Rows, and columns, that one thread takes at a time.
+constexpr std::int64_t BlockRows = 64;
+/// Weights that are in memory at a time.
+constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
+
+std::int64_t BlockCount(std::int64_t rows)
+{
+  return (rows + BlockRows - 1) / BlockRows;
+}
+
+void CheckOptions(const SentenceOptions& options, std::int64_t length)
+{
+  const std::size_t count = ToIndex(length);
+  if (!(options.threshold >= 0))
+  {
+    throw OptionError("Threshold: expected a weight of at least 0, found " +
+                      std::to_string(options.threshold) + ".");
+  }
+  for (const std::vector<bool>* flags : { &options.hidden, &options.chosen })
+  {
+    if (!flags->empty() && flags->size() != count)
+    {
+      throw OptionError("expected a flag for each of " + std::to_string(length) +
+                        " tokens, found " + std::to_string(flags->size()) + ".");
+    }
+  }
+}
+
+bool IsSet(const std::vector<bool>& flags, std::int64_t i)
+{
+  return !flags.empty() && flags[ToIndex(i)];
+}
+
+/// The rows of some queries, and what becomes of them.
+class Step
+{
+public:
+  Step(const SentenceOptions& options, std::int64_t length)
+    : Options(options)
+    , Length(length)
+    , HasHidden(
+        std::find(options.hidden.begin(), options.hidden.end(), true) != options.hidden.end())
+    , Values(ToIndex(this->Rows() * length))
+  {
+  }
+
+  /// Queries in a step.
+  std::int64_t Rows() const
+  {
+    const std::int64_t perBlock = BlockRows * std::max<std::int64_t>(this->Length, 1);
+    const std::int64_t most = std::max<std::int64_t>(WeightsPerStep / perBlock, 1);
+    return std::min(most * BlockRows, this->Length);
+  }
+
+  float* Row(std::int64_t row) { return this->Values.data() + row * this->Length; }
+
+  /// Hides tokens and leaves out those that are not chosen.
+  void Choose(std::int64_t query, float* row) const
+  {
+    if (IsSet(this->Options.hidden, query))
+    {
+      std::fill_n(row, this->Length, 0.0F);
+      return;
+    }
+    if (this->HasHidden)
+    {
+      this->Hide(row);
+    }
+    if (this->Options.chosen.empty())
+    {
+      return;
+    }
+    const bool ofKeys = this->Options.chosenSide == TokenSide::Key;
+    for (std::int64_t key = 0; key < this->Length; ++key)
+    {
+      row[key] = IsSet(this->Options.chosen, ofKeys ? key : query) ? row[key] : 0;
+    }
+  }
+
+  void AppendLines(std::int64_t query, const float* row, std::vector<AttentionLink>& lines) const
+  {
+    if (query < this->Options.first || query >= this->Options.end)
+    {
+      return;
+    }
+    const std::int64_t end = std::min(this->Options.end, this->Length);
+    for (std::int64_t key = std::max(this->Options.first, std::int64_t{ 0 }); key < end; ++key)
+    {
+      if (row[key] > 0 && static_cast<double>(row[key]) >= this->Options.threshold)
+      {
+        lines.push_back(
+          { static_cast<std::int32_t>(query), static_cast<std::int32_t>(key), row[key] });
+      }
+    }
+  }
+
+private:
+  const SentenceOptions& Options;
+  std::int64_t Length;
+  bool HasHidden;
+  std::vector<float> Values;
+
+  void Hide(float* row) const
+  {
+    double sum = 0;
+    for (std::int64_t key = 0; key < this->Length; ++key)
+    {
+      row[key] = this->Options.hidden[ToIndex(key)] ? 0 : row[key];
+      sum += static_cast<double>(row[key]);
+    }
+    if (this->Options.renormalize && sum > 0)
+    {
+      std::for_each(row, row + this->Length,
+        [sum](float& value) { value = static_cast<float>(static_cast<double>(value) / sum); });
+    }
+  }
+};
+
+/// What a block of queries adds to the result.
+struct Part
+{
+  std::vector<AttentionLink> lines;
+  float largest = 0;
+};
+
+/// Turns the values of queries begin <= i < end into lines and sums.
+void AddRows(
+  Step& step, std::int64_t begin, std::int64_t end, SentenceAttention& result, int threads)
+{
+  std::vector<Part> parts(ToIndex(BlockCount(end - begin)));
+  const auto length = static_cast<std::int64_t>(result.given.size());
+  const auto chooseBlock = [&](std::int64_t block)
+  {
+    Part& part = parts[ToIndex(block)];
+    const std::int64_t first = begin + block * BlockRows;
+    for (std::int64_t query = first; query < std::min(first + BlockRows, end); ++query)
+    {
+      float* row = step.Row(query - begin);
+      step.Choose(query, row);
+      step.AppendLines(query, row, part.lines);
+      result.given[ToIndex(query)] = std::accumulate(row, row + length, 0.0);
+      part.largest = std::max(part.largest, *std::max_element(row, row + length));
+    }
+  };
+  ParallelFor(BlockCount(end - begin), threads, chooseBlock);
+  const auto receiveBlock = [&](std::int64_t block)
+  {
+    const std::int64_t last = std::min((block + 1) * BlockRows, length);
+    for (std::int64_t row = 0; row < end - begin; ++row)
+    {
+      for (std::int64_t key = block * BlockRows; key < last; ++key)
+      {
+        result.received[ToIndex(key)] += static_cast<double>(step.Row(row)[key]);
+      }
+    }
+  };
+  ParallelFor(BlockCount(length), threads, receiveBlock);
+  for (const Part& part : parts)
+  {
+    result.lines.insert(result.lines.end(), part.lines.begin(), part.lines.end());
+    result.largest = std::max(result.largest, part.largest);
+  }
+}
+
+}
+
+bool EvaluateSentence(const Recording& recording, const SentenceOptions& options,
+  SentenceAttention& result, int threads, const std::function<bool(double)>& progress)
+{
+  EvaluateAttention(recording, options.sequence, options.layer, options.head, options.quantity, 0,
+    0, nullptr); // checks the place
+  const std::int64_t length = AttentionLength(recording, options.sequence);
+  CheckOptions(options, length);
+  result = {};
+  result.given.resize(ToIndex(length));
+  result.received.resize(ToIndex(length));
+  Step step(options, length);
+  AttentionRows rows{ options.sequence, options.layer, options.head, options.quantity, 0, 0 };
+  for (; rows.end < length; rows.begin = rows.end)
+  {
+    rows.end = std::min(rows.begin + step.Rows(), length);
+    const auto report = [&](double done)
+    {
+      const auto count = static_cast<double>(rows.end - rows.begin);
+      return !progress || progress((static_cast<double>(rows.begin) + done * count) /
+                                   static_cast<double>(length));
+    };
+    if (!EvaluateAttentionRows(recording, rows, step.Row(0), threads, report))
+    {
+      return false;
+    }
+    AddRows(step, rows.begin, rows.end, result, threads);
+  }
+  return true;
+}
+
+bool IsCausal(const Recording& recording, std::int64_t sequence)
+{
+  const auto isCausal = [](const SharedMatrix& weights)
+  {
+    for (std::int64_t query = 0; query < weights.rows; ++query)
+    {
+      const float* row = weights.Row(query);
+      if (std::any_of(
+            row + query + 1, row + weights.columns, [](float weight) { return weight != 0; }))
+      {
+        return false;
+      }
+    }
+    return true;
+  };
+  const auto isCausalHead = [&](const RecordedHead& head)
+  {
+    return head.weights.empty() ||
+           (sequence == AllSequences
+               ? std::all_of(head.weights.begin(), head.weights.end(), isCausal)
+               : isCausal(head.weights[ToIndex(sequence)]));
+  };
+  return recording.mask == AttentionMask::Causal &&
+         std::all_of(recording.layers.begin(), recording.layers.end(),
+           [&](const RecordedLayer& layer)
+           { return std::all_of(layer.heads.begin(), layer.heads.end(), isCausalHead); });
+}
+
+}

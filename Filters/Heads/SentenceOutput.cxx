@@ -1,0 +1,442 @@
+#include "SentenceOutput.h"
+
+#include "ArrayNames.h"
+#include "ArrayRanges.h"
+#include "ClassPalette.h"
+#include "DataFields.h"
+#include "Index.h"
+#include "LabelPlacement.h"
+#include "ScreenText.h"
+#include "TokenText.h"
+
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkFloatArray.h>
+#include <vtkIdTypeArray.h>
+#include <vtkIntArray.h>
+#include <vtkNew.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkSmartPointer.h>
+#include <vtkStringArray.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+using atlas::SentencePage;
+using atlas::ToIndex;
+using atlas::TokenSide;
+
+/// Wider words may overlap bars.
+constexpr double WidestWord = 16;
+/// The rows over which the ends of lines of several heads are spread, and the most per head.
+constexpr double SpreadOfHeads = 0.7;
+constexpr double MostPerHead = 0.15;
+/// The height of a bar, in rows.
+constexpr double BarHeight = 0.6;
+
+/// A color that is seen on white, gray and black.
+constexpr atlas::Rgb OneHeadColor = { 230, 140, 0 };
+
+atlas::Rgb ColorOf(const SentenceHeads& heads, std::size_t h)
+{
+  return heads.heads.size() > 1 ? atlas::ClassColor(heads.heads[h].head) : OneHeadColor;
+}
+
+template<class Array>
+vtkSmartPointer<Array> NewArray(const char* name, vtkIdType count)
+{
+  auto array = vtkSmartPointer<Array>::New();
+  array->SetName(name);
+  array->SetNumberOfValues(count);
+  return array;
+}
+
+/// A word of a column: its page, side and position.
+struct Word
+{
+  const SentencePage& page;
+  TokenSide side;
+  std::int64_t position;
+};
+
+/// All words, page by page, queries first.
+std::vector<Word> WordsOf(const atlas::SentenceLayout& layout)
+{
+  std::vector<Word> words;
+  for (const SentencePage& page : layout.Pages())
+  {
+    for (std::int64_t i = page.queryBegin; i < page.queryEnd; ++i)
+    {
+      words.push_back({ page, TokenSide::Query, i });
+    }
+    for (std::int64_t i = page.keyBegin; i < page.keyEnd; ++i)
+    {
+      words.push_back({ page, TokenSide::Key, i });
+    }
+  }
+  return words;
+}
+
+vtkSmartPointer<vtkUnsignedCharArray> SidesOf(const std::vector<Word>& words)
+{
+  return MakeArray<vtkUnsignedCharArray>(ArrayNames::Side, words,
+    [](const Word& word) { return static_cast<unsigned char>(word.side == TokenSide::Key); });
+}
+
+vtkSmartPointer<vtkIdTypeArray> RowsOf(const SentenceWords& words, const std::vector<Word>& places)
+{
+  return MakeArray<vtkIdTypeArray>(ArrayNames::TokenIndex, places,
+    [&](const Word& word) { return words.firstRow + word.position; });
+}
+
+/// The ends of the lines of all words, those of one head after those of another.
+class LineEnds
+{
+public:
+  LineEnds(const atlas::SentenceLayout& layout, std::size_t heads)
+    : Layout(layout)
+    , Words(WordsOf(layout))
+    , Heads(heads)
+  {
+    vtkIdType first = 0;
+    for (const SentencePage& page : layout.Pages())
+    {
+      this->FirstOfPage.push_back(first);
+      first += page.queryEnd - page.queryBegin + page.keyEnd - page.keyBegin;
+    }
+  }
+
+  const std::vector<Word>& GetWords() const { return this->Words; }
+
+  vtkSmartPointer<vtkPoints> MakePoints() const
+  {
+    auto points = vtkSmartPointer<vtkPoints>::New();
+    points->SetNumberOfPoints(static_cast<vtkIdType>(this->Words.size() * this->Heads));
+    const double step = std::min(MostPerHead, SpreadOfHeads / static_cast<double>(this->Heads));
+    vtkIdType i = 0;
+    for (std::size_t h = 0; h < this->Heads; ++h)
+    {
+      const double shift =
+        step * (static_cast<double>(this->Heads - 1) / 2 - static_cast<double>(h));
+      for (const Word& word : this->Words)
+      {
+        const auto [x, y] = this->Layout.Place(word.page, word.side, word.position);
+        points->SetPoint(i++, x, y + shift, 0);
+      }
+    }
+    return points;
+  }
+
+  /// The points of a line.
+  std::array<vtkIdType, 2> PointsOf(std::size_t h, const atlas::AttentionLink& line) const
+  {
+    const SentencePage& page = this->Layout.PageOf(line.query, line.key);
+    const auto number = static_cast<std::size_t>(&page - this->Layout.Pages().data());
+    const vtkIdType first =
+      this->FirstOfPage[number] + static_cast<vtkIdType>(h * this->Words.size());
+    return { first + line.query - page.queryBegin,
+      first + page.queryEnd - page.queryBegin + line.key - page.keyBegin };
+  }
+
+private:
+  const atlas::SentenceLayout& Layout;
+  std::vector<Word> Words;
+  std::size_t Heads;
+  std::vector<vtkIdType> FirstOfPage;
+};
+
+/// Repeats an array of words for each head.
+template<class Array>
+vtkSmartPointer<Array> Repeated(Array* array, std::size_t heads)
+{
+  const vtkIdType count = array->GetNumberOfValues();
+  auto all = NewArray<Array>(array->GetName(), count * static_cast<vtkIdType>(heads));
+  for (vtkIdType i = 0; i < all->GetNumberOfValues(); ++i)
+  {
+    all->SetValue(i, array->GetValue(i % count));
+  }
+  return all;
+}
+
+vtkSmartPointer<vtkUnsignedCharArray> NewColors(vtkIdType count)
+{
+  auto colors = vtkSmartPointer<vtkUnsignedCharArray>::New();
+  colors->SetName(ArrayNames::HeadColor);
+  colors->SetNumberOfComponents(4);
+  colors->SetNumberOfTuples(count);
+  return colors;
+}
+
+void SetColor(vtkUnsignedCharArray* colors, vtkIdType i, const atlas::Rgb& color, double opacity)
+{
+  const std::array<unsigned char, 4> rgba = { color[0], color[1], color[2],
+    static_cast<unsigned char>(std::lround(255 * opacity)) };
+  colors->SetTypedTuple(i, rgba.data());
+}
+
+/// The lengths of the bars of a head: of each position.
+const std::vector<double>& LengthsOf(const SentenceHeads& heads, std::size_t h)
+{
+  const atlas::SentenceAttention& attention = heads.heads[h].attention;
+  return heads.bars == TokenSide::Key ? attention.received : attention.given;
+}
+
+/// The length of the longest row of bars, at least a tiny number.
+double LongestRow(const SentenceHeads& heads)
+{
+  double longest = 1e-30;
+  for (std::size_t i = 0; i < LengthsOf(heads, 0).size(); ++i)
+  {
+    double length = 0;
+    for (std::size_t h = 0; h < heads.heads.size(); ++h)
+    {
+      length += LengthsOf(heads, h)[i];
+    }
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
+/// Bars that are put together.
+struct Bars
+{
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> cells;
+  vtkSmartPointer<vtkFloatArray> sum;
+  vtkSmartPointer<vtkIdTypeArray> row = NewArray<vtkIdTypeArray>(ArrayNames::TokenIndex, 0);
+  vtkSmartPointer<vtkIntArray> layer = NewArray<vtkIntArray>(ArrayNames::Layer, 0);
+  vtkSmartPointer<vtkIntArray> head = NewArray<vtkIntArray>(ArrayNames::Head, 0);
+  vtkSmartPointer<vtkUnsignedCharArray> colors = NewColors(0);
+
+  /// A rectangle from x to x + width, to the left if that is below 0.
+  void Add(double x, double y, double width)
+  {
+    const vtkIdType first = this->points->GetNumberOfPoints();
+    const double left = std::min(x, x + width);
+    const double right = std::max(x, x + width);
+    for (const auto& [cornerX, up] :
+      { std::pair(left, -1), { right, -1 }, { right, 1 }, { left, 1 } })
+    {
+      this->points->InsertNextPoint(cornerX, y + up * BarHeight / 2, 0);
+    }
+    this->cells->InsertNextCell({ first, first + 1, first + 2, first + 3 });
+  }
+};
+
+}
+
+SentenceWords::SentenceWords(const atlas::Recording& recording, std::int64_t chosen)
+  : sequence(chosen)
+  , hidden(ToIndex(atlas::AttentionLength(recording, chosen)))
+{
+  const bool isOne = chosen != atlas::AllSequences;
+  this->firstRow = isOne ? recording.sequenceOffsets[ToIndex(chosen)] : 0;
+  for (std::size_t i = 0; i < this->hidden.size(); ++i)
+  {
+    this->tokens.push_back(isOne
+                             ? TokenText(recording, this->firstRow + static_cast<std::int64_t>(i))
+                             : std::to_string(i));
+    this->labels.push_back(atlas::ScreenLabel(this->tokens.back()));
+  }
+}
+
+double SentenceWords::Width() const
+{
+  double width = 0;
+  for (const std::string& label : this->labels)
+  {
+    width = std::max(width, atlas::LabelWidth(label));
+  }
+  return std::min(width, WidestWord) + 1; // the space before a bar
+}
+
+double SentenceHeads::Received(std::int64_t position) const
+{
+  double sum = 0;
+  for (const SentenceHead& head : this->heads)
+  {
+    sum += head.attention.received[ToIndex(position)];
+  }
+  return sum / static_cast<double>(this->heads.size());
+}
+
+double SentenceHeads::Given(std::int64_t position) const
+{
+  double sum = 0;
+  for (const SentenceHead& head : this->heads)
+  {
+    sum += head.attention.given[ToIndex(position)];
+  }
+  return sum / static_cast<double>(this->heads.size());
+}
+
+std::string SentenceHeads::Legend() const
+{
+  if (this->heads.size() < 2)
+  {
+    return {};
+  }
+  std::string text = "Head of layer " + std::to_string(this->layer);
+  for (std::size_t h = 0; h < this->heads.size(); ++h)
+  {
+    text += "\n";
+    for (const std::uint8_t channel : ColorOf(*this, h))
+    {
+      text += std::to_string(channel) + " ";
+    }
+    const int number = this->heads[h].head;
+    text += number == atlas::AllHeads ? "mean" : "head " + std::to_string(number);
+  }
+  return text;
+}
+
+void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, vtkPolyData* output)
+{
+  const std::vector<Word> places = WordsOf(layout);
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> vertices;
+  for (const Word& word : places)
+  {
+    const auto [x, y] = layout.Place(word.page, word.side, word.position);
+    const vtkIdType point = points->InsertNextPoint(x, y, 0);
+    vertices->InsertNextCell(1, &point);
+  }
+  output->SetPoints(points);
+  output->SetVerts(vertices);
+  vtkPointData* data = output->GetPointData();
+  data->AddArray(MakeArray<vtkStringArray>(ArrayNames::Token, places,
+    [&](const Word& word) { return words.tokens[ToIndex(word.position)]; }));
+  data->AddArray(MakeArray<vtkStringArray>(ArrayNames::Label, places,
+    [&](const Word& word) { return words.labels[ToIndex(word.position)]; }));
+  data->AddArray(SidesOf(places));
+  data->AddArray(MakeArray<vtkIntArray>(
+    ArrayNames::Sequence, places, [&](const Word&) { return static_cast<int>(words.sequence); }));
+  data->AddArray(MakeArray<vtkIntArray>(ArrayNames::Position, places,
+    [](const Word& word) { return static_cast<int>(word.position); }));
+  data->AddArray(MakeArray<vtkUnsignedCharArray>(ArrayNames::Hidden, places, [&](const Word& word)
+    { return static_cast<unsigned char>(words.hidden[ToIndex(word.position)]); }));
+  const auto rows = RowsOf(words, places);
+  data->AddArray(rows);
+  if (words.sequence != atlas::AllSequences)
+  {
+    data->SetPedigreeIds(rows);
+  }
+}
+
+void AddSums(const SentenceHeads& heads, vtkPolyData* words)
+{
+  vtkPointData* data = words->GetPointData();
+  auto* position = vtkIntArray::SafeDownCast(data->GetArray(ArrayNames::Position));
+  const vtkIdType count = words->GetNumberOfPoints();
+  const auto received = NewArray<vtkFloatArray>(ArrayNames::Received, count);
+  const auto given = NewArray<vtkFloatArray>(ArrayNames::Given, count);
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    received->SetValue(i, static_cast<float>(heads.Received(position->GetValue(i))));
+    given->SetValue(i, static_cast<float>(heads.Given(position->GetValue(i))));
+  }
+  data->AddArray(received);
+  data->AddArray(given);
+  CacheRanges(data);
+}
+
+void FillLines(const SentenceWords& words, const SentenceHeads& heads,
+  const atlas::SentenceLayout& layout, vtkPolyData* output)
+{
+  vtkIdType count = 0;
+  for (const SentenceHead& head : heads.heads)
+  {
+    count += static_cast<vtkIdType>(head.attention.lines.size());
+  }
+  const auto weight = NewArray<vtkFloatArray>(ArrayNames::Weight, count);
+  const auto query = NewArray<vtkIdTypeArray>(ArrayNames::Query, count);
+  const auto key = NewArray<vtkIdTypeArray>(ArrayNames::Key, count);
+  const auto layer = NewArray<vtkIntArray>(ArrayNames::Layer, count);
+  const auto head = NewArray<vtkIntArray>(ArrayNames::Head, count);
+  const auto opacity = NewArray<vtkFloatArray>(ArrayNames::Opacity, count);
+  const auto colors = NewColors(count);
+  const LineEnds ends(layout, heads.heads.size());
+  vtkNew<vtkCellArray> cells;
+  cells->AllocateExact(count, 2 * count);
+  vtkIdType i = 0;
+  for (std::size_t h = 0; h < heads.heads.size(); ++h)
+  {
+    const atlas::Rgb color = ColorOf(heads, h);
+    for (const atlas::AttentionLink& line : heads.heads[h].attention.lines)
+    {
+      const double share = std::min(static_cast<double>(line.weight) / heads.scale, 1.);
+      cells->InsertNextCell(2, ends.PointsOf(h, line).data());
+      weight->SetValue(i, line.weight);
+      query->SetValue(i, words.firstRow + line.query);
+      key->SetValue(i, words.firstRow + line.key);
+      layer->SetValue(i, heads.layer);
+      head->SetValue(i, heads.heads[h].head);
+      opacity->SetValue(i, static_cast<float>(share));
+      SetColor(colors, i++, color, share);
+    }
+  }
+  output->SetPoints(ends.MakePoints());
+  output->SetLines(cells);
+  vtkPointData* points = output->GetPointData();
+  points->AddArray(Repeated(RowsOf(words, ends.GetWords()).Get(), heads.heads.size()));
+  points->AddArray(Repeated(SidesOf(ends.GetWords()).Get(), heads.heads.size()));
+  for (vtkDataArray* array :
+    std::initializer_list<vtkDataArray*>{ weight, query, key, layer, head, opacity, colors })
+  {
+    output->GetCellData()->AddArray(array);
+  }
+  CacheRanges(output->GetCellData());
+}
+
+void FillBars(const SentenceWords& words, const SentenceHeads& heads,
+  const atlas::SentenceLayout& layout, vtkPolyData* output)
+{
+  const bool isKey = heads.bars == TokenSide::Key;
+  const double perWeight = (isKey ? 1 : -1) * atlas::SentenceLayout::BarLength / LongestRow(heads);
+  Bars bars;
+  bars.sum = NewArray<vtkFloatArray>(isKey ? ArrayNames::Received : ArrayNames::Given, 0);
+  for (const Word& word : WordsOf(layout))
+  {
+    if (word.side != heads.bars || word.page.queryBegin != word.page.keyBegin)
+    {
+      continue; // a word has its bar once
+    }
+    double x = layout.BarsBegin(word.page, word.side);
+    const double y = layout.Place(word.page, word.side, word.position)[1];
+    for (std::size_t h = 0; h < heads.heads.size(); ++h)
+    {
+      const double sum = LengthsOf(heads, h)[ToIndex(word.position)];
+      if (sum <= 0)
+      {
+        continue;
+      }
+      bars.Add(x, y, perWeight * sum);
+      x += perWeight * sum;
+      bars.sum->InsertNextValue(static_cast<float>(sum));
+      bars.row->InsertNextValue(words.firstRow + word.position);
+      bars.layer->InsertNextValue(heads.layer);
+      bars.head->InsertNextValue(heads.heads[h].head);
+      const atlas::Rgb color = ColorOf(heads, h);
+      bars.colors->InsertNextTuple4(color[0], color[1], color[2], 255);
+    }
+  }
+  output->SetPoints(bars.points);
+  output->SetPolys(bars.cells);
+  for (vtkDataArray* array :
+    std::initializer_list<vtkDataArray*>{ bars.sum, bars.row, bars.layer, bars.head, bars.colors })
+  {
+    output->GetCellData()->AddArray(array);
+  }
+}
+
+}

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "Recording.h"
+#include "SentenceAttention.h"
+#include "SentenceLayout.h"
+
+#include <vtkType.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+class vtkPolyData;
+
+namespace AttentionAtlas
+{
+
+/// The words of a sequence, by position.
+struct SentenceWords
+{
+  std::int64_t sequence = 0;
+  std::int64_t firstRow = 0;       ///< of the recording's tokens
+  std::vector<std::string> tokens; ///< see vtkAttentionSentence
+  std::vector<std::string> labels;
+  std::vector<bool> hidden;
+
+  /// For atlas::AllSequences the words are positions.
+  SentenceWords(const atlas::Recording& recording, std::int64_t sequence);
+
+  /// The width of the widest label, at most 16, in heights of a line.
+  double Width() const;
+};
+
+/// The attention of one head.
+struct SentenceHead
+{
+  int head = 0;
+  atlas::SentenceAttention attention;
+};
+
+/// The heads that are shown together.
+struct SentenceHeads
+{
+  int layer = 0;
+  std::vector<SentenceHead> heads;
+  double scale = 1;                              ///< the weight of full opacity
+  atlas::TokenSide bars = atlas::TokenSide::Key; ///< the side that has them
+
+  /// The sums over the other side of a position: the mean over heads.
+  double Received(std::int64_t position) const;
+  double Given(std::int64_t position) const;
+
+  /// The legend, written as that of TokenLegend.h; empty for one head.
+  std::string Legend() const;
+};
+
+/// Fills the words of all pages, without Received and Given.
+void FillWords(
+  const SentenceWords& words, const atlas::SentenceLayout& layout, vtkPolyData* output);
+
+/// Adds Received and Given to these.
+void AddSums(const SentenceHeads& heads, vtkPolyData* words);
+
+/// Fills the lines of all heads.
+void FillLines(const SentenceWords& words, const SentenceHeads& heads,
+  const atlas::SentenceLayout& layout, vtkPolyData* output);
+
+/// Fills the bars of all heads.
+void FillBars(const SentenceWords& words, const SentenceHeads& heads,
+  const atlas::SentenceLayout& layout, vtkPolyData* output);
+
+}

@@ -1,0 +1,391 @@
+#include "vtkAttentionSentence.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "Index.h"
+#include "Joined.h"
+#include "PointArrays.h"
+#include "RecordingConversion.h"
+#include "RecordingRanges.h"
+#include "SentenceOutput.h"
+#include "SpecialTokens.h"
+
+#include <vtkDataSet.h>
+#include <vtkExtractSelection.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkSelection.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+
+namespace Names = AttentionAtlas::ArrayNames;
+using atlas::ToIndex;
+using atlas::TokenSide;
+
+namespace
+{
+
+constexpr std::array<atlas::AttentionQuantity, 3> Quantities = { atlas::AttentionQuantity::Weights,
+  atlas::AttentionQuantity::NormWeighted, atlas::AttentionQuantity::Rollout };
+
+/// Sets the flags of the positions of tokens, given as rows of the recording's tokens. Those of
+/// other sequences have none.
+std::vector<bool> FlagsOf(const std::vector<vtkIdType>& rows, const char* property,
+  const AttentionAtlas::SentenceWords& words, std::int64_t tokens)
+{
+  std::vector<bool> flags(words.tokens.size());
+  for (const vtkIdType row : rows)
+  {
+    if (row < 0 || row >= tokens)
+    {
+      throw atlas::OptionError(std::string(property) + ": expected tokens from 0 to " +
+                               std::to_string(tokens - 1) + ", found " + std::to_string(row) + ".");
+    }
+    const std::int64_t position = row - words.firstRow;
+    if (position >= 0 && position < static_cast<std::int64_t>(flags.size()))
+    {
+      flags[ToIndex(position)] = true;
+    }
+  }
+  return flags;
+}
+
+/// The numbers of a list as text.
+template<class Number>
+std::string OfList(const std::vector<Number>& numbers)
+{
+  return atlas::Joined(numbers, [](Number number) { return std::to_string(number); });
+}
+
+}
+
+vtkStandardNewMacro(vtkAttentionSentence);
+
+/// What is shown: all but the outputs.
+struct vtkAttentionSentence::Shown
+{
+  vtkMultiBlockDataSet* input = nullptr;
+  std::vector<int> numbers; ///< of the heads
+  atlas::Recording recording;
+  std::unique_ptr<AttentionAtlas::SentenceWords> words;
+  std::unique_ptr<atlas::SentenceLayout> layout;
+  atlas::SentenceOptions options;
+  AttentionAtlas::SentenceHeads heads;
+  vtkNew<vtkPolyData> wordPoints;
+
+  /// Reads a head, beside the tokens.
+  void Read(int layer, int head, atlas::AttentionQuantity quantity)
+  {
+    this->recording = AttentionAtlas::ToRecording(this->input, layer, head, quantity);
+    this->options.head = head;
+    // Checks that all is there, before anything is allocated.
+    atlas::EvaluateAttention(
+      this->recording, this->options.sequence, layer, head, quantity, 0, 0, nullptr);
+  }
+
+  /// The number of tokens that can be named: of all sequences or, for their mean, of positions.
+  std::int64_t TokenCount() const
+  {
+    return this->options.sequence == atlas::AllSequences
+             ? static_cast<std::int64_t>(this->words->tokens.size())
+             : this->recording.tokens.Count();
+  }
+
+  /// Throws if the words and the most lines that there can be do not fit into memory.
+  void RequireMemory() const
+  {
+    double ends = 0;
+    for (const atlas::SentencePage& page : this->layout->Pages())
+    {
+      ends += static_cast<double>(page.queryEnd - page.queryBegin + page.keyEnd - page.keyBegin);
+    }
+    const auto rows = static_cast<double>(this->layout->End() - this->layout->First());
+    const bool addsUp = this->options.quantity != atlas::AttentionQuantity::NormWeighted;
+    const double perRow = addsUp && this->options.threshold > 0
+                            ? std::min(rows, 1 / this->options.threshold + 1)
+                            : rows;
+    const auto count = static_cast<double>(this->numbers.size());
+    const double lines = count * rows * perRow;
+    constexpr double bytesPerLine =
+      sizeof(atlas::AttentionLink) + 5. * sizeof(vtkIdType) + 5 * sizeof(float);
+    constexpr double bytesPerWord = 300;
+    constexpr double bytesPerEnd = 32;
+    AttentionAtlas::RequireMemory(
+      lines * bytesPerLine + ends * (bytesPerWord + count * bytesPerEnd),
+      "up to " + std::to_string(static_cast<std::int64_t>(lines)) + " lines",
+      "raise Threshold, or show fewer words by TokenCount.");
+  }
+};
+
+vtkAttentionSentence::vtkAttentionSentence()
+{
+  this->SetNumberOfInputPorts(2);
+  this->SetNumberOfOutputPorts(3);
+}
+
+void vtkAttentionSentence::AddHead(int head)
+{
+  this->Heads.push_back(head);
+  this->Modified();
+}
+
+void vtkAttentionSentence::ClearHeads()
+{
+  this->Heads.clear();
+  this->Modified();
+}
+
+void vtkAttentionSentence::AddHiddenToken(vtkIdType token)
+{
+  this->HiddenTokens.push_back(token);
+  this->Modified();
+}
+
+void vtkAttentionSentence::ClearHiddenTokens()
+{
+  this->HiddenTokens.clear();
+  this->Modified();
+}
+
+void vtkAttentionSentence::AddSelectedToken(vtkIdType token)
+{
+  this->SelectedTokens.push_back(token);
+  this->Modified();
+}
+
+void vtkAttentionSentence::ClearSelectedTokens()
+{
+  this->SelectedTokens.clear();
+  this->Modified();
+}
+
+int vtkAttentionSentence::FillInputPortInformation(int port, vtkInformation* info)
+{
+  const char* const types[] = { "vtkMultiBlockDataSet", "vtkSelection" };
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), types[port]);
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
+  }
+  return 1;
+}
+
+int vtkAttentionSentence::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+{
+  const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
+  std::copy(ranges.sequence.begin(), ranges.sequence.end(), this->SequenceRange);
+  std::copy(ranges.layer.begin(), ranges.layer.end(), this->LayerRange);
+  std::copy(ranges.head.begin(), ranges.head.end(), this->HeadRange);
+  return 1;
+}
+
+std::vector<bool> vtkAttentionSentence::FindHidden(const Shown& shown) const
+{
+  std::vector<bool> hidden =
+    FlagsOf(this->HiddenTokens, "HiddenTokens", *shown.words, shown.TokenCount());
+  if (this->HideFirst && !hidden.empty())
+  {
+    hidden[0] = true;
+  }
+  if (this->HideSpecial)
+  {
+    const std::vector<bool> special = atlas::FindSpecialTokens(shown.recording, this->Sequence);
+    std::transform(hidden.begin(), hidden.end(), special.begin(), hidden.begin(),
+      [](bool isHidden, bool isSpecial) { return isHidden || isSpecial; });
+  }
+  return hidden;
+}
+
+/// Finds the tokens to which lines are restricted: those that are set, and the selected words.
+void vtkAttentionSentence::ChooseTokens(vtkInformationVector** inputVector, Shown& shown) const
+{
+  vtkSelection* selection = vtkSelection::GetData(inputVector[1]);
+  const bool hasSelection = selection != nullptr && selection->GetNumberOfNodes() > 0;
+  TokenSide side = this->Direction == FROM_QUERIES ? TokenSide::Query : TokenSide::Key;
+  if (!this->SelectedTokens.empty() || hasSelection)
+  {
+    shown.options.chosen =
+      FlagsOf(this->SelectedTokens, "SelectedTokens", *shown.words, shown.TokenCount());
+  }
+  if (hasSelection)
+  {
+    vtkNew<vtkExtractSelection> extract;
+    extract->SetInputDataObject(0, shown.wordPoints);
+    extract->SetInputDataObject(1, selection);
+    extract->Update();
+    auto* found = vtkDataSet::SafeDownCast(extract->GetOutputDataObject(0));
+    std::array<std::vector<std::int64_t>, 2> positions; // of queries and of keys
+    for (vtkIdType i = 0; found != nullptr && i < found->GetNumberOfPoints(); ++i)
+    {
+      vtkPointData* words = found->GetPointData();
+      const bool isKey = words->GetArray(Names::Side)->GetComponent(i, 0) != 0;
+      positions.at(isKey ? 1 : 0)
+        .push_back(static_cast<std::int64_t>(words->GetArray(Names::Position)->GetComponent(i, 0)));
+    }
+    if (this->SelectedTokens.empty() && positions[0].empty() != positions[1].empty())
+    {
+      side = positions[0].empty() ? TokenSide::Key : TokenSide::Query;
+    }
+    for (const std::int64_t position : positions.at(side == TokenSide::Key ? 1 : 0))
+    {
+      shown.options.chosen[ToIndex(position)] = true;
+    }
+  }
+  shown.options.chosenSide = side;
+  const bool hasChosenKeys = !shown.options.chosen.empty() && side == TokenSide::Key;
+  shown.heads.bars = hasChosenKeys ? TokenSide::Query : TokenSide::Key;
+}
+
+/// Finds words and lines. Returns false if the user has canceled.
+bool vtkAttentionSentence::Evaluate(vtkInformationVector** inputVector, Shown& shown)
+{
+  const auto quantity = Quantities.at(static_cast<std::size_t>(this->Quantity));
+  for (const int head : this->Heads.empty() ? std::vector<int>{ this->Head } : this->Heads)
+  {
+    if (std::find(shown.numbers.begin(), shown.numbers.end(), head) == shown.numbers.end())
+    {
+      shown.numbers.push_back(head);
+    }
+  }
+  shown.options.sequence = this->Sequence;
+  shown.options.layer = this->Layer;
+  shown.options.quantity = quantity;
+  shown.options.threshold = this->Threshold;
+  shown.options.renormalize = this->Renormalize;
+  shown.heads.layer = this->Layer;
+  bool isCausal = true;
+  for (std::size_t h = shown.numbers.size(); h-- > 0;) // ends with the first
+  {
+    shown.Read(this->Layer, shown.numbers[h], quantity);
+    isCausal = isCausal && (this->RowsPerPage == 0 || IsCausal(shown.recording, this->Sequence));
+  }
+  shown.words =
+    std::make_unique<AttentionAtlas::SentenceWords>(shown.recording, shown.options.sequence);
+  shown.words->hidden = shown.options.hidden = this->FindHidden(shown);
+  shown.layout =
+    std::make_unique<atlas::SentenceLayout>(static_cast<std::int64_t>(shown.words->tokens.size()),
+      atlas::SentenceLayoutOptions{ this->FirstToken, this->TokenCount, this->RowsPerPage,
+        shown.words->Width(), isCausal && this->RowsPerPage > 0 });
+  shown.options.first = shown.layout->First();
+  shown.options.end = shown.layout->End();
+  shown.RequireMemory();
+  AttentionAtlas::FillWords(*shown.words, *shown.layout, shown.wordPoints);
+  this->ChooseTokens(inputVector, shown);
+  for (std::size_t h = 0; h < shown.numbers.size(); ++h)
+  {
+    if (h > 0)
+    {
+      shown.Read(this->Layer, shown.numbers[h], quantity);
+    }
+    shown.options.head = shown.numbers[h];
+    AttentionAtlas::SentenceHead head{ shown.numbers[h], {} };
+    const auto report = [&](double done)
+    {
+      return AttentionAtlas::ReportProgress(
+        this, 0.9 * (static_cast<double>(h) + done) / static_cast<double>(shown.numbers.size()));
+    };
+    if (!atlas::EvaluateSentence(
+          shown.recording, shown.options, head.attention, AttentionAtlas::ThreadLimit(), report))
+    {
+      return false;
+    }
+    shown.heads.heads.push_back(std::move(head));
+  }
+  return true;
+}
+
+int vtkAttentionSentence::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  std::array<vtkPolyData*, 3> outputs;
+  for (int port = 0; port < 3; ++port)
+  {
+    outputs.at(static_cast<std::size_t>(port)) = vtkPolyData::GetData(outputVector, port);
+    outputs.at(static_cast<std::size_t>(port))->Initialize();
+  }
+  try
+  {
+    Shown shown;
+    shown.input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+    const bool isEmpty = shown.input == nullptr || shown.input->GetNumberOfBlocks() == 0;
+    if (isEmpty || !AttentionAtlas::IsFirstPiece(outputVector))
+    {
+      return 1;
+    }
+    if (!this->Evaluate(inputVector, shown))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    shown.heads.scale = 1;
+    if (this->Quantity == NORM_WEIGHTED)
+    {
+      shown.heads.scale = 1e-30;
+      for (const AttentionAtlas::SentenceHead& head : shown.heads.heads)
+      {
+        shown.heads.scale =
+          std::max(shown.heads.scale, static_cast<double>(head.attention.largest));
+      }
+    }
+    AttentionAtlas::FillLines(*shown.words, shown.heads, *shown.layout, outputs[0]);
+    AttentionAtlas::AddSums(shown.heads, shown.wordPoints);
+    outputs[1]->ShallowCopy(shown.wordPoints);
+    AttentionAtlas::FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
+    const std::array<const char*, 3> formats = { AttentionAtlas::Formats::SentenceLines,
+      AttentionAtlas::Formats::SentenceWords, AttentionAtlas::Formats::SentenceBars };
+    const std::string legend = shown.heads.Legend();
+    for (std::size_t port = 0; port < outputs.size(); ++port)
+    {
+      AttentionAtlas::SetFormat(outputs.at(port), formats.at(port));
+      vtkFieldData* fields = outputs.at(port)->GetFieldData();
+      AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
+      AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
+      if (!legend.empty())
+      {
+        AttentionAtlas::AddField(fields, Names::HeadColorLegend, legend);
+      }
+    }
+  }
+  catch (const std::exception& e)
+  {
+    for (vtkPolyData* output : outputs)
+    {
+      output->Initialize();
+    }
+    vtkErrorMacro(<< e.what());
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkAttentionSentence::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Sequence: " << this->Sequence << "\n";
+  os << indent << "Layer: " << this->Layer << "\n";
+  os << indent << "Head: " << this->Head << "\n";
+  os << indent << "Heads: " << OfList(this->Heads) << "\n";
+  os << indent << "Quantity: " << this->Quantity << "\n";
+  os << indent << "Threshold: " << this->Threshold << "\n";
+  os << indent << "HideFirst: " << this->HideFirst << "\n";
+  os << indent << "HideSpecial: " << this->HideSpecial << "\n";
+  os << indent << "HiddenTokens: " << OfList(this->HiddenTokens) << "\n";
+  os << indent << "Renormalize: " << this->Renormalize << "\n";
+  os << indent << "SelectedTokens: " << OfList(this->SelectedTokens) << "\n";
+  os << indent << "Direction: " << this->Direction << "\n";
+  os << indent << "FirstToken: " << this->FirstToken << "\n";
+  os << indent << "TokenCount: " << this->TokenCount << "\n";
+  os << indent << "RowsPerPage: " << this->RowsPerPage << "\n";
+}

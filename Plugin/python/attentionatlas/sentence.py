@@ -1,0 +1,474 @@
+"""The attention between the words of a recorded text, laid out for print.
+
+    pvpython -m attentionatlas.sentence RECORDING -o DIR [--sequence S] [--layer L] [--head H,...|mean]
+        [--quantity Weights|NormWeighted|Rollout] [--threshold W] [--hide-first] [--hide-special]
+        [--hidden TOKEN,...] [--selected TOKEN,...] [--direction FromQueries|ToKeys]
+        [--first TOKEN] [--count TOKENS] [--rows ROWS]
+        [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
+
+Queries are on the left and keys on the right; a line is the more opaque and the wider, the larger its weight;
+bars are what each key receives. A text of more rows than a page has is cut into parts, with a panel for each
+part of the queries and each part of the keys. Each figure is also a matplotlib Figure:
+sentence("run.safetensors", layer=4, head=11), and pages(...) is a list of figures for texts of any length.
+"""
+
+import argparse
+import contextlib
+import functools
+import math
+import pathlib
+import sys
+import unicodedata
+import warnings
+
+import matplotlib
+import numpy
+from matplotlib import font_manager
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
+from matplotlib.patches import Rectangle
+from paraview import simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+from attentionatlas import data
+from attentionatlas.charts import MILLIMETRE, check, drawn_from, foreground
+from attentionatlas.model import open_recording
+from attentionatlas.output import Output, add_options
+from attentionatlas.style import GREY
+
+#: The height of a printed page's figure.
+_HEIGHT_MM = 247
+#: Tokens of one figure, and rows of a panel, unless asked for.
+TOKENS, _ROWS = 256, 128
+#: The distance of rows, in heights of letters; a point; and parts of a panel, in millimetres.
+_LEADING, _POINT = 1.04, 25.4 / 72
+_BARS, _GAP, _TITLE, _LEAST_LINES = 7, 3, 6, 12
+#: A word is at most this share of a panel wide; longer ones have smaller letters.
+_WIDEST = 0.3
+_WIDTHS = (0.15, 1.4)
+#: A single head, darker than on the screen.
+_ONE_HEAD = numpy.array([0.80, 0.42, 0.0])
+#: Debian's packages with fonts, by the beginning of the Unicode names of letters.
+_PACKAGES = {
+    name: "fonts-noto-cjk" for name in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "IDEOGRAPHIC", "FULLWIDTH")
+}
+
+
+@contextlib.contextmanager
+def _opened(recording):
+    """A reader of a recording, and the sequence to show: of a file, which is closed at the end of `with`, or
+    of what heads.Recording has opened."""
+    if hasattr(recording, "reader"):
+        yield recording.reader, int(recording.map.Sequence)
+        return
+    reader = open_recording(recording)
+    try:
+        yield reader, 0
+    finally:
+        simple.Delete(reader)
+
+
+def _length(reader, sequence):
+    """The tokens of a sequence of a recording; -1: of the longest."""
+    offsets = data.first_part(reader).GetFieldData().GetArray("Sequence Offsets")
+    lengths = numpy.diff(vtk_to_numpy(offsets))
+    return int(lengths.max() if sequence < 0 else lengths[sequence])
+
+
+class _Words:
+    """What the filter shows of one sequence."""
+
+    def __init__(self, opened, layer, head, sequence, **properties):
+        reader, shown = opened
+        sentence = simple.AttentionSentence(Input=reader, Sequence=shown if sequence is None else sequence)
+        try:
+            if layer is not None:  # else the first recorded one
+                sentence.Layer = layer
+            heads = list(head) if isinstance(head, (list, tuple)) else [head]
+            sentence.Head, sentence.Heads = heads[0], heads if len(heads) > 1 else []
+            for name, value in properties.items():
+                setattr(sentence, name, value)
+            words = data.fetch(sentence, 1)
+            if words.GetNumberOfPoints() == 0:
+                raise ValueError(f"no attention of layer {sentence.Layer}; see the error reported above.")
+            self._read(words, data.fetch(sentence, 0), data.fetch(sentence, 2))
+            self.heads = heads
+            self.layer = int(sentence.Layer)
+            self.quantity = str(sentence.Quantity).strip("'")
+            ahead = self.pairs[:, 1] > self.pairs[:, 0]
+            self.is_causal = not ahead.any()
+            self.length = _length(reader, int(sentence.Sequence))
+        finally:
+            simple.Delete(sentence)
+
+    def _read(self, words, lines, bars):
+        queries = data.point_array(words, "Side") == 0
+        label = words.GetPointData().GetAbstractArray("Label")
+        self.labels = [label.GetValue(int(i)) for i in numpy.flatnonzero(queries)]
+        self.hidden = data.point_array(words, "Hidden")[queries] > 0
+        tokens = data.point_array(words, "Token Index")[queries]
+        self.first = int(data.point_array(words, "Position")[queries][0])
+
+        def cells(whole, name):
+            array = whole.GetCellData().GetArray(name)
+            return vtk_to_numpy(array) if array.GetNumberOfTuples() else numpy.zeros(0)
+
+        self.pairs = numpy.transpose([cells(lines, name) for name in ("Query", "Key")]).astype(int) - tokens[0]
+        self.opacity, self.head = cells(lines, "Opacity"), cells(lines, "Head")
+        self.has_key_bars = bars.GetCellData().HasArray("Received") == 1
+        self.bars = cells(bars, "Received" if self.has_key_bars else "Given")
+        self.bar_rows = cells(bars, "Token Index").astype(int) - tokens[0]
+        self.bar_heads = cells(bars, "Head")
+        colors = cells(bars, "HeadColor").reshape(-1, 4)[:, :3] / 255
+        self.colors = {int(head): color for head, color in zip(self.bar_heads, colors)}
+
+    def color(self, head):
+        """The color of a head: that of the class palette if several are shown."""
+        return self.colors.get(int(head), _ONE_HEAD) if len(self.heads) > 1 else _ONE_HEAD
+
+    def title(self):
+        names = ["mean" if head == -1 else str(head) for head in self.heads]
+        if len(names) > 1:
+            what = f"heads {', '.join(names)}"
+        else:
+            what = "mean of heads" if names == ["mean"] else f"head {names[0]}"
+        kind = {"Weights": "", "NormWeighted": ", weighted by norms", "Rollout": ": rollout"}[self.quantity]
+        return f"Layer {self.layer}" + (kind if self.quantity == "Rollout" else f", {what}{kind}")
+
+
+@functools.lru_cache(maxsize=None)
+def _letters_of(path):
+    return frozenset(FT2Font(path).get_charmap())
+
+
+@functools.lru_cache(maxsize=None)
+def _fonts():
+    """All fonts of this machine; matplotlib remembers those that there were when it was first used."""
+    known = {entry.fname for entry in font_manager.fontManager.ttflist}
+    for path in sorted(set(font_manager.findSystemFonts()) - known):
+        with contextlib.suppress(RuntimeError, OSError):
+            font_manager.fontManager.addfont(path)
+    return list(font_manager.fontManager.ttflist)
+
+
+@functools.lru_cache(maxsize=None)
+def _font_with(letter):
+    """The family of a font that has a letter, or None; TrueType first, since PDF embeds it as text."""
+    entries = _fonts()
+    upright = [entry for entry in entries if entry.style == "normal" and entry.weight in (400, "normal")]
+    for entry in sorted(upright, key=lambda entry: (not entry.fname.endswith(".ttf"), entry.name)):
+        if "LastResort" in entry.name:
+            continue
+        with contextlib.suppress(RuntimeError, OSError):
+            if ord(letter) in _letters_of(entry.fname):
+                return entry.name
+    return None
+
+
+def _package_of(letter):
+    name = unicodedata.name(letter, "")
+    if "EMOJI" in name or ord(letter) >= 0x1F000:
+        return "fonts-symbola"
+    return _PACKAGES.get(name.split(" ")[0].split("-")[0], "fonts-noto-core")
+
+
+def _readable(labels):
+    """The labels with escape sequences for letters that no font has, and the fonts that they need."""
+    base = font_manager.findfont(font_manager.FontProperties(family=matplotlib.rcParams["font.family"]))
+    known = _letters_of(base) | _letters_of(font_manager.findfont("DejaVu Sans"))
+    families, missing = [], {}
+    for letter in sorted(set("".join(labels))):
+        if ord(letter) in known:
+            continue
+        family = _font_with(letter)
+        if family is None:
+            missing[letter] = f"\\u{{{ord(letter):04X}}}"
+        elif family not in families:
+            families.append(family)
+    if missing:
+        packages = sorted({_package_of(letter) for letter in missing})
+        warnings.warn(
+            "no font has some letters of the tokens, which are shown as \\u{...}; install one, such as "
+            f"Debian's {' and '.join(packages)}.",
+            stacklevel=2,
+        )
+    table = str.maketrans(missing)
+    return [label.translate(table) for label in labels], families
+
+
+class _Panel:
+    """The place of a panel, in millimetres from the lower left corner: its rows and columns."""
+
+    def __init__(self, left, right, top, pitch, queries, keys):
+        self.left, self.right, self.top, self.pitch = left, right, top, pitch
+        self.queries, self.keys = queries, keys
+
+    def y(self, row, rows):
+        return self.top - (row - rows.start + 0.5) * self.pitch
+
+
+def _parts(words, rows):
+    """The panels of a text: ranges of queries and of keys, as far as these can be attended to."""
+    count = len(words.labels)
+    ranges = [range(begin, min(begin + rows, count)) for begin in range(0, count, rows)]
+    return [(q, k) for q in ranges for k in ranges if not words.is_causal or k.start <= q.start]
+
+
+class _Layout:
+    """Sizes, in millimetres, of panels side by side on a page. rows: of a panel; None: chosen."""
+
+    def __init__(self, words, page, rows):
+        self.labels, self.families = _readable(words.labels)
+        self.base = matplotlib.rcParams["font.size"]
+        available = (_HEIGHT_MM - 2 * _TITLE) / _POINT / _LEADING  # of letters of one point
+        count = len(words.labels)
+        if rows is None:
+            rows = count if count <= available / self.base else math.ceil(count / math.ceil(count / _ROWS))
+        check("rows", rows, 1, math.floor(available / 3))
+        rows = min(rows, count)
+        self.size = min(self.base, available / rows)
+        self.pitch = self.size * _LEADING * _POINT
+        self.parts = _parts(words, rows)
+        widest = max(map(len, self.labels)) * 0.6 * self.size * _POINT
+        least = 2 * min(widest, 18) + _BARS + _LEAST_LINES
+        self.columns = max(1, min(len(self.parts), math.floor((page.width_mm + _GAP) / (least + _GAP))))
+        self.panel = (page.width_mm - (self.columns - 1) * _GAP - 2) / self.columns
+        if len(self.parts) == 1:
+            self.panel = min(self.panel, max(60, 2 * widest + _BARS + 40))
+        self.word = min(widest, _WIDEST * self.panel) + 1
+
+    def rows_of_panels(self):
+        """The parts side by side, from the top downward."""
+        return [self.parts[i : i + self.columns] for i in range(0, len(self.parts), self.columns)]
+
+    def height(self, parts):
+        """Of panels side by side, with the names of their columns."""
+        return max(len(part) for pair in parts for part in pair) * self.pitch + _TITLE
+
+    def place(self, words, number, top, queries, keys):
+        """A panel, the number-th from the left."""
+        begin = 1 + number * (self.panel + _GAP)
+        left = begin + self.word + (0 if words.has_key_bars else _BARS)
+        right = begin + self.panel - self.word - (_BARS if words.has_key_bars else 0)
+        return _Panel(left, right, top, self.pitch, queries, keys)
+
+
+def _write_words(axes, words, layout, panel):
+    """The words of both columns, outside of the lines; wide ones are smaller."""
+    renderer = FigureCanvasAgg(Figure((1, 1), dpi=72)).get_renderer()  # which measures them
+    for rows, x, align in ((panel.queries, panel.left - 0.7, "right"), (panel.keys, panel.right + 0.7, "left")):
+        for row in rows:
+            text = layout.labels[row]
+            color = GREY if words.hidden[row] else foreground()
+            drawn = axes.text(
+                x, panel.y(row, rows), text, size=layout.size, color=color, ha=align, va="center_baseline",
+                family=[*matplotlib.rcParams["font.family"], *layout.families],
+            )
+            width = drawn.get_window_extent(renderer, dpi=72).width * _POINT
+            if width > layout.word - 0.7:
+                drawn.set_size(layout.size * (layout.word - 0.7) / width)
+
+
+def _draw_lines(axes, words, panel):
+    """The lines between the words of a panel; the strongest last."""
+    query, key = words.pairs.T
+    inside = (query >= panel.queries.start) & (query < panel.queries.stop)
+    inside &= (key >= panel.keys.start) & (key < panel.keys.stop)
+    chosen = numpy.flatnonzero(inside)
+    chosen = chosen[numpy.argsort(words.opacity[chosen], kind="stable")]
+    shift = min(0.15, 0.7 / len(words.heads))
+    middle = (len(words.heads) - 1) / 2
+    offsets = {head: panel.pitch * shift * (middle - i) for i, head in enumerate(words.heads)}
+    ends, colors = [], []
+    for i in chosen:
+        offset = offsets[int(words.head[i])]
+        ends.append([
+            (panel.left, panel.y(query[i], panel.queries) + offset),
+            (panel.right, panel.y(key[i], panel.keys) + offset),
+        ])
+        # A few opacities, so that a PDF is not larger than need be.
+        colors.append((*words.color(words.head[i]), round(float(words.opacity[i]), 2)))
+    low, high = _WIDTHS
+    width = (low + (high - low) * words.opacity[chosen]) * min(1, panel.pitch / 2)
+    axes.add_collection(LineCollection(ends, colors=colors, linewidths=width, capstyle="butt"))
+
+
+def _draw_bars(axes, words, layout, panel):
+    """What each key receives, or each query gives, with the largest as long as there is room."""
+    totals = numpy.bincount(words.bar_rows, words.bars, len(words.labels))
+    if not totals.any():
+        return
+    rows = panel.keys if words.has_key_bars else panel.queries
+    sign = 1 if words.has_key_bars else -1
+    start = panel.right + layout.word if words.has_key_bars else panel.left - layout.word
+    ends = dict.fromkeys(rows, start)
+    height = 0.6 * panel.pitch
+    for row, value, head in zip(words.bar_rows, words.bars, words.bar_heads):
+        if row in ends:
+            length = sign * (_BARS - 1) * value / totals.max()
+            corner = (ends[row], panel.y(row, rows) - height / 2)
+            axes.add_patch(Rectangle(corner, length, height, facecolor=words.color(head), linewidth=0))
+            ends[row] += length
+
+
+def _name_columns(axes, layout, panel):
+    size = min(layout.size + 1, layout.base)
+    for x, name, align in ((panel.left, "Query", "right"), (panel.right, "Key", "left")):
+        axes.text(x, panel.top + 0.8, name, color=GREY, size=size, ha=align)
+
+
+def _name_heads(axes, words):
+    for head in words.heads:
+        label = "mean" if head == -1 else f"head {head}"
+        axes.plot([], [], color=words.color(head), linewidth=2, label=label)
+    axes.legend(loc="upper right", ncol=min(len(words.heads), 6), borderaxespad=0.2)
+
+
+def _draw(words, layout, rows_of_panels, page, title):
+    """A figure of panels, side by side and one below the other."""
+    height = sum(map(layout.height, rows_of_panels)) + _TITLE
+    figure = Figure((page.width_mm * MILLIMETRE, height * MILLIMETRE))
+    axes = figure.add_axes([0, 0, 1, 1])
+    axes.set(xlim=(0, page.width_mm), ylim=(0, height))
+    axes.set_axis_off()
+    axes.text(1, height - 1, title, size=matplotlib.rcParams["axes.titlesize"], va="top")
+    top = height - _TITLE
+    for parts in rows_of_panels:
+        for number, (queries, keys) in enumerate(parts):
+            panel = layout.place(words, number, top - _TITLE + 1, queries, keys)
+            _draw_lines(axes, words, panel)
+            _write_words(axes, words, layout, panel)
+            if queries == keys:  # once for each word
+                _draw_bars(axes, words, layout, panel)
+            _name_columns(axes, layout, panel)
+        top -= layout.height(parts)
+    if len(words.heads) > 1:
+        _name_heads(axes, words)
+    return figure
+
+
+def _title(words, number=1, figures=1):
+    last = words.first + len(words.labels) - 1
+    part = f"; tokens {words.first} to {last} of {words.length}" if len(words.labels) < words.length else ""
+    return words.title() + part + (f" (page {number} of {figures})" if figures > 1 else "")
+
+
+def _show(recording, page, rows, place, properties):
+    """The words of a sequence, and their layout."""
+    words = _Words(recording, *place, **properties)
+    return words, _Layout(words, page, rows)
+
+
+def _properties(threshold, hide_first, hide_special, hidden, selected, direction, quantity, first, count):
+    return {
+        "Threshold": threshold,
+        "HideFirst": hide_first,
+        "HideSpecial": hide_special,
+        "HiddenTokens": list(hidden),
+        "SelectedTokens": list(selected),
+        "Direction": direction,
+        "Quantity": quantity,
+        "FirstToken": first,
+        "TokenCount": count,
+    }
+
+
+@drawn_from(_opened)
+def pages(
+    recording, page, layer=None, head=0, sequence=None, threshold=0.01, hide_first=False, hide_special=False,
+    hidden=(), selected=(), direction="FromQueries", quantity="Weights", first=0, count=0, rows=None,
+):
+    """The attention between words, as a list of figures that each fit on a page; for texts of any length.
+
+    layer: the first recorded one by default. head: a number, -1 for the mean, or a list of several. sequence:
+    the first, or that of the opened recording. threshold: the least weight of a line. hidden, selected: rows in
+    the recording's tokens. first, count: the tokens to show; count 0 is all. rows: of a panel; by default as
+    many as fit with letters of at least 5 points. Other arguments are properties of AttentionSentence.
+    """
+    chosen = _properties(threshold, hide_first, hide_special, hidden, selected, direction, quantity, first, count)
+    words, layout = _show(recording, page, rows, (layer, head, sequence), chosen)
+    figures = layout.rows_of_panels()
+    return [
+        _draw(words, layout, [parts], page, _title(words, number, len(figures)))
+        for number, parts in enumerate(figures, 1)
+    ]
+
+
+@drawn_from(_opened)
+def sentence(
+    recording, page, layer=None, head=0, sequence=None, threshold=0.01, hide_first=False, hide_special=False,
+    hidden=(), selected=(), direction="FromQueries", quantity="Weights", first=0, count=TOKENS, rows=None,
+):
+    """The attention between words, as one figure: of 256 tokens, unless `count` is another number. As pages."""
+    chosen = _properties(threshold, hide_first, hide_special, hidden, selected, direction, quantity, first, count)
+    words, layout = _show(recording, page, rows, (layer, head, sequence), chosen)
+    return _draw(words, layout, layout.rows_of_panels(), page, _title(words))
+
+
+def render(path, folder, output=None, **place):
+    """Renders the pages of a sequence of a recording; returns their paths. place: as for pages."""
+    output = output or Output()
+    folder, stem = pathlib.Path(folder), pathlib.Path(path).stem
+    figures = pages(path, **place, **output.options)
+    folder.mkdir(parents=True, exist_ok=True)
+    digits = len(str(len(figures)))
+    names = [f"{stem}-sentence-{n:0{digits}}" for n in range(1, len(figures) + 1)]
+    if len(figures) == 1:
+        names = [f"{stem}-sentence"]
+    return [output.write(figure, folder, name) for figure, name in zip(figures, names)]
+
+
+def _numbers(text):
+    """The numbers of a list such as 0,3,11."""
+    try:
+        return [int(word) for word in text.split(",") if word]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected numbers such as 0,3,11, found '{text}'") from None
+
+
+def _heads(text):
+    numbers = _numbers(text.replace("mean", "-1"))
+    if not numbers:
+        raise argparse.ArgumentTypeError("expected a head, heads such as 0,3,11, or mean, found nothing")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="pvpython -m attentionatlas.sentence",
+        description="Renders the attention between the words of a recorded text.",
+    )
+    parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
+    add_options(parser)
+    parser.add_argument("--sequence", type=int, default=0, help="of the recording (default: 0)")
+    parser.add_argument("--layer", type=int, help="(default: the first recorded one)")
+    parser.add_argument("--head", type=_heads, default=0, help="a head, several, or mean (default: 0)")
+    parser.add_argument("--quantity", default="Weights", help="Weights, NormWeighted or Rollout (default: Weights)")
+    parser.add_argument("--threshold", type=float, default=0.01, help="the least weight of a line (default: 0.01)")
+    parser.add_argument("--hide-first", action="store_true", help="without the first token")
+    parser.add_argument("--hide-special", action="store_true", help="without tokens such as [CLS]")
+    parser.add_argument("--hidden", type=_numbers, default=[], metavar="TOKEN,...", help="without these tokens")
+    parser.add_argument("--selected", type=_numbers, default=[], metavar="TOKEN,...", help="lines of these alone")
+    parser.add_argument("--direction", default="FromQueries", help="FromQueries or ToKeys (default: FromQueries)")
+    parser.add_argument("--first", type=int, default=0, help="the first token to show (default: 0)")
+    parser.add_argument("--count", type=int, default=0, help="of tokens to show (default: 0, all)")
+    parser.add_argument("--rows", type=int, help="of a panel (default: what fits)")
+    return parser
+
+
+def main(arguments=None):
+    found = vars(_parser().parse_args(arguments))
+    recordings, folder = found.pop("recordings"), found.pop("output")
+    output = {name: found.pop(name) for name in ("format", "width", "width_mm", "font_size", "dark")}
+    try:
+        for path in recordings:
+            for file in render(path, folder, Output(**output), **found):
+                print(file, flush=True)
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,335 @@
+#include "SentenceAttention.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <random>
+#include <tuple>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace
+{
+
+/// One head whose weights are stored: of a sequence of one token, and of one of four.
+Recording Make(const std::vector<float>& values)
+{
+  Recording recording;
+  recording.mask = AttentionMask::Bidirectional;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, 1, 5 };
+  recording.tokens.sequence = { 0, 1, 1, 1, 1 };
+  recording.tokens.position = { 0, 0, 1, 2, 3 };
+  SharedMatrix one = SharedMatrix::Zero(1, 1);
+  *one.Row(0) = 1;
+  SharedMatrix four = SharedMatrix::Zero(4, 4);
+  std::copy(values.begin(), values.end(), four.values.get());
+  RecordedLayer layer;
+  layer.heads.resize(1);
+  layer.heads[0].weights = { one, four };
+  recording.layers.push_back(layer);
+  return recording;
+}
+
+// Sums of powers of 2, so that all results are exact.
+const std::vector<float> Weights = { 1, 0, 0, 0, //
+  0.5F, 0.5F, 0, 0,                              //
+  0.5F, 0.25F, 0.125F, 0.125F,                   //
+  0.75F, 0, 0.125F, 0.125F };
+
+SentenceOptions Whole()
+{
+  SentenceOptions options;
+  options.sequence = 1;
+  options.end = 4;
+  return options;
+}
+
+SentenceAttention Evaluate(const SentenceOptions& options, const std::vector<float>& values)
+{
+  SentenceAttention result;
+  EXPECT_TRUE(EvaluateSentence(Make(values), options, result, 1));
+  return result;
+}
+
+using Line = std::tuple<int, int, float>;
+
+std::vector<Line> LinesOf(const SentenceAttention& attention)
+{
+  std::vector<Line> lines;
+  for (const AttentionLink& line : attention.lines)
+  {
+    lines.emplace_back(line.query, line.key, line.weight);
+  }
+  return lines;
+}
+
+TEST(SentenceAttention, HasALinePerWeight)
+{
+  const SentenceAttention all = Evaluate(Whole(), Weights);
+  EXPECT_THAT(
+    LinesOf(all), ElementsAre(Line(0, 0, 1), Line(1, 0, 0.5F), Line(1, 1, 0.5F), Line(2, 0, 0.5F),
+                    Line(2, 1, 0.25F), Line(2, 2, 0.125F), Line(2, 3, 0.125F), Line(3, 0, 0.75F),
+                    Line(3, 2, 0.125F), Line(3, 3, 0.125F)));
+  EXPECT_THAT(all.given, ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(all.received, ElementsAre(2.75, 0.75, 0.25, 0.25));
+  EXPECT_EQ(all.largest, 1);
+}
+
+/// What is below the threshold has no line, but counts.
+TEST(SentenceAttention, ThresholdIsOfLinesAlone)
+{
+  SentenceOptions options = Whole();
+  options.threshold = 0.5;
+  const SentenceAttention strong = Evaluate(options, Weights);
+  EXPECT_THAT(LinesOf(strong), ElementsAre(Line(0, 0, 1), Line(1, 0, 0.5F), Line(1, 1, 0.5F),
+                                 Line(2, 0, 0.5F), Line(3, 0, 0.75F)));
+  EXPECT_THAT(strong.received, ElementsAre(2.75, 0.75, 0.25, 0.25));
+}
+
+TEST(SentenceAttention, RangeIsOfLinesAlone)
+{
+  SentenceOptions options = Whole();
+  options.first = 1;
+  options.end = 3;
+  const SentenceAttention part = Evaluate(options, Weights);
+  EXPECT_THAT(LinesOf(part), ElementsAre(Line(1, 1, 0.5F), Line(2, 1, 0.25F), Line(2, 2, 0.125F)));
+  EXPECT_THAT(part.received, ElementsAre(2.75, 0.75, 0.25, 0.25));
+  EXPECT_THAT(part.given, ElementsAre(1, 1, 1, 1));
+}
+
+/// The rest of each row is divided by its sum.
+TEST(SentenceAttention, HiddenTokensLeaveOne)
+{
+  SentenceOptions options = Whole();
+  options.hidden = { true, false, false, false };
+  const SentenceAttention rest = Evaluate(options, Weights);
+  EXPECT_THAT(LinesOf(rest), ElementsAre(Line(1, 1, 1), Line(2, 1, 0.5F), Line(2, 2, 0.25F),
+                               Line(2, 3, 0.25F), Line(3, 2, 0.5F), Line(3, 3, 0.5F)));
+  EXPECT_THAT(rest.given, ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(rest.received, ElementsAre(0, 1.5, 0.75, 0.75));
+
+  options.renormalize = false;
+  const SentenceAttention plain = Evaluate(options, Weights);
+  EXPECT_THAT(plain.given, ElementsAre(0, 0.5, 0.5, 0.25));
+  EXPECT_THAT(plain.received, ElementsAre(0, 0.75, 0.25, 0.25));
+
+  options.hidden = { true, true, true, true };
+  const SentenceAttention none = Evaluate(options, Weights);
+  EXPECT_THAT(none.lines, IsEmpty());
+  EXPECT_THAT(none.given, ElementsAre(0, 0, 0, 0));
+}
+
+/// A query that attends to hidden tokens alone has no lines, and no NaN.
+TEST(SentenceAttention, NothingIsLeftOfSomeQueries)
+{
+  SentenceOptions options = Whole();
+  options.hidden = { false, false, false, false };
+  options.hidden[0] = true;
+  std::vector<float> values = Weights;
+  values[4] = 1;
+  values[5] = 0;
+  const SentenceAttention rest = Evaluate(options, values);
+  EXPECT_THAT(rest.given, ElementsAre(0, 0, 1, 1));
+}
+
+/// With random weights: sums of 1, whatever is hidden.
+TEST(SentenceAttention, RandomRowsAddUpToOne)
+{
+  std::mt19937 generator(3);
+  for (int trial = 0; trial < 20; ++trial)
+  {
+    std::vector<float> values(16);
+    for (float& value : values)
+    {
+      value = static_cast<float>(generator() % 1000 + 1) / 4000;
+    }
+    SentenceOptions options = Whole();
+    options.hidden = { generator() % 2 == 0, generator() % 2 == 0, false, generator() % 2 == 0 };
+    if (std::count(options.hidden.begin(), options.hidden.end(), true) == 0)
+    {
+      continue;
+    }
+    const SentenceAttention rest = Evaluate(options, values);
+    for (std::size_t i = 0; i < 4; ++i)
+    {
+      EXPECT_NEAR(rest.given[i], options.hidden[i] ? 0 : 1, 2e-7); // roundings of four floats
+    }
+  }
+}
+
+TEST(SentenceAttention, ChosenTokensAreSummed)
+{
+  SentenceOptions options = Whole();
+  options.chosen = { false, true, true, false };
+  const SentenceAttention queries = Evaluate(options, Weights);
+  EXPECT_THAT(LinesOf(queries), ElementsAre(Line(1, 0, 0.5F), Line(1, 1, 0.5F), Line(2, 0, 0.5F),
+                                  Line(2, 1, 0.25F), Line(2, 2, 0.125F), Line(2, 3, 0.125F)));
+  EXPECT_THAT(queries.received, ElementsAre(1, 0.75, 0.125, 0.125));
+  EXPECT_THAT(queries.given, ElementsAre(0, 1, 1, 0));
+
+  options.chosenSide = TokenSide::Key;
+  const SentenceAttention keys = Evaluate(options, Weights);
+  EXPECT_THAT(LinesOf(keys),
+    ElementsAre(Line(1, 1, 0.5F), Line(2, 1, 0.25F), Line(2, 2, 0.125F), Line(3, 2, 0.125F)));
+  EXPECT_THAT(keys.given, ElementsAre(0, 0.5, 0.375, 0.125));
+  EXPECT_THAT(keys.received, ElementsAre(0, 0.75, 0.25, 0));
+
+  options.chosen = { false, false, false, false };
+  EXPECT_THAT(Evaluate(options, Weights).lines, IsEmpty());
+}
+
+TEST(SentenceAttention, OfOneToken)
+{
+  SentenceOptions options;
+  options.end = 1;
+  const SentenceAttention one = Evaluate(options, Weights);
+  EXPECT_THAT(LinesOf(one), ElementsAre(Line(0, 0, 1)));
+  EXPECT_THAT(one.received, ElementsAre(1));
+}
+
+TEST(SentenceAttention, OfAnEmptySequence)
+{
+  Recording recording = Make(Weights);
+  recording.sequenceOffsets = { 0, 1, 5, 5 };
+  recording.layers[0].heads[0].weights.push_back(SharedMatrix::Zero(0, 0));
+  SentenceOptions options;
+  options.sequence = 2;
+  SentenceAttention result;
+  EXPECT_TRUE(EvaluateSentence(recording, options, result, 1));
+  EXPECT_THAT(result.lines, IsEmpty());
+  EXPECT_THAT(result.given, IsEmpty());
+}
+
+Recording Long(std::int64_t tokens)
+{
+  std::mt19937 generator(5);
+  std::normal_distribution<float> normal;
+  Recording recording;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, tokens };
+  recording.tokens.sequence.resize(static_cast<std::size_t>(tokens));
+  recording.tokens.position.resize(static_cast<std::size_t>(tokens));
+  RecordedHead head;
+  for (SharedMatrix* matrix : { &head.query, &head.key })
+  {
+    *matrix = SharedMatrix::Zero(tokens, 8);
+    std::generate_n(matrix->values.get(), matrix->Count(), [&] { return normal(generator); });
+  }
+  recording.layers.push_back({ 0, 1, { head } });
+  return recording;
+}
+
+/// Several steps and blocks: by a loop over all weights, and on one thread as on three.
+TEST(SentenceAttention, OfLongSequences)
+{
+  constexpr std::int64_t tokens = 5000; // more weights than a step
+  const Recording recording = Long(tokens);
+  SentenceOptions options;
+  options.end = tokens;
+  options.threshold = 0.2;
+  options.hidden.resize(tokens);
+  options.hidden[7] = true;
+  SentenceAttention result;
+  int reports = 0;
+  EXPECT_TRUE(EvaluateSentence(recording, options, result, 3, [&](double) { return ++reports; }));
+  EXPECT_GT(reports, 1);
+  std::vector<double> received(tokens);
+  std::vector<Line> lines;
+  std::vector<float> row(tokens);
+  for (std::int64_t query = 4900; query < tokens; ++query)
+  {
+    EvaluateAttention(recording, 0, 0, 0, AttentionQuantity::Weights, query, query + 1, row.data());
+    row[7] = 0;
+    double sum = 0;
+    for (const float weight : row)
+    {
+      sum += static_cast<double>(weight);
+    }
+    for (std::int64_t key = 0; key < tokens; ++key)
+    {
+      const double weight = static_cast<double>(row[static_cast<std::size_t>(key)]) / sum;
+      if (weight >= 0.2)
+      {
+        lines.emplace_back(query, key, static_cast<float>(weight));
+      }
+    }
+  }
+  std::vector<Line> found = LinesOf(result);
+  found.erase(std::remove_if(found.begin(), found.end(),
+                [](const Line& line) { return std::get<0>(line) < 4900; }),
+    found.end());
+  ASSERT_THAT(found, SizeIs(lines.size()));
+  for (std::size_t i = 0; i < lines.size(); ++i)
+  {
+    EXPECT_EQ(std::get<0>(found[i]), std::get<0>(lines[i]));
+    EXPECT_EQ(std::get<1>(found[i]), std::get<1>(lines[i]));
+    EXPECT_NEAR(std::get<2>(found[i]), std::get<2>(lines[i]), 2e-6F); // blocks round otherwise
+  }
+  SentenceAttention alone;
+  EXPECT_TRUE(EvaluateSentence(recording, options, alone, 1));
+  EXPECT_EQ(LinesOf(alone), LinesOf(result));
+  EXPECT_EQ(alone.received, result.received);
+  EXPECT_EQ(alone.given, result.given);
+}
+
+TEST(SentenceAttention, CanBeCanceled)
+{
+  SentenceAttention result;
+  EXPECT_FALSE(EvaluateSentence(Make(Weights), Whole(), result, 1, [](double) { return false; }));
+}
+
+TEST(SentenceAttention, KnowsCausalWeights)
+{
+  Recording recording = Make(Weights);
+  EXPECT_FALSE(IsCausal(recording, 0));
+  recording.mask = AttentionMask::Causal;
+  EXPECT_TRUE(IsCausal(recording, 0));
+  EXPECT_FALSE(IsCausal(recording, 1)); // whatever the mask says
+  EXPECT_FALSE(IsCausal(recording, AllSequences));
+  EXPECT_TRUE(IsCausal(Long(10), 0));
+}
+
+TEST(SentenceAttention, NamesWhatIsWrong)
+{
+  const auto message = [](const SentenceOptions& options)
+  {
+    return MessageOf<OptionError>(
+      [&]
+      {
+        SentenceAttention result;
+        EvaluateSentence(Make(Weights), options, result, 1);
+      });
+  };
+  SentenceOptions options = Whole();
+  options.threshold = -0.5;
+  EXPECT_THAT(
+    message(options), HasSubstr("Threshold: expected a weight of at least 0, found -0.5"));
+  options = Whole();
+  options.hidden = { true };
+  EXPECT_THAT(message(options), HasSubstr("expected a flag for each of 4 tokens, found 1"));
+  options = Whole();
+  options.sequence = 2;
+  EXPECT_THAT(message(options), HasSubstr("expected a sequence"));
+  options = Whole();
+  options.head = 1;
+  EXPECT_THAT(message(options), HasSubstr("expected a head from 0 to 0, found 1"));
+  options = Whole();
+  options.layer = 3;
+  EXPECT_THAT(message(options), HasSubstr("layer 3"));
+  options = Whole();
+  options.quantity = AttentionQuantity::NormWeighted;
+  EXPECT_THAT(message(options), HasSubstr("no value norms"));
+}
+
+}

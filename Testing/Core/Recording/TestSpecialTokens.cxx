@@ -1,0 +1,64 @@
+#include "SpecialTokens.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+TEST(SpecialTokens, FrameTexts)
+{
+  for (const char* text : { "[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>", "<bos>", "<eos>",
+         "<|endoftext|>", "<|begin_of_text|>", "<|im_start|>", "<end_of_turn>" })
+  {
+    EXPECT_TRUE(IsSpecialToken(text)) << text;
+  }
+  for (const char* text : { "", "[MASK]", "[UNK]", "<mask>", "<unk>", "CLS", "[cls]", " <s>", "<b>",
+         "<||>", "<|", "|>", "[CLS] " })
+  {
+    EXPECT_FALSE(IsSpecialToken(text)) << text;
+  }
+}
+
+Recording Make()
+{
+  Recording recording;
+  recording.sequenceOffsets = { 0, 2, 5 };
+  recording.tokens.sequence = { 0, 0, 1, 1, 1 };
+  recording.tokens.position = { 0, 1, 0, 1, 2 };
+  return recording;
+}
+
+TEST(SpecialTokens, AreFoundByText)
+{
+  Recording recording = Make();
+  recording.tokens.text = { "[CLS]", "a", "b", "[CLS]", "</s>" };
+  EXPECT_THAT(FindSpecialTokens(recording, 0), ElementsAre(true, false));
+  EXPECT_THAT(FindSpecialTokens(recording, 1), ElementsAre(false, true, true));
+}
+
+TEST(SpecialTokens, AreClassTokensOfImages)
+{
+  Recording recording = Make();
+  recording.tokens.row = { -1, 0, -1, 0, 0 };
+  recording.tokens.column = { -1, 0, -1, 0, 1 };
+  EXPECT_THAT(FindSpecialTokens(recording, 1), ElementsAre(true, false, false));
+}
+
+TEST(SpecialTokens, NeedTexts)
+{
+  EXPECT_THAT(MessageOf<OptionError>([] { FindSpecialTokens(Make(), 0); }),
+    HasSubstr("HideSpecial: expected a recording with the texts of its tokens, found one without"));
+  EXPECT_THAT(MessageOf<OptionError>([] { FindSpecialTokens(Make(), AllSequences); }),
+    HasSubstr("HideSpecial: expected"));
+}
+
+}

@@ -1,0 +1,637 @@
+#include "vtkAttentionSentence.h"
+
+#include "ClassPalette.h"
+#include "Embeddings.h"
+#include "RecordedAttention.h"
+
+#include <vtkCellData.h>
+#include <vtkDoubleArray.h>
+#include <vtkIdTypeArray.h>
+#include <vtkInformation.h>
+#include <vtkSMPTools.h>
+#include <vtkSelection.h>
+#include <vtkSelectionNode.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace
+{
+
+using Pair = std::pair<std::int64_t, std::int64_t>;
+
+std::vector<double> CellValues(vtkPolyData* data, const char* name)
+{
+  return Values(data->GetCellData(), name);
+}
+
+std::vector<double> PointValues(vtkPolyData* data, const char* name)
+{
+  return Values(data->GetPointData(), name);
+}
+
+std::vector<std::string> Texts(vtkPolyData* data, const char* name)
+{
+  auto* array = vtkStringArray::SafeDownCast(data->GetPointData()->GetAbstractArray(name));
+  std::vector<std::string> texts;
+  for (vtkIdType i = 0; array != nullptr && i < array->GetNumberOfValues(); ++i)
+  {
+    texts.push_back(array->GetValue(i));
+  }
+  return texts;
+}
+
+class Sentence : public Observed<vtkAttentionSentence>
+{
+public:
+  explicit Sentence(const Recording& recording) { Connect(this->Get(), 0, DataSetOf(recording)); }
+
+  vtkPolyData* Output(int port)
+  {
+    this->Get()->Update();
+    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(port));
+  }
+  vtkPolyData* Lines() { return this->Output(0); }
+  vtkPolyData* Words() { return this->Output(1); }
+  vtkPolyData* Bars() { return this->Output(2); }
+
+  std::vector<Pair> Pairs()
+  {
+    const std::vector<double> queries = CellValues(this->Lines(), "Query");
+    const std::vector<double> keys = CellValues(this->Lines(), "Key");
+    std::vector<Pair> pairs;
+    for (std::size_t i = 0; i < queries.size(); ++i)
+    {
+      pairs.emplace_back(static_cast<std::int64_t>(queries[i]), static_cast<std::int64_t>(keys[i]));
+    }
+    return pairs;
+  }
+
+  /// The weights of a sequence of some length as a matrix, 0 where there is no line.
+  std::vector<double> Matrix(std::int64_t first, std::int64_t length)
+  {
+    std::vector<double> matrix(static_cast<std::size_t>(length * length));
+    const std::vector<double> weights = CellValues(this->Lines(), "Weight");
+    const std::vector<Pair> pairs = this->Pairs();
+    for (std::size_t i = 0; i < pairs.size(); ++i)
+    {
+      const std::int64_t query = pairs[i].first - first;
+      matrix.at(static_cast<std::size_t>(query * length + pairs[i].second - first)) = weights[i];
+    }
+    return matrix;
+  }
+};
+
+/// Weights of several models are those that the original code computed.
+TEST(AttentionSentence, ShowsTheAttentionOfTheOriginalModels)
+{
+  for (const char* name : { "gpt2", "bert", "llama", "bloom" })
+  {
+    SCOPED_TRACE(name);
+    const TransformerOracle oracle(name);
+    const Recording recording =
+      *RecordTransformer(Transformer::Read(oracle.Path() / "config.json"), oracle.Input(), {});
+    const std::int64_t padded = oracle.Get("layer.1.attention").shape[3];
+    Sentence sentence(recording);
+    sentence->SetLayer(1);
+    for (const int head : { 0, 3 })
+    {
+      for (int s = 0; s < recording.SequenceCount(); ++s)
+      {
+        sentence->SetHead(head);
+        sentence->SetSequence(s);
+        const std::vector<double> attention = oracle.Values("layer.1.attention", s);
+        const std::int64_t length = recording.SequenceLength(s);
+        std::vector<double> expected;
+        for (std::int64_t i = 0; i < length; ++i)
+        {
+          const auto row = attention.begin() + (head * padded + i) * padded;
+          expected.insert(expected.end(), row, row + length);
+        }
+        const std::int64_t first = recording.sequenceOffsets[static_cast<std::size_t>(s)];
+        ExpectClose("weights", sentence.Matrix(first, length), expected, 1e-5);
+      }
+    }
+  }
+}
+
+/// The two strongest keys of each query, among the lines from a threshold of 0.05 on.
+TEST(AttentionSentence, StrongestLinesAreThoseOfTheOracle)
+{
+  for (const char* name : { "gpt2", "bert" })
+  {
+    const EmbeddingOracle oracle(name);
+    Sentence sentence(oracle.Source);
+    sentence->SetThreshold(0.05);
+    sentence->SetHead(2);
+    sentence->SetLayer(1);
+    sentence->SetSequence(1);
+    const std::int64_t first = oracle.Source.sequenceOffsets[1];
+    const std::int64_t length = oracle.Source.SequenceLength(1);
+    const std::vector<double> found = sentence.Matrix(first, length);
+    EXPECT_THAT(CellValues(sentence.Lines(), "Weight"), Each(testing::Ge(0.05)));
+    const std::string prefix = "layer.1.head.2.sequence.1.";
+    const std::vector<double> keys = oracle.Values(prefix + "top2_key");
+    const std::vector<double> drawn = oracle.Values(prefix + "top2_drawn");
+    const std::vector<double> top = oracle.Values(prefix + "top2_weight");
+    for (std::size_t i = 0; i < keys.size(); ++i)
+    {
+      const double weight =
+        found[i / 2 * static_cast<std::size_t>(length) + static_cast<std::size_t>(keys[i])];
+      EXPECT_NEAR(weight, drawn[i] != 0 ? top[i] : 0, 1e-5 * top[i]);
+    }
+  }
+}
+
+/// Without the first token, and without the last too, as an independent program computed it.
+TEST(AttentionSentence, HidesTokensAsTheOracle)
+{
+  for (const std::string name : { "gpt2", "bert" })
+  {
+    SCOPED_TRACE(name);
+    const SafetensorsFile file(
+      std::filesystem::path(ATLAS_ORACLE_DIR) / "embedding" / (name + ".hidden.safetensors"));
+    const EmbeddingOracle oracle(name);
+    Sentence sentence(oracle.Source);
+    sentence->SetLayer(1);
+    for (int head = 0; head < 4; ++head)
+    {
+      for (int s = 0; s < oracle.Source.SequenceCount(); ++s)
+      {
+        sentence->SetHead(head);
+        sentence->SetSequence(s);
+        sentence->SetHideFirst(true);
+        sentence->ClearHiddenTokens();
+        const std::int64_t first = oracle.Source.sequenceOffsets[static_cast<std::size_t>(s)];
+        const std::int64_t length = oracle.Source.SequenceLength(s);
+        const std::string prefix =
+          "layer.1.head." + std::to_string(head) + ".sequence." + std::to_string(s) + ".";
+        const auto expect = [&](const std::string& quantity, bool hidesLast)
+        {
+          std::vector<double> expected = file.GetTensors().at(prefix + quantity).ToDouble();
+          std::fill_n(expected.begin(), length, 0); // a hidden query has no lines
+          if (hidesLast)
+          {
+            std::fill_n(expected.end() - length, length, 0);
+          }
+          ExpectClose(quantity, sentence.Matrix(first, length), expected, 1e-5);
+        };
+        expect("hide_first", false);
+        if (name == "bert")
+        {
+          sentence->AddHiddenToken(first + length - 1);
+          expect("hide_first_last", true);
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionSentence, MeansAreThoseOfTheAttentionMap)
+{
+  const EmbeddingOracle oracle("gpt2");
+  Sentence sentence(oracle.Source);
+  sentence->SetLayer(1);
+  const auto expect = [&](int quantity, AttentionQuantity expected, int head, int sequence)
+  {
+    sentence->SetQuantity(quantity);
+    sentence->SetHead(head);
+    sentence->SetSequence(sequence);
+    const std::int64_t length = AttentionLength(oracle.Source, sequence);
+    std::vector<float> values(static_cast<std::size_t>(length * length));
+    EvaluateAttention(oracle.Source, sequence, 1, head, expected, 0, length, values.data());
+    const std::int64_t first =
+      sequence < 0 ? 0 : oracle.Source.sequenceOffsets[static_cast<std::size_t>(sequence)];
+    ExpectClose("values", sentence.Matrix(first, length),
+      std::vector<double>(values.begin(), values.end()), 1e-6);
+  };
+  expect(vtkAttentionSentence::WEIGHTS, AttentionQuantity::Weights, -1, 1);
+  expect(vtkAttentionSentence::WEIGHTS, AttentionQuantity::Weights, 2, -1);
+  EXPECT_EQ(sentence.Words()->GetPointData()->GetPedigreeIds(), nullptr); // words of no token
+  expect(vtkAttentionSentence::NORM_WEIGHTED, AttentionQuantity::NormWeighted, 1, 0);
+  const std::vector<double> opacity = CellValues(sentence.Lines(), "Opacity");
+  EXPECT_EQ(*std::max_element(opacity.begin(), opacity.end()), 1);
+  expect(vtkAttentionSentence::ROLLOUT, AttentionQuantity::Rollout, 0, 1);
+}
+
+/// Queries on the left, keys on the right, one row per token, and no two words at one place.
+TEST(AttentionSentence, IsTwoColumnsOfWords)
+{
+  Sentence sentence(SmallRecording());
+  vtkPolyData* lines = sentence.Lines();
+  EXPECT_EQ(lines->GetNumberOfLines(), lines->GetNumberOfCells());
+  EXPECT_THAT(sentence.Pairs(),
+    ElementsAre(Pair(0, 0), Pair(1, 0), Pair(1, 1), Pair(2, 0), Pair(2, 1), Pair(2, 2)));
+  EXPECT_EQ(Names(lines->GetCellData()),
+    (std::set<std::string>{ "Weight", "Query", "Key", "Layer", "Head", "Opacity", "HeadColor" }));
+  for (vtkIdType i = 0; i < lines->GetNumberOfCells(); ++i)
+  {
+    vtkIdType count = 0;
+    const vtkIdType* ends = nullptr;
+    lines->GetCellPoints(i, count, ends);
+    ASSERT_EQ(count, 2);
+    EXPECT_EQ(lines->GetPoint(ends[0])[0], 0);
+    EXPECT_EQ(lines->GetPoint(ends[1])[0], 8);
+    EXPECT_EQ(
+      lines->GetPoint(ends[0])[1], -CellValues(lines, "Query")[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(lines->GetPoint(ends[1])[1], -CellValues(lines, "Key")[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(lines->GetPoint(ends[0])[2], 0);
+    EXPECT_EQ(lines->GetPointData()->GetArray("Side")->GetComponent(ends[1], 0), 1);
+  }
+  vtkPolyData* words = sentence.Words();
+  EXPECT_EQ(
+    Names(words->GetPointData()), (std::set<std::string>{ "Token", "Label", "Side", "Token Index",
+                                    "Sequence", "Position", "Hidden", "Received", "Given" }));
+  EXPECT_THAT(Texts(words, "Token"), ElementsAre("a", " b", " c", "a", " b", " c"));
+  EXPECT_THAT(
+    Texts(words, "Label"), ElementsAre("a", "\u00B7b", "\u00B7c", "a", "\u00B7b", "\u00B7c"));
+  EXPECT_THAT(PointValues(words, "Side"), ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(PointValues(words, "Token Index"), ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_EQ(words->GetPointData()->GetPedigreeIds(),
+    words->GetPointData()->GetAbstractArray("Token Index"));
+  EXPECT_EQ(words->GetNumberOfVerts(), 6);
+  sentence->SetSequence(1);
+  EXPECT_THAT(PointValues(sentence.Words(), "Token Index"), ElementsAre(3, 4, 3, 4));
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(3, 3), Pair(4, 3), Pair(4, 4)));
+}
+
+TEST(AttentionSentence, OpacityIsTheWeight)
+{
+  Sentence sentence(SmallRecording());
+  const std::vector<double> weights = CellValues(sentence.Lines(), "Weight");
+  EXPECT_EQ(CellValues(sentence.Lines(), "Opacity"), weights);
+  const std::vector<double> colors = CellValues(sentence.Lines(), "HeadColor");
+  ASSERT_THAT(colors, SizeIs(4 * weights.size()));
+  for (std::size_t i = 0; i < weights.size(); ++i)
+  {
+    EXPECT_EQ(colors[4 * i + 3], std::round(255 * weights[i]));
+  }
+}
+
+/// Sums over what is shown, beside the words and as bars.
+TEST(AttentionSentence, SumsOverSelectedTokens)
+{
+  const Recording recording = SmallRecording();
+  Sentence sentence(recording);
+  const std::vector<double> all = sentence.Matrix(0, 3);
+  const auto at = [&](std::size_t query, std::size_t key) { return all[3 * query + key]; };
+  std::vector<double> received = PointValues(sentence.Words(), "Received");
+  EXPECT_NEAR(received[3], at(0, 0) + at(1, 0) + at(2, 0), 1e-6);
+  EXPECT_THAT(PointValues(sentence.Words(), "Given"), Each(testing::DoubleNear(1, 1e-6)));
+
+  sentence->AddSelectedToken(1);
+  sentence->AddSelectedToken(2);
+  sentence->AddSelectedToken(4); // of another sequence
+  EXPECT_THAT(
+    sentence.Pairs(), ElementsAre(Pair(1, 0), Pair(1, 1), Pair(2, 0), Pair(2, 1), Pair(2, 2)));
+  received = PointValues(sentence.Words(), "Received");
+  EXPECT_NEAR(received[3], at(1, 0) + at(2, 0), 1e-6);
+  EXPECT_NEAR(received[4], at(1, 1) + at(2, 1), 1e-6);
+  EXPECT_EQ(PointValues(sentence.Words(), "Given")[0], 0);
+  EXPECT_THAT(
+    CellValues(sentence.Bars(), "Received"), ElementsAre(received[3], received[4], received[5]));
+
+  sentence->SetDirection(vtkAttentionSentence::TO_KEYS);
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 1), Pair(2, 1), Pair(2, 2)));
+  const std::vector<double> given = PointValues(sentence.Words(), "Given");
+  EXPECT_NEAR(given[2], at(2, 1) + at(2, 2), 1e-6);
+  EXPECT_THAT(CellValues(sentence.Bars(), "Given"), ElementsAre(given[1], given[2]));
+  EXPECT_LT(sentence.Bars()->GetBounds()[1], 0); // on the left
+
+  sentence->ClearSelectedTokens();
+  sentence->AddSelectedToken(3); // of another sequence alone
+  EXPECT_THAT(sentence.Pairs(), IsEmpty());
+  EXPECT_THAT(sentence.Bars()->GetNumberOfCells(), 0);
+  EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 6);
+}
+
+vtkSmartPointer<vtkSelection> SelectionOf(int contentType, vtkAbstractArray* list)
+{
+  vtkNew<vtkSelectionNode> node;
+  node->SetContentType(contentType);
+  node->SetFieldType(vtkSelectionNode::POINT);
+  node->SetSelectionList(list);
+  auto selection = vtkSmartPointer<vtkSelection>::New();
+  selection->AddNode(node);
+  return selection;
+}
+
+vtkSmartPointer<vtkIdTypeArray> Ids(const std::vector<vtkIdType>& values)
+{
+  auto ids = vtkSmartPointer<vtkIdTypeArray>::New();
+  for (const vtkIdType value : values)
+  {
+    ids->InsertNextValue(value);
+  }
+  return ids;
+}
+
+/// Words 0 to 2 are queries, 3 to 5 keys.
+TEST(AttentionSentence, OfASelection)
+{
+  Sentence sentence(SmallRecording());
+  const auto select = [&](const std::vector<vtkIdType>& words)
+  { Connect(sentence.Get(), 1, SelectionOf(vtkSelectionNode::INDICES, Ids(words))); };
+  select({ 1 });
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 0), Pair(1, 1)));
+  select({ 4 }); // a key
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 1), Pair(2, 1)));
+  EXPECT_TRUE(sentence.Bars()->GetCellData()->HasArray("Given"));
+  select({ 1, 4 }); // on both sides: that of Direction
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 0), Pair(1, 1)));
+  sentence->SetDirection(vtkAttentionSentence::TO_KEYS);
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 1), Pair(2, 1)));
+  sentence->SetDirection(vtkAttentionSentence::FROM_QUERIES);
+  sentence->AddSelectedToken(0);
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(0, 0), Pair(1, 0), Pair(1, 1)));
+  sentence->ClearSelectedTokens();
+  select({}); // something is chosen, but no word
+  EXPECT_THAT(sentence.Pairs(), IsEmpty());
+}
+
+/// As other views of the recording select: by the pedigree id, or by the values of an array.
+TEST(AttentionSentence, OfASelectionByTokenIndex)
+{
+  Sentence sentence(SmallRecording());
+  Connect(sentence.Get(), 1, SelectionOf(vtkSelectionNode::PEDIGREEIDS, Ids({ 2, 4 })));
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(2, 0), Pair(2, 1), Pair(2, 2)));
+  const auto values = Ids({ 1 });
+  values->SetName("Token Index");
+  Connect(sentence.Get(), 1, SelectionOf(vtkSelectionNode::VALUES, values));
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 0), Pair(1, 1)));
+  sentence->SetSequence(1);
+  EXPECT_THAT(sentence.Pairs(), IsEmpty()); // the token is in another sequence
+}
+
+TEST(AttentionSentence, OfSeveralHeads)
+{
+  Sentence one(SmallRecording());
+  one->SetHead(1);
+  Sentence sentence(SmallRecording());
+  for (const int head : { 1, 0, 1 }) // a head counts once
+  {
+    sentence->AddHead(head);
+  }
+  vtkPolyData* lines = sentence.Lines();
+  EXPECT_THAT(CellValues(lines, "Head"), ElementsAre(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0));
+  const std::vector<double> expected = CellValues(one.Lines(), "Weight");
+  std::vector<double> weights = CellValues(lines, "Weight");
+  weights.resize(6);
+  EXPECT_EQ(weights, expected);
+  const std::vector<double> colors = CellValues(lines, "HeadColor");
+  for (std::size_t c = 0; c < 3; ++c)
+  {
+    EXPECT_EQ(colors[c], ClassColor(1)[c]);
+    EXPECT_EQ(colors[24 + c], ClassColor(0)[c]);
+  }
+  // The first head's lines begin above those of the second.
+  const double above = lines->GetPoint(0)[1];
+  EXPECT_GT(above, lines->GetPoint(6)[1]);
+  EXPECT_THAT(CellValues(sentence.Bars(), "Head"), ElementsAre(1, 0, 1, 0, 1, 0));
+  EXPECT_EQ(
+    vtkStringArray::SafeDownCast(lines->GetFieldData()->GetAbstractArray("HeadColor Legend"))
+      ->GetValue(0)
+      .substr(0, 15),
+    "Head of layer 0");
+  Sentence other(SmallRecording());
+  const std::vector<double> first = PointValues(one.Words(), "Received");
+  const std::vector<double> second = PointValues(other.Words(), "Received");
+  const std::vector<double> both = PointValues(sentence.Words(), "Received");
+  for (std::size_t i = 0; i < both.size(); ++i)
+  {
+    EXPECT_NEAR(both[i], (first[i] + second[i]) / 2, 1e-6);
+  }
+  sentence->ClearHeads();
+  EXPECT_THAT(CellValues(sentence.Lines(), "Head"), Each(0));
+}
+
+TEST(AttentionSentence, HidesSpecialTokens)
+{
+  Recording recording = SmallRecording();
+  recording.tokens.text = { "<s>", " b", " c", "<s>", "</s>" };
+  Sentence sentence(recording);
+  sentence->SetHideSpecial(true);
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 1), Pair(2, 1), Pair(2, 2)));
+  EXPECT_THAT(PointValues(sentence.Words(), "Hidden"), ElementsAre(1, 0, 0, 1, 0, 0));
+  EXPECT_NEAR(PointValues(sentence.Words(), "Given")[2], 1, 1e-6);
+  sentence->SetRenormalize(false);
+  EXPECT_LT(PointValues(sentence.Words(), "Given")[2], 0.999);
+  sentence->SetSequence(1); // all are hidden
+  EXPECT_THAT(sentence.Pairs(), IsEmpty());
+  EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 4);
+  EXPECT_THAT(PointValues(sentence.Words(), "Received"), Each(0));
+  EXPECT_EQ(sentence.Bars()->GetNumberOfCells(), 0);
+}
+
+Recording LongRecording()
+{
+  constexpr int tokens = 50;
+  std::mt19937 generator(5);
+  Recording recording;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, tokens };
+  recording.tokens.sequence.assign(tokens, 0);
+  for (int i = 0; i < tokens; ++i)
+  {
+    recording.tokens.position.push_back(i);
+  }
+  RecordedHead head;
+  head.query = RandomMatrix(tokens, 8, generator);
+  head.key = RandomMatrix(tokens, 8, generator);
+  recording.layers.push_back({ 0, 3, { head } });
+  return recording;
+}
+
+/// Every line is on one page, with its words at its ends.
+TEST(AttentionSentence, BreaksIntoPages)
+{
+  Sentence whole(LongRecording());
+  Sentence sentence(LongRecording());
+  sentence->SetRowsPerPage(20);
+  vtkPolyData* words = sentence.Words();
+  EXPECT_EQ(words->GetNumberOfPoints(), 2 * 20 + (20 + 20) + 2 * 20 + 2 * (10 + 20) + 2 * 10);
+  std::map<std::pair<double, double>, double> tokens;
+  for (vtkIdType i = 0; i < words->GetNumberOfPoints(); ++i)
+  {
+    const double* place = words->GetPoint(i);
+    const bool isNew = tokens
+                         .emplace(std::pair(place[0], place[1]),
+                           PointValues(words, "Token Index")[static_cast<std::size_t>(i)])
+                         .second;
+    EXPECT_TRUE(isNew);
+  }
+  vtkPolyData* lines = sentence.Lines();
+  EXPECT_EQ(CellValues(lines, "Weight"), CellValues(whole.Lines(), "Weight"));
+  const std::vector<Pair> pairs = sentence.Pairs();
+  for (vtkIdType i = 0; i < lines->GetNumberOfCells(); ++i)
+  {
+    vtkIdType count = 0;
+    const vtkIdType* ends = nullptr;
+    lines->GetCellPoints(i, count, ends);
+    const Pair& pair = pairs[static_cast<std::size_t>(i)];
+    const double* query = lines->GetPoint(ends[0]);
+    EXPECT_EQ(tokens.at({ query[0], query[1] }), pair.first);
+    const double* key = lines->GetPoint(ends[1]);
+    EXPECT_EQ(tokens.at({ key[0], key[1] }), pair.second);
+  }
+}
+
+TEST(AttentionSentence, ShowsARange)
+{
+  Sentence sentence(LongRecording());
+  sentence->SetFirstToken(10);
+  sentence->SetTokenCount(5);
+  EXPECT_THAT(
+    PointValues(sentence.Words(), "Position"), ElementsAre(10, 11, 12, 13, 14, 10, 11, 12, 13, 14));
+  EXPECT_THAT(sentence.Pairs(), SizeIs(15));
+  EXPECT_EQ(sentence.Words()->GetPoint(0)[1], 0);
+  Sentence whole(LongRecording());
+  EXPECT_EQ(
+    PointValues(sentence.Words(), "Received")[7], PointValues(whole.Words(), "Received")[62]);
+}
+
+/// Without texts, words are ids or, without these, positions; patches are named by their place.
+TEST(AttentionSentence, NamesTokensByWhatIsKnownOfThem)
+{
+  Recording recording = SmallRecording();
+  recording.tokens.text.clear();
+  EXPECT_THAT(
+    Texts(Sentence(recording).Words(), "Token"), ElementsAre("11", "12", "13", "11", "12", "13"));
+  recording.tokens.id.clear();
+  EXPECT_THAT(
+    Texts(Sentence(recording).Words(), "Token"), ElementsAre("0", "1", "2", "0", "1", "2"));
+  recording.tokens.row = { -1, 0, 0, -1, 0 };
+  recording.tokens.column = { -1, 0, 1, -1, 0 };
+  EXPECT_THAT(Texts(Sentence(recording).Words(), "Token"),
+    ElementsAre("class token", "0, 0", "0, 1", "class token", "0, 0", "0, 1"));
+}
+
+TEST(AttentionSentence, OfOneToken)
+{
+  Recording recording = LongRecording();
+  recording.sequenceOffsets = { 0, 1, 50 };
+  std::fill(recording.tokens.sequence.begin() + 1, recording.tokens.sequence.end(), 1);
+  for (int i = 1; i < 50; ++i)
+  {
+    recording.tokens.position[static_cast<std::size_t>(i)] = i - 1;
+  }
+  Sentence sentence(recording);
+  EXPECT_THAT(CellValues(sentence.Lines(), "Weight"), ElementsAre(1));
+  EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 2);
+  sentence->SetHideFirst(true);
+  EXPECT_THAT(sentence.Pairs(), IsEmpty());
+}
+
+TEST(AttentionSentence, IsEmptyWithoutData)
+{
+  Observed<vtkAttentionSentence> sentence;
+  Connect(sentence.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  for (int port : { 0, 1, 2 })
+  {
+    sentence->Update();
+    auto* data = vtkPolyData::SafeDownCast(sentence->GetOutputDataObject(port));
+    EXPECT_EQ(data->GetNumberOfPoints(), 0);
+  }
+}
+
+TEST(AttentionSentence, DoesNotDependOnThreads)
+{
+  Sentence sentence(LongRecording());
+  Sentence alone(LongRecording());
+  vtkSMPTools::LocalScope(vtkSMPTools::Config{ 1 }, [&] { alone.Lines(); });
+  ExpectSameArrays(alone.Lines()->GetCellData(), sentence.Lines()->GetCellData());
+  EXPECT_EQ(PointValues(alone.Words(), "Received"), PointValues(sentence.Words(), "Received"));
+}
+
+TEST(AttentionSentence, NeedsMemoryForItsLines)
+{
+  Sentence sentence(LongRecording());
+  const char* variable = "ATLAS_MEMORY_LIMIT_KIB";
+  ASSERT_EQ(setenv(variable, "100", 1), 0);
+  sentence.Lines();
+  unsetenv(variable);
+  EXPECT_THAT(sentence.TakeErrors(), ElementsAre(HasSubstr("up to 2500 lines would take ")));
+  sentence->Modified();
+  EXPECT_GT(sentence.Lines()->GetNumberOfCells(), 0);
+}
+
+TEST(AttentionSentence, CanBeCancelled)
+{
+  Sentence sentence(SmallRecording());
+  sentence->SetAbortExecute(1);
+  EXPECT_EQ(sentence.Lines()->GetNumberOfCells(), 0);
+  EXPECT_GT(sentence.Lines()->GetNumberOfCells(), 0);
+}
+
+TEST(AttentionSentence, KnowsTheRangesOfItsInput)
+{
+  Sentence sentence(SmallRecording());
+  sentence->UpdateInformation();
+  EXPECT_EQ(sentence->GetSequenceRange()[1], 1);
+  EXPECT_EQ(sentence->GetLayerRange()[1], 2);
+  EXPECT_EQ(sentence->GetHeadRange()[1], 1);
+}
+
+TEST(AttentionSentence, NamesWhatIsWrong)
+{
+  Sentence sentence(SmallRecording());
+  const auto error = [&sentence]
+  {
+    EXPECT_EQ(sentence.Lines()->GetNumberOfPoints(), 0);
+    EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 0);
+    const std::vector<std::string> errors = sentence.TakeErrors();
+    return errors.size() == 1 ? errors[0] : std::to_string(errors.size()) + " errors";
+  };
+  sentence->SetThreshold(-1);
+  EXPECT_THAT(error(), HasSubstr("Threshold: expected a weight of at least 0, found -1"));
+  sentence->SetThreshold(0);
+  sentence->SetSequence(2);
+  EXPECT_THAT(error(), HasSubstr("expected a sequence"));
+  sentence->SetSequence(0);
+  sentence->SetLayer(1);
+  EXPECT_THAT(error(), HasSubstr("layer 1 is not in the recording, which has layers 0 2"));
+  sentence->SetLayer(0);
+  sentence->SetHead(2);
+  EXPECT_THAT(error(), HasSubstr("expected a head from 0 to 1, found 2"));
+  sentence->SetHead(0);
+  sentence->AddHead(7);
+  EXPECT_THAT(error(), HasSubstr("expected a head from 0 to 1, found 7"));
+  sentence->ClearHeads();
+  sentence->AddSelectedToken(5);
+  EXPECT_THAT(error(), HasSubstr("SelectedTokens: expected tokens from 0 to 4, found 5"));
+  sentence->ClearSelectedTokens();
+  sentence->AddHiddenToken(-1);
+  EXPECT_THAT(error(), HasSubstr("HiddenTokens: expected tokens from 0 to 4, found -1"));
+  sentence->ClearHiddenTokens();
+  sentence->SetFirstToken(3);
+  EXPECT_THAT(error(), HasSubstr("FirstToken: expected a position from 0 to 2, found 3"));
+  sentence->SetFirstToken(0);
+  sentence->SetRowsPerPage(-1);
+  EXPECT_THAT(error(), HasSubstr("RowsPerPage: expected at least 0, found -1"));
+  sentence->SetRowsPerPage(0);
+  sentence->SetQuantity(vtkAttentionSentence::ROLLOUT);
+  sentence->SetLayer(2);
+  EXPECT_THAT(error(), HasSubstr("layer 1"));
+  Recording recording = SmallRecording();
+  recording.tokens.text.clear();
+  Connect(sentence.Get(), 0, DataSetOf(recording));
+  sentence->SetQuantity(vtkAttentionSentence::WEIGHTS);
+  sentence->SetHideSpecial(true);
+  EXPECT_THAT(error(), HasSubstr("HideSpecial: expected a recording with the texts"));
+}
+
+}
