@@ -187,9 +187,9 @@ int vtkAttentionSentence::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector*)
 {
   const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
-  std::copy(ranges.sequence.begin(), ranges.sequence.end(), this->SequenceRange);
-  std::copy(ranges.layer.begin(), ranges.layer.end(), this->LayerRange);
-  std::copy(ranges.head.begin(), ranges.head.end(), this->HeadRange);
+  std::copy_n(ranges.sequence, 2, this->SequenceRange);
+  std::copy_n(ranges.layer, 2, this->LayerRange);
+  std::copy_n(ranges.head, 2, this->HeadRange);
   return 1;
 }
 

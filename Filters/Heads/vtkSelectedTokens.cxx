@@ -4,6 +4,7 @@
 #include "PointArrays.h"
 
 #include <vtkDataObject.h>
+#include <vtkDataSetAttributes.h>
 #include <vtkIdTypeArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -35,11 +36,17 @@ int vtkSelectedTokens::RequestData(
   {
     return 1;
   }
+  const char* const name = AttentionAtlas::ArrayNames::TokenIndex;
+  vtkDataSetAttributes* attributes = AttentionAtlas::TokenAttributes(input);
+  vtkDataSetAttributes* ofCells = input->GetAttributes(vtkDataObject::CELL);
+  if (!attributes->HasArray(name) && ofCells != nullptr && ofCells->HasArray(name))
+  {
+    attributes = ofCells;
+  }
   try
   {
     const std::vector<std::int64_t> all = AttentionAtlas::Integers(
-      AttentionAtlas::RequireNumbers(AttentionAtlas::TokenAttributes(input),
-        AttentionAtlas::ArrayNames::TokenIndex, "Head Embedding makes it."));
+      AttentionAtlas::RequireNumbers(attributes, name, "Head Embedding makes it."));
     vtkNew<vtkIdTypeArray> tokens;
     for (const std::int64_t token : std::set<std::int64_t>(all.begin(), all.end()))
     {

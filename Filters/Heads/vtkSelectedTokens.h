@@ -9,8 +9,8 @@
  * @class vtkSelectedTokens
  * @brief The tokens of some points, as a selection that holds in every view of the recording.
  *
- * Input: a vtkDataSet or vtkTable whose points or rows are tokens, with the array Token Index, such
- * as a part of what vtkHeadEmbedding makes.
+ * Input: a vtkDataSet or vtkTable whose points, rows or else cells are tokens, with the array Token
+ * Index, such as a part of what vtkHeadEmbedding makes.
  *
  * Output: a vtkSelection with one node of points by pedigree id (VTK_ID_TYPE): the distinct token
  * indices in ascending order. It is empty if there are no points. On several ranks each has the

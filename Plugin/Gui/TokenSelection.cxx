@@ -20,6 +20,8 @@
 #include <vtkSelectionNode.h>
 
 #include <array>
+#include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,32 +55,41 @@ vtkSmartPointer<vtkSMSourceProxy> NewHidden(vtkSMProxy* beside, const char* grou
   return proxy;
 }
 
-/// The token indices that the ranks have found.
+/// The token indices that the ranks have found, in ascending order.
 std::vector<vtkIdType> Gather(vtkSMSourceProxy* tokens)
 {
   vtkNew<vtkPVSelectionInformation> information;
   tokens->GetSession()->GatherInformation(
     vtkPVSession::DATA_SERVER, information, tokens->GetGlobalID());
-  std::vector<vtkIdType> indices;
+  std::set<vtkIdType> indices;
   vtkSelection* selection = information->GetSelection();
   for (unsigned int i = 0; i < selection->GetNumberOfNodes(); ++i)
   {
     auto* list = vtkDataArray::SafeDownCast(selection->GetNode(i)->GetSelectionList());
     for (vtkIdType j = 0; list != nullptr && j < list->GetNumberOfTuples(); ++j)
     {
-      indices.push_back(static_cast<vtkIdType>(list->GetComponent(j, 0)));
+      indices.insert(static_cast<vtkIdType>(list->GetComponent(j, 0)));
     }
   }
-  return indices;
+  return { indices.begin(), indices.end() };
 }
 
 }
 
-bool ShowsTokens(vtkPVDataInformation* data)
+int TokenAssociation(vtkPVDataInformation* data)
 {
-  vtkPVArrayInformation* ids =
-    data->GetPointDataInformation()->GetAttributeInformation(vtkDataSetAttributes::PEDIGREEIDS);
-  return ids != nullptr && std::string(ids->GetName()) == "Token Index";
+  for (const int association : { vtkDataObject::POINT, vtkDataObject::CELL })
+  {
+    vtkPVDataSetAttributesInformation* arrays = data->GetAttributeInformation(association);
+    vtkPVArrayInformation* ids =
+      arrays != nullptr ? arrays->GetAttributeInformation(vtkDataSetAttributes::PEDIGREEIDS)
+                        : nullptr;
+    if (ids != nullptr && std::string(ids->GetName()) == "Token Index")
+    {
+      return association;
+    }
+  }
+  return -1;
 }
 
 bool ShowsSeveralHeads(vtkPVDataInformation* data)
@@ -88,12 +99,18 @@ bool ShowsSeveralHeads(vtkPVDataInformation* data)
   return layers && heads && ((*layers)[0] < (*layers)[1] || (*heads)[0] < (*heads)[1]);
 }
 
+std::optional<int> OnlyValue(vtkPVDataInformation* data, const char* name)
+{
+  const auto range = RangeOf(data, name);
+  return range && (*range)[0] == (*range)[1] ? std::optional((*range)[0]) : std::nullopt;
+}
+
 std::optional<HeadNumber> OnlyHead(vtkPVDataInformation* data)
 {
-  const auto layers = RangeOf(data, "Layer");
-  const auto heads = RangeOf(data, "Head");
-  const bool isOne = layers && heads && (*layers)[0] == (*layers)[1] && (*heads)[0] == (*heads)[1];
-  return isOne ? std::optional(HeadNumber{ (*layers)[0], (*heads)[0] }) : std::nullopt;
+  const auto layer = OnlyValue(data, "Layer");
+  const auto head = OnlyValue(data, "Head");
+  return layer && head && *layer >= 0 && *head >= 0 ? std::optional(HeadNumber{ *layer, *head })
+                                                    : std::nullopt;
 }
 
 vtkSmartPointer<vtkSMSourceProxy> ExtractSelected(
@@ -107,34 +124,44 @@ vtkSmartPointer<vtkSMSourceProxy> ExtractSelected(
   return extract;
 }
 
-vtkSmartPointer<vtkSMSourceProxy> SelectTokensOf(vtkSMSourceProxy* points, vtkIdType limit)
+std::vector<vtkIdType> TokensOf(vtkSMSourceProxy* points)
 {
   auto tokens = NewHidden(points, "internal_filters", "SelectedTokens");
   vtkSMPropertyHelper(tokens, "Input").Set(points);
   tokens->UpdateVTKObjects();
   tokens->UpdatePipeline();
-  const std::vector<vtkIdType> indices = Gather(tokens);
-  if (indices.empty() || static_cast<vtkIdType>(indices.size()) > limit)
-  {
-    return nullptr;
-  }
-  auto ids = NewHidden(points, "sources", TokenSource);
-  vtkSMPropertyHelper(ids, "FieldType").Set(vtkSelectionNode::POINT);
-  std::vector<std::string> texts; // pairs of a domain, here of all, and an id
-  for (const vtkIdType index : indices)
-  {
-    texts.emplace_back();
-    texts.push_back(std::to_string(index));
-  }
+  return Gather(tokens);
+}
+
+vtkSmartPointer<vtkSMSourceProxy> SelectTokens(
+  vtkSMSourceProxy* source, const std::vector<vtkIdType>& tokens, int association)
+{
+  auto ids = NewHidden(source, "sources", TokenSource);
+  vtkSMPropertyHelper(ids, "FieldType")
+    .Set(vtkSelectionNode::ConvertAttributeTypeToSelectionField(association));
   vtkSMPropertyHelper property(ids, "IDs");
-  property.SetNumberOfElements(static_cast<unsigned int>(texts.size()));
-  for (std::size_t i = 0; i < texts.size(); ++i)
+  property.SetNumberOfElements(static_cast<unsigned int>(2 * tokens.size()));
+  for (std::size_t i = 0; i < tokens.size(); ++i)
   {
-    property.Set(static_cast<unsigned int>(i), texts[i].c_str());
+    const auto pair = static_cast<unsigned int>(2 * i); // of a domain, here of all, and an id
+    property.Set(pair, "");
+    property.Set(pair + 1, std::to_string(tokens[i]).c_str());
   }
   ids->UpdateVTKObjects();
   return vtkSmartPointer<vtkSMSourceProxy>::Take(vtkSMSourceProxy::SafeDownCast(
     vtkSMSelectionHelper::NewAppendSelectionsFromSelectionSource(ids)));
+}
+
+std::optional<HeadNumber> HeadAt(vtkSMSourceProxy* source, int port, double x, double y)
+{
+  auto location = NewHidden(source, "sources", "LocationSelectionSource");
+  vtkSMPropertyHelper(location, "FieldType").Set(vtkSelectionNode::POINT);
+  const std::array<double, 3> place = { std::round(x), std::round(y), 0 };
+  vtkSMPropertyHelper(location, "Locations").Set(place.data(), 3);
+  location->UpdateVTKObjects();
+  const auto point = ExtractSelected(source, port, location);
+  vtkPVDataInformation* data = point->GetDataInformation(0);
+  return data->GetNumberOfPoints() > 0 ? OnlyHead(data) : std::nullopt;
 }
 
 bool SelectsTokens(vtkSMSourceProxy* selection)

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <vtkSmartPointer.h>
+#include <vtkType.h>
 
 #include <optional>
+#include <vector>
 
 class vtkPVDataInformation;
 class vtkSMProxy;
@@ -20,24 +22,35 @@ struct HeadNumber
   int head = 0;
 };
 
-/// Whether points can be selected as tokens: their pedigree ids are the array Token Index.
-bool ShowsTokens(vtkPVDataInformation* data);
+/// Whether points or cells can be selected as tokens: their pedigree ids are the array Token Index.
+/// vtkDataObject::POINT or CELL; -1 for neither.
+int TokenAssociation(vtkPVDataInformation* data);
 
 /// Whether the points or cells are of several heads, by the arrays Layer and Head.
 bool ShowsSeveralHeads(vtkPVDataInformation* data);
 
-/// The head of all points or cells; none if they are of several.
+/// The only value of an array of integers; none if it has several or is not there.
+std::optional<int> OnlyValue(vtkPVDataInformation* data, const char* name);
+
+/// The head of all points or cells; none if they are of several or of no head (-1).
 std::optional<HeadNumber> OnlyHead(vtkPVDataInformation* data);
 
 /// The selected part of an output, up to date.
 vtkSmartPointer<vtkSMSourceProxy> ExtractSelected(
   vtkSMSourceProxy* source, int port, vtkSMSourceProxy* selection);
 
-/// A selection, as of an output port, of the tokens of some points in all heads. Null if there are
-/// none, or more than `limit`.
-vtkSmartPointer<vtkSMSourceProxy> SelectTokensOf(vtkSMSourceProxy* points, vtkIdType limit);
+/// The tokens of some points or cells, in ascending order.
+std::vector<vtkIdType> TokensOf(vtkSMSourceProxy* points);
 
-/// Whether a selection is one that SelectTokensOf has made.
+/// A selection of tokens for the points or cells of an output port.
+vtkSmartPointer<vtkSMSourceProxy> SelectTokens(
+  vtkSMSourceProxy* source, const std::vector<vtkIdType>& tokens, int association);
+
+/// The head of the point at x, y of an image of several heads, whose points are one apart, such as
+/// an Attention Matrix; none between panels.
+std::optional<HeadNumber> HeadAt(vtkSMSourceProxy* source, int port, double x, double y);
+
+/// Whether a selection is one that SelectTokens has made.
 bool SelectsTokens(vtkSMSourceProxy* selection);
 
 /// The nearest source or filter upstream whose output is a recording, or the proxy itself; null if

@@ -4,6 +4,7 @@
 
 #include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
+#include <pqDataRepresentation.h>
 #include <pqObjectBuilder.h>
 #include <pqOutputPort.h>
 #include <pqPipelineSource.h>
@@ -18,15 +19,16 @@
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkRenderWindowInteractor.h>
+#include <vtkRenderer.h>
 #include <vtkSMParaViewPipelineControllerWithRendering.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMRenderViewProxy.h>
-#include <vtkSMSelectionLink.h>
-#include <vtkSMSessionProxyManager.h>
 #include <vtkSMSourceProxy.h>
 #include <vtkSMViewLayoutProxy.h>
+#include <vtkType.h>
 
 #include <array>
+#include <cstddef>
 
 using AttentionAtlas::HeadNumber;
 
@@ -34,7 +36,7 @@ namespace
 {
 
 /// The largest number of tokens that a selection in one head selects in all.
-constexpr vtkIdType TokenLimit = 100'000;
+constexpr std::size_t TokenLimit = 100'000;
 /// How far from a double click a point may be, in pixels.
 constexpr int Nearby = 8;
 
@@ -55,6 +57,15 @@ vtkPVXMLElement* HintOf(vtkSMProxy* proxy)
   return hints != nullptr ? hints->FindNestedElementByName("AtlasShowsHead") : nullptr;
 }
 
+/// Whether a filter shows one head: its Layer and Head are not those of all or of their mean.
+bool ShowsOneHead(vtkSMProxy* proxy)
+{
+  return HintOf(proxy) != nullptr && proxy->GetProperty("Layer") != nullptr &&
+         proxy->GetProperty("Head") != nullptr &&
+         vtkSMPropertyHelper(proxy, "Layer").GetAsInt() >= 0 &&
+         vtkSMPropertyHelper(proxy, "Head").GetAsInt() >= 0;
+}
+
 /// The filters that show one head of a recording.
 QList<pqPipelineSource*> FindViewsOfHeads(vtkSMProxy* recording)
 {
@@ -62,9 +73,7 @@ QList<pqPipelineSource*> FindViewsOfHeads(vtkSMProxy* recording)
   for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
   {
     vtkSMProxy* proxy = source->getProxy();
-    if (HintOf(proxy) != nullptr && AttentionAtlas::RecordingOf(proxy) == recording &&
-        vtkSMPropertyHelper(proxy, "Layer").GetAsInt() >= 0 &&
-        vtkSMPropertyHelper(proxy, "Head").GetAsInt() >= 0)
+    if (ShowsOneHead(proxy) && AttentionAtlas::RecordingOf(proxy) == recording)
     {
       found.push_back(source);
     }
@@ -95,6 +104,40 @@ void Follow(vtkSMProxy* recording, const HeadNumber& number)
   END_UNDO_SET();
 }
 
+/// Lets a filter that can show chosen tokens alone show these, which were selected in its output;
+/// none: all.
+void ShowTokens(
+  vtkSMSourceProxy* filter, const std::vector<vtkIdType>& tokens, vtkPVDataInformation* selected)
+{
+  vtkPVXMLElement* hints = filter->GetHints();
+  if (hints == nullptr)
+  {
+    return;
+  }
+  if (hints->FindNestedElementByName("AtlasShowsTokens") != nullptr)
+  {
+    vtkSMPropertyHelper list(filter, "SelectedTokens");
+    list.SetNumberOfElements(static_cast<unsigned int>(tokens.size()));
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+    {
+      list.Set(static_cast<unsigned int>(i), tokens[i]);
+    }
+    if (const auto side = AttentionAtlas::OnlyValue(selected, "Side"))
+    {
+      vtkSMPropertyHelper(filter, "Direction").Set(*side);
+    }
+  }
+  const auto row = AttentionAtlas::OnlyValue(selected, "Row");
+  const auto column = AttentionAtlas::OnlyValue(selected, "Column");
+  if (hints->FindNestedElementByName("AtlasShowsPatch") != nullptr && row && column &&
+      !tokens.empty())
+  {
+    const std::array<int, 2> patch = { *row, *column };
+    vtkSMPropertyHelper(filter, "Patch").Set(patch.data(), 2);
+  }
+  filter->UpdateVTKObjects();
+}
+
 /// The nearest filter upstream whose hint names a filter to open.
 vtkSMSourceProxy* FindOpener(vtkSMProxy* proxy)
 {
@@ -113,6 +156,31 @@ vtkSMSourceProxy* FindOpener(vtkSMProxy* proxy)
   return nullptr;
 }
 
+/// Where the line of sight through a pixel meets the plane z = 0.
+std::array<double, 2> PlaceInPlane(pqRenderView* view, int x, int y)
+{
+  vtkRenderer* renderer = view->getRenderViewProxy()->GetRenderer();
+  std::array<std::array<double, 4>, 2> ends;
+  for (const int depth : { 0, 1 })
+  {
+    renderer->SetDisplayPoint(x, y, depth);
+    renderer->DisplayToWorld();
+    renderer->GetWorldPoint(ends.at(static_cast<std::size_t>(depth)).data());
+  }
+  for (std::array<double, 4>& end : ends)
+  {
+    const double weight = end[3];
+    for (double& coordinate : end)
+    {
+      coordinate /= weight;
+    }
+  }
+  const double height = ends[0][2] - ends[1][2];
+  const double share = height != 0 ? ends[0][2] / height : 0;
+  return { ends[0][0] + share * (ends[1][0] - ends[0][0]),
+    ends[0][1] + share * (ends[1][1] - ends[0][1]) };
+}
+
 /// A new render view to the right of one.
 pqView* SplitView(pqView* view)
 {
@@ -128,30 +196,8 @@ pqView* SplitView(pqView* view)
   return beside;
 }
 
-/// Selects the same tokens in two sources, now and later.
-void LinkTokens(vtkSMSourceProxy* first, vtkSMSourceProxy* second)
-{
-  vtkNew<vtkSMSelectionLink> link;
-  link->SetConvertToIndices(false);
-  link->AddLinkedSelection(first, vtkSMLink::INPUT);
-  link->AddLinkedSelection(second, vtkSMLink::OUTPUT);
-  link->AddLinkedSelection(second, vtkSMLink::INPUT);
-  link->AddLinkedSelection(first, vtkSMLink::OUTPUT);
-  vtkSMSessionProxyManager* proxies = first->GetSessionProxyManager();
-  const auto nameOf = [&](vtkSMProxy* proxy)
-  { return QString(proxies->GetProxyName("sources", proxy)); };
-  const QString name = "Tokens of " + nameOf(first) + " and " + nameOf(second);
-  proxies->RegisterLink(name.toUtf8().constData(), link);
-  if (vtkSMSourceProxy* selection = first->GetSelectionInput(0))
-  {
-    second->SetSelectionInput(0, selection, 0);
-  }
-}
-
-/// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`. The
-/// tokens that are selected in `chosen` are selected in it.
-void OpenBeside(
-  vtkSMSourceProxy* opener, vtkSMSourceProxy* chosen, const HeadNumber& number, pqView* view)
+/// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`.
+pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number, pqView* view)
 {
   const QString name = HintOf(opener)->GetAttribute("opens");
   auto* recording = Model()->findItem<pqPipelineSource*>(AttentionAtlas::RecordingOf(opener));
@@ -169,10 +215,10 @@ void OpenBeside(
   SetHead(proxy, number);
   vtkNew<vtkSMParaViewPipelineControllerWithRendering> controller;
   controller->Show(proxy, 0, beside->getViewProxy());
-  LinkTokens(chosen, proxy);
   filter->setModifiedState(pqProxy::UNMODIFIED);
   beside->resetDisplay();
   END_UNDO_SET();
+  return filter;
 }
 
 }
@@ -211,9 +257,14 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
     return;
   }
   this->Chosen = {};
-  vtkPVDataInformation* shown = selection != nullptr ? selected->getDataInformation() : nullptr;
-  const bool showsTokens = shown != nullptr && AttentionAtlas::ShowsTokens(shown);
-  const bool showsHeads = shown != nullptr && AttentionAtlas::ShowsSeveralHeads(shown);
+  if (selection == nullptr)
+  {
+    this->forget();
+    return;
+  }
+  vtkPVDataInformation* shown = selected->getDataInformation();
+  const bool showsTokens = AttentionAtlas::TokenAssociation(shown) >= 0;
+  const bool showsHeads = AttentionAtlas::ShowsSeveralHeads(shown);
   if (!showsTokens && !showsHeads)
   {
     return;
@@ -238,15 +289,68 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   pqApplicationCore::instance()->render();
 }
 
-void pqHeadChoiceBehavior::selectTokens(pqOutputPort* port, vtkSMSourceProxy* points)
+void pqHeadChoiceBehavior::selectTokens(pqOutputPort* selected, vtkSMSourceProxy* points)
 {
-  if (const auto tokens = AttentionAtlas::SelectTokensOf(points, TokenLimit))
+  const std::vector<vtkIdType> tokens = AttentionAtlas::TokensOf(points);
+  if (tokens.empty() || tokens.size() > TokenLimit)
   {
-    this->Busy = true;
-    port->setSelectionInput(tokens, 0);
-    Selections()->select(port);
-    this->Busy = false;
+    return;
   }
+  ShowTokens(selected->getSourceProxy(), tokens, points->GetDataInformation(0));
+  this->Tokens = tokens;
+  this->Recording = AttentionAtlas::RecordingOf(selected->getSourceProxy());
+  this->Busy = true;
+  for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
+  {
+    this->selectIn(source);
+  }
+  Selections()->select(selected);
+  this->Busy = false;
+}
+
+void pqHeadChoiceBehavior::selectIn(pqPipelineSource* source)
+{
+  if (AttentionAtlas::RecordingOf(source->getProxy()) != this->Recording)
+  {
+    return;
+  }
+  for (pqOutputPort* port : source->getOutputPorts())
+  {
+    const int association = AttentionAtlas::TokenAssociation(port->getDataInformation());
+    if (association >= 0)
+    {
+      const auto tokens =
+        AttentionAtlas::SelectTokens(port->getSourceProxy(), this->Tokens, association);
+      port->setSelectionInput(tokens, 0);
+    }
+  }
+}
+
+void pqHeadChoiceBehavior::forget()
+{
+  if (this->Recording == nullptr)
+  {
+    return;
+  }
+  for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
+  {
+    if (AttentionAtlas::RecordingOf(source->getProxy()) != this->Recording)
+    {
+      continue;
+    }
+    for (pqOutputPort* port : source->getOutputPorts())
+    {
+      vtkSMSourceProxy* selection = port->getSelectionInput();
+      if (selection != nullptr && AttentionAtlas::SelectsTokens(selection))
+      {
+        port->setSelectionInput(nullptr, 0);
+        ShowTokens(port->getSourceProxy(), {}, port->getDataInformation());
+      }
+    }
+  }
+  this->Tokens.clear();
+  this->Recording = nullptr;
+  pqApplicationCore::instance()->render();
 }
 
 void pqHeadChoiceBehavior::meet(pqView* view)
@@ -282,6 +386,10 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
   view->selectPointsOnSurface(region.data());
   if (this->Chosen.port == nullptr)
   {
+    this->choosePanel(view, place[0], place[1]);
+  }
+  if (this->Chosen.port == nullptr)
+  {
     return;
   }
   vtkSMSourceProxy* source = this->Chosen.port->getSourceProxy();
@@ -289,6 +397,40 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
   vtkSMSourceProxy* recording = AttentionAtlas::RecordingOf(source);
   if (opener != nullptr && recording != nullptr && FindViewsOfHeads(recording).isEmpty())
   {
-    OpenBeside(opener, source, { this->Chosen.layer, this->Chosen.head }, view);
+    pqPipelineSource* opened = OpenBeside(opener, { this->Chosen.layer, this->Chosen.head }, view);
+    if (this->Recording == recording)
+    {
+      this->selectIn(opened);
+      pqApplicationCore::instance()->render();
+    }
+  }
+}
+
+void pqHeadChoiceBehavior::choosePanel(pqRenderView* view, int x, int y)
+{
+  const std::array<double, 2> place = PlaceInPlane(view, x, y);
+  for (pqRepresentation* shown : view->getRepresentations())
+  {
+    auto* representation = qobject_cast<pqDataRepresentation*>(shown);
+    pqOutputPort* port =
+      representation != nullptr ? representation->getOutputPortFromInput() : nullptr;
+    if (port == nullptr || !representation->isVisible())
+    {
+      continue;
+    }
+    vtkPVDataInformation* data = port->getDataInformation();
+    if (data->GetDataSetType() != VTK_IMAGE_DATA || !AttentionAtlas::ShowsSeveralHeads(data))
+    {
+      continue;
+    }
+    vtkSMSourceProxy* source = port->getSourceProxy();
+    if (const auto number =
+          AttentionAtlas::HeadAt(source, port->getPortNumber(), place[0], place[1]))
+    {
+      this->Chosen = { port, number->layer, number->head };
+      Follow(AttentionAtlas::RecordingOf(source), *number);
+      pqApplicationCore::instance()->render();
+      return;
+    }
   }
 }

@@ -3,8 +3,13 @@
 #include <QObject>
 
 #include <vtkNew.h>
+#include <vtkType.h>
+
+#include <vector>
 
 class pqOutputPort;
+class pqPipelineSource;
+class pqRenderView;
 class pqView;
 class vtkEventQtSlotConnect;
 class vtkObject;
@@ -12,8 +17,9 @@ class vtkSMSourceProxy;
 
 /// What a selection does in views of tokens and heads, such as a Head Embedding:
 ///
-/// - Selected points become tokens. They are then selected in every head, and in views that a
-///   selection link joins.
+/// - Selected points become tokens. They are then selected in every head, and in all views of the
+///   recording. A filter with the hint AtlasShowsTokens or AtlasShowsPatch, in whose output they
+///   were selected, shows the attention of these tokens or of this patch.
 /// - If several heads are shown and all points are of one head, the filters of the recording that
 /// show one head show this one.
 ///   They have the hint AtlasShowsHead in their XML, and a Layer and Head of at least 0.
@@ -43,14 +49,24 @@ private:
     int head = 0;
   };
 
-  /// Replaces the selection of a port by the tokens of points.
-  void selectTokens(pqOutputPort* port, vtkSMSourceProxy* points);
+  /// Selects the tokens of some points, which were selected in a port, in all views of the
+  /// recording.
+  void selectTokens(pqOutputPort* selected, vtkSMSourceProxy* points);
+  /// Selects these tokens in the outputs of a filter of the recording.
+  void selectIn(pqPipelineSource* source);
+  /// Clears the selections of tokens.
+  void forget();
+
+  /// Chooses the head of the panel of an image at a pixel, if there is one.
+  void choosePanel(pqRenderView* view, int x, int y);
 
   Q_SLOT void hear(pqOutputPort* selected);
   Q_SLOT void meet(pqView* view);
   Q_SLOT void open(vtkObject* interactor);
 
   vtkNew<vtkEventQtSlotConnect> Connector;
-  bool Busy = false; ///< whether a selection is being replaced
-  Choice Chosen;     ///< by the last selection
+  bool Busy = false;                     ///< whether a selection is being replaced
+  Choice Chosen;                         ///< by the last selection
+  std::vector<vtkIdType> Tokens;         ///< that are selected
+  vtkSMSourceProxy* Recording = nullptr; ///< which has them; only compared, as it may be gone
 };

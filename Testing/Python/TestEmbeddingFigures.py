@@ -1,47 +1,15 @@
 """Figures of joint embeddings: their points are those of the filter, their colors those of the tokens."""
 
-import json
-import math
-
 import atlastest
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import embedding, tour
 from attentionatlas.model import Missing
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from randomrecording import HEADS, LAYERS, TOKENS, write_recording
 
-TOKENS = [" the", " cat", " sat", ".", "The", " dog"] * 5
-LAYERS, HEADS, SIZE = 2, 3, 8
 #: What the figures need: few iterations, and a perplexity that 60 points allow.
 SETTINGS = {"Perplexity": 10, "Iterations": 100}
-
-
-def write_recording(path):
-    """Queries and keys from random numbers, of three sequences of ten tokens."""
-    generator = numpy.random.default_rng(0)
-    tensors = {
-        "sequence_offsets": numpy.array([0, 10, 20, 30], dtype=numpy.int64),
-        "tokens.position": numpy.tile(numpy.arange(10, dtype=numpy.int32), 3),
-    }
-    for layer in range(LAYERS):
-        for head in range(HEADS):
-            for name in ("query", "key"):
-                values = generator.normal(size=(len(TOKENS), SIZE)).astype(numpy.float32)
-                tensors[f"layers.{layer}.heads.{head}.{name}"] = values
-    metadata = {
-        "format": "attention-atlas.recording",
-        "version": "1",
-        "architecture": "random",
-        "mask": "causal",
-        "rotated": "false",
-        "processing": "unprocessed",
-        "layer_count": str(LAYERS),
-        "head_count": str(HEADS),
-        "score_scales": json.dumps({str(layer): 1 / math.sqrt(SIZE) for layer in range(LAYERS)}),
-        "tokens": json.dumps(TOKENS),
-    }
-    atlastest.write_safetensors(path, tensors, metadata)
-    return path
 
 
 def dots(axes):

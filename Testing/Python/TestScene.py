@@ -4,6 +4,7 @@ import atlastest
 from atlastest import AtlasTest, fetch
 from attentionatlas import scene
 from paraview import servermanager, simple
+from randomrecording import HEADS, LAYERS, TOKENS, write_recording
 
 
 class Scene(AtlasTest):
@@ -83,6 +84,52 @@ class Scene(AtlasTest):
         with self.assertRaisesRegex(FileNotFoundError, "absent.safetensors: no such file"):
             scene.save(atlastest.OUTPUT / "absent.safetensors", self.state)
         self.assertFalse(self.state.exists())
+
+
+class RecordingScene(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.state = atlastest.OUTPUT / "recording.pvsm"
+        self.state.unlink(missing_ok=True)
+        self.addCleanup(scene.clear)
+
+    def load(self, recording):
+        scene.save(recording, self.state)
+        scene.clear()
+        simple.LoadState(str(self.state))
+
+    def test_of_attention_alone_has_the_views_of_heads(self):
+        self.load(atlastest.RECORDING)
+        self.assertEqual(len(simple.GetRenderViews()), 3)
+        self.assertEqual(len([v for v in simple.GetViews() if v.GetXMLName() == "SpreadSheetView"]), 1)
+        layouts = list(simple.GetLayouts().values())
+        self.assertEqual(len(layouts), 1)
+        for view in simple.GetViews():
+            self.assertGreaterEqual(layouts[0].GetViewLocation(view), 0)
+        simple.RenderAllViews()
+        for name in ("All heads", "Head", "Words"):
+            self.assertGreater(simple.FindSource(name).GetDataInformation().GetNumberOfPoints(), 0, name)
+
+    def test_with_queries_and_keys_has_their_embedding(self):
+        self.load(write_recording(atlastest.OUTPUT / "random.safetensors"))
+        self.assertEqual(len(simple.GetLayouts()), 2)
+        self.assertEqual(len(simple.GetRenderViews()), 5)
+        simple.RenderAllViews()
+        points = simple.FindSource("Embedding").GetDataInformation().GetNumberOfPoints()
+        self.assertEqual(points, 2 * len(TOKENS) * LAYERS * HEADS)
+        self.assertEqual(
+            simple.FindSource("Embedding of the head").GetDataInformation().GetNumberOfPoints(), 2 * len(TOKENS)
+        )
+
+    def test_views_of_one_head_show_the_same(self):
+        self.load(write_recording(atlastest.OUTPUT / "random.safetensors"))
+        head, words, one = (simple.FindSource(n) for n in ("Head", "Words", "Embedding of the head"))
+        head.Layer, head.Head, head.Sequence = 1, 2, 2
+        self.assertEqual((words.Layer, words.Head, words.Sequence), (1, 2, 2))
+        self.assertEqual((one.Layer, one.Head, one.Sequence), (1, 2, -1))
+        words.Head = 0
+        self.assertEqual((head.Head, one.Head), (0, 0))
+        self.assertEqual(simple.FindSource("Embedding").Head, -1)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from paraview import simple
 from attentionatlas import data
 from attentionatlas.charts import check, color_bar, drawn_from, fit, foreground, label_heads, ramp, show_matrix
 from attentionatlas.heads import Figure
-from attentionatlas.model import Missing, open_recording
+from attentionatlas.model import Missing, holds_queries, open_recording
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.style import HIDDEN, ORANGES
 
@@ -42,19 +42,6 @@ _LABELS = 400
 _NUMBERS = 16
 
 
-def _holds_queries(reader):
-    """Whether a recording has the queries of a head."""
-    blocks = data.first_part(reader)
-    layers = [blocks.GetBlock(i) for i in range(blocks.GetNumberOfBlocks())]
-    heads = [
-        layer.GetBlock(i)
-        for layer in layers
-        if layer is not None and layer.IsA("vtkMultiBlockDataSet")
-        for i in range(layer.GetNumberOfBlocks())
-    ]
-    return any(head and head.IsA("vtkTable") and head.GetColumnByName("Query") for head in heads)
-
-
 class Embedding:
     """The joint embeddings of a recording's heads.
 
@@ -65,7 +52,7 @@ class Embedding:
 
     def __init__(self, path, **properties):
         self.reader = open_recording(path)
-        if not _holds_queries(self.reader):
+        if not holds_queries(self.reader):
             simple.Delete(self.reader)
             raise Missing(f"{pathlib.Path(path).name} holds no queries and keys")
         self.points = simple.HeadEmbedding(Input=self.reader, Dimensions=2, **properties)

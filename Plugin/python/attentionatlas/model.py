@@ -1,7 +1,9 @@
 """An attention-only transformer, opened from its file, and the plugin's filters on it."""
 
 import contextlib
+import json
 import pathlib
+import struct
 
 import numpy
 from paraview import simple
@@ -36,6 +38,30 @@ def open_recording(path):
         return simple.RecordingReader(registrationName=name, FileName=str(path))
 
     return _open(path, read, "Rotated")
+
+
+def holds_queries(reader):
+    """Whether a recording, given by its reader, has the queries of a head."""
+    blocks = data.first_part(reader)
+    layers = [blocks.GetBlock(i) for i in range(blocks.GetNumberOfBlocks())]
+    heads = [
+        layer.GetBlock(i)
+        for layer in layers
+        if layer is not None and layer.IsA("vtkMultiBlockDataSet")
+        for i in range(layer.GetNumberOfBlocks())
+    ]
+    return any(head and head.IsA("vtkTable") and head.GetColumnByName("Query") for head in heads)
+
+
+def is_model(path):
+    """Whether a file has the tensors of an attention-only transformer, by their names."""
+    try:
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            names = json.loads(file.read(min(length, 1 << 26)))
+    except (struct.error, ValueError):
+        return False
+    return isinstance(names, dict) and any(name in names for name in ("word_embedding", "word_emb.weight"))
 
 
 def _open(path, read, field):

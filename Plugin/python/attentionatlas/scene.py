@@ -13,31 +13,33 @@ import sys
 
 from paraview import simple
 
-from attentionatlas import load_plugin
-from attentionatlas.model import open_model
-from attentionatlas.space import VIEWPOINT, render_view
+from attentionatlas import load_plugin, recording_scene
+from attentionatlas.model import is_model, open_model
+from attentionatlas.space import PLAIN, VIEWPOINT, render_view
 
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
 
-_PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
-
-
 def build(path):
-    """Builds the views of a model in the present session; returns their layout.
+    """Builds the views of a model or recording in the present session; returns their first layout.
 
-    Raises FileNotFoundError or ValueError for a file that is not there or no model, OSError where ParaView
+    Raises FileNotFoundError or ValueError for a file that is not there or neither, OSError where ParaView
     cannot render.
     """
     load_plugin()
+    return build_model(path) if not pathlib.Path(path).is_file() or is_model(path) else recording_scene.build(path)
+
+
+def build_model(path):
+    """Builds the views of an attention-only transformer; as build."""
     model = open_model(path)
     torus = simple.AttentionTorus(
         registrationName="Torus", Input=model, Quantities=["Class", "Probability", "ClassColor", "Output"]
     )
     pairs = simple.TokenPairs(registrationName="Pairs", Input=model)
     layout = simple.CreateLayout(name="Attention Atlas")
-    chart = render_view(InteractionMode="2D", CameraParallelProjection=1, **_PLAIN)
-    sphere, surface = (render_view(CameraParallelProjection=1, **_PLAIN) for _ in range(2))
+    chart = render_view(InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
+    sphere, surface = (render_view(CameraParallelProjection=1, **PLAIN) for _ in range(2))
     table = simple.CreateView("SpreadSheetView")
     simple.AssignViewToLayout(view=chart, layout=layout, hint=0)
     right = layout.SplitHorizontal(0, 0.5)
@@ -105,7 +107,7 @@ def _show_surface(torus, pairs, view):
 def clear():
     """Takes everything out of the session: links, which would outlive what they link, then views, as
     what they draw with goes with their windows, then the rest."""
-    for name in LINKS:
+    for name in LINKS + recording_scene.LINKS:
         simple.RemoveLink(name)
     for view in simple.GetViews():
         simple.Delete(view)
@@ -113,9 +115,9 @@ def clear():
 
 
 def save(path, state):
-    """Writes the scene of the model in a file as a ParaView state, first under a temporary name.
+    """Writes the scene of the model or recording in a file as a ParaView state, first under a temporary name.
 
-    As build; the state names the model's file by its absolute path. Replaces what the session has.
+    As build; the state names the file by its absolute path. Replaces what the session has.
     """
     state = pathlib.Path(state)
     if state.suffix != ".pvsm":
@@ -132,13 +134,13 @@ def save(path, state):
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="pvpython -m attentionatlas.scene",
-        description="Writes a ParaView state of linked views on an attention-only transformer.",
+        description="Writes a ParaView state of linked views on an attention-only transformer or a recording.",
     )
-    parser.add_argument("model", metavar="MODEL", help="a .safetensors file")
+    parser.add_argument("file", metavar="FILE", help="a model or a recording")
     parser.add_argument("-o", "--output", default="scene.pvsm", help="default: scene.pvsm")
     options = parser.parse_args(arguments)
     try:
-        print(save(options.model, options.output))
+        print(save(options.file, options.output))
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
 

@@ -17,6 +17,8 @@ from attentionatlas import data
 from attentionatlas.model import Proxies
 
 VIEWPOINT = (1.0, 0.75, 0.55)
+#: Properties of a view for a white page.
+PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
 #: Bright enough for pale colours to stay pale, with light and shade that show the shape.
 _SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower": 30}
 _SMOOTHING = 2
