@@ -12,6 +12,7 @@ namespace AttentionAtlas
 PanelTitles::PanelTitles()
 {
   this->Texts->SetName(ArrayNames::Token);
+  this->Sides->SetName(ArrayNames::Side);
 }
 
 void PanelTitles::Add(double x, double y, const std::string& text)
@@ -19,6 +20,13 @@ void PanelTitles::Add(double x, double y, const std::string& text)
   const vtkIdType point = this->Points->InsertNextPoint(x, y, 0);
   this->Vertices->InsertNextCell(1, &point);
   this->Texts->InsertNextValue(text);
+  this->Sides->InsertNextValue(2);
+}
+
+void PanelTitles::AddToTheLeft(double x, double y, const std::string& text)
+{
+  this->Add(x, y, text);
+  this->Sides->SetValue(this->Sides->GetNumberOfValues() - 1, 0);
 }
 
 void PanelTitles::MoveTo(vtkPolyData* output, const char* format)
@@ -26,6 +34,7 @@ void PanelTitles::MoveTo(vtkPolyData* output, const char* format)
   output->SetPoints(this->Points);
   output->SetVerts(this->Vertices);
   output->GetPointData()->AddArray(this->Texts);
+  output->GetPointData()->AddArray(this->Sides);
   SetFormat(output, format);
 }
 

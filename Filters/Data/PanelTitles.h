@@ -6,6 +6,7 @@
 #include <vtkNew.h>
 #include <vtkPoints.h>
 #include <vtkStringArray.h>
+#include <vtkUnsignedCharArray.h>
 
 #include <string>
 
@@ -15,13 +16,15 @@ namespace AttentionAtlas
 {
 
 /// Titles of the panels of a view of many heads, for the representation Token Labels: points with
-/// the array Token. A title begins at its point.
+/// the arrays Token and Side. A title is to the upper right of its point (Side 2), or to the
+/// left (0).
 class ATTENTIONATLASDATA_EXPORT PanelTitles
 {
 public:
   PanelTitles();
 
   void Add(double x, double y, const std::string& text);
+  void AddToTheLeft(double x, double y, const std::string& text);
 
   /// Makes them the content of a data object of this format.
   void MoveTo(vtkPolyData* output, const char* format);
@@ -30,6 +33,7 @@ private:
   vtkNew<vtkPoints> Points;
   vtkNew<vtkCellArray> Vertices;
   vtkNew<vtkStringArray> Texts;
+  vtkNew<vtkUnsignedCharArray> Sides;
 };
 
 }

@@ -378,8 +378,8 @@ void MakeTitles(const EmbeddedHeads& heads, vtkPolyData* output)
     }
     for (const std::int32_t layer : layers)
     {
-      titles.Add(
-        step * *columns.begin() - 0.75, 0.5 - step * layer, "Layer " + std::to_string(layer));
+      titles.AddToTheLeft(
+        step * *columns.begin() - 0.1, 0.5 - step * layer, "Layer " + std::to_string(layer));
     }
   }
   titles.MoveTo(output, Formats::HeadEmbeddingTitles);

@@ -164,8 +164,8 @@ int vtkAttentionMatrix::FillOutputPortInformation(int port, vtkInformation* info
 
 bool vtkAttentionMatrix::IsSorted()
 {
-  return this->SortBy != nullptr && *this->SortBy != '\0' &&
-         this->GetNumberOfInputConnections(1) > 0;
+  const std::string column = this->SortBy != nullptr ? this->SortBy : "";
+  return !column.empty() && column != "None" && this->GetNumberOfInputConnections(1) > 0;
 }
 
 MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording)

@@ -58,8 +58,9 @@ class RankGroup;
  * layout, 0 to 1). All but the first two and Iterations are double; NaN where not defined.
  *
  * Output 2: a vtkPolyData with the titles of a grid, on the first rank: a vertex at each row and
- * column of heads, with the point array Token (string), "Layer 3" or "Head 5". Empty for one head
- * or overlaid ones.
+ * column of heads, with the point arrays Token (string), "Layer 3" or "Head 5", and Side (unsigned
+ * char): 0 for titles of layers, which are left of their point, and 2 for those of heads. Empty for
+ * one head or overlaid ones.
  *
  * Layouts are kept: a change of Arrangement, or of the chosen layer and head among those that are
  * known, computes none. If only scale or perplexity change, or the time of the recording, t-SNE and

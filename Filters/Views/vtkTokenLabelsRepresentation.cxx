@@ -78,6 +78,13 @@ bool IsSet(vtkDataArray* array, vtkIdType point)
   return array != nullptr && array->GetComponent(point, 0) != 0;
 }
 
+/// Where the label of a point is by its Side: 0 left, 1 right, or else above.
+Anchor AnchorOf(vtkDataArray* side, vtkIdType point)
+{
+  const double value = side != nullptr ? side->GetComponent(point, 0) : -1;
+  return value == 0 ? Anchor::Left : value == 1 ? Anchor::Right : Anchor::UpperRight;
+}
+
 /// Adds the points of a dataset that have this Match, in an even order, until there are enough.
 void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candidates)
 {
@@ -101,9 +108,7 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
       Candidate candidate;
       data->GetPoint(i, candidate.point.data());
       candidate.token = tokens->GetValue(i);
-      candidate.anchor = side == nullptr  ? Anchor::UpperRight
-                         : IsSet(side, i) ? Anchor::Right
-                                          : Anchor::Left;
+      candidate.anchor = AnchorOf(side, i);
       candidate.isHidden = IsSet(hidden, i);
       candidates.push_back(std::move(candidate));
     }
