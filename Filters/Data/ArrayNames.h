@@ -124,8 +124,8 @@ inline constexpr const char* Weight = "Weight";
 inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
 inline constexpr const char* Key = "Key";     ///< the same
 
-// AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query Norm:
-// columns
+// AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query
+// Norm: columns
 inline constexpr const char* SelfWeight = "Self Weight";
 inline constexpr const char* FirstWeight = "First Weight";
 inline constexpr const char* StrongestKey = "Strongest Key"; ///< its position
