@@ -27,6 +27,15 @@ from attentionatlas.style import ORANGES, WEIGHTS
 _LABELS = 40
 
 
+def _holds_heads(layer):
+    """Whether a block of a recording is a layer with heads; that after the last has the residual alone."""
+    if not layer.IsA("vtkMultiBlockDataSet"):
+        return False
+    return any(
+        layer.GetMetaData(i).Get(layer.NAME()).startswith("head ") for i in range(layer.GetNumberOfBlocks())
+    )
+
+
 def _holds_scores(layer):
     """Whether a block of a recording holds the queries of a head or blocks of its scores."""
     if not layer.IsA("vtkMultiBlockDataSet"):
@@ -59,7 +68,7 @@ class Recording:
         self.map = simple.AttentionMap(Input=self.reader, Sequence=sequence)
         blocks = data.first_part(self.reader)
         names = [blocks.GetMetaData(i).Get(blocks.NAME()) for i in range(blocks.GetNumberOfBlocks())]
-        self.layers = [int(name.split()[1]) for name in names if name.startswith("layer ")]
+        self.layers = [int(name.split()[1]) for i, name in enumerate(names) if _holds_heads(blocks.GetBlock(i))]
         self.heads = int(data.field_number(self.reader, "Heads"))
         #: Whether it holds what goes into the softmax: queries, or the scores themselves.
         self.has_scores = any(_holds_scores(blocks.GetBlock(i)) for i in range(len(names)))
@@ -79,11 +88,15 @@ class Recording:
             simple.Delete(recording.map)
             simple.Delete(recording.reader)
 
-    def matrix(self, layer, head, quantity="Weights"):
-        """Weights or Scores of a head; raises ValueError if the recording has no such head."""
+    def check_place(self, layer, head):
+        """Raises ValueError if the recording has no such head."""
         if layer not in self.layers:
             raise ValueError(f"layer: expected one of {_listed(self.layers)}, found {layer}.")
         check("head", head, 0, self.heads - 1)
+
+    def matrix(self, layer, head, quantity="Weights"):
+        """Weights or Scores of a head; raises ValueError if the recording has no such head."""
+        self.check_place(layer, head)
         self.map.Layer, self.map.Head, self.map.Quantity = layer, head, quantity
         self.map.UpdatePipeline()
         if self.map.GetDataInformation().GetNumberOfPoints() == 0:
@@ -104,7 +117,8 @@ def _label_tokens(axes, tokens):
     axes.set(xlabel="Key", ylabel="Query")
 
 
-def _draw_head(recording, page, layer, head, quantity, **colors):
+def draw_head(recording, page, layer, head, quantity, **colors):
+    """A figure of one quantity of a head with its tokens; scores that the mask excludes are hidden."""
     layer = recording.layers[0] if layer is None else layer
     matrix = recording.matrix(layer, head, quantity)
     if quantity == "Scores" and not numpy.triu(recording.matrix(layer, head), 1).any():
@@ -123,13 +137,13 @@ def _draw_head(recording, page, layer, head, quantity, **colors):
 @drawn_from(Recording.opened)
 def scores(recording, page, layer=None, head=0):
     """The scaled products of queries and keys of a head, before the softmax."""
-    return _draw_head(recording, page, layer, head, "Scores", cmap=ORANGES)
+    return draw_head(recording, page, layer, head, "Scores", cmap=ORANGES)
 
 
 @drawn_from(Recording.opened)
 def weights(recording, page, layer=None, head=0):
     """The attention weights of a head."""
-    return _draw_head(recording, page, layer, head, "Weights", cmap=WEIGHTS, vmin=0, vmax=1)
+    return draw_head(recording, page, layer, head, "Weights", cmap=WEIGHTS, vmin=0, vmax=1)
 
 
 @drawn_from(Recording.opened)
