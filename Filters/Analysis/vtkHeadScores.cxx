@@ -143,23 +143,25 @@ void vtkHeadScores::Scores::MakeImage(
 namespace
 {
 
-/// The numbers of layers and heads beside their rows and columns.
+/// The numbers of layers and heads beside their rows and columns, with room for letters, whose size
+/// does not change with the view.
 void MakeTitles(const std::vector<HeadPlace>& heads, vtkPolyData* output)
 {
+  const auto columns = static_cast<double>(std::count_if(heads.begin(), heads.end(),
+    [&](const HeadPlace& place) { return place.layer == heads.front().layer; }));
+  const double left = -0.5 - std::max(1.2, 0.17 * columns);
   AttentionAtlas::PanelTitles titles;
   int row = -1;
-  std::int64_t layer = -1;
-
-  for (const HeadPlace& place : heads)
+  for (std::size_t i = 0; i < heads.size(); ++i)
   {
-    if (place.layer != layer)
+    if (i == 0 || heads[i].layer != heads[i - 1].layer)
     {
-      layer = place.layer;
-      titles.Add(-1.9, -++row, "Layer " + std::to_string(layer));
+      titles.Add(left, -++row - 0.1, "Layer " + std::to_string(heads[i].layer));
     }
     if (row == 0)
     {
-      titles.Add(static_cast<double>(place.head) - 0.5, 0.75, "Head " + std::to_string(place.head));
+      titles.Add(
+        static_cast<double>(heads[i].head) - 0.5, 0.75, "Head " + std::to_string(heads[i].head));
     }
   }
   titles.MoveTo(output, AttentionAtlas::Formats::HeadScoresTitles);
