@@ -45,27 +45,41 @@ namespace
 
 constexpr double BytesPerPoint = sizeof(float) + 4 * sizeof(int);
 
-/// The numbers of a column of a table of heads.
-std::map<atlas::HeadPlace, double> ScoresOf(vtkTable* table, const char* column)
+/// The rows of a table of heads: layer, head and the number of a column, one after another.
+std::vector<double> ScoresOf(vtkTable* table, const char* column)
 {
-  std::map<atlas::HeadPlace, double> scores;
+  std::vector<double> scores;
   if (table == nullptr || table->GetNumberOfColumns() == 0)
   {
     return scores;
   }
-  vtkDataSetAttributes* rows = table->GetRowData();
+  if (table->GetColumnByName(column) == nullptr)
+  {
+    throw atlas::OptionError(
+      "SortBy: the table of heads has no column '" + std::string(column) + "'.");
+  }
   const std::string advice = "give a table of heads, such as that of Head Scores.";
-  const std::vector<std::int64_t> layers =
-    AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(rows, Names::Layer, advice));
-  const std::vector<std::int64_t> heads =
-    AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(rows, Names::Head, advice));
-  vtkDataArray* numbers =
-    AttentionAtlas::RequireNumbers(rows, column, "choose another for Sort By.");
+  const auto numbersOf = [&](const char* name)
+  { return AttentionAtlas::RequireNumbers(table->GetRowData(), name, advice); };
+  const std::vector<std::int64_t> layers = AttentionAtlas::Integers(numbersOf(Names::Layer));
+  const std::vector<std::int64_t> heads = AttentionAtlas::Integers(numbersOf(Names::Head));
+  vtkDataArray* numbers = numbersOf(column);
   for (std::size_t i = 0; i < layers.size(); ++i)
   {
-    const atlas::HeadPlace place = { static_cast<std::int32_t>(layers[i]),
-      static_cast<std::int32_t>(heads[i]) };
-    scores[place] = numbers->GetComponent(static_cast<vtkIdType>(i), 0);
+    scores.insert(scores.end(), { static_cast<double>(layers[i]), static_cast<double>(heads[i]),
+                                  numbers->GetComponent(static_cast<vtkIdType>(i), 0) });
+  }
+  return scores;
+}
+
+/// The scores of heads from the rows of the tables of all ranks.
+std::map<atlas::HeadPlace, double> ByHead(const std::vector<double>& rows)
+{
+  std::map<atlas::HeadPlace, double> scores;
+  for (std::size_t i = 0; i < rows.size(); i += 3)
+  {
+    scores[{ static_cast<std::int32_t>(rows[i]), static_cast<std::int32_t>(rows[i + 1]) }] =
+      rows[i + 2];
   }
   return scores;
 }
@@ -130,6 +144,7 @@ struct vtkAttentionMatrix::Part
   MatrixPanels panels;
   std::vector<float> values; ///< [heads of this rank, size, size]
   std::int64_t tokens = 0;
+  std::vector<double> scores; ///< rows of the table of heads, which the first rank may have alone
   AttentionAtlas::RankResult result;
 };
 
@@ -210,8 +225,7 @@ void vtkAttentionMatrix::PoolPart(
     this->Quantity, this->MaximumSize, this->Pooling, ranks.Rank(), ranks.Count() };
   if (this->IsSorted())
   {
-    part.panels.Sort(
-      ScoresOf(vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)), this->SortBy));
+    part.scores = ScoresOf(vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)), this->SortBy);
   }
   if (this->Known->wanted == part.wanted)
   {
@@ -335,6 +349,7 @@ int vtkAttentionMatrix::RequestData(
       std::copy_n(
         bytes, size * sizeof(float), reinterpret_cast<char*>(values.data() + head * size));
     }
+    part->panels.Sort(ByHead(ranks.Gather(part->scores)));
     this->Known = std::move(part);
     this->MakeOutputs(this->Known->panels, values, outputVector);
   }
