@@ -36,6 +36,10 @@ ATTENTIONATLASDATA_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter);
 /// The same for a recording.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
 
+/// Asks for what UpdateRecording asked for, so that the recording is not made again. For
+/// RequestUpdateExtent, with the information of the first input.
+ATTENTIONATLASDATA_EXPORT void KeepRequest(vtkInformation* info);
+
 /// Whether there is nothing recorded, or no recording.
 ATTENTIONATLASDATA_EXPORT bool IsEmpty(vtkMultiBlockDataSet* recording);
 

@@ -46,6 +46,7 @@ CHAPTERS = {
         "TransformerRecorder",
         "RecordingReader",
         "AttentionMap",
+        "AttentionMatrix",
         "AttentionSentence",
         "PatchAttention",
         "HeadEmbedding",
@@ -59,6 +60,7 @@ CHAPTERS = {
         "StrongestKeys",
         "ScoreBreakdown",
         "HeadUpdates",
+        "HeadScores",
         "RecordingWriter",
     ],
 }

@@ -1,6 +1,6 @@
-// Speed of focus statistics, beside that of the attention that they are of. The recording has random
-// queries and keys, which all heads share to save memory. Argument 1: heads, 2: tokens of the one
-// sequence, 3: threads.
+// Speed of focus statistics, beside that of the attention that they are of. The recording has
+// random queries and keys, which all heads share to save memory. Argument 1: heads, 2: tokens of
+// the one sequence, 3: threads.
 
 #include "AttentionFocus.h"
 #include "RecordedAttention.h"
