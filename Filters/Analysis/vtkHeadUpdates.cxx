@@ -57,6 +57,7 @@ struct Updates
   std::vector<float> OfHead(std::size_t h, const Value& valueOf) const
   {
     std::vector<float> numbers;
+    numbers.reserve(this->TokenCount());
     for (std::size_t i = 0; i < this->TokenCount(); ++i)
     {
       numbers.push_back(valueOf(this->values[h * this->TokenCount() + i]));

@@ -113,8 +113,10 @@ void vtkScoreBreakdown::Scores::RequireMemory(const atlas::Recording& recording)
 void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vtkTable* table) const
 {
   const std::int64_t first = recording.sequenceOffsets[ToIndex(this->sequence)];
+  const std::int64_t length = recording.SequenceLength(this->sequence);
   std::vector<std::string> texts;
-  for (std::int64_t i = 0; i < recording.SequenceLength(this->sequence); ++i)
+  texts.reserve(ToIndex(length));
+  for (std::int64_t i = 0; i < length; ++i)
   {
     texts.push_back(AttentionAtlas::TokenText(recording, first + i));
   }
@@ -136,7 +138,7 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
   real(Names::Bias, &ScoreParts::bias);
   real(Names::Attention, &ScoreParts::attention);
   AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, this->parts,
-    [&](const ScoreParts& part) { return static_cast<vtkIdType>(first + part.query); });
+    [&](const ScoreParts& part) { return vtkIdType{ first } + part.query; });
   AddColumn<vtkStringArray>(table, Names::Token, this->parts,
     [&](const ScoreParts& part) { return texts[ToIndex(part.query)]; });
   AddColumn<vtkStringArray>(table, Names::KeyToken, this->parts,

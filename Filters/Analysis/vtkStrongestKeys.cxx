@@ -159,8 +159,8 @@ void vtkStrongestKeys::AddArrays(const atlas::Recording& recording,
   }
   const std::int64_t first = recording.sequenceOffsets[ToIndex(this->Sequence)];
   AddOfQueries<vtkIdTypeArray>(
-    Names::TokenIndex, queries, [first](const QueryFocus& focus)
-    { return static_cast<vtkIdType>(first + focus.query); }, arrays);
+    Names::TokenIndex, queries,
+    [first](const QueryFocus& focus) { return vtkIdType{ first } + focus.query; }, arrays);
   arrays->SetPedigreeIds(arrays->GetAbstractArray(Names::TokenIndex));
 }
 
