@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
