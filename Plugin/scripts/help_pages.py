@@ -46,6 +46,7 @@ CHAPTERS = {
         "TransformerRecorder",
         "RecordingReader",
         "AttentionMap",
+        "AttentionMatrix",
         "HeadEmbedding",
         "TokenColors",
         "TokenSearch",
@@ -54,6 +55,7 @@ CHAPTERS = {
         "StrongestKeys",
         "ScoreBreakdown",
         "HeadUpdates",
+        "HeadScores",
         "RecordingWriter",
     ],
 }
