@@ -19,10 +19,9 @@ import sys
 
 import matplotlib
 import numpy
-from matplotlib.collections import PatchCollection
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.cm import ScalarMappable
-from matplotlib.patches import Rectangle
+from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
+from matplotlib.ticker import FuncFormatter
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
@@ -151,21 +150,14 @@ class Tokens:
         return [rows["Token"][i] for i in numpy.flatnonzero(chosen)]
 
     def texts(self):
-        """The tokens of the first sequence, as far as they are read."""
-        labels = data.fetch(self._labels(), 4).GetPointData()
-        axis, token = labels.GetAbstractArray("Axis"), labels.GetAbstractArray("Token")
-        count = axis.GetNumberOfValues()
-        return [token.GetValue(i) for i in range(count) if axis.GetValue(i) == "Input"]
-
-    def _labels(self):
-        """A filter of one head, whose labels are the tokens."""
-        layer, head = self.places[0]
-        return self._own(
-            simple.AttentionTokens(
-                Input=self.recording, Model=self.model, Vectors="Query", Layer=layer, Head=head,
-                Sequence=int(self.rows["Sequence"].min()), MaximumTokens=self.filter.MaximumTokens,
-            )
-        )
+        """The tokens of the first sequence, as far as they are read; ids where texts are not known."""
+        blocks = data.first_part(self.recording)
+        table = blocks.GetBlock(0)  # tokens
+        sequence = table.GetColumnByName("Sequence")
+        texts = table.GetColumnByName("Token") or table.GetColumnByName("TokenId")
+        first = int(self.rows["Sequence"].min())
+        rows = [i for i in range(table.GetNumberOfRows()) if sequence.GetValue(i) == first]
+        return [str(texts.GetValue(i)) for i in rows[: len(self.image(*self.places[0])[0])]]
 
     def counts(self, vector):
         """How often each head has a token: columns Layer, Head, Count, Rank, Unique."""
@@ -205,22 +197,28 @@ def _config(model):
     return str(path)
 
 
+def _pixels(discovery, weights, width):
+    """The image of a head in colors, at least `width` pixels wide: each cell with its border."""
+    count = len(discovery)
+    side = max(12, -(-width // count))
+    last = max(1, numpy.nanmax(discovery))
+    colors = _discovery()(numpy.ma.masked_invalid(discovery / last))
+    picture = colors.repeat(side, axis=0).repeat(side, axis=1)
+    for query, key in zip(*numpy.nonzero(numpy.nan_to_num(weights) >= _LEAST)):
+        border = max(1, round(_BORDER * weights[query, key] * side))
+        cell = picture[query * side : (query + 1) * side, key * side : (key + 1) * side]
+        inner = cell[border:-border, border:-border].copy()
+        cell[:] = 1
+        cell[border:-border, border:-border] = inner
+    return picture
+
+
 def _draw_cells(axes, page, tokens, layer, head, columns):
     """Draws the image of a head: colors by the order of discovery, borders by the attention."""
     discovery, weights = tokens.image(layer, head)
-    show_matrix(axes, discovery, page.pixels(columns), cmap=_discovery(), vmin=0, vmax=max(1, numpy.nanmax(discovery)))
-    frames = []
-    for query, key in zip(*numpy.nonzero(numpy.nan_to_num(weights) >= _LEAST)):
-        width = _BORDER * weights[query, key]
-        left, top = key - 0.5, query - 0.5
-        for x, y, w, h in (
-            (left, top, 1, width),
-            (left, top + 1 - width, 1, width),
-            (left, top + width, width, 1 - 2 * width),
-            (left + 1 - width, top + width, width, 1 - 2 * width),
-        ):
-            frames.append(Rectangle((x, y), w, h))
-    axes.add_collection(PatchCollection(frames, facecolors="white", linewidths=0))
+    end = len(discovery) - 0.5
+    picture = _pixels(discovery, weights, page.pixels(columns))
+    axes.imshow(picture, extent=(-0.5, end, end, -0.5), interpolation="none")
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -248,6 +246,8 @@ def _write_axes(axes, tokens, layer, head):
             axis.set_xticks(places, words, rotation=90)
             axis.set_xlabel(f"{vector} tokens")
         axis.tick_params(length=0)
+        for spine in axis.spines.values():
+            spine.set_visible(False)
     axes.tick_params(length=0)
 
 
@@ -261,7 +261,7 @@ def one_head(tokens, page, layer=None, head=0):
     _write_axes(axes, tokens, layer, head)
     discovery, _ = tokens.image(layer, head)
     last = max(1, int(numpy.nanmax(discovery)))
-    norm = matplotlib.colors.Normalize(0, last)
+    norm = Normalize(0, last)
     ticks = numpy.unique(numpy.linspace(0, last, 6).astype(int))
     color_bar(figure, axes, ScalarMappable(norm, _discovery()), "Token, in order of appearance", ticks, shrink=0.6)
     return fit(figure)
@@ -339,6 +339,8 @@ def _draw_counts(axes, tokens, vector, colors):
         falling = numpy.sort(counts["Count"][chosen])[::-1]
         frequency.plot(numpy.arange(len(falling)) + 1, falling, color=colors[layer], linewidth=0.6)
     frequency.set(xscale="log", yscale="log", ylabel=f"{VECTORS[vector]}: count", xlabel="Token of the head, by count")
+    for axis in (frequency.xaxis, frequency.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     numbers = [unique[place] for place in tokens.places]
     by_head.bar(range(len(numbers)), numbers, color=[colors[layer] for layer, _ in tokens.places], width=1)
     by_head.set(xlabel="Head, by layer", ylabel="Different tokens", xlim=(-0.5, len(numbers) - 0.5))
