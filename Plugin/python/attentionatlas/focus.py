@@ -17,17 +17,19 @@ import sys
 
 import matplotlib
 import numpy
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap, PowerNorm
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from paraview import simple
 
 from attentionatlas import data, heads
-from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit, foreground, ramp, show_matrix
+from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit, foreground, show_matrix
 from attentionatlas.heads import Figure
 from attentionatlas.model import Missing, Proxies
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.style import BLUES, GREY, HEAD_COLORS, ORANGES, WEIGHTS
+from attentionatlas.style import GREY, GREYS, HEAD_COLORS, WEIGHTS
 
 #: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
 MEASURES = {
@@ -41,7 +43,7 @@ MEASURES = {
 }
 QUANTITIES = ("Weights", "NormWeighted")
 #: Kinds of strongest keys: the value of the array Kind, its color, its name.
-_KINDS = ((1, "#009e73", "the query's own position"), (2, "#cc79a7", "the first token"), (0, "#e69f00", "another key"))
+_KINDS = ((1, "#009e73", "the query itself"), (2, "#cc79a7", "first token"), (0, "#e69f00", "another"))
 #: The parts of a score, with their colors.
 _PARTS = dict(zip(("ALiBi", "Bias", "Attention"), HEAD_COLORS))
 #: More labels than these cannot be read.
@@ -130,18 +132,21 @@ def _label_positions(axes, recording, count):
 def scores(recording, page, layer=None, head=0):
     """The scores of a head before the softmax; frames mark the strongest key of each query."""
     layer, head = recording.place(layer, head)
-    figure = heads.draw_head(recording, page, layer, head, "Scores", cmap=ORANGES)
+    figure = heads.draw_head(recording, page, layer, head, "Scores", cmap=GREYS)
     axes = figure.axes[0]
     colors = {kind: color for kind, color, _ in _KINDS}
     side = axes.get_window_extent().width / figure.dpi * 72 / len(recording.tokens)  # of a cell, in points
-    width = min(1.5, max(0.4, 0.15 * side))
+    width = min(2, max(0.4, 0.15 * side))
     inner = 0.5 - min(0.3, 0.5 * width / side)
     for query, key, kind in zip(*recording.strongest(layer, head)):
         corner = (key - inner, query - inner)
         frame = Rectangle(corner, 2 * inner, 2 * inner, fill=False, linewidth=width, edgecolor=colors[kind])
         axes.add_patch(frame)
     handles = [Line2D([], [], color=color, label=name) for _, color, name in _KINDS]
-    axes.legend(handles=handles, title="Strongest key of a query", alignment="left", loc="upper right")
+    if numpy.triu(recording.matrix(layer, head), 1).any():  # nowhere to write
+        axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncol=3)
+    else:
+        axes.legend(handles=handles, title="Strongest key of a query", alignment="left", loc="upper right")
     return fit(figure)
 
 
@@ -154,19 +159,23 @@ def breakdown(recording, page, config=None, layer=None, head=0, ranks=4):
     recording.matrix(layer, head)  # knows the tokens
     ranks = int(table["Rank"].max()) + 1
     columns = 2 if page.width_mm >= 120 and ranks > 1 else 1
-    title = f"Layer {layer}, head {head}: parts of the k-th largest score of each query"
+    title = f"Layer {layer}, head {head}: parts of the k-th largest scores"
     figure, panels = page.panels(ranks, columns, title, square=False)
     figure.set_figheight(55 * MILLIMETRE * (-(-ranks // columns)) + 12 * MILLIMETRE)
+    values = numpy.concatenate([table[name] for name in (*_PARTS, "Score")])
+    low, high = values.min(), values.max()
     for rank, axes in enumerate(panels):
         rows = table["Rank"] == rank
         query = table["Query"][rows]
         for name, color in _PARTS.items():
             axes.plot(query, table[name][rows], color=color, marker=".", markersize=3, label=name)
         axes.plot(query, table["Score"][rows], color=foreground(), linestyle=":", label="Score")
-        axes.set(title=f"k = {rank + 1}", ylabel="Score")
+        axes.set(title=f"k = {rank + 1}", ylim=(low - 0.05 * (high - low), high + 0.05 * (high - low)))
+        axes.set_ylabel("Score" if rank % columns == 0 else "")
+        axes.set_xlabel("Query" if rank + columns >= ranks else "")
         axes.set_xlim(-0.5, len(recording.tokens) - 0.5)
         _label_positions(axes, recording, len(recording.tokens))
-    panels[0].legend(loc="upper left", bbox_to_anchor=(0, 1), ncols=2, frameon=True, framealpha=0.8, edgecolor="none")
+    panels[columns - 1].legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncol=4)
     return figure
 
 
@@ -188,6 +197,12 @@ def key_parts(recording, page, config=None, layer=None, head=0):
     return figure
 
 
+def _numbers(numbers, shown):
+    """The first numbers in words, and how many are left."""
+    rest = [f"+{len(numbers) - shown}"] if shown < len(numbers) else []
+    return " ".join([*numbers[:shown], *rest])
+
+
 def _label_lines(axes, layer, ranked, width):
     """Writes the numbers of heads beside their points; those of points that are too near share a place.
 
@@ -203,16 +218,12 @@ def _label_lines(axes, layer, ranked, width):
         else:
             groups.append((value, [str(head)]))
     for value, numbers in groups:
-        text = ""
-        for i, number in enumerate(numbers):
-            rest = f"+{len(numbers) - i}"
-            if len(text) + len(number) + 1 + (len(rest) if i + 1 < len(numbers) else 0) > width:
-                text += f" {rest}"
-                break
-            text = f"{text} {number}"
+        shown = len(numbers)
+        while shown > 0 and len(_numbers(numbers, shown)) > width:
+            shown -= 1
         box = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 0.2}
         axes.annotate(
-            text.strip(), (layer, value), (2.5, 0), textcoords="offset points", va="center", size="small", bbox=box
+            _numbers(numbers, shown), (layer, value), (2.5, 0), textcoords="offset points", va="center", size="small", bbox=box
         )
 
 
@@ -230,20 +241,22 @@ def heads_by_layer(recording, page, measure="StrongestIsSelf", quantity="Weights
     layers = sorted({int(layer) for layer in table["Layer"]})
     figure, (axes,) = page.panels(1, square=False)
     figure.set_figheight(min(120, 0.6 * page.width_mm) * MILLIMETRE)
-    weighted = " of norm-weighted attention" if quantity == "NormWeighted" else ""
-    axes.set(title=f"{MEASURES[measure]}{weighted}: the heads of each layer, sorted", xlabel="Layer")
+    weighted = ", norm-weighted" if quantity == "NormWeighted" else ""
+    axes.set(title=MEASURES[measure] + weighted, xlabel="Layer")
     for rank in range(int(table["Rank"].max()) + 1):
         rows = table["Rank"] == rank
         axes.plot(table["Layer"][rows], table["Value"][rows], color=GREY, linewidth=0.6, zorder=1)
     axes.scatter(table["Layer"], table["Value"], s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
     axes.set_xticks(layers)
-    axes.set(ylim=(-0.03, 1.03), xlim=(layers[0] - 0.3, layers[-1] + 0.9))
+    span, top = max(1, layers[-1] - layers[0]), max(0.1, table["Value"].max())
+    axes.set(ylim=(-0.03 * top, 1.05 * top), xlim=(layers[0] - 0.02 * span, layers[-1] + 0.12 * span))
     figure.draw_without_rendering()
-    points = axes.get_window_extent().width / figure.dpi * 72 / (layers[-1] - layers[0] + 1.2)
-    for layer in layers:
+    letter = 0.55 * matplotlib.rcParams["font.size"]
+    points = axes.get_window_extent().width / figure.dpi * 72 / (1.14 * span)  # of a layer
+    for layer, after in zip(layers, [*layers[1:], layers[-1] + 0.12 * span]):
         rows = table["Layer"] == layer
         ranked = zip(table["Value"][rows], table["Head"][rows])
-        _label_lines(axes, layer, list(ranked), width=max(2, int(points / 4)))
+        _label_lines(axes, layer, list(ranked), max(2, int((after - layer) * points / letter)))
     return figure
 
 
@@ -251,21 +264,22 @@ def _histograms(recording, page, name, label):
     table = recording.updates(port=1)
     layers = recording.layers
     columns = page.columns(len(layers))
-    title = f"{label} of each head (rows): tokens in 50 bins"
+    title = f"{label}: a row per head"
     figure, panels = page.panels(len(layers), columns, title, square=False)
     figure.set_figheight((34 * -(-len(layers) // columns) + 14) * MILLIMETRE)
     most = table[f"{name} Count"].max()
     for layer, axes in zip(layers, panels):
         rows = table["Layer"] == layer
         counts = table[f"{name} Count"][rows].reshape(-1, 50).astype(float)
-        shown = show_matrix(axes, counts, page.pixels(columns), cmap=WEIGHTS, vmin=0, vmax=most)
+        shown = show_matrix(axes, counts, page.pixels(columns), cmap=WEIGHTS, norm=PowerNorm(0.5, 0, most))
         axes.set_aspect("auto")
         low, high = table[f"{name} Low"][rows][0], table[f"{name} High"][rows][-1]
         ends = (low, (low + high) / 2, high)
         axes.set_xticks([-0.5, 24.5, 49.5], [f"{value:.2g}".replace("-", "\u2212") for value in ends])
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         axes.set(title=f"Layer {layer}")
-    color_bar(figure, panels, shown, "Tokens", [0, most])
+    panels[0].set_ylabel("Head")
+    color_bar(figure, panels, shown, "Tokens", sorted({0, round(most / 4), most}))
     return figure
 
 
@@ -281,21 +295,18 @@ def orientations(recording, page):
     return _histograms(recording, page, "Orientation", "Update orientation cos(u, x)")
 
 
-def _scatter(figure, axes, recording, x, y, layer):
-    """Points of all heads, colored by layer, in an order that hides no layer."""
-    order = numpy.random.default_rng(0).permutation(len(x))
-    first, last = recording.layers[0], max(recording.layers[-1], recording.layers[0] + 1)
-    points = axes.scatter(
-        x[order], y[order], s=3, c=layer[order], cmap=BLUES, vmin=first, vmax=last, linewidths=0,
-        alpha=0.6, rasterized=len(x) > _VECTORS,
-    )
-    return points
+def _layer_colors(recording):
+    """A color for each layer, from dark blue to orange."""
+    return ListedColormap(matplotlib.cm.plasma(numpy.linspace(0, 0.82, len(recording.layers))))
 
 
 def _layer_bar(figure, axes, recording):
-    first, last = recording.layers[0], max(recording.layers[-1], recording.layers[0] + 1)
-    ticks = recording.layers if len(recording.layers) <= 12 else numpy.linspace(first, last, 5).round()
-    color_bar(figure, axes, ramp(BLUES, first, last), "Layer", ticks)
+    count = len(recording.layers)
+    norm = BoundaryNorm(numpy.arange(count + 1) - 0.5, count)
+    step = -(-count // 16)
+    places = range(0, count, step)
+    labels = [recording.layers[place] for place in places]
+    color_bar(figure, axes, ScalarMappable(norm, _layer_colors(recording)), "Layer", places, labels)
 
 
 @drawn_from(Focus.opened)
@@ -304,9 +315,14 @@ def orientation_and_magnitude(recording, page):
     table = recording.updates()
     figure, (axes,) = page.panels(1, square=False)
     figure.set_figheight(min(120, 0.7 * page.width_mm) * MILLIMETRE)
-    _scatter(figure, axes, recording, table["Orientation"], table["Magnitude"], table["Layer"])
+    order = numpy.random.default_rng(0).permutation(len(table["Layer"]))  # hides no layer
+    colors = _layer_colors(recording)(numpy.searchsorted(recording.layers, table["Layer"][order]))
+    axes.scatter(
+        table["Orientation"][order], table["Magnitude"][order], s=3, c=colors, linewidths=0, alpha=0.7,
+        rasterized=len(order) > _VECTORS,
+    )
     axes.axvline(0, color=GREY, linewidth=0.4, zorder=0)
-    axes.set(title="What heads write: orthogonal at 0, canceling below, reinforcing above", ylim=(0, None))
+    axes.set(title="What each head writes at each token", ylim=(0, None))
     axes.set(xlabel="Orientation cos(u, x)", ylabel="Magnitude |u| / |x|")
     _layer_bar(figure, axes, recording)
     return figure
@@ -322,10 +338,8 @@ def position_and_magnitude(recording, page):
         table["Position"], table["Magnitude"], s=2, color=GREY, alpha=0.35, linewidths=0, zorder=1,
         rasterized=len(table["Position"]) > _VECTORS,
     )
-    first, last = recording.layers[0], max(recording.layers[-1], recording.layers[0] + 1)
-    for layer in recording.layers:
+    for layer, color in zip(recording.layers, _layer_colors(recording).colors):
         rows = means["Layer"] == layer
-        color = BLUES((layer - first) / (last - first))
         axes.plot(means["Position"][rows], means["Magnitude"][rows], color=color, zorder=2)
     axes.set(title="Magnitude by position: all heads, and the means of layers", xlabel="Position", ylim=(0, None))
     axes.set_ylabel("Magnitude |u| / |x|")
