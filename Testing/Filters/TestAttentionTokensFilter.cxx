@@ -1,4 +1,4 @@
-// Also tests: TokenCells, TokenNames, TokensOfHeads, vtkSharedTokens, vtkTokenEmbedding
+// Also tests: TokenCells TokenNames TokensOfHeads vtkSharedTokens vtkTokenEmbedding
 
 #include "vtkAttentionTokens.h"
 #include "vtkSharedTokens.h"
