@@ -10,6 +10,7 @@
 #include "Index.h"
 #include "RankGroup.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenColumns.h"
 
 #include <vtkFloatArray.h>
@@ -337,7 +338,7 @@ int vtkAttentionFocus::RequestData(
   {
     vtkTable::GetData(outputVector, port)->Initialize();
   }
-  if (input == nullptr || input->GetNumberOfBlocks() == 0)
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }

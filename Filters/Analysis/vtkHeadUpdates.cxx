@@ -10,6 +10,7 @@
 #include "RankGroup.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenColumns.h"
 #include "TransformerConversion.h"
 
@@ -227,11 +228,6 @@ void ClearOutputs(vtkInformationVector* outputVector)
   }
 }
 
-bool IsEmpty(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr || data->GetNumberOfBlocks() == 0;
-}
-
 }
 
 vtkStandardNewMacro(vtkHeadUpdates);
@@ -249,7 +245,7 @@ struct vtkHeadUpdates::Work
     : recording(AttentionAtlas::ToRecording(input))
     , heads(this->recording, ranks)
   {
-    if (!IsEmpty(modelInput))
+    if (!AttentionAtlas::IsEmpty(modelInput))
     {
       this->model = AttentionAtlas::ToTransformer(modelInput);
       atlas::RequireSameModel(this->recording, this->model->GetModel(), "Head Updates");
@@ -310,7 +306,7 @@ int vtkHeadUpdates::RequestData(
 {
   ClearOutputs(outputVector);
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  if (IsEmpty(input))
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }

@@ -44,11 +44,6 @@ constexpr std::int64_t BlockRows = 64;
 /// Blocks between two reports of progress, each a chance to cancel.
 constexpr std::int64_t BlocksPerStep = 64;
 
-bool IsEmpty(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr || data->GetNumberOfBlocks() == 0;
-}
-
 }
 
 vtkStandardNewMacro(vtkScoreBreakdown);
@@ -219,7 +214,8 @@ int vtkScoreBreakdown::RequestData(
   keyTable->Initialize();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
-  if (IsEmpty(input) || IsEmpty(model) || !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || AttentionAtlas::IsEmpty(model) ||
+      !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }

@@ -170,8 +170,7 @@ int vtkStrongestKeys::RequestData(
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* output = vtkPolyData::GetData(outputVector);
   output->Initialize();
-  if (input == nullptr || input->GetNumberOfBlocks() == 0 ||
-      !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }

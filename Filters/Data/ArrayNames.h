@@ -170,4 +170,21 @@ inline constexpr const char* Tokens = "Tokens";
 // StrongestKeys, in addition: cell arrays
 inline constexpr const char* KindColor = "KindColor";
 
+// AttentionTokens and SharedTokens, in addition, with Rank from 1: columns, and arrays of cells
+inline constexpr const char* KeyPosition = "Key Position"; ///< -1 for vectors of one token
+inline constexpr const char* Vector = "Vector";
+inline constexpr const char* Logit = "Logit";
+inline constexpr const char* Count = "Count";
+inline constexpr const char* Positions = "Positions";
+inline constexpr const char* Unique = "Unique";
+inline constexpr const char* Discovery = "Discovery";
+inline constexpr const char* IsBorder = "Border";
+inline constexpr const char* Axis = "Axis";
+inline constexpr const char* OtherLayer = "Other Layer";
+inline constexpr const char* OtherHead = "Other Head";
+inline constexpr const char* SharedTokens = "Shared Tokens";
+inline constexpr const char* HeadName = "Head Name";    ///< field data
+inline constexpr const char* Reading = "Reading";       ///< field data
+inline constexpr const char* Processing = "Processing"; ///< field data
+
 }

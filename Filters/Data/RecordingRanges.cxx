@@ -48,7 +48,7 @@ void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
   }
 }
 
-vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
+vtkDataObject* UpdateInput(vtkAlgorithm* filter)
 {
   int port = 0;
   vtkAlgorithm* producer = filter->GetInputAlgorithm(0, 0, port);
@@ -60,9 +60,12 @@ vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
   request->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
   vtkNew<vtkInformationVector> requests;
   requests->SetInformationObject(port, request);
-  return producer->Update(port, requests) != 0
-           ? vtkMultiBlockDataSet::SafeDownCast(filter->GetInputDataObject(0, 0))
-           : nullptr;
+  return producer->Update(port, requests) != 0 ? filter->GetInputDataObject(0, 0) : nullptr;
+}
+
+vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
+{
+  return vtkMultiBlockDataSet::SafeDownCast(UpdateInput(filter));
 }
 
 bool IsEmpty(vtkMultiBlockDataSet* recording)

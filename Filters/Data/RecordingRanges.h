@@ -7,6 +7,7 @@
 #include <vector>
 
 class vtkAlgorithm;
+class vtkDataObject;
 class vtkInformation;
 class vtkMultiBlockDataSet;
 
@@ -27,8 +28,11 @@ struct ATTENTIONATLASDATA_EXPORT RecordingRanges
   void Find(vtkMultiBlockDataSet* recording);
 };
 
-/// Updates the recording at the first input of a filter, for filters whose information depends on
-/// it. Returns it, or null if there is none; what went wrong has then been told.
+/// Updates the first input of a filter, for filters whose information depends on it. Returns it, or
+/// null if there is none; what went wrong has then been told.
+ATTENTIONATLASDATA_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter);
+
+/// The same for a recording.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
 
 /// Whether there is nothing recorded, or no recording.

@@ -8,108 +8,22 @@
 //   weights_MiB, recording_MiB, working_MiB  its components: known, and estimated beforehand
 
 #include "MatrixProduct.h"
+#include "RandomGpt2.h"
 #include "RecordTransformer.h"
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <random>
-#include <string>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
 namespace
 {
 
-constexpr std::int64_t LayerCount = 12;
-constexpr std::int64_t HeadCount = 12;
-constexpr std::int64_t ModelDimension = 768;
-constexpr std::int64_t HeadDimension = ModelDimension / HeadCount;
-constexpr std::int64_t HiddenDimension = 4 * ModelDimension;
-constexpr std::int64_t Vocabulary = 50257;
+using namespace atlas::benchmarks;
+
 constexpr std::int64_t QueryBlock = 128;
 constexpr double MiB = 1024.0 * 1024;
-
-const char* const Config = R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12,
-  "n_positions": 4096, "vocab_size": 50257, "activation_function": "gelu_new"})";
-
-void AddTensor(
-  atlas::Tensors& tensors, const std::string& name, atlas::Shape shape, double mean, double width)
-{
-  static std::mt19937 generator(1);
-  atlas::Tensor tensor;
-  tensor.shape = std::move(shape);
-  const std::uint64_t count = atlas::ElementCount(tensor.shape).value();
-  tensor.bytes.resize(count * sizeof(float));
-  auto* values = reinterpret_cast<float*>(tensor.bytes.data());
-  std::uniform_real_distribution<float> uniform(
-    static_cast<float>(mean - width), static_cast<float>(mean + width));
-  std::generate_n(values, count, [&] { return uniform(generator); });
-  tensors.emplace(name, std::move(tensor));
-}
-
-const atlas::Tensors& Weights()
-{
-  static const atlas::Tensors weights = []
-  {
-    constexpr std::int64_t d = ModelDimension;
-    atlas::Tensors tensors;
-    const auto linear = [&](const std::string& name, std::int64_t inputs, std::int64_t outputs)
-    {
-      AddTensor(tensors, name + ".weight", { inputs, outputs }, 0, 0.04);
-      AddTensor(tensors, name + ".bias", { outputs }, 0, 0.04);
-    };
-    const auto norm = [&](const std::string& name)
-    {
-      AddTensor(tensors, name + ".weight", { d }, 1, 0.1);
-      AddTensor(tensors, name + ".bias", { d }, 0, 0.1);
-    };
-    AddTensor(tensors, "wte.weight", { Vocabulary, d }, 0, 0.1);
-    AddTensor(tensors, "wpe.weight", { 4096, d }, 0, 0.1);
-    for (std::int64_t l = 0; l < LayerCount; ++l)
-    {
-      const std::string layer = "h." + std::to_string(l) + ".";
-      norm(layer + "ln_1");
-      linear(layer + "attn.c_attn", d, 3 * d);
-      linear(layer + "attn.c_proj", d, d);
-      norm(layer + "ln_2");
-      linear(layer + "mlp.c_fc", d, HiddenDimension);
-      linear(layer + "mlp.c_proj", HiddenDimension, d);
-    }
-    norm("ln_f");
-    return tensors;
-  }();
-  return weights;
-}
-
-const atlas::Transformer& Model()
-{
-  static const atlas::Transformer model = []
-  {
-    atlas::TensorViews views;
-    for (const auto& [name, tensor] : Weights())
-    {
-      views.emplace(name, tensor.View());
-    }
-    return atlas::Transformer(
-      atlas::ParseTransformerConfig(Config, "config"), atlas::WeightFiles(views, "random"));
-  }();
-  return model;
-}
-
-atlas::TransformerInput Input(std::int64_t sequences, std::int64_t length)
-{
-  std::mt19937 generator(2);
-  std::uniform_int_distribution<std::int64_t> uniform(0, Vocabulary - 1);
-  atlas::TransformerInput input;
-  input.tokens.resize(static_cast<std::size_t>(sequences));
-  for (auto& sequence : input.tokens)
-  {
-    sequence.resize(static_cast<std::size_t>(length));
-    std::generate(sequence.begin(), sequence.end(), [&] { return uniform(generator); });
-  }
-  return input;
-}
 
 /// The matrix products of a run, by OpenBLAS with its own threads.
 class Products
@@ -179,25 +93,6 @@ double Seconds(const Function& function)
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Largest resident memory since it was last reset, in MiB; 0 if the system does not report it.
-double PeakMemory()
-{
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-  {
-    if (line.rfind("VmHWM:", 0) == 0)
-    {
-      return std::stod(line.substr(6)) / 1024;
-    }
-  }
-  return 0;
-}
-
-void ResetPeakMemory()
-{
-  std::ofstream("/proc/self/clear_refs") << "5";
-}
-
 void Record(benchmark::State& state)
 {
   const std::int64_t sequences = state.range(0);
@@ -208,12 +103,7 @@ void Record(benchmark::State& state)
   ResetPeakMemory();
   atlas::RecordTransformer(Model(), input, options);
   state.counters["peak_MiB"] = PeakMemory();
-  double weights = 0;
-  for (const auto& [name, tensor] : Weights())
-  {
-    weights += static_cast<double>(tensor.bytes.size());
-  }
-  state.counters["weights_MiB"] = weights / MiB;
+  state.counters["weights_MiB"] = WeightBytes() / MiB;
   state.counters["recording_MiB"] = static_cast<double>(estimate.recording) / MiB;
   state.counters["working_MiB"] = static_cast<double>(estimate.working) / MiB;
 

@@ -20,7 +20,10 @@ HELPERS = {
     "IdTypeVectorProperty": "SimpleIdTypeInformationHelper",
 }
 #: Lists with a default, which no method without arguments gives: where they are tested instead.
-ELSEWHERE = {("HarmonicAttention", "Coefficients"): "TestTorusAlgorithm"}
+ELSEWHERE = {
+    ("AttentionTokens", "Vectors"): "TestAttentionTokensFilter",
+    ("HarmonicAttention", "Coefficients"): "TestTorusAlgorithm",
+}
 
 
 def read_proxies():

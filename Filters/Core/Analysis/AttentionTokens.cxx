@@ -29,7 +29,7 @@ using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::
 
 /// Tokens of the vocabulary and vectors of a head that are multiplied at a time: their logits, the
 /// projections of a layer and the part of the unembedding remain in the cache of a core.
-constexpr std::int64_t BlockTokens = 256;
+constexpr std::int64_t BlockTokens = 384;
 constexpr std::int64_t BlockVectors = 192;
 
 constexpr std::array<Named<HeadVector>, 6> VectorNames = { { { "Query", HeadVector::Query },
@@ -129,19 +129,14 @@ void CheckOptions(const AttentionTokenOptions& options)
 
 void CheckModel(const Transformer& model)
 {
-  const TransformerConfig& config = model.GetConfig();
-  const bool transforms = model.GetWeights().logitsTransform.Exists();
-  if (!model.HasLogits() || transforms || config.mask != AttentionMask::Causal)
+  const bool isCausal = model.GetConfig().mask == AttentionMask::Causal;
+  if (!isCausal || !model.HasLogits())
   {
     throw ModelError(
-      "attention tokens need a causal language model, whose unembedding reads the residual stream; "
-      "found " +
-      config.architecture +
-      (model.HasLogits()
-          ? ", whose attention is bidirectional" +
-              std::string(
-                transforms ? " and whose logits come from a transform of the stream." : ".")
-          : " without an unembedding."));
+      "attention tokens need a causal language model, whose unembedding reads the "
+      "residual stream; found " +
+      model.GetConfig().architecture +
+      (isCausal ? " without an unembedding." : ", whose attention is bidirectional."));
   }
 }
 
@@ -532,7 +527,10 @@ void Finder::SearchBlock(std::int64_t begin, TopTokens& found) const
 /// Returns false if it was stopped.
 bool Finder::SearchBlocks(TopTokenPool& pool) const
 {
-  const std::int64_t blocks = (this->Vocabulary + BlockTokens - 1) / BlockTokens;
+  const std::int64_t all = (this->Vocabulary + BlockTokens - 1) / BlockTokens;
+  const std::int64_t first = this->Options.part;
+  const std::int64_t step = this->Options.parts;
+  const std::int64_t blocks = first < all ? (all - first + step - 1) / step : 0;
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<std::int64_t> done = 0;
   std::atomic<bool> stopped = false;
@@ -544,7 +542,7 @@ bool Finder::SearchBlocks(TopTokenPool& pool) const
         return;
       }
       std::unique_ptr<TopTokens> list = pool.Take();
-      this->SearchBlock(block * BlockTokens, *list);
+      this->SearchBlock((first + block * step) * BlockTokens, *list);
       pool.Return(std::move(list));
       const double fraction = static_cast<double>(++done) / static_cast<double>(blocks);
       if (this->Options.progress && std::this_thread::get_id() == caller &&
@@ -602,6 +600,7 @@ std::optional<std::vector<HeadTokens>> Finder::Find()
   ParallelFor(static_cast<std::int64_t>(this->Chosen.layers.size()), this->Options.threads,
     [this](std::int64_t l) { this->PrepareLayer(ToIndex(l)); });
   TopTokenPool pool(static_cast<std::int64_t>(heads) * this->Vectors, this->Top);
+  pool.Return(pool.Take()); // there is one, even if this part of the vocabulary is empty
   if (!this->SearchBlocks(pool))
   {
     return std::nullopt;
@@ -621,7 +620,7 @@ std::int64_t VectorCount(HeadVector vector, std::int64_t length)
   return IsOfCells(vector) ? length * (length + 1) / 2 : length;
 }
 
-std::uint64_t AttentionTokenMemory(
+AttentionTokenMemory MemoryOf(
   const Recording& recording, const Transformer& model, const AttentionTokenOptions& options)
 {
   CheckOptions(options);
@@ -645,18 +644,37 @@ std::uint64_t AttentionTokenMemory(
   const auto threads = static_cast<double>(ThreadCount(options.threads));
   const auto d = static_cast<double>(config.modelDimension);
   const auto layer = static_cast<double>(selection.heads.size() * ToIndex(config.headDimension));
-  const double lists = heads * vectors * options.top * sizeof(TokenLogit) * (threads + 1);
+  const double found = heads * vectors * options.top;
+  const double lists = found * sizeof(TokenLogit) * (threads + 1);
   const double inputs = heads * static_cast<double>(config.headDimension) * (4 * tokens + d) * 4;
   const double blocks = threads * (BlockTokens * (d * 12 + layer * 4) + 16 * d * layer * 4);
-  return static_cast<std::uint64_t>(lists + inputs + blocks) +
-         static_cast<std::uint64_t>(config.outputVocabulary) * sizeof(double);
+  const double bias = static_cast<double>(config.outputVocabulary) * sizeof(double);
+  return { static_cast<std::uint64_t>(found),
+    static_cast<std::uint64_t>(lists + inputs + blocks + bias) };
 }
 
 std::optional<std::vector<HeadTokens>> FindAttentionTokens(
   const Recording& recording, const Transformer& model, const AttentionTokenOptions& options)
 {
-  AttentionTokenMemory(recording, model, options); // checks all arguments
+  MemoryOf(recording, model, options); // checks all arguments
   return Finder(recording, model, options).Find();
+}
+
+void JoinTokens(std::vector<HeadTokens>& tokens, const TokenLogit* others)
+{
+  for (HeadTokens& ofHead : tokens)
+  {
+    const auto top = static_cast<std::size_t>(ofHead.top);
+    for (std::size_t first = 0; first < ofHead.tokens.size(); first += top)
+    {
+      TokenLogit* mine = ofHead.tokens.data() + first;
+      for (std::size_t k = 0; k < top && others[k].IsBefore(mine[top - 1]); ++k)
+      {
+        InsertToken(mine, top, others[k]);
+      }
+      others += top;
+    }
+  }
 }
 
 }

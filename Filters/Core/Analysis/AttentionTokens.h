@@ -60,6 +60,8 @@ struct AttentionTokenOptions
   std::int64_t sequence = -1; ///< -1: all
   std::int64_t tokens = 0;    ///< at most so many at the beginning of each sequence; 0: all
   int threads = 0;            ///< as for ThreadCount; results do not depend on it
+  int part = 0;               ///< of the vocabulary, which `parts` processes share: see JoinTokens
+  int parts = 1;              ///< at least 1
 
   /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
   /// to stop.
@@ -78,6 +80,7 @@ struct HeadTokens
   std::vector<TokenLogit> tokens; ///< [T, top], or of cells [T (T + 1) / 2, top]: cell (i, j) is
                                   ///< number i (i + 1) / 2 + j. By falling logit; equal ones by id
 
+  /// The number of vectors.
   std::size_t Count() const { return this->tokens.size() / static_cast<std::size_t>(this->top); }
   const TokenLogit& Best(std::size_t i) const
   {
@@ -85,9 +88,14 @@ struct HeadTokens
   }
 };
 
-/// Throws as FindAttentionTokens for what can be told beforehand, and returns the bytes that it
-/// needs beside the model and the recording.
-std::uint64_t AttentionTokenMemory(
+struct AttentionTokenMemory
+{
+  std::uint64_t tokens = 0; ///< that are found, of all vectors
+  std::uint64_t bytes = 0;  ///< at most, beside the model and the recording
+};
+
+/// What FindAttentionTokens needs. Throws as it does for what can be told beforehand.
+AttentionTokenMemory MemoryOf(
   const Recording& recording, const Transformer& model, const AttentionTokenOptions& options);
 
 /// The attention tokens of heads: the tokens of largest logit of each vector, by layer, head,
@@ -104,5 +112,9 @@ std::uint64_t AttentionTokenMemory(
 /// processed, and FileError for files that were changed.
 std::optional<std::vector<HeadTokens>> FindAttentionTokens(
   const Recording& recording, const Transformer& model, const AttentionTokenOptions& options);
+
+/// Joins tokens that were found in one part of the vocabulary with those of another: both are lists
+/// of the same vectors, one after another.
+void JoinTokens(std::vector<HeadTokens>& tokens, const TokenLogit* others);
 
 }

@@ -28,10 +28,9 @@ TopTokens::TopTokens(std::int64_t vectors, std::int64_t top)
 {
 }
 
-/// Puts a token that comes before the last one into its place.
-void TopTokens::Insert(TokenLogit* tokens, const TokenLogit& token) const
+void InsertToken(TokenLogit* tokens, std::size_t top, const TokenLogit& token)
 {
-  std::size_t place = this->Top - 1;
+  std::size_t place = top - 1;
   for (; place > 0 && token.IsBefore(tokens[place - 1]); --place)
   {
     tokens[place] = tokens[place - 1];
@@ -55,7 +54,7 @@ void TopTokens::Add(
       const TokenLogit token = { first + static_cast<std::int32_t>(i), logits[i] };
       if (token.IsBefore(last))
       {
-        this->Insert(tokens, token);
+        InsertToken(tokens, this->Top, token);
       }
     }
   }
@@ -67,7 +66,7 @@ void TopTokens::Join(std::int64_t vector, const TopTokens& other)
   const TokenLogit* found = other.Of(vector);
   for (std::size_t i = 0; i < this->Top && found[i].IsBefore(tokens[this->Top - 1]); ++i)
   {
-    this->Insert(tokens, found[i]);
+    InsertToken(tokens, this->Top, found[i]);
   }
 }
 

@@ -19,6 +19,10 @@ struct TokenLogit
   }
 };
 
+/// Puts a token that comes before the last one of a list of `top` tokens, at least 1, into its
+/// place. The last one is dropped.
+void InsertToken(TokenLogit* tokens, std::size_t top, const TokenLogit& token);
+
 /// The tokens of largest logit of many vectors, found from parts of the vocabulary. The result does
 /// not depend on the parts or their order.
 class TopTokens
@@ -42,8 +46,6 @@ public:
 private:
   std::size_t Top;
   std::vector<TokenLogit> Tokens; ///< [vectors, top]
-
-  void Insert(TokenLogit* tokens, const TokenLogit& token) const;
 };
 
 }

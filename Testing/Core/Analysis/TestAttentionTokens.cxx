@@ -1,4 +1,4 @@
-// Also tests: RecordedModel
+// Also tests: RecordedModel TokenCounts TopTokens
 
 #include "AttentionTokens.h"
 
@@ -310,5 +310,238 @@ INSTANTIATE_TEST_SUITE_P(Readings, OfTokens,
     Case{ "attn-only", TokenReading::Refactored, "refactored" },
     Case{ "attn-only", TokenReading::PublishedCode, "code" }),
   OfTokens::Name);
+
+std::vector<HeadTokens> Find(const std::string& name, const AttentionTokenOptions& options = {})
+{
+  return FindAttentionTokens(Record(name), ReadModel(name), options).value();
+}
+
+/// The same numbers from the definition, one vector at a time, for models of other architectures.
+class OfModels : public testing::TestWithParam<std::string>
+{
+};
+
+TEST_P(OfModels, PlainTokensFollowTheDefinition)
+{
+  const Transformer model = ReadModel(GetParam());
+  const Recording recording = Record(GetParam());
+  AttentionTokenOptions options;
+  options.vectors = { HeadVector::QueryKey, HeadVector::Value };
+  options.layer = 1;
+  options.head = 3;
+  const std::vector<HeadTokens> found = FindAttentionTokens(recording, model, options).value();
+  ASSERT_EQ(found.size(), 2U * static_cast<std::size_t>(recording.SequenceCount()));
+  const ProcessedWeights weights(model, WeightSteps::TransformerLens);
+  const ProcessedHead head = weights.Attention(1).heads[3];
+  const DoubleMatrix projection =
+    head.output * weights.UnembeddingColumns(0, weights.OutputVocabulary()).transpose();
+  const RecordedHead& recorded = recording.layers[1].heads[3];
+  const auto row = [&](const SharedMatrix& matrix, std::int64_t i)
+  {
+    return Eigen::RowVectorXd(
+      Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(i), matrix.columns).cast<double>());
+  };
+  const auto expect = [&](const Eigen::RowVectorXd& vector, const TokenLogit& token)
+  {
+    const Eigen::RowVectorXd logits = vector * projection;
+    Eigen::Index largest = 0;
+    const double logit = logits.maxCoeff(&largest);
+    EXPECT_NEAR(token.logit, logit, Tolerance * logits.cwiseAbs().maxCoeff());
+    EXPECT_EQ(token.id, largest);
+  };
+  const std::int64_t first = recording.sequenceOffsets[1];
+  for (std::int64_t i = 0; i < recording.SequenceLength(1); ++i)
+  {
+    expect(
+      row(recorded.value, first + i) - head.foldedBias, found[3].Best(static_cast<std::size_t>(i)));
+    for (std::int64_t j = 0; j <= i; ++j)
+    {
+      expect(row(recorded.query, first + i).cwiseProduct(row(recorded.key, first + j)),
+        found[2].Best(static_cast<std::size_t>(i * (i + 1) / 2 + j)));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, OfModels, testing::Values("gpt2", "bloom", "llama"),
+  [](const auto& model) { return model.param; });
+
+bool SameTokens(const std::vector<HeadTokens>& first, const std::vector<HeadTokens>& second)
+{
+  return std::equal(first.begin(), first.end(), second.begin(), second.end(),
+    [](const HeadTokens& a, const HeadTokens& b)
+    {
+      return a.layer == b.layer && a.head == b.head && a.sequence == b.sequence &&
+             a.vector == b.vector &&
+             std::equal(a.tokens.begin(), a.tokens.end(), b.tokens.begin(), b.tokens.end(),
+               [](const TokenLogit& x, const TokenLogit& y)
+               { return x.id == y.id && x.logit == y.logit; });
+    });
+}
+
+TEST(AttentionTokens, AreTheSameOnAnyNumberOfThreads)
+{
+  AttentionTokenOptions options;
+  options.threads = 1;
+  options.top = 3;
+  options.vectors = { HeadVector::QueryKey, HeadVector::Output };
+  const std::vector<HeadTokens> one = Find("gpt2", options);
+  options.threads = 4;
+  EXPECT_TRUE(SameTokens(one, Find("gpt2", options)));
+}
+
+/// The vocabulary of 211 tokens is one block, so that the last two parts are empty.
+TEST(AttentionTokens, OfPartsOfTheVocabularyJoin)
+{
+  AttentionTokenOptions options;
+  options.top = 2;
+  const std::vector<HeadTokens> whole = Find("gpt2", options);
+  options.parts = 3;
+  std::vector<HeadTokens> joined = Find("gpt2", options);
+  for (options.part = 1; options.part < 3; ++options.part)
+  {
+    std::vector<TokenLogit> others;
+    for (const HeadTokens& tokens : Find("gpt2", options))
+    {
+      others.insert(others.end(), tokens.tokens.begin(), tokens.tokens.end());
+    }
+    JoinTokens(joined, others.data());
+  }
+  EXPECT_TRUE(SameTokens(whole, joined));
+}
+
+/// The beginning of a sequence has the tokens that it has in the whole, as attention is causal.
+TEST(AttentionTokens, OfTheBeginningAreThoseOfTheWhole)
+{
+  AttentionTokenOptions options;
+  options.vectors = { HeadVector::QueryKey, HeadVector::Output };
+  options.sequence = 1;
+  const std::vector<HeadTokens> whole = Find("gpt2", options);
+  options.tokens = 5;
+  const std::vector<HeadTokens> beginning = Find("gpt2", options);
+  ASSERT_EQ(beginning.size(), whole.size());
+  for (std::size_t i = 0; i < beginning.size(); ++i)
+  {
+    ASSERT_EQ(beginning[i].Count(), beginning[i].vector == HeadVector::Output ? 5U : 15U);
+    for (std::size_t k = 0; k < beginning[i].Count(); ++k)
+    {
+      EXPECT_EQ(beginning[i].Best(k).id, whole[i].Best(k).id);
+    }
+  }
+}
+
+TEST(AttentionTokens, OneTokenHasOneCell)
+{
+  const Transformer model = ReadModel("gpt2");
+  TransformerInput input;
+  input.tokens = { { 7 } };
+  const std::vector<HeadTokens> found =
+    FindAttentionTokens(Record(model, input), model, {}).value();
+  ASSERT_EQ(found.size(), 8U);
+  EXPECT_EQ(found[0].Count(), 1U);
+  EXPECT_EQ(DiscoveryOf(found[0]), std::vector<std::int32_t>{ 0 });
+}
+
+/// More tokens than the vocabulary has are all of them, by falling logit.
+TEST(AttentionTokens, TopEndsWithTheVocabulary)
+{
+  AttentionTokenOptions options;
+  options.top = 1000;
+  options.layer = 0;
+  options.head = 0;
+  const std::vector<HeadTokens> found = Find("attn-only", options);
+  EXPECT_EQ(found[0].top, 101);
+  std::vector<std::int32_t> ids;
+  for (std::int64_t k = 0; k < found[0].top; ++k)
+  {
+    const TokenLogit* tokens = &found[0].Best(4);
+    ids.push_back(tokens[k].id);
+    EXPECT_TRUE(k == 0 || tokens[k - 1].IsBefore(tokens[k]));
+  }
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::unique(ids.begin(), ids.end()) - ids.begin(), 101);
+}
+
+TEST(AttentionTokens, ReportProgressAndStop)
+{
+  const Transformer model = ReadModel("gpt2");
+  const Recording recording = Record("gpt2");
+  AttentionTokenOptions options;
+  options.threads = 1;
+  double last = 0;
+  options.progress = [&](double done)
+  {
+    last = done;
+    return true;
+  };
+  EXPECT_TRUE(FindAttentionTokens(recording, model, options).has_value());
+  EXPECT_EQ(last, 1);
+  options.progress = [](double) { return false; };
+  EXPECT_FALSE(FindAttentionTokens(recording, model, options).has_value());
+}
+
+std::string ErrorOf(
+  const Recording& recording, const std::string& model, const AttentionTokenOptions& options = {})
+{
+  return MessageOf<Error>([&] { FindAttentionTokens(recording, ReadModel(model), options); });
+}
+
+TEST(AttentionTokens, RefuseModelsWithoutCausalLogits)
+{
+  EXPECT_THAT(ErrorOf(Record("bert"), "bert"),
+    AllOf(HasSubstr("need a causal language model"), HasSubstr("found bert, whose attention is "
+                                                               "bidirectional")));
+  EXPECT_THAT(ErrorOf(Record("vit"), "vit"), HasSubstr("found vit, whose attention"));
+}
+
+TEST(AttentionTokens, RefuseAnotherModel)
+{
+  EXPECT_THAT(ErrorOf(Record("gpt2"), "bloom"), HasSubstr("AttentionTokens needs the model"));
+  Recording recording = Record("gpt2");
+  recording.layerCount = 3;
+  EXPECT_THAT(ErrorOf(recording, "gpt2"),
+    HasSubstr("expected 2 layers of 4 heads of dimension 8 as in the model, found 3 layers"));
+  recording = Record("gpt2");
+  recording.tokens.id[3] = 211;
+  EXPECT_THAT(ErrorOf(recording, "gpt2"), HasSubstr("expected token ids from 0 to 210, found 211"));
+  // The same sizes, but other weights.
+  EXPECT_THAT(ErrorOf(Record("attn-only"), "gpt2"),
+    HasSubstr("expected the queries that the model has in layer 0 for the recorded tokens"));
+}
+
+TEST(AttentionTokens, RefuseOptionsThatDoNotFit)
+{
+  const Recording recording = Record("gpt2");
+  const auto with = [&](const auto& change, const std::string& message)
+  {
+    AttentionTokenOptions options;
+    change(options);
+    EXPECT_THAT(ErrorOf(recording, "gpt2", options), HasSubstr(message));
+  };
+  using Options = AttentionTokenOptions;
+  with([](Options& options) { options.vectors.clear(); }, "Vectors: expected at least one of");
+  with([](Options& options) { options.vectors = { HeadVector::DotProduct }; },
+    "DotProduct is defined for the reading PublishedCode alone");
+  with([](Options& options) { options.vectors = { HeadVector::Key, HeadVector::Key }; },
+    "Vectors: expected each once, found Key more than once");
+  with([](Options& options) { options.top = 0; }, "Top: expected at least 1, found 0");
+  with([](Options& options) { options.tokens = -1; }, "MaximumTokens: expected at least 0");
+  with([](Options& options) { options.head = 4; }, "Head: expected -1 for all, or 0 to 3, found 4");
+  with([](Options& options) { options.sequence = 2; },
+    "Sequence: expected -1 for all, or 0 to 1, found 2");
+  with([](Options& options) { options.layer = 2; }, "2");
+  Recording without = recording;
+  without.layers[1].heads[2].value = {};
+  AttentionTokenOptions options;
+  options.vectors = { HeadVector::Output };
+  EXPECT_THAT(ErrorOf(without, "gpt2", options),
+    HasSubstr("the recording has no values of layer 1, head 2; record them"));
+}
+
+TEST(AttentionTokens, RefuseToRefactorRotatedHeads)
+{
+  AttentionTokenOptions options;
+  options.reading = TokenReading::Refactored;
+  EXPECT_THAT(ErrorOf(Record("llama"), "llama", options), HasSubstr("not rotated"));
+}
 
 }

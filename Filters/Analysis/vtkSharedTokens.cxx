@@ -1,0 +1,236 @@
+#include "vtkSharedTokens.h"
+
+#include "ArrayNames.h"
+#include "AttentionTokens.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Joined.h"
+#include "LabelPlacement.h"
+#include "RecordingRanges.h"
+#include "TokenCounts.h"
+#include "TokensOfHeads.h"
+
+#include <vtkCellArray.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using AttentionAtlas::AddColumn;
+using AttentionAtlas::TokensOfHeads;
+
+constexpr std::array<const char*, 3> Types = { "vtkImageData", "vtkTable", "vtkPolyData" };
+
+bool IsEmpty(vtkTable* table)
+{
+  return table == nullptr || table->GetNumberOfRows() == 0;
+}
+
+/// Two heads and what they share.
+struct Pair
+{
+  std::size_t first;
+  std::size_t second;
+  std::vector<std::int32_t> shared;
+
+  int Count() const { return static_cast<int>(this->shared.size()); }
+};
+
+std::vector<Pair> PairsOf(const TokensOfHeads& tokens)
+{
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < tokens.heads.size(); ++i)
+  {
+    for (std::size_t j = i + 1; j < tokens.heads.size(); ++j)
+    {
+      pairs.push_back({ i, j, atlas::CommonTokens(tokens.ids[i], tokens.ids[j]) });
+    }
+  }
+  return pairs;
+}
+
+/// An array of the heads as "layer.head".
+vtkSmartPointer<vtkStringArray> NamesOf(const TokensOfHeads& tokens, const char* name)
+{
+  return AttentionAtlas::MakeArray<vtkStringArray>(name, tokens.heads,
+    [](const std::pair<int, int>& head)
+    { return std::to_string(head.first) + "." + std::to_string(head.second); });
+}
+
+void FillImage(const TokensOfHeads& tokens, const std::vector<Pair>& pairs, vtkImageData* image)
+{
+  const auto count = static_cast<vtkIdType>(tokens.heads.size());
+  vtkNew<vtkIntArray> shared;
+  shared->SetName(Names::SharedTokens);
+  shared->SetNumberOfValues(count * count);
+  const auto set = [&](std::size_t column, std::size_t row, int value)
+  {
+    const vtkIdType fromBelow = count - 1 - static_cast<vtkIdType>(row);
+    shared->SetValue(fromBelow * count + static_cast<vtkIdType>(column), value);
+  };
+  for (std::size_t i = 0; i < tokens.heads.size(); ++i)
+  {
+    set(i, i, static_cast<int>(tokens.ids[i].size()));
+  }
+  for (const Pair& pair : pairs)
+  {
+    set(pair.first, pair.second, pair.Count());
+    set(pair.second, pair.first, pair.Count());
+  }
+  const auto last = static_cast<int>(count) - 1;
+  image->SetExtent(0, last, 0, last, 0, 0);
+  image->SetOrigin(0, -last, 0);
+  image->SetSpacing(1, 1, 1);
+  image->GetPointData()->SetScalars(shared);
+  image->GetFieldData()->AddArray(NamesOf(tokens, Names::HeadName));
+  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::SharedTokens);
+}
+
+/// The heads beside their rows.
+void FillLabels(const TokensOfHeads& tokens, vtkPolyData* labels)
+{
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> vertices;
+  const auto right = static_cast<double>(tokens.heads.size()) - 0.5;
+  for (std::size_t i = 0; i < tokens.heads.size(); ++i)
+  {
+    const vtkIdType point = points->InsertNextPoint(right, -static_cast<double>(i) - 0.2, 0);
+    vertices->InsertNextCell(1, &point);
+  }
+  labels->SetPoints(points);
+  labels->SetVerts(vertices);
+  labels->GetPointData()->AddArray(NamesOf(tokens, Names::Token));
+  AttentionAtlas::SetFormat(labels, AttentionAtlas::Formats::SharedTokenLabels);
+}
+
+void FillPairs(const TokensOfHeads& tokens, std::vector<Pair> pairs, vtkTable* table)
+{
+  std::stable_sort(pairs.begin(), pairs.end(),
+    [](const Pair& a, const Pair& b) { return a.shared.size() > b.shared.size(); });
+  const auto add = [&](const char* name, const auto& number)
+  { AddColumn<vtkIntArray>(table, name, pairs, number); };
+  add(Names::Layer, [&](const Pair& pair) { return tokens.heads[pair.first].first; });
+  add(Names::Head, [&](const Pair& pair) { return tokens.heads[pair.first].second; });
+  add(Names::OtherLayer, [&](const Pair& pair) { return tokens.heads[pair.second].first; });
+  add(Names::OtherHead, [&](const Pair& pair) { return tokens.heads[pair.second].second; });
+  add(Names::SharedTokens, [](const Pair& pair) { return pair.Count(); });
+  AddColumn<vtkStringArray>(table, Names::Tokens, pairs,
+    [&](const Pair& pair)
+    {
+      return atlas::Joined(
+        pair.shared, [&](std::int32_t id) { return atlas::TokenLabel(tokens.texts.at(id)); });
+    });
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::SharedTokenPairs);
+}
+
+}
+
+vtkStandardNewMacro(vtkSharedTokens);
+
+vtkSharedTokens::vtkSharedTokens()
+{
+  this->SetNumberOfOutputPorts(3);
+}
+
+int vtkSharedTokens::FillInputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkTable");
+  return 1;
+}
+
+int vtkSharedTokens::FillOutputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), Types.at(static_cast<std::size_t>(port)));
+  return 1;
+}
+
+int vtkSharedTokens::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  int last = -1;
+  try
+  {
+    auto* table = vtkTable::SafeDownCast(AttentionAtlas::UpdateInput(this));
+    last = static_cast<int>(AttentionAtlas::HeadsIn(table).size()) - 1;
+  }
+  catch (const atlas::Error&)
+  {
+    last = 0; // so that something is asked for and the error told
+  }
+  const std::array<int, 6> extent = { 0, last, 0, last, 0, last < 0 ? -1 : 0 };
+  const std::array<double, 3> origin = { 0, static_cast<double>(-last), 0 };
+  const std::array<double, 3> spacing = { 1, 1, 1 };
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
+  info->Set(vtkDataObject::ORIGIN(), origin.data(), 3);
+  info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
+  vtkDataObject::SetPointDataActiveScalarInfo(info, VTK_INT, 1);
+  return 1;
+}
+
+int vtkSharedTokens::RequestUpdateExtent(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+{
+  return 1; // the whole table
+}
+
+int vtkSharedTokens::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkTable* input = vtkTable::GetData(inputVector[0]);
+  auto* image = vtkImageData::GetData(outputVector, 0);
+  auto* table = vtkTable::GetData(outputVector, 1);
+  auto* labels = vtkPolyData::GetData(outputVector, 2);
+  image->Initialize();
+  table->Initialize();
+  labels->Initialize();
+  if (IsEmpty(input))
+  {
+    return 1;
+  }
+  try
+  {
+    const TokensOfHeads tokens(
+      input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
+    std::vector<Pair> pairs = PairsOf(tokens);
+    FillImage(tokens, pairs, image);
+    FillPairs(tokens, std::move(pairs), table);
+    FillLabels(tokens, labels);
+  }
+  catch (const std::exception& e)
+  {
+    image->Initialize();
+    table->Initialize();
+    labels->Initialize();
+    if (this->Errors.IsNew(this))
+    {
+      vtkErrorMacro(<< e.what());
+    }
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkSharedTokens::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Vector: " << this->Vector << "\n";
+}

@@ -1,0 +1,188 @@
+#include "vtkTokenEmbedding.h"
+
+#include "ArrayNames.h"
+#include "ArrayRanges.h"
+#include "AttentionTokens.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "Index.h"
+#include "ProcessedWeights.h"
+#include "TSne.h"
+#include "TokensOfHeads.h"
+#include "TransformerConversion.h"
+
+#include <vtkCellArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using atlas::ToIndex;
+using AttentionAtlas::TokensOfHeads;
+
+/// A head and one of its tokens.
+struct Place
+{
+  int layer;
+  int head;
+  std::int32_t id;
+};
+
+std::vector<Place> PlacesOf(const TokensOfHeads& tokens)
+{
+  std::vector<Place> places;
+  for (std::size_t h = 0; h < tokens.heads.size(); ++h)
+  {
+    for (const std::int32_t id : tokens.ids[h])
+    {
+      places.push_back({ tokens.heads[h].first, tokens.heads[h].second, id });
+    }
+  }
+  return places;
+}
+
+/// The embeddings of the tokens of all places, one after another.
+std::vector<float> EmbeddingsOf(const std::vector<Place>& places, const atlas::Transformer& model)
+{
+  const atlas::TransformerConfig& config = model.GetConfig();
+  if (config.input != atlas::InputKind::Tokens)
+  {
+    throw atlas::ModelError("Model: expected a model of text, found " + config.architecture + ".");
+  }
+  const auto d = ToIndex(config.modelDimension);
+  AttentionAtlas::RequireMemory(static_cast<double>(places.size() * d) * sizeof(float),
+    "the embeddings of " + std::to_string(places.size()) + " tokens of heads",
+    "read fewer heads or vectors.");
+  const atlas::ProcessedWeights weights(model, atlas::WeightSteps::TransformerLens);
+  std::vector<float> embeddings(places.size() * d);
+  for (std::size_t i = 0; i < places.size(); ++i)
+  {
+    const std::int32_t id = places[i].id;
+    if (id < 0 || id >= config.vocabulary)
+    {
+      throw atlas::OptionError("Model: expected the model of the attention tokens, with ids from 0 "
+                               "to " +
+                               std::to_string(config.vocabulary - 1) + ", found " +
+                               std::to_string(id) + " among them.");
+    }
+    const atlas::DoubleMatrix row = weights.TokenEmbedding(id, id + 1);
+    std::transform(row.data(), row.data() + d, embeddings.data() + i * d,
+      [](double value) { return static_cast<float>(value); });
+  }
+  return embeddings;
+}
+
+void Fill(const TokensOfHeads& tokens, const std::vector<Place>& places,
+  const atlas::Layout& layout, vtkPolyData* output)
+{
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> vertices;
+  for (std::size_t i = 0; i < places.size(); ++i)
+  {
+    const vtkIdType point =
+      points->InsertNextPoint(layout.points[2 * i], layout.points[2 * i + 1], 0);
+    vertices->InsertNextCell(1, &point);
+  }
+  output->SetPoints(points);
+  output->SetVerts(vertices);
+  vtkPointData* data = output->GetPointData();
+  for (const auto& [name, number] : { std::pair(Names::Layer, &Place::layer),
+         std::pair(Names::Head, &Place::head), std::pair(Names::TokenId, &Place::id) })
+  {
+    data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
+      name, places, [member = number](const Place& place) { return place.*member; }));
+  }
+  data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
+    Names::Token, places, [&](const Place& place) { return tokens.texts.at(place.id); }));
+  AttentionAtlas::CacheRanges(data);
+  AttentionAtlas::AddField(output->GetFieldData(), Names::Divergence, layout.divergence);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TokenEmbedding);
+}
+
+}
+
+vtkStandardNewMacro(vtkTokenEmbedding);
+
+vtkTokenEmbedding::vtkTokenEmbedding()
+{
+  this->SetNumberOfInputPorts(2);
+}
+
+int vtkTokenEmbedding::FillInputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(
+    vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), port == 0 ? "vtkTable" : "vtkMultiBlockDataSet");
+  return 1;
+}
+
+int vtkTokenEmbedding::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkTable* input = vtkTable::GetData(inputVector[0]);
+  auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
+  auto* output = vtkPolyData::GetData(outputVector);
+  output->Initialize();
+  const bool isEmpty = input == nullptr || input->GetNumberOfRows() == 0 || model == nullptr ||
+                       model->GetNumberOfBlocks() == 0;
+  if (isEmpty || !AttentionAtlas::IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    const TokensOfHeads tokens(
+      input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
+    const std::vector<Place> places = PlacesOf(tokens);
+    const auto transformer = AttentionAtlas::ToTransformer(model);
+    const std::vector<float> embeddings = EmbeddingsOf(places, transformer->GetModel());
+    const auto count = static_cast<std::int64_t>(places.size());
+    atlas::TSneOptions options;
+    options.metric = atlas::PointMetric::Euclidean;
+    options.perplexity = std::min(this->Perplexity, atlas::LargestPerplexity(count));
+    options.iterations = this->Iterations;
+    options.seed = static_cast<std::uint64_t>(this->Seed);
+    options.threads = AttentionAtlas::ThreadLimit();
+    options.progress = [this](int iteration, double, const float*)
+    {
+      return AttentionAtlas::ReportProgress(
+        this, static_cast<double>(iteration) / this->Iterations);
+    };
+    const atlas::Layout layout = atlas::TSne(
+      { embeddings.data(), count, transformer->GetModel().GetConfig().modelDimension }, options);
+    if (layout.stopped)
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    Fill(tokens, places, layout, output);
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkTokenEmbedding::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Vector: " << this->Vector << "\n";
+  os << indent << "Perplexity: " << this->Perplexity << "\n";
+  os << indent << "Iterations: " << this->Iterations << "\n";
+  os << indent << "Seed: " << this->Seed << "\n";
+}
