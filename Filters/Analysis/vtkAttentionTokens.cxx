@@ -14,6 +14,7 @@
 #include "TransformerConversion.h"
 
 #include <vtkDataSetAttributes.h>
+#include <vtkExecutive.h>
 #include <vtkFloatArray.h>
 #include <vtkIdTypeArray.h>
 #include <vtkInformation.h>
@@ -21,6 +22,7 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPolyData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTypeInt64Array.h>
 
 #include <array>
@@ -28,6 +30,7 @@
 #include <optional>
 #include <string>
 
+using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace Names = AttentionAtlas::ArrayNames;
 
 namespace
@@ -226,6 +229,28 @@ int vtkAttentionTokens::FillOutputPortInformation(int port, vtkInformation* info
   const bool isGeometry = port == CellPort || port == LabelPort;
   info->Set(vtkDataObject::DATA_TYPE_NAME(), isGeometry ? "vtkPolyData" : "vtkTable");
   return 1;
+}
+
+/// Asks for the same piece of all outputs, which are made together, with the ghost level that
+/// ParaView asks for geometry on several ranks; else it would have all made again for that.
+int vtkAttentionTokens::RequestUpdateExtent(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  const int port = request->Get(vtkExecutive::FROM_OUTPUT_PORT());
+  if (port >= 0)
+  {
+    vtkInformation* asked = outputVector->GetInformationObject(port);
+    for (int other = 0; other < this->GetNumberOfOutputPorts(); ++other)
+    {
+      vtkInformation* info = outputVector->GetInformationObject(other);
+      for (auto* key : { SDDP::UPDATE_PIECE_NUMBER(), SDDP::UPDATE_NUMBER_OF_PIECES() })
+      {
+        info->Set(key, asked->Get(key));
+      }
+      info->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 1);
+    }
+  }
+  return this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
 }
 
 /// Finds the tokens in this rank's part of the vocabulary. Returns false if the user has canceled.

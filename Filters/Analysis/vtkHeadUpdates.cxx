@@ -10,6 +10,7 @@
 #include "RankGroup.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenColumns.h"
 #include "TransformerConversion.h"
 
@@ -24,6 +25,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -57,6 +59,7 @@ struct Updates
   std::vector<float> OfHead(std::size_t h, const Value& valueOf) const
   {
     std::vector<float> numbers;
+    numbers.reserve(this->TokenCount());
     for (std::size_t i = 0; i < this->TokenCount(); ++i)
     {
       numbers.push_back(valueOf(this->values[h * this->TokenCount() + i]));
@@ -225,11 +228,6 @@ void ClearOutputs(vtkInformationVector* outputVector)
   }
 }
 
-bool IsEmpty(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr || data->GetNumberOfBlocks() == 0;
-}
-
 }
 
 vtkStandardNewMacro(vtkHeadUpdates);
@@ -247,7 +245,7 @@ struct vtkHeadUpdates::Work
     : recording(AttentionAtlas::ToRecording(input))
     , heads(this->recording, ranks)
   {
-    if (!IsEmpty(modelInput))
+    if (!AttentionAtlas::IsEmpty(modelInput))
     {
       this->model = AttentionAtlas::ToTransformer(modelInput);
       atlas::RequireSameModel(this->recording, this->model->GetModel(), "Head Updates");
@@ -308,7 +306,7 @@ int vtkHeadUpdates::RequestData(
 {
   ClearOutputs(outputVector);
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  if (IsEmpty(input))
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }

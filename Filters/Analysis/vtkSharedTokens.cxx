@@ -11,12 +11,14 @@
 #include "TokenCounts.h"
 #include "TokensOfHeads.h"
 
-#include <vtkDataSetAttributes.h>
+#include <vtkCellArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
@@ -35,6 +37,8 @@ namespace
 
 using AttentionAtlas::AddColumn;
 using AttentionAtlas::TokensOfHeads;
+
+constexpr std::array<const char*, 3> Types = { "vtkImageData", "vtkTable", "vtkPolyData" };
 
 bool IsEmpty(vtkTable* table)
 {
@@ -64,6 +68,14 @@ std::vector<Pair> PairsOf(const TokensOfHeads& tokens)
   return pairs;
 }
 
+/// An array of the heads as "layer.head".
+vtkSmartPointer<vtkStringArray> NamesOf(const TokensOfHeads& tokens, const char* name)
+{
+  return AttentionAtlas::MakeArray<vtkStringArray>(name, tokens.heads,
+    [](const std::pair<int, int>& head)
+    { return std::to_string(head.first) + "." + std::to_string(head.second); });
+}
+
 void FillImage(const TokensOfHeads& tokens, const std::vector<Pair>& pairs, vtkImageData* image)
 {
   const auto count = static_cast<vtkIdType>(tokens.heads.size());
@@ -89,10 +101,25 @@ void FillImage(const TokensOfHeads& tokens, const std::vector<Pair>& pairs, vtkI
   image->SetOrigin(0, -last, 0);
   image->SetSpacing(1, 1, 1);
   image->GetPointData()->SetScalars(shared);
-  image->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::HeadName,
-    tokens.heads, [](const std::pair<int, int>& head)
-    { return std::to_string(head.first) + "." + std::to_string(head.second); }));
+  image->GetFieldData()->AddArray(NamesOf(tokens, Names::HeadName));
   AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::SharedTokens);
+}
+
+/// The heads beside their rows.
+void FillLabels(const TokensOfHeads& tokens, vtkPolyData* labels)
+{
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> vertices;
+  const auto right = static_cast<double>(tokens.heads.size()) - 0.5;
+  for (std::size_t i = 0; i < tokens.heads.size(); ++i)
+  {
+    const vtkIdType point = points->InsertNextPoint(right, -static_cast<double>(i) - 0.2, 0);
+    vertices->InsertNextCell(1, &point);
+  }
+  labels->SetPoints(points);
+  labels->SetVerts(vertices);
+  labels->GetPointData()->AddArray(NamesOf(tokens, Names::Token));
+  AttentionAtlas::SetFormat(labels, AttentionAtlas::Formats::SharedTokenLabels);
 }
 
 void FillPairs(const TokensOfHeads& tokens, std::vector<Pair> pairs, vtkTable* table)
@@ -121,7 +148,7 @@ vtkStandardNewMacro(vtkSharedTokens);
 
 vtkSharedTokens::vtkSharedTokens()
 {
-  this->SetNumberOfOutputPorts(2);
+  this->SetNumberOfOutputPorts(3);
 }
 
 int vtkSharedTokens::FillInputPortInformation(int, vtkInformation* info)
@@ -132,7 +159,7 @@ int vtkSharedTokens::FillInputPortInformation(int, vtkInformation* info)
 
 int vtkSharedTokens::FillOutputPortInformation(int port, vtkInformation* info)
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkImageData" : "vtkTable");
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), Types.at(static_cast<std::size_t>(port)));
   return 1;
 }
 
@@ -172,8 +199,10 @@ int vtkSharedTokens::RequestData(
   vtkTable* input = vtkTable::GetData(inputVector[0]);
   auto* image = vtkImageData::GetData(outputVector, 0);
   auto* table = vtkTable::GetData(outputVector, 1);
+  auto* labels = vtkPolyData::GetData(outputVector, 2);
   image->Initialize();
   table->Initialize();
+  labels->Initialize();
   if (IsEmpty(input))
   {
     return 1;
@@ -185,11 +214,13 @@ int vtkSharedTokens::RequestData(
     std::vector<Pair> pairs = PairsOf(tokens);
     FillImage(tokens, pairs, image);
     FillPairs(tokens, std::move(pairs), table);
+    FillLabels(tokens, labels);
   }
   catch (const std::exception& e)
   {
     image->Initialize();
     table->Initialize();
+    labels->Initialize();
     if (this->Errors.IsNew(this))
     {
       vtkErrorMacro(<< e.what());

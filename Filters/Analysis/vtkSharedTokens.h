@@ -22,6 +22,9 @@
  * Other Layer, Other Head, Shared Tokens (int) and Tokens (string: those that both have, by their
  * ids, between commas).
  *
+ * Output 2: vtkPolyData with a vertex beside each row of the image, whose point array Token
+ * (string) is the head.
+ *
  * The size of the image depends on the input, so UpdateInformation updates it. On several ranks the
  * first one has the outputs.
  */

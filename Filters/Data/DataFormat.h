@@ -50,6 +50,7 @@ inline constexpr const char* AttentionTokenUnique = "attention-atlas.attention-t
 inline constexpr const char* AttentionTokenLabels = "attention-atlas.attention-tokens.labels";
 inline constexpr const char* TokenEmbedding = "attention-atlas.token-embedding";
 inline constexpr const char* SharedTokens = "attention-atlas.shared-tokens.heads";
+inline constexpr const char* SharedTokenLabels = "attention-atlas.shared-tokens.labels";
 inline constexpr const char* SharedTokenPairs = "attention-atlas.shared-tokens.pairs";
 inline constexpr const char* AttentionFocusSorted = "attention-atlas.attention-focus.sorted";
 inline constexpr const char* HeadScores = "attention-atlas.head-scores.heads";

@@ -199,6 +199,15 @@ def main(transformer):
     updates = HeadUpdates(Input=recording)
     chart("HeadUpdates", "XYPointChartView", updates, ["Magnitude"],
           "Magnitude of updates by their orientation", "orientation", "Orientation")
+    reader, recording = recorded(transformer)
+    tokens = AttentionTokens(Input=recording, Model=reader, Layer=1, Head=1)
+    show("AttentionTokens", s.OutputPort(tokens, 1), s.OutputPort(tokens, 4), zoom=1.2)
+    reader, recording = recorded(transformer)
+    shared = SharedTokens(Input=AttentionTokens(Input=recording, Model=reader))
+    show("SharedTokens", s.OutputPort(shared, 0), s.OutputPort(shared, 2), zoom=1.2)
+    reader, recording = recorded(transformer)
+    tokens = AttentionTokens(Input=recording, Model=reader)
+    show("TokenEmbedding", TokenEmbedding(Input=tokens, Model=reader), zoom=1.2)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

@@ -52,6 +52,9 @@ class Formats(AtlasTest):
         focus = simple.AttentionFocus(Input=run)
         breakdown = simple.ScoreBreakdown(Input=run, Model=run.Input)
         updates = simple.HeadUpdates(Input=outputs, Model=run.Input)
+        reader = simple.TransformerReader(FileName=str(gpt2))
+        tokens = simple.AttentionTokens(Input=run, Model=reader)
+        shared = simple.SharedTokens(Input=tokens)
         expected = [
             (focus, 0, "attention-focus.focus"),
             (focus, 1, "attention-focus.sorted"),
@@ -62,6 +65,15 @@ class Formats(AtlasTest):
             (updates, 1, "head-updates.histograms"),
             (updates, 2, "head-updates.positions"),
             (updates, 3, "head-updates.layers"),
+            (tokens, 0, "attention-tokens.tokens"),
+            (tokens, 1, "attention-tokens.cells"),
+            (tokens, 2, "attention-tokens.frequencies"),
+            (tokens, 3, "attention-tokens.unique"),
+            (tokens, 4, "attention-tokens.labels"),
+            (shared, 0, "shared-tokens.heads"),
+            (shared, 1, "shared-tokens.pairs"),
+            (shared, 2, "shared-tokens.labels"),
+            (simple.TokenEmbedding(Input=tokens, Model=reader), 0, "token-embedding"),
             (colors, 0, "head-embedding.points"),
             (colors, 1, "token-colors.legend"),
             (search, 0, "head-embedding.points"),
@@ -117,6 +129,7 @@ class Formats(AtlasTest):
             ("filters", "HeadScores"): "recording",
             ("filters", "HeadEmbedding"): "recording",
             ("filters", "AttentionFocus"): "recording",
+            ("filters", "AttentionTokens"): "recording",
             ("filters", "StrongestKeys"): "recording",
             ("filters", "ScoreBreakdown"): "recording",
             ("filters", "HeadUpdates"): "recording",

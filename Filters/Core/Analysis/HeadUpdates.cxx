@@ -148,8 +148,10 @@ void MeasureLayerUpdates(const Recording& recording, std::int64_t layer,
   const std::vector<float>& outputBias, std::int64_t begin, std::int64_t end, StreamUpdate* updates)
 {
   const SharedMatrix& stream = ResidualBefore(recording, layer);
+  const std::size_t heads = FindLayer(recording, layer).heads.size();
   std::vector<const SharedMatrix*> outputs;
-  for (std::size_t h = 0; h < FindLayer(recording, layer).heads.size(); ++h)
+  outputs.reserve(heads);
+  for (std::size_t h = 0; h < heads; ++h)
   {
     outputs.push_back(&OutputOf(recording, layer, static_cast<std::int64_t>(h)));
   }

@@ -1,4 +1,4 @@
-// Also tests: RecordedModel
+// Also tests: RecordedModel TokenCounts TopTokens
 
 #include "AttentionTokens.h"
 

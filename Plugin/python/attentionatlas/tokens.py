@@ -1,0 +1,522 @@
+"""Figures of attention tokens: the tokens that vectors of the heads of a recorded transformer stand for.
+
+    pvpython -m attentionatlas.tokens RECORDING ... --model CONFIG -o DIR [--layer L] [--head H] [--sequence S]
+        [--reading Plain|Refactored|PublishedCode] [--tokens N] [--random] [--length N] [--seed S]
+        [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
+
+CONFIG is the config.json of the model that was recorded. A vector of a head times its W_O W_U gives a logit
+for each token of the vocabulary; the largest is its attention token. Figures: the tokens of one head, of a
+layer, and of that layer for random inputs beside the text; how often tokens occur and how many different
+ones each head and layer has; their embeddings; and how many any two heads share. The last three are of all
+sequences; with --random also of random tokens instead. Each is also a function that returns a matplotlib
+Figure: one_head(("run.safetensors", "gpt2/config.json"), layer=0, head=1).
+"""
+
+import argparse
+import contextlib
+import pathlib
+import sys
+
+import matplotlib
+import numpy
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
+from matplotlib.ticker import FuncFormatter
+from paraview import simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+from attentionatlas import data, load_plugin
+from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix
+from attentionatlas.heads import Figure
+from attentionatlas.model import Missing, open_recording
+from attentionatlas.output import Output, add_options, options
+from attentionatlas.style import HIDDEN, ORANGES
+
+READINGS = ("Plain", "Refactored", "PublishedCode")
+#: The vectors of a figure, as figures name them.
+VECTORS = {"QueryKey": "query \u00d7 key", "Query": "query", "Key": "key", "Value": "value"}
+#: The random inputs of RandomPrompts: kind, what they are called, tokens of the block.
+RANDOM = {"OneToken": ("one random token", 1), "Random": ("random tokens", 1), "RepeatedBlock": ("three random tokens", 3)}
+#: More labels than these cannot be read.
+_LABELS = 40
+#: The width of the border of weight 1, of the side of a cell, and the least weight that has one.
+_BORDER, _LEAST = 0.35, 0.02
+
+
+def _discovery():
+    colors = matplotlib.colormaps["viridis"].copy()
+    colors.set_bad(HIDDEN)
+    return colors
+
+
+def _label(token):
+    """A token as figures write it: with visible spaces, never empty."""
+    text = token.replace(" ", "\u00b7")
+    return text if text.isprintable() and text else repr(token)
+
+
+class Tokens:
+    """The attention tokens of a recording, or of random prompts of its model.
+
+    path: of the recording; None for random prompts. model: the config.json, or the folder, of the model that
+    was recorded. random: properties of the proxy RandomPrompts. properties: of the proxy AttentionTokens,
+    such as Reading="Refactored". Raises FileNotFoundError for a missing file, Missing for a recording without
+    queries, keys and values, and ValueError for what reports an error.
+    """
+
+    def __init__(self, path, model, random=None, **properties):
+        load_plugin()
+        self._proxies = []
+        self.model = self._own(simple.TransformerReader(FileName=_config(model)))
+        self.model.UpdatePipeline()
+        vocabulary = data.field_number(self.model, "VocabularySize")
+        if vocabulary is None:
+            self.close()
+            raise ValueError(f"{model}: no model; see the error reported above.")
+        if random is None:
+            self.recording = self._own(open_recording(path))
+        else:
+            prompts = self._own(simple.RandomPrompts(**{"IdRange": [0, int(vocabulary) - 1], **random}))
+            self.recording = self._own(simple.TransformerRecorder(Input=self.model, Tokens=prompts))
+        self.filter = self._own(
+            simple.AttentionTokens(
+                Input=self.recording, Model=self.model, **{"Vectors": list(VECTORS), "Sequence": -1, **properties}
+            )
+        )
+        self.rows = data.table(self.filter)
+        if not len(self.rows.get("Layer", ())):
+            self.close()
+            raise ValueError(f"{path or 'random tokens'}: no attention tokens; see the error reported above.")
+        self.places = sorted(set(zip(self.rows["Layer"].tolist(), self.rows["Head"].tolist())))
+        self.layers = sorted({layer for layer, _ in self.places})
+        self.heads = max(head for _, head in self.places) + 1
+        self.vectors = [name for name in VECTORS if name in set(self.rows["Vector"])]
+        self._read_cells()
+
+    def _own(self, proxy):
+        self._proxies.append(proxy)
+        return proxy
+
+    def _read_cells(self):
+        cells = data.fetch(self.filter, 1).GetCellData()
+        names = ("Layer", "Head", "Query", "Key", "Discovery", "Weight", "Border")
+        self.cells = {name: vtk_to_numpy(cells.GetArray(name)) for name in names}
+        kept = self.cells["Border"] == 0
+        self.cells = {name: values[kept] for name, values in self.cells.items()}
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, tokens, *arguments, **properties):
+        """The tokens themselves, or those of a recording and its model, given one after the other or as a
+        pair, which are closed at the end of `with`."""
+        if isinstance(tokens, cls):
+            yield tokens
+            return
+        pair = tokens if isinstance(tokens, tuple) else (tokens, *arguments)
+        tokens = cls(*pair, **properties)
+        try:
+            yield tokens
+        finally:
+            tokens.close()
+
+    def close(self):
+        """Takes the proxies out of the session."""
+        while self._proxies:
+            simple.Delete(self._proxies.pop())
+
+    def place(self, layer=None, head=0):
+        """A layer, the first by default, and head; raises ValueError if there is no such head."""
+        layer = self.layers[0] if layer is None else layer
+        if layer not in self.layers:
+            raise ValueError(f"layer: expected one of {', '.join(map(str, self.layers))}, found {layer}.")
+        check("head", head, 0, self.heads - 1)
+        return layer, head
+
+    def image(self, layer, head):
+        """The discovery and weight of each cell of a head, [queries, keys]; NaN beyond the query."""
+        chosen = (self.cells["Layer"] == layer) & (self.cells["Head"] == head)
+        length = int(self.cells["Query"][chosen].max()) + 1
+        images = numpy.full((2, length, length), numpy.nan)
+        place = self.cells["Query"][chosen], self.cells["Key"][chosen]
+        images[0][place], images[1][place] = self.cells["Discovery"][chosen], self.cells["Weight"][chosen]
+        return images
+
+    def words(self, layer, head, vector):
+        """The attention tokens of a head's vectors in the first sequence."""
+        rows = self.rows
+        chosen = (rows["Layer"] == layer) & (rows["Head"] == head) & (rows["Rank"] == 1)
+        chosen &= rows["Sequence"] == rows["Sequence"].min()
+        chosen &= numpy.array(rows["Vector"]) == vector
+        return [rows["Token"][i] for i in numpy.flatnonzero(chosen)]
+
+    def texts(self):
+        """The tokens of the first sequence, as far as they are read; ids where texts are not known."""
+        blocks = data.first_part(self.recording)
+        table = blocks.GetBlock(0)  # tokens
+        sequence = table.GetColumnByName("Sequence")
+        texts = table.GetColumnByName("Token") or table.GetColumnByName("TokenId")
+        first = int(self.rows["Sequence"].min())
+        rows = [i for i in range(table.GetNumberOfRows()) if sequence.GetValue(i) == first]
+        return [str(texts.GetValue(i)) for i in rows[: len(self.image(*self.places[0])[0])]]
+
+    def counts(self, vector):
+        """How often each head has a token: columns Layer, Head, Count, Rank, Unique."""
+        table = data.table(self.filter, 2)
+        chosen = numpy.array(table["Vector"]) == vector
+        return {name: table[name][chosen] for name in ("Layer", "Head", "Count", "Rank")}
+
+    def unique(self, vector):
+        """The number of different tokens of each head, and of each layer's heads together (head -1)."""
+        table = data.table(self.filter, 3)
+        chosen = numpy.array(table["Vector"]) == vector
+        keys = zip(table["Layer"][chosen].tolist(), table["Head"][chosen].tolist())
+        return dict(zip(keys, table["Unique"][chosen].tolist()))
+
+    def shared(self, vector):
+        """How many tokens any two heads share, in the order of places."""
+        shared = simple.SharedTokens(Input=self.filter, Vector=vector)
+        matrix = data.image(shared, "Shared Tokens")[::-1].astype(float)
+        simple.Delete(shared)
+        return matrix
+
+    def embedded(self, vector, **properties):
+        """The places of the embeddings of a vector's tokens, and their layers."""
+        embedding = simple.TokenEmbedding(Input=self.filter, Model=self.model, Vector=vector, **properties)
+        points = data.fetch(embedding)
+        simple.Delete(embedding)
+        if points.GetNumberOfPoints() == 0:
+            raise ValueError("no embedding of the tokens; see the error reported above.")
+        return data.points(points)[:, :2], data.point_array(points, "Layer")
+
+
+def _config(model):
+    path = pathlib.Path(model)
+    path = path / "config.json" if path.is_dir() else path
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    return str(path)
+
+
+def _pixels(discovery, weights, width):
+    """The image of a head in colors, at least `width` pixels wide: each cell with its border."""
+    count = len(discovery)
+    side = max(12, -(-width // count))
+    last = max(1, numpy.nanmax(discovery))
+    colors = _discovery()(numpy.ma.masked_invalid(discovery / last))
+    picture = colors.repeat(side, axis=0).repeat(side, axis=1)
+    for query, key in zip(*numpy.nonzero(numpy.nan_to_num(weights) >= _LEAST)):
+        border = max(1, round(_BORDER * weights[query, key] * side))
+        cell = picture[query * side : (query + 1) * side, key * side : (key + 1) * side]
+        inner = cell[border:-border, border:-border].copy()
+        cell[:] = 1
+        cell[border:-border, border:-border] = inner
+    return picture
+
+
+def _draw_cells(axes, page, tokens, layer, head, columns):
+    """Draws the image of a head: colors by the order of discovery, borders by the attention."""
+    discovery, weights = tokens.image(layer, head)
+    end = len(discovery) - 0.5
+    picture = _pixels(discovery, weights, page.pixels(columns))
+    axes.imshow(picture, extent=(-0.5, end, end, -0.5), interpolation="none")
+    axes.set(xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _write_axes(axes, tokens, layer, head):
+    """Writes tokens at all sides, clockwise from the top those of queries, keys, values and the text."""
+    texts = tokens.texts()
+    if len(texts) > _LABELS:
+        return
+    places = range(len(texts))
+    axes.set_yticks(places, map(_label, texts))
+    axes.set(ylabel="Text")
+    sides = (("Query", "top"), ("Key", "right"), ("Value", "bottom"))
+    for vector, side in sides:
+        words = [_label(word) for word in tokens.words(layer, head, vector)]
+        if not words:
+            continue
+        if side == "right":
+            axis = axes.secondary_yaxis(side)
+            axis.set_yticks(places, words)
+            axis.set_ylabel("Key tokens")
+        else:
+            axis = axes if side == "bottom" else axes.secondary_xaxis(side)
+            axis.set_xticks(places, words, rotation=90)
+            axis.set_xlabel(f"{vector} tokens")
+        axis.tick_params(length=0)
+        for spine in axis.spines.values():
+            spine.set_visible(False)
+    axes.tick_params(length=0)
+
+
+@drawn_from(Tokens.opened)
+def one_head(tokens, page, layer=None, head=0):
+    """The attention tokens of q * k of one head, with those of queries, keys and values at the sides."""
+    layer, head = tokens.place(layer, head)
+    figure, (axes,) = page.panels(1)
+    axes.set_title(f"Layer {layer}, head {head}: attention tokens", pad=3)
+    _draw_cells(axes, page, tokens, layer, head, 1)
+    _write_axes(axes, tokens, layer, head)
+    discovery, _ = tokens.image(layer, head)
+    last = max(1, int(numpy.nanmax(discovery)))
+    norm = Normalize(0, last)
+    ticks = numpy.unique(numpy.linspace(0, last, 6).astype(int))
+    color_bar(figure, axes, ScalarMappable(norm, _discovery()), "Token, in order of appearance", ticks, shrink=0.6)
+    return fit(figure)
+
+
+def _heads_of(tokens, layer):
+    return [head for place, head in tokens.places if place == layer]
+
+
+@drawn_from(Tokens.opened)
+def layer_heads(tokens, page, layer=None):
+    """The attention tokens of q * k of each head of a layer, the first one by default."""
+    layer, _ = tokens.place(layer)
+    heads = _heads_of(tokens, layer)
+    columns = min(4, len(heads))
+    figure, axes = page.panels(len(heads), columns, title=f"Layer {layer}: attention tokens of its heads")
+    for panel, head in zip(axes, heads):
+        _draw_cells(panel, page, tokens, layer, head, columns)
+        panel.set_title(f"Head {head}")
+    return fit(figure)
+
+
+def random_inputs(tokens, length, seed=0):
+    """The attention tokens of the model of others on random inputs: {name: Tokens}."""
+    found = {}
+    for kind, (name, block) in RANDOM.items():
+        prompts = {"Kind": kind, "Length": length, "Block": block, "Seed": seed}
+        config = tokens.model.FileName
+        found[name] = Tokens(None, config, prompts, Reading=str(tokens.filter.Reading).strip("'"))
+    return found
+
+
+@drawn_from(Tokens.opened)
+def random_heads(tokens, page, layer=None, length=0, seed=0):
+    """The heads of a layer (columns) on the text and on random inputs (rows): one token repeated, random
+    tokens, three tokens repeated. length: of the random inputs; 0: that of the text."""
+    layer, _ = tokens.place(layer)
+    heads = _heads_of(tokens, layer)
+    inputs = {"text": tokens, **random_inputs(tokens, length or len(tokens.image(layer, 0)[0]), seed)}
+    figure, axes = page.panels(
+        len(inputs) * len(heads), len(heads), title=f"Layer {layer}: text and random inputs"
+    )
+    for row, (name, found) in enumerate(inputs.items()):
+        for column, head in enumerate(heads):
+            panel = axes[row * len(heads) + column]
+            _draw_cells(panel, page, found, layer, head, len(heads))
+            if row == 0:
+                panel.set_title(f"Head {head}")
+            if column == 0:
+                panel.set_ylabel(name)
+        if found is not tokens:
+            found.close()
+    return fit(figure)
+
+
+def _layer_colors(layers):
+    """A color for each layer, and what a color bar shows of them."""
+    count = len(layers)
+    colors = matplotlib.colormaps["viridis"](numpy.linspace(0, 0.92, count))
+    mappable = ScalarMappable(BoundaryNorm(numpy.arange(count + 1) - 0.5, count), ListedColormap(colors))
+    return dict(zip(layers, colors)), mappable
+
+
+def _layer_bar(figure, axes, tokens, mappable):
+    bar = color_bar(figure, axes, mappable, "Layer", range(len(tokens.layers)), tokens.layers, shrink=0.5)
+    bar.ax.tick_params(length=0)
+
+
+def _draw_counts(axes, tokens, vector, colors):
+    """The counts of tokens, their numbers by head, and by layer."""
+    frequency, by_head, by_layer = axes
+    counts, unique = tokens.counts(vector), tokens.unique(vector)
+    for layer, head in tokens.places:
+        chosen = (counts["Layer"] == layer) & (counts["Head"] == head)
+        falling = numpy.sort(counts["Count"][chosen])[::-1]
+        frequency.plot(numpy.arange(len(falling)) + 1, falling, color=colors[layer], linewidth=0.6)
+    frequency.set(xscale="log", yscale="log", ylabel=f"{VECTORS[vector]}: count", xlabel="Token of the head, by count")
+    for axis in (frequency.xaxis, frequency.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    numbers = [unique[place] for place in tokens.places]
+    by_head.bar(range(len(numbers)), numbers, color=[colors[layer] for layer, _ in tokens.places], width=1)
+    by_head.set(xlabel="Head, by layer", ylabel="Different tokens", xlim=(-0.5, len(numbers) - 0.5))
+    by_head.set_xticks([i for i, (_, head) in enumerate(tokens.places) if head == _heads_of(tokens, tokens.layers[0])[0]],
+                       tokens.layers)
+    for i, layer in enumerate(tokens.layers):
+        by_layer.bar(i, unique[layer, -1], color=colors[layer], alpha=0.35, width=0.8)
+        of_heads = [unique[layer, head] for head in _heads_of(tokens, layer)]
+        by_layer.scatter([i] * len(of_heads), of_heads, s=6, color=[colors[layer]], linewidths=0)
+    by_layer.set(xlabel="Layer", ylabel="Different tokens")
+    by_layer.set_xticks(range(len(tokens.layers)), tokens.layers)
+
+
+@drawn_from(Tokens.opened)
+def frequencies(tokens, page):
+    """How often tokens occur, and how many different ones each head and each layer has (dots: its heads,
+    bars: together), for each kind of vector."""
+    rows = len(tokens.vectors)
+    figure, axes = page.panels(3 * rows, 3, title="Frequencies of attention tokens", square=False)
+    figure.set_figheight(figure.get_figwidth() * (0.24 * rows + 0.06))
+    colors, mappable = _layer_colors(tokens.layers)
+    for row, vector in enumerate(tokens.vectors):
+        _draw_counts(axes[3 * row : 3 * row + 3], tokens, vector, colors)
+    _layer_bar(figure, axes, tokens, mappable)
+    return figure
+
+
+@drawn_from(Tokens.opened)
+def embeddings(tokens, page, perplexity=30, iterations=1000):
+    """The embeddings of the attention tokens in a plane by t-SNE, colored by layer: a point for each head and
+    token."""
+    count = len(tokens.vectors)
+    figure, axes = page.panels(count, min(2, count), title="t-SNE of the embeddings of attention tokens")
+    colors, mappable = _layer_colors(tokens.layers)
+    for panel, vector in zip(axes, tokens.vectors):
+        places, layers = tokens.embedded(vector, Perplexity=perplexity, Iterations=iterations)
+        order = numpy.random.default_rng(0).permutation(len(places))  # no layer lies above all others
+        shades = numpy.array([colors[layer] for layer in layers[order]])
+        side = panel.get_window_extent().width / figure.dpi * 72
+        size = min(4.0, max(0.4, 0.5 * side / numpy.sqrt(len(places))))
+        panel.scatter(*places[order].T, s=size**2, c=shades, linewidths=0, rasterized=len(places) > 5000)
+        panel.set(title=f"{VECTORS[vector]}: {len(places)} tokens of heads", xticks=[], yticks=[])
+        panel.set_box_aspect(1)
+    _layer_bar(figure, axes, tokens, mappable)
+    return fit(figure)
+
+
+@drawn_from(Tokens.opened)
+def shared(tokens, page):
+    """How many attention tokens any two heads share; heads by layer."""
+    count = len(tokens.vectors)
+    columns = min(2, count)
+    figure, axes = page.panels(count, columns, title="Attention tokens that two heads share")
+    starts = [i for i, (_, head) in enumerate(tokens.places) if head == tokens.places[0][1]]
+    for panel, vector in zip(axes, tokens.vectors):
+        matrix = tokens.shared(vector)
+        numpy.fill_diagonal(matrix, numpy.nan)
+        most = max(1, int(numpy.nanmax(matrix, initial=0)))
+        shown = show_matrix(panel, matrix, page.pixels(columns), cmap=ORANGES, vmin=0, vmax=most)
+        panel.set(title=VECTORS[vector], xlabel="Head, by layer", ylabel="Head, by layer")
+        panel.set_xticks(starts, tokens.layers)
+        panel.set_yticks(starts, tokens.layers)
+        ticks = numpy.unique(numpy.linspace(0, most, 5).astype(int))
+        color_bar(figure, panel, shown, "Shared tokens", ticks)
+    return fit(figure)
+
+
+FIGURES = {
+    "tokens-head": Figure(
+        "The attention tokens of a head",
+        "A cell for each query (row) and key (column), with the token that the product of their vectors stands "
+        "for. Colors run from dark to bright in the order in which tokens first appear; white borders are as wide "
+        "as the attention. At the sides, clockwise from the top: the tokens of queries, keys and values, and those "
+        "of the text.",
+        one_head,
+        ("layer", "head"),
+    ),
+    "tokens-layer": Figure(
+        "The attention tokens of a layer",
+        "The same for each head of a layer. The same color means other tokens in other heads.",
+        layer_heads,
+        ("layer",),
+    ),
+    "tokens-random": Figure(
+        "Text and random inputs",
+        "The heads of a layer (columns) on the text, on one random token that is repeated, on random tokens, and "
+        "on three random tokens that are repeated.",
+        random_heads,
+        ("layer",),
+    ),
+    "tokens-frequencies": Figure(
+        "Frequencies of attention tokens",
+        "How often a head has each of its tokens, how many different ones it has, and how many its layer has: "
+        "dots for the heads, bars for all together.",
+        frequencies,
+        (),
+    ),
+    "tokens-embeddings": Figure(
+        "The embeddings of attention tokens",
+        "A point for each head and token, near similar tokens (t-SNE), colored by layer.",
+        embeddings,
+        (),
+    ),
+    "tokens-shared": Figure(
+        "Shared attention tokens",
+        "How many tokens two heads have in common, for each kind of vector.",
+        shared,
+        (),
+    ),
+}
+#: The figures that are of all sequences, and so also of random ones.
+_OF_ALL = ("tokens-frequencies", "tokens-embeddings", "tokens-shared")
+
+
+def _write(tokens, names, folder, stem, place, output):
+    written = []
+    for name in names:
+        figure = FIGURES[name]
+        drawn = figure.draw(tokens, **{key: place[key] for key in figure.arguments}, **output.options)
+        written.append(output.write(drawn, folder, f"{stem}-{name}"))
+    return written
+
+
+def render(path, folder, model, layer=None, head=0, random=None, output=None, **properties):
+    """Renders the figures of a recording; returns their paths.
+
+    model: its config.json. layer (the first by default), head: what to show large. random: properties of the
+    proxy RandomPrompts, to draw figures of all sequences also for random tokens. output: an Output.
+    properties: of the proxy AttentionTokens. Raises FileNotFoundError, ValueError or Missing.
+    """
+    output = output or Output()
+    folder, stem = pathlib.Path(folder), pathlib.Path(path).stem
+    place = {"layer": layer, "head": head}
+    with Tokens.opened(path, model, **properties) as tokens:
+        folder.mkdir(parents=True, exist_ok=True)
+        written = _write(tokens, FIGURES, folder, stem, place, output)
+    if random:
+        with Tokens.opened(None, model, random, **properties) as tokens:
+            written += _write(tokens, _OF_ALL, folder, f"{stem}-random", place, output)
+    return written
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="pvpython -m attentionatlas.tokens",
+        description="Renders the attention tokens of the heads of a recorded transformer.",
+    )
+    parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
+    parser.add_argument("--model", required=True, metavar="CONFIG", help="the config.json of the recorded model")
+    add_options(parser)
+    parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
+    parser.add_argument("--head", type=int, default=0, help="to show large (default: 0)")
+    parser.add_argument("--sequence", type=int, default=-1, help="of the recordings (default: -1, all)")
+    parser.add_argument("--reading", default="Plain", help="Plain, Refactored or PublishedCode (default: Plain)")
+    parser.add_argument("--tokens", type=int, default=32, help="read of each sequence (default: 32; 0: all)")
+    parser.add_argument("--random", action="store_true", help="also figures of 32 random sequences")
+    parser.add_argument("--seed", type=int, default=0, help="of the random sequences (default: 0)")
+    return parser
+
+
+def main(arguments=None):
+    found = _parser().parse_args(arguments)
+    random = {"Kind": "Random", "Count": 32, "Length": found.tokens or 32, "Seed": found.seed} if found.random else None
+    try:
+        if found.reading not in READINGS:
+            raise ValueError(f"reading: expected {', '.join(READINGS)}, found '{found.reading}'.")
+        properties = {"Reading": found.reading, "MaximumTokens": found.tokens, "Sequence": found.sequence}
+        output = Output(**options(found))
+        for path in found.recordings:
+            for file in render(
+                path, found.output, found.model, found.layer, found.head, random, output, **properties
+            ):
+                print(file, flush=True)
+    except (OSError, ValueError, Missing) as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
