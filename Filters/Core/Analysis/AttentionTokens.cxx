@@ -488,12 +488,9 @@ void Finder::SearchHead(std::size_t number, const float* projection, std::int64_
       { projection, count }, logits.data(), count);
     for (std::int64_t row = first; row < end; ++row)
     {
-      if (bias.size() > 0)
-      {
-        logits.row(row - first) += bias;
-      }
       found.Add(static_cast<std::int64_t>(number) * this->Vectors + row,
-        static_cast<std::int32_t>(begin), count, logits.data() + (row - first) * count);
+        static_cast<std::int32_t>(begin), count, logits.data() + (row - first) * count,
+        bias.size() > 0 ? bias.data() : nullptr);
     }
   }
 }
