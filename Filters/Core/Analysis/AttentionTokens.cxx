@@ -327,7 +327,6 @@ private:
   const AttentionTokenOptions& Options;
   Selection Chosen;
   ProcessedWeights Weights;
-  std::optional<ProcessedWeights> Refactored;
   std::int64_t Dimension;
   std::int64_t ModelDimension;
   std::int64_t Vocabulary;
@@ -371,7 +370,7 @@ Finder::Finder(
 {
   if (options.reading != TokenReading::Plain)
   {
-    this->Refactored.emplace(model, WeightSteps::Refactored, options.threads);
+    RequireRefactorable(model.GetConfig());
   }
   for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
   {
@@ -389,8 +388,7 @@ void Finder::PrepareLayer(std::size_t l)
 {
   const RecordedLayer& layer = *this->Chosen.layers[l];
   const ProcessedAttention weights = this->Weights.Attention(layer.index);
-  const std::optional<ProcessedAttention> refactored =
-    this->Refactored ? std::optional(this->Refactored->Attention(layer.index)) : std::nullopt;
+  const bool isPlain = this->Options.reading == TokenReading::Plain;
   // Made elsewhere with processed weights, which had folded the biases of values already.
   const bool hasBias =
     this->Record.processing != WeightProcessing::Processed ||
@@ -402,11 +400,11 @@ void Finder::PrepareLayer(std::size_t l)
   {
     const std::int64_t h = this->Chosen.heads[i];
     const ProcessedHead& head = weights.heads[ToIndex(h)];
+    const ProcessedHead used = isPlain ? head : Refactored(head);
     const std::optional<RefactoredBasis> basis =
-      refactored ? std::optional(BasisOf(head, refactored->heads[ToIndex(h)])) : std::nullopt;
+      isPlain ? std::nullopt : std::optional(BasisOf(head, used));
     projection.middleRows(static_cast<std::int64_t>(i) * this->Dimension, this->Dimension) =
-      ProjectionOf(refactored ? refactored->heads[ToIndex(h)] : head, this->Options.reading)
-        .cast<float>();
+      ProjectionOf(used, this->Options.reading).cast<float>();
     std::vector<HeadInput>& inputs = this->Inputs[this->HeadNumber(l, i)];
     for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
     {
@@ -501,7 +499,7 @@ void Finder::SearchBlock(std::int64_t begin, TopTokens& found) const
   const std::int64_t count = std::min(BlockTokens, this->Vocabulary - begin);
   const FloatMatrix columns = this->Weights.UnembeddingColumns(begin, begin + count).cast<float>();
   Eigen::RowVectorXf bias;
-  if (this->Refactored)
+  if (this->Options.reading != TokenReading::Plain)
   {
     bias = this->Weights.UnembeddingBias().segment(begin, count).cast<float>();
   }
