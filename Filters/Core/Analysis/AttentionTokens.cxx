@@ -622,7 +622,7 @@ AttentionTokenMemory MemoryOf(
   CheckModel(model);
   const Selection selection(recording, options);
   CheckHeads(selection, options);
-  RequireSameModel(recording, model, "AttentionTokens");
+  RequireSameModel(recording, model, "Attention Tokens");
   const TransformerConfig& config = model.GetConfig();
   const auto heads =
     static_cast<double>(selection.layers.size()) * static_cast<double>(selection.heads.size());
