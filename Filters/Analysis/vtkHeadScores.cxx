@@ -146,20 +146,16 @@ void vtkHeadScores::Scores::MakeImage(
 namespace
 {
 
-/// The numbers of layers and heads beside their rows and columns, with room for letters, whose size
-/// does not change with the view.
+/// The numbers of layers and heads beside their rows and columns.
 void MakeTitles(const std::vector<HeadPlace>& heads, vtkPolyData* output)
 {
-  const auto columns = static_cast<double>(std::count_if(heads.begin(), heads.end(),
-    [&](const HeadPlace& place) { return place.layer == heads.front().layer; }));
-  const double left = -0.5 - std::max(1.2, 0.17 * columns);
   AttentionAtlas::PanelTitles titles;
   int row = -1;
   for (std::size_t i = 0; i < heads.size(); ++i)
   {
     if (i == 0 || heads[i].layer != heads[i - 1].layer)
     {
-      titles.Add(left, -++row - 0.1, "Layer " + std::to_string(heads[i].layer));
+      titles.AddToTheLeft(-0.7, -++row, "Layer " + std::to_string(heads[i].layer));
     }
     if (row == 0)
     {

@@ -72,6 +72,7 @@ void Find(benchmark::State& state)
   atlas::AttentionTokenOptions options;
   options.vectors = { atlas::HeadVector::Query, atlas::HeadVector::Key, atlas::HeadVector::Value,
     atlas::HeadVector::QueryKey };
+  options.reading = static_cast<atlas::TokenReading>(state.range(1));
   options.threads = ThreadCount;
   ResetPeakMemory();
   for (auto _ : state)
@@ -93,5 +94,11 @@ void Find(benchmark::State& state)
 
 }
 
-BENCHMARK(Find)->ArgName("tokens")->Arg(16)->Arg(32)->MeasureProcessCPUTime()->UseRealTime()->Unit(
-  benchmark::kMillisecond);
+BENCHMARK(Find)
+  ->ArgNames({ "tokens", "reading" })
+  ->Args({ 16, 0 })
+  ->Args({ 32, 0 })
+  ->Args({ 32, 2 })
+  ->MeasureProcessCPUTime()
+  ->UseRealTime()
+  ->Unit(benchmark::kMillisecond);

@@ -380,6 +380,39 @@ class HostileInput(AtlasTest):
         ):
             self.check(name, what, getattr(simple, name)(**properties), message)
 
+    def test_attention_tokens(self):
+        def reader(name):
+            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+
+        def recording(name):
+            return simple.TransformerRecorder(Input=reader(name), TokenIds="5 7 9 11")
+
+        model = reader("gpt2")
+        plain = {"Input": recording("gpt2"), "Model": model}
+        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        for what, properties, message in (
+            ("no model", {"Input": plain["Input"]}, "Model: expected the transformer"),
+            ("another model", {**plain, "Model": reader("bloom")}, "model that was recorded"),
+            ("stored attention", {"Input": attention, "Model": model}, "no queries"),
+            ("DotProduct", {**plain, "Vectors": "DotProduct"}, "PublishedCode"),
+            ("no vectors", {**plain, "Vectors": []}, "Vectors: expected at least one"),
+            ("Layer 2", {**plain, "Layer": 2}, "layer 2"),
+            ("Head 4", {**plain, "Head": 4}, "found 4"),
+            ("Sequence 1", {**plain, "Sequence": 1}, "found 1"),
+            ("Top 0", {**plain, "Top": 0}, "found 0"),
+            ("MaximumTokens -1", {**plain, "MaximumTokens": -1}, "found -1"),
+            (
+                "rotated heads",
+                {"Input": recording("llama"), "Model": reader("llama"), "Reading": "Refactored"},
+                "not rotated",
+            ),
+        ):
+            self.check("AttentionTokens", what, simple.AttentionTokens(**properties), message)
+        tokens = simple.AttentionTokens(**plain, Vectors="Query")
+        self.check("SharedTokens", "other vectors", simple.SharedTokens(Input=tokens), "Vector: expected one of")
+        embedding = simple.TokenEmbedding(Input=tokens, Model=model, Vector="Query", Perplexity=0)
+        self.check("TokenEmbedding", "Perplexity 0", embedding, "perplexity")
+
     def test_recorders(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
         for properties, message in RECORDERS:

@@ -327,7 +327,6 @@ private:
   const AttentionTokenOptions& Options;
   Selection Chosen;
   ProcessedWeights Weights;
-  std::optional<ProcessedWeights> Refactored;
   std::int64_t Dimension;
   std::int64_t ModelDimension;
   std::int64_t Vocabulary;
@@ -371,7 +370,7 @@ Finder::Finder(
 {
   if (options.reading != TokenReading::Plain)
   {
-    this->Refactored.emplace(model, WeightSteps::Refactored, options.threads);
+    RequireRefactorable(model.GetConfig());
   }
   for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
   {
@@ -389,8 +388,7 @@ void Finder::PrepareLayer(std::size_t l)
 {
   const RecordedLayer& layer = *this->Chosen.layers[l];
   const ProcessedAttention weights = this->Weights.Attention(layer.index);
-  const std::optional<ProcessedAttention> refactored =
-    this->Refactored ? std::optional(this->Refactored->Attention(layer.index)) : std::nullopt;
+  const bool isPlain = this->Options.reading == TokenReading::Plain;
   // Made elsewhere with processed weights, which had folded the biases of values already.
   const bool hasBias =
     this->Record.processing != WeightProcessing::Processed ||
@@ -402,11 +400,11 @@ void Finder::PrepareLayer(std::size_t l)
   {
     const std::int64_t h = this->Chosen.heads[i];
     const ProcessedHead& head = weights.heads[ToIndex(h)];
+    const ProcessedHead used = isPlain ? head : Refactored(head);
     const std::optional<RefactoredBasis> basis =
-      refactored ? std::optional(BasisOf(head, refactored->heads[ToIndex(h)])) : std::nullopt;
+      isPlain ? std::nullopt : std::optional(BasisOf(head, used));
     projection.middleRows(static_cast<std::int64_t>(i) * this->Dimension, this->Dimension) =
-      ProjectionOf(refactored ? refactored->heads[ToIndex(h)] : head, this->Options.reading)
-        .cast<float>();
+      ProjectionOf(used, this->Options.reading).cast<float>();
     std::vector<HeadInput>& inputs = this->Inputs[this->HeadNumber(l, i)];
     for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
     {
@@ -488,12 +486,9 @@ void Finder::SearchHead(std::size_t number, const float* projection, std::int64_
       { projection, count }, logits.data(), count);
     for (std::int64_t row = first; row < end; ++row)
     {
-      if (bias.size() > 0)
-      {
-        logits.row(row - first) += bias;
-      }
       found.Add(static_cast<std::int64_t>(number) * this->Vectors + row,
-        static_cast<std::int32_t>(begin), count, logits.data() + (row - first) * count);
+        static_cast<std::int32_t>(begin), count, logits.data() + (row - first) * count,
+        bias.size() > 0 ? bias.data() : nullptr);
     }
   }
 }
@@ -504,7 +499,7 @@ void Finder::SearchBlock(std::int64_t begin, TopTokens& found) const
   const std::int64_t count = std::min(BlockTokens, this->Vocabulary - begin);
   const FloatMatrix columns = this->Weights.UnembeddingColumns(begin, begin + count).cast<float>();
   Eigen::RowVectorXf bias;
-  if (this->Refactored)
+  if (this->Options.reading != TokenReading::Plain)
   {
     bias = this->Weights.UnembeddingBias().segment(begin, count).cast<float>();
   }
@@ -627,7 +622,7 @@ AttentionTokenMemory MemoryOf(
   CheckModel(model);
   const Selection selection(recording, options);
   CheckHeads(selection, options);
-  RequireSameModel(recording, model, "AttentionTokens");
+  RequireSameModel(recording, model, "Attention Tokens");
   const TransformerConfig& config = model.GetConfig();
   const auto heads =
     static_cast<double>(selection.layers.size()) * static_cast<double>(selection.heads.size());

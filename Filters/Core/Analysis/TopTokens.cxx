@@ -11,11 +11,15 @@ namespace
 
 constexpr float Lowest = -std::numeric_limits<float>::infinity();
 
-float LargestOf(std::int64_t count, const float* values)
+float LargestOf(std::int64_t count, const float* values, const float* bias)
 {
   Lanes maxima = Lanes::Constant(Lowest);
-  ForLanes(count, [&](std::int64_t i, std::int64_t left)
-    { maxima = maxima.max(Load(values + i, left, Lowest)); });
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      const Lanes lanes = Load(values + i, left, Lowest);
+      maxima = maxima.max(bias == nullptr ? lanes : lanes + Load(bias + i, left, 0));
+    });
   return maxima.maxCoeff();
 }
 
@@ -38,24 +42,22 @@ void InsertToken(TokenLogit* tokens, std::size_t top, const TokenLogit& token)
   tokens[place] = token;
 }
 
-void TopTokens::Add(
-  std::int64_t vector, std::int32_t first, std::int64_t count, const float* logits)
+void TopTokens::Add(std::int64_t vector, std::int32_t first, std::int64_t count,
+  const float* logits, const float* bias)
 {
   TokenLogit* tokens = this->Tokens.data() + static_cast<std::size_t>(vector) * this->Top;
   const TokenLogit& last = tokens[this->Top - 1];
-  if (LargestOf(count, logits) < last.logit)
+  if (LargestOf(count, logits, bias) < last.logit)
   {
     return; // as most parts have none of the largest
   }
   for (std::int64_t i = 0; i < count; ++i)
   {
-    if (logits[i] >= last.logit)
+    const float logit = bias == nullptr ? logits[i] : logits[i] + bias[i];
+    const TokenLogit token = { first + static_cast<std::int32_t>(i), logit };
+    if (logit >= last.logit && token.IsBefore(last))
     {
-      const TokenLogit token = { first + static_cast<std::int32_t>(i), logits[i] };
-      if (token.IsBefore(last))
-      {
-        InsertToken(tokens, this->Top, token);
-      }
+      InsertToken(tokens, this->Top, token);
     }
   }
 }

@@ -31,8 +31,10 @@ public:
   /// Keeps `top` tokens, at least 1, of each of `vectors` vectors.
   TopTokens(std::int64_t vectors, std::int64_t top);
 
-  /// Takes the logits of tokens first <= id < first + count into account.
-  void Add(std::int64_t vector, std::int32_t first, std::int64_t count, const float* logits);
+  /// Takes the logits of tokens first <= id < first + count into account; `bias` is added to them
+  /// unless it is nullptr.
+  void Add(std::int64_t vector, std::int32_t first, std::int64_t count, const float* logits,
+    const float* bias = nullptr);
 
   /// Takes those that another list has found of a vector into account.
   void Join(std::int64_t vector, const TopTokens& other);

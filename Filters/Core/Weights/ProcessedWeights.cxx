@@ -153,21 +153,6 @@ DoubleMatrix WithBias(const DoubleMatrix& weight, const Vector& bias)
   return both;
 }
 
-void Refactor(ProcessedHead& head)
-{
-  const Eigen::Index d = head.query.rows();
-  const Factors scores =
-    Decompose(WithBias(head.query, head.queryBias), WithBias(head.key, head.keyBias));
-  const Vector root = scores.s.cwiseSqrt();
-  head.query = scores.u.topRows(d) * root.asDiagonal();
-  head.queryBias = scores.u.row(d).cwiseProduct(root);
-  head.key = scores.v.topRows(d) * root.asDiagonal();
-  head.keyBias = scores.v.row(d).cwiseProduct(root);
-  const Factors writing = Decompose(head.value, head.output.transpose());
-  head.value = writing.u * writing.s.asDiagonal();
-  head.output = writing.v.transpose();
-}
-
 /// Throws ModelError unless the model can be processed.
 void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
 {
@@ -177,21 +162,9 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
                      "attention and MLP, as in gpt2, found " +
                      config.architecture + ", whose normalizations come after them.");
   }
-  if (steps != WeightSteps::Refactored)
+  if (steps == WeightSteps::Refactored)
   {
-    return;
-  }
-  if (config.position == PositionKind::Rotary)
-  {
-    throw ModelError("refactored weights: expected queries and keys that are not rotated, found " +
-                     config.architecture +
-                     " with a rotary position embedding, which depends on their components.");
-  }
-  if (config.keyHeads != config.heads)
-  {
-    throw ModelError("refactored weights: expected keys and values for each head, found " +
-                     std::to_string(config.keyHeads) + " for " + std::to_string(config.heads) +
-                     " heads.");
+    RequireRefactorable(config);
   }
 }
 
@@ -359,7 +332,7 @@ ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
     }
     if (this->Steps == WeightSteps::Refactored)
     {
-      Refactor(head);
+      head = Refactored(std::move(head));
     }
     attention.heads.push_back(std::move(head));
   }
@@ -422,6 +395,38 @@ DoubleMatrix ProcessedWeights::PositionEmbedding() const
   this->CenterRows(embedding);
   this->Model.GetFiles().RequireIntact();
   return embedding;
+}
+
+void RequireRefactorable(const TransformerConfig& config)
+{
+  if (config.position == PositionKind::Rotary)
+  {
+    throw ModelError("refactored weights: expected queries and keys that are not rotated, found " +
+                     config.architecture +
+                     " with a rotary position embedding, which depends on their components.");
+  }
+  if (config.keyHeads != config.heads)
+  {
+    throw ModelError("refactored weights: expected keys and values for each head, found " +
+                     std::to_string(config.keyHeads) + " for " + std::to_string(config.heads) +
+                     " heads.");
+  }
+}
+
+ProcessedHead Refactored(ProcessedHead head)
+{
+  const Eigen::Index d = head.query.rows();
+  const Factors scores =
+    Decompose(WithBias(head.query, head.queryBias), WithBias(head.key, head.keyBias));
+  const Vector root = scores.s.cwiseSqrt();
+  head.query = scores.u.topRows(d) * root.asDiagonal();
+  head.queryBias = scores.u.row(d).cwiseProduct(root);
+  head.key = scores.v.topRows(d) * root.asDiagonal();
+  head.keyBias = scores.v.row(d).cwiseProduct(root);
+  const Factors writing = Decompose(head.value, head.output.transpose());
+  head.value = writing.u * writing.s.asDiagonal();
+  head.output = writing.v.transpose();
+  return head;
 }
 
 RefactoredBasis BasisOf(const ProcessedHead& head, const ProcessedHead& refactored)

@@ -125,6 +125,13 @@ private:
   void CenterRows(DoubleMatrix& weight) const;
 };
 
+/// Throws ModelError if the heads of a model cannot be refactored: rotated queries and keys, whose
+/// components have a meaning, and keys and values that heads share.
+void RequireRefactorable(const TransformerConfig& config);
+
+/// A head of processed weights, refactored.
+ProcessedHead Refactored(ProcessedHead head);
+
 /// How vectors of a head as they are recorded change into those of its refactored weights:
 /// q -> q query, k -> k key, v -> v value, where v is without its bias.
 struct RefactoredBasis

@@ -495,7 +495,7 @@ TEST(AttentionTokens, RefuseModelsWithoutCausalLogits)
 
 TEST(AttentionTokens, RefuseAnotherModel)
 {
-  EXPECT_THAT(ErrorOf(Record("gpt2"), "bloom"), HasSubstr("AttentionTokens needs the model"));
+  EXPECT_THAT(ErrorOf(Record("gpt2"), "bloom"), HasSubstr("Attention Tokens needs the model"));
   Recording recording = Record("gpt2");
   recording.layerCount = 3;
   EXPECT_THAT(ErrorOf(recording, "gpt2"),
