@@ -166,7 +166,8 @@ int vtkPatchAttention::RequestInformation(
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   this->Ranges.Find(recording);
-  const std::array<int, 2> size = IsEmpty(recording) ? std::array{ 0, 0 } : PictureSize(recording);
+  const std::array<int, 2> size =
+    AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : PictureSize(recording);
   const std::array<int, 6> extent = { 0, size[0] - 1, 0, size[1] - 1, 0, size[0] == 0 ? -1 : 0 };
   vtkInformation* info = outputVector->GetInformationObject(PicturePort);
   info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
