@@ -23,6 +23,8 @@ class PatchRanks(AtlasTest):
         atlastest.write_safetensors(pixels, {"pixel_values": images}, {})
         model = simple.TransformerReader(FileName=str(vit / "config.json"))
         recorder = simple.TransformerRecorder(Input=model, Images=[str(pixels)])
+        recorder.UpdatePipeline()
+        self.take_errors()  # of tensors that the model does not use
         self.patches = simple.PatchAttention(Input=recorder, Sequence=1, Layer=1, Head=2)
         bytes_ = numpy.clip(numpy.floor((images[1].astype(float) / 2 + 0.5) * 255 + 0.5), 0, 255)
         self.picture = bytes_.transpose(1, 2, 0)
