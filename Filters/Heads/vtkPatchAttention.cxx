@@ -166,6 +166,11 @@ int vtkPatchAttention::RequestInformation(
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   this->Ranges.Find(recording);
+  if (!AttentionAtlas::IsEmpty(recording))
+  {
+    this->Ranges.sequence[0] = static_cast<int>(atlas::AllSequences);
+    this->Ranges.head[0] = static_cast<int>(atlas::AllHeads);
+  }
   const std::array<int, 2> size =
     AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : PictureSize(recording);
   const std::array<int, 6> extent = { 0, size[0] - 1, 0, size[1] - 1, 0, size[0] == 0 ? -1 : 0 };
