@@ -198,13 +198,15 @@ void FillPositions(const Updates& updates, vtkTable* table)
 
 void FillLayers(const atlas::Recording& recording, const atlas::Transformer& model, vtkTable* table)
 {
+  const std::int64_t tokens = recording.tokens.Count();
   std::vector<HeadPlace> layers;
-  std::vector<atlas::StreamUpdate> updates;
+  std::vector<atlas::StreamUpdate> updates(recording.layers.size() * ToIndex(tokens));
   for (const atlas::RecordedLayer& layer : recording.layers)
   {
-    const std::vector<atlas::StreamUpdate> ofLayer =
-      atlas::MeasureLayerUpdates(recording, layer.index, atlas::OutputBias(model, layer.index));
-    updates.insert(updates.end(), ofLayer.begin(), ofLayer.end());
+    atlas::StreamUpdate* ofLayer = updates.data() + layers.size() * ToIndex(tokens);
+    const std::vector<float> bias = atlas::OutputBias(model, layer.index);
+    AttentionAtlas::ParallelFor(0, tokens, [&](vtkIdType begin, vtkIdType end)
+      { atlas::MeasureLayerUpdates(recording, layer.index, bias, begin, end, ofLayer + begin); });
     layers.push_back({ layer.index, -1 });
   }
   AttentionAtlas::AddTokenColumns(recording, layers, AllRows(recording), table);

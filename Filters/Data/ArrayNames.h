@@ -145,6 +145,14 @@ inline constexpr const char* FirstKeyNorm = "First Key Norm";
 inline constexpr const char* Rank = "Rank"; ///< from 0
 inline constexpr const char* Value = "Value";
 
+// HeadScores, in addition to Layer and Head: columns and point arrays
+inline constexpr const char* PreviousToken = "Previous Token";
+inline constexpr const char* DuplicateToken = "Duplicate Token";
+inline constexpr const char* Induction = "Induction";
+inline constexpr const char* PrefixMatching = "Prefix Matching";
+inline constexpr const char* Copying = "Copying";
+inline constexpr const char* Sink = "Sink";
+
 // ScoreBreakdown, in addition, with Query and Key as positions: columns. Score and Attention are
 // above
 inline constexpr const char* KeyToken = "Key Token";

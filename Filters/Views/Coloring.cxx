@@ -110,7 +110,9 @@ bool Coloring::ShowsClasses() const
 
 bool Coloring::IsShare() const
 {
-  return this->array == "NormWeighted" || this->array == "Rollout";
+  constexpr std::array<const char*, 8> Names = { "NormWeighted", "Rollout", "Previous Token",
+    "Duplicate Token", "Induction", "Prefix Matching", "Copying", "Sink" };
+  return std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 
 bool Coloring::IsFitted() const

@@ -118,6 +118,14 @@ def embedding(transformer, **properties):
     return recording, HeadEmbedding(Input=recording, **properties)
 
 
+def recorded(transformer):
+    """A transformer, and the recording of random tokens with what its heads write."""
+    reader = TransformerReader(FileName=transformer)
+    record = ["QueriesAndKeys", "1", "Values", "1", "HeadOutputs", "1", "Residual", "1"]
+    prompts = RandomPrompts(Length=24, IdRange=[0, 199])
+    return reader, TransformerRecorder(Input=reader, Tokens=prompts, Record=record)
+
+
 def main(transformer):
     IMAGES.mkdir(exist_ok=True)
     begin()
@@ -165,6 +173,21 @@ def main(transformer):
     recording, points = embedding(transformer, Layer=1, Head=2)
     lines = AttentionLines(Input=points, Recording=recording, Top=1)
     show("AttentionLines", lines, TokenColors(Input=points), zoom=1.2)
+    recording = RecordingReader(FileName=RECORDING)
+    focus = AttentionFocus(Input=recording)
+    chart("AttentionFocus", "XYChartView", focus, ["First Weight", "Self Weight"],
+          "Mean attention of 144 heads to the first and to the same token", "row")
+    recording = RecordingReader(FileName=RECORDING)
+    place = {"Input": recording, "Layer": 4, "Head": 11}
+    show("StrongestKeys", AttentionMap(Quantity="Scores", **place), StrongestKeys(**place), zoom=1.2)
+    reader, recording = recorded(transformer)
+    scores = ScoreBreakdown(Input=recording, Model=reader, Layer=1, Head=1, Top=1)
+    chart("ScoreBreakdown", "XYChartView", scores, ["ALiBi", "Bias", "Attention"],
+          "Parts of the largest score of each query", "query", "Query")
+    reader, recording = recorded(transformer)
+    updates = HeadUpdates(Input=recording)
+    chart("HeadUpdates", "XYPointChartView", updates, ["Magnitude"],
+          "Magnitude of updates by their orientation", "orientation", "Orientation")
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

@@ -52,7 +52,21 @@ class Formats(AtlasTest):
         self.take_errors()  # of tensors that the model does not use
         colors = simple.TokenColors(Input=embedding)
         search = simple.TokenSearch(Input=embedding, Text="1")
+        record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
+        outputs = simple.TransformerRecorder(Input=run.Input, TokenIds="1 2 3 4", Record=record)
+        focus = simple.AttentionFocus(Input=run)
+        breakdown = simple.ScoreBreakdown(Input=run, Model=run.Input)
+        updates = simple.HeadUpdates(Input=outputs, Model=run.Input)
         expected = [
+            (focus, 0, "attention-focus.focus"),
+            (focus, 1, "attention-focus.sorted"),
+            (simple.StrongestKeys(Input=run), 0, "strongest-keys"),
+            (breakdown, 0, "score-breakdown.scores"),
+            (breakdown, 1, "score-breakdown.keys"),
+            (updates, 0, "head-updates.updates"),
+            (updates, 1, "head-updates.histograms"),
+            (updates, 2, "head-updates.positions"),
+            (updates, 3, "head-updates.layers"),
             (colors, 0, "head-embedding.points"),
             (colors, 1, "token-colors.legend"),
             (search, 0, "head-embedding.points"),
@@ -103,6 +117,10 @@ class Formats(AtlasTest):
             ("filters", "AttentionMap"): "recording",
             ("filters", "PatchAttention"): "recording",
             ("filters", "HeadEmbedding"): "recording",
+            ("filters", "AttentionFocus"): "recording",
+            ("filters", "StrongestKeys"): "recording",
+            ("filters", "ScoreBreakdown"): "recording",
+            ("filters", "HeadUpdates"): "recording",
             ("filters", "TransformerRecorder"): "transformer",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",

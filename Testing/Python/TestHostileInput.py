@@ -360,6 +360,26 @@ class HostileInput(AtlasTest):
             patches = simple.PatchAttention(Input=recorder, **properties)
             self.check("PatchAttention", str(properties), patches, message)
 
+    def test_focus(self):
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        other = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        plain = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4")
+        single = simple.TransformerRecorder(Input=model, TokenIds="5")
+        for name, what, properties, message in (
+            ("AttentionFocus", "SinkThreshold nan", {"Input": plain, "SinkThreshold": math.nan}, "found nan"),
+            ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
+            ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
+            ("StrongestKeys", "Layer 2", {"Input": plain, "Layer": 2}, "layer 2"),
+            ("ScoreBreakdown", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+            ("ScoreBreakdown", "stored attention", {"Input": attention, "Model": other}, "model that was"),
+            ("ScoreBreakdown", "Query 4", {"Input": plain, "Model": model, "Query": 4}, "found 4"),
+            ("ScoreBreakdown", "Top -1", {"Input": plain, "Model": model, "Top": -1}, "found -1"),
+            ("HeadUpdates", "queries and keys alone", {"Input": plain}, "record HeadOutputs"),
+            ("HeadUpdates", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+        ):
+            self.check(name, what, getattr(simple, name)(**properties), message)
+
     def test_recorders(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
         for properties, message in RECORDERS:
