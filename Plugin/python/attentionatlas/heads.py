@@ -320,9 +320,10 @@ def render_named(path, folder, sequence=0, layer=None, head=0, output=None, quan
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
     with Recording.opened(path, sequence) as recording:
         folder.mkdir(parents=True, exist_ok=True)
+        missing = [] if recording.has_scores else ["scores"]
+        missing += [] if recording.has_images else ["patches", "patches-heads"]
         for name, figure in FIGURES.items():
-            is_missing = {"scores": not recording.has_scores}.get(name, False)
-            if is_missing or (figure.draw in (patches, heads_of_patch) and not recording.has_images):
+            if name in missing:
                 continue
             arguments = {key: place[key] for key in figure.arguments}
             drawn = figure.draw(recording, **arguments, **output.options)
