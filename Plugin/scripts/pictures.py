@@ -180,7 +180,7 @@ def patches(folder):
     """The outputs of PatchAttention on the picture."""
     reader = TransformerReader(FileName=str(vision_transformer(folder)))
     recording = TransformerRecorder(Input=reader, Images=[str(scene(folder / "scene.png"))])
-    shown = PatchAttention(Input=recording, Layer=1, Head=2, Patch=[10, 10], ArrowThreshold=0.3)
+    shown = PatchAttention(Input=recording, Layer=1, Head=2, Patch=[10, 10], ArrowThreshold=0.025)
     return [s.OutputPort(shown, port) for port in range(5)]
 
 
