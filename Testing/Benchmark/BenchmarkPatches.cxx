@@ -3,6 +3,7 @@
 // head. Argument 1: images, 2: the head, -1 for the mean, 3: 0 the strongest keys, 1 all from 0.1
 // on.
 
+#include "RandomMatrix.h"
 #include "RecordingConversion.h"
 #include "vtkPatchAttention.h"
 
@@ -25,17 +26,6 @@ constexpr std::int64_t Tokens = Side * Side + 1;
 constexpr std::int64_t Heads = 12;
 constexpr std::int64_t Dimension = 64;
 constexpr std::int64_t Pixels = 224;
-
-atlas::SharedMatrix Random(std::int64_t rows, std::mt19937& generator)
-{
-  std::normal_distribution<float> normal;
-  atlas::SharedMatrix matrix = atlas::SharedMatrix::Zero(rows, Dimension);
-  for (std::size_t i = 0; i < matrix.Count(); ++i)
-  {
-    matrix.values.get()[i] = normal(generator);
-  }
-  return matrix;
-}
 
 atlas::Recording MakeRecording(std::int64_t images)
 {
@@ -69,8 +59,8 @@ atlas::Recording MakeRecording(std::int64_t images)
     for (std::int64_t h = 0; h < Heads; ++h)
     {
       atlas::RecordedHead head;
-      head.query = Random(images * Tokens, generator);
-      head.key = Random(images * Tokens, generator);
+      head.query = RandomMatrix(images * Tokens, Dimension, generator);
+      head.key = RandomMatrix(images * Tokens, Dimension, generator);
       layer.heads.push_back(head);
     }
     recording.layers.push_back(layer);
