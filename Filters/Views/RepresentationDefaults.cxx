@@ -137,6 +137,14 @@ public:
   static LegendHider* New() { return new LegendHider; }
   vtkTypeMacro(LegendHider, vtkCommand);
 
+  void Observe(vtkSMProxy* legend)
+  {
+    vtkSMProperty* visibility = legend->GetProperty("Visibility");
+    visibility->AddObserver(vtkCommand::ModifiedEvent, this);
+    this->Execute(visibility, vtkCommand::ModifiedEvent, nullptr);
+    legend->UpdateVTKObjects();
+  }
+
   void Execute(vtkObject* caller, unsigned long, void*) override
   {
     vtkSMPropertyHelper visibility(vtkSMProperty::SafeDownCast(caller));
@@ -222,7 +230,7 @@ public:
       if (IsOfPicture(vtkSMPropertyHelper(info->Proxy, "LookupTable", true).GetAsProxy()))
       {
         vtkNew<LegendHider> hider; // kept alive by the observed property
-        info->Proxy->GetProperty("Visibility")->AddObserver(vtkCommand::ModifiedEvent, hider);
+        hider->Observe(info->Proxy);
       }
     }
     if (group == "representations" && info->Proxy->GetProperty("Input") != nullptr)

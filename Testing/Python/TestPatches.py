@@ -68,6 +68,11 @@ class Patches(AtlasTest):
         points = list(shown[0].LookupTable.RGBPoints)
         self.assertEqual(points[0], 0)
         self.assertAlmostEqual(points[-4], self.weights[0].max(), delta=1e-6)
+        for number, legend in ((0, True), (3, False)):
+            shown[number].SetScalarBarVisibility(view, True)
+            bar = simple.GetScalarBar(shown[number].LookupTable, view)
+            self.assertEqual(bool(bar.Visibility), legend)
+        self.assertEqual(simple.GetScalarBar(shown[0].LookupTable, view).Title, "Weight")
 
     def test_pixels_are_exact_and_heat_lies_upon_them(self):
         filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD)
