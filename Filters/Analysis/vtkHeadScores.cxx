@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -63,14 +64,16 @@ std::vector<atlas::RepeatedTokens> TokensOf(const atlas::Recording& recording)
 
 vtkStandardNewMacro(vtkHeadScores);
 
-/// What is measured of the heads of a rank.
+/// What was asked for, and the outcome. VTK executes an image filter again for another output or
+/// extent, and whenever it has failed, which not all ranks need to do; so they exchange only what
+/// is new.
 struct vtkHeadScores::Work
 {
   using Wanted = std::tuple<vtkMTimeType, vtkMTimeType, bool, bool, int, int>;
 
   Wanted wanted;                              ///< times of the inputs, settings, and the rank
   std::vector<HeadPlace> heads;               ///< of all ranks
-  std::vector<PatternSums> sums;              ///< of the heads of this rank
+  std::vector<PatternSums> sums;              ///< of the heads of this rank, then of all
   std::optional<std::vector<double>> copying; ///< the same; none without a transformer
   bool knowsTokens = false;
   bool repeats = false; ///< whether a sequence repeats a block
@@ -143,23 +146,25 @@ void vtkHeadScores::Scores::MakeImage(
 namespace
 {
 
-/// The numbers of layers and heads beside their rows and columns.
+/// The numbers of layers and heads beside their rows and columns, with room for letters, whose size
+/// does not change with the view.
 void MakeTitles(const std::vector<HeadPlace>& heads, vtkPolyData* output)
 {
+  const auto columns = static_cast<double>(std::count_if(heads.begin(), heads.end(),
+    [&](const HeadPlace& place) { return place.layer == heads.front().layer; }));
+  const double left = -0.5 - std::max(1.2, 0.17 * columns);
   AttentionAtlas::PanelTitles titles;
   int row = -1;
-  std::int64_t layer = -1;
-
-  for (const HeadPlace& place : heads)
+  for (std::size_t i = 0; i < heads.size(); ++i)
   {
-    if (place.layer != layer)
+    if (i == 0 || heads[i].layer != heads[i - 1].layer)
     {
-      layer = place.layer;
-      titles.Add(-1.9, -++row, "Layer " + std::to_string(layer));
+      titles.Add(left, -++row - 0.1, "Layer " + std::to_string(heads[i].layer));
     }
     if (row == 0)
     {
-      titles.Add(static_cast<double>(place.head) - 0.5, 0.75, "Head " + std::to_string(place.head));
+      titles.Add(
+        static_cast<double>(heads[i].head) - 0.5, 0.75, "Head " + std::to_string(heads[i].head));
     }
   }
   titles.MoveTo(output, AttentionAtlas::Formats::HeadScoresTitles);
@@ -210,22 +215,17 @@ int vtkHeadScores::RequestInformation(
 }
 
 int vtkHeadScores::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
 {
-  return 1; // the whole recording, whatever part of the image
+  AttentionAtlas::KeepRequest(
+    inputVector[0]->GetInformationObject(0)); // whatever part of the image
+  return 1;
 }
 
-/// Measures the heads of this rank, unless they are known.
+/// Measures the heads of this rank.
 void vtkHeadScores::MeasurePart(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model,
   const AttentionAtlas::RankGroup& ranks, Work& work)
 {
-  work.wanted = { TimeOf(input), TimeOf(model), this->ExcludeFirst, this->ExcludeCurrent,
-    ranks.Rank(), ranks.Count() };
-  if (this->Known->wanted == work.wanted)
-  {
-    work = *this->Known;
-    return;
-  }
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
   const std::vector<atlas::RepeatedTokens> tokens = TokensOf(recording);
   work.knowsTokens = !tokens.empty() && tokens.front().AreKnown();
@@ -270,10 +270,53 @@ void vtkHeadScores::MeasurePart(vtkMultiBlockDataSet* input, vtkMultiBlockDataSe
   work.result.cancelled = !work.copying;
 }
 
-/// The scores of the heads of all ranks.
-vtkHeadScores::Scores vtkHeadScores::ScoresOf(
-  const Work& work, const AttentionAtlas::RankGroup& ranks) const
+/// Measures what is not known, with all ranks. Returns false if the user has canceled.
+bool vtkHeadScores::MeasureHeads(
+  vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks)
 {
+  auto work = std::make_unique<Work>();
+  work->wanted = { TimeOf(input), TimeOf(model), this->ExcludeFirst, this->ExcludeCurrent,
+    ranks.Rank(), ranks.Count() };
+  if (this->Known->wanted == work->wanted)
+  {
+    return true;
+  }
+  try
+  {
+    this->MeasurePart(input, model, ranks, *work);
+  }
+  catch (const std::exception& e)
+  {
+    work->result.error = e.what();
+  }
+  try
+  {
+    if (!ranks.Agree(work->result))
+    {
+      return false;
+    }
+    const std::size_t heads = work->heads.size();
+    work->sums = AttentionAtlas::GatherHeads(ranks, work->sums, heads, 1);
+    if (work->copying)
+    {
+      work->copying = AttentionAtlas::GatherHeads(ranks, *work->copying, heads, 1);
+    }
+  }
+  catch (const std::exception& e)
+  {
+    work->result.error = e.what();
+  }
+  this->Known = std::move(work);
+  return true;
+}
+
+/// The scores of all heads.
+vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Work& work) const
+{
+  if (!work.result.error.empty())
+  {
+    throw std::runtime_error(work.result.error);
+  }
   const auto measure = static_cast<atlas::PatternMeasure>(this->Measure);
   if (measure == atlas::PatternMeasure::Stripe && work.knowsTokens && !work.repeats)
   {
@@ -281,7 +324,7 @@ vtkHeadScores::Scores vtkHeadScores::ScoresOf(
       "Measure Stripe: expected a sequence that repeats a block of tokens, such as those of Random "
       "Prompts with Kind RepeatedBlock, found none.");
   }
-  const auto sums = AttentionAtlas::GatherHeads(ranks, work.sums, work.heads.size(), 1);
+  const std::vector<PatternSums>& sums = work.sums;
   Scores scores;
   const auto addPattern = [&](const char* name, HeadPattern pattern)
   { scores.Add(name, sums, [=](const PatternSums& sum) { return sum.Score(pattern, measure); }); };
@@ -295,8 +338,7 @@ vtkHeadScores::Scores vtkHeadScores::ScoresOf(
   }
   if (work.copying)
   {
-    scores.columns.emplace_back(
-      Names::Copying, AttentionAtlas::GatherHeads(ranks, *work.copying, work.heads.size(), 1));
+    scores.columns.emplace_back(Names::Copying, *work.copying);
   }
   scores.Add(Names::Sink, sums, [](const PatternSums& sum) { return sum.Sink(); });
   return scores;
@@ -322,25 +364,15 @@ int vtkHeadScores::RequestData(
     return 1;
   }
   const AttentionAtlas::RankGroup ranks(outputVector);
-  auto work = std::make_unique<Work>();
-  try
+  if (!this->MeasureHeads(input, model, ranks))
   {
-    this->MeasurePart(input, model, ranks, *work);
-  }
-  catch (const std::exception& e)
-  {
-    work->result.error = e.what();
+    return AttentionAtlas::LeaveUnfinished(this, outputVector);
   }
   try
   {
-    if (!ranks.Agree(work->result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    this->Known = std::move(work);
-    const Scores scores = this->ScoresOf(*this->Known, ranks);
+    const Scores scores = this->ScoresOf(*this->Known);
     scores.MakeImage(this->Known->heads, outputVector);
-    if (ranks.Rank() == 0)
+    if (AttentionAtlas::IsFirstPiece(outputVector))
     {
       scores.MakeTable(this->Known->heads, vtkTable::GetData(outputVector, 0));
       MakeTitles(this->Known->heads, vtkPolyData::GetData(outputVector, 2));

@@ -120,7 +120,9 @@ private:
 
   void MeasurePart(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model,
     const AttentionAtlas::RankGroup& ranks, Work& work);
-  Scores ScoresOf(const Work& work, const AttentionAtlas::RankGroup& ranks) const;
+  bool MeasureHeads(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model,
+    const AttentionAtlas::RankGroup& ranks);
+  Scores ScoresOf(const Work& work) const;
 
   vtkHeadScores(const vtkHeadScores&) = delete;
   void operator=(const vtkHeadScores&) = delete;
@@ -128,7 +130,7 @@ private:
   int Measure = MUL;
   bool ExcludeFirst = false;
   bool ExcludeCurrent = false;
-  std::unique_ptr<Work> Known; ///< what this rank has measured last
+  std::unique_ptr<Work> Known; ///< the last
   AttentionAtlas::ErrorMemory Errors;
 };
 

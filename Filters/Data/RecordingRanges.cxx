@@ -52,17 +52,21 @@ vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
 {
   int port = 0;
   vtkAlgorithm* producer = filter->GetInputAlgorithm(0, 0, port);
-  auto* controller = vtkMultiProcessController::GetGlobalController();
   vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
-  request->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
-  request->Set(
-    SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
-  request->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
+  KeepRequest(request);
   vtkNew<vtkInformationVector> requests;
   requests->SetInformationObject(port, request);
   return producer->Update(port, requests) != 0
            ? vtkMultiBlockDataSet::SafeDownCast(filter->GetInputDataObject(0, 0))
            : nullptr;
+}
+
+void KeepRequest(vtkInformation* info)
+{
+  auto* controller = vtkMultiProcessController::GetGlobalController();
+  info->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
+  info->Set(SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
+  info->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
 }
 
 bool IsEmpty(vtkMultiBlockDataSet* recording)

@@ -31,6 +31,10 @@ struct ATTENTIONATLASDATA_EXPORT RecordingRanges
 /// it. Returns it, or null if there is none; what went wrong has then been told.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
 
+/// Asks for what UpdateRecording asked for, so that the recording is not made again. For
+/// RequestUpdateExtent, with the information of the first input.
+ATTENTIONATLASDATA_EXPORT void KeepRequest(vtkInformation* info);
+
 /// Whether there is nothing recorded, or no recording.
 ATTENTIONATLASDATA_EXPORT bool IsEmpty(vtkMultiBlockDataSet* recording);
 

@@ -92,12 +92,13 @@ void MatrixPanels::MakeTitles(vtkPolyData* output) const
   const int gap = this->RowStep() - this->PanelSize;
   const double above = 0.25 * gap + 1;
   const bool isOfHeads = !this->Places.empty() && this->Places[0].head != atlas::AllHeads;
+  // Letters have the same size at any zoom: room for a title in a small view of many heads.
+  const double left = -std::max<double>(this->ColumnStep(), 0.17 * this->Width());
   PanelTitles titles;
   for (std::size_t row = 0; row < this->Layers.size(); ++row)
   {
     const double top = -static_cast<double>(row) * this->RowStep();
-    titles.Add(-this->ColumnStep(), top - 0.5 * this->PanelSize,
-      "Layer " + std::to_string(this->Layers[row]));
+    titles.Add(left, top - 0.5 * this->PanelSize, "Layer " + std::to_string(this->Layers[row]));
     for (int column = 0; isOfHeads && (row == 0 || this->Sorted) && column < this->Columns;
       ++column)
     {

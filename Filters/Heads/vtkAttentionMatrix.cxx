@@ -34,6 +34,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace Names = AttentionAtlas::ArrayNames;
 using AttentionAtlas::MatrixPanels;
@@ -45,27 +46,41 @@ namespace
 
 constexpr double BytesPerPoint = sizeof(float) + 4 * sizeof(int);
 
-/// The numbers of a column of a table of heads.
-std::map<atlas::HeadPlace, double> ScoresOf(vtkTable* table, const char* column)
+/// The rows of a table of heads: layer, head and the number of a column, one after another.
+std::vector<double> ScoresOf(vtkTable* table, const char* column)
 {
-  std::map<atlas::HeadPlace, double> scores;
+  std::vector<double> scores;
   if (table == nullptr || table->GetNumberOfColumns() == 0)
   {
     return scores;
   }
-  vtkDataSetAttributes* rows = table->GetRowData();
+  if (table->GetColumnByName(column) == nullptr)
+  {
+    throw atlas::OptionError(
+      "SortBy: the table of heads has no column '" + std::string(column) + "'.");
+  }
   const std::string advice = "give a table of heads, such as that of Head Scores.";
-  const std::vector<std::int64_t> layers =
-    AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(rows, Names::Layer, advice));
-  const std::vector<std::int64_t> heads =
-    AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(rows, Names::Head, advice));
-  vtkDataArray* numbers =
-    AttentionAtlas::RequireNumbers(rows, column, "choose another for Sort By.");
+  const auto numbersOf = [&](const char* name)
+  { return AttentionAtlas::RequireNumbers(table->GetRowData(), name, advice); };
+  const std::vector<std::int64_t> layers = AttentionAtlas::Integers(numbersOf(Names::Layer));
+  const std::vector<std::int64_t> heads = AttentionAtlas::Integers(numbersOf(Names::Head));
+  vtkDataArray* numbers = numbersOf(column);
   for (std::size_t i = 0; i < layers.size(); ++i)
   {
-    const atlas::HeadPlace place = { static_cast<std::int32_t>(layers[i]),
-      static_cast<std::int32_t>(heads[i]) };
-    scores[place] = numbers->GetComponent(static_cast<vtkIdType>(i), 0);
+    scores.insert(scores.end(), { static_cast<double>(layers[i]), static_cast<double>(heads[i]),
+                                  numbers->GetComponent(static_cast<vtkIdType>(i), 0) });
+  }
+  return scores;
+}
+
+/// The scores of heads from the rows of the tables of all ranks.
+std::map<atlas::HeadPlace, double> ByHead(const std::vector<double>& rows)
+{
+  std::map<atlas::HeadPlace, double> scores;
+  for (std::size_t i = 0; i < rows.size(); i += 3)
+  {
+    scores[{ static_cast<std::int32_t>(rows[i]), static_cast<std::int32_t>(rows[i + 1]) }] =
+      rows[i + 2];
   }
   return scores;
 }
@@ -121,15 +136,20 @@ struct PointValues
 
 vtkStandardNewMacro(vtkAttentionMatrix);
 
-/// The work of a rank: every so many-th head.
+/// What was asked for, and the outcome. VTK executes an image filter again for another output or
+/// extent, and whenever it has failed, which not all ranks need to do; so they exchange only what
+/// is new.
 struct vtkAttentionMatrix::Part
 {
   using Wanted = std::tuple<vtkMTimeType, int, int, int, int, int, int, int>;
 
-  Wanted wanted; ///< the input's time, the settings, and the rank
+  Wanted wanted;                              ///< the input's time, the settings, and the rank
+  std::pair<vtkMTimeType, std::string> order; ///< the time of the table of heads, and its column
   MatrixPanels panels;
-  std::vector<float> values; ///< [heads of this rank, size, size]
+  std::vector<float> values; ///< [heads of this rank, size, size], then those of all heads
+  bool isPooled = false;     ///< whether `values` are those of all heads
   std::int64_t tokens = 0;
+  std::vector<double> scores; ///< rows of the table of heads, which the first rank may have alone
   AttentionAtlas::RankResult result;
 };
 
@@ -196,9 +216,11 @@ int vtkAttentionMatrix::RequestInformation(
 }
 
 int vtkAttentionMatrix::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
 {
-  return 1; // the whole recording, whatever part of the image
+  AttentionAtlas::KeepRequest(
+    inputVector[0]->GetInformationObject(0)); // whatever part of the image
+  return 1;
 }
 
 /// Pools the heads of this rank, unless they are known.
@@ -206,17 +228,15 @@ void vtkAttentionMatrix::PoolPart(
   vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part)
 {
   part.panels = this->PanelsOf(input);
-  part.wanted = { std::max(input->GetMTime(), input->GetUpdateTime()), this->Sequence, this->Layer,
-    this->Quantity, this->MaximumSize, this->Pooling, ranks.Rank(), ranks.Count() };
   if (this->IsSorted())
   {
-    part.panels.Sort(
-      ScoresOf(vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)), this->SortBy));
+    part.scores = ScoresOf(vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)), this->SortBy);
   }
-  if (this->Known->wanted == part.wanted)
+  if (this->Known->wanted == part.wanted && this->Known->isPooled)
   {
     part.values = this->Known->values;
     part.tokens = this->Known->tokens;
+    part.isPooled = true;
     return;
   }
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
@@ -246,10 +266,11 @@ void vtkAttentionMatrix::PoolPart(
     threads, [this](double done) { return AttentionAtlas::ReportProgress(this, done); });
 }
 
-/// Makes the part of the image that is asked for, and the titles. `values` are those of all heads.
-void vtkAttentionMatrix::MakeOutputs(
-  const MatrixPanels& panels, const std::vector<float>& values, vtkInformationVector* outputVector)
+/// Makes the part of the image that is asked for, and the titles.
+void vtkAttentionMatrix::MakeOutputs(vtkInformationVector* outputVector)
 {
+  const MatrixPanels& panels = this->Known->panels;
+  const std::vector<float>& values = this->Known->values;
   std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
   outputVector->GetInformationObject(0)->Get(SDDP::UPDATE_EXTENT(), extent.data());
   const std::int64_t width = std::max(extent[1] - extent[0] + 1, 0);
@@ -298,18 +319,40 @@ void vtkAttentionMatrix::MakeOutputs(
   }
 }
 
-int vtkAttentionMatrix::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+/// Joins the heads of all ranks, and sorts them.
+void vtkAttentionMatrix::JoinRanks(const AttentionAtlas::RankGroup& ranks, Part& part)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkImageData::GetData(outputVector, 0)->Initialize();
-  vtkPolyData::GetData(outputVector, 1)->Initialize();
-  if (AttentionAtlas::IsEmpty(input))
+  const std::size_t size = atlas::ToIndex(part.panels.Size() * part.panels.Size());
+  if (!part.isPooled && ranks.Count() > 1)
   {
-    return 1;
+    const auto* begin = reinterpret_cast<const char*>(part.values.data());
+    const auto all = ranks.Share({ begin, begin + part.values.size() * sizeof(float) });
+    part.values.resize(part.panels.Heads().size() * size);
+    for (std::size_t head = 0; head < part.panels.Heads().size(); ++head)
+    {
+      const auto bytes = all[head % all.size()].begin() +
+                         static_cast<std::ptrdiff_t>(head / all.size() * size * sizeof(float));
+      std::copy_n(
+        bytes, size * sizeof(float), reinterpret_cast<char*>(part.values.data() + head * size));
+    }
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
+  part.isPooled = true;
+  part.panels.Sort(ByHead(ranks.Gather(part.scores)));
+}
+
+/// Computes what is not known, with all ranks. Returns false if the user has canceled.
+bool vtkAttentionMatrix::Pool(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks)
+{
   auto part = std::make_unique<Part>();
+  vtkDataObject* table = this->IsSorted() ? this->GetInputDataObject(1, 0) : nullptr;
+  part->wanted = { std::max(input->GetMTime(), input->GetUpdateTime()), this->Sequence, this->Layer,
+    this->Quantity, this->MaximumSize, this->Pooling, ranks.Rank(), ranks.Count() };
+  part->order = { table != nullptr ? std::max(table->GetMTime(), table->GetUpdateTime()) : 0,
+    table != nullptr ? this->SortBy : "" };
+  if (this->Known->wanted == part->wanted && this->Known->order == part->order)
+  {
+    return true;
+  }
   try
   {
     this->PoolPart(input, ranks, *part);
@@ -322,33 +365,42 @@ int vtkAttentionMatrix::RequestData(
   {
     if (!ranks.Agree(part->result))
     {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+      return false;
     }
-    const std::size_t size = atlas::ToIndex(part->panels.Size() * part->panels.Size());
-    std::vector<float> values(part->panels.Heads().size() * size);
-    const auto* begin = reinterpret_cast<const char*>(part->values.data());
-    const auto all = ranks.Share({ begin, begin + part->values.size() * sizeof(float) });
-    for (std::size_t head = 0; head < part->panels.Heads().size(); ++head)
-    {
-      const auto bytes = all[head % all.size()].begin() +
-                         static_cast<std::ptrdiff_t>(head / all.size() * size * sizeof(float));
-      std::copy_n(
-        bytes, size * sizeof(float), reinterpret_cast<char*>(values.data() + head * size));
-    }
-    this->Known = std::move(part);
-    this->MakeOutputs(this->Known->panels, values, outputVector);
+    this->JoinRanks(ranks, *part);
   }
   catch (const std::exception& e)
   {
-    vtkImageData::GetData(outputVector, 0)->Initialize();
-    vtkPolyData::GetData(outputVector, 1)->Initialize();
-    if (ranks.Rank() == 0 && this->Errors.IsNew(this))
+    part->result.error = e.what();
+    part->isPooled = false;
+    if (ranks.Rank() == 0)
     {
       vtkErrorMacro(<< e.what());
     }
-    return 1; // as in vtkModelAlgorithm
   }
-  return 1;
+  this->Known = std::move(part);
+  return true;
+}
+
+int vtkAttentionMatrix::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  vtkImageData::GetData(outputVector, 0)->Initialize();
+  vtkPolyData::GetData(outputVector, 1)->Initialize();
+  if (AttentionAtlas::IsEmpty(input))
+  {
+    return 1;
+  }
+  if (!this->Pool(input, AttentionAtlas::RankGroup(outputVector)))
+  {
+    return AttentionAtlas::LeaveUnfinished(this, outputVector);
+  }
+  if (this->Known->result.error.empty())
+  {
+    this->MakeOutputs(outputVector);
+  }
+  return 1; // after an error, too, as in vtkModelAlgorithm
 }
 
 void vtkAttentionMatrix::PrintSelf(ostream& os, vtkIndent indent)

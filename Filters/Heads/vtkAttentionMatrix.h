@@ -2,12 +2,10 @@
 #define vtkAttentionMatrix_h
 
 #include "AttentionAtlasHeadsModule.h"
-#include "ErrorMemory.h"
 
 #include <vtkImageAlgorithm.h>
 
 #include <memory>
-#include <vector>
 
 class vtkMultiBlockDataSet;
 
@@ -157,8 +155,9 @@ private:
   bool IsSorted();
   AttentionAtlas::MatrixPanels PanelsOf(vtkMultiBlockDataSet* recording);
   void PoolPart(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part);
-  void MakeOutputs(const AttentionAtlas::MatrixPanels& panels, const std::vector<float>& values,
-    vtkInformationVector* outputVector);
+  static void JoinRanks(const AttentionAtlas::RankGroup& ranks, Part& part);
+  bool Pool(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks);
+  void MakeOutputs(vtkInformationVector* outputVector);
 
   vtkAttentionMatrix(const vtkAttentionMatrix&) = delete;
   void operator=(const vtkAttentionMatrix&) = delete;
@@ -171,8 +170,7 @@ private:
   char* SortBy = nullptr;
   int SequenceRange[2] = { 0, 0 };
   int LayerRange[2] = { 0, 0 };
-  std::unique_ptr<Part> Known; ///< what this rank has pooled last
-  AttentionAtlas::ErrorMemory Errors;
+  std::unique_ptr<Part> Known; ///< the last
 };
 
 #endif

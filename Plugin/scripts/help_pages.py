@@ -46,6 +46,7 @@ CHAPTERS = {
         "TransformerRecorder",
         "RecordingReader",
         "AttentionMap",
+        "AttentionMatrix",
         "PatchAttention",
         "HeadEmbedding",
         "TokenColors",
@@ -55,6 +56,7 @@ CHAPTERS = {
         "StrongestKeys",
         "ScoreBreakdown",
         "HeadUpdates",
+        "HeadScores",
         "RecordingWriter",
     ],
 }

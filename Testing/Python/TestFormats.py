@@ -52,6 +52,8 @@ class Formats(AtlasTest):
         self.take_errors()  # of tensors that the model does not use
         colors = simple.TokenColors(Input=embedding)
         search = simple.TokenSearch(Input=embedding, Text="1")
+        matrix = simple.AttentionMatrix(Input=recording)
+        scores = simple.HeadScores(Input=recording)
         record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
         outputs = simple.TransformerRecorder(Input=run.Input, TokenIds="1 2 3 4", Record=record)
         focus = simple.AttentionFocus(Input=run)
@@ -82,6 +84,11 @@ class Formats(AtlasTest):
             (recording, 0, "recording"),
             (simple.RandomPrompts(), 0, "random-prompts"),
             (simple.AttentionMap(Input=recording), 0, "attention-map"),
+            (matrix, 0, "attention-matrix.heads"),
+            (matrix, 1, "attention-matrix.titles"),
+            (scores, 0, "head-scores.heads"),
+            (scores, 1, "head-scores.image"),
+            (scores, 2, "head-scores.titles"),
             (embedding, 0, "head-embedding.points"),
             (embedding, 1, "head-embedding.heads"),
             (torus, 0, "attention-torus"),
@@ -116,6 +123,8 @@ class Formats(AtlasTest):
             ("filters", "HeadAccuracy"): "attention-only",
             ("filters", "AttentionMap"): "recording",
             ("filters", "PatchAttention"): "recording",
+            ("filters", "AttentionMatrix"): "recording",
+            ("filters", "HeadScores"): "recording",
             ("filters", "HeadEmbedding"): "recording",
             ("filters", "AttentionFocus"): "recording",
             ("filters", "StrongestKeys"): "recording",

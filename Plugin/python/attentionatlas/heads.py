@@ -239,12 +239,14 @@ def all_heads(recording, page):
 def head_scores(recording, page):
     """What each head is known for: the share of its attention that is in a pattern, and prefix matching and sink.
 
-    The names are those of HeadScores, with its default measure.
+    The names are those of HeadScores, with its default measure. Scores that no head has are left out, such as
+    those of repetitions in a text that has none.
     """
-    columns = recording.scores()
-    figure, axes = page.panels(len(columns), title="What each head is known for")
+    columns = {name: matrix for name, matrix in recording.scores().items() if matrix.any() or name == "Sink"}
+    across = min(3, len(columns))
+    figure, axes = page.panels(len(columns), across, title="What each head is known for")
     for panel, (name, matrix) in zip(axes, columns.items()):
-        shown = show_matrix(panel, matrix, page.pixels(page.columns(len(columns))), cmap=WEIGHTS, vmin=0, vmax=1)
+        shown = show_matrix(panel, matrix, page.pixels(across), cmap=WEIGHTS, vmin=0, vmax=1)
         step = max(1, math.ceil(max(matrix.shape) / 12))
         rows = {layer: row for row, layer in enumerate(recording.layers) if row % step == 0}
         label_heads(panel, {head: head for head in range(0, recording.heads, step)}, rows)
