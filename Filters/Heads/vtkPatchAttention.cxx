@@ -182,9 +182,14 @@ int vtkPatchAttention::RequestInformation(
 }
 
 int vtkPatchAttention::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
 {
-  return 1; // the whole recording, whatever part of the picture
+  // The whole recording, whatever part of the picture.
+  if (inputVector[0]->GetNumberOfInformationObjects() > 0)
+  {
+    AttentionAtlas::KeepRequest(inputVector[0]->GetInformationObject(0));
+  }
+  return 1;
 }
 
 /// The positions of the chosen tokens in the image, rising.
