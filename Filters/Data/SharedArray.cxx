@@ -1,5 +1,6 @@
 #include "SharedArray.h"
 
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,14 +27,16 @@ public:
     this->Memory.emplace(memory.get(), memory);
   }
 
-  /// Removes one owner of this address. There is one per array that points to it.
+  /// Removes one owner of this address, the last one: there is one per array that points to it, and
+  /// an owner may be a matrix that keeps an earlier array alive.
   void Remove(void* address)
   {
     std::shared_ptr<void> last; // released after the lock
     const std::lock_guard<std::mutex> lock(this->Mutex);
-    const auto found = this->Memory.find(address);
-    if (found != this->Memory.end())
+    const auto [first, end] = this->Memory.equal_range(address);
+    if (first != end)
     {
+      const auto found = std::prev(end);
       last = found->second;
       this->Memory.erase(found);
     }

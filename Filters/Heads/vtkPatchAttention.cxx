@@ -166,7 +166,13 @@ int vtkPatchAttention::RequestInformation(
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   this->Ranges.Find(recording);
-  const std::array<int, 2> size = AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : PictureSize(recording);
+  if (!AttentionAtlas::IsEmpty(recording))
+  {
+    this->Ranges.sequence[0] = static_cast<int>(atlas::AllSequences);
+    this->Ranges.head[0] = static_cast<int>(atlas::AllHeads);
+  }
+  const std::array<int, 2> size =
+    AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : PictureSize(recording);
   const std::array<int, 6> extent = { 0, size[0] - 1, 0, size[1] - 1, 0, size[0] == 0 ? -1 : 0 };
   vtkInformation* info = outputVector->GetInformationObject(PicturePort);
   info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
@@ -176,9 +182,14 @@ int vtkPatchAttention::RequestInformation(
 }
 
 int vtkPatchAttention::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
 {
-  return 1; // the whole recording, whatever part of the picture
+  // The whole recording, whatever part of the picture.
+  if (inputVector[0]->GetNumberOfInformationObjects() > 0)
+  {
+    AttentionAtlas::KeepRequest(inputVector[0]->GetInformationObject(0));
+  }
+  return 1;
 }
 
 /// The positions of the chosen tokens in the image, rising.

@@ -178,7 +178,7 @@ public:
   ///@{
   /**
    * The first and last image, recorded layer and head of the input as of the last
-   * UpdateInformation; 0, 0 without input.
+   * UpdateInformation, from -1 on for images and heads; 0, 0 without input.
    */
   int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
   int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }

@@ -250,6 +250,15 @@ double LargestHeat(vtkSMSessionProxyManager* manager)
   return largest;
 }
 
+/// The end of the scale of heat as it was last set here: another one is the user's.
+double HeatEnd = 0;
+
+void SetHeat(vtkSMProxy* table, double largest)
+{
+  SetScale(table, Stretched(HeatScale, largest), true);
+  HeatEnd = largest;
+}
+
 /// Angles from -pi to pi: red for the first token and blue for the second, as in the source post.
 std::vector<double> AngleScale(bool first)
 {
@@ -340,12 +349,14 @@ void FitHeat(vtkSMSessionProxyManager* manager)
 {
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction("Heat", manager);
-  const std::vector<double> points = GetDoubles(table, "RGBPoints");
-  const double before = points.size() >= 4 ? points[points.size() - 4] : 0;
   const double largest = LargestHeat(manager);
-  if (before != largest && points == Stretched(HeatScale, before)) // else it is the user's
+  if (HeatEnd == 0) // of a state that was loaded
   {
-    SetScale(table, Stretched(HeatScale, largest), true);
+    HeatEnd = largest;
+  }
+  if (HeatEnd != largest && GetDoubles(table, "RGBPoints") == Stretched(HeatScale, HeatEnd))
+  {
+    SetHeat(table, largest);
   }
 }
 
@@ -371,7 +382,7 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   }
   else if (isNew && coloring.IsHeat())
   {
-    SetScale(table, Stretched(HeatScale, LargestHeat(manager)), true);
+    SetHeat(table, LargestHeat(manager));
   }
   else if (isNew && fitted)
   {

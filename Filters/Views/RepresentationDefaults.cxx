@@ -121,6 +121,40 @@ std::string TokenTitle(vtkSMProxy* table)
   return {};
 }
 
+/// Whether a table has the colors of a picture, which no legend explains.
+bool IsOfPicture(vtkSMProxy* table)
+{
+  const char* name = table != nullptr
+                       ? table->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
+                       : nullptr;
+  return name != nullptr && std::string(name).rfind("PictureColor.", 0) == 0;
+}
+
+/// Hides a legend whenever it is shown.
+class LegendHider : public vtkCommand
+{
+public:
+  static LegendHider* New() { return new LegendHider; }
+  vtkTypeMacro(LegendHider, vtkCommand);
+
+  void Observe(vtkSMProxy* legend)
+  {
+    vtkSMProperty* visibility = legend->GetProperty("Visibility");
+    visibility->AddObserver(vtkCommand::ModifiedEvent, this);
+    this->Execute(visibility, vtkCommand::ModifiedEvent, nullptr);
+    legend->UpdateVTKObjects();
+  }
+
+  void Execute(vtkObject* caller, unsigned long, void*) override
+  {
+    vtkSMPropertyHelper visibility(vtkSMProperty::SafeDownCast(caller));
+    if (visibility.GetAsInt() != 0)
+    {
+      visibility.Set(0);
+    }
+  }
+};
+
 /// Sets the title of a color array's legend to the meaning of the colors, where ParaView would
 /// write "ClassColor Magnitude".
 void NameLegend(vtkSMProxy* scalarBar)
@@ -193,6 +227,11 @@ public:
     if (group == "scalar_bars" && isNew)
     {
       NameLegend(info->Proxy);
+      if (IsOfPicture(vtkSMPropertyHelper(info->Proxy, "LookupTable", true).GetAsProxy()))
+      {
+        vtkNew<LegendHider> hider; // kept alive by the observed property
+        hider->Observe(info->Proxy);
+      }
     }
     if (group == "representations" && info->Proxy->GetProperty("Input") != nullptr)
     {

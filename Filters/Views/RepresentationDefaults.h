@@ -16,6 +16,7 @@
 ///   comparable. Scores get a scale from blue to red that is white at 0. Accuracy gets a scale from
 ///   white at 0 to orange at 1. Heat gets one from 0 to its largest value. Other arrays start with
 ///   ParaView's old default, Cool to Warm, which 6.0 has changed.
+/// - Pictures (PictureColor) have no legend.
 /// - An Image Chart View has titled axes, with the tokens of an attention map; it shows classes by
 ///   number, since it cannot show colors as they are.
 /// - A chart of AttentionHarmonics starts with the coefficients, without amplitudes and phases.

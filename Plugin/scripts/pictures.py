@@ -6,12 +6,16 @@ Any small transformer will do; the other inputs ship in Data. Writes Documentati
 files are committed, so look at them first.
 """
 
+import json
 import os
 import pathlib
+import struct
 import sys
+import tempfile
 
+import numpy
 from paraview import simple as s
-from PIL import Image, ImageChops, ImageOps
+from PIL import Image, ImageChops, ImageDraw, ImageOps
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "Plugin" / "Documentation" / "pictures"
@@ -126,6 +130,60 @@ def recorded(transformer):
     return reader, TransformerRecorder(Input=reader, Tokens=prompts, Record=record)
 
 
+def vision_transformer(folder):
+    """The random vision transformer of the tests for images of 14 x 14 patches in place of 4 x 4, by linear
+    interpolation of its position embeddings, as is usual; its config.json."""
+    source = ROOT / "Testing" / "Oracle" / "transformers" / "vit"
+    code = (source / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", code[:8])
+    header = json.loads(code[8 : 8 + length])
+    name = "embeddings.position_embeddings"
+    begin, end = header[name]["data_offsets"]
+    positions = numpy.frombuffer(code[8 + length + begin : 8 + length + end], "<f4").reshape(17, 32)
+    finer = positions[1:].reshape(4, 4, 32)
+    for axis in (0, 1):
+        place = numpy.linspace(0, 3, 14)
+        below = numpy.minimum(place.astype(int), 2)
+        part = (place - below).reshape([-1 if i == axis else 1 for i in range(3)])
+        finer = (1 - part) * finer.take(below, axis) + part * finer.take(below + 1, axis)
+    values = numpy.concatenate([positions[:1], finer.reshape(196, 32)]).astype("<f4").tobytes()
+    header[name] = {"dtype": "F32", "shape": [1, 197, 32], "data_offsets": [begin, begin + len(values)]}
+    for other, entry in header.items():
+        if other != "__metadata__" and entry["data_offsets"][0] >= end:
+            entry["data_offsets"] = [offset + len(values) - (end - begin) for offset in entry["data_offsets"]]
+    text = json.dumps(header).encode()
+    rest = code[8 + length :]
+    file = struct.pack("<Q", len(text)) + text + rest[:begin] + values + rest[end:]
+    (folder / "model.safetensors").write_bytes(file)
+    config = json.loads((source / "config.json").read_text()) | {"image_size": 112}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder / "config.json"
+
+
+def scene(path):
+    """Draws a small landscape."""
+    image = Image.new("RGB", (448, 448), (125, 175, 225))
+    draw = ImageDraw.Draw(image)
+    draw.ellipse((310, 40, 390, 120), fill=(255, 225, 110))
+    draw.rectangle((0, 310, 448, 448), fill=(95, 150, 75))
+    for peak, foot, top, color in ((120, 130, 110, (120, 115, 135)), (250, 110, 180, (145, 140, 155))):
+        draw.polygon([(peak - foot, 310), (peak, top), (peak + foot, 310)], fill=color)
+    draw.polygon([(96, 146), (120, 110), (144, 146)], fill=(245, 245, 250))
+    draw.rectangle((290, 300, 390, 400), fill=(180, 65, 55))
+    draw.polygon([(275, 305), (340, 240), (405, 305)], fill=(95, 55, 45))
+    draw.rectangle((325, 340, 355, 400), fill=(245, 225, 165))
+    image.resize((112, 112), Image.LANCZOS).save(path)
+    return path
+
+
+def patches(folder):
+    """The outputs of PatchAttention on the picture."""
+    reader = TransformerReader(FileName=str(vision_transformer(folder)))
+    recording = TransformerRecorder(Input=reader, Images=[str(scene(folder / "scene.png"))])
+    shown = PatchAttention(Input=recording, Layer=1, Head=2, Patch=[10, 10], ArrowThreshold=0.025)
+    return [s.OutputPort(shown, port) for port in range(5)]
+
+
 def main(transformer):
     IMAGES.mkdir(exist_ok=True)
     begin()
@@ -164,6 +222,8 @@ def main(transformer):
     for name, layer, head in (("RecordingReader", 0, 5), ("AttentionMap", 4, 11)):
         recording = RecordingReader(FileName=RECORDING)
         show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
+    with tempfile.TemporaryDirectory() as folder:
+        show("PatchAttention", *patches(pathlib.Path(folder)), zoom=1.2)
     matrix = AttentionMatrix(Input=RecordingReader(FileName=RECORDING))
     show("AttentionMatrix", *(s.OutputPort(matrix, port) for port in range(2)), zoom=1.2)
     scores = HeadScores(Input=RecordingReader(FileName=RECORDING))

@@ -2,6 +2,7 @@
 // layers and 12 heads of 64 dimensions as in GPT-2, and rollout. Argument: tokens. The peak memory
 // is that of the process, with the recording.
 
+#include "RandomMatrix.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
 #include "vtkAttentionMatrix.h"
@@ -26,17 +27,6 @@ constexpr std::int64_t Layers = 12;
 constexpr std::int64_t Heads = 12;
 constexpr std::int64_t Dimension = 64;
 
-atlas::SharedMatrix Random(std::int64_t rows, std::mt19937& generator)
-{
-  std::normal_distribution<float> normal;
-  atlas::SharedMatrix matrix = atlas::SharedMatrix::Zero(rows, Dimension);
-  for (std::size_t i = 0; i < matrix.Count(); ++i)
-  {
-    matrix.values.get()[i] = normal(generator);
-  }
-  return matrix;
-}
-
 atlas::Recording MakeRecording(std::int64_t tokens)
 {
   std::mt19937 generator(1);
@@ -52,8 +42,8 @@ atlas::Recording MakeRecording(std::int64_t tokens)
     for (std::int64_t head = 0; head < Heads; ++head)
     {
       recording.layers.back().heads.emplace_back();
-      recording.layers.back().heads.back().query = Random(tokens, generator);
-      recording.layers.back().heads.back().key = Random(tokens, generator);
+      recording.layers.back().heads.back().query = RandomMatrix(tokens, Dimension, generator);
+      recording.layers.back().heads.back().key = RandomMatrix(tokens, Dimension, generator);
     }
   }
   return recording;

@@ -3,6 +3,7 @@
 // the one sequence, 3: threads.
 
 #include "AttentionFocus.h"
+#include "RandomMatrix.h"
 #include "RecordedAttention.h"
 
 #include <Parallel.h> // of Core, not the one of this folder
@@ -19,17 +20,6 @@ namespace
 constexpr std::int64_t Dimension = 64;
 constexpr std::int64_t BlockRows = 64; ///< queries at a time, as in vtkAttentionFocus
 
-atlas::SharedMatrix Random(std::int64_t rows, std::mt19937& generator)
-{
-  std::normal_distribution<float> normal;
-  atlas::SharedMatrix matrix = atlas::SharedMatrix::Zero(rows, Dimension);
-  for (std::size_t i = 0; i < matrix.Count(); ++i)
-  {
-    matrix.values.get()[i] = normal(generator);
-  }
-  return matrix;
-}
-
 atlas::Recording MakeRecording(std::int64_t heads, std::int64_t length)
 {
   std::mt19937 generator(1);
@@ -42,8 +32,8 @@ atlas::Recording MakeRecording(std::int64_t heads, std::int64_t length)
     recording.tokens.position.push_back(static_cast<std::int32_t>(i));
   }
   atlas::RecordedHead head;
-  head.query = Random(length, generator);
-  head.key = Random(length, generator);
+  head.query = RandomMatrix(length, Dimension, generator);
+  head.key = RandomMatrix(length, Dimension, generator);
   atlas::RecordedLayer layer;
   layer.scoreScale = 0.125;
   layer.heads.assign(static_cast<std::size_t>(heads), head);

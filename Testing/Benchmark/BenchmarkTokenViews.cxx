@@ -2,6 +2,7 @@
 // recording has sequences of random queries and keys, which all heads share to save memory; points
 // are random. Argument 1: heads, 2: sequences, 3: tokens in each.
 
+#include "RandomMatrix.h"
 #include "RecordingConversion.h"
 #include "vtkAttentionLines.h"
 #include "vtkTokenColors.h"
@@ -32,17 +33,6 @@ namespace
 
 constexpr std::int64_t Dimension = 64;
 
-atlas::SharedMatrix Random(std::int64_t rows, std::mt19937& generator)
-{
-  std::normal_distribution<float> normal;
-  atlas::SharedMatrix matrix = atlas::SharedMatrix::Zero(rows, Dimension);
-  for (std::size_t i = 0; i < matrix.Count(); ++i)
-  {
-    matrix.values.get()[i] = normal(generator);
-  }
-  return matrix;
-}
-
 atlas::Recording MakeRecording(std::int64_t heads, std::int64_t sequences, std::int64_t length)
 {
   std::mt19937 generator(1);
@@ -59,8 +49,8 @@ atlas::Recording MakeRecording(std::int64_t heads, std::int64_t sequences, std::
     recording.tokens.id.push_back(i % 1000);
   }
   atlas::RecordedHead head;
-  head.query = Random(sequences * length, generator);
-  head.key = Random(sequences * length, generator);
+  head.query = RandomMatrix(sequences * length, Dimension, generator);
+  head.key = RandomMatrix(sequences * length, Dimension, generator);
   atlas::RecordedLayer layer;
   layer.scoreScale = 0.25;
   layer.heads.assign(static_cast<std::size_t>(heads), head);

@@ -212,6 +212,23 @@ TEST(RecordingConversion, KeepsMemoryAliveAsLongAsItIsUsed)
   EXPECT_TRUE(memory.expired());
 }
 
+/// A matrix of an array is made an array again, which goes first.
+TEST(RecordingConversion, KeepsMemoryAliveThroughRoundTrips)
+{
+  SharedMatrix matrix = SharedMatrix::Zero(2, 3);
+  const std::weak_ptr<float> memory = matrix.values;
+  auto first = AttentionAtlas::ToArray(matrix, "first");
+  matrix = AttentionAtlas::ToMatrix(first);
+  first = nullptr;
+  for (int i = 0; i < 3; ++i)
+  {
+    AttentionAtlas::ToArray(matrix, "second");
+    ASSERT_FALSE(memory.expired());
+  }
+  matrix = {};
+  EXPECT_TRUE(memory.expired());
+}
+
 using Damage = std::function<void(vtkMultiBlockDataSet*)>;
 
 /// Damaged recordings, and the expected messages.

@@ -42,6 +42,14 @@ class Formats(AtlasTest):
             Input=simple.TransformerReader(FileName=str(gpt2)), TokenIds="1 2 3 4"
         )
         embedding = simple.HeadEmbedding(Input=run, Method="PCA")
+        vit = atlastest.ORACLE.parent / "transformers" / "vit"
+        tensors, _ = atlastest.read_safetensors(vit / "expected.safetensors")
+        images = atlastest.OUTPUT / "images.safetensors"
+        atlastest.write_safetensors(images, {"pixel_values": tensors["pixel_values"]}, {})
+        vit = simple.TransformerReader(FileName=str(vit / "config.json"))
+        patches = simple.PatchAttention(Input=simple.TransformerRecorder(Input=vit, Images=[str(images)]))
+        patches.UpdatePipeline()
+        self.take_errors()  # of tensors that the model does not use
         colors = simple.TokenColors(Input=embedding)
         search = simple.TokenSearch(Input=embedding, Text="1")
         matrix = simple.AttentionMatrix(Input=recording)
@@ -80,6 +88,11 @@ class Formats(AtlasTest):
             (search, 1, "head-embedding.points"),
             (search, 2, "token-search.heads"),
             (simple.AttentionLines(Input=embedding, Recording=run), 0, "attention-lines"),
+            (patches, 0, "patch-attention.patches"),
+            (patches, 1, "patch-attention.arrows"),
+            (patches, 2, "patch-attention.marks"),
+            (patches, 3, "patch-attention.picture"),
+            (patches, 4, "patch-attention.frames"),
             (model, 0, "attention-only"),
             (recording, 0, "recording"),
             (simple.RandomPrompts(), 0, "random-prompts"),
@@ -125,6 +138,7 @@ class Formats(AtlasTest):
             ("filters", "AttentionTorus"): "attention-only",
             ("filters", "HeadAccuracy"): "attention-only",
             ("filters", "AttentionMap"): "recording",
+            ("filters", "PatchAttention"): "recording",
             ("filters", "AttentionMatrix"): "recording",
             ("filters", "HeadScores"): "recording",
             ("filters", "HeadEmbedding"): "recording",

@@ -182,6 +182,17 @@ MATRICES = [
 ]
 
 #: Of a run of two layers of four heads on two sequences of six tokens.
+PATCHES = [
+    ({"Patch": [14, 0]}, "found 14 0"),
+    ({"Patch": [-1, 3]}, "found -1 3"),
+    ({"Sequence": 2}, "from 0 to 1, found 2"),
+    ({"Layer": 2}, "layer 2 is not in the recording"),
+    ({"Head": -2}, "found -2"),
+    ({"ArrowThreshold": -1}, "at least 0"),
+    ({"ArrowThreshold": math.nan}, "found nan"),
+    ({"SelectedTokens": [34]}, "found 34"),
+]
+
 EMBEDDINGS = [
     ({"Perplexity": 50}, "the largest that works for 24 points"),
     ({"Perplexity": 0}, "found 0"),
@@ -359,6 +370,20 @@ class HostileInput(AtlasTest):
         for properties, message in EMBEDDINGS:
             embedding = simple.HeadEmbedding(Input=recorder, **properties)
             self.check("HeadEmbedding", str(properties), embedding, message)
+
+    def test_patches(self):
+        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        self.check("PatchAttention", "a recording of text", simple.PatchAttention(Input=reader), "of images")
+        tensors, _ = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")
+        images = atlastest.OUTPUT / "images.safetensors"
+        atlastest.write_safetensors(images, {"pixel_values": tensors["pixel_values"]}, {})
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "vit" / "config.json"))
+        recorder = simple.TransformerRecorder(Input=model, Images=[str(images)])
+        recorder.UpdatePipeline()
+        self.take_errors()  # of tensors that the model does not use
+        for properties, message in PATCHES:
+            patches = simple.PatchAttention(Input=recorder, **properties)
+            self.check("PatchAttention", str(properties), patches, message)
 
     def test_focus(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))

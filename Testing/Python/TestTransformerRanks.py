@@ -115,7 +115,7 @@ class Ranks(AtlasTest):
         recorder = simple.TransformerRecorder(Input=self.model("vit"), Images=images)
         recorder.UpdatePipeline()
         self.take_errors()  # the reader's warning of tensors that are not used
-        self.assert_recorded("images", recorder, 5 + 2 * 4 * 4)
+        self.assert_recorded("images", recorder, 6 + 2 * 4 * 4)
 
     def test_an_error_of_all_is_told_once(self):
         recorder = simple.TransformerRecorder(Input=self.model(), TokenIds="1 2\n3 9999\n4")

@@ -289,14 +289,14 @@ FIGURES = {
         "each patch to its strongest key, and marks of the patches that attend most to themselves (discs) or to "
         "the class token (squares).",
         patches,
-        ("layer", "head"),
+        ("layer", "head", "quantity"),
     ),
     "patches-heads": Figure(
         "Patches in all heads",
         "What the class token attends to, in every layer (rows) and head (columns), each up to its own largest "
         "weight.",
         heads_of_patch,
-        (),
+        ("quantity",),
     ),
     "layer": Figure(
         "The heads of a layer",
@@ -332,9 +332,10 @@ def render_named(path, folder, sequence=0, layer=None, head=0, output=None, quan
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
     with Recording.opened(path, sequence) as recording:
         folder.mkdir(parents=True, exist_ok=True)
+        missing = [] if recording.has_scores else ["scores"]
+        missing += [] if recording.has_images else ["patches", "patches-heads"]
         for name, figure in FIGURES.items():
-            is_missing = {"scores": not recording.has_scores}.get(name, False)
-            if is_missing or (figure.draw in (patches, heads_of_patch) and not recording.has_images):
+            if name in missing:
                 continue
             arguments = {key: place[key] for key in figure.arguments}
             drawn = figure.draw(recording, **arguments, **output.options)

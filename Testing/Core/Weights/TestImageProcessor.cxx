@@ -251,6 +251,56 @@ TEST(ImageProcessor, ReadsAFile)
   EXPECT_EQ(Parse(R"({"size": {"shortest_edge": 11}})").shortestEdge, 11);
 }
 
+TEST(ImageProcessor, IsWrittenAsAFile)
+{
+  const ImageProcessor processor =
+    Parse(R"({"do_resize": false, "size": {"height": 7, "width": 9}, "resample": 3,
+    "do_center_crop": true, "crop_size": {"height": 3, "width": 2}, "rescale_factor": 0.1,
+    "image_mean": [0.1, 0.2, 0.3], "image_std": [1, 0.7, 0.3]})");
+  ImageProcessor edge = processor;
+  edge.shortestEdge = 11;
+  edge.resize = true;
+  edge.rescale = edge.normalize = edge.crop = false;
+  for (const ImageProcessor& expected : { processor, edge })
+  {
+    const ImageProcessor found = Parse(ToJson(expected));
+    EXPECT_EQ(ToJson(found), ToJson(expected));
+    EXPECT_EQ(found.resize, expected.resize);
+    EXPECT_EQ(found.shortestEdge, expected.shortestEdge);
+    EXPECT_EQ(found.filter, expected.filter);
+    EXPECT_EQ(found.crop, expected.crop);
+    EXPECT_EQ(found.cropHeight, expected.cropHeight);
+    EXPECT_EQ(found.cropWidth, expected.cropWidth);
+    EXPECT_EQ(found.rescale, expected.rescale);
+    EXPECT_EQ(found.factor, expected.factor);
+    EXPECT_EQ(found.normalize, expected.normalize);
+    EXPECT_EQ(found.mean, expected.mean);
+    EXPECT_EQ(found.deviation, expected.deviation);
+  }
+  EXPECT_EQ(Parse(ToJson(processor)).height, 7);
+  EXPECT_EQ(Parse(ToJson(processor)).width, 9);
+}
+
+/// Whatever the normalization, it is taken back.
+TEST(ImageProcessor, BrightnessIsThatOfThePicture)
+{
+  for (const char* text : { "{}", R"({"do_rescale": false})", R"({"do_normalize": false})",
+         R"({"rescale_factor": 3, "image_mean": [-1, 0, 9], "image_std": [0.1, 5, 77]})" })
+  {
+    ImageProcessor processor = Parse(text);
+    processor.resize = false;
+    const Picture picture = Pattern(6, 4);
+    const std::vector<float> values = Preprocess(picture, processor);
+    for (std::size_t i = 0; i < values.size(); ++i)
+    {
+      const std::size_t channel = i / 24;
+      EXPECT_NEAR(255 * Brightness(processor, channel, values[i]),
+        picture.pixels[3 * (i % 24) + channel], 1e-3)
+        << text;
+    }
+  }
+}
+
 TEST(ImageProcessor, RefusesWhatCannotBe)
 {
   const auto message = [](const std::string& text)

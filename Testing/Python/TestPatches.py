@@ -1,0 +1,187 @@
+"""Patches of a recorded vision transformer: their picture in a view, and their figures."""
+
+import subprocess
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from attentionatlas import data, heads, patches, tour
+from attentionatlas.output import save
+from figuretest import pixel_colors
+from paraview import simple
+from PIL import Image
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+VIT = atlastest.ORACLE.parent / "transformers" / "vit"
+LAYER, HEAD = 1, 2
+#: Pixels of the picture, and of one of its 4 x 4 patches; of a patch in a view.
+SIZE, PATCH, ZOOM = 32, 8, 100
+
+
+def picture():
+    """A picture of different colors in each pixel."""
+    y, x = numpy.mgrid[:SIZE, :SIZE]
+    return numpy.stack([7 * x, 7 * y, 240 - 3 * (x + y)], axis=-1).astype("u1")
+
+
+class Patches(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.file = atlastest.OUTPUT / "scene.png"
+        cls.path = atlastest.OUTPUT / "vit.safetensors"
+        Image.fromarray(picture()).save(cls.file)
+
+    def setUp(self):
+        super().setUp()
+        model = simple.TransformerReader(FileName=str(VIT / "config.json"))
+        self.recorder = simple.TransformerRecorder(Input=model, Images=[str(self.file)])
+        simple.SaveData(str(self.path), self.recorder)
+        self.take_errors()  # of tensors that the model does not use
+        self.recording = simple.RecordingReader(FileName=str(self.path))
+        tensors, _ = atlastest.read_safetensors(self.path)
+        query, key = (tensors[f"layers.{LAYER}.heads.{HEAD}.{name}"] for name in ("query", "key"))
+        odds = numpy.exp(query.astype(float) @ key.T / numpy.sqrt(query.shape[1]))
+        self.weights = odds / odds.sum(axis=1, keepdims=True)
+
+    def heat(self, query):
+        """The weights of the patches for a query, as a share of the largest weight of a token."""
+        return self.weights[query, 1:].reshape(4, 4) / self.weights[query].max()
+
+    def view(self, filter):
+        """A view of the picture and what is on it, each patch of ZOOM pixels, and the representations."""
+        view = atlastest.chart_view(4 * ZOOM)
+        view.CameraFocalPoint, view.CameraPosition = [1.5, -1.5, 0], [1.5, -1.5, 10]
+        view.CameraParallelScale = 2
+        return view, [simple.Show(simple.OutputPort(filter, port), view) for port in range(5)]
+
+    def test_the_picture_is_in_the_file(self):
+        tensors, _ = atlastest.read_safetensors(self.path)
+        numpy.testing.assert_array_equal(tensors["pictures"], picture()[None])
+
+    def test_first_apply(self):
+        view, shown = self.view(simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD))
+        self.assertEqual([r.Representation for r in shown], ["Surface"] * 3 + ["Squares", "Surface"])
+        self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "Heat"])
+        self.assertEqual(list(shown[3].ColorArrayName), ["POINTS", "PictureColor"])
+        self.assertEqual(shown[0].Opacity, 0.5)
+        simple.Render(view)
+        points = list(shown[0].LookupTable.RGBPoints)
+        self.assertEqual(points[0], 0)
+        self.assertAlmostEqual(points[-4], self.weights[0].max(), delta=1e-6)
+        for number, legend in ((0, True), (3, False)):
+            shown[number].SetScalarBarVisibility(view, True)
+            bar = simple.GetScalarBar(shown[number].LookupTable, view)
+            self.assertEqual(bool(bar.Visibility), legend)
+        self.assertEqual(simple.GetScalarBar(shown[0].LookupTable, view).Title, "Weight")
+
+    def test_pixels_are_exact_and_heat_lies_upon_them(self):
+        filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD)
+        view, shown = self.view(filter)
+        for port in (0, 1, 2, 4):
+            shown[port].Visibility = 0
+        pixels = atlastest.picture(view, "shown")[::-1]
+        side = 4 * ZOOM / SIZE
+        middle = ((numpy.arange(SIZE) + 0.5) * side).astype(int)
+        numpy.testing.assert_allclose(pixels[numpy.ix_(middle, middle)], picture(), atol=1)
+        shown[0].Visibility = 1
+        pixels = atlastest.picture(view, "heat")[::-1][numpy.ix_(middle, middle)]
+        share = self.heat(0).repeat(PATCH, axis=0).repeat(PATCH, axis=1)
+        colors = patches._HEAT(share)[..., :3] * 255
+        numpy.testing.assert_allclose(pixels, 0.5 * picture() + 0.5 * colors, atol=8)
+
+    def test_the_scale_follows_the_head_until_the_user_changes_it(self):
+        filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD)
+        view, shown = self.view(filter)
+        simple.Render(view)
+        for head in range(4):
+            filter.Head = head
+            simple.Render(view)
+            cells = data.fetch(filter).GetCellData()
+            largest = vtk_to_numpy(cells.GetArray("Weight")).max()
+            self.assertAlmostEqual(shown[0].LookupTable.RGBPoints[-4], largest, delta=1e-6)
+        shown[0].LookupTable.RescaleTransferFunction(0, 0.75)
+        filter.Head = 0
+        simple.Render(view)
+        self.assertEqual(shown[0].LookupTable.RGBPoints[-4], 0.75)
+
+    def test_a_selection_of_cells(self):
+        filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD)
+        filter.Selection = simple.IDSelectionSource(IDs=[0, 6, 0, 7], FieldType="CELL")
+        cells = data.fetch(filter).GetCellData()
+        expected = self.weights[6:8].mean(axis=0)
+        numpy.testing.assert_allclose(vtk_to_numpy(cells.GetArray("Weight")), expected, atol=1e-6)
+
+    def test_figure(self):
+        figure = patches.patches(self.path, 0, LAYER, HEAD, patch=(1, 2), arrows="None", dpi=60)
+        axes = figure.axes[0]
+        self.assertEqual(
+            axes.get_title(loc="left"), f"Layer {LAYER}, head {HEAD}: what the patch in row 1, column 2 attends to"
+        )
+        path = save(figure, atlastest.OUTPUT / "patches.png", dpi=200)
+        # Pixels of the corners of patches, since a frame lies on an edge of one.
+        steps = (numpy.arange(4) * PATCH + 2.5) / PATCH - 0.5
+        places = [(x, y) for y in steps for x in steps]
+        found = pixel_colors(figure, axes, path, places).reshape(4, 4, 3)
+        colors = patches._HEAT(self.heat(1 + 4 + 2))[..., :3] * 255
+        numpy.testing.assert_allclose(found, 0.5 * picture()[2::PATCH, 2::PATCH] + 0.5 * colors, atol=4)
+
+    def test_arrows(self):
+        figure = patches.patches(self.path, 0, LAYER, HEAD, threshold=0, dpi=60)
+        drawn = [len(collection.get_paths()) for collection in figure.axes[0].collections]
+        strongest = self.weights.argmax(axis=1)
+        marks = int(((strongest == 0) | (strongest == numpy.arange(17))).sum())
+        expected = [count for count in (1, 17 - marks, marks) if count]  # with the class token's cell
+        self.assertEqual(drawn, expected)
+        legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        self.assertIn("to the strongest key, 0 or more", legend)
+
+    def test_all_heads(self):
+        figure = patches.heads_of_patch(self.path, patch=(0, 0), dpi=60)
+        axes = figure.axes[0]
+        self.assertEqual(len(axes.images), 8)
+        path = save(figure, atlastest.OUTPUT / "heads.png", dpi=200)
+        left, right, bottom, top = axes.images[4 * LAYER + HEAD].get_extent()
+        steps = (numpy.arange(4) * PATCH + 2.5) / SIZE
+        places = [(left + (right - left) * x, top + (bottom - top) * y) for y in steps for x in steps]
+        heat = self.weights[1, 1:] / self.weights[1, 1:].max()
+        colors = patches._HEAT(heat)[..., :3] * 255
+        expected = 0.5 * picture()[2::PATCH, 2::PATCH].reshape(16, 3) + 0.5 * colors
+        numpy.testing.assert_allclose(pixel_colors(figure, axes, path, places), expected, atol=4)
+
+    def test_files(self):
+        folder = atlastest.OUTPUT / "figures"
+        paths = patches.render(self.path, folder, layer=LAYER, head=-1, direction="To")
+        self.assertEqual([path.name for path in paths], ["vit-patches.png", "vit-patches-heads.png"])
+        drawn = patches.patches(self.path, layer=LAYER, quantity="Rollout", arrows="Above", threshold=0.05)
+        path = save(drawn, folder / "rollout.pdf")
+        text = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True, text=True).stdout
+        for line in (f"Layer {LAYER}: what the class token attends to", "Rollout", "to the key, 0.05 or more"):
+            self.assertIn(line, text)
+
+    def test_tour(self):
+        folder = atlastest.OUTPUT / "tour"
+        written = tour.render_all([], folder, width=400, recordings=[self.path])
+        names = {path.name for path in written}
+        self.assertLessEqual({"vit-patches.png", "vit-patches-heads.png", "vit-weights.png"}, names)
+        named = heads.render_named(atlastest.RECORDING, folder)
+        self.assertFalse({"patches", "patches-heads"} & set(named))
+
+    def test_bad_input(self):
+        with self.assertRaisesRegex(ValueError, "expected a recording of images"):
+            patches.patches(atlastest.RECORDING)
+        with self.assertRaisesRegex(FileNotFoundError, "none.safetensors: no such file"):
+            patches.patches("none.safetensors")
+        for options, message in (
+            ({"direction": "Up"}, "direction: expected From or To, found 'Up'"),
+            ({"arrows": "All"}, "arrows: expected Strongest, Above or None, found 'All'"),
+            ({"opacity": 2}, "opacity: expected 0 to 1, found 2"),
+            ({"patch": (4, 0)}, "no attention of layer 0; see the error"),
+            ({"layer": 7}, "no attention of layer 7; see the error"),
+        ):
+            with self.assertRaisesRegex(ValueError, message):
+                patches.patches(self.path, **options)
+        self.take_errors()
+
+
+if __name__ == "__main__":
+    atlastest.main()
