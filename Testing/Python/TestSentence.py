@@ -129,8 +129,8 @@ class Links(AtlasTest):
         selection.AddNode(node)
         points = data.fetch(source, getattr(source, "Port", 0))
         chosen = vtkConvertSelection.ToPedigreeIdSelection(selection, points).GetNode(0).GetSelectionList()
-        tokens = [str(chosen.GetValue(i)) for i in range(chosen.GetNumberOfTuples())]
-        return simple.PedigreeIDSelectionSource(IDs=[x for token in tokens for x in (INDEX, token)])
+        pairs = [x for i in range(chosen.GetNumberOfTuples()) for x in (INDEX, str(chosen.GetValue(i)))]
+        return simple.PedigreeIDSelectionSource(FieldType="POINT", PedigreeIDs=pairs)
 
     def tokens(self, selection, source, name=INDEX):
         found = data.fetch(simple.ExtractSelection(Input=source, Selection=selection))
@@ -284,7 +284,7 @@ class Figures(AtlasTest):
         self.assertIn("\u00b7word255", text)
 
     def test_pages_of_long_texts(self):
-        path = write_attention("long", [f" w{i}" for i in range(700)])
+        path = write_attention("long", [f" w{i}" for i in range(400)])
         figures = sentence.pages(path, threshold=0.2)
         shown = sum(len(self.lines(figure)[0]) for figure in figures)
         attention = numpy.load(path)[0, 0]
@@ -294,8 +294,8 @@ class Figures(AtlasTest):
             self.assertLessEqual(figure.get_size_inches()[1] * 25.4, 250)
         self.assertIn(f"(page 1 of {len(figures)})", self.texts(figures[0])[0])
         part = sentence.sentence(path, first=100, count=50)
-        self.assertIn("tokens 100 to 149 of 700", self.texts(part)[0])
-        self.assertEqual(self.texts(sentence.sentence(path))[0].split("; ")[1], "tokens 0 to 255 of 700")
+        self.assertIn("tokens 100 to 149 of 400", self.texts(part)[0])
+        self.assertEqual(self.texts(sentence.sentence(path))[0].split("; ")[1], "tokens 0 to 255 of 400")
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
