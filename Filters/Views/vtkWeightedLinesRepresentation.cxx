@@ -1,0 +1,213 @@
+#include "vtkWeightedLinesRepresentation.h"
+
+#include "ShownPiece.h"
+
+#include <vtkActor.h>
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkCommand.h>
+#include <vtkIdList.h>
+#include <vtkMapper.h>
+#include <vtkMultiProcessController.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPVLODActor.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkPolyDataMapper.h>
+#include <vtkProperty.h>
+#include <vtkRenderer.h>
+#include <vtkWeakPointer.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace
+{
+
+constexpr int Widths = 5;
+constexpr const char* Opacity = "Opacity";
+
+bool HasWeightedLines(vtkPolyData* data)
+{
+  return data != nullptr && data->GetNumberOfLines() > 0 &&
+         data->GetNumberOfLines() == data->GetNumberOfCells() &&
+         data->GetCellData()->GetArray(Opacity) != nullptr;
+}
+
+bool IsAlone()
+{
+  auto* controller = vtkMultiProcessController::GetGlobalController();
+  return controller == nullptr || controller->GetNumberOfProcesses() == 1;
+}
+
+/// The lines of one width.
+vtkSmartPointer<vtkPolyData> LinesOf(vtkPolyData* data, int width)
+{
+  vtkDataArray* opacity = data->GetCellData()->GetArray(Opacity);
+  vtkNew<vtkIdList> chosen;
+  for (vtkIdType i = 0; i < data->GetNumberOfLines(); ++i)
+  {
+    const auto found = static_cast<int>(opacity->GetComponent(i, 0) * Widths);
+    if (std::clamp(found, 0, Widths - 1) == width)
+    {
+      chosen->InsertNextId(i);
+    }
+  }
+  auto lines = vtkSmartPointer<vtkPolyData>::New();
+  vtkNew<vtkCellArray> cells;
+  vtkNew<vtkIdList> ends;
+  for (vtkIdType i = 0; i < chosen->GetNumberOfIds(); ++i)
+  {
+    data->GetLines()->GetCellAtId(chosen->GetId(i), ends);
+    cells->InsertNextCell(ends);
+  }
+  lines->SetPoints(data->GetPoints());
+  lines->SetLines(cells);
+  lines->GetPointData()->ShallowCopy(data->GetPointData());
+  lines->GetCellData()->CopyAllocate(data->GetCellData(), chosen->GetNumberOfIds());
+  vtkNew<vtkIdList> places;
+  places->SetNumberOfIds(chosen->GetNumberOfIds());
+  for (vtkIdType i = 0; i < chosen->GetNumberOfIds(); ++i)
+  {
+    places->SetId(i, i);
+  }
+  lines->GetCellData()->CopyData(data->GetCellData(), chosen, places);
+  return lines;
+}
+
+/// Makes a mapper color as another one.
+void CopyColoring(vtkMapper* from, vtkMapper* to)
+{
+  to->SetLookupTable(from->GetLookupTable());
+  to->SetScalarVisibility(from->GetScalarVisibility());
+  to->SetScalarMode(from->GetScalarMode());
+  to->SetColorMode(from->GetColorMode());
+  to->SelectColorArray(from->GetArrayName());
+  to->SetArrayComponent(from->GetArrayComponent());
+  to->SetUseLookupTableScalarRange(from->GetUseLookupTableScalarRange());
+}
+
+}
+
+/// The lines in a view, and their actors.
+struct vtkWeightedLinesRepresentation::Lines
+{
+  vtkWeightedLinesRepresentation* owner;
+  vtkWeakPointer<vtkRenderer> renderer;
+  unsigned long observer = 0;
+  std::array<vtkNew<vtkActor>, Widths> actors;
+  std::array<vtkNew<vtkPolyDataMapper>, Widths> mappers;
+  bool isUsed = false;       ///< whether these are what is drawn
+  vtkMTimeType dataTime = 0; ///< of the data that they belong to
+
+  explicit Lines(vtkWeightedLinesRepresentation* representation)
+    : owner(representation)
+  {
+    for (std::size_t w = 0; w < Widths; ++w)
+    {
+      this->actors.at(w)->SetMapper(this->mappers.at(w));
+      this->actors.at(w)->PickableOff();
+      this->actors.at(w)->VisibilityOff();
+    }
+  }
+
+  void Read(vtkDataObject* data)
+  {
+    const std::vector<vtkDataSet*> leaves = AttentionAtlas::LeavesOf(data);
+    auto* lines = leaves.size() == 1 ? vtkPolyData::SafeDownCast(leaves[0]) : nullptr;
+    this->isUsed = IsAlone() && HasWeightedLines(lines);
+    if (!this->isUsed || data->GetMTime() == this->dataTime)
+    {
+      return;
+    }
+    this->dataTime = data->GetMTime();
+    for (int w = 0; w < Widths; ++w)
+    {
+      this->mappers.at(static_cast<std::size_t>(w))->SetInputData(LinesOf(lines, w));
+    }
+  }
+
+  /// Before each rendering.
+  void Choose()
+  {
+    const bool isSelecting = this->renderer != nullptr && this->renderer->GetSelector() != nullptr;
+    const bool isVisible = this->owner->GetVisibility();
+    vtkActor* all = this->owner->Actor;
+    all->SetVisibility(isVisible && (!this->isUsed || isSelecting));
+    for (std::size_t w = 0; w < Widths; ++w)
+    {
+      vtkActor* actor = this->actors.at(w);
+      actor->SetVisibility(isVisible && this->isUsed && !isSelecting);
+      actor->SetUserMatrix(all->GetMatrix());
+      actor->GetProperty()->DeepCopy(all->GetProperty());
+      const double share = static_cast<double>(w + 1) / Widths;
+      actor->GetProperty()->SetLineWidth(
+        std::max(1.F, static_cast<float>(share) * all->GetProperty()->GetLineWidth()));
+      CopyColoring(this->owner->Mapper, this->mappers.at(w));
+    }
+  }
+
+  void Leave()
+  {
+    if (this->renderer != nullptr)
+    {
+      this->renderer->RemoveObserver(this->observer);
+      for (const auto& actor : this->actors)
+      {
+        this->renderer->RemoveActor(actor);
+      }
+    }
+    this->renderer = nullptr;
+  }
+};
+
+vtkStandardNewMacro(vtkWeightedLinesRepresentation);
+
+vtkWeightedLinesRepresentation::vtkWeightedLinesRepresentation()
+  : Shown(std::make_unique<Lines>(this))
+{
+}
+
+vtkWeightedLinesRepresentation::~vtkWeightedLinesRepresentation()
+{
+  this->Shown->Leave();
+}
+
+int vtkWeightedLinesRepresentation::ProcessViewRequest(
+  vtkInformationRequestKey* request, vtkInformation* input, vtkInformation* output)
+{
+  if (this->Superclass::ProcessViewRequest(request, input, output) == 0)
+  {
+    return 0;
+  }
+  if (request == vtkPVView::REQUEST_RENDER())
+  {
+    this->Shown->Read(AttentionAtlas::ShownPiece(input, this));
+  }
+  return 1;
+}
+
+bool vtkWeightedLinesRepresentation::AddToView(vtkView* view)
+{
+  auto* shown = vtkPVRenderView::SafeDownCast(view);
+  if (shown == nullptr || !this->Superclass::AddToView(view))
+  {
+    return false;
+  }
+  this->Shown->renderer = shown->GetRenderer();
+  for (const auto& actor : this->Shown->actors)
+  {
+    this->Shown->renderer->AddActor(actor);
+  }
+  this->Shown->observer =
+    this->Shown->renderer->AddObserver(vtkCommand::StartEvent, this->Shown.get(), &Lines::Choose);
+  return true;
+}
+
+bool vtkWeightedLinesRepresentation::RemoveFromView(vtkView* view)
+{
+  this->Shown->Leave();
+  return this->Superclass::RemoveFromView(view);
+}
