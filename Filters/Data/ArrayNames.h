@@ -128,6 +128,7 @@ inline constexpr const char* Key = "Key";     ///< the same
 inline constexpr const char* Opacity = "Opacity";
 inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity
 inline constexpr const char* HeadColorLegend = "HeadColor Legend"; ///< field data
+inline constexpr const char* ViewBounds = "View Bounds";           ///< field data
 inline constexpr const char* Side = "Side";                        ///< 0 query, 1 key
 inline constexpr const char* Label = "Label";                      ///< a token for the screen
 inline constexpr const char* Hidden = "Hidden";

@@ -282,11 +282,7 @@ double SentenceHeads::Given(std::int64_t position) const
 
 std::string SentenceHeads::Legend() const
 {
-  if (this->heads.size() < 2)
-  {
-    return {};
-  }
-  std::string text = "Head of layer " + std::to_string(this->layer);
+  std::string text = "Layer " + std::to_string(this->layer);
   for (std::size_t h = 0; h < this->heads.size(); ++h)
   {
     text += "\n";
@@ -295,7 +291,7 @@ std::string SentenceHeads::Legend() const
       text += std::to_string(channel) + " ";
     }
     const int number = this->heads[h].head;
-    text += number == atlas::AllHeads ? "mean" : "head " + std::to_string(number);
+    text += number == atlas::AllHeads ? "mean of heads" : "head " + std::to_string(number);
   }
   return text;
 }

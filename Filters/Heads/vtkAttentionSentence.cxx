@@ -346,17 +346,15 @@ int vtkAttentionSentence::RequestData(
     AttentionAtlas::FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
     const std::array<const char*, 3> formats = { AttentionAtlas::Formats::SentenceLines,
       AttentionAtlas::Formats::SentenceWords, AttentionAtlas::Formats::SentenceBars };
-    const std::string legend = shown.heads.Legend();
     for (std::size_t port = 0; port < outputs.size(); ++port)
     {
       AttentionAtlas::SetFormat(outputs.at(port), formats.at(port));
       vtkFieldData* fields = outputs.at(port)->GetFieldData();
       AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
       AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
-      if (!legend.empty())
-      {
-        AttentionAtlas::AddField(fields, Names::HeadColorLegend, legend);
-      }
+      AttentionAtlas::AddField(fields, Names::HeadColorLegend, shown.heads.Legend());
+      fields->AddArray(
+        AttentionAtlas::MakeArray<vtkDoubleArray>(Names::ViewBounds, shown.layout->Bounds()));
     }
   }
   catch (const std::exception& e)

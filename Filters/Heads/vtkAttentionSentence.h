@@ -50,7 +50,8 @@
  * of the same queries and keys. Cell arrays: Received or Given
  * (float), Token Index, Layer, Head, HeadColor.
  *
- * Field data of all: Sequence, Layer, and HeadColor Legend if several heads are shown.
+ * Field data of all: Sequence, Layer, HeadColor Legend (string), and View Bounds (double [4], least
+ * and largest x and y of words and bars, which a view makes room for).
  *
  * The ranges of properties depend on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has all. Canceling leaves the outputs empty.

@@ -4,12 +4,16 @@
 #include <vtkAlgorithmOutput.h>
 #include <vtkCompositeDataIterator.h>
 #include <vtkCompositeDataSet.h>
+#include <vtkDataArray.h>
 #include <vtkDataSet.h>
+#include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkPVDataRepresentation.h>
 #include <vtkPVRenderView.h>
 #include <vtkSmartPointer.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 /// The data that a representation of a render view draws.
@@ -44,6 +48,26 @@ inline std::vector<vtkDataSet*> LeavesOf(vtkDataObject* data)
     }
   }
   return leaves;
+}
+
+/// Adds to bounds what the field array View Bounds of data (least and largest x and y) has beyond
+/// them.
+inline void AddViewBounds(vtkDataObject* data, std::array<double, 6>& bounds)
+{
+  for (vtkDataSet* leaf : LeavesOf(data))
+  {
+    vtkDataArray* wanted = leaf->GetFieldData()->GetArray("View Bounds");
+    for (vtkIdType axis : { 0, 1 })
+    {
+      if (wanted != nullptr && wanted->GetNumberOfValues() == 4)
+      {
+        double& low = bounds.at(static_cast<std::size_t>(2 * axis));
+        double& high = bounds.at(static_cast<std::size_t>(2 * axis + 1));
+        low = std::min(low, wanted->GetComponent(2 * axis, 0));
+        high = std::max(high, wanted->GetComponent(2 * axis + 1, 0));
+      }
+    }
+  }
 }
 
 }

@@ -448,6 +448,7 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
   bounds[1] += this->LabelHeight * widths[1];
   bounds[2] -= this->LabelHeight;
   bounds[3] += this->LabelHeight;
+  AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
 

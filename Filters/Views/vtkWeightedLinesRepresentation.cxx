@@ -8,11 +8,13 @@
 #include <vtkCommand.h>
 #include <vtkIdList.h>
 #include <vtkMapper.h>
+#include <vtkMath.h>
 #include <vtkMultiProcessController.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVLODActor.h>
 #include <vtkPointData.h>
+#include <vtkPoints.h>
 #include <vtkPolyData.h>
 #include <vtkPolyDataMapper.h>
 #include <vtkProperty.h>
@@ -42,38 +44,47 @@ bool IsAlone()
   return controller == nullptr || controller->GetNumberOfProcesses() == 1;
 }
 
-/// The lines of one width.
+/// How far the strongest lines lie before the weakest, in lengths of the data's diagonal. Lines in
+/// one plane would cut each other where they cross, instead of showing through.
+constexpr double Relief = 1e-3;
+
+bool IsOfWidth(double opacity, int width)
+{
+  return std::clamp(static_cast<int>(opacity * Widths), 0, Widths - 1) == width;
+}
+
+/// The lines of one width, with points of their own.
 vtkSmartPointer<vtkPolyData> LinesOf(vtkPolyData* data, int width)
 {
   vtkDataArray* opacity = data->GetCellData()->GetArray(Opacity);
-  vtkNew<vtkIdList> chosen;
-  for (vtkIdType i = 0; i < data->GetNumberOfLines(); ++i)
-  {
-    const auto found = static_cast<int>(opacity->GetComponent(i, 0) * Widths);
-    if (std::clamp(found, 0, Widths - 1) == width)
-    {
-      chosen->InsertNextId(i);
-    }
-  }
+  const double relief = Relief * data->GetLength();
   auto lines = vtkSmartPointer<vtkPolyData>::New();
+  vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> cells;
   vtkNew<vtkIdList> ends;
-  for (vtkIdType i = 0; i < chosen->GetNumberOfIds(); ++i)
+  lines->GetPointData()->CopyAllocate(data->GetPointData());
+  lines->GetCellData()->CopyAllocate(data->GetCellData());
+  for (vtkIdType i = 0; i < data->GetNumberOfLines(); ++i)
   {
-    data->GetLines()->GetCellAtId(chosen->GetId(i), ends);
-    cells->InsertNextCell(ends);
+    const double share = opacity->GetComponent(i, 0);
+    if (!IsOfWidth(share, width))
+    {
+      continue;
+    }
+    data->GetLines()->GetCellAtId(i, ends);
+    for (vtkIdType k = 0; k < ends->GetNumberOfIds(); ++k)
+    {
+      std::array<double, 3> place;
+      data->GetPoint(ends->GetId(k), place.data());
+      place[2] += relief * share;
+      const vtkIdType point = points->InsertNextPoint(place.data());
+      lines->GetPointData()->CopyData(data->GetPointData(), ends->GetId(k), point);
+      ends->SetId(k, point);
+    }
+    lines->GetCellData()->CopyData(data->GetCellData(), i, cells->InsertNextCell(ends));
   }
-  lines->SetPoints(data->GetPoints());
+  lines->SetPoints(points);
   lines->SetLines(cells);
-  lines->GetPointData()->ShallowCopy(data->GetPointData());
-  lines->GetCellData()->CopyAllocate(data->GetCellData(), chosen->GetNumberOfIds());
-  vtkNew<vtkIdList> places;
-  places->SetNumberOfIds(chosen->GetNumberOfIds());
-  for (vtkIdType i = 0; i < chosen->GetNumberOfIds(); ++i)
-  {
-    places->SetId(i, i);
-  }
-  lines->GetCellData()->CopyData(data->GetCellData(), chosen, places);
   return lines;
 }
 
@@ -181,6 +192,14 @@ int vtkWeightedLinesRepresentation::ProcessViewRequest(
   if (this->Superclass::ProcessViewRequest(request, input, output) == 0)
   {
     return 0;
+  }
+  if (request == vtkPVView::REQUEST_UPDATE() &&
+      vtkMath::AreBoundsInitialized(this->VisibleDataBounds))
+  {
+    std::array<double, 6> bounds;
+    std::copy_n(this->VisibleDataBounds, bounds.size(), bounds.begin());
+    AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
+    vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
   }
   if (request == vtkPVView::REQUEST_RENDER())
   {

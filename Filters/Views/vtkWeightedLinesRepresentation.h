@@ -11,6 +11,9 @@
 /// Surface would give them. Data without lines or without this array are shown as Surface shows
 /// them, and so is everything on several ranks, which cannot draw translucent lines one by one.
 ///
+/// The view makes room for the field array View Bounds (least and largest x and y), such as that of
+/// the words of an AttentionSentence.
+///
 /// What is selected is found on lines that are drawn only for this purpose, so that numbers of
 /// cells are those of the data.
 class ATTENTIONATLASVIEWS_EXPORT vtkWeightedLinesRepresentation

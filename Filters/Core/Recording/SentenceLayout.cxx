@@ -77,4 +77,20 @@ std::array<double, 2> SentenceLayout::Place(
   return { isQuery ? page.left : page.left + this->Distance_, page.top - static_cast<double>(row) };
 }
 
+std::array<double, 4> SentenceLayout::Bounds() const
+{
+  std::array<double, 4> bounds = { 0, 0, 0, 0 };
+  for (const SentencePage& page : this->Pages_)
+  {
+    const auto rows =
+      static_cast<double>(std::max(page.queryEnd - page.queryBegin, page.keyEnd - page.keyBegin));
+    const double outer = this->WordWidth + BarLength;
+    bounds[0] = std::min(bounds[0], page.left - outer);
+    bounds[1] = std::max(bounds[1], page.left + this->Distance_ + outer);
+    bounds[2] = std::min(bounds[2], page.top - rows + 0.5);
+    bounds[3] = std::max(bounds[3], page.top + 0.5);
+  }
+  return bounds;
+}
+
 }
