@@ -121,8 +121,54 @@ inline constexpr const char* Spread = "Spread";
 
 // AttentionLines, in addition
 inline constexpr const char* Weight = "Weight";
-inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
+inline constexpr const char* Query = "Query"; ///< row in the recording's tokens; of
+                                              ///< AttentionMatrix, position in the sequence
 inline constexpr const char* Key = "Key";     ///< the same
+
+// AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query
+// Norm: columns
+inline constexpr const char* SelfWeight = "Self Weight";
+inline constexpr const char* FirstWeight = "First Weight";
+inline constexpr const char* StrongestKey = "Strongest Key"; ///< its position
+inline constexpr const char* StrongestIsSelf = "Strongest Is Self";
+inline constexpr const char* StrongestIsFirst = "Strongest Is First";
+inline constexpr const char* Concentration = "Concentration";
+inline constexpr const char* Entropy = "Entropy";
+inline constexpr const char* SinkRate = "Sink Rate";
+inline constexpr const char* FirstCosine = "First Cosine";
+inline constexpr const char* FirstKeyNorm = "First Key Norm";
+inline constexpr const char* Rank = "Rank"; ///< from 0
+inline constexpr const char* Value = "Value";
+
+// HeadScores, in addition to Layer and Head: columns and point arrays
+inline constexpr const char* PreviousToken = "Previous Token";
+inline constexpr const char* DuplicateToken = "Duplicate Token";
+inline constexpr const char* Induction = "Induction";
+inline constexpr const char* PrefixMatching = "Prefix Matching";
+inline constexpr const char* Copying = "Copying";
+inline constexpr const char* Sink = "Sink";
+
+// ScoreBreakdown, in addition, with Query and Key as positions: columns. Score and Attention are
+// above
+inline constexpr const char* KeyToken = "Key Token";
+inline constexpr const char* Alibi = "ALiBi";
+inline constexpr const char* Bias = "Bias";
+
+// HeadUpdates, in addition: columns
+inline constexpr const char* Magnitude = "Magnitude";
+inline constexpr const char* Orientation = "Orientation";
+inline constexpr const char* ContextMagnitude = "Context Magnitude";
+inline constexpr const char* Bin = "Bin";
+inline constexpr const char* MagnitudeLow = "Magnitude Low";
+inline constexpr const char* MagnitudeHigh = "Magnitude High";
+inline constexpr const char* MagnitudeCount = "Magnitude Count";
+inline constexpr const char* OrientationLow = "Orientation Low";
+inline constexpr const char* OrientationHigh = "Orientation High";
+inline constexpr const char* OrientationCount = "Orientation Count";
+inline constexpr const char* Tokens = "Tokens";
+
+// StrongestKeys, in addition: cell arrays
+inline constexpr const char* KindColor = "KindColor";
 
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";

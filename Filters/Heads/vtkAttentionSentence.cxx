@@ -187,9 +187,9 @@ int vtkAttentionSentence::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector*)
 {
   const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
-  std::copy(ranges.sequence.begin(), ranges.sequence.end(), this->SequenceRange);
-  std::copy(ranges.layer.begin(), ranges.layer.end(), this->LayerRange);
-  std::copy(ranges.head.begin(), ranges.head.end(), this->HeadRange);
+  std::copy_n(ranges.sequence, 2, this->SequenceRange);
+  std::copy_n(ranges.layer, 2, this->LayerRange);
+  std::copy_n(ranges.head, 2, this->HeadRange);
   return 1;
 }
 
@@ -321,8 +321,7 @@ int vtkAttentionSentence::RequestData(
   {
     Shown shown;
     shown.input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-    const bool isEmpty = shown.input == nullptr || shown.input->GetNumberOfBlocks() == 0;
-    if (isEmpty || !AttentionAtlas::IsFirstPiece(outputVector))
+    if (AttentionAtlas::IsEmpty(shown.input) || !AttentionAtlas::IsFirstPiece(outputVector))
     {
       return 1;
     }

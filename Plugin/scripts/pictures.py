@@ -118,6 +118,14 @@ def embedding(transformer, **properties):
     return recording, HeadEmbedding(Input=recording, **properties)
 
 
+def recorded(transformer):
+    """A transformer, and the recording of random tokens with what its heads write."""
+    reader = TransformerReader(FileName=transformer)
+    record = ["QueriesAndKeys", "1", "Values", "1", "HeadOutputs", "1", "Residual", "1"]
+    prompts = RandomPrompts(Length=24, IdRange=[0, 199])
+    return reader, TransformerRecorder(Input=reader, Tokens=prompts, Record=record)
+
+
 def main(transformer):
     IMAGES.mkdir(exist_ok=True)
     begin()
@@ -156,6 +164,15 @@ def main(transformer):
     for name, layer, head in (("RecordingReader", 0, 5), ("AttentionMap", 4, 11)):
         recording = RecordingReader(FileName=RECORDING)
         show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
+    matrix = AttentionMatrix(Input=RecordingReader(FileName=RECORDING))
+    show("AttentionMatrix", *(s.OutputPort(matrix, port) for port in range(2)), zoom=1.2)
+    scores = HeadScores(Input=RecordingReader(FileName=RECORDING))
+    image = s.OutputPort(scores, 1)
+    view = render_view()
+    s.ColorBy(s.Show(image, view), ("POINTS", "Previous Token"))
+    s.Show(s.OutputPort(scores, 2), view)
+    s.ResetCamera(view)
+    save("HeadScores", view)
     sentence = AttentionSentence(Input=RecordingReader(FileName=RECORDING), Layer=4, Heads=[3, 11])
     show("AttentionSentence", *(s.OutputPort(sentence, port) for port in range(3)), zoom=1.5)
     show("HeadEmbedding", embedding(transformer)[1], zoom=1.2)
@@ -167,6 +184,21 @@ def main(transformer):
     recording, points = embedding(transformer, Layer=1, Head=2)
     lines = AttentionLines(Input=points, Recording=recording, Top=1)
     show("AttentionLines", lines, TokenColors(Input=points), zoom=1.2)
+    recording = RecordingReader(FileName=RECORDING)
+    focus = AttentionFocus(Input=recording)
+    chart("AttentionFocus", "XYChartView", focus, ["First Weight", "Self Weight"],
+          "Mean attention of 144 heads to the first and to the same token", "row")
+    recording = RecordingReader(FileName=RECORDING)
+    place = {"Input": recording, "Layer": 4, "Head": 11}
+    show("StrongestKeys", AttentionMap(Quantity="Scores", **place), StrongestKeys(**place), zoom=1.2)
+    reader, recording = recorded(transformer)
+    scores = ScoreBreakdown(Input=recording, Model=reader, Layer=1, Head=1, Top=1)
+    chart("ScoreBreakdown", "XYChartView", scores, ["ALiBi", "Bias", "Attention"],
+          "Parts of the largest score of each query", "query", "Query")
+    reader, recording = recorded(transformer)
+    updates = HeadUpdates(Input=recording)
+    chart("HeadUpdates", "XYPointChartView", updates, ["Magnitude"],
+          "Magnitude of updates by their orientation", "orientation", "Orientation")
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

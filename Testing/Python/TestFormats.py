@@ -45,7 +45,23 @@ class Formats(AtlasTest):
         colors = simple.TokenColors(Input=embedding)
         search = simple.TokenSearch(Input=embedding, Text="1")
         sentence = simple.AttentionSentence(Input=recording)
+        matrix = simple.AttentionMatrix(Input=recording)
+        scores = simple.HeadScores(Input=recording)
+        record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
+        outputs = simple.TransformerRecorder(Input=run.Input, TokenIds="1 2 3 4", Record=record)
+        focus = simple.AttentionFocus(Input=run)
+        breakdown = simple.ScoreBreakdown(Input=run, Model=run.Input)
+        updates = simple.HeadUpdates(Input=outputs, Model=run.Input)
         expected = [
+            (focus, 0, "attention-focus.focus"),
+            (focus, 1, "attention-focus.sorted"),
+            (simple.StrongestKeys(Input=run), 0, "strongest-keys"),
+            (breakdown, 0, "score-breakdown.scores"),
+            (breakdown, 1, "score-breakdown.keys"),
+            (updates, 0, "head-updates.updates"),
+            (updates, 1, "head-updates.histograms"),
+            (updates, 2, "head-updates.positions"),
+            (updates, 3, "head-updates.layers"),
             (colors, 0, "head-embedding.points"),
             (colors, 1, "token-colors.legend"),
             (search, 0, "head-embedding.points"),
@@ -59,6 +75,11 @@ class Formats(AtlasTest):
             (sentence, 0, "attention-sentence.lines"),
             (sentence, 1, "attention-sentence.words"),
             (sentence, 2, "attention-sentence.bars"),
+            (matrix, 0, "attention-matrix.heads"),
+            (matrix, 1, "attention-matrix.titles"),
+            (scores, 0, "head-scores.heads"),
+            (scores, 1, "head-scores.image"),
+            (scores, 2, "head-scores.titles"),
             (embedding, 0, "head-embedding.points"),
             (embedding, 1, "head-embedding.heads"),
             (torus, 0, "attention-torus"),
@@ -92,7 +113,13 @@ class Formats(AtlasTest):
             ("filters", "AttentionTorus"): "attention-only",
             ("filters", "HeadAccuracy"): "attention-only",
             ("filters", "AttentionMap"): "recording",
+            ("filters", "AttentionMatrix"): "recording",
+            ("filters", "HeadScores"): "recording",
             ("filters", "HeadEmbedding"): "recording",
+            ("filters", "AttentionFocus"): "recording",
+            ("filters", "StrongestKeys"): "recording",
+            ("filters", "ScoreBreakdown"): "recording",
+            ("filters", "HeadUpdates"): "recording",
             ("filters", "TransformerRecorder"): "transformer",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",

@@ -164,9 +164,21 @@ MAPS = [
     ({"Layer": 12}, "12"),
     ({"Layer": -1}, "-1"),
     ({"Head": 12}, "found 12"),
+    ({"Head": -2}, "found -2"),
     ({"Sequence": 1}, "found 1"),
+    ({"Sequence": -2}, "found -2"),
+    ({"Quantity": "NormWeighted"}, "value norms"),
     ({"Quantity": "Content"}, "quer"),
     ({"Quantity": "Bias"}, "quer"),
+]
+
+#: Of all heads.
+MATRICES = [
+    ({"Layer": 12}, "12"),
+    ({"Sequence": 1}, "found 1"),
+    ({"Sequence": -2}, "found -2"),
+    ({"Quantity": "Content"}, "quer"),
+    ({"Quantity": "NormWeighted"}, "value norms"),
 ]
 
 #: Of a run of two layers of four heads on two sequences of six tokens.
@@ -321,6 +333,19 @@ class HostileInput(AtlasTest):
         for properties, message in MAPS:
             attention = simple.AttentionMap(Input=recording, **properties)
             self.check("AttentionMap", str(properties), attention, message)
+        for properties, message in MATRICES:
+            matrix = simple.AttentionMatrix(Input=recording, **properties)
+            self.check("AttentionMatrix", str(properties), matrix, message)
+
+    def test_scores_of_heads(self):
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        scores = simple.HeadScores(Input=recording, Measure="Stripe")
+        self.check("HeadScores", "no repetition", scores, "Measure Stripe")
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        self.check("HeadScores", "another model", simple.HeadScores(Input=recording, Model=model), "Copying needs")
+        good = simple.HeadScores(Input=recording)
+        matrix = simple.AttentionMatrix(Input=recording, Scores=good, SortBy="Copying")
+        self.check("AttentionMatrix", "no such column", matrix, "Copying")
 
     def test_embeddings(self):
         reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
@@ -334,6 +359,26 @@ class HostileInput(AtlasTest):
         for properties, message in EMBEDDINGS:
             embedding = simple.HeadEmbedding(Input=recorder, **properties)
             self.check("HeadEmbedding", str(properties), embedding, message)
+
+    def test_focus(self):
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        other = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        plain = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4")
+        single = simple.TransformerRecorder(Input=model, TokenIds="5")
+        for name, what, properties, message in (
+            ("AttentionFocus", "SinkThreshold nan", {"Input": plain, "SinkThreshold": math.nan}, "found nan"),
+            ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
+            ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
+            ("StrongestKeys", "Layer 2", {"Input": plain, "Layer": 2}, "layer 2"),
+            ("ScoreBreakdown", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+            ("ScoreBreakdown", "stored attention", {"Input": attention, "Model": other}, "model that was"),
+            ("ScoreBreakdown", "Query 4", {"Input": plain, "Model": model, "Query": 4}, "found 4"),
+            ("ScoreBreakdown", "Top -1", {"Input": plain, "Model": model, "Top": -1}, "found -1"),
+            ("HeadUpdates", "queries and keys alone", {"Input": plain}, "record HeadOutputs"),
+            ("HeadUpdates", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+        ):
+            self.check(name, what, getattr(simple, name)(**properties), message)
 
     def test_recorders(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))

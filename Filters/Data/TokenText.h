@@ -1,5 +1,6 @@
 #pragma once
 
+#include "AttentionAtlasDataModule.h"
 #include "Recording.h"
 
 #include <cstdint>
@@ -10,6 +11,7 @@ namespace AttentionAtlas
 
 /// How a token of a recording is named: by its text or, if unknown, its place in the image ("row,
 /// column" or "class token"), its id, or its position in its sequence.
-std::string TokenText(const atlas::Recording& recording, std::int64_t row);
+ATTENTIONATLASDATA_EXPORT std::string TokenText(
+  const atlas::Recording& recording, std::int64_t row);
 
 }

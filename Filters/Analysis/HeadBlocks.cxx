@@ -1,0 +1,71 @@
+#include "HeadBlocks.h"
+
+#include "Execution.h"
+#include "Index.h"
+
+#include <algorithm>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// Queries that are evaluated at a time.
+constexpr std::int64_t BlockRows = 64;
+/// Weights between two reports of progress, each a chance to cancel.
+constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
+
+}
+
+HeadBlocks::HeadBlocks(const atlas::Recording& recording, const RankGroup& ranks)
+  : Ranks(ranks)
+  , Heads(HeadsOf(recording))
+{
+  const auto first = atlas::ToIndex(ranks.Rank());
+  for (std::size_t h = first; h < this->Heads.size(); h += atlas::ToIndex(ranks.Count()))
+  {
+    for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+    {
+      const std::int64_t length = recording.SequenceLength(s);
+      for (std::int64_t begin = 0; begin < length; begin += BlockRows)
+      {
+        const std::int64_t end = std::min(begin + BlockRows, length);
+        this->Blocks.push_back({ this->Mine.size(), s, begin, end });
+        this->Weights.push_back((end - begin) * length);
+      }
+    }
+    this->Mine.push_back(this->Heads[h]);
+  }
+}
+
+/// The first block that a step from `begin` on leaves to the next.
+std::size_t HeadBlocks::EndOfStep(std::size_t begin) const
+{
+  std::size_t end = begin;
+  for (std::int64_t weights = 0; end < this->Blocks.size() && weights < WeightsPerStep; ++end)
+  {
+    weights += this->Weights[end];
+  }
+  return end;
+}
+
+bool HeadBlocks::Run(
+  vtkAlgorithm* filter, const std::function<void(std::size_t, std::size_t)>& measure) const
+{
+  for (std::size_t begin = 0; begin < this->Blocks.size();)
+  {
+    const std::size_t end = this->EndOfStep(begin);
+    ParallelFor(static_cast<vtkIdType>(begin), static_cast<vtkIdType>(end),
+      [&measure](vtkIdType first, vtkIdType last)
+      { measure(atlas::ToIndex(first), atlas::ToIndex(last)); });
+    begin = end;
+    const double done = static_cast<double>(end) / static_cast<double>(this->Blocks.size());
+    if (!ReportProgress(filter, done))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+}

@@ -1,0 +1,386 @@
+#include "vtkAttentionFocus.h"
+
+#include "ArrayNames.h"
+#include "AttentionFocus.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "HeadBlocks.h"
+#include "Index.h"
+#include "RankGroup.h"
+#include "RecordingConversion.h"
+#include "TokenColumns.h"
+
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkTable.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using atlas::FocusMeasure;
+using atlas::ToIndex;
+using AttentionAtlas::AddColumn;
+using AttentionAtlas::HeadPlace;
+
+/// How the numbers of a column are stored per query.
+enum class Kind
+{
+  Real,
+  Integer,
+  Flag
+};
+
+struct Column
+{
+  const char* name;
+  FocusMeasure measure;
+  Kind kind;
+  bool needsVectors; ///< queries and keys
+};
+
+constexpr std::array<Column, atlas::FocusMeasureCount> Columns = { {
+  { Names::SelfWeight, FocusMeasure::SelfWeight, Kind::Real, false },
+  { Names::FirstWeight, FocusMeasure::FirstWeight, Kind::Real, false },
+  { Names::StrongestKey, FocusMeasure::StrongestKey, Kind::Integer, false },
+  { Names::StrongestIsSelf, FocusMeasure::StrongestIsSelf, Kind::Flag, false },
+  { Names::StrongestIsFirst, FocusMeasure::StrongestIsFirst, Kind::Flag, false },
+  { Names::Concentration, FocusMeasure::Concentration, Kind::Real, false },
+  { Names::Entropy, FocusMeasure::Entropy, Kind::Real, false },
+  { Names::SinkRate, FocusMeasure::SinkRate, Kind::Flag, false },
+  { Names::FirstCosine, FocusMeasure::FirstCosine, Kind::Real, true },
+  { Names::QueryNorm, FocusMeasure::QueryNorm, Kind::Real, true },
+  { Names::FirstKeyNorm, FocusMeasure::FirstKeyNorm, Kind::Real, true },
+} };
+
+/// What Measure can be, in the order of MeasureType.
+constexpr std::array<FocusMeasure, 7> Measures = { FocusMeasure::StrongestIsSelf,
+  FocusMeasure::StrongestIsFirst, FocusMeasure::Concentration, FocusMeasure::SelfWeight,
+  FocusMeasure::FirstWeight, FocusMeasure::Entropy, FocusMeasure::SinkRate };
+
+void RequireOptions(const atlas::Recording& recording, double threshold, bool excludesFirst)
+{
+  if (!(threshold >= 0 && threshold <= 1))
+  {
+    throw atlas::OptionError(
+      "SinkThreshold: expected a weight from 0 to 1, found " + std::to_string(threshold) + ".");
+  }
+  if (excludesFirst && recording.tokens.Count() == recording.SequenceCount())
+  {
+    throw atlas::OptionError("ExcludeFirst: expected a sequence of at least 2 tokens, found only "
+                             "sequences of 1.");
+  }
+}
+
+}
+
+vtkStandardNewMacro(vtkAttentionFocus);
+
+/// The statistics of the heads of this rank.
+struct vtkAttentionFocus::Work
+{
+  const atlas::Recording& recording;
+  atlas::AttentionQuantity quantity;
+  double sinkThreshold;
+  bool excludesFirst;
+  bool isPerQuery;
+  AttentionAtlas::HeadBlocks heads;
+  std::vector<std::int64_t> rows;         ///< of the tokens that count
+  std::vector<atlas::FocusSums> sums;     ///< per block
+  std::vector<atlas::QueryFocus> queries; ///< [heads of this rank, rows]; empty unless per query
+
+  Work(const atlas::Recording& source, const vtkAttentionFocus& filter,
+    const AttentionAtlas::RankGroup& ranks);
+
+  void Measure(std::size_t b, std::vector<float>& weights, std::vector<atlas::QueryFocus>& found);
+  std::vector<atlas::FocusSums> SumsOfHeads() const;
+
+private:
+  void RequireMemory() const;
+};
+
+vtkAttentionFocus::Work::Work(const atlas::Recording& source, const vtkAttentionFocus& filter,
+  const AttentionAtlas::RankGroup& ranks)
+  : recording(source)
+  , quantity(filter.Quantity == NORM_WEIGHTED ? atlas::AttentionQuantity::NormWeighted
+                                              : atlas::AttentionQuantity::Weights)
+  , sinkThreshold(filter.SinkThreshold)
+  , excludesFirst(filter.ExcludeFirst)
+  , isPerQuery(filter.Per == QUERY)
+  , heads(source, ranks)
+{
+  RequireOptions(source, this->sinkThreshold, this->excludesFirst);
+  const std::vector<std::int64_t>& offsets = source.sequenceOffsets;
+  for (std::int64_t row = 0; row < source.tokens.Count(); ++row)
+  {
+    if (!this->excludesFirst || !std::binary_search(offsets.begin(), offsets.end(), row))
+    {
+      this->rows.push_back(row);
+    }
+  }
+  this->sums.resize(this->heads.GetBlocks().size());
+  if (this->isPerQuery)
+  {
+    this->RequireMemory();
+    this->queries.resize(this->heads.GetMine().size() * this->rows.size());
+  }
+}
+
+void vtkAttentionFocus::Work::RequireMemory() const
+{
+  const std::size_t count = this->rows.size() * this->heads.GetHeads().size();
+  const double bytesPerRow =
+    2 * sizeof(atlas::QueryFocus) + AttentionAtlas::TokenColumnBytes() + 8 * sizeof(float) + 3;
+  AttentionAtlas::RequireMemory(static_cast<double>(count) * bytesPerRow,
+    "a table of " + std::to_string(count) + " rows",
+    "show a row per head, or record fewer layers.");
+}
+
+/// Measures a block; the last two arguments are working memory.
+void vtkAttentionFocus::Work::Measure(
+  std::size_t b, std::vector<float>& weights, std::vector<atlas::QueryFocus>& found)
+{
+  const AttentionAtlas::QueryBlock& block = this->heads.GetBlocks()[b];
+  const HeadPlace& place = this->heads.GetMine()[block.head];
+  found.resize(ToIndex(block.end - block.begin));
+  atlas::MeasureFocus(this->recording, block.sequence, place.layer, place.head, this->quantity,
+    block.begin, block.end, weights, found.data());
+  if (this->excludesFirst && block.begin == 0)
+  {
+    found.erase(found.begin());
+  }
+  for (const atlas::QueryFocus& focus : found)
+  {
+    this->sums[b].Add(focus, this->sinkThreshold);
+  }
+  if (this->isPerQuery && !found.empty())
+  {
+    const std::int64_t row =
+      this->recording.sequenceOffsets[ToIndex(block.sequence)] + found.front().query;
+    const auto at = std::lower_bound(this->rows.begin(), this->rows.end(), row);
+    const auto first = static_cast<std::ptrdiff_t>(block.head * this->rows.size());
+    std::copy(
+      found.begin(), found.end(), this->queries.begin() + first + (at - this->rows.begin()));
+  }
+}
+
+/// The sums of each head of this rank.
+std::vector<atlas::FocusSums> vtkAttentionFocus::Work::SumsOfHeads() const
+{
+  std::vector<atlas::FocusSums> ofHeads(this->heads.GetMine().size());
+  for (std::size_t b = 0; b < this->sums.size(); ++b)
+  {
+    ofHeads[this->heads.GetBlocks()[b].head].Add(this->sums[b]);
+  }
+  return ofHeads;
+}
+
+namespace
+{
+
+/// Adds the columns of statistics with a row per entry of a list; valueOf(row, measure).
+template<class Real, class Integer, class Flag, class List, class Value>
+void AddMeasures(const List& list, bool hasVectors, const Value& valueOf, vtkTable* table)
+{
+  for (const Column& column : Columns)
+  {
+    const auto value = [&](const auto& row) { return valueOf(row, column.measure); };
+    const auto as = [&](auto number)
+    {
+      return [&value, number](const auto& row)
+      { return static_cast<decltype(number)>(value(row)); };
+    };
+    if (column.needsVectors && !hasVectors)
+    {
+      continue;
+    }
+    switch (column.kind)
+    {
+      case Kind::Real:
+        AddColumn<Real>(table, column.name, list, as(typename Real::ValueType{}));
+        break;
+      case Kind::Integer:
+        AddColumn<Integer>(table, column.name, list, as(typename Integer::ValueType{}));
+        break;
+      case Kind::Flag:
+        AddColumn<Flag>(table, column.name, list, as(typename Flag::ValueType{}));
+        break;
+    }
+  }
+}
+
+bool HasVectors(const atlas::Recording& recording)
+{
+  return std::all_of(recording.layers.begin(), recording.layers.end(),
+    [](const atlas::RecordedLayer& layer)
+    {
+      return std::all_of(layer.heads.begin(), layer.heads.end(), [](const atlas::RecordedHead& head)
+        { return head.query.IsRecorded() && head.key.IsRecorded(); });
+    });
+}
+
+/// Sorts the heads of each layer by a mean.
+void FillSorted(const std::vector<HeadPlace>& heads, const std::vector<atlas::FocusSums>& sums,
+  FocusMeasure measure, vtkTable* table)
+{
+  struct Row
+  {
+    int rank;
+    HeadPlace place;
+    double value;
+  };
+  std::vector<Row> rows;
+  for (std::size_t begin = 0; begin < heads.size();)
+  {
+    std::size_t end = begin;
+    std::vector<double> values;
+    for (; end < heads.size() && heads[end].layer == heads[begin].layer; ++end)
+    {
+      values.push_back(sums[end].Mean(measure));
+    }
+    for (const std::size_t i : atlas::FallingOrder(values))
+    {
+      rows.push_back({ static_cast<int>(rows.size() - begin), heads[begin + i], values[i] });
+    }
+    begin = end;
+  }
+  AddColumn<vtkIntArray>(table, Names::Rank, rows, [](const Row& row) { return row.rank; });
+  AddColumn<vtkIntArray>(
+    table, Names::Layer, rows, [](const Row& row) { return static_cast<int>(row.place.layer); });
+  AddColumn<vtkDoubleArray>(table, Names::Value, rows, [](const Row& row) { return row.value; });
+  AddColumn<vtkIntArray>(
+    table, Names::Head, rows, [](const Row& row) { return static_cast<int>(row.place.head); });
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocusSorted);
+}
+
+}
+
+vtkAttentionFocus::vtkAttentionFocus()
+{
+  this->SetNumberOfOutputPorts(2);
+}
+
+int vtkAttentionFocus::FillInputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  return 1;
+}
+
+/// Measures all blocks. Returns false if the user has canceled.
+bool vtkAttentionFocus::Run(Work& work)
+{
+  return work.heads.Run(this,
+    [&work](std::size_t begin, std::size_t end)
+    {
+      std::vector<float> weights;
+      std::vector<atlas::QueryFocus> found;
+      for (std::size_t b = begin; b < end; ++b)
+      {
+        work.Measure(b, weights, found);
+      }
+    });
+}
+
+void vtkAttentionFocus::FillTables(
+  const Work& work, const AttentionAtlas::RankGroup& ranks, vtkInformationVector* outputVector)
+{
+  const std::vector<HeadPlace>& heads = work.heads.GetHeads();
+  const std::vector<atlas::FocusSums> sums = work.heads.Gather(work.SumsOfHeads(), 1);
+  const std::vector<atlas::QueryFocus> queries =
+    work.heads.Gather(work.queries, work.isPerQuery ? work.rows.size() : 0);
+  if (ranks.Rank() != 0)
+  {
+    return;
+  }
+  vtkTable* table = vtkTable::GetData(outputVector, 0);
+  const bool hasVectors = HasVectors(work.recording);
+  if (work.isPerQuery)
+  {
+    AttentionAtlas::AddTokenColumns(work.recording, heads, work.rows, table);
+    AddMeasures<vtkFloatArray, vtkIntArray, vtkUnsignedCharArray>(
+      queries, hasVectors, [&work](const atlas::QueryFocus& focus, FocusMeasure measure)
+      { return atlas::FocusValue(focus, measure, work.sinkThreshold); }, table);
+  }
+  else
+  {
+    AttentionAtlas::AddHeadColumns(heads, table);
+    AddMeasures<vtkDoubleArray, vtkDoubleArray, vtkDoubleArray>(
+      sums, hasVectors,
+      [](const atlas::FocusSums& sum, FocusMeasure measure) { return sum.Mean(measure); }, table);
+  }
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocus);
+  FillSorted(heads, sums, Measures.at(ToIndex(this->Measure)), vtkTable::GetData(outputVector, 1));
+}
+
+int vtkAttentionFocus::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  for (int port = 0; port < 2; ++port)
+  {
+    vtkTable::GetData(outputVector, port)->Initialize();
+  }
+  if (input == nullptr || input->GetNumberOfBlocks() == 0)
+  {
+    return 1;
+  }
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  AttentionAtlas::RankResult result;
+  atlas::Recording recording;
+  std::optional<Work> work;
+  try
+  {
+    recording = AttentionAtlas::ToRecording(input);
+    work.emplace(recording, *this, ranks);
+    result.cancelled = !this->Run(*work);
+  }
+  catch (const std::exception& e)
+  {
+    result.error = e.what();
+  }
+  try
+  {
+    if (!ranks.Agree(result))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    this->FillTables(*work, ranks, outputVector);
+  }
+  catch (const std::exception& e)
+  {
+    for (int port = 0; port < 2; ++port)
+    {
+      vtkTable::GetData(outputVector, port)->Initialize();
+    }
+    if (ranks.Rank() == 0)
+    {
+      vtkErrorMacro(<< e.what());
+    }
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkAttentionFocus::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Per: " << this->Per << "\n";
+  os << indent << "ExcludeFirst: " << this->ExcludeFirst << "\n";
+  os << indent << "SinkThreshold: " << this->SinkThreshold << "\n";
+  os << indent << "Quantity: " << this->Quantity << "\n";
+  os << indent << "Measure: " << this->Measure << "\n";
+}

@@ -1,0 +1,355 @@
+#include "vtkHeadUpdates.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Execution.h"
+#include "HeadBlocks.h"
+#include "HeadUpdates.h"
+#include "Index.h"
+#include "RankGroup.h"
+#include "RecordedModel.h"
+#include "RecordingConversion.h"
+#include "TokenColumns.h"
+#include "TransformerConversion.h"
+
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using atlas::HeadUpdate;
+using atlas::ToIndex;
+using AttentionAtlas::AddColumn;
+using AttentionAtlas::HeadPlace;
+
+constexpr std::size_t BinCount = vtkHeadUpdates::Bins;
+constexpr int OutputPorts = 4;
+
+/// Updates of all heads [heads, tokens].
+struct Updates
+{
+  const atlas::Recording& recording;
+  const std::vector<HeadPlace>& heads;
+  std::vector<HeadUpdate> values;
+
+  std::size_t TokenCount() const { return ToIndex(this->recording.tokens.Count()); }
+
+  /// A number of each token of a head.
+  template<class Value>
+  std::vector<float> OfHead(std::size_t h, const Value& valueOf) const
+  {
+    std::vector<float> numbers;
+    for (std::size_t i = 0; i < this->TokenCount(); ++i)
+    {
+      numbers.push_back(valueOf(this->values[h * this->TokenCount() + i]));
+    }
+    return numbers;
+  }
+};
+
+float MagnitudeOf(const HeadUpdate& update)
+{
+  return update.output.magnitude;
+}
+
+float OrientationOf(const HeadUpdate& update)
+{
+  return update.output.orientation;
+}
+
+std::vector<std::int64_t> AllRows(const atlas::Recording& recording)
+{
+  std::vector<std::int64_t> rows(ToIndex(recording.tokens.Count()));
+  std::iota(rows.begin(), rows.end(), std::int64_t{ 0 });
+  return rows;
+}
+
+void FillUpdates(const Updates& updates, vtkTable* table)
+{
+  const atlas::Recording& recording = updates.recording;
+  AttentionAtlas::AddTokenColumns(recording, updates.heads, AllRows(recording), table);
+  AddColumn<vtkFloatArray>(table, Names::Magnitude, updates.values, MagnitudeOf);
+  AddColumn<vtkFloatArray>(table, Names::Orientation, updates.values, OrientationOf);
+  const bool hasContext =
+    std::all_of(updates.heads.begin(), updates.heads.end(), [&](const HeadPlace& place)
+      { return atlas::HasContext(atlas::FindHead(recording, place.layer, place.head)); });
+  if (hasContext)
+  {
+    AddColumn<vtkFloatArray>(table, Names::ContextMagnitude, updates.values,
+      [](const HeadUpdate& update) { return update.contextMagnitude; });
+  }
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdates);
+}
+
+/// A bin of both histograms of a head.
+struct Bin
+{
+  HeadPlace place;
+  int bin;
+  double largest; ///< magnitude of the layer
+  std::int64_t magnitudes;
+  std::int64_t orientations;
+};
+
+std::vector<Bin> CountBins(const Updates& updates)
+{
+  std::map<std::int64_t, float> largest; // of each layer
+  for (std::size_t i = 0; i < updates.values.size(); ++i)
+  {
+    float& ofLayer = largest[updates.heads[i / updates.TokenCount()].layer];
+    ofLayer = std::max(ofLayer, MagnitudeOf(updates.values[i]));
+  }
+  std::vector<Bin> bins;
+  for (std::size_t h = 0; h < updates.heads.size(); ++h)
+  {
+    const HeadPlace& place = updates.heads[h];
+    const double end = largest[place.layer];
+    const auto magnitudes = atlas::CountInBins(updates.OfHead(h, MagnitudeOf), 0, end, BinCount);
+    const auto orientations = atlas::CountInBins(updates.OfHead(h, OrientationOf), -1, 1, BinCount);
+    for (std::size_t b = 0; b < BinCount; ++b)
+    {
+      bins.push_back({ place, static_cast<int>(b), end, magnitudes[b], orientations[b] });
+    }
+  }
+  return bins;
+}
+
+void FillHistograms(const Updates& updates, vtkTable* table)
+{
+  const std::vector<Bin> bins = CountBins(updates);
+  const auto integer = [&](const char* name, const auto& number)
+  { AddColumn<vtkIntArray>(table, name, bins, number); };
+  const auto edge = [&](const char* name, int offset, bool isMagnitude)
+  {
+    AddColumn<vtkDoubleArray>(table, name, bins,
+      [=](const Bin& bin)
+      {
+        const double share = static_cast<double>(bin.bin + offset) / BinCount;
+        return isMagnitude ? share * bin.largest : 2 * share - 1;
+      });
+  };
+  integer(Names::Layer, [](const Bin& bin) { return static_cast<int>(bin.place.layer); });
+  integer(Names::Head, [](const Bin& bin) { return static_cast<int>(bin.place.head); });
+  integer(Names::Bin, [](const Bin& bin) { return bin.bin; });
+  edge(Names::MagnitudeLow, 0, true);
+  edge(Names::MagnitudeHigh, 1, true);
+  integer(Names::MagnitudeCount, [](const Bin& bin) { return static_cast<int>(bin.magnitudes); });
+  edge(Names::OrientationLow, 0, false);
+  edge(Names::OrientationHigh, 1, false);
+  integer(
+    Names::OrientationCount, [](const Bin& bin) { return static_cast<int>(bin.orientations); });
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesHistograms);
+}
+
+/// The sums over the heads and sequences that have a position.
+struct PositionSums
+{
+  std::int64_t tokens = 0;
+  double magnitude = 0;
+  double orientation = 0;
+};
+
+void FillPositions(const Updates& updates, vtkTable* table)
+{
+  std::map<std::pair<std::int64_t, std::int32_t>, PositionSums> sums; // by layer and position
+  for (std::size_t i = 0; i < updates.values.size(); ++i)
+  {
+    const std::size_t token = i % updates.TokenCount();
+    PositionSums& sum = sums[{
+      updates.heads[i / updates.TokenCount()].layer, updates.recording.tokens.position[token] }];
+    ++sum.tokens;
+    sum.magnitude += static_cast<double>(MagnitudeOf(updates.values[i]));
+    sum.orientation += static_cast<double>(OrientationOf(updates.values[i]));
+  }
+  using Entry = decltype(sums)::value_type;
+  const auto mean = [&](const char* name, double PositionSums::* sum)
+  {
+    AddColumn<vtkDoubleArray>(table, name, sums, [sum](const Entry& entry)
+      { return entry.second.*sum / static_cast<double>(entry.second.tokens); });
+  };
+  AddColumn<vtkIntArray>(table, Names::Layer, sums,
+    [](const Entry& entry) { return static_cast<int>(entry.first.first); });
+  AddColumn<vtkIntArray>(
+    table, Names::Position, sums, [](const Entry& entry) { return entry.first.second; });
+  mean(Names::Magnitude, &PositionSums::magnitude);
+  mean(Names::Orientation, &PositionSums::orientation);
+  AddColumn<vtkIntArray>(table, Names::Tokens, sums,
+    [](const Entry& entry) { return static_cast<int>(entry.second.tokens); });
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesPositions);
+}
+
+void FillLayers(const atlas::Recording& recording, const atlas::Transformer& model, vtkTable* table)
+{
+  const std::int64_t tokens = recording.tokens.Count();
+  std::vector<HeadPlace> layers;
+  std::vector<atlas::StreamUpdate> updates(recording.layers.size() * ToIndex(tokens));
+  for (const atlas::RecordedLayer& layer : recording.layers)
+  {
+    atlas::StreamUpdate* ofLayer = updates.data() + layers.size() * ToIndex(tokens);
+    const std::vector<float> bias = atlas::OutputBias(model, layer.index);
+    AttentionAtlas::ParallelFor(0, tokens, [&](vtkIdType begin, vtkIdType end)
+      { atlas::MeasureLayerUpdates(recording, layer.index, bias, begin, end, ofLayer + begin); });
+    layers.push_back({ layer.index, -1 });
+  }
+  AttentionAtlas::AddTokenColumns(recording, layers, AllRows(recording), table);
+  AddColumn<vtkFloatArray>(table, Names::Magnitude, updates,
+    [](const atlas::StreamUpdate& update) { return update.magnitude; });
+  AddColumn<vtkFloatArray>(table, Names::Orientation, updates,
+    [](const atlas::StreamUpdate& update) { return update.orientation; });
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesLayers);
+}
+
+void ClearOutputs(vtkInformationVector* outputVector)
+{
+  for (int port = 0; port < OutputPorts; ++port)
+  {
+    vtkTable::GetData(outputVector, port)->Initialize();
+  }
+}
+
+bool IsEmpty(vtkMultiBlockDataSet* data)
+{
+  return data == nullptr || data->GetNumberOfBlocks() == 0;
+}
+
+}
+
+vtkStandardNewMacro(vtkHeadUpdates);
+
+/// What is measured on this rank.
+struct vtkHeadUpdates::Work
+{
+  atlas::Recording recording;
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> model; ///< may be null
+  AttentionAtlas::HeadBlocks heads;
+  std::vector<HeadUpdate> updates; ///< [heads of this rank, tokens]
+
+  Work(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* modelInput,
+    const AttentionAtlas::RankGroup& ranks)
+    : recording(AttentionAtlas::ToRecording(input))
+    , heads(this->recording, ranks)
+  {
+    if (!IsEmpty(modelInput))
+    {
+      this->model = AttentionAtlas::ToTransformer(modelInput);
+      atlas::RequireSameModel(this->recording, this->model->GetModel(), "Head Updates");
+    }
+    std::vector<float> none;
+    for (const HeadPlace& place : this->heads.GetHeads()) // checks all
+    {
+      atlas::MeasureUpdates(this->recording, 0, place.layer, place.head, 0, 0, none, nullptr);
+    }
+    const auto tokens = ToIndex(this->recording.tokens.Count());
+    const auto rows = static_cast<double>(this->heads.GetHeads().size() * tokens);
+    AttentionAtlas::RequireMemory(
+      rows * (3. * sizeof(HeadUpdate) + AttentionAtlas::TokenColumnBytes()),
+      "a table of " + std::to_string(static_cast<std::int64_t>(rows)) + " rows",
+      "record fewer layers or tokens.");
+    this->updates.resize(this->heads.GetMine().size() * tokens);
+  }
+
+  bool Run(vtkAlgorithm* filter)
+  {
+    return this->heads.Run(filter,
+      [this](std::size_t begin, std::size_t end)
+      {
+        std::vector<float> memory;
+        for (std::size_t b = begin; b < end; ++b)
+        {
+          this->Measure(this->heads.GetBlocks()[b], memory);
+        }
+      });
+  }
+
+  void Measure(const AttentionAtlas::QueryBlock& block, std::vector<float>& memory)
+  {
+    const HeadPlace& place = this->heads.GetMine()[block.head];
+    const std::int64_t row =
+      static_cast<std::int64_t>(block.head) * this->recording.tokens.Count() +
+      this->recording.sequenceOffsets[ToIndex(block.sequence)] + block.begin;
+    atlas::MeasureUpdates(this->recording, block.sequence, place.layer, place.head, block.begin,
+      block.end, memory, this->updates.data() + row);
+  }
+};
+
+vtkHeadUpdates::vtkHeadUpdates()
+{
+  this->SetNumberOfInputPorts(2);
+  this->SetNumberOfOutputPorts(OutputPorts);
+}
+
+int vtkHeadUpdates::FillInputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), port);
+  return 1;
+}
+
+int vtkHeadUpdates::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  ClearOutputs(outputVector);
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  if (IsEmpty(input))
+  {
+    return 1;
+  }
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  AttentionAtlas::RankResult result;
+  std::optional<Work> work;
+  try
+  {
+    work.emplace(input, vtkMultiBlockDataSet::GetData(inputVector[1]), ranks);
+    result.cancelled = !work->Run(this);
+  }
+  catch (const std::exception& e)
+  {
+    result.error = e.what();
+  }
+  try
+  {
+    if (!ranks.Agree(result))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    const Updates updates{ work->recording, work->heads.GetHeads(),
+      work->heads.Gather(work->updates, ToIndex(work->recording.tokens.Count())) };
+    if (ranks.Rank() == 0)
+    {
+      FillUpdates(updates, vtkTable::GetData(outputVector, 0));
+      FillHistograms(updates, vtkTable::GetData(outputVector, 1));
+      FillPositions(updates, vtkTable::GetData(outputVector, 2));
+      if (work->model != nullptr)
+      {
+        FillLayers(work->recording, work->model->GetModel(), vtkTable::GetData(outputVector, 3));
+      }
+    }
+  }
+  catch (const std::exception& e)
+  {
+    ClearOutputs(outputVector);
+    if (ranks.Rank() == 0)
+    {
+      vtkErrorMacro(<< e.what());
+    }
+  }
+  return 1; // as in vtkModelAlgorithm
+}

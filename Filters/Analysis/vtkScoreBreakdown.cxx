@@ -1,0 +1,254 @@
+#include "vtkScoreBreakdown.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "Index.h"
+#include "RecordedModel.h"
+#include "RecordingConversion.h"
+#include "ScoreBreakdown.h"
+#include "TokenColumns.h"
+#include "TokenText.h"
+#include "TransformerConversion.h"
+
+#include <vtkDataSetAttributes.h>
+#include <vtkFloatArray.h>
+#include <vtkIdTypeArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using atlas::ScoreParts;
+using atlas::ToIndex;
+using AttentionAtlas::AddColumn;
+
+/// Queries that are evaluated at a time. Blocks begin at multiples of it, so that values do not
+/// depend on the threads.
+constexpr std::int64_t BlockRows = 64;
+/// Blocks between two reports of progress, each a chance to cancel.
+constexpr std::int64_t BlocksPerStep = 64;
+
+bool IsEmpty(vtkMultiBlockDataSet* data)
+{
+  return data == nullptr || data->GetNumberOfBlocks() == 0;
+}
+
+}
+
+vtkStandardNewMacro(vtkScoreBreakdown);
+
+/// The scores of a head, and where they belong.
+struct vtkScoreBreakdown::Scores
+{
+  std::int64_t sequence;
+  AttentionAtlas::HeadPlace place;
+  std::int64_t top;   ///< per query
+  std::int64_t begin; ///< of the queries
+  std::int64_t end;
+  std::vector<float> queryBias;
+  atlas::KeyScores keys;
+  std::vector<ScoreParts> parts;
+
+  Scores(const atlas::Recording& recording, const atlas::Transformer& model,
+    const vtkScoreBreakdown& filter);
+
+  void RequireMemory(const atlas::Recording& recording) const;
+  void FillScores(const atlas::Recording& recording, vtkTable* table) const;
+  void FillKeys(const atlas::Recording& recording, vtkTable* table) const;
+};
+
+vtkScoreBreakdown::Scores::Scores(const atlas::Recording& recording,
+  const atlas::Transformer& model, const vtkScoreBreakdown& filter)
+  : sequence(filter.Sequence)
+  , place{ filter.Layer, filter.Head }
+  , queryBias(atlas::QueryBias(model, filter.Layer, filter.Head))
+  , keys(atlas::EvaluateKeyScores(
+      recording, this->sequence, filter.Layer, filter.Head, this->queryBias))
+{
+  const std::int64_t length = recording.SequenceLength(this->sequence);
+  if (filter.Query < -1 || filter.Query >= length)
+  {
+    throw atlas::OptionError("Query: expected a position from 0 to " + std::to_string(length - 1) +
+                             ", or -1 for all, found " + std::to_string(filter.Query) + ".");
+  }
+  if (filter.Top < 0)
+  {
+    throw atlas::OptionError(
+      "Top: expected at least 1, or 0 for all, found " + std::to_string(filter.Top) + ".");
+  }
+  this->begin = std::max(filter.Query, 0);
+  this->end = filter.Query == -1 ? length : this->begin + 1;
+  this->top = filter.Top == 0 ? length : std::min<std::int64_t>(filter.Top, length);
+  this->RequireMemory(recording);
+}
+
+void vtkScoreBreakdown::Scores::RequireMemory(const atlas::Recording& recording) const
+{
+  const auto queries = static_cast<double>(this->end - this->begin);
+  const double share = recording.mask == atlas::AttentionMask::Causal ? 0.5 : 1;
+  const double rows =
+    queries * std::min(static_cast<double>(this->top), share * static_cast<double>(this->end) + 1);
+  AttentionAtlas::RequireMemory(rows * (2. * sizeof(ScoreParts) + 5. * sizeof(int) +
+                                         sizeof(vtkIdType) + 2. * sizeof(std::string)),
+    "about " + std::to_string(static_cast<std::int64_t>(rows)) + " scores",
+    "choose a Query, or the Top scores of each.");
+}
+
+void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vtkTable* table) const
+{
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(this->sequence)];
+  std::vector<std::string> texts;
+  for (std::int64_t i = 0; i < recording.SequenceLength(this->sequence); ++i)
+  {
+    texts.push_back(AttentionAtlas::TokenText(recording, first + i));
+  }
+  const auto add = [&](const char* name, const auto& number)
+  { AddColumn<vtkIntArray>(table, name, this->parts, number); };
+  const auto real = [&](const char* name, float ScoreParts::* number)
+  {
+    AddColumn<vtkFloatArray>(
+      table, name, this->parts, [number](const ScoreParts& part) { return part.*number; });
+  };
+  add(Names::Layer, [&](const ScoreParts&) { return static_cast<int>(this->place.layer); });
+  add(Names::Head, [&](const ScoreParts&) { return static_cast<int>(this->place.head); });
+  add(Names::Sequence, [&](const ScoreParts&) { return static_cast<int>(this->sequence); });
+  add(Names::Query, [](const ScoreParts& part) { return part.query; });
+  add(Names::Key, [](const ScoreParts& part) { return part.key; });
+  add(Names::Rank, [](const ScoreParts& part) { return part.rank; });
+  real(Names::Score, &ScoreParts::score);
+  real(Names::Alibi, &ScoreParts::alibi);
+  real(Names::Bias, &ScoreParts::bias);
+  real(Names::Attention, &ScoreParts::attention);
+  AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, this->parts,
+    [&](const ScoreParts& part) { return static_cast<vtkIdType>(first + part.query); });
+  AddColumn<vtkStringArray>(table, Names::Token, this->parts,
+    [&](const ScoreParts& part) { return texts[ToIndex(part.query)]; });
+  AddColumn<vtkStringArray>(table, Names::KeyToken, this->parts,
+    [&](const ScoreParts& part) { return texts[ToIndex(part.key)]; });
+  vtkDataSetAttributes* rows = table->GetRowData();
+  rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreBreakdown);
+}
+
+void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkTable* table) const
+{
+  std::vector<std::int64_t> rows(this->keys.bias.size());
+  std::iota(rows.begin(), rows.end(), recording.sequenceOffsets[ToIndex(this->sequence)]);
+  AttentionAtlas::AddTokenColumns(recording, { this->place }, rows, table);
+  AddColumn<vtkDoubleArray>(table, Names::Alibi, atlas::WithoutMean(this->keys.alibi));
+  AddColumn<vtkDoubleArray>(table, Names::Bias, atlas::WithoutMean(this->keys.bias));
+  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreBreakdownKeys);
+}
+
+vtkScoreBreakdown::vtkScoreBreakdown()
+{
+  this->SetNumberOfInputPorts(2);
+  this->SetNumberOfOutputPorts(2);
+}
+
+int vtkScoreBreakdown::FillInputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  return 1;
+}
+
+int vtkScoreBreakdown::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+{
+  this->Ranges.Find(AttentionAtlas::UpdateRecording(this));
+  return 1;
+}
+
+/// Splits the scores in blocks on several threads. Returns false if the user has canceled.
+bool vtkScoreBreakdown::Evaluate(const atlas::Recording& recording, Scores& scores)
+{
+  const std::int64_t first = scores.begin / BlockRows;
+  const std::int64_t last = (scores.end + BlockRows - 1) / BlockRows;
+  for (std::int64_t begin = first; begin < last; begin += BlocksPerStep)
+  {
+    const std::int64_t end = std::min(begin + BlocksPerStep, last);
+    std::vector<std::vector<ScoreParts>> blocks(ToIndex(end - begin));
+    AttentionAtlas::ParallelFor(begin, end,
+      [&](vtkIdType firstBlock, vtkIdType endBlock)
+      {
+        for (vtkIdType b = firstBlock; b < endBlock; ++b)
+        {
+          atlas::AppendScoreParts(recording, scores.sequence, scores.place.layer, scores.place.head,
+            scores.queryBias, scores.keys, std::max<std::int64_t>(b * BlockRows, scores.begin),
+            std::min<std::int64_t>((b + 1) * BlockRows, scores.end), scores.top,
+            blocks[ToIndex(b - begin)]);
+        }
+      });
+    for (const std::vector<ScoreParts>& block : blocks)
+    {
+      scores.parts.insert(scores.parts.end(), block.begin(), block.end());
+    }
+    if (!AttentionAtlas::ReportProgress(
+          this, static_cast<double>(end - first) / static_cast<double>(last - first)))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+int vtkScoreBreakdown::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkTable* const scoreTable = vtkTable::GetData(outputVector, 0);
+  vtkTable* const keyTable = vtkTable::GetData(outputVector, 1);
+  scoreTable->Initialize();
+  keyTable->Initialize();
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
+  if (IsEmpty(input) || IsEmpty(model) || !AttentionAtlas::IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+    const auto transformer = AttentionAtlas::ToTransformer(model);
+    atlas::RequireSameModel(recording, transformer->GetModel(), "Score Breakdown");
+    Scores scores(recording, transformer->GetModel(), *this);
+    if (!this->Evaluate(recording, scores))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    scores.FillScores(recording, scoreTable);
+    scores.FillKeys(recording, keyTable);
+  }
+  catch (const std::exception& e)
+  {
+    scoreTable->Initialize();
+    keyTable->Initialize();
+    vtkErrorMacro(<< e.what());
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkScoreBreakdown::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Sequence: " << this->Sequence << "\n";
+  os << indent << "Layer: " << this->Layer << "\n";
+  os << indent << "Head: " << this->Head << "\n";
+  os << indent << "Query: " << this->Query << "\n";
+  os << indent << "Top: " << this->Top << "\n";
+}

@@ -1,0 +1,125 @@
+#ifndef vtkScoreBreakdown_h
+#define vtkScoreBreakdown_h
+
+#include "AttentionAtlasAnalysisModule.h"
+#include "RecordingRanges.h"
+
+#include <vtkTableAlgorithm.h>
+
+namespace atlas
+{
+struct Recording;
+}
+
+/**
+ * @class vtkScoreBreakdown
+ * @brief The scores of one head as ALiBi + bias + attention.
+ *
+ * Input port 0: a recording (vtkMultiBlockDataSet, as produced by vtkTransformerRecorder and
+ * vtkRecordingReader) with queries and keys. Input port 1: the transformer that was recorded, as
+ * produced by vtkTransformerReader, for the bias b_Q of its queries. The score of query i with key
+ * j before the softmax is the sum of (Claus, "Attention Focus Plots")
+ *
+ * - ALiBi: slope * j (Press et al. 2022); 0 without it
+ * - Bias: scale * b_Q . k_j, which depends on the key alone; 0 without a bias
+ * - Attention: scale * (q_i - b_Q) . k_j
+ *
+ * Output 0: a vtkTable with the scores of each query from the largest on, with the keys that the
+ * mask allows: Layer, Head, Sequence, Query, Key (int; positions), Rank (int, 0 for the largest
+ * score of the query), Score, ALiBi, Bias, Attention (float), Token Index (id type: the row of the
+ * query's token in the recording; also the pedigree id), Token and Key Token (string).
+ *
+ * Output 1: a vtkTable with a row per key of the sequence: Layer, Head, Sequence, Position, Token
+ * Index, Token, and ALiBi and Bias (double), each minus its mean over the keys, which the softmax
+ * does not see.
+ *
+ * On several ranks the first one has the tables.
+ */
+class ATTENTIONATLASANALYSIS_EXPORT vtkScoreBreakdown : public vtkTableAlgorithm
+{
+public:
+  static vtkScoreBreakdown* New();
+  vtkTypeMacro(vtkScoreBreakdown, vtkTableAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  /**
+   * Sets the transformer of the recording.
+   */
+  void SetModelConnection(vtkAlgorithmOutput* model) { this->SetInputConnection(1, model); }
+
+  ///@{
+  /**
+   * The index of the sequence, from 0. Default: 0.
+   */
+  vtkSetMacro(Sequence, int);
+  vtkGetMacro(Sequence, int);
+  ///@}
+
+  ///@{
+  /**
+   * The index of the layer in the model, from 0. Default: 0.
+   */
+  vtkSetMacro(Layer, int);
+  vtkGetMacro(Layer, int);
+  ///@}
+
+  ///@{
+  /**
+   * The index of the head, from 0. Default: 0.
+   */
+  vtkSetMacro(Head, int);
+  vtkGetMacro(Head, int);
+  ///@}
+
+  ///@{
+  /**
+   * The position of the query, from 0; -1: all queries. Default: -1.
+   */
+  vtkSetMacro(Query, int);
+  vtkGetMacro(Query, int);
+  ///@}
+
+  ///@{
+  /**
+   * How many of the largest scores of a query have rows; 0: all. Default: 0.
+   */
+  vtkSetMacro(Top, int);
+  vtkGetMacro(Top, int);
+  ///@}
+
+  ///@{
+  /**
+   * The first and last sequence, recorded layer and head of the input as of the last
+   * UpdateInformation; 0, 0 without input.
+   */
+  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
+  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
+  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
+  ///@}
+
+protected:
+  vtkScoreBreakdown();
+  ~vtkScoreBreakdown() override = default;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  struct Scores;
+  bool Evaluate(const atlas::Recording& recording, Scores& scores);
+
+  vtkScoreBreakdown(const vtkScoreBreakdown&) = delete;
+  void operator=(const vtkScoreBreakdown&) = delete;
+
+  int Sequence = 0;
+  int Layer = 0;
+  int Head = 0;
+  int Query = -1;
+  int Top = 0;
+  AttentionAtlas::RecordingRanges Ranges;
+};
+
+#endif

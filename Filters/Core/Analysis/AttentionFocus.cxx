@@ -1,0 +1,218 @@
+#include "AttentionFocus.h"
+
+#include "Index.h"
+#include "Lanes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr float Lowest = -std::numeric_limits<float>::infinity();
+
+/// The two largest values of a row of at least one; the second is -infinity if there is none.
+struct TopTwo
+{
+  float largest;
+  float second;
+};
+
+TopTwo FindTopTwo(std::int64_t count, const float* values)
+{
+  Lanes first = Lanes::Constant(Lowest);
+  Lanes second = Lanes::Constant(Lowest);
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      const Lanes x = Load(values + i, left, Lowest);
+      second = second.max(first.min(x));
+      first = first.max(x);
+    });
+  Lanes::Index lane = 0;
+  const float largest = first.maxCoeff(&lane);
+  first[lane] = second[lane];
+  return { largest, std::max(first.maxCoeff(), second.maxCoeff()) };
+}
+
+/// The softmax of a row without its values: they are exp(x - largest) / sum.
+struct RowSums
+{
+  float sum = 0;      ///< of exp(x - largest)
+  float weighted = 0; ///< of exp(x - largest) (x - largest)
+};
+
+/// What counts as -infinity behind the largest value: exp of it is no more than rounding.
+constexpr float Negligible = -87;
+
+float Behind(float value, float largest)
+{
+  return std::max(value - largest, Negligible);
+}
+
+RowSums SumRow(std::int64_t count, const float* values, float largest)
+{
+  Lanes sum = Lanes::Zero();
+  Lanes weighted = Lanes::Zero();
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      const Lanes x = (Load(values + i, left, Lowest) - largest).max(Negligible);
+      const Lanes e = x.exp();
+      sum += e;
+      weighted += e * x;
+    });
+  return { sum.sum(), weighted.sum() };
+}
+
+/// The focus of a query from its scores with the keys that the mask allows, before the softmax.
+QueryFocus FocusOfScores(std::int64_t query, std::int64_t keys, const float* scores)
+{
+  const TopTwo top = FindTopTwo(keys, scores);
+  const float largest = std::max(top.largest, std::numeric_limits<float>::lowest());
+  const RowSums sums = SumRow(keys, scores, largest);
+  const auto weight = [&](float score) { return std::exp(Behind(score, largest)) / sums.sum; };
+  QueryFocus focus;
+  focus.query = static_cast<std::int32_t>(query);
+  focus.strongest =
+    static_cast<std::int32_t>(std::find(scores, scores + keys, top.largest) - scores);
+  focus.strongestWeight = weight(top.largest);
+  focus.strongestScore = top.largest;
+  focus.selfWeight = weight(scores[query]);
+  focus.firstWeight = weight(scores[0]);
+  if (keys == 1)
+  {
+    focus.concentration = 1;
+    return focus;
+  }
+  focus.concentration = focus.strongestWeight - weight(top.second);
+  const float entropy = std::log(sums.sum) - sums.weighted / sums.sum;
+  focus.entropy = std::clamp(entropy / std::log(static_cast<float>(keys)), 0.F, 1.F);
+  return focus;
+}
+
+float Dot(const float* a, const float* b, std::int64_t count)
+{
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+  return static_cast<float>(sum);
+}
+
+/// Splits q . k_0 into its cosine and the norms.
+void SplitFirstScore(
+  const RecordedHead& head, std::int64_t row, std::int64_t firstRow, QueryFocus& focus)
+{
+  const float* query = head.query.Row(row);
+  const float* key = head.key.Row(firstRow);
+  const std::int64_t size = head.query.columns;
+  focus.queryNorm = std::sqrt(Dot(query, query, size));
+  focus.firstKeyNorm = std::sqrt(Dot(key, key, size));
+  const float norms = focus.queryNorm * focus.firstKeyNorm;
+  focus.firstCosine = norms > 0 ? std::clamp(Dot(query, key, size) / norms, -1.F, 1.F) : 0;
+}
+
+}
+
+double FocusValue(const QueryFocus& focus, FocusMeasure measure, double sinkThreshold)
+{
+  const auto flag = [](bool is) { return is ? 1. : 0.; };
+  switch (measure)
+  {
+    case FocusMeasure::SelfWeight:
+      return focus.selfWeight;
+    case FocusMeasure::FirstWeight:
+      return focus.firstWeight;
+    case FocusMeasure::StrongestKey:
+      return focus.strongest;
+    case FocusMeasure::StrongestIsSelf:
+      return flag(focus.strongest == focus.query);
+    case FocusMeasure::StrongestIsFirst:
+      return flag(focus.strongest == 0);
+    case FocusMeasure::Concentration:
+      return focus.concentration;
+    case FocusMeasure::Entropy:
+      return focus.entropy;
+    case FocusMeasure::SinkRate:
+      return flag(static_cast<double>(focus.firstWeight) > sinkThreshold);
+    case FocusMeasure::FirstCosine:
+      return focus.firstCosine;
+    case FocusMeasure::QueryNorm:
+      return focus.queryNorm;
+    case FocusMeasure::FirstKeyNorm:
+      return focus.firstKeyNorm;
+  }
+  return 0;
+}
+
+void FocusSums::Add(const QueryFocus& focus, double sinkThreshold)
+{
+  ++this->queries;
+  for (std::size_t m = 0; m < FocusMeasureCount; ++m)
+  {
+    this->sums[m] += FocusValue(focus, static_cast<FocusMeasure>(m), sinkThreshold);
+  }
+}
+
+void FocusSums::Add(const FocusSums& other)
+{
+  this->queries += other.queries;
+  for (std::size_t m = 0; m < FocusMeasureCount; ++m)
+  {
+    this->sums[m] += other.sums[m];
+  }
+}
+
+double FocusSums::Mean(FocusMeasure measure) const
+{
+  const double sum = this->sums[static_cast<std::size_t>(measure)];
+  return this->queries > 0 ? sum / static_cast<double>(this->queries) : 0;
+}
+
+void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
+  std::vector<float>& work, QueryFocus* focus)
+{
+  EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
+  const RecordedHead& recorded = FindHead(recording, layer, head);
+  const bool hasScores = quantity == AttentionQuantity::Weights && recorded.weights.empty();
+  const std::int64_t keys = recording.SequenceLength(sequence);
+  work.resize(ToIndex(std::max<std::int64_t>(end - begin, 0) * keys));
+  EvaluateAttention(recording, sequence, layer, head,
+    hasScores ? AttentionQuantity::Scores : quantity, begin, end, work.data());
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  for (std::int64_t query = begin; query < end; ++query)
+  {
+    float* row = work.data() + (query - begin) * keys;
+    const std::int64_t allowed = recording.mask == AttentionMask::Causal ? query + 1 : keys;
+    if (!hasScores)
+    {
+      ForLanes(allowed, [row](std::int64_t i, std::int64_t left)
+        { Store(Load(row + i, left, 1).log(), left, row + i); });
+    }
+    QueryFocus& found = focus[query - begin];
+    found = FocusOfScores(query, allowed, row);
+    found.strongestScore = hasScores ? found.strongestScore : 0;
+    if (recorded.query.IsRecorded() && recorded.key.IsRecorded())
+    {
+      SplitFirstScore(recorded, first + query, first, found);
+    }
+  }
+}
+
+std::vector<std::size_t> FallingOrder(const std::vector<double>& values)
+{
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{ 0 });
+  std::stable_sort(order.begin(), order.end(),
+    [&values](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  return order;
+}
+
+}

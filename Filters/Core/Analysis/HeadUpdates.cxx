@@ -1,0 +1,185 @@
+#include "HeadUpdates.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MappedFile.h"
+#include "MatrixProduct.h"
+#include "RecordedAttention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+double Dot(const float* a, const float* b, std::int64_t count)
+{
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+  return sum;
+}
+
+double Norm(const float* x, std::int64_t count)
+{
+  return std::sqrt(Dot(x, x, count));
+}
+
+StreamUpdate UpdateOf(const float* update, const float* stream, std::int64_t count)
+{
+  const double length = Norm(update, count);
+  const double before = Norm(stream, count);
+  StreamUpdate result;
+  if (before > 0)
+  {
+    result.magnitude = static_cast<float>(length / before);
+  }
+  if (before > 0 && length > 0)
+  {
+    const double cosine = Dot(update, stream, count) / (length * before);
+    result.orientation = static_cast<float>(std::clamp(cosine, -1., 1.));
+  }
+  return result;
+}
+
+const SharedMatrix& ResidualBefore(const Recording& recording, std::int64_t layer)
+{
+  const bool isKnown = ToIndex(layer) < recording.residual.size();
+  if (!isKnown || !recording.residual[ToIndex(layer)].IsRecorded())
+  {
+    throw OptionError("the recording has no residual stream before layer " + std::to_string(layer) +
+                      ", with which updates are compared; record Residual.");
+  }
+  return recording.residual[ToIndex(layer)];
+}
+
+const SharedMatrix& OutputOf(const Recording& recording, std::int64_t layer, std::int64_t head)
+{
+  const SharedMatrix& output = FindHead(recording, layer, head).output;
+  if (!output.IsRecorded())
+  {
+    throw OptionError("the recording has no outputs of layer " + std::to_string(layer) + ", head " +
+                      std::to_string(head) + "; record HeadOutputs.");
+  }
+  const SharedMatrix& stream = ResidualBefore(recording, layer);
+  if (stream.columns != output.columns)
+  {
+    throw OptionError("layer " + std::to_string(layer) + ", head " + std::to_string(head) +
+                      ": expected outputs of " + std::to_string(stream.columns) +
+                      " components like the residual stream, found " +
+                      std::to_string(output.columns) + ".");
+  }
+  return output;
+}
+
+/// z = sum_j a_ij v_j of queries begin <= i < end, behind the attention that `work` begins with.
+const float* MixValues(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, std::int64_t begin, std::int64_t end, std::vector<float>& work)
+{
+  const SharedMatrix& value = FindHead(recording, layer, head).value;
+  const std::int64_t keys = recording.SequenceLength(sequence);
+  const std::int64_t weights = (end - begin) * keys;
+  work.resize(ToIndex(weights + (end - begin) * value.columns));
+  float* mixed = work.data() + weights;
+  EvaluateAttention(
+    recording, sequence, layer, head, AttentionQuantity::Weights, begin, end, work.data());
+  const SingleThreadedBlas blas;
+  MultiplyMatrices(end - begin, value.columns, keys, 1, { work.data(), keys },
+    { value.Row(recording.sequenceOffsets[ToIndex(sequence)]), value.columns }, mixed,
+    value.columns);
+  RequireIntact(value.values.get());
+  return mixed;
+}
+
+}
+
+bool HasContext(const RecordedHead& head)
+{
+  return head.value.IsRecorded() &&
+         (head.HasAttention() || (head.query.IsRecorded() && head.key.IsRecorded()));
+}
+
+void MeasureUpdates(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, std::int64_t begin, std::int64_t end, std::vector<float>& work,
+  HeadUpdate* updates)
+{
+  const SharedMatrix& output = OutputOf(recording, layer, head);
+  const SharedMatrix& stream = ResidualBefore(recording, layer);
+  const RecordedHead& recorded = FindHead(recording, layer, head);
+  const float* mixed = HasContext(recorded) && begin < end
+                         ? MixValues(recording, sequence, layer, head, begin, end, work)
+                         : nullptr;
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  for (std::int64_t i = begin; i < end; ++i)
+  {
+    const float* before = stream.Row(first + i);
+    HeadUpdate& update = updates[i - begin];
+    update.output = UpdateOf(output.Row(first + i), before, stream.columns);
+    if (mixed != nullptr)
+    {
+      const std::int64_t size = recorded.value.columns;
+      const double length = Norm(before, stream.columns);
+      update.contextMagnitude =
+        length > 0 ? static_cast<float>(Norm(mixed + (i - begin) * size, size) / length) : 0;
+    }
+  }
+  RequireIntact(output.values.get());
+  RequireIntact(stream.values.get());
+}
+
+std::vector<float> OutputBias(const Transformer& model, std::int64_t layer)
+{
+  std::vector<float> bias(ToIndex(model.GetConfig().modelDimension), 0.F);
+  const TensorView& view = model.GetWeights().layers.at(ToIndex(layer)).output.bias;
+  if (view.data != nullptr)
+  {
+    view.ToFloat(0, bias.size(), bias.data());
+  }
+  return bias;
+}
+
+void MeasureLayerUpdates(const Recording& recording, std::int64_t layer,
+  const std::vector<float>& outputBias, std::int64_t begin, std::int64_t end, StreamUpdate* updates)
+{
+  const SharedMatrix& stream = ResidualBefore(recording, layer);
+  std::vector<const SharedMatrix*> outputs;
+  for (std::size_t h = 0; h < FindLayer(recording, layer).heads.size(); ++h)
+  {
+    outputs.push_back(&OutputOf(recording, layer, static_cast<std::int64_t>(h)));
+  }
+  std::vector<float> sum;
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    sum = outputBias;
+    for (const SharedMatrix* output : outputs)
+    {
+      std::transform(sum.begin(), sum.end(), output->Row(row), sum.begin(), std::plus<>());
+    }
+    updates[row - begin] = UpdateOf(sum.data(), stream.Row(row), stream.columns);
+  }
+  for (const SharedMatrix* output : outputs)
+  {
+    RequireIntact(output->values.get());
+  }
+}
+
+std::vector<std::int64_t> CountInBins(
+  const std::vector<float>& values, double least, double largest, std::size_t bins)
+{
+  std::vector<std::int64_t> counts(bins, 0);
+  const double perUnit = largest > least ? static_cast<double>(bins) / (largest - least) : 0;
+  for (const float value : values)
+  {
+    const double bin = std::floor((static_cast<double>(value) - least) * perUnit);
+    ++counts[static_cast<std::size_t>(std::clamp(bin, 0., static_cast<double>(bins - 1)))];
+  }
+  return counts;
+}
+
+}

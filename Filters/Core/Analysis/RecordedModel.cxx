@@ -1,0 +1,168 @@
+#include "RecordedModel.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "ProcessedWeights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+using Vector = Eigen::RowVectorXd;
+
+constexpr double QueryTolerance = 0.01;
+
+Vector Tensor(const TensorView& view)
+{
+  const std::vector<double> values = view.ToDouble();
+  return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
+}
+
+void Normalize(const TransformerConfig& config, const NormTensors& norm, Vector& x)
+{
+  if (config.norm == NormKind::None)
+  {
+    return;
+  }
+  if (config.norm == NormKind::LayerNorm)
+  {
+    x.array() -= x.mean();
+  }
+  x /= std::sqrt(x.squaredNorm() / static_cast<double>(x.size()) + config.epsilon);
+  if (norm.gain.data != nullptr)
+  {
+    x = x.cwiseProduct(Tensor(norm.gain));
+  }
+  if (norm.shift.data != nullptr)
+  {
+    x += Tensor(norm.shift);
+  }
+}
+
+/// The input of layer 0 at row 0, the first token of the first sequence.
+Vector Embedding(const Recording& recording, const ProcessedWeights& stored)
+{
+  const Transformer& model = stored.GetModel();
+  const std::int64_t id = recording.tokens.id[0];
+  Vector x = stored.TokenEmbedding(id, id + 1);
+  if (model.GetConfig().position == PositionKind::Learned)
+  {
+    x += stored.PositionEmbedding().row(0);
+  }
+  if (model.GetConfig().embeddingNorm)
+  {
+    Normalize(model.GetConfig(), model.GetWeights().embeddingNorm, x);
+  }
+  return x;
+}
+
+/// The input of a layer at row 0, if it is known.
+std::optional<Vector> InputOf(
+  const Recording& recording, const RecordedLayer& layer, const ProcessedWeights& stored)
+{
+  const std::size_t l = ToIndex(layer.index);
+  if (l < recording.residual.size() && recording.residual[l].IsRecorded())
+  {
+    const SharedMatrix& residual = recording.residual[l];
+    return Eigen::Map<const Eigen::RowVectorXf>(residual.Row(0), residual.columns).cast<double>();
+  }
+  const TransformerConfig& config = stored.GetModel().GetConfig();
+  const bool isText = config.input == InputKind::Tokens && config.segments == 0;
+  return l == 0 && isText && !recording.tokens.id.empty()
+           ? std::optional(Embedding(recording, stored))
+           : std::nullopt;
+}
+
+/// Whether the first query of a layer with this input is that of the model. It is at position 0,
+/// where rotation changes nothing.
+bool IsQueryOf(const RecordedLayer& layer, Vector x, const ProcessedWeights& stored)
+{
+  const Transformer& model = stored.GetModel();
+  const TransformerConfig& config = model.GetConfig();
+  if (config.normPlace == NormPlace::BeforeSublayer)
+  {
+    Normalize(config, model.GetWeights().layers[ToIndex(layer.index)].attentionNorm, x);
+  }
+  if (config.position == PositionKind::Shortformer)
+  {
+    x += stored.PositionEmbedding().row(0);
+  }
+  const ProcessedHead head = stored.Attention(layer.index).heads[0];
+  const Vector expected = x * head.query + head.queryBias;
+  const SharedMatrix& query = layer.heads[0].query;
+  const Vector found =
+    Eigen::Map<const Eigen::RowVectorXf>(query.Row(0), query.columns).cast<double>();
+  return (found - expected).cwiseAbs().maxCoeff() <=
+         QueryTolerance * expected.cwiseAbs().maxCoeff();
+}
+
+std::string Sizes(std::size_t layers, std::size_t heads, std::int64_t dimension)
+{
+  return std::to_string(layers) + " layers of " + std::to_string(heads) + " heads of dimension " +
+         std::to_string(dimension);
+}
+
+void RequireSameSizes(
+  const Recording& recording, const TransformerConfig& config, const std::string& begin)
+{
+  const RecordedLayer& first = recording.layers.front();
+  const std::int64_t dimension = first.heads.empty() || !first.heads[0].query.IsRecorded()
+                                   ? config.headDimension
+                                   : first.heads[0].query.columns;
+  const auto layers = ToIndex(std::max(recording.layerCount, recording.layers.back().index + 1));
+  if (layers != ToIndex(config.layers) || first.heads.size() != ToIndex(config.heads) ||
+      dimension != config.headDimension)
+  {
+    throw OptionError(begin + "expected " +
+                      Sizes(ToIndex(config.layers), ToIndex(config.heads), config.headDimension) +
+                      " as in the model, found " + Sizes(layers, first.heads.size(), dimension) +
+                      ".");
+  }
+  for (const std::int64_t id : recording.tokens.id)
+  {
+    if (id < 0 || id >= config.vocabulary)
+    {
+      throw OptionError(begin + "expected token ids from 0 to " +
+                        std::to_string(config.vocabulary - 1) + ", found " + std::to_string(id) +
+                        ".");
+    }
+  }
+}
+
+}
+
+void RequireSameModel(const Recording& recording, const Transformer& model, const std::string& what)
+{
+  const std::string begin = what + " needs the model that was recorded: ";
+  if (recording.layers.empty() || recording.tokens.Count() == 0)
+  {
+    return;
+  }
+  RequireSameSizes(recording, model.GetConfig(), begin);
+  const ProcessedWeights stored(model, WeightSteps::Stored, 1);
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    const bool hasQuery = !layer.heads.empty() && layer.heads[0].query.IsRecorded();
+    const std::optional<Vector> x = hasQuery ? InputOf(recording, layer, stored) : std::nullopt;
+    if (!x || x->size() != model.GetConfig().modelDimension)
+    {
+      continue;
+    }
+    if (!IsQueryOf(layer, *x, stored))
+    {
+      throw OptionError(begin + "expected the queries that the model has in layer " +
+                        std::to_string(layer.index) +
+                        " for the recorded tokens, found others; choose the model of the "
+                        "recording.");
+    }
+    return;
+  }
+}
+
+}

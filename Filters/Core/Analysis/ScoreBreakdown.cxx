@@ -1,0 +1,158 @@
+#include "ScoreBreakdown.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MappedFile.h"
+#include "MatrixProduct.h"
+#include "RecordedAttention.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+void RequireSplittable(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, const std::vector<float>& queryBias)
+{
+  EvaluateAttention(recording, sequence, layer, head, AttentionQuantity::Content, 0, 0, nullptr);
+  const RecordedHead& recorded = FindHead(recording, layer, head);
+  if (recorded.HasAttention())
+  {
+    throw OptionError("layer " + std::to_string(layer) + ", head " + std::to_string(head) +
+                      ": the recording stores attention that does not follow from its queries and "
+                      "keys, so its scores cannot be split.");
+  }
+  if (queryBias.size() != ToIndex(recorded.query.columns))
+  {
+    throw OptionError("expected a model with queries of " + std::to_string(recorded.query.columns) +
+                      " components, as in the recording, found " +
+                      std::to_string(queryBias.size()) + ".");
+  }
+  const bool hasBias =
+    std::any_of(queryBias.begin(), queryBias.end(), [](float component) { return component != 0; });
+  if (recording.rotated && hasBias)
+  {
+    throw OptionError("the model rotates queries together with their bias (RoPE), so no part of "
+                      "its scores depends on the key alone.");
+  }
+}
+
+/// Queries without their bias [end - begin, d_head].
+std::vector<float> WithoutBias(
+  const float* queries, std::int64_t count, const std::vector<float>& bias)
+{
+  std::vector<float> result(queries, queries + count * static_cast<std::int64_t>(bias.size()));
+  for (std::size_t i = 0; i < result.size(); ++i)
+  {
+    result[i] -= bias[i % bias.size()];
+  }
+  return result;
+}
+
+}
+
+std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::int64_t head)
+{
+  const TransformerConfig& config = model.GetConfig();
+  if (layer < 0 || layer >= config.layers || head < 0 || head >= config.heads)
+  {
+    throw OptionError("expected a model with layer " + std::to_string(layer) + " and head " +
+                      std::to_string(head) + ", found one of " + std::to_string(config.layers) +
+                      " layers of " + std::to_string(config.heads) + " heads.");
+  }
+  const LinearTensors& query = model.GetWeights().layers[ToIndex(layer)].query;
+  std::vector<float> bias(ToIndex(config.headDimension), 0.F);
+  if (query.bias.data != nullptr)
+  {
+    const auto first = static_cast<std::uint64_t>(query.headFirst + head * query.headStep);
+    query.bias.ToFloat(first, first + bias.size(), bias.data());
+  }
+  return bias;
+}
+
+KeyScores EvaluateKeyScores(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, const std::vector<float>& queryBias)
+{
+  RequireSplittable(recording, sequence, layer, head, queryBias);
+  const double scale = FindLayer(recording, layer).scoreScale;
+  const RecordedHead& recorded = FindHead(recording, layer, head);
+  const double slope = recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[ToIndex(head)];
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  KeyScores keys;
+  for (std::int64_t j = 0; j < recording.SequenceLength(sequence); ++j)
+  {
+    const float* key = recorded.key.Row(first + j);
+    const double product = std::inner_product(queryBias.begin(), queryBias.end(), key, 0.,
+      std::plus<>(), [](double a, double b) { return a * b; });
+    keys.alibi.push_back(static_cast<float>(slope * static_cast<double>(j)));
+    keys.bias.push_back(static_cast<float>(scale * product));
+  }
+  RequireIntact(recorded.key.values.get());
+  return keys;
+}
+
+void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, const std::vector<float>& queryBias, const KeyScores& keys, std::int64_t begin,
+  std::int64_t end, std::int64_t top, std::vector<ScoreParts>& parts)
+{
+  RequireSplittable(recording, sequence, layer, head, queryBias);
+  if (begin == end)
+  {
+    return;
+  }
+  const RecordedHead& recorded = FindHead(recording, layer, head);
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const std::int64_t length = recording.SequenceLength(sequence);
+  const std::int64_t size = recorded.query.columns;
+  const std::vector<float> queries =
+    WithoutBias(recorded.query.Row(first + begin), end - begin, queryBias);
+  std::vector<float> attention(ToIndex((end - begin) * length));
+  const SingleThreadedBlas blas;
+  MultiplyMatrices(end - begin, length, size,
+    static_cast<float>(FindLayer(recording, layer).scoreScale), { queries.data(), size },
+    { recorded.key.Row(first), size, true }, attention.data(), length);
+  RequireIntact(recorded.query.values.get());
+  RequireIntact(recorded.key.values.get());
+  std::vector<ScoreParts> row;
+  for (std::int64_t i = begin; i < end; ++i)
+  {
+    const std::int64_t allowed = recording.mask == AttentionMask::Causal ? i + 1 : length;
+    const float* products = attention.data() + (i - begin) * length;
+    row.clear();
+    for (std::int64_t j = 0; j < allowed; ++j)
+    {
+      const float alibi = keys.alibi[ToIndex(j)];
+      const float bias = keys.bias[ToIndex(j)];
+      row.push_back({ static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 0,
+        products[j] + bias + alibi, alibi, bias, products[j] });
+    }
+    const auto kept = row.begin() + std::min(top, allowed);
+    std::partial_sort(row.begin(), kept, row.end(), [](const ScoreParts& a, const ScoreParts& b)
+      { return a.score != b.score ? a.score > b.score : a.key < b.key; });
+    for (auto part = row.begin(); part != kept; ++part)
+    {
+      part->rank = static_cast<std::int32_t>(part - row.begin());
+    }
+    parts.insert(parts.end(), row.begin(), kept);
+  }
+}
+
+std::vector<double> WithoutMean(const std::vector<float>& values)
+{
+  const double mean =
+    std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
+  std::vector<double> result;
+  result.reserve(values.size());
+  for (const float value : values)
+  {
+    result.push_back(static_cast<double>(value) - mean);
+  }
+  return result;
+}
+
+}

@@ -1,0 +1,225 @@
+#include "AttentionFocus.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "FocusOracle.h"
+#include "RecordingFile.h"
+
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+std::vector<QueryFocus> Measure(const Recording& recording, std::int64_t sequence,
+  std::int64_t layer, std::int64_t head, AttentionQuantity quantity = AttentionQuantity::Weights)
+{
+  const std::int64_t length = recording.SequenceLength(sequence);
+  std::vector<QueryFocus> focus(static_cast<std::size_t>(length));
+  std::vector<float> work;
+  MeasureFocus(recording, sequence, layer, head, quantity, 0, length, work, focus.data());
+  return focus;
+}
+
+/// The arrays of the oracle. The wrong key or flag would be off by more than the tolerance.
+const std::map<std::string, FocusMeasure>& Measures()
+{
+  static const std::map<std::string, FocusMeasure> measures = {
+    { "focus.self_weight", FocusMeasure::SelfWeight },
+    { "focus.first_weight", FocusMeasure::FirstWeight },
+    { "focus.top", FocusMeasure::StrongestKey },
+    { "focus.top_is_self", FocusMeasure::StrongestIsSelf },
+    { "focus.top_is_first", FocusMeasure::StrongestIsFirst },
+    { "focus.concentration", FocusMeasure::Concentration },
+  };
+  return measures;
+}
+
+/// Weights of one head on one sequence, stored.
+Recording Stored(const std::vector<std::vector<float>>& rows)
+{
+  Recording recording;
+  recording.mask = AttentionMask::Bidirectional;
+  recording.layerCount = 1;
+  const auto count = static_cast<std::int64_t>(rows.size());
+  recording.sequenceOffsets = { 0, count };
+  recording.tokens.sequence.assign(rows.size(), 0);
+  recording.tokens.position.assign(rows.size(), 0);
+  SharedMatrix weights = SharedMatrix::Zero(count, count);
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    const std::vector<float>& row = rows[static_cast<std::size_t>(i)];
+    std::copy(row.begin(), row.end(), weights.Row(i));
+  }
+  RecordedLayer layer;
+  layer.heads.resize(1);
+  layer.heads[0].weights = { weights };
+  recording.layers.push_back(layer);
+  return recording;
+}
+
+class FocusOfModel : public OfFocus
+{
+protected:
+  /// A measure of all queries [L, B, H, T].
+  std::vector<double> Found(FocusMeasure measure) const
+  {
+    std::vector<double> found;
+    this->Oracle.ForHeads(
+      [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
+      {
+        for (const QueryFocus& focus : Measure(this->Oracle.GetRecording(), sequence, layer, head))
+        {
+          found.push_back(FocusValue(focus, measure, 0.3));
+        }
+      });
+    return found;
+  }
+};
+
+TEST_P(FocusOfModel, EqualsTheOracle)
+{
+  for (const auto& [name, measure] : Measures())
+  {
+    ExpectClose(name, this->Found(measure), this->Oracle.Values(name), FocusTolerance);
+  }
+}
+
+/// The same from the attention itself.
+TEST_P(FocusOfModel, SplitsTheFirstScoreAndKnowsTheEntropy)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  this->Oracle.ForHeads(
+    [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
+    {
+      const std::vector<QueryFocus> focus = Measure(recording, sequence, layer, head);
+      const std::int64_t length = recording.SequenceLength(sequence);
+      std::vector<float> weights(static_cast<std::size_t>(length * length));
+      std::vector<float> content(weights.size());
+      EvaluateAttention(
+        recording, sequence, layer, head, AttentionQuantity::Weights, 0, length, weights.data());
+      EvaluateAttention(
+        recording, sequence, layer, head, AttentionQuantity::Content, 0, length, content.data());
+      const double scale = FindLayer(recording, layer).scoreScale;
+      for (std::int64_t i = 0; i < length; ++i)
+      {
+        const QueryFocus& found = focus[static_cast<std::size_t>(i)];
+        double entropy = 0;
+        for (std::int64_t j = 0; j <= i; ++j)
+        {
+          const double a = weights[static_cast<std::size_t>(i * length + j)];
+          entropy -= a > 0 ? a * std::log(a) : 0;
+        }
+        const double share = i > 0 ? entropy / std::log(static_cast<double>(i + 1)) : 0;
+        EXPECT_NEAR(found.entropy, share, 1e-5);
+        const double product = static_cast<double>(found.firstCosine) *
+                               static_cast<double>(found.queryNorm) *
+                               static_cast<double>(found.firstKeyNorm);
+        const double score = content[static_cast<std::size_t>(i * length)];
+        EXPECT_NEAR(scale * product, score, 1e-5 * std::max(1., std::abs(score)));
+        const std::size_t at = static_cast<std::size_t>(i * length + found.strongest);
+        EXPECT_NEAR(found.strongestWeight, weights[at], 1e-6);
+      }
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FocusOfModel, OfFocus::Models(), OfFocus::Name);
+
+/// The real GPT-2 on three prompts, whose attention is stored.
+TEST(AttentionFocus, OfTheRealGpt2EqualsTheOracle)
+{
+  const std::filesystem::path folder = ATLAS_ORACLE_DIR;
+  const SafetensorsFile expected(folder / "analysis" / "gpt2-real.focus.safetensors");
+  for (const std::string prompt : { "prompt0", "prompt1", "prompt2" })
+  {
+    const Recording recording =
+      ReadRecording(folder / "gpt2" / (prompt + ".safetensors")).recording;
+    std::map<FocusMeasure, std::vector<double>> found;
+    for (const RecordedLayer& layer : recording.layers)
+    {
+      for (std::size_t h = 0; h < layer.heads.size(); ++h)
+      {
+        for (const QueryFocus& focus :
+          Measure(recording, 0, layer.index, static_cast<std::int64_t>(h)))
+        {
+          for (const auto& [name, measure] : Measures())
+          {
+            found[measure].push_back(FocusValue(focus, measure, 0.3));
+          }
+        }
+      }
+    }
+    for (const auto& [name, measure] : Measures())
+    {
+      ExpectClose(prompt + name, found[measure],
+        expected.GetTensors().at(prompt + "." + name).ToDouble(), FocusTolerance);
+    }
+  }
+}
+
+TEST(AttentionFocus, OfStoredWeights)
+{
+  const std::vector<QueryFocus> focus =
+    Measure(Stored({ { 0.5F, 0.5F, 0 }, { 0.125F, 0.25F, 0.625F }, { 1, 0, 0 } }), 0, 0, 0);
+  EXPECT_EQ(focus[0].strongest, 0); // the first of equal ones
+  EXPECT_NEAR(focus[0].concentration, 0, 1e-6);
+  EXPECT_NEAR(focus[0].entropy, std::log(2.) / std::log(3.), 1e-6);
+  EXPECT_EQ(focus[1].strongest, 2);
+  EXPECT_NEAR(focus[1].selfWeight, 0.25, 1e-6);
+  EXPECT_NEAR(focus[1].firstWeight, 0.125, 1e-6);
+  EXPECT_NEAR(focus[1].concentration, 0.375, 1e-6);
+  EXPECT_NEAR(focus[2].concentration, 1, 1e-6);
+  EXPECT_NEAR(focus[2].entropy, 0, 1e-6);
+  EXPECT_EQ(focus[2].queryNorm, 0); // not recorded
+  EXPECT_EQ(focus[2].strongestScore, 0);
+}
+
+TEST(AttentionFocus, OfNormWeightedAttentionIsAShare)
+{
+  Recording recording = Stored({ { 0.5F, 0.5F }, { 0.9F, 0.1F } });
+  recording.layers[0].heads[0].valueNorm = SharedMatrix::Zero(2, 1);
+  *recording.layers[0].heads[0].valueNorm.Row(0) = 1;
+  *recording.layers[0].heads[0].valueNorm.Row(1) = 9;
+  const std::vector<QueryFocus> focus =
+    Measure(recording, 0, 0, 0, AttentionQuantity::NormWeighted);
+  EXPECT_NEAR(focus[0].selfWeight, 0.1, 1e-6);
+  EXPECT_NEAR(focus[0].concentration, 0.8, 1e-6);
+  EXPECT_NEAR(focus[1].selfWeight, 0.5, 1e-6);
+}
+
+TEST(AttentionFocus, OfASingleTokenAndOfNothing)
+{
+  const std::vector<QueryFocus> one = Measure(Stored({ { 1 } }), 0, 0, 0);
+  EXPECT_EQ(one[0].concentration, 1);
+  EXPECT_EQ(one[0].entropy, 0);
+  EXPECT_EQ(one[0].selfWeight, 1);
+  const std::vector<QueryFocus> none = Measure(Stored({ { 0, 0 }, { 0, 0 } }), 0, 0, 0);
+  EXPECT_NEAR(none[0].entropy, 1, 1e-6); // nothing prefers a key
+  EXPECT_EQ(FocusSums().Mean(FocusMeasure::Entropy), 0);
+}
+
+TEST(AttentionFocus, NamesWhatIsMissing)
+{
+  Recording recording = Stored({ { 1 } });
+  EXPECT_THAT(MessageOf<OptionError>([&] { Measure(recording, 0, 1, 0); }),
+    HasSubstr("layer 1 is not in the recording"));
+  recording.layers[0].heads[0].weights.clear();
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { Measure(recording, 0, 0, 0); }), HasSubstr("no queries and keys"));
+}
+
+TEST(AttentionFocus, EqualValuesKeepTheirOrder)
+{
+  EXPECT_THAT(FallingOrder({ 1, 3, 2, 3 }), ElementsAre(1, 3, 2, 0));
+}
+
+}

@@ -1,0 +1,183 @@
+#include "ScoreBreakdown.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "FocusOracle.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+namespace
+{
+
+/// The parts of all scores of a head on a sequence.
+std::vector<ScoreParts> PartsOf(const FocusOracle& oracle, std::int64_t layer,
+  std::int64_t sequence, std::int64_t head, std::int64_t top)
+{
+  const Recording& recording = oracle.GetRecording();
+  const std::vector<float> bias = QueryBias(oracle.GetModel(), layer, head);
+  const KeyScores keys = EvaluateKeyScores(recording, sequence, layer, head, bias);
+  std::vector<ScoreParts> parts;
+  AppendScoreParts(recording, sequence, layer, head, bias, keys, 0,
+    recording.SequenceLength(sequence), top, parts);
+  return parts;
+}
+
+class BreakdownOfModel : public OfFocus
+{
+};
+
+/// breakdown.sorted.*: [L, B, H, T, T], by query and rank.
+TEST_P(BreakdownOfModel, SortsScoresAsTheOracle)
+{
+  const auto length = static_cast<std::size_t>(this->Oracle.ShapeOf("breakdown.alibi")[1]);
+  std::vector<double> index;
+  std::vector<std::vector<double>> found(4);
+  this->Oracle.ForHeads(
+    [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
+    {
+      const std::size_t before = index.size();
+      index.resize(before + length * length, -1);
+      for (std::vector<double>& values : found)
+      {
+        values.resize(index.size(), 0);
+      }
+      for (const ScoreParts& part : PartsOf(this->Oracle, layer, sequence, head, 1000))
+      {
+        const std::size_t at = before + static_cast<std::size_t>(part.query) * length +
+                               static_cast<std::size_t>(part.rank);
+        index[at] = part.key;
+        found[0][at] = part.score;
+        found[1][at] = part.alibi;
+        found[2][at] = part.bias;
+        found[3][at] = part.attention;
+        EXPECT_NEAR(part.score, part.alibi + part.bias + part.attention,
+          1e-6 * std::max(1.F, std::abs(part.score)));
+      }
+    });
+  const std::vector<std::int64_t> keys = this->Oracle.Integers("breakdown.sorted.index");
+  ExpectClose("breakdown.sorted.index", index, { keys.begin(), keys.end() }, 0);
+  std::size_t i = 0;
+  for (const std::string name : { "score", "alibi", "bias", "attention" })
+  {
+    const std::string quantity = "breakdown.sorted." + name;
+    ExpectClose(quantity, found[i++], this->Oracle.Values(quantity), FocusTolerance);
+  }
+}
+
+/// content + query_bias is attention, key_bias + constant is bias, cell by cell.
+TEST_P(BreakdownOfModel, SplitsScoresAsTheOracle)
+{
+  const std::vector<double> content = this->Oracle.Values("breakdown.content");
+  const std::vector<double> queryBias = this->Oracle.Values("breakdown.query_bias");
+  const std::vector<double> keyBias = this->Oracle.Values("breakdown.key_bias");
+  const std::vector<double> constant = this->Oracle.Values("breakdown.constant");
+  const std::vector<double> alibi = this->Oracle.Values("breakdown.alibi");
+  const auto length = static_cast<std::size_t>(this->Oracle.ShapeOf("breakdown.alibi")[1]);
+  const auto heads = static_cast<std::size_t>(this->Oracle.ShapeOf("breakdown.alibi")[0]);
+  std::vector<double> found;
+  std::vector<double> expected;
+  std::size_t block = 0; // of [L, B, H]
+  this->Oracle.ForHeads(
+    [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
+    {
+      for (const ScoreParts& part : PartsOf(this->Oracle, layer, sequence, head, 1000))
+      {
+        const auto i = static_cast<std::size_t>(part.query);
+        const auto j = static_cast<std::size_t>(part.key);
+        const auto h = static_cast<std::size_t>(head);
+        const std::size_t l = static_cast<std::size_t>(layer) * heads + h;
+        found.insert(found.end(), { part.attention, part.bias, part.alibi });
+        expected.insert(expected.end(),
+          { content[(block * length + i) * length + j] + queryBias[block * length + i],
+            keyBias[block * length + j] + constant[l], alibi[h * length + j] });
+      }
+      ++block;
+    });
+  ExpectClose("breakdown", found, expected, FocusTolerance);
+}
+
+TEST_P(BreakdownOfModel, HasMeanFreePartsOfKeys)
+{
+  std::vector<double> bias;
+  std::vector<double> alibi;
+  this->Oracle.ForHeads(
+    [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
+    {
+      const KeyScores keys = EvaluateKeyScores(this->Oracle.GetRecording(), sequence, layer, head,
+        QueryBias(this->Oracle.GetModel(), layer, head));
+      const std::vector<double> b = WithoutMean(keys.bias);
+      bias.insert(bias.end(), b.begin(), b.end());
+      if (layer == 0 && sequence == 0)
+      {
+        const std::vector<double> a = WithoutMean(keys.alibi);
+        alibi.insert(alibi.end(), a.begin(), a.end());
+      }
+    });
+  ExpectClose("figure3.bias", bias, this->Oracle.Values("figure3.bias"), FocusTolerance);
+  ExpectClose("figure3.alibi", alibi, this->Oracle.Values("figure3.alibi"), FocusTolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Models, BreakdownOfModel, testing::Values("gpt2", "bloom", "attn-only"), OfFocus::Name);
+
+TEST(ScoreBreakdown, KeepsTheLargest)
+{
+  const FocusOracle oracle("bloom");
+  const std::vector<ScoreParts> parts = PartsOf(oracle, 1, 0, 2, 1);
+  ASSERT_THAT(parts, SizeIs(16));
+  const std::vector<ScoreParts> all = PartsOf(oracle, 1, 0, 2, 16);
+  for (const ScoreParts& part : parts)
+  {
+    EXPECT_EQ(part.rank, 0);
+    for (const ScoreParts& other : all)
+    {
+      EXPECT_TRUE(other.query != part.query || other.score <= part.score);
+    }
+  }
+}
+
+TEST(ScoreBreakdown, HasNoBiasWithoutOne)
+{
+  const FocusOracle oracle("llama"); // rotates, without a bias
+  EXPECT_THAT(QueryBias(oracle.GetModel(), 0, 1), Each(0.F));
+  const KeyScores keys =
+    EvaluateKeyScores(oracle.GetRecording(), 0, 0, 1, QueryBias(oracle.GetModel(), 0, 1));
+  EXPECT_THAT(keys.bias, Each(0.F));
+  EXPECT_THAT(keys.alibi, Each(0.F));
+  EXPECT_THAT(WithoutMean({ 1, 2, 6 }), ElementsAre(-2, -1, 3));
+}
+
+TEST(ScoreBreakdown, NamesWhatIsWrong)
+{
+  const FocusOracle oracle("gpt2");
+  const auto message = [](const Recording& recording, std::size_t components)
+  {
+    return MessageOf<OptionError>(
+      [&] { EvaluateKeyScores(recording, 0, 0, 0, std::vector<float>(components, 1.F)); });
+  };
+  EXPECT_THAT(message(oracle.GetRecording(), 5), HasSubstr("queries of 8 components"));
+  Recording recording = oracle.GetRecording();
+  recording.rotated = true;
+  EXPECT_THAT(message(recording, 8), HasSubstr("rotates queries together with their bias"));
+  recording.rotated = false;
+  recording.layers[0].heads[0].weights = { SharedMatrix::Zero(17, 17), SharedMatrix::Zero(17, 17) };
+  EXPECT_THAT(message(recording, 8), HasSubstr("does not follow from its queries and keys"));
+  recording.layers[0].heads[0] = {};
+  EXPECT_THAT(message(recording, 8), HasSubstr("no queries and keys"));
+  EXPECT_THAT(MessageOf<OptionError>([&] { QueryBias(oracle.GetModel(), 2, 0); }),
+    HasSubstr("layer 2 and head 0, found one of 2 layers of 4 heads"));
+}
+
+}

@@ -1,0 +1,304 @@
+#include "ProcessedWeights.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "TransformerOracle.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::ExpectClose;
+using atlas::test::MessageOf;
+using atlas::test::TransformerOracle;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace
+{
+
+/// Of each array, relative to its largest magnitude (Testing/Oracle/analysis/README.md).
+constexpr double Tolerance = 1e-5;
+constexpr double RefactoredTolerance = 2e-5;
+
+std::vector<double> Flat(const DoubleMatrix& matrix)
+{
+  return { matrix.data(), matrix.data() + matrix.size() };
+}
+
+std::vector<double> Flat(const Eigen::RowVectorXd& vector)
+{
+  return { vector.data(), vector.data() + vector.size() };
+}
+
+void Append(std::vector<double>& list, const std::vector<double>& values)
+{
+  list.insert(list.end(), values.begin(), values.end());
+}
+
+/// A small model and its weights as an independent program processed them.
+class OfProcessed : public testing::TestWithParam<std::string>
+{
+public:
+  static std::string Name(const testing::TestParamInfo<std::string>& info)
+  {
+    std::string name = info.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+  }
+
+protected:
+  TransformerOracle Original{ GetParam() };
+  SafetensorsFile Expected{ std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" /
+                            (GetParam() + ".weights.safetensors") };
+  Transformer Model = Transformer::Read(this->Original.Path());
+  std::int64_t Dimension = this->Model.GetConfig().modelDimension;
+
+  void Expect(const std::string& name, const std::vector<double>& found, double tolerance) const
+  {
+    ExpectClose(name, found, this->Expected.GetTensors().at(name).ToDouble(), tolerance);
+  }
+
+  /// The tensors of a layer's attention by their names in TransformerLens, without those that are
+  /// shared by heads more than once.
+  std::vector<std::pair<std::string, std::vector<double>>> TensorsOf(
+    const ProcessedAttention& attention) const
+  {
+    const TransformerConfig& config = this->Model.GetConfig();
+    const auto group = static_cast<std::size_t>(config.heads / config.keyHeads);
+    const std::string shared = group > 1 ? "_" : "";
+    std::vector<std::pair<std::string, std::vector<double>>> tensors = { { "W_Q", {} },
+      { "b_Q", {} }, { shared + "W_K", {} }, { shared + "b_K", {} }, { shared + "W_V", {} },
+      { shared + "b_V", {} }, { "W_O", {} }, { "b_O", Flat(attention.outputBias) } };
+    for (std::size_t h = 0; h < attention.heads.size(); ++h)
+    {
+      const ProcessedHead& head = attention.heads[h];
+      Append(tensors[0].second, Flat(head.query));
+      Append(tensors[1].second, Flat(head.queryBias));
+      Append(tensors[6].second, Flat(head.output));
+      if (h % group == 0)
+      {
+        Append(tensors[2].second, Flat(head.key));
+        Append(tensors[3].second, Flat(head.keyBias));
+        Append(tensors[4].second, Flat(head.value));
+        Append(tensors[5].second, Flat(head.valueBias));
+      }
+    }
+    return tensors;
+  }
+
+  /// The tensors of an MLP by their names in TransformerLens.
+  static std::vector<std::pair<std::string, std::vector<double>>> TensorsOf(const ProcessedMlp& mlp)
+  {
+    std::vector<std::pair<std::string, std::vector<double>>> tensors;
+    if (mlp.gate.size() > 0)
+    {
+      tensors = { { "W_gate", Flat(mlp.gate) } };
+    }
+    else if (mlp.up.size() > 0)
+    {
+      tensors = { { "b_in", Flat(mlp.upBias) }, { "b_out", Flat(mlp.downBias) } };
+    }
+    if (mlp.up.size() > 0)
+    {
+      tensors.insert(tensors.end(), { { "W_in", Flat(mlp.up) }, { "W_out", Flat(mlp.down) } });
+    }
+    return tensors;
+  }
+
+  /// All tensors of the processed model by their names in TransformerLens.
+  std::vector<std::pair<std::string, std::vector<double>>> AllTensors() const
+  {
+    const ProcessedWeights weights(this->Model, WeightSteps::TransformerLens);
+    const TransformerConfig& config = this->Model.GetConfig();
+    const DoubleMatrix columns = weights.UnembeddingColumns(0, weights.OutputVocabulary());
+    std::vector<std::pair<std::string, std::vector<double>>> tensors = {
+      { "embed.W_E", Flat(weights.TokenEmbedding(0, config.vocabulary)) },
+      { "unembed.W_U", Flat(DoubleMatrix(columns.transpose())) },
+      { "unembed.b_U", Flat(weights.UnembeddingBias()) }
+    };
+    if (weights.PositionEmbedding().size() > 0)
+    {
+      tensors.emplace_back("pos_embed.W_pos", Flat(weights.PositionEmbedding()));
+    }
+    for (std::int64_t l = 0; l < config.layers; ++l)
+    {
+      const std::string block = "blocks." + std::to_string(l) + ".";
+      for (const auto& [name, values] : this->TensorsOf(weights.Attention(l)))
+      {
+        tensors.emplace_back(block + "attn." + name, values);
+      }
+      for (const auto& [name, values] : TensorsOf(weights.Mlp(l)))
+      {
+        tensors.emplace_back(block + "mlp." + name, values);
+      }
+    }
+    return tensors;
+  }
+};
+
+TEST_P(OfProcessed, WeightsAreExpected)
+{
+  std::size_t compared = 0;
+  for (const auto& [name, values] : this->AllTensors())
+  {
+    this->Expect("processed." + name, values, Tolerance);
+    ++compared;
+  }
+  std::size_t expected = 0;
+  for (const auto& [name, view] : this->Expected.GetTensors())
+  {
+    const bool others = name == "processed.logits" || name.rfind("processed.embed.ln", 0) == 0;
+    expected += name.rfind("processed.", 0) == 0 && !others ? 1U : 0U;
+  }
+  EXPECT_EQ(compared, expected);
+}
+
+/// The processed weights as a model of their own: the same attention, and the logits expected.
+TEST_P(OfProcessed, LogitsAreExpected)
+{
+  Tensors tensors;
+  TensorViews views;
+  for (const auto& [name, values] : this->AllTensors())
+  {
+    const std::string& key = "processed." + name;
+    tensors[name] =
+      Tensor::FromDouble(DType::F64, this->Expected.GetTensors().at(key).shape, values);
+    views[name] = tensors[name].View();
+  }
+  const NormTensors& norm = this->Model.GetWeights().embeddingNorm;
+  if (norm.gain.data != nullptr)
+  {
+    views["embed.ln.w"] = norm.gain;
+    views["embed.ln.b"] = norm.shift;
+  }
+  const Transformer processed(this->Model.GetConfig(), WeightFiles(views, "processed"));
+  RecordOptions options;
+  options.logits = true;
+  const TensorView& ids = this->Expected.GetTensors().at("input_ids");
+  const std::vector<std::int64_t> all = ids.ToInteger();
+  TransformerInput input;
+  for (std::int64_t b = 0; b < ids.shape[0]; ++b)
+  {
+    const auto begin = all.begin() + b * ids.shape[1];
+    input.tokens.emplace_back(begin, begin + ids.shape[1]);
+  }
+  const std::optional<Recording> recording = RecordTransformer(processed, input, options);
+  ASSERT_TRUE(recording.has_value());
+  const SharedMatrix& logits = recording->logits;
+  this->Expect(
+    "processed.logits", { logits.values.get(), logits.values.get() + logits.Count() }, Tolerance);
+}
+
+TEST_P(OfProcessed, RefactoredWeightsAreExpected)
+{
+  if (this->Model.GetConfig().position == PositionKind::Rotary)
+  {
+    EXPECT_THAT(
+      MessageOf<ModelError>([&] { ProcessedWeights(this->Model, WeightSteps::Refactored); }),
+      AllOf(HasSubstr("refactored weights: expected"), HasSubstr("found llama with a rotary")));
+    return;
+  }
+  const ProcessedWeights weights(this->Model, WeightSteps::Refactored);
+  for (std::int64_t l = 0; l < this->Model.GetConfig().layers; ++l)
+  {
+    for (const auto& [name, values] : this->TensorsOf(weights.Attention(l)))
+    {
+      this->Expect(
+        "refactored.blocks." + std::to_string(l) + ".attn." + name, values, RefactoredTolerance);
+    }
+  }
+}
+
+/// What is recorded of the original model is what the refactored weights give of the same input.
+TEST_P(OfProcessed, BasesChangeRecordedVectors)
+{
+  if (this->Model.GetConfig().position == PositionKind::Rotary)
+  {
+    return;
+  }
+  const ProcessedAttention head =
+    ProcessedWeights(this->Model, WeightSteps::TransformerLens).Attention(1);
+  const ProcessedAttention refactored =
+    ProcessedWeights(this->Model, WeightSteps::Refactored).Attention(1);
+  for (std::size_t h = 0; h < head.heads.size(); ++h)
+  {
+    const ProcessedHead& before = head.heads[h];
+    const ProcessedHead& after = refactored.heads[h];
+    const RefactoredBasis basis = BasisOf(before, after);
+    ExpectClose("query", Flat(DoubleMatrix(before.query * basis.query)), Flat(after.query), 1e-12);
+    ExpectClose("bias of query", Flat(Eigen::RowVectorXd(before.queryBias * basis.query)),
+      Flat(after.queryBias), 1e-12);
+    ExpectClose("key", Flat(DoubleMatrix(before.key * basis.key)), Flat(after.key), 1e-12);
+    ExpectClose("value", Flat(DoubleMatrix(before.value * basis.value)), Flat(after.value), 1e-12);
+    ExpectClose("value and output", Flat(DoubleMatrix(after.value * after.output)),
+      Flat(DoubleMatrix(before.value * before.output)), 1e-12);
+  }
+}
+
+/// The weights as in the file, of which the processed ones are a closed form.
+TEST_P(OfProcessed, FoldingScalesAndCenters)
+{
+  const ProcessedWeights stored(this->Model, WeightSteps::Stored);
+  const ProcessedWeights processed(this->Model, WeightSteps::TransformerLens);
+  if (this->Model.GetConfig().norm == NormKind::None)
+  {
+    const ProcessedHead a = stored.Attention(0).heads[1];
+    const ProcessedHead b = processed.Attention(0).heads[1];
+    EXPECT_EQ(a.query, b.query);
+    EXPECT_EQ(a.output, b.output);
+    return;
+  }
+  const NormTensors& norm = this->Model.GetWeights().layers[0].attentionNorm;
+  const std::vector<double> gain = norm.gain.ToDouble();
+  const ProcessedHead a = stored.Attention(0).heads[1];
+  ProcessedHead b = processed.Attention(0).heads[1];
+  // Folding, undone but for the centering of each column.
+  const Eigen::Map<const Eigen::VectorXd> gains(gain.data(), this->Dimension);
+  DoubleMatrix folded = gains.asDiagonal() * a.query;
+  if (this->Model.GetConfig().norm == NormKind::LayerNorm)
+  {
+    folded.rowwise() -= folded.colwise().mean().eval();
+  }
+  ExpectClose("folded", Flat(b.query), Flat(folded), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, OfProcessed,
+  testing::Values("gpt2", "bloom", "llama", "attn-only", "attn-only-shortformer"),
+  OfProcessed::Name);
+
+TEST(ProcessedWeights, RefuseWhatCannotBeProcessed)
+{
+  const Transformer bert = Transformer::Read(TransformerOracle::Folder("bert"));
+  EXPECT_THAT(MessageOf<ModelError>([&] { ProcessedWeights(bert, WeightSteps::TransformerLens); }),
+    AllOf(HasSubstr("weight processing: expected a model whose normalizations come before"),
+      HasSubstr("found bert")));
+  const ProcessedWeights stored(bert, WeightSteps::Stored);
+  EXPECT_EQ(stored.Attention(0).heads.size(), 4U);
+}
+
+/// Without an unembedding the rest can still be processed.
+TEST(ProcessedWeights, NeedNoUnembedding)
+{
+  const Transformer vit = Transformer::Read(TransformerOracle::Folder("vit"));
+  const ProcessedWeights weights(vit, WeightSteps::TransformerLens);
+  EXPECT_EQ(weights.OutputVocabulary(), 0);
+  const DoubleMatrix query = weights.Attention(1).heads[0].query;
+  EXPECT_LE(query.colwise().mean().cwiseAbs().maxCoeff(), 1e-15);
+}
+
+/// The bytes do not depend on the threads.
+TEST(ProcessedWeights, AreTheSameOnAnyNumberOfThreads)
+{
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
+  const ProcessedWeights one(model, WeightSteps::TransformerLens, 1);
+  const ProcessedWeights four(model, WeightSteps::TransformerLens, 4);
+  EXPECT_EQ(one.UnembeddingBias(), four.UnembeddingBias());
+  EXPECT_EQ(one.UnembeddingColumns(7, 150), four.UnembeddingColumns(7, 150));
+}
+
+}

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "Core/FocusOracle.h"
+#include "Pipeline.h"
+#include "vtkTransformerReader.h"
+
+#include <vtkAlgorithm.h>
+#include <vtkDataSetAttributes.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+
+#include <string>
+#include <vector>
+
+namespace atlas::test
+{
+
+inline vtkTable* TableOf(vtkAlgorithm* algorithm, int port = 0)
+{
+  algorithm->Update();
+  return vtkTable::SafeDownCast(algorithm->GetOutputDataObject(port));
+}
+
+/// The numbers of a column; a failed test if there is none.
+inline std::vector<double> Column(vtkTable* table, const std::string& name)
+{
+  return Values(table->GetRowData(), name);
+}
+
+inline std::vector<std::string> ColumnNames(vtkTable* table)
+{
+  std::vector<std::string> names;
+  for (vtkIdType i = 0; i < table->GetNumberOfColumns(); ++i)
+  {
+    names.emplace_back(table->GetColumnName(i));
+  }
+  return names;
+}
+
+/// A transformer of the oracle, as its reader makes it.
+class OracleModel
+{
+public:
+  explicit OracleModel(const std::string& name)
+  {
+    this->Reader->SetFileName((TransformerOracle::Folder(name) / "config.json").c_str());
+  }
+  vtkAlgorithmOutput* Port() { return this->Reader->GetOutputPort(); }
+
+private:
+  vtkNew<vtkTransformerReader> Reader;
+};
+
+}

@@ -1,0 +1,198 @@
+#include "vtkAttentionFocus.h"
+
+#include "Recordings.h"
+#include "Tables.h"
+
+#include <cmath>
+#include <map>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+namespace
+{
+
+using Focus = Observed<vtkAttentionFocus>;
+
+class FocusFilterOfModel : public OfFocus
+{
+};
+
+/// Figures 4 to 6: means per head, and the heads of each layer by falling mean.
+TEST_P(FocusFilterOfModel, AveragesAndSortsHeadsAsTheOracle)
+{
+  Focus focus;
+  Connect(focus.Get(), 0, DataSetOf(this->Oracle.GetRecording()));
+  const std::map<std::string, std::pair<int, std::string>> figures = {
+    { "figure4", { vtkAttentionFocus::STRONGEST_IS_SELF, "Strongest Is Self" } },
+    { "figure5", { vtkAttentionFocus::STRONGEST_IS_FIRST, "Strongest Is First" } },
+    { "figure6", { vtkAttentionFocus::CONCENTRATION, "Concentration" } },
+  };
+  for (const auto& [figure, measure] : figures)
+  {
+    focus->SetMeasure(measure.first);
+    for (const bool excludes : { false, true })
+    {
+      focus->SetExcludeFirst(excludes);
+      const std::string name = figure + (excludes ? ".excluding_first" : "");
+      ExpectClose(name, Column(TableOf(focus.Get()), measure.second), this->Oracle.Values(name),
+        FocusTolerance);
+      vtkTable* sorted = TableOf(focus.Get(), 1);
+      ExpectClose(name + ".sorted", Column(sorted, "Value"), this->Oracle.Values(name + ".sorted"),
+        FocusTolerance);
+      const std::vector<std::int64_t> heads = this->Oracle.Integers(name + ".sorted_heads");
+      EXPECT_EQ(Column(sorted, "Head"), std::vector<double>(heads.begin(), heads.end())) << name;
+      EXPECT_THAT(Column(sorted, "Rank"), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+      EXPECT_THAT(Column(sorted, "Layer"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FocusFilterOfModel, OfFocus::Models(), OfFocus::Name);
+
+TEST(AttentionFocus, HasARowPerHead)
+{
+  Focus focus;
+  Connect(focus.Get(), 0, DataSetOf(SmallRecording()));
+  vtkTable* table = TableOf(focus.Get());
+  EXPECT_THAT(
+    ColumnNames(table), ElementsAre("Layer", "Head", "Self Weight", "First Weight", "Strongest Key",
+                          "Strongest Is Self", "Strongest Is First", "Concentration", "Entropy",
+                          "Sink Rate", "First Cosine", "Query Norm", "First Key Norm"));
+  EXPECT_THAT(Column(table, "Layer"), ElementsAre(0, 0, 2, 2));
+  EXPECT_THAT(Column(table, "Head"), ElementsAre(0, 1, 0, 1));
+  EXPECT_EQ(AttentionAtlas::FormatOf(table), "attention-atlas.attention-focus.focus");
+}
+
+TEST(AttentionFocus, HasARowPerQuery)
+{
+  Focus focus;
+  Connect(focus.Get(), 0, DataSetOf(SmallRecording()));
+  const std::vector<double> means = Column(TableOf(focus.Get()), "First Weight");
+  focus->SetPer(vtkAttentionFocus::QUERY);
+  vtkTable* table = TableOf(focus.Get());
+  ASSERT_EQ(table->GetNumberOfRows(), 20);
+  const std::vector<double> index = Column(table, "Token Index");
+  EXPECT_EQ(std::vector<double>(index.begin(), index.begin() + 6),
+    (std::vector<double>{ 0, 1, 2, 3, 4, 0 }));
+  EXPECT_EQ(table->GetRowData()->GetPedigreeIds()->GetName(), std::string("Token Index"));
+  EXPECT_EQ(Column(table, "Sequence")[3], 1);
+  EXPECT_EQ(Column(table, "Position")[4], 1);
+  EXPECT_EQ(table->GetValueByName(2, "Token").ToString(), " c");
+  const std::vector<double> weights = Column(table, "First Weight");
+  double sum = 0;
+  for (std::size_t i = 10; i < 15; ++i) // of the third head
+  {
+    sum += weights[i];
+  }
+  EXPECT_NEAR(sum / 5, means[2], 1e-7);
+  focus->SetExcludeFirst(true);
+  EXPECT_EQ(TableOf(focus.Get())->GetNumberOfRows(), 12);
+  EXPECT_THAT(Column(TableOf(focus.Get()), "Position"), Each(Not(0)));
+}
+
+TEST(AttentionFocus, CountsSinksAboveTheThreshold)
+{
+  Focus focus;
+  Connect(focus.Get(), 0, DataSetOf(SmallRecording()));
+  focus->SetPer(vtkAttentionFocus::QUERY);
+  const std::vector<double> first = Column(TableOf(focus.Get()), "First Weight");
+  focus->SetSinkThreshold(first[1]);
+  EXPECT_EQ(Column(TableOf(focus.Get()), "Sink Rate")[1], 0); // it is not above itself
+  focus->SetSinkThreshold(first[1] - 1e-6);
+  EXPECT_EQ(Column(TableOf(focus.Get()), "Sink Rate")[1], 1);
+}
+
+TEST(AttentionFocus, OfStoredAttentionHasNoVectors)
+{
+  Recording recording = SmallRecording();
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head = {};
+      head.weights = { SharedMatrix::Zero(3, 3), SharedMatrix::Zero(2, 2) };
+      for (const SharedMatrix& weights : head.weights)
+      {
+        for (std::int64_t i = 0; i < weights.rows; ++i)
+        {
+          weights.Row(i)[i] = 1;
+        }
+      }
+    }
+  }
+  Focus focus;
+  Connect(focus.Get(), 0, DataSetOf(recording));
+  vtkTable* table = TableOf(focus.Get());
+  EXPECT_THAT(ColumnNames(table), SizeIs(10));
+  EXPECT_THAT(Column(table, "Strongest Is Self"), Each(1));
+  EXPECT_THAT(Column(table, "Strongest Is First"), Each(0.4));
+}
+
+TEST(AttentionFocus, NamesWhatIsWrong)
+{
+  const auto expect = [](const Recording& recording, const auto& set, const std::string& message)
+  {
+    Focus focus;
+    Connect(focus.Get(), 0, DataSetOf(recording));
+    set(focus);
+    EXPECT_EQ(TableOf(focus.Get())->GetNumberOfRows(), 0);
+    EXPECT_THAT(focus.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  Recording recording = SmallRecording();
+  expect(
+    recording, [](Focus& focus) { focus->SetSinkThreshold(1.5); },
+    "SinkThreshold: expected a weight from 0 to 1, found 1.5");
+  expect(recording, [](Focus& focus) { focus->SetSinkThreshold(std::nan("")); }, "SinkThreshold");
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.valueNorm = {};
+    }
+  }
+  expect(
+    recording, [](Focus& focus) { focus->SetQuantity(vtkAttentionFocus::NORM_WEIGHTED); },
+    "value norms");
+  recording.sequenceOffsets = { 0, 1, 2, 3, 4, 5 };
+  recording.tokens.sequence = { 0, 1, 2, 3, 4 };
+  recording.tokens.position = { 0, 0, 0, 0, 0 };
+  expect(recording, [](Focus& focus) { focus->SetExcludeFirst(true); }, "at least 2 tokens");
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.query = {};
+      head.key = {};
+    }
+  }
+  expect(recording, [](Focus&) {}, "no queries and keys");
+}
+
+TEST(AttentionFocus, OfASingleTokenIsItself)
+{
+  Recording recording = SmallRecording();
+  recording.sequenceOffsets = { 0, 1, 2, 3, 4, 5 };
+  recording.tokens.sequence = { 0, 1, 2, 3, 4 };
+  recording.tokens.position = { 0, 0, 0, 0, 0 };
+  Focus focus;
+  Connect(focus.Get(), 0, DataSetOf(recording));
+  EXPECT_THAT(Column(TableOf(focus.Get()), "Concentration"), Each(1));
+  EXPECT_THAT(Column(TableOf(focus.Get()), "Entropy"), Each(0));
+}
+
+TEST(AttentionFocus, OfNothingIsEmpty)
+{
+  Focus focus;
+  Connect(focus.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(TableOf(focus.Get())->GetNumberOfRows(), 0);
+}
+
+}

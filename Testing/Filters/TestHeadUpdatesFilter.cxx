@@ -1,0 +1,129 @@
+#include "vtkHeadUpdates.h"
+
+#include "Recordings.h"
+#include "Tables.h"
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace
+{
+
+using Updates = Observed<vtkHeadUpdates>;
+
+class UpdatesFilterOfModel : public OfFocus
+{
+};
+
+TEST_P(UpdatesFilterOfModel, CountsAndAveragesAsTheOracle)
+{
+  Updates updates;
+  Connect(updates.Get(), 0, DataSetOf(this->Oracle.GetRecording()));
+  vtkTable* bins = TableOf(updates.Get(), 1);
+  for (const std::string name : { "Magnitude", "Orientation" })
+  {
+    const std::string quantity =
+      "histogram." + std::string(name == "Magnitude" ? "magnitude" : "orientation");
+    const std::vector<std::int64_t> counts = this->Oracle.Integers(quantity);
+    EXPECT_EQ(Column(bins, name + " Count"), std::vector<double>(counts.begin(), counts.end()))
+      << quantity;
+    const std::vector<double> edges = this->Oracle.Values(quantity + ".edges");
+    const std::vector<double> low = Column(bins, name + " Low");
+    const std::vector<double> high = Column(bins, name + " High");
+    for (std::size_t i = 0; i < low.size(); ++i) // [L, H, 50]; edges [L, 51] or [51]
+    {
+      const std::size_t edge = i % 50 + (name == "Magnitude" ? 51 * (i / 200) : 0);
+      EXPECT_NEAR(low[i], edges[edge], FocusTolerance * edges.back());
+      EXPECT_NEAR(high[i], edges[edge + 1], FocusTolerance * edges.back());
+    }
+  }
+  ExpectClose("figure10.mean", Column(TableOf(updates.Get(), 2), "Magnitude"),
+    this->Oracle.Values("figure10.mean"), FocusTolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, UpdatesFilterOfModel, OfFocus::Models(), OfFocus::Name);
+
+TEST(HeadUpdates, HasARowPerHeadAndToken)
+{
+  const FocusOracle oracle("gpt2");
+  Updates updates;
+  Connect(updates.Get(), 0, DataSetOf(oracle.GetRecording()));
+  vtkTable* table = TableOf(updates.Get());
+  EXPECT_THAT(
+    ColumnNames(table), ElementsAre("Layer", "Head", "Sequence", "Position", "Token Index", "Token",
+                          "Magnitude", "Orientation", "Context Magnitude"));
+  ASSERT_EQ(table->GetNumberOfRows(), 2 * 4 * 34);
+  const std::vector<double> found = Column(table, "Magnitude");
+  const std::vector<double> expected = oracle.Values("update.magnitude"); // [2, 2, 4, 17]
+  EXPECT_NEAR(found[(4 + 3) * 34 + 17 + 5], expected[((2 + 1) * 4 + 3) * 17 + 5], 1e-5);
+  EXPECT_EQ(TableOf(updates.Get(), 3)->GetNumberOfRows(), 0);
+}
+
+TEST(HeadUpdates, OfWholeLayersNeedTheModel)
+{
+  const FocusOracle oracle("bloom");
+  Updates updates;
+  OracleModel model("bloom");
+  Connect(updates.Get(), 0, DataSetOf(oracle.GetRecording()));
+  updates->SetModelConnection(model.Port());
+  vtkTable* layers = TableOf(updates.Get(), 3);
+  ExpectClose("magnitude", Column(layers, "Magnitude"), oracle.Values("update.total_magnitude"),
+    FocusTolerance);
+  ExpectClose("orientation", Column(layers, "Orientation"),
+    oracle.Values("update.total_orientation"), FocusTolerance);
+  EXPECT_THAT(Column(layers, "Head"), Each(-1));
+}
+
+TEST(HeadUpdates, HasNoContextWithoutValues)
+{
+  Recording recording = FocusOracle("gpt2").GetRecording();
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.value = {};
+    }
+  }
+  Updates updates;
+  Connect(updates.Get(), 0, DataSetOf(recording));
+  EXPECT_THAT(ColumnNames(TableOf(updates.Get())), Not(Contains("Context Magnitude")));
+}
+
+TEST(HeadUpdates, NamesWhatIsWrong)
+{
+  const auto expect = [](const Recording& recording, const std::string& message)
+  {
+    Updates updates;
+    Connect(updates.Get(), 0, DataSetOf(recording));
+    EXPECT_EQ(TableOf(updates.Get())->GetNumberOfRows(), 0);
+    EXPECT_THAT(updates.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  expect(SmallRecording(), "no residual stream before layer 2"); // it has that before layer 0
+  Recording recording = SmallRecording();
+  recording.residual.clear();
+  expect(recording, "record Residual");
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.output = {};
+    }
+  }
+  expect(recording, "no outputs of layer 0, head 0; record HeadOutputs");
+  Updates updates;
+  OracleModel model("bloom");
+  Connect(updates.Get(), 0, DataSetOf(FocusOracle("gpt2").GetRecording()));
+  updates->SetModelConnection(model.Port());
+  EXPECT_EQ(TableOf(updates.Get())->GetNumberOfRows(), 0);
+  EXPECT_THAT(
+    updates.TakeErrors(), ElementsAre(HasSubstr("Head Updates needs the model that was recorded")));
+}
+
+}

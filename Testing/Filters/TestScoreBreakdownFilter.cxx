@@ -1,0 +1,122 @@
+#include "vtkScoreBreakdown.h"
+
+#include "Recordings.h"
+#include "ScoreBreakdown.h"
+#include "Tables.h"
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+class Breakdown : public Observed<vtkScoreBreakdown>
+{
+public:
+  Breakdown(const Recording& recording, const std::string& model)
+    : Model(model)
+  {
+    Connect(this->Get(), 0, DataSetOf(recording));
+    this->Get()->SetModelConnection(this->Model.Port());
+  }
+
+private:
+  OracleModel Model;
+};
+
+TEST(ScoreBreakdown, SumsUpForEachQuery)
+{
+  const FocusOracle oracle("bloom");
+  Breakdown breakdown(oracle.GetRecording(), "bloom");
+  breakdown->SetLayer(1);
+  breakdown->SetHead(2);
+  breakdown->SetSequence(1);
+  vtkTable* table = TableOf(breakdown.Get());
+  EXPECT_THAT(
+    ColumnNames(table), ElementsAre("Layer", "Head", "Sequence", "Query", "Key", "Rank", "Score",
+                          "ALiBi", "Bias", "Attention", "Token Index", "Token", "Key Token"));
+  ASSERT_EQ(table->GetNumberOfRows(), 16 * 17 / 2);
+  const std::vector<double> score = Column(table, "Score");
+  const std::vector<double> alibi = Column(table, "ALiBi");
+  const std::vector<double> bias = Column(table, "Bias");
+  const std::vector<double> attention = Column(table, "Attention");
+  for (std::size_t i = 0; i < score.size(); ++i)
+  {
+    EXPECT_NEAR(score[i], alibi[i] + bias[i] + attention[i], 1e-5);
+  }
+  EXPECT_THAT(Column(table, "Layer"), Each(1));
+  EXPECT_EQ(Column(table, "Token Index")[1], 17); // query 1 of sequence 1
+  EXPECT_EQ(Column(table, "Rank")[2], 1);
+  breakdown->SetTop(1);
+  EXPECT_EQ(TableOf(breakdown.Get())->GetNumberOfRows(), 16);
+  breakdown->SetTop(0);
+  breakdown->SetQuery(5);
+  EXPECT_EQ(TableOf(breakdown.Get())->GetNumberOfRows(), 6);
+  EXPECT_THAT(Column(TableOf(breakdown.Get()), "Query"), Each(5));
+}
+
+TEST(ScoreBreakdown, HasAMeanFreeRowPerKey)
+{
+  const FocusOracle oracle("bloom");
+  Breakdown breakdown(oracle.GetRecording(), "bloom");
+  breakdown->SetHead(3);
+  vtkTable* keys = TableOf(breakdown.Get(), 1);
+  EXPECT_THAT(ColumnNames(keys),
+    ElementsAre("Layer", "Head", "Sequence", "Position", "Token Index", "Token", "ALiBi", "Bias"));
+  const std::vector<double> alibi = oracle.Values("figure3.alibi");
+  ExpectClose("figure3.alibi", Column(keys, "ALiBi"),
+    std::vector<double>(alibi.begin() + 48, alibi.end()), FocusTolerance);
+  const std::vector<double> bias = oracle.Values("figure3.bias"); // [2, 2, 4, 16]
+  ExpectClose("figure3.bias", Column(keys, "Bias"),
+    std::vector<double>(bias.begin() + 48, bias.begin() + 64), FocusTolerance);
+}
+
+TEST(ScoreBreakdown, KnowsTheRangesOfItsInput)
+{
+  const FocusOracle oracle("gpt2");
+  Breakdown breakdown(oracle.GetRecording(), "gpt2");
+  breakdown->UpdateInformation();
+  EXPECT_EQ(breakdown->GetSequenceRange()[1], 1);
+  EXPECT_EQ(breakdown->GetLayerRange()[1], 1);
+  EXPECT_EQ(breakdown->GetHeadRange()[1], 3);
+}
+
+TEST(ScoreBreakdown, NamesWhatIsWrong)
+{
+  const FocusOracle oracle("gpt2");
+  const auto expect = [](const Recording& recording, const std::string& model, const auto& set,
+                        const std::string& message)
+  {
+    Breakdown breakdown(recording, model);
+    set(breakdown);
+    EXPECT_EQ(TableOf(breakdown.Get())->GetNumberOfRows(), 0);
+    EXPECT_THAT(breakdown.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  const auto nothing = [](Breakdown&) {};
+  Recording recording = oracle.GetRecording();
+  expect(recording, "attn-only", nothing, "needs the model that was recorded");
+  expect(
+    recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetQuery(17); },
+    "Query: expected a position from 0 to 16, or -1 for all, found 17");
+  expect(recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetTop(-1); }, "Top: expected");
+  expect(recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetLayer(2); }, "layer 2");
+  expect(
+    recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetSequence(2); },
+    "expected a sequence from 0 to 1");
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.query = {};
+      head.key = {};
+    }
+  }
+  expect(recording, "gpt2", nothing, "no queries and keys");
+}
+
+}

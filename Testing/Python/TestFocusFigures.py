@@ -1,0 +1,184 @@
+"""Figures of where heads look and what they write: their numbers are those of the oracle."""
+
+import atlastest
+import figuretest
+import numpy
+from atlastest import AtlasTest
+from attentionatlas import focus, load_plugin
+from attentionatlas.model import Missing
+from matplotlib.patches import Rectangle
+from paraview import simple
+
+TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
+CONFIG = TRANSFORMERS / "bloom" / "config.json"
+EXPECTED, _ = atlastest.read_safetensors(atlastest.ORACLE.parent / "analysis" / "bloom.focus.safetensors")
+#: Relative to the largest value, for single precision (Testing/Oracle/analysis/README.md).
+TOLERANCE = 1e-5
+#: What the figures show: layer 1, head 2 of sequence 1.
+LAYER, HEAD, SEQUENCE = 1, 2, 1
+PLACE = {"layer": LAYER, "head": HEAD}
+
+
+def write_recording(path):
+    """The oracle's sequences, run by the recorder with all that the figures need."""
+    load_plugin()
+    tensors, _ = atlastest.read_safetensors(TRANSFORMERS / "bloom" / "expected.safetensors")
+    ids = "\n".join(" ".join(map(str, row)) for row in tensors["input_ids"])
+    names = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
+    record = [entry for name in names for entry in (name, "1")]
+    model = simple.TransformerReader(FileName=str(CONFIG))
+    simple.SaveData(str(path), proxy=simple.TransformerRecorder(Input=model, TokenIds=ids, Record=record))
+    return path
+
+
+def expected(name, *place):
+    """An array of the oracle, or a part of it."""
+    return EXPECTED[name][place]
+
+
+class FocusFigures(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.path = write_recording(atlastest.OUTPUT / "bloom.safetensors")
+
+    def opened(self):
+        return focus.Focus.opened(self.path, SEQUENCE)
+
+    def test_files(self):
+        folder = atlastest.OUTPUT / "figures"
+        paths = focus.render(self.path, folder, width=400, config=CONFIG, **PLACE)
+        self.assertEqual([path.stem for path in paths], [f"bloom-{name}" for name in focus.FIGURES])
+        for path in paths:
+            self.assertEqual(atlastest.read_picture(path).shape[1], 400)
+
+    def test_letters_of_a_pdf_are_text(self):
+        folder = atlastest.OUTPUT / "pdf"
+        for path in focus.render(self.path, folder, format="pdf", config=CONFIG, style={"width_mm": 180}):
+            pdf = figuretest.Pdf(path)
+            self.assertEqual(pdf.type3, 0, path)
+            self.assertGreater(pdf.embedded, 0, path)
+            self.assertAlmostEqual(pdf.size_mm[0], 180, delta=0.2)
+
+    def test_texts_do_not_meet(self):
+        with self.opened() as recording:
+            for name, figure in focus.FIGURES.items():
+                arguments = {**figure.arguments, **({"config": CONFIG} if "config" in figure.arguments else {})}
+                for width in (180, 89):
+                    drawn = figure.draw(recording, width_mm=width, dpi=100, **arguments)
+                    self.assertEqual(figuretest.overlaps(drawn), [], f"{name} at {width} mm")
+
+    def test_frames(self):
+        """Figure 1: a frame around the strongest key of each query."""
+        with self.opened() as recording:
+            axes = focus.scores(recording, dpi=60, **PLACE).axes[0]
+        frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+        keys = [round(frame.get_x() + frame.get_width() / 2) for frame in frames]
+        self.assertEqual(keys, expected("focus.top", LAYER, SEQUENCE, HEAD).tolist())
+        colors = [frame.get_edgecolor()[:3] for frame in frames]
+        self.assertEqual(len(set(colors)), len({0 if k == i else 1 if k == 0 else 2 for i, k in enumerate(keys)}))
+
+    def test_breakdown(self):
+        """Figure 2: the parts of the k-th largest score; none where there are fewer keys."""
+        with self.opened() as recording:
+            panels = focus.breakdown(recording, config=CONFIG, dpi=60, ranks=3, **PLACE).axes
+        self.assertEqual(len(panels), 3)
+        for rank, axes in enumerate(panels):
+            lines = {line.get_label(): line for line in axes.lines}
+            for label, name in (("ALiBi", "alibi"), ("Bias", "bias"), ("Attention", "attention"), ("Score", "score")):
+                values = expected(f"breakdown.sorted.{name}", LAYER, SEQUENCE, HEAD)[rank:, rank]
+                self.assert_close(lines[label].get_ydata(), values)
+                self.assertEqual(lines[label].get_xdata().tolist(), list(range(rank, 16)))
+
+    def test_key_parts(self):
+        """Figure 3."""
+        with self.opened() as recording:
+            axes = focus.key_parts(recording, config=CONFIG, dpi=60, **PLACE).axes[0]
+        self.assert_close(axes.lines[0].get_ydata(), expected("figure3.alibi", HEAD))
+        self.assert_close(axes.lines[1].get_ydata(), expected("figure3.bias", LAYER, SEQUENCE, HEAD))
+
+    def test_lines_of_sorted_heads(self):
+        """Figures 4 to 6, and the numbers of the heads."""
+        with self.opened() as recording:
+            for number, measure in enumerate(("StrongestIsSelf", "StrongestIsFirst", "Concentration"), 4):
+                for excludes in (False, True):
+                    axes = focus.heads_by_layer(
+                        recording, measure=measure, exclude_first=excludes, dpi=60
+                    ).axes[0]
+                    name = f"figure{number}" + (".excluding_first" if excludes else "")
+                    lines = numpy.array([line.get_ydata() for line in axes.lines]).T
+                    self.assert_close(lines, expected(f"{name}.sorted"))
+                    for layer in (0, 1):
+                        texts = [text.get_text() for text in axes.texts if text.xy[0] == layer]
+                        heads = [int(head) for text in texts for head in text.split()]
+                        self.assertEqual(heads, expected(f"{name}.sorted_heads", layer).tolist())
+
+    def test_crowded_heads_are_counted(self):
+        """Many heads at one place: as many numbers as fit, then how many are left."""
+        from attentionatlas.charts import Page
+
+        figure, (axes,) = Page(180, 60).panels(1, square=False)
+        focus._label_lines(axes, 0, [(0.5, head) for head in range(12)], 8)
+        self.assertEqual([text.get_text() for text in axes.texts], ["0 1 2 +9"])
+
+    def test_histograms(self):
+        """Figures 7 and 8."""
+        with self.opened() as recording:
+            for draw, name in ((focus.magnitudes, "magnitude"), (focus.orientations, "orientation")):
+                figure = draw(recording, dpi=60)
+                for layer, axes in enumerate(figure.axes[:2]):
+                    shown = numpy.asarray(axes.images[0].get_array())
+                    fold = shown.shape[1] // 50
+                    counts = expected(f"histogram.{name}", layer)
+                    numpy.testing.assert_array_equal(shown[::fold, ::fold], counts)
+
+    def test_scatter(self):
+        """Figures 9 and 10: points of all heads and tokens, and means by position."""
+        with self.opened() as recording:
+            points = focus.orientation_and_magnitude(recording, dpi=60).axes[0].collections[0].get_offsets()
+            axes = focus.position_and_magnitude(recording, dpi=60).axes[0]
+        found = numpy.sort(numpy.asarray(points), axis=0)
+        for column, name in enumerate(("orientation", "magnitude")):
+            self.assert_close(found[:, column], numpy.sort(expected(f"update.{name}").ravel()))
+        self.assertEqual(len(axes.collections[0].get_offsets()), len(points))
+        self.assert_close([line.get_ydata() for line in axes.lines], expected("figure10.mean"))
+
+    def test_norm_weighted(self):
+        with self.opened() as recording:
+            axes = focus.heads_by_layer(recording, quantity="NormWeighted", dpi=60).axes[0]
+        self.assertIn("norm-weighted", axes.get_title(loc="left"))
+
+    def test_what_is_missing_is_left_out(self):
+        reasons = []
+        named = focus.render_named(atlastest.RECORDING, atlastest.OUTPUT / "less", reasons=reasons)
+        self.assertEqual(list(named), ["focus-scores", "focus-self", "focus-first", "focus-concentration"])
+        self.assertEqual(len(reasons), 2)
+        with self.opened() as recording, self.assertRaisesRegex(Missing, "need the model"):
+            focus.breakdown(recording)
+
+    def test_bad_input(self):
+        with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):
+            focus.render("none.npy", atlastest.OUTPUT)
+        with self.opened() as recording:
+            with self.assertRaisesRegex(FileNotFoundError, "none.json: no such file"):
+                focus.breakdown(recording, config="none.json")
+            with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 1, found 7"):
+                focus.scores(recording, layer=7)
+            with self.assertRaisesRegex(ValueError, "head: expected 0 to 3, found 4"):
+                focus.breakdown(recording, config=CONFIG, head=4)
+            with self.assertRaisesRegex(ValueError, "measure: expected .* found 'Size'"):
+                focus.heads_by_layer(recording, measure="Size")
+            with self.assertRaisesRegex(ValueError, "quantity: expected .* found 'Scores'"):
+                focus.heads_by_layer(recording, quantity="Scores")
+            with self.assertRaisesRegex(ValueError, "no ScoreBreakdown; see the error"):
+                focus.breakdown(recording, config=TRANSFORMERS / "gpt2" / "config.json")
+            self.assert_one_error("Score Breakdown needs the model that was recorded")
+
+    def assert_close(self, found, values):
+        values = numpy.asarray(values)
+        scale = max(abs(values).max(), 1e-30)
+        numpy.testing.assert_allclose(numpy.asarray(found, float), values, atol=TOLERANCE * scale, rtol=0)
+
+
+if __name__ == "__main__":
+    atlastest.main()
