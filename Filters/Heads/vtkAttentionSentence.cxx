@@ -186,10 +186,12 @@ int vtkAttentionSentence::FillInputPortInformation(int port, vtkInformation* inf
 int vtkAttentionSentence::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector*)
 {
-  const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  const AttentionAtlas::RecordingRanges ranges(recording);
   std::copy_n(ranges.sequence, 2, this->SequenceRange);
   std::copy_n(ranges.layer, 2, this->LayerRange);
   std::copy_n(ranges.head, 2, this->HeadRange);
+  this->SequenceRange[0] = this->HeadRange[0] = AttentionAtlas::IsEmpty(recording) ? 0 : -1;
   return 1;
 }
 

@@ -86,7 +86,8 @@ public:
 
   ///@{
   /**
-   * The index of the sequence, from 0. Default: 0.
+   * The index of the sequence, from 0; -1: the mean over sequences, whose words are positions.
+   * Default: 0.
    */
   vtkSetMacro(Sequence, int);
   vtkGetMacro(Sequence, int);
@@ -215,8 +216,8 @@ public:
 
   ///@{
   /**
-   * The first and last sequence, recorded layer and head of the input as of the last
-   * UpdateInformation; 0, 0 without input.
+   * -1 and the last sequence, the first and last recorded layer, and -1 and the last head of the
+   * input as of the last UpdateInformation; 0, 0 without input.
    */
   vtkGetVector2Macro(SequenceRange, int);
   vtkGetVector2Macro(LayerRange, int);

@@ -590,6 +590,7 @@ TEST(AttentionSentence, KnowsTheRangesOfItsInput)
   sentence->UpdateInformation();
   EXPECT_EQ(sentence->GetSequenceRange()[1], 1);
   EXPECT_EQ(sentence->GetLayerRange()[1], 2);
+  EXPECT_EQ(sentence->GetHeadRange()[0], -1);
   EXPECT_EQ(sentence->GetHeadRange()[1], 1);
 }
 
