@@ -156,6 +156,8 @@ struct vtkWeightedLinesRepresentation::Lines
       const double share = static_cast<double>(w + 1) / Widths;
       actor->GetProperty()->SetLineWidth(
         std::max(1.F, static_cast<float>(share) * all->GetProperty()->GetLineWidth()));
+      // As triangles, which are not cut where the tiles of a large picture meet.
+      actor->GetProperty()->RenderLinesAsTubesOn();
       CopyColoring(this->owner->Mapper, this->mappers.at(w));
     }
   }
