@@ -5,6 +5,7 @@
 
 #include <vtkPolyDataAlgorithm.h>
 
+#include <array>
 #include <vector>
 
 /**
@@ -236,7 +237,9 @@ protected:
 
 private:
   struct Shown;
-  bool Evaluate(vtkInformationVector** inputVector, Shown& shown);
+  void FindWords(vtkInformationVector** inputVector, Shown& shown) const;
+  bool Evaluate(Shown& shown);
+  void Fill(const Shown& shown, const std::array<vtkPolyData*, 3>& outputs) const;
   void ChooseTokens(vtkInformationVector** inputVector, Shown& shown) const;
   std::vector<bool> FindHidden(const Shown& shown) const;
 

@@ -42,16 +42,18 @@ SentenceLayout::SentenceLayout(std::int64_t length, const SentenceLayoutOptions&
 
   const double width = this->Distance_ + 2 * this->WordWidth + BarLength + PageGap;
   const double height = static_cast<double>(this->Rows) + PageGap;
+  double top = 0;
   for (std::int64_t query = this->First_; query < this->End_; query += this->Rows)
   {
-    const auto row = static_cast<double>((query - this->First_) / this->Rows);
     const std::int64_t endOfKeys = this->IsCausal ? query + 1 : this->End_;
+    double left = 0;
     for (std::int64_t key = this->First_; key < endOfKeys; key += this->Rows)
     {
-      const auto column = static_cast<double>((key - this->First_) / this->Rows);
       this->Pages_.push_back({ query, std::min(query + this->Rows, this->End_), key,
-        std::min(key + this->Rows, this->End_), width * column, -height * row });
+        std::min(key + this->Rows, this->End_), left, top });
+      left += width;
     }
+    top -= height;
   }
 }
 
