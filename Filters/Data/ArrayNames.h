@@ -125,15 +125,6 @@ inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
                                               ///< AttentionMatrix, position in the sequence
 inline constexpr const char* Key = "Key";     ///< the same
 
-// AttentionSentence, in addition
-inline constexpr const char* Opacity = "Opacity";
-inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity
-inline constexpr const char* HeadColorLegend = "HeadColor Legend"; ///< field data
-inline constexpr const char* Side = "Side";                        ///< 0 query, 1 key
-inline constexpr const char* Label = "Label";                      ///< a token for the screen
-inline constexpr const char* Hidden = "Hidden";
-inline constexpr const char* Received = "Received";
-inline constexpr const char* Given = "Given";
 // PatchAttention, in addition to Weight, Query, Key and the names of tokens
 inline constexpr const char* Mark = "Mark";                 ///< 0 itself, 1 a class token
 inline constexpr const char* Heat = "Heat";                 ///< Weight, with colors of its own
@@ -200,5 +191,16 @@ inline constexpr const char* SharedTokens = "Shared Tokens";
 inline constexpr const char* HeadName = "Head Name";    ///< field data
 inline constexpr const char* Reading = "Reading";       ///< field data
 inline constexpr const char* Processing = "Processing"; ///< field data
+
+// AttentionSentence, in addition
+inline constexpr const char* Opacity = "Opacity";
+inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity
+inline constexpr const char* HeadColorLegend = "HeadColor Legend"; ///< field data
+inline constexpr const char* ViewBounds = "View Bounds";           ///< field data
+inline constexpr const char* Side = "Side";                        ///< 0 query, 1 key
+inline constexpr const char* Label = "Label";                      ///< a token for the screen
+inline constexpr const char* Hidden = "Hidden";
+inline constexpr const char* Received = "Received";
+inline constexpr const char* Given = "Given";
 
 }

@@ -121,7 +121,8 @@ public:
   vtkSmartPointer<vtkPoints> MakePoints() const
   {
     auto points = vtkSmartPointer<vtkPoints>::New();
-    points->SetNumberOfPoints(static_cast<vtkIdType>(this->Words.size() * this->Heads));
+    points->SetNumberOfPoints(
+      static_cast<vtkIdType>(this->Words.size()) * static_cast<vtkIdType>(this->Heads));
     const double step = std::min(MostPerHead, SpreadOfHeads / static_cast<double>(this->Heads));
     vtkIdType i = 0;
     for (std::size_t h = 0; h < this->Heads; ++h)
@@ -142,8 +143,8 @@ public:
   {
     const SentencePage& page = this->Layout.PageOf(line.query, line.key);
     const auto number = static_cast<std::size_t>(&page - this->Layout.Pages().data());
-    const vtkIdType first =
-      this->FirstOfPage[number] + static_cast<vtkIdType>(h * this->Words.size());
+    const vtkIdType first = this->FirstOfPage[number] +
+                            static_cast<vtkIdType>(h) * static_cast<vtkIdType>(this->Words.size());
     return { first + line.query - page.queryBegin,
       first + page.queryEnd - page.queryBegin + line.key - page.keyBegin };
   }
@@ -282,11 +283,7 @@ double SentenceHeads::Given(std::int64_t position) const
 
 std::string SentenceHeads::Legend() const
 {
-  if (this->heads.size() < 2)
-  {
-    return {};
-  }
-  std::string text = "Head of layer " + std::to_string(this->layer);
+  std::string text = "Layer " + std::to_string(this->layer);
   for (std::size_t h = 0; h < this->heads.size(); ++h)
   {
     text += "\n";
@@ -295,7 +292,7 @@ std::string SentenceHeads::Legend() const
       text += std::to_string(channel) + " ";
     }
     const int number = this->heads[h].head;
-    text += number == atlas::AllHeads ? "mean" : "head " + std::to_string(number);
+    text += number == atlas::AllHeads ? "mean of heads" : "head " + std::to_string(number);
   }
   return text;
 }

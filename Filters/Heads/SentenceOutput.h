@@ -50,7 +50,7 @@ struct SentenceHeads
   double Received(std::int64_t position) const;
   double Given(std::int64_t position) const;
 
-  /// The legend, written as that of TokenLegend.h; empty for one head.
+  /// The legend, written as that of TokenLegend.h.
   std::string Legend() const;
 };
 

@@ -87,13 +87,14 @@ struct vtkAttentionSentence::Shown
   vtkNew<vtkPolyData> wordPoints;
 
   /// Reads a head, beside the tokens.
-  void Read(int layer, int head, atlas::AttentionQuantity quantity)
+  void Read(int head)
   {
-    this->recording = AttentionAtlas::ToRecording(this->input, layer, head, quantity);
     this->options.head = head;
+    this->recording =
+      AttentionAtlas::ToRecording(this->input, this->options.layer, head, this->options.quantity);
     // Checks that all is there, before anything is allocated.
-    atlas::EvaluateAttention(
-      this->recording, this->options.sequence, layer, head, quantity, 0, 0, nullptr);
+    atlas::EvaluateAttention(this->recording, this->options.sequence, this->options.layer, head,
+      this->options.quantity, 0, 0, nullptr);
   }
 
   /// The number of tokens that can be named: of all sequences or, for their mean, of positions.
@@ -186,10 +187,12 @@ int vtkAttentionSentence::FillInputPortInformation(int port, vtkInformation* inf
 int vtkAttentionSentence::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector*)
 {
-  const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  const AttentionAtlas::RecordingRanges ranges(recording);
   std::copy_n(ranges.sequence, 2, this->SequenceRange);
   std::copy_n(ranges.layer, 2, this->LayerRange);
   std::copy_n(ranges.head, 2, this->HeadRange);
+  this->SequenceRange[0] = this->HeadRange[0] = AttentionAtlas::IsEmpty(recording) ? 0 : -1;
   return 1;
 }
 
@@ -250,10 +253,9 @@ void vtkAttentionSentence::ChooseTokens(vtkInformationVector** inputVector, Show
   shown.heads.bars = hasChosenKeys ? TokenSide::Query : TokenSide::Key;
 }
 
-/// Finds words and lines. Returns false if the user has canceled.
-bool vtkAttentionSentence::Evaluate(vtkInformationVector** inputVector, Shown& shown)
+/// Finds the words that are shown, and which tokens are hidden and chosen.
+void vtkAttentionSentence::FindWords(vtkInformationVector** inputVector, Shown& shown) const
 {
-  const auto quantity = Quantities.at(static_cast<std::size_t>(this->Quantity));
   for (const int head : this->Heads.empty() ? std::vector<int>{ this->Head } : this->Heads)
   {
     if (std::find(shown.numbers.begin(), shown.numbers.end(), head) == shown.numbers.end())
@@ -262,36 +264,40 @@ bool vtkAttentionSentence::Evaluate(vtkInformationVector** inputVector, Shown& s
     }
   }
   shown.options.sequence = this->Sequence;
-  shown.options.layer = this->Layer;
-  shown.options.quantity = quantity;
+  shown.options.layer = shown.heads.layer = this->Layer;
+  shown.options.quantity = Quantities.at(static_cast<std::size_t>(this->Quantity));
   shown.options.threshold = this->Threshold;
   shown.options.renormalize = this->Renormalize;
-  shown.heads.layer = this->Layer;
-  bool isCausal = true;
+  bool isCausal = this->RowsPerPage > 0;
   for (std::size_t h = shown.numbers.size(); h-- > 0;) // ends with the first
   {
-    shown.Read(this->Layer, shown.numbers[h], quantity);
-    isCausal = isCausal && (this->RowsPerPage == 0 || IsCausal(shown.recording, this->Sequence));
+    shown.Read(shown.numbers[h]);
+    isCausal = isCausal && IsCausal(shown.recording, this->Sequence);
   }
   shown.words =
     std::make_unique<AttentionAtlas::SentenceWords>(shown.recording, shown.options.sequence);
   shown.words->hidden = shown.options.hidden = this->FindHidden(shown);
   shown.layout =
     std::make_unique<atlas::SentenceLayout>(static_cast<std::int64_t>(shown.words->tokens.size()),
-      atlas::SentenceLayoutOptions{ this->FirstToken, this->TokenCount, this->RowsPerPage,
-        shown.words->Width(), isCausal && this->RowsPerPage > 0 });
+      atlas::SentenceLayoutOptions{
+        this->FirstToken, this->TokenCount, this->RowsPerPage, shown.words->Width(), isCausal });
   shown.options.first = shown.layout->First();
   shown.options.end = shown.layout->End();
   shown.RequireMemory();
   AttentionAtlas::FillWords(*shown.words, *shown.layout, shown.wordPoints);
   this->ChooseTokens(inputVector, shown);
+}
+
+/// Evaluates the heads. Returns false if the user has canceled.
+bool vtkAttentionSentence::Evaluate(Shown& shown)
+{
+  float largest = 0;
   for (std::size_t h = 0; h < shown.numbers.size(); ++h)
   {
-    if (h > 0)
+    if (h > 0) // the first has been read
     {
-      shown.Read(this->Layer, shown.numbers[h], quantity);
+      shown.Read(shown.numbers[h]);
     }
-    shown.options.head = shown.numbers[h];
     AttentionAtlas::SentenceHead head{ shown.numbers[h], {} };
     const auto report = [&](double done)
     {
@@ -303,68 +309,64 @@ bool vtkAttentionSentence::Evaluate(vtkInformationVector** inputVector, Shown& s
     {
       return false;
     }
+    largest = std::max(largest, head.attention.largest);
     shown.heads.heads.push_back(std::move(head));
   }
+  if (this->Quantity == NORM_WEIGHTED && largest > 0)
+  {
+    shown.heads.scale = static_cast<double>(largest);
+  }
   return true;
+}
+
+/// Fills the outputs and their field data.
+void vtkAttentionSentence::Fill(
+  const Shown& shown, const std::array<vtkPolyData*, 3>& outputs) const
+{
+  AttentionAtlas::FillLines(*shown.words, shown.heads, *shown.layout, outputs[0]);
+  AttentionAtlas::AddSums(shown.heads, shown.wordPoints);
+  outputs[1]->ShallowCopy(shown.wordPoints);
+  AttentionAtlas::FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
+  const std::array<const char*, 3> formats = { AttentionAtlas::Formats::SentenceLines,
+    AttentionAtlas::Formats::SentenceWords, AttentionAtlas::Formats::SentenceBars };
+  for (std::size_t port = 0; port < outputs.size(); ++port)
+  {
+    AttentionAtlas::SetFormat(outputs.at(port), formats.at(port));
+    vtkFieldData* fields = outputs.at(port)->GetFieldData();
+    AttentionAtlas::AddField(fields, Names::Sequence, this->Sequence);
+    AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
+    AttentionAtlas::AddField(fields, Names::HeadColorLegend, shown.heads.Legend());
+    fields->AddArray(
+      AttentionAtlas::MakeArray<vtkDoubleArray>(Names::ViewBounds, shown.layout->Bounds()));
+  }
 }
 
 int vtkAttentionSentence::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  std::array<vtkPolyData*, 3> outputs;
-  for (int port = 0; port < 3; ++port)
-  {
-    outputs.at(static_cast<std::size_t>(port)) = vtkPolyData::GetData(outputVector, port);
-    outputs.at(static_cast<std::size_t>(port))->Initialize();
-  }
+  const std::array<vtkPolyData*, 3> outputs = { vtkPolyData::GetData(outputVector, 0),
+    vtkPolyData::GetData(outputVector, 1), vtkPolyData::GetData(outputVector, 2) };
+  const auto clear = [&outputs]
+  { std::for_each(outputs.begin(), outputs.end(), [](vtkPolyData* o) { o->Initialize(); }); };
+  clear();
   try
   {
     Shown shown;
     shown.input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-    const bool isEmpty = shown.input == nullptr || shown.input->GetNumberOfBlocks() == 0;
-    if (isEmpty || !AttentionAtlas::IsFirstPiece(outputVector))
+    if (AttentionAtlas::IsEmpty(shown.input) || !AttentionAtlas::IsFirstPiece(outputVector))
     {
       return 1;
     }
-    if (!this->Evaluate(inputVector, shown))
+    this->FindWords(inputVector, shown);
+    if (!this->Evaluate(shown))
     {
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
-    shown.heads.scale = 1;
-    if (this->Quantity == NORM_WEIGHTED)
-    {
-      shown.heads.scale = 1e-30;
-      for (const AttentionAtlas::SentenceHead& head : shown.heads.heads)
-      {
-        shown.heads.scale =
-          std::max(shown.heads.scale, static_cast<double>(head.attention.largest));
-      }
-    }
-    AttentionAtlas::FillLines(*shown.words, shown.heads, *shown.layout, outputs[0]);
-    AttentionAtlas::AddSums(shown.heads, shown.wordPoints);
-    outputs[1]->ShallowCopy(shown.wordPoints);
-    AttentionAtlas::FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
-    const std::array<const char*, 3> formats = { AttentionAtlas::Formats::SentenceLines,
-      AttentionAtlas::Formats::SentenceWords, AttentionAtlas::Formats::SentenceBars };
-    const std::string legend = shown.heads.Legend();
-    for (std::size_t port = 0; port < outputs.size(); ++port)
-    {
-      AttentionAtlas::SetFormat(outputs.at(port), formats.at(port));
-      vtkFieldData* fields = outputs.at(port)->GetFieldData();
-      AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
-      AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
-      if (!legend.empty())
-      {
-        AttentionAtlas::AddField(fields, Names::HeadColorLegend, legend);
-      }
-    }
+    this->Fill(shown, outputs);
   }
   catch (const std::exception& e)
   {
-    for (vtkPolyData* output : outputs)
-    {
-      output->Initialize();
-    }
+    clear();
     vtkErrorMacro(<< e.what());
   }
   return 1; // as in vtkModelAlgorithm

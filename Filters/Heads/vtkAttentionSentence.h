@@ -5,6 +5,7 @@
 
 #include <vtkPolyDataAlgorithm.h>
 
+#include <array>
 #include <vector>
 
 /**
@@ -50,7 +51,8 @@
  * of the same queries and keys. Cell arrays: Received or Given
  * (float), Token Index, Layer, Head, HeadColor.
  *
- * Field data of all: Sequence, Layer, and HeadColor Legend if several heads are shown.
+ * Field data of all: Sequence, Layer, HeadColor Legend (string), and View Bounds (double [4], least
+ * and largest x and y of words and bars, which a view makes room for).
  *
  * The ranges of properties depend on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has all. Canceling leaves the outputs empty.
@@ -85,7 +87,8 @@ public:
 
   ///@{
   /**
-   * The index of the sequence, from 0. Default: 0.
+   * The index of the sequence, from 0; -1: the mean over sequences, whose words are positions.
+   * Default: 0.
    */
   vtkSetMacro(Sequence, int);
   vtkGetMacro(Sequence, int);
@@ -214,8 +217,8 @@ public:
 
   ///@{
   /**
-   * The first and last sequence, recorded layer and head of the input as of the last
-   * UpdateInformation; 0, 0 without input.
+   * -1 and the last sequence, the first and last recorded layer, and -1 and the last head of the
+   * input as of the last UpdateInformation; 0, 0 without input.
    */
   vtkGetVector2Macro(SequenceRange, int);
   vtkGetVector2Macro(LayerRange, int);
@@ -234,7 +237,9 @@ protected:
 
 private:
   struct Shown;
-  bool Evaluate(vtkInformationVector** inputVector, Shown& shown);
+  void FindWords(vtkInformationVector** inputVector, Shown& shown) const;
+  bool Evaluate(Shown& shown);
+  void Fill(const Shown& shown, const std::array<vtkPolyData*, 3>& outputs) const;
   void ChooseTokens(vtkInformationVector** inputVector, Shown& shown) const;
   std::vector<bool> FindHidden(const Shown& shown) const;
 

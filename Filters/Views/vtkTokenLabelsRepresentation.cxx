@@ -3,16 +3,12 @@
 #include "LabelFonts.h"
 #include "LabelPlacement.h"
 #include "ScreenText.h"
+#include "ShownPiece.h"
 
-#include <vtkAlgorithm.h>
-#include <vtkAlgorithmOutput.h>
 #include <vtkCamera.h>
 #include <vtkCommand.h>
-#include <vtkCompositeDataIterator.h>
-#include <vtkCompositeDataSet.h>
 #include <vtkCoordinate.h>
 #include <vtkDataArray.h>
-#include <vtkDataSet.h>
 #include <vtkInformation.h>
 #include <vtkMPIMoveData.h>
 #include <vtkMath.h>
@@ -21,7 +17,6 @@
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVLODActor.h>
-#include <vtkPVRenderView.h>
 #include <vtkPointData.h>
 #include <vtkRenderWindow.h>
 #include <vtkRenderer.h>
@@ -115,35 +110,6 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
   }
 }
 
-std::vector<vtkDataSet*> Leaves(vtkDataObject* data)
-{
-  std::vector<vtkDataSet*> leaves;
-  if (auto* one = vtkDataSet::SafeDownCast(data))
-  {
-    leaves.push_back(one);
-  }
-  else if (auto* composite = vtkCompositeDataSet::SafeDownCast(data))
-  {
-    const auto blocks = vtkSmartPointer<vtkCompositeDataIterator>::Take(composite->NewIterator());
-    for (blocks->InitTraversal(); !blocks->IsDoneWithTraversal(); blocks->GoToNextItem())
-    {
-      if (auto* leaf = vtkDataSet::SafeDownCast(blocks->GetCurrentDataObject()))
-      {
-        leaves.push_back(leaf);
-      }
-    }
-  }
-  return leaves;
-}
-
-/// The data that a representation shows, as far as this process has it.
-vtkDataObject* ShownData(vtkInformation* input, vtkPVDataRepresentation* representation)
-{
-  vtkAlgorithmOutput* port = vtkPVRenderView::GetPieceProducer(input, representation);
-  vtkAlgorithm* producer = port != nullptr ? port->GetProducer() : nullptr;
-  return producer != nullptr ? producer->GetOutputDataObject(port->GetIndex()) : nullptr;
-}
-
 /// Whether a point is between the planes of the camera, with x and y from 0 to 1.
 bool IsOnScreen(const std::array<double, 4>& place)
 {
@@ -194,7 +160,7 @@ struct vtkTokenLabelsRepresentation::Labels
     this->candidates.clear();
     for (const bool isMatch : { true, false })
     {
-      for (vtkDataSet* leaf : Leaves(data))
+      for (vtkDataSet* leaf : AttentionAtlas::LeavesOf(data))
       {
         AddCandidates(leaf, isMatch, this->candidates);
       }
@@ -456,7 +422,7 @@ int vtkTokenLabelsRepresentation::ProcessViewRequest(
   }
   if (request == vtkPVView::REQUEST_RENDER())
   {
-    this->Shown->Read(ShownData(input, this));
+    this->Shown->Read(AttentionAtlas::ShownPiece(input, this));
     this->WarnOfMissingFonts();
   }
   return 1;
@@ -470,7 +436,7 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     return;
   }
   std::array<double, 2> widths = { 0, 0 }; // to the left, to the right
-  for (vtkDataSet* leaf : Leaves(this->GetRenderedDataObject(0)))
+  for (vtkDataSet* leaf : AttentionAtlas::LeavesOf(this->GetRenderedDataObject(0)))
   {
     std::vector<Candidate> candidates;
     AddCandidates(leaf, false, candidates);
@@ -487,6 +453,7 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
   bounds[1] += this->LabelHeight * widths[1];
   bounds[2] -= this->LabelHeight;
   bounds[3] += this->LabelHeight;
+  AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
 

@@ -234,7 +234,7 @@ def main(transformer):
     s.ResetCamera(view)
     save("HeadScores", view)
     sentence = AttentionSentence(Input=RecordingReader(FileName=RECORDING), Layer=4, Heads=[3, 11])
-    show("AttentionSentence", *(s.OutputPort(sentence, port) for port in range(3)), zoom=1.7)
+    show("AttentionSentence", *(s.OutputPort(sentence, port) for port in range(3)), zoom=1.5)
     show("HeadEmbedding", embedding(transformer)[1], zoom=1.2)
     recording, points = embedding(transformer)
     show("TokenColors", TokenColors(Input=points, By="RelativePosition"), zoom=1.2)

@@ -1,10 +1,12 @@
-// Speed of the views of a joint embedding: lines to the strongest keys, colors, and a search. The
-// recording has sequences of random queries and keys, which all heads share to save memory; points
-// are random. Argument 1: heads, 2: sequences, 3: tokens in each.
+// Speed of the views of a joint embedding: lines to the strongest keys, colors, and a search; and
+// of the words of a sequence, with lines from a weight of 0.05 on. The recording has sequences of
+// random queries and keys, which all heads share to save memory; points are random. Argument 1:
+// heads, 2: sequences, 3: tokens in each.
 
 #include "RandomMatrix.h"
 #include "RecordingConversion.h"
 #include "vtkAttentionLines.h"
+#include "vtkAttentionSentence.h"
 #include "vtkTokenColors.h"
 #include "vtkTokenSearch.h"
 
@@ -158,6 +160,22 @@ void Search(benchmark::State& state)
   Run(state, search.Get());
 }
 
+void Sentence(benchmark::State& state)
+{
+  vtkNew<vtkAttentionSentence> sentence;
+  vtkNew<vtkMultiBlockDataSet> recording;
+  AttentionAtlas::ToDataSet(
+    MakeRecording(state.range(0), state.range(1), state.range(2)), recording);
+  Connect(sentence, 0, recording);
+  sentence->SetThreshold(0.05);
+  for (auto step : state)
+  {
+    sentence->Modified();
+    sentence->Update();
+  }
+  state.counters["lines"] = static_cast<double>(sentence->GetOutput()->GetNumberOfCells());
+}
+
 void Sizes(benchmark::internal::Benchmark* benchmark)
 {
   benchmark->Args({ 144, 100, 30 })->Args({ 144, 1, 1024 })->Args({ 144, 1000, 30 });
@@ -168,5 +186,12 @@ BENCHMARK(Lines)->Apply(Sizes);
 BENCHMARK(LinesOfSelected)->Apply(Sizes);
 BENCHMARK(Colors)->Apply(Sizes);
 BENCHMARK(Search)->Apply(Sizes);
+BENCHMARK(Sentence)
+  ->Args({ 1, 1, 256 })
+  ->Args({ 1, 1, 4096 })
+  ->Args({ 1, 1, 16384 })
+  ->Unit(benchmark::kMillisecond)
+  ->UseRealTime()
+  ->MeasureProcessCPUTime();
 
 }

@@ -402,11 +402,18 @@ TEST(AttentionSentence, OfSeveralHeads)
   const double above = lines->GetPoint(0)[1];
   EXPECT_GT(above, lines->GetPoint(6)[1]);
   EXPECT_THAT(CellValues(sentence.Bars(), "Head"), ElementsAre(1, 0, 1, 0, 1, 0));
-  EXPECT_EQ(
-    vtkStringArray::SafeDownCast(lines->GetFieldData()->GetAbstractArray("HeadColor Legend"))
-      ->GetValue(0)
-      .substr(0, 15),
-    "Head of layer 0");
+  const auto color = [](int head)
+  {
+    std::string text;
+    for (const std::uint8_t channel : ClassColor(head))
+    {
+      text += std::to_string(channel) + " ";
+    }
+    return text;
+  };
+  auto* legend = lines->GetFieldData()->GetAbstractArray("HeadColor Legend");
+  EXPECT_EQ(vtkStringArray::SafeDownCast(legend)->GetValue(0),
+    "Layer 0\n" + color(1) + "head 1\n" + color(0) + "head 0");
   Sentence other(SmallRecording());
   const std::vector<double> first = PointValues(one.Words(), "Received");
   const std::vector<double> second = PointValues(other.Words(), "Received");
@@ -583,6 +590,7 @@ TEST(AttentionSentence, KnowsTheRangesOfItsInput)
   sentence->UpdateInformation();
   EXPECT_EQ(sentence->GetSequenceRange()[1], 1);
   EXPECT_EQ(sentence->GetLayerRange()[1], 2);
+  EXPECT_EQ(sentence->GetHeadRange()[0], -1);
   EXPECT_EQ(sentence->GetHeadRange()[1], 1);
 }
 

@@ -129,8 +129,8 @@ class Links(AtlasTest):
         selection.AddNode(node)
         points = data.fetch(source, getattr(source, "Port", 0))
         chosen = vtkConvertSelection.ToPedigreeIdSelection(selection, points).GetNode(0).GetSelectionList()
-        tokens = [str(chosen.GetValue(i)) for i in range(chosen.GetNumberOfTuples())]
-        return simple.PedigreeIDSelectionSource(IDs=[x for token in tokens for x in (INDEX, token)])
+        pairs = [x for i in range(chosen.GetNumberOfTuples()) for x in (INDEX, str(chosen.GetValue(i)))]
+        return simple.PedigreeIDSelectionSource(FieldType="POINT", PedigreeIDs=pairs)
 
     def tokens(self, selection, source, name=INDEX):
         found = data.fetch(simple.ExtractSelection(Input=source, Selection=selection))
@@ -174,7 +174,7 @@ class Picture(AtlasTest):
 
     def test_first_apply(self):
         view, shown = self.shown(atlastest.RECORDING, Layer=LAYER, Head=HEAD)
-        self.assertEqual([one.Representation for one in shown], ["Surface", "Token Labels", "Surface"])
+        self.assertEqual([one.Representation for one in shown], ["Weighted Lines", "Token Labels", "Surface"])
         self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "HeadColor"])
         self.assertEqual(shown[0].MapScalars, 0)
         pixels = atlastest.picture(view, "first")
@@ -196,9 +196,39 @@ class Picture(AtlasTest):
         view, shown = self.shown(path)
         shown[0].LineWidth = 9
         pixels = atlastest.picture(view, "opacity")
-        for weight in (1, 0.5, 0.75):
+        for weight in (1, 0.5, 0.75):  # lines that do not cross
             expected = 255 - weight * (255 - numpy.array(AMBER))
             self.assertGreater((numpy.abs(pixels - expected).max(axis=2) < 8).sum(), 100, weight)
+
+    def test_width_grows_with_the_weight(self):
+        weights = numpy.zeros((1, 1, 2, 2), "f4")
+        weights[0, 0] = [[1, 0], [0.5, 0.5]]
+        path = atlastest.OUTPUT / "width.npy"
+        numpy.save(path, weights)
+        view, shown = self.shown(path, HiddenTokens=[], SelectedTokens=[0])
+        shown[2].Visibility = 0
+        shown[0].LineWidth = 10
+        wide = numpy.abs(atlastest.picture(view, "wide") - AMBER).max(axis=2) < 40
+        self.assertAlmostEqual(wide.sum(axis=0).max(), 10, delta=1)
+        shown[0].Input.SelectedTokens = [1]
+        half = 255 - 0.5 * (255 - numpy.array(AMBER))
+        narrow = numpy.abs(atlastest.picture(view, "narrow") - half).max(axis=2) < 20
+        column = narrow[:, narrow.any(axis=0)].sum(axis=0)
+        self.assertLess(numpy.median(column), 2 * 8)  # two lines of 0.6 of the width
+        shown[0].Representation = "Surface"
+        self.assertGreater((atlastest.picture(view, "even") < 250).sum(), 0)
+
+    def test_cells_are_selected_by_their_number(self):
+        view, shown = self.shown(atlastest.RECORDING, Layer=LAYER, Heads=[0, 3, 11])
+        source = shown[0].Input
+        simple.Render(view)
+        simple.SelectSurfaceCells(Rectangle=[0, 0, 599, 399], View=view)
+        chosen = data.fetch(simple.ExtractSelection(Input=source))
+        chosen = chosen.GetBlock(0) if chosen.IsA("vtkCompositeDataSet") else chosen
+        keys = vtk_to_numpy(chosen.GetCellData().GetArray("Key"))
+        self.assertGreater(len(keys), 30)
+        places = vtk_to_numpy(chosen.GetCellData().GetArray("vtkOriginalCellIds"))
+        numpy.testing.assert_array_equal(keys, cell_array(source, "Key")[places])
 
     def test_hidden_words_are_gray(self):
         view, _ = self.shown(atlastest.RECORDING, HideFirst=1)
@@ -284,18 +314,18 @@ class Figures(AtlasTest):
         self.assertIn("\u00b7word255", text)
 
     def test_pages_of_long_texts(self):
-        path = write_attention("long", [f" w{i}" for i in range(700)])
+        path = write_attention("long", [f" w{i}" for i in range(400)])
         figures = sentence.pages(path, threshold=0.2)
         shown = sum(len(self.lines(figure)[0]) for figure in figures)
         attention = numpy.load(path)[0, 0]
         self.assertEqual(shown, (attention >= 0.2).sum())
-        self.assertGreater(len(figures), 2)
+        self.assertEqual(len(figures), 2)  # ten panels of 100 rows; five side by side
         for figure in figures:
             self.assertLessEqual(figure.get_size_inches()[1] * 25.4, 250)
         self.assertIn(f"(page 1 of {len(figures)})", self.texts(figures[0])[0])
         part = sentence.sentence(path, first=100, count=50)
-        self.assertIn("tokens 100 to 149 of 700", self.texts(part)[0])
-        self.assertEqual(self.texts(sentence.sentence(path))[0].split("; ")[1], "tokens 0 to 255 of 700")
+        self.assertIn("tokens 100 to 149 of 400", self.texts(part)[0])
+        self.assertEqual(self.texts(sentence.sentence(path))[0].split("; ")[1], "tokens 0 to 255 of 400")
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"

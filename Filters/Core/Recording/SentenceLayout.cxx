@@ -42,16 +42,18 @@ SentenceLayout::SentenceLayout(std::int64_t length, const SentenceLayoutOptions&
 
   const double width = this->Distance_ + 2 * this->WordWidth + BarLength + PageGap;
   const double height = static_cast<double>(this->Rows) + PageGap;
+  double top = 0;
   for (std::int64_t query = this->First_; query < this->End_; query += this->Rows)
   {
-    const auto row = static_cast<double>((query - this->First_) / this->Rows);
     const std::int64_t endOfKeys = this->IsCausal ? query + 1 : this->End_;
+    double left = 0;
     for (std::int64_t key = this->First_; key < endOfKeys; key += this->Rows)
     {
-      const auto column = static_cast<double>((key - this->First_) / this->Rows);
       this->Pages_.push_back({ query, std::min(query + this->Rows, this->End_), key,
-        std::min(key + this->Rows, this->End_), width * column, -height * row });
+        std::min(key + this->Rows, this->End_), left, top });
+      left += width;
     }
+    top -= height;
   }
 }
 
@@ -75,6 +77,22 @@ std::array<double, 2> SentenceLayout::Place(
   const bool isQuery = side == TokenSide::Query;
   const std::int64_t row = position - (isQuery ? page.queryBegin : page.keyBegin);
   return { isQuery ? page.left : page.left + this->Distance_, page.top - static_cast<double>(row) };
+}
+
+std::array<double, 4> SentenceLayout::Bounds() const
+{
+  std::array<double, 4> bounds = { 0, 0, 0, 0 };
+  for (const SentencePage& page : this->Pages_)
+  {
+    const auto rows =
+      static_cast<double>(std::max(page.queryEnd - page.queryBegin, page.keyEnd - page.keyBegin));
+    const double outer = this->WordWidth + BarLength;
+    bounds[0] = std::min(bounds[0], page.left - outer);
+    bounds[1] = std::max(bounds[1], page.left + this->Distance_ + outer);
+    bounds[2] = std::min(bounds[2], page.top - rows + 0.5);
+    bounds[3] = std::max(bounds[3], page.top + 0.5);
+  }
+  return bounds;
 }
 
 }

@@ -69,6 +69,9 @@ public:
   std::array<double, 2> Place(
     const SentencePage& page, TokenSide side, std::int64_t position) const;
 
+  /// The rectangle of all words and bars: least and largest x, least and largest y.
+  std::array<double, 4> Bounds() const;
+
 private:
   std::int64_t First_ = 0;
   std::int64_t End_ = 0;

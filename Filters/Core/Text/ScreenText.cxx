@@ -33,7 +33,7 @@ icu::UnicodeString Shaped(const icu::UnicodeString& text)
   char16_t* buffer = shaped.getBuffer(text.length() + 1);
   const std::int32_t length =
     u_shapeArabic(text.getBuffer(), text.length(), buffer, shaped.getCapacity(),
-      U_SHAPE_LETTERS_SHAPE | U_SHAPE_LENGTH_GROW_SHRINK | U_SHAPE_TEXT_DIRECTION_LOGICAL, &status);
+      U_SHAPE_LETTERS_SHAPE, &status); // of text in the order of reading, which may shrink
   shaped.releaseBuffer(U_SUCCESS(status) ? length : 0);
   Require(status);
   return shaped;

@@ -54,6 +54,15 @@ TEST(SentenceLayout, BarsAreBeyondTheWords)
   EXPECT_EQ(layout.BarsBegin(layout.Pages()[0], TokenSide::Key), 13);
 }
 
+TEST(SentenceLayout, BoundsHaveRoomForWordsAndBars)
+{
+  SentenceLayoutOptions options;
+  options.wordWidth = 5;
+  EXPECT_EQ(SentenceLayout(10, options).Bounds(), (std::array{ -9., 17., -9.5, 0.5 }));
+  options.rowsPerPage = 6; // four pages of up to 26 x 6, with a gap of 2
+  EXPECT_EQ(SentenceLayout(10, options).Bounds(), (std::array{ -9., 41., -13.5, 0.5 }));
+}
+
 /// Each pair of tokens is on one page, which has room for its words.
 void ExpectPages(std::int64_t length, const SentenceLayoutOptions& options)
 {
