@@ -48,7 +48,7 @@ constexpr int MaximumTries = 20000;
 /// The smallest letters that are read, in points.
 constexpr int SmallestFont = 5;
 /// The height of letters in that of a line of text.
-constexpr double LetterHeight = 0.85;
+constexpr double LetterHeight = 0.76;
 
 /// Where a label is.
 enum class Anchor
@@ -329,7 +329,8 @@ struct vtkTokenLabelsRepresentation::Labels
       int y = static_cast<int>(place[1] / place[3] * size[1]);
       x -= candidate.anchor == Anchor::Left ? width + 2 * Gap * scale[0] : 0;
       y += candidate.anchor == Anchor::UpperRight ? Gap * scale[1] : -height / 2;
-      if (boxes.Place({ x - Room, y - Room, x + width + Room, y + height + Room }))
+      const int above = candidate.anchor == Anchor::UpperRight ? Room : 0; // rows have their own
+      if (boxes.Place({ x - Room, y - above, x + width + Room, y + height + above }))
       {
         this->Show(text, candidate.isHidden, x, y);
       }

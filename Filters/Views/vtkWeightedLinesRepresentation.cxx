@@ -19,10 +19,12 @@
 #include <vtkPolyDataMapper.h>
 #include <vtkProperty.h>
 #include <vtkRenderer.h>
+#include <vtkUnsignedCharArray.h>
 #include <vtkWeakPointer.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 namespace
@@ -88,6 +90,35 @@ vtkSmartPointer<vtkPolyData> LinesOf(vtkPolyData* data, int width)
   return lines;
 }
 
+/// The colors of data if these have an opacity; else null.
+vtkUnsignedCharArray* TranslucentColors(vtkPolyData* data, const char* name)
+{
+  auto* colors = vtkUnsignedCharArray::SafeDownCast(
+    data != nullptr && name != nullptr ? data->GetCellData()->GetArray(name) : nullptr);
+  return colors != nullptr && colors->GetNumberOfComponents() == 4 ? colors : nullptr;
+}
+
+/// Colors as they look on a background.
+vtkSmartPointer<vtkUnsignedCharArray> OnBackground(
+  vtkUnsignedCharArray* colors, const std::array<double, 3>& background)
+{
+  auto opaque = vtkSmartPointer<vtkUnsignedCharArray>::New();
+  opaque->SetName(colors->GetName());
+  opaque->SetNumberOfComponents(3);
+  opaque->SetNumberOfTuples(colors->GetNumberOfTuples());
+  for (vtkIdType i = 0; i < colors->GetNumberOfTuples(); ++i)
+  {
+    const double opacity = colors->GetTypedComponent(i, 3) / 255.;
+    for (int c = 0; c < 3; ++c)
+    {
+      const double back = 255 * background.at(static_cast<std::size_t>(c));
+      const double mixed = back + opacity * (colors->GetTypedComponent(i, c) - back);
+      opaque->SetTypedComponent(i, c, static_cast<unsigned char>(std::lround(mixed)));
+    }
+  }
+  return opaque;
+}
+
 /// Makes a mapper color as another one.
 void CopyColoring(vtkMapper* from, vtkMapper* to)
 {
@@ -110,6 +141,9 @@ struct vtkWeightedLinesRepresentation::Lines
   unsigned long observer = 0;
   std::array<vtkNew<vtkActor>, Widths> actors;
   std::array<vtkNew<vtkPolyDataMapper>, Widths> mappers;
+  std::array<vtkSmartPointer<vtkPolyData>, Widths> lines;
+  std::array<double, 3> background = { 0, 0, 0 };
+  bool isMixed = false;      ///< whether colors are those on the background
   bool isUsed = false;       ///< whether these are what is drawn
   vtkMTimeType dataTime = 0; ///< of the data that they belong to
 
@@ -127,8 +161,8 @@ struct vtkWeightedLinesRepresentation::Lines
   void Read(vtkDataObject* data)
   {
     const std::vector<vtkDataSet*> leaves = AttentionAtlas::LeavesOf(data);
-    auto* lines = leaves.size() == 1 ? vtkPolyData::SafeDownCast(leaves[0]) : nullptr;
-    this->isUsed = IsAlone() && HasWeightedLines(lines);
+    auto* one = leaves.size() == 1 ? vtkPolyData::SafeDownCast(leaves[0]) : nullptr;
+    this->isUsed = HasWeightedLines(one);
     if (!this->isUsed || data->GetMTime() == this->dataTime)
     {
       return;
@@ -136,7 +170,39 @@ struct vtkWeightedLinesRepresentation::Lines
     this->dataTime = data->GetMTime();
     for (int w = 0; w < Widths; ++w)
     {
-      this->mappers.at(static_cast<std::size_t>(w))->SetInputData(LinesOf(lines, w));
+      const auto place = static_cast<std::size_t>(w);
+      this->lines.at(place) = LinesOf(one, w);
+      this->mappers.at(place)->SetInputData(this->lines.at(place));
+    }
+    this->isMixed = false;
+  }
+
+  /// On several ranks, which draw what is translucent behind the background, gives the lines the
+  /// colors that they have on it. While it renders, a rank has another background.
+  void MixColors()
+  {
+    if (!this->isUsed || this->renderer == nullptr || IsAlone())
+    {
+      return;
+    }
+    std::array<double, 3> back;
+    this->renderer->GetBackground(back.data());
+    if (this->isMixed && back == this->background)
+    {
+      return;
+    }
+    this->isMixed = true;
+    this->background = back;
+    for (std::size_t w = 0; w < Widths; ++w)
+    {
+      const char* name = this->owner->Mapper->GetArrayName();
+      if (auto* colors = TranslucentColors(this->lines.at(w), name))
+      {
+        vtkNew<vtkPolyData> mixed;
+        mixed->ShallowCopy(this->lines.at(w));
+        mixed->GetCellData()->AddArray(OnBackground(colors, back));
+        this->mappers.at(w)->SetInputData(mixed);
+      }
     }
   }
 
@@ -206,8 +272,14 @@ int vtkWeightedLinesRepresentation::ProcessViewRequest(
   if (request == vtkPVView::REQUEST_RENDER())
   {
     this->Shown->Read(AttentionAtlas::ShownPiece(input, this));
+    this->Shown->MixColors();
   }
   return 1;
+}
+
+bool vtkWeightedLinesRepresentation::NeedsOrderedCompositing()
+{
+  return false;
 }
 
 bool vtkWeightedLinesRepresentation::AddToView(vtkView* view)

@@ -9,7 +9,8 @@
 /// Shows lines that are the wider, the larger the cell array Opacity, 0 to 1: lines of 1 have
 /// LineWidth pixels, and there are five widths. Their colors are those that the representation
 /// Surface would give them. Data without lines or without this array are shown as Surface shows
-/// them, and so is everything on several ranks, which cannot draw translucent lines one by one.
+/// them. On several ranks, which cannot draw translucent lines, colors with an opacity are mixed
+/// with the background instead.
 ///
 /// The view makes room for the field array View Bounds (least and largest x and y), such as that of
 /// the words of an AttentionSentence.
@@ -29,6 +30,9 @@ public:
 protected:
   vtkWeightedLinesRepresentation();
   ~vtkWeightedLinesRepresentation() override;
+
+  /// No: what is drawn on several ranks is opaque.
+  bool NeedsOrderedCompositing() override;
 
   bool AddToView(vtkView* view) override;
   bool RemoveFromView(vtkView* view) override;

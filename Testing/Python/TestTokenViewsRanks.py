@@ -62,6 +62,24 @@ class TokenViews(AtlasTest):
             layers.extend(vtk_to_numpy(data.GetArray("Layer")))
         self.assertEqual(set(layers), {0, 1})
 
+    def test_words_are_on_the_first_rank(self):
+        sentence = simple.AttentionSentence(Input=self.recording, Sequence=1, Layer=1, HideFirst=1)
+        (lines,) = self.parts(sentence)
+        data = lines.GetCellData()
+        names = ("Weight", "Query", "Key", "HeadColor")
+        cells = {name: vtk_to_numpy(data.GetArray(name)).copy() for name in names}
+        self.assertEqual(len(cells["Weight"]), 16 * 17 // 2)
+        self.assert_as_on_one_rank("sentence", cells)
+        view = simple.CreateRenderView(ViewSize=[300, 300], UseColorPaletteForBackground=0)
+        view.Background = [1, 1, 1]
+        for port in range(3):
+            simple.Show(simple.OutputPort(sentence, port), view)
+        simple.ResetCamera(view)
+        pixels = atlastest.picture(view, "sentence")
+        self.assertGreater((pixels.max(axis=2) < 100).sum(), 100)  # letters
+        between = numpy.ptp(pixels[:, 112:188], axis=2) > 8  # lines on white
+        self.assertGreater(between.sum(), 6000)
+
     def test_search(self):
         search = simple.TokenSearch(Input=self.embedding, Match="TokenId", Text="7 14 21 49")
         arrays = [atlastest.arrays_of(part) for part in self.parts(search)]
