@@ -253,19 +253,8 @@ int vtkAttentionTokens::RequestUpdateExtent(
   return this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
 }
 
-/// Finds the tokens in this rank's part of the vocabulary. Returns false if the user has canceled.
-bool vtkAttentionTokens::Find(
-  vtkInformationVector** inputVector, const AttentionAtlas::RankGroup& ranks, Work& work)
+atlas::AttentionTokenOptions vtkAttentionTokens::MakeOptions(const AttentionAtlas::RankGroup& ranks)
 {
-  auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
-  if (IsEmpty(model))
-  {
-    throw atlas::OptionError(
-      "Model: expected the transformer that was recorded, from a Transformer "
-      "Reader, found none.");
-  }
-  work.recording = AttentionAtlas::ToRecording(vtkMultiBlockDataSet::GetData(inputVector[0]));
-  work.model = AttentionAtlas::ToTransformer(model);
   atlas::AttentionTokenOptions options;
   options.vectors.clear();
   for (const int vector : this->Vectors)
@@ -289,6 +278,23 @@ bool vtkAttentionTokens::Find(
   options.parts = ranks.Count();
   options.progress = [this](double done)
   { return AttentionAtlas::ReportProgress(this, 0.95 * done); };
+  return options;
+}
+
+/// Finds the tokens in this rank's part of the vocabulary. Returns false if the user has canceled.
+bool vtkAttentionTokens::Find(
+  vtkInformationVector** inputVector, const AttentionAtlas::RankGroup& ranks, Work& work)
+{
+  auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
+  if (IsEmpty(model))
+  {
+    throw atlas::OptionError(
+      "Model: expected the transformer that was recorded, from a Transformer "
+      "Reader, found none.");
+  }
+  work.recording = AttentionAtlas::ToRecording(vtkMultiBlockDataSet::GetData(inputVector[0]));
+  work.model = AttentionAtlas::ToTransformer(model);
+  const atlas::AttentionTokenOptions options = this->MakeOptions(ranks);
   const atlas::AttentionTokenMemory memory =
     atlas::MemoryOf(work.recording, work.model->GetModel(), options);
   const double row = AttentionAtlas::CellBytes() + 2 * sizeof(std::string) + 64;

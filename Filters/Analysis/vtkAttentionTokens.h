@@ -7,6 +7,11 @@
 
 #include <vector>
 
+namespace atlas
+{
+struct AttentionTokenOptions;
+}
+
 namespace AttentionAtlas
 {
 class RankGroup;
@@ -171,6 +176,7 @@ protected:
 
 private:
   struct Work;
+  atlas::AttentionTokenOptions MakeOptions(const AttentionAtlas::RankGroup& ranks);
   bool Find(vtkInformationVector** inputVector, const AttentionAtlas::RankGroup& ranks, Work& work);
   void FillOutputs(const Work& work, vtkInformationVector* outputVector);
 

@@ -26,6 +26,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -124,8 +125,11 @@ void FillLabels(const TokensOfHeads& tokens, vtkPolyData* labels)
 
 void FillPairs(const TokensOfHeads& tokens, std::vector<Pair> pairs, vtkTable* table)
 {
-  std::stable_sort(pairs.begin(), pairs.end(),
-    [](const Pair& a, const Pair& b) { return a.shared.size() > b.shared.size(); });
+  std::sort(pairs.begin(), pairs.end(),
+    [](const Pair& a, const Pair& b)
+    {
+      return std::tuple(b.Count(), a.first, a.second) < std::tuple(a.Count(), b.first, b.second);
+    });
   const auto add = [&](const char* name, const auto& number)
   { AddColumn<vtkIntArray>(table, name, pairs, number); };
   add(Names::Layer, [&](const Pair& pair) { return tokens.heads[pair.first].first; });

@@ -1,8 +1,12 @@
 #include "OpenTransformer.h"
 
+#include "Execution.h"
+#include "ProcessedWeights.h"
+
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace AttentionAtlas
@@ -37,19 +41,39 @@ bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
 
 }
 
-OpenTransformer::OpenTransformer(const std::filesystem::path& path, const std::string& architecture)
+OpenTransformer::OpenTransformer(
+  const std::filesystem::path& path, const std::string& architecture, bool processes)
   : Folder(atlas::ModelFolder(path))
   , Stamps(StampsOf(path, this->Folder))
   , Model(atlas::Transformer::Read(path, architecture))
 {
+  if (!processes)
+  {
+    return;
+  }
+  double bytes = 0;
+  for (const auto& [name, view] : this->Model.GetFiles().GetTensors())
+  {
+    bytes += static_cast<double>(view.Count()) * sizeof(float);
+  }
+  // The unembedding is processed in double precision.
+  RequireMemory(5 * bytes, "the processed weights of " + path.string(), "set Processing to None.");
+  this->ProcessedWeights = atlas::ProcessedTensors(this->Model);
+  atlas::TensorViews views;
+  for (const auto& [name, tensor] : this->ProcessedWeights)
+  {
+    views.emplace(name, tensor.View());
+  }
+  this->Processed.emplace(
+    this->Model.GetConfig(), atlas::WeightFiles(views, path.string() + ", processed"));
 }
 
 std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
-  const std::filesystem::path& path, const std::string& architecture)
+  const std::filesystem::path& path, const std::string& architecture, bool processes)
 {
   // Shared by all filters of the process. Models are opened one at a time.
   static std::mutex mutex;
-  static std::map<std::pair<std::filesystem::path, std::string>,
+  static std::map<std::tuple<std::filesystem::path, std::string, bool>,
     std::weak_ptr<const OpenTransformer>>
     all;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -58,11 +82,11 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
     known = known->second.expired() ? all.erase(known) : std::next(known);
   }
   const std::filesystem::path absolute = std::filesystem::absolute(path);
-  std::weak_ptr<const OpenTransformer>& place = all[{ absolute, architecture }];
+  std::weak_ptr<const OpenTransformer>& place = all[{ absolute, architecture, processes }];
   std::shared_ptr<const OpenTransformer> open = place.lock();
   if (open == nullptr || !open->IsCurrent())
   {
-    open.reset(new OpenTransformer(absolute, architecture));
+    open.reset(new OpenTransformer(absolute, architecture, processes));
     place = open;
   }
   return open;

@@ -22,13 +22,19 @@ class ATTENTIONATLASDATA_EXPORT OpenTransformer
 {
 public:
   /// Returns the model with this path and architecture, which are as for atlas::Transformer::Read.
+  /// `processes`: its weights are processed as TransformerLens does (ProcessedWeights.h), which
+  /// takes memory for all of them.
   /// As long as someone holds the model, every call returns the same object and opens no files. If
   /// one of its files was changed, added or removed, the model is read again; earlier holders keep
-  /// the old one. Throws as atlas::Transformer::Read does.
+  /// the old one. Throws as atlas::Transformer::Read and atlas::ProcessedTensors do, and
+  /// std::runtime_error if there is not enough memory.
   static std::shared_ptr<const OpenTransformer> Open(
-    const std::filesystem::path& path, const std::string& architecture);
+    const std::filesystem::path& path, const std::string& architecture, bool processes = false);
 
-  const atlas::Transformer& GetModel() const { return this->Model; }
+  const atlas::Transformer& GetModel() const
+  {
+    return this->Processed ? *this->Processed : this->Model;
+  }
 
   /// Throws as atlas::ReadTokenizer does. After an error the next call reads again.
   const atlas::Tokenizer& GetTokenizer() const;
@@ -37,13 +43,16 @@ public:
   const atlas::ImageProcessor& GetImageProcessor() const;
 
 private:
-  OpenTransformer(const std::filesystem::path& path, const std::string& architecture);
+  OpenTransformer(
+    const std::filesystem::path& path, const std::string& architecture, bool processes);
 
   std::filesystem::path Folder;
   std::vector<atlas::FileStamp>
     Stamps; ///< of all files except the weights; taken before they are read
   atlas::Transformer Model;
-  mutable std::mutex Mutex; ///< guards the two members below until they are set
+  atlas::Tensors ProcessedWeights;             ///< empty unless they are
+  std::optional<atlas::Transformer> Processed; ///< reads them
+  mutable std::mutex Mutex;                    ///< guards the two members below until they are set
   mutable std::optional<atlas::Tokenizer> Tokenizer;
   mutable std::optional<atlas::ImageProcessor> Processor;
 

@@ -16,6 +16,8 @@ namespace AttentionAtlas
 namespace
 {
 
+constexpr const char* ProcessedByLens = "TransformerLens";
+
 vtkSmartPointer<vtkTable> TensorTable(const atlas::WeightFiles& files)
 {
   auto table = vtkSmartPointer<vtkTable>::New();
@@ -53,7 +55,7 @@ std::string RequireModelFile(vtkMultiBlockDataSet* input)
 }
 
 void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& path,
-  const std::string& architecture, vtkMultiBlockDataSet* output)
+  const std::string& architecture, bool processes, vtkMultiBlockDataSet* output)
 {
   output->Initialize();
   output->SetBlock(0, TensorTable(model.GetFiles()));
@@ -64,6 +66,7 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   AddField(fields, ArchitectureField, config.architecture);
   AddField(fields, ModelFileField, std::filesystem::absolute(path).string());
   AddField(fields, ModelTypeField, architecture);
+  AddField(fields, ProcessingField, std::string(processes ? ProcessedByLens : "None"));
   AddField(fields, MaskField, std::string(atlas::Name(config.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(model.GetWeights().processing)));
   AddField(fields, LayersField, config.layers);
@@ -83,8 +86,9 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
 
 std::shared_ptr<const OpenTransformer> ToTransformer(vtkMultiBlockDataSet* input)
 {
-  return OpenTransformer::Open(
-    RequireModelFile(input), FieldText(input->GetFieldData(), ModelTypeField));
+  vtkFieldData* fields = input->GetFieldData();
+  return OpenTransformer::Open(RequireModelFile(input), FieldText(fields, ModelTypeField),
+    FieldText(fields, ProcessingField) == ProcessedByLens);
 }
 
 }

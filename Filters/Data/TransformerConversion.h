@@ -17,20 +17,22 @@ class vtkMultiBlockDataSet;
 /// (string) and Bytes (64-bit integer).
 ///
 /// Field data: Format, Architecture, Model File, Model Type (the type that replaces the one in
-/// config.json, or empty), Mask and Weight Processing (string); Layers, Heads, KeyHeads,
-/// HeadDimension, EmbeddingDimension, VocabularySize and Positions (int; 0: no limit); Image Size
-/// (int, a tuple of channels, height and width in pixels, 0 for text).
+/// config.json, or empty), Processing (None, TransformerLens), Mask and Weight Processing (string);
+/// Layers, Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize and Positions (int;
+/// 0: no limit); Image Size (int, a tuple of channels, height and width in pixels, 0 for text).
 namespace AttentionAtlas
 {
 
 inline constexpr const char* ModelFileField = "Model File";
 inline constexpr const char* ModelTypeField = "Model Type";
+inline constexpr const char* ProcessingField = "Processing";
 inline constexpr const char* ImageSizeField = "Image Size";
 
 /// Replaces the content of `output` by a description of `model`, which was read from `path` as an
-/// `architecture`.
+/// `architecture`, and whose weights were processed or not.
 ATTENTIONATLASDATA_EXPORT void ToDataSet(const atlas::Transformer& model,
-  const std::filesystem::path& path, const std::string& architecture, vtkMultiBlockDataSet* output);
+  const std::filesystem::path& path, const std::string& architecture, bool processes,
+  vtkMultiBlockDataSet* output);
 
 /// The model that the input describes, even if the data was copied or sent elsewhere: the one that
 /// the reader holds, if that is in this process. Throws atlas::ModelError for other data, and as

@@ -46,12 +46,13 @@ int vtkTransformerReader::RequestData(
   }
   const std::string name = this->Architecture != nullptr ? this->Architecture : "";
   const std::string architecture = name == "Auto" ? "" : name;
+  const bool processes = this->Processing == TRANSFORMER_LENS;
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
   try
   {
-    this->Model = AttentionAtlas::OpenTransformer::Open(this->FileName, architecture);
+    this->Model = AttentionAtlas::OpenTransformer::Open(this->FileName, architecture, processes);
     const atlas::Transformer& model = this->Model->GetModel();
-    AttentionAtlas::ToDataSet(model, this->FileName, architecture, output);
+    AttentionAtlas::ToDataSet(model, this->FileName, architecture, processes, output);
     const std::string unused = atlas::Joined(
       model.GetWeights().unused, [](const std::string& tensor) { return "'" + tensor + "'"; });
     if (!unused.empty())
@@ -75,4 +76,5 @@ void vtkTransformerReader::PrintSelf(ostream& os, vtkIndent indent)
   this->Superclass::PrintSelf(os, indent);
   os << indent << "FileName: " << (this->FileName ? this->FileName : "(none)") << "\n";
   os << indent << "Architecture: " << (this->Architecture ? this->Architecture : "(none)") << "\n";
+  os << indent << "Processing: " << this->Processing << "\n";
 }

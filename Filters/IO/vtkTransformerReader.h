@@ -49,6 +49,23 @@ public:
   vtkGetStringMacro(Architecture);
   ///@}
 
+  enum ProcessingType
+  {
+    NONE = 0,
+    TRANSFORMER_LENS = 1
+  };
+
+  ///@{
+  /**
+   * The weights that are given on. NONE: as they are in the files. TRANSFORMER_LENS: normalizations
+   * folded into the weights behind them, weights that write to the residual stream and the
+   * unembedding centered, and biases of values folded into that of the output, as the defaults of
+   * TransformerLens; attention and log probabilities are the same. Default: NONE.
+   */
+  vtkSetClampMacro(Processing, int, NONE, TRANSFORMER_LENS);
+  vtkGetMacro(Processing, int);
+  ///@}
+
   /**
    * 1 if `fileName` is for this reader: a config.json, or a safetensors file with a config.json
    * beside it.
@@ -68,6 +85,7 @@ private:
 
   char* FileName = nullptr;
   char* Architecture = nullptr;
+  int Processing = NONE;
   std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
 };
 

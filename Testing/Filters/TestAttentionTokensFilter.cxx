@@ -377,4 +377,26 @@ TEST_F(OfGpt2, CancelLeavesNothing)
   EXPECT_EQ(this->Tokens->GetOutput()->GetNumberOfRows(), 0);
 }
 
+/// The reader's own processing gives values without their biases, and so the same tokens.
+TEST_F(OfGpt2, ProcessedModelsHaveTheSameTokens)
+{
+  this->Source.Model->SetProcessing(vtkTransformerReader::TRANSFORMER_LENS);
+  const Recording recording = this->Source.Record();
+  EXPECT_EQ(recording.processing, WeightProcessing::Processed);
+  vtkTable* table = this->Table(0);
+  const std::vector<std::string> vectors = Texts(table->GetColumnByName("Vector"));
+  const std::vector<double> values = this->Expect("v.values");
+  for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
+  {
+    const auto number = [&](const char* name)
+    { return static_cast<std::size_t>(table->GetValueByName(row, name).ToInt()); };
+    if (vectors[static_cast<std::size_t>(row)] == "Value")
+    {
+      const std::size_t place =
+        (number("Layer") * 2 * HeadCount + number("Head")) * TokenCount + number("Position");
+      EXPECT_NEAR(table->GetValueByName(row, "Logit").ToFloat(), values[10 * place], 1e-4);
+    }
+  }
+}
+
 }

@@ -252,6 +252,7 @@ TEST(OpenTransformer, IsOneForAllThreads)
   EXPECT_EQ(std::set(found.begin(), found.end()).size(), 1U);
   EXPECT_EQ(std::set(tokenizers.begin(), tokenizers.end()).size(), 1U);
   EXPECT_NE(OpenTransformer::Open(model / "config.json", "gpt2"), found[0]) << "architecture";
+  EXPECT_NE(OpenTransformer::Open(model / "config.json", "", true), found[0]) << "processing";
   // Nobody but the holders keeps the files open.
   const std::weak_ptr<const OpenTransformer> last = found[0];
   found.clear();

@@ -28,8 +28,8 @@ std::map<HeadVector, std::size_t> PlacesOf(const std::vector<HeadTokens>& heads)
 /// Sorts the counts of one head and vector, and numbers them.
 void Rank(std::vector<TokenCount>::iterator begin, std::vector<TokenCount>::iterator end)
 {
-  std::stable_sort(
-    begin, end, [](const TokenCount& a, const TokenCount& b) { return a.count > b.count; });
+  std::sort(begin, end, [](const TokenCount& a, const TokenCount& b)
+    { return a.count != b.count ? a.count > b.count : a.id < b.id; });
   for (auto token = begin; token != end; ++token)
   {
     const bool isFirst = token == begin;

@@ -5,7 +5,9 @@
 #include "Parallel.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include <Eigen/QR>
@@ -443,6 +445,119 @@ RefactoredBasis BasisOf(const ProcessedHead& head, const ProcessedHead& refactor
   return { change(WithBias(head.key, head.keyBias), WithBias(refactored.key, refactored.keyBias)),
     change(WithBias(head.query, head.queryBias), WithBias(refactored.query, refactored.queryBias)),
     head.output * refactored.output.transpose() };
+}
+
+namespace
+{
+
+/// Collects tensors by name.
+class TensorWriter
+{
+public:
+  Tensors All;
+
+  template<class Matrix>
+  void Add(const std::string& name, const Matrix& matrix, const Shape& shape)
+  {
+    this->Append(name, matrix, shape);
+  }
+
+  /// Adds a matrix or vector to those of earlier heads.
+  template<class Matrix>
+  void AddHead(const std::string& name, const Matrix& matrix)
+  {
+    const bool isVector = matrix.rows() == 1;
+    const Shape shape =
+      isVector ? Shape{ 0, matrix.cols() } : Shape{ 0, matrix.rows(), matrix.cols() };
+    ++this->Append(name, matrix, shape).shape[0];
+  }
+
+private:
+  template<class Matrix>
+  Tensor& Append(const std::string& name, const Matrix& matrix, const Shape& shape)
+  {
+    Tensor& tensor = this->All.emplace(name, Tensor{ DType::F32, shape, {} }).first->second;
+    const FloatMatrix values = matrix.template cast<float>();
+    const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+    tensor.bytes.insert(tensor.bytes.end(), bytes, bytes + ToIndex(values.size()) * sizeof(float));
+    return tensor;
+  }
+};
+
+void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& writer)
+{
+  const TransformerConfig& config = weights.GetModel().GetConfig();
+  const std::string block = "blocks." + std::to_string(l) + ".";
+  const ProcessedAttention attention = weights.Attention(l);
+  const std::int64_t group = config.heads / config.keyHeads;
+  const std::string shared = block + "attn." + (group > 1 ? "_" : "");
+  for (std::int64_t h = 0; h < config.heads; ++h)
+  {
+    const ProcessedHead& head = attention.heads[ToIndex(h)];
+    writer.AddHead(block + "attn.W_Q", head.query);
+    writer.AddHead(block + "attn.b_Q", head.queryBias);
+    writer.AddHead(block + "attn.W_O", head.output);
+    if (h % group == 0)
+    {
+      writer.AddHead(shared + "W_K", head.key);
+      writer.AddHead(shared + "b_K", head.keyBias);
+      writer.AddHead(shared + "W_V", head.value);
+      writer.AddHead(shared + "b_V", head.valueBias);
+    }
+  }
+  writer.Add(block + "attn.b_O", attention.outputBias, { config.modelDimension });
+  const ProcessedMlp mlp = weights.Mlp(l);
+  for (const auto& [name, matrix] :
+    { std::pair("W_gate", &mlp.gate), std::pair("W_in", &mlp.up), std::pair("W_out", &mlp.down) })
+  {
+    if (matrix->size() > 0)
+    {
+      writer.Add(block + "mlp." + name, *matrix, { matrix->rows(), matrix->cols() });
+    }
+  }
+  if (config.mlpBias && mlp.up.size() > 0)
+  {
+    writer.Add(block + "mlp.b_in", mlp.upBias, { config.mlpDimension });
+    writer.Add(block + "mlp.b_out", mlp.downBias, { config.modelDimension });
+  }
+}
+
+}
+
+Tensors ProcessedTensors(const Transformer& model)
+{
+  const TransformerConfig& config = model.GetConfig();
+  if (config.input != InputKind::Tokens)
+  {
+    throw ModelError(
+      "weight processing: expected a model of text, found " + config.architecture + ".");
+  }
+  const ProcessedWeights weights(model, WeightSteps::TransformerLens);
+  const std::int64_t d = config.modelDimension;
+  TensorWriter writer;
+  writer.Add("embed.W_E", weights.TokenEmbedding(0, config.vocabulary), { config.vocabulary, d });
+  const DoubleMatrix positions = weights.PositionEmbedding();
+  if (positions.size() > 0)
+  {
+    writer.Add("pos_embed.W_pos", positions, { positions.rows(), d });
+  }
+  const NormTensors& norm = model.GetWeights().embeddingNorm;
+  if (norm.gain.data != nullptr)
+  {
+    writer.Add("embed.ln.w", ToVector(norm.gain), { d });
+    writer.Add("embed.ln.b", ToVector(norm.shift), { d });
+  }
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    AddLayer(weights, l, writer);
+  }
+  if (const std::int64_t count = weights.OutputVocabulary())
+  {
+    writer.Add(
+      "unembed.W_U", weights.UnembeddingColumns(0, count).transpose().eval(), { d, count });
+    writer.Add("unembed.b_U", weights.UnembeddingBias(), { count });
+  }
+  return std::move(writer.All);
 }
 
 }

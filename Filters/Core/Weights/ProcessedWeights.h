@@ -145,4 +145,10 @@ struct RefactoredBasis
 /// singular value is 0 become 0.
 RefactoredBasis BasisOf(const ProcessedHead& head, const ProcessedHead& refactored);
 
+/// All weights of a model of text, processed as TransformerLens does, by the names that
+/// TransformerLens gives them, as F32. With the model's configuration they make up a transformer
+/// that has the same attention and log probabilities. Throws as ProcessedWeights, and ModelError
+/// for a model of images.
+Tensors ProcessedTensors(const Transformer& model);
+
 }

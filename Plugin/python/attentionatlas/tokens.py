@@ -36,7 +36,11 @@ READINGS = ("Plain", "Refactored", "PublishedCode")
 #: The vectors of a figure, as figures name them.
 VECTORS = {"QueryKey": "query \u00d7 key", "Query": "query", "Key": "key", "Value": "value"}
 #: The random inputs of RandomPrompts: kind, what they are called, tokens of the block.
-RANDOM = {"OneToken": ("one random token", 1), "Random": ("random tokens", 1), "RepeatedBlock": ("three random tokens", 3)}
+RANDOM = {
+    "OneToken": ("one random token", 1),
+    "Random": ("random tokens", 1),
+    "RepeatedBlock": ("three random tokens", 3),
+}
 #: More labels than these cannot be read.
 _LABELS = 40
 #: The width of the border of weight 1, of the side of a cell, and the least weight that has one.
@@ -317,6 +321,11 @@ def random_heads(tokens, page, layer=None, length=0, seed=0):
     return fit(figure)
 
 
+def _starts(tokens):
+    """The number of the first head of each layer."""
+    return [i for i, (_, head) in enumerate(tokens.places) if head == tokens.places[0][1]]
+
+
 def _layer_colors(layers):
     """A color for each layer, and what a color bar shows of them."""
     count = len(layers)
@@ -338,14 +347,14 @@ def _draw_counts(axes, tokens, vector, colors):
         chosen = (counts["Layer"] == layer) & (counts["Head"] == head)
         falling = numpy.sort(counts["Count"][chosen])[::-1]
         frequency.plot(numpy.arange(len(falling)) + 1, falling, color=colors[layer], linewidth=0.6)
-    frequency.set(xscale="log", yscale="log", ylabel=f"{VECTORS[vector]}: count", xlabel="Token of the head, by count")
+    frequency.set(xscale="log", yscale="log")
+    frequency.set(ylabel=f"{VECTORS[vector]}: count", xlabel="Token of the head, by count")
     for axis in (frequency.xaxis, frequency.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     numbers = [unique[place] for place in tokens.places]
     by_head.bar(range(len(numbers)), numbers, color=[colors[layer] for layer, _ in tokens.places], width=1)
     by_head.set(xlabel="Head, by layer", ylabel="Different tokens", xlim=(-0.5, len(numbers) - 0.5))
-    by_head.set_xticks([i for i, (_, head) in enumerate(tokens.places) if head == _heads_of(tokens, tokens.layers[0])[0]],
-                       tokens.layers)
+    by_head.set_xticks(_starts(tokens), tokens.layers)
     for i, layer in enumerate(tokens.layers):
         by_layer.bar(i, unique[layer, -1], color=colors[layer], alpha=0.35, width=0.8)
         of_heads = [unique[layer, head] for head in _heads_of(tokens, layer)]
@@ -394,7 +403,7 @@ def shared(tokens, page):
     count = len(tokens.vectors)
     columns = min(2, count)
     figure, axes = page.panels(count, columns, title="Attention tokens that two heads share")
-    starts = [i for i, (_, head) in enumerate(tokens.places) if head == tokens.places[0][1]]
+    starts = _starts(tokens)
     for panel, vector in zip(axes, tokens.vectors):
         matrix = tokens.shared(vector)
         numpy.fill_diagonal(matrix, numpy.nan)
@@ -503,7 +512,7 @@ def _parser():
 
 def main(arguments=None):
     found = _parser().parse_args(arguments)
-    random = {"Kind": "Random", "Count": 32, "Length": found.tokens or 32, "Seed": found.seed} if found.random else None
+    random = {"Kind": "Random", "Count": 32, "Length": found.tokens or 32, "Seed": found.seed}
     try:
         if found.reading not in READINGS:
             raise ValueError(f"reading: expected {', '.join(READINGS)}, found '{found.reading}'.")
@@ -511,7 +520,8 @@ def main(arguments=None):
         output = Output(**options(found))
         for path in found.recordings:
             for file in render(
-                path, found.output, found.model, found.layer, found.head, random, output, **properties
+                path, found.output, found.model, found.layer, found.head, random if found.random else None, output,
+                **properties,
             ):
                 print(file, flush=True)
     except (OSError, ValueError, Missing) as error:
