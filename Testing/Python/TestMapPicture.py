@@ -85,9 +85,15 @@ class MapPicture(AtlasTest):
 
     def test_ranges(self):
         self.map.UpdatePipelineInformation()
-        for name, last in (("Sequence", 0), ("Layer", 11), ("Head", 11)):
+        for name, first, last in (("Sequence", -1, 0), ("Layer", 0, 11), ("Head", -1, 11)):  # -1: the mean
             domain = self.map.SMProxy.GetProperty(name).GetDomain("range")
-            self.assertEqual((domain.GetMinimum(0), domain.GetMaximum(0)), (0, last), name)
+            self.assertEqual((domain.GetMinimum(0), domain.GetMaximum(0)), (first, last), name)
+
+    def test_sliders_keep_the_defaults(self):
+        new = simple.AttentionMap(Input=self.map.Input)
+        new.UpdatePipeline()
+        simple.Show(new)
+        self.assertEqual((new.Sequence, new.Layer, new.Head), (0, 0, 0))
 
 
 if __name__ == "__main__":
