@@ -60,25 +60,34 @@ private:
   std::size_t EndOfStep(std::size_t begin) const;
 };
 
+/// Sends results of heads that are shared as by HeadBlocks to all ranks: `mine` [heads of this
+/// rank, perHead]. Returns [heads, perHead].
 template<class Result>
-std::vector<Result> HeadBlocks::Gather(const std::vector<Result>& mine, std::size_t perHead) const
+std::vector<Result> GatherHeads(
+  const RankGroup& ranks, const std::vector<Result>& mine, std::size_t heads, std::size_t perHead)
 {
   static_assert(std::is_trivially_copyable_v<Result>);
-  if (this->Ranks.Count() == 1 || perHead == 0)
+  if (ranks.Count() == 1 || perHead == 0)
   {
     return mine;
   }
   const char* first = reinterpret_cast<const char*>(mine.data());
   const std::vector<std::vector<char>> parts =
-    this->Ranks.Share({ first, first + mine.size() * sizeof(Result) });
+    ranks.Share({ first, first + mine.size() * sizeof(Result) });
   const std::size_t bytes = perHead * sizeof(Result);
-  std::vector<Result> all(this->Heads.size() * perHead);
-  for (std::size_t h = 0; h < this->Heads.size(); ++h)
+  std::vector<Result> all(heads * perHead);
+  for (std::size_t h = 0; h < heads; ++h)
   {
     const char* from = parts[h % parts.size()].data() + h / parts.size() * bytes;
     std::memcpy(static_cast<void*>(all.data() + h * perHead), from, bytes);
   }
   return all;
+}
+
+template<class Result>
+std::vector<Result> HeadBlocks::Gather(const std::vector<Result>& mine, std::size_t perHead) const
+{
+  return GatherHeads(this->Ranks, mine, this->Heads.size(), perHead);
 }
 
 }

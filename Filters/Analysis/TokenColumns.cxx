@@ -22,7 +22,7 @@ void AddOfTokens(const char* name, std::size_t heads, const std::vector<std::int
 {
   auto array = vtkSmartPointer<Array>::New();
   array->SetName(name);
-  array->SetNumberOfValues(static_cast<vtkIdType>(heads * rows.size()));
+  array->SetNumberOfValues(static_cast<vtkIdType>(heads) * static_cast<vtkIdType>(rows.size()));
   vtkIdType next = 0;
   for (std::size_t h = 0; h < heads; ++h)
   {

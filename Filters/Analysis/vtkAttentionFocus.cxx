@@ -10,6 +10,7 @@
 #include "Index.h"
 #include "RankGroup.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenColumns.h"
 
 #include <vtkFloatArray.h>
@@ -193,18 +194,20 @@ std::vector<atlas::FocusSums> vtkAttentionFocus::Work::SumsOfHeads() const
 namespace
 {
 
-/// Adds the columns of statistics with a row per entry of a list; valueOf(row, measure).
+/// Adds a column with a row per entry of a list.
+template<class Array, class List, class Value>
+void AddMeasure(const Column& column, const List& list, const Value& valueOf, vtkTable* table)
+{
+  AddColumn<Array>(table, column.name, list, [&](const auto& row)
+    { return static_cast<typename Array::ValueType>(valueOf(row, column.measure)); });
+}
+
+/// Adds the columns of statistics: valueOf(entry of the list, measure).
 template<class Real, class Integer, class Flag, class List, class Value>
 void AddMeasures(const List& list, bool hasVectors, const Value& valueOf, vtkTable* table)
 {
   for (const Column& column : Columns)
   {
-    const auto value = [&](const auto& row) { return valueOf(row, column.measure); };
-    const auto as = [&](auto number)
-    {
-      return [&value, number](const auto& row)
-      { return static_cast<decltype(number)>(value(row)); };
-    };
     if (column.needsVectors && !hasVectors)
     {
       continue;
@@ -212,13 +215,13 @@ void AddMeasures(const List& list, bool hasVectors, const Value& valueOf, vtkTab
     switch (column.kind)
     {
       case Kind::Real:
-        AddColumn<Real>(table, column.name, list, as(typename Real::ValueType{}));
+        AddMeasure<Real>(column, list, valueOf, table);
         break;
       case Kind::Integer:
-        AddColumn<Integer>(table, column.name, list, as(typename Integer::ValueType{}));
+        AddMeasure<Integer>(column, list, valueOf, table);
         break;
       case Kind::Flag:
-        AddColumn<Flag>(table, column.name, list, as(typename Flag::ValueType{}));
+        AddMeasure<Flag>(column, list, valueOf, table);
         break;
     }
   }
@@ -335,7 +338,7 @@ int vtkAttentionFocus::RequestData(
   {
     vtkTable::GetData(outputVector, port)->Initialize();
   }
-  if (input == nullptr || input->GetNumberOfBlocks() == 0)
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }

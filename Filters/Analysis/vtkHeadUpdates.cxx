@@ -10,6 +10,7 @@
 #include "RankGroup.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenColumns.h"
 #include "TransformerConversion.h"
 
@@ -24,6 +25,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -57,6 +59,7 @@ struct Updates
   std::vector<float> OfHead(std::size_t h, const Value& valueOf) const
   {
     std::vector<float> numbers;
+    numbers.reserve(this->TokenCount());
     for (std::size_t i = 0; i < this->TokenCount(); ++i)
     {
       numbers.push_back(valueOf(this->values[h * this->TokenCount() + i]));
@@ -198,13 +201,15 @@ void FillPositions(const Updates& updates, vtkTable* table)
 
 void FillLayers(const atlas::Recording& recording, const atlas::Transformer& model, vtkTable* table)
 {
+  const std::int64_t tokens = recording.tokens.Count();
   std::vector<HeadPlace> layers;
-  std::vector<atlas::StreamUpdate> updates;
+  std::vector<atlas::StreamUpdate> updates(recording.layers.size() * ToIndex(tokens));
   for (const atlas::RecordedLayer& layer : recording.layers)
   {
-    const std::vector<atlas::StreamUpdate> ofLayer =
-      atlas::MeasureLayerUpdates(recording, layer.index, atlas::OutputBias(model, layer.index));
-    updates.insert(updates.end(), ofLayer.begin(), ofLayer.end());
+    atlas::StreamUpdate* ofLayer = updates.data() + layers.size() * ToIndex(tokens);
+    const std::vector<float> bias = atlas::OutputBias(model, layer.index);
+    AttentionAtlas::ParallelFor(0, tokens, [&](vtkIdType begin, vtkIdType end)
+      { atlas::MeasureLayerUpdates(recording, layer.index, bias, begin, end, ofLayer + begin); });
     layers.push_back({ layer.index, -1 });
   }
   AttentionAtlas::AddTokenColumns(recording, layers, AllRows(recording), table);
@@ -221,11 +226,6 @@ void ClearOutputs(vtkInformationVector* outputVector)
   {
     vtkTable::GetData(outputVector, port)->Initialize();
   }
-}
-
-bool IsEmpty(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr || data->GetNumberOfBlocks() == 0;
 }
 
 }
@@ -245,7 +245,7 @@ struct vtkHeadUpdates::Work
     : recording(AttentionAtlas::ToRecording(input))
     , heads(this->recording, ranks)
   {
-    if (!IsEmpty(modelInput))
+    if (!AttentionAtlas::IsEmpty(modelInput))
     {
       this->model = AttentionAtlas::ToTransformer(modelInput);
       atlas::RequireSameModel(this->recording, this->model->GetModel(), "Head Updates");
@@ -306,7 +306,7 @@ int vtkHeadUpdates::RequestData(
 {
   ClearOutputs(outputVector);
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  if (IsEmpty(input))
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }

@@ -44,11 +44,6 @@ constexpr std::int64_t BlockRows = 64;
 /// Blocks between two reports of progress, each a chance to cancel.
 constexpr std::int64_t BlocksPerStep = 64;
 
-bool IsEmpty(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr || data->GetNumberOfBlocks() == 0;
-}
-
 }
 
 vtkStandardNewMacro(vtkScoreBreakdown);
@@ -113,8 +108,10 @@ void vtkScoreBreakdown::Scores::RequireMemory(const atlas::Recording& recording)
 void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vtkTable* table) const
 {
   const std::int64_t first = recording.sequenceOffsets[ToIndex(this->sequence)];
+  const std::int64_t length = recording.SequenceLength(this->sequence);
   std::vector<std::string> texts;
-  for (std::int64_t i = 0; i < recording.SequenceLength(this->sequence); ++i)
+  texts.reserve(ToIndex(length));
+  for (std::int64_t i = 0; i < length; ++i)
   {
     texts.push_back(AttentionAtlas::TokenText(recording, first + i));
   }
@@ -136,7 +133,7 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
   real(Names::Bias, &ScoreParts::bias);
   real(Names::Attention, &ScoreParts::attention);
   AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, this->parts,
-    [&](const ScoreParts& part) { return static_cast<vtkIdType>(first + part.query); });
+    [&](const ScoreParts& part) { return vtkIdType{ first } + part.query; });
   AddColumn<vtkStringArray>(table, Names::Token, this->parts,
     [&](const ScoreParts& part) { return texts[ToIndex(part.query)]; });
   AddColumn<vtkStringArray>(table, Names::KeyToken, this->parts,
@@ -217,7 +214,8 @@ int vtkScoreBreakdown::RequestData(
   keyTable->Initialize();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
-  if (IsEmpty(input) || IsEmpty(model) || !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || AttentionAtlas::IsEmpty(model) ||
+      !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }

@@ -159,8 +159,8 @@ void vtkStrongestKeys::AddArrays(const atlas::Recording& recording,
   }
   const std::int64_t first = recording.sequenceOffsets[ToIndex(this->Sequence)];
   AddOfQueries<vtkIdTypeArray>(
-    Names::TokenIndex, queries, [first](const QueryFocus& focus)
-    { return static_cast<vtkIdType>(first + focus.query); }, arrays);
+    Names::TokenIndex, queries,
+    [first](const QueryFocus& focus) { return vtkIdType{ first } + focus.query; }, arrays);
   arrays->SetPedigreeIds(arrays->GetAbstractArray(Names::TokenIndex));
 }
 
@@ -170,8 +170,7 @@ int vtkStrongestKeys::RequestData(
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* output = vtkPolyData::GetData(outputVector);
   output->Initialize();
-  if (input == nullptr || input->GetNumberOfBlocks() == 0 ||
-      !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }

@@ -121,7 +121,8 @@ inline constexpr const char* Spread = "Spread";
 
 // AttentionLines, in addition
 inline constexpr const char* Weight = "Weight";
-inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
+inline constexpr const char* Query = "Query"; ///< row in the recording's tokens; of
+                                              ///< AttentionMatrix, position in the sequence
 inline constexpr const char* Key = "Key";     ///< the same
 
 // AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query
@@ -138,6 +139,14 @@ inline constexpr const char* FirstCosine = "First Cosine";
 inline constexpr const char* FirstKeyNorm = "First Key Norm";
 inline constexpr const char* Rank = "Rank"; ///< from 0
 inline constexpr const char* Value = "Value";
+
+// HeadScores, in addition to Layer and Head: columns and point arrays
+inline constexpr const char* PreviousToken = "Previous Token";
+inline constexpr const char* DuplicateToken = "Duplicate Token";
+inline constexpr const char* Induction = "Induction";
+inline constexpr const char* PrefixMatching = "Prefix Matching";
+inline constexpr const char* Copying = "Copying";
+inline constexpr const char* Sink = "Sink";
 
 // ScoreBreakdown, in addition, with Query and Key as positions: columns. Score and Attention are
 // above

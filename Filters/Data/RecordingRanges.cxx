@@ -25,7 +25,7 @@ namespace AttentionAtlas
 void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
 {
   *this = {};
-  if (recording == nullptr || recording->GetNumberOfBlocks() == 0)
+  if (IsEmpty(recording))
   {
     return;
   }
@@ -66,6 +66,51 @@ vtkDataObject* UpdateInput(vtkAlgorithm* filter)
 vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
 {
   return vtkMultiBlockDataSet::SafeDownCast(UpdateInput(filter));
+}
+
+bool IsEmpty(vtkMultiBlockDataSet* recording)
+{
+  return recording == nullptr || recording->GetNumberOfBlocks() == 0;
+}
+
+std::vector<int> RecordedLayers(vtkMultiBlockDataSet* recording)
+{
+  std::vector<int> layers;
+  vtkDataArray* scales = recording->GetFieldData()->GetArray(ScoreScaleField);
+  for (vtkIdType i = 0; scales != nullptr && i < scales->GetNumberOfTuples(); ++i)
+  {
+    layers.push_back(static_cast<int>(scales->GetComponent(i, 0)));
+  }
+  return layers;
+}
+
+int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence)
+{
+  vtkDataArray* offsets = recording->GetFieldData()->GetArray(SequenceOffsetsField);
+  const vtkIdType count = offsets != nullptr ? offsets->GetNumberOfTuples() - 1 : 0;
+  const bool isMean = sequence == atlas::AllSequences;
+  int length = 1;
+  for (vtkIdType s = 0; s < count; ++s)
+  {
+    if (isMean || s == sequence)
+    {
+      length = std::max(
+        length, static_cast<int>(offsets->GetComponent(s + 1, 0) - offsets->GetComponent(s, 0)));
+    }
+  }
+  return length;
+}
+
+void AnnounceImage(int width, int height, vtkInformation* info, int type)
+{
+  const std::array<int, 6> extent = { 0, width - 1, 0, height - 1, 0, width > 0 ? 0 : -1 };
+  const std::array<double, 3> origin = { 0, static_cast<double>(1 - height), 0 };
+  const std::array<double, 3> spacing = { 1, 1, 1 };
+  info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
+  info->Set(vtkDataObject::ORIGIN(), origin.data(), 3);
+  info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
+  info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
+  vtkDataObject::SetPointDataActiveScalarInfo(info, type, 1);
 }
 
 }

@@ -2,8 +2,13 @@
 
 #include "AttentionAtlasDataModule.h"
 
+#include <vtkType.h>
+
+#include <vector>
+
 class vtkAlgorithm;
 class vtkDataObject;
+class vtkInformation;
 class vtkMultiBlockDataSet;
 
 namespace AttentionAtlas
@@ -17,6 +22,9 @@ struct ATTENTIONATLASDATA_EXPORT RecordingRanges
   int layer[2] = { 0, 0 };
   int head[2] = { 0, 0 };
 
+  RecordingRanges() = default;
+  explicit RecordingRanges(vtkMultiBlockDataSet* recording) { this->Find(recording); }
+
   void Find(vtkMultiBlockDataSet* recording);
 };
 
@@ -26,5 +34,20 @@ ATTENTIONATLASDATA_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter);
 
 /// The same for a recording.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
+
+/// Whether there is nothing recorded, or no recording.
+ATTENTIONATLASDATA_EXPORT bool IsEmpty(vtkMultiBlockDataSet* recording);
+
+/// The indices of the recorded layers, from the field data alone.
+ATTENTIONATLASDATA_EXPORT std::vector<int> RecordedLayers(vtkMultiBlockDataSet* recording);
+
+/// The number of tokens of a sequence, or of the longest for -1; 1 if there is no such sequence, so
+/// that something is asked for and the error told.
+ATTENTIONATLASDATA_EXPORT int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence);
+
+/// Announces an image of float points at x = 0 ... width - 1, y = 0 ... -(height - 1), of which any
+/// part can be asked for. `type`: of its active scalars.
+ATTENTIONATLASDATA_EXPORT void AnnounceImage(
+  int width, int height, vtkInformation* info, int type = VTK_FLOAT);
 
 }

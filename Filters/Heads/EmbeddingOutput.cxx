@@ -6,6 +6,7 @@
 #include "DataFormat.h"
 #include "Execution.h"
 #include "Index.h"
+#include "PanelTitles.h"
 #include "TokenText.h"
 #include "vtkHeadEmbedding.h"
 
@@ -304,31 +305,20 @@ void MakeTitles(const EmbeddedHeads& heads, vtkPolyData* output)
     layers.insert(layout->place.layer);
     columns.insert(layout->place.head);
   }
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
-  vtkNew<vtkStringArray> texts;
-  texts->SetName(ArrayNames::Token);
-  const auto add = [&](double x, double y, const std::string& text)
-  {
-    const vtkIdType point = points->InsertNextPoint(x, y, 0);
-    vertices->InsertNextCell(1, &point);
-    texts->InsertNextValue(text);
-  };
+  PanelTitles titles;
   if (heads.isGrid && heads.layouts.size() > 1)
   {
     for (const std::int32_t head : columns)
     {
-      add(step * head, 1.05 - step * *layers.begin(), "Head " + std::to_string(head));
+      titles.Add(step * head, 1.05 - step * *layers.begin(), "Head " + std::to_string(head));
     }
     for (const std::int32_t layer : layers)
     {
-      add(step * *columns.begin() - 0.75, 0.5 - step * layer, "Layer " + std::to_string(layer));
+      titles.Add(
+        step * *columns.begin() - 0.75, 0.5 - step * layer, "Layer " + std::to_string(layer));
     }
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
-  output->GetPointData()->AddArray(texts);
-  SetFormat(output, Formats::HeadEmbeddingTitles);
+  titles.MoveTo(output, Formats::HeadEmbeddingTitles);
 }
 
 }

@@ -3,9 +3,9 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Execution.h"
-#include "ModelConversion.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenText.h"
 
 #include <vtkDataObject.h>
@@ -14,7 +14,6 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkMultiProcessController.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
@@ -22,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,41 +30,30 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace
 {
 
-constexpr std::array<const char*, 4> QuantityNames = { "Weights", "Scores", "Content", "Bias" };
-
-/// Queries that are evaluated at a time.
-constexpr std::int64_t BlockRows = 64;
-/// Points between two reports of progress, each a chance to cancel.
-constexpr std::int64_t PointsPerStep = std::int64_t{ 1 } << 24;
-
-bool IsEmpty(vtkMultiBlockDataSet* recording)
+/// Queries that are evaluated at a time, a multiple of 64.
+std::int64_t RowsPerStep(int quantity, std::int64_t keys)
 {
-  return recording == nullptr || recording->GetNumberOfBlocks() == 0;
-}
-
-/// The number of tokens of a sequence, or 1 if there is no such sequence, so that something is
-/// asked for and the error told.
-int LengthOf(vtkMultiBlockDataSet* recording, int sequence)
-{
-  vtkDataArray* offsets = recording->GetFieldData()->GetArray(AttentionAtlas::SequenceOffsetsField);
-  if (offsets == nullptr || sequence < 0 || sequence + 1 >= offsets->GetNumberOfTuples())
-  {
-    return 1;
-  }
-  return static_cast<int>(
-    offsets->GetComponent(sequence + 1, 0) - offsets->GetComponent(sequence, 0));
+  constexpr std::int64_t BlockRows = 64;
+  constexpr std::int64_t PointsPerStep = std::int64_t{ 1 } << 24;
+  return quantity == vtkAttentionMap::ROLLOUT
+           ? std::numeric_limits<std::int64_t>::max() // its cost hardly depends on them
+           : std::max(PointsPerStep / (BlockRows * keys), std::int64_t{ 1 }) * BlockRows;
 }
 
 void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fields)
 {
-  const auto s = static_cast<std::size_t>(sequence);
+  const std::int64_t length = atlas::AttentionLength(recording, sequence);
   for (const char* name : { "Key Token", "Query Token" })
   {
     vtkNew<vtkStringArray> labels;
     labels->SetName(name);
-    for (std::int64_t i = recording.sequenceOffsets[s]; i < recording.sequenceOffsets[s + 1]; ++i)
+    for (std::int64_t i = 0; i < length; ++i)
     {
-      labels->InsertNextValue(AttentionAtlas::TokenText(recording, i));
+      labels->InsertNextValue(
+        sequence == atlas::AllSequences
+          ? std::to_string(i)
+          : AttentionAtlas::TokenText(
+              recording, recording.sequenceOffsets[static_cast<std::size_t>(sequence)] + i));
     }
     fields->AddArray(labels);
   }
@@ -104,60 +93,17 @@ int vtkAttentionMap::FillInputPortInformation(int, vtkInformation* info)
 int vtkAttentionMap::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  int port = 0;
-  vtkAlgorithm* producer = this->GetInputAlgorithm(0, 0, port);
-  auto* controller = vtkMultiProcessController::GetGlobalController();
-  vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
-  request->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
-  request->Set(
-    SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
-  request->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
-  vtkNew<vtkInformationVector> requests;
-  requests->SetInformationObject(port, request);
-  const bool isUpdated = producer->Update(port, requests) != 0; // if not, that has been told
-  auto* recording =
-    isUpdated ? vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0)) : nullptr;
-  this->FindRanges(recording);
-  const int last = IsEmpty(recording) ? -1 : LengthOf(recording, this->Sequence) - 1;
-  const std::array<int, 6> extent = { 0, last, 0, last, 0, last < 0 ? -1 : 0 };
-  const std::array<double, 3> origin = { 0, static_cast<double>(-last), 0 };
-  const std::array<double, 3> spacing = { 1, 1, 1 };
-  vtkInformation* info = outputVector->GetInformationObject(0);
-  info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
-  info->Set(vtkDataObject::ORIGIN(), origin.data(), 3);
-  info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
-  info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
-  vtkDataObject::SetPointDataActiveScalarInfo(info, VTK_FLOAT, 1);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  const AttentionAtlas::RecordingRanges ranges(recording);
+  std::copy_n(ranges.sequence, 2, this->SequenceRange);
+  std::copy_n(ranges.layer, 2, this->LayerRange);
+  std::copy_n(ranges.head, 2, this->HeadRange);
+  this->SequenceRange[0] = this->HeadRange[0] = AttentionAtlas::IsEmpty(recording) ? 0 : -1;
+  const int tokens = AttentionAtlas::IsEmpty(recording)
+                       ? 0
+                       : AttentionAtlas::SequenceTokens(recording, this->Sequence);
+  AttentionAtlas::AnnounceImage(tokens, tokens, outputVector->GetInformationObject(0));
   return 1;
-}
-
-void vtkAttentionMap::FindRanges(vtkMultiBlockDataSet* recording)
-{
-  for (int* range : { this->SequenceRange, this->LayerRange, this->HeadRange })
-  {
-    range[0] = range[1] = 0;
-  }
-  if (IsEmpty(recording))
-  {
-    return;
-  }
-  vtkFieldData* fields = recording->GetFieldData();
-  if (vtkDataArray* offsets = fields->GetArray(AttentionAtlas::SequenceOffsetsField))
-  {
-    this->SequenceRange[1] = std::max(0, static_cast<int>(offsets->GetNumberOfTuples()) - 2);
-  }
-  vtkDataArray* layers = fields->GetArray(AttentionAtlas::ScoreScaleField); // the recorded ones
-  if (layers != nullptr && layers->GetNumberOfTuples() > 0)
-  {
-    std::array<double, 2> range;
-    layers->GetRange(range.data(), 0);
-    std::copy(range.begin(), range.end(), this->LayerRange);
-  }
-  vtkDataArray* heads = fields->GetArray(AttentionAtlas::HeadsField);
-  if (heads != nullptr && heads->GetNumberOfTuples() > 0)
-  {
-    this->HeadRange[1] = std::max(0, static_cast<int>(heads->GetComponent(0, 0)) - 1);
-  }
 }
 
 int vtkAttentionMap::RequestUpdateExtent(
@@ -166,37 +112,34 @@ int vtkAttentionMap::RequestUpdateExtent(
   return 1; // the whole recording, whatever part of the image
 }
 
-/// Evaluates the rows in blocks on several threads. Returns false if the user has cancelled.
+/// Evaluates the rows on several threads. Returns false if the user has cancelled.
 bool vtkAttentionMap::EvaluateRows(
   const atlas::Recording& recording, const Rows& rows, float* image)
 {
-  const auto evaluate = [&](vtkIdType firstBlock, vtkIdType endBlock)
+  // Steps begin at multiples of 64, so that values do not depend on the part of the image.
+  const std::int64_t first = rows.FirstQuery() / 64 * 64;
+  const std::int64_t count = rows.EndQuery() - first;
+  const std::int64_t step = std::min(RowsPerStep(this->Quantity, rows.keys), count);
+  std::vector<float> block(static_cast<std::size_t>(step * rows.keys));
+  for (std::int64_t done = 0; done < count; done += step)
   {
-    // Blocks begin at multiples of their size, so that values do not depend on the threads.
-    std::vector<float> block(static_cast<std::size_t>(BlockRows * rows.keys));
-    for (vtkIdType b = firstBlock; b < endBlock; ++b)
+    const std::int64_t begin = first + done;
+    const std::int64_t end = std::min(begin + step, rows.EndQuery());
+    const auto report = [&](double part)
     {
-      const std::int64_t begin = b * BlockRows;
-      const std::int64_t end = std::min(begin + BlockRows, rows.keys);
-      atlas::EvaluateAttention(recording, this->Sequence, this->Layer, this->Head,
-        static_cast<atlas::AttentionQuantity>(this->Quantity), begin, end, block.data());
-      const std::int64_t from = std::max(begin, rows.FirstQuery());
-      rows.Copy(
-        from, std::min(end, rows.EndQuery()), block.data() + (from - begin) * rows.keys, image);
-    }
-  };
-  const vtkIdType first = rows.FirstQuery() / BlockRows;
-  const vtkIdType last = (rows.EndQuery() + BlockRows - 1) / BlockRows;
-  const vtkIdType step = std::max<vtkIdType>(PointsPerStep / (BlockRows * rows.keys), 1);
-  for (vtkIdType begin = first; begin < last; begin += step)
-  {
-    const vtkIdType end = std::min(begin + step, last);
-    AttentionAtlas::ParallelFor(begin, end, evaluate);
-    if (!AttentionAtlas::ReportProgress(
-          this, static_cast<double>(end - first) / static_cast<double>(last - first)))
+      return AttentionAtlas::ReportProgress(
+        this, (static_cast<double>(done) + part * static_cast<double>(end - begin)) /
+                static_cast<double>(count));
+    };
+    if (!atlas::EvaluateAttentionRows(recording,
+          { this->Sequence, this->Layer, this->Head,
+            static_cast<atlas::AttentionQuantity>(this->Quantity), begin, end },
+          block.data(), AttentionAtlas::ThreadLimit(), report))
     {
       return false;
     }
+    const std::int64_t from = std::max(begin, rows.FirstQuery());
+    rows.Copy(from, end, block.data() + (from - begin) * rows.keys, image);
   }
   return true;
 }
@@ -207,7 +150,7 @@ int vtkAttentionMap::RequestData(
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* output = vtkImageData::GetData(outputVector);
   output->Initialize();
-  if (IsEmpty(input))
+  if (AttentionAtlas::IsEmpty(input))
   {
     return 1;
   }
@@ -215,17 +158,20 @@ int vtkAttentionMap::RequestData(
   outputVector->GetInformationObject(0)->Get(SDDP::UPDATE_EXTENT(), extent.data());
   try
   {
-    const atlas::Recording recording = AttentionAtlas::ToRecording(input, this->Layer, this->Head);
+    const auto quantity = static_cast<atlas::AttentionQuantity>(this->Quantity);
+    const atlas::Recording recording =
+      AttentionAtlas::ToRecording(input, this->Layer, this->Head, quantity);
     // Checks the numbers, and that there is such a quantity, before anything is allocated.
-    atlas::EvaluateAttention(recording, this->Sequence, this->Layer, this->Head,
-      static_cast<atlas::AttentionQuantity>(this->Quantity), 0, 0, nullptr);
-    const Rows rows{ recording.SequenceLength(this->Sequence), extent };
+    atlas::EvaluateAttention(
+      recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
+    const Rows rows{ atlas::AttentionLength(recording, this->Sequence), extent };
     const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
-    AttentionAtlas::RequireMemory(static_cast<double>(points) * sizeof(float),
+    const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
+    AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
       "a map of " + std::to_string(rows.keys) + " x " + std::to_string(rows.keys) + " tokens",
       "record shorter sequences.");
     vtkNew<vtkFloatArray> values;
-    values->SetName(QuantityNames[static_cast<std::size_t>(this->Quantity)]);
+    values->SetName(atlas::AttentionQuantityNames[static_cast<std::size_t>(this->Quantity)]);
     values->SetNumberOfValues(points);
     if (!this->EvaluateRows(recording, rows, values->GetPointer(0)))
     {

@@ -6,8 +6,6 @@
 
 #include <vtkImageAlgorithm.h>
 
-class vtkMultiBlockDataSet;
-
 namespace atlas
 {
 struct Recording;
@@ -15,7 +13,7 @@ struct Recording;
 
 /**
  * @class vtkAttentionMap
- * @brief The attention of one head on one sequence, as an image of tokens x tokens.
+ * @brief The attention of one head, or of their mean, as an image of tokens x tokens.
  *
  * Input: a recording (vtkMultiBlockDataSet, as produced by vtkTransformerRecorder and
  * vtkRecordingReader). Attention is recomputed from queries and keys (Vaswani et al. 2017), unless
@@ -29,10 +27,15 @@ struct Recording;
  * - Scores: scale * query . key + bias, before the mask
  * - Content: scale * query . key
  * - Bias: slope * position of the key (ALiBi, Press et al. 2022); 0 without ALiBi
+ * - NormWeighted: weight * norm(v_j W_O), at least 0 (Kobayashi et al. 2020). Needs the norms that
+ *   vtkTransformerRecorder records
+ * - Rollout: the product of (mean of Weights over heads + identity) / 2 over the layers, from the
+ *   first recorded one to Layer (Abnar and Zuidema 2020), from 0 to 1; the same for all heads. All
+ *   layers in between must have been recorded. Computed from all heads of these layers
  *
  * Field data: Key Token and Query Token (string, in the order of the positions: the tokens or, if
- * unknown, their places in the image, their ids, or their positions from 0), Sequence, Layer and
- * Head (int).
+ * unknown, their places in the image, their ids, or their positions from 0; of all sequences, the
+ * positions), Sequence, Layer and Head (int).
  *
  * The size of the image depends on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has the image.
@@ -49,12 +52,15 @@ public:
     WEIGHTS = 0,
     SCORES = 1,
     CONTENT = 2,
-    BIAS = 3
+    BIAS = 3,
+    NORM_WEIGHTED = 4,
+    ROLLOUT = 5
   };
 
   ///@{
   /**
-   * The index of the sequence or image, from 0. Default: 0.
+   * The index of the sequence or image, from 0. -1: the mean over the sequences that have both
+   * positions; its rows of WEIGHTS and ROLLOUT are divided by their sum. Default: 0.
    */
   vtkSetMacro(Sequence, int);
   vtkGetMacro(Sequence, int);
@@ -70,7 +76,7 @@ public:
 
   ///@{
   /**
-   * The index of the head, from 0. Default: 0.
+   * The index of the head, from 0. -1: the mean over the heads of the layer. Default: 0.
    */
   vtkSetMacro(Head, int);
   vtkGetMacro(Head, int);
@@ -78,16 +84,17 @@ public:
 
   ///@{
   /**
-   * The quantity to show: WEIGHTS, SCORES, CONTENT or BIAS, see above. Default: WEIGHTS.
+   * The quantity to show: WEIGHTS, SCORES, CONTENT, BIAS, NORM_WEIGHTED or ROLLOUT, see above.
+   * Default: WEIGHTS.
    */
-  vtkSetClampMacro(Quantity, int, WEIGHTS, BIAS);
+  vtkSetClampMacro(Quantity, int, WEIGHTS, ROLLOUT);
   vtkGetMacro(Quantity, int);
   ///@}
 
   ///@{
   /**
    * The first and last sequence, recorded layer and head of the input as of the last
-   * UpdateInformation; 0, 0 without input.
+   * UpdateInformation, where sequences and heads begin with -1; 0, 0 without input.
    */
   vtkGetVector2Macro(SequenceRange, int);
   vtkGetVector2Macro(LayerRange, int);
@@ -109,7 +116,6 @@ protected:
 private:
   struct Rows;
   bool EvaluateRows(const atlas::Recording& recording, const Rows& rows, float* image);
-  void FindRanges(vtkMultiBlockDataSet* recording);
 
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;

@@ -162,6 +162,7 @@ void SetLegend(vtkSMProxy* table, const std::string& legend)
 void SetScale(vtkSMProxy* table, const std::vector<double>& points, bool keepRange)
 {
   SetDoubles(table, "RGBPoints", points);
+  SetDoubles(table, "NanColor", { 0.8, 0.8, 0.8 }); // gaps between panels
   vtkSMPropertyHelper(table, "ColorSpace").Set("Lab");
   if (keepRange)
   {
@@ -204,6 +205,18 @@ std::vector<double> RangeScale(vtkPVArrayInformation* values)
   const double step = std::max(range[1] - range[0], 1e-30) / 4;
   return { low, 1, 0.96, 0.92, low + step, 0.99, 0.82, 0.64, low + 2 * step, 0.99, 0.55, 0.24,
     low + 3 * step, 0.85, 0.28, 0, low + 4 * step, 0.5, 0.15, 0.02 };
+}
+
+/// The colors of weights, from 0 to the largest value of the data.
+std::vector<double> GrowingScale(vtkPVArrayInformation* values)
+{
+  const double largest = std::max(values->GetComponentRange(0)[1], 1e-30);
+  std::vector<double> points = WeightScale;
+  for (std::size_t i = 0; i < points.size(); i += 4)
+  {
+    points[i] *= largest;
+  }
+  return points;
 }
 
 /// Angles from -pi to pi: red for the first token and blue for the second, as in the source post.
@@ -314,7 +327,10 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   }
   else if (isNew && fitted)
   {
-    SetScale(table, RangeScale(coloring.arrayInformation), false);
+    SetScale(table,
+      coloring.IsShare() ? GrowingScale(coloring.arrayInformation)
+                         : RangeScale(coloring.arrayInformation),
+      false);
   }
   else if (isNew && (score || !fixed.empty()))
   {

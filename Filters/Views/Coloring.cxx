@@ -108,9 +108,17 @@ bool Coloring::ShowsClasses() const
   return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
 }
 
+bool Coloring::IsShare() const
+{
+  constexpr std::array<const char*, 8> Names = { "NormWeighted", "Rollout", "Previous Token",
+    "Duplicate Token", "Induction", "Prefix Matching", "Copying", "Sink" };
+  return std::find(Names.begin(), Names.end(), this->array) != Names.end();
+}
+
 bool Coloring::IsFitted() const
 {
-  return this->array == "Scores" || this->array == "Content" || this->array == "Bias";
+  return this->array == "Scores" || this->array == "Content" || this->array == "Bias" ||
+         this->IsShare();
 }
 
 }

@@ -45,6 +45,9 @@ struct Coloring
   /// Whether the colors of tokens are shown, with their legend.
   bool HasLegend() const { return !this->legend.empty(); }
 
+  /// Whether the values are at least 0 and mean more attention if larger, without a fixed maximum.
+  bool IsShare() const;
+
   /// Whether the scale is fitted to the range of the data.
   bool IsFitted() const;
 

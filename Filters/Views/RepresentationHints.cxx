@@ -138,6 +138,13 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "SelectionPointSize", true).Set(26);
 }
 
+/// The words of a text, separated by spaces.
+std::vector<std::string> WordsOf(const char* words)
+{
+  std::istringstream text(words);
+  return { std::istream_iterator<std::string>(text), {} };
+}
+
 /// Hides the series of a chart listed in the attribute `names`, separated by spaces.
 void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
 {
@@ -145,8 +152,7 @@ void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
   {
     return;
   }
-  std::istringstream text(element->GetAttributeOrEmpty("names"));
-  const std::vector<std::string> names{ std::istream_iterator<std::string>(text), {} };
+  const std::vector<std::string> names = WordsOf(element->GetAttributeOrEmpty("names"));
   vtkSMPropertyHelper visibility(representation, "SeriesVisibility");
   for (unsigned int i = 0; i + 1 < visibility.GetNumberOfElements(); i += 2)
   {
@@ -199,9 +205,9 @@ void ApplyElement(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
 }
 
-/// The first point array if the array that colors a representation no longer exists; otherwise
-/// null.
-const char* Successor(vtkSMProxy* representation)
+/// The point array that takes the place of the one that colors a representation if that no longer
+/// exists; otherwise null.
+const char* Successor(vtkSMProxy* representation, vtkPVXMLElement* follow)
 {
   vtkPVDataSetAttributesInformation* arrays =
     ShownData(representation)->GetAttributeInformation(vtkDataObject::POINT);
@@ -211,6 +217,13 @@ const char* Successor(vtkSMProxy* representation)
       arrays->GetArrayInformation(name) != nullptr)
   {
     return nullptr;
+  }
+  for (const std::string& candidate : WordsOf(follow->GetAttributeOrEmpty("names")))
+  {
+    if (auto* array = arrays->GetArrayInformation(candidate.c_str()))
+    {
+      return array->GetName();
+    }
   }
   return arrays->GetArrayInformation(0)->GetName();
 }
@@ -267,11 +280,13 @@ void ApplyHints(vtkSMProxy* representation)
 void FollowArray(vtkSMProxy* representation)
 {
   vtkPVXMLElement* hint = RepresentationHint(representation);
-  if (hint == nullptr || hint->FindNestedElementByName("FollowArray") == nullptr)
+  vtkPVXMLElement* follow =
+    hint != nullptr ? hint->FindNestedElementByName("FollowArray") : nullptr;
+  if (follow == nullptr)
   {
     return;
   }
-  if (const char* array = Successor(representation))
+  if (const char* array = Successor(representation, follow))
   {
     Recolor(representation, array);
   }

@@ -46,6 +46,7 @@ CHAPTERS = {
         "TransformerRecorder",
         "RecordingReader",
         "AttentionMap",
+        "AttentionMatrix",
         "HeadEmbedding",
         "TokenColors",
         "TokenSearch",
@@ -57,6 +58,7 @@ CHAPTERS = {
         "StrongestKeys",
         "ScoreBreakdown",
         "HeadUpdates",
+        "HeadScores",
         "RecordingWriter",
     ],
 }

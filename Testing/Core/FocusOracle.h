@@ -28,6 +28,7 @@ public:
   const Transformer& GetModel() const { return this->Model; }
   const Recording& GetRecording() const { return this->Record; }
 
+  const TensorViews& Tensors() const { return this->Expected.GetTensors(); }
   const Shape& ShapeOf(const std::string& quantity) const
   {
     return this->Expected.GetTensors().at(quantity).shape;

@@ -1,5 +1,6 @@
 #include "vtkAttentionFocus.h"
 
+#include "RecordingFile.h"
 #include "Recordings.h"
 #include "Tables.h"
 
@@ -25,11 +26,11 @@ class FocusFilterOfModel : public OfFocus
 {
 };
 
-/// Figures 4 to 6: means per head, and the heads of each layer by falling mean.
-TEST_P(FocusFilterOfModel, AveragesAndSortsHeadsAsTheOracle)
+/// Expects figures 4 to 6: means per head, and the heads of each layer by falling mean.
+void ExpectFigures(const Recording& recording, const TensorViews& oracle, const std::string& prefix)
 {
   Focus focus;
-  Connect(focus.Get(), 0, DataSetOf(this->Oracle.GetRecording()));
+  Connect(focus.Get(), 0, DataSetOf(recording));
   const std::map<std::string, std::pair<int, std::string>> figures = {
     { "figure4", { vtkAttentionFocus::STRONGEST_IS_SELF, "Strongest Is Self" } },
     { "figure5", { vtkAttentionFocus::STRONGEST_IS_FIRST, "Strongest Is First" } },
@@ -41,17 +42,40 @@ TEST_P(FocusFilterOfModel, AveragesAndSortsHeadsAsTheOracle)
     for (const bool excludes : { false, true })
     {
       focus->SetExcludeFirst(excludes);
-      const std::string name = figure + (excludes ? ".excluding_first" : "");
-      ExpectClose(name, Column(TableOf(focus.Get()), measure.second), this->Oracle.Values(name),
+      const std::string name = prefix + figure + (excludes ? ".excluding_first" : "");
+      ExpectClose(name, Column(TableOf(focus.Get()), measure.second), oracle.at(name).ToDouble(),
         FocusTolerance);
       vtkTable* sorted = TableOf(focus.Get(), 1);
-      ExpectClose(name + ".sorted", Column(sorted, "Value"), this->Oracle.Values(name + ".sorted"),
+      ExpectClose(name + ".sorted", Column(sorted, "Value"), oracle.at(name + ".sorted").ToDouble(),
         FocusTolerance);
-      const std::vector<std::int64_t> heads = this->Oracle.Integers(name + ".sorted_heads");
+      const std::vector<std::int64_t> heads = oracle.at(name + ".sorted_heads").ToInteger();
       EXPECT_EQ(Column(sorted, "Head"), std::vector<double>(heads.begin(), heads.end())) << name;
-      EXPECT_THAT(Column(sorted, "Rank"), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
-      EXPECT_THAT(Column(sorted, "Layer"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+      const std::vector<double> ranks = Column(sorted, "Rank");
+      const std::vector<double> layers = Column(sorted, "Layer");
+      const std::size_t perLayer = recording.layers[0].heads.size();
+      for (std::size_t i = 0; i < heads.size(); ++i)
+      {
+        EXPECT_EQ(ranks[i], i % perLayer);
+        EXPECT_EQ(layers[i], i / perLayer);
+      }
     }
+  }
+}
+
+TEST_P(FocusFilterOfModel, AveragesAndSortsHeadsAsTheOracle)
+{
+  ExpectFigures(this->Oracle.GetRecording(), this->Oracle.Tensors(), "");
+}
+
+/// Stored attention of the real GPT-2 on three prompts.
+TEST(AttentionFocus, OfTheRealGpt2IsSortedAsByTheOracle)
+{
+  const std::filesystem::path folder = ATLAS_ORACLE_DIR;
+  const SafetensorsFile expected(folder / "analysis" / "gpt2-real.focus.safetensors");
+  for (const std::string prompt : { "prompt0", "prompt1", "prompt2" })
+  {
+    const RecordingContent content = ReadRecording(folder / "gpt2" / (prompt + ".safetensors"));
+    ExpectFigures(content.recording, expected.GetTensors(), prompt + ".");
   }
 }
 

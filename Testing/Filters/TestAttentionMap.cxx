@@ -104,6 +104,104 @@ TEST(AttentionMap, ShowsEachQuantity)
   }
 }
 
+TEST(AttentionMap, ShowsMeansOverHeads)
+{
+  Map map(DataSetOf(SmallRecording()));
+  map->SetLayer(2);
+  map->SetHead(-1);
+  map->SetQuantity(vtkAttentionMap::SCORES);
+  std::vector<double> mean = Expected(0, true, true);
+  const std::vector<double> other = Expected(1, true, true);
+  for (std::size_t i = 0; i < mean.size(); ++i)
+  {
+    mean[i] = (mean[i] + other[i]) / 2;
+  }
+  ExpectClose("scores", map.ByQuery("Scores"), mean, 1e-6);
+  EXPECT_THAT(Values(map.Image()->GetFieldData(), "Head"), ElementsAre(-1));
+}
+
+/// Sequences of 3 and 2 tokens: the third row is that of the first sequence alone.
+TEST(AttentionMap, ShowsMeansOverSequences)
+{
+  Map map(DataSetOf(SmallRecording()));
+  const std::vector<double> first = map.ByQuery("Weights");
+  map->SetSequence(1);
+  const std::vector<double> second = map.ByQuery("Weights");
+  map->SetSequence(-1);
+  ExpectClose("weights", map.ByQuery("Weights"),
+    { 1, 0, 0, (first[3] + second[2]) / 2, (first[4] + second[3]) / 2, 0, first[6], first[7],
+      first[8] },
+    1e-6);
+  auto* tokens =
+    vtkStringArray::SafeDownCast(map.Image()->GetFieldData()->GetAbstractArray("Query Token"));
+  ASSERT_EQ(tokens->GetNumberOfValues(), 3);
+  EXPECT_EQ(tokens->GetValue(2), "2");
+}
+
+TEST(AttentionMap, WeighsByTheNormsOfValues)
+{
+  Recording recording = SmallRecording();
+  Map map(DataSetOf(recording));
+  map->SetLayer(2);
+  map->SetHead(1);
+  std::vector<double> expected = map.ByQuery("Weights");
+  const float* norms = recording.layers[1].heads[1].valueNorm.Row(0);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+  {
+    expected[i] *= static_cast<double>(norms[i % 3]);
+  }
+  map->SetQuantity(vtkAttentionMap::NORM_WEIGHTED);
+  ExpectClose("norm-weighted", map.ByQuery("NormWeighted"), expected, 1e-6);
+
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.valueNorm = {};
+    }
+  }
+  Map without(DataSetOf(recording));
+  without->SetLayer(2);
+  without->SetQuantity(vtkAttentionMap::NORM_WEIGHTED);
+  EXPECT_EQ(without.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(without.TakeErrors(), ElementsAre(HasSubstr("the recording has no value norms")));
+}
+
+TEST(AttentionMap, RollsLayersOut)
+{
+  Recording recording = SmallRecording();
+  recording.layers[1].index = 1;
+  Map map(DataSetOf(recording));
+  map->SetHead(-1);
+  const std::vector<double> first = map.ByQuery("Weights");
+  map->SetLayer(1);
+  const std::vector<double> second = map.ByQuery("Weights");
+  std::vector<double> expected(9);
+  for (std::size_t i = 0; i < 3; ++i)
+  {
+    for (std::size_t j = 0; j < 3; ++j)
+    {
+      for (std::size_t k = 0; k < 3; ++k)
+      {
+        expected[3 * i + j] +=
+          (second[3 * i + k] + (i == k ? 1 : 0)) / 2 * (first[3 * k + j] + (k == j ? 1 : 0)) / 2;
+      }
+    }
+  }
+  map->SetQuantity(vtkAttentionMap::ROLLOUT);
+  for (const int head : { -1, 0, 1 })
+  {
+    map->SetHead(head);
+    ExpectClose("rollout", map.ByQuery("Rollout"), expected, 1e-6);
+  }
+
+  Map gap(DataSetOf(SmallRecording()));
+  gap->SetLayer(2);
+  gap->SetQuantity(vtkAttentionMap::ROLLOUT);
+  EXPECT_EQ(gap.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(gap.TakeErrors(), ElementsAre(HasSubstr("layer 1 is not in the recording")));
+}
+
 TEST(AttentionMap, NamesTokensByWhatIsKnownOfThem)
 {
   atlas::Recording recording = SmallRecording();
@@ -261,9 +359,9 @@ TEST(AttentionMap, NamesTheRangeOfItsNumbers)
   EXPECT_THAT(map.TakeErrors(),
     ElementsAre(HasSubstr("layer 1 is not in the recording, which has layers 0 2")));
   map->SetLayer(2);
-  map->SetHead(-1);
+  map->SetHead(-2);
   map.Image();
-  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a head from 0 to 1, found -1")));
+  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a head from 0 to 1, found -2")));
   map->SetHead(1);
   EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
 }

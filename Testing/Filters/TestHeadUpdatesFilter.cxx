@@ -81,6 +81,20 @@ TEST(HeadUpdates, OfWholeLayersNeedTheModel)
   EXPECT_THAT(Column(layers, "Head"), Each(-1));
 }
 
+TEST(HeadUpdates, OfASingleToken)
+{
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
+  TransformerInput input;
+  input.tokens = { { 5 } };
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  Updates updates;
+  Connect(updates.Get(), 0, DataSetOf(*RecordTransformer(model, input, options)));
+  EXPECT_EQ(TableOf(updates.Get())->GetNumberOfRows(), 8);
+  EXPECT_THAT(Column(TableOf(updates.Get(), 2), "Tokens"), Each(4)); // heads
+}
+
 TEST(HeadUpdates, HasNoContextWithoutValues)
 {
   Recording recording = FocusOracle("gpt2").GetRecording();

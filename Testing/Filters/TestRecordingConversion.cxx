@@ -51,7 +51,8 @@ TEST(RecordingConversion, NamesBlocksAndColumns)
   EXPECT_THAT(Names(tokens->GetRowData()), ElementsAre("Position", "Sequence", "Token", "TokenId"));
   EXPECT_THAT(Values(tokens->GetRowData(), "TokenId"), ElementsAre(11, 12, 13, 21, 22));
   vtkTable* head = Table(data, "layer 2", "head 1");
-  EXPECT_THAT(Names(head->GetRowData()), ElementsAre("Key", "Output", "Query", "Value"));
+  EXPECT_THAT(
+    Names(head->GetRowData()), ElementsAre("Key", "Output", "Query", "Value", "Value Norm"));
   EXPECT_EQ(head->GetNumberOfRows(), 5);
   EXPECT_EQ(head->GetColumnByName("Output")->GetNumberOfComponents(), 6);
   EXPECT_EQ(Table(data, "layer 3", "residual")->GetNumberOfRows(), 5);

@@ -76,6 +76,16 @@ TEST(ScoreBreakdown, HasAMeanFreeRowPerKey)
     std::vector<double>(bias.begin() + 48, bias.begin() + 64), FocusTolerance);
 }
 
+TEST(ScoreBreakdown, OfASingleToken)
+{
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
+  TransformerInput input;
+  input.tokens = { { 5 } };
+  Breakdown breakdown(*RecordTransformer(model, input, RecordOptions()), "gpt2");
+  EXPECT_THAT(Column(TableOf(breakdown.Get()), "Key"), ElementsAre(0));
+  EXPECT_THAT(Column(TableOf(breakdown.Get(), 1), "Bias"), ElementsAre(0));
+}
+
 TEST(ScoreBreakdown, KnowsTheRangesOfItsInput)
 {
   const FocusOracle oracle("gpt2");

@@ -44,6 +44,8 @@ class Formats(AtlasTest):
         embedding = simple.HeadEmbedding(Input=run, Method="PCA")
         colors = simple.TokenColors(Input=embedding)
         search = simple.TokenSearch(Input=embedding, Text="1")
+        matrix = simple.AttentionMatrix(Input=recording)
+        scores = simple.HeadScores(Input=recording)
         record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
         outputs = simple.TransformerRecorder(Input=run.Input, TokenIds="1 2 3 4", Record=record)
         focus = simple.AttentionFocus(Input=run)
@@ -81,6 +83,11 @@ class Formats(AtlasTest):
             (recording, 0, "recording"),
             (simple.RandomPrompts(), 0, "random-prompts"),
             (simple.AttentionMap(Input=recording), 0, "attention-map"),
+            (matrix, 0, "attention-matrix.heads"),
+            (matrix, 1, "attention-matrix.titles"),
+            (scores, 0, "head-scores.heads"),
+            (scores, 1, "head-scores.image"),
+            (scores, 2, "head-scores.titles"),
             (embedding, 0, "head-embedding.points"),
             (embedding, 1, "head-embedding.heads"),
             (torus, 0, "attention-torus"),
@@ -114,6 +121,8 @@ class Formats(AtlasTest):
             ("filters", "AttentionTorus"): "attention-only",
             ("filters", "HeadAccuracy"): "attention-only",
             ("filters", "AttentionMap"): "recording",
+            ("filters", "AttentionMatrix"): "recording",
+            ("filters", "HeadScores"): "recording",
             ("filters", "HeadEmbedding"): "recording",
             ("filters", "AttentionFocus"): "recording",
             ("filters", "AttentionTokens"): "recording",

@@ -15,7 +15,7 @@ class Heads(AtlasTest):
         folder = atlastest.OUTPUT / "figures"
         paths = heads.render(atlastest.RECORDING, folder, layer=LAYER, head=HEAD, width=400)
         names = [path.stem.removeprefix(atlastest.RECORDING.stem + "-") for path in paths]
-        self.assertEqual(names, ["scores", "weights", "layer", "all-heads"])
+        self.assertEqual(names, ["scores", "weights", "layer", "all-heads", "head-scores"])
         for path in paths:
             self.assertEqual(atlastest.read_picture(path).shape[1], 400)
 
@@ -62,12 +62,48 @@ class Heads(AtlasTest):
         found = pixel_colors(figure, axes, path, places)
         self.assertLess(numpy.abs(found - 255 * numpy.array(expected)).max(), 4)
 
+    def cells_of(self, image, count):
+        """The middle of each of count x count cells of an image."""
+        places = numpy.linspace(0, image.get_array().shape[0] - 1, 2 * count + 1).astype(int)[1::2]
+        return image.get_array()[numpy.ix_(places, places)]
+
+    def test_means_and_rollout(self):
+        tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
+        attention = tensors["attention"].astype(float)
+        figure = heads.weights(atlastest.RECORDING, LAYER, -1, dpi=60)
+        self.assertIn("mean of all heads", figure.axes[0].get_title(loc="left"))
+        found = self.cells_of(figure.axes[0].images[0], 6)
+        numpy.testing.assert_allclose(found, attention[LAYER].mean(axis=0), atol=1e-6)
+        expected = numpy.eye(6)
+        for layer in attention[: LAYER + 1]:
+            expected = (layer.mean(axis=0) + numpy.eye(6)) / 2 @ expected
+        figure = heads.weights(atlastest.RECORDING, LAYER, quantity="Rollout", dpi=60)
+        self.assertEqual(figure.axes[0].get_title(loc="left"), "Layers 0 to 4: rollout")
+        numpy.testing.assert_allclose(self.cells_of(figure.axes[0].images[0], 6), expected, atol=1e-6)
+        with self.assertRaisesRegex(ValueError, "quantity: expected one of .*, found Bias"):
+            heads.weights(atlastest.RECORDING, quantity="Bias")
+        with self.assertRaisesRegex(ValueError, "no NormWeighted of layer 4, head 0"):
+            heads.weights(atlastest.RECORDING, LAYER, quantity="NormWeighted")
+        self.assertIn("no value norms", "".join(self.take_errors()))
+
+    def test_head_scores(self):
+        tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
+        attention = tensors["attention"].astype(float)
+        figure = heads.head_scores(atlastest.RECORDING, dpi=60)
+        axes = {panel.get_title(loc="left"): panel for panel in figure.axes}
+        expected = numpy.trace(attention, offset=-1, axis1=2, axis2=3) / 6
+        found = self.cells_of(axes["Previous Token"].images[0], 12)
+        numpy.testing.assert_allclose(found, expected, atol=1e-6)
+        found = self.cells_of(axes["Sink"].images[0], 12)
+        numpy.testing.assert_allclose(found, attention[:, :, 1:, 0].mean(axis=2), atol=1e-6)
+        self.assertNotIn("Induction", axes, "no token is repeated")
+
     def test_attention_alone(self):
         """What record.py keeps of a Hugging Face model, here even without its tokens."""
         path = atlastest.OUTPUT / "alone.npy"
         numpy.save(path, numpy.tile(numpy.eye(3, dtype="f4"), (1, 2, 1, 1)))
         paths = heads.render_named(path, atlastest.OUTPUT)
-        self.assertEqual(list(paths), ["weights", "layer", "all-heads"])
+        self.assertEqual(list(paths), ["weights", "layer", "all-heads", "head-scores"])
         figure = heads.weights(path, dpi=60)
         found = self.colors(figure, figure.axes[0], 3, 3)
         numpy.testing.assert_allclose(found, 255 * style.WEIGHTS(numpy.eye(3))[..., :3], atol=3)

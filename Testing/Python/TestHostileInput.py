@@ -164,9 +164,21 @@ MAPS = [
     ({"Layer": 12}, "12"),
     ({"Layer": -1}, "-1"),
     ({"Head": 12}, "found 12"),
+    ({"Head": -2}, "found -2"),
     ({"Sequence": 1}, "found 1"),
+    ({"Sequence": -2}, "found -2"),
+    ({"Quantity": "NormWeighted"}, "value norms"),
     ({"Quantity": "Content"}, "quer"),
     ({"Quantity": "Bias"}, "quer"),
+]
+
+#: Of all heads.
+MATRICES = [
+    ({"Layer": 12}, "12"),
+    ({"Sequence": 1}, "found 1"),
+    ({"Sequence": -2}, "found -2"),
+    ({"Quantity": "Content"}, "quer"),
+    ({"Quantity": "NormWeighted"}, "value norms"),
 ]
 
 #: Of a run of two layers of four heads on two sequences of six tokens.
@@ -321,6 +333,19 @@ class HostileInput(AtlasTest):
         for properties, message in MAPS:
             attention = simple.AttentionMap(Input=recording, **properties)
             self.check("AttentionMap", str(properties), attention, message)
+        for properties, message in MATRICES:
+            matrix = simple.AttentionMatrix(Input=recording, **properties)
+            self.check("AttentionMatrix", str(properties), matrix, message)
+
+    def test_scores_of_heads(self):
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        scores = simple.HeadScores(Input=recording, Measure="Stripe")
+        self.check("HeadScores", "no repetition", scores, "Measure Stripe")
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        self.check("HeadScores", "another model", simple.HeadScores(Input=recording, Model=model), "Copying needs")
+        good = simple.HeadScores(Input=recording)
+        matrix = simple.AttentionMatrix(Input=recording, Scores=good, SortBy="Copying")
+        self.check("AttentionMatrix", "no such column", matrix, "Copying")
 
     def test_embeddings(self):
         reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))

@@ -120,12 +120,14 @@ class Tour(AtlasTest):
         written = tour.render_all(
             [], folder, width=WIDTH, recordings=[atlastest.RECORDING], place=(0, 4, 11)
         )
-        self.assertEqual(len(written), len(heads.FIGURES))
+        # It has no queries and keys, no model and no residual.
+        expected = [*heads.FIGURES, "focus-scores", "focus-self", "focus-first", "focus-concentration"]
+        self.assertEqual(len(written), len(expected))
         for path in written:
             self.assertEqual(overlaps(pages[path]), [], path)
         page = Page((folder / "index.html").read_text(encoding="utf-8"))
         self.assertEqual({folder / link for link in page.links if not link.startswith("#")}, set(written))
-        self.assertEqual(page.figures, len(heads.FIGURES))
+        self.assertEqual(page.figures, len(expected))
 
     def test_class_map(self):
         """The file, as rendered, has the class that NumPy computes at each point."""

@@ -84,7 +84,7 @@ class Ranks(AtlasTest):
             self.assert_as_on_one_rank(name, arrays)
 
     def test_every_rank_has_the_recording(self):
-        self.assert_recorded("heads", self.recorder(), 3 + 2 * 4 * 3)
+        self.assert_recorded("heads", self.recorder(), 3 + 2 * 4 * 4)
 
     def test_sequences_of_other_lengths(self):
         everything = ["QueriesAndKeys", "Values", "HeadOutputs", "Residual"]
@@ -98,7 +98,7 @@ class Ranks(AtlasTest):
                     recorder = simple.TransformerRecorder(
                         Input=self.model(model), TokenIds=ids(lengths), Record=everything
                     )
-                    self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 4 + 3)
+                    self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 5 + 3)
 
     def test_each_rank_keeps_to_its_processors(self):
         """The threads of all ranks are no more than the processors, bound to cores or not."""
@@ -115,7 +115,7 @@ class Ranks(AtlasTest):
         recorder = simple.TransformerRecorder(Input=self.model("vit"), Images=images)
         recorder.UpdatePipeline()
         self.take_errors()  # the reader's warning of tensors that are not used
-        self.assert_recorded("images", recorder, 5 + 2 * 4 * 3)
+        self.assert_recorded("images", recorder, 5 + 2 * 4 * 4)
 
     def test_an_error_of_all_is_told_once(self):
         recorder = simple.TransformerRecorder(Input=self.model(), TokenIds="1 2\n3 9999\n4")
@@ -124,7 +124,7 @@ class Ranks(AtlasTest):
         recorder.UpdatePipeline()  # no rank waits for one that has nothing new to do
         self.assertLessEqual(len(self.take_errors()), 1)
         recorder.TokenIds = "1 2\n3 4\n5"
-        self.assert_recorded("mended", recorder, 3 + 2 * 4 * 3)
+        self.assert_recorded("mended", recorder, 3 + 2 * 4 * 4)
 
     def test_an_error_of_one_is_that_of_all(self):
         """Only the rank that runs a sequence meets its numbers that are none."""
@@ -147,7 +147,7 @@ class Ranks(AtlasTest):
             recorder.UpdatePipeline()
             self.assert_one_error(f"activation is nan (sequence {sequence}, position 1)")
         recorder.TokenIds = ids([20, 20, 20])
-        self.assert_recorded("without", recorder, 3 + 2 * 4 * 3)
+        self.assert_recorded("without", recorder, 3 + 2 * 4 * 4)
 
     def test_a_cancel_on_one_is_that_of_all(self):
         recorder = self.recorder()
@@ -163,7 +163,7 @@ class Ranks(AtlasTest):
         for rank in range(RANKS):
             self.assertEqual(arrays_of(servermanager.Fetch(recorder, rank)), {})
         recorder.MaximumLength = 60  # ParaView updates again what has changed
-        self.assert_recorded("heads", recorder, 3 + 2 * 4 * 3)
+        self.assert_recorded("heads", recorder, 3 + 2 * 4 * 4)
 
     def test_map(self):
         attention = simple.AttentionMap(Input=self.recorder(), Sequence=1, Layer=1, Head=2)

@@ -210,8 +210,8 @@ std::vector<std::size_t> FallingOrder(const std::vector<double>& values)
 {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{ 0 });
-  std::stable_sort(order.begin(), order.end(),
-    [&values](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  std::sort(order.begin(), order.end(), [&values](std::size_t a, std::size_t b)
+    { return values[a] != values[b] ? values[a] > values[b] : a < b; });
   return order;
 }
 

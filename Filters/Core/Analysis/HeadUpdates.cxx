@@ -144,27 +144,31 @@ std::vector<float> OutputBias(const Transformer& model, std::int64_t layer)
   return bias;
 }
 
-std::vector<StreamUpdate> MeasureLayerUpdates(
-  const Recording& recording, std::int64_t layer, const std::vector<float>& outputBias)
+void MeasureLayerUpdates(const Recording& recording, std::int64_t layer,
+  const std::vector<float>& outputBias, std::int64_t begin, std::int64_t end, StreamUpdate* updates)
 {
   const SharedMatrix& stream = ResidualBefore(recording, layer);
-  const RecordedLayer& recorded = FindLayer(recording, layer);
-  for (std::size_t h = 0; h < recorded.heads.size(); ++h)
+  const std::size_t heads = FindLayer(recording, layer).heads.size();
+  std::vector<const SharedMatrix*> outputs;
+  outputs.reserve(heads);
+  for (std::size_t h = 0; h < heads; ++h)
   {
-    OutputOf(recording, layer, static_cast<std::int64_t>(h)); // checks it
+    outputs.push_back(&OutputOf(recording, layer, static_cast<std::int64_t>(h)));
   }
-  std::vector<StreamUpdate> updates;
   std::vector<float> sum;
-  for (std::int64_t row = 0; row < recording.tokens.Count(); ++row)
+  for (std::int64_t row = begin; row < end; ++row)
   {
     sum = outputBias;
-    for (const RecordedHead& head : recorded.heads)
+    for (const SharedMatrix* output : outputs)
     {
-      std::transform(sum.begin(), sum.end(), head.output.Row(row), sum.begin(), std::plus<>());
+      std::transform(sum.begin(), sum.end(), output->Row(row), sum.begin(), std::plus<>());
     }
-    updates.push_back(UpdateOf(sum.data(), stream.Row(row), stream.columns));
+    updates[row - begin] = UpdateOf(sum.data(), stream.Row(row), stream.columns);
   }
-  return updates;
+  for (const SharedMatrix* output : outputs)
+  {
+    RequireIntact(output->values.get());
+  }
 }
 
 std::vector<std::int64_t> CountInBins(

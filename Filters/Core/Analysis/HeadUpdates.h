@@ -40,10 +40,11 @@ void MeasureUpdates(const Recording& recording, std::int64_t sequence, std::int6
 /// The output bias b_O [d_model] of the attention in a layer; zeros if the model has none.
 std::vector<float> OutputBias(const Transformer& model, std::int64_t layer);
 
-/// Measures what all heads of a layer together add to each token of the recording: u = sum_h u_h +
-/// b_O. `outputBias` [d_model]. Throws as MeasureUpdates.
-std::vector<StreamUpdate> MeasureLayerUpdates(
-  const Recording& recording, std::int64_t layer, const std::vector<float>& outputBias);
+/// Measures what all heads of a layer together add to tokens begin <= i < end of the recording: u =
+/// sum_h u_h + b_O. `outputBias` [d_model], `updates` [end - begin]. Throws as MeasureUpdates.
+void MeasureLayerUpdates(const Recording& recording, std::int64_t layer,
+  const std::vector<float>& outputBias, std::int64_t begin, std::int64_t end,
+  StreamUpdate* updates);
 
 /// Counts values in `bins` equal bins from `least` to `largest`: half open, the last one closed.
 /// Values beyond are counted in the outer bins.

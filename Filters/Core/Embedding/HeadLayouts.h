@@ -55,18 +55,6 @@ std::vector<int> FrameIterations(const LayoutOptions& options);
 /// there are 2 or 3 dimensions and a scale above 0.
 void CheckLayoutOptions(std::int64_t points, const LayoutOptions& options);
 
-/// A head of a layer, by their indices in the model.
-struct HeadPlace
-{
-  std::int32_t layer = 0;
-  std::int32_t head = 0;
-
-  friend bool operator<(const HeadPlace& a, const HeadPlace& b)
-  {
-    return std::tie(a.layer, a.head) < std::tie(b.layer, b.head);
-  }
-};
-
 /// The layout of one head, and what is known of the head. NaN where a number is not defined.
 struct HeadLayout
 {

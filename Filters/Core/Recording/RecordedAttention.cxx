@@ -189,10 +189,26 @@ void EvaluateHead(const Recording& recording, const Place& place, AttentionQuant
   RequireIntact(place);
 }
 
-/// Whether keys that the mask excludes have 0.
-bool IsMasked(AttentionQuantity quantity)
+/// The number of keys, from the first, beyond which a head has 0 for all queries before `end`.
+std::int64_t KeysToEvaluate(
+  const Recording& recording, const Place& place, AttentionQuantity quantity, std::int64_t end)
 {
-  return quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::NormWeighted;
+  const bool isMasked =
+    quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::NormWeighted;
+  return isMasked && recording.mask == AttentionMask::Causal && !place.head.HasAttention()
+           ? end
+           : recording.SequenceLength(static_cast<std::int64_t>(place.sequence));
+}
+
+/// Spreads packed rows of `keys` values to rows of `length`, in place, with 0 behind them.
+void SpreadRows(std::int64_t rows, std::int64_t keys, std::int64_t length, float* values)
+{
+  for (std::int64_t row = rows - 1; row >= 0 && keys < length; --row)
+  {
+    std::copy_backward(
+      values + row * keys, values + (row + 1) * keys, values + row * length + keys);
+    std::fill(values + row * length + keys, values + (row + 1) * length, 0.0F);
+  }
 }
 
 /// The mean over the heads of a layer, on one sequence.
@@ -200,22 +216,19 @@ void AverageHeads(const Recording& recording, const AttentionRows& rows, float* 
 {
   const std::size_t heads = FindLayer(recording, rows.layer).heads.size();
   const std::int64_t length = recording.SequenceLength(rows.sequence);
-  const bool isCausal = recording.mask == AttentionMask::Causal && IsMasked(rows.quantity);
-  const std::int64_t keys = isCausal ? rows.end : length;
   const std::int64_t count = rows.end - rows.begin;
   std::fill_n(values, count * length, 0.0F);
-  std::vector<float> one(ToIndex(count * keys));
+  std::vector<float> one(ToIndex(count * length));
   for (std::size_t h = 0; h < std::max<std::size_t>(heads, 1); ++h) // without heads: an error
   {
     const Place place =
       FindPlace(recording, rows.sequence, rows.layer, static_cast<std::int64_t>(h));
+    const std::int64_t keys = KeysToEvaluate(recording, place, rows.quantity, rows.end);
     EvaluateHead(recording, place, rows.quantity, rows.begin, rows.end, keys, one.data());
     for (std::int64_t i = 0; i < count; ++i)
     {
-      for (std::int64_t key = 0; key < keys; ++key)
-      {
-        values[i * length + key] += one[ToIndex(i * keys + key)];
-      }
+      std::transform(one.begin() + i * keys, one.begin() + (i + 1) * keys, values + i * length,
+        values + i * length, std::plus<float>());
     }
   }
   const float share = 1 / static_cast<float>(heads);
@@ -235,8 +248,10 @@ bool EvaluateSequence(const Recording& recording, const AttentionRows& rows, flo
     AverageHeads(recording, rows, values);
     return true;
   }
-  EvaluateHead(recording, FindPlace(recording, rows.sequence, rows.layer, rows.head), rows.quantity,
-    rows.begin, rows.end, recording.SequenceLength(rows.sequence), values);
+  const Place place = FindPlace(recording, rows.sequence, rows.layer, rows.head);
+  const std::int64_t keys = KeysToEvaluate(recording, place, rows.quantity, rows.end);
+  EvaluateHead(recording, place, rows.quantity, rows.begin, rows.end, keys, values);
+  SpreadRows(rows.end - rows.begin, keys, recording.SequenceLength(rows.sequence), values);
   return true;
 }
 

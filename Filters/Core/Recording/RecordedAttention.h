@@ -2,6 +2,7 @@
 
 #include "Recording.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 
@@ -22,6 +23,10 @@ enum class AttentionQuantity
                 ///< the first recorded layer f to this one (Abnar and Zuidema, "Quantifying
                 ///< attention flow in transformers", 2020). The same for all heads
 };
+
+/// Their names, in this order, for arrays and lists.
+inline constexpr std::array<const char*, 6> AttentionQuantityNames = { "Weights", "Scores",
+  "Content", "Bias", "NormWeighted", "Rollout" };
 
 /// The number of queries and keys: the length of the sequence, or of the longest for AllSequences.
 /// Throws OptionError if the recording does not have the sequence.

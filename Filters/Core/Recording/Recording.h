@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace atlas
@@ -19,6 +20,18 @@ inline constexpr const char* RecordingVersion = "1";
 /// or their mean.
 inline constexpr std::int64_t AllHeads = -1;
 inline constexpr std::int64_t AllSequences = -1;
+
+/// A head of a layer, by their indices in the model.
+struct HeadPlace
+{
+  std::int32_t layer = 0;
+  std::int32_t head = 0;
+
+  friend bool operator<(const HeadPlace& a, const HeadPlace& b)
+  {
+    return std::tie(a.layer, a.head) < std::tie(b.layer, b.head);
+  }
+};
 
 /// A row-major, packed float matrix. Copies share their memory, so the values of thousands of
 /// tokens pass from the model to a data object without being copied. Treat it as read-only once it

@@ -29,7 +29,7 @@ from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit,
 from attentionatlas.heads import Figure
 from attentionatlas.model import Missing, Proxies
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.style import GREY, GREYS, HEAD_COLORS, WEIGHTS
+from attentionatlas.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
 
 #: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
 MEASURES = {
@@ -132,7 +132,7 @@ def _label_positions(axes, recording, count):
 def scores(recording, page, layer=None, head=0):
     """The scores of a head before the softmax; frames mark the strongest key of each query."""
     layer, head = recording.place(layer, head)
-    figure = heads.draw_head(recording, page, layer, head, "Scores", cmap=GREYS)
+    figure = heads.draw_head(recording, page, layer, head, "Scores", cmap=BLUES)
     axes = figure.axes[0]
     colors = {kind: color for kind, color, _ in _KINDS}
     side = axes.get_window_extent().width / figure.dpi * 72 / len(recording.tokens)  # of a cell, in points
@@ -146,7 +146,8 @@ def scores(recording, page, layer=None, head=0):
     if numpy.triu(recording.matrix(layer, head), 1).any():  # nowhere to write
         axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncol=3)
     else:
-        axes.legend(handles=handles, title="Strongest key of a query", alignment="left", loc="upper right")
+        legend = axes.legend(handles=handles, title="Strongest key of a query", loc="upper right", labelcolor="black")
+        legend.get_title().set_color("black")  # on light grey, on dark pages too
     return fit(figure)
 
 
@@ -221,6 +222,8 @@ def _label_lines(axes, layer, ranked, width):
         shown = len(numbers)
         while shown > 0 and len(_numbers(numbers, shown)) > width:
             shown -= 1
+        if shown == 0:
+            continue
         box = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 0.2}
         axes.annotate(
             _numbers(numbers, shown), (layer, value), (2.5, 0), textcoords="offset points", va="center", size="small", bbox=box

@@ -1,10 +1,11 @@
 """Figures of what the heads of a recorded transformer attend to in one sequence.
 
     pvpython -m attentionatlas.heads RECORDING ... -o DIR [--sequence S] [--layer L] [--head H]
-        [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
+        [--quantity Weights|NormWeighted|Rollout] [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
-One head with its tokens, before and after the softmax; a layer; and all layers and heads as a matrix.
-Each is also a function that returns a matplotlib Figure: weights("run.safetensors", layer=4, head=11).
+One head with its tokens, before and after the softmax; a layer; all layers and heads as a matrix; and what
+each head is known for. Each is also a function that returns a matplotlib Figure: weights("run.safetensors",
+layer=4, head=11). A head or sequence of -1 is the mean over all.
 """
 
 import argparse
@@ -25,6 +26,9 @@ from attentionatlas.style import ORANGES, WEIGHTS
 
 #: More labels than these cannot be read.
 _LABELS = 40
+#: What the figure of weights can show, and how some are written.
+QUANTITIES = ("Weights", "NormWeighted", "Rollout")
+_NAMES = {"NormWeighted": "Norm-weighted"}
 
 
 def _holds_heads(layer):
@@ -89,13 +93,14 @@ class Recording:
             simple.Delete(recording.reader)
 
     def check_place(self, layer, head):
-        """Raises ValueError if the recording has no such head."""
+        """Raises ValueError if the recording has no such head; -1 is the mean over the layer's."""
         if layer not in self.layers:
             raise ValueError(f"layer: expected one of {_listed(self.layers)}, found {layer}.")
-        check("head", head, 0, self.heads - 1)
+        if head != -1:
+            check("head", head, 0, self.heads - 1)
 
     def matrix(self, layer, head, quantity="Weights"):
-        """Weights or Scores of a head; raises ValueError if the recording has no such head."""
+        """A quantity of a head, as AttentionMap names it; raises ValueError if the recording has no such head."""
         self.check_place(layer, head)
         self.map.Layer, self.map.Head, self.map.Quantity = layer, head, quantity
         self.map.UpdatePipeline()
@@ -104,6 +109,35 @@ class Recording:
         labels = data.fetch(self.map).GetFieldData().GetAbstractArray("Key Token")
         self.tokens = [labels.GetValue(i) for i in range(labels.GetNumberOfValues())]
         return data.image(self.map, quantity)[::-1].copy()
+
+    def panels(self, size):
+        """The weights of all heads: [layers, heads, rows, columns], of which at most `size` rows and columns."""
+        matrix = simple.AttentionMatrix(Input=self.reader, Sequence=self.map.Sequence, MaximumSize=min(size, 1024))
+        try:
+            matrix.UpdatePipeline()
+            if matrix.GetDataInformation().GetNumberOfPoints() == 0:
+                raise ValueError("no weights of all heads; see the error reported above.")
+            image = data.image(matrix, "Weights")[::-1]
+            names = ("Panel Size", "Row Step", "Column Step")
+            side, down, right = (int(data.field_number(matrix, name)) for name in names)
+        finally:
+            simple.Delete(matrix)
+        return numpy.array([
+            [image[row * down :, column * right :][:side, :side] for column in range(self.heads)]
+            for row in range(len(self.layers))
+        ])
+
+    def scores(self):
+        """The scores of all heads by HeadScores: {name: [layers, heads]}."""
+        scores = simple.HeadScores(Input=self.reader)
+        try:
+            columns = data.table(scores)
+        finally:
+            simple.Delete(scores)
+        if not columns:
+            raise ValueError("no scores of heads; see the error reported above.")
+        shape = len(self.layers), self.heads
+        return {name: values.reshape(shape) for name, values in columns.items() if name not in ("Layer", "Head")}
 
 
 def _label_tokens(axes, tokens):
@@ -117,6 +151,13 @@ def _label_tokens(axes, tokens):
     axes.set(xlabel="Key", ylabel="Query")
 
 
+def _title(recording, layer, head, quantity):
+    name = _NAMES.get(quantity, quantity).lower()
+    if quantity == "Rollout":
+        return f"Layers {recording.layers[0]} to {layer}: {name}"
+    return f"Layer {layer}, {'mean of all heads' if head == -1 else f'head {head}'}: {name}"
+
+
 def draw_head(recording, page, layer, head, quantity, **colors):
     """A figure of one quantity of a head with its tokens; scores that the mask excludes are hidden."""
     layer = recording.layers[0] if layer is None else layer
@@ -124,13 +165,15 @@ def draw_head(recording, page, layer, head, quantity, **colors):
     if quantity == "Scores" and not numpy.triu(recording.matrix(layer, head), 1).any():
         matrix[numpy.triu_indices(len(matrix), 1)] = numpy.nan  # excluded by the mask
     figure, (axes,) = page.panels(1)
-    axes.set_title(f"Layer {layer}, head {head}: {quantity.lower()}")
+    axes.set_title(_title(recording, layer, head, quantity))
     shown = show_matrix(axes, matrix, page.pixels(1), **colors)
     _label_tokens(axes, recording.tokens)
-    bar = color_bar(figure, axes, shown, quantity, SHARES)
-    if quantity == "Scores":
+    bar = color_bar(figure, axes, shown, _NAMES.get(quantity, quantity), SHARES)
+    if quantity != "Weights":
         low, high = shown.get_clim()
-        bar.set_ticks(low + (high - low) * SHARES, labels=[f"{v:.1f}" for v in low + (high - low) * SHARES])
+        ticks = low + (high - low) * SHARES
+        digits = 1 if high - low >= 1 else 2
+        bar.set_ticks(ticks, labels=[f"{tick:.{digits}f}" for tick in ticks])
     return fit(figure)
 
 
@@ -141,9 +184,16 @@ def scores(recording, page, layer=None, head=0):
 
 
 @drawn_from(Recording.opened)
-def weights(recording, page, layer=None, head=0):
-    """The attention weights of a head."""
-    return draw_head(recording, page, layer, head, "Weights", cmap=WEIGHTS, vmin=0, vmax=1)
+def weights(recording, page, layer=None, head=0, quantity="Weights"):
+    """The attention weights of a head, or of their mean (-1).
+
+    quantity: Weights; NormWeighted, weight times the norm of value W_O (Kobayashi et al. 2020); or Rollout, from
+    the first recorded layer to this one (Abnar and Zuidema 2020).
+    """
+    if quantity not in QUANTITIES:
+        raise ValueError(f"quantity: expected one of {', '.join(QUANTITIES)}, found {quantity}.")
+    highest = 1 if quantity == "Weights" else None
+    return draw_head(recording, page, layer, head, quantity, cmap=WEIGHTS, vmin=0, vmax=highest)
 
 
 @drawn_from(Recording.opened)
@@ -162,14 +212,11 @@ def layer_weights(recording, page, layer=None):
 
 
 def _mosaic(recording, pixels):
-    """The weights of all heads as one matrix, a row of tiles per layer, with narrow gaps."""
+    """The weights of all heads as one matrix, a row of tiles per layer, with narrow gaps; long ones are pooled."""
     side = max(24, math.ceil(pixels / recording.heads))
     gap = side // 24
-    rows = []
-    for layer in recording.layers:
-        tiles = [enlarged(recording.matrix(layer, head), side) for head in range(recording.heads)]
-        rows.append([numpy.pad(tile, gap, constant_values=numpy.nan) for tile in tiles])
-    return numpy.block(rows)
+    tiles = (map(lambda tile: enlarged(tile, side), row) for row in recording.panels(side))
+    return numpy.block([[numpy.pad(tile, gap, constant_values=numpy.nan) for tile in row] for row in tiles])
 
 
 @drawn_from(Recording.opened)
@@ -183,6 +230,26 @@ def all_heads(recording, page):
     columns = {head: (head + 0.5) * side - 0.5 for head in range(recording.heads)}
     label_heads(axes, columns, {layer: (row + 0.5) * side - 0.5 for row, layer in enumerate(recording.layers)})
     color_bar(figure, axes, shown, "Weights", SHARES)
+    return fit(figure)
+
+
+@drawn_from(Recording.opened)
+def head_scores(recording, page):
+    """What each head is known for: the share of its attention that is in a pattern, and prefix matching and sink.
+
+    The names are those of HeadScores, with its default measure. Scores that no head has are left out, such as
+    those of repetitions in a text that has none.
+    """
+    columns = {name: matrix for name, matrix in recording.scores().items() if matrix.any() or name == "Sink"}
+    across = min(3, len(columns))
+    figure, axes = page.panels(len(columns), across, title="What each head is known for")
+    for panel, (name, matrix) in zip(axes, columns.items()):
+        shown = show_matrix(panel, matrix, page.pixels(across), cmap=WEIGHTS, vmin=0, vmax=1)
+        step = max(1, math.ceil(max(matrix.shape) / 12))
+        rows = {layer: row for row, layer in enumerate(recording.layers) if row % step == 0}
+        label_heads(panel, {head: head for head in range(0, recording.heads, step)}, rows)
+        panel.set_title(name)
+    color_bar(figure, axes, shown, "Score", SHARES)
     return fit(figure)
 
 
@@ -202,7 +269,7 @@ FIGURES = {
         "The same head after the softmax: how much each query (row) attends to each key (column), from white "
         "(not at all) to dark blue (to it alone).",
         weights,
-        ("layer", "head"),
+        ("layer", "head", "quantity"),
     ),
     "layer": Figure(
         "The heads of a layer",
@@ -216,16 +283,24 @@ FIGURES = {
         all_heads,
         (),
     ),
+    "head-scores": Figure(
+        "What each head is known for",
+        "How much of the attention of each head is on the token before, on earlier copies of the same token, and on "
+        "the token after those (induction); the mean attention of repeated tokens to the latter (prefix matching), "
+        "and of all to the first token (sink).",
+        head_scores,
+        (),
+    ),
 }
 
 
-def render_named(path, folder, sequence=0, layer=None, head=0, output=None):
+def render_named(path, folder, sequence=0, layer=None, head=0, output=None, quantity="Weights"):
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render; the scores are omitted if the recording holds attention weights only.
     """
     output = output or Output()
-    place = {"layer": layer, "head": head}
+    place = {"layer": layer, "head": head, "quantity": quantity}
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
     with Recording.opened(path, sequence) as recording:
         folder.mkdir(parents=True, exist_ok=True)
@@ -238,22 +313,24 @@ def render_named(path, folder, sequence=0, layer=None, head=0, output=None):
     return written
 
 
-def render(path, folder, sequence=0, layer=None, head=0, width=2400, format="png", **style):
+def render(
+    path, folder, sequence=0, layer=None, head=0, width=2400, format="png", quantity="Weights", **style
+):
     """Renders the figures of a recording; returns their paths.
 
-    sequence, layer (the first by default), head: what to show. width: of a PNG, in pixels. format: png,
+    sequence, layer (the first by default), head, quantity of the weights: what to show. width: of a PNG, in pixels. format: png,
     pdf or svg. style: width_mm (180), font_size in points (7), dark (False). Raises FileNotFoundError or
     ValueError.
     """
     output = Output(format, width, **style)
-    return list(render_named(path, folder, sequence, layer, head, output).values())
+    return list(render_named(path, folder, sequence, layer, head, output, quantity).values())
 
 
 def add_place_options(parser):
     """Adds the options that select a sequence, layer and head to the parser of a command line."""
     parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
     parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
-    parser.add_argument("--head", type=int, default=0, help="to show large (default: 0)")
+    parser.add_argument("--head", type=int, default=0, help="to show large; -1: their mean (default: 0)")
 
 
 def main(arguments=None):
@@ -264,11 +341,12 @@ def main(arguments=None):
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
     add_options(parser)
     add_place_options(parser)
+    parser.add_argument("--quantity", choices=QUANTITIES, default="Weights", help="of the weights (default: Weights)")
     found = parser.parse_args(arguments)
     try:
         for path in found.recordings:
             place = (found.sequence, found.layer, found.head)
-            for file in render(path, found.output, *place, **options(found)):
+            for file in render(path, found.output, *place, quantity=found.quantity, **options(found)):
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

@@ -12,7 +12,7 @@ import pathlib
 import sys
 import urllib.parse
 
-from attentionatlas import embedding, heads, load_plugin, movies
+from attentionatlas import embedding, focus, heads, load_plugin, movies
 from attentionatlas.figures import FIGURES
 from attentionatlas.model import Missing, Model
 from attentionatlas.output import Output, add_options, options
@@ -61,6 +61,12 @@ def _draw_recording(path, folder, place, output, progress):
         progress(f"{stem}: its queries and keys")
         files.update(embedding.render_named(path, folder, *place[1:], output=output))
     except embedding.Missing as reason:
+        progress(f"  omitted: {reason}.")
+    progress(f"{stem}: where they look and what they write")
+    sequence, layer, head = place
+    reasons = []
+    files.update(focus.render_named(path, folder, sequence, output, reasons, layer=layer, head=head))
+    for reason in reasons:
         progress(f"  omitted: {reason}.")
     return {name: [file] for name, file in files.items()}
 
@@ -148,7 +154,7 @@ def _shown(file):
 
 def write_index(folder, models):
     """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show."""
-    known = {**FIGURES, **heads.FIGURES, **embedding.FIGURES}
+    known = {**FIGURES, **heads.FIGURES, **embedding.FIGURES, **focus.FIGURES}
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8"><title>Attention Atlas: the tour</title>',

@@ -57,10 +57,15 @@ TEST_P(UpdatesOfModel, OfAllHeadsEqualTheOracle)
 {
   std::vector<double> magnitude;
   std::vector<double> orientation;
+  const Recording& recording = this->Oracle.GetRecording();
+  const std::int64_t tokens = recording.tokens.Count();
   for (const std::int64_t layer : { 0, 1 })
   {
-    for (const StreamUpdate& update : MeasureLayerUpdates(
-           this->Oracle.GetRecording(), layer, OutputBias(this->Oracle.GetModel(), layer)))
+    std::vector<StreamUpdate> updates(static_cast<std::size_t>(tokens));
+    const std::vector<float> bias = OutputBias(this->Oracle.GetModel(), layer);
+    MeasureLayerUpdates(recording, layer, bias, 0, 3, updates.data());
+    MeasureLayerUpdates(recording, layer, bias, 3, tokens, updates.data() + 3);
+    for (const StreamUpdate& update : updates)
     {
       magnitude.push_back(update.magnitude);
       orientation.push_back(update.orientation);

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
+#include "RecordedAttention.h"
 
 #include <cmath>
 #include <limits>
@@ -145,6 +146,32 @@ TEST(ScoreBreakdown, KeepsTheLargest)
     {
       EXPECT_TRUE(other.query != part.query || other.score <= part.score);
     }
+  }
+}
+
+/// Queries that see all keys: the parts add up to the scores of the attention map.
+TEST(ScoreBreakdown, OfBidirectionalModels)
+{
+  for (const std::string name : { "bert", "vit" })
+  {
+    SCOPED_TRACE(name);
+    const Transformer model = Transformer::Read(TransformerOracle::Folder(name));
+    const Recording recording =
+      *RecordTransformer(model, TransformerOracle(name).Input(), RecordOptions());
+    const std::vector<float> bias = QueryBias(model, 1, 3);
+    const KeyScores keys = EvaluateKeyScores(recording, 1, 1, 3, bias);
+    const std::int64_t length = recording.SequenceLength(1);
+    std::vector<ScoreParts> parts;
+    AppendScoreParts(recording, 1, 1, 3, bias, keys, 0, length, length, parts);
+    ASSERT_THAT(parts, SizeIs(length * length));
+    std::vector<float> scores(parts.size());
+    EvaluateAttention(recording, 1, 1, 3, AttentionQuantity::Scores, 0, length, scores.data());
+    std::vector<float> found(parts.size());
+    for (const ScoreParts& part : parts)
+    {
+      found[static_cast<std::size_t>(part.query * length + part.key)] = part.score;
+    }
+    ExpectClose("scores", found, { scores.begin(), scores.end() }, FocusTolerance);
   }
 }
 

@@ -1,10 +1,11 @@
-// Also tests: Recording
+// Also tests: Recording Rollout
 
 #include "RecordedAttention.h"
 
 #include "EmbeddingOracle.h"
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "LongRecording.h"
 #include "Oracle.h"
 
 #include <algorithm>
@@ -20,7 +21,9 @@
 using namespace atlas;
 using atlas::test::EmbeddingOracle;
 using atlas::test::ExpectClose;
+using atlas::test::LongRecording;
 using atlas::test::MessageOf;
+using atlas::test::RandomRows;
 using testing::Each;
 using testing::HasSubstr;
 
@@ -29,16 +32,6 @@ namespace
 
 constexpr std::int64_t Dimension = 5;
 constexpr std::size_t HeadCount = 2;
-
-SharedMatrix Random(std::int64_t rows, std::int64_t columns, std::mt19937& generator)
-{
-  SharedMatrix matrix = SharedMatrix::Zero(rows, columns);
-  for (std::size_t i = 0; i < matrix.Count(); ++i)
-  {
-    matrix.values.get()[i] = static_cast<float>(generator() % 2001) / 1000 - 1;
-  }
-  return matrix;
-}
 
 /// Sequences of 3, 1 and 6 tokens; layers 1 and 4 of 5; two heads.
 Recording Make()
@@ -58,8 +51,8 @@ Recording Make()
     for (std::size_t h = 0; h < HeadCount; ++h)
     {
       RecordedHead head;
-      head.query = Random(10, Dimension, generator);
-      head.key = Random(10, Dimension, generator);
+      head.query = RandomRows(10, Dimension, generator);
+      head.key = RandomRows(10, Dimension, generator);
       layer.heads.push_back(head);
     }
     recording.layers.push_back(layer);
@@ -271,32 +264,11 @@ std::vector<double> Rollout(const Recording& recording, std::int64_t sequence, s
   return product;
 }
 
-/// A sequence of `length` tokens in three layers of two heads.
-Recording MakeLong(std::int64_t length)
-{
-  std::mt19937 generator(5);
-  Recording recording;
-  recording.layerCount = 4;
-  recording.sequenceOffsets = { 0, length };
-  recording.tokens.sequence.assign(static_cast<std::size_t>(length), 0);
-  recording.tokens.position.assign(static_cast<std::size_t>(length), 0);
-  for (const std::int32_t index : { 1, 2, 3 })
-  {
-    recording.layers.push_back({ index, 2, std::vector<RecordedHead>(HeadCount) });
-    for (RecordedHead& head : recording.layers.back().heads)
-    {
-      head.query = Random(length, Dimension, generator);
-      head.key = Random(length, Dimension, generator);
-    }
-  }
-  return recording;
-}
-
 TEST(RecordedAttention, RolloutMultipliesLayers)
 {
   for (const std::int64_t length : { 1, 7, 530 }) // within one block, and beyond one slab
   {
-    Recording recording = MakeLong(length);
+    Recording recording = LongRecording(length);
     for (const AttentionMask mask : { AttentionMask::Causal, AttentionMask::Bidirectional })
     {
       recording.mask = mask;
@@ -312,7 +284,7 @@ TEST(RecordedAttention, RolloutMultipliesLayers)
 
 TEST(RecordedAttention, RowsOfARolloutAreThoseOfTheWhole)
 {
-  const Recording recording = MakeLong(530);
+  const Recording recording = LongRecording(530);
   const std::vector<double> expected = Rollout(recording, 0, 2);
   std::vector<float> found(std::size_t{ 50 } * 530);
   EvaluateAttention(recording, 0, 2, AllHeads, AttentionQuantity::Rollout, 100, 150, found.data());
@@ -392,7 +364,7 @@ TEST(RecordedAttention, MeansOverSequencesAreThoseOfTheOracle)
 
 TEST(RecordedAttention, BytesDoNotDependOnThreads)
 {
-  const Recording recording = MakeLong(300);
+  const Recording recording = LongRecording(300);
   for (const AttentionQuantity quantity :
     { AttentionQuantity::Weights, AttentionQuantity::Rollout })
   {

@@ -1,0 +1,222 @@
+#include "HeadCopying.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "Parallel.h"
+#include "ProcessedWeights.h"
+#include "RecordedAttention.h"
+#include "RecordedModel.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace atlas
+{
+namespace
+{
+
+using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// Queries that are evaluated at a time.
+constexpr std::int64_t BlockRows = 64;
+
+/// A sequence, and which of its tokens are the same.
+struct SequenceTokens
+{
+  std::int64_t sequence = 0;
+  std::vector<std::int64_t> rows;  ///< of W_U, of each different token
+  std::vector<std::int64_t> token; ///< of each position: an index of `rows`
+};
+
+std::vector<std::int64_t> SortedIds(const std::int64_t* begin, const std::int64_t* end)
+{
+  std::vector<std::int64_t> ids(begin, end);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+std::int64_t PlaceIn(const std::vector<std::int64_t>& sorted, std::int64_t id)
+{
+  return std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin();
+}
+
+/// The share of what is raised that goes to one of the tokens, or -1 if nothing is.
+double ShareOf(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int64_t token)
+{
+  const double mean = logits.cast<double>().mean();
+  double raised = 0;
+  for (const float logit : logits)
+  {
+    raised += std::max(static_cast<double>(logit) - mean, 0.0);
+  }
+  return raised > 0 ? std::max(static_cast<double>(logits[token]) - mean, 0.0) / raised : -1;
+}
+
+/// Everything that all heads share.
+class Copying
+{
+public:
+  Copying(const Recording& recording, const Transformer& model, int threads)
+    : Record(recording)
+    , Weights(model, WeightSteps::TransformerLens, threads)
+    // Made elsewhere with processed weights, which had folded the biases of values already.
+    , HasBias(recording.processing != WeightProcessing::Processed ||
+              model.GetWeights().processing == WeightProcessing::Processed)
+  {
+    const std::vector<std::int64_t>& ids = recording.tokens.id;
+    const std::vector<std::int64_t> all = SortedIds(ids.data(), ids.data() + ids.size());
+    const std::int64_t d = model.GetConfig().modelDimension;
+    this->Unembedding.resize(static_cast<Eigen::Index>(all.size()), d);
+    ParallelFor(static_cast<std::int64_t>(all.size()), threads,
+      [&](std::int64_t i)
+      {
+        this->Unembedding.row(i) =
+          this->Weights.UnembeddingColumns(all[ToIndex(i)], all[ToIndex(i)] + 1);
+      });
+    for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+    {
+      const std::int64_t* first = ids.data() + recording.sequenceOffsets[ToIndex(s)];
+      const std::int64_t* last = first + recording.SequenceLength(s);
+      const std::vector<std::int64_t> own = SortedIds(first, last);
+      SequenceTokens tokens;
+      tokens.sequence = s;
+      std::transform(own.begin(), own.end(), std::back_inserter(tokens.rows),
+        [&](std::int64_t id) { return PlaceIn(all, id); });
+      std::transform(first, last, std::back_inserter(tokens.token),
+        [&](std::int64_t id) { return PlaceIn(own, id); });
+      this->Sequences.push_back(tokens);
+    }
+  }
+
+  ProcessedAttention Attention(std::int64_t layer) const { return this->Weights.Attention(layer); }
+
+  double Measure(const HeadPlace& place, const ProcessedHead& weights) const
+  {
+    double sum = 0;
+    std::int64_t queries = 0;
+    for (const SequenceTokens& tokens : this->Sequences)
+    {
+      this->AddSequence(place, weights, tokens, sum, queries);
+    }
+    return queries > 0 ? sum / static_cast<double>(queries) : 0;
+  }
+
+private:
+  const Recording& Record;
+  ProcessedWeights Weights;
+  bool HasBias;
+  DoubleMatrix Unembedding; ///< [different tokens, d_model]
+  std::vector<SequenceTokens> Sequences;
+
+  /// W_O W_U of the different tokens of a sequence, [d_head, tokens].
+  FloatMatrix Projection(const ProcessedHead& weights, const SequenceTokens& tokens) const
+  {
+    DoubleMatrix columns(static_cast<Eigen::Index>(tokens.rows.size()), this->Unembedding.cols());
+    for (std::size_t i = 0; i < tokens.rows.size(); ++i)
+    {
+      columns.row(static_cast<Eigen::Index>(i)) = this->Unembedding.row(tokens.rows[i]);
+    }
+    return (weights.output * columns.transpose()).cast<float>();
+  }
+
+  void AddSequence(const HeadPlace& place, const ProcessedHead& weights,
+    const SequenceTokens& tokens, double& sum, std::int64_t& queries) const
+  {
+    const SharedMatrix& recorded = FindHead(this->Record, place.layer, place.head).value;
+    const std::int64_t length = this->Record.SequenceLength(tokens.sequence);
+    const std::int64_t dimension = recorded.columns;
+    FloatMatrix values = Eigen::Map<const FloatMatrix>(
+      recorded.Row(this->Record.sequenceOffsets[ToIndex(tokens.sequence)]), length, dimension);
+    if (this->HasBias && weights.foldedBias.size() > 0)
+    {
+      values.rowwise() -= weights.foldedBias.cast<float>();
+    }
+    const FloatMatrix projection = this->Projection(weights, tokens);
+    FloatMatrix attention(std::min(BlockRows, length), length);
+    FloatMatrix mixed(attention.rows(), dimension);
+    FloatMatrix logits(attention.rows(), projection.cols());
+    for (std::int64_t begin = 0; begin < length; begin += BlockRows)
+    {
+      const std::int64_t rows = std::min(BlockRows, length - begin);
+      EvaluateAttention(this->Record, tokens.sequence, place.layer, place.head,
+        AttentionQuantity::Weights, begin, begin + rows, attention.data());
+      MultiplyMatrices(rows, dimension, length, 1, { attention.data(), length },
+        { values.data(), dimension }, mixed.data(), dimension);
+      MultiplyMatrices(rows, projection.cols(), dimension, 1, { mixed.data(), dimension },
+        { projection.data(), projection.cols() }, logits.data(), projection.cols());
+      for (std::int64_t row = 0; row < rows; ++row)
+      {
+        Eigen::Index strongest = 0;
+        attention.row(row).maxCoeff(&strongest);
+        const double share = ShareOf(logits.row(row), tokens.token[ToIndex(strongest)]);
+        sum += std::max(share, 0.0);
+        queries += share < 0 ? 0 : 1;
+      }
+    }
+  }
+};
+
+void RequireQuantities(const Recording& recording, const Transformer& model)
+{
+  if (!model.HasLogits())
+  {
+    throw OptionError("Copying needs a model with an unembedding.");
+  }
+  if (recording.tokens.id.empty())
+  {
+    throw OptionError("Copying needs the ids of the tokens, which the recording does not have.");
+  }
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    for (const RecordedHead& head : layer.heads)
+    {
+      if (!head.value.IsRecorded())
+      {
+        throw OptionError("Copying needs values, which were not recorded; choose Values in Record "
+                          "of the Transformer Recorder.");
+      }
+    }
+  }
+}
+
+}
+
+std::optional<std::vector<double>> MeasureCopying(const Recording& recording,
+  const Transformer& model, const std::vector<HeadPlace>& heads, int threads,
+  const std::function<bool(double)>& progress)
+{
+  RequireSameModel(recording, model, "Copying");
+  RequireQuantities(recording, model);
+  for (const HeadPlace& place : heads)
+  {
+    EvaluateAttention(
+      recording, 0, place.layer, place.head, AttentionQuantity::Weights, 0, 0, nullptr);
+  }
+  const SingleThreadedBlas blas;
+  const Copying copying(recording, model, threads);
+  std::vector<double> scores(heads.size());
+  for (std::size_t begin = 0; begin < heads.size();)
+  {
+    const std::int32_t layer = heads[begin].layer;
+    const auto last = std::find_if(heads.begin() + static_cast<std::ptrdiff_t>(begin), heads.end(),
+      [layer](const HeadPlace& place) { return place.layer != layer; });
+    const auto end = static_cast<std::size_t>(last - heads.begin());
+    const ProcessedAttention weights = copying.Attention(layer);
+    ParallelFor(static_cast<std::int64_t>(end - begin), threads,
+      [&](std::int64_t i)
+      {
+        const HeadPlace& place = heads[begin + ToIndex(i)];
+        scores[begin + ToIndex(i)] = copying.Measure(place, weights.heads[ToIndex(place.head)]);
+      });
+    begin = end;
+    if (progress && !progress(static_cast<double>(end) / static_cast<double>(heads.size())))
+    {
+      return std::nullopt;
+    }
+  }
+  return scores;
+}
+
+}

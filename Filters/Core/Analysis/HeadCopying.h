@@ -1,0 +1,36 @@
+#pragma once
+
+#include "Recording.h"
+#include "Transformer.h"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace atlas
+{
+
+/// How much heads copy the tokens that they attend to, after Olsson et al. ("In-context learning
+/// and induction heads", 2022), from 0 to 1 for each head: the mean over queries i of
+///
+///     r_i(t*) / sum_t r_i(t),   r_i(t) = max(0, c_i(t) - mean_t c_i(t)),   c_i(t) = z_i W_O W_U(t)
+///
+/// over the different tokens t of the sequence, where z_i = sum_j A_ij v_j is what the head mixes,
+/// v without its bias, and t* is the token of the key with the largest weight, the first of
+/// several. It is the share of what the head raises among the tokens of the sequence that goes to
+/// the token it looks at, before the final normalization and any later layer. Weights are processed
+/// as TransformerLens does (ProcessedWeights). Queries for which nothing is raised are left out; a
+/// head without others has 0.
+///
+/// Heads of a layer are processed together; so pass them by layer. Uses up to ThreadCount(threads)
+/// threads; values do not depend on their number. Needs the columns of W_U of all different tokens
+/// of the recording in double precision. Returns std::nullopt if `progress`, which is called on
+/// this thread with the fraction done, returned false. Throws OptionError for a recording that is
+/// not of the model (RequireSameModel), without values or without token ids, and for a model
+/// without an unembedding; ModelError for one whose weights cannot be processed; and FileError if
+/// its files or those of the recording were changed.
+std::optional<std::vector<double>> MeasureCopying(const Recording& recording,
+  const Transformer& model, const std::vector<HeadPlace>& heads, int threads,
+  const std::function<bool(double)>& progress = {});
+
+}

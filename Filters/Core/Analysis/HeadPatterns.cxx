@@ -1,0 +1,204 @@
+#include "HeadPatterns.h"
+
+#include "Error.h"
+#include "Index.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace atlas
+{
+namespace
+{
+
+/// The last earlier place of each item of a list, or -1.
+template<class Item>
+std::vector<std::int64_t> EarlierPlaces(const Item* items, std::int64_t count)
+{
+  std::map<Item, std::int64_t> last;
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    const auto [found, isNew] = last.emplace(items[i], i);
+    places.push_back(isNew ? -1 : found->second);
+    found->second = i;
+  }
+  return places;
+}
+
+/// The smallest P such that items[i] = items[i - P] for all i >= P, if 2 P <= count; else 0. By the
+/// failure function of Knuth, Morris and Pratt: the longest beginning that is also an end.
+template<class Item>
+std::int64_t PeriodOf(const Item* items, std::int64_t count)
+{
+  std::vector<std::int64_t> border(ToIndex(count));
+  for (std::int64_t i = 1; i < count; ++i)
+  {
+    std::int64_t length = border[ToIndex(i - 1)];
+    while (length > 0 && !(items[length] == items[i]))
+    {
+      length = border[ToIndex(length - 1)];
+    }
+    border[ToIndex(i)] = items[length] == items[i] ? length + 1 : 0;
+  }
+  const std::int64_t period = count > 0 ? count - border.back() : 0;
+  return 2 * period <= count ? period : 0;
+}
+
+/// Adds the pair of a query and a key that are in a pattern.
+void AddPair(PatternSums::Sums& sums, float weight, bool isExcluded)
+{
+  if (!isExcluded)
+  {
+    sums.attention += static_cast<double>(weight);
+    ++sums.pairs;
+  }
+}
+
+void AddStripe(PatternSums::Sums& sums, float weight)
+{
+  sums.stripe += static_cast<double>(weight);
+  ++sums.stripes;
+}
+
+/// Adds the attention of one query.
+void AddQuery(const float* row, std::int64_t query, std::int64_t keys, const RepeatedTokens& tokens,
+  const PatternOptions& options, PatternSums& sums)
+{
+  auto& [previous, duplicate, induction] = sums.patterns;
+  const auto isExcluded = [&](std::int64_t key)
+  { return (options.excludeFirst && key == 0) || (options.excludeCurrent && key == query); };
+  sums.attention += std::accumulate(row, row + keys, 0.0);
+  sums.attention -= options.excludeFirst ? static_cast<double>(row[0]) : 0;
+  sums.attention -= options.excludeCurrent && !(options.excludeFirst && query == 0)
+                      ? static_cast<double>(row[query])
+                      : 0;
+  ++sums.queries;
+  if (query > 0)
+  {
+    AddPair(previous, row[query - 1], isExcluded(query - 1));
+    AddStripe(previous, row[query - 1]);
+    sums.sink += static_cast<double>(row[0]);
+    ++sums.sinkQueries;
+  }
+  sums.prefixQueries += tokens.Before(query) >= 0 ? 1 : 0;
+  for (std::int64_t same = tokens.Before(query); same >= 0; same = tokens.Before(same))
+  {
+    AddPair(duplicate, row[same], isExcluded(same));
+    AddPair(induction, row[same + 1], isExcluded(same + 1));
+    sums.prefix += static_cast<double>(row[same + 1]);
+  }
+  const std::int64_t period = tokens.Period();
+  if (period > 0 && query >= tokens.First() + period)
+  {
+    AddStripe(duplicate, row[query - period]);
+    AddStripe(induction, row[query - period + 1]);
+  }
+}
+
+double Ratio(double sum, double count)
+{
+  return count > 0 ? sum / count : 0;
+}
+
+}
+
+RepeatedTokens::RepeatedTokens(const Recording& recording, std::int64_t sequence)
+{
+  if (sequence == AllSequences)
+  {
+    throw OptionError("expected one sequence, found all.");
+  }
+  const std::int64_t length = AttentionLength(recording, sequence);
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const auto find = [&](const auto* items)
+  {
+    this->Known = true;
+    this->Previous = EarlierPlaces(items, length);
+    this->BlockLength = PeriodOf(items, length);
+    if (this->BlockLength == 0)
+    {
+      this->BlockLength = PeriodOf(items + 1, length - 1);
+      this->BlockBegin = this->BlockLength > 0 ? 1 : 0;
+    }
+  };
+  if (!recording.tokens.id.empty())
+  {
+    find(recording.tokens.id.data() + first);
+  }
+  else if (!recording.tokens.text.empty())
+  {
+    find(recording.tokens.text.data() + first);
+  }
+  else
+  {
+    this->Previous.assign(ToIndex(length), -1);
+  }
+}
+
+void PatternSums::Add(const PatternSums& other)
+{
+  this->queries += other.queries;
+  this->attention += other.attention;
+  for (std::size_t p = 0; p < HeadPatternCount; ++p)
+  {
+    this->patterns[p].attention += other.patterns[p].attention;
+    this->patterns[p].pairs += other.patterns[p].pairs;
+    this->patterns[p].stripe += other.patterns[p].stripe;
+    this->patterns[p].stripes += other.patterns[p].stripes;
+  }
+  this->prefix += other.prefix;
+  this->prefixQueries += other.prefixQueries;
+  this->sink += other.sink;
+  this->sinkQueries += other.sinkQueries;
+}
+
+double PatternSums::Score(HeadPattern pattern, PatternMeasure measure) const
+{
+  const Sums& sums = this->patterns.at(static_cast<std::size_t>(pattern));
+  switch (measure)
+  {
+    case PatternMeasure::Mul:
+      return Ratio(sums.attention, this->attention);
+    case PatternMeasure::Abs:
+    {
+      // As A is from 0 to 1, |A - D| is A outside the pattern and 1 - A in it.
+      const double difference =
+        this->attention - 2 * sums.attention + static_cast<double>(sums.pairs);
+      return this->queries > 0 ? 1 - difference / static_cast<double>(this->queries) : 0;
+    }
+    case PatternMeasure::Stripe:
+      break;
+  }
+  return Ratio(sums.stripe, static_cast<double>(sums.stripes));
+}
+
+double PatternSums::PrefixMatching() const
+{
+  return Ratio(this->prefix, static_cast<double>(this->prefixQueries));
+}
+
+double PatternSums::Sink() const
+{
+  return Ratio(this->sink, static_cast<double>(this->sinkQueries));
+}
+
+PatternSums MeasurePatterns(const Recording& recording, const RepeatedTokens& tokens,
+  std::int64_t sequence, std::int64_t layer, std::int64_t head, std::int64_t begin,
+  std::int64_t end, const PatternOptions& options, std::vector<float>& work)
+{
+  const auto quantity = AttentionQuantity::Weights;
+  EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
+  const std::int64_t keys = AttentionLength(recording, sequence);
+  work.resize(ToIndex(std::max<std::int64_t>(std::min(end, keys) - begin, 0) * keys));
+  EvaluateAttention(recording, sequence, layer, head, quantity, begin, end, work.data());
+  PatternSums sums;
+  for (std::int64_t query = begin; query < end; ++query)
+  {
+    AddQuery(work.data() + (query - begin) * keys, query, keys, tokens, options, sums);
+  }
+  return sums;
+}
+
+}

@@ -1,0 +1,214 @@
+#include "PooledAttention.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <Eigen/Core>
+
+namespace atlas
+{
+namespace
+{
+
+/// Rows that one thread evaluates at a time.
+constexpr std::int64_t BlockRows = 64;
+/// Values between two reports of progress.
+constexpr std::int64_t PointsPerReport = std::int64_t{ 1 } << 26;
+
+/// What is known of some values.
+struct Pool
+{
+  float largest = -std::numeric_limits<float>::infinity();
+  double sum = 0;
+  std::int64_t count = 0;
+
+  void Add(const float* values, std::int64_t number)
+  {
+    const Eigen::Map<const Eigen::ArrayXf> all(values, number);
+    this->largest = std::max(this->largest, all.maxCoeff());
+    const float total = all.sum();
+    if (std::isfinite(total))
+    {
+      this->sum += static_cast<double>(total);
+      this->count += number;
+      return;
+    }
+    for (std::int64_t i = 0; i < number; ++i)
+    {
+      if (std::isfinite(values[i]))
+      {
+        this->sum += static_cast<double>(values[i]);
+        ++this->count;
+      }
+    }
+  }
+
+  float Value(AttentionPooling pooling) const
+  {
+    if (!std::isfinite(this->largest) || this->count == 0)
+    {
+      return std::numeric_limits<float>::quiet_NaN();
+    }
+    return pooling == AttentionPooling::Maximum
+             ? this->largest
+             : static_cast<float>(this->sum / static_cast<double>(this->count));
+  }
+};
+
+/// The bins of a sequence.
+struct Bins
+{
+  std::int64_t length;
+  std::int64_t count;
+  AttentionPooling pooling;
+
+  std::int64_t Begin(std::int64_t bin) const { return BinBegin(bin, this->count, this->length); }
+
+  /// Adds a row of values to the pools of its bins.
+  void AddRow(const float* row, std::vector<Pool>& pools) const
+  {
+    for (std::int64_t bin = 0; bin < this->count; ++bin)
+    {
+      const std::int64_t begin = this->Begin(bin);
+      pools[ToIndex(bin)].Add(row + begin, this->Begin(bin + 1) - begin);
+    }
+  }
+
+  /// Pools the rows of bins begin <= b < end, which `evaluate` makes in blocks, into [end - begin,
+  /// count] values.
+  template<class Evaluate>
+  void PoolRows(std::int64_t begin, std::int64_t end, const Evaluate& evaluate, float* values) const
+  {
+    std::int64_t first = 0; // rows in the block
+    std::int64_t last = 0;
+    const float* block = nullptr;
+    for (std::int64_t bin = begin; bin < end; ++bin)
+    {
+      std::vector<Pool> pools(ToIndex(this->count));
+      for (std::int64_t row = this->Begin(bin); row < this->Begin(bin + 1); ++row)
+      {
+        if (row >= last)
+        {
+          first = row;
+          last = std::min(row + BlockRows, this->Begin(end));
+          block = evaluate(first, last);
+        }
+        this->AddRow(block + (row - first) * this->length, pools);
+      }
+      for (const Pool& pool : pools)
+      {
+        *values++ = pool.Value(this->pooling);
+      }
+    }
+  }
+};
+
+/// Pools heads of which rows are cheap.
+bool PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
+  const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
+  const std::function<bool(double)>& progress)
+{
+  const std::int64_t together = std::max(BlockRows * bins.count / bins.length, std::int64_t{ 1 });
+  const std::int64_t perHead = (bins.count + together - 1) / together;
+  const std::int64_t tasks = perHead * static_cast<std::int64_t>(heads.size());
+  const std::int64_t points = std::max(together * bins.length / bins.count, std::int64_t{ 1 });
+  const std::int64_t step = std::max(PointsPerReport / (points * bins.length), std::int64_t{ 1 });
+  for (std::int64_t done = 0; done < tasks; done += step)
+  {
+    ParallelFor(std::min(step, tasks - done), threads,
+      [&](std::int64_t i)
+      {
+        const std::int64_t head = (done + i) / perHead;
+        const std::int64_t begin = (done + i) % perHead * together;
+        std::vector<float> block(ToIndex(BlockRows * bins.length));
+        const auto evaluate = [&](std::int64_t first, std::int64_t last)
+        {
+          EvaluateAttention(recording, wanted.sequence, heads[ToIndex(head)].layer,
+            heads[ToIndex(head)].head, wanted.quantity, first, last, block.data());
+          return block.data();
+        };
+        bins.PoolRows(begin, std::min(begin + together, bins.count), evaluate,
+          values + (head * bins.count + begin) * bins.count);
+      });
+    const auto finished = static_cast<double>(std::min(done + step, tasks));
+    if (progress && !progress(finished / static_cast<double>(tasks)))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Pools heads one after another, of which all rows are evaluated at once.
+bool PoolWhole(const Recording& recording, AttentionRows wanted,
+  const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
+  const std::function<bool(double)>& progress)
+{
+  std::vector<float> map(ToIndex(bins.length * bins.length));
+  wanted.end = bins.length;
+  for (std::size_t head = 0; head < heads.size(); ++head)
+  {
+    wanted.layer = heads[head].layer;
+    wanted.head = heads[head].head;
+    const auto report = [&](double done)
+    {
+      return !progress ||
+             progress((static_cast<double>(head) + done) / static_cast<double>(heads.size()));
+    };
+    if (!EvaluateAttentionRows(recording, wanted, map.data(), threads, report))
+    {
+      return false;
+    }
+    ParallelFor(bins.count, threads,
+      [&](std::int64_t bin)
+      {
+        bins.PoolRows(
+          bin, bin + 1,
+          [&](std::int64_t row, std::int64_t) { return map.data() + row * bins.length; },
+          values + (static_cast<std::int64_t>(head) * bins.count + bin) * bins.count);
+      });
+  }
+  return true;
+}
+
+}
+
+std::int64_t BinCount(std::int64_t length, std::int64_t size)
+{
+  return std::min(length, size);
+}
+
+std::int64_t BinBegin(std::int64_t bin, std::int64_t bins, std::int64_t length)
+{
+  return bin * length / bins;
+}
+
+bool PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQuantity quantity,
+  const std::vector<HeadPlace>& heads, const PoolingOptions& options, float* values, int threads,
+  const std::function<bool(double)>& progress)
+{
+  if (options.size < 1)
+  {
+    throw OptionError("expected a size of at least 1, found " + std::to_string(options.size) + ".");
+  }
+  const std::int64_t length = AttentionLength(recording, sequence);
+  const Bins bins = { length, BinCount(length, options.size), options.pooling };
+  for (const HeadPlace& head : heads) // before any work
+  {
+    EvaluateAttention(recording, sequence, head.layer, head.head, quantity, 0, 0, nullptr);
+  }
+  const AttentionRows wanted = { sequence, 0, 0, quantity, 0, 0 };
+  const SingleThreadedBlas blas;
+  return quantity == AttentionQuantity::Rollout
+           ? PoolWhole(recording, wanted, heads, bins, values, threads, progress)
+           : PoolInBlocks(recording, wanted, heads, bins, values, threads, progress);
+}
+
+}

@@ -1,0 +1,255 @@
+#include "HeadPatterns.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "LongRecording.h"
+#include "Oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::ExpectClose;
+using atlas::test::LongRecording;
+using atlas::test::MessageOf;
+
+namespace
+{
+
+constexpr std::array<std::pair<const char*, HeadPattern>, 3> Patterns = { {
+  { "previous", HeadPattern::PreviousToken },
+  { "duplicate", HeadPattern::DuplicateToken },
+  { "induction", HeadPattern::Induction },
+} };
+
+/// The order of the last axis of the oracle's scores.
+constexpr std::array<PatternOptions, 4> Exclusions = { { { false, false }, { true, false },
+  { false, true }, { true, true } } };
+
+/// Attention of a small transformer on 15 random tokens, twice, and what an independent program
+/// made of it (Testing/Oracle/analysis/README.md, B).
+class OfHeads : public testing::TestWithParam<std::string>
+{
+protected:
+  SafetensorsFile Expected{ std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" /
+                            (GetParam() + ".heads.safetensors") };
+
+  std::vector<double> Values(const std::string& name) const
+  {
+    return this->Expected.GetTensors().at("heads." + name).ToDouble();
+  }
+
+  Recording MakeRecording() const
+  {
+    const TensorView& attention = this->Expected.GetTensors().at("heads.attention");
+    const std::int64_t length = attention.shape[2];
+    const std::vector<double> values = attention.ToDouble();
+    Recording recording;
+    recording.layerCount = static_cast<std::int32_t>(attention.shape[0]);
+    recording.sequenceOffsets = { 0, length };
+    recording.tokens.sequence.assign(static_cast<std::size_t>(length), 0);
+    recording.tokens.position.resize(static_cast<std::size_t>(length));
+    std::iota(recording.tokens.position.begin(), recording.tokens.position.end(), 0);
+    recording.tokens.id = this->Expected.GetTensors().at("heads.ids").ToInteger();
+    auto next = values.begin();
+    for (std::int32_t layer = 0; layer < recording.layerCount; ++layer)
+    {
+      recording.layers.push_back({ layer, 1, {} });
+      for (std::int64_t head = 0; head < attention.shape[1]; ++head)
+      {
+        SharedMatrix weights = SharedMatrix::Zero(length, length);
+        std::transform(next, next + length * length, weights.Row(0),
+          [](double value) { return static_cast<float>(value); });
+        next += length * length;
+        recording.layers.back().heads.emplace_back();
+        recording.layers.back().heads.back().weights = { weights };
+      }
+    }
+    return recording;
+  }
+};
+
+/// The sums of all queries, in blocks.
+PatternSums Measure(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t head, const PatternOptions& options = {})
+{
+  const RepeatedTokens tokens(recording, sequence);
+  const std::int64_t length = recording.SequenceLength(sequence);
+  std::vector<float> work;
+  PatternSums sums;
+  for (std::int64_t begin = 0; begin < length; begin += 7)
+  {
+    sums.Add(MeasurePatterns(
+      recording, tokens, sequence, layer, head, begin, std::min(begin + 7, length), options, work));
+  }
+  return sums;
+}
+
+/// Calls of(layer, head) for each head.
+template<class Of>
+std::vector<double> ForHeads(const Recording& recording, const Of& of)
+{
+  std::vector<double> all;
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    for (std::size_t head = 0; head < layer.heads.size(); ++head)
+    {
+      const std::vector<double> values = of(layer.index, static_cast<std::int64_t>(head));
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, OfHeads,
+  testing::Values("gpt2", "bloom", "llama", "attn-only", "attn-only-shortformer"),
+  atlas::test::OracleTest::Name);
+
+TEST_P(OfHeads, MulAndAbs)
+{
+  const Recording recording = this->MakeRecording();
+  for (const auto& [name, pattern] : Patterns)
+  {
+    const auto scores = [&, wanted = pattern](PatternMeasure measure)
+    {
+      return ForHeads(recording,
+        [&](std::int64_t layer, std::int64_t head)
+        {
+          std::vector<double> values;
+          for (const PatternOptions& options : Exclusions)
+          {
+            values.push_back(Measure(recording, 0, layer, head, options).Score(wanted, measure));
+          }
+          return values;
+        });
+    };
+    const std::string prefix = name;
+    ExpectClose(prefix + ".mul", scores(PatternMeasure::Mul), this->Values(prefix + ".mul"), 1e-6);
+    std::vector<double> exact = scores(PatternMeasure::Abs);
+    ExpectClose(prefix + ".abs_exact", exact, this->Values(prefix + ".abs_exact"), 1e-6);
+    for (double& score : exact)
+    {
+      score = 1 - std::round((1 - score) * 1000) / 1000; // as TransformerLens rounds
+    }
+    ExpectClose(prefix + ".abs", exact, this->Values(prefix + ".abs"), 1e-6);
+  }
+}
+
+TEST_P(OfHeads, Stripes)
+{
+  const Recording recording = this->MakeRecording();
+  EXPECT_EQ(RepeatedTokens(recording, 0).Period(), 15);
+  const auto stripes = [&](std::int64_t layer, std::int64_t head)
+  {
+    const PatternSums sums = Measure(recording, 0, layer, head, { true, true });
+    std::vector<double> scores;
+    for (const auto& [name, pattern] : Patterns)
+    {
+      scores.push_back(sums.Score(pattern, PatternMeasure::Stripe));
+    }
+    return scores;
+  };
+  ExpectClose("stripe", ForHeads(recording, stripes), this->Values("stripe"), 1e-6);
+}
+
+/// The most direct way, from the attention of the oracle in double.
+TEST_P(OfHeads, PrefixMatchingAndSink)
+{
+  const Recording recording = this->MakeRecording();
+  const std::vector<double> attention = this->Values("attention");
+  const std::vector<std::int64_t>& ids = recording.tokens.id;
+  std::vector<double> expected;
+  for (std::size_t head = 0; head < 8; ++head)
+  {
+    double prefix = 0;
+    double sink = 0;
+    int queries = 0;
+    for (std::size_t i = 0; i < 30; ++i)
+    {
+      const double* row = attention.data() + (head * 30 + i) * 30;
+      bool isRepeated = false;
+      for (std::size_t j = 1; j <= i; ++j)
+      {
+        prefix += ids[j - 1] == ids[i] ? row[j] : 0;
+        isRepeated = isRepeated || ids[j - 1] == ids[i];
+      }
+      queries += isRepeated ? 1 : 0;
+      sink += i > 0 ? row[0] : 0;
+    }
+    expected.insert(expected.end(), { prefix / queries, sink / 29 });
+  }
+  const auto scores = [&](std::int64_t layer, std::int64_t head)
+  {
+    const PatternSums sums = Measure(recording, 0, layer, head, { true, true });
+    return std::vector<double>{ sums.PrefixMatching(), sums.Sink() };
+  };
+  ExpectClose("prefix and sink", ForHeads(recording, scores), expected, 1e-6);
+}
+
+RepeatedTokens TokensOf(const std::vector<std::int64_t>& ids)
+{
+  Recording recording = LongRecording(static_cast<std::int64_t>(ids.size()));
+  recording.tokens.id = ids;
+  return { recording, 0 };
+}
+
+TEST(RepeatedTokens, KnowTheirPeriod)
+{
+  using Period = std::pair<std::int64_t, std::int64_t>;
+  const auto periodOf = [](const std::vector<std::int64_t>& ids)
+  {
+    const RepeatedTokens tokens = TokensOf(ids);
+    return Period(tokens.First(), tokens.Period());
+  };
+  EXPECT_EQ(periodOf({ 1, 2, 3, 1, 2, 3 }), Period(0, 3));
+  EXPECT_EQ(periodOf({ 9, 1, 2, 3, 1, 2, 3 }), Period(1, 3));
+  EXPECT_EQ(periodOf({ 1, 2, 3, 1, 2, 3, 1 }), Period(0, 3));
+  EXPECT_EQ(periodOf({ 1, 2, 3, 1, 2 }), Period(0, 0)); // not twice
+  EXPECT_EQ(periodOf({ 1, 2, 3, 1, 2, 4 }), Period(0, 0));
+  EXPECT_EQ(periodOf({ 5, 5, 5 }), Period(0, 1));
+  EXPECT_EQ(periodOf({ 5 }), Period(0, 0));
+}
+
+TEST(RepeatedTokens, AreThoseOfTheSameIdOrText)
+{
+  const RepeatedTokens tokens = TokensOf({ 4, 7, 4, 4, 7 });
+  EXPECT_TRUE(tokens.AreKnown());
+  std::vector<std::int64_t> before;
+  for (std::int64_t i = 0; i < 5; ++i)
+  {
+    before.push_back(tokens.Before(i));
+  }
+  EXPECT_THAT(before, testing::ElementsAre(-1, -1, 0, 2, 1));
+  Recording recording = LongRecording(2);
+  EXPECT_FALSE(RepeatedTokens(recording, 0).AreKnown());
+  EXPECT_EQ(RepeatedTokens(recording, 0).Before(1), -1);
+  recording.tokens.text = { "a", "a" };
+  EXPECT_EQ(RepeatedTokens(recording, 0).Before(1), 0);
+  EXPECT_EQ(MessageOf<OptionError>([&] { RepeatedTokens(recording, 1); }),
+    "expected a sequence from 0 to 0, found 1.");
+}
+
+TEST(HeadPatterns, OneTokenHasNoScores)
+{
+  Recording recording = LongRecording(1);
+  recording.tokens.id = { 3 };
+  const PatternSums sums = Measure(recording, 0, 1, 0, { true, true });
+  for (const auto& [name, pattern] : Patterns)
+  {
+    EXPECT_EQ(sums.Score(pattern, PatternMeasure::Mul), 0);
+    EXPECT_EQ(sums.Score(pattern, PatternMeasure::Abs), 1);
+    EXPECT_EQ(sums.Score(pattern, PatternMeasure::Stripe), 0);
+  }
+  EXPECT_EQ(sums.PrefixMatching(), 0);
+  EXPECT_EQ(sums.Sink(), 0);
+  EXPECT_EQ(PatternSums().Score(HeadPattern::Induction, PatternMeasure::Abs), 0);
+}
+
+}

@@ -1,0 +1,392 @@
+// Also tests: MatrixPanels PanelTitles RecordingRanges
+
+#include "vtkAttentionMatrix.h"
+
+#include "Core/LongRecording.h"
+#include "Core/Oracle.h"
+#include "MatrixPanels.h"
+#include "PooledAttention.h"
+#include "Recordings.h"
+
+#include <vtkDoubleArray.h>
+#include <vtkFloatArray.h>
+#include <vtkImageData.h>
+#include <vtkIntArray.h>
+#include <vtkPointData.h>
+#include <vtkSMPTools.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+
+namespace
+{
+
+class Matrix : public Observed<vtkAttentionMatrix>
+{
+public:
+  explicit Matrix(const Recording& recording) { Connect(this->Get(), 0, DataSetOf(recording)); }
+  explicit Matrix(vtkDataObject* recording) { Connect(this->Get(), 0, recording); }
+
+  vtkImageData* Image()
+  {
+    this->Get()->Update();
+    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(0));
+  }
+
+  /// The value of an array at column x and row y from the top.
+  double At(const char* name, int x, int y)
+  {
+    vtkImageData* image = this->Image();
+    int ijk[3] = { x, image->GetDimensions()[1] - 1 - y, 0 };
+    return image->GetPointData()->GetArray(name)->GetComponent(image->ComputePointId(ijk), 0);
+  }
+
+  /// The values of each head by query, then key, as the arrays of the points tell.
+  std::map<std::pair<int, int>, std::map<std::pair<int, int>, double>> ByHead(const char* name)
+  {
+    std::map<std::pair<int, int>, std::map<std::pair<int, int>, double>> heads;
+    vtkPointData* data = this->Image()->GetPointData();
+    const std::vector<double> values = Values(data, name);
+    const std::vector<double> layer = Values(data, "Layer");
+    const std::vector<double> head = Values(data, "Head");
+    const std::vector<double> query = Values(data, "Query");
+    const std::vector<double> key = Values(data, "Key");
+    for (std::size_t i = 0; i < values.size(); ++i)
+    {
+      if (!std::isnan(values[i]))
+      {
+        heads[{ static_cast<int>(layer[i]), static_cast<int>(head[i]) }]
+             [{ static_cast<int>(query[i]), static_cast<int>(key[i]) }] = values[i];
+      }
+    }
+    return heads;
+  }
+
+  /// Titles with their places, x then y.
+  std::map<std::string, std::pair<double, double>> Titles()
+  {
+    this->Get()->Update();
+    auto* data = vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(1));
+    std::map<std::string, std::pair<double, double>> titles;
+    auto* texts = vtkStringArray::SafeDownCast(data->GetPointData()->GetAbstractArray("Token"));
+    for (vtkIdType i = 0; texts != nullptr && i < texts->GetNumberOfValues(); ++i)
+    {
+      titles[texts->GetValue(i)] = { data->GetPoint(i)[0], data->GetPoint(i)[1] };
+    }
+    return titles;
+  }
+};
+
+/// A head as EvaluateAttention gives it.
+std::map<std::pair<int, int>, double> Expected(const Recording& recording, std::int64_t sequence,
+  std::int64_t layer, std::int64_t head, AttentionQuantity quantity)
+{
+  const std::int64_t length = AttentionLength(recording, sequence);
+  std::vector<float> values(static_cast<std::size_t>(length * length));
+  EvaluateAttention(recording, sequence, layer, head, quantity, 0, length, values.data());
+  std::map<std::pair<int, int>, double> expected;
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    const auto at = static_cast<int>(i);
+    expected[{ at / static_cast<int>(length), at % static_cast<int>(length) }] =
+      static_cast<double>(values[i]);
+  }
+  return expected;
+}
+
+TEST(AttentionMatrix, ShowsTheMapsOfAllHeads)
+{
+  const Recording recording = SmallRecording(); // layers 0 and 2, two heads, 3 + 2 tokens
+  Matrix matrix(recording);
+  for (const int quantity : { 0, 1, 2, 3, 4 })
+  {
+    matrix->SetQuantity(quantity);
+    for (const int sequence : { -1, 0, 1 })
+    {
+      matrix->SetSequence(sequence);
+      const auto found =
+        matrix.ByHead(AttentionQuantityNames.at(static_cast<std::size_t>(quantity)));
+      EXPECT_EQ(found.size(), 4U);
+      for (const auto& [place, values] : found)
+      {
+        EXPECT_EQ(values, Expected(recording, sequence, place.first, place.second,
+                            static_cast<AttentionQuantity>(quantity)));
+      }
+    }
+  }
+}
+
+TEST(AttentionMatrix, LayersRunDownwardAndHeadsRightward)
+{
+  Matrix matrix(SmallRecording());
+  vtkImageData* image = matrix.Image();
+  EXPECT_THAT(std::vector<int>(image->GetExtent(), image->GetExtent() + 6),
+    ElementsAre(0, 6, 0, 6, 0, 0)); // 3 + 1 + 3 points
+  EXPECT_THAT(
+    std::vector<double>(image->GetOrigin(), image->GetOrigin() + 3), ElementsAre(0, -6, 0));
+  EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Weights");
+  for (const auto& [x, y, layer, head, query, key] : { std::tuple(0, 0, 0, 0, 0, 0),
+         { 1, 2, 0, 0, 2, 1 }, { 5, 0, 0, 1, 0, 1 }, { 0, 4, 2, 0, 0, 0 }, { 6, 6, 2, 1, 2, 2 },
+         { 3, 0, -1, -1, -1, -1 }, { 0, 3, -1, -1, -1, -1 } })
+  {
+    EXPECT_EQ(matrix.At("Layer", x, y), layer);
+    EXPECT_EQ(matrix.At("Head", x, y), head);
+    EXPECT_EQ(matrix.At("Query", x, y), query);
+    EXPECT_EQ(matrix.At("Key", x, y), key);
+    EXPECT_EQ(std::isnan(matrix.At("Weights", x, y)), layer < 0);
+  }
+  EXPECT_THAT(Values(image->GetFieldData(), "Panel Size"), ElementsAre(3));
+  EXPECT_THAT(Values(image->GetFieldData(), "Column Step"), ElementsAre(4));
+  EXPECT_THAT(Values(image->GetFieldData(), "Row Step"), ElementsAre(4));
+  EXPECT_THAT(Values(image->GetFieldData(), "Tokens"), ElementsAre(3));
+  const auto titles = matrix.Titles();
+  EXPECT_EQ(titles.size(), 4U);
+  EXPECT_EQ(titles.at("Head 1").first, 3.5);
+  EXPECT_GT(titles.at("Head 1").second, 0.5);
+  EXPECT_LT(titles.at("Layer 2").first, -1);
+  EXPECT_EQ(titles.at("Layer 2").second, -5.5);
+}
+
+TEST(AttentionMatrix, ShowsOneLayer)
+{
+  Matrix matrix(SmallRecording());
+  matrix->SetLayer(2);
+  EXPECT_EQ(matrix.Image()->GetDimensions()[1], 3);
+  const auto found = matrix.ByHead("Weights");
+  EXPECT_EQ(found.size(), 2U);
+  EXPECT_EQ(found.count({ 2, 1 }), 1U);
+}
+
+TEST(AttentionMatrix, PoolsLongSequences)
+{
+  const Recording recording = LongRecording(130);
+  for (const int pooling : { vtkAttentionMatrix::MAXIMUM, vtkAttentionMatrix::MEAN })
+  {
+    Matrix matrix(recording);
+    matrix->SetPooling(pooling);
+    matrix->SetMaximumSize(10);
+    std::vector<float> expected(100);
+    PoolAttention(recording, 0, AttentionQuantity::Weights, { { 2, 1 } },
+      { 10, static_cast<AttentionPooling>(pooling) }, expected.data(), 1);
+    const auto found = matrix.ByHead("Weights");
+    ASSERT_EQ(found.size(), 6U);
+    for (const auto& [place, value] : found.at({ 2, 1 }))
+    {
+      EXPECT_EQ(place.first % 13, 0); // the first token of a bin
+      EXPECT_EQ(
+        value, static_cast<double>(
+                 expected[static_cast<std::size_t>(place.first / 13 * 10 + place.second / 13)]));
+    }
+  }
+  Matrix matrix(recording);
+  EXPECT_THAT(Values(matrix.Image()->GetFieldData(), "Panel Size"), ElementsAre(64));
+  matrix->SetMaximumSize(200);
+  EXPECT_EQ(matrix.ByHead("Weights").at({ 3, 0 }),
+    Expected(recording, 0, 3, 0, AttentionQuantity::Weights));
+}
+
+TEST(AttentionMatrix, RolloutHasOnePanelPerLayer)
+{
+  const Recording recording = LongRecording(5);
+  Matrix matrix(recording);
+  matrix->SetQuantity(vtkAttentionMatrix::ROLLOUT);
+  EXPECT_EQ(matrix.Image()->GetDimensions()[0], 5);
+  const auto found = matrix.ByHead("Rollout");
+  EXPECT_EQ(found.size(), 3U);
+  EXPECT_EQ(found.at({ 3, -1 }), Expected(recording, 0, 3, -1, AttentionQuantity::Rollout));
+  EXPECT_EQ(matrix.Titles().count("Head 0"), 0U);
+}
+
+vtkSmartPointer<vtkTable> ScoreTable(
+  const std::vector<std::tuple<int, int, double>>& rows, const char* name = "Induction")
+{
+  auto table = vtkSmartPointer<vtkTable>::New();
+  vtkNew<vtkIntArray> layer;
+  vtkNew<vtkIntArray> head;
+  vtkNew<vtkDoubleArray> score;
+  layer->SetName("Layer");
+  head->SetName("Head");
+  score->SetName(name);
+  for (const auto& [l, h, value] : rows)
+  {
+    layer->InsertNextValue(l);
+    head->InsertNextValue(h);
+    score->InsertNextValue(value);
+  }
+  table->AddColumn(layer);
+  table->AddColumn(head);
+  table->AddColumn(score);
+  return table;
+}
+
+TEST(AttentionMatrix, SortsTheHeadsOfEachLayer)
+{
+  Matrix matrix(SmallRecording());
+  Connect(matrix.Get(), 1, ScoreTable({ { 0, 0, 0.1 }, { 0, 1, 0.2 }, { 2, 0, 0.4 } }));
+  matrix.Image();
+  EXPECT_EQ(matrix.At("Head", 0, 0), 0); // no column is chosen
+  const auto before = matrix.ByHead("Weights");
+  matrix->SetSortBy("Induction");
+  EXPECT_EQ(matrix.At("Head", 0, 0), 1);
+  EXPECT_EQ(matrix.At("Head", 4, 0), 0);
+  EXPECT_EQ(matrix.At("Head", 0, 4), 0); // head 1 of layer 2 has no score
+  EXPECT_EQ(matrix.At("Head", 4, 4), 1);
+  EXPECT_EQ(matrix.ByHead("Weights"), before);
+  EXPECT_EQ(matrix.Titles().at("Head 1"), std::pair(3.5, -4 + 1.25)); // of the last row
+}
+
+TEST(AttentionMatrix, ScoresThatAreNoNumbersAreLast)
+{
+  Matrix matrix(SmallRecording());
+  Connect(matrix.Get(), 1, ScoreTable({ { 0, 0, std::nan("") }, { 0, 1, -5 } }));
+  matrix->SetSortBy("Induction");
+  EXPECT_EQ(matrix.At("Head", 0, 0), 1);
+}
+
+TEST(AttentionMatrix, NamesTheColumnThatIsMissing)
+{
+  Matrix matrix(SmallRecording());
+  Connect(matrix.Get(), 1, ScoreTable({ { 0, 0, 1 } }, "Sink"));
+  matrix->SetSortBy("Induction");
+  EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(matrix.TakeErrors(), ElementsAre(HasSubstr("Induction")));
+}
+
+TEST(AttentionMatrix, PartsMakeUpTheWhole)
+{
+  const Recording recording = LongRecording(20);
+  Matrix whole(recording);
+  vtkImageData* image = whole.Image();
+  Matrix part(recording);
+  const int extent[6] = { 15, 30, 3, 50, 0, 0 };
+  part->UpdateInformation();
+  part->UpdateExtent(extent);
+  auto* found = vtkImageData::SafeDownCast(part->GetOutputDataObject(0));
+  for (const char* name : { "Weights", "Layer", "Head", "Query", "Key" })
+  {
+    for (int y = 3; y <= 50; ++y)
+    {
+      for (int x = 15; x <= 30; ++x)
+      {
+        int ijk[3] = { x, y, 0 };
+        const double a =
+          found->GetPointData()->GetArray(name)->GetComponent(found->ComputePointId(ijk), 0);
+        const double b =
+          image->GetPointData()->GetArray(name)->GetComponent(image->ComputePointId(ijk), 0);
+        EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b)));
+      }
+    }
+  }
+}
+
+TEST(AttentionMatrix, BytesDoNotDependOnThreads)
+{
+  const Recording recording = LongRecording(200);
+  std::vector<std::string> all;
+  for (const int threads : { 1, 3 })
+  {
+    vtkSMPTools::Config config;
+    config.MaxNumberOfThreads = threads;
+    config.Backend = "STDThread";
+    vtkSMPTools::LocalScope(config,
+      [&]
+      {
+        Matrix matrix(recording);
+        auto* values = vtkFloatArray::SafeDownCast(matrix.Image()->GetPointData()->GetScalars());
+        all.emplace_back(reinterpret_cast<const char*>(values->GetPointer(0)),
+          static_cast<std::size_t>(values->GetNumberOfValues()) * sizeof(float));
+      });
+  }
+  EXPECT_TRUE(all[0] == all[1]);
+}
+
+TEST(AttentionMatrix, FollowsItsInput)
+{
+  Matrix matrix(SmallRecording());
+  EXPECT_EQ(matrix.ByHead("Weights").size(), 4U);
+  Recording recording = SmallRecording();
+  recording.layers[1].scoreScale *= 2;
+  const auto before = matrix.ByHead("Weights");
+  Connect(matrix.Get(), 0, DataSetOf(recording));
+  const auto after = matrix.ByHead("Weights");
+  EXPECT_EQ(after.at({ 0, 1 }), before.at({ 0, 1 }));
+  EXPECT_NE(after.at({ 2, 1 }), before.at({ 2, 1 }));
+}
+
+TEST(AttentionMatrix, IsEmptyWithoutRecording)
+{
+  Matrix matrix(vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(matrix.Titles(), IsEmpty());
+}
+
+TEST(AttentionMatrix, CanBeCancelled)
+{
+  Matrix matrix(SmallRecording());
+  matrix->SetAbortExecute(1);
+  EXPECT_EQ(matrix.Image()->GetPointData()->GetNumberOfArrays(), 0);
+  EXPECT_EQ(matrix.Image()->GetPointData()->GetNumberOfArrays(), 5);
+}
+
+TEST(AttentionMatrix, TellsWhatIsMissing)
+{
+  Recording recording = SmallRecording();
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.valueNorm = {};
+    }
+  }
+  Matrix matrix(recording);
+  const auto expectError = [&](const char* text)
+  {
+    EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
+    EXPECT_THAT(matrix.TakeErrors(), ElementsAre(HasSubstr(text)));
+  };
+  matrix->SetQuantity(vtkAttentionMatrix::NORM_WEIGHTED);
+  expectError("the recording has no value norms");
+  matrix->SetQuantity(vtkAttentionMatrix::ROLLOUT);
+  expectError("layer 1 is not in the recording");
+  matrix->SetQuantity(vtkAttentionMatrix::WEIGHTS);
+  matrix->SetSequence(2);
+  expectError("expected a sequence from 0 to 1, found 2");
+  matrix->SetSequence(0);
+  matrix->SetLayer(1);
+  expectError("layer 1 is not in the recording, which has layers 0 2");
+  matrix->SetLayer(0);
+  EXPECT_GT(matrix.Image()->GetNumberOfPoints(), 0);
+}
+
+TEST(AttentionMatrix, RefusesOtherData)
+{
+  const auto data = DataSetOf(SmallRecording());
+  data->GetFieldData()->RemoveArray("Format");
+  Matrix matrix(data);
+  EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
+  EXPECT_THAT(matrix.TakeErrors(), ElementsAre(HasSubstr("expected the field array 'Format'")));
+}
+
+TEST(AttentionMatrix, ASequenceOfOneTokenHasOnePoint)
+{
+  Matrix matrix(LongRecording(1));
+  const auto found = matrix.ByHead("Weights");
+  ASSERT_EQ(found.size(), 6U);
+  EXPECT_EQ(found.at({ 1, 0 }).at({ 0, 0 }), 1);
+}
+
+}

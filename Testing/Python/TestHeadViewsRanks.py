@@ -1,0 +1,70 @@
+"""Maps, matrices and scores of heads on several MPI ranks are as on one, to the byte.
+
+On the first of its numbers of ranks this test leaves its arrays for the others.
+"""
+
+import atlastest
+from atlastest import AtlasTest
+from paraview import simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
+
+
+class HeadViews(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        prompts = simple.RandomPrompts(Kind="RepeatedBlock", Length=60, Block=15, Count=2, IdRange=[0, 199])
+        self.recording = simple.TransformerRecorder(Input=self.model, Tokens=prompts)
+
+    def table(self, source):
+        source.UpdatePipeline()
+        table = source.GetClientSideObject().GetOutputDataObject(0)  # of the first rank
+        columns = [table.GetColumn(c) for c in range(table.GetNumberOfColumns())]
+        return {c.GetName(): vtk_to_numpy(c).copy() for c in columns if c.IsNumeric()}
+
+    def assert_image(self, name, source, port=0):
+        output = simple.OutputPort(source, port)
+        if port > 0:  # arrays of a port are those of a filter that passes it on
+            output = simple.PassArrays(Input=output)
+            output.PointDataArrays = ["Sink", "Induction", "Copying", "Layer", "Head"]
+        self.assert_as_on_one_rank(name, self.image_arrays(output if port > 0 else source))
+
+    def test_maps(self):
+        for quantity in ("NormWeighted", "Rollout"):
+            for sequence in (-1, 1):
+                attention = simple.AttentionMap(
+                    Input=self.recording, Sequence=sequence, Layer=1, Head=-1, Quantity=quantity
+                )
+                self.assert_image(f"map-{quantity}-{sequence}", attention)
+
+    def test_matrix(self):
+        matrix = simple.AttentionMatrix(Input=self.recording, MaximumSize=25)
+        self.assert_image("matrix", matrix)
+        matrix.Pooling = "Mean"
+        self.assert_image("matrix-mean", matrix)
+        matrix.Scores, matrix.SortBy = simple.HeadScores(Input=self.recording), "Induction"
+        self.assert_image("matrix-sorted", matrix)
+        matrix.Quantity = "Rollout"
+        self.assert_image("matrix-rollout", matrix)
+
+    def test_scores(self):
+        scores = simple.HeadScores(Input=self.recording, Model=self.model)
+        table = self.table(scores)
+        self.assertEqual(len(table), 8)
+        self.assert_as_on_one_rank("scores", table)
+        self.assert_image("scores-image", scores, 1)
+        scores.Measure = "Stripe"
+        self.assert_as_on_one_rank("scores-stripe", self.table(scores))
+
+    def test_an_error_is_told_once(self):
+        matrix = simple.AttentionMatrix(Input=self.recording, Layer=7)
+        matrix.UpdatePipeline()
+        self.assert_one_error("layer 7 is not in the recording")
+        matrix.Layer = -1
+        self.assert_image("mended", matrix)
+
+
+if __name__ == "__main__":
+    atlastest.main()
