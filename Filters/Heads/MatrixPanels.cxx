@@ -96,8 +96,8 @@ void MatrixPanels::MakeTitles(vtkPolyData* output) const
   for (std::size_t row = 0; row < this->Layers.size(); ++row)
   {
     const double top = -static_cast<double>(row) * this->RowStep();
-    titles.AddToTheLeft(-0.5 - above, top - 0.5 * this->PanelSize,
-      "Layer " + std::to_string(this->Layers[row]));
+    titles.AddToTheLeft(
+      -0.5 - above, top - 0.5 * this->PanelSize, "Layer " + std::to_string(this->Layers[row]));
     for (int column = 0; isOfHeads && (row == 0 || this->Sorted) && column < this->Columns;
       ++column)
     {

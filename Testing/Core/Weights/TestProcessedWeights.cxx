@@ -130,11 +130,11 @@ protected:
       const std::string block = "blocks." + std::to_string(l) + ".";
       for (const auto& [name, values] : this->TensorsOf(weights.Attention(l)))
       {
-        tensors.emplace_back(block + "attn." + name, values);
+        tensors.emplace_back(std::string(block).append("attn.").append(name), values);
       }
       for (const auto& [name, values] : TensorsOf(weights.Mlp(l)))
       {
-        tensors.emplace_back(block + "mlp." + name, values);
+        tensors.emplace_back(std::string(block).append("mlp.").append(name), values);
       }
     }
     return tensors;
@@ -184,9 +184,8 @@ TEST_P(OfProcessed, LogitsAreExpected)
     const auto begin = all.begin() + b * ids.shape[1];
     input.tokens.emplace_back(begin, begin + ids.shape[1]);
   }
-  const std::optional<Recording> recording = RecordTransformer(processed, input, options);
-  ASSERT_TRUE(recording.has_value());
-  const SharedMatrix& logits = recording->logits;
+  const Recording recording = RecordTransformer(processed, input, options).value();
+  const SharedMatrix& logits = recording.logits;
   this->Expect(
     "processed.logits", { logits.values.get(), logits.values.get() + logits.Count() }, Tolerance);
 }
