@@ -184,8 +184,8 @@ int vtkAttentionMatrix::FillOutputPortInformation(int port, vtkInformation* info
 
 bool vtkAttentionMatrix::IsSorted()
 {
-  const std::string column = this->SortBy != nullptr ? this->SortBy : "";
-  return !column.empty() && column != "None" && this->GetNumberOfInputConnections(1) > 0;
+  return this->SortBy != nullptr && *this->SortBy != '\0' &&
+         this->GetNumberOfInputConnections(1) > 0;
 }
 
 MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording)

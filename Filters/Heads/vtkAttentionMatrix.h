@@ -120,8 +120,8 @@ public:
   ///@{
   /**
    * The column of the table of heads by which the heads of each layer are sorted, the largest
-   * number first; heads that have none are last, in their order. Null, empty or "None", or without
-   * a table: heads are in their order. Default: none.
+   * number first; heads that have none are last, in their order. Null or empty, or without a table:
+   * heads are in their order, as they are by the column Layer. Default: none.
    */
   vtkSetStringMacro(SortBy);
   vtkGetStringMacro(SortBy);
