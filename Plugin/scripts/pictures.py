@@ -235,7 +235,8 @@ def main(transformer):
     save("HeadScores", view)
     sentence = AttentionSentence(Input=RecordingReader(FileName=RECORDING), Layer=4, Heads=[3, 11])
     show("AttentionSentence", *(s.OutputPort(sentence, port) for port in range(3)), zoom=1.5)
-    show("HeadEmbedding", embedding(transformer)[1], zoom=1.2)
+    heads = embedding(transformer)[1]
+    show("HeadEmbedding", *(s.OutputPort(heads, port) for port in (0, 2)))
     recording, points = embedding(transformer)
     show("TokenColors", TokenColors(Input=points, By="RelativePosition"), zoom=1.2)
     recording, points = embedding(transformer)
