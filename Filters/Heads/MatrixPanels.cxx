@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace AttentionAtlas
 {
@@ -82,8 +83,8 @@ void MatrixPanels::Sort(const std::map<atlas::HeadPlace, double>& scores)
   };
   for (auto row = this->Order.begin(); row != this->Order.end(); row += this->Columns)
   {
-    std::stable_sort(row, row + this->Columns,
-      [&](std::size_t a, std::size_t b) { return scoreOf(a) > scoreOf(b); });
+    std::sort(row, row + this->Columns, [&](std::size_t a, std::size_t b)
+      { return std::pair(-scoreOf(a), a) < std::pair(-scoreOf(b), b); });
   }
 }
 
