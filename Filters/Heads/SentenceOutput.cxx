@@ -385,7 +385,12 @@ void FillLines(const SentenceWords& words, const SentenceHeads& heads,
   output->SetPoints(ends.MakePoints());
   output->SetLines(cells);
   vtkPointData* points = output->GetPointData();
-  points->AddArray(Repeated(RowsOf(words, ends.GetWords()).Get(), heads.heads.size()));
+  const auto rows = Repeated(RowsOf(words, ends.GetWords()).Get(), heads.heads.size());
+  points->AddArray(rows);
+  if (words.sequence != atlas::AllSequences)
+  {
+    points->SetPedigreeIds(rows);
+  }
   points->AddArray(Repeated(SidesOf(ends.GetWords()).Get(), heads.heads.size()));
   for (vtkDataArray* array :
     std::initializer_list<vtkDataArray*>{ weight, query, key, layer, head, opacity, colors })

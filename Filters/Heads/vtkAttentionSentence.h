@@ -30,7 +30,8 @@
  * - HeadColor (unsigned char [4]): amber, or that of the head's number in the class palette if
  *   several are shown; the last component is the opacity
  *
- * Points have Token Index and Side. Lines of several heads begin and end one below the other.
+ * Points have Token Index, also as pedigree ids, and Side. Lines of several heads begin and end one
+ * below the other.
  *
  * Output 1, vtkPolyData: a vertex per word. Point arrays:
  *

@@ -296,7 +296,9 @@ void pqHeadChoiceBehavior::selectTokens(pqOutputPort* selected, vtkSMSourceProxy
   {
     return;
   }
+  BEGIN_UNDO_SET("Show Selected Tokens");
   ShowTokens(selected->getSourceProxy(), tokens, points->GetDataInformation(0));
+  END_UNDO_SET();
   this->Tokens = tokens;
   this->Recording = AttentionAtlas::RecordingOf(selected->getSourceProxy());
   this->Busy = true;
