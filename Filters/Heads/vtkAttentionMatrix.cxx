@@ -259,7 +259,8 @@ void vtkAttentionMatrix::PoolPart(
       std::to_string(part.panels.Size()) + " x " + std::to_string(part.panels.Size()) +
       " points each",
     "choose a smaller Maximum Size, or one layer.");
-  part.values.resize(mine.size() * atlas::ToIndex(part.panels.Size() * part.panels.Size()));
+  const std::size_t side = atlas::ToIndex(part.panels.Size());
+  part.values.resize(mine.size() * side * side);
   part.result.cancelled = !atlas::PoolAttention(recording, this->Sequence,
     static_cast<atlas::AttentionQuantity>(this->Quantity), mine,
     { part.panels.Size(), static_cast<atlas::AttentionPooling>(this->Pooling) }, part.values.data(),
@@ -322,7 +323,8 @@ void vtkAttentionMatrix::MakeOutputs(vtkInformationVector* outputVector)
 /// Joins the heads of all ranks, and sorts them.
 void vtkAttentionMatrix::JoinRanks(const AttentionAtlas::RankGroup& ranks, Part& part)
 {
-  const std::size_t size = atlas::ToIndex(part.panels.Size() * part.panels.Size());
+  const std::size_t side = atlas::ToIndex(part.panels.Size());
+  const std::size_t size = side * side;
   if (!part.isPooled && ranks.Count() > 1)
   {
     const auto* begin = reinterpret_cast<const char*>(part.values.data());

@@ -312,7 +312,7 @@ int* vtkHeadEmbedding::GetHeadRange()
 double* vtkHeadEmbedding::GetPerplexityRange()
 {
   this->PerplexityRange[1] = 50;
-  const int tokens = RangesOf(this).tokens;
+  const std::int64_t tokens = RangesOf(this).tokens;
   if (tokens > 0)
   {
     const double largest = std::floor(100 * atlas::LargestPerplexity(2 * tokens)) / 100;
