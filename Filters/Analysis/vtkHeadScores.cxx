@@ -53,6 +53,7 @@ vtkMTimeType TimeOf(vtkMultiBlockDataSet* data)
 std::vector<atlas::RepeatedTokens> TokensOf(const atlas::Recording& recording)
 {
   std::vector<atlas::RepeatedTokens> tokens;
+  tokens.reserve(static_cast<std::size_t>(recording.SequenceCount()));
   for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
   {
     tokens.emplace_back(recording, s);
@@ -293,9 +294,10 @@ bool vtkHeadScores::MeasureHeads(
     }
     const std::size_t heads = work->heads.size();
     work->sums = AttentionAtlas::GatherHeads(ranks, work->sums, heads, 1);
-    if (work->copying)
+    std::optional<std::vector<double>>& copying = work->copying;
+    if (copying)
     {
-      work->copying = AttentionAtlas::GatherHeads(ranks, *work->copying, heads, 1);
+      copying = AttentionAtlas::GatherHeads(ranks, *copying, heads, 1);
     }
   }
   catch (const std::exception& e)
