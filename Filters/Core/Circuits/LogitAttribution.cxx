@@ -1,5 +1,6 @@
 #include "LogitAttribution.h"
 
+#include "CircuitWeights.h"
 #include "Error.h"
 #include "Index.h"
 #include "Parallel.h"
@@ -212,24 +213,12 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
 
 }
 
-void RequireUnembedding(const Transformer& model, const std::string& what)
-{
-  if (!model.HasLogits() || model.GetConfig().input != InputKind::Tokens ||
-      model.GetWeights().logitsTransform.Exists())
-  {
-    throw ModelError(what +
-                     ": expected a language model whose unembedding reads the residual stream, as "
-                     "in gpt2, found " +
-                     model.GetConfig().architecture + " without one.");
-  }
-}
-
 std::optional<LogitTerms> AttributeLogits(const Recording& recording,
   const ResidualWeights& weights, const std::vector<LogitTarget>& targets, int threads,
   const std::function<bool(double)>& progress)
 {
   const TransformerConfig& config = weights.GetConfig();
-  RequireUnembedding(weights.GetWeights().GetModel(), "Logit Attribution");
+  RequireUnembedding(weights.GetWeights().GetModel());
   RequireComponents(recording, config, config.layers, "Logit Attribution");
   LogitTerms terms;
   terms.components = ComponentsBefore(config, config.layers);

@@ -41,13 +41,10 @@ struct LogitTerms
 /// `progress` is called on this thread with the fraction done; if it returns false, there is no
 /// result. Runs on up to ThreadCount(threads) threads, whose number changes no value. Throws
 /// OptionError if the recording lacks components (RequireComponents), a row or an id is out of
-/// range, or the model has no unembedding of the stream.
+/// range, and ModelError if the model has no
+/// unembedding of the stream (RequireUnembedding).
 std::optional<LogitTerms> AttributeLogits(const Recording& recording,
   const ResidualWeights& weights, const std::vector<LogitTarget>& targets, int threads = 0,
   const std::function<bool(double)>& progress = {});
-
-/// Throws ModelError unless logits are those of the residual stream after the last layer: there is
-/// an unembedding of tokens, with nothing but a normalization before it. `what` begins the message.
-void RequireUnembedding(const Transformer& model, const std::string& what);
 
 }

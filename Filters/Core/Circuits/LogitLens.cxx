@@ -1,11 +1,12 @@
 #include "LogitLens.h"
 
+#include "CircuitWeights.h"
 #include "Error.h"
 #include "FloatValues.h"
 #include "Index.h"
-#include "LogitAttribution.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
+#include "ResidualComponents.h"
 #include "VectorNorm.h"
 
 #include <algorithm>
@@ -98,7 +99,7 @@ bool IsRecorded(const Recording& recording, std::int64_t layer)
 
 void RequireStream(const Recording& recording, const Transformer& model, std::int64_t layer)
 {
-  RequireUnembedding(model, "Logit Lens");
+  RequireUnembedding(model);
   if (!IsRecorded(recording, layer))
   {
     throw OptionError("Logit Lens needs a recording with Residual: expected the residual stream "

@@ -1,5 +1,6 @@
 #include "ScoreAttribution.h"
 
+#include "CircuitWeights.h"
 #include "Error.h"
 #include "Index.h"
 #include "RecordedAttention.h"
@@ -221,12 +222,7 @@ std::pair<std::vector<std::int64_t>, std::vector<ScoreComponent>> Groups(
 ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64_t head)
 {
   const TransformerConfig& config = model.GetConfig();
-  if (layer < 0 || layer >= config.layers || head < 0 || head >= config.heads)
-  {
-    throw OptionError("expected a model with layer " + std::to_string(layer) + " and head " +
-                      std::to_string(head) + ", found one of " + std::to_string(config.layers) +
-                      " layers of " + std::to_string(config.heads) + " heads.");
-  }
+  RequireHead(model, layer, head);
   const ProcessedWeights stored(model, WeightSteps::Stored, 1);
   const ProcessedAttention attention = stored.Attention(layer);
   const ProcessedHead& weights = attention.heads[ToIndex(head)];
