@@ -1,7 +1,6 @@
 #include "Bigrams.h"
 
 #include "CircuitWeights.h"
-#include "Error.h"
 
 #include <array>
 #include <string>
@@ -20,17 +19,9 @@ std::optional<std::vector<TokenLogit>> FindBigrams(const Transformer& model, boo
   const std::vector<std::int32_t>& tokens, const LargestProductOptions& options)
 {
   RequireUnembedding(model);
-  if (options.top < 1)
-  {
-    throw OptionError("Top: expected at least 1, found " + std::to_string(options.top) + ".");
-  }
+  RequireTop(options.top);
   const ProcessedWeights weights(model, CircuitSteps(processes), options.threads);
-  DoubleMatrix rows(static_cast<Eigen::Index>(tokens.size()), model.GetConfig().modelDimension);
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-  {
-    rows.row(static_cast<Eigen::Index>(i)) = CircuitEmbedding(weights, tokens[i], tokens[i] + 1);
-  }
-  return LargestProducts(rows,
+  return LargestProducts(CircuitEmbedding(weights, tokens),
     { weights.OutputVocabulary(), [&weights](std::int64_t begin, std::int64_t end)
       { return weights.UnembeddingColumns(begin, end); } },
     options);

@@ -19,7 +19,7 @@ namespace
 using Vector = Eigen::RowVectorXd;
 
 /// Targets between two reports of progress.
-constexpr std::int64_t StepTargets = 64;
+constexpr std::int64_t StepTargets = 512;
 
 /// Columns of the unembedding of the tokens of targets, each of which is read once.
 class Columns
@@ -173,20 +173,21 @@ double RecordedLogit(
 
 /// Fills the terms of targets first, first + 1, ...
 void AddTerms(const Recording& recording, const ResidualWeights& weights, const Reader& reader,
-  const std::vector<LogitTarget>& targets, std::int64_t first, int threads, LogitTerms& terms)
+  const std::vector<LogitTarget>& targets, std::int64_t first, int threads, LastMlps& mlps,
+  LogitTerms& terms)
 {
   const TransformerConfig& config = weights.GetConfig();
   const Transformer& model = weights.GetWeights().GetModel();
   std::vector<std::int64_t> rows;
   std::transform(targets.begin(), targets.end(), std::back_inserter(rows),
     [](const LogitTarget& target) { return target.row; });
-  const DoubleMatrix mlps = LastMlpOutputs(recording, weights, rows, threads);
+  mlps.Find(recording, weights, rows, threads);
   ParallelFor(static_cast<std::int64_t>(targets.size()), threads,
     [&](std::int64_t t)
     {
       const LogitTarget& target = targets[ToIndex(t)];
       DoubleMatrix vectors = ComponentVectors(recording, weights, target.row, config.layers,
-        mlps.size() > 0 ? mlps.row(t).data() : nullptr);
+        mlps.At(target.row));
       const NormSplit split = SplitNorm(config, vectors.colwise().sum());
       if (split.centers)
       {
@@ -214,7 +215,7 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
 }
 
 std::optional<LogitTerms> AttributeLogits(const Recording& recording,
-  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, int threads,
+  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, LastMlps& mlps, int threads,
   const std::function<bool(double)>& progress)
 {
   const TransformerConfig& config = weights.GetConfig();
@@ -237,7 +238,7 @@ std::optional<LogitTerms> AttributeLogits(const Recording& recording,
   {
     const std::int64_t end = std::min(begin + StepTargets, count);
     const std::vector<LogitTarget> step(targets.begin() + begin, targets.begin() + end);
-    AddTerms(recording, weights, reader, step, begin, threads, terms);
+    AddTerms(recording, weights, reader, step, begin, threads, mlps, terms);
     if (progress && !progress(static_cast<double>(end) / static_cast<double>(count)))
     {
       return std::nullopt;

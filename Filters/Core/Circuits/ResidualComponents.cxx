@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace atlas
 {
@@ -18,6 +19,8 @@ using Vector = Eigen::RowVectorXd;
 
 /// Rows of the MLP that are computed at a time.
 constexpr std::int64_t MlpRows = 16;
+/// Numbers that LastMlps keeps.
+constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
 
 void RequireSum(const TransformerConfig& config)
 {
@@ -232,6 +235,37 @@ DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& w
       outputs.middleRows(begin, size) = Apply(mlp, config, inputs);
     });
   return outputs;
+}
+
+void LastMlps::Find(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<std::int64_t>& rows, int threads)
+{
+  std::vector<std::int64_t> missing;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(missing),
+    [this](std::int64_t row) { return this->Known.count(row) == 0; });
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  if (missing.empty())
+  {
+    return;
+  }
+  const auto size = static_cast<std::size_t>(weights.GetConfig().modelDimension);
+  if ((this->Known.size() + missing.size()) * size > KeptNumbers)
+  {
+    this->Known.clear();
+    missing = rows;
+  }
+  const DoubleMatrix outputs = LastMlpOutputs(recording, weights, missing, threads);
+  for (std::size_t i = 0; outputs.size() > 0 && i < missing.size(); ++i)
+  {
+    this->Known.emplace(missing[i], outputs.row(static_cast<std::int64_t>(i)));
+  }
+}
+
+const double* LastMlps::At(std::int64_t row) const
+{
+  const auto found = this->Known.find(row);
+  return found == this->Known.end() ? nullptr : found->second.data();
 }
 
 DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,

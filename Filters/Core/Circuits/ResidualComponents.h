@@ -4,6 +4,7 @@
 #include "Recording.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -81,10 +82,26 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
 DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& weights,
   const std::vector<std::int64_t>& rows, int threads = 0);
 
+/// Outputs of the MLP of the last layer that are kept, so that the weights are not read for every
+/// view of another token. Holds up to 64 MB, or one call of Find if that is more.
+class LastMlps
+{
+public:
+  /// Computes the outputs at these rows that are not known. Throws as LastMlpOutputs.
+  void Find(const Recording& recording, const ResidualWeights& weights,
+    const std::vector<std::int64_t>& rows, int threads = 0);
+
+  /// The output [d_model] at a row that was found; nullptr if the model has no MLP.
+  const double* At(std::int64_t row) const;
+
+private:
+  std::map<std::int64_t, Eigen::RowVectorXd> Known;
+};
+
 /// The vectors of ComponentsBefore(layer) at a row of the recording [components, d_model]. Their
 /// sum is the residual stream. The embedding is what the stream begins with, minus the position,
 /// and an MLP is what the stream gains in its layer beyond heads and bias. For layer = L of a model
-/// with MLPs, `lastMlp` points to the row of LastMlpOutputs.
+/// with MLPs, `lastMlp` points to the row of LastMlpOutputs, as LastMlps does.
 DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,
   std::int64_t row, std::int64_t layer, const double* lastMlp = nullptr);
 

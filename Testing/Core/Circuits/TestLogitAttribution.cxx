@@ -29,6 +29,15 @@ double Miss(const LogitTerms& terms)
   return test::LargestError(terms.sums, terms.logits);
 }
 
+/// The terms of targets, with nothing known before.
+template<class... Rest>
+std::optional<LogitTerms> Attribute(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<LogitTarget>& targets, const Rest&... rest)
+{
+  LastMlps mlps;
+  return AttributeLogits(recording, weights, targets, mlps, rest...);
+}
+
 /// The next token of every token but the last of its sequence.
 std::vector<LogitTarget> NextTokens(const Recording& recording)
 {
@@ -55,7 +64,7 @@ TEST_P(OfLogitTerms, TermsAreThoseOfTheIndependentProgram)
   const Recording& recording = this->Oracle.GetRecording();
   const std::vector<LogitTarget> targets = NextTokens(recording);
   const LogitTerms terms =
-    AttributeLogits(recording, ResidualWeights(this->Processed), targets).value();
+    Attribute(recording, ResidualWeights(this->Processed), targets).value();
 
   std::string names = "[";
   for (std::size_t c = 0; c < terms.components.size(); ++c)
@@ -96,7 +105,7 @@ TEST_P(OfLogitTerms, AllTokensAtTheLastPosition)
       targets.push_back({ recording.sequenceOffsets[s + 1] - 1, static_cast<std::int32_t>(v) });
     }
     const LogitTerms terms =
-      AttributeLogits(recording, ResidualWeights(this->Processed), targets).value();
+      Attribute(recording, ResidualWeights(this->Processed), targets).value();
     for (std::size_t v = 0; v < shape[2]; ++v)
     {
       for (std::size_t c = 0; c < shape[1]; ++c)
@@ -119,7 +128,7 @@ TEST_P(OfLogitTerms, ScalesAreThoseOfTheFinalNormalization)
     targets.push_back({ row, 0 });
   }
   ExpectClose("dla.scale",
-    AttributeLogits(recording, ResidualWeights(this->Processed), targets)->scales,
+    Attribute(recording, ResidualWeights(this->Processed), targets)->scales,
     this->Oracle.Values("dla.scale"), LogitsTolerance);
 }
 
@@ -131,11 +140,11 @@ TEST_P(OfLogitTerms, SumsAreTheRecordedLogits)
   {
     const ResidualWeights residual(*weights);
     recording.logits = this->Oracle.GetRecording().logits;
-    const LogitTerms terms = AttributeLogits(recording, residual, targets).value();
+    const LogitTerms terms = Attribute(recording, residual, targets).value();
     EXPECT_LE(Miss(terms), LogitsTolerance);
     // Without logits, those of the recorded end of the stream.
     recording.logits = {};
-    const LogitTerms others = AttributeLogits(recording, residual, targets).value();
+    const LogitTerms others = Attribute(recording, residual, targets).value();
     EXPECT_LE(Miss(others), LogitsTolerance);
     EXPECT_NE(others.logits, terms.logits);
     EXPECT_EQ(others.sums, terms.sums);
@@ -152,7 +161,7 @@ TEST_P(OfLogitTerms, StoredWeightsGiveTheLogitsOfTheModel)
     expected.push_back(static_cast<double>(recording.logits.Row(target.row)[target.id]));
   }
   const LogitTerms terms =
-    AttributeLogits(recording, ResidualWeights(this->Stored), targets).value();
+    Attribute(recording, ResidualWeights(this->Stored), targets).value();
   ExpectClose("logits", terms.sums, expected, LogitsTolerance);
   EXPECT_EQ(terms.logits, expected);
 }
@@ -162,7 +171,7 @@ TEST_P(OfLogitTerms, DifferencesAreThoseOfTheirLogits)
   const Recording& recording = this->Oracle.GetRecording();
   const ResidualWeights weights(this->Processed);
   const std::vector<LogitTarget> all = { { 5, 7, 3 }, { 5, 7 }, { 5, 3 } };
-  const LogitTerms terms = AttributeLogits(recording, weights, all).value();
+  const LogitTerms terms = Attribute(recording, weights, all).value();
   const double largest = terms.values.cwiseAbs().maxCoeff();
   const Eigen::RowVectorXd difference = terms.values.row(1) - terms.values.row(2);
   EXPECT_LE((terms.values.row(0) - difference).cwiseAbs().maxCoeff(), 1e-12 * largest);
@@ -176,10 +185,23 @@ TEST_P(OfLogitTerms, ThreadsChangeNothing)
   const Recording& recording = this->Oracle.GetRecording();
   const std::vector<LogitTarget> targets = NextTokens(recording);
   const LogitTerms one =
-    AttributeLogits(recording, ResidualWeights(this->Processed, 1), targets, 1).value();
+    Attribute(recording, ResidualWeights(this->Processed, 1), targets, 1).value();
   const LogitTerms three =
-    AttributeLogits(recording, ResidualWeights(this->Processed, 3), targets, 3).value();
+    Attribute(recording, ResidualWeights(this->Processed, 3), targets, 3).value();
   EXPECT_EQ(one.values, three.values);
+}
+
+TEST_P(OfLogitTerms, KnownMlpsChangeNothing)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const ResidualWeights weights(this->Processed);
+  const std::vector<LogitTarget> targets = NextTokens(recording);
+  LastMlps mlps;
+  const LogitTerms all = AttributeLogits(recording, weights, targets, mlps).value();
+  const LogitTerms again = AttributeLogits(recording, weights, { targets[9] }, mlps).value();
+  const LogitTerms alone = Attribute(recording, weights, { targets[9] }).value();
+  EXPECT_EQ(again.values.row(0), all.values.row(9));
+  EXPECT_LE((alone.values.row(0) - all.values.row(9)).cwiseAbs().maxCoeff(), 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(LogitAttribution, OfLogitTerms, OfLogits::Models(), OfLogits::Name);
@@ -195,7 +217,7 @@ TEST(LogitAttribution, CanBeCanceled)
     return false;
   };
   EXPECT_FALSE(
-    AttributeLogits(oracle.GetRecording(), ResidualWeights(weights), { { 0, 0 } }, 1, stop));
+    Attribute(oracle.GetRecording(), ResidualWeights(weights), { { 0, 0 } }, 1, stop));
   EXPECT_EQ(done, 1);
 }
 
@@ -205,7 +227,7 @@ TEST(LogitAttribution, SaysWhatIsMissing)
   const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
   const ResidualWeights residual(weights);
   const auto attribute = [&](const Recording& recording, std::int32_t id)
-  { return AttributeLogits(recording, residual, { { 0, id } }); };
+  { return Attribute(recording, residual, { { 0, id } }); };
   EXPECT_THAT(MessageOf<OptionError>([&] { attribute(oracle.GetRecording(), 211); }),
     HasSubstr("expected a token id from 0 to 210, found 211"));
   Recording recording = oracle.GetRecording();
