@@ -186,8 +186,8 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
     [&](std::int64_t t)
     {
       const LogitTarget& target = targets[ToIndex(t)];
-      DoubleMatrix vectors = ComponentVectors(recording, weights, target.row, config.layers,
-        mlps.At(target.row));
+      DoubleMatrix vectors =
+        ComponentVectors(recording, weights, target.row, config.layers, mlps.At(target.row));
       const NormSplit split = SplitNorm(config, vectors.colwise().sum());
       if (split.centers)
       {
@@ -215,21 +215,17 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
 }
 
 std::optional<LogitTerms> AttributeLogits(const Recording& recording,
-  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, LastMlps& mlps, int threads,
-  const std::function<bool(double)>& progress)
+  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, LastMlps& mlps,
+  int threads, const std::function<bool(double)>& progress)
 {
   const TransformerConfig& config = weights.GetConfig();
   RequireUnembedding(weights.GetWeights().GetModel());
   RequireComponents(recording, config, config.layers, "Logit Attribution");
   LogitTerms terms;
-  terms.components = ComponentsBefore(config, config.layers);
-  for (const ResidualComponent& component : terms.components)
-  {
-    terms.names.push_back(NameOf(component));
-  }
-  terms.names.emplace_back("b_U");
+  terms.components = NamedComponentsBefore(config, config.layers);
+  terms.components.push_back({ "b_U", {}, false });
   const auto count = static_cast<std::int64_t>(targets.size());
-  terms.values.resize(count, static_cast<std::int64_t>(terms.names.size()));
+  terms.values.resize(count, static_cast<std::int64_t>(terms.components.size()));
   terms.scales.resize(targets.size());
   terms.sums.resize(targets.size());
   terms.logits.resize(targets.size());

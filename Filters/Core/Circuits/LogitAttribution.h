@@ -23,12 +23,11 @@ struct LogitTarget
 /// sums over the components of the residual stream.
 struct LogitTerms
 {
-  std::vector<std::string> names; ///< of the components, and "b_U"
-  std::vector<ResidualComponent> components;
-  DoubleMatrix values;        ///< [targets, components + 1], b_U last
-  std::vector<double> scales; ///< sigma of the final normalization, per target
-  std::vector<double> sums;   ///< of each row of values
-  std::vector<double> logits; ///< as recorded
+  std::vector<NamedComponent> components; ///< those of the whole stream, and "b_U"
+  DoubleMatrix values;                    ///< [targets, components]
+  std::vector<double> scales;             ///< sigma of the final normalization, per target
+  std::vector<double> sums;               ///< of each row of values
+  std::vector<double> logits;             ///< as recorded
 };
 
 /// The terms of logits: of a component c at the target's token ((c - mean c) / sigma) . U[:, id],
@@ -38,13 +37,13 @@ struct LogitTerms
 /// differences of logits are the same. `logits` are those of the recording or, if it has none, of
 /// its residual stream after the last layer; if that is missing too, they are the sums.
 ///
-/// `mlps` are those of this recording and model, empty at first. `progress` is called on this thread with the fraction done; if it returns false, there is no
-/// result. Runs on up to ThreadCount(threads) threads, whose number changes no value. Throws
-/// OptionError if the recording lacks components (RequireComponents), a row or an id is out of
-/// range, and ModelError if the model has no
-/// unembedding of the stream (RequireUnembedding).
+/// `mlps` are those of this recording and model, empty at first. `progress` is called on this
+/// thread with the fraction done; if it returns false, there is no result. Runs on up to
+/// ThreadCount(threads) threads, whose number changes no value. Throws OptionError if the recording
+/// lacks components (RequireComponents), a row or an id is out of range, and ModelError if the
+/// model has no unembedding of the stream (RequireUnembedding).
 std::optional<LogitTerms> AttributeLogits(const Recording& recording,
-  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, LastMlps& mlps, int threads = 0,
-  const std::function<bool(double)>& progress = {});
+  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, LastMlps& mlps,
+  int threads = 0, const std::function<bool(double)>& progress = {});
 
 }

@@ -102,14 +102,16 @@ void RequireStream(const Recording& recording, const Transformer& model, std::in
   RequireUnembedding(model);
   if (!IsRecorded(recording, layer))
   {
-    throw OptionError("Logit Lens needs a recording with Residual: expected the residual stream "
-                      "before layer " +
-                      std::to_string(layer) + ", found none.");
+    const bool isEnd = layer == model.GetConfig().layers;
+    throw OptionError(
+      "expected a recording with Residual: the residual stream " +
+      (isEnd ? std::string("after the last layer") : "before layer " + std::to_string(layer)) +
+      ", found none.");
   }
   const std::int64_t found = recording.residual[ToIndex(layer)].columns;
   if (found != model.GetConfig().modelDimension)
   {
-    throw OptionError("Logit Lens: expected a residual stream of " +
+    throw OptionError("expected a residual stream of " +
                       std::to_string(model.GetConfig().modelDimension) + " components, found " +
                       std::to_string(found) + ".");
   }
@@ -220,6 +222,30 @@ std::vector<float> LensLogits(const Recording& recording, const Transformer& mod
     unembedding.Apply(rows.data(), end - begin, logits.data());
   }
   return logits;
+}
+
+std::vector<std::int32_t> PredictedTokens(const Recording& recording, const Transformer& model,
+  std::int64_t begin, std::int64_t end, int threads)
+{
+  RequireUnembedding(model);
+  const std::int64_t vocabulary = model.GetWeights().unembedding.outputs;
+  const std::int64_t step = std::clamp(MaximumLogits / vocabulary, std::int64_t{ 1 }, BlockRows);
+  std::vector<std::int32_t> predicted;
+  for (std::int64_t first = begin; first < end; first += step)
+  {
+    const std::int64_t last = std::min(first + step, end);
+    const std::vector<float> computed =
+      recording.logits.IsRecorded()
+        ? std::vector<float>()
+        : LensLogits(recording, model, model.GetConfig().layers, first, last, threads);
+    const float* logits = computed.empty() ? recording.logits.Row(first) : computed.data();
+    for (std::int64_t row = first; row < last; ++row, logits += vocabulary)
+    {
+      predicted.push_back(
+        static_cast<std::int32_t>(std::max_element(logits, logits + vocabulary) - logits));
+    }
+  }
+  return predicted;
 }
 
 std::optional<LensCells> ReadThroughLens(

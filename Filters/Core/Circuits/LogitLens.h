@@ -49,6 +49,12 @@ struct LensCells
 std::vector<float> LensLogits(const Recording& recording, const Transformer& model,
   std::int64_t layer, std::int64_t begin, std::int64_t end, int threads = 0);
 
+/// The token of the largest logit at rows begin <= row < end of a recording, the first of equal
+/// ones: of the recorded logits or, without them, of LensLogits after the last layer. Throws
+/// likewise.
+std::vector<std::int32_t> PredictedTokens(const Recording& recording, const Transformer& model,
+  std::int64_t begin, std::int64_t end, int threads = 0);
+
 /// Reads a sequence through the lens. At most about 16 million logits are in memory at a time.
 /// Returns std::nullopt if `progress` returned false. Throws OptionError if there is no such
 /// sequence, residual stream or `top`, and ModelError if the model has no unembedding of the stream

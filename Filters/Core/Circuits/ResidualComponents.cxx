@@ -19,6 +19,8 @@ using Vector = Eigen::RowVectorXd;
 
 /// Rows of the MLP that are computed at a time.
 constexpr std::int64_t MlpRows = 16;
+/// Terms that are shown one by one.
+constexpr std::size_t ReadableTerms = 64;
 /// Numbers that LastMlps keeps.
 constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
 
@@ -133,6 +135,41 @@ std::vector<ResidualComponent> ComponentsBefore(const TransformerConfig& config,
     }
   }
   return components;
+}
+
+std::vector<NamedComponent> NamedComponentsBefore(
+  const TransformerConfig& config, std::int64_t layer)
+{
+  std::vector<NamedComponent> named;
+  for (const ResidualComponent& component : ComponentsBefore(config, layer))
+  {
+    named.push_back({ NameOf(component), component });
+  }
+  return named;
+}
+
+ComponentGroups::ComponentGroups(
+  const std::vector<NamedComponent>& terms, ComponentGrouping grouping)
+{
+  const bool joins = grouping == ComponentGrouping::Layers ||
+                     (grouping == ComponentGrouping::Automatic && terms.size() > ReadableTerms);
+  std::map<std::string, std::int64_t> known;
+  for (NamedComponent term : terms)
+  {
+    const ComponentKind kind = term.component.kind;
+    if (joins && term.isOfStream && (kind == ComponentKind::Head || kind == ComponentKind::Bias))
+    {
+      term.name = "attn " + std::to_string(term.component.layer);
+      term.component.head = -1;
+    }
+    const auto [found, isNew] =
+      known.emplace(term.name, static_cast<std::int64_t>(this->groups.size()));
+    if (isNew)
+    {
+      this->groups.push_back(term);
+    }
+    this->groupOf.push_back(found->second);
+  }
 }
 
 ResidualWeights::ResidualWeights(const ProcessedWeights& weights, int threads)

@@ -38,6 +38,35 @@ std::string NameOf(const ResidualComponent& component);
 std::vector<ResidualComponent> ComponentsBefore(
   const TransformerConfig& config, std::int64_t layer);
 
+/// A term of a sum: a component of the residual stream, or something else with a name of its own.
+struct NamedComponent
+{
+  std::string name;
+  ResidualComponent component;
+  bool isOfStream = true;
+};
+
+/// ComponentsBefore(layer) with their names.
+std::vector<NamedComponent> NamedComponentsBefore(
+  const TransformerConfig& config, std::int64_t layer);
+
+/// How the terms of a sum are shown.
+enum class ComponentGrouping
+{
+  Automatic, ///< Heads for up to 64 terms, otherwise Layers
+  Heads,     ///< each component
+  Layers     ///< the attention of a layer, its heads and bias together, is "attn 0"
+};
+
+/// Which of the shown terms each term belongs to.
+struct ComponentGroups
+{
+  std::vector<std::int64_t> groupOf; ///< per term
+  std::vector<NamedComponent> groups;
+
+  ComponentGroups(const std::vector<NamedComponent>& terms, ComponentGrouping grouping);
+};
+
 /// What a model adds to the residual stream whatever the tokens are. Reads the attention of all
 /// layers once and holds about L (H + 1) d_model numbers and the positions.
 ///

@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
 
 namespace atlas
 {
@@ -82,14 +80,10 @@ DoubleMatrix PartsOf(
   return parts;
 }
 
-std::vector<ScoreComponent> NamesOf(
+std::vector<NamedComponent> NamesOf(
   const TransformerConfig& config, std::int64_t layer, const char* bias, bool hasAlibi)
 {
-  std::vector<ScoreComponent> names;
-  for (const ResidualComponent& component : ComponentsBefore(config, layer))
-  {
-    names.push_back({ NameOf(component), component });
-  }
+  std::vector<NamedComponent> names = NamedComponentsBefore(config, layer);
   if (config.position == PositionKind::Shortformer)
   {
     const ResidualComponent position = { ComponentKind::Position };
@@ -191,32 +185,6 @@ ScorePlace Found(const Recording& recording, const ScorePlace& asked)
   return place;
 }
 
-/// Where each of these components goes, and what is there.
-std::pair<std::vector<std::int64_t>, std::vector<ScoreComponent>> Groups(
-  const std::vector<ScoreComponent>& components)
-{
-  std::pair<std::vector<std::int64_t>, std::vector<ScoreComponent>> groups;
-  std::map<std::string, std::int64_t> known;
-  for (const ScoreComponent& component : components)
-  {
-    ScoreComponent group = component;
-    if (component.component.kind == ComponentKind::Head ||
-        component.component.kind == ComponentKind::Bias)
-    {
-      group.name = "attn " + std::to_string(component.component.layer);
-      group.component.head = -1;
-    }
-    const auto [found, isNew] =
-      known.emplace(group.name, static_cast<std::int64_t>(groups.second.size()));
-    if (isNew)
-    {
-      groups.second.push_back(group);
-    }
-    groups.first.push_back(found->second);
-  }
-  return groups;
-}
-
 }
 
 ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64_t head)
@@ -280,28 +248,40 @@ ScoreTerms AttributeScore(const Recording& recording, const ResidualWeights& wei
   return terms;
 }
 
-ScoreTerms Grouped(const ScoreTerms& terms, ScoreGrouping grouping)
+ScoreTerms Grouped(const ScoreTerms& terms, ComponentGrouping grouping)
 {
-  if (grouping == ScoreGrouping::Heads)
-  {
-    return terms;
-  }
-  const auto [rows, queries] = Groups(terms.queries);
-  const auto [columns, keys] = Groups(terms.keys);
+  const ComponentGroups queries(terms.queries, grouping);
+  const ComponentGroups keys(terms.keys, grouping);
   ScoreTerms joined = terms;
-  joined.queries = queries;
-  joined.keys = keys;
-  joined.values = DoubleMatrix::Zero(
-    static_cast<std::int64_t>(queries.size()), static_cast<std::int64_t>(keys.size()));
-  for (std::size_t i = 0; i < rows.size(); ++i)
+  joined.queries = queries.groups;
+  joined.keys = keys.groups;
+  joined.values = DoubleMatrix::Zero(static_cast<std::int64_t>(queries.groups.size()),
+    static_cast<std::int64_t>(keys.groups.size()));
+  for (std::size_t i = 0; i < queries.groupOf.size(); ++i)
   {
-    for (std::size_t j = 0; j < columns.size(); ++j)
+    for (std::size_t j = 0; j < keys.groupOf.size(); ++j)
     {
-      joined.values(rows[i], columns[j]) +=
+      joined.values(queries.groupOf[i], keys.groupOf[j]) +=
         terms.values(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
     }
   }
   return joined;
+}
+
+std::vector<ScorePair> StrongestPairs(const ScoreTerms& terms, std::int64_t top)
+{
+  std::vector<ScorePair> pairs;
+  for (std::int64_t i = 0; i < terms.values.rows(); ++i)
+  {
+    for (std::int64_t j = 0; j < terms.values.cols(); ++j)
+    {
+      pairs.push_back({ i, j });
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [&](const ScorePair& a, const ScorePair& b)
+    { return std::abs(terms.values(a.query, a.key)) > std::abs(terms.values(b.query, b.key)); });
+  pairs.resize(std::min(pairs.size(), ToIndex(top)));
+  return pairs;
 }
 
 }

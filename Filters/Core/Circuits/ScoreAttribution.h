@@ -19,22 +19,13 @@ struct ScorePlace
   std::int64_t key = -1;   ///< position; -1: the key of the largest score, the first of equal ones
 };
 
-/// A component of queries and keys: one of the residual stream, or, without one, what the head
-/// adds.
-struct ScoreComponent
-{
-  std::string name;
-  ResidualComponent component;
-  bool isOfStream = true;
-};
-
 /// A score as the sum over pairs of components, of the query in rows and of the key in columns.
 struct ScoreTerms
 {
   ScorePlace place;                    ///< with the positions that were found
-  std::vector<ScoreComponent> queries; ///< those before the layer, "b_Q", and "ALiBi" if there are
+  std::vector<NamedComponent> queries; ///< those before the layer, "b_Q", and "ALiBi" if there are
                                        ///< slopes
-  std::vector<ScoreComponent> keys;    ///< the same, with "b_K"
+  std::vector<NamedComponent> keys;    ///< the same, with "b_K"
   DoubleMatrix values;                 ///< [queries, keys]
   double score = 0;                    ///< as recorded
   double sum = 0;                      ///< of all values
@@ -72,14 +63,17 @@ ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64
 ScoreTerms AttributeScore(const Recording& recording, const ResidualWeights& weights,
   const ScoreHead& head, const ScorePlace& place);
 
-/// What the rows and columns of a score are, and how many each.
-enum class ScoreGrouping
+/// Joins components.
+ScoreTerms Grouped(const ScoreTerms& terms, ComponentGrouping grouping);
+
+/// A term of a score: its row and column.
+struct ScorePair
 {
-  Heads, ///< each component
-  Layers ///< the attention of a layer, all heads and the bias together, is "attn l"
+  std::int64_t query = 0;
+  std::int64_t key = 0;
 };
 
-/// Joins components.
-ScoreTerms Grouped(const ScoreTerms& terms, ScoreGrouping grouping);
+/// The `top` pairs of largest magnitude; equal ones by row, then column.
+std::vector<ScorePair> StrongestPairs(const ScoreTerms& terms, std::int64_t top);
 
 }

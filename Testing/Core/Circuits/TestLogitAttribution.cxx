@@ -63,16 +63,15 @@ TEST_P(OfLogitTerms, TermsAreThoseOfTheIndependentProgram)
 {
   const Recording& recording = this->Oracle.GetRecording();
   const std::vector<LogitTarget> targets = NextTokens(recording);
-  const LogitTerms terms =
-    Attribute(recording, ResidualWeights(this->Processed), targets).value();
+  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Processed), targets).value();
 
   std::string names = "[";
-  for (std::size_t c = 0; c < terms.components.size(); ++c)
+  for (std::size_t c = 0; c + 1 < terms.components.size(); ++c)
   {
-    names += (c > 0 ? ", \"" : "\"") + terms.names[c] + "\"";
+    names += (c > 0 ? ", \"" : "\"") + terms.components[c].name + "\"";
   }
   EXPECT_EQ(names + "]", this->Oracle.GetMetadata().at("dla.components"));
-  EXPECT_EQ(terms.names.back(), "b_U");
+  EXPECT_EQ(terms.components.back().name, "b_U");
 
   const std::vector<std::int64_t> ids = this->Oracle.Integers("dla.target");
   ASSERT_EQ(ids.size(), targets.size());
@@ -82,7 +81,7 @@ TEST_P(OfLogitTerms, TermsAreThoseOfTheIndependentProgram)
   {
     EXPECT_EQ(targets[t].id, ids[t]);
     const auto row = terms.values.row(static_cast<std::int64_t>(t));
-    values.insert(values.end(), row.data(), row.data() + terms.components.size());
+    values.insert(values.end(), row.data(), row.data() + row.size() - 1);
     biases.push_back(row(row.size() - 1));
   }
   ExpectClose("dla.values", values, this->Oracle.Values("dla.values"), LogitsTolerance);
@@ -127,8 +126,7 @@ TEST_P(OfLogitTerms, ScalesAreThoseOfTheFinalNormalization)
   {
     targets.push_back({ row, 0 });
   }
-  ExpectClose("dla.scale",
-    Attribute(recording, ResidualWeights(this->Processed), targets)->scales,
+  ExpectClose("dla.scale", Attribute(recording, ResidualWeights(this->Processed), targets)->scales,
     this->Oracle.Values("dla.scale"), LogitsTolerance);
 }
 
@@ -160,8 +158,7 @@ TEST_P(OfLogitTerms, StoredWeightsGiveTheLogitsOfTheModel)
   {
     expected.push_back(static_cast<double>(recording.logits.Row(target.row)[target.id]));
   }
-  const LogitTerms terms =
-    Attribute(recording, ResidualWeights(this->Stored), targets).value();
+  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Stored), targets).value();
   ExpectClose("logits", terms.sums, expected, LogitsTolerance);
   EXPECT_EQ(terms.logits, expected);
 }
@@ -216,8 +213,7 @@ TEST(LogitAttribution, CanBeCanceled)
     done = fraction;
     return false;
   };
-  EXPECT_FALSE(
-    Attribute(oracle.GetRecording(), ResidualWeights(weights), { { 0, 0 } }, 1, stop));
+  EXPECT_FALSE(Attribute(oracle.GetRecording(), ResidualWeights(weights), { { 0, 0 } }, 1, stop));
   EXPECT_EQ(done, 1);
 }
 

@@ -95,6 +95,23 @@ TEST_P(OfLens, CellsAreThoseOfTheLogits)
   }
 }
 
+TEST_P(OfLens, PredictsTheLargestLogit)
+{
+  Recording recording = this->Oracle.GetRecording();
+  const std::vector<std::int32_t> tokens =
+    PredictedTokens(recording, this->Oracle.GetModel(), 2, 9);
+  ASSERT_EQ(tokens.size(), 7U);
+  const std::int64_t vocabulary = recording.logits.columns;
+  for (std::int64_t i = 0; i < 7; ++i)
+  {
+    const float* logits = recording.logits.Row(2 + i);
+    EXPECT_EQ(
+      tokens[static_cast<std::size_t>(i)], std::max_element(logits, logits + vocabulary) - logits);
+  }
+  recording.logits = {};
+  EXPECT_EQ(PredictedTokens(recording, this->Oracle.GetModel(), 2, 9), tokens);
+}
+
 TEST_P(OfLens, ThreadsChangeNothing)
 {
   const Recording& recording = this->Oracle.GetRecording();
@@ -127,7 +144,7 @@ TEST(LogitLens, ShowsTheLayersThatWereRecorded)
   EXPECT_EQ(cells.layers, (std::vector<std::int32_t>{ 1, 2 }));
   recording.residual.clear();
   EXPECT_THAT(MessageOf<OptionError>([&] { ReadThroughLens(recording, oracle.GetModel(), {}); }),
-    HasSubstr("Logit Lens needs a recording with Residual"));
+    HasSubstr("expected a recording with Residual: the residual stream before layer 0"));
 }
 
 TEST(LogitLens, SaysWhatIsWrong)

@@ -43,8 +43,8 @@ TEST_P(OfComponents, AddUpToTheStream)
         sum.array() -= sum.mean();
         expected.array() -= expected.mean();
       }
-      EXPECT_LE((sum - expected).cwiseAbs().maxCoeff(),
-        LogitsTolerance * expected.cwiseAbs().maxCoeff())
+      EXPECT_LE(
+        (sum - expected).cwiseAbs().maxCoeff(), LogitsTolerance * expected.cwiseAbs().maxCoeff())
         << layer;
     }
   }

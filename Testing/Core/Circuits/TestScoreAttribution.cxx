@@ -146,7 +146,8 @@ TEST_P(OfScores, SumsAreTheRecordedScores)
         {
           EXPECT_EQ(terms.values(terms.values.rows() - 1, terms.values.cols() - 1), alibi);
         }
-        for (const ScoreGrouping grouping : { ScoreGrouping::Heads, ScoreGrouping::Layers })
+        for (const ComponentGrouping grouping :
+          { ComponentGrouping::Heads, ComponentGrouping::Layers })
         {
           const ScoreTerms grouped = Grouped(terms, grouping);
           EXPECT_EQ(grouped.queries.size(), static_cast<std::size_t>(grouped.values.rows()));
@@ -232,15 +233,28 @@ TEST(ScoreAttribution, LayersJoinTheirHeadsAndBias)
   const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
   const ScoreTerms terms = AttributeScore(oracle.GetRecording(), ResidualWeights(weights),
     ReadScoreHead(oracle.GetModel(), 1, 2), { 0, 1, 2, 5, 3 });
-  const ScoreTerms grouped = Grouped(terms, ScoreGrouping::Layers);
+  const ScoreTerms grouped = Grouped(terms, ComponentGrouping::Layers);
   std::vector<std::string> names;
-  for (const ScoreComponent& component : grouped.queries)
+  for (const NamedComponent& component : grouped.queries)
   {
     names.push_back(component.name);
   }
   EXPECT_EQ(names, (std::vector<std::string>{ "embed", "pos", "attn 0", "mlp 0", "b_Q" }));
   EXPECT_NEAR(grouped.values(2, 2), terms.values.block(2, 2, 5, 5).sum(), 1e-12);
   EXPECT_NEAR(grouped.values(3, 4), terms.values(7, 8), 1e-12);
+}
+
+TEST(ScoreAttribution, SortsPairsByMagnitude)
+{
+  ScoreTerms terms;
+  terms.values.resize(2, 2);
+  terms.values << 1, -3, 3, 0;
+  const std::vector<ScorePair> pairs = StrongestPairs(terms, 3);
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_EQ(terms.values(pairs[0].query, pairs[0].key), -3);
+  EXPECT_EQ(terms.values(pairs[1].query, pairs[1].key), 3);
+  EXPECT_EQ(terms.values(pairs[2].query, pairs[2].key), 1);
+  EXPECT_EQ(StrongestPairs(terms, 10).size(), 4U);
 }
 
 TEST(ScoreAttribution, SaysWhatIsWrong)
