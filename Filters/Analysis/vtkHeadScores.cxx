@@ -44,12 +44,6 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace
 {
 
-/// When a data object was changed or updated last; 0 without one.
-vtkMTimeType TimeOf(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr ? 0 : std::max(data->GetMTime(), data->GetUpdateTime());
-}
-
 std::vector<atlas::RepeatedTokens> TokensOf(const atlas::Recording& recording)
 {
   std::vector<atlas::RepeatedTokens> tokens;
@@ -113,22 +107,8 @@ void vtkHeadScores::Scores::MakeImage(
   const std::vector<HeadPlace>& heads, vtkInformationVector* outputVector) const
 {
   vtkInformation* info = outputVector->GetInformationObject(1);
-  std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
-  std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
-  info->Get(SDDP::WHOLE_EXTENT(), whole.data());
-  info->Get(SDDP::UPDATE_EXTENT(), extent.data());
-  std::vector<std::size_t> shown; // heads of the points
-  for (int y = extent[2]; y <= extent[3]; ++y)
-  {
-    for (int x = extent[0]; x <= extent[1]; ++x)
-    {
-      shown.push_back(atlas::ToIndex((whole[3] - y) * (whole[1] + 1) + x));
-    }
-  }
+  const std::vector<std::size_t> shown = AttentionAtlas::BeginImage(info); // heads of the points
   auto* image = vtkImageData::GetData(info);
-  image->SetExtent(extent.data());
-  image->SetOrigin(0, -whole[3], 0);
-  image->SetSpacing(1, 1, 1);
   vtkPointData* data = image->GetPointData();
   for (const auto& [name, values] : this->columns)
   {
@@ -272,8 +252,8 @@ bool vtkHeadScores::MeasureHeads(
   vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks)
 {
   auto work = std::make_unique<Work>();
-  work->wanted = { TimeOf(input), TimeOf(model), this->ExcludeFirst, this->ExcludeCurrent,
-    ranks.Rank(), ranks.Count() };
+  work->wanted = { AttentionAtlas::TimeOf(input), AttentionAtlas::TimeOf(model), this->ExcludeFirst,
+    this->ExcludeCurrent, ranks.Rank(), ranks.Count() };
   if (this->Known->wanted == work->wanted)
   {
     return true;

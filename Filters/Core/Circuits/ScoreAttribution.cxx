@@ -80,23 +80,6 @@ DoubleMatrix PartsOf(
   return parts;
 }
 
-std::vector<NamedComponent> NamesOf(
-  const TransformerConfig& config, std::int64_t layer, const char* bias, bool hasAlibi)
-{
-  std::vector<NamedComponent> names = NamedComponentsBefore(config, layer);
-  if (config.position == PositionKind::Shortformer)
-  {
-    const ResidualComponent position = { ComponentKind::Position };
-    names.insert(names.begin() + 1, { NameOf(position), position });
-  }
-  names.push_back({ bias, {}, false });
-  if (hasAlibi)
-  {
-    names.push_back({ AlibiName, {}, false });
-  }
-  return names;
-}
-
 /// A position of a sequence; -1: `otherwise`.
 std::int64_t PositionOf(
   std::int64_t position, std::int64_t length, std::int64_t otherwise, const std::string& name)
@@ -187,6 +170,23 @@ ScorePlace Found(const Recording& recording, const ScorePlace& asked)
 
 }
 
+std::vector<NamedComponent> ScoreComponents(
+  const TransformerConfig& config, std::int64_t layer, const char* bias, bool hasAlibi)
+{
+  std::vector<NamedComponent> names = NamedComponentsBefore(config, layer);
+  if (config.position == PositionKind::Shortformer)
+  {
+    const ResidualComponent position = { ComponentKind::Position };
+    names.insert(names.begin() + 1, { NameOf(position), position });
+  }
+  names.push_back({ bias, {}, false });
+  if (hasAlibi)
+  {
+    names.push_back({ AlibiName, {}, false });
+  }
+  return names;
+}
+
 ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64_t head)
 {
   const TransformerConfig& config = model.GetConfig();
@@ -231,8 +231,8 @@ ScoreTerms AttributeScore(const Recording& recording, const ResidualWeights& wei
   const DoubleMatrix keys = PartsOf(recording, weights, place.layer,
     { head.key, head.keyBias, head.keyPositions, first + place.key });
   const bool hasAlibi = !recording.alibiSlopes.empty();
-  terms.queries = NamesOf(config, place.layer, "b_Q", hasAlibi);
-  terms.keys = NamesOf(config, place.layer, "b_K", hasAlibi);
+  terms.queries = ScoreComponents(config, place.layer, "b_Q", hasAlibi);
+  terms.keys = ScoreComponents(config, place.layer, "b_K", hasAlibi);
   const auto count = static_cast<std::int64_t>(terms.queries.size());
   const RecordedScores scores(recording, place);
   terms.values = DoubleMatrix::Zero(count, count);

@@ -44,6 +44,12 @@ struct ScoreHead
   DoubleMatrix keyPositions;    ///< W_pos W_K
 };
 
+/// The components of queries, or those of keys, in a layer, 0 <= layer < L: those of the residual
+/// stream before it, with the position where queries and keys alone read one, then `bias` and
+/// ALiBi.
+std::vector<NamedComponent> ScoreComponents(
+  const TransformerConfig& config, std::int64_t layer, const char* bias, bool hasAlibi);
+
 /// Reads a head of a layer. Throws OptionError if the model has no such head.
 ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64_t head);
 
