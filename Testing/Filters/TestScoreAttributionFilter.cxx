@@ -88,7 +88,7 @@ TEST_P(OfScoreModels, PairsAddUpToTheScore)
 
 INSTANTIATE_TEST_SUITE_P(ScoreAttribution, OfScoreModels,
   testing::Values("gpt2", "bloom", "llama", "vit"),
-  [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+  [](const testing::TestParamInfo<std::string>& model) { return model.param; });
 
 TEST(ScoreAttribution, NamesRowsColumnsAndPairs)
 {
