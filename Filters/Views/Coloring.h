@@ -51,7 +51,7 @@ struct Coloring
   /// Whether weights are shown as heat, from 0 to the largest of the data.
   bool IsHeat() const { return this->IsKnown() && this->array == "Heat"; }
 
-  /// Whether the values are at least 0 and mean more attention if larger, without a fixed maximum.
+  /// Whether the values are at least 0 and mean more if larger, without a fixed maximum.
   bool IsShare() const;
 
   /// Whether the scale is fitted to the range of the data.
