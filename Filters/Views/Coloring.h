@@ -56,7 +56,7 @@ struct Coloring
   /// long sides that end at the largest magnitude of the data.
   bool IsSigned() const;
 
-  /// Whether the values are at least 0 and mean more attention if larger, without a fixed maximum.
+  /// Whether the values are at least 0 and mean more if larger, without a fixed maximum.
   bool IsShare() const;
 
   /// Whether the scale is fitted to the range of the data.

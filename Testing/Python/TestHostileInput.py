@@ -396,6 +396,7 @@ class HostileInput(AtlasTest):
             ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
             ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
             ("StrongestKeys", "Layer 2", {"Input": plain, "Layer": 2}, "layer 2"),
+            ("ScoreBreakdown", "no model", {"Input": plain}, "found none"),
             ("ScoreBreakdown", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("ScoreBreakdown", "stored attention", {"Input": attention, "Model": other}, "model that was"),
             ("ScoreBreakdown", "Query 4", {"Input": plain, "Model": model, "Query": 4}, "found 4"),
