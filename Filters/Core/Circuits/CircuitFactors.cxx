@@ -1,7 +1,7 @@
 #include "CircuitFactors.h"
 
+#include "CircuitWeights.h"
 #include "Error.h"
-#include "FloatValues.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
 
@@ -62,68 +62,20 @@ void Mirror(DoubleMatrix& matrix)
   matrix.triangularView<Eigen::StrictlyLower>() = matrix.transpose();
 }
 
-/// E as the first layer reads it.
-class Embedding
+void RequireOneVocabulary(const Transformer& model, bool withUnembedding)
 {
-public:
-  explicit Embedding(const ProcessedWeights& weights)
-    : Weights(weights)
+  RequireVocabulary(model);
+  if (!withUnembedding)
   {
-    const NormTensors& norm = weights.GetModel().GetWeights().embeddingNorm;
-    if (norm.gain.data != nullptr)
-    {
-      this->Gain = ToVector(norm.gain);
-      this->Shift = ToVector(norm.shift);
-    }
+    return;
   }
-
-  DoubleMatrix Rows(std::int64_t begin, std::int64_t end) const
+  RequireUnembedding(model);
+  const std::int64_t logits = model.GetWeights().unembedding.outputs;
+  const std::int64_t tokens = model.GetConfig().vocabulary;
+  if (logits != tokens)
   {
-    DoubleMatrix rows = this->Weights.TokenEmbedding(begin, end);
-    if (this->Gain.size() > 0 && this->Weights.GetSteps() != WeightSteps::Stored)
-    {
-      const auto d = static_cast<double>(rows.cols());
-      rows.colwise() -= rows.rowwise().mean().eval();
-      const Eigen::VectorXd deviation =
-        (rows.rowwise().squaredNorm() / d).array() + this->Weights.GetModel().GetConfig().epsilon;
-      rows.array().colwise() /= deviation.array().sqrt();
-      rows.array().rowwise() *= this->Gain.array();
-      rows.rowwise() += this->Shift;
-    }
-    return rows;
-  }
-
-private:
-  const ProcessedWeights& Weights;
-  Eigen::RowVectorXd Gain;
-  Eigen::RowVectorXd Shift;
-
-  static Eigen::RowVectorXd ToVector(const TensorView& view)
-  {
-    const std::vector<double> values = view.ToDouble();
-    return Eigen::Map<const Eigen::RowVectorXd>(
-      values.data(), static_cast<Eigen::Index>(values.size()));
-  }
-};
-
-void RequireVocabulary(const Transformer& model, bool withUnembedding)
-{
-  const TransformerConfig& config = model.GetConfig();
-  if (config.vocabulary == 0)
-  {
-    throw OptionError("Full: expected a model of text, whose tokens make up the circuit, found " +
-                      config.architecture + ", which has none.");
-  }
-  if (withUnembedding && !model.HasLogits())
-  {
-    throw OptionError(
-      "Full: expected a model with an unembedding, found " + config.architecture + " without one.");
-  }
-  if (withUnembedding && model.GetWeights().unembedding.outputs != config.vocabulary)
-  {
-    throw OptionError("Full: expected as many logits as tokens, found " +
-                      std::to_string(model.GetWeights().unembedding.outputs) + " for " +
-                      std::to_string(config.vocabulary) + ".");
+    throw ModelError("circuits over the vocabulary: expected as many logits as tokens, found " +
+                     std::to_string(logits) + " for " + std::to_string(tokens) + ".");
   }
 }
 
@@ -201,9 +153,8 @@ std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& wei
   bool withUnembedding, int threads, const std::function<bool(double)>& progress)
 {
   const Transformer& model = weights.GetModel();
-  RequireVocabulary(model, withUnembedding);
+  RequireOneVocabulary(model, withUnembedding);
   const SingleThreadedBlas blas;
-  const Embedding embedding(weights);
   const std::int64_t d = model.GetConfig().modelDimension;
   const std::int64_t count = model.GetConfig().vocabulary;
   VocabularyProducts products;
@@ -218,7 +169,8 @@ std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& wei
     const std::int64_t end = std::min(begin + BlockTokens, count);
     DoubleMatrix rows(end - begin, d);
     ReadRowsOf(
-      begin, threads, [&](auto first, auto last) { return embedding.Rows(first, last); }, rows);
+      begin, threads, [&](auto first, auto last) { return CircuitEmbedding(weights, first, last); },
+      rows);
     AddProduct(rows, rows, true, threads, products.embedding);
     if (withUnembedding)
     {

@@ -38,8 +38,7 @@ void RequireIndex(
   const std::string& what, std::int64_t number, std::int64_t count, bool allowsAll = false);
 
 /// Products [d_model, d_model] that stand for a whole vocabulary, with E [V, d_model] the embedding
-/// of tokens as the first layer reads it, so with the embedding's own normalization if there is
-/// one, and U = W_U [d_model, V].
+/// of tokens (CircuitEmbedding) and U = W_U [d_model, V].
 struct VocabularyProducts
 {
   DoubleMatrix embedding;   ///< E^T E
@@ -49,8 +48,8 @@ struct VocabularyProducts
 
 /// Reads the vocabulary once, in blocks of 1024 tokens, on up to `threads` threads; the sums do not
 /// depend on their number. Returns std::nullopt if `progress`, which is called with the fraction
-/// done, returned false. Throws OptionError for a model without tokens, and if the unembedding is
-/// needed but missing or of another vocabulary.
+/// done, returned false. Throws ModelError as RequireVocabulary and, if it is needed,
+/// RequireUnembedding do, and for an unembedding of another vocabulary.
 std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& weights,
   bool withUnembedding, int threads, const std::function<bool(double)>& progress = {});
 
