@@ -119,7 +119,7 @@ bool Coloring::ShowsClasses() const
 
 bool Coloring::IsSigned() const
 {
-  constexpr std::array<const char*, 3> Names = { "QK", "OV", "PositionQK" };
+  constexpr std::array<const char*, 4> Names = { "QK", "OV", "PositionQK", "Virtual Weights" };
   return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 
