@@ -120,7 +120,8 @@ bool Coloring::ShowsClasses() const
 
 bool Coloring::IsSigned() const
 {
-  constexpr std::array<const char*, 4> Names = { "QK", "OV", "PositionQK", "Contribution" };
+  constexpr std::array<const char*, 5> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
+    "Contribution" };
   return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 

@@ -27,19 +27,14 @@ std::optional<std::vector<TokenLogit>> FindBigrams(const Transformer& model, boo
     options);
 }
 
-std::vector<std::int32_t> SampleTokens(const Tokenizer* tokenizer, std::int64_t vocabulary)
+std::vector<std::int32_t> SampleTokens(const TokenFinder& vocabulary)
 {
   std::vector<std::int32_t> ids;
   for (const char* word : SampleWords)
   {
-    if (tokenizer == nullptr)
+    if (const auto id = vocabulary.FindExactly(std::string(" ") + word))
     {
-      break;
-    }
-    const Encoding encoding = tokenizer->Encode(std::string(" ") + word, false);
-    if (encoding.ids.size() == 1 && encoding.ids[0] < vocabulary)
-    {
-      ids.push_back(static_cast<std::int32_t>(encoding.ids[0]));
+      ids.push_back(*id);
     }
   }
   constexpr std::int64_t count = 8;
@@ -48,7 +43,7 @@ std::vector<std::int32_t> SampleTokens(const Tokenizer* tokenizer, std::int64_t 
     ids.clear();
     for (std::int64_t i = 0; i < count; ++i)
     {
-      ids.push_back(static_cast<std::int32_t>(i * (vocabulary - 1) / (count - 1)));
+      ids.push_back(static_cast<std::int32_t>(i * (vocabulary.VocabularySize() - 1) / (count - 1)));
     }
   }
   return ids;

@@ -108,14 +108,18 @@ DoubleMatrix CircuitEmbedding(
   return rows;
 }
 
-std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config)
+std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config, bool isOfPositions)
 {
   std::vector<std::string> left = { "biases" };
   if (config.norm != NormKind::None)
   {
     left.emplace_back("division by the norm of the residual stream");
   }
-  if (config.position == PositionKind::Rotary)
+  if (isOfPositions)
+  {
+    left.emplace_back("token embedding");
+  }
+  else if (config.position == PositionKind::Rotary)
   {
     left.emplace_back("rotary positions (as for a query and key at one position)");
   }

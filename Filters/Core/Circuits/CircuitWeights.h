@@ -38,8 +38,10 @@ DoubleMatrix CircuitEmbedding(
 DoubleMatrix CircuitEmbedding(
   const ProcessedWeights& weights, const std::vector<std::int32_t>& tokens);
 
-/// What circuits of queries and keys leave out of a model's scores, for users.
-std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config);
+/// What circuits of queries and keys leave out of a model's scores, for users; of tokens or of
+/// positions.
+std::vector<std::string> LeftOutOfQueryKey(
+  const TransformerConfig& config, bool isOfPositions = false);
 
 /// What circuits of outputs and values leave out of what a model's heads write, for users.
 std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config);
