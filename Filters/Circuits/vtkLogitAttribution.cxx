@@ -8,6 +8,7 @@
 #include "Index.h"
 #include "LogitAttribution.h"
 #include "LogitLens.h"
+#include "ModelSizes.h"
 #include "RecordingConversion.h"
 #include "StreamModel.h"
 #include "TokenNames.h"
@@ -37,14 +38,12 @@ namespace
 using atlas::LogitTarget;
 using atlas::NamedComponent;
 using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
 using AttentionAtlas::MakeArray;
 
 constexpr int TablePort = 0;
 constexpr int ImagePort = 1;
 
-/// Adds numbers of rows or points whose target and component are known. `places`: pairs of a target
-/// and a component.
+/// A term: a row of the table or a point of the image.
 struct Place
 {
   const LogitTarget* target;
@@ -97,7 +96,7 @@ struct vtkLogitAttribution::Found
       Names::Contribution, places, [](const Place& place) { return place.value; }));
   }
 
-  void AddFields(bool processes, vtkFieldData* fields) const
+  void AddFields(vtkFieldData* fields) const
   {
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Logit, this->terms.logits));
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Sum, this->terms.sums));
@@ -107,8 +106,6 @@ struct vtkLogitAttribution::Found
       misses.push_back(this->terms.sums[i] - this->terms.logits[i]);
     }
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Miss, misses));
-    AttentionAtlas::AddField(
-      fields, Names::Processing, std::string(processes ? "TransformerLens" : "None"));
     if (this->targets.front().against >= 0)
     {
       AttentionAtlas::AddField(
@@ -131,8 +128,8 @@ struct vtkLogitAttribution::Found
     vtkDataSetAttributes* rows = table->GetRowData();
     this->AddArrays(places, rows);
     rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
-    this->AddFields(processes, table->GetFieldData());
-    AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::LogitAttribution);
+    this->AddFields(table->GetFieldData());
+    AttentionAtlas::Describe(table, AttentionAtlas::Formats::LogitAttribution, processes, {});
   }
 
   void FillImage(const atlas::ComponentGroups& groups, bool processes, vtkInformation* info) const
@@ -155,7 +152,7 @@ struct vtkLogitAttribution::Found
     this->AddArrays(places, image->GetPointData());
     image->GetPointData()->SetActiveScalars(Names::Contribution);
     vtkFieldData* fields = image->GetFieldData();
-    this->AddFields(processes, fields);
+    this->AddFields(fields);
     fields->AddArray(
       MakeArray<vtkStringArray>(Names::KeyToken, this->targets, [this](const LogitTarget& target)
         { return AttentionAtlas::TokenText(this->recording, target.row); }));
@@ -163,7 +160,7 @@ struct vtkLogitAttribution::Found
       [](const NamedComponent& component) { return component.name; }));
     AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
     AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Component"));
-    AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::LogitAttributionImage);
+    AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitAttributionImage, processes, {});
   }
 };
 
