@@ -64,8 +64,7 @@ void AddArrays(const ScoreTerms& terms, const std::vector<ScorePair>& pairs, vtk
   add(Names::KeyHead, [&](const ScorePair& pair) { return key(pair).component.head; });
 }
 
-void AddFields(
-  const atlas::Recording& recording, const ScoreTerms& terms, bool processes, vtkFieldData* fields)
+void AddFields(const atlas::Recording& recording, const ScoreTerms& terms, vtkFieldData* fields)
 {
   using AttentionAtlas::AddField;
   const atlas::ScorePlace& place = terms.place;
