@@ -187,11 +187,11 @@ def language_model(folder):
 
 
 def sharpen(path):
-    """Multiplies the logits of a transformer by 8, so that its predictions differ in their probability."""
+    """Multiplies the logits of a transformer by 5, so that its predictions differ in their probability."""
     code = bytearray(path.read_bytes())
     (length,) = struct.unpack("<Q", code[:8])
     begin, end = (8 + length + at for at in json.loads(code[8 : 8 + length])["ln_f.weight"]["data_offsets"])
-    code[begin:end] = (8 * numpy.frombuffer(code[begin:end], "<f4")).tobytes()
+    code[begin:end] = (5 * numpy.frombuffer(code[begin:end], "<f4")).tobytes()
     path.write_bytes(code)
 
 

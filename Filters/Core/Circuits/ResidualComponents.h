@@ -112,7 +112,7 @@ DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& w
   const std::vector<std::int64_t>& rows, int threads = 0);
 
 /// Outputs of the MLP of the last layer that are kept, so that the weights are not read for every
-/// view of another token. Holds up to 40 MB, or one call of Find if that is more.
+/// view of another token. Holds up to 64 MB, or one call of Find if that is more.
 class LastMlps
 {
 public:
