@@ -24,17 +24,6 @@ constexpr std::size_t ReadableTerms = 40;
 /// Numbers that LastMlps keeps.
 constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
 
-void RequireSum(const TransformerConfig& config)
-{
-  if (config.normPlace == NormPlace::AfterSublayer)
-  {
-    throw ModelError("components of the residual stream: expected a model whose normalizations "
-                     "come before attention and MLP, as in gpt2, found " +
-                     config.architecture +
-                     ", whose normalizations come after them, so that the stream is no sum.");
-  }
-}
-
 Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
 {
   return Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(row), matrix.columns).cast<double>();
@@ -105,6 +94,17 @@ Vector AttentionSum(
   return sum;
 }
 
+}
+
+void RequireSum(const TransformerConfig& config)
+{
+  if (config.normPlace == NormPlace::AfterSublayer)
+  {
+    throw ModelError("components of the residual stream: expected a model whose normalizations "
+                     "come before attention and MLP, as in gpt2, found " +
+                     config.architecture +
+                     ", whose normalizations come after them, so that the stream is no sum.");
+  }
 }
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
