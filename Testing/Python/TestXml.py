@@ -32,6 +32,8 @@ FREE_TEXT = {
     ("TransformerRecorder", "TokenIds"),
     ("TransformerRecorder", "Segments"),
     ("TokenSearch", "Text"),
+    ("LogitAttribution", "TargetToken"),
+    ("LogitAttribution", "Against"),
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
