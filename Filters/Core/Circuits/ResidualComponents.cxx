@@ -233,6 +233,8 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
   RequireSum(config);
   const std::string begin =
     what + " needs a recording with HeadOutputs and Residual of all layers: expected ";
+  const std::string residual = begin + "a residual stream";
+  const std::string outputs = begin + "outputs of heads";
   for (std::int64_t l = 0; l <= std::min(layer, config.layers - 1); ++l)
   {
     const std::string place = "layer " + std::to_string(l);
@@ -240,7 +242,7 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
     {
       throw OptionError(begin + "the residual stream before " + place + ", found none.");
     }
-    RequireWidth(recording.residual[ToIndex(l)], config, begin + "a residual stream");
+    RequireWidth(recording.residual[ToIndex(l)], config, residual);
     if (l == layer)
     {
       continue;
@@ -257,7 +259,7 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
     }
     for (const RecordedHead& head : found->heads)
     {
-      RequireWidth(head.output, config, begin + "outputs of heads");
+      RequireWidth(head.output, config, outputs);
     }
   }
 }
