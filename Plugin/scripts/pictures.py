@@ -316,7 +316,7 @@ def main(transformer):
             reader = TransformerReader(FileName=str(config))
             record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
             recording = TransformerRecorder(Input=reader, Prompts=prompts, Record=record)
-            shown = getattr(s, name)(Input=recording, Model=reader, **properties)
+            shown = globals()[name](Input=recording, Model=reader, **properties)
             show(name, *(s.OutputPort(shown, port) for port in ports), zoom=1.2)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
