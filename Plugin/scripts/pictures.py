@@ -317,7 +317,7 @@ def main(transformer):
             record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
             recording = TransformerRecorder(Input=reader, Prompts=prompts, Record=record)
             shown = globals()[name](Input=recording, Model=reader, **properties)
-            show(name, *(s.OutputPort(shown, port) for port in ports), zoom=1.2)
+            show(name, *(s.OutputPort(shown, port) for port in ports))
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 
