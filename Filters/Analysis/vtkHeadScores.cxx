@@ -125,6 +125,13 @@ void vtkHeadScores::Scores::MakeImage(
       shown.push_back(atlas::ToIndex((whole[3] - y) * (whole[1] + 1) + x));
     }
   }
+  const int expected = (whole[1] + 1) * (whole[3] + 1);
+  if (heads.size() != atlas::ToIndex(expected))
+  {
+    throw atlas::ModelError("Head Scores: expected a recording with " + std::to_string(expected) +
+                            " heads, as its field data say, found " + std::to_string(heads.size()) +
+                            "; extract no blocks of it.");
+  }
   auto* image = vtkImageData::GetData(info);
   image->SetExtent(extent.data());
   image->SetOrigin(0, -whole[3], 0);
@@ -200,9 +207,10 @@ int vtkHeadScores::RequestInformation(
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
+  // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AttentionAtlas::AnnounceImage(
-    isEmpty ? 0 : AttentionAtlas::RecordingRanges(recording).head[1] + 1,
-    isEmpty ? 0 : static_cast<int>(AttentionAtlas::RecordedLayers(recording).size()),
+    isEmpty ? 1 : AttentionAtlas::RecordingRanges(recording).head[1] + 1,
+    isEmpty ? 1 : static_cast<int>(AttentionAtlas::RecordedLayers(recording).size()),
     outputVector->GetInformationObject(1), VTK_DOUBLE);
   for (const int port : { 0, 2 })
   {
@@ -357,11 +365,15 @@ int vtkHeadScores::RequestData(
     }
   };
   clear();
-  if (AttentionAtlas::IsEmpty(input))
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
     return 1;
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (ranks.Any(AttentionAtlas::IsEmpty(model)))
+  {
+    model = nullptr;
+  }
   if (!this->MeasureHeads(input, model, ranks))
   {
     return AttentionAtlas::LeaveUnfinished(this, outputVector);
