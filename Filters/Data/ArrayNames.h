@@ -192,6 +192,51 @@ inline constexpr const char* HeadName = "Head Name";    ///< field data
 inline constexpr const char* Reading = "Reading";       ///< field data
 inline constexpr const char* Processing = "Processing"; ///< field data
 
+// BigramTable, in addition: columns
+inline constexpr const char* NextToken = "Next Token";
+inline constexpr const char* NextTokenId = "Next TokenId";
+// HeadCircuit, in addition: columns and field arrays
+inline constexpr const char* Direction = "Direction"; ///< what the other token is
+inline constexpr const char* OtherToken = "Other Token";
+inline constexpr const char* OtherTokenId = "Other TokenId";
+inline constexpr const char* OtherPosition = "Other Position";
+inline constexpr const char* QueryToken = "Query Token";
+inline constexpr const char* KeyTitle = "Key Title";
+inline constexpr const char* QueryTitle = "Query Title";
+// SkipTrigrams, in addition: columns
+inline constexpr const char* Source = "Source";
+inline constexpr const char* Destination = "Destination";
+inline constexpr const char* SourceId = "Source TokenId";
+inline constexpr const char* DestinationId = "Destination TokenId";
+inline constexpr const char* OutputId = "Output TokenId";
+inline constexpr const char* QueryKey = "QK";
+inline constexpr const char* OutputValue = "OV";
+// All views of weights
+inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circuit leaves out
+
+// HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and
+// eigenvalues
+inline constexpr const char* Eigenvalue = "Eigenvalue";
+inline constexpr const char* SingularValue = "Singular Value"; ///< also of VirtualWeights
+inline constexpr const char* CopyingScore = "Copying Score";   ///< Copying, with colors of its own
+inline constexpr const char* Index = "Index";                  ///< from 0
+inline constexpr const char* Real = "Real";
+inline constexpr const char* Imaginary = "Imaginary";
+inline constexpr const char* Modulus = "Modulus";
+
+// HeadComposition, in addition to Score: columns and arrays of lines
+inline constexpr const char* FromLayer = "From Layer";
+inline constexpr const char* FromHead = "From Head";
+inline constexpr const char* ToLayer = "To Layer";
+inline constexpr const char* ToHead = "To Head";
+inline constexpr const char* Corrected = "Corrected";
+inline constexpr const char* Baseline = "Baseline";           ///< field data
+inline constexpr const char* LinesLeftOut = "Lines Left Out"; ///< field data
+
+// VirtualWeights and QueryKeyContrast, in addition
+inline constexpr const char* VirtualWeights = "Virtual Weights";
+inline constexpr const char* Share = "Share"; ///< column
+
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";
 inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity

@@ -38,4 +38,11 @@ const std::string& TokenNames::Of(std::int32_t id) const
   return found->second;
 }
 
+std::vector<std::int32_t> TokenNames::Find(
+  const std::vector<std::string>& entries, const std::string& source) const
+{
+  return entries.empty() ? std::vector<std::int32_t>()
+                         : this->Model->GetTokenFinder().FindAll(entries, source);
+}
+
 }
