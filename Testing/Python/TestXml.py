@@ -32,6 +32,7 @@ FREE_TEXT = {
     ("TransformerRecorder", "TokenIds"),
     ("TransformerRecorder", "Segments"),
     ("TokenSearch", "Text"),
+    ("QueryKeyContrast", "Column"),
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
