@@ -214,6 +214,13 @@ private:
     {
       map.target = LargestTwo(this->LogitsOf(this->SourceEnd)).first;
     }
+    if (map.target == map.against)
+    {
+      const std::string token =
+        this->Options.textOf ? this->Options.textOf(map.target) : std::to_string(map.target);
+      throw OptionError("expected two tokens to compare, found " + token +
+                        " twice, as both runs predict it; set Target or Against.");
+    }
   }
 
   /// Runs the prompt with one of these sites changed in each copy, together from the first changed
@@ -348,6 +355,10 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
   {
     throw OptionError("expected a model of texts with an unembedding, found one without, so there "
                       "are no logits to compare.");
+  }
+  if (config.layers == 0)
+  {
+    throw OptionError("expected a model with layers, found none to change.");
   }
   CheckInput(config, prompt);
   RequireToken(config, options.target, "Target");

@@ -25,6 +25,8 @@ struct PatchingOptions
   std::optional<std::int64_t> against; ///< token id; default: the token that the prompt's run
                                        ///< predicts, or its second one if there is no source
 
+  std::function<std::string(std::int64_t)> textOf; ///< a token in messages; default: its id
+
   std::int64_t part = 0; ///< the runs with index part + k parts are done, the others left 0
   std::int64_t parts = 1;
   int threads = 0; ///< as for ThreadCount; results do not depend on it
