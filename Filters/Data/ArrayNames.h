@@ -192,6 +192,11 @@ inline constexpr const char* HeadName = "Head Name";    ///< field data
 inline constexpr const char* Reading = "Reading";       ///< field data
 inline constexpr const char* Processing = "Processing"; ///< field data
 
+// BigramTable, in addition: columns
+inline constexpr const char* NextToken = "Next Token";
+inline constexpr const char* NextTokenId = "Next TokenId";
+inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circuit leaves out
+
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";
 inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity

@@ -63,6 +63,7 @@ inline constexpr const char* HeadUpdatesHistograms = "attention-atlas.head-updat
 inline constexpr const char* HeadUpdatesPositions = "attention-atlas.head-updates.positions";
 inline constexpr const char* HeadUpdatesLayers = "attention-atlas.head-updates.layers";
 inline constexpr const char* StrongestKeys = "attention-atlas.strongest-keys";
+inline constexpr const char* BigramTable = "attention-atlas.bigram-table";
 inline constexpr const char* AttentionTorus = "attention-atlas.attention-torus";
 inline constexpr const char* HarmonicAttention = "attention-atlas.harmonic-attention";
 inline constexpr const char* TokenPairs = "attention-atlas.token-pairs";

@@ -1,6 +1,7 @@
 #include "TokenNames.h"
 
 #include "Error.h"
+#include "TokenFinder.h"
 
 #include <utility>
 
@@ -36,6 +37,17 @@ const std::string& TokenNames::Of(std::int32_t id) const
     }
   }
   return found->second;
+}
+
+std::vector<std::int32_t> TokenNames::Find(
+  const std::vector<std::string>& entries, const std::string& source) const
+{
+  if (entries.empty())
+  {
+    return {};
+  }
+  return atlas::TokenFinder(this->Tokenizer, this->Model->GetModel().GetConfig().vocabulary)
+    .FindAll(entries, source);
 }
 
 }

@@ -1,0 +1,125 @@
+#include "vtkBigramTable.h"
+
+#include "ArrayNames.h"
+#include "Bigrams.h"
+#include "CircuitWeights.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Execution.h"
+#include "Index.h"
+#include "TokenNames.h"
+#include "TransformerConversion.h"
+
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using atlas::TokenLogit;
+using AttentionAtlas::AddColumn;
+
+void Fill(const std::vector<std::int32_t>& tokens, const std::vector<TokenLogit>& found,
+  const AttentionAtlas::TokenNames& names, vtkTable* table)
+{
+  const std::size_t top = found.size() / tokens.size();
+  std::vector<std::int32_t> ids(found.size());
+  std::vector<int> ranks(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+  {
+    ids[i] = tokens[i / top];
+    ranks[i] = static_cast<int>(i % top) + 1;
+  }
+  const auto nextId = [](const TokenLogit& next) { return next.id; };
+  AddColumn<vtkStringArray>(
+    table, Names::Token, ids, [&](std::int32_t id) { return names.Of(id); });
+  AddColumn<vtkIntArray>(table, Names::TokenId, ids);
+  AddColumn<vtkIntArray>(table, Names::Rank, ranks);
+  AddColumn<vtkStringArray>(
+    table, Names::NextToken, found, [&](const TokenLogit& next) { return names.Of(next.id); });
+  AddColumn<vtkIntArray>(table, Names::NextTokenId, found, nextId);
+  AddColumn<vtkFloatArray>(
+    table, Names::Logit, found, [](const TokenLogit& next) { return next.logit; });
+}
+
+}
+
+vtkStandardNewMacro(vtkBigramTable);
+
+void vtkBigramTable::AddToken(const char* token)
+{
+  this->Tokens.emplace_back(token == nullptr ? "" : token);
+  this->Modified();
+}
+
+void vtkBigramTable::ClearTokens()
+{
+  this->Tokens.clear();
+  this->Modified();
+}
+
+int vtkBigramTable::FillInputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  return 1;
+}
+
+int vtkBigramTable::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  vtkTable* output = vtkTable::GetData(outputVector);
+  output->Initialize();
+  if (input == nullptr || !AttentionAtlas::IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    const auto model = AttentionAtlas::ToTransformer(input);
+    const AttentionAtlas::TokenNames names(model);
+    std::vector<std::int32_t> tokens = names.Find(this->Tokens, "Tokens");
+    if (tokens.empty())
+    {
+      tokens = atlas::SampleTokens(names.GetTokenizer(), model->GetModel().GetConfig().vocabulary);
+    }
+    atlas::LargestProductOptions options;
+    options.top = this->Top;
+    options.threads = AttentionAtlas::ThreadLimit();
+    options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
+    const auto found = atlas::FindBigrams(model->GetModel(), this->Processing, tokens, options);
+    if (!found)
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    Fill(tokens, *found, names, output);
+    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::BigramTable);
+    AttentionAtlas::AddField(output->GetFieldData(), Names::Processing,
+      std::string(this->Processing ? "TransformerLens" : "None"));
+    output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
+      Names::LeftOut, atlas::LeftOutOfOutputValue(model->GetModel().GetConfig())));
+  }
+  catch (const std::exception& e)
+  {
+    output->Initialize();
+    vtkErrorMacro(<< e.what());
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkBigramTable::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Tokens: " << this->Tokens.size() << "\n";
+  os << indent << "Top: " << this->Top << "\n";
+  os << indent << "Processing: " << this->Processing << "\n";
+}

@@ -1,0 +1,76 @@
+#ifndef vtkBigramTable_h
+#define vtkBigramTable_h
+
+#include "AttentionAtlasCircuitsModule.h"
+
+#include <vtkTableAlgorithm.h>
+
+#include <string>
+#include <vector>
+
+/**
+ * @class vtkBigramTable
+ * @brief Which tokens follow others in the model without its layers.
+ *
+ * Input: a language model, as produced by vtkTransformerReader. For each of the chosen tokens, the
+ * tokens with the largest logits E U, where E is the embedding and U the unembedding (Elhage et al.
+ * 2021; formulas: Core's Bigrams.h).
+ *
+ * Output: a vtkTable with a row per token and next token: Token (string), TokenId (int), Rank (int,
+ * from 1), Next Token (string), Next TokenId (int), Logit (float). Field data: Processing, Left Out
+ * (string).
+ *
+ * On several ranks the first one has the table. Canceling leaves it empty.
+ */
+class ATTENTIONATLASCIRCUITS_EXPORT vtkBigramTable : public vtkTableAlgorithm
+{
+public:
+  static vtkBigramTable* New();
+  vtkTypeMacro(vtkBigramTable, vtkTableAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  ///@{
+  /**
+   * The tokens, by text or id (Core's TokenFinder.h). Default: none, which means the sample of
+   * Core's SampleTokens.
+   */
+  void AddToken(const char* token);
+  void ClearTokens();
+  const std::vector<std::string>& GetTokens() const { return this->Tokens; }
+  ///@}
+
+  ///@{
+  /**
+   * How many next tokens a token has, at least 1. Default: 10.
+   */
+  vtkSetMacro(Top, int);
+  vtkGetMacro(Top, int);
+  ///@}
+
+  ///@{
+  /**
+   * Whether weights are processed as TransformerLens does: the gain of the final normalization in
+   * U, E and U centered. Default: true.
+   */
+  vtkSetMacro(Processing, bool);
+  vtkGetMacro(Processing, bool);
+  ///@}
+
+protected:
+  vtkBigramTable() = default;
+  ~vtkBigramTable() override = default;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  vtkBigramTable(const vtkBigramTable&) = delete;
+  void operator=(const vtkBigramTable&) = delete;
+
+  std::vector<std::string> Tokens;
+  int Top = 10;
+  bool Processing = true;
+};
+
+#endif

@@ -1,0 +1,123 @@
+#include "CircuitWeights.h"
+
+#include "Error.h"
+#include "FloatValues.h"
+
+#include <cmath>
+
+namespace atlas
+{
+namespace
+{
+
+/// Normalizes rows as TransformerNorm does, in double precision.
+void Normalize(const TransformerConfig& config, const NormTensors& norm, DoubleMatrix& rows)
+{
+  if (config.norm == NormKind::LayerNorm)
+  {
+    rows.colwise() -= rows.rowwise().mean().eval();
+  }
+  const Eigen::ArrayXd scales =
+    (rows.rowwise().squaredNorm().array() / static_cast<double>(rows.cols()) + config.epsilon)
+      .sqrt();
+  rows.array().colwise() /= scales;
+  const FloatValues gain(norm.gain);
+  rows.array().rowwise() *=
+    Eigen::Map<const Eigen::RowVectorXf>(gain.Data(), rows.cols()).cast<double>().array();
+  if (norm.shift.data != nullptr)
+  {
+    const FloatValues shift(norm.shift);
+    rows.rowwise() +=
+      Eigen::Map<const Eigen::RowVectorXf>(shift.Data(), rows.cols()).cast<double>();
+  }
+}
+
+std::string Range(std::int64_t count)
+{
+  return "expected 0 to " + std::to_string(count - 1) + ", found ";
+}
+
+}
+
+void RequireVocabulary(const Transformer& model)
+{
+  const TransformerConfig& config = model.GetConfig();
+  if (config.input != InputKind::Tokens)
+  {
+    throw ModelError(
+      "circuits of tokens: expected a language model, found " + config.architecture + ".");
+  }
+}
+
+void RequireUnembedding(const Transformer& model)
+{
+  RequireVocabulary(model);
+  const bool readsResidual = !model.GetWeights().logitsTransform.Exists();
+  if (!model.HasLogits() || !readsResidual)
+  {
+    throw ModelError(
+      "circuits of logits: expected a model whose unembedding reads the residual "
+      "stream, found " +
+      model.GetConfig().architecture +
+      (model.HasLogits() ? ", which has another layer before it." : " without an unembedding."));
+  }
+}
+
+void RequireHead(const Transformer& model, std::int64_t layer, std::int64_t head)
+{
+  const TransformerConfig& config = model.GetConfig();
+  if (layer < 0 || layer >= config.layers)
+  {
+    throw OptionError("Layer: " + Range(config.layers) + std::to_string(layer) + ".");
+  }
+  if (head < 0 || head >= config.heads)
+  {
+    throw OptionError("Head: " + Range(config.heads) + std::to_string(head) + ".");
+  }
+}
+
+DoubleMatrix CircuitEmbedding(const ProcessedWeights& weights, std::int64_t begin, std::int64_t end)
+{
+  DoubleMatrix rows = weights.TokenEmbedding(begin, end);
+  const Transformer& model = weights.GetModel();
+  const NormTensors& norm = model.GetWeights().embeddingNorm;
+  if (weights.GetSteps() != WeightSteps::Stored && norm.gain.data != nullptr)
+  {
+    Normalize(model.GetConfig(), norm, rows);
+  }
+  return rows;
+}
+
+std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config)
+{
+  std::vector<std::string> left = { "biases" };
+  if (config.norm != NormKind::None)
+  {
+    left.emplace_back("division by the norm of the residual stream");
+  }
+  if (config.position == PositionKind::Rotary)
+  {
+    left.emplace_back("rotary positions (as for a query and key at one position)");
+  }
+  else if (config.position == PositionKind::Alibi)
+  {
+    left.emplace_back("ALiBi positions");
+  }
+  else
+  {
+    left.emplace_back("position embedding");
+  }
+  return left;
+}
+
+std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config)
+{
+  std::vector<std::string> left = { "biases" };
+  if (config.norm != NormKind::None)
+  {
+    left.emplace_back("division by the norm of the residual stream");
+  }
+  return left;
+}
+
+}

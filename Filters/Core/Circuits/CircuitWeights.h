@@ -1,0 +1,40 @@
+#pragma once
+
+#include "ProcessedWeights.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace atlas
+{
+
+/// How weights are processed for circuits, by whether they are at all.
+constexpr WeightSteps CircuitSteps(bool processes)
+{
+  return processes ? WeightSteps::TransformerLens : WeightSteps::Stored;
+}
+
+/// Throws ModelError unless the model is a language model.
+void RequireVocabulary(const Transformer& model);
+
+/// Throws ModelError unless the model is a language model whose unembedding reads the residual
+/// stream.
+void RequireUnembedding(const Transformer& model);
+
+/// Throws OptionError unless the model has this layer and head, both from 0.
+void RequireHead(const Transformer& model, std::int64_t layer, std::int64_t head);
+
+/// Rows begin <= id < end of E [vocabulary, d_model], the token vectors of circuits. They are the
+/// embedding W_E; if weights are processed and the model normalizes its embedding (BLOOM), the
+/// normalized one, which is what the first block reads.
+DoubleMatrix CircuitEmbedding(
+  const ProcessedWeights& weights, std::int64_t begin, std::int64_t end);
+
+/// What circuits of queries and keys leave out of a model's scores, for users.
+std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config);
+
+/// What circuits of outputs and values leave out of what a model's heads write, for users.
+std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config);
+
+}

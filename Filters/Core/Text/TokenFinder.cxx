@@ -1,0 +1,284 @@
+#include "TokenFinder.h"
+
+#include "Error.h"
+#include "LabelPlacement.h"
+#include "ScreenText.h"
+#include "UnicodeText.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::string_view MiddleDot = "\xC2\xB7";
+/// Longer entries are cut in messages and in the search for near ones.
+constexpr std::size_t LongestEntry = 80;
+/// How many near tokens a message names.
+constexpr std::size_t NearCount = 4;
+
+bool BeginsWith(std::string_view text, std::string_view beginning)
+{
+  return text.substr(0, beginning.size()) == beginning;
+}
+
+/// Makes the middle dots at the beginning spaces.
+std::string WithSpaces(std::string_view text)
+{
+  std::string spaces;
+  while (BeginsWith(text, MiddleDot))
+  {
+    spaces += ' ';
+    text.remove_prefix(MiddleDot.size());
+  }
+  return spaces + std::string(text);
+}
+
+std::optional<std::int64_t> ToInteger(std::string_view digits)
+{
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool isNumber = error == std::errc() && end == digits.data() + digits.size();
+  return isNumber ? std::optional(number) : std::nullopt;
+}
+
+/// The words of a line, which spaces, tabs and commas separate.
+std::vector<std::string_view> WordsOf(std::string_view line)
+{
+  constexpr std::string_view separators = " \t,";
+  std::vector<std::string_view> words;
+  for (std::size_t begin = line.find_first_not_of(separators); begin != std::string_view::npos;)
+  {
+    const std::size_t end = line.find_first_of(separators, begin);
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(separators, end);
+  }
+  return words;
+}
+
+std::u32string CharactersOf(std::string_view text)
+{
+  std::u32string characters;
+  for (std::size_t position = 0; position < text.size();)
+  {
+    characters += NextCharacter(text, position);
+  }
+  return characters;
+}
+
+/// What is compared first: without leading spaces and case.
+std::u32string Folded(const std::string& text)
+{
+  return CharactersOf(FoldCase(text.substr(std::min(text.find_first_not_of(' '), text.size()))));
+}
+
+/// Levenshtein's distance.
+std::size_t EditDistance(const std::u32string& a, const std::u32string& b)
+{
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i)
+  {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j)
+    {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({ replaced, row[j] + 1, diagonal + 1 });
+    }
+  }
+  return row.back();
+}
+
+}
+
+TokenFinder::TokenFinder(const atlas::Tokenizer* tokenizer, std::int64_t vocabulary)
+  : Tokenizer(tokenizer)
+  , Vocabulary(vocabulary)
+{
+  const std::int64_t count =
+    tokenizer == nullptr ? 0 : std::min(vocabulary, tokenizer->VocabularySize());
+  for (std::int64_t id = 0; id < count; ++id)
+  {
+    try
+    {
+      this->Ids.emplace(tokenizer->Label(id), static_cast<std::int32_t>(id));
+    }
+    catch (const OptionError&)
+    {
+      continue; // a gap in the vocabulary
+    }
+  }
+}
+
+std::string TokenFinder::Described(std::int32_t id) const
+{
+  return "'" + TokenLabel(this->Tokenizer->Label(id)) + "' (#" + std::to_string(id) + ")";
+}
+
+std::optional<std::int32_t> TokenFinder::FindId(
+  std::string_view digits, const std::string& source) const
+{
+  const std::optional<std::int64_t> id = ToInteger(digits);
+  if (id && (*id < 0 || *id >= this->Vocabulary))
+  {
+    throw OptionError(source + ": expected an id from 0 to " +
+                      std::to_string(this->Vocabulary - 1) + ", found " + std::to_string(*id) +
+                      ".");
+  }
+  return id ? std::optional(static_cast<std::int32_t>(*id)) : std::nullopt;
+}
+
+/// The token with exactly this text.
+std::optional<std::int32_t> TokenFinder::FindText(
+  const std::string& text, const std::string& source) const
+{
+  const auto [begin, end] = this->Ids.equal_range(text);
+  if (begin == end)
+  {
+    return std::nullopt;
+  }
+  if (std::next(begin) != end)
+  {
+    throw OptionError(source + ": expected a text of one token, found '" + TokenLabel(text) +
+                      "', which is that of #" + std::to_string(begin->second) + ", #" +
+                      std::to_string(std::next(begin)->second) +
+                      (std::next(begin, 2) == end ? "" : " and others") + "; give the id.");
+  }
+  return begin->second;
+}
+
+/// The token that is displayed or spelled like this.
+std::optional<std::int32_t> TokenFinder::FindDisplayed(std::string_view text) const
+{
+  const std::optional<std::int64_t> spelled = this->Tokenizer->IdOf(text);
+  if (spelled && *spelled < this->Vocabulary)
+  {
+    return static_cast<std::int32_t>(*spelled);
+  }
+  const auto found = std::find_if(this->Ids.begin(), this->Ids.end(),
+    [&](const auto& token) { return ScreenLabel(token.first) == text; });
+  return found == this->Ids.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::int32_t> TokenFinder::TryFind(
+  std::string_view entry, const std::string& source) const
+{
+  if (entry.size() > 1 && entry[0] == '#')
+  {
+    if (const auto id = this->FindId(entry.substr(1), source))
+    {
+      return id;
+    }
+  }
+  if (this->Tokenizer == nullptr)
+  {
+    return this->FindId(entry, source);
+  }
+  const std::string text = WithSpaces(entry);
+  for (const std::string& form : { text, std::string(entry), " " + text })
+  {
+    if (const auto id = this->FindText(form, source))
+    {
+      return id;
+    }
+  }
+  if (const auto id = this->FindDisplayed(entry))
+  {
+    return id;
+  }
+  return this->FindId(entry, source);
+}
+
+std::int32_t TokenFinder::Find(std::string_view entry, const std::string& source) const
+{
+  const std::optional<std::int32_t> id = this->TryFind(entry, source);
+  if (!id)
+  {
+    this->FailUnknown(entry, source);
+  }
+  return *id;
+}
+
+std::vector<std::int32_t> TokenFinder::FindAll(
+  const std::vector<std::string>& entries, const std::string& source) const
+{
+  std::vector<std::int32_t> ids;
+  for (const std::string& entry : entries)
+  {
+    const std::vector<std::string> lines = SplitLines(entry);
+    const bool hasLines = entry.find('\n') != std::string::npos;
+    const bool isToken = hasLines && this->TryFind(entry, source);
+    for (const std::string& line : isToken ? std::vector{ entry } : lines)
+    {
+      if (line.empty())
+      {
+        continue;
+      }
+      const std::vector<std::string_view> words = WordsOf(line);
+      const bool areIds = words.size() > 1 &&
+                          std::all_of(words.begin(), words.end(), [](std::string_view word)
+                            { return ToInteger(word.substr(word[0] == '#' ? 1 : 0)).has_value(); });
+      if (!areIds)
+      {
+        ids.push_back(this->Find(line, source));
+        continue;
+      }
+      for (const std::string_view word : words)
+      {
+        ids.push_back(*this->FindId(word.substr(word[0] == '#' ? 1 : 0), source));
+      }
+    }
+  }
+  return ids;
+}
+
+std::vector<std::int32_t> TokenFinder::Nearest(std::string_view text, std::size_t count) const
+{
+  const std::string wanted = WithSpaces(ReplaceInvalidUtf8(text.substr(0, LongestEntry)));
+  const std::u32string folded = Folded(wanted);
+  const std::u32string exact = CharactersOf(wanted);
+  std::vector<std::tuple<std::size_t, std::size_t, std::int32_t>> near;
+  for (const auto& [label, id] : this->Ids)
+  {
+    if (label.size() <= 2 * LongestEntry)
+    {
+      near.emplace_back(
+        EditDistance(folded, Folded(label)), EditDistance(exact, CharactersOf(label)), id);
+    }
+  }
+  count = std::min(count, near.size());
+  std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end());
+  std::vector<std::int32_t> ids;
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    ids.push_back(std::get<2>(near[i]));
+  }
+  return ids;
+}
+
+void TokenFinder::FailUnknown(std::string_view entry, const std::string& source) const
+{
+  const std::string found =
+    TokenLabel(ReplaceInvalidUtf8(std::string(entry.substr(0, LongestEntry))));
+  if (this->Tokenizer == nullptr)
+  {
+    throw OptionError(source + ": expected an id from 0 to " +
+                      std::to_string(this->Vocabulary - 1) +
+                      ", as the model has no tokenizer, found '" + found + "'.");
+  }
+  std::string near;
+  for (const std::int32_t id : this->Nearest(entry, NearCount))
+  {
+    near += (near.empty() ? "" : ", ") + this->Described(id);
+  }
+  throw OptionError(source + ": expected a token of the vocabulary or #id, found '" + found +
+                    "'; the nearest tokens are " + near + ".");
+}
+
+}

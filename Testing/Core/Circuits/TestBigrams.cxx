@@ -1,0 +1,85 @@
+// Also tests: CircuitWeights
+
+#include "Bigrams.h"
+
+#include "CircuitWeights.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "TablesOracle.h"
+
+#include <numeric>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+class OfBigrams : public OfTables
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, OfBigrams, OfTables::Models(), OfTables::Name);
+
+TEST_P(OfBigrams, AreExpected)
+{
+  std::vector<std::int32_t> tokens(
+    static_cast<std::size_t>(this->Oracle.GetModel().GetConfig().vocabulary));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  for (const bool processes : { false, true })
+  {
+    const std::string name = processes ? "bigram.folded.top" : "bigram.raw.top";
+    const auto found = FindBigrams(this->Oracle.GetModel(), processes, tokens, {});
+    ExpectLargest(name, *found, 10, this->Oracle.Integers(name + ".ids"),
+      this->Oracle.Values(name + ".values"));
+  }
+}
+
+TEST_P(OfBigrams, SampleIsThatOfTheOracle)
+{
+  EXPECT_EQ(SampleTokens(nullptr, this->Oracle.GetModel().GetConfig().vocabulary),
+    this->Oracle.Integers("table.tokens"));
+}
+
+TEST(Bigrams, NeedAnUnembedding)
+{
+  const Transformer bert = Transformer::Read(TransformerOracle::Folder("bert"));
+  EXPECT_THAT(MessageOf<ModelError>([&] { FindBigrams(bert, true, { 1 }, {}); }),
+    HasSubstr("expected a model whose unembedding reads the residual stream, found bert"));
+  const Transformer vit = Transformer::Read(TransformerOracle::Folder("vit"));
+  EXPECT_THAT(MessageOf<ModelError>([&] { FindBigrams(vit, true, { 1 }, {}); }),
+    HasSubstr("expected a language model, found vit"));
+}
+
+TEST(Bigrams, NeedATop)
+{
+  const TablesOracle oracle("gpt2");
+  LargestProductOptions options;
+  options.top = 0;
+  EXPECT_EQ(MessageOf<OptionError>([&] { FindBigrams(oracle.GetModel(), true, { 1 }, options); }),
+    "Top: expected at least 1, found 0.");
+}
+
+TEST(CircuitWeights, HeadsAreChecked)
+{
+  const TablesOracle oracle("gpt2");
+  RequireHead(oracle.GetModel(), 1, 3);
+  EXPECT_EQ(MessageOf<OptionError>([&] { RequireHead(oracle.GetModel(), 2, 0); }),
+    "Layer: expected 0 to 1, found 2.");
+  EXPECT_EQ(MessageOf<OptionError>([&] { RequireHead(oracle.GetModel(), 0, -1); }),
+    "Head: expected 0 to 3, found -1.");
+}
+
+TEST(CircuitWeights, SayWhatIsLeftOut)
+{
+  const auto config = [](const char* name) { return TablesOracle(name).GetModel().GetConfig(); };
+  EXPECT_THAT(LeftOutOfQueryKey(config("bloom")), testing::Contains("ALiBi positions"));
+  EXPECT_THAT(LeftOutOfQueryKey(config("llama")), testing::Contains(HasSubstr("rotary")));
+  EXPECT_THAT(LeftOutOfOutputValue(config("attn-only")), testing::Contains("biases"));
+}
+
+}
