@@ -59,7 +59,10 @@ public:
     {
       x.row(t) = embedding.row(tokens[static_cast<std::size_t>(t)]);
     }
-    x += atStart ? positions.topRows(length) : Matrix::Zero(length, x.cols());
+    if (atStart)
+    {
+      x += positions.topRows(length);
+    }
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
       const LayerTensors& layer = this->Weights.layers[static_cast<std::size_t>(l)];

@@ -201,26 +201,49 @@ private:
   /// Sets the two tokens, given or predicted.
   void ChooseTokens(PatchingMap& map) const
   {
-    const auto [first, second] = this->Options.target && this->Options.against
-                                   ? std::pair<std::int64_t, std::int64_t>()
-                                   : LargestTwo(this->LogitsOf(this->PromptEnd));
-    map.against = this->Options.against.value_or(this->HasSource() ? first : second);
-    map.target = first;
-    if (this->Options.target)
+    const std::optional<std::int64_t>& target = this->Options.target;
+    const std::optional<std::int64_t>& against = this->Options.against;
+    if (target && against)
     {
-      map.target = *this->Options.target;
+      map.target = *target;
+      map.against = *against;
+      return;
     }
-    else if (this->HasSource())
+    const std::vector<float> prompt = this->LogitsOf(this->PromptEnd);
+    const auto [first, second] = LargestTwo(prompt);
+    if (!this->HasSource())
     {
-      map.target = LargestTwo(this->LogitsOf(this->SourceEnd)).first;
+      map.target = target.value_or(against == first ? second : first);
+      map.against = against.value_or(target == first ? second : first);
+      map.against = target || against ? map.against : second;
+      return;
     }
-    if (map.target == map.against)
+    const std::vector<float> source = this->LogitsOf(this->SourceEnd);
+    const std::int64_t other = LargestTwo(source).first;
+    if (first == other && (!target || *target == first) && (!against || *against == first))
     {
-      const std::string token =
-        this->Options.textOf ? this->Options.textOf(map.target) : std::to_string(map.target);
-      throw OptionError("expected two tokens to compare, found " + token +
-                        " twice, as both runs predict it; set Target or Against.");
+      this->ChooseChanged(prompt, source, map);
+      return;
     }
+    map.target = target.value_or(against == other ? first : other);
+    map.against = against.value_or(target == first ? other : first);
+  }
+
+  /// Sets the tokens whose logits rise and fall most from the prompt's run to the source's, as far
+  /// as they are not given.
+  void ChooseChanged(
+    const std::vector<float>& prompt, const std::vector<float>& source, PatchingMap& map) const
+  {
+    std::vector<float> change(prompt.size());
+    std::transform(
+      source.begin(), source.end(), prompt.begin(), change.begin(), std::minus<float>());
+    const auto [least, most] = std::minmax_element(change.begin(), change.end());
+    if (*least == *most)
+    {
+      throw OptionError("expected two prompts with different logits, found the same.");
+    }
+    map.target = this->Options.target.value_or(most - change.begin());
+    map.against = this->Options.against.value_or(least - change.begin());
   }
 
   /// Runs the prompt with one of these sites changed in each copy, together from the first changed

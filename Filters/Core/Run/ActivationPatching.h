@@ -20,12 +20,13 @@ struct PatchingOptions
   Replacement by = Replacement::Source;
   std::int64_t position = AllPositions; ///< HeadOutput only: where heads are changed
 
-  std::optional<std::int64_t> target;  ///< token id; default: the token that the source's run
-                                       ///< predicts, or the prompt's run if there is no source
-  std::optional<std::int64_t> against; ///< token id; default: the token that the prompt's run
-                                       ///< predicts, or its second one if there is no source
-
-  std::function<std::string(std::int64_t)> textOf; ///< a token in messages; default: its id
+  /// The two tokens whose logits are compared. By default the one that the source's run predicts
+  /// against the one that the prompt's run predicts or, if these are the same, the one whose logit
+  /// rises most from the prompt's run to the source's against the one whose logit falls most.
+  /// Without a source, the most likely one of the prompt's run against the second. If one is given
+  /// that would be the other by default, they are exchanged.
+  std::optional<std::int64_t> target;
+  std::optional<std::int64_t> against;
 
   std::int64_t part = 0; ///< the runs with index part + k parts are done, the others left 0
   std::int64_t parts = 1;
@@ -73,7 +74,7 @@ std::uint64_t PatchingMemory(
 /// site that changes nothing gives exactly the prompt's difference.
 ///
 /// Returns std::nullopt if `progress` returned false. Throws as CheckPatching does; OptionError if
-/// target and against are the same token; ModelError if a run is not finite; and FileError if a
+/// both runs have the same logits; ModelError if a run is not finite; and FileError if a
 /// weights file was truncated or changed since it was opened.
 std::optional<PatchingMap> MapPatching(const Transformer& model, const TransformerInput& prompt,
   const TransformerInput& source, const PatchingOptions& options);

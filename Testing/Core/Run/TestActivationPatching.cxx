@@ -6,6 +6,9 @@
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
+#include <numeric>
+#include <stdexcept>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,22 +141,50 @@ TEST(MapPatching, EqualsTheReferenceOnModels)
   }
 }
 
+/// The tokens that the reference predicts after a sequence, the likeliest first.
+std::vector<Eigen::Index> Predicted(const Eigen::RowVectorXd& logits)
+{
+  std::vector<Eigen::Index> tokens(static_cast<std::size_t>(logits.size()));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::sort(tokens.begin(), tokens.end(),
+    [&](Eigen::Index a, Eigen::Index b) { return logits[a] > logits[b]; });
+  return tokens;
+}
+
+Eigen::RowVectorXd LastLogits(const Transformer& model, const TransformerInput& input)
+{
+  return ReferenceTransformer(model).Logits(input.tokens[0]).bottomRows(1);
+}
+
+/// Two sequences after which the same token is predicted, or not.
+Inputs PairWith(const Transformer& model, bool sameToken)
+{
+  const TransformerInput many = TinyInput(std::vector<std::size_t>(40, 9));
+  Inputs inputs;
+  inputs.prompt.tokens = { many.tokens[0] };
+  const Eigen::Index first = Predicted(LastLogits(model, inputs.prompt))[0];
+  for (const std::vector<std::int64_t>& tokens : many.tokens)
+  {
+    inputs.source.tokens = { tokens };
+    const Eigen::Index other = Predicted(LastLogits(model, inputs.source))[0];
+    if (tokens != many.tokens[0] && (other == first) == sameToken)
+    {
+      return inputs;
+    }
+  }
+  throw std::runtime_error("no such sequence");
+}
+
 TEST(MapPatching, ComparesWhatTheRunsPredict)
 {
   const TinyTransformer tiny;
   const Transformer model = tiny.Make();
-  const Inputs inputs = TinyPair(9);
-  const ReferenceTransformer reference(model);
-  const auto last = [&](const TransformerInput& input) -> Eigen::RowVectorXd
-  { return reference.Logits(input.tokens[0]).bottomRows(1); };
-  Eigen::RowVectorXd prompt = last(inputs.prompt);
-  const Eigen::RowVectorXd source = last(inputs.source);
-  Eigen::Index first = 0;
-  Eigen::Index second = 0;
-  Eigen::Index other = 0;
-  const double largest = prompt.maxCoeff(&first);
-  source.maxCoeff(&other);
-  ASSERT_NE(first, other) << "choose other sequences";
+  const Inputs inputs = PairWith(model, false);
+  const Eigen::RowVectorXd prompt = LastLogits(model, inputs.prompt);
+  const Eigen::RowVectorXd source = LastLogits(model, inputs.source);
+  const std::vector<Eigen::Index> promptTokens = Predicted(prompt);
+  const Eigen::Index first = promptTokens[0];
+  const Eigen::Index other = Predicted(source)[0];
 
   PatchingOptions options;
   const PatchingMap patched = MapPatching(model, inputs.prompt, inputs.source, options).value();
@@ -162,19 +193,31 @@ TEST(MapPatching, ComparesWhatTheRunsPredict)
   EXPECT_NEAR(patched.prompt, prompt[other] - prompt[first], 1e-4);
   EXPECT_NEAR(patched.source, source[other] - source[first], 1e-4);
 
+  options.target = first; // of the prompt's run, so that the other one is the source's
+  const PatchingMap reversed = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  EXPECT_EQ(reversed.target, first);
+  EXPECT_EQ(reversed.against, other);
+
+  options.target.reset();
   options.by = Replacement::Zero;
-  prompt[first] = -1e9;
-  prompt.maxCoeff(&second);
   const PatchingMap ablated = MapPatching(model, inputs.prompt, {}, options).value();
   EXPECT_EQ(ablated.target, first);
-  EXPECT_EQ(ablated.against, second);
-  EXPECT_NEAR(ablated.prompt, largest - prompt[second], 1e-4);
+  EXPECT_EQ(ablated.against, promptTokens[1]);
+  EXPECT_NEAR(ablated.prompt, prompt[first] - prompt[promptTokens[1]], 1e-4);
+}
 
-  options.by = Replacement::Source;
-  options.textOf = [](std::int64_t id) { return "'" + std::to_string(id) + "'"; };
-  EXPECT_THAT(
-    MessageOf<OptionError>([&] { MapPatching(model, inputs.prompt, inputs.prompt, options); }),
-    HasSubstr("found '" + std::to_string(first) + "' twice"));
+TEST(MapPatching, ComparesWhatChangesMostIfBothRunsPredictTheSame)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Inputs inputs = PairWith(model, true);
+  const std::vector<Eigen::Index> changed =
+    Predicted(LastLogits(model, inputs.source) - LastLogits(model, inputs.prompt));
+  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, {}).value();
+  EXPECT_EQ(map.target, changed.front());
+  EXPECT_EQ(map.against, changed.back());
+  EXPECT_THAT(MessageOf<OptionError>([&] { MapPatching(model, inputs.prompt, inputs.prompt, {}); }),
+    HasSubstr("expected two prompts with different logits, found the same"));
 }
 
 TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)

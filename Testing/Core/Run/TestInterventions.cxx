@@ -100,7 +100,7 @@ private:
   TransformerConfig Config;
 };
 
-Recording Run(
+Recording Recorded(
   const Transformer& model, const TransformerInput& input, const Interventions& interventions)
 {
   return RecordTransformer(model, input, Everything(interventions, model)).value();
@@ -184,7 +184,7 @@ std::vector<std::vector<std::int64_t>> Pair(const TransformerInput& input)
 void ExpectLogits(
   const Transformer& model, const TransformerInput& input, const Interventions& interventions)
 {
-  const Recording found = Run(model, input, interventions);
+  const Recording found = Recorded(model, input, interventions);
   for (std::size_t s = 0; s < input.tokens.size(); ++s)
   {
     const Matrix expected = Expected(model, input.tokens[s], interventions);
@@ -255,8 +255,8 @@ TEST(Interventions, MustBeInTheModelAndTheSequences)
     HasSubstr("PatchFrom: expected as many tokens as the prompt, 2 ('a' 'b'), found 1 ('c')"));
   const TransformerOracle oracle("attn-only");
   const Transformer attention = Transformer::Read(oracle.Path());
-  EXPECT_THAT(
-    MessageOf<OptionError>([&] { Run(attention, oracle.Input(), Made("m0", Replacement::Zero)); }),
+  EXPECT_THAT(MessageOf<OptionError>(
+                [&] { Recorded(attention, oracle.Input(), Made("m0", Replacement::Zero)); }),
     HasSubstr("at m0: the model has no MLPs"));
 }
 
@@ -274,9 +274,10 @@ TEST(Ablation, ToZeroIsTheRunWithoutTheHeadsOutputWeights)
       const WithoutHead edited(model, l, 1);
       const Transformer other = edited.Make();
       const Recording found =
-        Run(model, oracle.Input(), Made(std::to_string(l) + ".1", Replacement::Zero));
+        Recorded(model, oracle.Input(), Made(std::to_string(l) + ".1", Replacement::Zero));
       EXPECT_NE(found.interventions, "");
-      atlas::test::ExpectEqual(WithoutNorms(found), WithoutNorms(Run(other, oracle.Input(), {})));
+      atlas::test::ExpectEqual(
+        WithoutNorms(found), WithoutNorms(Recorded(other, oracle.Input(), {})));
     }
   }
 }
@@ -329,9 +330,9 @@ TEST(Patching, OfTheWholeFirstResidualIsTheOtherRun)
   first.tokens = { inputs.tokens[0] };
   TransformerInput second;
   second.tokens = { inputs.tokens[1] };
-  Recording found = Run(model, first, Made("r0", Replacement::Source, inputs.tokens[1]));
+  Recording found = Recorded(model, first, Made("r0", Replacement::Source, inputs.tokens[1]));
   found.tokens.id = inputs.tokens[1];
-  atlas::test::ExpectEqual(WithoutNorms(found), WithoutNorms(Run(model, second, {})));
+  atlas::test::ExpectEqual(WithoutNorms(found), WithoutNorms(Recorded(model, second, {})));
 }
 
 TEST(Patching, GivesTheSameBytesOnAnyNumberOfThreadsAndInRanges)
@@ -342,7 +343,7 @@ TEST(Patching, GivesTheSameBytesOnAnyNumberOfThreadsAndInRanges)
   Interventions interventions =
     Made("0.1 r1@2 m1", Replacement::Source, TinyInput({ 70 }).tokens[0]);
   interventions.list.push_back({ { ActivationKind::HeadOutput, 1, 2 }, Replacement::Mean });
-  const Recording whole = Run(model, input, interventions);
+  const Recording whole = Recorded(model, input, interventions);
   RecordOptions options = Everything(interventions, model);
   options.threads = 4;
   atlas::test::ExpectEqual(RecordTransformer(model, input, options).value(), whole);
