@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -194,12 +195,14 @@ const std::vector<double> LineScale = { 0, 1, 0.93, 0.66, 0.5, 0.93, 0.66, 0.08,
 /// Found or not: light gray is 0, dark red is 1.
 const std::vector<double> MatchScale = { 0, 0.8, 0.8, 0.8, 1, 0.7, 0.07, 0.12 };
 
-/// Scores: white is 0, the decision boundary of the hardmax, for any range.
-std::vector<double> ScoreScale(vtkPVArrayInformation* scores)
+/// Scores, and other values on both sides of 0: white is 0, of scores the decision boundary of the
+/// hardmax.
+const std::vector<double> SignedScale = { -1, 0.23, 0.3, 0.75, 0, 1, 1, 1, 1, 0.7, 0.02, 0.15 };
+
+double LargestMagnitude(vtkPVArrayInformation* values)
 {
-  const double* range = scores->GetComponentRange(0);
-  const double largest = std::max({ std::abs(range[0]), std::abs(range[1]), 1e-30 });
-  return { -largest, 0.23, 0.3, 0.75, 0, 1, 1, 1, largest, 0.7, 0.02, 0.15 };
+  const double* range = values->GetComponentRange(0);
+  return std::max({ std::abs(range[0]), std::abs(range[1]), 1e-30 });
 }
 
 /// The input of the softmax of AttentionMap: light to dark orange over the range of the data.
@@ -228,8 +231,8 @@ std::vector<double> GrowingScale(vtkPVArrayInformation* values)
   return Stretched(WeightScale, std::max(values->GetComponentRange(0)[1], 1e-30));
 }
 
-/// The largest value that any representation shows as heat.
-double LargestHeat(vtkSMSessionProxyManager* manager)
+/// The largest magnitude that any representation shows of an array of heat or signed values.
+double LargestShown(const std::string& array, vtkSMSessionProxyManager* manager)
 {
   double largest = 1e-30;
   vtkNew<vtkSMProxyIterator> representations;
@@ -242,21 +245,31 @@ double LargestHeat(vtkSMSessionProxyManager* manager)
       continue;
     }
     const Coloring coloring(representations->GetProxy());
-    if (coloring.IsHeat())
+    if (coloring.array == array && (coloring.IsHeat() || coloring.IsSigned()))
     {
-      largest = std::max(largest, coloring.arrayInformation->GetComponentRange(0)[1]);
+      largest = std::max(largest, LargestMagnitude(coloring.arrayInformation));
     }
   }
   return largest;
 }
 
-/// The end of the scale of heat as it was last set here: another one is the user's.
-double HeatEnd = 0;
-
-void SetHeat(vtkSMProxy* table, double largest)
+/// The ends of the scales of heat and signed values as they were last set here, by array: another
+/// one is the user's.
+std::map<std::string, double>& FittedEnds()
 {
-  SetScale(table, Stretched(HeatScale, largest), true);
-  HeatEnd = largest;
+  static std::map<std::string, double> ends;
+  return ends;
+}
+
+const std::vector<double>& FittedScale(const Coloring& coloring)
+{
+  return coloring.IsHeat() ? HeatScale : SignedScale;
+}
+
+void SetFitted(vtkSMProxy* table, const Coloring& coloring, double largest)
+{
+  SetScale(table, Stretched(FittedScale(coloring), largest), true);
+  FittedEnds()[coloring.array] = largest;
 }
 
 /// Angles from -pi to pi: red for the first token and blue for the second, as in the source post.
@@ -345,18 +358,20 @@ bool IsOwned(vtkSMProxy* table, vtkPVArrayInformation* values, vtkSMSessionProxy
 
 }
 
-void FitHeat(vtkSMSessionProxyManager* manager)
+void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager)
 {
-  vtkNew<vtkSMTransferFunctionManager> tables;
-  vtkSMProxy* table = tables->GetColorTransferFunction("Heat", manager);
-  const double largest = LargestHeat(manager);
-  if (HeatEnd == 0) // of a state that was loaded
+  if (!coloring.IsHeat() && !coloring.IsSigned())
   {
-    HeatEnd = largest;
+    return;
   }
-  if (HeatEnd != largest && GetDoubles(table, "RGBPoints") == Stretched(HeatScale, HeatEnd))
+  vtkNew<vtkSMTransferFunctionManager> tables;
+  vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
+  const double largest = LargestShown(coloring.array, manager);
+  const double end =
+    FittedEnds().emplace(coloring.array, largest).first->second; // new: of a state that was loaded
+  if (end != largest && GetDoubles(table, "RGBPoints") == Stretched(FittedScale(coloring), end))
   {
-    SetHeat(table, largest);
+    SetFitted(table, coloring, largest);
   }
 }
 
@@ -380,9 +395,9 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   {
     PrepareClassTable(table, std::min(coloring.classes, MaximumLegend), isNew);
   }
-  else if (isNew && coloring.IsHeat())
+  else if (isNew && (coloring.IsHeat() || coloring.IsSigned()))
   {
-    SetHeat(table, LargestHeat(manager));
+    SetFitted(table, coloring, LargestShown(coloring.array, manager));
   }
   else if (isNew && fitted)
   {
@@ -393,7 +408,8 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   }
   else if (isNew && (score || !fixed.empty()))
   {
-    SetScale(table, score ? ScoreScale(coloring.arrayInformation) : fixed, true);
+    SetScale(table,
+      score ? Stretched(SignedScale, LargestMagnitude(coloring.arrayInformation)) : fixed, true);
   }
   else if (isNew && HasDefaultColors(table)) // else the user has chosen another default
   {

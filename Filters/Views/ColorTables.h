@@ -14,9 +14,9 @@ struct Coloring;
 /// `first`: whether the representation is new.
 void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager);
 
-/// Fits the table of heat to the largest value that a representation shows with it, unless the user
-/// has changed it.
-void FitHeat(vtkSMSessionProxyManager* manager);
+/// Fits the table of heat or of signed values to the largest magnitude that representations show
+/// with it, unless the user has changed it. Does nothing for other arrays.
+void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager);
 
 /// Sets whether a representation maps its array through its table. In response ParaView's color map
 /// editor rescales the current table of the representation, which still belongs to another array,

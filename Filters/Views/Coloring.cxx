@@ -117,6 +117,12 @@ bool Coloring::ShowsClasses() const
   return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
 }
 
+bool Coloring::IsSigned() const
+{
+  constexpr std::array<const char*, 3> Names = { "QK", "OV", "PositionQK" };
+  return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
+}
+
 bool Coloring::IsShare() const
 {
   constexpr std::array<const char*, 8> Names = { "NormWeighted", "Rollout", "Previous Token",

@@ -70,6 +70,24 @@ std::vector<std::string> Tokens(vtkSMProxy* representation, const Axis& axis)
   return tokens;
 }
 
+/// What the title of an axis is, if not its role in an attention map.
+std::string RoleOf(vtkSMProxy* representation, const Axis& axis)
+{
+  const std::string field = std::string(axis.role) + " Title";
+  vtkPVArrayInformation* title =
+    ShownData(representation)->GetArrayInformation(field.c_str(), vtkDataObject::FIELD);
+  return title != nullptr && title->GetNumberOfStringValues() > 0 ? title->GetStringValue(0)
+                                                                  : axis.role;
+}
+
+/// Whether a title is one that an axis has without the user.
+bool IsOurTitle(const std::string& title, const Axis& axis)
+{
+  const std::array<std::string, 6> ours = { "", axis.angle, axis.role, "Source", "Destination",
+    "Output" };
+  return std::find(ours.begin(), ours.end(), title) != ours.end();
+}
+
 /// Places and labels: every token, or every second, third and so on if there is no room.
 std::vector<std::string> Labels(const std::vector<std::string>& tokens, const Axis& axis)
 {
@@ -134,11 +152,12 @@ void CompleteImageChart(vtkSMProxy* representation)
       ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD) != nullptr;
     vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
     const std::string old = title.GetAsString() != nullptr ? title.GetAsString() : "";
-    if (!old.empty() && old != axis.angle && old != axis.role)
+    if (!IsOurTitle(old, axis))
     {
       continue;
     }
-    title.Set(isMap ? axis.role : axis.angle);
+    const std::string role = RoleOf(representation, axis);
+    title.Set(isMap ? role.c_str() : axis.angle);
     const bool isOther = SetLabels(
       view, axis, isMap ? Labels(Tokens(representation, axis), axis) : std::vector<std::string>());
     hasOther = hasOther || isOther;

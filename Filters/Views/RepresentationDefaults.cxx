@@ -56,10 +56,8 @@ public:
         !IsRestoring(this->Representation->GetSessionProxyManager()))
     {
       AttentionAtlas::FollowArray(this->Representation);
-      if (Coloring(this->Representation).IsHeat())
-      {
-        AttentionAtlas::FitHeat(this->Representation->GetSessionProxyManager());
-      }
+      AttentionAtlas::FitScale(
+        Coloring(this->Representation), this->Representation->GetSessionProxyManager());
       if (AttentionAtlas::IsImageChart(this->Representation))
       {
         AttentionAtlas::CompleteImageChart(this->Representation);

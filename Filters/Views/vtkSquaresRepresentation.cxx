@@ -93,6 +93,16 @@ vtkStringArray* Tokens(vtkDataObject* image, const char* name)
   return vtkStringArray::SafeDownCast(image->GetFieldData()->GetAbstractArray(name));
 }
 
+/// The title of an axis: the first value of a field array, or the name that it has in an
+/// AttentionMap.
+std::string AxisTitle(vtkDataObject* image, const std::string& name)
+{
+  const std::string field = name + " Title";
+  vtkStringArray* title = Tokens(image, field.c_str());
+  return title != nullptr && title->GetNumberOfValues() > 0 ? std::string(title->GetValue(0))
+                                                            : name;
+}
+
 bool HasTokens(vtkDataObject* image)
 {
   vtkStringArray* keys = Tokens(image, "Key Token");
@@ -352,8 +362,8 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   }
   const double centre = (low + high) / 2;
   const double distance = Gap + widest + layout.title;
-  add("Query", { low - distance, -centre, true, true }, layout.title);
-  add("Key", { centre, -high - distance, false, true }, layout.title);
+  add(AxisTitle(image, "Query"), { low - distance, -centre, true, true }, layout.title);
+  add(AxisTitle(image, "Key"), { centre, -high - distance, false, true }, layout.title);
 
   vtkNew<vtkPoints> corners;
   corners->InsertNextPoint(low, -low, 0);

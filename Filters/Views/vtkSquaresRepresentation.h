@@ -18,7 +18,8 @@ class vtkRenderer;
 /// others.
 ///
 /// The image of an AttentionMap, which has the field arrays Key Token and Query Token, gets a
-/// frame, axis titles, and its tokens beside the rows and below the columns. They are black on a
+/// frame, axis titles, and its tokens beside the rows and below the columns. The field arrays Key
+/// Title and Query Title replace the titles "Key" and "Query". They are black on a
 /// light background and white on a dark one, and scale with the squares. If there are more than
 /// MaximumLabels tokens, they are not labeled.
 class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation

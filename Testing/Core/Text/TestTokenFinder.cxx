@@ -86,7 +86,8 @@ TEST_F(OfGpt2, NamesTheNearest)
   EXPECT_THAT(MessageOf<OptionError>([&] { this->Find("Zimbabve"); }),
     StartsWith("Tokens: expected a token of the vocabulary or #id, found 'Zimbabve'; the nearest "
                "tokens are '\u00B7Zimbabwe' (#"));
-  EXPECT_EQ(this->Finder.Nearest("\u00B7theirr", 1), (std::vector<std::int32_t>{ 511 })); // " their"
+  EXPECT_EQ(
+    this->Finder.Nearest("\u00B7theirr", 1), (std::vector<std::int32_t>{ 511 })); // " their"
 }
 
 TEST_F(OfGpt2, RefusesIdsBeyondTheVocabulary)
