@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "Prompts.h"
+#include "Utf8Text.h"
 
 namespace AttentionAtlas
 {

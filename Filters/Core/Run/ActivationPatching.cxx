@@ -214,8 +214,7 @@ private:
     if (!this->HasSource())
     {
       map.target = target.value_or(against == first ? second : first);
-      map.against = against.value_or(target == first ? second : first);
-      map.against = target || against ? map.against : second;
+      map.against = against.value_or(map.target == first ? second : first);
       return;
     }
     const std::vector<float> source = this->LogitsOf(this->SourceEnd);

@@ -23,8 +23,8 @@ struct PatchingOptions
   /// The two tokens whose logits are compared. By default the one that the source's run predicts
   /// against the one that the prompt's run predicts or, if these are the same, the one whose logit
   /// rises most from the prompt's run to the source's against the one whose logit falls most.
-  /// Without a source, the most likely one of the prompt's run against the second. If one is given
-  /// that would be the other by default, they are exchanged.
+  /// Without a source, the most likely one of the prompt's run against the second. If the one that
+  /// is given is the default of the other, they change places.
   std::optional<std::int64_t> target;
   std::optional<std::int64_t> against;
 
