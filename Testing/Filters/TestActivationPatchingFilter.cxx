@@ -5,7 +5,7 @@
 #include "Tables.h"
 #include "Transformers.h"
 
-#include <vtkDoubleArray.h>
+#include <vtkCallbackCommand.h>
 #include <vtkFieldData.h>
 #include <vtkImageData.h>
 #include <vtkPointData.h>
