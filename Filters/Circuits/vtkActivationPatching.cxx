@@ -70,19 +70,10 @@ EncodedPrompt ReadPrompt(const OpenTransformer& model, const char* text, const s
 
 /// The token that a user names, if any.
 std::optional<std::int64_t> FindToken(
-  const AttentionAtlas::TokenNames& names, const char* text, const std::string& name)
+  const OpenTransformer& model, const char* text, const std::string& name)
 {
-  if (!IsSet(text))
-  {
-    return std::nullopt;
-  }
-  const std::vector<std::int32_t> found = names.Find({ text }, name);
-  if (found.size() != 1)
-  {
-    throw atlas::OptionError(
-      name + ": expected one token, found " + std::to_string(found.size()) + ".");
-  }
-  return found.front();
+  return IsSet(text) ? std::optional<std::int64_t>(model.GetTokenFinder().Find(text, name))
+                     : std::nullopt;
 }
 
 /// A token without the spaces around it.
@@ -224,10 +215,12 @@ void vtkActivationPatching::Work::MakeImage(vtkInformation* info) const
   data->SetActiveScalars(Names::Effect);
   vtkFieldData* fields = image->GetFieldData();
   this->AddFields(fields);
-  fields->AddArray(AttentionAtlas::MakeArray<vtkStringArray>("Key Token", this->columns));
-  fields->AddArray(AttentionAtlas::MakeArray<vtkStringArray>("Query Token", Numbers(this->layers)));
-  AttentionAtlas::AddField(fields, "Key Title", std::string(this->isHead ? "Head" : "Position"));
-  AttentionAtlas::AddField(fields, "Query Title", std::string("Layer"));
+  fields->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::KeyToken, this->columns));
+  fields->AddArray(
+    AttentionAtlas::MakeArray<vtkStringArray>(Names::QueryToken, Numbers(this->layers)));
+  AttentionAtlas::AddField(
+    fields, Names::KeyTitle, std::string(this->isHead ? "Head" : "Position"));
+  AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Layer"));
   AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::ActivationPatchingImage);
 }
 
@@ -307,9 +300,8 @@ atlas::PatchingOptions vtkActivationPatching::Options() const
   options.kind = static_cast<atlas::ActivationKind>(this->Site);
   options.by = static_cast<atlas::Replacement>(this->Mode);
   options.position = this->Position;
-  const AttentionAtlas::TokenNames names(this->Model);
-  options.target = FindToken(names, this->Target, "Target");
-  options.against = FindToken(names, this->Against, "Against");
+  options.target = FindToken(*this->Model, this->Target, "Target");
+  options.against = FindToken(*this->Model, this->Against, "Against");
   options.threads = AttentionAtlas::ThreadLimit();
   return options;
 }

@@ -76,6 +76,14 @@ void RequireHead(const Transformer& model, std::int64_t layer, std::int64_t head
   }
 }
 
+void RequireTop(int top)
+{
+  if (top < 1)
+  {
+    throw OptionError("Top: expected at least 1, found " + std::to_string(top) + ".");
+  }
+}
+
 DoubleMatrix CircuitEmbedding(const ProcessedWeights& weights, std::int64_t begin, std::int64_t end)
 {
   DoubleMatrix rows = weights.TokenEmbedding(begin, end);
@@ -88,14 +96,30 @@ DoubleMatrix CircuitEmbedding(const ProcessedWeights& weights, std::int64_t begi
   return rows;
 }
 
-std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config)
+DoubleMatrix CircuitEmbedding(
+  const ProcessedWeights& weights, const std::vector<std::int32_t>& tokens)
+{
+  DoubleMatrix rows(
+    static_cast<Eigen::Index>(tokens.size()), weights.GetModel().GetConfig().modelDimension);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+  {
+    rows.row(static_cast<Eigen::Index>(i)) = CircuitEmbedding(weights, tokens[i], tokens[i] + 1);
+  }
+  return rows;
+}
+
+std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config, bool isOfPositions)
 {
   std::vector<std::string> left = { "biases" };
   if (config.norm != NormKind::None)
   {
     left.emplace_back("division by the norm of the residual stream");
   }
-  if (config.position == PositionKind::Rotary)
+  if (isOfPositions)
+  {
+    left.emplace_back("token embedding");
+  }
+  else if (config.position == PositionKind::Rotary)
   {
     left.emplace_back("rotary positions (as for a query and key at one position)");
   }

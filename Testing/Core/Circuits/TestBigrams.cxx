@@ -6,6 +6,8 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "TablesOracle.h"
+#include "TemporaryDirectory.h"
+#include "TokenizerFile.h"
 
 #include <numeric>
 
@@ -41,8 +43,19 @@ TEST_P(OfBigrams, AreExpected)
 
 TEST_P(OfBigrams, SampleIsThatOfTheOracle)
 {
-  EXPECT_EQ(SampleTokens(nullptr, this->Oracle.GetModel().GetConfig().vocabulary),
-    this->Oracle.Integers("table.tokens"));
+  const TokenFinder ids(nullptr, this->Oracle.GetModel().GetConfig().vocabulary);
+  EXPECT_EQ(SampleTokens(ids), this->Oracle.Integers("table.tokens"));
+}
+
+/// Of GPT-2's vocabulary.
+TEST(Bigrams, SampleIsOfWords)
+{
+  const auto folder = std::filesystem::path(ATLAS_ORACLE_DIR) / "transformers/tokenizers";
+  const Tokenizer words = ParseBytePairTokenizer(ReadBytes(folder / "gpt2-vocab.json"), "vocab",
+    ReadBytes(folder / "gpt2-merges.txt"), "merges");
+  const std::vector<std::int32_t> sample = SampleTokens(TokenFinder(&words, 50257));
+  ASSERT_EQ(sample.size(), 16U);
+  EXPECT_EQ(words.Label(sample[0]), " the");
 }
 
 TEST(Bigrams, NeedAnUnembedding)
