@@ -21,7 +21,6 @@
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
 #include <algorithm>
@@ -39,7 +38,6 @@ namespace Names = AttentionAtlas::ArrayNames;
 using atlas::HeadPattern;
 using atlas::PatternSums;
 using AttentionAtlas::HeadPlace;
-using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {
@@ -114,17 +112,7 @@ void vtkHeadScores::Scores::MakeImage(
 {
   vtkInformation* info = outputVector->GetInformationObject(1);
   std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
-  std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
   info->Get(SDDP::WHOLE_EXTENT(), whole.data());
-  info->Get(SDDP::UPDATE_EXTENT(), extent.data());
-  std::vector<std::size_t> shown; // heads of the points
-  for (int y = extent[2]; y <= extent[3]; ++y)
-  {
-    for (int x = extent[0]; x <= extent[1]; ++x)
-    {
-      shown.push_back(atlas::ToIndex((whole[3] - y) * (whole[1] + 1) + x));
-    }
-  }
   const int expected = (whole[1] + 1) * (whole[3] + 1);
   if (heads.size() != atlas::ToIndex(expected))
   {
@@ -132,10 +120,8 @@ void vtkHeadScores::Scores::MakeImage(
                             " heads, as its field data say, found " + std::to_string(heads.size()) +
                             "; extract no blocks of it.");
   }
+  const std::vector<std::size_t> shown = AttentionAtlas::BeginImage(info); // heads of the points
   auto* image = vtkImageData::GetData(info);
-  image->SetExtent(extent.data());
-  image->SetOrigin(0, -whole[3], 0);
-  image->SetSpacing(1, 1, 1);
   vtkPointData* data = image->GetPointData();
   for (const auto& [name, values] : this->columns)
   {

@@ -214,6 +214,16 @@ inline constexpr const char* OutputValue = "OV";
 // All views of weights
 inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circuit leaves out
 
+// ActivationPatching, in addition to Layer, Head, Position and Token: columns and point arrays, and
+// field data
+inline constexpr const char* LogitDifference = "Logit Difference";
+inline constexpr const char* Effect = "Effect";
+inline constexpr const char* Against = "Against";
+inline constexpr const char* TargetId = "Target Id";
+inline constexpr const char* AgainstId = "Against Id";
+inline constexpr const char* PromptLogitDifference = "Prompt Logit Difference";
+inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
+
 // HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and
 // eigenvalues
 inline constexpr const char* Eigenvalue = "Eigenvalue";

@@ -7,6 +7,7 @@
 #include <vtkDataArray.h>
 #include <vtkDataObject.h>
 #include <vtkFieldData.h>
+#include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
@@ -117,6 +118,27 @@ void AnnounceImage(int width, int height, vtkInformation* info, int type)
   info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
   info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
   vtkDataObject::SetPointDataActiveScalarInfo(info, type, 1);
+}
+
+std::vector<std::size_t> BeginImage(vtkInformation* info)
+{
+  std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
+  std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
+  info->Get(SDDP::WHOLE_EXTENT(), whole.data());
+  info->Get(SDDP::UPDATE_EXTENT(), extent.data());
+  std::vector<std::size_t> shown;
+  for (int y = extent[2]; y <= extent[3]; ++y)
+  {
+    for (int x = extent[0]; x <= extent[1]; ++x)
+    {
+      shown.push_back(static_cast<std::size_t>((whole[3] - y) * (whole[1] + 1) + x));
+    }
+  }
+  auto* image = vtkImageData::GetData(info);
+  image->SetExtent(extent.data());
+  image->SetOrigin(0, -whole[3], 0);
+  image->SetSpacing(1, 1, 1);
+  return shown;
 }
 
 }

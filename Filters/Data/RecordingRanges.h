@@ -4,6 +4,7 @@
 
 #include <vtkType.h>
 
+#include <cstddef>
 #include <vector>
 
 class vtkAlgorithm;
@@ -54,5 +55,10 @@ ATTENTIONATLASDATA_EXPORT int SequenceTokens(vtkMultiBlockDataSet* recording, in
 /// part can be asked for. `type`: of its active scalars.
 ATTENTIONATLASDATA_EXPORT void AnnounceImage(
   int width, int height, vtkInformation* info, int type = VTK_FLOAT);
+
+/// Gives the image of an output that was announced so the extent that is asked for, its origin and
+/// spacing. Returns for each of its points which cell of the whole it is, counted in rows from the
+/// top left.
+ATTENTIONATLASDATA_EXPORT std::vector<std::size_t> BeginImage(vtkInformation* info);
 
 }

@@ -119,7 +119,8 @@ bool Coloring::ShowsClasses() const
 
 bool Coloring::IsSigned() const
 {
-  constexpr std::array<const char*, 4> Names = { "QK", "OV", "PositionQK", "Virtual Weights" };
+  constexpr std::array<const char*, 7> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
+    "Contribution", "Effect", "Logit Difference" };
   return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 

@@ -51,7 +51,7 @@ struct Coloring
   /// Whether weights are shown as heat, from 0 to the largest of the data.
   bool IsHeat() const { return this->IsKnown() && this->array == "Heat"; }
 
-  /// Whether entries of circuits are shown, from less than 0 to more, with white at 0 and equally
+  /// Whether entries of circuits or effects of patching are shown, from less than 0 to more, with white at 0 and equally
   /// long sides that end at the largest magnitude of the data.
   bool IsSigned() const;
 

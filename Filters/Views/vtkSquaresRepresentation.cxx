@@ -108,7 +108,7 @@ bool HasTokens(vtkDataObject* image)
   vtkStringArray* keys = Tokens(image, "Key Token");
   vtkStringArray* queries = Tokens(image, "Query Token");
   return keys != nullptr && queries != nullptr && keys->GetNumberOfValues() > 0 &&
-         queries->GetNumberOfValues() == keys->GetNumberOfValues();
+         queries->GetNumberOfValues() > 0;
 }
 
 /// A token as a label: without surrounding spaces; a token of only white space is shown by escape
@@ -146,24 +146,28 @@ std::size_t LongestToken(vtkStringArray* tokens)
 /// The rectangle of a map, and the space for its labels.
 struct Layout
 {
-  vtkIdType tokens;
+  vtkIdType columns;
+  vtkIdType rows;
   bool labelled;    ///< whether each token has a label
   double labelRoom; ///< space for the labels
   double title;     ///< height of the axis titles
 
   explicit Layout(vtkDataObject* image)
-    : tokens(Tokens(image, "Key Token")->GetNumberOfValues())
-    , labelled(tokens <= vtkSquaresRepresentation::MaximumLabels)
+    : columns(Tokens(image, "Key Token")->GetNumberOfValues())
+    , rows(Tokens(image, "Query Token")->GetNumberOfValues())
+    , labelled(this->Longer() <= vtkSquaresRepresentation::MaximumLabels)
     , labelRoom(labelled ? Gap + LetterWidth * static_cast<double>(
                                                  std::max(LongestToken(Tokens(image, "Key Token")),
                                                    LongestToken(Tokens(image, "Query Token"))))
                          : 0)
-    , title(std::max(LabelHeight, static_cast<double>(tokens) / 30))
+    , title(std::max(LabelHeight, static_cast<double>(this->Longer()) / 30))
   {
   }
 
+  vtkIdType Longer() const { return std::max(this->columns, this->rows); }
   double Low() const { return -0.5; }
-  double High() const { return static_cast<double>(this->tokens) - 0.5; }
+  double Right() const { return static_cast<double>(this->columns) - 0.5; }
+  double Bottom() const { return 0.5 - static_cast<double>(this->rows); }
   double Room() const { return this->labelRoom + 2 * this->title; }
 };
 
@@ -300,10 +304,11 @@ void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
   {
     const Layout layout(this->SliceData);
     // The axis titles are longer than the sides of a map of a few tokens.
-    const double half = std::max(static_cast<double>(layout.tokens) / 2, 1.6 * layout.title);
-    const double centre = (layout.Low() + layout.High()) / 2;
-    bounds = { layout.Low() - layout.Room(), centre + half, -layout.High() - layout.Room(),
-      half - centre, 0, 0 };
+    const auto half = [&](vtkIdType count)
+    { return std::max(static_cast<double>(count) / 2, 1.6 * layout.title); };
+    bounds = { layout.Low() - layout.Room(),
+      (layout.Low() + layout.Right()) / 2 + half(layout.columns), layout.Bottom() - layout.Room(),
+      (layout.Bottom() - layout.Low()) / 2 + half(layout.rows), 0, 0 };
   }
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
@@ -340,7 +345,8 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   }
   const Layout layout(image);
   const double low = layout.Low();
-  const double high = layout.High();
+  const double right = layout.Right();
+  const double bottom = layout.Bottom();
   double widest = 0;
   const auto add = [&](const std::string& text, const Place& place, double height)
   {
@@ -352,24 +358,25 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
     }
     widest = std::max(widest, width);
   };
-  for (vtkIdType i = 0; layout.labelled && i < layout.tokens; ++i)
+  for (vtkIdType i = 0; layout.labelled && i < layout.rows; ++i)
   {
-    const auto place = static_cast<double>(i);
-    add(Readable(Tokens(image, "Query Token")->GetValue(i)), { low - Gap, -place, false, false },
-      LabelHeight);
-    add(Readable(Tokens(image, "Key Token")->GetValue(i)), { place, -high - Gap, true, false },
-      LabelHeight);
+    add(Readable(Tokens(image, "Query Token")->GetValue(i)),
+      { low - Gap, -static_cast<double>(i), false, false }, LabelHeight);
   }
-  const double centre = (low + high) / 2;
+  for (vtkIdType i = 0; layout.labelled && i < layout.columns; ++i)
+  {
+    add(Readable(Tokens(image, "Key Token")->GetValue(i)),
+      { static_cast<double>(i), bottom - Gap, true, false }, LabelHeight);
+  }
   const double distance = Gap + widest + layout.title;
-  add(AxisTitle(image, "Query"), { low - distance, -centre, true, true }, layout.title);
-  add(AxisTitle(image, "Key"), { centre, -high - distance, false, true }, layout.title);
+  add(AxisTitle(image, "Query"), { low - distance, (bottom - low) / 2, true, true }, layout.title);
+  add(AxisTitle(image, "Key"), { (low + right) / 2, bottom - distance, false, true }, layout.title);
 
   vtkNew<vtkPoints> corners;
   corners->InsertNextPoint(low, -low, 0);
-  corners->InsertNextPoint(high, -low, 0);
-  corners->InsertNextPoint(high, -high, 0);
-  corners->InsertNextPoint(low, -high, 0);
+  corners->InsertNextPoint(right, -low, 0);
+  corners->InsertNextPoint(right, bottom, 0);
+  corners->InsertNextPoint(low, bottom, 0);
   vtkNew<vtkCellArray> line;
   line->InsertNextCell({ 0, 1, 2, 3, 0 });
   vtkNew<vtkPolyData> frame;

@@ -61,6 +61,7 @@ CHAPTERS = {
         "ScoreBreakdown",
         "HeadUpdates",
         "HeadScores",
+        "ActivationPatching",
         "RecordingWriter",
     ],
 }

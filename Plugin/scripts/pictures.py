@@ -160,6 +160,32 @@ def vision_transformer(folder):
     return folder / "config.json"
 
 
+def language_model(folder):
+    """A random transformer of 8 layers with the tokenizer of GPT-2; its config.json."""
+    layers, d, vocabulary = 8, 48, 50257
+    sizes = {"wte.weight": (vocabulary, d), "wpe.weight": (64, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
+    for layer in range(layers):
+        for name in ("ln_1", "ln_2"):
+            sizes |= {f"h.{layer}.{name}.weight": (d,), f"h.{layer}.{name}.bias": (d,)}
+        linears = (("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d), ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d))
+        for name, rows, columns in linears:
+            sizes |= {f"h.{layer}.{name}.weight": (rows, columns), f"h.{layer}.{name}.bias": (columns,)}
+    random = numpy.random.default_rng(3)
+    header, data = {}, b""
+    for name, shape in sizes.items():
+        values = 0.25 * random.standard_normal(shape) + ("ln_" in name and name.endswith("weight"))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * values.size]}
+        data += values.astype("<f4").tobytes()
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    config = {"model_type": "gpt2", "n_embd": d, "n_head": 8, "n_layer": layers, "n_positions": 64}
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": vocabulary}))
+    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
+    return folder / "config.json"
+
+
 def scene(path):
     """Draws a small landscape."""
     image = Image.new("RGB", (448, 448), (125, 175, 225))
@@ -224,6 +250,9 @@ def main(transformer):
         show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
         show("PatchAttention", *patches(pathlib.Path(folder)), zoom=1.2)
+    with tempfile.TemporaryDirectory() as folder:
+        reader = TransformerReader(FileName=str(language_model(pathlib.Path(folder))))
+        show("ActivationPatching", s.OutputPort(ActivationPatching(Input=reader, Site="Residual"), 1), zoom=1.3)
     matrix = AttentionMatrix(Input=RecordingReader(FileName=RECORDING))
     show("AttentionMatrix", *(s.OutputPort(matrix, port) for port in range(2)), zoom=1.2)
     scores = HeadScores(Input=RecordingReader(FileName=RECORDING))

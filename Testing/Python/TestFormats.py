@@ -63,6 +63,7 @@ class Formats(AtlasTest):
         reader = simple.TransformerReader(FileName=str(gpt2))
         tokens = simple.AttentionTokens(Input=run, Model=reader)
         shared = simple.SharedTokens(Input=tokens)
+        patching = simple.ActivationPatching(Input=reader, Prompt="1 2 3", PatchFrom="4 5 6", Target="#1", Against="#2")
         expected = [
             (focus, 0, "attention-focus.focus"),
             (focus, 1, "attention-focus.sorted"),
@@ -82,6 +83,8 @@ class Formats(AtlasTest):
             (shared, 1, "shared-tokens.pairs"),
             (shared, 2, "shared-tokens.labels"),
             (simple.TokenEmbedding(Input=tokens, Model=reader), 0, "token-embedding"),
+            (patching, 0, "activation-patching.effects"),
+            (patching, 1, "activation-patching.image"),
             (colors, 0, "head-embedding.points"),
             (colors, 1, "token-colors.legend"),
             (search, 0, "head-embedding.points"),
@@ -148,6 +151,7 @@ class Formats(AtlasTest):
             ("filters", "ScoreBreakdown"): "recording",
             ("filters", "HeadUpdates"): "recording",
             ("filters", "TransformerRecorder"): "transformer",
+            ("filters", "ActivationPatching"): "transformer",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",
         }

@@ -157,6 +157,27 @@ RECORDERS = [
     ({"TokenIds": " ".join(["1"] * 5000)}, "5000"),
     ({"Images": [str(atlastest.RECORDING)]}, "pixel_values"),
     ({"Images": ["/no/such/picture.png"]}, "No such file"),
+    ({"TokenIds": "1 2", "Ablate": "2,5"}, "Ablate: expected heads"),
+    ({"TokenIds": "1 2", "Ablate": "2.0"}, "layer from 0 to 1"),
+    ({"TokenIds": "1 2", "Ablate": "1.4"}, "head from 0 to 3"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4"}, "PatchSites: expected"),
+    ({"TokenIds": "1 2", "PatchSites": "r1"}, "PatchFrom: expected"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4", "PatchSites": "x1"}, "found 'x1'"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4", "PatchSites": "r1@2"}, "position of sequence 0 from 0 to 1"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4 5", "PatchSites": "r1"}, "as many tokens"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 229", "PatchSites": "r1"}, "229"),
+]
+
+#: Maps of effects of a model with 229 tokens.
+PATCHING = [
+    ({}, "no tokenizer"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4 5"}, "as many tokens"),
+    ({"Prompt": "1 2", "PatchFrom": "3 229"}, "229"),
+    ({"Prompt": "1 2\n3 4", "PatchFrom": "3 4"}, "one line"),
+    ({"Prompt": "1 2", "PatchFrom": "1 2"}, "different logits"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#229"}, "229"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#7", "Against": "#7"}, "another token"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4", "Position": 2}, "position of sequence 0 from 0 to 1"),
 ]
 
 #: Maps of the shipped recording.
@@ -357,6 +378,21 @@ class HostileInput(AtlasTest):
         good = simple.HeadScores(Input=recording)
         matrix = simple.AttentionMatrix(Input=recording, Scores=good, SortBy="Copying")
         self.check("AttentionMatrix", "no such column", matrix, "Copying")
+
+    def test_patching(self):
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        for properties, message in PATCHING:
+            patching = simple.ActivationPatching(Input=model, **properties)
+            self.check("ActivationPatching", str(properties), patching, message)
+        for name, properties, message in (
+            ("attn-only", {"Prompt": "1 2", "PatchFrom": "3 4", "Site": "MlpOutput"}, "no MLPs"),
+            ("vit", {}, "of texts"),
+        ):
+            model = simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+            model.UpdatePipeline()
+            self.take_errors()  # of tensors that the model does not use
+            patching = simple.ActivationPatching(Input=model, **properties)
+            self.check("ActivationPatching", f"{name}: {properties}", patching, message)
 
     def test_embeddings(self):
         reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
