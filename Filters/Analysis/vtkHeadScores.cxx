@@ -21,6 +21,7 @@
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
 #include <algorithm>
@@ -41,12 +42,6 @@ using AttentionAtlas::HeadPlace;
 
 namespace
 {
-
-/// When a data object was changed or updated last; 0 without one.
-vtkMTimeType TimeOf(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr ? 0 : std::max(data->GetMTime(), data->GetUpdateTime());
-}
 
 std::vector<atlas::RepeatedTokens> TokensOf(const atlas::Recording& recording)
 {
@@ -112,7 +107,7 @@ void vtkHeadScores::Scores::MakeImage(
 {
   vtkInformation* info = outputVector->GetInformationObject(1);
   std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
-  info->Get(SDDP::WHOLE_EXTENT(), whole.data());
+  info->Get(vtkStreamingDemandDrivenPipeline::WHOLE_EXTENT(), whole.data());
   const int expected = (whole[1] + 1) * (whole[3] + 1);
   if (heads.size() != atlas::ToIndex(expected))
   {
@@ -266,8 +261,8 @@ bool vtkHeadScores::MeasureHeads(
   vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks)
 {
   auto work = std::make_unique<Work>();
-  work->wanted = { TimeOf(input), TimeOf(model), this->ExcludeFirst, this->ExcludeCurrent,
-    ranks.Rank(), ranks.Count() };
+  work->wanted = { AttentionAtlas::TimeOf(input), AttentionAtlas::TimeOf(model), this->ExcludeFirst,
+    this->ExcludeCurrent, ranks.Rank(), ranks.Count() };
   if (this->Known->wanted == work->wanted)
   {
     return true;

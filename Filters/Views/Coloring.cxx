@@ -83,6 +83,7 @@ Coloring::Coloring(vtkSMProxy* representation)
   {
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
+  this->hasWords = data->GetArrayInformation("Token", vtkDataObject::POINT) != nullptr;
   const std::string legendField = this->array + LegendEnd;
   auto* texts = data->GetArrayInformation(legendField.c_str(), vtkDataObject::FIELD);
   if (EndsWith(this->array, ColorEnd) && texts != nullptr && texts->GetNumberOfStringValues() > 0)

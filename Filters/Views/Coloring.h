@@ -28,9 +28,10 @@ struct Coloring
 {
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
-  int classes = 0;    ///< of the model that the data come from; 0 if unknown
-  std::string legend; ///< of Kind, and of colors with a field array "... Legend"; see SetLegend
-  bool ours = false;  ///< from a filter of this plugin, or computed from such data
+  int classes = 0;       ///< of the model that the data come from; 0 if unknown
+  std::string legend;    ///< of Kind, and of colors with a field array "... Legend"; see SetLegend
+  bool hasWords = false; ///< whether its points have words (Token), which are written on them
+  bool ours = false;     ///< from a filter of this plugin, or computed from such data
 
   explicit Coloring(vtkSMProxy* representation);
 
@@ -51,8 +52,8 @@ struct Coloring
   /// Whether weights are shown as heat, from 0 to the largest of the data.
   bool IsHeat() const { return this->IsKnown() && this->array == "Heat"; }
 
-  /// Whether entries of circuits or effects of patching are shown, from less than 0 to more, with white at 0 and equally
-  /// long sides that end at the largest magnitude of the data.
+  /// Whether entries of circuits, contributions or effects are shown, from less than 0 to more,
+  /// with white at 0 and equally long sides that end at the largest magnitude of the data.
   bool IsSigned() const;
 
   /// Whether the values are at least 0 and mean more if larger, without a fixed maximum.
