@@ -218,9 +218,8 @@ inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circu
 // field data
 inline constexpr const char* LogitDifference = "Logit Difference";
 inline constexpr const char* Effect = "Effect";
-inline constexpr const char* Against = "Against";
-inline constexpr const char* TargetId = "Target Id";
-inline constexpr const char* AgainstId = "Against Id";
+inline constexpr const char* Against = "Against"; ///< also of LogitAttribution
+inline constexpr const char* TargetTokenId = "Target TokenId";
 inline constexpr const char* PromptLogitDifference = "Prompt Logit Difference";
 inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
 
@@ -264,7 +263,6 @@ inline constexpr const char* KeyHead = "Key Head";
 inline constexpr const char* Sum = "Sum";   ///< field data: of the contributions
 inline constexpr const char* Miss = "Miss"; ///< field data: Sum minus what it is of
 inline constexpr const char* AgainstTokenId = "Against TokenId"; ///< field data
-inline constexpr const char* Against = "Against";                ///< field data
 
 // LogitLens, in addition: columns, and arrays of the image
 inline constexpr const char* NextRank = "Next Rank";
