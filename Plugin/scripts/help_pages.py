@@ -64,6 +64,11 @@ CHAPTERS = {
         "ActivationPatching",
         "RecordingWriter",
     ],
+    "Circuits": [
+        "BigramTable",
+        "HeadCircuit",
+        "SkipTrigrams",
+    ],
 }
 #: What is hidden in the panel at first, by panel_visibility.
 WHERE = {"advanced": " (advanced)", "never": " (not in the panel)"}
