@@ -2,12 +2,12 @@
 
 #include "ArrayNames.h"
 #include "Bigrams.h"
+#include "CircuitTokens.h"
 #include "CircuitWeights.h"
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Execution.h"
-#include "Index.h"
-#include "TokenNames.h"
+#include "ModelSizes.h"
 #include "TransformerConversion.h"
 
 #include <vtkFloatArray.h>
@@ -86,27 +86,16 @@ int vtkBigramTable::RequestData(
   try
   {
     const auto model = AttentionAtlas::ToTransformer(input);
-    const AttentionAtlas::TokenNames names(model);
-    std::vector<std::int32_t> tokens = names.Find(this->Tokens, "Tokens");
-    if (tokens.empty())
-    {
-      tokens = atlas::SampleTokens(names.GetTokenizer(), model->GetModel().GetConfig().vocabulary);
-    }
-    atlas::LargestProductOptions options;
-    options.top = this->Top;
-    options.threads = AttentionAtlas::ThreadLimit();
-    options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
-    const auto found = atlas::FindBigrams(model->GetModel(), this->Processing, tokens, options);
+    const std::vector<std::int32_t> tokens = AttentionAtlas::ChosenTokens(*model, this->Tokens);
+    const auto found = atlas::FindBigrams(
+      model->GetModel(), this->Processing, tokens, AttentionAtlas::LargestOptions(this, this->Top));
     if (!found)
     {
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
-    Fill(tokens, *found, names, output);
-    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::BigramTable);
-    AttentionAtlas::AddField(output->GetFieldData(), Names::Processing,
-      std::string(this->Processing ? "TransformerLens" : "None"));
-    output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
-      Names::LeftOut, atlas::LeftOutOfOutputValue(model->GetModel().GetConfig())));
+    Fill(tokens, *found, AttentionAtlas::TokenNames(model), output);
+    AttentionAtlas::Describe(output, AttentionAtlas::Formats::BigramTable, this->Processing,
+      atlas::LeftOutOfOutputValue(model->GetModel().GetConfig()));
   }
   catch (const std::exception& e)
   {

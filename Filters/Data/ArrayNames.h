@@ -195,6 +195,23 @@ inline constexpr const char* Processing = "Processing"; ///< field data
 // BigramTable, in addition: columns
 inline constexpr const char* NextToken = "Next Token";
 inline constexpr const char* NextTokenId = "Next TokenId";
+// HeadCircuit, in addition: columns and field arrays
+inline constexpr const char* Direction = "Direction"; ///< what the other token is
+inline constexpr const char* OtherToken = "Other Token";
+inline constexpr const char* OtherTokenId = "Other TokenId";
+inline constexpr const char* OtherPosition = "Other Position";
+inline constexpr const char* QueryToken = "Query Token";
+inline constexpr const char* KeyTitle = "Key Title";
+inline constexpr const char* QueryTitle = "Query Title";
+// SkipTrigrams, in addition: columns
+inline constexpr const char* Source = "Source";
+inline constexpr const char* Destination = "Destination";
+inline constexpr const char* SourceId = "Source TokenId";
+inline constexpr const char* DestinationId = "Destination TokenId";
+inline constexpr const char* OutputId = "Output TokenId";
+inline constexpr const char* QueryKey = "QK";
+inline constexpr const char* OutputValue = "OV";
+// All views of weights
 inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circuit leaves out
 
 // HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and

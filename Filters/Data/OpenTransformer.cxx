@@ -1,5 +1,6 @@
 #include "OpenTransformer.h"
 
+#include "Error.h"
 #include "Execution.h"
 #include "ProcessedWeights.h"
 
@@ -100,6 +101,25 @@ const atlas::Tokenizer& OpenTransformer::GetTokenizer() const
     this->Tokenizer = atlas::ReadTokenizer(this->Folder);
   }
   return *this->Tokenizer;
+}
+
+const atlas::TokenFinder& OpenTransformer::GetTokenFinder() const
+{
+  const atlas::Tokenizer* tokenizer = nullptr;
+  try
+  {
+    tokenizer = &this->GetTokenizer();
+  }
+  catch (const atlas::Error&)
+  {
+    tokenizer = nullptr; // tokens are then known by their ids
+  }
+  const std::lock_guard<std::mutex> lock(this->Mutex);
+  if (!this->Finder)
+  {
+    this->Finder.emplace(tokenizer, this->Model.GetConfig().vocabulary);
+  }
+  return *this->Finder;
 }
 
 const atlas::ImageProcessor& OpenTransformer::GetImageProcessor() const

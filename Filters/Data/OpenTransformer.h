@@ -3,6 +3,7 @@
 #include "AttentionAtlasDataModule.h"
 #include "FileStamp.h"
 #include "ImageProcessor.h"
+#include "TokenFinder.h"
 #include "TokenizerFile.h"
 #include "Transformer.h"
 
@@ -39,6 +40,10 @@ public:
   /// Throws as atlas::ReadTokenizer does. After an error the next call reads again.
   const atlas::Tokenizer& GetTokenizer() const;
 
+  /// Finds tokens by text or id; by id alone if the tokenizer is missing or invalid. Made when it
+  /// is first requested.
+  const atlas::TokenFinder& GetTokenFinder() const;
+
   /// Throws as atlas::ReadImageProcessor does. After an error the next call reads again.
   const atlas::ImageProcessor& GetImageProcessor() const;
 
@@ -52,8 +57,9 @@ private:
   atlas::Transformer Model;
   atlas::Tensors ProcessedWeights;             ///< empty unless they are
   std::optional<atlas::Transformer> Processed; ///< reads them
-  mutable std::mutex Mutex;                    ///< guards the two members below until they are set
+  mutable std::mutex Mutex;                    ///< guards the members below until they are set
   mutable std::optional<atlas::Tokenizer> Tokenizer;
+  mutable std::optional<atlas::TokenFinder> Finder; ///< uses the tokenizer
   mutable std::optional<atlas::ImageProcessor> Processor;
 
   bool IsCurrent() const;

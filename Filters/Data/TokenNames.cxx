@@ -1,7 +1,6 @@
 #include "TokenNames.h"
 
 #include "Error.h"
-#include "TokenFinder.h"
 
 #include <utility>
 
@@ -42,12 +41,8 @@ const std::string& TokenNames::Of(std::int32_t id) const
 std::vector<std::int32_t> TokenNames::Find(
   const std::vector<std::string>& entries, const std::string& source) const
 {
-  if (entries.empty())
-  {
-    return {};
-  }
-  return atlas::TokenFinder(this->Tokenizer, this->Model->GetModel().GetConfig().vocabulary)
-    .FindAll(entries, source);
+  return entries.empty() ? std::vector<std::int32_t>()
+                         : this->Model->GetTokenFinder().FindAll(entries, source);
 }
 
 }

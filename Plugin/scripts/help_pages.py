@@ -63,6 +63,11 @@ CHAPTERS = {
         "HeadScores",
         "RecordingWriter",
     ],
+    "Circuits": [
+        "BigramTable",
+        "HeadCircuit",
+        "SkipTrigrams",
+    ],
 }
 #: What is hidden in the panel at first, by panel_visibility.
 WHERE = {"advanced": " (advanced)", "never": " (not in the panel)"}

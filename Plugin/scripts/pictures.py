@@ -160,6 +160,69 @@ def vision_transformer(folder):
     return folder / "config.json"
 
 
+#: Words of the same kind, for the head of word_model.
+WORDS = ("the of in to", "he she his her", "Monday Friday", "one two", "New York", "said was")
+
+
+def word_model(folder):
+    """A transformer with GPT-2's vocabulary and one head, which attends to words of the same kind and raises them;
+    its config.json."""
+    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
+    vocabulary = json.loads((folder / "vocab.json").read_text())
+    random = numpy.random.default_rng(0)
+    d, count = 32, len(vocabulary)
+    embedding = random.normal(0, 0.1, (count, d))
+    for kind, words in enumerate(WORDS):
+        for place, word in enumerate(words.split()):
+            embedding[vocabulary["\u0120" + word], [kind, 8 + 2 * kind + place % 2]] += (1, 0.5)
+    tensors = {"wte": embedding, "wpe": random.normal(0, 1, (32, d))}
+    layer = {"attn.c_attn": numpy.tile(2 * numpy.eye(d), 3), "attn.c_proj": numpy.eye(d)}
+    layer |= {"mlp.c_fc": numpy.zeros((d, d)), "mlp.c_proj": numpy.zeros((d, d))}
+    for name, weight in layer.items():
+        tensors |= {f"h.0.{name}": weight, f"h.0.{name}.bias": numpy.zeros(weight.shape[1])}
+    for name in ("h.0.ln_1", "h.0.ln_2", "ln_f"):
+        tensors |= {name: numpy.ones(d), f"{name}.bias": numpy.zeros(d)}
+    header, data = {}, b""
+    for name, values in tensors.items():
+        name = name if name.endswith(".bias") else f"{name}.weight"
+        code = values.astype("<f4").tobytes()
+        offsets = [len(data), len(data) + len(code)]
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": offsets}
+        data += code
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    config = {"model_type": "gpt2", "n_embd": d, "n_head": 1, "n_layer": 1, "n_positions": 32, "n_inner": d}
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": count}))
+    return str(folder / "config.json")
+
+
+def rows_of(table, columns, count):
+    """Some columns of the first rows of a table, one row per line; a middle dot for the space of a token."""
+    data = s.servermanager.Fetch(table)
+    lines = ["".join(f"{name:14}" for name in columns)]
+    for row in range(count):
+        line = ""
+        for name in columns:
+            value = data.GetColumnByName(name).GetValue(row)
+            shown = f"{value:.3f}" if isinstance(value, float) else str(value).replace(" ", "\u00b7")
+            line += f"{shown:14}"
+        lines.append(line)
+    return lines
+
+
+def circuits(folder):
+    """The pictures of circuits of words."""
+    path = word_model(folder)
+    bigrams = BigramTable(Input=TransformerReader(FileName=path), Tokens=["he", "\u00b7York"], Top=5)
+    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 10))
+    circuit = HeadCircuit(Input=TransformerReader(FileName=path))
+    show("HeadCircuit", s.OutputPort(circuit, 1), zoom=1.2)
+    trigrams = SkipTrigrams(Input=TransformerReader(FileName=path))
+    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10))
+
+
 def scene(path):
     """Draws a small landscape."""
     image = Image.new("RGB", (448, 448), (125, 175, 225))
@@ -269,6 +332,8 @@ def main(transformer):
     reader, recording = recorded(transformer)
     tokens = AttentionTokens(Input=recording, Model=reader)
     show("TokenEmbedding", TokenEmbedding(Input=tokens, Model=reader), zoom=1.2)
+    with tempfile.TemporaryDirectory() as folder:
+        circuits(pathlib.Path(folder))
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "LargestProducts.h"
-#include "Tokenizer.h"
+#include "TokenFinder.h"
 
 #include <cstdint>
 #include <optional>
@@ -25,6 +25,6 @@ std::optional<std::vector<TokenLogit>> FindBigrams(const Transformer& model, boo
 /// Tokens to begin with: some frequent English words that the vocabulary has as tokens with a
 /// leading space; without a tokenizer, or if it has few of them, 8 ids spread evenly over the
 /// vocabulary, floor(i (vocabulary - 1) / 7).
-std::vector<std::int32_t> SampleTokens(const Tokenizer* tokenizer, std::int64_t vocabulary);
+std::vector<std::int32_t> SampleTokens(const TokenFinder& vocabulary);
 
 }

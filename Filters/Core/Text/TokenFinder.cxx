@@ -153,6 +153,11 @@ std::optional<std::int32_t> TokenFinder::FindText(
   return begin->second;
 }
 
+std::optional<std::int32_t> TokenFinder::FindExactly(const std::string& text) const
+{
+  return this->Ids.count(text) == 1 ? std::optional(this->Ids.find(text)->second) : std::nullopt;
+}
+
 /// The token that is displayed or spelled like this.
 std::optional<std::int32_t> TokenFinder::FindDisplayed(std::string_view text) const
 {

@@ -39,6 +39,12 @@ public:
   std::vector<std::int32_t> FindAll(
     const std::vector<std::string>& entries, const std::string& source) const;
 
+  /// The token with exactly this text, if there is one and no other has it.
+  std::optional<std::int32_t> FindExactly(const std::string& text) const;
+
+  /// One more than the largest id.
+  std::int64_t VocabularySize() const { return this->Vocabulary; }
+
   /// The `count` tokens whose texts are nearest to a text: by the number of characters to insert,
   /// delete or replace (Levenshtein 1966) without leading spaces and case, then with them, then by
   /// id.

@@ -1,0 +1,26 @@
+#include "CircuitTokens.h"
+
+#include "Bigrams.h"
+#include "Execution.h"
+
+namespace AttentionAtlas
+{
+
+std::vector<std::int32_t> ChosenTokens(
+  const OpenTransformer& model, const std::vector<std::string>& entries)
+{
+  const atlas::TokenFinder& finder = model.GetTokenFinder();
+  const std::vector<std::int32_t> tokens = finder.FindAll(entries, "Tokens");
+  return tokens.empty() ? atlas::SampleTokens(finder) : tokens;
+}
+
+atlas::LargestProductOptions LargestOptions(vtkAlgorithm* filter, int top)
+{
+  atlas::LargestProductOptions options;
+  options.top = top;
+  options.threads = ThreadLimit();
+  options.progress = [filter](double done) { return ReportProgress(filter, done); };
+  return options;
+}
+
+}

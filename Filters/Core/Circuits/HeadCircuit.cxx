@@ -1,0 +1,121 @@
+#include "HeadCircuit.h"
+
+#include "CircuitWeights.h"
+#include "Error.h"
+#include "Index.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+void CheckOptions(const Transformer& model, const HeadCircuitOptions& options)
+{
+  if (options.circuit == CircuitKind::OutputValue)
+  {
+    RequireUnembedding(model);
+  }
+  else
+  {
+    RequireVocabulary(model);
+  }
+  RequireHead(model, options.layer, options.head);
+  RequireTop(options.largest.top);
+  const bool hasPositions = model.GetWeights().positionEmbedding.data != nullptr;
+  if (options.circuit == CircuitKind::PositionQueryKey && !hasPositions)
+  {
+    throw OptionError("Circuit PositionQK: expected a model with a position embedding, found " +
+                      model.GetConfig().architecture + ", which has none.");
+  }
+}
+
+/// The entries of both directions, as two lists of one.
+std::vector<LargestEntries> Split(std::vector<TokenLogit> found, std::int64_t rows)
+{
+  const auto half = static_cast<std::ptrdiff_t>(found.size() / 2);
+  const std::int64_t top = half / rows;
+  return { { "Source", top, { found.begin(), found.begin() + half } },
+    { "Destination", top, { found.begin() + half, found.end() } } };
+}
+
+/// The circuit of queries and keys among rows of an embedding: of `chosen` with all.
+std::optional<HeadCircuitTables> EvaluateQueryKey(const ProcessedHead& head,
+  const DoubleMatrix& chosen, const TokenRows& all, const LargestProductOptions& options)
+{
+  const double scale = 1 / std::sqrt(static_cast<double>(head.query.cols()));
+  const DoubleMatrix queries = scale * chosen * head.query;
+  const DoubleMatrix keys = chosen * head.key;
+  DoubleMatrix both(2 * chosen.rows(), chosen.cols());
+  both << queries * head.key.transpose(), scale * keys * head.query.transpose();
+  auto found = LargestProducts(both, all, options);
+  if (!found)
+  {
+    return std::nullopt;
+  }
+  return HeadCircuitTables{ Split(*std::move(found), chosen.rows()), queries * keys.transpose() };
+}
+
+std::optional<HeadCircuitTables> EvaluateOutputValue(const ProcessedWeights& weights,
+  const ProcessedHead& head, const DoubleMatrix& chosen, const HeadCircuitOptions& options)
+{
+  const DoubleMatrix written = chosen * head.value * head.output;
+  const std::int64_t vocabulary = weights.OutputVocabulary();
+  auto found = LargestProducts(written,
+    { vocabulary, [&weights](std::int64_t begin, std::int64_t end)
+      { return CircuitUnembedding(weights, begin, end); } },
+    options.largest);
+  if (!found)
+  {
+    return std::nullopt;
+  }
+  DoubleMatrix columns(chosen.rows(), chosen.cols());
+  for (Eigen::Index i = 0; i < columns.rows(); ++i)
+  {
+    const std::int32_t id = options.tokens[ToIndex(i)];
+    columns.row(i) = CircuitUnembedding(weights, id, id + 1);
+  }
+  const auto top = static_cast<std::int64_t>(found->size()) / chosen.rows();
+  return HeadCircuitTables{ { { "Output", top, *std::move(found) } },
+    written * columns.transpose() };
+}
+
+}
+
+std::int64_t CircuitSize(const Transformer& model, const HeadCircuitOptions& options)
+{
+  CheckOptions(model, options);
+  return options.circuit == CircuitKind::PositionQueryKey
+           ? model.GetWeights().positionEmbedding.shape[0]
+           : static_cast<std::int64_t>(options.tokens.size());
+}
+
+std::optional<HeadCircuitTables> EvaluateHeadCircuit(
+  const Transformer& model, const HeadCircuitOptions& options)
+{
+  CheckOptions(model, options);
+  const ProcessedWeights weights(model, CircuitSteps(options.processes), options.largest.threads);
+  const ProcessedHead head = FiniteHead(weights, options.layer, options.head);
+  if (options.circuit == CircuitKind::PositionQueryKey)
+  {
+    const DoubleMatrix positions = weights.PositionEmbedding();
+    return EvaluateQueryKey(head, positions,
+      { positions.rows(), [&positions](std::int64_t begin, std::int64_t end)
+        { return DoubleMatrix(positions.middleRows(begin, end - begin)); } },
+      options.largest);
+  }
+  const DoubleMatrix chosen = CircuitEmbedding(weights, options.tokens);
+  if (options.circuit == CircuitKind::OutputValue)
+  {
+    return EvaluateOutputValue(weights, head, chosen, options);
+  }
+  return EvaluateQueryKey(head, chosen,
+    { model.GetConfig().vocabulary, [&weights](std::int64_t begin, std::int64_t end)
+      { return CircuitEmbedding(weights, begin, end); } },
+    options.largest);
+}
+
+}

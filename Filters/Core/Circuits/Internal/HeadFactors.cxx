@@ -1,0 +1,92 @@
+#include "HeadFactors.h"
+
+#include "CircuitFactors.h"
+#include "CircuitWeights.h"
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace atlas
+{
+namespace
+{
+
+/// Tokens that are read at a time.
+constexpr std::int64_t BlockTokens = 512;
+/// Blocks between two reports of progress, which run in parallel.
+constexpr std::int64_t BlocksPerStep = 16;
+
+/// Calls body(begin, end) for blocks of tokens. Returns false if the progress did.
+bool ForBlocks(std::int64_t count, int threads, const std::function<bool(double)>& progress,
+  const std::function<void(std::int64_t, std::int64_t)>& body)
+{
+  constexpr std::int64_t step = BlockTokens * BlocksPerStep;
+  for (std::int64_t first = 0; first < count; first += step)
+  {
+    if (progress && !progress(static_cast<double>(first) / static_cast<double>(count)))
+    {
+      return false;
+    }
+    const std::int64_t tokens = std::min(step, count - first);
+    ParallelFor((tokens + BlockTokens - 1) / BlockTokens, threads,
+      [&](std::int64_t block)
+      {
+        const std::int64_t begin = first + block * BlockTokens;
+        body(begin, std::min(begin + BlockTokens, count));
+      });
+  }
+  return true;
+}
+
+void CenterOverTokens(DoubleMatrix& rows)
+{
+  rows.rowwise() -= rows.colwise().mean().eval();
+}
+
+}
+
+std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std::int64_t layer,
+  std::int64_t head, int threads, const std::function<bool(double)>& progress)
+{
+  const ProcessedHead tensors = FiniteHead(weights, layer, head);
+  const Eigen::Index dimension = tensors.query.cols();
+  const std::int64_t tokens = weights.GetModel().GetConfig().vocabulary;
+  const double scale = 1 / std::sqrt(static_cast<double>(dimension));
+  const DoubleMatrix transposed = tensors.output.transpose();
+  const SingleThreadedBlas blas;
+  HeadFactors factors;
+  for (DoubleMatrix* rows : { &factors.queries, &factors.keys, &factors.values })
+  {
+    rows->resize(tokens, dimension);
+  }
+  factors.outputs.resize(weights.OutputVocabulary(), dimension);
+  const auto half = [&progress](double begin)
+  { return [&progress, begin](double done) { return !progress || progress(begin + done / 2); }; };
+  const bool isDone =
+    ForBlocks(tokens, threads, half(0),
+      [&](std::int64_t begin, std::int64_t end)
+      {
+        const DoubleMatrix rows = CircuitEmbedding(weights, begin, end);
+        factors.queries.middleRows(begin, end - begin) = scale * Product(rows, tensors.query);
+        factors.keys.middleRows(begin, end - begin) = Product(rows, tensors.key);
+        factors.values.middleRows(begin, end - begin) = Product(rows, tensors.value);
+      }) &&
+    ForBlocks(factors.outputs.rows(), threads, half(0.5),
+      [&](std::int64_t begin, std::int64_t end)
+      {
+        factors.outputs.middleRows(begin, end - begin) =
+          Product(CircuitUnembedding(weights, begin, end), transposed);
+      });
+  if (!isDone)
+  {
+    return std::nullopt;
+  }
+  CenterOverTokens(factors.keys);
+  CenterOverTokens(factors.outputs);
+  return factors;
+}
+
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+// Internal to Core.
+
+#include "ProcessedWeights.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace atlas
+{
+
+/// The thin factors of a head's circuits over the vocabulary: queries keys^T is E W_Q W_K^T E^T /
+/// sqrt(d_head) minus the mean of each row (destination) over its columns, values outputs^T is E
+/// W_V W_O U minus the same.
+struct HeadFactors
+{
+  DoubleMatrix queries; ///< E W_Q / sqrt(d_head) [V, d_head]
+  DoubleMatrix keys;    ///< E W_K, centered over the tokens [V, d_head]
+  DoubleMatrix values;  ///< E W_V [V, d_head]
+  DoubleMatrix outputs; ///< (W_O U)^T, centered over the tokens [V of the logits, d_head]
+};
+
+/// Reads embedding and unembedding in blocks. `progress` as in LargestProductOptions, from 0 to 1;
+/// std::nullopt if it returned false. Throws as ProcessedWeights does.
+std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std::int64_t layer,
+  std::int64_t head, int threads, const std::function<bool(double)>& progress);
+
+}

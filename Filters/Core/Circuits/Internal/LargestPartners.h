@@ -1,0 +1,74 @@
+#pragma once
+
+// Internal to Core.
+
+#include "ProcessedWeights.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace atlas
+{
+
+/// A token and its dot product with a vector.
+struct Partner
+{
+  std::int32_t id = 0;
+  double product = 0;
+
+  /// Larger products first, then smaller ids.
+  bool IsBefore(const Partner& other) const
+  {
+    return this->product > other.product || (this->product == other.product && this->id < other.id);
+  }
+};
+
+/// Vectors of tokens by falling length, for the search for large products with them.
+class SortedVectors
+{
+public:
+  /// Uses the rows, one per token, as long as this object exists.
+  explicit SortedVectors(const DoubleMatrix& rows);
+
+  const DoubleMatrix& Rows() const { return this->Exact; }
+  std::int64_t Count() const { return this->Exact.rows(); }
+  std::int64_t Dimension() const { return this->Exact.cols(); }
+
+  /// The largest length.
+  double Largest() const { return this->Length; }
+
+  /// In order of length: the vectors divided by Largest(), their ids and their lengths so divided.
+  const float* Vector(std::int64_t i) const { return this->Values.data() + i * this->Dimension(); }
+  std::int32_t Id(std::int64_t i) const { return this->Ids[static_cast<std::size_t>(i)]; }
+  float LengthOf(std::int64_t i) const { return this->Lengths[static_cast<std::size_t>(i)]; }
+
+private:
+  const DoubleMatrix& Exact;
+  double Length = 0;
+  std::vector<std::int32_t> Ids;
+  std::vector<float> Values;
+  std::vector<float> Lengths;
+};
+
+/// A vector whose partners are searched for.
+struct PartnerSearch
+{
+  const double* vector = nullptr; ///< [dimension]
+  double least = 0;               ///< products below it are of no interest
+  std::vector<Partner> found;     ///< the result, in order
+};
+
+/// Finds for each vector the `top` tokens with the largest products, as far as these are positive
+/// and not below `least`; some that are below may be among them. Products are those of double
+/// precision, and ties have the smaller id first: blocks of them are computed in single precision,
+/// and those that can be among the largest, by a bound of the error, again. Blocks whose lengths
+/// rule them out are left out (Cauchy-Schwarz). Returns the number of products that were computed.
+/// At most 256 vectors; runs on one thread, under SingleThreadedBlas.
+std::int64_t FindPartners(
+  std::vector<PartnerSearch>& searches, const SortedVectors& tokens, std::size_t top);
+
+/// a . b in double precision, summed in order.
+double DotProduct(const double* a, const double* b, std::int64_t count);
+
+}

@@ -1,0 +1,246 @@
+// Also tests: BestItems HeadFactors LargestPartners
+
+#include "SkipTrigrams.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "HeadFactors.h"
+#include "Index.h"
+#include "LargestPartners.h"
+#include "MatrixProduct.h"
+#include "TablesOracle.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace
+{
+
+using Ids = std::vector<std::int32_t>;
+
+Ids IdsOf(const std::vector<SkipTrigram>& trigrams)
+{
+  Ids ids;
+  for (const SkipTrigram& trigram : trigrams)
+  {
+    ids.insert(ids.end(), { trigram.source, trigram.destination, trigram.output });
+  }
+  return ids;
+}
+
+/// All skip-trigrams of a head with a positive score, in order.
+std::vector<SkipTrigram> BruteForce(
+  const Transformer& model, bool processes, std::int64_t layer, std::int64_t head)
+{
+  const ProcessedWeights weights(
+    model, processes ? WeightSteps::TransformerLens : WeightSteps::Stored);
+  const HeadFactors factors = *MakeHeadFactors(weights, layer, head, 1, {});
+  const DoubleMatrix qk = factors.queries * factors.keys.transpose();
+  const DoubleMatrix ov = factors.values * factors.outputs.transpose();
+  std::vector<SkipTrigram> all;
+  const auto count = static_cast<std::int32_t>(qk.rows());
+  for (std::int32_t s = 0; s < count; ++s)
+  {
+    for (std::int32_t d = 0; d < count; ++d)
+    {
+      for (std::int32_t o = 0; qk(d, s) > 0 && o < count; ++o)
+      {
+        if (ov(s, o) > 0)
+        {
+          all.push_back({ s, d, o, qk(d, s), ov(s, o), qk(d, s) * ov(s, o) });
+        }
+      }
+    }
+  }
+  std::sort(all.begin(), all.end(),
+    [](const SkipTrigram& a, const SkipTrigram& b) { return a.IsBefore(b); });
+  return all;
+}
+
+class OfSkipTrigrams : public OfTables
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, OfSkipTrigrams, OfCircuits::Models(), OfCircuits::Name);
+
+TEST_P(OfSkipTrigrams, AreExpected)
+{
+  const Transformer& model = this->Oracle.GetModel();
+  SkipTrigramOptions options;
+  Ids ids;
+  std::vector<double> scores;
+  std::vector<double> factors;
+  for (options.layer = 0; options.layer < model.GetConfig().layers; ++options.layer)
+  {
+    for (options.head = 0; options.head < model.GetConfig().heads; ++options.head)
+    {
+      const auto found = FindSkipTrigrams(model, options);
+      ASSERT_THAT(found->trigrams, SizeIs(50));
+      const Ids some = IdsOf(found->trigrams);
+      ids.insert(ids.end(), some.begin(), some.end());
+      for (const SkipTrigram& trigram : found->trigrams)
+      {
+        scores.push_back(trigram.score);
+        factors.insert(factors.end(), { trigram.queryKey, trigram.outputValue });
+      }
+    }
+  }
+  EXPECT_EQ(ids, this->Oracle.Ids("skip.ids"));
+  ExpectClose("skip.score", scores, this->Oracle.Values("skip.score"), TablesTolerance);
+  ExpectClose("skip.factors", factors, this->Oracle.Values("skip.factors"), TablesTolerance);
+}
+
+/// Long lists too, of which most products lie close together.
+TEST_P(OfSkipTrigrams, AreThoseOfBruteForce)
+{
+  const std::vector<SkipTrigram> all = BruteForce(this->Oracle.GetModel(), false, 1, 2);
+  for (const int top : { 1, 7, 3000 })
+  {
+    SkipTrigramOptions options;
+    options.layer = 1;
+    options.head = 2;
+    options.processes = false;
+    options.top = top;
+    const auto found = FindSkipTrigrams(this->Oracle.GetModel(), options);
+    EXPECT_EQ(IdsOf(found->trigrams), IdsOf({ all.begin(), all.begin() + top }));
+  }
+}
+
+TEST(SkipTrigrams, DoNotDependOnThreadsAndParts)
+{
+  const TablesOracle oracle("gpt2");
+  SkipTrigramOptions options;
+  options.threads = 1;
+  const auto expected = FindSkipTrigrams(oracle.GetModel(), options);
+  options.threads = 4;
+  EXPECT_EQ(
+    IdsOf(FindSkipTrigrams(oracle.GetModel(), options)->trigrams), IdsOf(expected->trigrams));
+  options.parts = 3;
+  std::vector<SkipTrigram> joined;
+  for (options.part = 0; options.part < options.parts; ++options.part)
+  {
+    const auto part = FindSkipTrigrams(oracle.GetModel(), options);
+    joined.insert(joined.end(), part->trigrams.begin(), part->trigrams.end());
+  }
+  const std::vector<SkipTrigram> best = JoinSkipTrigrams(joined, options.top);
+  EXPECT_EQ(IdsOf(best), IdsOf(expected->trigrams));
+  for (std::size_t i = 0; i < best.size(); ++i)
+  {
+    EXPECT_EQ(best[i].score, expected->trigrams[i].score);
+  }
+}
+
+TEST(SkipTrigrams, OfChosenSources)
+{
+  const TablesOracle oracle("attn-only");
+  std::vector<SkipTrigram> all = BruteForce(oracle.GetModel(), true, 0, 1);
+  all.erase(std::remove_if(all.begin(), all.end(), [](const SkipTrigram& trigram)
+              { return trigram.source != 5 && trigram.source != 40; }),
+    all.end());
+  SkipTrigramOptions options;
+  options.head = 1;
+  options.sources = { 40, 5, 40 };
+  options.top = 20;
+  EXPECT_EQ(IdsOf(FindSkipTrigrams(oracle.GetModel(), options)->trigrams),
+    IdsOf({ all.begin(), all.begin() + 20 }));
+}
+
+TEST(SkipTrigrams, StopOnRequest)
+{
+  const TablesOracle oracle("gpt2");
+  SkipTrigramOptions options;
+  for (const int last : { 0, 1, 2 })
+  {
+    int calls = 0;
+    options.progress = [&calls, last](double) { return calls++ < last; };
+    EXPECT_FALSE(FindSkipTrigrams(oracle.GetModel(), options).has_value());
+  }
+}
+
+TEST(SkipTrigrams, RefuseOptionsThatDoNotFit)
+{
+  const TablesOracle oracle("gpt2");
+  SkipTrigramOptions options;
+  options.head = 4;
+  EXPECT_EQ(MessageOf<OptionError>([&] { FindSkipTrigrams(oracle.GetModel(), options); }),
+    "Head: expected a number from 0 to 3, found 4.");
+  const Transformer bert = Transformer::Read(TransformerOracle::Folder("bert"));
+  EXPECT_THAT(
+    MessageOf<ModelError>([&] { FindSkipTrigrams(bert, {}); }), testing::HasSubstr("found bert"));
+}
+
+/// Vectors of very different lengths, with many equal ones.
+DoubleMatrix Vectors(Eigen::Index count, unsigned seed)
+{
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  DoubleMatrix rows = DoubleMatrix::NullaryExpr(count, 24, [&] { return normal(random); });
+  for (Eigen::Index i = 0; i < count; ++i)
+  {
+    rows.row(i) *= std::exp(normal(random));
+  }
+  for (Eigen::Index i = 700; i < 900; ++i)
+  {
+    rows.row(i) = rows.row(3);
+  }
+  return rows;
+}
+
+TEST(LargestPartners, AreThoseOfAllProducts)
+{
+  const SingleThreadedBlas blas;
+  const DoubleMatrix tokens = Vectors(3000, 1);
+  const DoubleMatrix vectors = Vectors(1000, 2).topRows(50);
+  const SortedVectors sorted(tokens);
+  for (const double least : { 0.0, 20.0 })
+  {
+    std::vector<PartnerSearch> searches;
+    for (Eigen::Index i = 0; i < vectors.rows(); ++i)
+    {
+      searches.push_back({ vectors.row(i).data(), least, {} });
+    }
+    const std::int64_t computed = FindPartners(searches, sorted, 10);
+    EXPECT_LT(computed, vectors.rows() * tokens.rows() * 4 / 5);
+    for (const PartnerSearch& search : searches)
+    {
+      std::vector<Partner> all;
+      for (std::int32_t id = 0; id < tokens.rows(); ++id)
+      {
+        const double product = DotProduct(search.vector, tokens.row(id).data(), tokens.cols());
+        if (product >= least && product > 0)
+        {
+          all.push_back({ id, product });
+        }
+      }
+      std::sort(
+        all.begin(), all.end(), [](const Partner& a, const Partner& b) { return a.IsBefore(b); });
+      ASSERT_GE(search.found.size(), std::min<std::size_t>(all.size(), 10));
+      for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
+      {
+        EXPECT_EQ(search.found[i].id, all[i].id);
+        EXPECT_EQ(search.found[i].product, all[i].product);
+      }
+    }
+  }
+}
+
+TEST(LargestPartners, OfZeroThereAreNone)
+{
+  const SingleThreadedBlas blas;
+  const DoubleMatrix zero = DoubleMatrix::Zero(5, 4);
+  const DoubleMatrix ones = DoubleMatrix::Ones(5, 4);
+  std::vector<PartnerSearch> searches = { { zero.data(), 0, {} } };
+  FindPartners(searches, SortedVectors(ones), 3);
+  EXPECT_THAT(searches[0].found, IsEmpty());
+  searches[0].vector = ones.data();
+  FindPartners(searches, SortedVectors(zero), 3);
+  EXPECT_THAT(searches[0].found, IsEmpty());
+}
+
+}
