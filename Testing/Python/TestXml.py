@@ -30,6 +30,13 @@ FREE_TEXT = {
     ("RecordingReader", "Architecture"),
     ("TransformerRecorder", "Prompts"),
     ("TransformerRecorder", "TokenIds"),
+    ("TransformerRecorder", "Ablate"),
+    ("TransformerRecorder", "PatchFrom"),
+    ("TransformerRecorder", "PatchSites"),
+    ("ActivationPatching", "Prompt"),
+    ("ActivationPatching", "PatchFrom"),
+    ("ActivationPatching", "Target"),
+    ("ActivationPatching", "Against"),
     ("TransformerRecorder", "Segments"),
     ("TokenSearch", "Text"),
 }
