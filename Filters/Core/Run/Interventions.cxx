@@ -13,7 +13,7 @@ namespace
 {
 
 /// The beginning of messages about the source.
-constexpr const char* OtherInput = "the other input of an intervention: ";
+constexpr const char* OtherInput = "PatchFrom: ";
 
 /// The letter of a kind of site; a head has none.
 struct KindLetter

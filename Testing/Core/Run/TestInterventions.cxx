@@ -1,4 +1,4 @@
-// Also tests: Activations, LayerRunner
+// Also tests: Activations LayerRunner
 
 #include "Interventions.h"
 
