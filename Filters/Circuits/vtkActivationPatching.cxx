@@ -228,6 +228,8 @@ vtkActivationPatching::vtkActivationPatching()
   : Known(std::make_unique<Work>())
 {
   this->SetNumberOfOutputPorts(2);
+  this->SetPrompt("When John and Mary went to the store, John gave a drink to");
+  this->SetPatchFrom("When Mary and John went to the store, Mary gave a drink to");
 }
 
 vtkActivationPatching::~vtkActivationPatching()

@@ -67,7 +67,8 @@ public:
   ///@{
   /**
    * The text that is run with changes; of a model without a tokenizer, token ids separated by
-   * spaces. Null or empty: none, and the outputs are empty. Default: none.
+   * spaces. Null or empty: none, and the outputs are empty. Default: When John and Mary went to the
+   * store, John gave a drink to (of the task of Wang et al. 2023).
    */
   vtkSetStringMacro(Prompt);
   vtkGetStringMacro(Prompt);
@@ -76,7 +77,8 @@ public:
   ///@{
   /**
    * The text whose values replace those of Prompt, likewise; with as many tokens. Only for PATCH.
-   * Null or empty: none, and the outputs are empty. Default: none.
+   * Null or empty: none, and the outputs are empty. Default: When Mary and John went to the store,
+   * Mary gave a drink to.
    */
   vtkSetStringMacro(PatchFrom);
   vtkGetStringMacro(PatchFrom);

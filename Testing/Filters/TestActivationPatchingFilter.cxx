@@ -215,7 +215,7 @@ TEST(ActivationPatching, RefusesBadInput)
   patching.ExpectError("found the same difference");
   filter->SetTarget(nullptr);
   filter->SetAgainst(nullptr);
-  patching.ExpectError("expected two prompts with different logits, found the same");
+  patching.ExpectError("expected a prompt with other logits than Prompt, found the same");
   filter->SetPatchFrom("1 2 3 4 5 99999");
   patching.ExpectError("99999");
   filter->SetPatchFrom(Other);
@@ -228,7 +228,7 @@ TEST(ActivationPatching, RefusesBadInput)
   patching.ExpectError("Against: ");
   filter->SetAgainst(nullptr);
   filter->SetPosition(6);
-  patching.ExpectError("intervention at 0.0@6: expected a position of sequence 0 from 0 to 5");
+  patching.ExpectError("Position: expected -1 or one of the prompt, 0 to 5, found 6");
   filter->SetPosition(-1);
   EXPECT_GT(patching.Table()->GetNumberOfRows(), 0);
 

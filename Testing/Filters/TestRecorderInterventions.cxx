@@ -94,7 +94,8 @@ TEST(RecorderInterventions, RefuseBadInput)
   recorder->SetAblate("9.0");
   expect("intervention at 9.0: expected a layer from 0 to 1, found 9");
   recorder->SetAblate("r1");
-  expect("Ablate: expected heads such as 2.5 (layer 2, head 5), found 'r1'");
+  expect("Ablate: expected heads such as 2.5 (layer 2, head 5), each with a position such as @3 or "
+         "without, found 'r1'");
   recorder->SetAblate(nullptr);
   recorder->SetPatchFrom(Other);
   expect("PatchSites: expected where to patch, such as 2.5 or r2@3, found none");

@@ -174,10 +174,10 @@ PATCHING = [
     ({"Prompt": "1 2", "PatchFrom": "3 4 5"}, "as many tokens"),
     ({"Prompt": "1 2", "PatchFrom": "3 229"}, "229"),
     ({"Prompt": "1 2\n3 4", "PatchFrom": "3 4"}, "one line"),
-    ({"Prompt": "1 2", "PatchFrom": "1 2"}, "different logits"),
+    ({"Prompt": "1 2", "PatchFrom": "1 2"}, "other logits"),
     ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#229"}, "229"),
     ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#7", "Against": "#7"}, "another token"),
-    ({"Prompt": "1 2", "PatchFrom": "3 4", "Position": 2}, "position of sequence 0 from 0 to 1"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4", "Position": 2}, "0 to 1, found 2"),
 ]
 
 #: Maps of the shipped recording.

@@ -239,7 +239,8 @@ private:
     const auto [least, most] = std::minmax_element(change.begin(), change.end());
     if (*least == *most)
     {
-      throw OptionError("expected two prompts with different logits, found the same.");
+      throw OptionError(
+        "PatchFrom: expected a prompt with other logits than Prompt, found the same.");
     }
     map.target = this->Options.target.value_or(most - change.begin());
     map.against = this->Options.against.value_or(least - change.begin());
@@ -390,6 +391,12 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
     throw OptionError("Against: expected another token than Target, found the same.");
   }
   const std::vector<std::int64_t> lengths = SequenceLengths(config, prompt);
+  if (options.kind == ActivationKind::HeadOutput && options.position >= lengths.front())
+  {
+    throw OptionError("Position: expected -1 or one of the prompt, 0 to " +
+                      std::to_string(lengths.front() - 1) + ", found " +
+                      std::to_string(options.position) + ".");
+  }
   Interventions interventions;
   interventions.source = source;
   for (const ActivationSite& site : PatchingSites(config, lengths.front(), options))

@@ -12,6 +12,9 @@ namespace atlas
 namespace
 {
 
+/// The beginning of messages about the source.
+constexpr const char* OtherInput = "PatchFrom: ";
+
 /// The letter of a kind of site; a head has none.
 struct KindLetter
 {
@@ -59,6 +62,30 @@ bool ParseSite(std::string_view word, ActivationSite& site)
   }
   return word.empty() ||
          (TakeCharacter(word, '@') && TakeNumber(word, site.position) && word.empty());
+}
+
+/// Parses all words of a text. Throws OptionError, which begins with `expected`, for one that is no
+/// site or not accepted.
+template<class Accepts>
+std::vector<ActivationSite> ParseWords(
+  std::string_view text, const std::string& expected, const Accepts& accepts)
+{
+  constexpr std::string_view separators = " \t,\r\n";
+  std::vector<ActivationSite> sites;
+  std::size_t begin = text.find_first_not_of(separators);
+  while (begin != std::string_view::npos)
+  {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    ActivationSite site;
+    if (!ParseSite(word, site) || !accepts(site))
+    {
+      throw OptionError(expected + ", found '" + std::string(word) + "'.");
+    }
+    sites.push_back(site);
+    begin = text.find_first_not_of(separators, end);
+  }
+  return sites;
 }
 
 void RequireBelow(
@@ -149,40 +176,19 @@ std::string ToText(const Interventions& interventions)
 
 std::vector<ActivationSite> ParseSites(std::string_view text, const std::string& source)
 {
-  constexpr std::string_view separators = " \t,\r\n";
-  std::vector<ActivationSite> sites;
-  std::size_t begin = text.find_first_not_of(separators);
-  while (begin != std::string_view::npos)
-  {
-    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
-    ActivationSite site;
-    if (!ParseSite(word, site))
-    {
-      throw OptionError(source +
-                        ": expected heads such as 2.5 (layer 2, head 5), r2 (the residual stream "
-                        "before layer 2), a2 or m2 (its attention or MLP), each with a position "
-                        "such as @3 or without, found '" +
-                        std::string(word) + "'.");
-    }
-    sites.push_back(site);
-    begin = text.find_first_not_of(separators, end);
-  }
-  return sites;
+  return ParseWords(text,
+    source +
+      ": expected heads such as 2.5 (layer 2, head 5), r2 (the residual stream before layer 2), a2 "
+      "or m2 (its attention or MLP), each with a position such as @3 or without",
+    [](const ActivationSite&) { return true; });
 }
 
 std::vector<ActivationSite> ParseHeadSites(std::string_view text, const std::string& source)
 {
-  std::vector<ActivationSite> sites = ParseSites(text, source);
-  for (const ActivationSite& site : sites)
-  {
-    if (site.kind != ActivationKind::HeadOutput)
-    {
-      throw OptionError(
-        source + ": expected heads such as 2.5 (layer 2, head 5), found '" + ToText(site) + "'.");
-    }
-  }
-  return sites;
+  return ParseWords(text,
+    source +
+      ": expected heads such as 2.5 (layer 2, head 5), each with a position such as @3 or without",
+    [](const ActivationSite& site) { return site.kind == ActivationKind::HeadOutput; });
 }
 
 void CheckInterventions(const TransformerConfig& config, const std::vector<std::int64_t>& lengths,
@@ -198,17 +204,23 @@ void CheckInterventions(const TransformerConfig& config, const std::vector<std::
   }
   if (config.input != InputKind::Tokens || interventions.source.tokens.size() != 1)
   {
-    throw OptionError("the other input of an intervention: expected one text for a model of texts, "
-                      "found " +
+    throw OptionError(std::string(OtherInput) + "expected one text for a model of texts, found " +
                       std::to_string(interventions.source.tokens.size()) + ".");
   }
-  CheckInput(config, interventions.source);
+  try
+  {
+    CheckInput(config, interventions.source);
+  }
+  catch (const OptionError& e)
+  {
+    throw OptionError(OtherInput + std::string(e.what()));
+  }
   const auto length = static_cast<std::int64_t>(interventions.source.tokens.front().size());
   for (std::size_t s = 0; s < lengths.size(); ++s)
   {
     if (lengths[s] != length)
     {
-      throw OptionError("the other input of an intervention: expected as many tokens as sequence " +
+      throw OptionError(std::string(OtherInput) + "expected as many tokens as sequence " +
                         std::to_string(s) + ", " + std::to_string(lengths[s]) + ", found " +
                         std::to_string(length) + ".");
     }

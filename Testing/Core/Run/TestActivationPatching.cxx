@@ -217,7 +217,7 @@ TEST(MapPatching, ComparesWhatChangesMostIfBothRunsPredictTheSame)
   EXPECT_EQ(map.target, changed.front());
   EXPECT_EQ(map.against, changed.back());
   EXPECT_THAT(MessageOf<OptionError>([&] { MapPatching(model, inputs.prompt, inputs.prompt, {}); }),
-    HasSubstr("expected two prompts with different logits, found the same"));
+    HasSubstr("expected a prompt with other logits than Prompt, found the same"));
 }
 
 TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)
@@ -297,7 +297,7 @@ TEST(MapPatching, SaysWhatDoesNotFit)
       [&] { MapPatching(model, inputs.prompt, inputs.source, options); });
   };
   options.position = 4;
-  EXPECT_THAT(message(), HasSubstr("expected a position of sequence 0 from 0 to 3, found 4"));
+  EXPECT_THAT(message(), HasSubstr("Position: expected -1 or one of the prompt, 0 to 3, found 4"));
   options.position = AllPositions;
   options.against = 13;
   EXPECT_THAT(message(), HasSubstr("Against: expected a token id from 0 to 12, found 13"));

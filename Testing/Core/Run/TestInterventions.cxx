@@ -1,4 +1,4 @@
-// Also tests: Activations, LayerRunner
+// Also tests: Activations LayerRunner
 
 #include "Interventions.h"
 
@@ -216,7 +216,8 @@ TEST(ParseSites, NamesTheWordThatIsNone)
   }
   EXPECT_EQ(ParseHeadSites("1.2", "Ablate").size(), 1U);
   EXPECT_THAT(MessageOf<OptionError>([] { ParseHeadSites("1.2 r2", "Ablate"); }),
-    HasSubstr("Ablate: expected heads such as 2.5 (layer 2, head 5), found 'r2'"));
+    HasSubstr("Ablate: expected heads such as 2.5 (layer 2, head 5), each with a position such as "
+              "@3 or without, found 'r2'"));
 }
 
 TEST(Interventions, AreToldInWords)
