@@ -8,6 +8,7 @@
 #include "Index.h"
 #include "LogitAttribution.h"
 #include "LogitLens.h"
+#include "ModelSizes.h"
 #include "RecordingConversion.h"
 #include "StreamModel.h"
 #include "TokenNames.h"
@@ -27,6 +28,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
@@ -37,14 +40,12 @@ namespace
 using atlas::LogitTarget;
 using atlas::NamedComponent;
 using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
 using AttentionAtlas::MakeArray;
 
 constexpr int TablePort = 0;
 constexpr int ImagePort = 1;
 
-/// Adds numbers of rows or points whose target and component are known. `places`: pairs of a target
-/// and a component.
+/// A term: a row of the table or a point of the image.
 struct Place
 {
   const LogitTarget* target;
@@ -97,7 +98,7 @@ struct vtkLogitAttribution::Found
       Names::Contribution, places, [](const Place& place) { return place.value; }));
   }
 
-  void AddFields(bool processes, vtkFieldData* fields) const
+  void AddFields(vtkFieldData* fields) const
   {
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Logit, this->terms.logits));
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Sum, this->terms.sums));
@@ -107,8 +108,6 @@ struct vtkLogitAttribution::Found
       misses.push_back(this->terms.sums[i] - this->terms.logits[i]);
     }
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Miss, misses));
-    AttentionAtlas::AddField(
-      fields, Names::Processing, std::string(processes ? "TransformerLens" : "None"));
     if (this->targets.front().against >= 0)
     {
       AttentionAtlas::AddField(
@@ -131,8 +130,8 @@ struct vtkLogitAttribution::Found
     vtkDataSetAttributes* rows = table->GetRowData();
     this->AddArrays(places, rows);
     rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
-    this->AddFields(processes, table->GetFieldData());
-    AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::LogitAttribution);
+    this->AddFields(table->GetFieldData());
+    AttentionAtlas::Describe(table, AttentionAtlas::Formats::LogitAttribution, processes, {});
   }
 
   void FillImage(const atlas::ComponentGroups& groups, bool processes, vtkInformation* info) const
@@ -155,7 +154,7 @@ struct vtkLogitAttribution::Found
     this->AddArrays(places, image->GetPointData());
     image->GetPointData()->SetActiveScalars(Names::Contribution);
     vtkFieldData* fields = image->GetFieldData();
-    this->AddFields(processes, fields);
+    this->AddFields(fields);
     fields->AddArray(
       MakeArray<vtkStringArray>(Names::KeyToken, this->targets, [this](const LogitTarget& target)
         { return AttentionAtlas::TokenText(this->recording, target.row); }));
@@ -163,7 +162,7 @@ struct vtkLogitAttribution::Found
       [](const NamedComponent& component) { return component.name; }));
     AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
     AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Component"));
-    AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::LogitAttributionImage);
+    AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitAttributionImage, processes, {});
   }
 };
 
@@ -255,50 +254,82 @@ int vtkLogitAttribution::RequestUpdateExtent(
   return 1;
 }
 
-/// The logits that are asked for, without their terms.
-vtkLogitAttribution::Found vtkLogitAttribution::FindTargets(const atlas::Recording& recording)
+/// The rows of the recording whose logits are asked for: the first, and the one after the last.
+std::pair<std::int64_t, std::int64_t> vtkLogitAttribution::FindRows(
+  const atlas::Recording& recording) const
 {
-  const auto& model = this->Kept->stream.GetOpenModel();
-  Found found{ recording, AttentionAtlas::TokenNames(model), {}, {} };
-  const std::int64_t length = atlas::AttentionLength(recording, std::max(this->Sequence, 0));
   if (this->Sequence < 0)
   {
     throw atlas::OptionError(
       "Sequence: expected 0 or more, found " + std::to_string(this->Sequence) + ".");
   }
-  const std::int64_t end = this->Target == NEXT_TOKEN ? length - 1 : length;
   const bool isNext = this->Target == NEXT_TOKEN;
-  if (this->Position < -1 || this->Position >= end || end == 0)
+  const std::int64_t length = atlas::AttentionLength(recording, this->Sequence);
+  const std::int64_t end = isNext ? length - 1 : length;
+  if (end == 0)
   {
-    throw atlas::OptionError(
-      "Position: expected " +
-      (end == 0 ? std::string("a sequence of at least 2 tokens")
-                : "a position from 0 to " + std::to_string(end - 1) + ", or -1 for all") +
-      (isNext ? ", since the last token has no next one (choose another Target)" : "") +
-      ", found " + (end == 0 ? "1" : std::to_string(this->Position)) + ".");
+    throw atlas::OptionError("Target: expected a sequence of at least 2 tokens, since the last "
+                             "token has no next one, found 1; choose another Target.");
+  }
+  if (this->Position < -1 || this->Position >= end)
+  {
+    throw atlas::OptionError("Position: expected a position from 0 to " + std::to_string(end - 1) +
+                             ", or -1 for all" +
+                             (isNext ? ", since the last token has no next one" : "") + ", found " +
+                             std::to_string(this->Position) + ".");
   }
   const std::int64_t first = recording.sequenceOffsets[ToIndex(this->Sequence)];
-  const std::int64_t begin = first + std::max(this->Position, 0);
-  const std::int64_t last = this->Position >= 0 ? begin + 1 : first + end;
-  if (isNext && recording.tokens.id.empty())
+  return this->Position == -1 ? std::pair(first, first + end)
+                              : std::pair(first + this->Position, first + this->Position + 1);
+}
+
+/// The tokens whose logits are asked for at these rows.
+std::vector<std::int32_t> vtkLogitAttribution::FindTargets(
+  const atlas::Recording& recording, std::int64_t begin, std::int64_t end)
+{
+  const auto& model = this->Kept->stream.GetOpenModel();
+  if (this->Target == PREDICTED)
+  {
+    return atlas::PredictedTokens(
+      recording, model->GetModel(), begin, end, AttentionAtlas::ThreadLimit());
+  }
+  if (this->Target == TOKEN)
+  {
+    return std::vector<std::int32_t>(
+      ToIndex(end - begin), this->Kept->target.Find(model, this->TargetToken, "TargetToken"));
+  }
+  const std::vector<std::int64_t>& ids = recording.tokens.id;
+  if (ids.empty())
   {
     throw atlas::OptionError("Target: expected a recording with token ids, found none.");
   }
-  const std::vector<std::int32_t> predicted =
-    this->Target == PREDICTED ? atlas::PredictedTokens(recording, model->GetModel(), begin, last,
-                                  AttentionAtlas::ThreadLimit())
-                              : std::vector<std::int32_t>();
-  const std::int32_t token =
-    this->Target == TOKEN ? this->Kept->target.Find(model, this->TargetToken, "TargetToken") : -1;
+  std::vector<std::int32_t> next;
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    next.push_back(static_cast<std::int32_t>(ids[ToIndex(row + 1)]));
+  }
+  return next;
+}
+
+/// The logits that are asked for, without their terms.
+vtkLogitAttribution::Found vtkLogitAttribution::Find(const atlas::Recording& recording)
+{
+  const auto& model = this->Kept->stream.GetOpenModel();
+  Found found{ recording, AttentionAtlas::TokenNames(model), {}, {} };
+  const auto [begin, end] = this->FindRows(recording);
+  const atlas::TransformerConfig& config = model->GetModel().GetConfig();
+  const std::size_t terms = atlas::ComponentsBefore(config, config.layers).size() + 1;
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(end - begin) * static_cast<double>(terms) *
+      (2. * sizeof(Place) + 6. * sizeof(int) + 4. * sizeof(double) + 3. * sizeof(std::string)),
+    std::to_string(end - begin) + " logits of " + std::to_string(terms) + " terms",
+    "choose a Position.");
+  const std::vector<std::int32_t> targets = this->FindTargets(recording, begin, end);
   const std::int32_t against =
     this->Against.empty() ? -1 : this->Kept->against.Find(model, this->Against, "Against");
-  for (std::int64_t row = begin; row < last; ++row)
+  for (std::int64_t row = begin; row < end; ++row)
   {
-    const std::int32_t id = isNext
-                              ? static_cast<std::int32_t>(recording.tokens.id[ToIndex(row + 1)])
-                            : this->Target == PREDICTED ? predicted[ToIndex(row - begin)]
-                                                        : token;
-    found.targets.push_back({ row, id, against });
+    found.targets.push_back({ row, targets[ToIndex(row - begin)], against });
   }
   return found;
 }
@@ -321,7 +352,7 @@ int vtkLogitAttribution::RequestData(
     const auto model = AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
     AttentionAtlas::StreamModel& stream = this->Kept->stream;
     stream.Open(model, this->Processing == TRANSFORMER_LENS, input, recording, "Logit Attribution");
-    Found found = this->FindTargets(recording);
+    Found found = this->Find(recording);
     auto terms = atlas::AttributeLogits(recording, stream.GetWeights(), found.targets,
       stream.GetLastMlps(), AttentionAtlas::ThreadLimit(),
       [this](double done) { return AttentionAtlas::ReportProgress(this, done); });

@@ -7,8 +7,11 @@
 
 #include <vtkTableAlgorithm.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace atlas
 {
@@ -160,7 +163,10 @@ private:
   struct Memory;
   struct Found;
   void Announce(vtkInformation* info);
-  Found FindTargets(const atlas::Recording& recording);
+  std::pair<std::int64_t, std::int64_t> FindRows(const atlas::Recording& recording) const;
+  std::vector<std::int32_t> FindTargets(
+    const atlas::Recording& recording, std::int64_t begin, std::int64_t end);
+  Found Find(const atlas::Recording& recording);
 
   vtkLogitAttribution(const vtkLogitAttribution&) = delete;
   void operator=(const vtkLogitAttribution&) = delete;

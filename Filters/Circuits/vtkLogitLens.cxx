@@ -7,6 +7,7 @@
 #include "Execution.h"
 #include "Index.h"
 #include "LogitLens.h"
+#include "ModelSizes.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
 #include "TokenNames.h"
@@ -100,7 +101,7 @@ struct Lens
       { return this->cells.probabilities[entry.cell * ToIndex(this->cells.top) + entry.rank]; }));
   }
 
-  /// The cells of the image from the top left, at most `end` of them.
+  /// A cell of the image, numbered row by row from the top left.
   Entry AtImage(std::size_t cell) const
   {
     const std::size_t length = ToIndex(this->cells.length);
@@ -138,7 +139,7 @@ void FillImage(const atlas::Recording& recording, const Lens& lens, vtkInformati
     Names::QueryToken, layers, [](std::int32_t layer) { return std::to_string(layer); }));
   AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
   AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Layer"));
-  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::LogitLens);
+  AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitLens, false, {});
 }
 
 void FillTable(const Lens& lens, vtkTable* table)
@@ -155,7 +156,7 @@ void FillTable(const Lens& lens, vtkTable* table)
   AddColumn<vtkIntArray>(table, Names::Rank, entries,
     [](const Entry& entry) { return static_cast<int>(entry.rank) + 1; });
   rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::LogitLensTokens);
+  AttentionAtlas::Describe(table, AttentionAtlas::Formats::LogitLensTokens, false, {});
 }
 
 /// A word in each cell.
@@ -176,7 +177,7 @@ void FillLabels(const Lens& lens, vtkPolyData* output)
   output->SetVerts(vertices);
   vtkPointData* data = output->GetPointData();
   lens.AddArrays(entries, data);
-  data->AddArray(MakeArray<vtkUnsignedCharArray>("Side", entries,
+  data->AddArray(MakeArray<vtkUnsignedCharArray>(Names::Side, entries,
     [](const Entry&) { return static_cast<unsigned char>(1); })); // to the right of its point
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::LogitLensLabels);
 }

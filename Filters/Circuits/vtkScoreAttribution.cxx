@@ -6,6 +6,7 @@
 #include "Error.h"
 #include "Execution.h"
 #include "Index.h"
+#include "ModelSizes.h"
 #include "RecordingConversion.h"
 #include "ScoreAttribution.h"
 #include "StreamModel.h"
@@ -63,8 +64,7 @@ void AddArrays(const ScoreTerms& terms, const std::vector<ScorePair>& pairs, vtk
   add(Names::KeyHead, [&](const ScorePair& pair) { return key(pair).component.head; });
 }
 
-void AddFields(
-  const atlas::Recording& recording, const ScoreTerms& terms, bool processes, vtkFieldData* fields)
+void AddFields(const atlas::Recording& recording, const ScoreTerms& terms, vtkFieldData* fields)
 {
   using AttentionAtlas::AddField;
   const atlas::ScorePlace& place = terms.place;
@@ -79,10 +79,9 @@ void AddFields(
   const std::int64_t first = recording.sequenceOffsets[ToIndex(place.sequence)];
   AddField(fields, "Query Text", AttentionAtlas::TokenText(recording, first + place.query));
   AddField(fields, "Key Text", AttentionAtlas::TokenText(recording, first + place.key));
-  AddField(fields, Names::Processing, std::string(processes ? "TransformerLens" : "None"));
 }
 
-void FillImage(const ScoreTerms& terms, vtkInformation* info)
+void FillImage(const ScoreTerms& terms, bool processes, vtkInformation* info)
 {
   std::vector<ScorePair> pairs;
   const std::size_t columns = terms.keys.size();
@@ -98,10 +97,10 @@ void FillImage(const ScoreTerms& terms, vtkInformation* info)
   vtkFieldData* fields = image->GetFieldData();
   fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, terms.queries, name));
   fields->AddArray(MakeArray<vtkStringArray>(Names::KeyToken, terms.keys, name));
-  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::ScoreAttribution);
+  AttentionAtlas::Describe(image, AttentionAtlas::Formats::ScoreAttribution, processes, {});
 }
 
-void FillTable(const ScoreTerms& terms, int top, vtkTable* table)
+void FillTable(const ScoreTerms& terms, int top, bool processes, vtkTable* table)
 {
   const std::vector<ScorePair> pairs = atlas::StrongestPairs(terms, top);
   vtkNew<vtkIntArray> ranks;
@@ -112,7 +111,7 @@ void FillTable(const ScoreTerms& terms, int top, vtkTable* table)
   }
   table->AddColumn(ranks);
   AddArrays(terms, pairs, table->GetRowData());
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreAttributionPairs);
+  AttentionAtlas::Describe(table, AttentionAtlas::Formats::ScoreAttributionPairs, processes, {});
 }
 
 /// The number of rows of the image.
@@ -243,12 +242,12 @@ int vtkScoreAttribution::RequestData(
                        this->Kept->Head(this->Layer, this->Head),
                        { this->Sequence, this->Layer, this->Head, this->Query, this->Key }),
         static_cast<atlas::ComponentGrouping>(this->Grouping));
-    FillImage(terms, outputVector->GetInformationObject(ImagePort));
-    AddFields(recording, terms, processes, image->GetFieldData());
+    FillImage(terms, processes, outputVector->GetInformationObject(ImagePort));
+    AddFields(recording, terms, image->GetFieldData());
     if (AttentionAtlas::IsFirstPiece(outputVector))
     {
-      FillTable(terms, this->Top, table);
-      AddFields(recording, terms, processes, table->GetFieldData());
+      FillTable(terms, this->Top, processes, table);
+      AddFields(recording, terms, table->GetFieldData());
     }
   }
   catch (const std::exception& e)

@@ -61,13 +61,20 @@ CHAPTERS = {
         "ScoreBreakdown",
         "HeadUpdates",
         "HeadScores",
-        "ActivationPatching",
         "RecordingWriter",
     ],
     "Circuits": [
         "BigramTable",
         "HeadCircuit",
         "SkipTrigrams",
+        "HeadSpectra",
+        "HeadComposition",
+        "VirtualWeights",
+        "LogitAttribution",
+        "LogitLens",
+        "ScoreAttribution",
+        "ActivationPatching",
+        "QueryKeyContrast",
     ],
 }
 #: What is hidden in the panel at first, by panel_visibility.

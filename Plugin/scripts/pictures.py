@@ -359,6 +359,18 @@ def main(transformer):
     reader, recording = recorded(transformer)
     tokens = AttentionTokens(Input=recording, Model=reader)
     show("TokenEmbedding", TokenEmbedding(Input=tokens, Model=reader), zoom=1.2)
+    prompts = "Then, Mary and John went to the store"
+    for name, ports, properties in (
+        ("LogitAttribution", (1,), {}),
+        ("LogitLens", (0, 2), {}),
+        ("ScoreAttribution", (0,), {"Layer": 2, "Head": 3}),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            reader = TransformerReader(FileName=str(language_model(pathlib.Path(folder))))
+            record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
+            recording = TransformerRecorder(Input=reader, Prompts=prompts, Record=record)
+            shown = getattr(s, name)(Input=recording, Model=reader, **properties)
+            show(name, *(s.OutputPort(shown, port) for port in ports), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
         circuits(pathlib.Path(folder))
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])

@@ -3,6 +3,7 @@
 #include "CircuitWeights.h"
 #include "Error.h"
 #include "Index.h"
+#include "LogitLens.h"
 #include "Parallel.h"
 #include "VectorNorm.h"
 
@@ -105,6 +106,7 @@ std::optional<Vector> RecordedEnd(
   const std::size_t last = ToIndex(config.layers);
   const bool isNormed = config.lastResidualIsNormed && config.norm != NormKind::None;
   if (last >= recording.residual.size() || !recording.residual[last].IsRecorded() ||
+      recording.residual[last].columns != config.modelDimension ||
       (isNormed && (norm.gain.array() == 0).any()))
   {
     return std::nullopt;
@@ -220,6 +222,7 @@ std::optional<LogitTerms> AttributeLogits(const Recording& recording,
 {
   const TransformerConfig& config = weights.GetConfig();
   RequireUnembedding(weights.GetWeights().GetModel());
+  RequireLogits(recording, weights.GetWeights().GetModel());
   RequireComponents(recording, config, config.layers, "Logit Attribution");
   LogitTerms terms;
   terms.components = NamedComponentsBefore(config, config.layers);

@@ -155,7 +155,8 @@ void ReadCell(const float* logits, std::int64_t vocabulary, std::int64_t next, s
   }
 }
 
-std::vector<Cell> CellsOf(const Recording& recording, const LensCells& cells, std::int64_t sequence)
+std::vector<Cell> CellsOf(const Recording& recording, const LensCells& cells, std::int64_t sequence,
+  std::int64_t vocabulary)
 {
   const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
   const std::vector<std::int64_t>& ids = recording.tokens.id;
@@ -165,7 +166,8 @@ std::vector<Cell> CellsOf(const Recording& recording, const LensCells& cells, st
     for (std::int64_t i = 0; i < cells.length; ++i)
     {
       const bool hasNext = i + 1 < cells.length && !ids.empty();
-      all.push_back({ layer, first + i, hasNext ? ids[ToIndex(first + i + 1)] : -1 });
+      const std::int64_t next = hasNext ? ids[ToIndex(first + i + 1)] : -1;
+      all.push_back({ layer, first + i, next < vocabulary ? next : -1 });
     }
   }
   return all;
@@ -224,10 +226,22 @@ std::vector<float> LensLogits(const Recording& recording, const Transformer& mod
   return logits;
 }
 
+void RequireLogits(const Recording& recording, const Transformer& model)
+{
+  const std::int64_t expected = model.GetWeights().unembedding.outputs;
+  if (recording.logits.IsRecorded() && recording.logits.columns != expected)
+  {
+    throw OptionError("expected logits of " + std::to_string(expected) +
+                      " tokens as in the model, found " + std::to_string(recording.logits.columns) +
+                      ".");
+  }
+}
+
 std::vector<std::int32_t> PredictedTokens(const Recording& recording, const Transformer& model,
   std::int64_t begin, std::int64_t end, int threads)
 {
   RequireUnembedding(model);
+  RequireLogits(recording, model);
   const std::int64_t vocabulary = model.GetWeights().unembedding.outputs;
   const std::int64_t step = std::clamp(MaximumLogits / vocabulary, std::int64_t{ 1 }, BlockRows);
   std::vector<std::int32_t> predicted;
@@ -252,9 +266,9 @@ std::optional<LensCells> ReadThroughLens(
   const Recording& recording, const Transformer& model, const LensOptions& options)
 {
   LensCells cells = Prepare(recording, model, options);
-  const std::vector<Cell> all = CellsOf(recording, cells, options.sequence);
   const Unembedding unembedding(model, options.threads);
   const std::int64_t vocabulary = unembedding.Vocabulary();
+  const std::vector<Cell> all = CellsOf(recording, cells, options.sequence, vocabulary);
   const std::int64_t d = model.GetConfig().modelDimension;
   const auto count = static_cast<std::int64_t>(all.size());
   const std::int64_t step =

@@ -49,6 +49,9 @@ struct LensCells
 std::vector<float> LensLogits(const Recording& recording, const Transformer& model,
   std::int64_t layer, std::int64_t begin, std::int64_t end, int threads = 0);
 
+/// Throws OptionError if a recording has logits of another number of tokens than the model.
+void RequireLogits(const Recording& recording, const Transformer& model);
+
 /// The token of the largest logit at rows begin <= row < end of a recording, the first of equal
 /// ones: of the recorded logits or, without them, of LensLogits after the last layer. Throws
 /// likewise.

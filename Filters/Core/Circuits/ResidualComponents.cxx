@@ -82,6 +82,17 @@ DoubleMatrix Apply(
   return (hidden * mlp.down).rowwise() + mlp.downBias;
 }
 
+/// Throws OptionError unless vectors are as long as those of the model. `what` they are.
+void RequireWidth(
+  const SharedMatrix& matrix, const TransformerConfig& config, const std::string& what)
+{
+  if (matrix.columns != config.modelDimension)
+  {
+    throw OptionError(what + " of " + std::to_string(config.modelDimension) +
+                      " components, found " + std::to_string(matrix.columns) + ".");
+  }
+}
+
 /// What the heads and the bias of a layer add at a row.
 Vector AttentionSum(
   const Recording& recording, const ResidualWeights& weights, std::int64_t row, std::int64_t layer)
@@ -94,6 +105,17 @@ Vector AttentionSum(
   return sum;
 }
 
+}
+
+std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
+{
+  const std::int64_t position = recording.tokens.position[ToIndex(row)];
+  if (position < 0 || position >= count)
+  {
+    throw OptionError("expected positions from 0 to " + std::to_string(count - 1) +
+                      " as in the model, found " + std::to_string(position) + ".");
+  }
+  return position;
 }
 
 std::string NameOf(const ResidualComponent& component)
@@ -213,18 +235,12 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
     what + " needs a recording with HeadOutputs and Residual of all layers: expected ";
   for (std::int64_t l = 0; l <= std::min(layer, config.layers - 1); ++l)
   {
-    const std::string place = " of layer " + std::to_string(l);
+    const std::string place = "layer " + std::to_string(l);
     if (ToIndex(l) >= recording.residual.size() || !recording.residual[ToIndex(l)].IsRecorded())
     {
-      throw OptionError(
-        begin + "the residual stream before layer " + std::to_string(l) + ", found none.");
+      throw OptionError(begin + "the residual stream before " + place + ", found none.");
     }
-    if (recording.residual[ToIndex(l)].columns != config.modelDimension)
-    {
-      throw OptionError(begin + "a residual stream of " + std::to_string(config.modelDimension) +
-                        " components, found " +
-                        std::to_string(recording.residual[ToIndex(l)].columns) + ".");
-    }
+    RequireWidth(recording.residual[ToIndex(l)], config, begin + "a residual stream");
     if (l == layer)
     {
       continue;
@@ -237,7 +253,11 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
                               [](const RecordedHead& head) { return head.output.IsRecorded(); });
     if (!hasOutputs)
     {
-      throw OptionError(begin + "the outputs of all heads" + place + ", found none.");
+      throw OptionError(begin + "the outputs of all heads of " + place + ", found none.");
+    }
+    for (const RecordedHead& head : found->heads)
+    {
+      RequireWidth(head.output, config, begin + "outputs of heads");
     }
   }
 }
@@ -315,7 +335,8 @@ DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights&
   vectors.row(c++) = ResidualAt(recording, row, 0);
   if (config.position == PositionKind::Learned)
   {
-    vectors.row(c) = weights.Positions().row(recording.tokens.position[ToIndex(row)]);
+    vectors.row(c) = weights.Positions().row(
+      PositionAt(recording, row, static_cast<std::int64_t>(weights.Positions().rows())));
     vectors.row(0) -= vectors.row(c++);
   }
   for (std::int64_t l = 0; l < layer; ++l)

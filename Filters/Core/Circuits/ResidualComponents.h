@@ -134,6 +134,10 @@ private:
 DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,
   std::int64_t row, std::int64_t layer, const double* lastMlp = nullptr);
 
+/// The position of the token at a row of a recording. Throws OptionError unless the model has an
+/// embedding of it: unless it is from 0 to count - 1.
+std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count);
+
 /// Throws FileError if a file that a recording is mapped from was truncated or changed: call it
 /// after reading.
 void RequireIntactRecording(const Recording& recording);

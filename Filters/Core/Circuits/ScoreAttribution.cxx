@@ -72,7 +72,7 @@ DoubleMatrix PartsOf(
   parts.row(0) = read.row(0);
   if (hasPositions)
   {
-    parts.row(1) = side.positions.row(position);
+    parts.row(1) = side.positions.row(PositionAt(recording, side.row, side.positions.rows()));
   }
   parts.middleRows(hasPositions ? 2 : 1, read.rows() - 1) = read.bottomRows(read.rows() - 1);
   parts.bottomRows(1) = side.bias;

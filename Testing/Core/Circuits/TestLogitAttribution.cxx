@@ -234,6 +234,18 @@ TEST(LogitAttribution, SaysWhatIsMissing)
   recording.residual.clear();
   EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
     HasSubstr("the residual stream before layer 0, found none"));
+  recording = oracle.GetRecording();
+  recording.logits = SharedMatrix::Zero(recording.tokens.Count(), 5);
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    HasSubstr("expected logits of 211 tokens as in the model, found 5"));
+  recording = oracle.GetRecording();
+  recording.tokens.position[0] = 64;
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    HasSubstr("expected positions from 0 to 63 as in the model, found 64"));
+  recording = oracle.GetRecording();
+  recording.layers[0].heads[1].output = SharedMatrix::Zero(recording.tokens.Count(), 5);
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    HasSubstr("outputs of heads of 32 components, found 5"));
   const Transformer bert = Transformer::Read(TransformerOracle::Folder("bert"));
   const ProcessedWeights ofBert(bert, WeightSteps::Stored);
   EXPECT_THAT(MessageOf<ModelError>([&] { ResidualWeights{ ofBert }; }),
