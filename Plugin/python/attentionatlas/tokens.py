@@ -26,7 +26,7 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas import data, load_plugin
-from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix
+from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix, visible
 from attentionatlas.heads import Figure
 from attentionatlas.model import Missing, open_recording
 from attentionatlas.output import Output, add_options, options
@@ -51,12 +51,6 @@ def _discovery():
     colors = matplotlib.colormaps["viridis"].copy()
     colors.set_bad(HIDDEN)
     return colors
-
-
-def _label(token):
-    """A token as figures write it: with visible spaces, never empty."""
-    text = token.replace(" ", "\u00b7")
-    return text if text.isprintable() and text else repr(token)
 
 
 class Tokens:
@@ -235,11 +229,11 @@ def _write_axes(axes, tokens, layer, head):
     if len(texts) > _LABELS:
         return
     places = range(len(texts))
-    axes.set_yticks(places, map(_label, texts))
+    axes.set_yticks(places, map(visible, texts))
     axes.set(ylabel="Text")
     sides = (("Query", "top"), ("Key", "right"), ("Value", "bottom"))
     for vector, side in sides:
-        words = [_label(word) for word in tokens.words(layer, head, vector)]
+        words = [visible(word) for word in tokens.words(layer, head, vector)]
         if not words:
             continue
         if side == "right":
