@@ -215,12 +215,12 @@ def rows_of(table, columns, count):
 def circuits(folder):
     """The pictures of circuits of words."""
     path = word_model(folder)
-    bigrams = BigramTable(Input=TransformerReader(FileName=path), Tokens=["he", "\u00b7York"], Top=5)
-    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 10))
+    bigrams = BigramTable(Input=TransformerReader(FileName=path), Tokens=["\u00b7he", "\u00b7York"], Top=4)
+    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 8), size=18)
     circuit = HeadCircuit(Input=TransformerReader(FileName=path))
     show("HeadCircuit", s.OutputPort(circuit, 1), zoom=1.2)
     trigrams = SkipTrigrams(Input=TransformerReader(FileName=path))
-    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10))
+    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10), size=18)
 
 
 def scene(path):
