@@ -32,6 +32,9 @@ FREE_TEXT = {
     ("TransformerRecorder", "TokenIds"),
     ("TransformerRecorder", "Segments"),
     ("TokenSearch", "Text"),
+    ("BigramTable", "Tokens"),
+    ("HeadCircuit", "Tokens"),
+    ("SkipTrigrams", "Tokens"),
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
