@@ -236,6 +236,11 @@ inline constexpr const char* LinesLeftOut = "Lines Left Out"; ///< field data
 // VirtualWeights and QueryKeyContrast, in addition
 inline constexpr const char* VirtualWeights = "Virtual Weights";
 inline constexpr const char* Share = "Share"; ///< column
+inline constexpr const char* Projection = "Projection";
+inline constexpr const char* By = "By";                            ///< field data
+inline constexpr const char* ScoreDifference = "Score Difference"; ///< column
+inline constexpr const char* PairsInSet = "Pairs";                 ///< field data
+inline constexpr const char* OtherPairs = "Other Pairs";           ///< field data
 
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";

@@ -67,6 +67,10 @@ CHAPTERS = {
         "BigramTable",
         "HeadCircuit",
         "SkipTrigrams",
+        "HeadComposition",
+        "HeadSpectra",
+        "VirtualWeights",
+        "QueryKeyContrast",
     ],
 }
 #: What is hidden in the panel at first, by panel_visibility.

@@ -223,6 +223,20 @@ def circuits(folder):
     text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10), size=18)
 
 
+def products(path):
+    """The pictures of spectra and products of heads. path: of a small transformer."""
+    graph = HeadComposition(Input=TransformerReader(FileName=path), Top=8)
+    show("HeadComposition", s.OutputPort(graph, 0), s.OutputPort(graph, 2), zoom=1.2)
+    spectra = HeadSpectra(Input=TransformerReader(FileName=path))
+    show("HeadSpectra", *(s.OutputPort(spectra, port) for port in (1, 2, 3)), zoom=1.2)
+    weights = VirtualWeights(Input=TransformerReader(FileName=path))
+    show("VirtualWeights", s.OutputPort(weights, 0), s.OutputPort(weights, 2), zoom=1.2)
+    ids = "5 17 101 8 42 5 17 101 8 42 5 17 3 9 8 5 42 101 77 23"
+    recording = TransformerRecorder(Input=TransformerReader(FileName=path), TokenIds=ids)
+    contrast = QueryKeyContrast(Input=recording)
+    show("QueryKeyContrast", s.OutputPort(contrast, 0), s.OutputPort(contrast, 2), zoom=1.2)
+
+
 def scene(path):
     """Draws a small landscape."""
     image = Image.new("RGB", (448, 448), (125, 175, 225))
@@ -334,6 +348,7 @@ def main(transformer):
     show("TokenEmbedding", TokenEmbedding(Input=tokens, Model=reader), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
         circuits(pathlib.Path(folder))
+    products(transformer)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

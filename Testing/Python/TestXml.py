@@ -35,6 +35,7 @@ FREE_TEXT = {
     ("BigramTable", "Tokens"),
     ("HeadCircuit", "Tokens"),
     ("SkipTrigrams", "Tokens"),
+    ("QueryKeyContrast", "Column"),
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
