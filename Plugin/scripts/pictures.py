@@ -215,12 +215,28 @@ def rows_of(table, columns, count):
 def circuits(folder):
     """The pictures of circuits of words."""
     path = word_model(folder)
-    bigrams = BigramTable(Input=TransformerReader(FileName=path), Tokens=["he", "\u00b7York"], Top=5)
-    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 10))
+    bigrams = BigramTable(Input=TransformerReader(FileName=path), Tokens=["\u00b7he", "\u00b7York"], Top=4)
+    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 8), size=18)
     circuit = HeadCircuit(Input=TransformerReader(FileName=path))
     show("HeadCircuit", s.OutputPort(circuit, 1), zoom=1.2)
     trigrams = SkipTrigrams(Input=TransformerReader(FileName=path))
-    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10))
+    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10), size=18)
+
+
+def products(path):
+    """The pictures of spectra and products of heads. path: of a small transformer."""
+    graph = HeadComposition(Input=TransformerReader(FileName=path), Top=8)
+    show("HeadComposition", s.OutputPort(graph, 0), s.OutputPort(graph, 2), zoom=1.2)
+    spectra = HeadSpectra(Input=TransformerReader(FileName=path))
+    show("HeadSpectra", *(s.OutputPort(spectra, port) for port in (1, 2, 3)), zoom=1.2)
+    weights = VirtualWeights(Input=TransformerReader(FileName=path))
+    show("VirtualWeights", s.OutputPort(weights, 0), s.OutputPort(weights, 2), zoom=1.2)
+    ids = "5 17 101 8 42 5 17 101 8 42 5 17 3 9 8 5 42 101 77 23"
+    recording = TransformerRecorder(Input=TransformerReader(FileName=path), TokenIds=ids)
+    contrast = QueryKeyContrast(Input=recording)
+    show("QueryKeyContrast", s.OutputPort(contrast, 0), s.OutputPort(contrast, 2), zoom=1.2)
+
+
 def language_model(folder):
     """A random transformer of 8 layers with the tokenizer of GPT-2; its config.json."""
     layers, d, vocabulary = 8, 48, 50257
@@ -373,6 +389,7 @@ def main(transformer):
             show(name, *(s.OutputPort(shown, port) for port in ports), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
         circuits(pathlib.Path(folder))
+    products(transformer)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

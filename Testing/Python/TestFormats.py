@@ -152,6 +152,20 @@ class Formats(AtlasTest):
         ):
             self.assertEqual(format_of(source, port), PREFIX + name)
 
+    def test_spectra_of_heads_have_one(self):
+        gpt2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
+        model = simple.TransformerReader(FileName=str(gpt2))
+        recording = simple.TransformerRecorder(Input=model, TokenIds="1 2 1 3")
+        outputs = (
+            (simple.HeadComposition(Input=model), "head-composition", ("graph", "pairs", "heads")),
+            (simple.HeadSpectra(Input=model), "head-spectra", ("spectra", "heads", "eigenvalues", "titles")),
+            (simple.VirtualWeights(Input=model), "virtual-weights", ("weights", "spectrum", "titles")),
+            (simple.QueryKeyContrast(Input=recording), "query-key-contrast", ("points", "spectrum", "titles")),
+        )
+        for source, proxy, names in outputs:
+            for port, name in enumerate(names):
+                self.assertEqual(format_of(source, port), f"{PREFIX}{proxy}.{name}")
+
     def test_filters_that_add_pass_it_on(self):
         torus = atlastest.torus(atlastest.read_model(), Quantities=["Output"])
         self.assertEqual(format_of(simple.SummableColors(Input=torus)), PREFIX + "attention-torus")
@@ -179,6 +193,10 @@ class Formats(AtlasTest):
             ("filters", "BigramTable"): "transformer",
             ("filters", "HeadCircuit"): "transformer",
             ("filters", "SkipTrigrams"): "transformer",
+            ("filters", "HeadComposition"): "transformer",
+            ("filters", "HeadSpectra"): "transformer",
+            ("filters", "VirtualWeights"): "transformer",
+            ("filters", "QueryKeyContrast"): "recording",
             ("filters", "ActivationPatching"): "transformer",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",

@@ -547,6 +547,38 @@ class HostileInput(AtlasTest):
         self.check("BigramTable", "weights of NaN", simple.BigramTable(Input=self.broken_model()), "NaN")
         self.check("SkipTrigrams", "weights of NaN", simple.SkipTrigrams(Input=self.broken_model()), "NaN")
 
+    def test_spectra_of_heads(self):
+        def reader(name):
+            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+
+        model = reader("gpt2")
+        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        recording = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11")
+        for name, what, properties, message in (
+            ("HeadSpectra", "Layer 2", {"Layer": 2}, "found 2"),
+            ("HeadSpectra", "Head -2", {"Head": -2}, "found -2"),
+            ("HeadSpectra", "BERT", {"Input": reader("bert")}, "found bert"),
+            ("HeadSpectra", "Full of a vision transformer", {"Input": reader("vit"), "Full": 1}, "found vit"),
+            ("HeadComposition", "Threshold nan", {"Threshold": math.nan}, "found nan"),
+            ("HeadComposition", "BERT", {"Input": reader("bert")}, "found bert"),
+            ("VirtualWeights", "an earlier layer", {"FromLayer": 1, "ToLayer": 0}, "after FromLayer 1"),
+            ("VirtualWeights", "the same layer", {"FromLayer": 1}, "after FromLayer 1"),
+            ("VirtualWeights", "FromHead 4", {"FromHead": 4}, "found 4"),
+            ("VirtualWeights", "ToLayer 2", {"ToLayer": 2}, "found 2"),
+            ("QueryKeyContrast", "stored attention", {"Input": attention}, "which were not recorded"),
+            ("QueryKeyContrast", "no token twice", {"Input": recording}, "in the set"),
+            ("QueryKeyContrast", "no column", {"Input": recording, "By": "Column"}, "found 'Segment'"),
+            ("QueryKeyContrast", "Distance 4", {"Input": recording, "By": 1, "Distance": 4}, "in the set"),
+            ("QueryKeyContrast", "Layer 2", {"Input": recording, "By": 1, "Layer": 2}, "layer 2"),
+            ("QueryKeyContrast", "Sequence 1", {"Input": recording, "By": 1, "Sequence": 1}, "found 1"),
+        ):
+            source = properties.get("Input", model)
+            source.UpdatePipeline()
+            self.take_errors()  # of tensors that the model does not use
+            self.check(name, what, getattr(simple, name)(**{"Input": model, **properties}), message)
+        spectra = simple.HeadSpectra(Input=self.broken_model(), Full=1)
+        self.check("HeadSpectra", "Full with weights of NaN", spectra, "NaN")
+
     def broken_model(self):
         """A small GPT-2 with an embedding that is not a number."""
         folder = atlastest.OUTPUT / "broken"

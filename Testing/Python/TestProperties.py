@@ -19,6 +19,7 @@ TEXTS = {
     "Prompts",
     "TokenIds",
     "Segments",
+    "Tokens",
     "Ablate",
     "PatchFrom",
     "PatchSites",

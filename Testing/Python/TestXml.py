@@ -39,6 +39,9 @@ FREE_TEXT = {
     ("ActivationPatching", "Against"),
     ("TransformerRecorder", "Segments"),
     ("TokenSearch", "Text"),
+    ("BigramTable", "Tokens"),
+    ("HeadCircuit", "Tokens"),
+    ("SkipTrigrams", "Tokens"),
     ("QueryKeyContrast", "Column"),
 }
 #: A panel with more visible properties than this has groups.

@@ -62,6 +62,19 @@ void Mirror(DoubleMatrix& matrix)
   matrix.triangularView<Eigen::StrictlyLower>() = matrix.transpose();
 }
 
+void RequireFinite(const VocabularyProducts& products)
+{
+  const auto require = [](const DoubleMatrix& product, const std::string& what)
+  {
+    if (!product.allFinite())
+    {
+      throw ModelError(what + ": expected finite weights, found NaN or infinity.");
+    }
+  };
+  require(products.embedding, "token embedding");
+  require(products.unembedding, "unembedding");
+}
+
 void RequireOneVocabulary(const Transformer& model, bool withUnembedding)
 {
   RequireVocabulary(model);
@@ -186,6 +199,7 @@ std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& wei
       return std::nullopt;
     }
   }
+  RequireFinite(products);
   Mirror(products.embedding);
   if (withUnembedding)
   {
