@@ -62,19 +62,6 @@ void Mirror(DoubleMatrix& matrix)
   matrix.triangularView<Eigen::StrictlyLower>() = matrix.transpose();
 }
 
-void RequireFinite(const VocabularyProducts& products)
-{
-  const auto require = [](const DoubleMatrix& product, const std::string& what)
-  {
-    if (!product.allFinite())
-    {
-      throw ModelError(what + ": expected finite weights, found NaN or infinity.");
-    }
-  };
-  require(products.embedding, "token embedding");
-  require(products.unembedding, "unembedding");
-}
-
 void RequireOneVocabulary(const Transformer& model, bool withUnembedding)
 {
   RequireVocabulary(model);
@@ -199,10 +186,13 @@ std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& wei
       return std::nullopt;
     }
   }
-  RequireFinite(products);
   Mirror(products.embedding);
   if (withUnembedding)
   {
+    if (!products.unembedding.allFinite())
+    {
+      throw ModelError("unembedding: expected finite numbers, found NaN or infinity.");
+    }
     Mirror(products.unembedding);
   }
   return products;

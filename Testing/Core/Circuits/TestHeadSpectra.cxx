@@ -270,7 +270,7 @@ TEST(HeadSpectra, NamesWhatIsWrong)
   words.Set("wte.weight", 3, std::numeric_limits<float>::infinity());
   EXPECT_THAT(MessageOf<ModelError>(
                 [&] { FindHeadSpectra(words.Make(), OptionsOf(SpectrumCircuit::QueryKey, true)); }),
-    HasSubstr("token embedding: expected finite weights"));
+    HasSubstr("the embedding of tokens: expected finite numbers"));
   const Transformer pictures = Transformer::Read(TransformerOracle::Folder("vit"));
   EXPECT_NO_THROW(FindHeadSpectra(pictures, OptionsOf(SpectrumCircuit::QueryKey)));
   EXPECT_THROW(FindHeadSpectra(pictures, OptionsOf(SpectrumCircuit::QueryKey, true)), Error);
