@@ -6,6 +6,7 @@
 
 #include <vtkTableAlgorithm.h>
 
+#include <array>
 #include <memory>
 
 class vtkMultiBlockDataSet;
@@ -148,6 +149,7 @@ private:
   struct Work;
 
   bool IsAsked(vtkMultiBlockDataSet* model) const;
+  std::array<int, 2> MapSize(vtkMultiBlockDataSet* model);
   atlas::PatchingOptions Options() const;
   void RunPart(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks, Work& work);
   bool MakeMap(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks);
