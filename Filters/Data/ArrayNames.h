@@ -224,6 +224,29 @@ inline constexpr const char* AgainstId = "Against Id";
 inline constexpr const char* PromptLogitDifference = "Prompt Logit Difference";
 inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
 
+// HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and
+// eigenvalues
+inline constexpr const char* Eigenvalue = "Eigenvalue";
+inline constexpr const char* SingularValue = "Singular Value"; ///< also of VirtualWeights
+inline constexpr const char* CopyingScore = "Copying Score";   ///< Copying, with colors of its own
+inline constexpr const char* Index = "Index";                  ///< from 0
+inline constexpr const char* Real = "Real";
+inline constexpr const char* Imaginary = "Imaginary";
+inline constexpr const char* Modulus = "Modulus";
+
+// HeadComposition, in addition to Score: columns and arrays of lines
+inline constexpr const char* FromLayer = "From Layer";
+inline constexpr const char* FromHead = "From Head";
+inline constexpr const char* ToLayer = "To Layer";
+inline constexpr const char* ToHead = "To Head";
+inline constexpr const char* Corrected = "Corrected";
+inline constexpr const char* Baseline = "Baseline";           ///< field data
+inline constexpr const char* LinesLeftOut = "Lines Left Out"; ///< field data
+
+// VirtualWeights and QueryKeyContrast, in addition
+inline constexpr const char* VirtualWeights = "Virtual Weights";
+inline constexpr const char* Share = "Share"; ///< column
+
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";
 inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity

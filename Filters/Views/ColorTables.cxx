@@ -292,6 +292,10 @@ std::vector<double> FixedScale(const Coloring& coloring)
   {
     return AccuracyScale;
   }
+  if (coloring.array == "Copying Score")
+  {
+    return SignedScale;
+  }
   if (coloring.array == "Weight")
   {
     return LineScale;

@@ -119,8 +119,8 @@ bool Coloring::ShowsClasses() const
 
 bool Coloring::IsSigned() const
 {
-  constexpr std::array<const char*, 6> Names = { "QK", "OV", "PositionQK", "Contribution", "Effect",
-    "Logit Difference" };
+  constexpr std::array<const char*, 7> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
+    "Contribution", "Effect", "Logit Difference" };
   return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 

@@ -61,8 +61,13 @@ CHAPTERS = {
         "ScoreBreakdown",
         "HeadUpdates",
         "HeadScores",
-        "ActivationPatching",
         "RecordingWriter",
+    ],
+    "Circuits": [
+        "BigramTable",
+        "HeadCircuit",
+        "SkipTrigrams",
+        "ActivationPatching",
     ],
 }
 #: What is hidden in the panel at first, by panel_visibility.

@@ -130,6 +130,18 @@ class Formats(AtlasTest):
         for source, port, name in expected:
             self.assertEqual(format_of(source, port), PREFIX + name)
 
+    def test_tables_of_circuits_have_one(self):
+        gpt2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
+        model = simple.TransformerReader(FileName=str(gpt2))
+        circuit = simple.HeadCircuit(Input=model)
+        for source, port, name in (
+            (simple.BigramTable(Input=model), 0, "bigram-table"),
+            (circuit, 0, "head-circuit.largest"),
+            (circuit, 1, "head-circuit.entries"),
+            (simple.SkipTrigrams(Input=model), 0, "skip-trigrams"),
+        ):
+            self.assertEqual(format_of(source, port), PREFIX + name)
+
     def test_filters_that_add_pass_it_on(self):
         torus = atlastest.torus(atlastest.read_model(), Quantities=["Output"])
         self.assertEqual(format_of(simple.SummableColors(Input=torus)), PREFIX + "attention-torus")
@@ -151,6 +163,9 @@ class Formats(AtlasTest):
             ("filters", "ScoreBreakdown"): "recording",
             ("filters", "HeadUpdates"): "recording",
             ("filters", "TransformerRecorder"): "transformer",
+            ("filters", "BigramTable"): "transformer",
+            ("filters", "HeadCircuit"): "transformer",
+            ("filters", "SkipTrigrams"): "transformer",
             ("filters", "ActivationPatching"): "transformer",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",

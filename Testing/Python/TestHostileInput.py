@@ -474,6 +474,44 @@ class HostileInput(AtlasTest):
         embedding = simple.TokenEmbedding(Input=tokens, Model=model, Vector="Query", Perplexity=0)
         self.check("TokenEmbedding", "Perplexity 0", embedding, "perplexity")
 
+    def test_tables_of_circuits(self):
+        def reader(name):
+            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+
+        model = reader("gpt2")
+        for name, what, properties, message in (
+            ("BigramTable", "a word without a tokenizer", {"Tokens": ["the"]}, "no tokenizer, found 'the'"),
+            ("BigramTable", "token 211", {"Tokens": ["#211"]}, "from 0 to 210, found 211"),
+            ("BigramTable", "Top 0", {"Top": 0}, "found 0"),
+            ("BigramTable", "BERT", {"Input": reader("bert")}, "found bert"),
+            ("BigramTable", "a vision transformer", {"Input": reader("vit")}, "found vit"),
+            ("HeadCircuit", "Layer 2", {"Layer": 2}, "found 2"),
+            ("HeadCircuit", "Head -1", {"Head": -1}, "found -1"),
+            ("HeadCircuit", "token 211", {"Tokens": ["0", "211"]}, "found 211"),
+            ("HeadCircuit", "no positions", {"Input": reader("bloom"), "Circuit": "PositionQK"}, "found bloom"),
+            ("SkipTrigrams", "Head 4", {"Head": 4}, "found 4"),
+            ("SkipTrigrams", "Top -1", {"Top": -1}, "found -1"),
+            ("SkipTrigrams", "a word without a tokenizer", {"Tokens": ["the"]}, "no tokenizer"),
+        ):
+            source = properties.get("Input", model)
+            source.UpdatePipeline()
+            self.take_errors()  # of tensors that the model does not use
+            self.check(name, what, getattr(simple, name)(**{"Input": model, **properties}), message)
+        self.check("BigramTable", "weights of NaN", simple.BigramTable(Input=self.broken_model()), "NaN")
+        self.check("SkipTrigrams", "weights of NaN", simple.SkipTrigrams(Input=self.broken_model()), "NaN")
+
+    def broken_model(self):
+        """A small GPT-2 with an embedding that is not a number."""
+        folder = atlastest.OUTPUT / "broken"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(TRANSFORMERS / "gpt2" / "config.json", folder)
+        tensors, _ = atlastest.read_safetensors(TRANSFORMERS / "gpt2" / "model.safetensors")
+        embedding = next(name for name in tensors if name.endswith("wte.weight"))
+        tensors[embedding] = tensors[embedding].copy()
+        tensors[embedding][0, 0] = math.nan
+        atlastest.write_safetensors(folder / "model.safetensors", tensors, {})
+        return simple.TransformerReader(FileName=str(folder / "config.json"))
+
     def test_recorders(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
         for properties, message in RECORDERS:

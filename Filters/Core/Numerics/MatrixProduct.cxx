@@ -21,7 +21,8 @@ int ToInt(std::int64_t size)
   return static_cast<int>(size);
 }
 
-CBLAS_TRANSPOSE Transposition(const MatrixBlock& block)
+template<class Block>
+CBLAS_TRANSPOSE Transposition(const Block& block)
 {
   return block.transposed ? CblasTrans : CblasNoTrans;
 }
@@ -52,6 +53,14 @@ void MultiplyMatrices(std::int64_t rows, std::int64_t columns, std::int64_t inne
 {
   cblas_sgemm(CblasRowMajor, Transposition(a), Transposition(b), ToInt(rows), ToInt(columns),
     ToInt(inner), scale, a.data, ToInt(a.stride), b.data, ToInt(b.stride), add ? 1.0F : 0.0F, c,
+    ToInt(stride));
+}
+
+void MultiplyMatrices(std::int64_t rows, std::int64_t columns, std::int64_t inner, double scale,
+  const DoubleMatrixBlock& a, const DoubleMatrixBlock& b, double* c, std::int64_t stride, bool add)
+{
+  cblas_dgemm(CblasRowMajor, Transposition(a), Transposition(b), ToInt(rows), ToInt(columns),
+    ToInt(inner), scale, a.data, ToInt(a.stride), b.data, ToInt(b.stride), add ? 1 : 0, c,
     ToInt(stride));
 }
 

@@ -5,13 +5,17 @@
 namespace atlas
 {
 
-/// A block of a row-major float matrix in memory that is owned elsewhere.
-struct MatrixBlock
+/// A block of a row-major matrix in memory that is owned elsewhere.
+template<class Number>
+struct MatrixBlockOf
 {
-  const float* data = nullptr;
-  std::int64_t stride = 0; ///< distance between rows, in floats
+  const Number* data = nullptr;
+  std::int64_t stride = 0; ///< distance between rows, in numbers
   bool transposed = false; ///< use the transpose of the stored matrix
 };
+
+using MatrixBlock = MatrixBlockOf<float>;
+using DoubleMatrixBlock = MatrixBlockOf<double>;
 
 /// Limits OpenBLAS to one thread while any object of this class exists, and restores the previous
 /// number when the last one is destroyed. Callers split products into parts that do not depend on
@@ -30,5 +34,8 @@ public:
 /// [rows, columns] with the given stride. Sizes are at least 1.
 void MultiplyMatrices(std::int64_t rows, std::int64_t columns, std::int64_t inner, float scale,
   const MatrixBlock& a, const MatrixBlock& b, float* c, std::int64_t stride, bool add = false);
+void MultiplyMatrices(std::int64_t rows, std::int64_t columns, std::int64_t inner, double scale,
+  const DoubleMatrixBlock& a, const DoubleMatrixBlock& b, double* c, std::int64_t stride,
+  bool add = false);
 
 }

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "Index.h"
 #include "Parallel.h"
+#include "ThinSvd.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +12,6 @@
 #include <utility>
 
 #include <Eigen/QR>
-#include <Eigen/SVD>
 
 namespace atlas
 {
@@ -21,24 +21,6 @@ namespace
 using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using StoredMatrix = Eigen::Map<const FloatMatrix>;
 using Vector = Eigen::RowVectorXd;
-
-/// A thin singular value decomposition. Since version 5, Eigen takes its options as arguments of
-/// the class.
-#if EIGEN_MAJOR_VERSION >= 5
-using ThinSvd = Eigen::BDCSVD<Eigen::MatrixXd, Eigen::ComputeThinU | Eigen::ComputeThinV>;
-
-ThinSvd Decompose(const Eigen::MatrixXd& matrix)
-{
-  return ThinSvd(matrix);
-}
-#else
-using ThinSvd = Eigen::BDCSVD<Eigen::MatrixXd>;
-
-ThinSvd Decompose(const Eigen::MatrixXd& matrix)
-{
-  return { matrix, Eigen::ComputeThinU | Eigen::ComputeThinV };
-}
-#endif
 
 /// Tokens whose columns of the unembedding are read at a time.
 constexpr std::int64_t BlockColumns = 1024;
@@ -144,7 +126,7 @@ Factors Decompose(const DoubleMatrix& a, const DoubleMatrix& b)
   };
   const auto [qa, ra] = basis(a);
   const auto [qb, rb] = basis(b);
-  const ThinSvd svd = Decompose(ra * rb.transpose());
+  const ThinSvd svd = DecomposeThin(ra * rb.transpose());
   Factors factors = { DoubleMatrix::Zero(a.rows(), count), Vector::Zero(count),
     DoubleMatrix::Zero(b.rows(), count) };
   const Eigen::Index rank = svd.singularValues().size();

@@ -69,6 +69,15 @@ TEST(MatrixProduct, IsTheSumOfProducts)
   }
 }
 
+TEST(MatrixProduct, InDoublePrecision)
+{
+  const std::vector<double> a = { 1, 2, 1 + 0x1p-40, 4 };
+  const std::vector<double> b = { 5, 6, 7, 8 };
+  std::vector<double> c = { 1, 1, 1, 1 };
+  MultiplyMatrices(2, 2, 2, 0.5, { a.data(), 2 }, { b.data(), 2, true }, c.data(), 2, true);
+  EXPECT_EQ(c, (std::vector<double>{ 9.5, 12.5, 15.5 + 0x1p-40 * 2.5, 20.5 + 0x1p-40 * 3.5 }));
+}
+
 TEST(MatrixProduct, WhatIsNotAddedToMayBeAnything)
 {
   const float one = 1;

@@ -1,3 +1,5 @@
+// Also tests: ThinSvd
+
 #include "ProcessedWeights.h"
 
 #include "Error.h"

@@ -1,0 +1,346 @@
+#include "QueryKeyContrast.h"
+
+#include "CircuitFactors.h"
+#include "Error.h"
+#include "Index.h"
+#include "MatrixProduct.h"
+#include "Parallel.h"
+#include "ThinSvd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+using RowMatrix =
+  Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+
+/// Queries whose outer products are summed at a time.
+constexpr std::int64_t BlockRows = 256;
+
+/// The tokens of a sequence.
+struct SequencePairs
+{
+  std::int64_t first = 0; ///< row of the recording
+  std::int64_t length = 0;
+  std::vector<std::int64_t> group; ///< of each position, numbered from 0; empty: by distance
+  std::int64_t groups = 0;
+};
+
+SequencePairs PairsOf(
+  const Recording& recording, std::int64_t sequence, const std::vector<std::int64_t>& group)
+{
+  SequencePairs pairs;
+  pairs.first = recording.sequenceOffsets[ToIndex(sequence)];
+  pairs.length = recording.SequenceLength(sequence);
+  std::unordered_map<std::int64_t, std::int64_t> numbers;
+  for (std::int64_t i = 0; i < pairs.length && !group.empty(); ++i)
+  {
+    const auto next = static_cast<std::int64_t>(numbers.size());
+    pairs.group.push_back(numbers.emplace(group[ToIndex(pairs.first + i)], next).first->second);
+  }
+  pairs.groups = static_cast<std::int64_t>(numbers.size());
+  return pairs;
+}
+
+/// For each query of a sequence the sums of a quantity of keys, rows [length, columns]: over those
+/// in the set, and over all that make up a pair with it.
+class KeySums
+{
+public:
+  KeySums(const SequencePairs& pairs, const DoubleMatrix& keys, bool isCausal,
+    const QueryKeyContrastOptions& options)
+    : Pairs(pairs)
+    , Keys(keys)
+    , IsCausal(isCausal)
+    , Options(options)
+    , Total(Eigen::RowVectorXd::Zero(keys.cols()))
+    , OfGroup(DoubleMatrix::Zero(pairs.groups, keys.cols()))
+  {
+    for (std::int64_t j = 0; j < pairs.length && !isCausal; ++j)
+    {
+      this->AddKey(j);
+    }
+  }
+
+  /// The sums of query i. Call for i = 0, 1, ...
+  template<class Row>
+  void Evaluate(std::int64_t i, Row&& inSet, Row&& all)
+  {
+    if (this->IsCausal)
+    {
+      this->AddKey(i);
+    }
+    const bool leavesSelf = !this->Options.includesSelf;
+    all = this->Total;
+    if (leavesSelf)
+    {
+      all -= this->Keys.row(i);
+    }
+    if (!this->Pairs.group.empty())
+    {
+      inSet = this->OfGroup.row(this->Pairs.group[ToIndex(i)]);
+      if (leavesSelf)
+      {
+        inSet -= this->Keys.row(i);
+      }
+      return;
+    }
+    inSet.setZero();
+    const std::int64_t distance = this->Options.distance;
+    if (distance == 0 && leavesSelf)
+    {
+      return;
+    }
+    if (i >= distance)
+    {
+      inSet += this->Keys.row(i - distance);
+    }
+    if (!this->IsCausal && distance > 0 && i + distance < this->Pairs.length)
+    {
+      inSet += this->Keys.row(i + distance);
+    }
+  }
+
+private:
+  const SequencePairs& Pairs;
+  const DoubleMatrix& Keys;
+  bool IsCausal;
+  const QueryKeyContrastOptions& Options;
+  Eigen::RowVectorXd Total;
+  DoubleMatrix OfGroup;
+
+  void AddKey(std::int64_t j)
+  {
+    this->Total += this->Keys.row(j);
+    if (!this->Pairs.group.empty())
+    {
+      this->OfGroup.row(this->Pairs.group[ToIndex(j)]) += this->Keys.row(j);
+    }
+  }
+};
+
+/// Sums of q k^T over pairs.
+struct Sums
+{
+  DoubleMatrix inSet;
+  DoubleMatrix all;
+};
+
+DoubleMatrix RowsOf(const SharedMatrix& matrix, const SequencePairs& pairs)
+{
+  return RowMatrix(matrix.Row(pairs.first), pairs.length, matrix.columns).cast<double>();
+}
+
+void AddPairs(const RecordedHead& head, const SequencePairs& pairs, bool isCausal,
+  const QueryKeyContrastOptions& options, Sums& sums)
+{
+  const DoubleMatrix queries = RowsOf(head.query, pairs);
+  const DoubleMatrix keys = RowsOf(head.key, pairs);
+  KeySums keySums(pairs, keys, isCausal, options);
+  const std::int64_t dimension = queries.cols();
+  const std::int64_t rows = std::min(BlockRows, pairs.length);
+  DoubleMatrix inSet(rows, dimension);
+  DoubleMatrix all(rows, dimension);
+  for (std::int64_t begin = 0; begin < pairs.length; begin += rows)
+  {
+    const std::int64_t count = std::min(rows, pairs.length - begin);
+    for (std::int64_t i = 0; i < count; ++i)
+    {
+      keySums.Evaluate(begin + i, inSet.row(i), all.row(i));
+    }
+    const DoubleMatrixBlock block = { queries.data() + begin * dimension, dimension, true };
+    for (const auto& [from, to] : { std::pair(&inSet, &sums.inSet), std::pair(&all, &sums.all) })
+    {
+      MultiplyMatrices(dimension, dimension, count, 1, block, { from->data(), dimension },
+        to->data(), dimension, true);
+    }
+  }
+}
+
+/// The numbers of pairs, by the same sums of ones.
+std::pair<std::int64_t, std::int64_t> CountPairs(
+  const SequencePairs& pairs, bool isCausal, const QueryKeyContrastOptions& options)
+{
+  const DoubleMatrix ones = DoubleMatrix::Ones(pairs.length, 1);
+  KeySums sums(pairs, ones, isCausal, options);
+  DoubleMatrix found(2, 1);
+  std::pair<std::int64_t, std::int64_t> counts;
+  for (std::int64_t i = 0; i < pairs.length; ++i)
+  {
+    sums.Evaluate(i, found.row(0), found.row(1));
+    counts.first += std::llround(found(0, 0));
+    counts.second += std::llround(found(1, 0) - found(0, 0));
+  }
+  return counts;
+}
+
+/// The decomposition, with signs as of refactored weights.
+void Decompose(HeadContrast& contrast)
+{
+  const ThinSvd svd = DecomposeThin(contrast.difference);
+  const Eigen::VectorXd& values = svd.singularValues();
+  contrast.singularValues.assign(values.data(), values.data() + values.size());
+  contrast.queryDirections = svd.matrixU();
+  contrast.keyDirections = svd.matrixV();
+  for (Eigen::Index c = 0; c < values.size(); ++c)
+  {
+    Eigen::Index largest = 0;
+    contrast.queryDirections.col(c).cwiseAbs().maxCoeff(&largest);
+    if (contrast.queryDirections(largest, c) < 0)
+    {
+      contrast.queryDirections.col(c) *= -1;
+      contrast.keyDirections.col(c) *= -1;
+    }
+  }
+}
+
+std::vector<HeadPlace> HeadsOf(const Recording& recording, const QueryKeyContrastOptions& options)
+{
+  std::vector<HeadPlace> heads;
+  if (options.layer >= 0)
+  {
+    FindLayer(recording, options.layer);
+  }
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
+    {
+      const auto head = static_cast<std::int32_t>(h);
+      if ((options.layer < 0 || options.layer == layer.index) &&
+          (options.head < 0 || options.head == head))
+      {
+        heads.push_back({ layer.index, head });
+      }
+    }
+  }
+  if (heads.empty() && !recording.layers.empty())
+  {
+    FindHead(recording, recording.layers.front().index, options.head); // throws
+  }
+  return heads;
+}
+
+void RequireQueriesAndKeys(const Recording& recording, const std::vector<HeadPlace>& heads)
+{
+  for (const HeadPlace& place : heads)
+  {
+    const RecordedHead& head = FindHead(recording, place.layer, place.head);
+    if (!head.query.IsRecorded() || !head.key.IsRecorded())
+    {
+      throw OptionError("layer " + std::to_string(place.layer) + ", head " +
+                        std::to_string(place.head) +
+                        ": expected queries and keys, found no queries and keys, which were not "
+                        "recorded.");
+    }
+  }
+}
+
+class Contrast
+{
+public:
+  Contrast(const Recording& recording, const QueryKeyContrastOptions& options)
+    : Record(recording)
+    , Options(options)
+    , IsCausal(recording.mask == AttentionMask::Causal)
+  {
+    RequireIndex("Sequence", options.sequence, recording.SequenceCount(), true);
+    const std::int64_t first = std::max<std::int64_t>(options.sequence, 0);
+    const std::int64_t last = options.sequence < 0 ? recording.SequenceCount() : first + 1;
+    for (std::int64_t s = first; s < last; ++s)
+    {
+      this->Sequences.push_back(PairsOf(recording, s, options.group));
+      const auto [inSet, others] = CountPairs(this->Sequences.back(), this->IsCausal, options);
+      this->Found.pairs += inSet;
+      this->Found.others += others;
+    }
+  }
+
+  void RequirePairs() const
+  {
+    const auto require = [](std::int64_t count, const std::string& which)
+    {
+      if (count == 0)
+      {
+        throw OptionError("By: expected pairs of a query and a key " + which +
+                          ", found none in the chosen sequences.");
+      }
+    };
+    require(this->Found.pairs, "in the set (of equal values, or at the distance)");
+    require(this->Found.others, "that are not in the set");
+  }
+
+  std::optional<QueryKeyContrast> Find()
+  {
+    const std::vector<HeadPlace> heads = HeadsOf(this->Record, this->Options);
+    RequireQueriesAndKeys(this->Record, heads);
+    this->RequirePairs();
+    const SingleThreadedBlas blas;
+    this->Found.heads.resize(heads.size());
+    const std::int64_t step = 2 * ThreadCount(this->Options.threads);
+    const auto count = static_cast<std::int64_t>(heads.size());
+    for (std::int64_t begin = 0; begin < count; begin += step)
+    {
+      const std::int64_t end = std::min(begin + step, count);
+      ParallelFor(end - begin, this->Options.threads, [&](std::int64_t i)
+        { this->Found.heads[ToIndex(begin + i)] = this->Evaluate(heads[ToIndex(begin + i)]); });
+      const double done = static_cast<double>(end) / static_cast<double>(count);
+      if (this->Options.progress && !this->Options.progress(done))
+      {
+        return std::nullopt;
+      }
+    }
+    return std::move(this->Found);
+  }
+
+private:
+  const Recording& Record;
+  const QueryKeyContrastOptions& Options;
+  bool IsCausal;
+  std::vector<SequencePairs> Sequences;
+  QueryKeyContrast Found;
+
+  HeadContrast Evaluate(const HeadPlace& place) const
+  {
+    const RecordedHead& head = FindHead(this->Record, place.layer, place.head);
+    const std::int64_t dimension = head.query.columns;
+    Sums sums{ DoubleMatrix::Zero(dimension, dimension), DoubleMatrix::Zero(dimension, dimension) };
+    for (const SequencePairs& pairs : this->Sequences)
+    {
+      if (pairs.length > 0)
+      {
+        AddPairs(head, pairs, this->IsCausal, this->Options, sums);
+      }
+    }
+    if (!sums.all.allFinite() || !sums.inSet.allFinite())
+    {
+      throw ModelError("layer " + std::to_string(place.layer) + ", head " +
+                       std::to_string(place.head) +
+                       ": expected finite queries and keys, found NaN or infinity.");
+    }
+    HeadContrast contrast;
+    contrast.place = place;
+    contrast.difference = sums.inSet / static_cast<double>(this->Found.pairs) -
+                          (sums.all - sums.inSet) / static_cast<double>(this->Found.others);
+    contrast.scoreDifference =
+      FindLayer(this->Record, place.layer).scoreScale * contrast.difference.trace();
+    Decompose(contrast);
+    return contrast;
+  }
+};
+
+}
+
+std::optional<QueryKeyContrast> FindQueryKeyContrast(
+  const Recording& recording, const QueryKeyContrastOptions& options)
+{
+  return Contrast(recording, options).Find();
+}
+
+}

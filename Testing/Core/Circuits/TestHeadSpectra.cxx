@@ -1,0 +1,284 @@
+// Also tests: CircuitFactors
+
+#include "HeadSpectra.h"
+
+#include "CircuitFactors.h"
+#include "CircuitOracle.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "TinyTransformer.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/SVD>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::HasSubstr;
+
+namespace
+{
+
+/// Of each array, relative to its largest magnitude (Testing/Oracle/analysis/README.md).
+constexpr double Tolerance = 1e-5;
+constexpr double EigenvalueTolerance = 2e-5;
+
+HeadSpectraOptions OptionsOf(SpectrumCircuit circuit, bool overVocabulary = false)
+{
+  HeadSpectraOptions options;
+  options.circuit = circuit;
+  options.overVocabulary = overVocabulary;
+  return options;
+}
+
+std::vector<double> EigenvaluesOf(const std::vector<HeadSpectrum>& spectra)
+{
+  std::vector<double> values;
+  for (const HeadSpectrum& spectrum : spectra)
+  {
+    for (const std::complex<double>& value : spectrum.eigenvalues)
+    {
+      values.insert(values.end(), { value.real(), value.imag() });
+    }
+  }
+  return values;
+}
+
+std::vector<double> SingularValuesOf(const std::vector<HeadSpectrum>& spectra)
+{
+  std::vector<double> values;
+  for (const HeadSpectrum& spectrum : spectra)
+  {
+    values.insert(values.end(), spectrum.singularValues.begin(), spectrum.singularValues.end());
+  }
+  return values;
+}
+
+std::vector<double> CopyingOf(const std::vector<HeadSpectrum>& spectra)
+{
+  std::vector<double> values;
+  for (const HeadSpectrum& spectrum : spectra)
+  {
+    values.push_back(spectrum.copying);
+  }
+  return values;
+}
+
+class SpectraOfModel : public OfCircuits
+{
+protected:
+  std::vector<HeadSpectrum> Find(const HeadSpectraOptions& options) const
+  {
+    return FindHeadSpectra(this->Oracle.GetModel(), options).value();
+  }
+};
+
+TEST_P(SpectraOfModel, EqualTheOracle)
+{
+  const std::vector<HeadSpectrum> ov = this->Find(OptionsOf(SpectrumCircuit::OutputValue));
+  const std::vector<HeadSpectrum> full = this->Find(OptionsOf(SpectrumCircuit::OutputValue, true));
+  const std::vector<HeadSpectrum> qk = this->Find(OptionsOf(SpectrumCircuit::QueryKey));
+  const auto expect = [&](
+                        const std::string& name, const std::vector<double>& found, double tolerance)
+  { ExpectClose(name, found, this->Oracle.Values(name), tolerance); };
+  expect("ov.eigenvalues", EigenvaluesOf(ov), EigenvalueTolerance);
+  expect("ov.full.eigenvalues", EigenvaluesOf(full), EigenvalueTolerance);
+  expect("ov.copying", CopyingOf(ov), Tolerance);
+  expect("ov.full.copying", CopyingOf(full), Tolerance);
+  expect("ov.singular", SingularValuesOf(ov), Tolerance);
+  expect("qk.singular", SingularValuesOf(qk), Tolerance);
+}
+
+/// Circuits over the vocabulary, formed in full from processed weights; the embedding of BLOOM by
+/// the definition of its normalization.
+class FullCircuit
+{
+public:
+  explicit FullCircuit(const Transformer& model)
+    : Weights(model, WeightSteps::TransformerLens)
+    , Embedding(this->Weights.TokenEmbedding(0, model.GetConfig().vocabulary))
+    , Unembedding(this->Weights.UnembeddingColumns(0, this->Weights.OutputVocabulary()))
+  {
+    const NormTensors& norm = model.GetWeights().embeddingNorm;
+    for (Eigen::Index row = 0; norm.gain.data != nullptr && row < this->Embedding.rows(); ++row)
+    {
+      const double mean = this->Embedding.row(row).mean();
+      const double variance = (this->Embedding.row(row).array() - mean).square().mean();
+      for (Eigen::Index m = 0; m < this->Embedding.cols(); ++m)
+      {
+        const auto at = static_cast<std::uint64_t>(m);
+        this->Embedding(row, m) = (this->Embedding(row, m) - mean) /
+                                    std::sqrt(variance + model.GetConfig().epsilon) *
+                                    norm.gain.At(at) +
+                                  norm.shift.At(at);
+      }
+    }
+  }
+
+  Eigen::MatrixXd OutputValue(const HeadPlace& place) const
+  {
+    const ProcessedHead head = this->HeadAt(place);
+    return this->Embedding * head.value * head.output * this->Unembedding.transpose();
+  }
+  Eigen::MatrixXd QueryKey(const HeadPlace& place) const
+  {
+    const ProcessedHead head = this->HeadAt(place);
+    return this->Embedding * head.query * head.key.transpose() * this->Embedding.transpose();
+  }
+
+private:
+  ProcessedWeights Weights;
+  DoubleMatrix Embedding;
+  DoubleMatrix Unembedding;
+
+  ProcessedHead HeadAt(const HeadPlace& place) const
+  {
+    return this->Weights.Attention(place.layer).heads[static_cast<std::size_t>(place.head)];
+  }
+};
+
+/// The spectrum of a circuit that was formed.
+void ExpectSpectrum(const HeadSpectrum& found, const Eigen::MatrixXd& circuit)
+{
+  const Eigen::VectorXd all = Eigen::BDCSVD<Eigen::MatrixXd>(circuit).singularValues();
+  const auto count = static_cast<Eigen::Index>(found.singularValues.size());
+  ExpectClose("singular values", found.singularValues,
+    std::vector<double>(all.data(), all.data() + count), 1e-7);
+  EXPECT_LT(all.tail(all.size() - count).maxCoeff(), 1e-9 * all[0]);
+  std::complex<double> sum = 0;
+  std::complex<double> squares = 0;
+  for (const std::complex<double>& value : found.eigenvalues)
+  {
+    sum += value;
+    squares += value * value;
+  }
+  const double scale = std::abs(found.eigenvalues[0]);
+  EXPECT_NEAR(sum.real(), circuit.trace(), 1e-9 * scale);
+  EXPECT_NEAR(squares.real(), (circuit * circuit).trace(), 1e-9 * scale * scale);
+  EXPECT_NEAR(sum.imag(), 0, 1e-9 * scale);
+}
+
+TEST_P(SpectraOfModel, AreThoseOfTheWholeCircuits)
+{
+  const FullCircuit circuits(this->Oracle.GetModel());
+  for (const HeadSpectrum& found : this->Find(OptionsOf(SpectrumCircuit::OutputValue, true)))
+  {
+    ExpectSpectrum(found, circuits.OutputValue(found.place));
+  }
+  for (const HeadSpectrum& found : this->Find(OptionsOf(SpectrumCircuit::QueryKey, true)))
+  {
+    ExpectSpectrum(found, circuits.QueryKey(found.place));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SpectraOfModel, OfCircuits::Models(), OfCircuits::Name);
+
+TEST(HeadSpectra, DoNotDependOnThreadsOrOnWhichHeadsAreAsked)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue, true);
+  options.threads = 1;
+  const std::vector<HeadSpectrum> all = FindHeadSpectra(model, options).value();
+  ASSERT_EQ(all.size(), 6U);
+  options.threads = 3;
+  EXPECT_EQ(EigenvaluesOf(all), EigenvaluesOf(FindHeadSpectra(model, options).value()));
+  options.layer = 1;
+  options.head = 2;
+  const std::vector<HeadSpectrum> one = FindHeadSpectra(model, options).value();
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].place.layer, 1);
+  EXPECT_EQ(one[0].place.head, 2);
+  EXPECT_EQ(EigenvaluesOf(one), EigenvaluesOf({ all.back() }));
+  EXPECT_EQ(one[0].singularValues, all.back().singularValues);
+}
+
+TEST(HeadSpectra, OfStoredWeightsAndOfAHeadWithoutAny)
+{
+  TinyTransformer tiny;
+  const auto dimension = static_cast<std::size_t>(TinyTransformer::ModelDimension);
+  for (std::size_t i = 0; i < 16 * dimension; ++i) // W_O of head 0
+  {
+    tiny.Set("h.0.attn.c_proj.weight", i, 0);
+  }
+  const Transformer model = tiny.Make();
+  HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue);
+  options.steps = WeightSteps::Stored;
+  options.layer = 0;
+  const std::vector<HeadSpectrum> found = FindHeadSpectra(model, options).value();
+  EXPECT_EQ(found[0].copying, 0);
+  EXPECT_EQ(found[0].singularValues[0], 0);
+  const ProcessedHead head = ProcessedWeights(model, WeightSteps::Stored).Attention(0).heads[1];
+  const Eigen::VectorXd expected =
+    Eigen::BDCSVD<Eigen::MatrixXd>(head.value * head.output).singularValues();
+  ExpectClose("singular values", found[1].singularValues,
+    std::vector<double>(expected.data(), expected.data() + 16), 1e-7);
+}
+
+/// W_O W_V is a rotation by 90 degrees of two components, and 2 in another: eigenvalues 2, i, -i.
+TEST(HeadSpectra, ReadEigenvaluesInTheirOrder)
+{
+  TinyTransformer tiny;
+  constexpr std::size_t d = TinyTransformer::ModelDimension;
+  for (std::size_t i = 0; i < d * 3 * d; ++i)
+  {
+    tiny.Set("h.0.attn.c_attn.weight", i, 0);
+  }
+  for (std::size_t i = 0; i < d * d; ++i)
+  {
+    tiny.Set("h.0.attn.c_proj.weight", i, 0);
+  }
+  for (std::size_t c = 0; c < 3; ++c)
+  {
+    tiny.Set("h.0.attn.c_attn.weight", c * 3 * d + 2 * d + c, 1); // W_V: component c of the stream
+  }
+  tiny.Set("h.0.attn.c_proj.weight", 0 * d + 1, 1);
+  tiny.Set("h.0.attn.c_proj.weight", 1 * d + 0, -1);
+  tiny.Set("h.0.attn.c_proj.weight", 2 * d + 2, 2);
+  HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue);
+  options.steps = WeightSteps::Stored;
+  const HeadSpectrum found = FindHeadSpectra(tiny.Make(), options).value()[0];
+  EXPECT_NEAR(std::abs(found.eigenvalues[0] - std::complex<double>(2, 0)), 0, 1e-12);
+  EXPECT_NEAR(std::abs(found.eigenvalues[1] - std::complex<double>(0, 1)), 0, 1e-12);
+  EXPECT_NEAR(std::abs(found.eigenvalues[2] - std::complex<double>(0, -1)), 0, 1e-12);
+  EXPECT_NEAR(found.copying, 0.5, 1e-12);
+  EXPECT_NEAR(found.singularValues[0], 2, 1e-12);
+  EXPECT_NEAR(found.singularValues[2], 1, 1e-12);
+}
+
+TEST(HeadSpectra, NamesWhatIsWrong)
+{
+  TinyTransformer tiny;
+  const auto message = [&](const HeadSpectraOptions& options)
+  { return MessageOf<OptionError>([&] { FindHeadSpectra(tiny.Make(), options); }); };
+  HeadSpectraOptions options;
+  options.layer = 2;
+  EXPECT_THAT(message(options), HasSubstr("Layer: expected a number from 0 to 1, or -1 for all, "
+                                          "found 2"));
+  options.layer = 0;
+  options.head = -2;
+  EXPECT_THAT(message(options), HasSubstr("Head: expected a number from 0 to 2"));
+  tiny.Set("h.1.attn.c_attn.weight", 3, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_THAT(MessageOf<ModelError>([&] { FindHeadSpectra(tiny.Make(), {}); }),
+    HasSubstr("expected finite weights, found NaN or infinity"));
+  const Transformer pictures = Transformer::Read(TransformerOracle::Folder("vit"));
+  EXPECT_NO_THROW(FindHeadSpectra(pictures, OptionsOf(SpectrumCircuit::QueryKey)));
+  EXPECT_THROW(FindHeadSpectra(pictures, OptionsOf(SpectrumCircuit::QueryKey, true)), Error);
+}
+
+TEST(HeadSpectra, Stop)
+{
+  const TinyTransformer tiny;
+  HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue, true);
+  int calls = 0;
+  options.progress = [&](double) { return ++calls < 2; };
+  EXPECT_FALSE(FindHeadSpectra(tiny.Make(), options));
+  EXPECT_EQ(calls, 2);
+}
+
+}

@@ -1,0 +1,227 @@
+#include "QueryKeyContrast.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "RecordedAttention.h"
+#include "TinyTransformer.h"
+#include "TransformerOracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::HasSubstr;
+
+namespace
+{
+
+/// Whether a pair of tokens of a sequence, by their rows, is in the set.
+using IsInSet = std::function<bool(std::int64_t query, std::int64_t key)>;
+
+/// Sums over all pairs, one by one.
+struct BruteForce
+{
+  DoubleMatrix difference;
+  std::int64_t pairs = 0;
+  std::int64_t others = 0;
+  double scores = 0; ///< the difference of the mean scores
+
+  BruteForce(const Recording& recording, const HeadPlace& place, const IsInSet& isInSet,
+    const QueryKeyContrastOptions& options)
+  {
+    const RecordedHead& head = FindHead(recording, place.layer, place.head);
+    const std::int64_t dimension = head.query.columns;
+    DoubleMatrix inSet = DoubleMatrix::Zero(dimension, dimension);
+    DoubleMatrix rest = inSet;
+    double scoresIn = 0;
+    double scoresRest = 0;
+    for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+    {
+      if (options.sequence >= 0 && s != options.sequence)
+      {
+        continue;
+      }
+      const std::int64_t begin = recording.sequenceOffsets[static_cast<std::size_t>(s)];
+      const std::int64_t end = begin + recording.SequenceLength(s);
+      for (std::int64_t i = begin; i < end; ++i)
+      {
+        for (std::int64_t j = begin; j < end; ++j)
+        {
+          if ((recording.mask == AttentionMask::Causal && j > i) ||
+              (i == j && !options.includesSelf))
+          {
+            continue;
+          }
+          const bool isIn = isInSet(i, j);
+          ++(isIn ? this->pairs : this->others);
+          for (std::int64_t a = 0; a < dimension; ++a)
+          {
+            const double q = head.query.Row(i)[a];
+            (isIn ? scoresIn : scoresRest) += q * static_cast<double>(head.key.Row(j)[a]);
+            for (std::int64_t b = 0; b < dimension; ++b)
+            {
+              (isIn ? inSet : rest)(a, b) += q * static_cast<double>(head.key.Row(j)[b]);
+            }
+          }
+        }
+      }
+    }
+    const auto in = static_cast<double>(this->pairs);
+    const auto out = static_cast<double>(this->others);
+    this->difference = inSet / in - rest / out;
+    this->scores =
+      FindLayer(recording, place.layer).scoreScale * (scoresIn / in - scoresRest / out);
+  }
+};
+
+void ExpectEqual(
+  const Recording& recording, const IsInSet& isInSet, const QueryKeyContrastOptions& options)
+{
+  const QueryKeyContrast found = FindQueryKeyContrast(recording, options).value();
+  ASSERT_FALSE(found.heads.empty());
+  for (const HeadContrast& head : found.heads)
+  {
+    const BruteForce expected(recording, head.place, isInSet, options);
+    EXPECT_EQ(found.pairs, expected.pairs);
+    EXPECT_EQ(found.others, expected.others);
+    const double scale = expected.difference.cwiseAbs().maxCoeff();
+    EXPECT_LE((head.difference - expected.difference).cwiseAbs().maxCoeff(), 1e-10 * scale);
+    EXPECT_NEAR(head.scoreDifference, expected.scores, 1e-10 * scale);
+    // What the singular vectors are by definition.
+    const DoubleMatrix back =
+      head.queryDirections *
+      Eigen::Map<const Eigen::VectorXd>(head.singularValues.data(), head.difference.rows())
+        .asDiagonal() *
+      head.keyDirections.transpose();
+    EXPECT_LE((back - expected.difference).cwiseAbs().maxCoeff(), 1e-10 * scale);
+    const DoubleMatrix unit = head.queryDirections.transpose() * head.queryDirections;
+    EXPECT_LE(
+      (unit - DoubleMatrix::Identity(unit.rows(), unit.cols())).cwiseAbs().maxCoeff(), 1e-12);
+    for (Eigen::Index c = 0; c < unit.cols(); ++c)
+    {
+      Eigen::Index largest = 0;
+      head.queryDirections.col(c).cwiseAbs().maxCoeff(&largest);
+      EXPECT_GT(head.queryDirections(largest, c), 0);
+    }
+  }
+}
+
+class OfPairs : public testing::TestWithParam<std::string>
+{
+protected:
+  Recording Recorded = *RecordTransformer(Transformer::Read(TransformerOracle::Folder(GetParam())),
+    TransformerOracle(GetParam()).Input(), {});
+
+  /// A number of each token, of which several have the same.
+  std::vector<std::int64_t> Groups() const
+  {
+    std::vector<std::int64_t> groups = this->Recorded.tokens.id;
+    std::for_each(groups.begin(), groups.end(), [](std::int64_t& id) { id %= 4; });
+    return groups;
+  }
+};
+
+/// Causal and rotated, and without a causal mask.
+TEST_P(OfPairs, OfEqualValuesIsTheSumOverPairs)
+{
+  QueryKeyContrastOptions options;
+  options.group = this->Groups();
+  const IsInSet isAlike = [&](std::int64_t i, std::int64_t j)
+  {
+    return options.group[static_cast<std::size_t>(i)] == options.group[static_cast<std::size_t>(j)];
+  };
+  for (const bool includesSelf : { false, true })
+  {
+    options.includesSelf = includesSelf;
+    ExpectEqual(this->Recorded, isAlike, options);
+  }
+}
+
+TEST_P(OfPairs, AtADistanceIsTheSumOverPairs)
+{
+  QueryKeyContrastOptions options;
+  for (const std::int64_t distance : { 1, 3 })
+  {
+    options.distance = distance;
+    ExpectEqual(
+      this->Recorded, [=](std::int64_t i, std::int64_t j) { return std::abs(i - j) == distance; },
+      options);
+  }
+  options.distance = 0;
+  options.includesSelf = true;
+  ExpectEqual(this->Recorded, [](std::int64_t i, std::int64_t j) { return i == j; }, options);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, OfPairs, testing::Values("gpt2", "llama", "bert"));
+
+/// More queries than are summed at a time, and sequences of different length.
+TEST(QueryKeyContrast, OfLongSequences)
+{
+  const TinyTransformer tiny;
+  const Recording recording = *RecordTransformer(tiny.Make(), TinyInput({ 300, 1, 17 }), {});
+  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
+  {
+    return recording.tokens.id[static_cast<std::size_t>(i)] ==
+           recording.tokens.id[static_cast<std::size_t>(j)];
+  };
+  QueryKeyContrastOptions options;
+  options.group = recording.tokens.id;
+  options.layer = 1;
+  ExpectEqual(recording, sameToken, options);
+  options.sequence = 2;
+  options.head = 1;
+  ExpectEqual(recording, sameToken, options);
+  options.threads = 1;
+  const HeadContrast one = FindQueryKeyContrast(recording, options)->heads[0];
+  options.threads = 3;
+  options.head = -1;
+  const HeadContrast three = FindQueryKeyContrast(recording, options)->heads[1];
+  EXPECT_EQ(one.difference, three.difference);
+  EXPECT_EQ(one.singularValues, three.singularValues);
+}
+
+TEST(QueryKeyContrast, NamesWhatIsMissing)
+{
+  const TinyTransformer tiny;
+  Recording recording = *RecordTransformer(tiny.Make(), TinyInput({ 4 }), {});
+  const auto message = [&](const QueryKeyContrastOptions& options)
+  { return MessageOf<OptionError>([&] { FindQueryKeyContrast(recording, options); }); };
+  QueryKeyContrastOptions options;
+  options.group = { 1, 2, 3, 4 };
+  EXPECT_THAT(message(options), HasSubstr("in the set"));
+  options.group = { 1, 1, 1, 1 };
+  EXPECT_THAT(message(options), HasSubstr("not in the set"));
+  options.group = { 1, 1, 2, 1 };
+  options.sequence = 1;
+  EXPECT_THAT(message(options), HasSubstr("Sequence: expected a number from 0 to 0"));
+  options.sequence = -1;
+  options.layer = 2;
+  EXPECT_THAT(message(options), HasSubstr("layer 2 is not in the recording"));
+  options.layer = 0;
+  options.head = 5;
+  EXPECT_THAT(message(options), HasSubstr("5"));
+  options.head = 0;
+  *recording.layers[0].heads[0].key.Row(1) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(MessageOf<ModelError>([&] { FindQueryKeyContrast(recording, options); }),
+    HasSubstr("expected finite queries and keys"));
+  recording.layers[0].heads[0].key = {};
+  EXPECT_THAT(message(options), HasSubstr("queries and keys, which were not recorded"));
+}
+
+TEST(QueryKeyContrast, Stops)
+{
+  const TinyTransformer tiny;
+  QueryKeyContrastOptions options;
+  options.progress = [](double) { return false; };
+  EXPECT_FALSE(
+    FindQueryKeyContrast(*RecordTransformer(tiny.Make(), TinyInput({ 9 }), {}), options));
+}
+
+}
