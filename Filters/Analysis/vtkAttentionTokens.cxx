@@ -9,6 +9,7 @@
 #include "Index.h"
 #include "RankGroup.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "TokenCells.h"
 #include "TokenCounts.h"
 #include "TransformerConversion.h"
@@ -47,11 +48,6 @@ constexpr int TableCount = 3;
 constexpr std::array<int, TableCount> TablePorts = { 0, 2, 3 };
 constexpr int CellPort = 1;
 constexpr int LabelPort = 4;
-
-bool IsEmpty(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr || data->GetNumberOfBlocks() == 0;
-}
 
 std::string VectorName(atlas::HeadVector vector)
 {
@@ -285,15 +281,8 @@ atlas::AttentionTokenOptions vtkAttentionTokens::MakeOptions(const AttentionAtla
 bool vtkAttentionTokens::Find(
   vtkInformationVector** inputVector, const AttentionAtlas::RankGroup& ranks, Work& work)
 {
-  auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
-  if (IsEmpty(model))
-  {
-    throw atlas::OptionError(
-      "Model: expected the transformer that was recorded, from a Transformer "
-      "Reader, found none.");
-  }
   work.recording = AttentionAtlas::ToRecording(vtkMultiBlockDataSet::GetData(inputVector[0]));
-  work.model = AttentionAtlas::ToTransformer(model);
+  work.model = AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
   const atlas::AttentionTokenOptions options = this->MakeOptions(ranks);
   const atlas::AttentionTokenMemory memory =
     atlas::MemoryOf(work.recording, work.model->GetModel(), options);
@@ -341,7 +330,7 @@ int vtkAttentionTokens::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   Clear(outputVector);
-  if (IsEmpty(vtkMultiBlockDataSet::GetData(inputVector[0])))
+  if (AttentionAtlas::IsEmpty(vtkMultiBlockDataSet::GetData(inputVector[0])))
   {
     return 1;
   }

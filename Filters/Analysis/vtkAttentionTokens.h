@@ -156,8 +156,8 @@ public:
 
   ///@{
   /**
-   * At most so many tokens at the beginning of each sequence are read, since the number of cells
-   * grows with the square; 0: all. Default: 64.
+   * The number of tokens after which a sequence is cut off, since the number of cells grows with
+   * the square; 0: none is. Default: 64.
    */
   vtkSetMacro(MaximumTokens, int);
   vtkGetMacro(MaximumTokens, int);

@@ -42,12 +42,6 @@ using AttentionAtlas::HeadPlace;
 namespace
 {
 
-/// When a data object was changed or updated last; 0 without one.
-vtkMTimeType TimeOf(vtkMultiBlockDataSet* data)
-{
-  return data == nullptr ? 0 : std::max(data->GetMTime(), data->GetUpdateTime());
-}
-
 std::vector<atlas::RepeatedTokens> TokensOf(const atlas::Recording& recording)
 {
   std::vector<atlas::RepeatedTokens> tokens;
@@ -256,8 +250,8 @@ bool vtkHeadScores::MeasureHeads(
   vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks)
 {
   auto work = std::make_unique<Work>();
-  work->wanted = { TimeOf(input), TimeOf(model), this->ExcludeFirst, this->ExcludeCurrent,
-    ranks.Rank(), ranks.Count() };
+  work->wanted = { AttentionAtlas::TimeOf(input), AttentionAtlas::TimeOf(model), this->ExcludeFirst,
+    this->ExcludeCurrent, ranks.Rank(), ranks.Count() };
   if (this->Known->wanted == work->wanted)
   {
     return true;

@@ -159,9 +159,13 @@ vtkScoreBreakdown::vtkScoreBreakdown()
   this->SetNumberOfOutputPorts(2);
 }
 
-int vtkScoreBreakdown::FillInputPortInformation(int, vtkInformation* info)
+int vtkScoreBreakdown::FillInputPortInformation(int port, vtkInformation* info)
 {
   info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
+  }
   return 1;
 }
 
@@ -213,16 +217,15 @@ int vtkScoreBreakdown::RequestData(
   scoreTable->Initialize();
   keyTable->Initialize();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
-  if (AttentionAtlas::IsEmpty(input) || AttentionAtlas::IsEmpty(model) ||
-      !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }
   try
   {
     const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-    const auto transformer = AttentionAtlas::ToTransformer(model);
+    const auto transformer =
+      AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
     atlas::RequireSameModel(recording, transformer->GetModel(), "Score Breakdown");
     Scores scores(recording, transformer->GetModel(), *this);
     if (!this->Evaluate(recording, scores))

@@ -127,6 +127,10 @@ int vtkTokenEmbedding::FillInputPortInformation(int port, vtkInformation* info)
 {
   info->Set(
     vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), port == 0 ? "vtkTable" : "vtkMultiBlockDataSet");
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
+  }
   return 1;
 }
 
@@ -137,8 +141,7 @@ int vtkTokenEmbedding::RequestData(
   auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
   auto* output = vtkPolyData::GetData(outputVector);
   output->Initialize();
-  const bool isEmpty = input == nullptr || input->GetNumberOfRows() == 0 || model == nullptr ||
-                       model->GetNumberOfBlocks() == 0;
+  const bool isEmpty = input == nullptr || input->GetNumberOfRows() == 0;
   if (isEmpty || !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;

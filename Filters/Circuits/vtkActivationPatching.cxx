@@ -362,8 +362,7 @@ bool vtkActivationPatching::MakeMap(
   vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks)
 {
   auto work = std::make_unique<Work>();
-  work->wanted = { this->GetMTime(), std::max(input->GetMTime(), input->GetUpdateTime()),
-    ranks.Rank(), ranks.Count() };
+  work->wanted = { this->GetMTime(), AttentionAtlas::TimeOf(input), ranks.Rank(), ranks.Count() };
   if (this->Known->wanted == work->wanted)
   {
     return true;

@@ -247,6 +247,24 @@ inline constexpr const char* LinesLeftOut = "Lines Left Out"; ///< field data
 inline constexpr const char* VirtualWeights = "Virtual Weights";
 inline constexpr const char* Share = "Share"; ///< column
 
+// LogitAttribution and ScoreAttribution, in addition: columns, and arrays of the image
+inline constexpr const char* Component = "Component";
+inline constexpr const char* Contribution = "Contribution";
+inline constexpr const char* QueryComponent = "Query Component";
+inline constexpr const char* KeyComponent = "Key Component";
+inline constexpr const char* QueryLayer = "Query Layer";
+inline constexpr const char* QueryHead = "Query Head";
+inline constexpr const char* KeyLayer = "Key Layer";
+inline constexpr const char* KeyHead = "Key Head";
+inline constexpr const char* Sum = "Sum";   ///< field data: of the contributions
+inline constexpr const char* Miss = "Miss"; ///< field data: Sum minus what it is of
+inline constexpr const char* AgainstTokenId = "Against TokenId"; ///< field data
+inline constexpr const char* Against = "Against";                ///< field data
+
+// LogitLens, in addition: columns, and arrays of the image
+inline constexpr const char* NextRank = "Next Rank";
+inline constexpr const char* NextProbability = "Next Probability";
+
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";
 inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity

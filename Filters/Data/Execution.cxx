@@ -166,8 +166,13 @@ int LeaveUnfinished(vtkAlgorithm* filter, vtkInformationVector* outputVector)
 
 bool IsFirstPiece(vtkInformationVector* outputVector)
 {
-  return outputVector->GetInformationObject(0)->Get(
-           vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER()) <= 0;
+  bool isFirst = true; // an output that was not asked for has no piece
+  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
+  {
+    isFirst = isFirst && outputVector->GetInformationObject(port)->Get(
+                           vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER()) <= 0;
+  }
+  return isFirst;
 }
 
 }

@@ -1,5 +1,6 @@
 #include "RecordingRanges.h"
 
+#include "Index.h"
 #include "ModelConversion.h"
 #include "RecordingConversion.h"
 
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
@@ -51,15 +53,19 @@ void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
   }
 }
 
-vtkDataObject* UpdateInput(vtkAlgorithm* filter)
+vtkDataObject* UpdateInput(vtkAlgorithm* filter, int inputPort)
 {
+  if (filter->GetNumberOfInputConnections(inputPort) == 0)
+  {
+    return nullptr;
+  }
   int port = 0;
-  vtkAlgorithm* producer = filter->GetInputAlgorithm(0, 0, port);
+  vtkAlgorithm* producer = filter->GetInputAlgorithm(inputPort, 0, port);
   vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
   KeepRequest(request);
   vtkNew<vtkInformationVector> requests;
   requests->SetInformationObject(port, request);
-  return producer->Update(port, requests) != 0 ? filter->GetInputDataObject(0, 0) : nullptr;
+  return producer->Update(port, requests) != 0 ? filter->GetInputDataObject(inputPort, 0) : nullptr;
 }
 
 vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
@@ -108,11 +114,11 @@ int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence)
   return length;
 }
 
-void AnnounceImage(int width, int height, vtkInformation* info, int type)
+void AnnounceImage(int width, int height, vtkInformation* info, int type, double step)
 {
   const std::array<int, 6> extent = { 0, width - 1, 0, height - 1, 0, width > 0 ? 0 : -1 };
   const std::array<double, 3> origin = { 0, static_cast<double>(1 - height), 0 };
-  const std::array<double, 3> spacing = { 1, 1, 1 };
+  const std::array<double, 3> spacing = { step, 1, 1 };
   info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
   info->Set(vtkDataObject::ORIGIN(), origin.data(), 3);
   info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
@@ -120,25 +126,31 @@ void AnnounceImage(int width, int height, vtkInformation* info, int type)
   vtkDataObject::SetPointDataActiveScalarInfo(info, type, 1);
 }
 
-std::vector<std::size_t> BeginImage(vtkInformation* info)
+std::vector<std::size_t> BeginImage(vtkInformation* info, double step)
 {
   std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
   std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
   info->Get(SDDP::WHOLE_EXTENT(), whole.data());
   info->Get(SDDP::UPDATE_EXTENT(), extent.data());
-  std::vector<std::size_t> shown;
+  auto* image = vtkImageData::GetData(info);
+  image->SetExtent(extent.data());
+  image->SetOrigin(0, -whole[3], 0);
+  image->SetSpacing(step, 1, 1);
+  std::vector<std::size_t> cells;
   for (int y = extent[2]; y <= extent[3]; ++y)
   {
     for (int x = extent[0]; x <= extent[1]; ++x)
     {
-      shown.push_back(static_cast<std::size_t>((whole[3] - y) * (whole[1] + 1) + x));
+      const std::int64_t row = whole[3] - y;
+      cells.push_back(atlas::ToIndex(row * (whole[1] + 1) + x));
     }
   }
-  auto* image = vtkImageData::GetData(info);
-  image->SetExtent(extent.data());
-  image->SetOrigin(0, -whole[3], 0);
-  image->SetSpacing(1, 1, 1);
-  return shown;
+  return cells;
+}
+
+vtkMTimeType TimeOf(vtkDataObject* data)
+{
+  return data == nullptr ? 0 : std::max(data->GetMTime(), data->GetUpdateTime());
 }
 
 }

@@ -30,9 +30,9 @@ struct ATTENTIONATLASDATA_EXPORT RecordingRanges
   void Find(vtkMultiBlockDataSet* recording);
 };
 
-/// Updates the first input of a filter, for filters whose information depends on it. Returns it, or
-/// null if there is none; what went wrong has then been told.
-ATTENTIONATLASDATA_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter);
+/// Updates the input at a port of a filter, for filters whose information depends on it. Returns
+/// it, or null if there is none; what went wrong has then been told.
+ATTENTIONATLASDATA_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter, int port = 0);
 
 /// The same for a recording.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
@@ -52,13 +52,16 @@ ATTENTIONATLASDATA_EXPORT std::vector<int> RecordedLayers(vtkMultiBlockDataSet* 
 ATTENTIONATLASDATA_EXPORT int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence);
 
 /// Announces an image of float points at x = 0 ... width - 1, y = 0 ... -(height - 1), of which any
-/// part can be asked for. `type`: of its active scalars.
+/// part can be asked for. `type`: of its active scalars. `step`: the distance of its columns.
 ATTENTIONATLASDATA_EXPORT void AnnounceImage(
-  int width, int height, vtkInformation* info, int type = VTK_FLOAT);
+  int width, int height, vtkInformation* info, int type = VTK_FLOAT, double step = 1);
 
-/// Gives the image of an output that was announced so the extent that is asked for, its origin and
-/// spacing. Returns for each of its points which cell of the whole it is, counted in rows from the
-/// top left.
-ATTENTIONATLASDATA_EXPORT std::vector<std::size_t> BeginImage(vtkInformation* info);
+/// Begins the part of an announced image that is asked for. Returns its points in their order, each
+/// as the number of the cell of the matrix, row by row from the top.
+ATTENTIONATLASDATA_EXPORT std::vector<std::size_t> BeginImage(
+  vtkInformation* info, double step = 1);
+
+/// When a data object was changed or updated last; 0 without one.
+ATTENTIONATLASDATA_EXPORT vtkMTimeType TimeOf(vtkDataObject* data);
 
 }

@@ -86,6 +86,11 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
 
 std::shared_ptr<const OpenTransformer> ToTransformer(vtkMultiBlockDataSet* input)
 {
+  if (input == nullptr || input->GetNumberOfBlocks() == 0)
+  {
+    throw atlas::OptionError(
+      "Model: expected the transformer that was recorded, from a Transformer Reader, found none.");
+  }
   vtkFieldData* fields = input->GetFieldData();
   return OpenTransformer::Open(RequireModelFile(input), FieldText(fields, ModelTypeField),
     FieldText(fields, ProcessingField) == ProcessedByLens);

@@ -176,6 +176,9 @@ void SetScale(vtkSMProxy* table, const std::vector<double>& points, bool keepRan
 /// Attention and probability: white is 0 and black is 1, in every image.
 const std::vector<double> ShareScale = { 0, 1, 1, 1, 1, 0, 0, 0 };
 
+/// Probability below black words: white is 0, blue is 1.
+const std::vector<double> WordScale = { 0, 1, 1, 1, 0.5, 0.72, 0.86, 0.96, 1, 0.36, 0.66, 0.89 };
+
 /// Accuracy: white is 0, dark orange is 1.
 const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0.23, 1, 0.5, 0.15,
   0.01 };
@@ -286,7 +289,7 @@ std::vector<double> FixedScale(const Coloring& coloring)
 {
   if (coloring.Shows("Attention") || coloring.array == "Probability")
   {
-    return ShareScale;
+    return coloring.hasWords ? WordScale : ShareScale;
   }
   if (coloring.Shows("Accuracy"))
   {

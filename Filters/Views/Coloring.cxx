@@ -83,6 +83,7 @@ Coloring::Coloring(vtkSMProxy* representation)
   {
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
+  this->hasWords = data->GetArrayInformation("Token", vtkDataObject::POINT) != nullptr;
   const std::string legendField = this->array + LegendEnd;
   auto* texts = data->GetArrayInformation(legendField.c_str(), vtkDataObject::FIELD);
   if (EndsWith(this->array, ColorEnd) && texts != nullptr && texts->GetNumberOfStringValues() > 0)
@@ -126,8 +127,8 @@ bool Coloring::IsSigned() const
 
 bool Coloring::IsShare() const
 {
-  constexpr std::array<const char*, 8> Names = { "NormWeighted", "Rollout", "Previous Token",
-    "Duplicate Token", "Induction", "Prefix Matching", "Copying", "Sink" };
+  constexpr std::array<const char*, 9> Names = { "Shared Tokens", "NormWeighted", "Rollout",
+    "Previous Token", "Duplicate Token", "Induction", "Prefix Matching", "Copying", "Sink" };
   return std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 

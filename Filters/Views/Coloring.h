@@ -28,9 +28,10 @@ struct Coloring
 {
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
-  int classes = 0;    ///< of the model that the data come from; 0 if unknown
-  std::string legend; ///< of Kind, and of colors with a field array "... Legend"; see SetLegend
-  bool ours = false;  ///< from a filter of this plugin, or computed from such data
+  int classes = 0;       ///< of the model that the data come from; 0 if unknown
+  std::string legend;    ///< of Kind, and of colors with a field array "... Legend"; see SetLegend
+  bool hasWords = false; ///< whether its points have words (Token), which are written on them
+  bool ours = false;     ///< from a filter of this plugin, or computed from such data
 
   explicit Coloring(vtkSMProxy* representation);
 
@@ -55,7 +56,7 @@ struct Coloring
   /// white at 0 and equally long sides that end at the largest magnitude of the data.
   bool IsSigned() const;
 
-  /// Whether the values are at least 0 and mean more attention if larger, without a fixed maximum.
+  /// Whether the values are at least 0 and mean more if larger, without a fixed maximum.
   bool IsShare() const;
 
   /// Whether the scale is fitted to the range of the data.

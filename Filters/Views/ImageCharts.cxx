@@ -83,13 +83,24 @@ std::string RoleOf(vtkSMProxy* representation, const Axis& axis)
 /// Whether a title is one that an axis has without the user.
 bool IsOurTitle(const std::string& title, const Axis& axis)
 {
-  const std::array<std::string, 9> ours = { "", axis.angle, axis.role, "Source", "Destination",
-    "Output", "Layer", "Head", "Position" };
+  const std::array<std::string, 11> ours = { "", axis.angle, axis.role, "Source", "Destination",
+    "Output", "Component", "Token", "Layer", "Head", "Position" };
   return std::find(ours.begin(), ours.end(), title) != ours.end();
 }
 
+/// The distance of the columns of the image that a representation shows.
+double ColumnStep(vtkSMProxy* representation)
+{
+  vtkPVDataInformation* shown = ShownData(representation);
+  const int* extent = shown->GetExtent();
+  const double* bounds = shown->GetBounds();
+  return extent[1] > extent[0] ? (bounds[1] - bounds[0]) / (extent[1] - extent[0]) : 1;
+}
+
 /// Places and labels: every token, or every second, third and so on if there is no room.
-std::vector<std::string> Labels(const std::vector<std::string>& tokens, const Axis& axis)
+/// `distance`: of tokens.
+std::vector<std::string> Labels(
+  const std::vector<std::string>& tokens, const Axis& axis, double distance)
 {
   // On the left a label takes a line.
   std::size_t longest = 1;
@@ -101,7 +112,7 @@ std::vector<std::string> Labels(const std::vector<std::string>& tokens, const Ax
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < tokens.size(); i += every)
   {
-    labels.push_back(std::to_string(axis.first + axis.step * static_cast<double>(i)));
+    labels.push_back(std::to_string(distance * (axis.first + axis.step * static_cast<double>(i))));
     labels.push_back(tokens[i]);
   }
   return labels;
@@ -158,8 +169,9 @@ void CompleteImageChart(vtkSMProxy* representation)
     }
     const std::string role = RoleOf(representation, axis);
     title.Set(isMap ? role.c_str() : axis.angle);
-    const bool isOther = SetLabels(
-      view, axis, isMap ? Labels(Tokens(representation, axis), axis) : std::vector<std::string>());
+    const double distance = axis.step > 0 ? ColumnStep(representation) : 1;
+    const bool isOther = SetLabels(view, axis,
+      isMap ? Labels(Tokens(representation, axis), axis, distance) : std::vector<std::string>());
     hasOther = hasOther || isOther;
   }
   if (coloring.ShowsClasses())

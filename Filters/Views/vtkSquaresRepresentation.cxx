@@ -37,6 +37,8 @@ constexpr int FontSize = 48;
 /// Heights and distances, in squares.
 constexpr double LabelHeight = 0.72;
 constexpr double Gap = 0.3;
+/// Where the upper row begins.
+constexpr double Top = 0.5;
 /// The assumed width of a letter, in squares; most letters are narrower.
 constexpr double LetterWidth = 0.4;
 
@@ -148,13 +150,15 @@ struct Layout
 {
   vtkIdType columns;
   vtkIdType rows;
+  double step;      ///< distance of columns, in squares
   bool labelled;    ///< whether each token has a label
   double labelRoom; ///< space for the labels
   double title;     ///< height of the axis titles
 
-  explicit Layout(vtkDataObject* image)
+  explicit Layout(vtkImageData* image)
     : columns(Tokens(image, "Key Token")->GetNumberOfValues())
     , rows(Tokens(image, "Query Token")->GetNumberOfValues())
+    , step(image->GetSpacing()[0])
     , labelled(this->Longer() <= vtkSquaresRepresentation::MaximumLabels)
     , labelRoom(labelled ? Gap + LetterWidth * static_cast<double>(
                                                  std::max(LongestToken(Tokens(image, "Key Token")),
@@ -165,9 +169,10 @@ struct Layout
   }
 
   vtkIdType Longer() const { return std::max(this->columns, this->rows); }
-  double Low() const { return -0.5; }
-  double Right() const { return static_cast<double>(this->columns) - 0.5; }
+  double Left() const { return -0.5 * this->step; }
+  double Right() const { return this->Left() + this->Width(); }
   double Bottom() const { return 0.5 - static_cast<double>(this->rows); }
+  double Width() const { return this->step * static_cast<double>(this->columns); }
   double Room() const { return this->labelRoom + 2 * this->title; }
 };
 
@@ -304,11 +309,10 @@ void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
   {
     const Layout layout(this->SliceData);
     // The axis titles are longer than the sides of a map of a few tokens.
-    const auto half = [&](vtkIdType count)
-    { return std::max(static_cast<double>(count) / 2, 1.6 * layout.title); };
-    bounds = { layout.Low() - layout.Room(),
-      (layout.Low() + layout.Right()) / 2 + half(layout.columns), layout.Bottom() - layout.Room(),
-      (layout.Bottom() - layout.Low()) / 2 + half(layout.rows), 0, 0 };
+    const auto half = [&](double side) { return std::max(side / 2, 1.6 * layout.title); };
+    bounds = { layout.Left() - layout.Room(),
+      (layout.Left() + layout.Right()) / 2 + half(layout.Width()), layout.Bottom() - layout.Room(),
+      (layout.Bottom() + Top) / 2 + half(static_cast<double>(layout.rows)), 0, 0 };
   }
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
@@ -344,7 +348,7 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
     return; // only one rank draws them
   }
   const Layout layout(image);
-  const double low = layout.Low();
+  const double left = layout.Left();
   const double right = layout.Right();
   const double bottom = layout.Bottom();
   double widest = 0;
@@ -361,22 +365,23 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   for (vtkIdType i = 0; layout.labelled && i < layout.rows; ++i)
   {
     add(Readable(Tokens(image, "Query Token")->GetValue(i)),
-      { low - Gap, -static_cast<double>(i), false, false }, LabelHeight);
+      { left - Gap, -static_cast<double>(i), false, false }, LabelHeight);
   }
   for (vtkIdType i = 0; layout.labelled && i < layout.columns; ++i)
   {
     add(Readable(Tokens(image, "Key Token")->GetValue(i)),
-      { static_cast<double>(i), bottom - Gap, true, false }, LabelHeight);
+      { layout.step * static_cast<double>(i), bottom - Gap, true, false }, LabelHeight);
   }
   const double distance = Gap + widest + layout.title;
-  add(AxisTitle(image, "Query"), { low - distance, (bottom - low) / 2, true, true }, layout.title);
-  add(AxisTitle(image, "Key"), { (low + right) / 2, bottom - distance, false, true }, layout.title);
+  add(AxisTitle(image, "Query"), { left - distance, (bottom + Top) / 2, true, true }, layout.title);
+  add(
+    AxisTitle(image, "Key"), { (left + right) / 2, bottom - distance, false, true }, layout.title);
 
   vtkNew<vtkPoints> corners;
-  corners->InsertNextPoint(low, -low, 0);
-  corners->InsertNextPoint(right, -low, 0);
+  corners->InsertNextPoint(left, Top, 0);
+  corners->InsertNextPoint(right, Top, 0);
   corners->InsertNextPoint(right, bottom, 0);
-  corners->InsertNextPoint(low, bottom, 0);
+  corners->InsertNextPoint(left, bottom, 0);
   vtkNew<vtkCellArray> line;
   line->InsertNextCell({ 0, 1, 2, 3, 0 });
   vtkNew<vtkPolyData> frame;

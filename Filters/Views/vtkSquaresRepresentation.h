@@ -17,11 +17,12 @@ class vtkRenderer;
 /// matrix: nothing is interpolated, and the outer rows and columns have the same size as the
 /// others.
 ///
-/// The image of an AttentionMap, which has the field arrays Key Token and Query Token, gets a
-/// frame, axis titles, and its tokens beside the rows and below the columns. The field arrays Key
-/// Title and Query Title replace the titles "Key" and "Query". They are black on a
-/// light background and white on a dark one, and scale with the squares. If there are more than
-/// MaximumLabels tokens, they are not labeled.
+/// An image with the field arrays Key Token and Query Token, such as that of an AttentionMap, gets
+/// a frame, axis titles, and these texts below the columns and beside the rows. The field arrays
+/// Key Title and Query Title replace the titles "Key" and "Query". Columns may be further apart
+/// than rows, as the squares are then rectangles. Texts are black on a light background and white
+/// on a dark one, and scale with the squares. If there are more than MaximumLabels rows or columns,
+/// they are not labeled.
 class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
 {
 public:

@@ -12,6 +12,7 @@
 #include <vtkPVSelectionInformation.h>
 #include <vtkSMInputProperty.h>
 #include <vtkSMPropertyHelper.h>
+#include <vtkSMPropertyIterator.h>
 #include <vtkSMSelectionHelper.h>
 #include <vtkSMSession.h>
 #include <vtkSMSessionProxyManager.h>
@@ -19,6 +20,7 @@
 #include <vtkSelection.h>
 #include <vtkSelectionNode.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -31,19 +33,52 @@ namespace
 {
 
 constexpr const char* TokenSource = "PedigreeIDSelectionSource";
+/// Where heads are looked for.
+constexpr std::array<int, 3> Associations = { vtkDataObject::POINT, vtkDataObject::CELL,
+  vtkDataObject::ROW };
 
-/// The range of an array of points or else of cells.
-std::optional<std::array<int, 2>> RangeOf(vtkPVDataInformation* data, const char* name)
+/// The range of an array of points, cells or rows.
+std::optional<std::array<int, 2>> RangeOf(
+  vtkPVDataInformation* data, const char* name, int association)
 {
-  for (const int association : { vtkDataObject::POINT, vtkDataObject::CELL })
+  vtkPVArrayInformation* array = data->GetArrayInformation(name, association);
+  if (array == nullptr)
   {
-    if (vtkPVArrayInformation* array = data->GetArrayInformation(name, association))
+    return std::nullopt;
+  }
+  const double* range = array->GetComponentRange(0);
+  return std::array<int, 2>{ static_cast<int>(range[0]), static_cast<int>(range[1]) };
+}
+
+std::optional<int> OnlyValue(vtkPVDataInformation* data, const char* name, int association)
+{
+  const auto range = RangeOf(data, name, association);
+  return range && (*range)[0] == (*range)[1] ? std::optional((*range)[0]) : std::nullopt;
+}
+
+/// Whether the output of a source states this format.
+bool HasFormat(vtkSMSourceProxy* source, const char* format)
+{
+  vtkPVArrayInformation* found =
+    source->GetDataInformation(0)->GetArrayInformation(FormatField, vtkDataObject::FIELD);
+  return found != nullptr && found->GetNumberOfStringValues() > 0 &&
+         std::string(found->GetStringValue(0)) == format;
+}
+
+/// The sources of all inputs of a proxy.
+std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy)
+{
+  std::vector<vtkSMProxy*> found;
+  auto properties = vtkSmartPointer<vtkSMPropertyIterator>::Take(proxy->NewPropertyIterator());
+  for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
+  {
+    auto* input = vtkSMInputProperty::SafeDownCast(properties->GetProperty());
+    for (unsigned int i = 0; input != nullptr && i < input->GetNumberOfProxies(); ++i)
     {
-      const double* range = array->GetComponentRange(0);
-      return std::array<int, 2>{ static_cast<int>(range[0]), static_cast<int>(range[1]) };
+      found.push_back(input->GetProxy(i));
     }
   }
-  return std::nullopt;
+  return found;
 }
 
 /// A proxy that is not registered, so no panel lists it.
@@ -94,23 +129,39 @@ int TokenAssociation(vtkPVDataInformation* data)
 
 bool ShowsSeveralHeads(vtkPVDataInformation* data)
 {
-  const auto layers = RangeOf(data, "Layer");
-  const auto heads = RangeOf(data, "Head");
-  return layers && heads && ((*layers)[0] < (*layers)[1] || (*heads)[0] < (*heads)[1]);
+  return std::any_of(Associations.begin(), Associations.end(),
+    [data](int association)
+    {
+      const auto layers = RangeOf(data, "Layer", association);
+      const auto heads = RangeOf(data, "Head", association);
+      return layers && heads && ((*layers)[0] < (*layers)[1] || (*heads)[0] < (*heads)[1]);
+    });
 }
 
 std::optional<int> OnlyValue(vtkPVDataInformation* data, const char* name)
 {
-  const auto range = RangeOf(data, name);
-  return range && (*range)[0] == (*range)[1] ? std::optional((*range)[0]) : std::nullopt;
+  for (const int association : Associations)
+  {
+    if (const auto value = OnlyValue(data, name, association))
+    {
+      return value;
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<HeadNumber> OnlyHead(vtkPVDataInformation* data)
 {
-  const auto layer = OnlyValue(data, "Layer");
-  const auto head = OnlyValue(data, "Head");
-  return layer && head && *layer >= 0 && *head >= 0 ? std::optional(HeadNumber{ *layer, *head })
-                                                    : std::nullopt;
+  for (const int association : Associations)
+  {
+    const auto layer = OnlyValue(data, "Layer", association);
+    const auto head = OnlyValue(data, "Head", association);
+    if (layer && head)
+    {
+      return *layer >= 0 && *head >= 0 ? std::optional(HeadNumber{ *layer, *head }) : std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 vtkSmartPointer<vtkSMSourceProxy> ExtractSelected(
@@ -183,10 +234,7 @@ vtkSMSourceProxy* RecordingOf(vtkSMProxy* proxy)
   auto* source = vtkSMSourceProxy::SafeDownCast(proxy);
   while (source != nullptr && source->GetNumberOfOutputPorts() > 0)
   {
-    vtkPVArrayInformation* format =
-      source->GetDataInformation(0)->GetArrayInformation(FormatField, vtkDataObject::FIELD);
-    if (format != nullptr && format->GetNumberOfStringValues() > 0 &&
-        std::string(format->GetStringValue(0)) == Formats::Recording)
+    if (HasFormat(source, Formats::Recording))
     {
       return source;
     }
@@ -196,6 +244,29 @@ vtkSMSourceProxy* RecordingOf(vtkSMProxy* proxy)
                : nullptr;
   }
   return nullptr;
+}
+
+std::set<vtkSMProxy*> ModelsOf(vtkSMProxy* proxy)
+{
+  std::set<vtkSMProxy*> models;
+  std::set<vtkSMProxy*> seen;
+  std::vector<vtkSMProxy*> open = { proxy };
+  while (!open.empty())
+  {
+    auto* source = vtkSMSourceProxy::SafeDownCast(open.back());
+    open.pop_back();
+    if (source == nullptr || source->GetNumberOfOutputPorts() == 0 || !seen.insert(source).second)
+    {
+      continue;
+    }
+    if (HasFormat(source, Formats::Recording) || HasFormat(source, Formats::Transformer))
+    {
+      models.insert(source);
+    }
+    const std::vector<vtkSMProxy*> inputs = InputsOf(source);
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return models;
 }
 
 }

@@ -4,6 +4,7 @@
 #include <vtkType.h>
 
 #include <optional>
+#include <set>
 #include <vector>
 
 class vtkPVDataInformation;
@@ -26,13 +27,15 @@ struct HeadNumber
 /// vtkDataObject::POINT or CELL; -1 for neither.
 int TokenAssociation(vtkPVDataInformation* data);
 
-/// Whether the points or cells are of several heads, by the arrays Layer and Head.
+/// Whether the points, cells or rows are of several heads, by the arrays Layer and Head.
 bool ShowsSeveralHeads(vtkPVDataInformation* data);
 
-/// The only value of an array of integers; none if it has several or is not there.
+/// The only value of an array of integers of the points, else of the cells, else of the rows; none
+/// if it has several in each, or is not there.
 std::optional<int> OnlyValue(vtkPVDataInformation* data, const char* name);
 
-/// The head of all points or cells; none if they are of several or of no head (-1).
+/// The head of all points, else of all cells, as of a line between two heads, else of all rows;
+/// none if they are of several or of no head (-1).
 std::optional<HeadNumber> OnlyHead(vtkPVDataInformation* data);
 
 /// The selected part of an output, up to date.
@@ -56,5 +59,9 @@ bool SelectsTokens(vtkSMSourceProxy* selection);
 /// The nearest source or filter upstream whose output is a recording, or the proxy itself; null if
 /// there is none.
 vtkSMSourceProxy* RecordingOf(vtkSMProxy* proxy);
+
+/// The transformers and recordings upstream on all inputs, or the proxy itself. Two filters with a
+/// common one show heads of the same model.
+std::set<vtkSMProxy*> ModelsOf(vtkSMProxy* proxy);
 
 }

@@ -27,8 +27,10 @@
 #include <vtkSMViewLayoutProxy.h>
 #include <vtkType.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
 
 using AttentionAtlas::HeadNumber;
 
@@ -66,14 +68,21 @@ bool ShowsOneHead(vtkSMProxy* proxy)
          vtkSMPropertyHelper(proxy, "Head").GetAsInt() >= 0;
 }
 
-/// The filters that show one head of a recording.
-QList<pqPipelineSource*> FindViewsOfHeads(vtkSMProxy* recording)
+/// The filters that show one head of the model of a filter.
+QList<pqPipelineSource*> FindViewsOfHeads(vtkSMProxy* filter)
 {
+  const std::set<vtkSMProxy*> models = AttentionAtlas::ModelsOf(filter);
   QList<pqPipelineSource*> found;
   for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
   {
     vtkSMProxy* proxy = source->getProxy();
-    if (ShowsOneHead(proxy) && AttentionAtlas::RecordingOf(proxy) == recording)
+    if (!ShowsOneHead(proxy))
+    {
+      continue;
+    }
+    const std::set<vtkSMProxy*> others = AttentionAtlas::ModelsOf(proxy);
+    if (std::any_of(models.begin(), models.end(),
+          [&others](vtkSMProxy* model) { return others.count(model) > 0; }))
     {
       found.push_back(source);
     }
@@ -88,10 +97,10 @@ void SetHead(vtkSMProxy* proxy, const HeadNumber& number)
   proxy->UpdateVTKObjects();
 }
 
-/// Lets the filters of a recording show this head.
-void Follow(vtkSMProxy* recording, const HeadNumber& number)
+/// Lets the filters of the same model as a filter show this head.
+void Follow(vtkSMProxy* filter, const HeadNumber& number)
 {
-  const QList<pqPipelineSource*> views = FindViewsOfHeads(recording);
+  const QList<pqPipelineSource*> views = FindViewsOfHeads(filter);
   if (views.isEmpty())
   {
     return;
@@ -102,6 +111,14 @@ void Follow(vtkSMProxy* recording, const HeadNumber& number)
     SetHead(view->getProxy(), number);
   }
   END_UNDO_SET();
+}
+
+/// Whether one of some filters is that which the hint of `opener` names.
+bool IsOpen(vtkSMSourceProxy* opener, const QList<pqPipelineSource*>& filters)
+{
+  const QString name = HintOf(opener)->GetAttribute("opens");
+  return std::any_of(filters.begin(), filters.end(),
+    [&name](pqPipelineSource* filter) { return name == filter->getProxy()->GetXMLName(); });
 }
 
 /// Lets a filter that can show chosen tokens alone show these, which were selected in its output;
@@ -200,12 +217,13 @@ pqView* SplitView(pqView* view)
 pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number, pqView* view)
 {
   const QString name = HintOf(opener)->GetAttribute("opens");
-  auto* recording = Model()->findItem<pqPipelineSource*>(AttentionAtlas::RecordingOf(opener));
+  auto* input =
+    Model()->findItem<pqPipelineSource*>(vtkSMPropertyHelper(opener, "Input").GetAsProxy());
   BEGIN_UNDO_SET(QString("Open Head %1 of Layer %2").arg(number.head).arg(number.layer));
   pqView* beside = SplitView(view);
   pqActiveObjects::instance().setActiveView(beside);
   pqPipelineSource* filter =
-    pqApplicationCore::instance()->getObjectBuilder()->createFilter("filters", name, recording);
+    pqApplicationCore::instance()->getObjectBuilder()->createFilter("filters", name, input);
   auto* proxy = vtkSMSourceProxy::SafeDownCast(filter->getProxy());
   if (name == opener->GetXMLName()) // with the same settings, but in space
   {
@@ -272,7 +290,7 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   vtkSMSourceProxy* source = selected->getSourceProxy();
   const auto points = AttentionAtlas::ExtractSelected(source, selected->getPortNumber(), selection);
   vtkPVDataInformation* found = points->GetDataInformation(0);
-  if (found->GetNumberOfPoints() == 0)
+  if (found->GetNumberOfPoints() == 0 && found->GetNumberOfRows() == 0)
   {
     return;
   }
@@ -284,7 +302,7 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   if (showsHeads && number)
   {
     this->Chosen = { selected, number->layer, number->head };
-    Follow(AttentionAtlas::RecordingOf(source), *number);
+    Follow(source, *number);
   }
   pqApplicationCore::instance()->render();
 }
@@ -396,15 +414,15 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
   }
   vtkSMSourceProxy* source = this->Chosen.port->getSourceProxy();
   vtkSMSourceProxy* opener = FindOpener(source);
-  vtkSMSourceProxy* recording = AttentionAtlas::RecordingOf(source);
-  if (opener != nullptr && recording != nullptr && FindViewsOfHeads(recording).isEmpty())
+  if (opener == nullptr || IsOpen(opener, FindViewsOfHeads(source)))
   {
-    pqPipelineSource* opened = OpenBeside(opener, { this->Chosen.layer, this->Chosen.head }, view);
-    if (this->Recording == recording)
-    {
-      this->selectIn(opened);
-      pqApplicationCore::instance()->render();
-    }
+    return;
+  }
+  pqPipelineSource* opened = OpenBeside(opener, { this->Chosen.layer, this->Chosen.head }, view);
+  if (this->Recording != nullptr)
+  {
+    this->selectIn(opened);
+    pqApplicationCore::instance()->render();
   }
 }
 
@@ -430,7 +448,7 @@ void pqHeadChoiceBehavior::choosePanel(pqRenderView* view, int x, int y)
           AttentionAtlas::HeadAt(source, port->getPortNumber(), place[0], place[1]))
     {
       this->Chosen = { port, number->layer, number->head };
-      Follow(AttentionAtlas::RecordingOf(source), *number);
+      Follow(source, *number);
       pqApplicationCore::instance()->render();
       return;
     }

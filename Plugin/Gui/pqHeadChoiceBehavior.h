@@ -20,12 +20,12 @@ class vtkSMSourceProxy;
 /// - Selected points become tokens. They are then selected in every head, and in all views of the
 ///   recording. A filter with the hint AtlasShowsTokens or AtlasShowsPatch, in whose output they
 ///   were selected, shows the attention of these tokens or of this patch.
-/// - If several heads are shown and all points are of one head, the filters of the recording that
-/// show one head show this one.
-///   They have the hint AtlasShowsHead in their XML, and a Layer and Head of at least 0.
-/// - A double click on a head chooses it. If no filter shows one head, a new one is opened in a
-///   view beside it: that which the hint AtlasShowsHead of the double-clicked filter names in its
-///   attribute `opens`.
+/// - If several heads are shown and what is selected, in a view or a spreadsheet, is of one head,
+///   the filters of the same model that show one head show this one. They have the hint
+///   AtlasShowsHead in their XML, and a Layer and Head of at least 0.
+/// - A double click on a head chooses it. The hint AtlasShowsHead of the double-clicked filter may
+///   name a filter in its attribute `opens`. If there is none that shows one head yet, it is opened
+///   in a view beside, on the same input.
 class pqHeadChoiceBehavior : public QObject
 {
   Q_OBJECT

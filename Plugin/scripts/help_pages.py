@@ -61,6 +61,9 @@ CHAPTERS = {
         "ScoreBreakdown",
         "HeadUpdates",
         "HeadScores",
+        "LogitAttribution",
+        "LogitLens",
+        "ScoreAttribution",
         "RecordingWriter",
     ],
     "Circuits": [

@@ -182,7 +182,7 @@ def write_model(folder, tensors, config):
     return str(folder / "config.json")
 
 
-def random_model(folder):
+def language_model(folder):
     """A random transformer of 8 layers with the tokenizer of GPT-2; its config.json."""
     layers, d, count = 8, 48, len(add_vocabulary(folder))
     sizes = {"wte.weight": (count, d), "wpe.weight": (64, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
@@ -252,6 +252,15 @@ def circuits(folder):
     text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10), size=18)
 
 
+def sharpen(path):
+    """Multiplies the logits of a transformer by 5, so that its predictions differ in their probability."""
+    code = bytearray(path.read_bytes())
+    (length,) = struct.unpack("<Q", code[:8])
+    begin, end = (8 + length + at for at in json.loads(code[8 : 8 + length])["ln_f.weight"]["data_offsets"])
+    code[begin:end] = (5 * numpy.frombuffer(code[begin:end], "<f4")).tobytes()
+    path.write_bytes(code)
+
+
 def scene(path):
     """Draws a small landscape."""
     image = Image.new("RGB", (448, 448), (125, 175, 225))
@@ -317,7 +326,7 @@ def main(transformer):
     with tempfile.TemporaryDirectory() as folder:
         show("PatchAttention", *patches(pathlib.Path(folder)), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
-        reader = TransformerReader(FileName=random_model(pathlib.Path(folder)))
+        reader = TransformerReader(FileName=language_model(pathlib.Path(folder)))
         show("ActivationPatching", s.OutputPort(ActivationPatching(Input=reader, Site="Residual"), 1), zoom=1.3)
     matrix = AttentionMatrix(Input=RecordingReader(FileName=RECORDING))
     show("AttentionMatrix", *(s.OutputPort(matrix, port) for port in range(2)), zoom=1.2)
@@ -366,6 +375,20 @@ def main(transformer):
     show("TokenEmbedding", TokenEmbedding(Input=tokens, Model=reader), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
         circuits(pathlib.Path(folder))
+    prompts = "Then, Mary and John went to the store"
+    for name, ports, properties in (
+        ("LogitAttribution", (1,), {}),
+        ("LogitLens", (0, 2), {}),
+        ("ScoreAttribution", (0,), {"Layer": 2, "Head": 3}),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            config = language_model(pathlib.Path(folder))
+            sharpen(pathlib.Path(folder, "model.safetensors"))
+            reader = TransformerReader(FileName=config)
+            record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
+            recording = TransformerRecorder(Input=reader, Prompts=prompts, Record=record)
+            shown = getattr(s, name)(Input=recording, Model=reader, **properties)
+            show(name, *(s.OutputPort(shown, port) for port in ports), zoom=1.2)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

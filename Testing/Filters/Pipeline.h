@@ -14,6 +14,7 @@
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
 #include <vtkSmartPointer.h>
+#include <vtkStringArray.h>
 #include <vtkTrivialProducer.h>
 
 #include <cstring>
@@ -108,6 +109,23 @@ inline std::vector<double> Values(vtkFieldData* fields, const std::string& name)
     }
   }
   return values;
+}
+
+/// The texts of an array; a failed test if there is no such array.
+inline std::vector<std::string> Texts(vtkFieldData* fields, const std::string& name)
+{
+  auto* array = vtkStringArray::SafeDownCast(fields->GetAbstractArray(name.c_str()));
+  if (array == nullptr)
+  {
+    ADD_FAILURE() << "no texts " << name;
+    return {};
+  }
+  std::vector<std::string> texts;
+  for (vtkIdType i = 0; i < array->GetNumberOfValues(); ++i)
+  {
+    texts.emplace_back(array->GetValue(i));
+  }
+  return texts;
 }
 
 inline std::set<std::string> Names(vtkFieldData* fields)

@@ -63,8 +63,18 @@ class Formats(AtlasTest):
         reader = simple.TransformerReader(FileName=str(gpt2))
         tokens = simple.AttentionTokens(Input=run, Model=reader)
         shared = simple.SharedTokens(Input=tokens)
+        logits = simple.LogitAttribution(Input=outputs, Model=run.Input)
+        lens = simple.LogitLens(Input=outputs, Model=run.Input)
+        score = simple.ScoreAttribution(Input=outputs, Model=run.Input)
         patching = simple.ActivationPatching(Input=reader, Prompt="1 2 3", PatchFrom="4 5 6", Target="#1", Against="#2")
         expected = [
+            (logits, 0, "logit-attribution.terms"),
+            (logits, 1, "logit-attribution.image"),
+            (lens, 0, "logit-lens.image"),
+            (lens, 1, "logit-lens.tokens"),
+            (lens, 2, "logit-lens.labels"),
+            (score, 0, "score-attribution.image"),
+            (score, 1, "score-attribution.pairs"),
             (focus, 0, "attention-focus.focus"),
             (focus, 1, "attention-focus.sorted"),
             (simple.StrongestKeys(Input=run), 0, "strongest-keys"),
@@ -162,6 +172,9 @@ class Formats(AtlasTest):
             ("filters", "StrongestKeys"): "recording",
             ("filters", "ScoreBreakdown"): "recording",
             ("filters", "HeadUpdates"): "recording",
+            ("filters", "LogitAttribution"): "recording",
+            ("filters", "LogitLens"): "recording",
+            ("filters", "ScoreAttribution"): "recording",
             ("filters", "TransformerRecorder"): "transformer",
             ("filters", "BigramTable"): "transformer",
             ("filters", "HeadCircuit"): "transformer",

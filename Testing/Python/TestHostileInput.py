@@ -432,12 +432,57 @@ class HostileInput(AtlasTest):
             ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
             ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
             ("StrongestKeys", "Layer 2", {"Input": plain, "Layer": 2}, "layer 2"),
+            ("ScoreBreakdown", "no model", {"Input": plain}, "found none"),
             ("ScoreBreakdown", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("ScoreBreakdown", "stored attention", {"Input": attention, "Model": other}, "model that was"),
             ("ScoreBreakdown", "Query 4", {"Input": plain, "Model": model, "Query": 4}, "found 4"),
             ("ScoreBreakdown", "Top -1", {"Input": plain, "Model": model, "Top": -1}, "found -1"),
             ("HeadUpdates", "queries and keys alone", {"Input": plain}, "record HeadOutputs"),
             ("HeadUpdates", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+        ):
+            self.check(name, what, getattr(simple, name)(**properties), message)
+
+    def test_attribution(self):
+        def reader(name):
+            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+
+        record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
+        model = reader("gpt2")
+        other = reader("llama")
+        plain = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11")
+        full = {"Input": simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=record), "Model": model}
+        single = simple.TransformerRecorder(Input=model, TokenIds="5", Record=record)
+        bert = reader("bert")
+        after = simple.TransformerRecorder(Input=bert, TokenIds="5 7 9", Record=record)
+        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        for name, what, properties, message in (
+            ("LogitAttribution", "no model", {"Input": plain}, "found none"),
+            ("LogitAttribution", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+            ("LogitAttribution", "queries and keys alone", {"Input": plain, "Model": model}, "HeadOutputs and Residual"),
+            ("LogitAttribution", "BERT", {"Input": after, "Model": bert}, "is no sum"),
+            ("LogitAttribution", "a token", {"Input": single, "Model": model}, "at least 2 tokens"),
+            ("LogitAttribution", "Position 3", full | {"Position": 3}, "found 3"),
+            ("LogitAttribution", "Position 4", full | {"Position": 4, "Target": "Predicted"}, "found 4"),
+            ("LogitAttribution", "no token", full | {"Target": "Token"}, "TargetToken: expected one token"),
+            ("LogitAttribution", "token #211", full | {"Target": "Token", "TargetToken": "#211"}, "211"),
+            ("LogitAttribution", "Against a word", full | {"Against": "word"}, "Against"),
+            ("LogitAttribution", "Sequence 1", full | {"Sequence": 1}, "found 1"),
+            ("LogitLens", "no model", {"Input": plain}, "found none"),
+            ("LogitLens", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+            ("LogitLens", "queries and keys alone", {"Input": plain, "Model": model}, "recording with Residual"),
+            ("LogitLens", "BERT", {"Input": after, "Model": bert}, "bert"),
+            ("LogitLens", "Top 0", full | {"Top": 0}, "found 0"),
+            ("LogitLens", "Sequence 1", full | {"Sequence": 1}, "found 1"),
+            ("ScoreAttribution", "no model", {"Input": plain}, "found none"),
+            ("ScoreAttribution", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
+            ("ScoreAttribution", "queries and keys alone", {"Input": plain, "Model": model}, "HeadOutputs and Residual"),
+            ("ScoreAttribution", "stored attention", {"Input": attention, "Model": model}, "model that was"),
+            ("ScoreAttribution", "BERT", {"Input": after, "Model": bert}, "is no sum"),
+            ("ScoreAttribution", "Layer 2", full | {"Layer": 2}, "layer 2"),
+            ("ScoreAttribution", "Head 4", full | {"Head": 4}, "found 4"),
+            ("ScoreAttribution", "Query 4", full | {"Query": 4}, "found 4"),
+            ("ScoreAttribution", "Key 2 of query 1", full | {"Query": 1, "Key": 2}, "found 2"),
+            ("ScoreAttribution", "Top 0", full | {"Top": 0}, "found 0"),
         ):
             self.check(name, what, getattr(simple, name)(**properties), message)
 

@@ -58,7 +58,7 @@ struct AttentionTokenOptions
   std::int64_t layer = -1;    ///< -1: all recorded ones
   std::int64_t head = -1;     ///< -1: all
   std::int64_t sequence = -1; ///< -1: all
-  std::int64_t tokens = 0;    ///< at most so many at the beginning of each sequence; 0: all
+  std::int64_t tokens = 0;    ///< read from the beginning of each sequence, at most; 0: all
   int threads = 0;            ///< as for ThreadCount; results do not depend on it
   int part = 0;               ///< of the vocabulary, which `parts` processes share: see JoinTokens
   int parts = 1;              ///< at least 1

@@ -3,9 +3,9 @@
 #include "Error.h"
 #include "Index.h"
 #include "ProcessedWeights.h"
+#include "VectorNorm.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 
@@ -17,33 +17,6 @@ namespace
 using Vector = Eigen::RowVectorXd;
 
 constexpr double QueryTolerance = 0.01;
-
-Vector Tensor(const TensorView& view)
-{
-  const std::vector<double> values = view.ToDouble();
-  return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
-}
-
-void Normalize(const TransformerConfig& config, const NormTensors& norm, Vector& x)
-{
-  if (config.norm == NormKind::None)
-  {
-    return;
-  }
-  if (config.norm == NormKind::LayerNorm)
-  {
-    x.array() -= x.mean();
-  }
-  x /= std::sqrt(x.squaredNorm() / static_cast<double>(x.size()) + config.epsilon);
-  if (norm.gain.data != nullptr)
-  {
-    x = x.cwiseProduct(Tensor(norm.gain));
-  }
-  if (norm.shift.data != nullptr)
-  {
-    x += Tensor(norm.shift);
-  }
-}
 
 /// The input of layer 0 at row 0, the first token of the first sequence.
 Vector Embedding(const Recording& recording, const ProcessedWeights& stored)
@@ -57,7 +30,7 @@ Vector Embedding(const Recording& recording, const ProcessedWeights& stored)
   }
   if (model.GetConfig().embeddingNorm)
   {
-    Normalize(model.GetConfig(), model.GetWeights().embeddingNorm, x);
+    NormalizeVector(model.GetConfig(), model.GetWeights().embeddingNorm, x);
   }
   return x;
 }
@@ -87,7 +60,7 @@ bool IsQueryOf(const RecordedLayer& layer, Vector x, const ProcessedWeights& sto
   const TransformerConfig& config = model.GetConfig();
   if (config.normPlace == NormPlace::BeforeSublayer)
   {
-    Normalize(config, model.GetWeights().layers[ToIndex(layer.index)].attentionNorm, x);
+    NormalizeVector(config, model.GetWeights().layers[ToIndex(layer.index)].attentionNorm, x);
   }
   if (config.position == PositionKind::Shortformer)
   {

@@ -19,8 +19,8 @@ namespace atlas
 namespace
 {
 
-/// Points are compared with all others in blocks of this size, or smaller ones, such that there are
-/// at most so many distances.
+/// Points are compared with all others in blocks of at most this size, and of at most this number
+/// of distances.
 constexpr std::int64_t MostBlockRows = 32;
 constexpr std::int64_t MostBlockDistances = 4'000'000;
 

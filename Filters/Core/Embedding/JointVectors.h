@@ -15,7 +15,7 @@ namespace atlas
 struct TokenChoice
 {
   std::int64_t sequence = -1; ///< those of this sequence; -1: of all
-  std::int64_t sample = 0;    ///< at most so many, drawn at random without replacement; 0: all
+  std::int64_t sample = 0;    ///< the largest number, drawn at random without replacement; 0: all
   std::uint64_t seed = 0;     ///< of the sample (std::mt19937_64)
 };
 

@@ -4,6 +4,7 @@
 #include "Index.h"
 #include "Parallel.h"
 #include "ThinSvd.h"
+#include "VectorNorm.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -24,13 +25,6 @@ using Vector = Eigen::RowVectorXd;
 
 /// Tokens whose columns of the unembedding are read at a time.
 constexpr std::int64_t BlockColumns = 1024;
-
-/// A tensor as a vector, or an empty one if it is missing.
-Vector ToVector(const TensorView& view)
-{
-  const std::vector<double> values = view.data == nullptr ? std::vector<double>() : view.ToDouble();
-  return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
-}
 
 /// The biases of `count` outputs, 0 where there are none.
 Vector BiasOf(const LinearTensors& linear, std::int64_t first, std::int64_t count)

@@ -15,7 +15,7 @@ inline constexpr std::size_t RepulsionCell = 8;
 /// Cells of one level that make up one of the next.
 inline constexpr std::size_t RepulsionFan = 16;
 
-/// At most so many levels of cells, for 2^32 points.
+/// The largest number of levels of cells, enough for 2^32 points.
 inline constexpr std::size_t RepulsionLevels = 8;
 
 /// One level of cells, in the order of the points: an array per quantity, padded to whole fans with

@@ -1,0 +1,63 @@
+#include "StreamModel.h"
+
+#include "CircuitWeights.h"
+#include "Error.h"
+#include "Execution.h"
+#include "RecordedModel.h"
+#include "RecordingRanges.h"
+#include "TokenNames.h"
+
+#include <vtkMultiBlockDataSet.h>
+
+#include <utility>
+#include <vector>
+
+namespace AttentionAtlas
+{
+
+void StreamModel::Open(const std::shared_ptr<const OpenTransformer>& model, bool processes,
+  vtkMultiBlockDataSet* data, const atlas::Recording& recording, const std::string& what)
+{
+  const vtkMTimeType time = TimeOf(data);
+  const bool isOther =
+    this->Residual == nullptr || model != this->Model || processes != this->Processes;
+  this->Changed = isOther || time != this->RecordingTime;
+  if (!this->Changed)
+  {
+    return;
+  }
+  this->RecordingTime = 0; // unless everything succeeds
+  this->Mlps = {};
+  atlas::RequireSameModel(recording, model->GetModel(), what);
+  if (isOther)
+  {
+    this->Residual.reset();
+    this->Weights = std::make_unique<const atlas::ProcessedWeights>(
+      model->GetModel(), atlas::CircuitSteps(processes), ThreadLimit());
+    this->Model = model;
+    this->Processes = processes;
+    this->Residual = std::make_unique<const atlas::ResidualWeights>(*this->Weights, ThreadLimit());
+  }
+  this->RecordingTime = time;
+}
+
+std::int32_t NamedToken::Find(const std::shared_ptr<const OpenTransformer>& model,
+  const std::string& text, const std::string& source)
+{
+  if (model == this->Model && text == this->Text)
+  {
+    return this->Id;
+  }
+  const std::vector<std::int32_t> found = TokenNames(model).Find({ text }, source);
+  if (found.size() != 1)
+  {
+    throw atlas::OptionError(
+      source + ": expected one token, found " + std::to_string(found.size()) + ".");
+  }
+  this->Model = model;
+  this->Text = text;
+  this->Id = found.front();
+  return this->Id;
+}
+
+}

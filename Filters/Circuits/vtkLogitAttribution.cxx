@@ -1,0 +1,395 @@
+#include "vtkLogitAttribution.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "Index.h"
+#include "LogitAttribution.h"
+#include "LogitLens.h"
+#include "ModelSizes.h"
+#include "RecordingConversion.h"
+#include "StreamModel.h"
+#include "TokenNames.h"
+#include "TokenText.h"
+#include "TransformerConversion.h"
+
+#include <vtkDataSetAttributes.h>
+#include <vtkIdTypeArray.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using atlas::LogitTarget;
+using atlas::NamedComponent;
+using atlas::ToIndex;
+using AttentionAtlas::MakeArray;
+
+constexpr int TablePort = 0;
+constexpr int ImagePort = 1;
+
+/// A term: a row of the table or a point of the image.
+struct Place
+{
+  const LogitTarget* target;
+  const NamedComponent* component;
+  double value;
+};
+
+}
+
+vtkStandardNewMacro(vtkLogitAttribution);
+
+/// What is kept between executions.
+struct vtkLogitAttribution::Memory
+{
+  AttentionAtlas::StreamModel stream;
+  AttentionAtlas::NamedToken target;
+  AttentionAtlas::NamedToken against;
+};
+
+/// The targets and what they consist of.
+struct vtkLogitAttribution::Found
+{
+  const atlas::Recording& recording;
+  AttentionAtlas::TokenNames names;
+  std::vector<LogitTarget> targets; ///< one per position
+  atlas::LogitTerms terms;
+
+  /// Adds the arrays that rows of the table and points of the image have in common.
+  void AddArrays(const std::vector<Place>& places, vtkFieldData* data) const
+  {
+    const auto add = [&](const char* name, const auto& number)
+    { data->AddArray(MakeArray<vtkIntArray>(name, places, number)); };
+    const auto token = [this](const Place& place) { return ToIndex(place.target->row); };
+    data->AddArray(MakeArray<vtkStringArray>(
+      Names::Component, places, [](const Place& place) { return place.component->name; }));
+    add(Names::Layer, [](const Place& place) { return place.component->component.layer; });
+    add(Names::Head, [](const Place& place) { return place.component->component.head; });
+    add(Names::Sequence,
+      [&](const Place& place) { return this->recording.tokens.sequence[token(place)]; });
+    add(Names::Position,
+      [&](const Place& place) { return this->recording.tokens.position[token(place)]; });
+    data->AddArray(MakeArray<vtkIdTypeArray>(Names::TokenIndex, places,
+      [](const Place& place) { return vtkIdType{ place.target->row }; }));
+    data->AddArray(MakeArray<vtkStringArray>(Names::Token, places, [&](const Place& place)
+      { return AttentionAtlas::TokenText(this->recording, place.target->row); }));
+    add(Names::TokenId, [](const Place& place) { return place.target->id; });
+    data->AddArray(MakeArray<vtkStringArray>(
+      Names::Target, places, [&](const Place& place) { return this->names.Of(place.target->id); }));
+    data->AddArray(MakeArray<vtkDoubleArray>(
+      Names::Contribution, places, [](const Place& place) { return place.value; }));
+  }
+
+  void AddFields(vtkFieldData* fields) const
+  {
+    fields->AddArray(MakeArray<vtkDoubleArray>(Names::Logit, this->terms.logits));
+    fields->AddArray(MakeArray<vtkDoubleArray>(Names::Sum, this->terms.sums));
+    std::vector<double> misses;
+    for (std::size_t i = 0; i < this->terms.sums.size(); ++i)
+    {
+      misses.push_back(this->terms.sums[i] - this->terms.logits[i]);
+    }
+    fields->AddArray(MakeArray<vtkDoubleArray>(Names::Miss, misses));
+    if (this->targets.front().against >= 0)
+    {
+      AttentionAtlas::AddField(
+        fields, Names::Against, this->names.Of(this->targets.front().against));
+      AttentionAtlas::AddField(fields, Names::AgainstTokenId, this->targets.front().against);
+    }
+  }
+
+  void FillTable(bool processes, vtkTable* table) const
+  {
+    std::vector<Place> places;
+    for (std::size_t t = 0; t < this->targets.size(); ++t)
+    {
+      for (std::size_t c = 0; c < this->terms.components.size(); ++c)
+      {
+        places.push_back({ &this->targets[t], &this->terms.components[c],
+          this->terms.values(static_cast<std::int64_t>(t), static_cast<std::int64_t>(c)) });
+      }
+    }
+    vtkDataSetAttributes* rows = table->GetRowData();
+    this->AddArrays(places, rows);
+    rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
+    this->AddFields(table->GetFieldData());
+    AttentionAtlas::Describe(table, AttentionAtlas::Formats::LogitAttribution, processes, {});
+  }
+
+  void FillImage(const atlas::ComponentGroups& groups, bool processes, vtkInformation* info) const
+  {
+    const auto count = static_cast<std::int64_t>(this->targets.size());
+    atlas::DoubleMatrix values =
+      atlas::DoubleMatrix::Zero(static_cast<std::int64_t>(groups.groups.size()), count);
+    for (std::size_t c = 0; c < groups.groupOf.size(); ++c)
+    {
+      values.row(groups.groupOf[c]) +=
+        this->terms.values.col(static_cast<std::int64_t>(c)).transpose();
+    }
+    std::vector<Place> places;
+    for (const std::size_t cell : AttentionAtlas::BeginImage(info))
+    {
+      places.push_back({ &this->targets[cell % this->targets.size()],
+        &groups.groups[cell / this->targets.size()], values.data()[cell] });
+    }
+    auto* image = vtkImageData::GetData(info);
+    this->AddArrays(places, image->GetPointData());
+    image->GetPointData()->SetActiveScalars(Names::Contribution);
+    vtkFieldData* fields = image->GetFieldData();
+    this->AddFields(fields);
+    fields->AddArray(
+      MakeArray<vtkStringArray>(Names::KeyToken, this->targets, [this](const LogitTarget& target)
+        { return AttentionAtlas::TokenText(this->recording, target.row); }));
+    fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, groups.groups,
+      [](const NamedComponent& component) { return component.name; }));
+    AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
+    AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Component"));
+    AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitAttributionImage, processes, {});
+  }
+};
+
+vtkLogitAttribution::vtkLogitAttribution()
+  : Kept(std::make_unique<Memory>())
+{
+  this->SetNumberOfInputPorts(2);
+  this->SetNumberOfOutputPorts(2);
+}
+
+vtkLogitAttribution::~vtkLogitAttribution() = default;
+
+void vtkLogitAttribution::SetTargetToken(const char* token)
+{
+  this->TargetToken = token == nullptr ? "" : token;
+  this->Modified();
+}
+
+void vtkLogitAttribution::SetAgainst(const char* token)
+{
+  this->Against = token == nullptr ? "" : token;
+  this->Modified();
+}
+
+int vtkLogitAttribution::FillInputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
+  }
+  return 1;
+}
+
+int vtkLogitAttribution::FillOutputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == ImagePort ? "vtkImageData" : "vtkTable");
+  return 1;
+}
+
+/// Announces the size of the image; that of one point if something is wrong, which RequestData
+/// tells.
+void vtkLogitAttribution::Announce(vtkInformation* info)
+{
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  this->Ranges.Find(recording);
+  std::fill_n(this->PositionRange, 2, 0);
+  if (AttentionAtlas::IsEmpty(recording))
+  {
+    AttentionAtlas::AnnounceImage(0, 0, info, VTK_DOUBLE);
+    return;
+  }
+  const int length = AttentionAtlas::SequenceTokens(recording, std::max(this->Sequence, 0));
+  this->PositionRange[0] = -1;
+  this->PositionRange[1] = length - 1;
+  int columns = this->Position >= 0 ? 1 : this->Target == NEXT_TOKEN ? length - 1 : length;
+  int rows = 1;
+  try
+  {
+    const auto model = AttentionAtlas::ToTransformer(
+      vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, 1)));
+    const atlas::TransformerConfig& config = model->GetModel().GetConfig();
+    std::vector<NamedComponent> components = atlas::NamedComponentsBefore(config, config.layers);
+    components.push_back({ "b_U", {}, false });
+    rows = static_cast<int>(
+      atlas::ComponentGroups(components, static_cast<atlas::ComponentGrouping>(this->Grouping))
+        .groups.size());
+  }
+  catch (const std::exception&)
+  {
+    columns = 1;
+  }
+  AttentionAtlas::AnnounceImage(std::max(columns, 1), rows, info, VTK_DOUBLE);
+}
+
+int vtkLogitAttribution::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  this->Announce(outputVector->GetInformationObject(ImagePort));
+  outputVector->GetInformationObject(TablePort)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+  return 1;
+}
+
+int vtkLogitAttribution::RequestUpdateExtent(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+{
+  AttentionAtlas::KeepRequest(
+    inputVector[0]->GetInformationObject(0)); // whatever part of the image
+  return 1;
+}
+
+/// The rows of the recording whose logits are asked for: the first, and the one after the last.
+std::pair<std::int64_t, std::int64_t> vtkLogitAttribution::FindRows(
+  const atlas::Recording& recording) const
+{
+  if (this->Sequence < 0)
+  {
+    throw atlas::OptionError(
+      "Sequence: expected 0 or more, found " + std::to_string(this->Sequence) + ".");
+  }
+  const bool isNext = this->Target == NEXT_TOKEN;
+  const std::int64_t length = atlas::AttentionLength(recording, this->Sequence);
+  const std::int64_t end = isNext ? length - 1 : length;
+  if (end == 0)
+  {
+    throw atlas::OptionError("Target: expected a sequence of at least 2 tokens, since the last "
+                             "token has no next one, found 1; choose another Target.");
+  }
+  if (this->Position < -1 || this->Position >= end)
+  {
+    throw atlas::OptionError("Position: expected a position from 0 to " + std::to_string(end - 1) +
+                             ", or -1 for all" +
+                             (isNext ? ", since the last token has no next one" : "") + ", found " +
+                             std::to_string(this->Position) + ".");
+  }
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(this->Sequence)];
+  return this->Position == -1 ? std::pair(first, first + end)
+                              : std::pair(first + this->Position, first + this->Position + 1);
+}
+
+/// The tokens whose logits are asked for at these rows.
+std::vector<std::int32_t> vtkLogitAttribution::FindTargets(
+  const atlas::Recording& recording, std::int64_t begin, std::int64_t end)
+{
+  const auto& model = this->Kept->stream.GetOpenModel();
+  if (this->Target == PREDICTED)
+  {
+    return atlas::PredictedTokens(
+      recording, model->GetModel(), begin, end, AttentionAtlas::ThreadLimit());
+  }
+  if (this->Target == TOKEN)
+  {
+    return std::vector<std::int32_t>(
+      ToIndex(end - begin), this->Kept->target.Find(model, this->TargetToken, "TargetToken"));
+  }
+  const std::vector<std::int64_t>& ids = recording.tokens.id;
+  if (ids.empty())
+  {
+    throw atlas::OptionError("Target: expected a recording with token ids, found none.");
+  }
+  std::vector<std::int32_t> next;
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    next.push_back(static_cast<std::int32_t>(ids[ToIndex(row + 1)]));
+  }
+  return next;
+}
+
+/// The logits that are asked for, without their terms.
+vtkLogitAttribution::Found vtkLogitAttribution::Find(const atlas::Recording& recording)
+{
+  const auto& model = this->Kept->stream.GetOpenModel();
+  Found found{ recording, AttentionAtlas::TokenNames(model), {}, {} };
+  const auto [begin, end] = this->FindRows(recording);
+  const atlas::TransformerConfig& config = model->GetModel().GetConfig();
+  const std::size_t terms = atlas::ComponentsBefore(config, config.layers).size() + 1;
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(end - begin) * static_cast<double>(terms) *
+      (2. * sizeof(Place) + 6. * sizeof(int) + 4. * sizeof(double) + 3. * sizeof(std::string)),
+    std::to_string(end - begin) + " logits of " + std::to_string(terms) + " terms",
+    "choose a Position.");
+  const std::vector<std::int32_t> targets = this->FindTargets(recording, begin, end);
+  const std::int32_t against =
+    this->Against.empty() ? -1 : this->Kept->against.Find(model, this->Against, "Against");
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    found.targets.push_back({ row, targets[ToIndex(row - begin)], against });
+  }
+  return found;
+}
+
+int vtkLogitAttribution::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  vtkTable* table = vtkTable::GetData(outputVector, TablePort);
+  vtkImageData* image = vtkImageData::GetData(outputVector, ImagePort);
+  table->Initialize();
+  image->Initialize();
+  if (AttentionAtlas::IsEmpty(input))
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+    const auto model = AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
+    AttentionAtlas::StreamModel& stream = this->Kept->stream;
+    stream.Open(model, this->Processing == TRANSFORMER_LENS, input, recording, "Logit Attribution");
+    Found found = this->Find(recording);
+    auto terms = atlas::AttributeLogits(recording, stream.GetWeights(), found.targets,
+      stream.GetLastMlps(), AttentionAtlas::ThreadLimit(),
+      [this](double done) { return AttentionAtlas::ReportProgress(this, done); });
+    if (!terms)
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    found.terms = std::move(*terms);
+    const bool processes = this->Processing == TRANSFORMER_LENS;
+    if (AttentionAtlas::IsFirstPiece(outputVector))
+    {
+      found.FillTable(processes, table);
+    }
+    found.FillImage(atlas::ComponentGroups(found.terms.components,
+                      static_cast<atlas::ComponentGrouping>(this->Grouping)),
+      processes, outputVector->GetInformationObject(ImagePort));
+  }
+  catch (const std::exception& e)
+  {
+    table->Initialize();
+    image->Initialize();
+    if (AttentionAtlas::IsFirstPiece(outputVector) && this->Errors.IsNew(this))
+    {
+      vtkErrorMacro(<< e.what());
+    }
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkLogitAttribution::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Sequence: " << this->Sequence << "\n";
+  os << indent << "Position: " << this->Position << "\n";
+  os << indent << "Target: " << this->Target << "\n";
+  os << indent << "TargetToken: " << this->TargetToken << "\n";
+  os << indent << "Against: " << this->Against << "\n";
+  os << indent << "Grouping: " << this->Grouping << "\n";
+  os << indent << "Processing: " << this->Processing << "\n";
+}

@@ -1,0 +1,276 @@
+#include "vtkScoreAttribution.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "Execution.h"
+#include "Index.h"
+#include "ModelSizes.h"
+#include "RecordingConversion.h"
+#include "ScoreAttribution.h"
+#include "StreamModel.h"
+#include "TokenText.h"
+#include "TransformerConversion.h"
+
+#include <vtkDataSetAttributes.h>
+#include <vtkImageData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using atlas::NamedComponent;
+using atlas::ScorePair;
+using atlas::ScoreTerms;
+using atlas::ToIndex;
+using AttentionAtlas::MakeArray;
+
+constexpr int ImagePort = 0;
+constexpr int TablePort = 1;
+
+/// Adds the arrays that points of the image and rows of the table have in common.
+void AddArrays(const ScoreTerms& terms, const std::vector<ScorePair>& pairs, vtkFieldData* data)
+{
+  const auto query = [&](const ScorePair& pair) -> const NamedComponent&
+  { return terms.queries[ToIndex(pair.query)]; };
+  const auto key = [&](const ScorePair& pair) -> const NamedComponent&
+  { return terms.keys[ToIndex(pair.key)]; };
+  data->AddArray(MakeArray<vtkStringArray>(
+    Names::QueryComponent, pairs, [&](const ScorePair& pair) { return query(pair).name; }));
+  data->AddArray(MakeArray<vtkStringArray>(
+    Names::KeyComponent, pairs, [&](const ScorePair& pair) { return key(pair).name; }));
+  data->AddArray(MakeArray<vtkDoubleArray>(Names::Contribution, pairs,
+    [&](const ScorePair& pair) { return terms.values(pair.query, pair.key); }));
+  const auto add = [&](const char* name, const auto& number)
+  { data->AddArray(MakeArray<vtkIntArray>(name, pairs, number)); };
+  add(Names::QueryLayer, [&](const ScorePair& pair) { return query(pair).component.layer; });
+  add(Names::QueryHead, [&](const ScorePair& pair) { return query(pair).component.head; });
+  add(Names::KeyLayer, [&](const ScorePair& pair) { return key(pair).component.layer; });
+  add(Names::KeyHead, [&](const ScorePair& pair) { return key(pair).component.head; });
+}
+
+void AddFields(const atlas::Recording& recording, const ScoreTerms& terms, vtkFieldData* fields)
+{
+  using AttentionAtlas::AddField;
+  const atlas::ScorePlace& place = terms.place;
+  AddField(fields, Names::Score, terms.score);
+  AddField(fields, Names::Sum, terms.sum);
+  AddField(fields, Names::Miss, terms.sum - terms.score);
+  AddField(fields, Names::Sequence, place.sequence);
+  AddField(fields, Names::Layer, place.layer);
+  AddField(fields, Names::Head, place.head);
+  AddField(fields, Names::Query, place.query);
+  AddField(fields, Names::Key, place.key);
+  const std::int64_t first = recording.sequenceOffsets[ToIndex(place.sequence)];
+  AddField(fields, "Query Text", AttentionAtlas::TokenText(recording, first + place.query));
+  AddField(fields, "Key Text", AttentionAtlas::TokenText(recording, first + place.key));
+}
+
+void FillImage(const ScoreTerms& terms, bool processes, vtkInformation* info)
+{
+  std::vector<ScorePair> pairs;
+  const std::size_t columns = terms.keys.size();
+  for (const std::size_t cell : AttentionAtlas::BeginImage(info))
+  {
+    pairs.push_back(
+      { static_cast<std::int64_t>(cell / columns), static_cast<std::int64_t>(cell % columns) });
+  }
+  auto* image = vtkImageData::GetData(info);
+  AddArrays(terms, pairs, image->GetPointData());
+  image->GetPointData()->SetActiveScalars(Names::Contribution);
+  const auto name = [](const NamedComponent& component) { return component.name; };
+  vtkFieldData* fields = image->GetFieldData();
+  fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, terms.queries, name));
+  fields->AddArray(MakeArray<vtkStringArray>(Names::KeyToken, terms.keys, name));
+  AttentionAtlas::Describe(image, AttentionAtlas::Formats::ScoreAttribution, processes, {});
+}
+
+void FillTable(const ScoreTerms& terms, int top, bool processes, vtkTable* table)
+{
+  const std::vector<ScorePair> pairs = atlas::StrongestPairs(terms, top);
+  vtkNew<vtkIntArray> ranks;
+  ranks->SetName(Names::Rank);
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+  {
+    ranks->InsertNextValue(static_cast<int>(i) + 1);
+  }
+  table->AddColumn(ranks);
+  AddArrays(terms, pairs, table->GetRowData());
+  AttentionAtlas::Describe(table, AttentionAtlas::Formats::ScoreAttributionPairs, processes, {});
+}
+
+/// The number of rows of the image.
+int CountGroups(const atlas::TransformerConfig& config, bool hasAlibi, int layer, int grouping)
+{
+  const std::vector<NamedComponent> terms = atlas::ScoreComponents(config, layer, "b_Q", hasAlibi);
+  return static_cast<int>(
+    atlas::ComponentGroups(terms, static_cast<atlas::ComponentGrouping>(grouping)).groups.size());
+}
+
+}
+
+vtkStandardNewMacro(vtkScoreAttribution);
+
+/// What is kept between executions.
+struct vtkScoreAttribution::Memory
+{
+  AttentionAtlas::StreamModel stream;
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> model; ///< of the head
+  int layer = -1;
+  int number = -1;
+  atlas::ScoreHead head;
+
+  const atlas::ScoreHead& Head(int ofLayer, int ofHead)
+  {
+    const auto& current = this->stream.GetOpenModel();
+    if (this->model != current || this->layer != ofLayer || this->number != ofHead)
+    {
+      this->model = nullptr;
+      this->head = atlas::ReadScoreHead(current->GetModel(), ofLayer, ofHead);
+      std::tie(this->model, this->layer, this->number) = std::tie(current, ofLayer, ofHead);
+    }
+    return this->head;
+  }
+};
+
+vtkScoreAttribution::vtkScoreAttribution()
+  : Kept(std::make_unique<Memory>())
+{
+  this->SetNumberOfInputPorts(2);
+  this->SetNumberOfOutputPorts(2);
+}
+
+vtkScoreAttribution::~vtkScoreAttribution() = default;
+
+int vtkScoreAttribution::FillInputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  if (port == 1)
+  {
+    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
+  }
+  return 1;
+}
+
+int vtkScoreAttribution::FillOutputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == ImagePort ? "vtkImageData" : "vtkTable");
+  return 1;
+}
+
+int vtkScoreAttribution::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  this->Ranges.Find(recording);
+  std::fill_n(this->PositionRange, 2, 0);
+  int size = 0;
+  if (!AttentionAtlas::IsEmpty(recording))
+  {
+    this->PositionRange[0] = -1;
+    this->PositionRange[1] =
+      AttentionAtlas::SequenceTokens(recording, std::max(this->Sequence, 0)) - 1;
+    size = 1; // also if something is wrong, which RequestData tells
+    try
+    {
+      const auto model = AttentionAtlas::ToTransformer(
+        vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, 1)));
+      const bool hasAlibi =
+        recording->GetFieldData()->HasArray(AttentionAtlas::AlibiSlopesField) != 0;
+      size = CountGroups(model->GetModel().GetConfig(), hasAlibi,
+        std::clamp(this->Layer, 0, this->Ranges.layer[1]), this->Grouping);
+    }
+    catch (const std::exception&)
+    {
+      size = 1;
+    }
+  }
+  AttentionAtlas::AnnounceImage(
+    size, size, outputVector->GetInformationObject(ImagePort), VTK_DOUBLE);
+  outputVector->GetInformationObject(TablePort)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+  return 1;
+}
+
+int vtkScoreAttribution::RequestUpdateExtent(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+{
+  AttentionAtlas::KeepRequest(
+    inputVector[0]->GetInformationObject(0)); // whatever part of the image
+  return 1;
+}
+
+int vtkScoreAttribution::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  vtkImageData* image = vtkImageData::GetData(outputVector, ImagePort);
+  vtkTable* table = vtkTable::GetData(outputVector, TablePort);
+  image->Initialize();
+  table->Initialize();
+  if (AttentionAtlas::IsEmpty(input))
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+    const auto model = AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
+    const bool processes = this->Processing == TRANSFORMER_LENS;
+    this->Kept->stream.Open(model, processes, input, recording, "Score Attribution");
+    if (this->Top < 1)
+    {
+      throw atlas::OptionError(
+        "Top: expected at least 1, found " + std::to_string(this->Top) + ".");
+    }
+    const ScoreTerms terms =
+      atlas::Grouped(atlas::AttributeScore(recording, this->Kept->stream.GetWeights(),
+                       this->Kept->Head(this->Layer, this->Head),
+                       { this->Sequence, this->Layer, this->Head, this->Query, this->Key }),
+        static_cast<atlas::ComponentGrouping>(this->Grouping));
+    FillImage(terms, processes, outputVector->GetInformationObject(ImagePort));
+    AddFields(recording, terms, image->GetFieldData());
+    if (AttentionAtlas::IsFirstPiece(outputVector))
+    {
+      FillTable(terms, this->Top, processes, table);
+      AddFields(recording, terms, table->GetFieldData());
+    }
+  }
+  catch (const std::exception& e)
+  {
+    image->Initialize();
+    table->Initialize();
+    if (AttentionAtlas::IsFirstPiece(outputVector) && this->Errors.IsNew(this))
+    {
+      vtkErrorMacro(<< e.what());
+    }
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkScoreAttribution::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "Sequence: " << this->Sequence << "\n";
+  os << indent << "Layer: " << this->Layer << "\n";
+  os << indent << "Head: " << this->Head << "\n";
+  os << indent << "Query: " << this->Query << "\n";
+  os << indent << "Key: " << this->Key << "\n";
+  os << indent << "Grouping: " << this->Grouping << "\n";
+  os << indent << "Top: " << this->Top << "\n";
+  os << indent << "Processing: " << this->Processing << "\n";
+}

@@ -1,0 +1,374 @@
+#include "ResidualComponents.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MappedFile.h"
+#include "Parallel.h"
+#include "VectorNorm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace atlas
+{
+namespace
+{
+
+using Vector = Eigen::RowVectorXd;
+
+/// Rows of the MLP that are computed at a time.
+constexpr std::int64_t MlpRows = 16;
+/// Terms that are shown one by one.
+constexpr std::size_t ReadableTerms = 40;
+/// Numbers that LastMlps keeps.
+constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
+
+void RequireSum(const TransformerConfig& config)
+{
+  if (config.normPlace == NormPlace::AfterSublayer)
+  {
+    throw ModelError("components of the residual stream: expected a model whose normalizations "
+                     "come before attention and MLP, as in gpt2, found " +
+                     config.architecture +
+                     ", whose normalizations come after them, so that the stream is no sum.");
+  }
+}
+
+Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
+{
+  return Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(row), matrix.columns).cast<double>();
+}
+
+/// The residual stream before a layer.
+Vector ResidualAt(const Recording& recording, std::int64_t row, std::int64_t layer)
+{
+  return RowOf(recording.residual[ToIndex(layer)], row);
+}
+
+double Activated(Activation activation, double x)
+{
+  const double rootHalf = std::sqrt(0.5);
+  const double rootTwoOverPi = std::sqrt(2 / std::acos(-1.));
+  switch (activation)
+  {
+    case Activation::Gelu:
+      return x / 2 * (1 + std::erf(x * rootHalf));
+    case Activation::GeluTanh:
+      return x / 2 * (1 + std::tanh(rootTwoOverPi * (x + 0.044715 * x * x * x)));
+    case Activation::Relu:
+      return std::max(x, 0.);
+    case Activation::Silu:
+      return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+/// The outputs of an MLP whose inputs are normalized.
+DoubleMatrix Apply(
+  const ProcessedMlp& mlp, const TransformerConfig& config, const DoubleMatrix& inputs)
+{
+  DoubleMatrix hidden = (inputs * mlp.up).rowwise() + mlp.upBias;
+  const auto activate = [&](double x) { return Activated(config.activation, x); };
+  if (config.gated)
+  {
+    const DoubleMatrix gate = (inputs * mlp.gate).rowwise() + mlp.gateBias;
+    hidden = hidden.cwiseProduct(gate.unaryExpr(activate));
+  }
+  else
+  {
+    hidden = hidden.unaryExpr(activate).eval();
+  }
+  return (hidden * mlp.down).rowwise() + mlp.downBias;
+}
+
+/// Throws OptionError unless vectors are as long as those of the model. `what` they are.
+void RequireWidth(
+  const SharedMatrix& matrix, const TransformerConfig& config, const std::string& what)
+{
+  if (matrix.columns != config.modelDimension)
+  {
+    throw OptionError(what + " of " + std::to_string(config.modelDimension) +
+                      " components, found " + std::to_string(matrix.columns) + ".");
+  }
+}
+
+/// What the heads and the bias of a layer add at a row.
+Vector AttentionSum(
+  const Recording& recording, const ResidualWeights& weights, std::int64_t row, std::int64_t layer)
+{
+  Vector sum = weights.Bias(layer) - weights.ValueBiases(layer).colwise().sum();
+  for (const RecordedHead& head : FindLayer(recording, layer).heads)
+  {
+    sum += RowOf(head.output, row);
+  }
+  return sum;
+}
+
+}
+
+std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
+{
+  const std::int64_t position = recording.tokens.position[ToIndex(row)];
+  if (position < 0 || position >= count)
+  {
+    throw OptionError("expected positions from 0 to " + std::to_string(count - 1) +
+                      " as in the model, found " + std::to_string(position) + ".");
+  }
+  return position;
+}
+
+std::string NameOf(const ResidualComponent& component)
+{
+  const std::string layer = std::to_string(component.layer);
+  switch (component.kind)
+  {
+    case ComponentKind::Embedding:
+      return "embed";
+    case ComponentKind::Position:
+      return "pos";
+    case ComponentKind::Head:
+      return "head " + layer + "." + std::to_string(component.head);
+    case ComponentKind::Bias:
+      return "bias " + layer;
+    case ComponentKind::Mlp:
+      return "mlp " + layer;
+  }
+  return {};
+}
+
+std::vector<ResidualComponent> ComponentsBefore(const TransformerConfig& config, std::int64_t layer)
+{
+  std::vector<ResidualComponent> components = { { ComponentKind::Embedding } };
+  if (config.position == PositionKind::Learned)
+  {
+    components.push_back({ ComponentKind::Position });
+  }
+  for (std::int32_t l = 0; l < layer; ++l)
+  {
+    for (std::int32_t h = 0; h < config.heads; ++h)
+    {
+      components.push_back({ ComponentKind::Head, l, h });
+    }
+    components.push_back({ ComponentKind::Bias, l });
+    if (config.mlpDimension > 0)
+    {
+      components.push_back({ ComponentKind::Mlp, l });
+    }
+  }
+  return components;
+}
+
+std::vector<NamedComponent> NamedComponentsBefore(
+  const TransformerConfig& config, std::int64_t layer)
+{
+  std::vector<NamedComponent> named;
+  for (const ResidualComponent& component : ComponentsBefore(config, layer))
+  {
+    named.push_back({ NameOf(component), component });
+  }
+  return named;
+}
+
+ComponentGroups::ComponentGroups(
+  const std::vector<NamedComponent>& terms, ComponentGrouping grouping)
+{
+  const bool joins = grouping == ComponentGrouping::Layers ||
+                     (grouping == ComponentGrouping::Automatic && terms.size() > ReadableTerms);
+  std::map<std::string, std::int64_t> known;
+  for (NamedComponent term : terms)
+  {
+    const ComponentKind kind = term.component.kind;
+    if (joins && term.isOfStream && (kind == ComponentKind::Head || kind == ComponentKind::Bias))
+    {
+      term.name = "attn " + std::to_string(term.component.layer);
+      term.component.head = -1;
+    }
+    const auto [found, isNew] =
+      known.emplace(term.name, static_cast<std::int64_t>(this->groups.size()));
+    if (isNew)
+    {
+      this->groups.push_back(term);
+    }
+    this->groupOf.push_back(found->second);
+  }
+}
+
+ResidualWeights::ResidualWeights(const ProcessedWeights& weights, int threads)
+  : Weights(weights)
+{
+  const TransformerConfig& config = this->GetConfig();
+  RequireSum(config);
+  this->PositionVectors = weights.PositionEmbedding();
+  this->Written.resize(ToIndex(config.layers));
+  this->Biases.resize(ToIndex(config.layers));
+  ParallelFor(config.layers, threads,
+    [&](std::int64_t layer)
+    {
+      const ProcessedAttention attention = weights.Attention(layer);
+      DoubleMatrix& written = this->Written[ToIndex(layer)];
+      written.resize(config.heads, config.modelDimension);
+      for (std::int64_t h = 0; h < config.heads; ++h)
+      {
+        const ProcessedHead& head = attention.heads[ToIndex(h)];
+        written.row(h) = head.foldedBias * head.output;
+      }
+      this->Biases[ToIndex(layer)] = attention.outputBias;
+    });
+}
+
+const DoubleMatrix& ResidualWeights::ValueBiases(std::int64_t layer) const
+{
+  return this->Written[ToIndex(layer)];
+}
+
+const Vector& ResidualWeights::Bias(std::int64_t layer) const
+{
+  return this->Biases[ToIndex(layer)];
+}
+
+void RequireComponents(const Recording& recording, const TransformerConfig& config,
+  std::int64_t layer, const std::string& what)
+{
+  RequireSum(config);
+  const std::string begin =
+    what + " needs a recording with HeadOutputs and Residual of all layers: expected ";
+  for (std::int64_t l = 0; l <= std::min(layer, config.layers - 1); ++l)
+  {
+    const std::string place = "layer " + std::to_string(l);
+    if (ToIndex(l) >= recording.residual.size() || !recording.residual[ToIndex(l)].IsRecorded())
+    {
+      throw OptionError(begin + "the residual stream before " + place + ", found none.");
+    }
+    RequireWidth(recording.residual[ToIndex(l)], config, begin + "a residual stream");
+    if (l == layer)
+    {
+      continue;
+    }
+    const auto found = std::find_if(recording.layers.begin(), recording.layers.end(),
+      [l](const RecordedLayer& recorded) { return recorded.index == l; });
+    const bool hasOutputs = found != recording.layers.end() &&
+                            found->heads.size() == ToIndex(config.heads) &&
+                            std::all_of(found->heads.begin(), found->heads.end(),
+                              [](const RecordedHead& head) { return head.output.IsRecorded(); });
+    if (!hasOutputs)
+    {
+      throw OptionError(begin + "the outputs of all heads of " + place + ", found none.");
+    }
+    for (const RecordedHead& head : found->heads)
+    {
+      RequireWidth(head.output, config, begin + "outputs of heads");
+    }
+  }
+}
+
+DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<std::int64_t>& rows, int threads)
+{
+  const TransformerConfig& config = weights.GetConfig();
+  if (config.mlpDimension == 0)
+  {
+    return {};
+  }
+  const Transformer& model = weights.GetWeights().GetModel();
+  const std::int64_t last = config.layers - 1;
+  const NormTensors& norm = model.GetWeights().layers[ToIndex(last)].mlpNorm;
+  const ProcessedMlp mlp = ProcessedWeights(model, WeightSteps::Stored, 1).Mlp(last);
+  const auto count = static_cast<std::int64_t>(rows.size());
+  DoubleMatrix outputs(count, config.modelDimension);
+  ParallelFor((count + MlpRows - 1) / MlpRows, threads,
+    [&](std::int64_t block)
+    {
+      const std::int64_t begin = block * MlpRows;
+      const std::int64_t size = std::min(MlpRows, count - begin);
+      DoubleMatrix inputs(size, config.modelDimension);
+      for (std::int64_t i = 0; i < size; ++i)
+      {
+        const std::int64_t row = rows[ToIndex(begin + i)];
+        Vector x = ResidualAt(recording, row, last) + AttentionSum(recording, weights, row, last);
+        NormalizeVector(config, norm, x);
+        inputs.row(i) = x;
+      }
+      outputs.middleRows(begin, size) = Apply(mlp, config, inputs);
+    });
+  return outputs;
+}
+
+void LastMlps::Find(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<std::int64_t>& rows, int threads)
+{
+  std::vector<std::int64_t> missing;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(missing),
+    [this](std::int64_t row) { return this->Known.count(row) == 0; });
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  if (missing.empty())
+  {
+    return;
+  }
+  const auto size = static_cast<std::size_t>(weights.GetConfig().modelDimension);
+  if ((this->Known.size() + missing.size()) * size > KeptNumbers)
+  {
+    this->Known.clear();
+    missing = rows;
+  }
+  const DoubleMatrix outputs = LastMlpOutputs(recording, weights, missing, threads);
+  for (std::size_t i = 0; outputs.size() > 0 && i < missing.size(); ++i)
+  {
+    this->Known.emplace(missing[i], outputs.row(static_cast<std::int64_t>(i)));
+  }
+}
+
+const double* LastMlps::At(std::int64_t row) const
+{
+  const auto found = this->Known.find(row);
+  return found == this->Known.end() ? nullptr : found->second.data();
+}
+
+DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,
+  std::int64_t row, std::int64_t layer, const double* lastMlp)
+{
+  const TransformerConfig& config = weights.GetConfig();
+  const std::vector<ResidualComponent> components = ComponentsBefore(config, layer);
+  DoubleMatrix vectors(static_cast<std::int64_t>(components.size()), config.modelDimension);
+  std::int64_t c = 0;
+  vectors.row(c++) = ResidualAt(recording, row, 0);
+  if (config.position == PositionKind::Learned)
+  {
+    vectors.row(c) = weights.Positions().row(
+      PositionAt(recording, row, static_cast<std::int64_t>(weights.Positions().rows())));
+    vectors.row(0) -= vectors.row(c++);
+  }
+  for (std::int64_t l = 0; l < layer; ++l)
+  {
+    const DoubleMatrix& biases = weights.ValueBiases(l);
+    const std::int64_t first = c;
+    for (const RecordedHead& head : FindLayer(recording, l).heads)
+    {
+      vectors.row(c) = RowOf(head.output, row) - biases.row(c - first);
+      ++c;
+    }
+    vectors.row(c++) = weights.Bias(l);
+    if (config.mlpDimension > 0 && l + 1 < config.layers)
+    {
+      vectors.row(c) = ResidualAt(recording, row, l + 1) - ResidualAt(recording, row, l) -
+                       vectors.middleRows(first, c - first).colwise().sum();
+      ++c;
+    }
+    else if (config.mlpDimension > 0)
+    {
+      vectors.row(c++) = Eigen::Map<const Vector>(lastMlp, config.modelDimension);
+    }
+  }
+  return vectors;
+}
+
+void RequireIntactRecording(const Recording& recording)
+{
+  for (const SharedMatrix& matrix : TokenMatrices(recording))
+  {
+    RequireIntact(matrix.values.get());
+  }
+}
+
+}

@@ -1,0 +1,145 @@
+#pragma once
+
+#include "ProcessedWeights.h"
+#include "Recording.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace atlas
+{
+
+/// What adds a vector to the residual stream of a transformer (Elhage et al., "A Mathematical
+/// Framework for Transformer Circuits", 2021).
+enum class ComponentKind
+{
+  Embedding, ///< of the token, after its normalization if the model has one
+  Position,  ///< its learned position
+  Head,      ///< what a head writes: its mixed values times W_O
+  Bias,      ///< the output bias of a layer's attention
+  Mlp        ///< of a layer, with its bias
+};
+
+struct ResidualComponent
+{
+  ComponentKind kind = ComponentKind::Embedding;
+  std::int32_t layer = -1; ///< -1 for the embeddings
+  std::int32_t head = -1;  ///< -1 but for heads
+};
+
+/// "embed", "pos", "head 0.1" (layer and head), "bias 0" or "mlp 0".
+std::string NameOf(const ResidualComponent& component);
+
+/// The components of the residual stream before a layer, 0 <= layer <= L, or after the last one for
+/// L: embedding, position if the model adds one, then for each layer its heads, bias and MLP, if
+/// there is one.
+std::vector<ResidualComponent> ComponentsBefore(
+  const TransformerConfig& config, std::int64_t layer);
+
+/// A term of a sum: a component of the residual stream, or something else with a name of its own.
+struct NamedComponent
+{
+  std::string name;
+  ResidualComponent component;
+  bool isOfStream = true;
+};
+
+/// ComponentsBefore(layer) with their names.
+std::vector<NamedComponent> NamedComponentsBefore(
+  const TransformerConfig& config, std::int64_t layer);
+
+/// How the terms of a sum are shown.
+enum class ComponentGrouping
+{
+  Automatic, ///< Heads for up to 40 terms, otherwise Layers
+  Heads,     ///< each component
+  Layers     ///< the attention of a layer, its heads and bias together, is "attn 0"
+};
+
+/// Which of the shown terms each term belongs to.
+struct ComponentGroups
+{
+  std::vector<std::int64_t> groupOf; ///< per term
+  std::vector<NamedComponent> groups;
+
+  ComponentGroups(const std::vector<NamedComponent>& terms, ComponentGrouping grouping);
+};
+
+/// What a model adds to the residual stream whatever the tokens are. Reads the attention of all
+/// layers once and holds about L (H + 1) d_model numbers and the positions.
+///
+/// With processed weights the biases of values, which attention does not change as it adds up to 1,
+/// belong to the bias of the layer; with stored weights, to the heads. With LayerNorm, vectors are
+/// known up to their mean, which every normalization subtracts.
+class ResidualWeights
+{
+public:
+  /// Uses the weights as long as this object exists. Throws ModelError if normalizations come after
+  /// sublayers, as in BERT: the stream is then no sum of components. `threads`: see ThreadCount.
+  explicit ResidualWeights(const ProcessedWeights& weights, int threads = 0);
+
+  const ProcessedWeights& GetWeights() const { return this->Weights; }
+  const TransformerConfig& GetConfig() const { return this->Weights.GetModel().GetConfig(); }
+
+  /// W_pos [positions, d_model]; empty without such an embedding.
+  const DoubleMatrix& Positions() const { return this->PositionVectors; }
+
+  /// By how much the recorded output of each head of a layer exceeds its component [H, d_model].
+  const DoubleMatrix& ValueBiases(std::int64_t layer) const;
+
+  /// The bias of the attention of a layer [d_model].
+  const Eigen::RowVectorXd& Bias(std::int64_t layer) const;
+
+private:
+  const ProcessedWeights& Weights;
+  DoubleMatrix PositionVectors;
+  std::vector<DoubleMatrix> Written;
+  std::vector<Eigen::RowVectorXd> Biases;
+};
+
+/// Throws OptionError unless a recording has what ComponentVectors reads: the residual stream
+/// before the layers 0 ... min(layer, L - 1), and the outputs of all heads before `layer`. The
+/// message says what to record and begins with `what`.
+void RequireComponents(const Recording& recording, const TransformerConfig& config,
+  std::int64_t layer, const std::string& what);
+
+/// The outputs of the MLP of the last layer [rows, d_model] at these rows of a recording, computed
+/// from its input, since not every recording has the residual stream after it. Empty if the model
+/// has no MLP. Runs on up to ThreadCount(threads) threads, whose number changes no value.
+DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<std::int64_t>& rows, int threads = 0);
+
+/// Outputs of the MLP of the last layer that are kept, so that the weights are not read for every
+/// view of another token. Holds up to 64 MB, or one call of Find if that is more.
+class LastMlps
+{
+public:
+  /// Computes the outputs at these rows that are not known. Throws as LastMlpOutputs.
+  void Find(const Recording& recording, const ResidualWeights& weights,
+    const std::vector<std::int64_t>& rows, int threads = 0);
+
+  /// The output [d_model] at a row that was found; nullptr if the model has no MLP.
+  const double* At(std::int64_t row) const;
+
+private:
+  std::map<std::int64_t, Eigen::RowVectorXd> Known;
+};
+
+/// The vectors of ComponentsBefore(layer) at a row of the recording [components, d_model]. Their
+/// sum is the residual stream. The embedding is what the stream begins with, minus the position,
+/// and an MLP is what the stream gains in its layer beyond heads and bias. For layer = L of a model
+/// with MLPs, `lastMlp` points to the row of LastMlpOutputs, as LastMlps does.
+DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,
+  std::int64_t row, std::int64_t layer, const double* lastMlp = nullptr);
+
+/// The position of the token at a row of a recording. Throws OptionError unless the model has an
+/// embedding of it: unless it is from 0 to count - 1.
+std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count);
+
+/// Throws FileError if a file that a recording is mapped from was truncated or changed: call it
+/// after reading.
+void RequireIntactRecording(const Recording& recording);
+
+}

@@ -1,0 +1,253 @@
+#include "LogitAttribution.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "LogitsOracle.h"
+
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::ExpectClose;
+using atlas::test::LogitsOracle;
+using atlas::test::LogitsTolerance;
+using atlas::test::MessageOf;
+using atlas::test::OfLogits;
+using atlas::test::TransformerOracle;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace
+{
+
+/// Largest difference of the sums from the recorded logits, of the largest logit.
+double Miss(const LogitTerms& terms)
+{
+  return test::LargestError(terms.sums, terms.logits);
+}
+
+/// The terms of targets, with nothing known before.
+template<class... Rest>
+std::optional<LogitTerms> Attribute(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<LogitTarget>& targets, const Rest&... rest)
+{
+  LastMlps mlps;
+  return AttributeLogits(recording, weights, targets, mlps, rest...);
+}
+
+/// The next token of every token but the last of its sequence.
+std::vector<LogitTarget> NextTokens(const Recording& recording)
+{
+  std::vector<LogitTarget> targets;
+  for (std::int64_t row = 0; row + 1 < recording.tokens.Count(); ++row)
+  {
+    const auto i = static_cast<std::size_t>(row);
+    if (recording.tokens.sequence[i] == recording.tokens.sequence[i + 1])
+    {
+      targets.push_back({ row, static_cast<std::int32_t>(recording.tokens.id[i + 1]) });
+    }
+  }
+  return targets;
+}
+
+class OfLogitTerms : public OfLogits
+{
+};
+
+}
+
+TEST_P(OfLogitTerms, TermsAreThoseOfTheIndependentProgram)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const std::vector<LogitTarget> targets = NextTokens(recording);
+  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Processed), targets).value();
+
+  std::string names = "[";
+  for (std::size_t c = 0; c + 1 < terms.components.size(); ++c)
+  {
+    names += (c > 0 ? ", \"" : "\"") + terms.components[c].name + "\"";
+  }
+  EXPECT_EQ(names + "]", this->Oracle.GetMetadata().at("dla.components"));
+  EXPECT_EQ(terms.components.back().name, "b_U");
+
+  const std::vector<std::int64_t> ids = this->Oracle.Integers("dla.target");
+  ASSERT_EQ(ids.size(), targets.size());
+  std::vector<double> values;
+  std::vector<double> biases;
+  for (std::size_t t = 0; t < targets.size(); ++t)
+  {
+    EXPECT_EQ(targets[t].id, ids[t]);
+    const auto row = terms.values.row(static_cast<std::int64_t>(t));
+    values.insert(values.end(), row.data(), row.data() + row.size() - 1);
+    biases.push_back(row(row.size() - 1));
+  }
+  ExpectClose("dla.values", values, this->Oracle.Values("dla.values"), LogitsTolerance);
+  ExpectClose("dla.b_U", biases, this->Oracle.Values("dla.b_U"), LogitsTolerance);
+  ExpectClose("dla.logit", terms.sums, this->Oracle.Values("dla.logit"), LogitsTolerance);
+  ExpectClose("recorded", terms.logits, this->Oracle.Values("dla.logit"), LogitsTolerance);
+}
+
+TEST_P(OfLogitTerms, AllTokensAtTheLastPosition)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const std::vector<std::size_t> shape = this->Oracle.ShapeOf("dla.last");
+  std::vector<double> found(shape[0] * shape[1] * shape[2]);
+  std::vector<double> scales;
+  for (std::size_t s = 0; s < shape[0]; ++s)
+  {
+    std::vector<LogitTarget> targets;
+    for (std::size_t v = 0; v < shape[2]; ++v)
+    {
+      targets.push_back({ recording.sequenceOffsets[s + 1] - 1, static_cast<std::int32_t>(v) });
+    }
+    const LogitTerms terms =
+      Attribute(recording, ResidualWeights(this->Processed), targets).value();
+    for (std::size_t v = 0; v < shape[2]; ++v)
+    {
+      for (std::size_t c = 0; c < shape[1]; ++c)
+      {
+        found[(s * shape[1] + c) * shape[2] + v] =
+          terms.values(static_cast<std::int64_t>(v), static_cast<std::int64_t>(c));
+      }
+    }
+    EXPECT_LE(Miss(terms), LogitsTolerance);
+  }
+  ExpectClose("dla.last", found, this->Oracle.Values("dla.last"), LogitsTolerance);
+}
+
+TEST_P(OfLogitTerms, ScalesAreThoseOfTheFinalNormalization)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  std::vector<LogitTarget> targets;
+  for (std::int64_t row = 0; row < recording.tokens.Count(); ++row)
+  {
+    targets.push_back({ row, 0 });
+  }
+  ExpectClose("dla.scale", Attribute(recording, ResidualWeights(this->Processed), targets)->scales,
+    this->Oracle.Values("dla.scale"), LogitsTolerance);
+}
+
+TEST_P(OfLogitTerms, SumsAreTheRecordedLogits)
+{
+  Recording recording = this->Oracle.GetRecording();
+  std::vector<LogitTarget> targets = NextTokens(recording);
+  for (const ProcessedWeights* weights : { &this->Processed, &this->Stored })
+  {
+    const ResidualWeights residual(*weights);
+    recording.logits = this->Oracle.GetRecording().logits;
+    const LogitTerms terms = Attribute(recording, residual, targets).value();
+    EXPECT_LE(Miss(terms), LogitsTolerance);
+    // Without logits, those of the recorded end of the stream.
+    recording.logits = {};
+    const LogitTerms others = Attribute(recording, residual, targets).value();
+    EXPECT_LE(Miss(others), LogitsTolerance);
+    EXPECT_NE(others.logits, terms.logits);
+    EXPECT_EQ(others.sums, terms.sums);
+  }
+}
+
+TEST_P(OfLogitTerms, StoredWeightsGiveTheLogitsOfTheModel)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const std::vector<LogitTarget> targets = NextTokens(recording);
+  std::vector<double> expected;
+  for (const LogitTarget& target : targets)
+  {
+    expected.push_back(static_cast<double>(recording.logits.Row(target.row)[target.id]));
+  }
+  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Stored), targets).value();
+  ExpectClose("logits", terms.sums, expected, LogitsTolerance);
+  EXPECT_EQ(terms.logits, expected);
+}
+
+TEST_P(OfLogitTerms, DifferencesAreThoseOfTheirLogits)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const ResidualWeights weights(this->Processed);
+  const std::vector<LogitTarget> all = { { 5, 7, 3 }, { 5, 7 }, { 5, 3 } };
+  const LogitTerms terms = Attribute(recording, weights, all).value();
+  const double largest = terms.values.cwiseAbs().maxCoeff();
+  const Eigen::RowVectorXd difference = terms.values.row(1) - terms.values.row(2);
+  EXPECT_LE((terms.values.row(0) - difference).cwiseAbs().maxCoeff(), 1e-12 * largest);
+  EXPECT_NEAR(terms.sums[0], terms.logits[0], LogitsTolerance * largest);
+  const float* logits = recording.logits.Row(5);
+  EXPECT_EQ(terms.logits[0], static_cast<double>(logits[7]) - static_cast<double>(logits[3]));
+}
+
+TEST_P(OfLogitTerms, ThreadsChangeNothing)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const std::vector<LogitTarget> targets = NextTokens(recording);
+  const LogitTerms one =
+    Attribute(recording, ResidualWeights(this->Processed, 1), targets, 1).value();
+  const LogitTerms three =
+    Attribute(recording, ResidualWeights(this->Processed, 3), targets, 3).value();
+  EXPECT_EQ(one.values, three.values);
+}
+
+TEST_P(OfLogitTerms, KnownMlpsChangeNothing)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const ResidualWeights weights(this->Processed);
+  const std::vector<LogitTarget> targets = NextTokens(recording);
+  LastMlps mlps;
+  const LogitTerms all = AttributeLogits(recording, weights, targets, mlps).value();
+  const LogitTerms again = AttributeLogits(recording, weights, { targets[9] }, mlps).value();
+  const LogitTerms alone = Attribute(recording, weights, { targets[9] }).value();
+  EXPECT_EQ(again.values.row(0), all.values.row(9));
+  EXPECT_LE((alone.values.row(0) - all.values.row(9)).cwiseAbs().maxCoeff(), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(LogitAttribution, OfLogitTerms, OfLogits::Models(), OfLogits::Name);
+
+TEST(LogitAttribution, CanBeCanceled)
+{
+  const LogitsOracle oracle("gpt2");
+  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
+  double done = 0;
+  const auto stop = [&](double fraction)
+  {
+    done = fraction;
+    return false;
+  };
+  EXPECT_FALSE(Attribute(oracle.GetRecording(), ResidualWeights(weights), { { 0, 0 } }, 1, stop));
+  EXPECT_EQ(done, 1);
+}
+
+TEST(LogitAttribution, SaysWhatIsMissing)
+{
+  const LogitsOracle oracle("gpt2");
+  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
+  const ResidualWeights residual(weights);
+  const auto attribute = [&](const Recording& recording, std::int32_t id)
+  { return Attribute(recording, residual, { { 0, id } }); };
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(oracle.GetRecording(), 211); }),
+    HasSubstr("expected a token id from 0 to 210, found 211"));
+  Recording recording = oracle.GetRecording();
+  recording.layers[1].heads[2].output = {};
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    AllOf(HasSubstr("HeadOutputs and Residual"), HasSubstr("outputs of all heads of layer 1")));
+  recording = oracle.GetRecording();
+  recording.residual.clear();
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    HasSubstr("the residual stream before layer 0, found none"));
+  recording = oracle.GetRecording();
+  recording.logits = SharedMatrix::Zero(recording.tokens.Count(), 5);
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    HasSubstr("expected logits of 211 tokens as in the model, found 5"));
+  recording = oracle.GetRecording();
+  recording.tokens.position[0] = 64;
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    HasSubstr("expected positions from 0 to 63 as in the model, found 64"));
+  recording = oracle.GetRecording();
+  recording.layers[0].heads[1].output = SharedMatrix::Zero(recording.tokens.Count(), 5);
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, 1); }),
+    HasSubstr("outputs of heads of 32 components, found 5"));
+  const Transformer bert = Transformer::Read(TransformerOracle::Folder("bert"));
+  const ProcessedWeights ofBert(bert, WeightSteps::Stored);
+  EXPECT_THAT(MessageOf<ModelError>([&] { ResidualWeights{ ofBert }; }),
+    AllOf(HasSubstr("found bert"), HasSubstr("is no sum")));
+}

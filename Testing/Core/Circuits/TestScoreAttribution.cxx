@@ -1,0 +1,284 @@
+#include "ScoreAttribution.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "LogitsOracle.h"
+#include "RecordedAttention.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::LogitsOracle;
+using atlas::test::LogitsTolerance;
+using atlas::test::MessageOf;
+using atlas::test::OfLogits;
+using atlas::test::TransformerOracle;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace
+{
+
+using Vector = Eigen::RowVectorXd;
+
+/// Every eleventh score of a sequence, of all heads.
+template<class Visit>
+void ForScores(const Recording& recording, const Visit& visit)
+{
+  int i = 0;
+  const std::int64_t length = recording.SequenceLength(1);
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
+    {
+      for (std::int64_t query = 0; query < length; ++query)
+      {
+        const std::int64_t end = recording.mask == AttentionMask::Causal ? query + 1 : length;
+        for (std::int64_t key = 0; key < end; ++key)
+        {
+          if (i++ % 11 == 0)
+          {
+            visit(ScorePlace{ 1, layer.index, static_cast<std::int64_t>(h), query, key });
+          }
+        }
+      }
+    }
+  }
+}
+
+float RecordedScore(const Recording& recording, const ScorePlace& place)
+{
+  std::vector<float> row(static_cast<std::size_t>(recording.SequenceLength(place.sequence)));
+  EvaluateAttention(recording, place.sequence, place.layer, place.head, AttentionQuantity::Scores,
+    place.query, place.query + 1, row.data());
+  return row[static_cast<std::size_t>(place.key)];
+}
+
+/// The product of a query and a key whose rotary angles differ by `offset` positions.
+double RotatedProduct(
+  const TransformerConfig& config, const Vector& query, const Vector& key, std::int64_t offset)
+{
+  const std::vector<float> frequencies = RotaryFrequencies(config);
+  const auto pairs = static_cast<std::int64_t>(frequencies.size());
+  double sum = 0;
+  for (std::int64_t i = 0; i < pairs; ++i)
+  {
+    const double angle =
+      static_cast<double>(offset) * static_cast<double>(frequencies[static_cast<std::size_t>(i)]);
+    const double even = query(i) * key(i) + query(i + pairs) * key(i + pairs);
+    const double odd = query(i) * key(i + pairs) - query(i + pairs) * key(i);
+    sum += std::cos(angle) * even + std::sin(angle) * odd;
+  }
+  return sum;
+}
+
+class OfScores : public OfLogits
+{
+protected:
+  /// A term by weights that are folded and centered, and the relative rotation.
+  double Expected(const ScorePlace& place, std::int64_t a, std::int64_t b) const
+  {
+    const TransformerConfig& config = this->Oracle.GetModel().GetConfig();
+    const Recording& recording = this->Oracle.GetRecording();
+    const ResidualWeights residual(this->Processed);
+    const std::int64_t first = recording.sequenceOffsets[1];
+    const ProcessedHead head =
+      this->Processed.Attention(place.layer).heads[static_cast<std::size_t>(place.head)];
+    const auto part = [&](std::int64_t position, std::int64_t c, const DoubleMatrix& weight,
+                        const Vector& bias) -> Vector
+    {
+      const DoubleMatrix vectors =
+        ComponentVectors(recording, residual, first + position, place.layer);
+      if (config.position == PositionKind::Shortformer && c == 1)
+      {
+        return residual.Positions().row(position) * weight;
+      }
+      const std::int64_t i = config.position == PositionKind::Shortformer && c > 1 ? c - 1 : c;
+      if (i == vectors.rows())
+      {
+        return bias;
+      }
+      const Vector x = vectors.colwise().sum();
+      const double mean = config.norm == NormKind::LayerNorm ? x.mean() : 0;
+      const double sigma = config.norm == NormKind::None
+                             ? 1
+                             : std::sqrt((x.array() - mean).square().mean() + config.epsilon);
+      return vectors.row(i) * weight / sigma;
+    };
+    const Vector query = part(place.query, a, head.query, head.queryBias);
+    const Vector key = part(place.key, b, head.key, head.keyBias);
+    const double product = config.position == PositionKind::Rotary
+                             ? RotatedProduct(config, query, key, place.query - place.key)
+                             : query.dot(key);
+    return product / std::sqrt(static_cast<double>(config.headDimension));
+  }
+};
+
+}
+
+TEST_P(OfScores, SumsAreTheRecordedScores)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  for (const ProcessedWeights* weights : { &this->Processed, &this->Stored })
+  {
+    const ResidualWeights residual(*weights);
+    double largest = 0;
+    double miss = 0;
+    ForScores(recording,
+      [&](const ScorePlace& place)
+      {
+        const ScoreHead head = ReadScoreHead(this->Oracle.GetModel(), place.layer, place.head);
+        const ScoreTerms terms = AttributeScore(recording, residual, head, place);
+        const auto expected = static_cast<double>(RecordedScore(recording, place));
+        EXPECT_NEAR(terms.score, expected, 1e-6 * std::abs(expected) + 1e-6);
+        EXPECT_NEAR(terms.sum, terms.values.sum(), 1e-12);
+        miss = std::max(miss, std::abs(terms.sum - terms.score));
+        largest = std::max(largest, std::abs(terms.score));
+        const double alibi = recording.alibiSlopes.empty()
+                               ? 0
+                               : recording.alibiSlopes[static_cast<std::size_t>(place.head)] *
+                                   static_cast<double>(place.key);
+        EXPECT_EQ(terms.queries.back().name == "ALiBi", !recording.alibiSlopes.empty());
+        if (!recording.alibiSlopes.empty())
+        {
+          EXPECT_EQ(terms.values(terms.values.rows() - 1, terms.values.cols() - 1), alibi);
+        }
+        for (const ComponentGrouping grouping :
+          { ComponentGrouping::Heads, ComponentGrouping::Layers })
+        {
+          const ScoreTerms grouped = Grouped(terms, grouping);
+          EXPECT_EQ(grouped.queries.size(), static_cast<std::size_t>(grouped.values.rows()));
+          EXPECT_NEAR(grouped.values.sum(), terms.sum, 1e-9);
+        }
+      });
+    EXPECT_LE(miss, LogitsTolerance * largest);
+    this->RecordProperty("miss", testing::PrintToString(miss / largest));
+  }
+}
+
+TEST_P(OfScores, TermsAreThoseOfFoldedWeights)
+{
+  const Recording& recording = this->Oracle.GetRecording();
+  const ResidualWeights residual(this->Processed);
+  for (const ScorePlace& place : { ScorePlace{ 1, 0, 1, 9, 4 }, ScorePlace{ 1, 1, 3, 11, 2 } })
+  {
+    const ScoreTerms terms = AttributeScore(
+      recording, residual, ReadScoreHead(this->Oracle.GetModel(), place.layer, place.head), place);
+    const auto count =
+      static_cast<std::int64_t>(terms.queries.size()) - (recording.alibiSlopes.empty() ? 0 : 1);
+    const double tolerance = 1e-6 * terms.values.cwiseAbs().maxCoeff();
+    for (std::int64_t a = 0; a < count; ++a)
+    {
+      for (std::int64_t b = 0; b < count; ++b)
+      {
+        EXPECT_NEAR(terms.values(a, b), this->Expected(place, a, b), tolerance)
+          << terms.queries[static_cast<std::size_t>(a)].name << " x "
+          << terms.keys[static_cast<std::size_t>(b)].name;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ScoreAttribution, OfScores, OfLogits::Models(), OfLogits::Name);
+
+TEST(ScoreAttribution, OfImages)
+{
+  const Transformer vit = Transformer::Read(TransformerOracle::Folder("vit"));
+  const Recording recording = [&]
+  {
+    RecordOptions options;
+    options.headOutputs = true;
+    options.residual = true;
+    return *RecordTransformer(vit, TransformerOracle("vit").Input(), options);
+  }();
+  const ProcessedWeights weights(vit, WeightSteps::TransformerLens);
+  const ResidualWeights residual(weights);
+  double largest = 0;
+  double miss = 0;
+  ForScores(recording,
+    [&](const ScorePlace& place)
+    {
+      const ScoreTerms terms =
+        AttributeScore(recording, residual, ReadScoreHead(vit, place.layer, place.head), place);
+      miss = std::max(miss, std::abs(terms.sum - terms.score));
+      largest = std::max(largest, std::abs(terms.score));
+    });
+  EXPECT_LE(miss, LogitsTolerance * largest);
+}
+
+TEST(ScoreAttribution, BeginsWithTheStrongestKeyOfTheLastQuery)
+{
+  const LogitsOracle oracle("gpt2");
+  const Recording& recording = oracle.GetRecording();
+  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
+  const ScoreTerms terms = AttributeScore(recording, ResidualWeights(weights),
+    ReadScoreHead(oracle.GetModel(), 1, 2), { 0, 1, 2, -1, -1 });
+  const std::int64_t length = recording.SequenceLength(0);
+  EXPECT_EQ(terms.place.query, length - 1);
+  for (std::int64_t key = 0; key < length; ++key)
+  {
+    const ScorePlace other = { 0, 1, 2, length - 1, key };
+    EXPECT_LE(RecordedScore(recording, other), RecordedScore(recording, terms.place));
+  }
+  EXPECT_EQ(terms.queries.back().name, "b_Q");
+  EXPECT_EQ(terms.keys.back().name, "b_K");
+}
+
+TEST(ScoreAttribution, LayersJoinTheirHeadsAndBias)
+{
+  const LogitsOracle oracle("gpt2");
+  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
+  const ScoreTerms terms = AttributeScore(oracle.GetRecording(), ResidualWeights(weights),
+    ReadScoreHead(oracle.GetModel(), 1, 2), { 0, 1, 2, 5, 3 });
+  const ScoreTerms grouped = Grouped(terms, ComponentGrouping::Layers);
+  std::vector<std::string> names;
+  for (const NamedComponent& component : grouped.queries)
+  {
+    names.push_back(component.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{ "embed", "pos", "attn 0", "mlp 0", "b_Q" }));
+  EXPECT_NEAR(grouped.values(2, 2), terms.values.block(2, 2, 5, 5).sum(), 1e-12);
+  EXPECT_NEAR(grouped.values(3, 4), terms.values(7, 8), 1e-12);
+}
+
+TEST(ScoreAttribution, SortsPairsByMagnitude)
+{
+  ScoreTerms terms;
+  terms.values.resize(2, 2);
+  terms.values << 1, -3, 3, 0;
+  const std::vector<ScorePair> pairs = StrongestPairs(terms, 3);
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_EQ(terms.values(pairs[0].query, pairs[0].key), -3);
+  EXPECT_EQ(terms.values(pairs[1].query, pairs[1].key), 3);
+  EXPECT_EQ(terms.values(pairs[2].query, pairs[2].key), 1);
+  EXPECT_EQ(StrongestPairs(terms, 10).size(), 4U);
+}
+
+TEST(ScoreAttribution, SaysWhatIsWrong)
+{
+  const LogitsOracle oracle("gpt2");
+  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
+  const ResidualWeights residual(weights);
+  const ScoreHead head = ReadScoreHead(oracle.GetModel(), 1, 0);
+  const auto attribute = [&](const Recording& recording, const ScorePlace& place)
+  { return AttributeScore(recording, residual, head, place); };
+  const Recording& recording = oracle.GetRecording();
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, { 0, 1, 0, 17, 0 }); }),
+    HasSubstr("Query: expected a position from 0 to 16, or -1, found 17"));
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, { 0, 1, 0, 3, 4 }); }),
+    HasSubstr("Key: expected a position from 0 to 3, which the query can attend to, found 4"));
+  EXPECT_THROW(attribute(recording, { 0, 2, 0, 3, 3 }), OptionError);
+  EXPECT_THROW(attribute(recording, { 2, 1, 0, 3, 3 }), OptionError);
+  EXPECT_THROW(ReadScoreHead(oracle.GetModel(), 1, 4), OptionError);
+  Recording other = recording;
+  other.layers[0].heads[0].output = {};
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(other, { 0, 1, 0, 3, 3 }); }),
+    AllOf(HasSubstr("Score Attribution needs"), HasSubstr("of layer 0")));
+  other = recording;
+  other.layers[1].heads[0].scores.resize(2, SharedMatrix::Zero(17, 17));
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(other, { 0, 1, 0, 3, 3 }); }),
+    HasSubstr("cannot be split"));
+}

@@ -1,0 +1,212 @@
+#include "vtkLogitAttribution.h"
+
+#include "Core/LogitsOracle.h"
+#include "Recordings.h"
+#include "Tables.h"
+
+#include <vtkImageData.h>
+#include <vtkPointData.h>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+class Attribution : public Observed<vtkLogitAttribution>
+{
+public:
+  Attribution(const Recording& recording, const std::string& model)
+    : Model(model)
+  {
+    Connect(this->Get(), 0, DataSetOf(recording));
+    this->Get()->SetModelConnection(this->Model.Port());
+  }
+
+  vtkTable* Table() { return TableOf(this->Get()); }
+  vtkImageData* Image()
+  {
+    this->Get()->Update(1);
+    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(1));
+  }
+
+private:
+  OracleModel Model;
+};
+
+std::vector<double> Field(vtkDataObject* data, const char* name)
+{
+  return Values(data->GetFieldData(), name);
+}
+
+TEST(LogitAttribution, HasARowPerPositionAndComponent)
+{
+  const LogitsOracle oracle("gpt2");
+  Attribution attribution(oracle.GetRecording(), "gpt2");
+  attribution->SetSequence(1);
+  vtkTable* table = attribution.Table();
+  EXPECT_THAT(ColumnNames(table), ElementsAre("Component", "Layer", "Head", "Sequence", "Position",
+                                    "Token Index", "Token", "TokenId", "Target", "Contribution"));
+  ASSERT_EQ(table->GetNumberOfRows(), 16 * 15);                     // 14 components and b_U
+  const std::vector<double> expected = oracle.Values("dla.values"); // [2, 16, 14]
+  const std::vector<double> all = Column(table, "Contribution");
+  std::vector<double> found;
+  for (std::size_t i = 0; i < all.size(); ++i)
+  {
+    if (i % 15 != 14)
+    {
+      found.push_back(all[i]);
+    }
+  }
+  ExpectClose("dla.values", found, std::vector<double>(expected.begin() + 16 * 14, expected.end()),
+    LogitsTolerance);
+  EXPECT_EQ(table->GetValueByName(3, "Component").ToString(), "head 0.1");
+  EXPECT_EQ(Column(table, "Layer")[3], 0);
+  EXPECT_EQ(Column(table, "Head")[3], 1);
+  EXPECT_EQ(Column(table, "Layer")[14], -1);
+  EXPECT_EQ(table->GetValueByName(14, "Component").ToString(), "b_U");
+  EXPECT_EQ(Column(table, "Position")[15], 1);
+  EXPECT_EQ(Column(table, "Token Index")[15], 18);
+  EXPECT_EQ(Column(table, "TokenId")[15], oracle.Integers("dla.target")[17]);
+
+  const std::vector<double> logit = oracle.Values("dla.logit");
+  const std::vector<double> expectedLogit(logit.begin() + 16, logit.end());
+  ExpectClose("Sum", Field(table, "Sum"), expectedLogit, LogitsTolerance);
+  ExpectClose("Logit", Field(table, "Logit"), expectedLogit, LogitsTolerance);
+  for (const double miss : Field(table, "Miss"))
+  {
+    EXPECT_NEAR(miss, 0, 1e-5 * LargestMagnitude(expectedLogit));
+  }
+}
+
+TEST(LogitAttribution, ShowsComponentsDownward)
+{
+  const LogitsOracle oracle("gpt2");
+  Attribution attribution(oracle.GetRecording(), "gpt2");
+  vtkImageData* image = attribution.Image();
+  vtkTable* table = attribution.Table();
+  int* size = image->GetDimensions();
+  EXPECT_THAT(std::vector<int>(size, size + 3), ElementsAre(16, 15, 1));
+  const std::vector<double> rows = Column(table, "Contribution");
+  const std::vector<double> points = Values(image->GetPointData(), "Contribution");
+  for (std::size_t position = 0; position < 16; ++position)
+  {
+    for (std::size_t c = 0; c < 15; ++c)
+    {
+      EXPECT_EQ(points[(14 - c) * 16 + position], rows[position * 15 + c]);
+    }
+  }
+  EXPECT_EQ(image->GetPointData()->GetScalars()->GetName(), std::string("Contribution"));
+  EXPECT_EQ(Texts(image->GetFieldData(), "Query Token").front(), "embed");
+  EXPECT_EQ(Texts(image->GetFieldData(), "Key Token").size(), 16U);
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Title"), ElementsAre("Component"));
+
+  attribution->SetGrouping(vtkLogitAttribution::LAYERS);
+  image = attribution.Image();
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"),
+    ElementsAre("embed", "pos", "attn 0", "mlp 0", "attn 1", "mlp 1", "b_U"));
+  EXPECT_EQ(image->GetDimensions()[1], 7);
+  double sum = 0;
+  for (std::size_t c = 2; c < 7; ++c) // heads and bias of layer 0
+  {
+    sum += rows[c];
+  }
+  EXPECT_NEAR(Values(image->GetPointData(), "Contribution")[4 * 16], sum, 1e-12);
+}
+
+TEST(LogitAttribution, OfChosenTokens)
+{
+  const LogitsOracle oracle("gpt2");
+  const Recording& recording = oracle.GetRecording();
+  Attribution attribution(recording, "gpt2");
+  attribution->SetPosition(16);
+  attribution->SetTarget(vtkLogitAttribution::TOKEN);
+  attribution->SetTargetToken("#7");
+  EXPECT_EQ(attribution.Table()->GetNumberOfRows(), 15);
+  EXPECT_THAT(Column(attribution.Table(), "TokenId"), Each(7));
+  EXPECT_EQ(attribution.Image()->GetDimensions()[0], 1);
+  attribution->SetAgainst("3");
+  const float* logits = recording.logits.Row(16);
+  EXPECT_NEAR(Field(attribution.Table(), "Sum")[0],
+    static_cast<double>(logits[7]) - static_cast<double>(logits[3]), 1e-5);
+  EXPECT_THAT(Field(attribution.Table(), "Against TokenId"), ElementsAre(3));
+  attribution->SetTarget(vtkLogitAttribution::PREDICTED);
+  attribution->SetAgainst("");
+  EXPECT_THAT(Column(attribution.Table(), "TokenId"),
+    Each(std::max_element(logits, logits + recording.logits.columns) - logits));
+  attribution->SetPosition(-1);
+  EXPECT_EQ(attribution.Table()->GetNumberOfRows(), 17 * 15);
+}
+
+TEST(LogitAttribution, OfStoredWeights)
+{
+  const LogitsOracle oracle("gpt2");
+  Attribution attribution(oracle.GetRecording(), "gpt2");
+  attribution->SetProcessing(vtkLogitAttribution::NONE);
+  attribution->SetPosition(4);
+  const std::int64_t next = oracle.GetRecording().tokens.id[5];
+  EXPECT_NEAR(Field(attribution.Table(), "Sum")[0],
+    static_cast<double>(oracle.GetRecording().logits.Row(4)[next]), 1e-5);
+  EXPECT_THAT(Texts(attribution.Table()->GetFieldData(), "Processing"), ElementsAre("None"));
+}
+
+TEST(LogitAttribution, KnowsTheRangesOfItsInput)
+{
+  const LogitsOracle oracle("gpt2");
+  Attribution attribution(oracle.GetRecording(), "gpt2");
+  attribution->UpdateInformation();
+  EXPECT_EQ(attribution->GetSequenceRange()[1], 1);
+  EXPECT_EQ(attribution->GetPositionRange()[0], -1);
+  EXPECT_EQ(attribution->GetPositionRange()[1], 16);
+}
+
+TEST(LogitAttribution, NamesWhatIsWrong)
+{
+  const LogitsOracle oracle("gpt2");
+  const auto expect = [](const Recording& recording, const std::string& model, const auto& set,
+                        const std::string& message)
+  {
+    Attribution attribution(recording, model);
+    set(attribution);
+    EXPECT_EQ(attribution.Table()->GetNumberOfRows(), 0);
+    EXPECT_EQ(attribution.Image()->GetNumberOfPoints(), 0);
+    EXPECT_THAT(attribution.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  const auto nothing = [](Attribution&) {};
+  Recording recording = oracle.GetRecording();
+  expect(recording, "attn-only", nothing, "Logit Attribution needs the model that was recorded");
+  expect(
+    recording, "gpt2", [](Attribution& attribution) { attribution->SetPosition(16); },
+    "Position: expected a position from 0 to 15, or -1 for all, since the last token has no next");
+  expect(
+    recording, "gpt2", [](Attribution& attribution) { attribution->SetSequence(2); },
+    "expected a sequence from 0 to 1");
+  const auto setToken = [](Attribution& attribution)
+  {
+    attribution->SetTarget(vtkLogitAttribution::TOKEN);
+    attribution->SetTargetToken("#211");
+  };
+  expect(recording, "gpt2", setToken, "TargetToken: expected");
+  expect(
+    recording, "gpt2",
+    [](Attribution& attribution) { attribution->SetTarget(vtkLogitAttribution::TOKEN); },
+    "TargetToken: expected one token, found 0");
+  expect(
+    recording, "gpt2", [](Attribution& attribution) { attribution->SetAgainst("no such"); },
+    "Against: expected");
+  recording.residual.clear();
+  expect(recording, "gpt2", nothing, "HeadOutputs and Residual");
+  const LogitsOracle other("attn-only");
+  Attribution withoutModel(other.GetRecording(), "attn-only");
+  withoutModel->SetModelConnection(nullptr);
+  EXPECT_EQ(withoutModel.Table()->GetNumberOfRows(), 0);
+  EXPECT_THAT(withoutModel.TakeErrors(), ElementsAre(HasSubstr("xpected")));
+}
+
+}

@@ -1,0 +1,173 @@
+#include "vtkScoreAttribution.h"
+
+#include "Core/LogitsOracle.h"
+#include "RecordedAttention.h"
+#include "Recordings.h"
+#include "Tables.h"
+
+#include <vtkImageData.h>
+#include <vtkPointData.h>
+
+#include <cmath>
+#include <numeric>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+class Attribution : public Observed<vtkScoreAttribution>
+{
+public:
+  Attribution(const Recording& recording, const std::string& model)
+    : Model(model)
+  {
+    Connect(this->Get(), 0, DataSetOf(recording));
+    this->Get()->SetModelConnection(this->Model.Port());
+  }
+
+  vtkImageData* Image()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutput();
+  }
+
+private:
+  OracleModel Model;
+};
+
+double Sum(const std::vector<double>& values)
+{
+  return std::accumulate(values.begin(), values.end(), 0.);
+}
+
+class OfScoreModels : public testing::TestWithParam<std::string>
+{
+};
+
+TEST_P(OfScoreModels, PairsAddUpToTheScore)
+{
+  const Recording recording =
+    LogitsOracle::Run(Transformer::Read(TransformerOracle::Folder(GetParam())), GetParam());
+  Attribution attribution(recording, GetParam());
+  for (const auto& [layer, head, query, key] :
+    { std::array{ 0, 1, 7, 2 }, std::array{ 1, 0, 9, 9 }, std::array{ 1, 3, -1, -1 } })
+  {
+    attribution->SetLayer(layer);
+    attribution->SetHead(head);
+    attribution->SetQuery(query);
+    attribution->SetKey(key);
+    vtkImageData* image = attribution.Image();
+    vtkFieldData* fields = image->GetFieldData();
+    const auto length = recording.SequenceLength(0);
+    const int at = query == -1 ? static_cast<int>(length) - 1 : query;
+    std::vector<float> scores(static_cast<std::size_t>(length));
+    EvaluateAttention(
+      recording, 0, layer, head, AttentionQuantity::Scores, at, at + 1, scores.data());
+    EXPECT_THAT(Values(fields, "Query"), ElementsAre(at));
+    const auto found = static_cast<std::size_t>(Values(fields, "Key")[0]);
+    if (key == -1)
+    {
+      EXPECT_EQ(scores[found],
+        *std::max_element(scores.begin(),
+          recording.mask == AttentionMask::Causal ? scores.begin() + at + 1 : scores.end()));
+    }
+    const auto expected = static_cast<double>(scores[found]);
+    const double sum = Sum(Values(image->GetPointData(), "Contribution"));
+    EXPECT_NEAR(sum, expected, 1e-5 * std::max(1., std::abs(expected)));
+    EXPECT_NEAR(Values(fields, "Score")[0], expected, 1e-5);
+    EXPECT_NEAR(Values(fields, "Sum")[0], sum, 1e-9);
+    EXPECT_NEAR(Values(fields, "Miss")[0], sum - Values(fields, "Score")[0], 1e-9);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ScoreAttribution, OfScoreModels,
+  testing::Values("gpt2", "bloom", "llama", "vit"),
+  [](const testing::TestParamInfo<std::string>& model) { return model.param; });
+
+TEST(ScoreAttribution, NamesRowsColumnsAndPairs)
+{
+  const LogitsOracle oracle("bloom");
+  Attribution attribution(oracle.GetRecording(), "bloom");
+  attribution->SetLayer(1);
+  attribution->SetTop(3);
+  vtkImageData* image = attribution.Image();
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"),
+    ElementsAre(
+      "embed", "head 0.0", "head 0.1", "head 0.2", "head 0.3", "bias 0", "mlp 0", "b_Q", "ALiBi"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Token"),
+    ElementsAre(
+      "embed", "head 0.0", "head 0.1", "head 0.2", "head 0.3", "bias 0", "mlp 0", "b_K", "ALiBi"));
+  EXPECT_EQ(image->GetPointData()->GetScalars()->GetName(), std::string("Contribution"));
+  vtkTable* pairs = TableOf(attribution.Get(), 1);
+  EXPECT_THAT(
+    ColumnNames(pairs), ElementsAre("Rank", "Query Component", "Key Component", "Contribution",
+                          "Query Layer", "Query Head", "Key Layer", "Key Head"));
+  EXPECT_THAT(Column(pairs, "Rank"), ElementsAre(1, 2, 3));
+  std::vector<double> values = Values(image->GetPointData(), "Contribution");
+  std::sort(
+    values.begin(), values.end(), [](double a, double b) { return std::abs(a) > std::abs(b); });
+  EXPECT_THAT(Column(pairs, "Contribution"), ElementsAre(values[0], values[1], values[2]));
+
+  attribution->SetGrouping(vtkScoreAttribution::LAYERS);
+  image = attribution.Image();
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"),
+    ElementsAre("embed", "attn 0", "mlp 0", "b_Q", "ALiBi"));
+  EXPECT_NEAR(Sum(Values(image->GetPointData(), "Contribution")), Sum(values), 1e-9);
+}
+
+TEST(ScoreAttribution, KnowsTheRangesOfItsInput)
+{
+  const LogitsOracle oracle("gpt2");
+  Attribution attribution(oracle.GetRecording(), "gpt2");
+  attribution->UpdateInformation();
+  EXPECT_EQ(attribution->GetSequenceRange()[1], 1);
+  EXPECT_EQ(attribution->GetLayerRange()[1], 1);
+  EXPECT_EQ(attribution->GetHeadRange()[1], 3);
+  EXPECT_EQ(attribution->GetPositionRange()[0], -1);
+  EXPECT_EQ(attribution->GetPositionRange()[1], 16);
+}
+
+TEST(ScoreAttribution, NamesWhatIsWrong)
+{
+  const LogitsOracle oracle("gpt2");
+  const auto expect = [](const Recording& recording, const std::string& model, const auto& set,
+                        const std::string& message)
+  {
+    Attribution attribution(recording, model);
+    set(attribution);
+    EXPECT_EQ(attribution.Image()->GetNumberOfPoints(), 0);
+    EXPECT_EQ(TableOf(attribution.Get(), 1)->GetNumberOfRows(), 0);
+    EXPECT_THAT(attribution.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  const auto nothing = [](Attribution&) {};
+  Recording recording = oracle.GetRecording();
+  expect(recording, "attn-only", nothing, "Score Attribution needs the model that was recorded");
+  expect(
+    recording, "gpt2", [](Attribution& attribution) { attribution->SetQuery(17); },
+    "Query: expected a position from 0 to 16, or -1, found 17");
+  const auto setKey = [](Attribution& attribution)
+  {
+    attribution->SetQuery(3);
+    attribution->SetKey(4);
+  };
+  expect(recording, "gpt2", setKey, "Key: expected a position from 0 to 3");
+  expect(recording, "gpt2", [](Attribution& attribution) { attribution->SetLayer(2); }, "layer 2");
+  expect(
+    recording, "gpt2", [](Attribution& attribution) { attribution->SetTop(0); }, "Top: expected");
+  expect(
+    recording, "gpt2", [](Attribution& attribution) { attribution->SetSequence(2); },
+    "expected a sequence from 0 to 1");
+  recording.residual.clear();
+  expect(recording, "gpt2", nothing, "HeadOutputs and Residual");
+  const Recording bert =
+    LogitsOracle::Run(Transformer::Read(TransformerOracle::Folder("bert")), "bert");
+  expect(bert, "bert", nothing, "is no sum");
+}
+
+}
