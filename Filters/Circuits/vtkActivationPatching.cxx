@@ -189,8 +189,8 @@ void vtkActivationPatching::Work::AddFields(vtkFieldData* fields) const
   using AttentionAtlas::AddField;
   AddField(fields, Names::Target, this->target);
   AddField(fields, Names::Against, this->against);
-  AddField(fields, Names::TargetId, this->map.target);
-  AddField(fields, Names::AgainstId, this->map.against);
+  AddField(fields, Names::TargetTokenId, this->map.target);
+  AddField(fields, Names::AgainstTokenId, this->map.against);
   AddField(fields, Names::PromptLogitDifference, this->map.prompt);
   if (this->hasSource)
   {
