@@ -23,6 +23,7 @@
 #include <vtkTable.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -87,6 +88,7 @@ std::string Trimmed(const std::string& token)
 std::vector<std::string> Numbers(std::int64_t count)
 {
   std::vector<std::string> numbers;
+  numbers.reserve(atlas::ToIndex(count));
   for (std::int64_t i = 0; i < count; ++i)
   {
     numbers.push_back(std::to_string(i));
@@ -259,31 +261,36 @@ bool vtkActivationPatching::IsAsked(vtkMultiBlockDataSet* model) const
          (this->Mode != PATCH || IsSet(this->PatchFrom));
 }
 
+/// The columns and rows of the map; 0 if there is nothing to run, and 1 if that is an error, so
+/// that something is asked for and the error reported.
+std::array<int, 2> vtkActivationPatching::MapSize(vtkMultiBlockDataSet* input)
+{
+  if (!this->IsAsked(input))
+  {
+    return { 0, 0 };
+  }
+  try
+  {
+    this->Model = AttentionAtlas::ToTransformer(input);
+    const atlas::TransformerConfig& config = this->Model->GetModel().GetConfig();
+    const std::size_t length = ReadPrompt(*this->Model, this->Prompt, "Prompt").labels.size();
+    return { static_cast<int>(
+               this->Site == HEAD_OUTPUT ? config.heads : static_cast<std::int64_t>(length)),
+      std::max(static_cast<int>(config.layers), 1) };
+  }
+  catch (const std::exception&)
+  {
+    return { 1, 1 };
+  }
+}
+
 int vtkActivationPatching::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  auto* input = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this));
-  std::int64_t width = 0;
-  std::int64_t height = 0;
-  if (this->IsAsked(input))
-  {
-    width = height = 1; // so that something is asked for and the error told
-    try
-    {
-      this->Model = AttentionAtlas::ToTransformer(input);
-      const atlas::TransformerConfig& config = this->Model->GetModel().GetConfig();
-      const EncodedPrompt prompt = ReadPrompt(*this->Model, this->Prompt, "Prompt");
-      width =
-        this->Site == HEAD_OUTPUT ? config.heads : static_cast<std::int64_t>(prompt.labels.size());
-      height = std::max<std::int64_t>(config.layers, 1);
-    }
-    catch (const std::exception&) // of RequestData
-    {
-      width = 1;
-    }
-  }
-  AttentionAtlas::AnnounceImage(static_cast<int>(width), static_cast<int>(height),
-    outputVector->GetInformationObject(1), VTK_DOUBLE);
+  const std::array<int, 2> size =
+    this->MapSize(vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this)));
+  AttentionAtlas::AnnounceImage(
+    size[0], size[1], outputVector->GetInformationObject(1), VTK_DOUBLE);
   outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
   return 1;
 }
@@ -355,8 +362,7 @@ bool vtkActivationPatching::MakeMap(
   vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks)
 {
   auto work = std::make_unique<Work>();
-  work->wanted = { this->GetMTime(), std::max(input->GetMTime(), input->GetUpdateTime()),
-    ranks.Rank(), ranks.Count() };
+  work->wanted = { this->GetMTime(), AttentionAtlas::TimeOf(input), ranks.Rank(), ranks.Count() };
   if (this->Known->wanted == work->wanted)
   {
     return true;

@@ -6,6 +6,7 @@
 
 #include <vtkTableAlgorithm.h>
 
+#include <array>
 #include <memory>
 
 class vtkMultiBlockDataSet;
@@ -35,8 +36,8 @@ class RankGroup;
  * is that of Prompt and 1 if it is that of PatchFrom; for ZERO and MEAN, the difference minus that
  * of Prompt. Output port 1: a vtkImageData with a point per site, x = head or position, y = -layer,
  * with the same arrays, and for its labels the field arrays Key Token, Query Token, Key Title and
- * Query Title (string). Field data of both: Target, Against (string), Target TokenId, Against TokenId (int),
- * Prompt Logit Difference and, for PATCH, Source Logit Difference (double).
+ * Query Title (string). Field data of both: Target, Against (string), Target TokenId, Against
+ * TokenId (int), Prompt Logit Difference and, for PATCH, Source Logit Difference (double).
  *
  * On several ranks the runs are shared among them; the first one has the table, and each its part
  * of the image. Results are equal to the byte on any number of ranks and threads. Canceling leaves
@@ -148,6 +149,7 @@ private:
   struct Work;
 
   bool IsAsked(vtkMultiBlockDataSet* model) const;
+  std::array<int, 2> MapSize(vtkMultiBlockDataSet* model);
   atlas::PatchingOptions Options() const;
   void RunPart(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks, Work& work);
   bool MakeMap(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks);

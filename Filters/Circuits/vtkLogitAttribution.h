@@ -122,7 +122,7 @@ public:
   ///@{
   /**
    * What the rows of the image are. HEADS: the components. LAYERS: the heads and the bias of a
-   * layer together. AUTOMATIC: HEADS for up to 64 rows, otherwise LAYERS. Default: AUTOMATIC.
+   * layer together. AUTOMATIC: HEADS for up to 40 rows, otherwise LAYERS. Default: AUTOMATIC.
    */
   vtkSetClampMacro(Grouping, int, AUTOMATIC, LAYERS);
   vtkGetMacro(Grouping, int);

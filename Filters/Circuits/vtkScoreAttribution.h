@@ -104,7 +104,7 @@ public:
   ///@{
   /**
    * What rows and columns are. HEADS: the components. LAYERS: the heads and the bias of a layer
-   * together. AUTOMATIC: HEADS for up to 64 rows, otherwise LAYERS. Default: AUTOMATIC.
+   * together. AUTOMATIC: HEADS for up to 40 rows, otherwise LAYERS. Default: AUTOMATIC.
    */
   vtkSetClampMacro(Grouping, int, AUTOMATIC, LAYERS);
   vtkGetMacro(Grouping, int);

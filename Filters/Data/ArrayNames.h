@@ -215,7 +215,7 @@ inline constexpr const char* OutputValue = "OV";
 inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circuit leaves out
 
 // ActivationPatching, in addition to Layer, Head, Position and Token: columns and point arrays, and
-// field data
+// field data, also Target, Against and Against TokenId
 inline constexpr const char* LogitDifference = "Logit Difference";
 inline constexpr const char* Effect = "Effect";
 inline constexpr const char* Against = "Against"; ///< also of LogitAttribution

@@ -35,6 +35,7 @@ std::vector<std::string> TokensOf(const RecorderInput& input, std::size_t s, std
 {
   const std::vector<std::int64_t>& ids = input.input.tokens[s];
   std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
   for (std::size_t t = 0; t < ids.size(); ++t)
   {
     tokens.push_back(input.labels.empty() ? std::to_string(ids[t]) : input.labels[first + t]);

@@ -160,6 +160,47 @@ def vision_transformer(folder):
     return folder / "config.json"
 
 
+def add_vocabulary(folder):
+    """Adds the tokenizer of GPT-2 to the folder of a model; its vocabulary."""
+    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
+    return json.loads((folder / "vocab.json").read_text())
+
+
+def write_model(folder, tensors, config):
+    """Writes a transformer; its config.json."""
+    header, data = {}, b""
+    for name, values in tensors.items():
+        code = values.astype("<f4").tobytes()
+        offsets = [len(data), len(data) + len(code)]
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": offsets}
+        data += code
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder / "config.json")
+
+
+def language_model(folder):
+    """A random transformer of 8 layers with the tokenizer of GPT-2; its config.json."""
+    layers, d, count = 8, 48, len(add_vocabulary(folder))
+    sizes = {"wte.weight": (count, d), "wpe.weight": (64, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
+    for layer in range(layers):
+        for name in ("ln_1", "ln_2"):
+            sizes |= {f"h.{layer}.{name}.weight": (d,), f"h.{layer}.{name}.bias": (d,)}
+        linears = (("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d), ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d))
+        for name, rows, columns in linears:
+            sizes |= {f"h.{layer}.{name}.weight": (rows, columns), f"h.{layer}.{name}.bias": (columns,)}
+    random = numpy.random.default_rng(3)
+    tensors = {
+        name: 0.25 * random.standard_normal(shape) + ("ln_" in name and name.endswith("weight"))
+        for name, shape in sizes.items()
+    }
+    config = {"model_type": "gpt2", "n_embd": d, "n_head": 8, "n_layer": layers, "n_positions": 64}
+    return write_model(folder, tensors, config | {"vocab_size": count})
+
+
 #: Words of the same kind, for the head of word_model.
 WORDS = ("the of in to", "he she his her", "Monday Friday", "one two", "New York", "said was")
 
@@ -167,10 +208,7 @@ WORDS = ("the of in to", "he she his her", "Monday Friday", "one two", "New York
 def word_model(folder):
     """A transformer with GPT-2's vocabulary and one head, which attends to words of the same kind and raises them;
     its config.json."""
-    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
-    for name in ("vocab.json", "merges.txt"):
-        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
-    vocabulary = json.loads((folder / "vocab.json").read_text())
+    vocabulary = add_vocabulary(folder)
     random = numpy.random.default_rng(0)
     d, count = 32, len(vocabulary)
     embedding = random.normal(0, 0.1, (count, d))
@@ -184,18 +222,9 @@ def word_model(folder):
         tensors |= {f"h.0.{name}": weight, f"h.0.{name}.bias": numpy.zeros(weight.shape[1])}
     for name in ("h.0.ln_1", "h.0.ln_2", "ln_f"):
         tensors |= {name: numpy.ones(d), f"{name}.bias": numpy.zeros(d)}
-    header, data = {}, b""
-    for name, values in tensors.items():
-        name = name if name.endswith(".bias") else f"{name}.weight"
-        code = values.astype("<f4").tobytes()
-        offsets = [len(data), len(data) + len(code)]
-        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": offsets}
-        data += code
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    tensors = {name if name.endswith(".bias") else f"{name}.weight": values for name, values in tensors.items()}
     config = {"model_type": "gpt2", "n_embd": d, "n_head": 1, "n_layer": 1, "n_positions": 32, "n_inner": d}
-    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": count}))
-    return str(folder / "config.json")
+    return write_model(folder, tensors, config | {"vocab_size": count})
 
 
 def rows_of(table, columns, count):
@@ -223,6 +252,15 @@ def circuits(folder):
     text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10), size=18)
 
 
+def sharpen(path):
+    """Multiplies the logits of a transformer by 5, so that its predictions differ in their probability."""
+    code = bytearray(path.read_bytes())
+    (length,) = struct.unpack("<Q", code[:8])
+    begin, end = (8 + length + at for at in json.loads(code[8 : 8 + length])["ln_f.weight"]["data_offsets"])
+    code[begin:end] = (5 * numpy.frombuffer(code[begin:end], "<f4")).tobytes()
+    path.write_bytes(code)
+
+
 def products(path):
     """The pictures of spectra and products of heads. path: of a small transformer."""
     graph = HeadComposition(Input=TransformerReader(FileName=path), Top=8)
@@ -235,32 +273,6 @@ def products(path):
     recording = TransformerRecorder(Input=TransformerReader(FileName=path), TokenIds=ids)
     contrast = QueryKeyContrast(Input=recording)
     show("QueryKeyContrast", s.OutputPort(contrast, 0), s.OutputPort(contrast, 2), zoom=1.2)
-
-
-def language_model(folder):
-    """A random transformer of 8 layers with the tokenizer of GPT-2; its config.json."""
-    layers, d, vocabulary = 8, 48, 50257
-    sizes = {"wte.weight": (vocabulary, d), "wpe.weight": (64, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
-    for layer in range(layers):
-        for name in ("ln_1", "ln_2"):
-            sizes |= {f"h.{layer}.{name}.weight": (d,), f"h.{layer}.{name}.bias": (d,)}
-        linears = (("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d), ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d))
-        for name, rows, columns in linears:
-            sizes |= {f"h.{layer}.{name}.weight": (rows, columns), f"h.{layer}.{name}.bias": (columns,)}
-    random = numpy.random.default_rng(3)
-    header, data = {}, b""
-    for name, shape in sizes.items():
-        values = 0.25 * random.standard_normal(shape) + ("ln_" in name and name.endswith("weight"))
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * values.size]}
-        data += values.astype("<f4").tobytes()
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-    config = {"model_type": "gpt2", "n_embd": d, "n_head": 8, "n_layer": layers, "n_positions": 64}
-    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": vocabulary}))
-    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
-    for name in ("vocab.json", "merges.txt"):
-        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
-    return folder / "config.json"
 
 
 def scene(path):
@@ -328,7 +340,7 @@ def main(transformer):
     with tempfile.TemporaryDirectory() as folder:
         show("PatchAttention", *patches(pathlib.Path(folder)), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
-        reader = TransformerReader(FileName=str(language_model(pathlib.Path(folder))))
+        reader = TransformerReader(FileName=language_model(pathlib.Path(folder)))
         show("ActivationPatching", s.OutputPort(ActivationPatching(Input=reader, Site="Residual"), 1), zoom=1.3)
     matrix = AttentionMatrix(Input=RecordingReader(FileName=RECORDING))
     show("AttentionMatrix", *(s.OutputPort(matrix, port) for port in range(2)), zoom=1.2)
@@ -382,7 +394,9 @@ def main(transformer):
         ("ScoreAttribution", (0,), {"Layer": 2, "Head": 3}),
     ):
         with tempfile.TemporaryDirectory() as folder:
-            reader = TransformerReader(FileName=str(language_model(pathlib.Path(folder))))
+            config = language_model(pathlib.Path(folder))
+            sharpen(pathlib.Path(folder, "model.safetensors"))
+            reader = TransformerReader(FileName=config)
             record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
             recording = TransformerRecorder(Input=reader, Prompts=prompts, Record=record)
             shown = getattr(s, name)(Input=recording, Model=reader, **properties)

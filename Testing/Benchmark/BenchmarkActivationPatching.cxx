@@ -84,9 +84,9 @@ void Map(benchmark::State& state)
     state.SetIterationTime(seconds);
   }
   const auto iterations = static_cast<double>(state.iterations());
-  const auto layers = static_cast<double>(columns * LayerCount * (LayerCount + 1) / 2);
+  const std::int64_t layers = columns * LayerCount * (LayerCount + 1) / 2;
   state.counters["runs"] = static_cast<double>(sites.size());
-  state.counters["layers_per_s"] = iterations * layers / map;
+  state.counters["layers_per_s"] = iterations * static_cast<double>(layers) / map;
   state.counters["map_to_runs"] = map / runs;
   state.counters["map_to_single_runs"] = map / singleRuns;
 }

@@ -20,7 +20,7 @@ using Vector = Eigen::RowVectorXd;
 /// Rows of the MLP that are computed at a time.
 constexpr std::int64_t MlpRows = 16;
 /// Terms that are shown one by one.
-constexpr std::size_t ReadableTerms = 64;
+constexpr std::size_t ReadableTerms = 40;
 /// Numbers that LastMlps keeps.
 constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
 

@@ -53,7 +53,7 @@ std::vector<NamedComponent> NamedComponentsBefore(
 /// How the terms of a sum are shown.
 enum class ComponentGrouping
 {
-  Automatic, ///< Heads for up to 64 terms, otherwise Layers
+  Automatic, ///< Heads for up to 40 terms, otherwise Layers
   Heads,     ///< each component
   Layers     ///< the attention of a layer, its heads and bias together, is "attn 0"
 };

@@ -82,8 +82,8 @@ std::optional<Activations> CaptureActivations(const Transformer& model,
     };
     if (FindNotFinite(rows * config.modelDimension, x.data()) >= 0)
     {
-      throw ModelError("the run of the other input: an activation before layer " +
-                       std::to_string(l) + " is not finite; expected finite numbers.");
+      throw ModelError("an activation before layer " + std::to_string(l) +
+                       " is not finite; expected finite numbers.");
     }
     keep(ActivationPlace::Residual, sequences.groups.front(), x.data());
     const bool goesOn =
