@@ -29,6 +29,7 @@ void StreamModel::Open(const std::shared_ptr<const OpenTransformer>& model, bool
   this->RecordingTime = 0; // unless everything succeeds
   this->Mlps = {};
   atlas::RequireSameModel(recording, model->GetModel(), what);
+  atlas::RequireSum(model->GetModel().GetConfig());
   if (isOther)
   {
     this->Residual.reset();

@@ -25,6 +25,8 @@ TEXTS = {
     "PatchSites",
     "Prompt",
     "Target",
+    "TargetToken",
+    "Column",
     "Against",
 }
 

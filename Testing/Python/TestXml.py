@@ -43,6 +43,8 @@ FREE_TEXT = {
     ("HeadCircuit", "Tokens"),
     ("SkipTrigrams", "Tokens"),
     ("QueryKeyContrast", "Column"),
+    ("LogitAttribution", "TargetToken"),
+    ("LogitAttribution", "Against"),
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3

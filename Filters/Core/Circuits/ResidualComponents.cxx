@@ -24,17 +24,6 @@ constexpr std::size_t ReadableTerms = 40;
 /// Numbers that LastMlps keeps.
 constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
 
-void RequireSum(const TransformerConfig& config)
-{
-  if (config.normPlace == NormPlace::AfterSublayer)
-  {
-    throw ModelError("components of the residual stream: expected a model whose normalizations "
-                     "come before attention and MLP, as in gpt2, found " +
-                     config.architecture +
-                     ", whose normalizations come after them, so that the stream is no sum.");
-  }
-}
-
 Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
 {
   return Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(row), matrix.columns).cast<double>();
@@ -105,6 +94,17 @@ Vector AttentionSum(
   return sum;
 }
 
+}
+
+void RequireSum(const TransformerConfig& config)
+{
+  if (config.normPlace == NormPlace::AfterSublayer)
+  {
+    throw ModelError("components of the residual stream: expected a model whose normalizations "
+                     "come before attention and MLP, as in gpt2, found " +
+                     config.architecture +
+                     ", whose normalizations come after them, so that the stream is no sum.");
+  }
 }
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
@@ -233,6 +233,8 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
   RequireSum(config);
   const std::string begin =
     what + " needs a recording with HeadOutputs and Residual of all layers: expected ";
+  const std::string residual = begin + "a residual stream";
+  const std::string outputs = begin + "outputs of heads";
   for (std::int64_t l = 0; l <= std::min(layer, config.layers - 1); ++l)
   {
     const std::string place = "layer " + std::to_string(l);
@@ -240,7 +242,7 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
     {
       throw OptionError(begin + "the residual stream before " + place + ", found none.");
     }
-    RequireWidth(recording.residual[ToIndex(l)], config, begin + "a residual stream");
+    RequireWidth(recording.residual[ToIndex(l)], config, residual);
     if (l == layer)
     {
       continue;
@@ -257,7 +259,7 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
     }
     for (const RecordedHead& head : found->heads)
     {
-      RequireWidth(head.output, config, begin + "outputs of heads");
+      RequireWidth(head.output, config, outputs);
     }
   }
 }

@@ -67,6 +67,10 @@ struct ComponentGroups
   ComponentGroups(const std::vector<NamedComponent>& terms, ComponentGrouping grouping);
 };
 
+/// Throws ModelError if normalizations come after sublayers, as in BERT: the residual stream is
+/// then no sum of components.
+void RequireSum(const TransformerConfig& config);
+
 /// What a model adds to the residual stream whatever the tokens are. Reads the attention of all
 /// layers once and holds about L (H + 1) d_model numbers and the positions.
 ///
@@ -76,8 +80,8 @@ struct ComponentGroups
 class ResidualWeights
 {
 public:
-  /// Uses the weights as long as this object exists. Throws ModelError if normalizations come after
-  /// sublayers, as in BERT: the stream is then no sum of components. `threads`: see ThreadCount.
+  /// Uses the weights as long as this object exists. Throws as RequireSum. `threads`: see
+  /// ThreadCount.
   explicit ResidualWeights(const ProcessedWeights& weights, int threads = 0);
 
   const ProcessedWeights& GetWeights() const { return this->Weights; }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace atlas
 {
@@ -278,8 +279,13 @@ std::vector<ScorePair> StrongestPairs(const ScoreTerms& terms, std::int64_t top)
       pairs.push_back({ i, j });
     }
   }
-  std::stable_sort(pairs.begin(), pairs.end(), [&](const ScorePair& a, const ScorePair& b)
-    { return std::abs(terms.values(a.query, a.key)) > std::abs(terms.values(b.query, b.key)); });
+  std::sort(pairs.begin(), pairs.end(),
+    [&](const ScorePair& a, const ScorePair& b)
+    {
+      const double ofA = std::abs(terms.values(a.query, a.key));
+      const double ofB = std::abs(terms.values(b.query, b.key));
+      return ofA != ofB ? ofA > ofB : std::tie(a.query, a.key) < std::tie(b.query, b.key);
+    });
   pairs.resize(std::min(pairs.size(), ToIndex(top)));
   return pairs;
 }
