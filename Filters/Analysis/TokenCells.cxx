@@ -177,14 +177,26 @@ void AddArrays(const std::vector<Quad>& quads, vtkCellData* data)
   data->SetScalars(colors);
 }
 
+/// The weights of a head, [length, keys]; all 0 if its attention was not recorded.
+std::vector<float> WeightsOf(
+  const atlas::Recording& recording, const HeadTokens& head, std::int64_t keys)
+{
+  std::vector<float> weights(ToIndex(head.length * keys));
+  const atlas::RecordedHead& recorded = atlas::FindHead(recording, head.layer, head.head);
+  if (recorded.HasAttention() || (recorded.query.IsRecorded() && recorded.key.IsRecorded()))
+  {
+    atlas::EvaluateAttention(recording, head.sequence, head.layer, head.head,
+      atlas::AttentionQuantity::Weights, 0, head.length, weights.data());
+  }
+  return weights;
+}
+
 /// Adds the cells of a head.
 void AddImage(const TokenImages& images, const HeadTokens& head, const Grid& grid, Quads& quads)
 {
   const std::int64_t keys = images.recording.SequenceLength(head.sequence);
   const std::int64_t first = images.recording.sequenceOffsets[ToIndex(head.sequence)];
-  std::vector<float> weights(ToIndex(head.length * keys));
-  atlas::EvaluateAttention(images.recording, head.sequence, head.layer, head.head,
-    atlas::AttentionQuantity::Weights, 0, head.length, weights.data());
+  const std::vector<float> weights = WeightsOf(images.recording, head, keys);
   const std::vector<std::int32_t> discovery = atlas::DiscoveryOf(head);
   const std::int32_t last = *std::max_element(discovery.begin(), discovery.end());
   std::size_t i = 0;
@@ -265,9 +277,11 @@ TokenImages::TokenImages(const atlas::Recording& source, const TokenNames& texts
   : recording(source)
   , names(texts)
 {
+  const auto first = std::find_if(
+    tokens.begin(), tokens.end(), [](const HeadTokens& ofHead) { return ofHead.length > 0; });
   for (const HeadTokens& ofHead : tokens)
   {
-    if (ofHead.sequence != tokens.front().sequence)
+    if (first == tokens.end() || ofHead.sequence != first->sequence)
     {
       continue;
     }

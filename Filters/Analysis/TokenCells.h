@@ -18,7 +18,7 @@ struct TokenImages
   const TokenNames& names;
   std::vector<std::vector<const atlas::HeadTokens*>> heads; ///< of each, by vector
 
-  /// Those of the first sequence of `tokens`.
+  /// Those of the first sequence of `tokens` that is not empty.
   TokenImages(const atlas::Recording& source, const TokenNames& texts,
     const std::vector<atlas::HeadTokens>& tokens);
 

@@ -81,7 +81,12 @@ void RequireOptions(const atlas::Recording& recording, double threshold, bool ex
     throw atlas::OptionError(
       "SinkThreshold: expected a weight from 0 to 1, found " + std::to_string(threshold) + ".");
   }
-  if (excludesFirst && recording.tokens.Count() == recording.SequenceCount())
+  bool isLong = false;
+  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+  {
+    isLong = isLong || recording.SequenceLength(s) > 1;
+  }
+  if (excludesFirst && !isLong)
   {
     throw atlas::OptionError("ExcludeFirst: expected a sequence of at least 2 tokens, found only "
                              "sequences of 1.");
@@ -338,11 +343,11 @@ int vtkAttentionFocus::RequestData(
   {
     vtkTable::GetData(outputVector, port)->Initialize();
   }
-  if (AttentionAtlas::IsEmpty(input))
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
     return 1;
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
   AttentionAtlas::RankResult result;
   atlas::Recording recording;
   std::optional<Work> work;

@@ -330,11 +330,12 @@ int vtkAttentionTokens::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   Clear(outputVector);
-  if (AttentionAtlas::IsEmpty(vtkMultiBlockDataSet::GetData(inputVector[0])))
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  // A rank without a recording has told why.
+  if (ranks.Any(AttentionAtlas::IsEmpty(vtkMultiBlockDataSet::GetData(inputVector[0]))))
   {
     return 1;
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
   AttentionAtlas::RankResult result;
   Work work;
   try

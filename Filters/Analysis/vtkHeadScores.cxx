@@ -39,7 +39,6 @@ namespace Names = AttentionAtlas::ArrayNames;
 using atlas::HeadPattern;
 using atlas::PatternSums;
 using AttentionAtlas::HeadPlace;
-using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {
@@ -107,6 +106,15 @@ void vtkHeadScores::Scores::MakeImage(
   const std::vector<HeadPlace>& heads, vtkInformationVector* outputVector) const
 {
   vtkInformation* info = outputVector->GetInformationObject(1);
+  std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
+  info->Get(vtkStreamingDemandDrivenPipeline::WHOLE_EXTENT(), whole.data());
+  const int expected = (whole[1] + 1) * (whole[3] + 1);
+  if (heads.size() != atlas::ToIndex(expected))
+  {
+    throw atlas::ModelError("Head Scores: expected a recording with " + std::to_string(expected) +
+                            " heads, as its field data say, found " + std::to_string(heads.size()) +
+                            "; extract no blocks of it.");
+  }
   const std::vector<std::size_t> shown = AttentionAtlas::BeginImage(info); // heads of the points
   auto* image = vtkImageData::GetData(info);
   vtkPointData* data = image->GetPointData();
@@ -180,9 +188,10 @@ int vtkHeadScores::RequestInformation(
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
+  // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AttentionAtlas::AnnounceImage(
-    isEmpty ? 0 : AttentionAtlas::RecordingRanges(recording).head[1] + 1,
-    isEmpty ? 0 : static_cast<int>(AttentionAtlas::RecordedLayers(recording).size()),
+    isEmpty ? 1 : AttentionAtlas::RecordingRanges(recording).head[1] + 1,
+    isEmpty ? 1 : static_cast<int>(AttentionAtlas::RecordedLayers(recording).size()),
     outputVector->GetInformationObject(1), VTK_DOUBLE);
   for (const int port : { 0, 2 })
   {
@@ -337,11 +346,15 @@ int vtkHeadScores::RequestData(
     }
   };
   clear();
-  if (AttentionAtlas::IsEmpty(input))
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
     return 1;
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (ranks.Any(AttentionAtlas::IsEmpty(model)))
+  {
+    model = nullptr;
+  }
   if (!this->MeasureHeads(input, model, ranks))
   {
     return AttentionAtlas::LeaveUnfinished(this, outputVector);

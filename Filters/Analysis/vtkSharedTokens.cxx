@@ -5,12 +5,14 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
+#include "Execution.h"
 #include "Joined.h"
 #include "LabelPlacement.h"
 #include "RecordingRanges.h"
 #include "TokenCounts.h"
 #include "TokensOfHeads.h"
 
+#include <vtkAlgorithm.h>
 #include <vtkCellArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
@@ -23,7 +25,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -56,11 +60,41 @@ struct Pair
   int Count() const { return static_cast<int>(this->shared.size()); }
 };
 
-std::vector<Pair> PairsOf(const TokensOfHeads& tokens)
+/// Throws unless there is enough memory for all pairs with their tokens, as numbers and as text.
+void RequireMemory(const TokensOfHeads& tokens)
 {
-  std::vector<Pair> pairs;
-  for (std::size_t i = 0; i < tokens.heads.size(); ++i)
+  constexpr double BytesPerToken = 16;
+  constexpr double BytesPerPair = 2 * sizeof(Pair) + 5 * sizeof(int) + sizeof(std::string);
+  std::vector<double> counts;
+  for (const std::vector<std::int32_t>& ids : tokens.ids)
   {
+    counts.push_back(static_cast<double>(ids.size()));
+  }
+  std::sort(counts.begin(), counts.end());
+  const auto heads = static_cast<double>(counts.size());
+  double shared = 0; // at most: of two heads, the smaller number
+  for (std::size_t i = 0; i < counts.size(); ++i)
+  {
+    shared += counts[i] * static_cast<double>(counts.size() - 1 - i);
+  }
+  AttentionAtlas::RequireMemory(heads * heads / 2 * BytesPerPair + shared * BytesPerToken,
+    "the shared tokens of " + std::to_string(counts.size()) + " heads",
+    "read fewer layers or heads.");
+}
+
+/// The pairs of different heads; none if the user has canceled.
+std::optional<std::vector<Pair>> PairsOf(const TokensOfHeads& tokens, vtkAlgorithm* filter)
+{
+  RequireMemory(tokens);
+  std::vector<Pair> pairs;
+  const std::size_t heads = tokens.heads.size();
+  for (std::size_t i = 0; i < heads; ++i)
+  {
+    if (!AttentionAtlas::ReportProgress(
+          filter, static_cast<double>(i) / static_cast<double>(heads)))
+    {
+      return std::nullopt;
+    }
     for (std::size_t j = i + 1; j < tokens.heads.size(); ++j)
     {
       pairs.push_back({ i, j, atlas::CommonTokens(tokens.ids[i], tokens.ids[j]) });
@@ -215,9 +249,13 @@ int vtkSharedTokens::RequestData(
   {
     const TokensOfHeads tokens(
       input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
-    std::vector<Pair> pairs = PairsOf(tokens);
-    FillImage(tokens, pairs, image);
-    FillPairs(tokens, std::move(pairs), table);
+    std::optional<std::vector<Pair>> pairs = PairsOf(tokens, this);
+    if (!pairs)
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    FillImage(tokens, *pairs, image);
+    FillPairs(tokens, std::move(*pairs), table);
     FillLabels(tokens, labels);
   }
   catch (const std::exception& e)

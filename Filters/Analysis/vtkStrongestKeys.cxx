@@ -122,6 +122,7 @@ int vtkStrongestKeys::RequestInformation(
 std::vector<QueryFocus> vtkStrongestKeys::Measure(const atlas::Recording& recording) const
 {
   const auto weights = atlas::AttentionQuantity::Weights;
+  atlas::RequireOneSequence(recording, this->Sequence);
   atlas::EvaluateAttention( // checks the numbers
     recording, this->Sequence, this->Layer, this->Head, weights, 0, 0, nullptr);
   const std::int64_t length = recording.SequenceLength(this->Sequence);

@@ -68,7 +68,8 @@ std::vector<float> EmbeddingsOf(const std::vector<Place>& places, const atlas::T
   AttentionAtlas::RequireMemory(static_cast<double>(places.size() * d) * sizeof(float),
     "the embeddings of " + std::to_string(places.size()) + " tokens of heads",
     "read fewer heads or vectors.");
-  const atlas::ProcessedWeights weights(model, atlas::WeightSteps::TransformerLens);
+  const atlas::ProcessedWeights weights(
+    model, atlas::WeightSteps::TransformerLens, AttentionAtlas::ThreadLimit());
   std::vector<float> embeddings(places.size() * d);
   for (std::size_t i = 0; i < places.size(); ++i)
   {

@@ -9,6 +9,7 @@
 #include "HeadCircuit.h"
 #include "Index.h"
 #include "ModelSizes.h"
+#include "RankGroup.h"
 #include "RecordingRanges.h"
 #include "ScreenText.h"
 #include "TransformerConversion.h"
@@ -290,7 +291,7 @@ int vtkHeadCircuit::RequestData(
   {
     table->Initialize();
     image->Initialize();
-    if (this->Errors.IsNew(this))
+    if (AttentionAtlas::RankGroup(outputVector).Rank() == 0 && this->Errors.IsNew(this))
     {
       vtkErrorMacro(<< e.what());
     }

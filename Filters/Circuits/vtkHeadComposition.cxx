@@ -268,6 +268,10 @@ int vtkHeadComposition::RequestData(
   }
   try
   {
+    if (std::isnan(this->Threshold))
+    {
+      throw atlas::OptionError("Threshold: expected a number, found nan.");
+    }
     const auto model = AttentionAtlas::ToTransformer(input);
     const atlas::TransformerConfig& config = model->GetModel().GetConfig();
     const Scores::Wanted wanted = { std::max(input->GetMTime(), input->GetUpdateTime()), this->Kind,

@@ -247,8 +247,12 @@ int vtkHeadSpectra::RequestData(
     FillEigenvalues(*found, vtkPolyData::SafeDownCast(outputs[2]));
     FillTitles(*found, vtkPolyData::SafeDownCast(outputs[3]));
     const atlas::TransformerConfig& config = model->GetModel().GetConfig();
-    const std::vector<std::string> leftOut =
+    std::vector<std::string> leftOut =
       isOv ? atlas::LeftOutOfOutputValue(config) : atlas::LeftOutOfQueryKey(config);
+    if (!isOv)
+    {
+      leftOut.emplace_back("division by sqrt(d_head)");
+    }
     const std::array<const char*, 4> formats = { Formats::HeadSpectra, Formats::HeadSpectraHeads,
       Formats::HeadSpectraEigenvalues, Formats::HeadSpectraTitles };
     for (std::size_t port = 0; port < outputs.size(); ++port)

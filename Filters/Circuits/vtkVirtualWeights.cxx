@@ -133,6 +133,7 @@ int vtkVirtualWeights::RequestInformation(
   const auto sizes = AttentionAtlas::ModelSizes::OfInput(this);
   this->LayerRange[1] = std::max(sizes.layers - 1, 0);
   this->HeadRange[1] = std::max(sizes.heads - 1, 0);
+  this->ToLayerRange[1] = std::max(sizes.layers - 1, 1);
   AttentionAtlas::AnnounceImage(this->Space == HEADS ? sizes.headDimension : sizes.modelDimension,
     this->Space == STREAMS ? sizes.modelDimension : sizes.headDimension,
     outputVector->GetInformationObject(0), VTK_DOUBLE);

@@ -111,6 +111,13 @@ public:
   vtkGetVector2Macro(HeadRange, int);
   ///@}
 
+  ///@{
+  /**
+   * 1, and the last layer of the input; 1, 1 without one.
+   */
+  vtkGetVector2Macro(ToLayerRange, int);
+  ///@}
+
 protected:
   vtkVirtualWeights();
   ~vtkVirtualWeights() override;
@@ -140,6 +147,7 @@ private:
   bool Processing = true;
   int LayerRange[2] = { 0, 0 };
   int HeadRange[2] = { 0, 0 };
+  int ToLayerRange[2] = { 1, 1 };
   std::unique_ptr<Product> Known; ///< the last
   AttentionAtlas::ErrorMemory Errors;
 };

@@ -214,6 +214,15 @@ inline constexpr const char* OutputValue = "OV";
 // All views of weights
 inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circuit leaves out
 
+// ActivationPatching, in addition to Layer, Head, Position and Token: columns and point arrays, and
+// field data, also Target, Against and Against TokenId
+inline constexpr const char* LogitDifference = "Logit Difference";
+inline constexpr const char* Effect = "Effect";
+inline constexpr const char* Against = "Against"; ///< also of LogitAttribution
+inline constexpr const char* TargetTokenId = "Target TokenId";
+inline constexpr const char* PromptLogitDifference = "Prompt Logit Difference";
+inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
+
 // HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and
 // eigenvalues
 inline constexpr const char* Eigenvalue = "Eigenvalue";
@@ -236,6 +245,11 @@ inline constexpr const char* LinesLeftOut = "Lines Left Out"; ///< field data
 // VirtualWeights and QueryKeyContrast, in addition
 inline constexpr const char* VirtualWeights = "Virtual Weights";
 inline constexpr const char* Share = "Share"; ///< column
+inline constexpr const char* Projection = "Projection";
+inline constexpr const char* By = "By";                            ///< field data
+inline constexpr const char* ScoreDifference = "Score Difference"; ///< column
+inline constexpr const char* PairsInSet = "Pairs";                 ///< field data
+inline constexpr const char* OtherPairs = "Other Pairs";           ///< field data
 
 // LogitAttribution and ScoreAttribution, in addition: columns, and arrays of the image
 inline constexpr const char* Component = "Component";
@@ -249,7 +263,6 @@ inline constexpr const char* KeyHead = "Key Head";
 inline constexpr const char* Sum = "Sum";   ///< field data: of the contributions
 inline constexpr const char* Miss = "Miss"; ///< field data: Sum minus what it is of
 inline constexpr const char* AgainstTokenId = "Against TokenId"; ///< field data
-inline constexpr const char* Against = "Against";                ///< field data
 
 // LogitLens, in addition: columns, and arrays of the image
 inline constexpr const char* NextRank = "Next Rank";

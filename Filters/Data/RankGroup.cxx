@@ -166,6 +166,12 @@ std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
   return all;
 }
 
+bool RankGroup::Any(bool mine) const
+{
+  const std::vector<vtkTypeInt64> all = this->Gather(std::vector<vtkTypeInt64>{ mine ? 1 : 0 });
+  return std::any_of(all.begin(), all.end(), [](vtkTypeInt64 other) { return other != 0; });
+}
+
 std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& mine) const
 {
   return Joined<vtkTypeInt64>(this->Share(BytesOf(mine)));

@@ -41,6 +41,9 @@ public:
   /// or if the inputs differ.
   bool Agree(const RankResult& result) const;
 
+  /// Whether something holds on any rank.
+  bool Any(bool mine) const;
+
   /// Sends the rows of all sequences to every rank; rank r has computed those in ranges[r].
   void ShareRows(
     const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const;

@@ -199,6 +199,10 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   AddField(fields, ArchitectureField, recording.architecture);
   AddField(fields, MaskField, std::string(atlas::Name(recording.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(recording.processing)));
+  if (!recording.interventions.empty())
+  {
+    AddField(fields, InterventionsField, recording.interventions);
+  }
   AddField(fields, LayersField, recording.layerCount);
   AddField(fields, HeadsField, heads);
   AddField(fields, HeadDimensionField, heads > 0 ? recording.layers[0].heads[0].query.columns : 0);
@@ -544,6 +548,7 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   const std::vector<int> rotated = ListOf<int>(fields->GetArray(RotatedField));
   recording.layerCount = layers.empty() ? 0 : layers[0];
   recording.rotated = !rotated.empty() && rotated[0] != 0;
+  recording.interventions = FieldText(fields, InterventionsField);
   recording.alibiSlopes = ListOf<double>(fields->GetArray(AlibiSlopesField));
   recording.sequenceOffsets = ListOf<std::int64_t>(fields->GetArray(SequenceOffsetsField));
 }

@@ -30,10 +30,11 @@ class vtkMultiBlockDataSet;
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
 /// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer); ALiBi Slopes
 /// (double, per head, only where there are some); Sequence Offsets (64-bit integers, the first row
-/// of each sequence, then the number of rows). Of images Patch Grid (int, the rows and columns of
-/// patches of the largest). Of recordings with pictures also Picture Size (int,
-/// height and width in pixels) and, if the pixels are not there, Picture File, Picture Hash
-/// (string, per image) and Picture Processing (string, see RecordedPictures in Recording.h).
+/// of each sequence, then the number of rows). Of runs that were changed Interventions (string,
+/// what was changed, in words). Of images Patch Grid (int, the rows and columns of patches of the
+/// largest). Of recordings with pictures also Picture Size (int, height and width in pixels) and,
+/// if the pixels are not there, Picture File, Picture Hash (string, per image) and Picture
+/// Processing (string, see RecordedPictures in Recording.h).
 namespace AttentionAtlas
 {
 
@@ -41,6 +42,7 @@ namespace AttentionAtlas
 inline constexpr const char* ArchitectureField = "Architecture";
 inline constexpr const char* MaskField = "Mask";
 inline constexpr const char* WeightProcessingField = "Weight Processing";
+inline constexpr const char* InterventionsField = "Interventions"; ///< only of changed runs
 inline constexpr const char* LayersField = "Layers";
 inline constexpr const char* RotatedField = "Rotated";
 inline constexpr const char* ScoreScaleField = "Score Scale";

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -230,6 +231,30 @@ AxisMap Stretched(const float* layout, std::size_t size, int axis, int dimension
   return extent > 0 ? AxisMap{ least, 1 / extent, begin } : AxisMap{ least, 0, begin + 0.5F };
 }
 
+/// Puts the origin at begin + 0.5, and the largest of all coordinates at a distance of 0.5.
+AxisMap Centered(const float* layout, std::size_t size, float begin)
+{
+  float largest = 0;
+  for (std::size_t i = 0; i < size; ++i)
+  {
+    largest = std::max(largest, std::abs(layout[i]));
+  }
+  return { 0, largest > 0 ? 0.5F / largest : 0, begin + 0.5F };
+}
+
+/// How an axis of a layout is mapped.
+AxisMap MapOf(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, int axis, float begin)
+{
+  const int dimensions = heads.options.dimensions;
+  if (axis >= dimensions || !heads.isGrid)
+  {
+    return {};
+  }
+  const float* const values = layout.Frame(heads.frame);
+  return heads.isCentered ? Centered(values, layout.points.size(), begin)
+                          : Stretched(values, layout.points.size(), axis, dimensions, begin);
+}
+
 void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, float* points)
 {
   constexpr auto step = static_cast<float>(vtkHeadEmbedding::GridStep);
@@ -240,10 +265,7 @@ void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, floa
   const float* const values = layout.Frame(heads.frame);
   for (int axis = 0; axis < 3; ++axis)
   {
-    const AxisMap map =
-      axis < dimensions && heads.isGrid
-        ? Stretched(values, layout.points.size(), axis, dimensions, corner.at(ToIndex(axis)))
-        : AxisMap{};
+    const AxisMap map = MapOf(heads, layout, axis, corner.at(ToIndex(axis)));
     for (std::size_t i = 0; i < heads.PointsPerHead(); ++i)
     {
       const float value = axis < dimensions ? values[i * ToIndex(dimensions) + ToIndex(axis)] : 0;

@@ -25,6 +25,8 @@ struct EmbeddedHeads
   bool isOneHead;    ///< whether one head was asked for, which is at the origin also in a grid
   std::size_t frame; ///< which of the layouts that were kept
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
+  bool isCentered = false; ///< in a grid: the origin is the center of the square, and all axes have
+                           ///< one scale
 
   std::size_t PointsPerHead() const { return 2 * this->rows.size(); }
   std::int64_t PointCount() const

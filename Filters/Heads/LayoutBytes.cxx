@@ -61,6 +61,7 @@ std::vector<char> ToBytes(const std::vector<atlas::HeadLayout>& layouts)
       Write(&(layout.*number), 1, bytes);
     }
     Write(&layout.iterations, 1, bytes);
+    Write(&layout.stopped, 1, bytes);
     WriteList(layout.points, bytes);
     WriteList(layout.frames, bytes);
     WriteList(layout.norms, bytes);
@@ -81,6 +82,7 @@ void FromBytes(const std::vector<char>& bytes, std::vector<atlas::HeadLayout>& l
       next = Read(next, &(layout.*number), 1);
     }
     next = Read(next, &layout.iterations, 1);
+    next = Read(next, &layout.stopped, 1);
     next = ReadList(next, layout.points);
     next = ReadList(next, layout.frames);
     next = ReadList(next, layout.norms);

@@ -164,7 +164,7 @@ int vtkAttentionMap::RequestData(
     // Checks the numbers, and that there is such a quantity, before anything is allocated.
     atlas::EvaluateAttention(
       recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
-    const Rows rows{ atlas::AttentionLength(recording, this->Sequence), extent };
+    const Rows rows{ atlas::RequireTokens(recording, this->Sequence), extent };
     const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
     const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
     AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),

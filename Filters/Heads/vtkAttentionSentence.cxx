@@ -263,6 +263,10 @@ void vtkAttentionSentence::FindWords(vtkInformationVector** inputVector, Shown& 
       shown.numbers.push_back(head);
     }
   }
+  if (this->Quantity == ROLLOUT) // that of all heads together
+  {
+    shown.numbers.resize(1);
+  }
   shown.options.sequence = this->Sequence;
   shown.options.layer = shown.heads.layer = this->Layer;
   shown.options.quantity = Quantities.at(static_cast<std::size_t>(this->Quantity));

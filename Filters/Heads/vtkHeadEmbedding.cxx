@@ -12,6 +12,7 @@
 
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>
+#include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
@@ -265,7 +266,15 @@ int vtkHeadEmbedding::FillOutputPortInformation(int port, vtkInformation* info)
 int vtkHeadEmbedding::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  const std::vector<int> iterations = atlas::FrameIterations(OptionsOf(this, false));
+  // The published settings differ between texts and images.
+  bool ofImages = false;
+  if (this->HasFrames() && this->Preset == ATTENTION_VIZ)
+  {
+    vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+    ofImages = recording != nullptr &&
+               recording->GetFieldData()->HasArray(AttentionAtlas::PatchGridField) != 0;
+  }
+  const std::vector<int> iterations = atlas::FrameIterations(OptionsOf(this, ofImages));
   const std::vector<double> times(iterations.begin(), iterations.end());
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
@@ -284,7 +293,7 @@ int vtkHeadEmbedding::RequestInformation(
 int vtkHeadEmbedding::RequestUpdateExtent(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
 {
-  if (this->IterationsAsTime)
+  if (this->HasFrames())
   {
     inputVector[0]->GetInformationObject(0)->Remove(SDDP::UPDATE_TIME_STEP());
   }

@@ -330,6 +330,9 @@ private:
   double PerplexityRange[2] = { 1, 50 };
   int Iterations = 750;
   bool IterationsAsTime = false;
+
+  /// Whether there are layouts at several iterations, which are then the times of the outputs.
+  bool HasFrames() const { return this->IterationsAsTime && this->Method == TSNE; }
   int Neighbors = 15;
   double MinimumDistance = 0.1;
   int Sample = 0;

@@ -148,15 +148,16 @@ bool FindHeadRanges(const std::vector<AttentionAtlas::HeadRows>& heads,
 }
 
 /// The scale over all ranks.
-TokenScale FindScale(TokenQuantity quantity, int periods, vtkDataSetAttributes* arrays,
-  vtkIdType count, const AttentionAtlas::RankGroup& ranks, Tokens& tokens)
+TokenScale FindScale(TokenQuantity quantity, int periods,
+  const std::vector<AttentionAtlas::HeadRows>& heads, const AttentionAtlas::RankGroup& ranks,
+  Tokens& tokens)
 {
   TokenScale scale;
   scale.quantity = quantity;
   scale.periods = periods;
   if (quantity == TokenQuantity::Norm)
   {
-    scale.hasOneHead = FindHeadRanges(AttentionAtlas::HeadsOf(arrays, count), ranks, tokens);
+    scale.hasOneHead = FindHeadRanges(heads, ranks, tokens);
   }
   double largest = 0;
   double least = Infinity;
@@ -308,12 +309,23 @@ int vtkTokenColors::RequestData(
   const AttentionAtlas::RankGroup ranks(outputVector);
   AttentionAtlas::RankResult result;
   Tokens tokens;
-  try
+  std::vector<AttentionAtlas::HeadRows> heads;
+  vtkNew<vtkUnsignedCharArray> colors;
+  colors->SetName(Names::TokenColor);
+  colors->SetNumberOfComponents(3);
+  try // all that can fail on one rank alone
   {
     RequirePeriods(this->Periods);
+    AttentionAtlas::RequireMemory(3. * static_cast<double>(count),
+      "the colors of " + std::to_string(count) + " tokens", "show fewer heads.");
+    colors->SetNumberOfTuples(count);
     if (count > 0)
     {
       tokens = ReadTokens(arrays, count, vtkMultiBlockDataSet::GetData(inputVector[1]), quantity);
+    }
+    if (quantity == TokenQuantity::Norm)
+    {
+      heads = AttentionAtlas::HeadsOf(arrays, count);
     }
   }
   catch (const std::exception& e)
@@ -323,13 +335,7 @@ int vtkTokenColors::RequestData(
   try
   {
     ranks.Agree(result);
-    AttentionAtlas::RequireMemory(3. * static_cast<double>(count),
-      "the colors of " + std::to_string(count) + " tokens", "show fewer heads.");
-    const TokenScale scale = FindScale(quantity, this->Periods, arrays, count, ranks, tokens);
-    vtkNew<vtkUnsignedCharArray> colors;
-    colors->SetName(Names::TokenColor);
-    colors->SetNumberOfComponents(3);
-    colors->SetNumberOfTuples(count);
+    const TokenScale scale = FindScale(quantity, this->Periods, heads, ranks, tokens);
     const auto paint = [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType i = begin; i < end; ++i)

@@ -1,6 +1,7 @@
 #include "RecorderInput.h"
 
 #include "ArrayFile.h"
+#include "EncodedPrompt.h"
 #include "Error.h"
 #include "ImageProcessor.h"
 #include "Joined.h"
@@ -258,19 +259,6 @@ std::vector<std::string> Labels(const Sequences& sequences, const atlas::Tokeniz
     }
   }
   return labels;
-}
-
-/// The tokenizer of a model, or nullptr, as token ids do not need one.
-const atlas::Tokenizer* FindTokenizer(const OpenTransformer& model)
-{
-  try
-  {
-    return &model.GetTokenizer();
-  }
-  catch (const atlas::Error&)
-  {
-    return nullptr;
-  }
 }
 
 }

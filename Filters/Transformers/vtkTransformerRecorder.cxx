@@ -6,6 +6,7 @@
 #include "RankGroup.h"
 #include "RecordPictures.h"
 #include "RecorderInput.h"
+#include "RecorderInterventions.h"
 #include "RecordingConversion.h"
 #include "Tensor.h"
 #include "TransformerConversion.h"
@@ -147,6 +148,9 @@ vtkTransformerRecorder::~vtkTransformerRecorder()
   this->SetPromptFile(nullptr);
   this->SetTokenIds(nullptr);
   this->SetSegments(nullptr);
+  this->SetAblate(nullptr);
+  this->SetPatchFrom(nullptr);
+  this->SetPatchSites(nullptr);
 }
 
 void vtkTransformerRecorder::AddImage(const char* fileName)
@@ -264,10 +268,10 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   }
   this->Model = AttentionAtlas::ToTransformer(model);
   const atlas::Transformer& transformer = this->Model->GetModel();
-  const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(
-    { Text(this->Prompts), Text(this->PromptFile), Text(this->TokenIds), Text(this->Segments),
-      this->Images, tokens, this->AddSpecialTokens, this->MaximumLength },
-    *this->Model);
+  const AttentionAtlas::RecorderSources sources = { Text(this->Prompts), Text(this->PromptFile),
+    Text(this->TokenIds), Text(this->Segments), this->Images, tokens, this->AddSpecialTokens,
+    this->MaximumLength };
+  const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(sources, *this->Model);
   for (const std::string& warning : gathered.warnings)
   {
     if (ranks.Rank() == 0)
@@ -284,6 +288,9 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   {
     options.*array.option = this->Record->ArrayIsEnabled(array.name) != 0;
   }
+  options.interventions = AttentionAtlas::GatherInterventions(
+    { Text(this->Ablate), this->AblateTo == MEAN, Text(this->PatchFrom), Text(this->PatchSites) },
+    sources, gathered, *this->Model);
   options.layers.assign(this->Layers.begin(), this->Layers.end());
   options.threads = AttentionAtlas::ThreadLimit();
   options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
@@ -299,6 +306,10 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   if (part.recording)
   {
     part.recording->tokens.text = gathered.labels;
+    if (options.interventions.NeedSource())
+    {
+      part.recording->interventions += ": " + Text(this->PatchFrom);
+    }
     this->AddPictures(gathered, ranks.Rank() == 0, *part.recording);
     if (ranks.Count() > 1)
     {
@@ -362,6 +373,10 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << "\n";
   os << indent << "MaximumLength: " << this->MaximumLength << "\n";
   os << indent << "AddSpecialTokens: " << this->AddSpecialTokens << "\n";
+  os << indent << "Ablate: " << Text(this->Ablate) << "\n";
+  os << indent << "AblateTo: " << this->AblateTo << "\n";
+  os << indent << "PatchFrom: " << Text(this->PatchFrom) << "\n";
+  os << indent << "PatchSites: " << Text(this->PatchSites) << "\n";
   os << indent << "RecordPictures: " << this->RecordPictures << "\n";
   os << indent << "Layers:";
   for (const int layer : this->Layers)

@@ -37,6 +37,11 @@ struct RecorderInput;
  * The model stays open between executions, so an edited prompt opens none of its files. A file that
  * was changed is read again by the next execution.
  *
+ * Interventions, Ablate and PatchFrom, change values during the run; everything after them is
+ * computed from the changed values. Queries, keys, values and norms of values are what the heads
+ * compute; head outputs, residuals and logits are as changed. The field array Interventions says
+ * what was changed (Core's Interventions.h).
+ *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Canceling leaves it empty, and the next update records again. Formulas: Core's
  * RecordTransformer.h.
@@ -167,6 +172,52 @@ public:
   vtkBooleanMacro(RecordPictures, bool);
   ///@}
 
+  ///@{
+  /**
+   * Heads whose output z, the weighted sum of values, is replaced by AblateTo before W_O, in all
+   * sequences: layer.head, separated by spaces, such as "2.5 3.1", each at all positions or, as
+   * "2.5@3", at one. Null or empty: none. Default: none.
+   */
+  vtkSetStringMacro(Ablate);
+  vtkGetStringMacro(Ablate);
+  ///@}
+
+  enum AblationType
+  {
+    ZERO = 0,
+    MEAN = 1
+  };
+
+  ///@{
+  /**
+   * What ablated heads output: ZERO, or MEAN, their mean over the positions of the sequence.
+   * Default: ZERO.
+   */
+  vtkSetClampMacro(AblateTo, int, ZERO, MEAN);
+  vtkGetMacro(AblateTo, int);
+  ///@}
+
+  ///@{
+  /**
+   * Another prompt, whose activations replace those of each sequence at PatchSites: a text or, if
+   * the sequences are token ids, token ids. It must have as many tokens as every sequence. Null or
+   * empty: none. Default: none.
+   */
+  vtkSetStringMacro(PatchFrom);
+  vtkGetStringMacro(PatchFrom);
+  ///@}
+
+  ///@{
+  /**
+   * What is replaced, separated by spaces: 2.5, the output of head 5 in layer 2; r2, the residual
+   * stream before layer 2; a2 and m2, the outputs of its attention and its MLP. Each at all
+   * positions or, as "r2@3", at one, counted from 0. Patches come after ablations. Null or empty:
+   * none. Default: none.
+   */
+  vtkSetStringMacro(PatchSites);
+  vtkGetStringMacro(PatchSites);
+  ///@}
+
 protected:
   vtkTransformerRecorder();
   ~vtkTransformerRecorder() override;
@@ -189,6 +240,10 @@ private:
   char* PromptFile = nullptr;
   char* TokenIds = nullptr;
   char* Segments = nullptr;
+  char* Ablate = nullptr;
+  char* PatchFrom = nullptr;
+  char* PatchSites = nullptr;
+  int AblateTo = ZERO;
   int MaximumLength = 0;
   bool AddSpecialTokens = true;
   bool RecordPictures = true;

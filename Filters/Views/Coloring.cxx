@@ -120,8 +120,8 @@ bool Coloring::ShowsClasses() const
 
 bool Coloring::IsSigned() const
 {
-  constexpr std::array<const char*, 5> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
-    "Contribution" };
+  constexpr std::array<const char*, 7> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
+    "Contribution", "Effect", "Logit Difference" };
   return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 

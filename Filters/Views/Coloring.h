@@ -52,8 +52,8 @@ struct Coloring
   /// Whether weights are shown as heat, from 0 to the largest of the data.
   bool IsHeat() const { return this->IsKnown() && this->array == "Heat"; }
 
-  /// Whether entries of circuits are shown, from less than 0 to more, with white at 0 and equally
-  /// long sides that end at the largest magnitude of the data.
+  /// Whether entries of circuits, contributions or effects are shown, from less than 0 to more,
+  /// with white at 0 and equally long sides that end at the largest magnitude of the data.
   bool IsSigned() const;
 
   /// Whether the values are at least 0 and mean more if larger, without a fixed maximum.

@@ -83,8 +83,8 @@ std::string RoleOf(vtkSMProxy* representation, const Axis& axis)
 /// Whether a title is one that an axis has without the user.
 bool IsOurTitle(const std::string& title, const Axis& axis)
 {
-  const std::array<std::string, 9> ours = { "", axis.angle, axis.role, "Source", "Destination",
-    "Output", "Component", "Token", "Layer" };
+  const std::array<std::string, 11> ours = { "", axis.angle, axis.role, "Source", "Destination",
+    "Output", "Component", "Token", "Layer", "Head", "Position" };
   return std::find(ours.begin(), ours.end(), title) != ours.end();
 }
 

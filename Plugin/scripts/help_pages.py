@@ -61,10 +61,20 @@ CHAPTERS = {
         "ScoreBreakdown",
         "HeadUpdates",
         "HeadScores",
+        "RecordingWriter",
+    ],
+    "Circuits": [
+        "BigramTable",
+        "HeadCircuit",
+        "SkipTrigrams",
+        "HeadSpectra",
+        "HeadComposition",
+        "VirtualWeights",
         "LogitAttribution",
         "LogitLens",
         "ScoreAttribution",
-        "RecordingWriter",
+        "ActivationPatching",
+        "QueryKeyContrast",
     ],
 }
 #: What is hidden in the panel at first, by panel_visibility.

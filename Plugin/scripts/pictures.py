@@ -160,10 +160,32 @@ def vision_transformer(folder):
     return folder / "config.json"
 
 
+def add_vocabulary(folder):
+    """Adds the tokenizer of GPT-2 to the folder of a model; its vocabulary."""
+    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
+    return json.loads((folder / "vocab.json").read_text())
+
+
+def write_model(folder, tensors, config):
+    """Writes a transformer; its config.json."""
+    header, data = {}, b""
+    for name, values in tensors.items():
+        code = values.astype("<f4").tobytes()
+        offsets = [len(data), len(data) + len(code)]
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": offsets}
+        data += code
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder / "config.json")
+
+
 def language_model(folder):
     """A random transformer of 8 layers with the tokenizer of GPT-2; its config.json."""
-    layers, d, vocabulary = 8, 48, 50257
-    sizes = {"wte.weight": (vocabulary, d), "wpe.weight": (64, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
+    layers, d, count = 8, 48, len(add_vocabulary(folder))
+    sizes = {"wte.weight": (count, d), "wpe.weight": (64, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
     for layer in range(layers):
         for name in ("ln_1", "ln_2"):
             sizes |= {f"h.{layer}.{name}.weight": (d,), f"h.{layer}.{name}.bias": (d,)}
@@ -171,19 +193,63 @@ def language_model(folder):
         for name, rows, columns in linears:
             sizes |= {f"h.{layer}.{name}.weight": (rows, columns), f"h.{layer}.{name}.bias": (columns,)}
     random = numpy.random.default_rng(3)
-    header, data = {}, b""
-    for name, shape in sizes.items():
-        values = 0.25 * random.standard_normal(shape) + ("ln_" in name and name.endswith("weight"))
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * values.size]}
-        data += values.astype("<f4").tobytes()
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    tensors = {
+        name: 0.25 * random.standard_normal(shape) + ("ln_" in name and name.endswith("weight"))
+        for name, shape in sizes.items()
+    }
     config = {"model_type": "gpt2", "n_embd": d, "n_head": 8, "n_layer": layers, "n_positions": 64}
-    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": vocabulary}))
-    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
-    for name in ("vocab.json", "merges.txt"):
-        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
-    return folder / "config.json"
+    return write_model(folder, tensors, config | {"vocab_size": count})
+
+
+#: Words of the same kind, for the head of word_model.
+WORDS = ("the of in to", "he she his her", "Monday Friday", "one two", "New York", "said was")
+
+
+def word_model(folder):
+    """A transformer with GPT-2's vocabulary and one head, which attends to words of the same kind and raises them;
+    its config.json."""
+    vocabulary = add_vocabulary(folder)
+    random = numpy.random.default_rng(0)
+    d, count = 32, len(vocabulary)
+    embedding = random.normal(0, 0.1, (count, d))
+    for kind, words in enumerate(WORDS):
+        for place, word in enumerate(words.split()):
+            embedding[vocabulary["\u0120" + word], [kind, 8 + 2 * kind + place % 2]] += (1, 0.5)
+    tensors = {"wte": embedding, "wpe": random.normal(0, 1, (32, d))}
+    layer = {"attn.c_attn": numpy.tile(2 * numpy.eye(d), 3), "attn.c_proj": numpy.eye(d)}
+    layer |= {"mlp.c_fc": numpy.zeros((d, d)), "mlp.c_proj": numpy.zeros((d, d))}
+    for name, weight in layer.items():
+        tensors |= {f"h.0.{name}": weight, f"h.0.{name}.bias": numpy.zeros(weight.shape[1])}
+    for name in ("h.0.ln_1", "h.0.ln_2", "ln_f"):
+        tensors |= {name: numpy.ones(d), f"{name}.bias": numpy.zeros(d)}
+    tensors = {name if name.endswith(".bias") else f"{name}.weight": values for name, values in tensors.items()}
+    config = {"model_type": "gpt2", "n_embd": d, "n_head": 1, "n_layer": 1, "n_positions": 32, "n_inner": d}
+    return write_model(folder, tensors, config | {"vocab_size": count})
+
+
+def rows_of(table, columns, count):
+    """Some columns of the first rows of a table, one row per line; a middle dot for the space of a token."""
+    data = s.servermanager.Fetch(table)
+    lines = ["".join(f"{name:14}" for name in columns)]
+    for row in range(count):
+        line = ""
+        for name in columns:
+            value = data.GetColumnByName(name).GetValue(row)
+            shown = f"{value:.3f}" if isinstance(value, float) else str(value).replace(" ", "\u00b7")
+            line += f"{shown:14}"
+        lines.append(line)
+    return lines
+
+
+def circuits(folder):
+    """The pictures of circuits of words."""
+    path = word_model(folder)
+    bigrams = BigramTable(Input=TransformerReader(FileName=path), Tokens=["\u00b7he", "\u00b7York"], Top=4)
+    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 8), size=18)
+    circuit = HeadCircuit(Input=TransformerReader(FileName=path))
+    show("HeadCircuit", s.OutputPort(circuit, 1), zoom=1.2)
+    trigrams = SkipTrigrams(Input=TransformerReader(FileName=path))
+    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10), size=18)
 
 
 def sharpen(path):
@@ -193,6 +259,20 @@ def sharpen(path):
     begin, end = (8 + length + at for at in json.loads(code[8 : 8 + length])["ln_f.weight"]["data_offsets"])
     code[begin:end] = (5 * numpy.frombuffer(code[begin:end], "<f4")).tobytes()
     path.write_bytes(code)
+
+
+def products(path):
+    """The pictures of spectra and products of heads. path: of a small transformer."""
+    graph = HeadComposition(Input=TransformerReader(FileName=path), Top=8)
+    show("HeadComposition", s.OutputPort(graph, 0), s.OutputPort(graph, 2), zoom=1.2)
+    spectra = HeadSpectra(Input=TransformerReader(FileName=path))
+    show("HeadSpectra", *(s.OutputPort(spectra, port) for port in (1, 2, 3)), zoom=1.2)
+    weights = VirtualWeights(Input=TransformerReader(FileName=path))
+    show("VirtualWeights", s.OutputPort(weights, 0), s.OutputPort(weights, 2), zoom=1.2)
+    ids = "5 17 101 8 42 5 17 101 8 42 5 17 3 9 8 5 42 101 77 23"
+    recording = TransformerRecorder(Input=TransformerReader(FileName=path), TokenIds=ids)
+    contrast = QueryKeyContrast(Input=recording)
+    show("QueryKeyContrast", s.OutputPort(contrast, 0), s.OutputPort(contrast, 2), zoom=1.2)
 
 
 def scene(path):
@@ -259,6 +339,9 @@ def main(transformer):
         show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
     with tempfile.TemporaryDirectory() as folder:
         show("PatchAttention", *patches(pathlib.Path(folder)), zoom=1.2)
+    with tempfile.TemporaryDirectory() as folder:
+        reader = TransformerReader(FileName=language_model(pathlib.Path(folder)))
+        show("ActivationPatching", s.OutputPort(ActivationPatching(Input=reader, Site="Residual"), 1), zoom=1.3)
     matrix = AttentionMatrix(Input=RecordingReader(FileName=RECORDING))
     show("AttentionMatrix", *(s.OutputPort(matrix, port) for port in range(2)), zoom=1.2)
     scores = HeadScores(Input=RecordingReader(FileName=RECORDING))
@@ -312,12 +395,15 @@ def main(transformer):
     ):
         with tempfile.TemporaryDirectory() as folder:
             config = language_model(pathlib.Path(folder))
-            sharpen(config.with_name("model.safetensors"))
-            reader = TransformerReader(FileName=str(config))
+            sharpen(pathlib.Path(folder, "model.safetensors"))
+            reader = TransformerReader(FileName=config)
             record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
             recording = TransformerRecorder(Input=reader, Prompts=prompts, Record=record)
             shown = globals()[name](Input=recording, Model=reader, **properties)
             show(name, *(s.OutputPort(shown, port) for port in ports))
+    with tempfile.TemporaryDirectory() as folder:
+        circuits(pathlib.Path(folder))
+    products(transformer)
     text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
 
 

@@ -10,18 +10,22 @@ namespace atlas::test
 {
 
 /// A small transformer, and what an independent program computed of its circuits
-/// (Testing/Oracle/analysis/README.md, MODEL.spectra).
+/// (Testing/Oracle/analysis/README.md): a file of MODEL.PURPOSE.
 class CircuitOracle
 {
 public:
-  explicit CircuitOracle(const std::string& name)
+  explicit CircuitOracle(const std::string& name, const std::string& purpose = "spectra")
     : Model(Transformer::Read(TransformerOracle::Folder(name)))
-    , Expected(
-        std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / (name + ".spectra.safetensors"))
+    , Expected(std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" /
+               (name + "." + purpose + ".safetensors"))
   {
   }
 
   const Transformer& GetModel() const { return this->Model; }
+  bool Has(const std::string& quantity) const
+  {
+    return this->Expected.GetTensors().count(quantity) != 0;
+  }
   std::vector<double> Values(const std::string& quantity) const
   {
     return this->Expected.GetTensors().at(quantity).ToDouble();

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "Transformer.h"
-#include "TransformerOracle.h"
+#include "CircuitOracle.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,33 +11,21 @@
 namespace atlas::test
 {
 
-/// A small transformer and what an independent program computed of its circuits as tables of tokens
-/// (Testing/Oracle/analysis/README.md).
-class TablesOracle
+/// A small transformer, and what an independent program computed of its circuits as tables of
+/// tokens.
+class TablesOracle : public CircuitOracle
 {
 public:
   explicit TablesOracle(const std::string& name)
-    : Model(Transformer::Read(TransformerOracle::Folder(name)))
-    , Expected(
-        std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / (name + ".tables.safetensors"))
+    : CircuitOracle(name, "tables")
   {
   }
 
-  const Transformer& GetModel() const { return this->Model; }
-  bool Has(const std::string& name) const { return this->Expected.GetTensors().count(name) != 0; }
-  std::vector<double> Values(const std::string& name) const
+  std::vector<std::int32_t> Ids(const std::string& name) const
   {
-    return this->Expected.GetTensors().at(name).ToDouble();
-  }
-  std::vector<std::int32_t> Integers(const std::string& name) const
-  {
-    const std::vector<std::int64_t> values = this->Expected.GetTensors().at(name).ToInteger();
+    const std::vector<std::int64_t> values = this->Integers(name);
     return { values.begin(), values.end() };
   }
-
-private:
-  Transformer Model;
-  SafetensorsFile Expected;
 };
 
 /// Runs on every model of the oracle.
@@ -45,18 +33,6 @@ class OfTables : public testing::TestWithParam<std::string>
 {
 protected:
   TablesOracle Oracle{ GetParam() };
-
-public:
-  static std::string Name(const testing::TestParamInfo<std::string>& info)
-  {
-    std::string name = info.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-  }
-  static auto Models()
-  {
-    return testing::Values("gpt2", "bloom", "llama", "attn-only", "attn-only-shortformer");
-  }
 };
 
 /// Tolerance of the oracle for float32 programs, of the largest magnitude of an array.

@@ -35,6 +35,7 @@ inline Recording SmallRecording()
   recording.architecture = "bloom";
   recording.alibiSlopes = { 0.5, 0.25 };
   recording.processing = WeightProcessing::Processed;
+  recording.interventions = "0.1, 2.0 to zero";
   recording.layerCount = 3;
   recording.sequenceOffsets = { 0, 3, 5 };
   recording.tokens.sequence = { 0, 0, 0, 1, 1 };

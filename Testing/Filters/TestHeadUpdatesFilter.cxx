@@ -69,6 +69,15 @@ TEST(HeadUpdates, HasARowPerHeadAndToken)
 TEST(HeadUpdates, OfWholeLayersNeedTheModel)
 {
   const FocusOracle oracle("bloom");
+  Recording processed = FocusOracle("gpt2").GetRecording();
+  processed.processing = WeightProcessing::Processed; // with other biases than those of the model
+  Updates others;
+  OracleModel stored("gpt2");
+  Connect(others.Get(), 0, DataSetOf(processed));
+  others->SetModelConnection(stored.Port());
+  EXPECT_EQ(TableOf(others.Get())->GetNumberOfRows(), 0);
+  EXPECT_THAT(
+    others.TakeErrors(), ElementsAre(HasSubstr("expected processed ones, found unprocessed ones")));
   Updates updates;
   OracleModel model("bloom");
   Connect(updates.Get(), 0, DataSetOf(oracle.GetRecording()));

@@ -66,6 +66,7 @@ class Formats(AtlasTest):
         logits = simple.LogitAttribution(Input=outputs, Model=run.Input)
         lens = simple.LogitLens(Input=outputs, Model=run.Input)
         score = simple.ScoreAttribution(Input=outputs, Model=run.Input)
+        patching = simple.ActivationPatching(Input=reader, Prompt="1 2 3", PatchFrom="4 5 6", Target="#1", Against="#2")
         expected = [
             (logits, 0, "logit-attribution.terms"),
             (logits, 1, "logit-attribution.image"),
@@ -92,6 +93,8 @@ class Formats(AtlasTest):
             (shared, 1, "shared-tokens.pairs"),
             (shared, 2, "shared-tokens.labels"),
             (simple.TokenEmbedding(Input=tokens, Model=reader), 0, "token-embedding"),
+            (patching, 0, "activation-patching.effects"),
+            (patching, 1, "activation-patching.image"),
             (colors, 0, "head-embedding.points"),
             (colors, 1, "token-colors.legend"),
             (search, 0, "head-embedding.points"),
@@ -137,6 +140,32 @@ class Formats(AtlasTest):
         for source, port, name in expected:
             self.assertEqual(format_of(source, port), PREFIX + name)
 
+    def test_tables_of_circuits_have_one(self):
+        gpt2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
+        model = simple.TransformerReader(FileName=str(gpt2))
+        circuit = simple.HeadCircuit(Input=model)
+        for source, port, name in (
+            (simple.BigramTable(Input=model), 0, "bigram-table"),
+            (circuit, 0, "head-circuit.largest"),
+            (circuit, 1, "head-circuit.entries"),
+            (simple.SkipTrigrams(Input=model), 0, "skip-trigrams"),
+        ):
+            self.assertEqual(format_of(source, port), PREFIX + name)
+
+    def test_spectra_of_heads_have_one(self):
+        gpt2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
+        model = simple.TransformerReader(FileName=str(gpt2))
+        recording = simple.TransformerRecorder(Input=model, TokenIds="1 2 1 3")
+        outputs = (
+            (simple.HeadComposition(Input=model), "head-composition", ("graph", "pairs", "heads")),
+            (simple.HeadSpectra(Input=model), "head-spectra", ("spectra", "heads", "eigenvalues", "titles")),
+            (simple.VirtualWeights(Input=model), "virtual-weights", ("weights", "spectrum", "titles")),
+            (simple.QueryKeyContrast(Input=recording), "query-key-contrast", ("points", "spectrum", "titles")),
+        )
+        for source, proxy, names in outputs:
+            for port, name in enumerate(names):
+                self.assertEqual(format_of(source, port), f"{PREFIX}{proxy}.{name}")
+
     def test_filters_that_add_pass_it_on(self):
         torus = atlastest.torus(atlastest.read_model(), Quantities=["Output"])
         self.assertEqual(format_of(simple.SummableColors(Input=torus)), PREFIX + "attention-torus")
@@ -161,6 +190,14 @@ class Formats(AtlasTest):
             ("filters", "LogitLens"): "recording",
             ("filters", "ScoreAttribution"): "recording",
             ("filters", "TransformerRecorder"): "transformer",
+            ("filters", "BigramTable"): "transformer",
+            ("filters", "HeadCircuit"): "transformer",
+            ("filters", "SkipTrigrams"): "transformer",
+            ("filters", "HeadComposition"): "transformer",
+            ("filters", "HeadSpectra"): "transformer",
+            ("filters", "VirtualWeights"): "transformer",
+            ("filters", "QueryKeyContrast"): "recording",
+            ("filters", "ActivationPatching"): "transformer",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",
         }

@@ -24,11 +24,11 @@ class HeadViews(AtlasTest):
         columns = [table.GetColumn(c) for c in range(table.GetNumberOfColumns())]
         return {c.GetName(): vtk_to_numpy(c).copy() for c in columns if c.IsNumeric()}
 
-    def assert_image(self, name, source, port=0):
+    def assert_image(self, name, source, port=0, arrays=("Sink", "Induction", "Copying", "Layer", "Head")):
         output = simple.OutputPort(source, port)
         if port > 0:  # arrays of a port are those of a filter that passes it on
             output = simple.PassArrays(Input=output)
-            output.PointDataArrays = ["Sink", "Induction", "Copying", "Layer", "Head"]
+            output.PointDataArrays = list(arrays)
         self.assert_as_on_one_rank(name, self.image_arrays(output if port > 0 else source))
 
     def test_maps(self):
@@ -57,6 +57,21 @@ class HeadViews(AtlasTest):
         self.assert_image("scores-image", scores, 1)
         scores.Measure = "Stripe"
         self.assert_as_on_one_rank("scores-stripe", self.table(scores))
+
+    def test_patching(self):
+        patching = simple.ActivationPatching(
+            Input=self.model, Prompt="1 2 3 4 5 6 7", PatchFrom="7 9 3 2 8 6 7", Target="#3", Against="#8"
+        )
+        for site in ("HeadOutput", "Residual", "MlpOutput"):
+            patching.Site = site
+            column = "Head" if site == "HeadOutput" else "Position"
+            arrays = ("Layer", column, "Logit Difference", "Effect")
+            self.assertEqual(set(self.table(patching)), set(arrays))
+            self.assert_as_on_one_rank(f"patching-{site}", self.table(patching))
+            self.assert_image(f"patching-{site}-image", patching, 1, arrays)
+        patching.Target = "#999"
+        patching.UpdatePipeline()
+        self.assert_one_error("999")
 
     def test_an_error_is_told_once(self):
         matrix = simple.AttentionMatrix(Input=self.recording, Layer=7)

@@ -157,6 +157,27 @@ RECORDERS = [
     ({"TokenIds": " ".join(["1"] * 5000)}, "5000"),
     ({"Images": [str(atlastest.RECORDING)]}, "pixel_values"),
     ({"Images": ["/no/such/picture.png"]}, "No such file"),
+    ({"TokenIds": "1 2", "Ablate": "2,5"}, "Ablate: expected heads"),
+    ({"TokenIds": "1 2", "Ablate": "2.0"}, "layer from 0 to 1"),
+    ({"TokenIds": "1 2", "Ablate": "1.4"}, "head from 0 to 3"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4"}, "PatchSites: expected"),
+    ({"TokenIds": "1 2", "PatchSites": "r1"}, "PatchFrom: expected"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4", "PatchSites": "x1"}, "found 'x1'"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4", "PatchSites": "r1@2"}, "position of sequence 0 from 0 to 1"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 4 5", "PatchSites": "r1"}, "as many tokens"),
+    ({"TokenIds": "1 2", "PatchFrom": "3 229", "PatchSites": "r1"}, "229"),
+]
+
+#: Maps of effects of a model with 229 tokens.
+PATCHING = [
+    ({}, "no tokenizer"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4 5"}, "as many tokens"),
+    ({"Prompt": "1 2", "PatchFrom": "3 229"}, "229"),
+    ({"Prompt": "1 2\n3 4", "PatchFrom": "3 4"}, "one line"),
+    ({"Prompt": "1 2", "PatchFrom": "1 2"}, "other logits"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#229"}, "229"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#7", "Against": "#7"}, "another token"),
+    ({"Prompt": "1 2", "PatchFrom": "3 4", "Position": 2}, "0 to 1, found 2"),
 ]
 
 #: Maps of the shipped recording.
@@ -358,6 +379,21 @@ class HostileInput(AtlasTest):
         matrix = simple.AttentionMatrix(Input=recording, Scores=good, SortBy="Copying")
         self.check("AttentionMatrix", "no such column", matrix, "Copying")
 
+    def test_patching(self):
+        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        for properties, message in PATCHING:
+            patching = simple.ActivationPatching(Input=model, **properties)
+            self.check("ActivationPatching", str(properties), patching, message)
+        for name, properties, message in (
+            ("attn-only", {"Prompt": "1 2", "PatchFrom": "3 4", "Site": "MlpOutput"}, "no MLPs"),
+            ("vit", {}, "of texts"),
+        ):
+            model = simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+            model.UpdatePipeline()
+            self.take_errors()  # of tensors that the model does not use
+            patching = simple.ActivationPatching(Input=model, **properties)
+            self.check("ActivationPatching", f"{name}: {properties}", patching, message)
+
     def test_embeddings(self):
         reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
         self.check("HeadEmbedding", "a recording of attention", simple.HeadEmbedding(Input=reader), "no queries")
@@ -396,9 +432,11 @@ class HostileInput(AtlasTest):
             ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
             ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
             ("StrongestKeys", "Layer 2", {"Input": plain, "Layer": 2}, "layer 2"),
+            ("StrongestKeys", "Sequence -1", {"Input": plain, "Sequence": -1}, "found -1, all"),
             ("ScoreBreakdown", "no model", {"Input": plain}, "found none"),
             ("ScoreBreakdown", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("ScoreBreakdown", "stored attention", {"Input": attention, "Model": other}, "model that was"),
+            ("ScoreBreakdown", "Sequence -1", {"Input": plain, "Model": model, "Sequence": -1}, "found -1, all"),
             ("ScoreBreakdown", "Query 4", {"Input": plain, "Model": model, "Query": 4}, "found 4"),
             ("ScoreBreakdown", "Top -1", {"Input": plain, "Model": model, "Top": -1}, "found -1"),
             ("HeadUpdates", "queries and keys alone", {"Input": plain}, "record HeadOutputs"),
@@ -484,6 +522,76 @@ class HostileInput(AtlasTest):
         self.check("SharedTokens", "other vectors", simple.SharedTokens(Input=tokens), "Vector: expected one of")
         embedding = simple.TokenEmbedding(Input=tokens, Model=model, Vector="Query", Perplexity=0)
         self.check("TokenEmbedding", "Perplexity 0", embedding, "perplexity")
+
+    def test_tables_of_circuits(self):
+        def reader(name):
+            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+
+        model = reader("gpt2")
+        for name, what, properties, message in (
+            ("BigramTable", "a word without a tokenizer", {"Tokens": ["the"]}, "no tokenizer, found 'the'"),
+            ("BigramTable", "token 211", {"Tokens": ["#211"]}, "from 0 to 210, found 211"),
+            ("BigramTable", "Top 0", {"Top": 0}, "found 0"),
+            ("BigramTable", "BERT", {"Input": reader("bert")}, "found bert"),
+            ("BigramTable", "a vision transformer", {"Input": reader("vit")}, "found vit"),
+            ("HeadCircuit", "Layer 2", {"Layer": 2}, "found 2"),
+            ("HeadCircuit", "Head -1", {"Head": -1}, "found -1"),
+            ("HeadCircuit", "token 211", {"Tokens": ["0", "211"]}, "found 211"),
+            ("HeadCircuit", "no positions", {"Input": reader("bloom"), "Circuit": "PositionQK"}, "found bloom"),
+            ("SkipTrigrams", "Head 4", {"Head": 4}, "found 4"),
+            ("SkipTrigrams", "Top -1", {"Top": -1}, "found -1"),
+            ("SkipTrigrams", "a word without a tokenizer", {"Tokens": ["the"]}, "no tokenizer"),
+        ):
+            source = properties.get("Input", model)
+            source.UpdatePipeline()
+            self.take_errors()  # of tensors that the model does not use
+            self.check(name, what, getattr(simple, name)(**{"Input": model, **properties}), message)
+        self.check("BigramTable", "weights of NaN", simple.BigramTable(Input=self.broken_model()), "NaN")
+        self.check("SkipTrigrams", "weights of NaN", simple.SkipTrigrams(Input=self.broken_model()), "NaN")
+
+    def test_spectra_of_heads(self):
+        def reader(name):
+            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
+
+        model = reader("gpt2")
+        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        recording = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11")
+        for name, what, properties, message in (
+            ("HeadSpectra", "Layer 2", {"Layer": 2}, "found 2"),
+            ("HeadSpectra", "Head -2", {"Head": -2}, "found -2"),
+            ("HeadSpectra", "BERT", {"Input": reader("bert")}, "found bert"),
+            ("HeadSpectra", "Full of a vision transformer", {"Input": reader("vit"), "Full": 1}, "found vit"),
+            ("HeadComposition", "Threshold nan", {"Threshold": math.nan}, "found nan"),
+            ("HeadComposition", "BERT", {"Input": reader("bert")}, "found bert"),
+            ("VirtualWeights", "an earlier layer", {"FromLayer": 1, "ToLayer": 0}, "after FromLayer 1"),
+            ("VirtualWeights", "the same layer", {"FromLayer": 1}, "after FromLayer 1"),
+            ("VirtualWeights", "FromHead 4", {"FromHead": 4}, "found 4"),
+            ("VirtualWeights", "ToLayer 2", {"ToLayer": 2}, "found 2"),
+            ("QueryKeyContrast", "stored attention", {"Input": attention}, "which were not recorded"),
+            ("QueryKeyContrast", "no token twice", {"Input": recording}, "in the set"),
+            ("QueryKeyContrast", "no column", {"Input": recording, "By": "Column"}, "found 'Segment'"),
+            ("QueryKeyContrast", "Distance 4", {"Input": recording, "By": 1, "Distance": 4}, "in the set"),
+            ("QueryKeyContrast", "Layer 2", {"Input": recording, "By": 1, "Layer": 2}, "layer 2"),
+            ("QueryKeyContrast", "Sequence 1", {"Input": recording, "By": 1, "Sequence": 1}, "found 1"),
+        ):
+            source = properties.get("Input", model)
+            source.UpdatePipeline()
+            self.take_errors()  # of tensors that the model does not use
+            self.check(name, what, getattr(simple, name)(**{"Input": model, **properties}), message)
+        spectra = simple.HeadSpectra(Input=self.broken_model(), Full=1)
+        self.check("HeadSpectra", "Full with weights of NaN", spectra, "NaN")
+
+    def broken_model(self):
+        """A small GPT-2 with an embedding that is not a number."""
+        folder = atlastest.OUTPUT / "broken"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(TRANSFORMERS / "gpt2" / "config.json", folder)
+        tensors, _ = atlastest.read_safetensors(TRANSFORMERS / "gpt2" / "model.safetensors")
+        embedding = next(name for name in tensors if name.endswith("wte.weight"))
+        tensors[embedding] = tensors[embedding].copy()
+        tensors[embedding][0, 0] = math.nan
+        atlastest.write_safetensors(folder / "model.safetensors", tensors, {})
+        return simple.TransformerReader(FileName=str(folder / "config.json"))
 
     def test_recorders(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))

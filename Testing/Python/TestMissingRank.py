@@ -39,6 +39,13 @@ class MissingRank(AtlasTest):
         recording = simple.RecordingReader(FileName="recording.safetensors")
         self.assert_has_a_part(simple.AttentionMap(Input=recording), 36)
 
+    def test_statistics_of_a_recording(self):
+        recording = simple.RecordingReader(FileName="recording.safetensors")
+        for name in ("AttentionFocus", "HeadScores"):
+            statistics = getattr(simple, name)(Input=recording)
+            statistics.UpdatePipeline()
+            self.assertEqual(statistics.GetDataInformation().DataInformation.GetNumberOfRows(), 0)
+
     def test_recordings(self):
         shutil.copytree(TRANSFORMER, "llama", dirs_exist_ok=True)
         model = simple.TransformerReader(FileName="llama/config.json")

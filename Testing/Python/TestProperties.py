@@ -13,7 +13,22 @@ for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
 PROXIES = [proxy for proxies in GROUPS.values() for proxy in proxies]
 FILTERS = GROUPS["filters"]
 #: Properties that hold any text, for which ParaView has no domain.
-TEXTS = {"Text", "Architecture", "Prompts", "TokenIds", "Segments", "TargetToken", "Against"}
+TEXTS = {
+    "Text",
+    "Architecture",
+    "Prompts",
+    "TokenIds",
+    "Segments",
+    "Tokens",
+    "Ablate",
+    "PatchFrom",
+    "PatchSites",
+    "Prompt",
+    "Target",
+    "TargetToken",
+    "Column",
+    "Against",
+}
 
 
 def properties(proxy):

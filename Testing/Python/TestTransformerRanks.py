@@ -100,6 +100,20 @@ class Ranks(AtlasTest):
                     )
                     self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 5 + 3)
 
+    def test_interventions(self):
+        recorder = simple.TransformerRecorder(
+            Input=self.model(),
+            TokenIds=ids([20, 20, 20]),
+            Ablate="0.1 1.2@3",
+            AblateTo="Mean",
+            PatchFrom=ids([0, 20]).strip(),
+            PatchSites="0.3 r1@5 m1",
+        )
+        self.assert_recorded("interventions", recorder, 3 + 2 * 4 * 4)
+        recorder.PatchFrom = "1 2"
+        recorder.UpdatePipeline()
+        self.assert_one_error("PatchFrom: expected as many tokens")
+
     def test_each_rank_keeps_to_its_processors(self):
         """The threads of all ranks are no more than the processors, bound to cores or not."""
         self.recorder().UpdatePipeline()

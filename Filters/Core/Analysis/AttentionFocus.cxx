@@ -179,6 +179,7 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
   std::vector<float>& work, QueryFocus* focus)
 {
+  RequireOneSequence(recording, sequence);
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
   const RecordedHead& recorded = FindHead(recording, layer, head);
   const bool hasScores = quantity == AttentionQuantity::Weights && recorded.weights.empty();

@@ -592,8 +592,17 @@ std::optional<std::vector<HeadTokens>> Finder::Find()
   this->Projections.resize(this->Chosen.layers.size());
   this->Inputs.resize(heads);
   const SingleThreadedBlas blas;
-  ParallelFor(static_cast<std::int64_t>(this->Chosen.layers.size()), this->Options.threads,
-    [this](std::int64_t l) { this->PrepareLayer(ToIndex(l)); });
+  const auto layers = static_cast<std::int64_t>(this->Chosen.layers.size());
+  const std::int64_t together = ThreadCount(this->Options.threads);
+  for (std::int64_t begin = 0; begin < layers; begin += together)
+  {
+    ParallelFor(std::min(together, layers - begin), this->Options.threads,
+      [this, begin](std::int64_t l) { this->PrepareLayer(ToIndex(begin + l)); });
+    if (this->Options.progress && !this->Options.progress(0)) // so that it can be canceled
+    {
+      return std::nullopt;
+    }
+  }
   TopTokenPool pool(static_cast<std::int64_t>(heads) * this->Vectors, this->Top);
   pool.Return(pool.Take()); // there is one, even if this part of the vocabulary is empty
   if (!this->SearchBlocks(pool))

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace atlas
 {
@@ -26,12 +27,16 @@ struct SequenceTokens
 {
   std::int64_t sequence = 0;
   std::vector<std::int64_t> rows;  ///< of W_U, of each different token
-  std::vector<std::int64_t> token; ///< of each position: an index of `rows`
+  std::vector<std::int64_t> token; ///< of each position: an index of `rows`; -1: without a logit
 };
 
-std::vector<std::int64_t> SortedIds(const std::int64_t* begin, const std::int64_t* end)
+/// The different ids below `vocabulary`.
+std::vector<std::int64_t> SortedIds(
+  const std::int64_t* begin, const std::int64_t* end, std::int64_t vocabulary)
 {
-  std::vector<std::int64_t> ids(begin, end);
+  std::vector<std::int64_t> ids;
+  std::copy_if(
+    begin, end, std::back_inserter(ids), [vocabulary](std::int64_t id) { return id < vocabulary; });
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
@@ -42,9 +47,14 @@ std::int64_t PlaceIn(const std::vector<std::int64_t>& sorted, std::int64_t id)
   return std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin();
 }
 
-/// The share of what is raised that goes to one of the tokens, or -1 if nothing is.
+/// The share of what is raised that goes to one of the tokens, or -1 if nothing is or if the token
+/// is -1.
 double ShareOf(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int64_t token)
 {
+  if (token < 0)
+  {
+    return -1;
+  }
   const double mean = logits.cast<double>().mean();
   double raised = 0;
   for (const float logit : logits)
@@ -66,7 +76,9 @@ public:
               model.GetWeights().processing == WeightProcessing::Processed)
   {
     const std::vector<std::int64_t>& ids = recording.tokens.id;
-    const std::vector<std::int64_t> all = SortedIds(ids.data(), ids.data() + ids.size());
+    const std::int64_t vocabulary = this->Weights.OutputVocabulary();
+    const std::vector<std::int64_t> all =
+      SortedIds(ids.data(), ids.data() + ids.size(), vocabulary);
     const std::int64_t d = model.GetConfig().modelDimension;
     this->Unembedding.resize(static_cast<Eigen::Index>(all.size()), d);
     ParallelFor(static_cast<std::int64_t>(all.size()), threads,
@@ -79,13 +91,13 @@ public:
     {
       const std::int64_t* first = ids.data() + recording.sequenceOffsets[ToIndex(s)];
       const std::int64_t* last = first + recording.SequenceLength(s);
-      const std::vector<std::int64_t> own = SortedIds(first, last);
+      const std::vector<std::int64_t> own = SortedIds(first, last, vocabulary);
       SequenceTokens tokens;
       tokens.sequence = s;
       std::transform(own.begin(), own.end(), std::back_inserter(tokens.rows),
         [&](std::int64_t id) { return PlaceIn(all, id); });
       std::transform(first, last, std::back_inserter(tokens.token),
-        [&](std::int64_t id) { return PlaceIn(own, id); });
+        [&](std::int64_t id) { return id < vocabulary ? PlaceIn(own, id) : -1; });
       this->Sequences.push_back(tokens);
     }
   }
@@ -113,12 +125,14 @@ private:
   /// W_O W_U of the different tokens of a sequence, [d_head, tokens].
   FloatMatrix Projection(const ProcessedHead& weights, const SequenceTokens& tokens) const
   {
-    DoubleMatrix columns(static_cast<Eigen::Index>(tokens.rows.size()), this->Unembedding.cols());
-    for (std::size_t i = 0; i < tokens.rows.size(); ++i)
+    const auto count = static_cast<Eigen::Index>(tokens.rows.size());
+    FloatMatrix projection(weights.output.rows(), count);
+    for (Eigen::Index i = 0; i < count; ++i)
     {
-      columns.row(static_cast<Eigen::Index>(i)) = this->Unembedding.row(tokens.rows[i]);
+      projection.col(i) =
+        (weights.output * this->Unembedding.row(tokens.rows[ToIndex(i)]).transpose()).cast<float>();
     }
-    return (weights.output * columns.transpose()).cast<float>();
+    return projection;
   }
 
   void AddSequence(const HeadPlace& place, const ProcessedHead& weights,
@@ -132,6 +146,10 @@ private:
     if (this->HasBias && weights.foldedBias.size() > 0)
     {
       values.rowwise() -= weights.foldedBias.cast<float>();
+    }
+    if (tokens.rows.empty()) // no token has a logit
+    {
+      return;
     }
     const FloatMatrix projection = this->Projection(weights, tokens);
     FloatMatrix attention(std::min(BlockRows, length), length);

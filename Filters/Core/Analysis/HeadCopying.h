@@ -19,8 +19,9 @@ namespace atlas
 /// v without its bias, and t* is the token of the key with the largest weight, the first of
 /// several. It is the share of what the head raises among the tokens of the sequence that goes to
 /// the token it looks at, before the final normalization and any later layer. Weights are processed
-/// as TransformerLens does (ProcessedWeights). Queries for which nothing is raised are left out; a
-/// head without others has 0.
+/// as TransformerLens does (ProcessedWeights). Tokens without a logit, as of models
+/// that never predict them, do not count. Queries for which nothing is raised, or whose t* has no
+/// logit, are left out; a head without others has 0.
 ///
 /// Heads of a layer are processed together; so pass them by layer. Uses up to ThreadCount(threads)
 /// threads; values do not depend on their number. Needs the columns of W_U of all different tokens

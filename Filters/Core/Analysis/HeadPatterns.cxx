@@ -106,10 +106,7 @@ double Ratio(double sum, double count)
 
 RepeatedTokens::RepeatedTokens(const Recording& recording, std::int64_t sequence)
 {
-  if (sequence == AllSequences)
-  {
-    throw OptionError("expected one sequence, found all.");
-  }
+  RequireOneSequence(recording, sequence);
   const std::int64_t length = AttentionLength(recording, sequence);
   const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
   const auto find = [&](const auto* items)
@@ -117,7 +114,7 @@ RepeatedTokens::RepeatedTokens(const Recording& recording, std::int64_t sequence
     this->Known = true;
     this->Previous = EarlierPlaces(items, length);
     this->BlockLength = PeriodOf(items, length);
-    if (this->BlockLength == 0)
+    if (this->BlockLength == 0 && length > 0)
     {
       this->BlockLength = PeriodOf(items + 1, length - 1);
       this->BlockBegin = this->BlockLength > 0 ? 1 : 0;

@@ -19,6 +19,7 @@ namespace
 void RequireSplittable(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, const std::vector<float>& queryBias)
 {
+  RequireOneSequence(recording, sequence);
   EvaluateAttention(recording, sequence, layer, head, AttentionQuantity::Content, 0, 0, nullptr);
   const RecordedHead& recorded = FindHead(recording, layer, head);
   if (recorded.HasAttention())

@@ -23,7 +23,7 @@ std::optional<std::vector<TokenLogit>> FindBigrams(const Transformer& model, boo
   const ProcessedWeights weights(model, CircuitSteps(processes), options.threads);
   return LargestProducts(CircuitEmbedding(weights, tokens),
     { weights.OutputVocabulary(), [&weights](std::int64_t begin, std::int64_t end)
-      { return weights.UnembeddingColumns(begin, end); } },
+      { return CircuitUnembedding(weights, begin, end); } },
     options);
 }
 

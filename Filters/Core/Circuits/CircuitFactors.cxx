@@ -189,6 +189,10 @@ std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& wei
   Mirror(products.embedding);
   if (withUnembedding)
   {
+    if (!products.unembedding.allFinite())
+    {
+      throw ModelError("unembedding: expected finite numbers, found NaN or infinity.");
+    }
     Mirror(products.unembedding);
   }
   return products;

@@ -49,7 +49,8 @@ struct VocabularyProducts
 /// Reads the vocabulary once, in blocks of 1024 tokens, on up to `threads` threads; the sums do not
 /// depend on their number. Returns std::nullopt if `progress`, which is called with the fraction
 /// done, returned false. Throws ModelError as RequireVocabulary and, if it is needed,
-/// RequireUnembedding do, and for an unembedding of another vocabulary.
+/// RequireUnembedding do, for an unembedding of another vocabulary, and for weights that are not
+/// finite.
 std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& weights,
   bool withUnembedding, int threads, const std::function<bool(double)>& progress = {});
 

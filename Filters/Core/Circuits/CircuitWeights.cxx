@@ -1,9 +1,12 @@
 #include "CircuitWeights.h"
 
+#include "CircuitFactors.h"
 #include "Error.h"
 #include "FloatValues.h"
+#include "Index.h"
 
 #include <cmath>
+#include <utility>
 
 namespace atlas
 {
@@ -30,11 +33,6 @@ void Normalize(const TransformerConfig& config, const NormTensors& norm, DoubleM
     rows.rowwise() +=
       Eigen::Map<const Eigen::RowVectorXf>(shift.Data(), rows.cols()).cast<double>();
   }
-}
-
-std::string Range(std::int64_t count)
-{
-  return "expected 0 to " + std::to_string(count - 1) + ", found ";
 }
 
 }
@@ -65,14 +63,22 @@ void RequireUnembedding(const Transformer& model)
 
 void RequireHead(const Transformer& model, std::int64_t layer, std::int64_t head)
 {
-  const TransformerConfig& config = model.GetConfig();
-  if (layer < 0 || layer >= config.layers)
+  RequireIndex("Layer", layer, model.GetConfig().layers);
+  RequireIndex("Head", head, model.GetConfig().heads);
+}
+
+ProcessedHead FiniteHead(const ProcessedWeights& weights, std::int64_t layer, std::int64_t head)
+{
+  ProcessedAttention attention = weights.Attention(layer);
+  RequireFinite(attention, layer);
+  return std::move(attention.heads[ToIndex(head)]);
+}
+
+void RequireFinite(const DoubleMatrix& matrix, const std::string& name)
+{
+  if (!matrix.allFinite())
   {
-    throw OptionError("Layer: " + Range(config.layers) + std::to_string(layer) + ".");
-  }
-  if (head < 0 || head >= config.heads)
-  {
-    throw OptionError("Head: " + Range(config.heads) + std::to_string(head) + ".");
+    throw ModelError(name + ": expected finite numbers, found NaN or infinity.");
   }
 }
 
@@ -87,6 +93,7 @@ void RequireTop(int top)
 DoubleMatrix CircuitEmbedding(const ProcessedWeights& weights, std::int64_t begin, std::int64_t end)
 {
   DoubleMatrix rows = weights.TokenEmbedding(begin, end);
+  RequireFinite(rows, "the embedding of tokens");
   const Transformer& model = weights.GetModel();
   const NormTensors& norm = model.GetWeights().embeddingNorm;
   if (weights.GetSteps() != WeightSteps::Stored && norm.gain.data != nullptr)
@@ -106,6 +113,14 @@ DoubleMatrix CircuitEmbedding(
     rows.row(static_cast<Eigen::Index>(i)) = CircuitEmbedding(weights, tokens[i], tokens[i] + 1);
   }
   return rows;
+}
+
+DoubleMatrix CircuitUnembedding(
+  const ProcessedWeights& weights, std::int64_t begin, std::int64_t end)
+{
+  DoubleMatrix columns = weights.UnembeddingColumns(begin, end);
+  RequireFinite(columns, "the unembedding");
+  return columns;
 }
 
 std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config, bool isOfPositions)

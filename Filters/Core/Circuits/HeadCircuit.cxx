@@ -66,7 +66,7 @@ std::optional<HeadCircuitTables> EvaluateOutputValue(const ProcessedWeights& wei
   const std::int64_t vocabulary = weights.OutputVocabulary();
   auto found = LargestProducts(written,
     { vocabulary, [&weights](std::int64_t begin, std::int64_t end)
-      { return weights.UnembeddingColumns(begin, end); } },
+      { return CircuitUnembedding(weights, begin, end); } },
     options.largest);
   if (!found)
   {
@@ -76,7 +76,7 @@ std::optional<HeadCircuitTables> EvaluateOutputValue(const ProcessedWeights& wei
   for (Eigen::Index i = 0; i < columns.rows(); ++i)
   {
     const std::int32_t id = options.tokens[ToIndex(i)];
-    columns.row(i) = weights.UnembeddingColumns(id, id + 1);
+    columns.row(i) = CircuitUnembedding(weights, id, id + 1);
   }
   const auto top = static_cast<std::int64_t>(found->size()) / chosen.rows();
   return HeadCircuitTables{ { { "Output", top, *std::move(found) } },
@@ -98,8 +98,7 @@ std::optional<HeadCircuitTables> EvaluateHeadCircuit(
 {
   CheckOptions(model, options);
   const ProcessedWeights weights(model, CircuitSteps(options.processes), options.largest.threads);
-  const ProcessedHead head =
-    std::move(weights.Attention(options.layer).heads[ToIndex(options.head)]);
+  const ProcessedHead head = FiniteHead(weights, options.layer, options.head);
   if (options.circuit == CircuitKind::PositionQueryKey)
   {
     const DoubleMatrix positions = weights.PositionEmbedding();

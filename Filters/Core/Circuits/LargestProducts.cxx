@@ -1,6 +1,8 @@
 #include "LargestProducts.h"
 
+#include "BestItems.h"
 #include "Index.h"
+#include "MatrixProduct.h"
 #include "Parallel.h"
 
 #include <algorithm>
@@ -10,22 +12,40 @@ namespace atlas
 namespace
 {
 
-using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 /// Tokens that are multiplied at a time.
-constexpr std::int64_t BlockTokens = 1024;
+constexpr std::int64_t BlockTokens = 512;
 /// Blocks between two reports of progress, which run in parallel.
 constexpr std::int64_t BlocksPerStep = 8;
+
+/// Products of rows with a block of tokens, [rows, tokens].
+DoubleMatrix Multiply(const DoubleMatrix& rows, const DoubleMatrix& tokens)
+{
+  DoubleMatrix products(rows.rows(), tokens.rows());
+  MultiplyMatrices(rows.rows(), tokens.rows(), rows.cols(), 1.0,
+    { rows.data(), rows.cols(), false }, { tokens.data(), tokens.cols(), true }, products.data(),
+    products.cols());
+  return products;
+}
+
+void Add(
+  const double* products, std::int64_t count, std::int64_t first, BestItems<TokenLogit>& best)
+{
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    best.Add({ static_cast<std::int32_t>(first + i), static_cast<float>(products[i]) });
+  }
+}
 
 }
 
 std::optional<std::vector<TokenLogit>> LargestProducts(
   const DoubleMatrix& rows, const TokenRows& tokens, const LargestProductOptions& options)
 {
-  const std::int64_t count = rows.rows();
+  const SingleThreadedBlas blas;
   const auto top = std::min<std::int64_t>(options.top, tokens.count);
   const std::int64_t blocks = (tokens.count + BlockTokens - 1) / BlockTokens;
-  TopTokens all(count, top);
+  std::vector<BestItems<TokenLogit>> best(
+    ToIndex(rows.rows()), BestItems<TokenLogit>(ToIndex(top)));
   for (std::int64_t first = 0; first < blocks; first += BlocksPerStep)
   {
     if (options.progress &&
@@ -33,29 +53,32 @@ std::optional<std::vector<TokenLogit>> LargestProducts(
     {
       return std::nullopt;
     }
-    const std::int64_t parts = std::min(BlocksPerStep, blocks - first);
-    std::vector<TopTokens> found(ToIndex(parts), TopTokens(count, top));
-    ParallelFor(parts, options.threads,
+    std::vector<DoubleMatrix> products(ToIndex(std::min(BlocksPerStep, blocks - first)));
+    ParallelFor(static_cast<std::int64_t>(products.size()), options.threads,
       [&](std::int64_t part)
       {
         const std::int64_t begin = (first + part) * BlockTokens;
-        const std::int64_t end = std::min(begin + BlockTokens, tokens.count);
-        const FloatMatrix products = (rows * tokens.read(begin, end).transpose()).cast<float>();
-        for (std::int64_t row = 0; row < count; ++row)
+        products[ToIndex(part)] =
+          Multiply(rows, tokens.read(begin, std::min(begin + BlockTokens, tokens.count)));
+      });
+    ParallelFor(rows.rows(), options.threads,
+      [&](std::int64_t row)
+      {
+        std::int64_t begin = first * BlockTokens;
+        for (const DoubleMatrix& part : products)
         {
-          found[ToIndex(part)].Add(
-            row, static_cast<std::int32_t>(begin), end - begin, products.row(row).data());
+          Add(part.row(row).data(), part.cols(), begin, best[ToIndex(row)]);
+          begin += part.cols();
         }
       });
-    for (const TopTokens& part : found)
-    {
-      for (std::int64_t row = 0; row < count; ++row)
-      {
-        all.Join(row, part);
-      }
-    }
   }
-  return std::vector<TokenLogit>(all.Of(0), all.Of(0) + count * top);
+  std::vector<TokenLogit> found;
+  for (BestItems<TokenLogit>& list : best)
+  {
+    const std::vector<TokenLogit> items = list.Take();
+    found.insert(found.end(), items.begin(), items.end());
+  }
+  return found;
 }
 
 }

@@ -3,6 +3,7 @@
 #include "CircuitFactors.h"
 #include "Error.h"
 #include "Index.h"
+#include "MappedFile.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
 #include "ThinSvd.h"
@@ -239,6 +240,8 @@ void RequireQueriesAndKeys(const Recording& recording, const std::vector<HeadPla
                         ": expected queries and keys, found no queries and keys, which were not "
                         "recorded.");
     }
+    RequireIntact(head.query.values.get());
+    RequireIntact(head.key.values.get());
   }
 }
 
@@ -341,6 +344,29 @@ std::optional<QueryKeyContrast> FindQueryKeyContrast(
   const Recording& recording, const QueryKeyContrastOptions& options)
 {
   return Contrast(recording, options).Find();
+}
+
+std::vector<float> ProjectOnContrast(
+  const Recording& recording, const HeadContrast& contrast, const std::vector<std::int64_t>& rows)
+{
+  const RecordedHead& head = FindHead(recording, contrast.place.layer, contrast.place.head);
+  std::vector<float> projected;
+  projected.reserve(6 * rows.size());
+  for (const auto& [matrix, directions] : { std::pair(&head.query, &contrast.queryDirections),
+         std::pair(&head.key, &contrast.keyDirections) })
+  {
+    for (const std::int64_t row : rows)
+    {
+      const Eigen::RowVectorXd vector =
+        RowMatrix(matrix->Row(row), 1, matrix->columns).cast<double>();
+      for (Eigen::Index r = 0; r < 3; ++r)
+      {
+        projected.push_back(
+          r < directions->cols() ? static_cast<float>(vector.dot(directions->col(r))) : 0.F);
+      }
+    }
+  }
+  return projected;
 }
 
 }

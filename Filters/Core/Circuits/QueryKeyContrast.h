@@ -30,7 +30,7 @@ struct QueryKeyContrastOptions
   std::function<bool(double)> progress;
 };
 
-/// The subspaces of the queries and keys of a head that tell pairs apart.
+/// The subspaces of the queries and keys of a head in which pairs differ.
 struct HeadContrast
 {
   HeadPlace place;
@@ -56,7 +56,7 @@ struct QueryKeyContrast
 ///     D = mean over pairs in the set of q_i k_j^T  -  mean over all others of q_i k_j^T,
 ///
 /// and its singular value decomposition D = U S V^T: directions u_r of queries and v_r of keys
-/// along which a large product (q . u_r) (k . v_r) tells that a pair is in the set. It is the
+/// along which a large product (q . u_r) (k . v_r) means that a pair is in the set. It is the
 /// difference of two uncentered cross-covariances of queries and keys. With a causal mask only
 /// pairs that can attend count, j <= i. Queries and keys are those of the recording: after any
 /// rotation, without ALiBi.
@@ -64,9 +64,14 @@ struct QueryKeyContrast
 /// Sums over keys are running sums, one for each group, so the time grows with the tokens and not
 /// with the pairs. Returns std::nullopt if `progress` returned false. Throws OptionError for a
 /// layer, head or sequence that is not there, for heads whose queries and keys were not recorded,
-/// and if one of the two sets of pairs is empty; and ModelError for queries or keys that are not
-/// finite.
+/// and if one of the two sets of pairs is empty; FileError if the file that a head is mapped from
+/// was truncated or changed; and ModelError for queries or keys that are not finite.
 std::optional<QueryKeyContrast> FindQueryKeyContrast(
   const Recording& recording, const QueryKeyContrastOptions& options);
+
+/// q . u_r of the queries and then k . v_r of the keys of these rows of the recording, for the
+/// first three singular vectors, r = 0 ... 2: [2 rows, 3], row-major; 0 beyond d_head.
+std::vector<float> ProjectOnContrast(
+  const Recording& recording, const HeadContrast& contrast, const std::vector<std::int64_t>& rows);
 
 }

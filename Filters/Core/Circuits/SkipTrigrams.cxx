@@ -107,6 +107,7 @@ void Search::SortSources()
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   const double largest = this->Queries.Largest() * this->Outputs.Largest() * Enlarged;
   std::vector<Source> all;
+  all.reserve(ids.size());
   for (const std::int32_t id : ids)
   {
     all.push_back(

@@ -185,6 +185,7 @@ private:
           ScaleJointVectors(layout.scale, joint);
         }
         this->Place(joint, this->Tasks[i], threads, layout);
+        layout.stopped = this->Stopped && this->Options.method != LayoutMethod::Principal;
       }
     }
     catch (const GeometryError& e)
@@ -230,6 +231,7 @@ private:
     layout.varianceExplained = same.varianceExplained;
     layout.divergence = same.divergence;
     layout.iterations = same.iterations;
+    layout.stopped = same.stopped;
   }
 
   void Place(const JointVectors& joint, const LayoutTask& task, int threads, HeadLayout& layout)
@@ -544,7 +546,7 @@ std::vector<LayoutTask> HeadLayouts::Missing(const LayoutRequest& request) const
       {
         task.same = entry.value;
       }
-      else if (hasLayout && entry.start == wanted.start &&
+      else if (hasLayout && !entry.value->stopped && entry.start == wanted.start &&
                (entry.content == wanted.content || entry.time != wanted.time))
       {
         task.start = entry.value;
@@ -567,6 +569,9 @@ void HeadLayouts::Keep(const LayoutRequest& request, std::vector<HeadLayout> lay
   {
     std::vector<Entry>& entries = this->Entries[request.heads[i]];
     Entry wanted = EntryOf(request, i);
+    entries.erase(std::remove_if(entries.begin(), entries.end(), [&](const Entry& entry)
+                    { return entry.value->stopped && entry.key != wanted.key; }),
+      entries.end());
     const auto known = std::find_if(
       entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == wanted.key; });
     const auto found = added.find(request.heads[i]);

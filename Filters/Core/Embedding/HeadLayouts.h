@@ -72,6 +72,7 @@ struct HeadLayout
   double varianceExplained;  ///< by the components shown, 0 to 1; of principal components
   double divergence;         ///< Kullback-Leibler divergence in nats; of t-SNE
   int iterations = 0;        ///< done; of t-SNE
+  bool stopped = false;      ///< whether `progress` ended it early
   std::string error;         ///< why there is no layout; else empty
 
   /// The layout at frame number `frame`, or the last if there are fewer.
@@ -138,7 +139,8 @@ std::uint64_t HashValues(const void* values, std::size_t bytes, std::uint64_t se
 
 /// Layouts that are kept between requests, so that only what changed is computed again.
 ///
-/// - A layout whose request is the same in all that it depends on is used again.
+/// - A layout whose request is the same in all that it depends on is used again. One that was
+///   stopped is only as long as no other is requested for its head.
 /// - If only the scale changed, and the metric is a cosine, the layout is the same.
 /// - If only scale or perplexity changed, or the recording at another time has other values at the
 ///   same tokens, t-SNE and UMAP start from the layout used last, so that points stay where they

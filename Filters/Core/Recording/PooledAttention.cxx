@@ -198,7 +198,7 @@ bool PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQ
   {
     throw OptionError("expected a size of at least 1, found " + std::to_string(options.size) + ".");
   }
-  const std::int64_t length = AttentionLength(recording, sequence);
+  const std::int64_t length = RequireTokens(recording, sequence);
   const Bins bins = { length, BinCount(length, options.size), options.pooling };
   for (const HeadPlace& head : heads) // before any work
   {

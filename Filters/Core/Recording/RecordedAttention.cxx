@@ -368,6 +368,28 @@ std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence)
   return longest;
 }
 
+void RequireOneSequence(const Recording& recording, std::int64_t sequence)
+{
+  if (sequence == AllSequences)
+  {
+    throw OptionError("expected one sequence from 0 to " +
+                      std::to_string(recording.SequenceCount() - 1) + ", found -1, all.");
+  }
+  AttentionLength(recording, sequence);
+}
+
+std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence)
+{
+  const std::int64_t length = AttentionLength(recording, sequence);
+  if (length == 0)
+  {
+    throw OptionError((sequence == AllSequences ? std::string("all sequences")
+                                                : "sequence " + std::to_string(sequence)) +
+                      ": expected at least 1 token, found 0.");
+  }
+  return length;
+}
+
 void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,
   float* values)

@@ -32,6 +32,12 @@ inline constexpr std::array<const char*, 6> AttentionQuantityNames = { "Weights"
 /// Throws OptionError if the recording does not have the sequence.
 std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence);
 
+/// Throws OptionError unless this is one sequence of the recording, and not all.
+void RequireOneSequence(const Recording& recording, std::int64_t sequence);
+
+/// As AttentionLength. Throws OptionError also if there are no tokens.
+std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence);
+
 /// Evaluates scaled dot-product attention (Vaswani et al. 2017) of one head on one sequence of a
 /// recording, for queries begin <= i < end of the sequence and all of its T keys: values [end -
 /// begin, T], row-major and packed. For a head and a sequence no other memory is allocated, so

@@ -150,6 +150,7 @@ struct Recording
                                    ///< of the key
   bool rotated = false;            ///< whether a rotary embedding was applied to queries and keys
   WeightProcessing processing = WeightProcessing::Unknown;
+  std::string interventions;   ///< what was changed during the run, in words; empty if nothing was
   std::int32_t layerCount = 0; ///< L of the model; `layers` may be a subset
 
   RecordedTokens tokens;

@@ -32,7 +32,8 @@ struct RecordingContent
 /// Metadata: format (RecordingFormat), version, architecture, mask (causal, bidirectional), rotated
 /// (true, false), processing (unknown, unprocessed, processed), layer_count, head_count,
 /// score_scales (JSON: layer
-/// -> scale, of the recorded layers), alibi_slopes (JSON array), tokens (JSON array of strings); of
+/// -> scale, of the recorded layers), alibi_slopes (JSON array), tokens (JSON array of strings),
+/// interventions (text; only of runs that were changed); of
 /// pictures whose pixels are not in the file picture_size (JSON, [height, width]), picture_sources
 /// (JSON, [file, hash] of each), picture_processing (JSON, as a preprocessor_config.json).
 ///

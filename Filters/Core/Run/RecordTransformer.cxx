@@ -25,6 +25,7 @@ void CheckInput(
   {
     throw OptionError("the model has no unembedding, so there are no logits to record.");
   }
+  CheckInterventions(config, SequenceLengths(config, input), options.interventions);
 }
 
 std::vector<SequenceRange> SplitSequences(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "Interventions.h"
 #include "Recording.h"
 #include "Transformer.h"
 #include "TransformerInput.h"
@@ -25,6 +26,11 @@ struct RecordOptions
                                     ///< and after them; empty: all
   int threads = 0;                  ///< as for ThreadCount; results do not depend on it
 
+  /// What is changed during the run. Queries, keys, values and norms of values are those that the
+  /// heads compute; head outputs and residuals are those after the change. Every sequence of a run
+  /// with a source has as many tokens as the source.
+  Interventions interventions;
+
   /// The sequences that are run; all if not set. The recording has rows for all sequences in any
   /// case. Rows of the other sequences are 0, to be filled by the processes that run them
   /// (SplitSequences).
@@ -36,8 +42,8 @@ struct RecordOptions
 };
 
 /// Checks the arguments of RecordTransformer: the input, like CheckInput in TransformerInput.h,
-/// then the options. Throws OptionError for layers that the model does not have, and for logits if
-/// the model has no unembedding.
+/// then the options. Throws OptionError for layers that the model does not have, for logits if the
+/// model has no unembedding, and as CheckInterventions does.
 void CheckInput(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 

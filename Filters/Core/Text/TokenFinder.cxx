@@ -260,6 +260,7 @@ std::vector<std::int32_t> TokenFinder::Nearest(std::string_view text, std::size_
   count = std::min(count, near.size());
   std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end());
   std::vector<std::int32_t> ids;
+  ids.reserve(count);
   for (std::size_t i = 0; i < count; ++i)
   {
     ids.push_back(std::get<2>(near[i]));

@@ -168,6 +168,7 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
 ProcessedWeights::ProcessedWeights(const Transformer& model, WeightSteps steps, int threads)
   : Model(model)
   , Steps(steps)
+  , Threads(threads)
 {
   const TransformerConfig& config = model.GetConfig();
   RequireProcessable(config, steps);
@@ -176,14 +177,18 @@ ProcessedWeights::ProcessedWeights(const Transformer& model, WeightSteps steps, 
   this->FoldsNorms = processes && config.norm != NormKind::None;
   this->CentersWriting = processes && config.norm == NormKind::LayerNorm;
   this->CentersUnembedding = processes;
-  if (model.HasLogits())
+}
+
+void ProcessedWeights::RequireUnembedding() const
+{
+  if (this->Model.HasLogits())
   {
-    this->ReadUnembedding(threads);
+    std::call_once(this->IsRead, [this] { this->ReadUnembedding(); });
   }
 }
 
 /// Finds the gain, the mean column and the bias.
-void ProcessedWeights::ReadUnembedding(int threads)
+void ProcessedWeights::ReadUnembedding() const
 {
   const TransformerWeights& weights = this->Model.GetWeights();
   const std::int64_t count = weights.unembedding.outputs;
@@ -201,7 +206,7 @@ void ProcessedWeights::ReadUnembedding(int threads)
   }
   const std::int64_t blocks = (count + BlockColumns - 1) / BlockColumns;
   DoubleMatrix sums(blocks, d);
-  ParallelFor(blocks, threads,
+  ParallelFor(blocks, this->Threads,
     [&](std::int64_t block)
     {
       const std::int64_t begin = block * BlockColumns;
@@ -263,6 +268,7 @@ void ProcessedWeights::CenterRows(DoubleMatrix& weight) const
 
 DoubleMatrix ProcessedWeights::UnembeddingColumns(std::int64_t begin, std::int64_t end) const
 {
+  this->RequireUnembedding();
   DoubleMatrix columns = this->StoredColumns(begin, end);
   this->ScaleAndCenter(columns);
   if (this->MeanOfLogits.size() > 0)

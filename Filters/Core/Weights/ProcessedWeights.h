@@ -4,6 +4,7 @@
 #include "Transformer.h"
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include <Eigen/Core>
@@ -76,9 +77,10 @@ struct ProcessedMlp
 class ProcessedWeights
 {
 public:
-  /// Uses the model as long as this object exists. Reads the unembedding once on up to `threads`
-  /// threads (ThreadCount). Throws ModelError if normalizations come after sublayers, which cannot
-  /// be folded, or if rotated queries and keys are to be refactored or heads share them.
+  /// Uses the model as long as this object exists. Reads the unembedding once, when it is first
+  /// asked for, on up to `threads` threads (ThreadCount). Throws ModelError if normalizations come
+  /// after sublayers, which cannot be folded, or if rotated queries and keys are to be refactored
+  /// or heads share them.
   ProcessedWeights(const Transformer& model, WeightSteps steps, int threads = 0);
 
   const Transformer& GetModel() const { return this->Model; }
@@ -97,14 +99,21 @@ public:
   DoubleMatrix PositionEmbedding() const;
 
   /// The number of logits V; 0 if the model has no unembedding.
-  std::int64_t OutputVocabulary() const { return this->BiasOfLogits.size(); }
+  std::int64_t OutputVocabulary() const
+  {
+    return this->Model.HasLogits() ? this->Model.GetWeights().unembedding.outputs : 0;
+  }
 
   /// Columns begin <= v < end of W_U [d_model, V], as the rows of a matrix [end - begin, d_model].
   /// There must be an unembedding.
   DoubleMatrix UnembeddingColumns(std::int64_t begin, std::int64_t end) const;
 
   /// b_U [V]
-  const Eigen::RowVectorXd& UnembeddingBias() const { return this->BiasOfLogits; }
+  const Eigen::RowVectorXd& UnembeddingBias() const
+  {
+    this->RequireUnembedding();
+    return this->BiasOfLogits;
+  }
 
 private:
   const Transformer& Model;
@@ -112,12 +121,15 @@ private:
   bool FoldsNorms = false;
   bool CentersWriting = false; ///< and reading
   bool CentersUnembedding = false;
-  Eigen::RowVectorXd FinalGain;    ///< [d_model]; empty: 1
-  Eigen::RowVectorXd MeanOfLogits; ///< [d_model], the mean column of W_U that is subtracted; or
-                                   ///< empty
-  Eigen::RowVectorXd BiasOfLogits;
+  int Threads;
+  mutable std::once_flag IsRead;           ///< whether the three members below are set
+  mutable Eigen::RowVectorXd FinalGain;    ///< [d_model]; empty: 1
+  mutable Eigen::RowVectorXd MeanOfLogits; ///< [d_model], the mean column of W_U that is
+                                           ///< subtracted; or empty
+  mutable Eigen::RowVectorXd BiasOfLogits;
 
-  void ReadUnembedding(int threads);
+  void RequireUnembedding() const;
+  void ReadUnembedding() const;
   DoubleMatrix StoredColumns(std::int64_t begin, std::int64_t end) const;
   void ScaleAndCenter(DoubleMatrix& columns) const;
   void FoldNorm(const NormTensors& norm, DoubleMatrix& weight, Eigen::RowVectorXd& bias,

@@ -438,7 +438,10 @@ def render_named(path, folder, sequence=0, output=None, reasons=None, **place):
             arguments.update({key: figure.arguments[key] for key in ("measure",) if key in figure.arguments})
             try:
                 drawn = figure.draw(recording, **arguments, **output.options)
-            except Missing as reason:
+            except (Missing, ValueError) as reason:
+                # Not every model has scores that can be split.
+                if isinstance(reason, ValueError) and "config" not in arguments:
+                    raise
                 if reasons is not None and str(reason) not in reasons:
                     reasons.append(str(reason))
                 continue

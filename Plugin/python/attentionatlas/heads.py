@@ -281,7 +281,7 @@ FIGURES = {
         "The same weights as lines from queries (left) to keys (right), and what each key receives as bars. Of "
         "long texts, the first 256 tokens.",
         sentence,
-        ("layer", "head"),
+        ("layer", "head", "quantity"),
     ),
     "patches": Figure(
         "What the class token attends to: patches",

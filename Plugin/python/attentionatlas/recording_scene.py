@@ -25,7 +25,7 @@ def build(path):
     """
     recording = open_recording(path)
     layout = simple.CreateLayout(name="Heads")
-    matrix, head, words = (_flat_view() for _ in range(3))
+    matrix, head, words = (flat_view() for _ in range(3))
     table = simple.CreateView("SpreadSheetView")
     simple.AssignViewToLayout(view=matrix, layout=layout, hint=0)
     right = layout.SplitHorizontal(0, 0.45)
@@ -35,29 +35,30 @@ def build(path):
     layout.SplitVertical(right + 1, 0.65)
     simple.AssignViewToLayout(view=table, layout=layout, hint=2 * (right + 1) + 2)
 
-    _show(simple.AttentionMatrix(registrationName="All heads", Input=recording), matrix, 2)
-    shown = [_show(simple.AttentionMap(registrationName="Head", Input=recording), head)]
+    show(simple.AttentionMatrix(registrationName="All heads", Input=recording), matrix, (0, 1))
+    shown = [show(simple.AttentionMap(registrationName="Head", Input=recording), head)]
     if has_images(recording):
-        shown.append(_show(simple.PatchAttention(registrationName="Picture", Input=recording), words, 5))
+        shown.append(show(simple.PatchAttention(registrationName="Picture", Input=recording), words, range(5)))
         simple.Show(shown[-1], table)
     else:
-        shown.append(_show(simple.AttentionSentence(registrationName="Words", Input=recording), words, 3))
+        shown.append(show(simple.AttentionSentence(registrationName="Words", Input=recording), words, range(3)))
         simple.Show(simple.OutputPort(shown[-1], 1), table)
     if holds_queries(recording):
         shown.append(_show_embedding(recording, shown[0]))
-    _link(shown)
+    link(shown)
     simple.SetActiveSource(shown[0])
     simple.SetActiveView(head)
     return layout
 
 
-def _flat_view():
+def flat_view():
+    """A view of the plane."""
     return render_view(InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
 
 
-def _show(source, view, ports=1):
-    """Shows the outputs of a source; returns it."""
-    for port in range(ports):
+def show(source, view, ports=(0,)):
+    """Shows outputs of a source; returns it."""
+    for port in ports:
         simple.Show(simple.OutputPort(source, port), view)
     simple.ResetCamera(view)
     return source
@@ -66,7 +67,7 @@ def _show(source, view, ports=1):
 def _show_embedding(recording, head):
     """The joint embedding of all heads, and of the head that a map shows in space, which is returned."""
     layout = simple.CreateLayout(name="Embedding")
-    grid, space = _flat_view(), render_view(**PLAIN)
+    grid, space = flat_view(), render_view(**PLAIN)
     simple.AssignViewToLayout(view=grid, layout=layout, hint=0)
     right = layout.SplitHorizontal(0, 0.6)
     simple.AssignViewToLayout(view=space, layout=layout, hint=right + 1)
@@ -77,15 +78,15 @@ def _show_embedding(recording, head):
     one = simple.HeadEmbedding(
         registrationName="Embedding of the head", Input=recording, Layer=head.Layer, Head=head.Head, Dimensions=3
     )
-    return _show(one, space)
+    return show(one, space)
 
 
-def _link(sources):
+def link(sources, names=LINKS):
     """Gives the views of one head the same layer, head and sequence, now and later."""
-    for name in LINKS:
-        link = servermanager.vtkSMPropertyLink()
+    for name in names:
+        joined = servermanager.vtkSMPropertyLink()
         linked = [s for s in sources if not (name == "Sequence" and s.GetXMLName() == "HeadEmbedding")]
         for source in linked:
-            link.AddLinkedProperty(source.SMProxy, name, link.INPUT)
-            link.AddLinkedProperty(source.SMProxy, name, link.OUTPUT)
-        servermanager.ProxyManager().RegisterLink(name, link)
+            joined.AddLinkedProperty(source.SMProxy, name, joined.INPUT)
+            joined.AddLinkedProperty(source.SMProxy, name, joined.OUTPUT)
+        servermanager.ProxyManager().RegisterLink(name, joined)

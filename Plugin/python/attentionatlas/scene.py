@@ -1,10 +1,11 @@
-"""A ParaView state of linked views on a small attention-only transformer.
+"""A ParaView state of linked views on a small attention-only transformer, a recording, or the circuits of a
+language model, which its config.json names.
 
-    pvpython -m attentionatlas.scene MODEL.safetensors -o SCENE.pvsm
+    pvpython -m attentionatlas.scene MODEL.safetensors|RECORDING.safetensors|CONFIG.json -o SCENE.pvsm
 
-Four views: the class map with its token pairs, the pairs on the sphere of the unembedding, the deformed
-torus, and the pairs as a spreadsheet. Token pairs that are selected in one view are selected in all; the
-two views in space turn together.
+Of an attention-only transformer four views: the class map with its token pairs, the pairs on the sphere of the
+unembedding, the deformed torus, and the pairs as a spreadsheet. Token pairs that are selected in one view are
+selected in all; the two views in space turn together. Of the others: see recording_scene and circuit_scene.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import sys
 
 from paraview import simple
 
-from attentionatlas import load_plugin, recording_scene
+from attentionatlas import circuit_scene, load_plugin, recording_scene
 from attentionatlas.model import is_model, open_model
 from attentionatlas.space import PLAIN, VIEWPOINT, render_view
 
@@ -21,13 +22,16 @@ from attentionatlas.space import PLAIN, VIEWPOINT, render_view
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
 
 def build(path):
-    """Builds the views of a model or recording in the present session; returns their first layout.
+    """Builds the views of a file in the present session; returns their first layout.
 
     Raises FileNotFoundError or ValueError for a file that is not there or neither, OSError where ParaView
     cannot render.
     """
     load_plugin()
-    return build_model(path) if not pathlib.Path(path).is_file() or is_model(path) else recording_scene.build(path)
+    path = pathlib.Path(path)
+    if path.is_file() and path.suffix == ".json":
+        return circuit_scene.build(path)
+    return build_model(path) if not path.is_file() or is_model(path) else recording_scene.build(path)
 
 
 def build_model(path):
@@ -115,7 +119,7 @@ def clear():
 
 
 def save(path, state):
-    """Writes the scene of the model or recording in a file as a ParaView state, first under a temporary name.
+    """Writes the scene of a file as a ParaView state, first under a temporary name.
 
     As build; the state names the file by its absolute path. Replaces what the session has.
     """
@@ -134,9 +138,9 @@ def save(path, state):
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="pvpython -m attentionatlas.scene",
-        description="Writes a ParaView state of linked views on an attention-only transformer or a recording.",
+        description="Writes a ParaView state of linked views on an attention-only transformer, a recording or circuits.",
     )
-    parser.add_argument("file", metavar="FILE", help="a model or a recording")
+    parser.add_argument("file", metavar="FILE", help="a model, a recording, or the config.json of a language model")
     parser.add_argument("-o", "--output", default="scene.pvsm", help="default: scene.pvsm")
     options = parser.parse_args(arguments)
     try:

@@ -30,6 +30,8 @@ _BLUES = ["#e8f2ff", "#9ec9e0", "#4291c7", "#08529c", "#08265c"]
 REDS = _ramp("atlas-reds", "#ffe8d9", "#fc9e7d", "#f03b2b", "#a60f14", "#54000a")
 BLUES = _ramp("atlas-blues", *_BLUES)
 ORANGES = _ramp("atlas-oranges", "#fff5eb", "#fcd1a3", "#fc8c3d", "#d94700", "#802605")
+#: Values of both signs: blue below 0, white, red above; as in the views.
+SIGNED = _ramp("atlas-signed", "#08265c", "#08529c", "#4291c7", "#9ec9e0", "#ffffff", "#fc9e7d", "#f03b2b", "#a60f14", "#54000a")
 #: Attention weights of small transformers and of recorded ones.
 GREYS = _ramp("atlas-greys", "white", "black")
 WEIGHTS = _ramp("atlas-weights", "white", *_BLUES)

@@ -1,7 +1,7 @@
 """Figures of attention tokens: the tokens that vectors of the heads of a recorded transformer stand for.
 
     pvpython -m attentionatlas.tokens RECORDING ... --model CONFIG -o DIR [--layer L] [--head H] [--sequence S]
-        [--reading Plain|Refactored|PublishedCode] [--tokens N] [--random] [--length N] [--seed S]
+        [--reading Plain|Refactored|PublishedCode] [--tokens N] [--random] [--seed S]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
 CONFIG is the config.json of the model that was recorded. A vector of a head times its W_O W_U gives a logit
@@ -26,7 +26,7 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas import data, load_plugin
-from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix
+from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix, visible
 from attentionatlas.heads import Figure
 from attentionatlas.model import Missing, open_recording
 from attentionatlas.output import Output, add_options, options
@@ -51,12 +51,6 @@ def _discovery():
     colors = matplotlib.colormaps["viridis"].copy()
     colors.set_bad(HIDDEN)
     return colors
-
-
-def _label(token):
-    """A token as figures write it: with visible spaces, never empty."""
-    text = token.replace(" ", "\u00b7")
-    return text if text.isprintable() and text else repr(token)
 
 
 class Tokens:
@@ -158,7 +152,8 @@ class Tokens:
         blocks = data.first_part(self.recording)
         table = blocks.GetBlock(0)  # tokens
         sequence = table.GetColumnByName("Sequence")
-        texts = table.GetColumnByName("Token") or table.GetColumnByName("TokenId")
+        names = ("Token", "TokenId", "Position")
+        texts = next(filter(None, map(table.GetColumnByName, names)))
         first = int(self.rows["Sequence"].min())
         rows = [i for i in range(table.GetNumberOfRows()) if sequence.GetValue(i) == first]
         return [str(texts.GetValue(i)) for i in rows[: len(self.image(*self.places[0])[0])]]
@@ -234,11 +229,11 @@ def _write_axes(axes, tokens, layer, head):
     if len(texts) > _LABELS:
         return
     places = range(len(texts))
-    axes.set_yticks(places, map(_label, texts))
+    axes.set_yticks(places, map(visible, texts))
     axes.set(ylabel="Text")
     sides = (("Query", "top"), ("Key", "right"), ("Value", "bottom"))
     for vector, side in sides:
-        words = [_label(word) for word in tokens.words(layer, head, vector)]
+        words = [visible(word) for word in tokens.words(layer, head, vector)]
         if not words:
             continue
         if side == "right":
@@ -294,7 +289,8 @@ def random_inputs(tokens, length, seed=0):
     for kind, (name, block) in RANDOM.items():
         prompts = {"Kind": kind, "Length": length, "Block": block, "Seed": seed}
         config = tokens.model.FileName
-        found[name] = Tokens(None, config, prompts, Reading=str(tokens.filter.Reading).strip("'"))
+        same = {key: str(tokens.filter.GetPropertyValue(key)).strip("'") for key in ("Reading", "Processing")}
+        found[name] = Tokens(None, config, prompts, MaximumTokens=0, **same)
     return found
 
 
@@ -487,7 +483,7 @@ def render(path, folder, model, layer=None, head=0, random=None, output=None, **
         folder.mkdir(parents=True, exist_ok=True)
         written = _write(tokens, FIGURES, folder, stem, place, output)
     if random:
-        with Tokens.opened(None, model, random, **properties) as tokens:
+        with Tokens.opened(None, model, random, **{**properties, "Sequence": -1}) as tokens:
             written += _write(tokens, _OF_ALL, folder, f"{stem}-random", place, output)
     return written
 

@@ -25,7 +25,7 @@ class OfBigrams : public OfTables
 {
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, OfBigrams, OfTables::Models(), OfTables::Name);
+INSTANTIATE_TEST_SUITE_P(Models, OfBigrams, OfCircuits::Models(), OfCircuits::Name);
 
 TEST_P(OfBigrams, AreExpected)
 {
@@ -36,15 +36,15 @@ TEST_P(OfBigrams, AreExpected)
   {
     const std::string name = processes ? "bigram.folded.top" : "bigram.raw.top";
     const auto found = FindBigrams(this->Oracle.GetModel(), processes, tokens, {});
-    ExpectLargest(name, *found, 10, this->Oracle.Integers(name + ".ids"),
-      this->Oracle.Values(name + ".values"));
+    ExpectLargest(
+      name, *found, 10, this->Oracle.Ids(name + ".ids"), this->Oracle.Values(name + ".values"));
   }
 }
 
 TEST_P(OfBigrams, SampleIsThatOfTheOracle)
 {
   const TokenFinder ids(nullptr, this->Oracle.GetModel().GetConfig().vocabulary);
-  EXPECT_EQ(SampleTokens(ids), this->Oracle.Integers("table.tokens"));
+  EXPECT_EQ(SampleTokens(ids), this->Oracle.Ids("table.tokens"));
 }
 
 /// Of GPT-2's vocabulary.
@@ -82,9 +82,9 @@ TEST(CircuitWeights, HeadsAreChecked)
   const TablesOracle oracle("gpt2");
   RequireHead(oracle.GetModel(), 1, 3);
   EXPECT_EQ(MessageOf<OptionError>([&] { RequireHead(oracle.GetModel(), 2, 0); }),
-    "Layer: expected 0 to 1, found 2.");
+    "Layer: expected a number from 0 to 1, found 2.");
   EXPECT_EQ(MessageOf<OptionError>([&] { RequireHead(oracle.GetModel(), 0, -1); }),
-    "Head: expected 0 to 3, found -1.");
+    "Head: expected a number from 0 to 3, found -1.");
 }
 
 TEST(CircuitWeights, SayWhatIsLeftOut)

@@ -13,10 +13,10 @@ using namespace atlas::test;
 namespace
 {
 
-class OfCircuits : public OfTables
+class OfHeadCircuits : public OfTables
 {
 protected:
-  std::vector<std::int32_t> Tokens = this->Oracle.Integers("table.tokens");
+  std::vector<std::int32_t> Tokens = this->Oracle.Ids("table.tokens");
 
   /// Entries, and the largest ones by the order of HeadCircuitTables::largest, of all heads.
   struct Found
@@ -62,13 +62,13 @@ protected:
   void ExpectTop(const std::string& name, const std::vector<TokenLogit>& found) const
   {
     ExpectLargest(
-      name, found, 10, this->Oracle.Integers(name + ".ids"), this->Oracle.Values(name + ".values"));
+      name, found, 10, this->Oracle.Ids(name + ".ids"), this->Oracle.Values(name + ".values"));
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, OfCircuits, OfTables::Models(), OfTables::Name);
+INSTANTIATE_TEST_SUITE_P(Models, OfHeadCircuits, OfCircuits::Models(), OfCircuits::Name);
 
-TEST_P(OfCircuits, QueryKeyIsExpected)
+TEST_P(OfHeadCircuits, QueryKeyIsExpected)
 {
   const Found found = this->Evaluate(CircuitKind::QueryKey, true);
   this->ExpectEntries("qk.rows", found);
@@ -77,7 +77,7 @@ TEST_P(OfCircuits, QueryKeyIsExpected)
   this->ExpectEntries("raw.qk.rows", this->Evaluate(CircuitKind::QueryKey, false));
 }
 
-TEST_P(OfCircuits, OutputValueIsExpected)
+TEST_P(OfHeadCircuits, OutputValueIsExpected)
 {
   const Found found = this->Evaluate(CircuitKind::OutputValue, true);
   this->ExpectEntries("ov.rows", found);
@@ -85,7 +85,7 @@ TEST_P(OfCircuits, OutputValueIsExpected)
   this->ExpectEntries("raw.ov.rows", this->Evaluate(CircuitKind::OutputValue, false));
 }
 
-TEST_P(OfCircuits, PositionsAreExpected)
+TEST_P(OfHeadCircuits, PositionsAreExpected)
 {
   if (this->Oracle.Has("qk.position"))
   {
@@ -125,7 +125,7 @@ TEST(HeadCircuit, RefusesOptionsThatDoNotFit)
   options.tokens = { 1 };
   options.layer = 2;
   EXPECT_EQ(MessageOf<OptionError>([&] { EvaluateHeadCircuit(oracle.GetModel(), options); }),
-    "Layer: expected 0 to 1, found 2.");
+    "Layer: expected a number from 0 to 1, found 2.");
   options.layer = 0;
   options.largest.top = 0;
   EXPECT_EQ(MessageOf<OptionError>([&] { CircuitSize(oracle.GetModel(), options); }),

@@ -266,6 +266,11 @@ TEST(HeadSpectra, NamesWhatIsWrong)
   tiny.Set("h.1.attn.c_attn.weight", 3, std::numeric_limits<float>::quiet_NaN());
   EXPECT_THAT(MessageOf<ModelError>([&] { FindHeadSpectra(tiny.Make(), {}); }),
     HasSubstr("expected finite weights, found NaN or infinity"));
+  TinyTransformer words;
+  words.Set("wte.weight", 3, std::numeric_limits<float>::infinity());
+  EXPECT_THAT(MessageOf<ModelError>(
+                [&] { FindHeadSpectra(words.Make(), OptionsOf(SpectrumCircuit::QueryKey, true)); }),
+    HasSubstr("the embedding of tokens: expected finite numbers"));
   const Transformer pictures = Transformer::Read(TransformerOracle::Folder("vit"));
   EXPECT_NO_THROW(FindHeadSpectra(pictures, OptionsOf(SpectrumCircuit::QueryKey)));
   EXPECT_THROW(FindHeadSpectra(pictures, OptionsOf(SpectrumCircuit::QueryKey, true)), Error);

@@ -67,7 +67,7 @@ class OfSkipTrigrams : public OfTables
 {
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, OfSkipTrigrams, OfTables::Models(), OfTables::Name);
+INSTANTIATE_TEST_SUITE_P(Models, OfSkipTrigrams, OfCircuits::Models(), OfCircuits::Name);
 
 TEST_P(OfSkipTrigrams, AreExpected)
 {
@@ -91,7 +91,7 @@ TEST_P(OfSkipTrigrams, AreExpected)
       }
     }
   }
-  EXPECT_EQ(ids, this->Oracle.Integers("skip.ids"));
+  EXPECT_EQ(ids, this->Oracle.Ids("skip.ids"));
   ExpectClose("skip.score", scores, this->Oracle.Values("skip.score"), TablesTolerance);
   ExpectClose("skip.factors", factors, this->Oracle.Values("skip.factors"), TablesTolerance);
 }
@@ -169,7 +169,7 @@ TEST(SkipTrigrams, RefuseOptionsThatDoNotFit)
   SkipTrigramOptions options;
   options.head = 4;
   EXPECT_EQ(MessageOf<OptionError>([&] { FindSkipTrigrams(oracle.GetModel(), options); }),
-    "Head: expected 0 to 3, found 4.");
+    "Head: expected a number from 0 to 3, found 4.");
   const Transformer bert = Transformer::Read(TransformerOracle::Folder("bert"));
   EXPECT_THAT(
     MessageOf<ModelError>([&] { FindSkipTrigrams(bert, {}); }), testing::HasSubstr("found bert"));

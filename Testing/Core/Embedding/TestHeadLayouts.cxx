@@ -140,6 +140,7 @@ TEST_F(OfHeads, ProgressStopsTSneWhereItIs)
   ASSERT_LT(layouts.size(), 8); // those that had begun
   EXPECT_GT(layouts.front().iterations, 0);
   EXPECT_LT(layouts.front().iterations, options.iterations);
+  EXPECT_TRUE(layouts.front().stopped);
   EXPECT_THAT(this->LayOut(options, 2, [](const LayoutProgress&) { return false; }), IsEmpty());
 }
 
@@ -208,6 +209,25 @@ TEST_F(OfHeads, KnownLayoutsAreUsedAgain)
   EXPECT_EQ(known.Missing(request)[0].start, first);
   request.options.seed = 1;
   EXPECT_EQ(known.Missing(request)[0].start, nullptr);
+}
+
+TEST_F(OfHeads, StoppedLayoutsAreForgottenOnceOthersAreAskedFor)
+{
+  HeadLayouts known;
+  LayoutRequest request = this->Request(Options(LayoutMethod::TSne));
+  std::vector<HeadLayout> layouts = this->LayOut(request.options);
+  EXPECT_FALSE(layouts.at(3).stopped);
+  layouts.at(3).stopped = true; // by Cancel
+  known.Keep(request, std::move(layouts));
+  EXPECT_THAT(known.Missing(request), IsEmpty());
+  LayoutRequest other = request;
+  other.options.perplexity = 10;
+  EXPECT_NE(known.Missing(other).at(2).start, nullptr);
+  EXPECT_EQ(known.Missing(other).at(3).start, nullptr);
+  known.Keep(other, {});
+  ASSERT_EQ(known.Missing(request).size(), 1);
+  EXPECT_EQ(known.Missing(request)[0].place.layer, request.heads.at(3).layer);
+  EXPECT_EQ(known.Missing(request)[0].place.head, request.heads.at(3).head);
 }
 
 TEST_F(OfHeads, OldLayoutsAreForgottenBeyondALimit)

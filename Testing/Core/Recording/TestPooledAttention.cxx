@@ -156,6 +156,12 @@ TEST(PooledAttention, WhatTheRecordingLacksIsRefused)
   EXPECT_EQ(MessageOf<OptionError>(
               [&] { PoolHeads(recording, 0, AttentionQuantity::Weights, { { 1, 0 } }, { 0 }); }),
     "expected a size of at least 1, found 0.");
+  Recording empty = LongRecording(3);
+  empty.sequenceOffsets.push_back(empty.sequenceOffsets.back());
+  const auto last = static_cast<int>(empty.sequenceOffsets.size()) - 2;
+  EXPECT_EQ(MessageOf<OptionError>(
+              [&] { PoolHeads(empty, last, AttentionQuantity::Weights, { { 1, 0 } }, {}); }),
+    "sequence " + std::to_string(last) + ": expected at least 1 token, found 0.");
 }
 
 }

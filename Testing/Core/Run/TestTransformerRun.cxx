@@ -109,6 +109,20 @@ TEST_P(RunMemory, OfHalvesIsThatOfTheEstimate)
     model, TinyInput(c.lengths), c.everything ? Everything(c.threads) : LastLayer(c.threads));
 }
 
+TEST(RunMemoryOfInterventions, IsThatOfTheEstimate)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  RecordOptions options = LastLayer(2);
+  options.interventions.source = TinyInput({ 320 });
+  for (const ActivationSite& site : ParseSites("0.1 r1 m1", "sites"))
+  {
+    options.interventions.list.push_back({ site, Replacement::Source });
+  }
+  ExpectEstimate(model, TinyInput({ 320 }), options);
+  ExpectEstimate(model, TinyInput({ 320, 320, 320 }), options);
+}
+
 /// The tile that a thread copies is not in the estimate: of a few tokens it is most of the memory.
 TEST(RunMemoryOfOneToken, IsThatOfTheEstimateAndATilePerThread)
 {

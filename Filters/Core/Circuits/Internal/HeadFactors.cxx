@@ -1,7 +1,9 @@
 #include "HeadFactors.h"
 
+#include "CircuitFactors.h"
 #include "CircuitWeights.h"
 #include "Index.h"
+#include "MatrixProduct.h"
 #include "Parallel.h"
 
 #include <algorithm>
@@ -49,10 +51,12 @@ void CenterOverTokens(DoubleMatrix& rows)
 std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std::int64_t layer,
   std::int64_t head, int threads, const std::function<bool(double)>& progress)
 {
-  const ProcessedHead tensors = std::move(weights.Attention(layer).heads[ToIndex(head)]);
+  const ProcessedHead tensors = FiniteHead(weights, layer, head);
   const Eigen::Index dimension = tensors.query.cols();
   const std::int64_t tokens = weights.GetModel().GetConfig().vocabulary;
   const double scale = 1 / std::sqrt(static_cast<double>(dimension));
+  const DoubleMatrix transposed = tensors.output.transpose();
+  const SingleThreadedBlas blas;
   HeadFactors factors;
   for (DoubleMatrix* rows : { &factors.queries, &factors.keys, &factors.values })
   {
@@ -61,21 +65,21 @@ std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std:
   factors.outputs.resize(weights.OutputVocabulary(), dimension);
   const auto half = [&progress](double begin)
   { return [&progress, begin](double done) { return !progress || progress(begin + done / 2); }; };
-  const bool isDone = ForBlocks(tokens, threads, half(0),
-                        [&](std::int64_t begin, std::int64_t end)
-                        {
-                          const DoubleMatrix rows = CircuitEmbedding(weights, begin, end);
-                          factors.queries.middleRows(begin, end - begin) =
-                            scale * (rows * tensors.query);
-                          factors.keys.middleRows(begin, end - begin) = rows * tensors.key;
-                          factors.values.middleRows(begin, end - begin) = rows * tensors.value;
-                        }) &&
-                      ForBlocks(factors.outputs.rows(), threads, half(0.5),
-                        [&](std::int64_t begin, std::int64_t end)
-                        {
-                          factors.outputs.middleRows(begin, end - begin) =
-                            weights.UnembeddingColumns(begin, end) * tensors.output.transpose();
-                        });
+  const bool isDone =
+    ForBlocks(tokens, threads, half(0),
+      [&](std::int64_t begin, std::int64_t end)
+      {
+        const DoubleMatrix rows = CircuitEmbedding(weights, begin, end);
+        factors.queries.middleRows(begin, end - begin) = scale * Product(rows, tensors.query);
+        factors.keys.middleRows(begin, end - begin) = Product(rows, tensors.key);
+        factors.values.middleRows(begin, end - begin) = Product(rows, tensors.value);
+      }) &&
+    ForBlocks(factors.outputs.rows(), threads, half(0.5),
+      [&](std::int64_t begin, std::int64_t end)
+      {
+        factors.outputs.middleRows(begin, end - begin) =
+          Product(CircuitUnembedding(weights, begin, end), transposed);
+      });
   if (!isDone)
   {
     return std::nullopt;

@@ -141,8 +141,8 @@ SortedVectors::SortedVectors(const DoubleMatrix& rows)
   const Eigen::VectorXd lengths = rows.rowwise().norm();
   this->Length = lengths.size() > 0 ? lengths.maxCoeff() : 0;
   std::iota(this->Ids.begin(), this->Ids.end(), 0);
-  std::stable_sort(this->Ids.begin(), this->Ids.end(),
-    [&](std::int32_t a, std::int32_t b) { return lengths[a] > lengths[b]; });
+  std::sort(this->Ids.begin(), this->Ids.end(), [&](std::int32_t a, std::int32_t b)
+    { return lengths[a] > lengths[b] || (lengths[a] == lengths[b] && a < b); });
   const double scale = this->Length > 0 ? 1 / this->Length : 0;
   float* value = this->Values.data();
   for (const std::int32_t id : this->Ids)

@@ -136,6 +136,10 @@ private:
     this->Record.processing = this->Choose("processing", WeightProcessings);
     this->Record.layerCount =
       static_cast<std::int32_t>(this->Integer("layer_count", MaximumLayers));
+    if (this->Texts.count("interventions") != 0)
+    {
+      this->Record.interventions = this->Text("interventions");
+    }
     this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());
     this->ReadLayers();
   }
@@ -398,6 +402,10 @@ public:
       { "head_count", std::to_string(heads) },
       { "score_scales", scales.dump() },
     };
+    if (!this->Record.interventions.empty())
+    {
+      texts["interventions"] = this->Record.interventions;
+    }
     if (!this->Record.alibiSlopes.empty())
     {
       texts["alibi_slopes"] = json(this->Record.alibiSlopes).dump();

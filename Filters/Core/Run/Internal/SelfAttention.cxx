@@ -58,12 +58,17 @@ std::int64_t SelfAttention::WorkingFloats(
 }
 
 void SelfAttention::Add(const RowGroup& group, const float* from,
-  const std::vector<HeadRows>& heads, float* to, AttentionWorkspace& work, int threads) const
+  const std::vector<HeadRows>& heads, float* to, AttentionWorkspace& work, int threads,
+  const ActivationVisitor& visitor) const
 {
   this->ProjectHeads(group, from, heads, work, threads);
   work.mixed.resize(ToIndex(group.Rows() * MixedWidth(this->Config)));
   this->MeasureValues(group, heads, work, threads);
   this->MixValues(group, heads, work.mixed.data(), threads);
+  if (visitor)
+  {
+    visitor(ActivationPlace::Mixed, group, work.mixed.data());
+  }
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
     this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);

@@ -2,6 +2,7 @@
 
 // Internal to Core.
 
+#include "Activations.h"
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
 #include "TransformerLinear.h"
@@ -40,9 +41,10 @@ public:
     const PositionEncoding& positions);
 
   /// Computes to += sum_h A_h (from W_V^h + b_V^h) W_O^h + b_O, see RecordTransformer; `from`
-  /// [rows, d_model] may be the same as `to`. Fills the H `heads`. Runs in parallel.
+  /// [rows, d_model] may be the same as `to`. Fills the H `heads`. `visitor`, unless it is empty,
+  /// may change the weighted sums of values, Mixed. Runs in parallel.
   void Add(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads, float* to,
-    AttentionWorkspace& work, int threads) const;
+    AttentionWorkspace& work, int threads, const ActivationVisitor& visitor) const;
 
   /// An upper bound on the floats that Add allocates for groups of `rows` rows: its workspace and
   /// the memory of each thread.

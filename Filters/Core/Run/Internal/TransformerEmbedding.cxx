@@ -100,22 +100,28 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   }
 }
 
+const float* TransformForLogits(const TransformerConfig& config, const TransformerWeights& weights,
+  const PackedSequences& sequences, const float* x, std::vector<float>& memory, int threads)
+{
+  if (!weights.logitsTransform.Exists())
+  {
+    return x;
+  }
+  const std::int64_t d = config.modelDimension;
+  memory.resize(ToIndex(sequences.Rows() * d));
+  ApplyLinear(Linear(weights.logitsTransform), sequences.Tiles(), x, memory.data(),
+    { config.activation, nullptr, false }, threads);
+  TransformerNorm(config, weights.logitsNorm)
+    .Apply(sequences.Rows(), d, memory.data(), memory.data(), threads);
+  return memory.data();
+}
+
 void EvaluateLogits(const TransformerConfig& config, const TransformerWeights& weights,
   const PackedSequences& sequences, const float* x, float* logits, int threads)
 {
-  const std::int64_t d = config.modelDimension;
-  const std::vector<RowTile> tiles = sequences.Tiles();
-  std::vector<float> transformed;
-  if (weights.logitsTransform.Exists())
-  {
-    transformed.resize(ToIndex(sequences.Rows() * d));
-    ApplyLinear(Linear(weights.logitsTransform), tiles, x, transformed.data(),
-      { config.activation, nullptr, false }, threads);
-    TransformerNorm(config, weights.logitsNorm)
-      .Apply(sequences.Rows(), d, transformed.data(), transformed.data(), threads);
-    x = transformed.data();
-  }
-  ApplyLinear(Linear(weights.unembedding), tiles, x, logits, {}, threads);
+  std::vector<float> memory;
+  x = TransformForLogits(config, weights, sequences, x, memory, threads);
+  ApplyLinear(Linear(weights.unembedding), sequences.Tiles(), x, logits, {}, threads);
 }
 
 }

@@ -13,6 +13,11 @@ namespace atlas
 void EmbedInput(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads);
 
+/// What is multiplied by W_U: `x` [rows to run, d_model], or, for BERT, what is written to
+/// `memory`, norm(activation(transform(x))). Runs in parallel.
+const float* TransformForLogits(const TransformerConfig& config, const TransformerWeights& weights,
+  const PackedSequences& sequences, const float* x, std::vector<float>& memory, int threads);
+
 /// Computes the logits [rows to run, outputVocabulary] from the residual stream `x` [rows to run,
 /// d_model] after the final normalization. Runs in parallel.
 void EvaluateLogits(const TransformerConfig& config, const TransformerWeights& weights,

@@ -25,14 +25,14 @@ std::int64_t TransformerLayer::WorkingFloats(
 }
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-  LayerWorkspace& work, int threads) const
+  LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
 {
   this->ApplySublayer(this->AttentionNorm, group, x, work, threads, [&](const float* from)
-    { this->Attention.Add(group, from, heads, x, work.attention, threads); });
+    { this->Attention.Add(group, from, heads, x, work.attention, threads, visitor); });
   if (this->Config.mlpDimension > 0)
   {
     this->ApplySublayer(this->MlpNorm, group, x, work, threads,
-      [&](const float* from) { this->AddMlp(group, from, x, work, threads); });
+      [&](const float* from) { this->AddMlp(group, from, x, work, threads, visitor); });
   }
 }
 
@@ -53,8 +53,8 @@ void TransformerLayer::ApplySublayer(const TransformerNorm& norm, const RowGroup
   add(work.normed.data());
 }
 
-void TransformerLayer::AddMlp(
-  const RowGroup& group, const float* from, float* to, LayerWorkspace& work, int threads) const
+void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* to,
+  LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
 {
   const Activation activation = this->Config.activation;
   const std::size_t size = ToIndex(group.Rows() * this->Config.mlpDimension);
@@ -70,6 +70,10 @@ void TransformerLayer::AddMlp(
   else
   {
     ApplyLinear(this->Up, group.tiles, from, hidden, { activation, nullptr, false }, threads);
+  }
+  if (visitor)
+  {
+    visitor(ActivationPlace::Hidden, group, hidden);
   }
   ApplyLinear(this->Down, group.tiles, hidden, to, { std::nullopt, nullptr, true }, threads);
 }

@@ -26,9 +26,10 @@ public:
     const PositionEncoding& positions);
 
   /// Applies the layer to the residual stream `x` [rows, d_model] at the rows of a group, and fills
-  /// `heads` as SelfAttention::Add does. Runs in parallel.
+  /// `heads` as SelfAttention::Add does. `visitor`, unless it is empty, may change Mixed and
+  /// Hidden. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-    LayerWorkspace& work, int threads) const;
+    LayerWorkspace& work, int threads, const ActivationVisitor& visitor = {}) const;
 
   /// An upper bound on the floats that Apply allocates for groups of `rows` rows.
   static std::int64_t WorkingFloats(
@@ -46,8 +47,8 @@ private:
   template<class AddSublayer>
   void ApplySublayer(const TransformerNorm& norm, const RowGroup& group, float* x,
     LayerWorkspace& work, int threads, const AddSublayer& add) const;
-  void AddMlp(
-    const RowGroup& group, const float* from, float* to, LayerWorkspace& work, int threads) const;
+  void AddMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,
+    int threads, const ActivationVisitor& visitor) const;
 };
 
 /// The memory that a TransformerLayer allocates in addition to the tensors, in bytes.

@@ -46,12 +46,14 @@ std::int64_t RecordSelection::LayersToRun() const
 
 TransformerRun::TransformerRun(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
-  : Config(model.GetConfig())
+  : Model(model)
+  , Config(model.GetConfig())
   , Weights(model.GetWeights())
   , Input(input)
   , Options(options)
   , Selected(this->Config, options)
   , Sequences(SequenceLengths(this->Config, input), options.sequences)
+  , SourceNeeds(SourcePlaces(this->Config, options.interventions))
 {
 }
 
@@ -88,6 +90,13 @@ MemoryEstimate TransformerRun::EstimateMemory() const
                              TransformerLayer::WorkingFloats(config, groupRows, options.threads)) *
                        sizeof(float) +
                      widened;
+  if (!this->SourceNeeds.empty())
+  {
+    const auto length =
+      static_cast<std::int64_t>(options.interventions.source.tokens.front().size());
+    estimate.working +=
+      ToIndex(CaptureFloats(config, length, this->SourceNeeds, options.threads)) * sizeof(float);
+  }
   return estimate;
 }
 
@@ -102,6 +111,10 @@ std::optional<Recording> TransformerRun::Run()
   const PositionEncoding positions(this->Config, this->Weights, longest);
   this->Record.alibiSlopes = positions.GetSlopes();
   this->Describe();
+  if (!this->RunSource())
+  {
+    return std::nullopt;
+  }
   this->Embed();
   const std::int64_t layers = this->Selected.LayersToRun();
   for (std::int64_t l = 0; l < layers; ++l)
@@ -121,7 +134,60 @@ std::optional<Recording> TransformerRun::Run()
 
 bool TransformerRun::Report(double done) const
 {
-  return !this->Options.progress || this->Options.progress(done);
+  const double all = this->SourceShare + (1 - this->SourceShare) * done;
+  return !this->Options.progress || this->Options.progress(all);
+}
+
+/// Runs the other input of the interventions, if they have one. Returns false if progress requested
+/// a stop.
+bool TransformerRun::RunSource()
+{
+  if (this->SourceNeeds.empty() || this->Sequences.groups.empty())
+  {
+    return true;
+  }
+  const TransformerInput& input = this->Options.interventions.source;
+  const auto length = static_cast<double>(input.tokens.front().size());
+  const double share = length / (length + static_cast<double>(this->Sequences.Rows()));
+  const auto layers = static_cast<double>(this->SourceNeeds.rbegin()->first + 1);
+  std::optional<Activations> found =
+    CaptureActivations(this->Model, input, this->SourceNeeds, this->Options.threads,
+      [&](std::int64_t done) { return this->Report(share * static_cast<double>(done) / layers); });
+  this->SourceShare = share;
+  this->Source = found ? std::move(*found) : Activations();
+  return found.has_value();
+}
+
+/// Applies the interventions at a matrix of layer l to the rows of a group.
+void TransformerRun::Change(
+  ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const
+{
+  const std::int64_t width = WidthOf(this->Config, place);
+  for (const Intervention& one : this->Options.interventions.list)
+  {
+    if (one.site.layer != l || SliceOf(this->Config, one.site).place != place)
+    {
+      continue;
+    }
+    for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
+    {
+      Replace(this->Config, one, this->Source, group.offsets[s + 1] - group.offsets[s],
+        values + group.offsets[s] * width);
+    }
+  }
+}
+
+/// What changes layer l while it runs; empty if nothing does.
+ActivationVisitor TransformerRun::VisitorOf(std::int64_t l) const
+{
+  const std::vector<Intervention>& list = this->Options.interventions.list;
+  if (std::none_of(
+        list.begin(), list.end(), [l](const Intervention& one) { return one.site.layer == l; }))
+  {
+    return {};
+  }
+  return [this, l](ActivationPlace place, const RowGroup& group, float* values)
+  { this->Change(place, l, group, values); };
 }
 
 /// The residual stream at a row of the recording.
@@ -137,6 +203,7 @@ void TransformerRun::Describe()
   this->Record.mask = this->Config.mask;
   this->Record.rotated = this->Config.position == PositionKind::Rotary;
   this->Record.processing = this->Weights.processing;
+  this->Record.interventions = ToText(this->Options.interventions);
   this->Record.layerCount = static_cast<std::int32_t>(this->Config.layers);
   this->Record.sequenceOffsets = this->Sequences.offsets;
   for (std::int64_t s = 0; s < this->Record.SequenceCount(); ++s)
@@ -188,6 +255,11 @@ void TransformerRun::Embed()
 bool TransformerRun::RunLayer(
   std::int64_t l, std::int64_t layers, const PositionEncoding& positions)
 {
+  const ActivationVisitor visitor = this->VisitorOf(l);
+  for (const RowGroup& group : this->Sequences.groups)
+  {
+    this->Change(ActivationPlace::Residual, l, group, this->ResidualRow(group.begin));
+  }
   this->RecordResidual(l);
   this->AllocateHeads(l);
   if (this->Sequences.groups.empty())
@@ -206,7 +278,7 @@ bool TransformerRun::RunLayer(
       return false;
     }
     layer.Apply(group, this->RowsOf(l, group), this->ResidualRow(group.begin), this->Work,
-      this->Options.threads);
+      this->Options.threads, visitor);
     this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
   }
   return true;

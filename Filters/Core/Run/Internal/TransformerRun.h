@@ -2,10 +2,13 @@
 
 // Internal to Core.
 
+#include "LayerRunner.h"
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
 #include "RecordTransformer.h"
 #include "TransformerLayer.h"
+
+#include <set>
 
 namespace atlas
 {
@@ -47,12 +50,16 @@ public:
   std::optional<Recording> Run();
 
 private:
+  const Transformer& Model;
   const TransformerConfig& Config;
   const TransformerWeights& Weights;
   const TransformerInput& Input;
   const RecordOptions& Options;
   RecordSelection Selected;
   PackedSequences Sequences;
+  std::set<PlaceInLayer> SourceNeeds; ///< of the other input of interventions
+  Activations Source;
+  double SourceShare = 0; ///< of the work, for the progress
   Recording Record;
   SharedMatrix Residual; ///< x, [rows to run, d_model]
   LayerWorkspace Work;
@@ -60,6 +67,9 @@ private:
                                    ///< not recorded
 
   bool Report(double done) const;
+  bool RunSource();
+  void Change(ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const;
+  ActivationVisitor VisitorOf(std::int64_t l) const;
   float* ResidualRow(std::int64_t row) const;
   void Describe();
   void DescribeSequence(std::int64_t sequence);

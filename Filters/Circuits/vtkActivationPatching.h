@@ -1,0 +1,172 @@
+#ifndef vtkActivationPatching_h
+#define vtkActivationPatching_h
+
+#include "AttentionAtlasCircuitsModule.h"
+#include "ErrorMemory.h"
+
+#include <vtkTableAlgorithm.h>
+
+#include <array>
+#include <memory>
+
+class vtkMultiBlockDataSet;
+
+namespace atlas
+{
+struct PatchingOptions;
+}
+namespace AttentionAtlas
+{
+class OpenTransformer;
+class RankGroup;
+}
+
+/**
+ * @class vtkActivationPatching
+ * @brief Which heads and positions carry what makes a model predict one token and not another.
+ *
+ * Input: a language model, as produced by vtkTransformerReader. A prompt is run once for each site
+ * of a map, with the values there replaced by those of another prompt's run (activation patching:
+ * Vig et al. 2020; Meng et al. 2022; Wang et al. 2023), by zero or by their mean over positions.
+ * The measure is the logit difference of two tokens at the last position. Formulas: Core's
+ * ActivationPatching.h.
+ *
+ * Output port 0: a vtkTable with a row per site: Layer, Head or Position (int), of positions also
+ * Token (string), Logit Difference and Effect (double). Effect is, for PATCH, 0 if the difference
+ * is that of Prompt and 1 if it is that of PatchFrom; for ZERO and MEAN, the difference minus that
+ * of Prompt. Output port 1: a vtkImageData with a point per site, x = head or position, y = -layer,
+ * with the same arrays, and for its labels the field arrays Key Token, Query Token, Key Title and
+ * Query Title (string). Field data of both: Target, Against (string), Target TokenId, Against
+ * TokenId (int), Prompt Logit Difference and, for PATCH, Source Logit Difference (double).
+ *
+ * On several ranks the runs are shared among them; the first one has the table, and each its part
+ * of the image. Results are equal to the byte on any number of ranks and threads. Canceling leaves
+ * all empty.
+ */
+class ATTENTIONATLASCIRCUITS_EXPORT vtkActivationPatching : public vtkTableAlgorithm
+{
+public:
+  static vtkActivationPatching* New();
+  vtkTypeMacro(vtkActivationPatching, vtkTableAlgorithm);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  enum ModeType
+  {
+    PATCH = 0,
+    ZERO = 1,
+    MEAN = 2
+  };
+
+  enum SiteType
+  {
+    HEAD_OUTPUT = 0,
+    RESIDUAL = 1,
+    ATTENTION_OUTPUT = 2,
+    MLP_OUTPUT = 3
+  };
+
+  ///@{
+  /**
+   * The text that is run with changes; of a model without a tokenizer, token ids separated by
+   * spaces. Null or empty: none, and the outputs are empty. Default: When John and Mary went to the
+   * store, John gave a drink to (of the task of Wang et al. 2023).
+   */
+  vtkSetStringMacro(Prompt);
+  vtkGetStringMacro(Prompt);
+  ///@}
+
+  ///@{
+  /**
+   * The text whose values replace those of Prompt, likewise; with as many tokens. Only for PATCH.
+   * Null or empty: none, and the outputs are empty. Default: When Mary and John went to the store,
+   * Mary gave a drink to.
+   */
+  vtkSetStringMacro(PatchFrom);
+  vtkGetStringMacro(PatchFrom);
+  ///@}
+
+  ///@{
+  /**
+   * What values are replaced by: PATCH, those of PatchFrom; ZERO; MEAN, their mean over the
+   * positions of Prompt. Default: PATCH.
+   */
+  vtkSetClampMacro(Mode, int, PATCH, MEAN);
+  vtkGetMacro(Mode, int);
+  ///@}
+
+  ///@{
+  /**
+   * What is replaced: HEAD_OUTPUT, the z of each head, before W_O, a map of layers and heads; or, a
+   * map of layers and positions, RESIDUAL, the residual stream before each layer; ATTENTION_OUTPUT
+   * and MLP_OUTPUT, what attention and MLP add to it. ZERO leaves the biases of the latter two.
+   * Default: HEAD_OUTPUT.
+   */
+  vtkSetClampMacro(Site, int, HEAD_OUTPUT, MLP_OUTPUT);
+  vtkGetMacro(Site, int);
+  ///@}
+
+  ///@{
+  /**
+   * Where HEAD_OUTPUT is replaced: a position from 0, or -1 for all. Default: -1.
+   */
+  vtkSetClampMacro(Position, int, -1, VTK_INT_MAX);
+  vtkGetMacro(Position, int);
+  ///@}
+
+  ///@{
+  /**
+   * The token whose logit is measured, by text or id (Core's TokenFinder.h). Null or empty: the one
+   * that the run of PatchFrom predicts or, for ZERO and MEAN, that of Prompt. See Core's
+   * PatchingOptions. Default: none.
+   */
+  vtkSetStringMacro(Target);
+  vtkGetStringMacro(Target);
+  ///@}
+
+  ///@{
+  /**
+   * The token whose logit is subtracted, likewise. Null or empty: the one that the run of Prompt
+   * predicts or, for ZERO and MEAN, predicts second. Default: none.
+   */
+  vtkSetStringMacro(Against);
+  vtkGetStringMacro(Against);
+  ///@}
+
+protected:
+  vtkActivationPatching();
+  ~vtkActivationPatching() override;
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int FillOutputPortInformation(int port, vtkInformation* info) override;
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+
+private:
+  struct Work;
+
+  bool IsAsked(vtkMultiBlockDataSet* model) const;
+  std::array<int, 2> MapSize(vtkMultiBlockDataSet* model);
+  atlas::PatchingOptions Options() const;
+  void RunPart(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks, Work& work);
+  bool MakeMap(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks);
+
+  vtkActivationPatching(const vtkActivationPatching&) = delete;
+  void operator=(const vtkActivationPatching&) = delete;
+
+  char* Prompt = nullptr;
+  char* PatchFrom = nullptr;
+  char* Target = nullptr;
+  char* Against = nullptr;
+  int Mode = PATCH;
+  int Site = HEAD_OUTPUT;
+  int Position = -1;
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
+  std::unique_ptr<Work> Known;                                  ///< the last
+  AttentionAtlas::ErrorMemory Errors;
+};
+
+#endif

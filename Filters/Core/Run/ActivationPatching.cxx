@@ -1,0 +1,440 @@
+#include "ActivationPatching.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "LayerRunner.h"
+#include "MappedFile.h"
+#include "MatrixProduct.h"
+#include "TransformerEmbedding.h"
+#include "TransformerNorm.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace atlas
+{
+namespace
+{
+
+/// The most floats of the residual streams that run together: 256 MiB.
+constexpr std::int64_t BatchFloats = std::int64_t{ 1 } << 26U;
+
+std::vector<double> UnembeddingColumn(const LinearTensors& unembedding, std::int64_t token)
+{
+  const auto inputs = ToIndex(unembedding.inputs);
+  const bool isRow = unembedding.layout == WeightLayout::OutputInput;
+  const std::size_t first = isRow ? ToIndex(token) * inputs : ToIndex(token);
+  const std::size_t step = isRow ? 1 : ToIndex(unembedding.outputs);
+  std::vector<double> column(inputs);
+  for (std::size_t i = 0; i < inputs; ++i)
+  {
+    column[i] = unembedding.weight.At(first + i * step);
+  }
+  return column;
+}
+
+/// The logit difference of two tokens.
+class LogitDifference
+{
+public:
+  LogitDifference(const LinearTensors& unembedding, std::int64_t target, std::int64_t against)
+    : Target(UnembeddingColumn(unembedding, target))
+    , Against(UnembeddingColumn(unembedding, against))
+  {
+    if (unembedding.bias.data != nullptr)
+    {
+      this->Bias = unembedding.bias.At(ToIndex(target)) - unembedding.bias.At(ToIndex(against));
+    }
+  }
+
+  double Of(const float* x) const
+  {
+    double target = 0;
+    double against = 0;
+    for (std::size_t i = 0; i < this->Target.size(); ++i)
+    {
+      target += static_cast<double>(x[i]) * this->Target[i];
+      against += static_cast<double>(x[i]) * this->Against[i];
+    }
+    return target - against + this->Bias;
+  }
+
+private:
+  std::vector<double> Target;
+  std::vector<double> Against;
+  double Bias = 0;
+};
+
+/// The indices of the largest value and of the second largest.
+std::pair<std::int64_t, std::int64_t> LargestTwo(const std::vector<float>& values)
+{
+  std::pair<std::size_t, std::size_t> found = { 0, 0 };
+  for (std::size_t i = 1; i < values.size(); ++i)
+  {
+    if (values[i] > values[found.first])
+    {
+      found = { i, found.first };
+    }
+    else if (found.second == found.first || values[i] > values[found.second])
+    {
+      found.second = i;
+    }
+  }
+  return { static_cast<std::int64_t>(found.first), static_cast<std::int64_t>(found.second) };
+}
+
+/// One map in the making. All arguments must outlive this object.
+class Patching
+{
+public:
+  Patching(const Transformer& model, const TransformerInput& prompt, const TransformerInput& source,
+    const PatchingOptions& options)
+    : Model(model)
+    , Config(model.GetConfig())
+    , Prompt(prompt)
+    , Source(source)
+    , Options(options)
+    , Length(static_cast<std::int64_t>(prompt.tokens.front().size()))
+    , Sites(PatchingSites(this->Config, this->Length, options))
+    , Runner(model, this->Length, options.threads)
+  {
+    for (std::size_t i = ToIndex(options.part); i < this->Sites.size(); i += ToIndex(options.parts))
+    {
+      this->Mine.push_back(i);
+      this->Layers += this->Config.layers - this->Sites[i].layer;
+    }
+    this->Layers += (this->HasSource() ? 2 : 1) * this->Config.layers;
+  }
+
+  std::optional<PatchingMap> Run()
+  {
+    const SingleThreadedBlas blas;
+    if (!this->RunInputs())
+    {
+      return std::nullopt;
+    }
+    PatchingMap map;
+    this->ChooseTokens(map);
+    const LogitDifference logits(this->Model.GetWeights().unembedding, map.target, map.against);
+    map.prompt = logits.Of(this->PromptEnd.data());
+    map.source = logits.Of((this->HasSource() ? this->SourceEnd : this->PromptEnd).data());
+    map.difference.resize(this->Sites.size());
+    const std::size_t batch = ToIndex(
+      std::max<std::int64_t>(1, BatchFloats / (this->Length * this->Config.modelDimension)));
+    for (std::size_t begin = 0; begin < this->Mine.size(); begin += batch)
+    {
+      const std::size_t end = std::min(begin + batch, this->Mine.size());
+      if (!this->RunBatch({ this->Mine.begin() + static_cast<std::ptrdiff_t>(begin),
+                            this->Mine.begin() + static_cast<std::ptrdiff_t>(end) },
+            logits, map.difference))
+      {
+        return std::nullopt;
+      }
+    }
+    return map;
+  }
+
+private:
+  const Transformer& Model;
+  const TransformerConfig& Config;
+  const TransformerInput& Prompt;
+  const TransformerInput& Source;
+  const PatchingOptions& Options;
+  std::int64_t Length;
+  std::vector<ActivationSite> Sites;
+  std::vector<std::size_t> Mine; ///< sites of this part, by layer
+  std::int64_t Layers = 0;       ///< of one sequence, to run in all
+  std::int64_t LayersDone = 0;
+  LayerRunner Runner;
+  Activations PromptRun;        ///< residual streams before all layers
+  Activations SourceRun;        ///< what is patched
+  std::vector<float> PromptEnd; ///< [d_model], what is multiplied by W_U at the last position
+  std::vector<float> SourceEnd;
+
+  bool HasSource() const { return this->Options.by == Replacement::Source; }
+
+  bool Report(std::int64_t layersDone) const
+  {
+    return !this->Options.progress || this->Options.progress(static_cast<double>(layersDone) /
+                                                             static_cast<double>(this->Layers));
+  }
+
+  /// Runs the prompt and the source. Returns false if progress requested a stop.
+  bool RunInputs()
+  {
+    const auto run = [this](const TransformerInput& input, ActivationPlace place,
+                       Activations& found, std::vector<float>& end)
+    {
+      std::set<PlaceInLayer> places = { { this->Config.layers, ActivationPlace::Residual } };
+      for (std::int64_t l = 0; l < this->Config.layers; ++l)
+      {
+        places.insert({ l, place });
+      }
+      std::optional<Activations> captured =
+        CaptureActivations(this->Model, input, places, this->Options.threads,
+          [&](std::int64_t layers) { return this->Report(this->LayersDone + layers); });
+      if (!captured)
+      {
+        return false;
+      }
+      this->LayersDone += this->Config.layers;
+      found = std::move(*captured);
+      const std::vector<float>& last = found.at({ this->Config.layers, ActivationPlace::Residual });
+      end = this->ForLogits({ last.end() - this->Config.modelDimension, last.end() });
+      return true;
+    };
+    return run(this->Prompt, ActivationPlace::Residual, this->PromptRun, this->PromptEnd) &&
+           (!this->HasSource() || run(this->Source, SliceOf(this->Config, this->Sites[0]).place,
+                                    this->SourceRun, this->SourceEnd));
+  }
+
+  /// The logits of a row of ForLogits.
+  std::vector<float> LogitsOf(const std::vector<float>& end) const
+  {
+    const LinearTensors& unembedding = this->Model.GetWeights().unembedding;
+    std::vector<float> logits(ToIndex(unembedding.outputs));
+    ApplyLinear(Linear(unembedding), MakeRowTiles({ 1 }), end.data(), logits.data(), {},
+      this->Options.threads);
+    return logits;
+  }
+
+  /// Sets the two tokens, given or predicted.
+  void ChooseTokens(PatchingMap& map) const
+  {
+    const std::optional<std::int64_t>& target = this->Options.target;
+    const std::optional<std::int64_t>& against = this->Options.against;
+    if (target && against)
+    {
+      map.target = *target;
+      map.against = *against;
+      return;
+    }
+    const std::vector<float> prompt = this->LogitsOf(this->PromptEnd);
+    const auto [first, second] = LargestTwo(prompt);
+    if (!this->HasSource())
+    {
+      map.target = target.value_or(against == first ? second : first);
+      map.against = against.value_or(map.target == first ? second : first);
+      return;
+    }
+    const std::vector<float> source = this->LogitsOf(this->SourceEnd);
+    const std::int64_t other = LargestTwo(source).first;
+    if (first == other && (!target || *target == first) && (!against || *against == first))
+    {
+      this->ChooseChanged(prompt, source, map);
+      return;
+    }
+    map.target = target.value_or(against == other ? first : other);
+    map.against = against.value_or(target == first ? other : first);
+  }
+
+  /// Sets the tokens whose logits rise and fall most from the prompt's run to the source's, as far
+  /// as they are not given.
+  void ChooseChanged(
+    const std::vector<float>& prompt, const std::vector<float>& source, PatchingMap& map) const
+  {
+    std::vector<float> change(prompt.size());
+    std::transform(
+      source.begin(), source.end(), prompt.begin(), change.begin(), std::minus<float>());
+    const auto [least, most] = std::minmax_element(change.begin(), change.end());
+    if (*least == *most)
+    {
+      throw OptionError(
+        "PatchFrom: expected a prompt with other logits than Prompt, found the same.");
+    }
+    map.target = this->Options.target.value_or(most - change.begin());
+    map.against = this->Options.against.value_or(least - change.begin());
+  }
+
+  /// Runs the prompt with one of these sites changed in each copy, together from the first changed
+  /// layer on. Returns false if progress requested a stop.
+  bool RunBatch(const std::vector<std::size_t>& batch, const LogitDifference& logits,
+    std::vector<double>& difference)
+  {
+    const std::int64_t size = this->Length * this->Config.modelDimension;
+    std::vector<float> x(batch.size() * ToIndex(size));
+    std::size_t active = 0; // copies that have been changed
+    for (std::int64_t l = this->Sites[batch.front()].layer; l < this->Config.layers; ++l)
+    {
+      for (; active < batch.size() && this->Sites[batch[active]].layer == l; ++active)
+      {
+        this->Start(
+          this->Sites[batch[active]], x.data() + static_cast<std::int64_t>(active) * size);
+      }
+      const PackedSequences copies(std::vector<std::int64_t>(active, this->Length), std::nullopt);
+      const auto change = [&](ActivationPlace place, const RowGroup& group, float* values)
+      { this->Change(batch, l, place, group, values); };
+      if (!this->Runner.Run(l, copies, x.data(), change, [&](std::int64_t rows)
+            { return this->Report(this->LayersDone + rows / this->Length); }))
+      {
+        return false;
+      }
+      this->LayersDone += static_cast<std::int64_t>(active);
+    }
+    this->Measure(batch, x, logits, difference);
+    return true;
+  }
+
+  /// Writes the residual stream [length, d_model] before the layer of a site.
+  void Start(const ActivationSite& site, float* x) const
+  {
+    const std::vector<float>& from = this->PromptRun.at({ site.layer, ActivationPlace::Residual });
+    std::copy(from.begin(), from.end(), x);
+    if (site.kind == ActivationKind::Residual)
+    {
+      Replace(this->Config, { site, this->Options.by }, this->SourceRun, this->Length, x);
+    }
+  }
+
+  /// Changes what begins to differ inside layer l.
+  void Change(const std::vector<std::size_t>& batch, std::int64_t l, ActivationPlace place,
+    const RowGroup& group, float* values) const
+  {
+    const std::int64_t first = group.begin / this->Length;
+    for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
+    {
+      const ActivationSite& site = this->Sites[batch[ToIndex(first) + s]];
+      if (site.layer == l && SliceOf(this->Config, site).place == place)
+      {
+        Replace(this->Config, { site, this->Options.by }, this->SourceRun, this->Length,
+          values + group.offsets[s] * WidthOf(this->Config, place));
+      }
+    }
+  }
+
+  void Measure(const std::vector<std::size_t>& batch, const std::vector<float>& x,
+    const LogitDifference& logits, std::vector<double>& difference) const
+  {
+    const auto d = static_cast<std::ptrdiff_t>(this->Config.modelDimension);
+    std::vector<float> ends;
+    for (std::size_t i = 1; i <= batch.size(); ++i)
+    {
+      const auto end = x.begin() + static_cast<std::ptrdiff_t>(i) * this->Length * d;
+      ends.insert(ends.end(), end - d, end);
+    }
+    ends = this->ForLogits(std::move(ends));
+    for (std::size_t i = 0; i < batch.size(); ++i)
+    {
+      const double found = logits.Of(ends.data() + static_cast<std::ptrdiff_t>(i) * d);
+      if (!std::isfinite(found))
+      {
+        throw ModelError("the run with " + ToText(this->Sites[batch[i]]) +
+                         " changed: its logits are not finite; expected finite numbers.");
+      }
+      difference[batch[i]] = found;
+    }
+  }
+
+  /// What is multiplied by W_U, from rows of the last residual stream.
+  std::vector<float> ForLogits(std::vector<float> rows) const
+  {
+    const TransformerWeights& weights = this->Model.GetWeights();
+    const auto count = static_cast<std::int64_t>(rows.size()) / this->Config.modelDimension;
+    if (this->Config.finalNorm)
+    {
+      TransformerNorm(this->Config, weights.finalNorm)
+        .Apply(count, this->Config.modelDimension, rows.data(), rows.data(), this->Options.threads);
+    }
+    const PackedSequences tokens(std::vector<std::int64_t>(ToIndex(count), 1), std::nullopt);
+    std::vector<float> memory;
+    TransformForLogits(this->Config, weights, tokens, rows.data(), memory, this->Options.threads);
+    return memory.empty() ? rows : memory;
+  }
+};
+
+void RequireToken(
+  const TransformerConfig& config, const std::optional<std::int64_t>& token, const char* name)
+{
+  if (token && (*token < 0 || *token >= config.outputVocabulary))
+  {
+    throw OptionError(std::string(name) + ": expected a token id from 0 to " +
+                      std::to_string(config.outputVocabulary - 1) + ", found " +
+                      std::to_string(*token) + ".");
+  }
+}
+
+}
+
+std::vector<ActivationSite> PatchingSites(
+  const TransformerConfig& config, std::int64_t length, const PatchingOptions& options)
+{
+  const bool isHead = options.kind == ActivationKind::HeadOutput;
+  std::vector<ActivationSite> sites;
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    for (std::int64_t i = 0; i < (isHead ? config.heads : length); ++i)
+    {
+      sites.push_back({ options.kind, l, isHead ? i : 0, isHead ? options.position : i });
+    }
+  }
+  return sites;
+}
+
+void CheckPatching(const Transformer& model, const TransformerInput& prompt,
+  const TransformerInput& source, const PatchingOptions& options)
+{
+  const TransformerConfig& config = model.GetConfig();
+  if (config.input != InputKind::Tokens || !model.HasLogits())
+  {
+    throw OptionError("expected a model of texts with an unembedding, found one without, so there "
+                      "are no logits to compare.");
+  }
+  if (config.layers == 0)
+  {
+    throw OptionError("expected a model with layers, found none to change.");
+  }
+  CheckInput(config, prompt);
+  RequireToken(config, options.target, "Target");
+  RequireToken(config, options.against, "Against");
+  if (options.target && options.target == options.against)
+  {
+    throw OptionError("Against: expected another token than Target, found the same.");
+  }
+  const std::vector<std::int64_t> lengths = SequenceLengths(config, prompt);
+  if (options.kind == ActivationKind::HeadOutput && options.position >= lengths.front())
+  {
+    throw OptionError("Position: expected -1 or one of the prompt, 0 to " +
+                      std::to_string(lengths.front() - 1) + ", found " +
+                      std::to_string(options.position) + ".");
+  }
+  Interventions interventions;
+  interventions.source = source;
+  for (const ActivationSite& site : PatchingSites(config, lengths.front(), options))
+  {
+    interventions.list.push_back({ site, options.by });
+  }
+  CheckInterventions(config, lengths, interventions);
+}
+
+std::uint64_t PatchingMemory(
+  const Transformer& model, std::int64_t length, const PatchingOptions& options)
+{
+  const TransformerConfig& config = model.GetConfig();
+  const std::vector<ActivationSite> sites = PatchingSites(config, length, options);
+  const std::int64_t kept =
+    config.modelDimension * 2 + WidthOf(config, SliceOf(config, sites[0]).place);
+  const std::int64_t row = length * config.modelDimension;
+  const std::int64_t copies =
+    std::min(static_cast<std::int64_t>(sites.size()), std::max<std::int64_t>(1, BatchFloats / row));
+  const PackedSequences batch(std::vector<std::int64_t>(ToIndex(copies), length), std::nullopt);
+  const std::int64_t floats =
+    (config.layers + 1) * length * kept + copies * row +
+    LayerRunner::WorkingFloats(config, batch.LargestGroup(), options.threads);
+  const TransformerWeights& weights = model.GetWeights();
+  std::uint64_t widened = WidenedBytes(weights.unembedding);
+  for (const LayerTensors& layer : weights.layers)
+  {
+    widened = std::max(widened, WidenedBytes(layer));
+  }
+  return ToIndex(floats) * sizeof(float) + widened;
+}
+
+std::optional<PatchingMap> MapPatching(const Transformer& model, const TransformerInput& prompt,
+  const TransformerInput& source, const PatchingOptions& options)
+{
+  CheckPatching(model, prompt, source, options);
+  return ReadIntact(
+    model.GetFiles(), [&] { return Patching(model, prompt, source, options).Run(); });
+}
+
+}

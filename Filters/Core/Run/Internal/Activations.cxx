@@ -1,0 +1,94 @@
+#include "Activations.h"
+
+#include "Index.h"
+
+#include <algorithm>
+
+namespace atlas
+{
+namespace
+{
+
+/// The mean of each column of a slice over all rows.
+std::vector<float> MeanOf(const ActivationSlice& slice, std::int64_t length, const float* values)
+{
+  std::vector<double> sums(ToIndex(slice.count));
+  for (std::int64_t t = 0; t < length; ++t)
+  {
+    const float* row = values + t * slice.width + slice.first;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+    {
+      sums[i] += static_cast<double>(row[i]);
+    }
+  }
+  std::vector<float> means(sums.size());
+  std::transform(sums.begin(), sums.end(), means.begin(),
+    [&](double sum) { return static_cast<float>(sum / static_cast<double>(length)); });
+  return means;
+}
+
+}
+
+std::int64_t WidthOf(const TransformerConfig& config, ActivationPlace place)
+{
+  switch (place)
+  {
+    case ActivationPlace::Mixed:
+      return config.heads * config.headDimension;
+    case ActivationPlace::Hidden:
+      return config.mlpDimension;
+    default:
+      return config.modelDimension;
+  }
+}
+
+ActivationSlice SliceOf(const TransformerConfig& config, const ActivationSite& site)
+{
+  ActivationSlice slice;
+  slice.place = site.kind == ActivationKind::Residual    ? ActivationPlace::Residual
+                : site.kind == ActivationKind::MlpOutput ? ActivationPlace::Hidden
+                                                         : ActivationPlace::Mixed;
+  slice.width = WidthOf(config, slice.place);
+  const bool isHead = site.kind == ActivationKind::HeadOutput;
+  slice.first = isHead ? site.head * config.headDimension : 0;
+  slice.count = isHead ? config.headDimension : slice.width;
+  return slice;
+}
+
+std::set<PlaceInLayer> SourcePlaces(
+  const TransformerConfig& config, const Interventions& interventions)
+{
+  std::set<PlaceInLayer> places;
+  for (const Intervention& one : interventions.list)
+  {
+    if (one.by == Replacement::Source)
+    {
+      places.insert({ one.site.layer, SliceOf(config, one.site).place });
+    }
+  }
+  return places;
+}
+
+void Replace(const TransformerConfig& config, const Intervention& intervention,
+  const Activations& source, std::int64_t length, float* values)
+{
+  const ActivationSite& site = intervention.site;
+  const ActivationSlice slice = SliceOf(config, site);
+  std::vector<float> row(ToIndex(slice.count)); // the new values; zeros
+  if (intervention.by == Replacement::Mean)
+  {
+    row = MeanOf(slice, length, values);
+  }
+  const float* other = intervention.by == Replacement::Source
+                         ? source.at({ site.layer, slice.place }).data()
+                         : nullptr;
+  const bool isOne = site.position != AllPositions;
+  const std::int64_t end = isOne ? site.position + 1 : length;
+  for (std::int64_t t = isOne ? site.position : 0; t < end; ++t)
+  {
+    const std::int64_t offset = t * slice.width + slice.first;
+    std::copy_n(other != nullptr ? other + offset : row.data(), slice.count, values + offset);
+  }
+}
+
+}

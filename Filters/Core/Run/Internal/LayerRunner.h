@@ -1,0 +1,53 @@
+#pragma once
+
+// Internal to Core.
+
+#include "Activations.h"
+#include "Transformer.h"
+#include "TransformerLayer.h"
+
+#include <functional>
+#include <optional>
+
+namespace atlas
+{
+
+/// Runs layers on residual streams without recording anything.
+class LayerRunner
+{
+public:
+  /// For sequences of at most `length` tokens. The model must outlive this object.
+  LayerRunner(const Transformer& model, std::int64_t length, int threads);
+
+  /// Applies layer l to the residual stream x [rows, d_model] of these sequences, and shows the
+  /// visitor the matrices inside. `progress` is called after each group with the rows done; it
+  /// returns false to stop. Returns false if it did.
+  bool Run(std::int64_t l, const PackedSequences& sequences, float* x,
+    const ActivationVisitor& visitor, const std::function<bool(std::int64_t)>& progress);
+
+  /// An upper bound on the floats that Run allocates for groups of `rows` rows.
+  static std::int64_t WorkingFloats(
+    const TransformerConfig& config, std::int64_t rows, int threads);
+
+private:
+  const Transformer& Model;
+  PositionEncoding Positions;
+  LayerWorkspace Work;
+  std::vector<float> Spare; ///< queries, keys and values of a group
+  int Threads;
+
+  std::vector<HeadRows> RowsOf(std::int64_t rows);
+};
+
+/// Runs one sequence and returns the matrices at these places. Returns std::nullopt if `progress`,
+/// called with the number of layers done, returned false. Throws ModelError if a residual stream is
+/// not finite.
+std::optional<Activations> CaptureActivations(const Transformer& model,
+  const TransformerInput& input, const std::set<PlaceInLayer>& places, int threads,
+  const std::function<bool(std::int64_t)>& progress);
+
+/// An upper bound on the floats that CaptureActivations allocates, those of its result included.
+std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,
+  const std::set<PlaceInLayer>& places, int threads);
+
+}

@@ -1,0 +1,403 @@
+#include "vtkQueryKeyContrast.h"
+
+#include "ArrayNames.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "EmbeddingOutput.h"
+#include "Error.h"
+#include "Execution.h"
+#include "Index.h"
+#include "JointVectors.h"
+#include "QueryKeyContrast.h"
+#include "RecordingConversion.h"
+#include "RecordingRanges.h"
+
+#include <vtkCompositeDataSet.h>
+#include <vtkDataArray.h>
+#include <vtkDoubleArray.h>
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkIntArray.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+namespace Formats = AttentionAtlas::Formats;
+
+namespace
+{
+
+using atlas::HeadContrast;
+using atlas::ToIndex;
+using AttentionAtlas::AddColumn;
+using AttentionAtlas::AddField;
+
+constexpr std::array<const char*, 3> ByNames = { "Same Token", "Previous Token", "Column" };
+
+/// Numbers the different values of a list in the order of their first appearance.
+template<class Value>
+std::vector<std::int64_t> Numbered(const std::vector<Value>& values)
+{
+  std::map<Value, std::int64_t> numbers;
+  std::vector<std::int64_t> groups;
+  groups.reserve(values.size());
+  for (const Value& value : values)
+  {
+    groups.push_back(
+      numbers.emplace(value, static_cast<std::int64_t>(numbers.size())).first->second);
+  }
+  return groups;
+}
+
+vtkTable* TokensOf(vtkMultiBlockDataSet* recording)
+{
+  for (unsigned int i = 0; i < recording->GetNumberOfBlocks(); ++i)
+  {
+    const char* name = recording->HasMetaData(i) != 0
+                         ? recording->GetMetaData(i)->Get(vtkCompositeDataSet::NAME())
+                         : nullptr;
+    if (name != nullptr && std::string(name) == "tokens")
+    {
+      return vtkTable::SafeDownCast(recording->GetBlock(i));
+    }
+  }
+  return nullptr;
+}
+
+/// The names of the columns of a table, separated by ", ".
+std::string ColumnsOf(vtkTable* table)
+{
+  std::string names;
+  for (vtkIdType i = 0; i < table->GetNumberOfColumns(); ++i)
+  {
+    names += (i > 0 ? ", " : "") + std::string(table->GetColumnName(i));
+  }
+  return names;
+}
+
+/// The groups of tokens with equal values in a column of the recording's tokens.
+std::vector<std::int64_t> GroupsOfColumn(vtkTable* tokens, const std::string& name)
+{
+  vtkAbstractArray* column = tokens != nullptr ? tokens->GetColumnByName(name.c_str()) : nullptr;
+  if (column == nullptr)
+  {
+    throw atlas::OptionError("Column: expected a column of the recording's tokens (" +
+                             (tokens != nullptr ? ColumnsOf(tokens) : std::string()) +
+                             "), found '" + name + "'.");
+  }
+  if (column->GetNumberOfComponents() != 1)
+  {
+    throw atlas::OptionError("Column '" + name + "': expected one value per token, found " +
+                             std::to_string(column->GetNumberOfComponents()) + ".");
+  }
+  if (auto* texts = vtkStringArray::SafeDownCast(column))
+  {
+    std::vector<std::string> values;
+    for (vtkIdType i = 0; i < texts->GetNumberOfValues(); ++i)
+    {
+      values.emplace_back(texts->GetValue(i));
+    }
+    return Numbered(values);
+  }
+  auto* numbers = vtkDataArray::SafeDownCast(column);
+  std::vector<double> values;
+  for (vtkIdType i = 0; numbers != nullptr && i < numbers->GetNumberOfTuples(); ++i)
+  {
+    values.push_back(numbers->GetComponent(i, 0));
+    if (std::isnan(values.back()))
+    {
+      throw atlas::OptionError("Column '" + name +
+                               "': expected numbers or texts, found NaN in row " +
+                               std::to_string(i) + ".");
+    }
+  }
+  return Numbered(values);
+}
+
+/// The groups of equal tokens.
+std::vector<std::int64_t> GroupsOfTokens(const atlas::RecordedTokens& tokens)
+{
+  if (!tokens.id.empty())
+  {
+    return tokens.id;
+  }
+  if (tokens.text.empty())
+  {
+    throw atlas::OptionError(
+      "By Same Token: expected token ids or texts in the recording, found none; choose a column.");
+  }
+  return Numbered(tokens.text);
+}
+
+/// The root mean square of numbers.
+double RootMeanSquare(const float* values, std::size_t count)
+{
+  const double squares = std::inner_product(values, values + count, values, 0.);
+  return std::sqrt(squares / static_cast<double>(count));
+}
+
+/// A head as vtkHeadEmbedding lays it out: the projections, on a common scale.
+std::shared_ptr<atlas::HeadLayout> LayoutOf(const atlas::Recording& recording,
+  const HeadContrast& contrast, const std::vector<std::int64_t>& rows)
+{
+  auto layout = std::make_shared<atlas::HeadLayout>();
+  layout->place = contrast.place;
+  layout->points = atlas::ProjectOnContrast(recording, contrast, rows);
+  const std::size_t half = layout->points.size() / 2;
+  const double queries = RootMeanSquare(layout->points.data(), half);
+  const double keys = RootMeanSquare(layout->points.data() + half, half);
+  const auto scale = queries > 0 && keys > 0 ? static_cast<float>(std::sqrt(queries / keys)) : 1.F;
+  for (std::size_t i = 0; i < layout->points.size(); ++i)
+  {
+    layout->points[i] *= i < half ? 1 / scale : scale;
+  }
+  const atlas::RecordedHead& head =
+    atlas::FindHead(recording, contrast.place.layer, contrast.place.head);
+  for (const atlas::SharedMatrix* matrix : { &head.query, &head.key })
+  {
+    for (const std::int64_t row : rows)
+    {
+      const float* values = matrix->Row(row);
+      layout->norms.push_back(static_cast<float>(
+        std::sqrt(std::inner_product(values, values + matrix->columns, values, 0.))));
+    }
+  }
+  return layout;
+}
+
+void AddProjections(const atlas::Recording& recording, const atlas::QueryKeyContrast& contrast,
+  const std::vector<std::int64_t>& rows, vtkPolyData* output)
+{
+  vtkNew<vtkFloatArray> array;
+  array->SetName(Names::Projection);
+  array->SetNumberOfComponents(3);
+  array->SetNumberOfTuples(output->GetNumberOfPoints());
+  float* next = array->GetPointer(0);
+  for (const HeadContrast& head : contrast.heads)
+  {
+    const std::vector<float> projected = atlas::ProjectOnContrast(recording, head, rows);
+    next = std::copy(projected.begin(), projected.end(), next);
+  }
+  output->GetPointData()->AddArray(array);
+}
+
+/// A singular value of a head.
+struct Component
+{
+  const HeadContrast* head;
+  std::size_t index;
+
+  double Value() const { return this->head->singularValues[this->index]; }
+  double Share() const
+  {
+    const std::vector<double>& all = this->head->singularValues;
+    const double sum = std::inner_product(all.begin(), all.end(), all.begin(), 0.);
+    return sum > 0 ? this->Value() * this->Value() / sum : 0;
+  }
+};
+
+void FillTable(const atlas::QueryKeyContrast& contrast, vtkTable* table)
+{
+  std::vector<Component> rows;
+  for (const HeadContrast& head : contrast.heads)
+  {
+    for (std::size_t r = 0; r < head.singularValues.size(); ++r)
+    {
+      rows.push_back({ &head, r });
+    }
+  }
+  AddColumn<vtkIntArray>(
+    table, Names::Layer, rows, [](const Component& c) { return c.head->place.layer; });
+  AddColumn<vtkIntArray>(
+    table, Names::Head, rows, [](const Component& c) { return c.head->place.head; });
+  AddColumn<vtkIntArray>(
+    table, Names::Index, rows, [](const Component& c) { return static_cast<int>(c.index); });
+  AddColumn<vtkDoubleArray>(
+    table, Names::SingularValue, rows, [](const Component& c) { return c.Value(); });
+  AddColumn<vtkDoubleArray>(
+    table, Names::Share, rows, [](const Component& c) { return c.Share(); });
+  AddColumn<vtkDoubleArray>(table, Names::ScoreDifference, rows,
+    [](const Component& c) { return c.head->scoreDifference; });
+}
+
+std::vector<std::string> LeftOut(const atlas::Recording& recording)
+{
+  std::vector<std::string> left;
+  if (recording.mask == atlas::AttentionMask::Causal)
+  {
+    left.emplace_back("keys behind the query");
+  }
+  if (!recording.alibiSlopes.empty())
+  {
+    left.emplace_back("ALiBi positions");
+  }
+  return left;
+}
+
+}
+
+vtkStandardNewMacro(vtkQueryKeyContrast);
+
+vtkQueryKeyContrast::vtkQueryKeyContrast()
+{
+  this->SetNumberOfOutputPorts(3);
+}
+
+void vtkQueryKeyContrast::SetColumn(const char* name)
+{
+  const std::string column = name == nullptr ? "" : name;
+  if (this->Column != column)
+  {
+    this->Column = column;
+    this->Modified();
+  }
+}
+
+int vtkQueryKeyContrast::FillInputPortInformation(int, vtkInformation* info)
+{
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
+  return 1;
+}
+
+int vtkQueryKeyContrast::FillOutputPortInformation(int port, vtkInformation* info)
+{
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 1 ? "vtkTable" : "vtkPolyData");
+  return 1;
+}
+
+int vtkQueryKeyContrast::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
+  this->SequenceRange[1] = ranges.sequence[1];
+  this->LayerRange[1] = ranges.layer[1];
+  this->HeadRange[1] = ranges.head[1];
+  for (int port = 0; port < 3; ++port)
+  {
+    outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+  }
+  return 1;
+}
+
+atlas::QueryKeyContrastOptions vtkQueryKeyContrast::OptionsOf(
+  const atlas::Recording& recording, vtkMultiBlockDataSet* input)
+{
+  atlas::QueryKeyContrastOptions options;
+  if (this->By == SAME_TOKEN)
+  {
+    options.group = GroupsOfTokens(recording.tokens);
+  }
+  else if (this->By == COLUMN)
+  {
+    options.group = GroupsOfColumn(TokensOf(input), this->Column);
+  }
+  options.distance = this->Distance;
+  options.includesSelf = this->IncludeSelf;
+  options.layer = this->Layer;
+  options.head = this->Head;
+  options.sequence = this->Sequence;
+  options.threads = AttentionAtlas::ThreadLimit();
+  options.progress = [this](double done)
+  { return AttentionAtlas::ReportProgress(this, 0.9 * done); };
+  return options;
+}
+
+void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
+  const atlas::QueryKeyContrast& contrast, vtkInformationVector* outputVector) const
+{
+  const std::vector<std::int64_t> rows = atlas::ChooseTokens(recording, { this->Sequence, 0, 0 });
+  const double points = 2. * static_cast<double>(rows.size() * contrast.heads.size());
+  AttentionAtlas::RequireMemory(points * (AttentionAtlas::BytesPerPoint() + 28),
+    "the queries and keys of " + std::to_string(contrast.heads.size()) + " heads",
+    "choose fewer layers, heads or sequences.");
+  atlas::LayoutOptions options;
+  options.method = atlas::LayoutMethod::Principal;
+  options.dimensions = 3;
+  AttentionAtlas::EmbeddedHeads heads{ recording, rows, options, true,
+    this->Layer >= 0 && this->Head >= 0, 0, {}, true };
+  for (const HeadContrast& head : contrast.heads)
+  {
+    heads.layouts.push_back(LayoutOf(recording, head, rows));
+  }
+  auto* output = vtkPolyData::GetData(outputVector, 0);
+  AttentionAtlas::AddPointArrays(heads, output);
+  AttentionAtlas::PlacePoints(heads, output);
+  output->GetFieldData()->RemoveArray("Method");
+  AddProjections(recording, contrast, rows, output);
+  FillTable(contrast, vtkTable::GetData(outputVector, 1));
+  AttentionAtlas::MakeTitles(heads, vtkPolyData::GetData(outputVector, 2));
+  const std::array<const char*, 3> formats = { Formats::QueryKeyContrast,
+    Formats::QueryKeyContrastTable, Formats::QueryKeyContrastTitles };
+  for (int port = 0; port < 3; ++port)
+  {
+    vtkDataObject* data = vtkDataObject::GetData(outputVector, port);
+    AttentionAtlas::SetFormat(data, formats.at(ToIndex(port)));
+    vtkFieldData* fields = data->GetFieldData();
+    AddField(fields, Names::By, std::string(ByNames.at(ToIndex(this->By))));
+    AddField(fields, Names::PairsInSet, static_cast<double>(contrast.pairs));
+    AddField(fields, Names::OtherPairs, static_cast<double>(contrast.others));
+    fields->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::LeftOut, LeftOut(recording)));
+  }
+}
+
+int vtkQueryKeyContrast::RequestData(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  const auto clear = [outputVector]()
+  {
+    for (int port = 0; port < 3; ++port)
+    {
+      vtkDataObject::GetData(outputVector, port)->Initialize();
+    }
+  };
+  clear();
+  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
+  {
+    return 1;
+  }
+  try
+  {
+    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+    const auto contrast = atlas::FindQueryKeyContrast(recording, this->OptionsOf(recording, input));
+    if (!contrast)
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    this->MakeOutputs(recording, *contrast, outputVector);
+  }
+  catch (const std::exception& e)
+  {
+    clear();
+    vtkErrorMacro(<< e.what());
+  }
+  return 1; // as in vtkModelAlgorithm
+}
+
+void vtkQueryKeyContrast::PrintSelf(ostream& os, vtkIndent indent)
+{
+  this->Superclass::PrintSelf(os, indent);
+  os << indent << "By: " << this->By << "\n";
+  os << indent << "Distance: " << this->Distance << "\n";
+  os << indent << "Column: " << this->Column << "\n";
+  os << indent << "IncludeSelf: " << this->IncludeSelf << "\n";
+  os << indent << "Layer: " << this->Layer << "\n";
+  os << indent << "Head: " << this->Head << "\n";
+  os << indent << "Sequence: " << this->Sequence << "\n";
+}

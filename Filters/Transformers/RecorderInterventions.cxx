@@ -1,0 +1,93 @@
+#include "RecorderInterventions.h"
+
+#include "EncodedPrompt.h"
+#include "Error.h"
+
+#include <utility>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+EncodedPrompt ReadSource(const InterventionSources& interventions, const RecorderSources& sources,
+  const OpenTransformer& model)
+{
+  const bool isText = !sources.prompts.empty() || !sources.promptFile.empty();
+  EncodedPrompt source =
+    isText ? EncodePrompt(model, interventions.patchFrom, "PatchFrom", sources.addSpecialTokens)
+           : ParsePrompt(model, interventions.patchFrom, "PatchFrom");
+  const auto most = static_cast<std::size_t>(sources.maximumLength);
+  if (most > 0 && source.labels.size() > most) // as the sequences
+  {
+    source.labels.resize(most);
+    source.input.tokens[0].resize(most);
+    if (!source.input.segments.empty())
+    {
+      source.input.segments[0].resize(most);
+    }
+  }
+  return source;
+}
+
+/// The tokens of a sequence, by text or id.
+std::vector<std::string> TokensOf(const RecorderInput& input, std::size_t s, std::size_t first)
+{
+  const std::vector<std::int64_t>& ids = input.input.tokens[s];
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (std::size_t t = 0; t < ids.size(); ++t)
+  {
+    tokens.push_back(input.labels.empty() ? std::to_string(ids[t]) : input.labels[first + t]);
+  }
+  return tokens;
+}
+
+void RequireSameLengths(const RecorderInput& input, const EncodedPrompt& source)
+{
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < input.input.tokens.size(); ++s)
+  {
+    atlas::RequireSameLength(TokensOf(input, s, first), source.labels);
+    first += input.input.tokens[s].size();
+  }
+}
+
+}
+
+atlas::Interventions GatherInterventions(const InterventionSources& interventions,
+  const RecorderSources& sources, const RecorderInput& input, const OpenTransformer& model)
+{
+  atlas::Interventions found;
+  for (const atlas::ActivationSite& site : atlas::ParseHeadSites(interventions.ablate, "Ablate"))
+  {
+    found.list.push_back(
+      { site, interventions.toMean ? atlas::Replacement::Mean : atlas::Replacement::Zero });
+  }
+  const std::vector<atlas::ActivationSite> sites =
+    atlas::ParseSites(interventions.patchSites, "PatchSites");
+  if (interventions.patchFrom.empty() != sites.empty())
+  {
+    throw atlas::OptionError(
+      sites.empty() ? "PatchSites: expected where to patch, such as 2.5 or r2@3, found none."
+                    : "PatchFrom: expected the prompt to patch from, found none.");
+  }
+  if (sites.empty())
+  {
+    return found;
+  }
+  if (input.input.images > 0)
+  {
+    throw atlas::OptionError("PatchFrom: expected a model of texts, found one of images.");
+  }
+  EncodedPrompt source = ReadSource(interventions, sources, model);
+  RequireSameLengths(input, source);
+  for (const atlas::ActivationSite& site : sites)
+  {
+    found.list.push_back({ site, atlas::Replacement::Source });
+  }
+  found.source = std::move(source.input);
+  return found;
+}
+
+}

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "Interventions.h"
+#include "RecorderInput.h"
+
+#include <string>
+
+namespace AttentionAtlas
+{
+
+/// What vtkTransformerRecorder changes during a run, as users write it.
+struct InterventionSources
+{
+  std::string ablate; ///< heads, see atlas::ParseHeadSites
+  bool toMean = false;
+  std::string patchFrom;  ///< a text or, if the sequences are token ids, token ids
+  std::string patchSites; ///< see atlas::ParseSites
+};
+
+/// Reads interventions: first ablations, then patches. Throws atlas::OptionError, with the
+/// property, for what cannot be read, a source without sites or sites without a source, and, with
+/// all tokens, for a source that does not have as many tokens as every sequence.
+atlas::Interventions GatherInterventions(const InterventionSources& interventions,
+  const RecorderSources& sources, const RecorderInput& input, const OpenTransformer& model);
+
+}

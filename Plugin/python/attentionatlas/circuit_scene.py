@@ -1,0 +1,48 @@
+"""Linked views of the circuits of a language model; scene.py writes them as a ParaView state.
+
+The graph of which heads read which, how much each head copies with its eigenvalues, the QK and the OV circuit of
+one head on some words, and the largest entries of its QK circuit as a spreadsheet. Layer and head are the same
+in all views of one head. In the GUI, a head that is selected in the graph, in its square or in a row of a table
+is the one that is shown.
+"""
+
+from paraview import simple
+
+from attentionatlas import data
+from attentionatlas.recording_scene import flat_view, link, show
+
+
+def build(path):
+    """Builds the views of a model, given by its config.json, in the present session; returns the layout.
+
+    Raises ValueError for a file that holds no model, OSError where ParaView cannot render.
+    """
+    model = simple.TransformerReader(registrationName="Transformer", FileName=str(path))
+    model.UpdatePipeline()
+    if data.field_number(model, "Layers") is None:
+        simple.Delete(model)
+        raise ValueError(f"{path}: no model; see the error reported above.")
+    layout = simple.CreateLayout(name="Circuits")
+    graph, copying, attends, writes = (flat_view() for _ in range(4))
+    table = simple.CreateView("SpreadSheetView")
+    simple.AssignViewToLayout(view=graph, layout=layout, hint=0)
+    right = layout.SplitHorizontal(0, 0.4)
+    simple.AssignViewToLayout(view=attends, layout=layout, hint=right + 1)
+    layout.SplitVertical(right, 0.6)
+    simple.AssignViewToLayout(view=copying, layout=layout, hint=2 * right + 2)
+    middle = layout.SplitHorizontal(right + 1, 0.5)
+    simple.AssignViewToLayout(view=writes, layout=layout, hint=middle + 1)
+    layout.SplitVertical(middle, 0.7)
+    simple.AssignViewToLayout(view=table, layout=layout, hint=2 * middle + 2)
+
+    show(simple.HeadComposition(registrationName="Composition", Input=model), graph, (0, 2))
+    show(simple.HeadSpectra(registrationName="Spectra", Input=model), copying, (1, 2, 3))
+    shown = [
+        show(simple.HeadCircuit(registrationName=f"{circuit} circuit", Input=model, Circuit=circuit), view, (1,))
+        for circuit, view in (("QK", attends), ("OV", writes))
+    ]
+    simple.Show(simple.OutputPort(shown[0], 0), table)
+    link(shown, ("Layer", "Head"))
+    simple.SetActiveSource(shown[0])
+    simple.SetActiveView(graph)
+    return layout

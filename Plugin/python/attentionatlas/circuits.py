@@ -1,0 +1,619 @@
+"""Figures of circuits: what every head of a transformer would do with every token, and why it did.
+
+    pvpython -m attentionatlas.circuits CONFIG -o DIR [--text TEXT] [--patch-from TEXT] [--recording FILE]
+        [--layer L] [--head H] [--from L.H] [--tokens TOKEN ...] [--kind Q|K|V] [--against TOKEN] [--full]
+        [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
+
+CONFIG is the config.json of a language model. From its weights alone ("A mathematical framework for
+transformer circuits", Elhage et al. 2021): which heads read what earlier ones write, which copy, the eigenvalues
+of the heads of a layer, the circuits of one head on some words, its strongest skip-trigrams, the words that
+follow each other without any layer, and the virtual weights between two heads. With a text, which is recorded,
+or a recording with HeadOutputs and Residual: what each component adds to the logits, what the model would
+predict before each layer, why the head attends where it does, and the directions in which it tells the same
+token from others. With a second text of as many tokens: which heads and positions carry what the two differ in.
+Each is also a function that returns a matplotlib Figure: composition("gpt2/config.json", kind="K"),
+lens(("gpt2/config.json", "run.safetensors")).
+"""
+
+import argparse
+import contextlib
+import pathlib
+import sys
+
+import numpy
+from matplotlib.collections import LineCollection
+from matplotlib.patches import Circle
+from paraview import simple
+
+from attentionatlas import data, load_plugin
+from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit, foreground, label_heads, show_matrix, visible
+from attentionatlas.heads import Figure
+from attentionatlas.model import Missing, Proxies, open_recording
+from attentionatlas.output import Output, add_options, options
+from attentionatlas.style import BLUES, GREY, HEAD_COLORS, SIGNED
+
+KINDS = {"Q": "queries", "K": "keys", "V": "values"}
+SITES = {"HeadOutput": "heads", "Residual": "residual stream", "AttentionOutput": "attention", "MlpOutput": "MLPs"}
+#: What the filters on a text need of it.
+_RECORD = ["QueriesAndKeys", "Values", "HeadOutputs", "Residual"]
+#: More labels than these cannot be read.
+_LABELS = 64
+
+
+def _config(model):
+    path = pathlib.Path(model)
+    path = path / "config.json" if path.is_dir() else path
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    return str(path)
+
+
+class Circuits(Proxies):
+    """A transformer and, optionally, a recording of it: from a file, or of a text.
+
+    Raises FileNotFoundError for a missing file, ValueError for one that holds no model or recording.
+    """
+
+    def __init__(self, model, recording=None, text=None, sequence=0):
+        super().__init__()
+        load_plugin()
+        self.name = pathlib.Path(model).name
+        self.sequence = sequence
+        self.reader = self.own(simple.TransformerReader(FileName=_config(model)))
+        self.reader.UpdatePipeline()
+        self.layers, self.heads = (data.field_number(self.reader, name) for name in ("Layers", "Heads"))
+        if self.layers is None:
+            self.close()
+            raise ValueError(f"{model}: no model; see the error reported above.")
+        self.layers, self.heads = int(self.layers), int(self.heads)
+        self.recording = None
+        if recording is not None:
+            self.recording = self.own(open_recording(recording))
+        elif text is not None:
+            self.recording = self.own(
+                simple.TransformerRecorder(Input=self.reader, Prompts=text, Record=_RECORD)
+            )
+            self.recording.UpdatePipeline()
+            if data.field_number(self.recording, "Rotated") is None:
+                self.close()
+                raise ValueError(f"{text!r}: cannot be recorded; see the error reported above.")
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, circuits):
+        """The circuits themselves, or those of a model or of a pair of a model and a recording, which are
+        closed at the end of `with`."""
+        if isinstance(circuits, cls):
+            with circuits:
+                yield circuits
+            return
+        circuits = cls(*circuits) if isinstance(circuits, tuple) else cls(circuits)
+        try:
+            with circuits:
+                yield circuits
+        finally:
+            circuits.close()
+
+    def close(self):
+        """Takes the proxies out of the session."""
+        while self._proxies:
+            simple.Delete(self._proxies.pop())
+
+    def check_head(self, layer, head):
+        """Raises ValueError if the model has no such head."""
+        check("layer", layer, 0, self.layers - 1)
+        check("head", head, 0, self.heads - 1)
+
+    def filter(self, name, port=0, **properties):
+        """A filter on the model, up to date; raises ValueError if it reports an error."""
+        return self._updated(name, port, Input=self.reader, **properties)
+
+    def of_text(self, name, port=0, model=True, **properties):
+        """The same on the recording; raises Missing without one."""
+        if self.recording is None:
+            raise Missing(f"{self.name}: no text; give one, or a recording")
+        if model:
+            properties["Model"] = self.reader
+        return self._updated(name, port, Input=self.recording, Sequence=self.sequence, **properties)
+
+    def _updated(self, name, port, **properties):
+        made = self.own(getattr(simple, name)(**properties))
+        made.UpdatePipeline()
+        information = made.GetDataInformation(port).DataInformation
+        if information.GetNumberOfPoints() + information.GetNumberOfRows() == 0:
+            raise ValueError(f"{self.name}: no {name}; see the error reported above.")
+        return made
+
+
+class _Matrix:
+    """An image of a filter, the first row on top, with the names of its rows and columns."""
+
+    def __init__(self, source, array, port=0):
+        self.values = data.image(source, array, port)[::-1].astype(float)
+        fields = data.fetch(source, port).GetFieldData()
+        names = ("Query Token", "Key Token", "Query Title", "Key Title")
+        self.rows, self.columns, rows, columns = (_texts(fields, name) for name in names)
+        self.titles = rows[:1] or ["Query"], columns[:1] or ["Key"]
+
+    def label(self, axes):
+        """Writes the names, or numbers of many, beside the rows and below the columns."""
+        (rows,), (columns,) = self.titles
+        if len(self.columns) <= _LABELS:
+            axes.set_xticks(range(len(self.columns)), map(visible, self.columns), rotation=90)
+        if len(self.rows) <= _LABELS:
+            axes.set_yticks(range(len(self.rows)), map(visible, self.rows))
+        axes.tick_params(length=0)
+        axes.set(xlabel=columns, ylabel=rows)
+
+
+def _texts(fields, name):
+    array = fields.GetAbstractArray(name)
+    return [] if array is None else [array.GetValue(i) for i in range(array.GetNumberOfValues())]
+
+
+def _field(source, name, port=0):
+    """The first text or number of a field array."""
+    return data.fetch(source, port).GetFieldData().GetAbstractArray(name).GetValue(0)
+
+
+def _number(value):
+    return f"{value:.3g}".replace("-", "\u2212")
+
+
+def _show_signed(figure, axes, page, values, label, columns=1, shrink=1):
+    """Shows values below 0 in blue and above in red, with white at 0, and their color bar."""
+    most = float(numpy.nanmax(numpy.abs(values), initial=0)) or 1
+    shown = show_matrix(axes, values, page.pixels(columns), cmap=SIGNED, vmin=-most, vmax=most)
+    ticks = numpy.linspace(-most, most, 5)
+    return color_bar(figure, axes, shown, label, ticks, list(map(_number, ticks)), shrink)
+
+
+def _show_matrix(page, matrix, title, label):
+    """A figure of one signed matrix with its names."""
+    figure, (axes,) = page.panels(1)
+    axes.set_title(title)
+    rows, columns = matrix.values.shape
+    if columns < rows / 2:  # as wide as the names of its columns need
+        axes.set_aspect("auto")
+    _show_signed(figure, axes, page, matrix.values, label)
+    matrix.label(axes)
+    return fit(figure)
+
+
+def _place(circuits, layer, head):
+    circuits.check_head(layer, head)
+    return f"Layer {layer}, head {head}"
+
+
+@drawn_from(Circuits.opened)
+def composition(circuits, page, kind="K", top=60, threshold=0):
+    """Which heads read what heads of earlier layers write, as a graph; the strongest lines are the widest.
+
+    kind: Q, K or V, what of the later head reads. top: the largest number of lines; 0: all. threshold: the least
+    score above chance, 1 / sqrt(d_model).
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind: expected Q, K or V, found {kind}.")
+    graph = circuits.filter("HeadComposition", Kind=kind, Top=top, Threshold=threshold)
+    pairs = data.table(graph, 1)
+    order = numpy.argsort(pairs["Corrected"])
+    order = order[pairs["Corrected"][order] >= threshold][-top if top else 0 :]
+    names = ("From Head", "From Layer", "To Head", "To Layer")
+    ends = numpy.stack([pairs[name][order] for name in names], axis=1).reshape(-1, 2, 2)
+    score = pairs["Corrected"][order]
+    low, high = (score.min(), score.max()) if len(score) else (0, 1)
+    share = (score - low) / ((high - low) or 1)
+    figure, (axes,) = page.panels(1, square=False)
+    figure.set_figheight(min(1.2, 0.3 + 0.06 * circuits.layers) * page.width_mm * MILLIMETRE)
+    axes.set_title(f"{kind}-composition: {KINDS[kind]} of later heads that read what earlier ones write")
+    lines = LineCollection(ends, linewidths=0.4 + 2.1 * share, alpha=0.25 + 0.7 * share, zorder=1)
+    lines.set(cmap=BLUES, array=score, clim=(min(0, low), high))
+    axes.add_collection(lines)
+    heads, layers = numpy.meshgrid(range(circuits.heads), range(circuits.layers))
+    axes.scatter(heads, layers, s=9, color=foreground(), linewidths=0, zorder=2)
+    used = {tuple(end) for line in ends.astype(int).tolist() for end in line}
+    for head, layer in used:
+        axes.annotate(f"{layer}.{head}", (head, layer), (2.5, 2), textcoords="offset points", size="small")
+    axes.set(xlabel="Head", ylabel="Layer", xlim=(-0.5, circuits.heads - 0.3), ylim=(-0.4, circuits.layers - 0.6))
+    axes.set_xticks(range(0, circuits.heads, max(1, circuits.heads // 16)))
+    axes.set_yticks(range(0, circuits.layers, max(1, circuits.layers // 16)))
+    if len(score):
+        ticks = numpy.linspace(*lines.get_clim(), 5)
+        color_bar(figure, axes, lines, "Score \u2212 chance", ticks, list(map(_number, ticks)))
+    return figure
+
+
+@drawn_from(Circuits.opened)
+def copying(circuits, page, circuit="OV", full=False):
+    """Which heads copy: the sum of the real parts of the eigenvalues of their OV circuit over that of their
+    moduli, from -1 to 1; or, of the QK circuit, which attend to what is like the query. full: over the vocabulary.
+    """
+    table = data.table(circuits.filter("HeadSpectra", Circuit=circuit, Full=int(full)))
+    values = numpy.full((circuits.layers, circuits.heads), numpy.nan)
+    values[table["Layer"], table["Head"]] = table["Copying"]
+    figure, (axes,) = page.panels(1)
+    what = "copies" if circuit == "OV" else "matches"
+    axes.set_title(f"How much the {circuit} circuit of each head {what}" + (", over the vocabulary" if full else ""))
+    shown = show_matrix(axes, values, page.pixels(1), cmap=SIGNED, vmin=-1, vmax=1)
+    label_heads(axes, *({number: number for number in range(count)} for count in (circuits.heads, circuits.layers)))
+    color_bar(figure, axes, shown, "\u03a3 Re \u03bb / \u03a3 |\u03bb|", numpy.linspace(-1, 1, 5))
+    return fit(figure)
+
+
+@drawn_from(Circuits.opened)
+def spectra(circuits, page, layer=0, circuit="OV", full=False):
+    """The eigenvalues of a circuit of all heads of a layer, in the complex plane; the circle has the largest
+    modulus."""
+    check("layer", layer, 0, circuits.layers - 1)
+    table = data.table(circuits.filter("HeadSpectra", Circuit=circuit, Full=int(full), Layer=layer))
+    names = [name for name in table if name.startswith("Eigenvalue ")]
+    columns = min(6, circuits.heads)
+    title = f"Layer {layer}: eigenvalues of the {circuit} circuits" + (" over the vocabulary" if full else "")
+    figure, panels = page.panels(circuits.heads, columns, title)
+    for row, axes in enumerate(panels):
+        values = numpy.array([table[name][row] for name in names])
+        most = 1.1 * (numpy.hypot(*values.T).max() or 1)
+        axes.add_patch(Circle((0, 0), most / 1.1, fill=False, color=GREY, linewidth=0.4))
+        axes.axhline(0, color=GREY, linewidth=0.4)
+        axes.axvline(0, color=GREY, linewidth=0.4)
+        axes.scatter(*values.T, s=5, linewidths=0, color=HEAD_COLORS[0], zorder=3)
+        axes.set(xlim=(-most, most), ylim=(-most, most), aspect="equal")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.set_title(f"Head {table['Head'][row]}: {_number(table['Copying'][row])}")
+        axes.set_xlabel(f"|\u03bb| \u2264 {_number(most / 1.1)}")
+    return fit(figure)
+
+
+@drawn_from(Circuits.opened)
+def circuit(circuits, page, layer=0, head=0, circuit="QK", tokens=()):
+    """A circuit of one head on some words: QK, to which sources each destination attends; OV, which outputs
+    attention to each source raises; or PositionQK, of positions. tokens: texts or #ids; empty: frequent words."""
+    place = _place(circuits, layer, head)
+    properties = {"Layer": layer, "Head": head, "Circuit": circuit, "Tokens": list(tokens)}
+    shown = circuits.filter("HeadCircuit", 1, **properties)
+    matrix = _Matrix(shown, circuit, 1)
+    label = "Logit" if circuit == "OV" else "Score"
+    return _show_matrix(page, matrix, f"{place}: {circuit} circuit", label)
+
+
+def _bars(page, texts, values, title, label):
+    """A figure of horizontal bars with texts, the first on top."""
+    figure, (axes,) = page.panels(1, square=False)
+    figure.set_figheight((12 + 4.2 * len(texts)) * MILLIMETRE)
+    places = numpy.arange(len(texts))
+    axes.barh(places, values, color=HEAD_COLORS[0], height=0.7)
+    axes.set_yticks(places, texts)
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set(title=title, xlabel=label, ylim=(len(texts) - 0.5, -0.5))
+    return figure
+
+
+@drawn_from(Circuits.opened)
+def skip_trigrams(circuits, page, layer=0, head=0, top=25):
+    """The strongest skip-trigrams "source ... destination -> output" of a head, over the whole vocabulary."""
+    place = _place(circuits, layer, head)
+    check("top", top, 1, 100)
+    table = data.table(circuits.filter("SkipTrigrams", Layer=layer, Head=head, Top=top))
+    words = zip(*(map(visible, table[name]) for name in ("Source", "Destination", "Output")))
+    texts = [f"{source} \u2026 {destination} \u2192 {output}" for source, destination, output in words]
+    return _bars(page, texts, table["Score"], f"{place}: skip-trigrams", "Score, QK \u00d7 OV")
+
+
+@drawn_from(Circuits.opened)
+def bigrams(circuits, page, tokens=(), top=8):
+    """The words that follow others without any layer, by embedding and unembedding alone."""
+    check("top", top, 1, 20)
+    table = data.table(circuits.filter("BigramTable", Tokens=list(tokens), Top=top))
+    count = len(table["Logit"]) // top
+    logits = table["Logit"].reshape(count, top).astype(float)
+    names = [visible(token) for token in table["Token"][::top]]
+    figure, (axes,) = page.panels(1, square=False)
+    figure.set_figheight((20 + 5 * count) * MILLIMETRE)
+    axes.set_title("What follows without any layer")
+    shown = show_matrix(axes, logits, page.pixels(1), cmap=BLUES, aspect="auto")
+    low, high = shown.get_clim()
+    for i, token in enumerate(table["Next Token"]):
+        row, column = divmod(i, top)
+        color = "white" if logits[row, column] > (low + high) / 2 else "black"
+        axes.text(column, row, visible(token), ha="center", va="center", color=color, clip_on=True)
+    axes.set_xticks(range(top), range(1, top + 1))
+    axes.set_yticks(range(count), names)
+    axes.tick_params(length=0)
+    axes.set(xlabel="Rank", ylabel="Token")
+    ticks = numpy.linspace(low, high, 5)
+    color_bar(figure, axes, shown, "Logit", ticks, list(map(_number, ticks)))
+    return figure
+
+
+@drawn_from(Circuits.opened)
+def virtual_weights(circuits, page, layer=1, head=0, source=(0, 0), kind="K"):
+    """The weights through which a head reads what an earlier one, source = (layer, head), writes, and their
+    singular values."""
+    place = _place(circuits, layer, head)
+    circuits.check_head(*source)
+    if source[0] >= layer:
+        raise ValueError(f"source: expected a layer before {layer}, found {source[0]}.")
+    if kind not in KINDS:
+        raise ValueError(f"kind: expected Q, K or V, found {kind}.")
+    heads = {"FromLayer": source[0], "FromHead": source[1], "ToLayer": layer, "ToHead": head}
+    weights = circuits.filter("VirtualWeights", Kind=kind, **heads)
+    values = data.image(weights, "Virtual Weights")[::-1].astype(float)
+    table = data.table(weights, 1)
+    figure, (image, singular) = page.panels(2, 2, f"{place} reads head {source[0]}.{source[1]} with its {KINDS[kind]}")
+    _show_signed(figure, image, page, values, "Weight", 2, shrink=0.8)
+    image.set(xlabel=f"Component of the {KINDS[kind]}", ylabel="Component of the values")
+    singular.plot(table["Singular Value"], ".-", markersize=3, color=HEAD_COLORS[0])
+    singular.set(xlabel="Number", ylabel="Singular value", box_aspect=1)
+    singular.set_ylim(bottom=0)
+    return fit(figure)
+
+
+@drawn_from(Circuits.opened)
+def logits(circuits, page, target="NextToken", token="", against="", grouping="Automatic"):
+    """What each component of the model adds to the logit of a token at each position of a text.
+
+    target: NextToken, Predicted or Token, that of `token`. against: a token whose logit is subtracted. grouping:
+    Heads, Layers or Automatic.
+    """
+    properties = {"Target": target, "TargetToken": token, "Against": against, "Grouping": grouping}
+    terms = circuits.of_text("LogitAttribution", 1, **properties)
+    matrix = _Matrix(terms, "Contribution", 1)
+    title = {"NextToken": "the next token", "Predicted": "the predicted token", "Token": visible(token)}[target]
+    minus = f" minus {visible(against)}" if against else ""
+    return _show_matrix(page, matrix, f"Contributions to the logit of {title}{minus}", "Logit")
+
+
+@drawn_from(Circuits.opened)
+def lens(circuits, page):
+    """What the model would predict before each of its layers (logit lens), with the probability."""
+    filled = circuits.of_text("LogitLens")
+    matrix = _Matrix(filled, "Probability")
+    words = data.table(filled, 1)
+    first = words["Rank"] == 1
+    rows, columns = matrix.values.shape
+    figure, (axes,) = page.panels(1, square=False)
+    axes.set_title("Logit lens: the token that would be predicted before each layer")
+    figure.set_figheight((32 + 4.6 * rows) * MILLIMETRE)
+    shown = show_matrix(axes, matrix.values, page.pixels(1), cmap=BLUES, vmin=0, vmax=1, aspect="auto")
+    matrix.label(axes)
+    places = {layer: row for row, layer in enumerate(map(int, matrix.rows))}
+    tokens = [token for token, is_first in zip(words["Token"], first) if is_first]
+    width = page.width_mm / 25.4 * 72 * 0.75 / columns / (0.55 * 5.5)  # letters of a cell
+    for layer, position, token in zip(words["Layer"][first], words["Position"][first], tokens):
+        row = places[int(layer)]
+        color = "white" if matrix.values[row, position] > 0.5 else "black"
+        text = visible(token)
+        text = text if len(text) <= width else text[: max(1, int(width) - 1)] + "\u2026"
+        axes.text(position, row, text, ha="center", va="center", color=color, size=5.5, clip_on=True)
+    color_bar(figure, axes, shown, "Probability", numpy.linspace(0, 1, 5))
+    return figure
+
+
+@drawn_from(Circuits.opened)
+def score(circuits, page, layer=0, head=0, query=-1, key=-1, grouping="Automatic"):
+    """Why a head attends: the score of a query and a key as the sum over pairs of components. query -1: the last
+    token; key -1: that with the largest score."""
+    place = _place(circuits, layer, head)
+    pairs = circuits.of_text("ScoreAttribution", Layer=layer, Head=head, Query=query, Key=key, Grouping=grouping)
+    matrix = _Matrix(pairs, "Contribution")
+    query, key = (int(_field(pairs, name)) for name in ("Query", "Key"))
+    total = _number(_field(pairs, "Score"))
+    return _show_matrix(page, matrix, f"{place}: score {total} of query {query} and key {key}", "Score")
+
+
+@drawn_from(Circuits.opened)
+def contrast(circuits, page, layer=0, head=0, by="SameToken", column="Segment"):
+    """The directions in which a head tells pairs of the same token (or of another set) from others: queries and
+    keys on the first two, and the singular values."""
+    place = _place(circuits, layer, head)
+    made = circuits.of_text("QueryKeyContrast", model=False, Layer=layer, Head=head, By=by, Column=column)
+    points = data.fetch(made)
+    projection, kind = (data.point_array(points, name) for name in ("Projection", "Kind"))
+    table = data.table(made, 1)
+    title = {"SameToken": "the same token", "PreviousToken": "the token before", "Column": f"the same {column}"}[by]
+    figure, (axes, singular) = page.panels(2, 2, f"{place}: {title} against others")
+    for number, name in enumerate(("Query", "Key")):
+        chosen = projection[kind == number]
+        axes.scatter(chosen[:, 0], chosen[:, 1], s=6, linewidths=0, color=HEAD_COLORS[4 * number], label=name)
+    axes.axhline(0, color=GREY, linewidth=0.4, zorder=0)
+    axes.axvline(0, color=GREY, linewidth=0.4, zorder=0)
+    axes.set(xlabel="First direction", ylabel="Second direction", box_aspect=1)
+    axes.legend()
+    singular.bar(table["Index"], table["Share"], color=HEAD_COLORS[0])
+    singular.set(xlabel="Direction", ylabel="Share of the sum of squares", box_aspect=1)
+    return fit(figure)
+
+
+@drawn_from(Circuits.opened)
+def patching(circuits, page, prompt=None, patch_from=None, site="HeadOutput", mode="Patch", target="", against=""):
+    """Which heads or positions make the model predict one token and not another: the effect of replacing their
+    activations by those of another prompt, by zero or by their mean."""
+    if site not in SITES:
+        raise ValueError(f"site: expected {', '.join(SITES)}, found {site}.")
+    texts = {"Prompt": prompt, "PatchFrom": patch_from}
+    properties = {name: text for name, text in texts.items() if text is not None}
+    effects = circuits.filter(
+        "ActivationPatching", 1, Site=site, Mode=mode, Target=target, Against=against, **properties
+    )
+    matrix = _Matrix(effects, "Effect", 1)
+    names = [visible(_field(effects, name)) for name in ("Target", "Against")]
+    what = {"Patch": "Patching", "Zero": "Zero ablation of", "Mean": "Mean ablation of"}[mode]
+    title = f"{what} {SITES[site]}: effect on {names[0]} against {names[1]}"
+    return _show_matrix(page, matrix, title, "Effect" if mode == "Patch" else "Change of the logit difference")
+
+
+FIGURES = {
+    "circuits-composition": Figure(
+        "Which heads read which",
+        "A line from each head to those of later layers whose keys read what it writes, more than by chance "
+        "(K-composition); the strongest are the widest.",
+        composition,
+        ("kind",),
+    ),
+    "circuits-copying": Figure(
+        "Which heads copy",
+        "The sum of the eigenvalues of each head's OV circuit over that of their moduli: red heads raise the tokens "
+        "that they attend to, blue ones lower them.",
+        copying,
+        ("full",),
+    ),
+    "circuits-spectra": Figure(
+        "Eigenvalues",
+        "The eigenvalues of the OV circuit of each head of a layer in the complex plane, and how much the head copies.",
+        spectra,
+        ("layer", "full"),
+    ),
+    "circuits-qk": Figure(
+        "What a head attends to: its QK circuit",
+        "The score that each destination (row) gives to each source (column), of some words.",
+        circuit,
+        ("layer", "head", "tokens"),
+    ),
+    "circuits-ov": Figure(
+        "What a head writes: its OV circuit",
+        "What attention to each source (row) adds to the logit of each output (column), of some words.",
+        lambda *arguments, **named: circuit(*arguments, circuit="OV", **named),
+        ("layer", "head", "tokens"),
+    ),
+    "circuits-skip-trigrams": Figure(
+        "Skip-trigrams",
+        "The strongest of all triples: from the destination the head attends to the source, and so raises the output.",
+        skip_trigrams,
+        ("layer", "head"),
+    ),
+    "circuits-bigrams": Figure(
+        "The model without layers",
+        "The tokens that embedding and unembedding alone let follow each token.",
+        bigrams,
+        ("tokens",),
+    ),
+    "circuits-virtual-weights": Figure(
+        "Virtual weights",
+        "Through which weights the head reads what a head of an earlier layer writes, and their singular values.",
+        virtual_weights,
+        ("layer", "head", "source", "kind"),
+    ),
+    "circuits-logits": Figure(
+        "Where logits come from",
+        "What every component adds to the logit of the next token, at each position of the text.",
+        logits,
+        ("against",),
+    ),
+    "circuits-lens": Figure(
+        "What would be predicted before each layer",
+        "The token of the largest logit if the layers above were not there, bluer where it is more probable.",
+        lens,
+        (),
+    ),
+    "circuits-score": Figure(
+        "Why a head attends",
+        "The score of the last query and its strongest key, as the sum over pairs of components of the residual "
+        "stream at the query (row) and at the key (column).",
+        score,
+        ("layer", "head"),
+    ),
+    "circuits-contrast": Figure(
+        "Directions of sameness",
+        "The queries and keys of the head on the first two directions that tell pairs of the same token from others.",
+        contrast,
+        ("layer", "head"),
+    ),
+    "circuits-patching-heads": Figure(
+        "Which heads carry the difference",
+        "The effect of each head (column) of each layer (row) if its output is replaced by that on the other text: "
+        "1 makes up the whole difference.",
+        patching,
+        ("prompt", "patch_from", "against"),
+    ),
+    "circuits-patching-residual": Figure(
+        "Where the difference is",
+        "The effect of the residual stream before each layer (row) at each position (column), likewise.",
+        lambda *arguments, **named: patching(*arguments, site="Residual", **named),
+        ("prompt", "patch_from", "against"),
+    ),
+}
+
+
+def _leaves_out(name, circuits, place):
+    """Why a figure is left out, or None."""
+    if name.startswith("circuits-patching") and place.get("patch_from") is None:
+        return "patching needs a second text: --patch-from TEXT"
+    if name == "circuits-virtual-weights" and place["layer"] == 0:
+        return "virtual weights need a layer after the first: --layer"
+    if name in ("circuits-logits", "circuits-lens", "circuits-score", "circuits-contrast") and circuits.recording is None:
+        return "what a model does on a text needs one: --text TEXT or --recording FILE"
+    return None
+
+
+def render_named(circuits, folder, output=None, reasons=None, **place):
+    """Renders the figures of a model; returns {name in FIGURES: path}.
+
+    circuits: Circuits, the name of a config.json, or a pair of that and of a recording. place: layer, head, source,
+    kind, tokens, full, prompt, patch_from, against. Figures for which something is missing are left out; the
+    reasons are appended to the list `reasons`, each once.
+    """
+    output = output or Output()
+    place = {"layer": 0, "head": 0, "source": (0, 0), "kind": "K", "tokens": (), "full": False, "against": "", **place}
+    place = {"prompt": None, "patch_from": None, **place}
+    folder, written = pathlib.Path(folder), {}
+    with Circuits.opened(circuits) as opened:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in FIGURES.items():
+            reason = _leaves_out(name, opened, place)
+            if reason is not None:
+                if reasons is not None and reason not in reasons:
+                    reasons.append(reason)
+                continue
+            arguments = {key: place[key] for key in figure.arguments}
+            written[name] = output.write(figure.draw(opened, **arguments, **output.options), folder, name)
+    return written
+
+
+def _head(text):
+    """A head as LAYER.HEAD."""
+    layer, _, head = text.partition(".")
+    return int(layer), int(head)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="pvpython -m attentionatlas.circuits",
+        description="Renders what the heads of a language model would do with every token, and why they did.",
+    )
+    parser.add_argument("model", metavar="CONFIG", help="the config.json of a language model")
+    add_options(parser)
+    parser.add_argument("--text", help="to be run, for figures of what the model does")
+    parser.add_argument("--recording", metavar="FILE", help="of the model, with HeadOutputs and Residual, instead of a text")
+    parser.add_argument("--sequence", type=int, default=0, help="of the recording (default: 0)")
+    parser.add_argument("--patch-from", metavar="TEXT", help="a text of as many tokens, whose activations are patched in")
+    parser.add_argument("--against", default="", metavar="TOKEN", help="whose logit is subtracted (default: none)")
+    parser.add_argument("--layer", type=int, default=0, help="of the head to show (default: 0)")
+    parser.add_argument("--head", type=int, default=0, help="to show (default: 0)")
+    parser.add_argument("--from", type=_head, default=(0, 0), metavar="L.H", dest="source",
+                        help="the earlier head of the virtual weights (default: 0.0)")
+    parser.add_argument("--kind", choices=KINDS, default="K", help="of composition (default: K)")
+    parser.add_argument("--tokens", nargs="+", default=(), metavar="TOKEN", help="texts or #ids (default: frequent words)")
+    parser.add_argument("--full", action="store_true", help="eigenvalues over the vocabulary")
+    return parser
+
+
+def main(arguments=None):
+    found = _parser().parse_args(arguments)
+    names = ("layer", "head", "source", "kind", "tokens", "full", "patch_from", "against")
+    place = {name: getattr(found, name) for name in names}
+    reasons = []
+    try:
+        output = Output(**options(found))
+        circuits = (found.model, found.recording, found.text, found.sequence)
+        for file in render_named(circuits, found.output, output, reasons, prompt=found.text, **place).values():
+            print(file, flush=True)
+    except (OSError, ValueError, Missing) as error:
+        raise SystemExit(str(error)) from error
+    for reason in reasons:
+        print(f"left out: {reason}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

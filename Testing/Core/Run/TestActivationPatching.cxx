@@ -1,0 +1,315 @@
+#include "ActivationPatching.h"
+
+#include "ErrorMessage.h"
+#include "Index.h"
+#include "ReferenceTransformer.h"
+#include "TinyTransformer.h"
+#include "TransformerOracle.h"
+
+#include <numeric>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using atlas::test::ReferenceTransformer;
+using atlas::test::TinyInput;
+using atlas::test::TinyTransformer;
+using atlas::test::TransformerOracle;
+using testing::HasSubstr;
+using Matrix = ReferenceTransformer::Matrix;
+
+namespace
+{
+
+struct Inputs
+{
+  TransformerInput prompt;
+  TransformerInput source;
+};
+
+Inputs TinyPair(std::size_t length)
+{
+  const TransformerInput both = TinyInput({ length, length });
+  Inputs inputs;
+  inputs.prompt.tokens = { both.tokens[0] };
+  inputs.source.tokens = { both.tokens[1] };
+  return inputs;
+}
+
+PatchingOptions OptionsOf(ActivationKind kind, Replacement by)
+{
+  PatchingOptions options;
+  options.kind = kind;
+  options.by = by;
+  options.target = 3;
+  options.against = 5;
+  options.threads = 1;
+  return options;
+}
+
+/// One run of the reference per site: columns of matrices are exchanged one by one.
+double Reference(const Transformer& model, const Inputs& inputs, const ActivationSite& site,
+  const PatchingOptions& options)
+{
+  const ReferenceTransformer reference(model);
+  const std::string wanted = site.kind == ActivationKind::Residual    ? "residual"
+                             : site.kind == ActivationKind::MlpOutput ? "hidden"
+                                                                      : "mixed";
+  Matrix other;
+  reference.Logits(inputs.source.tokens[0],
+    [&](const std::string& place, std::int64_t l, const Matrix& values)
+    { other = place == wanted && l == site.layer ? values : other; });
+  const Matrix logits = reference.Logits(inputs.prompt.tokens[0],
+    [&](const std::string& place, std::int64_t l, Matrix& values)
+    {
+      const Matrix before = values;
+      for (Eigen::Index t = 0; place == wanted && l == site.layer && t < values.rows(); ++t)
+      {
+        for (Eigen::Index c = 0; c < values.cols(); ++c)
+        {
+          const bool isThere = (site.position == AllPositions || site.position == t) &&
+                               (site.kind != ActivationKind::HeadOutput ||
+                                 c / model.GetConfig().headDimension == site.head);
+          if (isThere)
+          {
+            values(t, c) = options.by == Replacement::Source ? other(t, c)
+                           : options.by == Replacement::Mean ? before.col(c).mean()
+                                                             : 0;
+          }
+        }
+      }
+    });
+  return logits(logits.rows() - 1, *options.target) - logits(logits.rows() - 1, *options.against);
+}
+
+/// Every cell within 1e-5 of the largest, and not all the same.
+void ExpectMap(const Transformer& model, const Inputs& inputs, const PatchingOptions& options)
+{
+  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  const auto sites = PatchingSites(
+    model.GetConfig(), static_cast<std::int64_t>(inputs.prompt.tokens[0].size()), options);
+  ASSERT_EQ(map.difference.size(), sites.size());
+  for (std::size_t i = 0; i < sites.size(); ++i)
+  {
+    const double expected = Reference(model, inputs, sites[i], options);
+    EXPECT_NEAR(map.difference[i], expected, 1e-5 * std::max(1.0, std::abs(expected)))
+      << ToText(sites[i]);
+  }
+  const auto [least, most] = std::minmax_element(map.difference.begin(), map.difference.end());
+  EXPECT_GT(*most - *least, 1e-3);
+}
+
+TEST(MapPatching, EqualsOneReferenceRunPerSite)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Inputs inputs = TinyPair(6);
+  for (const Replacement by : { Replacement::Source, Replacement::Zero, Replacement::Mean })
+  {
+    for (const ActivationKind kind : { ActivationKind::HeadOutput, ActivationKind::Residual,
+           ActivationKind::AttentionOutput, ActivationKind::MlpOutput })
+    {
+      SCOPED_TRACE(
+        std::to_string(static_cast<int>(by)) + " " + std::to_string(static_cast<int>(kind)));
+      ExpectMap(model, inputs, OptionsOf(kind, by));
+    }
+  }
+  PatchingOptions options = OptionsOf(ActivationKind::HeadOutput, Replacement::Source);
+  options.position = 4;
+  ExpectMap(model, inputs, options);
+}
+
+TEST(MapPatching, EqualsTheReferenceOnModels)
+{
+  for (const char* name : { "gpt2", "attn-only", "attn-only-shortformer" })
+  {
+    SCOPED_TRACE(name);
+    const TransformerOracle oracle(name);
+    const Transformer model = Transformer::Read(oracle.Path());
+    std::vector<std::vector<std::int64_t>> tokens = oracle.Input().tokens;
+    const std::size_t length = std::min(tokens[0].size(), tokens[1].size());
+    tokens[0].resize(length);
+    tokens[1].resize(length);
+    Inputs inputs;
+    inputs.prompt.tokens = { tokens[0] };
+    inputs.source.tokens = { tokens[1] };
+    ExpectMap(model, inputs, OptionsOf(ActivationKind::HeadOutput, Replacement::Source));
+    ExpectMap(model, inputs, OptionsOf(ActivationKind::Residual, Replacement::Source));
+  }
+}
+
+/// The tokens that the reference predicts after a sequence, the likeliest first.
+std::vector<Eigen::Index> Predicted(const Eigen::RowVectorXd& logits)
+{
+  std::vector<Eigen::Index> tokens(static_cast<std::size_t>(logits.size()));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::sort(tokens.begin(), tokens.end(),
+    [&](Eigen::Index a, Eigen::Index b) { return logits[a] > logits[b]; });
+  return tokens;
+}
+
+Eigen::RowVectorXd LastLogits(const Transformer& model, const TransformerInput& input)
+{
+  return ReferenceTransformer(model).Logits(input.tokens[0]).bottomRows(1);
+}
+
+/// Two sequences after which the same token is predicted, or not.
+Inputs PairWith(const Transformer& model, bool sameToken)
+{
+  const TransformerInput many = TinyInput(std::vector<std::size_t>(40, 9));
+  Inputs inputs;
+  inputs.prompt.tokens = { many.tokens[0] };
+  const Eigen::Index first = Predicted(LastLogits(model, inputs.prompt))[0];
+  for (const std::vector<std::int64_t>& tokens : many.tokens)
+  {
+    inputs.source.tokens = { tokens };
+    const Eigen::Index other = Predicted(LastLogits(model, inputs.source))[0];
+    if (tokens != many.tokens[0] && (other == first) == sameToken)
+    {
+      return inputs;
+    }
+  }
+  throw std::runtime_error("no such sequence");
+}
+
+TEST(MapPatching, ComparesWhatTheRunsPredict)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Inputs inputs = PairWith(model, false);
+  const Eigen::RowVectorXd prompt = LastLogits(model, inputs.prompt);
+  const Eigen::RowVectorXd source = LastLogits(model, inputs.source);
+  const std::vector<Eigen::Index> promptTokens = Predicted(prompt);
+  const Eigen::Index first = promptTokens[0];
+  const Eigen::Index other = Predicted(source)[0];
+
+  PatchingOptions options;
+  const PatchingMap patched = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  EXPECT_EQ(patched.target, other);
+  EXPECT_EQ(patched.against, first);
+  EXPECT_NEAR(patched.prompt, prompt[other] - prompt[first], 1e-4);
+  EXPECT_NEAR(patched.source, source[other] - source[first], 1e-4);
+
+  options.target = first; // of the prompt's run, so that the other one is the source's
+  const PatchingMap reversed = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  EXPECT_EQ(reversed.target, first);
+  EXPECT_EQ(reversed.against, other);
+
+  options.target.reset();
+  options.by = Replacement::Zero;
+  const PatchingMap ablated = MapPatching(model, inputs.prompt, {}, options).value();
+  EXPECT_EQ(ablated.target, first);
+  EXPECT_EQ(ablated.against, promptTokens[1]);
+  EXPECT_NEAR(ablated.prompt, prompt[first] - prompt[promptTokens[1]], 1e-4);
+}
+
+TEST(MapPatching, ComparesWhatChangesMostIfBothRunsPredictTheSame)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Inputs inputs = PairWith(model, true);
+  const std::vector<Eigen::Index> changed =
+    Predicted(LastLogits(model, inputs.source) - LastLogits(model, inputs.prompt));
+  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, {}).value();
+  EXPECT_EQ(map.target, changed.front());
+  EXPECT_EQ(map.against, changed.back());
+  EXPECT_THAT(MessageOf<OptionError>([&] { MapPatching(model, inputs.prompt, inputs.prompt, {}); }),
+    HasSubstr("expected a prompt with other logits than Prompt, found the same"));
+}
+
+TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Inputs inputs = TinyPair(20);
+  for (const ActivationKind kind : { ActivationKind::HeadOutput, ActivationKind::Residual,
+         ActivationKind::AttentionOutput, ActivationKind::MlpOutput })
+  {
+    const PatchingMap map =
+      MapPatching(model, inputs.prompt, inputs.prompt, OptionsOf(kind, Replacement::Source))
+        .value();
+    for (const double difference : map.difference)
+    {
+      EXPECT_EQ(difference, map.prompt);
+    }
+  }
+}
+
+TEST(MapPatching, GivesTheSameBytesOnAnyNumberOfThreadsAndParts)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Inputs inputs = TinyPair(100); // several groups of rows
+  PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
+  const PatchingMap whole = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  options.threads = 4;
+  EXPECT_EQ(
+    MapPatching(model, inputs.prompt, inputs.source, options).value().difference, whole.difference);
+  options.parts = 3;
+  std::vector<double> sum(whole.difference.size());
+  for (options.part = 0; options.part < options.parts; ++options.part)
+  {
+    const PatchingMap part = MapPatching(model, inputs.prompt, inputs.source, options).value();
+    for (std::size_t i = 0; i < sum.size(); ++i)
+    {
+      sum[i] += part.difference[i];
+    }
+  }
+  EXPECT_EQ(sum, whole.difference);
+}
+
+TEST(MapPatching, ReportsProgressAndStops)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const Inputs inputs = TinyPair(40);
+  PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
+  std::vector<double> reports;
+  options.progress = [&](double done)
+  {
+    reports.push_back(done);
+    return true;
+  };
+  ASSERT_TRUE(MapPatching(model, inputs.prompt, inputs.source, options));
+  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+  EXPECT_EQ(reports.back(), 1);
+  for (std::size_t stop = 1; stop <= reports.size(); ++stop)
+  {
+    std::size_t calls = 0;
+    options.progress = [&](double) { return ++calls < stop; };
+    EXPECT_FALSE(MapPatching(model, inputs.prompt, inputs.source, options));
+    EXPECT_EQ(calls, stop);
+  }
+}
+
+TEST(MapPatching, SaysWhatDoesNotFit)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  Inputs inputs = TinyPair(4);
+  PatchingOptions options = OptionsOf(ActivationKind::HeadOutput, Replacement::Source);
+  const auto message = [&]
+  {
+    return MessageOf<OptionError>(
+      [&] { MapPatching(model, inputs.prompt, inputs.source, options); });
+  };
+  options.position = 4;
+  EXPECT_THAT(message(), HasSubstr("Position: expected -1 or one of the prompt, 0 to 3, found 4"));
+  options.position = AllPositions;
+  options.against = 13;
+  EXPECT_THAT(message(), HasSubstr("Against: expected a token id from 0 to 12, found 13"));
+  options.against = 3;
+  EXPECT_THAT(message(), HasSubstr("Against: expected another token than Target"));
+  options.against = 5;
+  inputs.source.tokens[0].pop_back();
+  EXPECT_THAT(message(), HasSubstr("expected as many tokens as sequence 0, 4, found 3"));
+  const TransformerOracle vit("vit");
+  EXPECT_THAT(MessageOf<OptionError>(
+                [&] { MapPatching(Transformer::Read(vit.Path()), vit.Input(), {}, options); }),
+    HasSubstr("expected a model of texts with an unembedding"));
+}
+
+}

@@ -1,0 +1,382 @@
+// Also tests: Activations LayerRunner
+
+#include "Interventions.h"
+
+#include "ErrorMessage.h"
+#include "Index.h"
+#include "ReferenceTransformer.h"
+#include "SameRecording.h"
+#include "TinyTransformer.h"
+#include "TransformerOracle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using atlas::test::ReferenceTransformer;
+using atlas::test::TinyInput;
+using atlas::test::TinyTransformer;
+using atlas::test::TransformerOracle;
+using testing::AllOf;
+using testing::HasSubstr;
+using Matrix = ReferenceTransformer::Matrix;
+
+namespace
+{
+
+constexpr const char* Models[] = { "gpt2", "attn-only", "attn-only-shortformer" };
+
+RecordOptions Everything(const Interventions& interventions, const Transformer& model)
+{
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  options.logits = model.HasLogits();
+  options.interventions = interventions;
+  options.threads = 1;
+  return options;
+}
+
+Interventions Made(
+  const std::string& sites, Replacement by, const std::vector<std::int64_t>& source = {})
+{
+  Interventions interventions;
+  for (const ActivationSite& site : ParseSites(sites, "sites"))
+  {
+    interventions.list.push_back({ site, by });
+  }
+  interventions.source.tokens = { source };
+  return interventions;
+}
+
+std::string SitesOf(const std::string& text)
+{
+  std::string found;
+  for (const ActivationSite& site : ParseSites(text, "PatchSites"))
+  {
+    found += ToText(site) + " ";
+  }
+  return found;
+}
+
+/// A copy of a model in which W_O of a head is 0.
+class WithoutHead
+{
+public:
+  WithoutHead(const Transformer& model, std::int64_t layer, std::int64_t head)
+    : Weights(atlas::test::CopyTensors(model.GetFiles().GetTensors()))
+  {
+    const LinearTensors& output = model.GetWeights().layers[ToIndex(layer)].output;
+    std::string name;
+    for (const auto& [key, view] : model.GetFiles().GetTensors())
+    {
+      name = view.data == output.weight.data ? key : name;
+    }
+    Tensor& tensor = this->Weights.at(name);
+    std::vector<double> values = tensor.View().ToDouble();
+    const std::int64_t size = model.GetConfig().headDimension;
+    for (std::int64_t i = head * size; i < (head + 1) * size; ++i)
+    {
+      for (std::int64_t o = 0; o < output.outputs; ++o)
+      {
+        const bool isTransposed = output.layout == WeightLayout::OutputInput;
+        values[ToIndex(isTransposed ? o * output.inputs + i : i * output.outputs + o)] = 0;
+      }
+    }
+    tensor = Tensor::FromDouble(DType::F32, tensor.shape, values);
+    for (const auto& [key, value] : this->Weights)
+    {
+      this->Views.emplace(key, value.View());
+    }
+    this->Config = model.GetConfig();
+  }
+
+  Transformer Make() const { return { this->Config, WeightFiles(this->Views, "edited") }; }
+
+private:
+  Tensors Weights;
+  TensorViews Views;
+  TransformerConfig Config;
+};
+
+Recording Recorded(
+  const Transformer& model, const TransformerInput& input, const Interventions& interventions)
+{
+  return RecordTransformer(model, input, Everything(interventions, model)).value();
+}
+
+/// Forgets what cannot be the same with W_O = 0: the norms of value W_O, and the note.
+Recording WithoutNorms(Recording recording)
+{
+  recording.interventions.clear();
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.valueNorm = {};
+    }
+  }
+  return recording;
+}
+
+/// Replaces the rows and columns of a site by those of another matrix.
+void Copy(
+  const TransformerConfig& config, const ActivationSite& site, const Matrix& from, Matrix& to)
+{
+  const bool isHead = site.kind == ActivationKind::HeadOutput;
+  const bool isAll = site.position == AllPositions;
+  const Eigen::Index column = isHead ? site.head * config.headDimension : 0;
+  const Eigen::Index columns = isHead ? config.headDimension : to.cols();
+  const Eigen::Index row = isAll ? 0 : site.position;
+  const Eigen::Index rows = isAll ? to.rows() : 1;
+  to.block(row, column, rows, columns) = from.block(row, column, rows, columns);
+}
+
+std::string PlaceOf(const ActivationSite& site)
+{
+  return site.kind == ActivationKind::Residual    ? "residual"
+         : site.kind == ActivationKind::MlpOutput ? "hidden"
+                                                  : "mixed";
+}
+
+/// The logits of a run with changed sites, by the reference.
+Matrix Expected(const Transformer& model, const std::vector<std::int64_t>& tokens,
+  const Interventions& interventions)
+{
+  const ReferenceTransformer reference(model);
+  std::map<std::pair<std::string, std::int64_t>, Matrix> source;
+  if (interventions.NeedSource())
+  {
+    reference.Logits(interventions.source.tokens[0],
+      [&](const std::string& place, std::int64_t l, const Matrix& values)
+      { source[{ place, l }] = values; });
+  }
+  return reference.Logits(tokens,
+    [&](const std::string& place, std::int64_t l, Matrix& values)
+    {
+      for (const Intervention& one : interventions.list)
+      {
+        if (one.site.layer == l && PlaceOf(one.site) == place)
+        {
+          const Matrix mean = values.colwise().mean().replicate(values.rows(), 1);
+          Copy(model.GetConfig(), one.site,
+            one.by == Replacement::Source ? source.at({ place, l })
+            : one.by == Replacement::Mean ? mean
+                                          : Matrix(Matrix::Zero(values.rows(), values.cols())),
+            values);
+        }
+      }
+    });
+}
+
+/// The first two sequences, cut to the same length.
+std::vector<std::vector<std::int64_t>> Pair(const TransformerInput& input)
+{
+  std::vector<std::vector<std::int64_t>> pair = { input.tokens[0], input.tokens[1] };
+  const std::size_t length = std::min(pair[0].size(), pair[1].size());
+  pair[0].resize(length);
+  pair[1].resize(length);
+  return pair;
+}
+
+/// Within 1e-5 of the largest logit.
+void ExpectLogits(
+  const Transformer& model, const TransformerInput& input, const Interventions& interventions)
+{
+  const Recording found = Recorded(model, input, interventions);
+  for (std::size_t s = 0; s < input.tokens.size(); ++s)
+  {
+    const Matrix expected = Expected(model, input.tokens[s], interventions);
+    const Matrix plain = ReferenceTransformer(model).Logits(input.tokens[s]);
+    EXPECT_GT((expected - plain).cwiseAbs().maxCoeff(), 1e-3) << "nothing was changed";
+    const Eigen::Map<const Eigen::Matrix<float, -1, -1, Eigen::RowMajor>> logits(
+      found.logits.Row(found.sequenceOffsets[s]), expected.rows(), expected.cols());
+    EXPECT_LE((logits.cast<double>() - expected).cwiseAbs().maxCoeff(),
+      1e-5 * std::max(1.0, expected.cwiseAbs().maxCoeff()))
+      << ToText(interventions);
+  }
+}
+
+TEST(ParseSites, ReadsHeadsResidualsAndSublayers)
+{
+  EXPECT_EQ(SitesOf(""), "");
+  EXPECT_EQ(SitesOf(" 2.5, 3.11\n2.5@3 r0@4 r2 a1@0 m1 "), "2.5 3.11 2.5@3 r0@4 r2 a1@0 m1 ");
+}
+
+TEST(ParseSites, NamesTheWordThatIsNone)
+{
+  for (const char* word : { "2", "2.", ".5", "2.5@", "2.5@-1", "-1.0", "x2", "r", "r2.5", "2.5x",
+         "2.5@3@4", "99999999999999999999.0", "2:5" })
+  {
+    EXPECT_THAT(
+      MessageOf<OptionError>([&] { ParseSites(std::string("0.0 ") + word, "PatchSites"); }),
+      AllOf(HasSubstr("PatchSites: expected heads such as 2.5"),
+        HasSubstr("found '" + std::string(word) + "'")));
+  }
+  EXPECT_EQ(ParseHeadSites("1.2", "Ablate").size(), 1U);
+  EXPECT_THAT(MessageOf<OptionError>([] { ParseHeadSites("1.2 r2", "Ablate"); }),
+    HasSubstr("Ablate: expected heads such as 2.5 (layer 2, head 5), each with a position such as "
+              "@3 or without, found 'r2'"));
+}
+
+TEST(Interventions, AreToldInWords)
+{
+  Interventions interventions = Made("0.1 1.2", Replacement::Zero);
+  interventions.list.push_back({ ParseSites("r1@3", "")[0], Replacement::Source });
+  EXPECT_EQ(ToText(interventions), "0.1, 1.2 to zero; r1@3 from another input");
+  EXPECT_EQ(ToText(Interventions()), "");
+}
+
+TEST(Interventions, MustBeInTheModelAndTheSequences)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const TransformerInput input = TinyInput({ 5, 5 });
+  const auto message = [&](const std::string& sites, const std::vector<std::int64_t>& source)
+  {
+    return MessageOf<OptionError>(
+      [&]
+      {
+        RecordTransformer(
+          model, input, Everything(Made(sites, Replacement::Source, source), model));
+      });
+  };
+  const std::vector<std::int64_t> same = { 1, 2, 3, 4, 5 };
+  EXPECT_THAT(message("2.0", same), HasSubstr("at 2.0: expected a layer from 0 to 1, found 2"));
+  EXPECT_THAT(message("r2", same), HasSubstr("at r2: expected a layer from 0 to 1, found 2"));
+  EXPECT_THAT(message("1.3", same), HasSubstr("at 1.3: expected a head from 0 to 2, found 3"));
+  EXPECT_THAT(message("1.2@5", same),
+    HasSubstr("at 1.2@5: expected a position of sequence 0 from 0 to 4, found 5"));
+  EXPECT_THAT(
+    message("1.2", { 1, 2 }), HasSubstr("expected as many tokens as sequence 0, 5, found 2"));
+  EXPECT_THAT(message("1.2", { 1, 2, 3, 4, 13 }), HasSubstr("13"));
+  EXPECT_THAT(message("1.2", {}), HasSubstr("empty"));
+  EXPECT_THAT(MessageOf<OptionError>([] { RequireSameLength({ "a", "b" }, { "c" }); }),
+    HasSubstr("PatchFrom: expected as many tokens as the prompt, 2 ('a' 'b'), found 1 ('c')"));
+  const TransformerOracle oracle("attn-only");
+  const Transformer attention = Transformer::Read(oracle.Path());
+  EXPECT_THAT(MessageOf<OptionError>(
+                [&] { Recorded(attention, oracle.Input(), Made("m0", Replacement::Zero)); }),
+    HasSubstr("at m0: the model has no MLPs"));
+}
+
+TEST(Ablation, ToZeroIsTheRunWithoutTheHeadsOutputWeights)
+{
+  for (const char* name :
+    { "gpt2", "bloom", "llama", "bert", "vit", "attn-only", "attn-only-shortformer" })
+  {
+    SCOPED_TRACE(name);
+    const TransformerOracle oracle(name);
+    const Transformer model = Transformer::Read(oracle.Path());
+    const std::int64_t layer = model.GetConfig().layers - 1;
+    for (const std::int64_t l : { std::int64_t{ 0 }, layer })
+    {
+      const WithoutHead edited(model, l, 1);
+      const Transformer other = edited.Make();
+      const Recording found =
+        Recorded(model, oracle.Input(), Made(std::to_string(l) + ".1", Replacement::Zero));
+      EXPECT_NE(found.interventions, "");
+      atlas::test::ExpectEqual(
+        WithoutNorms(found), WithoutNorms(Recorded(other, oracle.Input(), {})));
+    }
+  }
+}
+
+TEST(Ablation, EqualsAReference)
+{
+  for (const char* name : Models)
+  {
+    SCOPED_TRACE(name);
+    const TransformerOracle oracle(name);
+    const Transformer model = Transformer::Read(oracle.Path());
+    const TransformerInput input = oracle.Input();
+    ExpectLogits(model, input, Made("0.0", Replacement::Mean));
+    ExpectLogits(model, input, Made("0.1 1.0", Replacement::Mean));
+    ExpectLogits(model, input, Made("0.0 0.1 1.1", Replacement::Zero));
+    ExpectLogits(model, input, Made("1.0@1", Replacement::Mean));
+  }
+}
+
+TEST(Patching, EqualsAReference)
+{
+  for (const char* name : Models)
+  {
+    SCOPED_TRACE(name);
+    const TransformerOracle oracle(name);
+    const Transformer model = Transformer::Read(oracle.Path());
+    const std::vector<std::vector<std::int64_t>> pair = Pair(oracle.Input());
+    TransformerInput input;
+    input.tokens = { pair[0] };
+    const std::string last = "@" + std::to_string(pair[0].size() - 1);
+    std::vector<std::string> sites = { "0.0", "1.1", "0.1" + last, "r0@1", "r1" + last, "a0" + last,
+      "a1", "r1@0 1.0" };
+    if (model.GetConfig().mlpDimension > 0)
+    {
+      sites.insert(sites.end(), { "m0" + last, "m1", "0.0 m0@1 r1@1" });
+    }
+    for (const std::string& text : sites)
+    {
+      ExpectLogits(model, input, Made(text, Replacement::Source, pair[1]));
+    }
+  }
+}
+
+TEST(Patching, OfTheWholeFirstResidualIsTheOtherRun)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const TransformerInput inputs = TinyInput({ 30, 30 });
+  TransformerInput first;
+  first.tokens = { inputs.tokens[0] };
+  TransformerInput second;
+  second.tokens = { inputs.tokens[1] };
+  Recording found = Recorded(model, first, Made("r0", Replacement::Source, inputs.tokens[1]));
+  found.tokens.id = inputs.tokens[1];
+  atlas::test::ExpectEqual(WithoutNorms(found), WithoutNorms(Recorded(model, second, {})));
+}
+
+TEST(Patching, GivesTheSameBytesOnAnyNumberOfThreadsAndInRanges)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const TransformerInput input = TinyInput({ 70, 70, 70 });
+  Interventions interventions =
+    Made("0.1 r1@2 m1", Replacement::Source, TinyInput({ 70 }).tokens[0]);
+  interventions.list.push_back({ { ActivationKind::HeadOutput, 1, 2 }, Replacement::Mean });
+  const Recording whole = Recorded(model, input, interventions);
+  RecordOptions options = Everything(interventions, model);
+  options.threads = 4;
+  atlas::test::ExpectEqual(RecordTransformer(model, input, options).value(), whole);
+  options.sequences = SequenceRange{ 1, 2 };
+  const Recording part = RecordTransformer(model, input, options).value();
+  EXPECT_EQ(atlas::test::Rows(part.logits, 70, 70), atlas::test::Rows(whole.logits, 70, 70));
+}
+
+TEST(Patching, ReportsProgressAndStops)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const TransformerInput input = TinyInput({ 7, 7 });
+  RecordOptions options =
+    Everything(Made("1.1", Replacement::Source, TinyInput({ 7 }).tokens[0]), model);
+  std::vector<double> reports;
+  options.progress = [&](double done)
+  {
+    reports.push_back(done);
+    return true;
+  };
+  ASSERT_TRUE(RecordTransformer(model, input, options));
+  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+  EXPECT_GT(reports.front(), 0);
+  EXPECT_EQ(reports.back(), 1);
+  for (std::size_t stop = 1; stop <= reports.size(); ++stop)
+  {
+    std::size_t calls = 0;
+    options.progress = [&](double) { return ++calls < stop; };
+    EXPECT_FALSE(RecordTransformer(model, input, options));
+    EXPECT_EQ(calls, stop);
+  }
+}
+
+}

@@ -1,0 +1,241 @@
+#include "vtkActivationPatching.h"
+
+#include "ActivationPatching.h"
+#include "Core/ReferenceTransformer.h"
+#include "Tables.h"
+#include "Transformers.h"
+
+#include <vtkCallbackCommand.h>
+#include <vtkFieldData.h>
+#include <vtkImageData.h>
+#include <vtkPointData.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace
+{
+
+constexpr const char* Prompt = "1 2 3 4 5 6";
+constexpr const char* Other = "5 9 3 2 7 6";
+
+/// A model of the oracle and a map of it, between token ids.
+class Patching
+{
+public:
+  explicit Patching(const std::string& model = "gpt2")
+  {
+    this->Model->SetFileName((TransformerOracle::Folder(model) / "config.json").c_str());
+    this->Filter->SetInputConnection(this->Model->GetOutputPort());
+    this->Filter->SetPrompt(Prompt);
+    this->Filter->SetPatchFrom(Other);
+    this->Filter->SetTarget("#3");
+    this->Filter->SetAgainst("#8");
+  }
+
+  vtkTable* Table()
+  {
+    this->Filter->Update();
+    return vtkTable::SafeDownCast(this->Filter->GetOutputDataObject(0));
+  }
+  vtkImageData* Image()
+  {
+    this->Filter->Update(1);
+    return vtkImageData::SafeDownCast(this->Filter->GetOutputDataObject(1));
+  }
+  std::vector<double> Column(const char* name) { return Values(this->Table()->GetRowData(), name); }
+  double Field(const char* name)
+  {
+    return this->Table()->GetFieldData()->GetArray(name)->GetComponent(0, 0);
+  }
+  void ExpectError(const std::string& message)
+  {
+    EXPECT_EQ(this->Table()->GetNumberOfRows(), 0);
+    EXPECT_THAT(this->Filter.TakeErrors(), ElementsAre(HasSubstr(message)));
+  }
+
+  Reader Model;
+  Warned<vtkActivationPatching> Filter;
+};
+
+std::vector<std::string> Texts(vtkFieldData* data, const char* name)
+{
+  auto* array = vtkStringArray::SafeDownCast(data->GetAbstractArray(name));
+  std::vector<std::string> texts;
+  for (vtkIdType i = 0; array != nullptr && i < array->GetNumberOfValues(); ++i)
+  {
+    texts.push_back(array->GetValue(i));
+  }
+  return texts;
+}
+
+/// The logit difference of tokens 3 and 8 in a reference run, in which rows of a matrix come from
+/// the other run.
+double Reference(const std::string& place, std::int64_t layer, std::int64_t position)
+{
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
+  const ReferenceTransformer reference(model);
+  ReferenceTransformer::Matrix other;
+  reference.Logits({ 5, 9, 3, 2, 7, 6 },
+    [&](const std::string& where, std::int64_t l, const ReferenceTransformer::Matrix& values)
+    { other = where == place && l == layer ? values : other; });
+  const ReferenceTransformer::Matrix logits = reference.Logits({ 1, 2, 3, 4, 5, 6 },
+    [&](const std::string& where, std::int64_t l, ReferenceTransformer::Matrix& values)
+    {
+      if (where == place && l == layer)
+      {
+        values.row(position) = other.row(position);
+      }
+    });
+  return logits(5, 3) - logits(5, 8);
+}
+
+TEST(ActivationPatching, HasARowPerHead)
+{
+  Patching patching;
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
+  const std::int64_t heads = model.GetConfig().heads;
+  EXPECT_EQ(patching.Table()->GetNumberOfRows(), model.GetConfig().layers * heads);
+  EXPECT_THAT(Names(patching.Table()->GetRowData()),
+    ElementsAre("Effect", "Head", "Layer", "Logit Difference"));
+  EXPECT_THAT(Texts(patching.Table()->GetFieldData(), "Target"), ElementsAre("3"));
+  EXPECT_THAT(Texts(patching.Table()->GetFieldData(), "Against"), ElementsAre("8"));
+  const double prompt = patching.Field("Prompt Logit Difference");
+  const double source = patching.Field("Source Logit Difference");
+  const std::vector<double> effects = patching.Column("Effect");
+  const std::vector<double> differences = patching.Column("Logit Difference");
+  for (std::size_t i = 0; i < effects.size(); ++i)
+  {
+    EXPECT_NEAR(effects[i], (differences[i] - prompt) / (source - prompt), 1e-12);
+  }
+}
+
+TEST(ActivationPatching, HasARowPerPosition)
+{
+  Patching patching;
+  patching.Filter->SetSite(vtkActivationPatching::RESIDUAL);
+  EXPECT_THAT(Names(patching.Table()->GetRowData()),
+    ElementsAre("Effect", "Layer", "Logit Difference", "Position", "Token"));
+  const std::vector<double> differences = patching.Column("Logit Difference");
+  ASSERT_THAT(differences, SizeIs(12));
+  for (const std::size_t row : { std::size_t{ 0 }, std::size_t{ 4 }, std::size_t{ 7 } })
+  {
+    const auto i = static_cast<std::int64_t>(row);
+    EXPECT_NEAR(differences[row], Reference("residual", i / 6, i % 6), 1e-5) << row;
+  }
+  EXPECT_EQ(patching.Column("Effect")[2], 0) << "the same token, and nothing before it changes";
+  patching.Filter->SetSite(vtkActivationPatching::MLP_OUTPUT);
+  EXPECT_NEAR(patching.Column("Logit Difference")[10], Reference("hidden", 1, 4), 1e-5);
+  patching.Filter->SetSite(vtkActivationPatching::ATTENTION_OUTPUT);
+  EXPECT_NEAR(patching.Column("Logit Difference")[5], Reference("mixed", 0, 5), 1e-5);
+}
+
+TEST(ActivationPatching, DrawsLayersDownward)
+{
+  Patching patching;
+  patching.Filter->SetSite(vtkActivationPatching::RESIDUAL);
+  vtkImageData* image = patching.Image();
+  EXPECT_THAT(
+    std::vector<int>(image->GetExtent(), image->GetExtent() + 6), ElementsAre(0, 5, 0, 1, 0, 0));
+  EXPECT_THAT(
+    std::vector<double>(image->GetOrigin(), image->GetOrigin() + 3), ElementsAre(0, -1, 0));
+  EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Effect");
+  EXPECT_THAT(Values(image->GetPointData(), "Layer"),
+    ElementsAre(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0)); // from the bottom
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"), ElementsAre("0", "1"));
+  EXPECT_THAT(
+    Texts(image->GetFieldData(), "Key Token"), ElementsAre("1/5", "2/9", "3", "4/2", "5/7", "6"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Title"), ElementsAre("Position"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Title"), ElementsAre("Layer"));
+  const std::vector<double> column = patching.Column("Effect");
+  EXPECT_EQ(Values(patching.Image()->GetPointData(), "Effect")[7], column[1]);
+  patching.Filter->SetSite(vtkActivationPatching::HEAD_OUTPUT);
+  EXPECT_THAT(Texts(patching.Image()->GetFieldData(), "Key Title"), ElementsAre("Head"));
+}
+
+TEST(ActivationPatching, AblatesWithoutASource)
+{
+  Patching patching;
+  patching.Filter->SetPatchFrom(nullptr);
+  EXPECT_EQ(patching.Table()->GetNumberOfRows(), 0);
+  for (const int mode : { vtkActivationPatching::ZERO, vtkActivationPatching::MEAN })
+  {
+    patching.Filter->SetMode(mode);
+    const double prompt = patching.Field("Prompt Logit Difference");
+    EXPECT_FALSE(patching.Table()->GetFieldData()->HasArray("Source Logit Difference"));
+    const std::vector<double> effects = patching.Column("Effect");
+    const std::vector<double> differences = patching.Column("Logit Difference");
+    for (std::size_t i = 0; i < effects.size(); ++i)
+    {
+      EXPECT_NEAR(effects[i], differences[i] - prompt, 1e-12);
+    }
+    EXPECT_THAT(patching.Filter.TakeErrors(), IsEmpty());
+  }
+}
+
+TEST(ActivationPatching, StopsWhenAsked)
+{
+  Patching patching;
+  vtkActivationPatching* filter = patching.Filter.Get();
+  vtkNew<vtkCallbackCommand> command;
+  command->SetCallback(
+    [](vtkObject* caller, unsigned long, void*, void*)
+    {
+      auto* algorithm = vtkAlgorithm::SafeDownCast(caller);
+      if (algorithm->GetProgress() > 0 && algorithm->GetProgress() < 1) // not VTK's own events
+      {
+        algorithm->SetAbortExecute(1);
+      }
+    });
+  const unsigned long observer = filter->AddObserver(vtkCommand::ProgressEvent, command);
+  EXPECT_EQ(patching.Table()->GetNumberOfRows(), 0);
+  filter->RemoveObserver(observer);
+  EXPECT_GT(patching.Table()->GetNumberOfRows(), 0); // though nothing has changed
+}
+
+TEST(ActivationPatching, RefusesBadInput)
+{
+  Patching patching;
+  vtkActivationPatching* filter = patching.Filter.Get();
+  filter->SetPatchFrom("1 2 3");
+  patching.ExpectError("PatchFrom: expected as many tokens as the prompt, 6 ('1' '2' '3' '4' '5' "
+                       "'6'), found 3 ('1' '2' '3')");
+  filter->SetPatchFrom("When Mary");
+  patching.ExpectError("The model has no tokenizer, so prompts are token ids");
+  filter->SetPatchFrom(Prompt);
+  patching.ExpectError("found the same difference");
+  filter->SetTarget(nullptr);
+  filter->SetAgainst(nullptr);
+  patching.ExpectError("expected a prompt with other logits than Prompt, found the same");
+  filter->SetPatchFrom("1 2 3 4 5 99999");
+  patching.ExpectError("99999");
+  filter->SetPatchFrom(Other);
+  filter->SetTarget("#99999");
+  patching.ExpectError("99999");
+  filter->SetTarget("#3");
+  filter->SetAgainst("#3");
+  patching.ExpectError("Against: expected another token than Target, found the same");
+  filter->SetAgainst("1 2");
+  patching.ExpectError("Against: ");
+  filter->SetAgainst(nullptr);
+  filter->SetPosition(6);
+  patching.ExpectError("Position: expected -1 or one of the prompt, 0 to 5, found 6");
+  filter->SetPosition(-1);
+  EXPECT_GT(patching.Table()->GetNumberOfRows(), 0);
+
+  Patching attention("attn-only");
+  attention.Filter->SetSite(vtkActivationPatching::MLP_OUTPUT);
+  attention.ExpectError("the model has no MLPs");
+  Patching images("vit");
+  images.ExpectError("Prompt: expected a model of texts, found one of images");
+}
+
+}

@@ -1,0 +1,87 @@
+#include "vtkSkipTrigrams.h"
+
+#include "Core/TablesOracle.h"
+#include "DataFormat.h"
+#include "Pipeline.h"
+#include "WordModel.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+TEST(SkipTrigrams, Defaults)
+{
+  Observed<vtkSkipTrigrams> trigrams;
+  EXPECT_EQ(trigrams->GetLayer(), 0);
+  EXPECT_EQ(trigrams->GetHead(), 0);
+  EXPECT_EQ(trigrams->GetTop(), 50);
+  EXPECT_TRUE(trigrams->GetProcessing());
+}
+
+TEST(SkipTrigrams, AreThoseOfTheOracle)
+{
+  const TablesOracle oracle("llama");
+  OracleModel model("llama");
+  Observed<vtkSkipTrigrams> trigrams;
+  trigrams->SetInputConnection(model.Port());
+  trigrams->SetLayer(1);
+  trigrams->SetHead(3);
+  vtkTable* table = TableOf(trigrams.Get());
+  EXPECT_EQ(trigrams->GetLayerRange()[1], 1);
+  EXPECT_EQ(trigrams->GetHeadRange()[1], 3);
+  ASSERT_EQ(table->GetNumberOfRows(), 50);
+  EXPECT_EQ(AttentionAtlas::FormatOf(table), AttentionAtlas::Formats::SkipTrigrams);
+  EXPECT_THAT(ColumnNames(table),
+    ElementsAre("Rank", "Source", "Destination", "Output", "Score", "QK", "OV", "Source TokenId",
+      "Destination TokenId", "Output TokenId", "Layer", "Head"));
+  const std::vector<std::int32_t> ids = oracle.Ids("skip.ids");
+  const std::vector<double> scores = oracle.Values("skip.score");
+  const std::vector<double> found = Column(table, "Score");
+  for (std::size_t row = 0; row < 50; ++row)
+  {
+    const std::size_t place = 7 * 50 + row;
+    EXPECT_EQ(Column(table, "Source TokenId")[row], ids[3 * place]);
+    EXPECT_EQ(Column(table, "Destination TokenId")[row], ids[3 * place + 1]);
+    EXPECT_EQ(Column(table, "Output TokenId")[row], ids[3 * place + 2]);
+    EXPECT_NEAR(found[row], scores[place], 1e-5 * scores[place]);
+  }
+  EXPECT_THAT(Column(table, "Layer"), Each(1));
+  EXPECT_THAT(FieldTexts(table, "Left Out"), testing::Contains(HasSubstr("rotary")));
+}
+
+TEST(SkipTrigrams, OfSourcesByText)
+{
+  WordModel model;
+  Observed<vtkSkipTrigrams> trigrams;
+  trigrams->SetInputConnection(model.Port());
+  trigrams->AddToken("w20");
+  trigrams->SetTop(4);
+  vtkTable* table = TableOf(trigrams.Get());
+  EXPECT_THAT(Column(table, "Source TokenId"), ElementsAre(20, 20, 20, 20));
+  EXPECT_EQ(table->GetValueByName(0, "Source").ToString(), " w20");
+  EXPECT_EQ(table->GetValueByName(0, "Output").ToString(),
+    WordModel::Text(Column(table, "Output TokenId")[0]));
+}
+
+TEST(SkipTrigrams, TellWhatIsWrong)
+{
+  OracleModel model("gpt2");
+  Observed<vtkSkipTrigrams> trigrams;
+  trigrams->SetInputConnection(model.Port());
+  trigrams->SetLayer(5);
+  EXPECT_EQ(TableOf(trigrams.Get())->GetNumberOfRows(), 0);
+  EXPECT_THAT(trigrams.TakeErrors(),
+    ElementsAre(HasSubstr("Layer: expected a number from 0 to 1, found 5.")));
+}
+
+}
