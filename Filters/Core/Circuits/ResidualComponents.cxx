@@ -24,11 +24,6 @@ constexpr std::size_t ReadableTerms = 40;
 /// Numbers that LastMlps keeps.
 constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
 
-Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
-{
-  return Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(row), matrix.columns).cast<double>();
-}
-
 /// The residual stream before a layer.
 Vector ResidualAt(const Recording& recording, std::int64_t row, std::int64_t layer)
 {
@@ -94,6 +89,11 @@ Vector AttentionSum(
   return sum;
 }
 
+}
+
+Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
+{
+  return Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(row), matrix.columns).cast<double>();
 }
 
 void RequireSum(const TransformerConfig& config)

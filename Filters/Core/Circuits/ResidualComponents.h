@@ -138,6 +138,9 @@ private:
 DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,
   std::int64_t row, std::int64_t layer, const double* lastMlp = nullptr);
 
+/// A row of a recorded matrix in double precision.
+Eigen::RowVectorXd RowOf(const SharedMatrix& matrix, std::int64_t row);
+
 /// The position of the token at a row of a recording. Throws OptionError unless the model has an
 /// embedding of it: unless it is from 0 to count - 1.
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count);

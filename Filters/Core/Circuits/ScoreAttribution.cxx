@@ -20,11 +20,6 @@ using Vector = Eigen::RowVectorXd;
 constexpr const char* What = "Score Attribution";
 constexpr const char* AlibiName = "ALiBi";
 
-Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
-{
-  return Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(row), matrix.columns).cast<double>();
-}
-
 /// Rotates each row [d_head] as the queries and keys at a position, in a rotary model.
 void Rotate(const TransformerConfig& config, std::int64_t position, DoubleMatrix& rows)
 {
