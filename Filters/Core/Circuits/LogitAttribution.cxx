@@ -111,9 +111,7 @@ std::optional<Vector> RecordedEnd(
   {
     return std::nullopt;
   }
-  Vector x =
-    Eigen::Map<const Eigen::RowVectorXf>(recording.residual[last].Row(row), config.modelDimension)
-      .cast<double>();
+  Vector x = RowOf(recording.residual[last], row);
   if (!isNormed)
   {
     NormalizeVector(config, {}, x);

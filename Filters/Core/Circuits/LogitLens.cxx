@@ -81,9 +81,7 @@ void Normalized(const Recording& recording, const Transformer& model, std::int64
   std::int64_t row, float* to)
 {
   const TransformerConfig& config = model.GetConfig();
-  const SharedMatrix& residual = recording.residual[ToIndex(layer)];
-  Eigen::RowVectorXd x =
-    Eigen::Map<const Eigen::RowVectorXf>(residual.Row(row), residual.columns).cast<double>();
+  Eigen::RowVectorXd x = RowOf(recording.residual[ToIndex(layer)], row);
   if (layer < config.layers || !config.lastResidualIsNormed)
   {
     NormalizeVector(config, model.GetWeights().finalNorm, x);

@@ -14,11 +14,6 @@ namespace
 
 using Vector = Eigen::RowVectorXd;
 
-Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
-{
-  return Eigen::Map<const Eigen::RowVectorXf>(matrix.Row(row), matrix.columns).cast<double>();
-}
-
 class OfComponents : public OfLogits
 {
 };
