@@ -210,12 +210,6 @@ def ramp(colors, low=0, high=1):
     return ScalarMappable(Normalize(low, high), colors)
 
 
-def visible(token):
-    """A token as figures write it: with visible spaces, never empty."""
-    text = token.replace(" ", "\u00b7")
-    return text if text.isprintable() and text else repr(token)
-
-
 def foreground():
     """The colour of letters and lines on the page."""
     return matplotlib.rcParams["text.color"]

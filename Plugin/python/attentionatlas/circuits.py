@@ -26,8 +26,9 @@ from matplotlib.patches import Circle
 from paraview import simple
 
 from attentionatlas import data, load_plugin
-from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit, foreground, label_heads, show_matrix, visible
+from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit, foreground, label_heads, show_matrix
 from attentionatlas.heads import Figure
+from attentionatlas.letters import legible
 from attentionatlas.model import Missing, Proxies, open_recording
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.style import BLUES, GREY, HEAD_COLORS, SIGNED
@@ -57,9 +58,10 @@ class Circuits(Proxies):
     def __init__(self, model, recording=None, text=None, sequence=0):
         super().__init__()
         load_plugin()
-        self.name = pathlib.Path(model).name
+        config = pathlib.Path(_config(model))
+        self.name = config.parent.resolve().name
         self.sequence = sequence
-        self.reader = self.own(simple.TransformerReader(FileName=_config(model)))
+        self.reader = self.own(simple.TransformerReader(FileName=str(config)))
         self.reader.UpdatePipeline()
         self.layers, self.heads = (data.field_number(self.reader, name) for name in ("Layers", "Heads"))
         if self.layers is None:
@@ -116,6 +118,14 @@ class Circuits(Proxies):
             properties["Model"] = self.reader
         return self._updated(name, port, Input=self.recording, Sequence=self.sequence, **properties)
 
+    def repeats(self):
+        """Whether a token of the text occurs twice in the sequence."""
+        table = data.first_part(self.recording).GetBlock(0)  # tokens
+        texts = table.GetColumnByName("TokenId") or table.GetColumnByName("Token")
+        sequence = table.GetColumnByName("Sequence")
+        rows = [i for i in range(table.GetNumberOfRows()) if sequence.GetValue(i) == self.sequence]
+        return texts is not None and len({texts.GetValue(i) for i in rows}) < len(rows)
+
     def _updated(self, name, port, **properties):
         made = self.own(getattr(simple, name)(**properties))
         made.UpdatePipeline()
@@ -126,22 +136,29 @@ class Circuits(Proxies):
 
 
 class _Matrix:
-    """An image of a filter, the first row on top, with the names of its rows and columns."""
+    """An image of a filter, the first row on top, with the names of its rows and columns.
 
-    def __init__(self, source, array, port=0):
+    words: whether rows and columns are tokens.
+    """
+
+    def __init__(self, source, array, port=0, words=(False, False)):
         self.values = data.image(source, array, port)[::-1].astype(float)
         fields = data.fetch(source, port).GetFieldData()
         names = ("Query Token", "Key Token", "Query Title", "Key Title")
-        self.rows, self.columns, rows, columns = (_texts(fields, name) for name in names)
-        self.titles = rows[:1] or ["Query"], columns[:1] or ["Key"]
+        rows, columns, row, column = (_texts(fields, name) for name in names)
+        self.rows, self.columns = (
+            legible(texts) if are_words else texts for texts, are_words in zip((rows, columns), words)
+        )
+        self.titles = row[:1] or ["Query"], column[:1] or ["Key"]
 
     def label(self, axes):
         """Writes the names, or numbers of many, beside the rows and below the columns."""
         (rows,), (columns,) = self.titles
         if len(self.columns) <= _LABELS:
-            axes.set_xticks(range(len(self.columns)), map(visible, self.columns), rotation=90)
+            turned = 90 if max(map(len, self.columns)) > 2 else 0
+            axes.set_xticks(range(len(self.columns)), self.columns, rotation=turned)
         if len(self.rows) <= _LABELS:
-            axes.set_yticks(range(len(self.rows)), map(visible, self.rows))
+            axes.set_yticks(range(len(self.rows)), self.rows)
         axes.tick_params(length=0)
         axes.set(xlabel=columns, ylabel=rows)
 
@@ -272,7 +289,7 @@ def circuit(circuits, page, layer=0, head=0, circuit="QK", tokens=()):
     place = _place(circuits, layer, head)
     properties = {"Layer": layer, "Head": head, "Circuit": circuit, "Tokens": list(tokens)}
     shown = circuits.filter("HeadCircuit", 1, **properties)
-    matrix = _Matrix(shown, circuit, 1)
+    matrix = _Matrix(shown, circuit, 1, (True, True))
     label = "Logit" if circuit == "OV" else "Score"
     return _show_matrix(page, matrix, f"{place}: {circuit} circuit", label)
 
@@ -296,7 +313,7 @@ def skip_trigrams(circuits, page, layer=0, head=0, top=25):
     place = _place(circuits, layer, head)
     check("top", top, 1, 100)
     table = data.table(circuits.filter("SkipTrigrams", Layer=layer, Head=head, Top=top))
-    words = zip(*(map(visible, table[name]) for name in ("Source", "Destination", "Output")))
+    words = zip(*(legible(table[name]) for name in ("Source", "Destination", "Output")))
     texts = [f"{source} \u2026 {destination} \u2192 {output}" for source, destination, output in words]
     return _bars(page, texts, table["Score"], f"{place}: skip-trigrams", "Score, QK \u00d7 OV")
 
@@ -308,16 +325,16 @@ def bigrams(circuits, page, tokens=(), top=8):
     table = data.table(circuits.filter("BigramTable", Tokens=list(tokens), Top=top))
     count = len(table["Logit"]) // top
     logits = table["Logit"].reshape(count, top).astype(float)
-    names = [visible(token) for token in table["Token"][::top]]
+    names, following = legible(table["Token"][::top]), legible(table["Next Token"])
     figure, (axes,) = page.panels(1, square=False)
     figure.set_figheight((20 + 5 * count) * MILLIMETRE)
     axes.set_title("What follows without any layer")
     shown = show_matrix(axes, logits, page.pixels(1), cmap=BLUES, aspect="auto")
     low, high = shown.get_clim()
-    for i, token in enumerate(table["Next Token"]):
+    for i, token in enumerate(following):
         row, column = divmod(i, top)
         color = "white" if logits[row, column] > (low + high) / 2 else "black"
-        axes.text(column, row, visible(token), ha="center", va="center", color=color, clip_on=True)
+        axes.text(column, row, token, ha="center", va="center", color=color, clip_on=True)
     axes.set_xticks(range(top), range(1, top + 1))
     axes.set_yticks(range(count), names)
     axes.tick_params(length=0)
@@ -359,9 +376,10 @@ def logits(circuits, page, target="NextToken", token="", against="", grouping="A
     """
     properties = {"Target": target, "TargetToken": token, "Against": against, "Grouping": grouping}
     terms = circuits.of_text("LogitAttribution", 1, **properties)
-    matrix = _Matrix(terms, "Contribution", 1)
-    title = {"NextToken": "the next token", "Predicted": "the predicted token", "Token": visible(token)}[target]
-    minus = f" minus {visible(against)}" if against else ""
+    matrix = _Matrix(terms, "Contribution", 1, (False, True))
+    of, minus = legible([token, against])
+    title = {"NextToken": "the next token", "Predicted": "the predicted token", "Token": of}[target]
+    minus = f" minus {minus}" if against else ""
     return _show_matrix(page, matrix, f"Contributions to the logit of {title}{minus}", "Logit")
 
 
@@ -369,9 +387,10 @@ def logits(circuits, page, target="NextToken", token="", against="", grouping="A
 def lens(circuits, page):
     """What the model would predict before each of its layers (logit lens), with the probability."""
     filled = circuits.of_text("LogitLens")
-    matrix = _Matrix(filled, "Probability")
+    matrix = _Matrix(filled, "Probability", words=(False, True))
     words = data.table(filled, 1)
     first = words["Rank"] == 1
+    tokens = legible([token for token, is_first in zip(words["Token"], first) if is_first])
     rows, columns = matrix.values.shape
     figure, (axes,) = page.panels(1, square=False)
     axes.set_title("Logit lens: the token that would be predicted before each layer")
@@ -379,13 +398,11 @@ def lens(circuits, page):
     shown = show_matrix(axes, matrix.values, page.pixels(1), cmap=BLUES, vmin=0, vmax=1, aspect="auto")
     matrix.label(axes)
     places = {layer: row for row, layer in enumerate(map(int, matrix.rows))}
-    tokens = [token for token, is_first in zip(words["Token"], first) if is_first]
     width = page.width_mm / 25.4 * 72 * 0.75 / columns / (0.55 * 5.5)  # letters of a cell
     for layer, position, token in zip(words["Layer"][first], words["Position"][first], tokens):
         row = places[int(layer)]
         color = "white" if matrix.values[row, position] > 0.5 else "black"
-        text = visible(token)
-        text = text if len(text) <= width else text[: max(1, int(width) - 1)] + "\u2026"
+        text = token if len(token) <= width else token[: max(1, int(width) - 1)] + "\u2026"
         axes.text(position, row, text, ha="center", va="center", color=color, size=5.5, clip_on=True)
     color_bar(figure, axes, shown, "Probability", numpy.linspace(0, 1, 5))
     return figure
@@ -398,21 +415,25 @@ def score(circuits, page, layer=0, head=0, query=-1, key=-1, grouping="Automatic
     place = _place(circuits, layer, head)
     pairs = circuits.of_text("ScoreAttribution", Layer=layer, Head=head, Query=query, Key=key, Grouping=grouping)
     matrix = _Matrix(pairs, "Contribution")
+    matrix.titles = ["Component at the query"], ["Component at the key"]
     query, key = (int(_field(pairs, name)) for name in ("Query", "Key"))
     total = _number(_field(pairs, "Score"))
     return _show_matrix(page, matrix, f"{place}: score {total} of query {query} and key {key}", "Score")
 
 
 @drawn_from(Circuits.opened)
-def contrast(circuits, page, layer=0, head=0, by="SameToken", column="Segment"):
-    """The directions in which a head tells pairs of the same token (or of another set) from others: queries and
-    keys on the first two, and the singular values."""
+def contrast(circuits, page, layer=0, head=0, by=None, column="Segment"):
+    """The directions in which a head tells some pairs from others: queries and keys on the first two, and the
+    singular values. by: Same Token, Previous Token or Column, that of `column`; None: Same Token, or Previous Token
+    if no token occurs twice."""
     place = _place(circuits, layer, head)
+    if by is None and circuits.recording is not None:
+        by = "Same Token" if circuits.repeats() else "Previous Token"
     made = circuits.of_text("QueryKeyContrast", model=False, Layer=layer, Head=head, By=by, Column=column)
     points = data.fetch(made)
     projection, kind = (data.point_array(points, name) for name in ("Projection", "Kind"))
     table = data.table(made, 1)
-    title = {"SameToken": "the same token", "PreviousToken": "the token before", "Column": f"the same {column}"}[by]
+    title = {"Same Token": "the same token", "Previous Token": "the token before", "Column": f"the same {column}"}[by]
     figure, (axes, singular) = page.panels(2, 2, f"{place}: {title} against others")
     for number, name in enumerate(("Query", "Key")):
         chosen = projection[kind == number]
@@ -437,8 +458,8 @@ def patching(circuits, page, prompt=None, patch_from=None, site="HeadOutput", mo
     effects = circuits.filter(
         "ActivationPatching", 1, Site=site, Mode=mode, Target=target, Against=against, **properties
     )
-    matrix = _Matrix(effects, "Effect", 1)
-    names = [visible(_field(effects, name)) for name in ("Target", "Against")]
+    matrix = _Matrix(effects, "Effect", 1, (False, True))
+    names = legible([_field(effects, name) for name in ("Target", "Against")])
     what = {"Patch": "Patching", "Zero": "Zero ablation of", "Mean": "Mean ablation of"}[mode]
     title = f"{what} {SITES[site]}: effect on {names[0]} against {names[1]}"
     return _show_matrix(page, matrix, title, "Effect" if mode == "Patch" else "Change of the logit difference")
@@ -515,8 +536,9 @@ FIGURES = {
         ("layer", "head"),
     ),
     "circuits-contrast": Figure(
-        "Directions of sameness",
-        "The queries and keys of the head on the first two directions that tell pairs of the same token from others.",
+        "Directions by contrast",
+        "The queries and keys of the head on the first two directions that tell pairs of the same token, or of a token "
+        "and the one before, from others.",
         contrast,
         ("layer", "head"),
     ),
@@ -567,7 +589,8 @@ def render_named(circuits, folder, output=None, reasons=None, **place):
                     reasons.append(reason)
                 continue
             arguments = {key: place[key] for key in figure.arguments}
-            written[name] = output.write(figure.draw(opened, **arguments, **output.options), folder, name)
+            drawn = figure.draw(opened, **arguments, **output.options)
+            written[name] = output.write(drawn, folder, f"{opened.name}-{name}")
     return written
 
 

@@ -14,26 +14,22 @@ sentence("run.safetensors", layer=4, head=11), and pages(...) is a list of figur
 
 import argparse
 import contextlib
-import functools
 import math
 import pathlib
 import sys
-import unicodedata
-import warnings
 
 import matplotlib
 import numpy
-from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.ft2font import FT2Font
 from matplotlib.patches import Rectangle
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas import data
 from attentionatlas.charts import MILLIMETRE, check, drawn_from, foreground
+from attentionatlas.letters import readable
 from attentionatlas.model import open_recording
 from attentionatlas.output import Output, add_options
 from attentionatlas.style import GREY
@@ -50,10 +46,6 @@ _WIDEST = 0.3
 _WIDTHS = (0.15, 1.4)
 #: A single head, darker than on the screen.
 _ONE_HEAD = numpy.array([0.80, 0.42, 0.0])
-#: Debian's packages with fonts, by the beginning of the Unicode names of letters.
-_PACKAGES = {
-    name: "fonts-noto-cjk" for name in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "IDEOGRAPHIC", "FULLWIDTH")
-}
 
 
 @contextlib.contextmanager
@@ -138,66 +130,6 @@ class _Words:
         return f"Layer {self.layer}" + (kind if self.quantity == "Rollout" else f", {what}{kind}")
 
 
-@functools.lru_cache(maxsize=None)
-def _letters_of(path):
-    return frozenset(FT2Font(path).get_charmap())
-
-
-@functools.lru_cache(maxsize=None)
-def _fonts():
-    """All fonts of this machine; matplotlib remembers those that there were when it was first used."""
-    known = {entry.fname for entry in font_manager.fontManager.ttflist}
-    for path in sorted(set(font_manager.findSystemFonts()) - known):
-        with contextlib.suppress(RuntimeError, OSError):
-            font_manager.fontManager.addfont(path)
-    return list(font_manager.fontManager.ttflist)
-
-
-@functools.lru_cache(maxsize=None)
-def _font_with(letter):
-    """The family of a font that has a letter, or None; TrueType first, since PDF embeds it as text."""
-    entries = _fonts()
-    upright = [entry for entry in entries if entry.style == "normal" and entry.weight in (400, "normal")]
-    for entry in sorted(upright, key=lambda entry: (not entry.fname.endswith(".ttf"), entry.name)):
-        if "LastResort" in entry.name:
-            continue
-        with contextlib.suppress(RuntimeError, OSError):
-            if ord(letter) in _letters_of(entry.fname):
-                return entry.name
-    return None
-
-
-def _package_of(letter):
-    name = unicodedata.name(letter, "")
-    if "EMOJI" in name or ord(letter) >= 0x1F000:
-        return "fonts-symbola"
-    return _PACKAGES.get(name.split(" ")[0].split("-")[0], "fonts-noto-core")
-
-
-def _readable(labels):
-    """The labels with escape sequences for letters that no font has, and the fonts that they need."""
-    base = font_manager.findfont(font_manager.FontProperties(family=matplotlib.rcParams["font.family"]))
-    known = _letters_of(base) | _letters_of(font_manager.findfont("DejaVu Sans"))
-    families, missing = [], {}
-    for letter in sorted(set("".join(labels))):
-        if ord(letter) in known:
-            continue
-        family = _font_with(letter)
-        if family is None:
-            missing[letter] = f"\\u{{{ord(letter):04X}}}"
-        elif family not in families:
-            families.append(family)
-    if missing:
-        packages = sorted({_package_of(letter) for letter in missing})
-        warnings.warn(
-            "no font has some letters of the tokens, which are shown as \\u{...}; install one, such as "
-            f"Debian's {' and '.join(packages)}.",
-            stacklevel=2,
-        )
-    table = str.maketrans(missing)
-    return [label.translate(table) for label in labels], families
-
-
 class _Panel:
     """The place of a panel, in millimetres from the lower left corner: its rows and columns."""
 
@@ -220,7 +152,7 @@ class _Layout:
     """Sizes, in millimetres, of panels side by side on a page. rows: of a panel; None: chosen."""
 
     def __init__(self, words, page, rows):
-        self.labels, self.families = _readable(words.labels)
+        self.labels, self.families = readable(words.labels)
         self.base = matplotlib.rcParams["font.size"]
         available = (_HEIGHT_MM - 2 * _TITLE) / _POINT / _LEADING  # of letters of one point
         count = len(words.labels)

@@ -26,8 +26,9 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas import data, load_plugin
-from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix, visible
+from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix
 from attentionatlas.heads import Figure
+from attentionatlas.letters import legible
 from attentionatlas.model import Missing, open_recording
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.style import HIDDEN, ORANGES
@@ -229,11 +230,11 @@ def _write_axes(axes, tokens, layer, head):
     if len(texts) > _LABELS:
         return
     places = range(len(texts))
-    axes.set_yticks(places, map(visible, texts))
+    axes.set_yticks(places, legible(texts))
     axes.set(ylabel="Text")
     sides = (("Query", "top"), ("Key", "right"), ("Value", "bottom"))
     for vector, side in sides:
-        words = [visible(word) for word in tokens.words(layer, head, vector)]
+        words = legible(tokens.words(layer, head, vector))
         if not words:
             continue
         if side == "right":

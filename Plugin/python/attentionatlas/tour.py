@@ -1,8 +1,9 @@
-"""The tour: every figure of small attention-only transformers and of recorded ones, and a page of them.
+"""The tour: every figure of small attention-only transformers, of recorded ones and of the circuits of language
+models, and a page of them.
 
     pvpython -m attentionatlas.tour MODEL.safetensors ... -o DIR [--only NAME,...]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
-        [--recording FILE [--sequence S] [--layer L] [--head H]]
+        [--recording FILE [--sequence S] [--layer L] [--head H]] [--transformer CONFIG [--text TEXT]]
 """
 
 import argparse
@@ -12,7 +13,7 @@ import pathlib
 import sys
 import urllib.parse
 
-from attentionatlas import embedding, focus, heads, load_plugin, movies
+from attentionatlas import circuits, embedding, focus, heads, load_plugin, movies
 from attentionatlas.figures import FIGURES
 from attentionatlas.model import Missing, Model
 from attentionatlas.output import Output, add_options, options
@@ -71,6 +72,17 @@ def _draw_recording(path, folder, place, output, progress):
     return {name: [file] for name, file in files.items()}
 
 
+def _draw_circuits(config, folder, place, text, output, progress):
+    """Draws the circuits of a language model; returns {name: paths}."""
+    progress(f"{config}: its circuits")
+    reasons = []
+    layer, head = place[1] or 0, max(0, place[2])
+    files = circuits.render_named((config, None, text), folder, output, reasons, layer=layer, head=head)
+    for reason in reasons:
+        progress(f"  omitted: {reason}.")
+    return {name: [file] for name, file in files.items()}
+
+
 def _stems(paths):
     """The file names without endings, from which those of the figures follow; they have to differ."""
     stems = [pathlib.Path(path).stem for path in paths]
@@ -89,17 +101,21 @@ def render_all(
     progress=lambda line: None,
     recordings=(),
     place=(0, None, 0),
+    transformers=(),
+    text=None,
     **style,
 ):
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
 
     As render; raises ValueError for two models of the same file name. recordings: files of recorded
     transformers, with figures of their heads. place: the sequence, layer (None: the first) and head that
-    their large figures show.
+    their large figures show. transformers: each the config.json of a language model, with figures of its
+    circuits; text: for those of what they do on it.
     """
     names = _names(names)
     output = Output(format, width, **style)
-    stems = _stems([*paths, *recordings])
+    folders = [pathlib.Path(config).resolve().parent for config in transformers]
+    stems = _stems([*paths, *recordings, *folders])
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
@@ -109,6 +125,8 @@ def render_all(
             models[stem] = _draw(path, folder, names, output, progress)
         for stem, path in zip(stems[len(paths) :], recordings):
             models[stem] = _draw_recording(path, folder, place, output, progress)
+        for stem, config in zip(stems[len(paths) + len(recordings) :], transformers):
+            models[stem] = _draw_circuits(config, folder, place, text, output, progress)
     finally:
         if models:
             write_index(folder, models)
@@ -154,7 +172,7 @@ def _shown(file):
 
 def write_index(folder, models):
     """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show."""
-    known = {**FIGURES, **heads.FIGURES, **embedding.FIGURES, **focus.FIGURES}
+    known = {**FIGURES, **heads.FIGURES, **embedding.FIGURES, **focus.FIGURES, **circuits.FIGURES}
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8"><title>Attention Atlas: the tour</title>',
@@ -194,13 +212,21 @@ def _parser():
         help="a recorded transformer, whose heads are shown",
     )
     heads.add_place_options(parser)
+    parser.add_argument(
+        "--transformer",
+        action="append",
+        default=[],
+        metavar="CONFIG",
+        help="the config.json of a language model, whose circuits are shown",
+    )
+    parser.add_argument("--text", help="that these language models run, for figures of what they do on it")
     return parser
 
 
 def main(arguments=None):
     parser = _parser()
     found = parser.parse_args(arguments)
-    if not found.models and not found.recording:
+    if not found.models and not found.recording and not found.transformer:
         parser.error("expected a model or a recording, found none")
     try:
         written = render_all(
@@ -210,6 +236,8 @@ def main(arguments=None):
             progress=lambda line: print(line, flush=True),
             recordings=found.recording,
             place=(found.sequence, found.layer, found.head),
+            transformers=found.transformer,
+            text=found.text,
             **options(found),
         )
     except (OSError, ValueError) as error:

@@ -1,0 +1,183 @@
+"""Figures of circuits: their numbers are those of the oracle."""
+
+import atlastest
+import figuretest
+import numpy
+from atlastest import AtlasTest
+from attentionatlas import circuits, load_plugin
+from attentionatlas.model import Missing
+from matplotlib.collections import LineCollection
+from paraview import simple
+
+ORACLE = atlastest.ORACLE.parent
+CONFIG = ORACLE / "transformers" / "gpt2" / "config.json"
+#: Relative to the largest value, for single precision (Testing/Oracle/analysis/README.md).
+TOLERANCE = 1e-5
+#: What the figures show: layer 1, head 2.
+LAYER, HEAD = 1, 2
+PLACE = {"layer": LAYER, "head": HEAD}
+
+
+def expected(kind, name):
+    tensors, _ = atlastest.read_safetensors(ORACLE / "analysis" / f"gpt2.{kind}.safetensors")
+    return tensors[name]
+
+
+def write_recording(path):
+    """The oracle's sequences, run by the recorder with all that the figures need."""
+    load_plugin()
+    tensors, _ = atlastest.read_safetensors(CONFIG.parent / "expected.safetensors")
+    ids = "\n".join(" ".join(map(str, row)) for row in tensors["input_ids"])
+    record = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
+    model = simple.TransformerReader(FileName=str(CONFIG))
+    simple.SaveData(str(path), proxy=simple.TransformerRecorder(Input=model, TokenIds=ids, Record=record))
+    return path
+
+
+def matrix_of(figure, rows, columns):
+    """The values of the image of a figure, which repeats each of them."""
+    values = figure.axes[0].images[0].get_array()
+    return values[:: values.shape[0] // rows, :: values.shape[1] // columns]
+
+
+class CircuitFigures(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.recording = write_recording(atlastest.OUTPUT / "gpt2.safetensors")
+
+    def opened(self):
+        return circuits.Circuits.opened((CONFIG, self.recording))
+
+    def assert_close(self, found, values):
+        values = numpy.asarray(values)
+        scale = max(abs(values).max(), 1e-30)
+        numpy.testing.assert_allclose(numpy.asarray(found, float), values, atol=TOLERANCE * scale, rtol=0)
+
+    def test_files(self):
+        folder, reasons = atlastest.OUTPUT / "figures", []
+        output = circuits.Output(width=400)
+        named = circuits.render_named(
+            (CONFIG, self.recording), folder, output, reasons, prompt="5 7 9 11", patch_from="5 8 9 11", **PLACE
+        )
+        self.assertEqual(reasons, [])
+        self.assertEqual(list(named), list(circuits.FIGURES))
+        for name, path in named.items():
+            self.assertEqual(path.stem, f"gpt2-{name}")
+            self.assertEqual(atlastest.read_picture(path).shape[1], 400)
+
+    def test_letters_of_a_pdf_are_text(self):
+        folder = atlastest.OUTPUT / "pdf"
+        output = circuits.Output("pdf", width_mm=180)
+        for path in circuits.render_named((CONFIG, self.recording), folder, output, **PLACE).values():
+            pdf = figuretest.Pdf(path)
+            self.assertEqual(pdf.type3, 0, path)
+            self.assertGreater(pdf.embedded, 0, path)
+            self.assertAlmostEqual(pdf.size_mm[0], 180, delta=0.2)
+
+    def test_what_is_missing_is_left_out(self):
+        reasons = []
+        named = circuits.render_named(CONFIG, atlastest.OUTPUT / "less", circuits.Output(width=300), reasons)
+        weights = ("composition", "copying", "spectra", "qk", "ov", "skip-trigrams", "bigrams")
+        self.assertEqual(list(named), [f"circuits-{name}" for name in weights])
+        self.assertEqual(len(reasons), 3)
+        with self.assertRaisesRegex(Missing, "no text"):
+            circuits.lens(CONFIG)
+
+    def test_composition(self):
+        corrected = expected("spectra", "composition.q.corrected")[0, :, 1, :]
+        figure = circuits.composition(CONFIG, kind="Q", top=5, threshold=-1, dpi=60)
+        (lines,) = (c for c in figure.axes[0].collections if isinstance(c, LineCollection))
+        found = {(int(a[0]), int(b[0])): score for (a, b), score in zip(lines.get_segments(), lines.get_array())}
+        self.assertEqual([(int(a[1]), int(b[1])) for a, b in lines.get_segments()], [(0, 1)] * 5)
+        strongest = numpy.argsort(corrected, axis=None)[-5:]
+        self.assertEqual(sorted(found), sorted(map(tuple, zip(*numpy.unravel_index(strongest, corrected.shape)))))
+        self.assert_close([found[pair] for pair in found], [corrected[pair] for pair in found])
+
+    def test_copying(self):
+        for full, name in ((False, "ov.copying"), (True, "ov.full.copying")):
+            figure = circuits.copying(CONFIG, full=full, dpi=60)
+            self.assert_close(matrix_of(figure, 2, 4), expected("spectra", name))
+
+    def test_spectra(self):
+        figure = circuits.spectra(CONFIG, layer=LAYER, dpi=60)
+        for axes, values in zip(figure.axes, expected("spectra", "ov.eigenvalues")[LAYER]):
+            numpy.testing.assert_allclose(
+                numpy.asarray(axes.collections[0].get_offsets()), values, atol=2 * TOLERANCE * abs(values).max()
+            )
+
+    def test_circuits_of_tokens(self):
+        tokens = [f"#{token}" for token in expected("tables", "table.tokens")]
+        for name, kind in (("qk.rows", "QK"), ("ov.rows", "OV")):
+            figure = circuits.circuit(CONFIG, tokens=tokens, circuit=kind, dpi=60, **PLACE)
+            self.assert_close(matrix_of(figure, 8, 8), expected("tables", name)[LAYER, HEAD])
+
+    def test_skip_trigrams(self):
+        bars = circuits.skip_trigrams(CONFIG, top=20, dpi=60, **PLACE).axes[0].patches
+        self.assert_close([bar.get_width() for bar in bars], expected("tables", "skip.score")[LAYER, HEAD, :20])
+
+    def test_bigrams(self):
+        tokens = expected("tables", "table.tokens")
+        figure = circuits.bigrams(CONFIG, tokens=[f"#{token}" for token in tokens], top=6, dpi=60)
+        self.assert_close(matrix_of(figure, 8, 6), expected("tables", "bigram.folded.top.values")[tokens, :6])
+
+    def test_virtual_weights(self):
+        first, second = expected("spectra", "virtual.pair").reshape(2, 2).tolist()
+        weights = expected("spectra", "virtual.k")
+        figure = circuits.virtual_weights(CONFIG, *second, source=tuple(first), dpi=60)
+        self.assert_close(matrix_of(figure, 8, 8), weights)
+        self.assert_close(figure.axes[1].lines[0].get_ydata(), numpy.linalg.svd(weights, compute_uv=False))
+
+    def test_logits(self):
+        values = expected("logits", "dla.values")[0]
+        with self.opened() as opened:
+            figure = circuits.logits(opened, grouping="Heads", dpi=60)
+        found = matrix_of(figure, values.shape[1] + 1, values.shape[0])  # and b_U
+        self.assert_close(found[:-1].T, values)
+
+    def test_lens(self):
+        logits = expected("logits", "lens.logits")[:, 0].astype(float)
+        shares = numpy.exp(logits - logits.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        with self.opened() as opened:
+            figure = circuits.lens(opened, dpi=60)
+        self.assert_close(matrix_of(figure, *logits.shape[:2])[::-1], shares.max(axis=-1))
+
+    def test_score(self):
+        """The pairs add up to the score that Attention Map shows."""
+        with self.opened() as opened:
+            figure = circuits.score(opened, query=9, key=4, grouping="Heads", dpi=60, **PLACE)
+            rows, columns = len(figure.axes[0].get_yticklabels()), len(figure.axes[0].get_xticklabels())
+            scores = simple.AttentionMap(Input=opened.recording, Quantity="Scores", Layer=LAYER, Head=HEAD)
+            score = atlastest.point_arrays(scores)["Scores"].reshape(17, 17)[::-1][9, 4]
+            simple.Delete(scores)
+        self.assertAlmostEqual(matrix_of(figure, rows, columns).sum(), score, delta=1e-5 * abs(score))
+
+    def test_contrast(self):
+        with self.opened() as opened:
+            figure = circuits.contrast(opened, dpi=60, by="Previous Token", **PLACE)
+        bars = [bar.get_height() for bar in figure.axes[1].patches]
+        self.assertAlmostEqual(sum(bars), 1, delta=1e-6)
+        self.assertEqual(bars, sorted(bars, reverse=True))
+        self.assertEqual([len(points.get_offsets()) for points in figure.axes[0].collections], [17, 17])
+
+    def test_bad_input(self):
+        with self.assertRaisesRegex(FileNotFoundError, "none.json: no such file"):
+            circuits.composition("none.json")
+        with self.assertRaisesRegex(ValueError, "kind: expected Q, K or V, found X"):
+            circuits.composition(CONFIG, kind="X")
+        with self.assertRaisesRegex(ValueError, "layer: expected 0 to 1, found 2"):
+            circuits.circuit(CONFIG, layer=2)
+        with self.assertRaisesRegex(ValueError, "head: expected 0 to 3, found 4"):
+            circuits.skip_trigrams(CONFIG, head=4)
+        with self.assertRaisesRegex(ValueError, "source: expected a layer before 1, found 1"):
+            circuits.virtual_weights(CONFIG, layer=1, source=(1, 0))
+        with self.assertRaisesRegex(ValueError, "site: expected .* found Somewhere"):
+            circuits.patching(CONFIG, site="Somewhere")
+        with self.assertRaisesRegex(ValueError, "no HeadCircuit; see the error"):
+            circuits.circuit(CONFIG, tokens=["#999"])
+        self.assert_one_error("999")
+
+
+if __name__ == "__main__":
+    atlastest.main()
