@@ -94,8 +94,10 @@ int vtkBigramTable::RequestData(
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     Fill(tokens, *found, AttentionAtlas::TokenNames(model), output);
-    AttentionAtlas::Describe(output, AttentionAtlas::Formats::BigramTable, this->Processing,
-      atlas::LeftOutOfOutputValue(model->GetModel().GetConfig()));
+    std::vector<std::string> leftOut = atlas::LeftOutOfOutputValue(model->GetModel().GetConfig());
+    leftOut.emplace_back("attention and MLPs");
+    AttentionAtlas::Describe(
+      output, AttentionAtlas::Formats::BigramTable, this->Processing, leftOut);
   }
   catch (const std::exception& e)
   {
