@@ -263,7 +263,7 @@ def sharpen(path):
 
 def products(path):
     """The pictures of spectra and products of heads. path: of a small transformer."""
-    graph = HeadComposition(Input=TransformerReader(FileName=path), Top=8)
+    graph = HeadComposition(Input=TransformerReader(FileName=path))
     show("HeadComposition", s.OutputPort(graph, 0), s.OutputPort(graph, 2), zoom=1.2)
     spectra = HeadSpectra(Input=TransformerReader(FileName=path))
     show("HeadSpectra", *(s.OutputPort(spectra, port) for port in (1, 2, 3)), zoom=1.2)
