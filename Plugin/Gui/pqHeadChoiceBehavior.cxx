@@ -25,12 +25,14 @@
 #include <vtkSMRenderViewProxy.h>
 #include <vtkSMSourceProxy.h>
 #include <vtkSMViewLayoutProxy.h>
+#include <vtkSMViewProxy.h>
 #include <vtkType.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <set>
+#include <string>
 
 using AttentionAtlas::HeadNumber;
 
@@ -213,6 +215,22 @@ pqView* SplitView(pqView* view)
   return beside;
 }
 
+/// Shows the outputs of a filter in a view, as Apply does.
+void ShowOutputs(vtkSMSourceProxy* filter, vtkSMViewProxy* view)
+{
+  vtkNew<vtkSMParaViewPipelineControllerWithRendering> controller;
+  filter->UpdatePipeline();
+  for (unsigned int i = 0; i < filter->GetNumberOfOutputPorts(); ++i)
+  {
+    const auto port = static_cast<int>(i);
+    const char* type = controller->GetPreferredViewType(filter, port);
+    if ((type == nullptr || std::string(type) != "None") && view->CanDisplayData(filter, port))
+    {
+      controller->Show(filter, port, view);
+    }
+  }
+}
+
 /// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`.
 pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number, pqView* view)
 {
@@ -231,8 +249,7 @@ pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number,
     vtkSMPropertyHelper(proxy, "Dimensions").Set(3);
   }
   SetHead(proxy, number);
-  vtkNew<vtkSMParaViewPipelineControllerWithRendering> controller;
-  controller->Show(proxy, 0, beside->getViewProxy());
+  ShowOutputs(proxy, beside->getViewProxy());
   filter->setModifiedState(pqProxy::UNMODIFIED);
   beside->resetDisplay();
   END_UNDO_SET();
