@@ -13,7 +13,7 @@ for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
 PROXIES = [proxy for proxies in GROUPS.values() for proxy in proxies]
 FILTERS = GROUPS["filters"]
 #: Properties that hold any text, for which ParaView has no domain.
-TEXTS = {"Text", "Architecture", "Prompts", "TokenIds", "Segments"}
+TEXTS = {"Text", "Architecture", "Prompts", "TokenIds", "Segments", "Column"}
 
 
 def properties(proxy):
