@@ -132,5 +132,38 @@ class RecordingScene(AtlasTest):
         self.assertEqual(simple.FindSource("Embedding").Head, -1)
 
 
+class CircuitScene(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.state = atlastest.OUTPUT / "circuits.pvsm"
+        self.state.unlink(missing_ok=True)
+        self.addCleanup(scene.clear)
+
+    def test_has_the_views_and_shows_one_head(self):
+        scene.save(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json", self.state)
+        scene.clear()
+        simple.LoadState(str(self.state))
+        self.assertEqual(len(simple.GetRenderViews()), 4)
+        (layout,) = simple.GetLayouts().values()
+        for view in simple.GetViews():
+            self.assertGreaterEqual(layout.GetViewLocation(view), 0)
+        simple.RenderAllViews()
+        for name in ("Composition", "Spectra", "QK circuit", "OV circuit"):
+            port = 0 if name == "Composition" else 1
+            self.assertGreater(simple.FindSource(name).GetDataInformation(port).GetNumberOfPoints(), 0, name)
+        queries, values = (simple.FindSource(f"{circuit} circuit") for circuit in ("QK", "OV"))
+        queries.Layer, queries.Head = 1, 2
+        self.assertEqual((values.Layer, values.Head), (1, 2))
+        self.assertEqual((str(queries.Circuit), str(values.Circuit)), ("'QK'", "'OV'"))
+
+    def test_says_what_is_wrong(self):
+        path = atlastest.OUTPUT / "config.json"
+        path.write_text("{}")
+        with self.assertRaisesRegex(ValueError, "config.json: no model"):
+            scene.save(path, self.state)
+        self.assertEqual(len(self.take_errors()), 1)
+        self.assertFalse(self.state.exists())
+
+
 if __name__ == "__main__":
     atlastest.main()
