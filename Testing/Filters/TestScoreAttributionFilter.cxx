@@ -159,7 +159,7 @@ TEST(ScoreAttribution, NamesWhatIsWrong)
   expect(recording, "gpt2", setKey, "Key: expected a position from 0 to 3");
   expect(
     recording, "gpt2", [](Attribution& attribution) { attribution->SetLayer(2); },
-    "Layer: expected 0 to 1, found 2");
+    "Layer: expected a number from 0 to 1, found 2");
   expect(
     recording, "gpt2", [](Attribution& attribution) { attribution->SetTop(0); }, "Top: expected");
   expect(
