@@ -54,7 +54,7 @@ void AddArrays(const ScoreTerms& terms, const std::vector<ScorePair>& pairs, vtk
     Names::QueryComponent, pairs, [&](const ScorePair& pair) { return query(pair).name; }));
   data->AddArray(MakeArray<vtkStringArray>(
     Names::KeyComponent, pairs, [&](const ScorePair& pair) { return key(pair).name; }));
-  data->AddArray(MakeArray<vtkDoubleArray>(Names::Contribution, pairs,
+  data->AddArray(MakeArray<vtkDoubleArray>(Names::ScoreContribution, pairs,
     [&](const ScorePair& pair) { return terms.values(pair.query, pair.key); }));
   const auto add = [&](const char* name, const auto& number)
   { data->AddArray(MakeArray<vtkIntArray>(name, pairs, number)); };
@@ -92,7 +92,7 @@ void FillImage(const ScoreTerms& terms, bool processes, vtkInformation* info)
   }
   auto* image = vtkImageData::GetData(info);
   AddArrays(terms, pairs, image->GetPointData());
-  image->GetPointData()->SetActiveScalars(Names::Contribution);
+  image->GetPointData()->SetActiveScalars(Names::ScoreContribution);
   const auto name = [](const NamedComponent& component) { return component.name; };
   vtkFieldData* fields = image->GetFieldData();
   fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, terms.queries, name));

@@ -23,9 +23,10 @@
  * of their own. Rotary models too. Formulas: Core's ScoreAttribution.h.
  *
  * Output 0: a vtkImageData with a point per component at the query (downward) and at the key
- * (rightward), and the point arrays Contribution (double), Query Component, Key Component (string),
- * Query Layer, Query Head, Key Layer and Key Head (int; -1 where there is none). Many components
- * are joined, see Grouping. Field data: the labels Query Token and Key Token (the components).
+ * (rightward), and the point arrays ScoreContribution (double), Query Component, Key Component
+ * (string), Query Layer, Query Head, Key Layer and Key Head (int; -1 where there is none). Many
+ * components are joined, see Grouping. Field data: the labels Query Token and Key Token (the
+ * components).
  *
  * Output 1: a vtkTable with the pairs of largest magnitude: Rank (int, from 1) and the same arrays.
  *

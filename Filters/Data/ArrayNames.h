@@ -254,6 +254,7 @@ inline constexpr const char* OtherPairs = "Other Pairs";           ///< field da
 // LogitAttribution and ScoreAttribution, in addition: columns, and arrays of the image
 inline constexpr const char* Component = "Component";
 inline constexpr const char* Contribution = "Contribution";
+inline constexpr const char* ScoreContribution = "ScoreContribution";
 inline constexpr const char* QueryComponent = "Query Component";
 inline constexpr const char* KeyComponent = "Key Component";
 inline constexpr const char* QueryLayer = "Query Layer";

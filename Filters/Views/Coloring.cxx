@@ -120,8 +120,8 @@ bool Coloring::ShowsClasses() const
 
 bool Coloring::IsSigned() const
 {
-  constexpr std::array<const char*, 7> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
-    "Contribution", "Effect", "Logit Difference" };
+  constexpr std::array<const char*, 8> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
+    "Contribution", "ScoreContribution", "Effect", "Logit Difference" };
   return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 

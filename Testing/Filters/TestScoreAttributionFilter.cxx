@@ -78,7 +78,7 @@ TEST_P(OfScoreModels, PairsAddUpToTheScore)
           recording.mask == AttentionMask::Causal ? scores.begin() + at + 1 : scores.end()));
     }
     const auto expected = static_cast<double>(scores[found]);
-    const double sum = Sum(Values(image->GetPointData(), "Contribution"));
+    const double sum = Sum(Values(image->GetPointData(), "ScoreContribution"));
     EXPECT_NEAR(sum, expected, 1e-5 * std::max(1., std::abs(expected)));
     EXPECT_NEAR(Values(fields, "Score")[0], expected, 1e-5);
     EXPECT_NEAR(Values(fields, "Sum")[0], sum, 1e-9);
@@ -103,22 +103,22 @@ TEST(ScoreAttribution, NamesRowsColumnsAndPairs)
   EXPECT_THAT(Texts(image->GetFieldData(), "Key Token"),
     ElementsAre(
       "embed", "head 0.0", "head 0.1", "head 0.2", "head 0.3", "bias 0", "mlp 0", "b_K", "ALiBi"));
-  EXPECT_EQ(image->GetPointData()->GetScalars()->GetName(), std::string("Contribution"));
+  EXPECT_EQ(image->GetPointData()->GetScalars()->GetName(), std::string("ScoreContribution"));
   vtkTable* pairs = TableOf(attribution.Get(), 1);
   EXPECT_THAT(
-    ColumnNames(pairs), ElementsAre("Rank", "Query Component", "Key Component", "Contribution",
+    ColumnNames(pairs), ElementsAre("Rank", "Query Component", "Key Component", "ScoreContribution",
                           "Query Layer", "Query Head", "Key Layer", "Key Head"));
   EXPECT_THAT(Column(pairs, "Rank"), ElementsAre(1, 2, 3));
-  std::vector<double> values = Values(image->GetPointData(), "Contribution");
+  std::vector<double> values = Values(image->GetPointData(), "ScoreContribution");
   std::sort(
     values.begin(), values.end(), [](double a, double b) { return std::abs(a) > std::abs(b); });
-  EXPECT_THAT(Column(pairs, "Contribution"), ElementsAre(values[0], values[1], values[2]));
+  EXPECT_THAT(Column(pairs, "ScoreContribution"), ElementsAre(values[0], values[1], values[2]));
 
   attribution->SetGrouping(vtkScoreAttribution::LAYERS);
   image = attribution.Image();
   EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"),
     ElementsAre("embed", "attn 0", "mlp 0", "b_Q", "ALiBi"));
-  EXPECT_NEAR(Sum(Values(image->GetPointData(), "Contribution")), Sum(values), 1e-9);
+  EXPECT_NEAR(Sum(Values(image->GetPointData(), "ScoreContribution")), Sum(values), 1e-9);
 }
 
 TEST(ScoreAttribution, KnowsTheRangesOfItsInput)

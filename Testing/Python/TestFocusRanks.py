@@ -43,7 +43,7 @@ class Focus(AtlasTest):
         for name, source, table, image, arrays in (
             ("logits", simple.LogitAttribution(**inputs), 0, 1, ["Contribution", "Layer", "Head", "Position"]),
             ("lens", simple.LogitLens(**inputs), 1, 0, ["Probability", "TokenId", "Next Rank", "Layer"]),
-            ("scores", simple.ScoreAttribution(Layer=1, **inputs), 1, 0, ["Contribution", "Query Head", "Key Head"]),
+            ("scores", simple.ScoreAttribution(Layer=1, **inputs), 1, 0, ["ScoreContribution", "Query Head", "Key Head"]),
         ):
             self.assert_tables(name, source, [table])
             shown = simple.PassArrays(Input=simple.OutputPort(source, image), PointDataArrays=arrays)

@@ -414,7 +414,7 @@ def score(circuits, page, layer=0, head=0, query=-1, key=-1, grouping="Automatic
     token; key -1: that with the largest score."""
     place = _place(circuits, layer, head)
     pairs = circuits.of_text("ScoreAttribution", Layer=layer, Head=head, Query=query, Key=key, Grouping=grouping)
-    matrix = _Matrix(pairs, "Contribution")
+    matrix = _Matrix(pairs, "ScoreContribution")
     matrix.titles = ["Component at the query"], ["Component at the key"]
     query, key = (int(_field(pairs, name)) for name in ("Query", "Key"))
     total = _number(_field(pairs, "Score"))
