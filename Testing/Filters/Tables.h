@@ -2,10 +2,12 @@
 
 #include "Core/FocusOracle.h"
 #include "Pipeline.h"
+#include "Recordings.h"
 #include "vtkTransformerReader.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkDataSetAttributes.h>
+#include <vtkImageData.h>
 #include <vtkStringArray.h>
 #include <vtkTable.h>
 
@@ -49,6 +51,29 @@ public:
 
 private:
   vtkNew<vtkTransformerReader> Reader;
+};
+
+/// A filter on a recording and its model of the oracle.
+template<class Filter>
+class OnRecordingAndModel : public Observed<Filter>
+{
+public:
+  OnRecordingAndModel(const Recording& recording, const std::string& model)
+    : Model(model)
+  {
+    Connect(this->Get(), 0, DataSetOf(recording));
+    this->Get()->SetModelConnection(this->Model.Port());
+  }
+
+  /// The image of an output.
+  vtkImageData* Image(int port = 0)
+  {
+    this->Get()->Update(port);
+    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(port));
+  }
+
+private:
+  OracleModel Model;
 };
 
 }

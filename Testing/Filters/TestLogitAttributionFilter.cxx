@@ -19,26 +19,7 @@ using testing::HasSubstr;
 namespace
 {
 
-class Attribution : public Observed<vtkLogitAttribution>
-{
-public:
-  Attribution(const Recording& recording, const std::string& model)
-    : Model(model)
-  {
-    Connect(this->Get(), 0, DataSetOf(recording));
-    this->Get()->SetModelConnection(this->Model.Port());
-  }
-
-  vtkTable* Table() { return TableOf(this->Get()); }
-  vtkImageData* Image()
-  {
-    this->Get()->Update(1);
-    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(1));
-  }
-
-private:
-  OracleModel Model;
-};
+using Attribution = OnRecordingAndModel<vtkLogitAttribution>;
 
 std::vector<double> Field(vtkDataObject* data, const char* name)
 {
@@ -50,7 +31,7 @@ TEST(LogitAttribution, HasARowPerPositionAndComponent)
   const LogitsOracle oracle("gpt2");
   Attribution attribution(oracle.GetRecording(), "gpt2");
   attribution->SetSequence(1);
-  vtkTable* table = attribution.Table();
+  vtkTable* table = TableOf(attribution.Get());
   EXPECT_THAT(ColumnNames(table), ElementsAre("Component", "Layer", "Head", "Sequence", "Position",
                                     "Token Index", "Token", "TokenId", "Target", "Contribution"));
   ASSERT_EQ(table->GetNumberOfRows(), 16 * 15);                     // 14 components and b_U
@@ -89,8 +70,8 @@ TEST(LogitAttribution, ShowsComponentsDownward)
 {
   const LogitsOracle oracle("gpt2");
   Attribution attribution(oracle.GetRecording(), "gpt2");
-  vtkImageData* image = attribution.Image();
-  vtkTable* table = attribution.Table();
+  vtkImageData* image = attribution.Image(1);
+  vtkTable* table = TableOf(attribution.Get());
   int* size = image->GetDimensions();
   EXPECT_THAT(std::vector<int>(size, size + 3), ElementsAre(16, 15, 1));
   const std::vector<double> rows = Column(table, "Contribution");
@@ -108,7 +89,7 @@ TEST(LogitAttribution, ShowsComponentsDownward)
   EXPECT_THAT(Texts(image->GetFieldData(), "Query Title"), ElementsAre("Component"));
 
   attribution->SetGrouping(vtkLogitAttribution::LAYERS);
-  image = attribution.Image();
+  image = attribution.Image(1);
   EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"),
     ElementsAre("embed", "pos", "attn 0", "mlp 0", "attn 1", "mlp 1", "b_U"));
   EXPECT_EQ(image->GetDimensions()[1], 7);
@@ -128,20 +109,20 @@ TEST(LogitAttribution, OfChosenTokens)
   attribution->SetPosition(16);
   attribution->SetTarget(vtkLogitAttribution::TOKEN);
   attribution->SetTargetToken("#7");
-  EXPECT_EQ(attribution.Table()->GetNumberOfRows(), 15);
-  EXPECT_THAT(Column(attribution.Table(), "TokenId"), Each(7));
-  EXPECT_EQ(attribution.Image()->GetDimensions()[0], 1);
+  EXPECT_EQ(TableOf(attribution.Get())->GetNumberOfRows(), 15);
+  EXPECT_THAT(Column(TableOf(attribution.Get()), "TokenId"), Each(7));
+  EXPECT_EQ(attribution.Image(1)->GetDimensions()[0], 1);
   attribution->SetAgainst("3");
   const float* logits = recording.logits.Row(16);
-  EXPECT_NEAR(Field(attribution.Table(), "Sum")[0],
+  EXPECT_NEAR(Field(TableOf(attribution.Get()), "Sum")[0],
     static_cast<double>(logits[7]) - static_cast<double>(logits[3]), 1e-5);
-  EXPECT_THAT(Field(attribution.Table(), "Against TokenId"), ElementsAre(3));
+  EXPECT_THAT(Field(TableOf(attribution.Get()), "Against TokenId"), ElementsAre(3));
   attribution->SetTarget(vtkLogitAttribution::PREDICTED);
   attribution->SetAgainst("");
-  EXPECT_THAT(Column(attribution.Table(), "TokenId"),
+  EXPECT_THAT(Column(TableOf(attribution.Get()), "TokenId"),
     Each(std::max_element(logits, logits + recording.logits.columns) - logits));
   attribution->SetPosition(-1);
-  EXPECT_EQ(attribution.Table()->GetNumberOfRows(), 17 * 15);
+  EXPECT_EQ(TableOf(attribution.Get())->GetNumberOfRows(), 17 * 15);
 }
 
 TEST(LogitAttribution, OfStoredWeights)
@@ -151,9 +132,9 @@ TEST(LogitAttribution, OfStoredWeights)
   attribution->SetProcessing(vtkLogitAttribution::NONE);
   attribution->SetPosition(4);
   const std::int64_t next = oracle.GetRecording().tokens.id[5];
-  EXPECT_NEAR(Field(attribution.Table(), "Sum")[0],
+  EXPECT_NEAR(Field(TableOf(attribution.Get()), "Sum")[0],
     static_cast<double>(oracle.GetRecording().logits.Row(4)[next]), 1e-5);
-  EXPECT_THAT(Texts(attribution.Table()->GetFieldData(), "Processing"), ElementsAre("None"));
+  EXPECT_THAT(Texts(TableOf(attribution.Get())->GetFieldData(), "Processing"), ElementsAre("None"));
 }
 
 TEST(LogitAttribution, KnowsTheRangesOfItsInput)
@@ -174,8 +155,8 @@ TEST(LogitAttribution, NamesWhatIsWrong)
   {
     Attribution attribution(recording, model);
     set(attribution);
-    EXPECT_EQ(attribution.Table()->GetNumberOfRows(), 0);
-    EXPECT_EQ(attribution.Image()->GetNumberOfPoints(), 0);
+    EXPECT_EQ(TableOf(attribution.Get())->GetNumberOfRows(), 0);
+    EXPECT_EQ(attribution.Image(1)->GetNumberOfPoints(), 0);
     EXPECT_THAT(attribution.TakeErrors(), ElementsAre(HasSubstr(message)));
   };
   const auto nothing = [](Attribution&) {};
@@ -205,7 +186,7 @@ TEST(LogitAttribution, NamesWhatIsWrong)
   const LogitsOracle other("attn-only");
   Attribution withoutModel(other.GetRecording(), "attn-only");
   withoutModel->SetModelConnection(nullptr);
-  EXPECT_EQ(withoutModel.Table()->GetNumberOfRows(), 0);
+  EXPECT_EQ(TableOf(withoutModel.Get())->GetNumberOfRows(), 0);
   EXPECT_THAT(withoutModel.TakeErrors(), ElementsAre(HasSubstr("xpected")));
 }
 

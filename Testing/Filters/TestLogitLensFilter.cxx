@@ -20,25 +20,7 @@ using testing::HasSubstr;
 namespace
 {
 
-class Lens : public Observed<vtkLogitLens>
-{
-public:
-  Lens(const Recording& recording, const std::string& model)
-    : Model(model)
-  {
-    Connect(this->Get(), 0, DataSetOf(recording));
-    this->Get()->SetModelConnection(this->Model.Port());
-  }
-
-  vtkImageData* Image()
-  {
-    this->Get()->Update();
-    return this->Get()->GetOutput();
-  }
-
-private:
-  OracleModel Model;
-};
+using Lens = OnRecordingAndModel<vtkLogitLens>;
 
 TEST(LogitLens, HasAWordPerLayerAndPosition)
 {

@@ -21,25 +21,7 @@ using testing::HasSubstr;
 namespace
 {
 
-class Attribution : public Observed<vtkScoreAttribution>
-{
-public:
-  Attribution(const Recording& recording, const std::string& model)
-    : Model(model)
-  {
-    Connect(this->Get(), 0, DataSetOf(recording));
-    this->Get()->SetModelConnection(this->Model.Port());
-  }
-
-  vtkImageData* Image()
-  {
-    this->Get()->Update();
-    return this->Get()->GetOutput();
-  }
-
-private:
-  OracleModel Model;
-};
+using Attribution = OnRecordingAndModel<vtkScoreAttribution>;
 
 double Sum(const std::vector<double>& values)
 {
