@@ -220,25 +220,6 @@ void FillLayers(const atlas::Recording& recording, const atlas::Transformer& mod
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesLayers);
 }
 
-/// Throws atlas::OptionError if the outputs of heads in the recording have biases of values that
-/// the output bias of the model has too, or neither has.
-void RequireSameProcessing(const atlas::Recording& recording, const atlas::Transformer& model)
-{
-  using atlas::WeightProcessing;
-  const WeightProcessing recorded = recording.processing;
-  const WeightProcessing given = model.GetWeights().processing;
-  if (recorded != given && recorded != WeightProcessing::Unknown &&
-      given != WeightProcessing::Unknown)
-  {
-    const auto nameOf = [](WeightProcessing processing)
-    { return processing == WeightProcessing::Processed ? "processed" : "unprocessed"; };
-    throw atlas::OptionError(std::string("Head Updates needs the weights that were recorded: "
-                                         "expected ") +
-                             nameOf(recorded) + " ones, found " + nameOf(given) +
-                             " ones; change Processing of the Transformer Reader.");
-  }
-}
-
 void ClearOutputs(vtkInformationVector* outputVector)
 {
   for (int port = 0; port < OutputPorts; ++port)
@@ -268,7 +249,7 @@ struct vtkHeadUpdates::Work
     {
       this->model = AttentionAtlas::ToTransformer(modelInput);
       atlas::RequireSameModel(this->recording, this->model->GetModel(), "Head Updates");
-      RequireSameProcessing(this->recording, this->model->GetModel());
+      atlas::RequireSameProcessing(this->recording, this->model->GetModel(), "Head Updates");
     }
     std::vector<float> none;
     for (const HeadPlace& place : this->heads.GetHeads()) // checks all

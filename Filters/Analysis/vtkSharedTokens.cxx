@@ -66,6 +66,7 @@ void RequireMemory(const TokensOfHeads& tokens)
   constexpr double BytesPerToken = 16;
   constexpr double BytesPerPair = 2 * sizeof(Pair) + 5 * sizeof(int) + sizeof(std::string);
   std::vector<double> counts;
+  counts.reserve(tokens.ids.size());
   for (const std::vector<std::int32_t>& ids : tokens.ids)
   {
     counts.push_back(static_cast<double>(ids.size()));

@@ -29,7 +29,9 @@ void StreamModel::Open(const std::shared_ptr<const OpenTransformer>& model, bool
   this->RecordingTime = 0; // unless everything succeeds
   this->Mlps = {};
   atlas::RequireSameModel(recording, model->GetModel(), what);
+  atlas::RequireSameProcessing(recording, model->GetModel(), what);
   atlas::RequireSum(model->GetModel().GetConfig());
+  atlas::RequireUnpatched(recording, model->GetModel().GetConfig(), processes, what);
   if (isOther)
   {
     this->Residual.reset();

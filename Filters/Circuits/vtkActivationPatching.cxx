@@ -289,8 +289,9 @@ int vtkActivationPatching::RequestInformation(
 {
   const std::array<int, 2> size =
     this->MapSize(vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this)));
+  // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AttentionAtlas::AnnounceImage(
-    size[0], size[1], outputVector->GetInformationObject(1), VTK_DOUBLE);
+    std::max(size[0], 1), std::max(size[1], 1), outputVector->GetInformationObject(1), VTK_DOUBLE);
   outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
   return 1;
 }
@@ -406,11 +407,11 @@ int vtkActivationPatching::RequestData(
   auto* image = vtkImageData::GetData(outputVector, 1);
   table->Initialize();
   image->Initialize();
-  if (!this->IsAsked(input))
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (ranks.Any(!this->IsAsked(input))) // a rank without a model has told why
   {
     return 1;
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
   if (!this->MakeMap(input, ranks))
   {
     return AttentionAtlas::LeaveUnfinished(this, outputVector);

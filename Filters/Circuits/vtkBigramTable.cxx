@@ -8,6 +8,7 @@
 #include "DataFormat.h"
 #include "Execution.h"
 #include "ModelSizes.h"
+#include "RecordingRanges.h"
 #include "TransformerConversion.h"
 
 #include <vtkFloatArray.h>
@@ -79,7 +80,7 @@ int vtkBigramTable::RequestData(
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   vtkTable* output = vtkTable::GetData(outputVector);
   output->Initialize();
-  if (input == nullptr || !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }
@@ -94,7 +95,8 @@ int vtkBigramTable::RequestData(
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     Fill(tokens, *found, AttentionAtlas::TokenNames(model), output);
-    std::vector<std::string> leftOut = atlas::LeftOutOfOutputValue(model->GetModel().GetConfig());
+    std::vector<std::string> leftOut =
+      atlas::LeftOutOfOutputValue(model->GetModel().GetConfig(), this->Processing);
     leftOut.emplace_back("attention and MLPs");
     AttentionAtlas::Describe(
       output, AttentionAtlas::Formats::BigramTable, this->Processing, leftOut);

@@ -105,6 +105,14 @@ vtkHeadCircuit::Result::Result(const vtkHeadCircuit& filter, vtkMultiBlockDataSe
   {
     this->options.tokens = AttentionAtlas::ChosenTokens(*this->model, filter.Tokens);
   }
+  if (filter.Tokens.empty() && this->options.circuit == atlas::CircuitKind::OutputValue)
+  {
+    std::vector<std::int32_t>& sample = this->options.tokens;
+    const std::int64_t logits = this->model->GetModel().GetConfig().outputVocabulary;
+    sample.erase(std::remove_if(sample.begin(), sample.end(),
+                   [logits](std::int32_t id) { return id >= logits; }),
+      sample.end());
+  }
   this->shown = this->options.tokens;
   const std::int64_t size = atlas::CircuitSize(this->model->GetModel(), this->options);
   if (this->IsOfPositions())
@@ -118,8 +126,8 @@ std::vector<std::string> vtkHeadCircuit::Result::LeftOut() const
 {
   const atlas::TransformerConfig& config = this->model->GetModel().GetConfig();
   return this->options.circuit == atlas::CircuitKind::OutputValue
-           ? atlas::LeftOutOfOutputValue(config)
-           : atlas::LeftOutOfQueryKey(config, this->IsOfPositions());
+           ? atlas::LeftOutOfOutputValue(config, this->options.processes)
+           : atlas::LeftOutOfQueryKey(config, this->options.processes, this->IsOfPositions());
 }
 
 void vtkHeadCircuit::Result::MakeTable(vtkTable* table) const
@@ -273,7 +281,10 @@ int vtkHeadCircuit::RequestData(
     const auto size = static_cast<double>(result.shown.size());
     const auto width = static_cast<double>(result.model->GetModel().GetConfig().modelDimension);
     AttentionAtlas::RequireMemory((2 * size * size + 6 * size * width) * sizeof(double),
-      "a circuit of " + std::to_string(result.shown.size()) + " tokens", "choose fewer tokens.");
+      "a circuit of " + std::to_string(result.shown.size()) +
+        (this->Circuit == POSITION_QUERY_KEY ? " positions" : " tokens"),
+      this->Circuit == POSITION_QUERY_KEY ? "use a machine with more memory."
+                                          : "choose fewer tokens.");
     result.options.largest = AttentionAtlas::LargestOptions(this, this->Top);
     auto tables = atlas::EvaluateHeadCircuit(result.model->GetModel(), result.options);
     if (!tables)

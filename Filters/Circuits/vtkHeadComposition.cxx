@@ -10,6 +10,7 @@
 #include "HeadComposition.h"
 #include "Index.h"
 #include "ModelSizes.h"
+#include "RecordingRanges.h"
 #include "TransformerConversion.h"
 
 #include <vtkCellArray.h>
@@ -208,10 +209,11 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
   }
 }
 
-std::vector<std::string> LeftOut(const atlas::TransformerConfig& config, bool ofValues)
+std::vector<std::string> LeftOut(
+  const atlas::TransformerConfig& config, bool processes, bool ofValues)
 {
-  std::vector<std::string> left =
-    ofValues ? atlas::LeftOutOfOutputValue(config) : atlas::LeftOutOfQueryKey(config);
+  std::vector<std::string> left = ofValues ? atlas::LeftOutOfOutputValue(config, processes)
+                                           : atlas::LeftOutOfQueryKey(config, processes);
   if (config.mlpDimension > 0)
   {
     left.emplace_back("MLPs between the heads");
@@ -262,7 +264,7 @@ int vtkHeadComposition::RequestData(
   const auto clear = [&outputs]()
   { std::for_each(outputs.begin(), outputs.end(), [](vtkDataObject* o) { o->Initialize(); }); };
   clear();
-  if (input == nullptr || !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }
@@ -305,8 +307,8 @@ int vtkHeadComposition::RequestData(
       Formats::HeadCompositionPairs, Formats::HeadCompositionHeads };
     for (std::size_t port = 0; port < outputs.size(); ++port)
     {
-      AttentionAtlas::Describe(
-        outputs.at(port), formats.at(port), this->Processing, LeftOut(config, this->Kind == V));
+      AttentionAtlas::Describe(outputs.at(port), formats.at(port), this->Processing,
+        LeftOut(config, this->Processing, this->Kind == V));
     }
   }
   catch (const std::exception& e)

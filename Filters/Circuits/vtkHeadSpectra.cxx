@@ -9,6 +9,7 @@
 #include "Index.h"
 #include "ModelSizes.h"
 #include "PanelTitles.h"
+#include "RecordingRanges.h"
 #include "TransformerConversion.h"
 
 #include <vtkCellArray.h>
@@ -224,7 +225,7 @@ int vtkHeadSpectra::RequestData(
     outputs.at(port) = vtkDataObject::GetData(outputVector, static_cast<int>(port));
     outputs.at(port)->Initialize();
   }
-  if (input == nullptr || !AttentionAtlas::IsFirstPiece(outputVector))
+  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
   {
     return 1;
   }
@@ -247,8 +248,8 @@ int vtkHeadSpectra::RequestData(
     FillEigenvalues(*found, vtkPolyData::SafeDownCast(outputs[2]));
     FillTitles(*found, vtkPolyData::SafeDownCast(outputs[3]));
     const atlas::TransformerConfig& config = model->GetModel().GetConfig();
-    std::vector<std::string> leftOut =
-      isOv ? atlas::LeftOutOfOutputValue(config) : atlas::LeftOutOfQueryKey(config);
+    std::vector<std::string> leftOut = isOv ? atlas::LeftOutOfOutputValue(config, this->Processing)
+                                            : atlas::LeftOutOfQueryKey(config, this->Processing);
     if (!isOv)
     {
       leftOut.emplace_back("division by sqrt(d_head)");

@@ -217,7 +217,7 @@ void vtkLogitAttribution::Announce(vtkInformation* info)
   }
   const int length = AttentionAtlas::SequenceTokens(recording, std::max(this->Sequence, 0));
   this->PositionRange[0] = -1;
-  this->PositionRange[1] = length - 1;
+  this->PositionRange[1] = std::max(length - (this->Target == NEXT_TOKEN ? 2 : 1), 0);
   int columns = this->Position >= 0 ? 1 : this->Target == NEXT_TOKEN ? length - 1 : length;
   int rows = 1;
   try

@@ -194,7 +194,7 @@ double CellBytes(int top)
 {
   constexpr double EntryBytes = sizeof(Entry) + 5. * sizeof(int) + 2. * sizeof(float) +
                                 sizeof(vtkIdType) + 2. * sizeof(std::string);
-  return (top + 2) * (EntryBytes + sizeof(atlas::TokenLogit)) + 4. * sizeof(float);
+  return (top + 2.) * (EntryBytes + sizeof(atlas::TokenLogit)) + 4. * sizeof(float);
 }
 
 }
@@ -287,8 +287,9 @@ bool vtkLogitLens::Read(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
   atlas::RequireSameModel(recording, model->GetModel(), "Logit Lens");
   const std::int64_t length = atlas::AttentionLength(recording, std::max(this->Sequence, 0));
-  AttentionAtlas::RequireMemory(
-    static_cast<double>(length) * RecordedStreams(recording) * CellBytes(this->Top),
+  AttentionAtlas::RequireMemory(static_cast<double>(length) * RecordedStreams(recording) *
+                                  CellBytes(static_cast<int>(std::min<std::int64_t>(this->Top,
+                                    model->GetModel().GetWeights().unembedding.outputs))),
     "a lens of " + std::to_string(length) + " tokens",
     "record shorter sequences, or choose a smaller Top.");
   atlas::LensOptions options;

@@ -135,9 +135,10 @@ bool vtkSkipTrigrams::Find(const AttentionAtlas::RankGroup& ranks, Work& work)
   options.parts = ranks.Count();
   options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
   const atlas::Transformer& model = work.model->GetModel();
-  AttentionAtlas::RequireMemory(static_cast<double>(atlas::SkipTrigramBytes(model.GetConfig())),
-    "the skip-trigrams of " + std::to_string(model.GetConfig().vocabulary) + " tokens",
-    "use a machine with more memory.");
+  AttentionAtlas::RequireMemory(atlas::SkipTrigramBytes(model.GetConfig(), options),
+    "the search for " + std::to_string(this->Top) + " skip-trigrams of " +
+      std::to_string(model.GetConfig().vocabulary) + " tokens",
+    "lower Top, or use a machine with more memory.");
   auto found = atlas::FindSkipTrigrams(model, options);
   if (!found)
   {
@@ -153,11 +154,11 @@ int vtkSkipTrigrams::RequestData(
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   vtkTable* output = vtkTable::GetData(outputVector);
   output->Initialize();
-  if (AttentionAtlas::IsEmpty(input))
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
     return 1;
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
   AttentionAtlas::RankResult result;
   Work work;
   try
@@ -190,7 +191,7 @@ int vtkSkipTrigrams::RequestData(
       }
       const atlas::TransformerConfig& config = work.model->GetModel().GetConfig();
       AttentionAtlas::Describe(output, AttentionAtlas::Formats::SkipTrigrams, this->Processing,
-        atlas::LeftOutOfQueryKey(config));
+        atlas::LeftOutOfQueryKey(config, this->Processing));
     }
   }
   catch (const std::exception& e)

@@ -131,7 +131,7 @@ int vtkVirtualWeights::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   const auto sizes = AttentionAtlas::ModelSizes::OfInput(this);
-  this->LayerRange[1] = std::max(sizes.layers - 1, 0);
+  this->LayerRange[1] = std::max(sizes.layers - 2, 0);
   this->HeadRange[1] = std::max(sizes.heads - 1, 0);
   this->ToLayerRange[1] = std::max(sizes.layers - 1, 1);
   AttentionAtlas::AnnounceImage(this->Space == HEADS ? sizes.headDimension : sizes.modelDimension,
@@ -164,8 +164,9 @@ void vtkVirtualWeights::FindProduct(vtkMultiBlockDataSet* input)
   this->Known.reset();
   const auto model = AttentionAtlas::ToTransformer(input);
   const atlas::TransformerConfig& config = model->GetModel().GetConfig();
-  std::vector<std::string> leftOut =
-    this->Kind == V ? atlas::LeftOutOfOutputValue(config) : atlas::LeftOutOfQueryKey(config);
+  std::vector<std::string> leftOut = this->Kind == V
+                                       ? atlas::LeftOutOfOutputValue(config, this->Processing)
+                                       : atlas::LeftOutOfQueryKey(config, this->Processing);
   if (this->Kind != V)
   {
     leftOut.emplace_back("division by sqrt(d_head)");

@@ -109,6 +109,7 @@ std::vector<std::int64_t> GroupsOfColumn(vtkTable* tokens, const std::string& na
   if (auto* texts = vtkStringArray::SafeDownCast(column))
   {
     std::vector<std::string> values;
+    values.reserve(static_cast<std::size_t>(texts->GetNumberOfValues()));
     for (vtkIdType i = 0; i < texts->GetNumberOfValues(); ++i)
     {
       values.emplace_back(texts->GetValue(i));
@@ -116,8 +117,13 @@ std::vector<std::int64_t> GroupsOfColumn(vtkTable* tokens, const std::string& na
     return Numbered(values);
   }
   auto* numbers = vtkDataArray::SafeDownCast(column);
+  if (numbers == nullptr)
+  {
+    throw atlas::OptionError(
+      "Column '" + name + "': expected numbers or texts, found a " + column->GetClassName() + ".");
+  }
   std::vector<double> values;
-  for (vtkIdType i = 0; numbers != nullptr && i < numbers->GetNumberOfTuples(); ++i)
+  for (vtkIdType i = 0; i < numbers->GetNumberOfTuples(); ++i)
   {
     values.push_back(numbers->GetComponent(i, 0));
     if (std::isnan(values.back()))

@@ -80,6 +80,11 @@ atlas::Interventions GatherInterventions(const InterventionSources& intervention
   {
     throw atlas::OptionError("PatchFrom: expected a model of texts, found one of images.");
   }
+  if (!sources.segments.empty())
+  {
+    throw atlas::OptionError("PatchFrom: expected no Segments, since they would be those of the "
+                             "prompts alone, found some.");
+  }
   EncodedPrompt source = ReadSource(interventions, sources, model);
   RequireSameLengths(input, source);
   for (const atlas::ActivationSite& site : sites)

@@ -140,7 +140,7 @@ TEST(HeadCompositionFilter, WithoutInputIsEmpty)
   const auto nothing = vtkSmartPointer<vtkMultiBlockDataSet>::New();
   Connect(composition.Get(), 0, nothing);
   composition->Update();
-  EXPECT_THAT(composition.TakeErrors(), SizeIs(1));
+  EXPECT_THAT(composition.TakeErrors(), testing::IsEmpty()); // what made it has told why
   EXPECT_EQ(composition->GetOutput()->GetNumberOfPoints(), 0);
 }
 

@@ -144,6 +144,9 @@ TEST(LogitAttribution, KnowsTheRangesOfItsInput)
   attribution->UpdateInformation();
   EXPECT_EQ(attribution->GetSequenceRange()[1], 1);
   EXPECT_EQ(attribution->GetPositionRange()[0], -1);
+  EXPECT_EQ(attribution->GetPositionRange()[1], 15); // the last has no next token
+  attribution->SetTarget(vtkLogitAttribution::PREDICTED);
+  attribution->UpdateInformation();
   EXPECT_EQ(attribution->GetPositionRange()[1], 16);
 }
 

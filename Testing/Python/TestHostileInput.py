@@ -454,12 +454,24 @@ class HostileInput(AtlasTest):
         plain = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11")
         full = {"Input": simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=record), "Model": model}
         single = simple.TransformerRecorder(Input=model, TokenIds="5", Record=record)
+        processed = simple.TransformerReader(
+            FileName=str(TRANSFORMERS / "gpt2" / "config.json"), Processing="TransformerLens"
+        )
+        patched, last, ablated = (
+            simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=record, **changes)
+            for changes in (
+                {"PatchFrom": "5 8 9 11", "PatchSites": "r1"},
+                {"PatchFrom": "5 8 9 11", "PatchSites": "m1"},
+                {"Ablate": "0.1"},
+            )
+        )
         bert = reader("bert")
         after = simple.TransformerRecorder(Input=bert, TokenIds="5 7 9", Record=record)
         after.UpdatePipeline()
         self.take_errors()  # of tensors that the model does not use
         attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
         for name, what, properties, message in (
+            ("ScoreAttribution", "Sequence -1", full | {"Sequence": -1}, "found -1, all"),
             ("LogitAttribution", "no model", {"Input": plain}, "found none"),
             ("LogitAttribution", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("LogitAttribution", "queries and keys alone", {"Input": plain, "Model": model}, "HeadOutputs and Residual"),
@@ -471,6 +483,10 @@ class HostileInput(AtlasTest):
             ("LogitAttribution", "token #211", full | {"Target": "Token", "TargetToken": "#211"}, "211"),
             ("LogitAttribution", "Against a word", full | {"Against": "word"}, "Against"),
             ("LogitAttribution", "Sequence 1", full | {"Sequence": 1}, "found 1"),
+            ("LogitAttribution", "other weights", full | {"Model": processed}, "unprocessed ones, found processed"),
+            ("LogitAttribution", "a replaced stream", full | {"Input": patched}, "r1 replaced"),
+            ("LogitAttribution", "a replaced MLP", full | {"Input": last}, "m1 replaced"),
+            ("LogitAttribution", "a head of zeros", full | {"Input": ablated}, "choose Processing None"),
             ("LogitLens", "no model", {"Input": plain}, "found none"),
             ("LogitLens", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("LogitLens", "queries and keys alone", {"Input": plain, "Model": model}, "recording with Residual"),

@@ -53,6 +53,17 @@ class MissingRank(AtlasTest):
         self.assertEqual(self.points(recorder), 0)
         self.assert_one_error("expected the same model and sequences on every rank, found others on rank 1")
 
+    def test_circuits(self):
+        shutil.copytree(TRANSFORMER, "llama", dirs_exist_ok=True)
+        model = simple.TransformerReader(FileName="llama/config.json")
+        for name, properties in (
+            ("SkipTrigrams", {}),
+            ("ActivationPatching", {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}),
+        ):
+            circuits = getattr(simple, name)(Input=model, **properties)
+            circuits.UpdatePipeline()
+            self.assertEqual(circuits.GetDataInformation().DataInformation.GetNumberOfRows(), 0)
+
     def test_other_models(self):
         model = simple.TransformerReader(FileName="other/config.json")
         recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3\n4 5")

@@ -47,7 +47,8 @@ std::optional<Vector> InputOf(
   }
   const TransformerConfig& config = stored.GetModel().GetConfig();
   const bool isText = config.input == InputKind::Tokens && config.segments == 0;
-  return l == 0 && isText && !recording.tokens.id.empty()
+  const bool isChanged = !recording.interventions.empty(); // perhaps this input too
+  return l == 0 && isText && !isChanged && !recording.tokens.id.empty()
            ? std::optional(Embedding(recording, stored))
            : std::nullopt;
 }
@@ -81,6 +82,19 @@ std::string Sizes(std::size_t layers, std::size_t heads, std::int64_t dimension)
          std::to_string(dimension);
 }
 
+/// The number of layers, as far as it is known.
+void RequireSameLayers(
+  const Recording& recording, const TransformerConfig& config, const std::string& begin)
+{
+  const auto streams = static_cast<std::int64_t>(recording.residual.size()) - 1;
+  const std::int64_t layers = recording.layerCount > 0 ? recording.layerCount : streams;
+  if (recording.layers.empty() && layers > 0 && layers != config.layers)
+  {
+    throw OptionError(begin + "expected " + std::to_string(config.layers) +
+                      " layers as in the model, found " + std::to_string(layers) + ".");
+  }
+}
+
 void RequireSameSizes(
   const Recording& recording, const TransformerConfig& config, const std::string& begin)
 {
@@ -97,6 +111,11 @@ void RequireSameSizes(
                       " as in the model, found " + Sizes(layers, first.heads.size(), dimension) +
                       ".");
   }
+}
+
+void RequireSameTokens(
+  const Recording& recording, const TransformerConfig& config, const std::string& begin)
+{
   for (const std::int64_t id : recording.tokens.id)
   {
     if (id < 0 || id >= config.vocabulary)
@@ -113,11 +132,16 @@ void RequireSameSizes(
 void RequireSameModel(const Recording& recording, const Transformer& model, const std::string& what)
 {
   const std::string begin = what + " needs the model that was recorded: ";
+  RequireSameLayers(recording, model.GetConfig(), begin);
+  if (!recording.layers.empty())
+  {
+    RequireSameSizes(recording, model.GetConfig(), begin);
+  }
+  RequireSameTokens(recording, model.GetConfig(), begin);
   if (recording.layers.empty() || recording.tokens.Count() == 0)
   {
     return;
   }
-  RequireSameSizes(recording, model.GetConfig(), begin);
   const ProcessedWeights stored(model, WeightSteps::Stored, 1);
   for (const RecordedLayer& layer : recording.layers)
   {
@@ -135,6 +159,22 @@ void RequireSameModel(const Recording& recording, const Transformer& model, cons
                         "recording.");
     }
     return;
+  }
+}
+
+void RequireSameProcessing(
+  const Recording& recording, const Transformer& model, const std::string& what)
+{
+  const WeightProcessing recorded = recording.processing;
+  const WeightProcessing given = model.GetWeights().processing;
+  if (recorded != given && recorded != WeightProcessing::Unknown &&
+      given != WeightProcessing::Unknown)
+  {
+    const auto nameOf = [](WeightProcessing processing)
+    { return processing == WeightProcessing::Processed ? "processed" : "unprocessed"; };
+    throw OptionError(what + " needs the weights that were recorded: expected " + nameOf(recorded) +
+                      " ones, found " + nameOf(given) +
+                      " ones; change Processing of the Transformer Reader.");
   }
 }
 

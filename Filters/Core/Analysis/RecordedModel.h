@@ -14,4 +14,12 @@ namespace atlas
 void RequireSameModel(
   const Recording& recording, const Transformer& model, const std::string& what);
 
+/// Throws OptionError if the weights of one are processed as TransformerLens does and those of the
+/// other are not, if both are known. Queries are the same then, but biases of values belong to
+/// heads in one and to the output bias in the other, and MLPs write other vectors. The message
+/// begins with
+/// "`what` needs the weights that were recorded".
+void RequireSameProcessing(
+  const Recording& recording, const Transformer& model, const std::string& what);
+
 }

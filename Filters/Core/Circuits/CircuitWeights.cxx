@@ -123,13 +123,33 @@ DoubleMatrix CircuitUnembedding(
   return columns;
 }
 
-std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config, bool isOfPositions)
+namespace
+{
+
+std::vector<std::string> LeftOutOfAll(const TransformerConfig& config, bool processes)
 {
   std::vector<std::string> left = { "biases" };
   if (config.norm != NormKind::None)
   {
     left.emplace_back("division by the norm of the residual stream");
   }
+  if (config.norm != NormKind::None && !processes)
+  {
+    left.emplace_back("gains of normalizations");
+  }
+  if (config.embeddingNorm && !processes)
+  {
+    left.emplace_back("normalization of the embedding");
+  }
+  return left;
+}
+
+}
+
+std::vector<std::string> LeftOutOfQueryKey(
+  const TransformerConfig& config, bool processes, bool isOfPositions)
+{
+  std::vector<std::string> left = LeftOutOfAll(config, processes);
   if (isOfPositions)
   {
     left.emplace_back("token embedding");
@@ -149,14 +169,9 @@ std::vector<std::string> LeftOutOfQueryKey(const TransformerConfig& config, bool
   return left;
 }
 
-std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config)
+std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config, bool processes)
 {
-  std::vector<std::string> left = { "biases" };
-  if (config.norm != NormKind::None)
-  {
-    left.emplace_back("division by the norm of the residual stream");
-  }
-  return left;
+  return LeftOutOfAll(config, processes);
 }
 
 }

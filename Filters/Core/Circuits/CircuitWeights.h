@@ -19,7 +19,7 @@ constexpr WeightSteps CircuitSteps(bool processes)
 void RequireVocabulary(const Transformer& model);
 
 /// Throws ModelError unless the model is a language model whose unembedding reads the residual
-/// stream and has a logit for each token.
+/// stream. There may be tokens without a logit.
 void RequireUnembedding(const Transformer& model);
 
 /// Throws OptionError unless the model has this layer and head, both from 0.
@@ -49,11 +49,11 @@ DoubleMatrix CircuitEmbedding(
   const ProcessedWeights& weights, const std::vector<std::int32_t>& tokens);
 
 /// What circuits of queries and keys leave out of a model's scores, for users; of tokens or of
-/// positions.
+/// positions. `processes`: whether weights are processed.
 std::vector<std::string> LeftOutOfQueryKey(
-  const TransformerConfig& config, bool isOfPositions = false);
+  const TransformerConfig& config, bool processes, bool isOfPositions = false);
 
 /// What circuits of outputs and values leave out of what a model's heads write, for users.
-std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config);
+std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config, bool processes);
 
 }

@@ -18,6 +18,16 @@ void CheckOptions(const Transformer& model, const HeadCircuitOptions& options)
   if (options.circuit == CircuitKind::OutputValue)
   {
     RequireUnembedding(model);
+    const std::int64_t logits = model.GetConfig().outputVocabulary;
+    for (const std::int32_t id : options.tokens)
+    {
+      if (id >= logits)
+      {
+        throw OptionError(
+          "Tokens: expected tokens that the model can predict, with ids from 0 to " +
+          std::to_string(logits - 1) + ", found " + std::to_string(id) + ".");
+      }
+    }
   }
   else
   {

@@ -6,6 +6,7 @@
 #include "Index.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
+#include "RecordedAttention.h"
 #include "ResidualComponents.h"
 #include "VectorNorm.h"
 
@@ -192,7 +193,7 @@ LensCells Prepare(const Recording& recording, const Transformer& model, const Le
     throw OptionError("Sequence: expected 0 to " + std::to_string(recording.SequenceCount() - 1) +
                       ", found " + std::to_string(options.sequence) + ".");
   }
-  cells.length = recording.SequenceLength(options.sequence);
+  cells.length = RequireTokens(recording, options.sequence);
   cells.top = std::min(options.top, model.GetWeights().unembedding.outputs);
   const std::size_t count = cells.layers.size() * ToIndex(cells.length);
   cells.tokens.resize(count * ToIndex(cells.top));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <sstream>
 
 namespace atlas
 {
@@ -135,6 +136,37 @@ std::string NameOf(const ResidualComponent& component)
       return "mlp " + layer;
   }
   return {};
+}
+
+void RequireUnpatched(const Recording& recording, const TransformerConfig& config, bool processes,
+  const std::string& what)
+{
+  // "0.1 to zero; r1@3 from another input: its text"; see ToText in Run/Interventions.h.
+  const std::string sites = recording.interventions.substr(0, recording.interventions.find(": "));
+  std::istringstream words(sites);
+  const bool isZero = sites.find(" to zero") != std::string::npos;
+  const std::string last = "m" + std::to_string(config.layers - 1);
+  for (std::string word; words >> word;)
+  {
+    word.erase(std::find_if(
+                 word.begin(), word.end(), [](char c) { return c == '@' || c == ',' || c == ';'; }),
+      word.end());
+    const bool isStream = word.size() > 1 && word[0] == 'r' && word[1] >= '0' && word[1] <= '9';
+    if (isStream || word == last)
+    {
+      throw OptionError(what +
+                        ": expected a recording whose residual stream is the sum of what the "
+                        "model computed, found one with " +
+                        word + " replaced (" + sites + ").");
+    }
+  }
+  if (isZero && processes)
+  {
+    throw OptionError(what +
+                      ": expected heads that write the biases of their values, which "
+                      "processed weights count elsewhere, found some set to zero (" +
+                      sites + "); choose Processing None.");
+  }
 }
 
 std::vector<ResidualComponent> ComponentsBefore(const TransformerConfig& config, std::int64_t layer)

@@ -32,6 +32,13 @@ struct ResidualComponent
 /// "embed", "pos", "head 0.1" (layer and head), "bias 0" or "mlp 0".
 std::string NameOf(const ResidualComponent& component);
 
+/// Throws OptionError for a recording of a run with interventions after which the stream is no sum
+/// of its components, or their biases are not those of the weights: residual streams that were
+/// replaced, the MLP of the last layer, which is not recorded; and, if weights are processed, heads
+/// set to zero, in which the biases of values are not written.
+void RequireUnpatched(const Recording& recording, const TransformerConfig& config, bool processes,
+  const std::string& what);
+
 /// The components of the residual stream before a layer, 0 <= layer <= L, or after the last one for
 /// L: embedding, position if the model adds one, then for each layer its heads, bias and MLP, if
 /// there is one.

@@ -139,6 +139,8 @@ private:
 /// Checks a place, and finds the positions that it leaves open.
 ScorePlace Found(const Recording& recording, const ScorePlace& asked)
 {
+  RequireOneSequence(recording, asked.sequence);
+  RequireTokens(recording, asked.sequence);
   EvaluateAttention(
     recording, asked.sequence, asked.layer, asked.head, AttentionQuantity::Content, 0, 0, nullptr);
   if (FindHead(recording, asked.layer, asked.head).HasAttention())

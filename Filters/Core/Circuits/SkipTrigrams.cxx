@@ -19,12 +19,21 @@ namespace
 
 /// Sources whose products are computed together.
 constexpr std::size_t BlockSources = 128;
-/// Blocks between two updates of the least score and reports of progress, which run in parallel.
+/// Blocks between two updates of the least score and reports of progress, which run in parallel,
+/// and the largest number of skip-trigrams that they are to keep together.
 constexpr std::size_t BlocksPerRound = 16;
+constexpr std::size_t TrigramsPerRound = 16000;
 /// Bounds are enlarged by it, so that rounding does not rule anything out.
 constexpr double Enlarged = 1 + 1e-9;
 /// The share of the time that the factors of the circuits take, about.
 constexpr double FactorShare = 0.2;
+
+/// As many blocks as there are threads at least, so that none waits.
+std::size_t BlocksInRound(const SkipTrigramOptions& options)
+{
+  const auto threads = std::min(ToIndex(ThreadCount(options.threads)), BlocksPerRound);
+  return std::clamp(TrigramsPerRound / ToIndex(std::max(options.top, 1)), threads, BlocksPerRound);
+}
 
 /// Adds the skip-trigrams of a source, whose partners are in order.
 void AddTrigrams(std::int32_t source, const std::vector<Partner>& destinations,
@@ -164,7 +173,7 @@ std::optional<SkipTrigramList> Search::Run()
   const SingleThreadedBlas blas;
   SkipTrigramList list;
   const std::size_t count = this->Sources.size();
-  constexpr std::size_t perRound = BlockSources * BlocksPerRound;
+  const std::size_t perRound = BlockSources * BlocksInRound(this->Options);
   for (std::size_t first = 0; first < count; first += perRound)
   {
     const double done = static_cast<double>(first) / static_cast<double>(count);
@@ -212,12 +221,14 @@ std::optional<SkipTrigramList> FindSkipTrigrams(
   return factors ? Search(*factors, options).Run() : std::nullopt;
 }
 
-std::uint64_t SkipTrigramBytes(const TransformerConfig& config)
+double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOptions& options)
 {
   // Four factors in double precision, two in single precision, ids and lengths.
   const std::int64_t perToken =
     config.headDimension * static_cast<std::int64_t>(4 * sizeof(double) + 2 * sizeof(float)) + 48;
-  return static_cast<std::uint64_t>(config.vocabulary * perToken);
+  const auto lists = static_cast<double>(BlocksInRound(options) + 1);
+  return static_cast<double>(config.vocabulary * perToken) +
+         lists * 2. * static_cast<double>(options.top) * sizeof(SkipTrigram);
 }
 
 std::vector<SkipTrigram> JoinSkipTrigrams(const std::vector<SkipTrigram>& all, int top)

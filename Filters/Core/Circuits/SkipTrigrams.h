@@ -69,7 +69,7 @@ std::optional<SkipTrigramList> FindSkipTrigrams(
   const Transformer& model, const SkipTrigramOptions& options);
 
 /// The memory that it takes at most, in bytes.
-std::uint64_t SkipTrigramBytes(const TransformerConfig& config);
+double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOptions& options);
 
 /// Joins lists of parts: the first `top` in order.
 std::vector<SkipTrigram> JoinSkipTrigrams(const std::vector<SkipTrigram>& all, int top);

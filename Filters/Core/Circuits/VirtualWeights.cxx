@@ -15,6 +15,10 @@ namespace
 
 void RequireHeads(const TransformerConfig& config, const VirtualWeightsOptions& options)
 {
+  if (config.layers < 2)
+  {
+    throw ModelError("virtual weights: expected a model with at least 2 layers, found 1.");
+  }
   RequireIndex("FromLayer", options.from.layer, config.layers);
   RequireIndex("FromHead", options.from.head, config.heads);
   RequireIndex("ToLayer", options.to.layer, config.layers);

@@ -242,8 +242,22 @@ private:
       throw OptionError(
         "PatchFrom: expected a prompt with other logits than Prompt, found the same.");
     }
-    map.target = this->Options.target.value_or(most - change.begin());
-    map.against = this->Options.against.value_or(least - change.begin());
+    // The other token is not the one that is given.
+    const std::int64_t given = this->Options.target.value_or(this->Options.against.value_or(-1));
+    const auto extreme = [&](float sign)
+    {
+      std::int64_t best = given == 0 ? 1 : 0;
+      for (std::int64_t id = 0; id < static_cast<std::int64_t>(change.size()); ++id)
+      {
+        if (id != given && sign * change[ToIndex(id)] > sign * change[ToIndex(best)])
+        {
+          best = id;
+        }
+      }
+      return best;
+    };
+    map.target = this->Options.target.value_or(extreme(1));
+    map.against = this->Options.against.value_or(extreme(-1));
   }
 
   /// Runs the prompt with one of these sites changed in each copy, together from the first changed

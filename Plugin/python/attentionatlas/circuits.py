@@ -223,9 +223,10 @@ def composition(circuits, page, kind="K", top=60, threshold=0):
     figure, (axes,) = page.panels(1, square=False)
     figure.set_figheight(min(1.2, 0.3 + 0.06 * circuits.layers) * page.width_mm * MILLIMETRE)
     axes.set_title(f"{kind}-composition: {KINDS[kind]} of later heads that read what earlier ones write")
-    lines = LineCollection(ends, linewidths=0.4 + 2.1 * share, alpha=0.25 + 0.7 * share, zorder=1)
-    lines.set(cmap=BLUES, array=score, clim=(min(0, low), high))
-    axes.add_collection(lines)
+    lines = LineCollection(ends, linewidths=0.4 + 2.1 * share, zorder=1)
+    if len(score):
+        lines.set(cmap=BLUES, array=score, clim=(min(0, low), high), alpha=0.25 + 0.7 * share)
+        axes.add_collection(lines)
     heads, layers = numpy.meshgrid(range(circuits.heads), range(circuits.layers))
     axes.scatter(heads, layers, s=9, color=foreground(), linewidths=0, zorder=2)
     used = {tuple(end) for line in ends.astype(int).tolist() for end in line}
@@ -312,7 +313,12 @@ def skip_trigrams(circuits, page, layer=0, head=0, top=25):
     """The strongest skip-trigrams "source ... destination -> output" of a head, over the whole vocabulary."""
     place = _place(circuits, layer, head)
     check("top", top, 1, 100)
-    table = data.table(circuits.filter("SkipTrigrams", Layer=layer, Head=head, Top=top))
+    found = circuits.own(simple.SkipTrigrams(Input=circuits.reader, Layer=layer, Head=head, Top=top))
+    table = data.table(found)
+    if "Score" not in table:
+        raise ValueError(f"{circuits.name}: no SkipTrigrams; see the error reported above.")
+    if not len(table["Score"]):
+        raise Missing(f"{place} has no skip-trigram with a positive score")
     words = zip(*(legible(table[name]) for name in ("Source", "Destination", "Output")))
     texts = [f"{source} \u2026 {destination} \u2192 {output}" for source, destination, output in words]
     return _bars(page, texts, table["Score"], f"{place}: skip-trigrams", "Score, QK \u00d7 OV")
@@ -323,6 +329,7 @@ def bigrams(circuits, page, tokens=(), top=8):
     """The words that follow others without any layer, by embedding and unembedding alone."""
     check("top", top, 1, 20)
     table = data.table(circuits.filter("BigramTable", Tokens=list(tokens), Top=top))
+    top = int(table["Rank"].max())  # fewer in small vocabularies
     count = len(table["Logit"]) // top
     logits = table["Logit"].reshape(count, top).astype(float)
     names, following = legible(table["Token"][::top]), legible(table["Next Token"])
@@ -581,6 +588,7 @@ def render_named(circuits, folder, output=None, reasons=None, **place):
     place = {"prompt": None, "patch_from": None, **place}
     folder, written = pathlib.Path(folder), {}
     with Circuits.opened(circuits) as opened:
+        opened.check_head(place["layer"], place["head"])
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in FIGURES.items():
             reason = _leaves_out(name, opened, place)
@@ -589,7 +597,12 @@ def render_named(circuits, folder, output=None, reasons=None, **place):
                     reasons.append(reason)
                 continue
             arguments = {key: place[key] for key in figure.arguments}
-            drawn = figure.draw(opened, **arguments, **output.options)
+            try:
+                drawn = figure.draw(opened, **arguments, **output.options)
+            except (Missing, ValueError) as missing:  # as for models without an unembedding
+                if reasons is not None:
+                    reasons.append(f"{name}: {missing}")
+                continue
             written[name] = output.write(drawn, folder, f"{opened.name}-{name}")
     return written
 

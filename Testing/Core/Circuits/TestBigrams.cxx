@@ -90,9 +90,13 @@ TEST(CircuitWeights, HeadsAreChecked)
 TEST(CircuitWeights, SayWhatIsLeftOut)
 {
   const auto config = [](const char* name) { return TablesOracle(name).GetModel().GetConfig(); };
-  EXPECT_THAT(LeftOutOfQueryKey(config("bloom")), testing::Contains("ALiBi positions"));
-  EXPECT_THAT(LeftOutOfQueryKey(config("llama")), testing::Contains(HasSubstr("rotary")));
-  EXPECT_THAT(LeftOutOfOutputValue(config("attn-only")), testing::Contains("biases"));
+  EXPECT_THAT(LeftOutOfQueryKey(config("bloom"), true), testing::Contains("ALiBi positions"));
+  EXPECT_THAT(LeftOutOfQueryKey(config("bloom"), true),
+    testing::Not(testing::Contains("gains of normalizations")));
+  EXPECT_THAT(LeftOutOfQueryKey(config("bloom"), false),
+    testing::IsSupersetOf({ "gains of normalizations", "normalization of the embedding" }));
+  EXPECT_THAT(LeftOutOfQueryKey(config("llama"), true), testing::Contains(HasSubstr("rotary")));
+  EXPECT_THAT(LeftOutOfOutputValue(config("attn-only"), true), testing::Contains("biases"));
 }
 
 }

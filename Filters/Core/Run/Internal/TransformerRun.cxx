@@ -177,6 +177,15 @@ void TransformerRun::Change(
   }
 }
 
+/// Changes the residual stream before layer l.
+void TransformerRun::ChangeResidual(std::int64_t l)
+{
+  for (const RowGroup& group : this->Sequences.groups)
+  {
+    this->Change(ActivationPlace::Residual, l, group, this->ResidualRow(group.begin));
+  }
+}
+
 /// What changes layer l while it runs; empty if nothing does.
 ActivationVisitor TransformerRun::VisitorOf(std::int64_t l) const
 {
@@ -256,10 +265,7 @@ bool TransformerRun::RunLayer(
   std::int64_t l, std::int64_t layers, const PositionEncoding& positions)
 {
   const ActivationVisitor visitor = this->VisitorOf(l);
-  for (const RowGroup& group : this->Sequences.groups)
-  {
-    this->Change(ActivationPlace::Residual, l, group, this->ResidualRow(group.begin));
-  }
+  this->ChangeResidual(l);
   this->RecordResidual(l);
   this->AllocateHeads(l);
   if (this->Sequences.groups.empty())
@@ -379,6 +385,10 @@ void TransformerRun::Finish()
 {
   const TransformerConfig& config = this->Config;
   const std::int64_t layers = this->Selected.LayersToRun();
+  if (layers < config.layers) // the stream before a layer that is not run any more
+  {
+    this->ChangeResidual(layers);
+  }
   if (layers < config.layers || !config.lastResidualIsNormed)
   {
     this->RecordResidual(layers);

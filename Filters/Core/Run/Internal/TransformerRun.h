@@ -69,6 +69,7 @@ private:
   bool Report(double done) const;
   bool RunSource();
   void Change(ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const;
+  void ChangeResidual(std::int64_t l);
   ActivationVisitor VisitorOf(std::int64_t l) const;
   float* ResidualRow(std::int64_t row) const;
   void Describe();
