@@ -48,7 +48,6 @@ namespace
 
 using atlas::ComposedHeads;
 using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
 using AttentionAtlas::AddField;
 using AttentionAtlas::HeadNameOf;
 using AttentionAtlas::MakeArray;
@@ -74,7 +73,8 @@ void FillHeads(int layers, int heads, vtkPolyData* output)
   for (std::size_t i = 0; i < all.size(); ++i)
   {
     all[i] = static_cast<int>(i);
-    points->InsertNextPoint(all[i] % heads, all[i] / heads, 0);
+    const int layer = all[i] / heads;
+    points->InsertNextPoint(all[i] % heads, layer, 0);
   }
   output->SetPoints(points);
   vtkPointData* data = output->GetPointData();

@@ -78,7 +78,7 @@ struct vtkLogitAttribution::Found
   {
     const auto add = [&](const char* name, const auto& number)
     { data->AddArray(MakeArray<vtkIntArray>(name, places, number)); };
-    const auto token = [this](const Place& place) { return ToIndex(place.target->row); };
+    const auto token = [](const Place& place) { return ToIndex(place.target->row); };
     data->AddArray(MakeArray<vtkStringArray>(
       Names::Component, places, [](const Place& place) { return place.component->name; }));
     add(Names::Layer, [](const Place& place) { return place.component->component.layer; });
@@ -103,6 +103,7 @@ struct vtkLogitAttribution::Found
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Logit, this->terms.logits));
     fields->AddArray(MakeArray<vtkDoubleArray>(Names::Sum, this->terms.sums));
     std::vector<double> misses;
+    misses.reserve(this->terms.sums.size());
     for (std::size_t i = 0; i < this->terms.sums.size(); ++i)
     {
       misses.push_back(this->terms.sums[i] - this->terms.logits[i]);

@@ -169,8 +169,9 @@ void FillLabels(const Lens& lens, vtkPolyData* output)
   for (std::size_t cell = 0; cell < lens.cells.layers.size() * length; ++cell)
   {
     entries.push_back(lens.AtImage(cell));
+    const std::size_t row = cell / length;
     const vtkIdType point = points->InsertNextPoint(
-      Step * (static_cast<double>(cell % length) - 0.48), -static_cast<double>(cell / length), 0);
+      Step * (static_cast<double>(cell % length) - 0.48), -static_cast<double>(row), 0);
     vertices->InsertNextCell(1, &point);
   }
   output->SetPoints(points);

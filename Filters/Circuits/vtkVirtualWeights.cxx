@@ -220,13 +220,14 @@ int vtkVirtualWeights::RequestData(
     }
     const std::array<const char*, 3> formats = { Formats::VirtualWeights,
       Formats::VirtualWeightsSpectrum, Formats::VirtualWeightsTitles };
+    const std::string heads = from + " to " + to;
     for (std::size_t port = 0; port < outputs.size(); ++port)
     {
       AttentionAtlas::Describe(
         outputs.at(port), formats.at(port), this->Processing, this->Known->leftOut);
       vtkFieldData* fields = outputs.at(port)->GetFieldData();
       AddField(fields, Names::Kind, std::string(KindNames.at(ToIndex(this->Kind))));
-      AddField(fields, Names::HeadName, from + " to " + to);
+      AddField(fields, Names::HeadName, heads);
       AddField(fields, Names::Score, weights.score);
     }
   }

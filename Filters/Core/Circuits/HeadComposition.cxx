@@ -123,7 +123,7 @@ private:
   bool Run(std::int64_t count, double begin, double end,
     const std::function<void(std::int64_t)>& body) const
   {
-    const std::int64_t step = 2 * ThreadCount(this->Options.threads);
+    const std::int64_t step = std::int64_t{ 2 } * ThreadCount(this->Options.threads);
     for (std::int64_t first = 0; first < count; first += step)
     {
       const std::int64_t last = std::min(first + step, count);

@@ -286,7 +286,7 @@ public:
     this->RequirePairs();
     const SingleThreadedBlas blas;
     this->Found.heads.resize(heads.size());
-    const std::int64_t step = 2 * ThreadCount(this->Options.threads);
+    const std::int64_t step = std::int64_t{ 2 } * ThreadCount(this->Options.threads);
     const auto count = static_cast<std::int64_t>(heads.size());
     for (std::int64_t begin = 0; begin < count; begin += step)
     {

@@ -146,6 +146,7 @@ void RequireUnpatched(const Recording& recording, const TransformerConfig& confi
   std::istringstream words(sites);
   const bool isZero = sites.find(" to zero") != std::string::npos;
   const std::string last = "m" + std::to_string(config.layers - 1);
+  std::string replaced;
   for (std::string word; words >> word;)
   {
     word.erase(std::find_if(
@@ -154,11 +155,15 @@ void RequireUnpatched(const Recording& recording, const TransformerConfig& confi
     const bool isStream = word.size() > 1 && word[0] == 'r' && word[1] >= '0' && word[1] <= '9';
     if (isStream || word == last)
     {
-      throw OptionError(what +
-                        ": expected a recording whose residual stream is the sum of what the "
-                        "model computed, found one with " +
-                        word + " replaced (" + sites + ").");
+      replaced = word;
     }
+  }
+  if (!replaced.empty())
+  {
+    throw OptionError(what +
+                      ": expected a recording whose residual stream is the sum of what the "
+                      "model computed, found one with " +
+                      replaced + " replaced (" + sites + ").");
   }
   if (isZero && processes)
   {
@@ -259,6 +264,16 @@ const Vector& ResidualWeights::Bias(std::int64_t layer) const
   return this->Biases[ToIndex(layer)];
 }
 
+namespace
+{
+
+[[noreturn]] void ThrowMissing(const std::string& begin, const char* what, std::int64_t layer)
+{
+  throw OptionError(begin + what + std::to_string(layer) + ", found none.");
+}
+
+}
+
 void RequireComponents(const Recording& recording, const TransformerConfig& config,
   std::int64_t layer, const std::string& what)
 {
@@ -269,10 +284,9 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
   const std::string outputs = begin + "outputs of heads";
   for (std::int64_t l = 0; l <= std::min(layer, config.layers - 1); ++l)
   {
-    const std::string place = "layer " + std::to_string(l);
     if (ToIndex(l) >= recording.residual.size() || !recording.residual[ToIndex(l)].IsRecorded())
     {
-      throw OptionError(begin + "the residual stream before " + place + ", found none.");
+      ThrowMissing(begin, "the residual stream before layer ", l);
     }
     RequireWidth(recording.residual[ToIndex(l)], config, residual);
     if (l == layer)
@@ -287,7 +301,7 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
                               [](const RecordedHead& head) { return head.output.IsRecorded(); });
     if (!hasOutputs)
     {
-      throw OptionError(begin + "the outputs of all heads of " + place + ", found none.");
+      ThrowMissing(begin, "the outputs of all heads of layer ", l);
     }
     for (const RecordedHead& head : found->heads)
     {
