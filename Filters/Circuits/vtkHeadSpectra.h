@@ -48,8 +48,7 @@ public:
 
   ///@{
   /**
-   * OV: what a head writes of the token that it attends to. QK: to which tokens it attends.
-   * Default: OV.
+   * OV: what a head writes when it attends to a token. QK: which tokens it attends to. Default: OV.
    */
   vtkSetClampMacro(Circuit, int, OV, QK);
   vtkGetMacro(Circuit, int);

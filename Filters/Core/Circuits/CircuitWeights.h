@@ -48,12 +48,12 @@ DoubleMatrix CircuitUnembedding(
 DoubleMatrix CircuitEmbedding(
   const ProcessedWeights& weights, const std::vector<std::int32_t>& tokens);
 
-/// What circuits of queries and keys leave out of a model's scores, for users; of tokens or of
-/// positions. `processes`: whether weights are processed.
+/// What QK circuits leave out of the scores of a model, in words for users; circuits of tokens or
+/// of positions. `processes`: whether weights are processed.
 std::vector<std::string> LeftOutOfQueryKey(
   const TransformerConfig& config, bool processes, bool isOfPositions = false);
 
-/// What circuits of outputs and values leave out of what a model's heads write, for users.
+/// What OV circuits leave out of what the heads of a model write, likewise.
 std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config, bool processes);
 
 }
