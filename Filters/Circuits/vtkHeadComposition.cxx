@@ -109,8 +109,10 @@ struct Lines
   {
     std::copy_if(all.begin(), all.end(), std::back_inserter(this->pairs),
       [least](const ComposedHeads& pair) { return pair.score >= least; });
-    std::stable_sort(this->pairs.begin(), this->pairs.end(),
-      [](const ComposedHeads& a, const ComposedHeads& b) { return a.score > b.score; });
+    const auto rank = [](const ComposedHeads& pair)
+    { return std::tuple(-pair.score, pair.fromLayer, pair.fromHead, pair.toLayer, pair.toHead); };
+    std::sort(this->pairs.begin(), this->pairs.end(),
+      [&rank](const ComposedHeads& a, const ComposedHeads& b) { return rank(a) < rank(b); });
     if (top > 0 && this->pairs.size() > ToIndex(top))
     {
       this->leftOut = static_cast<int>(this->pairs.size() - ToIndex(top));
