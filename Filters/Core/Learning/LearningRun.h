@@ -1,0 +1,68 @@
+#pragma once
+
+#include "LearningRecipe.h"
+#include "Tensor.h"
+#include "Transformer.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace atlas
+{
+
+/// A model at one step of its training, with weights of its own.
+struct LearningCheckpoint
+{
+  std::int64_t step = 0;
+  std::shared_ptr<const Tensors> weights; ///< F32
+  std::shared_ptr<const Transformer> model;
+};
+
+/// What is measured during a training, one row per measured step.
+struct LearningCurves
+{
+  std::vector<std::string>
+    names; ///< Step, Loss, Accuracy, Held-out Loss, then the measures of the task
+  std::vector<std::vector<double>> rows; ///< Loss: of the step's batch, NaN after the last step;
+                                         ///< Accuracy, Held-out Loss: of the held-out batch
+};
+
+struct LearningOptions
+{
+  std::int64_t checkpointEvery = 0; ///< steps between checkpoints; 0: about 30 checkpoints, on a
+                                    ///< logarithmic scale (LogarithmicSteps)
+  std::int64_t measureEvery = 0;    ///< steps between rows of the curves; 0: about 200 rows, and at
+                                    ///< every checkpoint in any case
+  int threads = 0;
+
+  /// Called after each step with the fraction done and the loss. Returns false to stop.
+  std::function<bool(double, double)> progress;
+
+  /// Called with each checkpoint when it is reached, and with the state to continue from.
+  std::function<void(const LearningCheckpoint&, const Tensors& state)> checkpoint;
+};
+
+struct LearningResult
+{
+  std::vector<LearningCheckpoint> checkpoints; ///< at step 0, ..., the last step done
+  LearningCurves curves;
+  std::map<std::string, std::string> files; ///< LearningTask::Files
+  std::string divergence;                   ///< a message if the training diverged, with the step
+  bool stopped = false;                     ///< progress returned false
+};
+
+/// 0, 1, 2, 3, ..., steps: about `count` steps whose distances grow by a constant factor.
+std::vector<std::int64_t> LogarithmicSteps(std::int64_t steps, std::int64_t count);
+
+/// Trains the model of a recipe. What was reached is kept if it diverges or is stopped.
+/// Continues from `state` (TransformerTrainer::State) unless that is empty: the bytes are those of
+/// an uninterrupted training. Throws OptionError for an invalid recipe, and as MakeTask does.
+LearningResult Learn(
+  const LearningRecipe& recipe, const LearningOptions& options, const TensorViews& state = {});
+
+}
