@@ -196,7 +196,7 @@ TEST(Architecture, RoomsAreRead)
 TEST(Architecture, EachRoomStandsOnFloorsBelow)
 {
   const Names floors = { "Base", "Files", "Numerics", "AttentionOnly", "Text", "Recording",
-    "Weights", "Run", "Embedding", "Analysis", "Circuits" };
+    "Weights", "Run", "Embedding", "Analysis", "Circuits", "Learning" };
   ASSERT_THAT(Rooms(), SizeIs(floors.size()));
   std::set<std::string> below;
   for (const std::string& room : floors)

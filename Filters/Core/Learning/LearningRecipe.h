@@ -4,7 +4,6 @@
 #include "TransformerConfig.h"
 
 #include <cstdint>
-#include <optional>
 
 namespace atlas
 {
@@ -16,9 +15,9 @@ struct ArchitectureOptions
   std::int64_t heads = 4;
   std::int64_t keyHeads = 0; ///< divides heads; 0: as many
   std::int64_t modelDimension = 64;
-  std::int64_t headDimension = 0;                                ///< 0: modelDimension / heads
-  std::int64_t mlpDimension = 0;                                 ///< 0: attention only
-  std::optional<PositionKind> positions = PositionKind::Learned; ///< none: no positions
+  std::int64_t headDimension = 0; ///< 0: modelDimension / heads
+  std::int64_t mlpDimension = 0;  ///< 0: attention only
+  PositionKind positions = PositionKind::Learned;
   NormKind norm = NormKind::LayerNorm;
   Activation activation = Activation::GeluTanh;
   bool gated = false;

@@ -31,8 +31,9 @@ enum class PositionKind
                ///< al. 2021)
   Alibi,       ///< slope of the head * position of the key is added to the score (Press et al.
                ///< 2022)
-  Rotary       ///< queries and keys are rotated by an angle that grows with the position (Su et al.
+  Rotary,      ///< queries and keys are rotated by an angle that grows with the position (Su et al.
                ///< 2021)
+  None         ///< only the causal mask makes positions differ
 };
 
 enum class Activation

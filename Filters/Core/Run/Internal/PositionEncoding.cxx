@@ -14,6 +14,7 @@ PositionEncoding::PositionEncoding(
   switch (config.position)
   {
     case PositionKind::Learned:
+    case PositionKind::None:
       break;
     case PositionKind::Shortformer:
       this->Vectors = FloatValues(weights.positionEmbedding);
