@@ -35,6 +35,9 @@ public:
 
   [[noreturn]] void Fail(const std::string& message) const;
 
+  /// The number of settings.
+  std::int64_t Count() const { return static_cast<std::int64_t>(this->Object.size()); }
+
   bool Has(Keys keys) const { return this->Find(keys).second != nullptr; }
 
   std::int64_t Size(Keys keys) const { return this->ToSize(this->Require(keys)); }
