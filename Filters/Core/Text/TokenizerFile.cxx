@@ -16,11 +16,6 @@ namespace
 
 using nlohmann::json;
 
-/// The words of GPT-2 (Radford et al. 2019): English contractions; letters, digits or other
-/// symbols, optionally after a space; and runs of white space.
-constexpr const char* ByteLevelExpression =
-  R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
 /// The deepest nesting of Sequence components; files have two levels.
 constexpr int MaximumDepth = 16;
 
