@@ -362,8 +362,12 @@ std::string CsvNumber(double value)
   {
     return "nan";
   }
+  if (std::trunc(value) == value && std::abs(value) < 1e15) // 100000 and not 1e+05
+  {
+    return std::to_string(static_cast<std::int64_t>(value));
+  }
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  const char* end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return { text.data(), end };
 }
 
