@@ -367,8 +367,8 @@ std::string CsvNumber(double value)
     return std::to_string(static_cast<std::int64_t>(value));
   }
   std::array<char, 32> text{};
-  const char* end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return { text.data(), end };
+  char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return { text.data(), static_cast<std::size_t>(end - text.data()) };
 }
 
 template<class Row, class ToText>

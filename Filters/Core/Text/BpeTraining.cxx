@@ -2,8 +2,8 @@
 
 #include "Error.h"
 #include "Index.h"
-#include "JsonText.h"
 #include "TokenizerParts.h"
+#include "TokenizerText.h"
 
 #include <algorithm>
 #include <map>
@@ -239,7 +239,7 @@ private:
   }
 };
 
-using Json = nlohmann::ordered_json;
+using Json = TokenizerText::Json;
 
 /// A component of byte-level BPE.
 Json ByteLevel()
@@ -250,37 +250,21 @@ Json ByteLevel()
 
 std::string ToTokenizerText(const BpeTrainer& trainer)
 {
-  Json vocabulary = Json::object();
-  std::int64_t id = 0;
-  for (const std::string& token : trainer.GetTokens())
-  {
-    // operator[] would search all that are there.
-    vocabulary.get_ref<Json::object_t&>().emplace_back(token, id++);
-  }
-  Json model;
-  model["type"] = "BPE";
+  TokenizerText text;
+  text.preTokenizer = text.decoder = ByteLevel();
+  text.model["type"] = "BPE";
   for (const char* none :
     { "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix" })
   {
-    model[none] = nullptr;
+    text.model[none] = nullptr;
   }
   for (const char* flag : { "fuse_unk", "byte_fallback", "ignore_merges" })
   {
-    model[flag] = false;
+    text.model[flag] = false;
   }
-  model["vocab"] = std::move(vocabulary);
-  model["merges"] = trainer.GetMerges();
-  Json json;
-  json["version"] = "1.0";
-  json["truncation"] = nullptr;
-  json["padding"] = nullptr;
-  json["added_tokens"] = Json::array();
-  json["normalizer"] = nullptr;
-  json["pre_tokenizer"] = ByteLevel();
-  json["post_processor"] = nullptr;
-  json["decoder"] = ByteLevel();
-  json["model"] = std::move(model);
-  return json.dump(1) + "\n";
+  text.model["vocab"] = TokenizerText::Vocabulary(trainer.GetTokens());
+  text.model["merges"] = trainer.GetMerges();
+  return text.Text();
 }
 
 }
@@ -289,7 +273,7 @@ std::string TrainBpe(std::string_view text, std::int64_t vocabularySize)
 {
   if (vocabularySize < SmallestBpeVocabulary)
   {
-    throw OptionError("vocabulary: expected at least " + std::to_string(SmallestBpeVocabulary) +
+    throw OptionError("Vocabulary: expected at least " + std::to_string(SmallestBpeVocabulary) +
                       " tokens, the bytes and one merge, found " + std::to_string(vocabularySize) +
                       ".");
   }
@@ -299,7 +283,7 @@ std::string TrainBpe(std::string_view text, std::int64_t vocabularySize)
   {
     if (!trainer.Merge())
     {
-      throw OptionError("vocabulary: the text has pairs that occur twice for " +
+      throw OptionError("Vocabulary: the text has pairs that occur twice for " +
                         std::to_string(trainer.Size()) + " tokens, found " +
                         std::to_string(vocabularySize) +
                         "; expected a smaller vocabulary or a longer text.");
