@@ -1,10 +1,12 @@
 #include "OpenTransformer.h"
 
+#include "CheckpointFiles.h"
 #include "Error.h"
 #include "Execution.h"
 #include "ProcessedWeights.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <string_view>
 #include <tuple>
@@ -30,8 +32,28 @@ std::vector<atlas::FileStamp> StampsOf(
   for (const char* name : names)
   {
     stamps.emplace_back(folder / name);
+    if (atlas::IsCheckpointFolder(folder))
+    {
+      stamps.emplace_back(folder.parent_path() / name);
+    }
   }
   return stamps;
+}
+
+/// The folder of the first of the files that is there: a checkpoint of a training may leave to the
+/// folder above it what all checkpoints share.
+template<class Names>
+std::filesystem::path FolderOf(const Names& names, const std::filesystem::path& folder)
+{
+  const auto has = [&names](const std::filesystem::path& place)
+  {
+    std::error_code ignored;
+    return std::any_of(names.begin(), names.end(),
+      [&](const char* name) { return std::filesystem::exists(place / name, ignored); });
+  };
+  const bool isAbove =
+    atlas::IsCheckpointFolder(folder) && !has(folder) && has(folder.parent_path());
+  return isAbove ? folder.parent_path() : folder;
 }
 
 bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
@@ -175,7 +197,7 @@ atlas::Tokenizer OpenTransformer::ReadTokenizer() const
 {
   if (!this->Memory)
   {
-    return atlas::ReadTokenizer(this->Folder);
+    return atlas::ReadTokenizer(FolderOf(atlas::TokenizerFiles, this->Folder));
   }
   const char* name = atlas::TokenizerFiles.front();
   const auto found = this->Memory->files->find(name);
@@ -194,7 +216,8 @@ atlas::ImageProcessor OpenTransformer::ReadImageProcessor() const
   const atlas::TransformerConfig& config = this->Model.GetConfig();
   if (!this->Memory)
   {
-    return atlas::ReadImageProcessor(this->Folder, config);
+    constexpr std::array<const char*, 1> names = { atlas::ImageProcessorFile };
+    return atlas::ReadImageProcessor(FolderOf(names, this->Folder), config);
   }
   const char* name = atlas::ImageProcessorFile;
   const auto found = this->Memory->files->find(name);

@@ -31,7 +31,8 @@ struct ModelInMemory
 ATTENTIONATLASDATA_EXPORT bool IsInMemory(const std::filesystem::path& path);
 
 /// A transformer with mapped weights, its tokenizer and its image processor. The latter two are
-/// read when they are first requested. All functions are thread-safe.
+/// read when they are first requested; a folder checkpoint-N that lacks them has those of the
+/// folder above. All functions are thread-safe.
 class ATTENTIONATLASDATA_EXPORT OpenTransformer
 {
 public:

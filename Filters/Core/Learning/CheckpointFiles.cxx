@@ -362,9 +362,13 @@ std::string CsvNumber(double value)
   {
     return "nan";
   }
+  if (std::trunc(value) == value && std::abs(value) < 1e15) // 100000 and not 1e+05
+  {
+    return std::to_string(static_cast<std::int64_t>(value));
+  }
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return { text.data(), end };
+  char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return { text.data(), static_cast<std::size_t>(end - text.data()) };
 }
 
 template<class Row, class ToText>
