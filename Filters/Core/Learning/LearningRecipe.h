@@ -21,7 +21,7 @@ struct ArchitectureOptions
   NormKind norm = NormKind::LayerNorm;
   Activation activation = Activation::GeluTanh;
   bool gated = false;
-  bool biases = true; ///< of attention and MLP
+  bool biases = true; ///< of attention and MLP; a gated MLP has none
   bool tied = false;  ///< the unembedding is the transpose of the embedding
 };
 
