@@ -265,7 +265,7 @@ TEST(OpenTransformer, IsOneForAllThreads)
 AttentionAtlas::ModelInMemory LettersInMemory(const LetterModel& model)
 {
   const std::string tokenizer =
-    R"({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "merges": [], "vocab": )" +
+    R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "model": {"type": "BPE", "merges": [], "vocab": )" +
     LetterModel::Vocabulary("abcdefghijkl") + "}}";
   return { ParseTransformerConfig(TinyTransformer::Config(), "config.json"),
     std::make_shared<const Tensors>(model.Tiny.tensors),
