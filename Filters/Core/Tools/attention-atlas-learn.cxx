@@ -69,6 +69,7 @@ cxxopts::Options Arguments()
     value<std::int64_t>()->default_value("0"));
   add("measure-every", "steps between rows of curves.csv; 0: about 200 rows",
     value<std::int64_t>()->default_value("0"));
+  add("print-recipe", "print all settings as JSON, without training");
   add("f16", "write weights as 16-bit floating-point numbers");
   add("threads", "number of threads; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
@@ -336,6 +337,11 @@ int Run(const cxxopts::ParseResult& parsed)
     saved.emplace(parsed["continue"].as<std::string>());
   }
   const LearningRecipe recipe = ToRecipe(parsed, saved);
+  if (parsed.count("print-recipe") != 0)
+  {
+    std::cout << atlas::ToJson(recipe);
+    return 0;
+  }
   Setup setup;
   if (saved)
   {
