@@ -230,6 +230,17 @@ class Study(Proxies):
             tokens = {n: vtk_to_numpy(tables["tokens"].GetColumnByName(n)) for n in ("Sequence", "Position", "TokenId")}
             return vtk_to_numpy(tables["logits"].GetColumn(0)).astype(float), tokens
 
+    def last_residual(self, config=None, **properties):
+        """The residual stream after the last layer of a run of the model or of another config.json: a row per token."""
+        with self:
+            block = data.first_part(_updated(self.recorder(config, ["Residual"], **properties)))
+            for name in (f"layer {self.layers}", "residual"):
+                names = [block.GetMetaData(i).Get(block.NAME()) for i in range(block.GetNumberOfBlocks())]
+                if name not in names:
+                    raise ValueError(f"{self.name}: no residual stream; see the error reported above.")
+                block = block.GetBlock(names.index(name))
+            return vtk_to_numpy(block.GetColumnByName("Residual")).astype(float)
+
 
 def _updated(proxy):
     proxy.UpdatePipeline()
