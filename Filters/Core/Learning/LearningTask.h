@@ -76,6 +76,13 @@ public:
   /// Files beside the weights by name, such as tokenizer.json or preprocessor_config.json, with
   /// which other programs and the recorder read texts or pictures.
   virtual std::map<std::string, std::string> Files() const = 0;
+
+  /// The texts of the token ids, such as "0", ..., "52", "=", from which MakeTask's caller makes a
+  /// tokenizer. Empty for images and for tasks whose Files have a tokenizer.
+  virtual std::vector<std::string> TokenNames() const { return {}; }
+
+  /// The names of the classes, for images; otherwise empty.
+  virtual std::vector<std::string> Labels() const { return {}; }
 };
 
 /// Throws OptionError for an invalid option, and if a text is too short, a vocabulary larger than

@@ -1,0 +1,80 @@
+#include "MarkovPredictors.h"
+
+#include "Index.h"
+
+#include <cmath>
+
+namespace atlas
+{
+
+std::vector<double> BigramLosses(const std::vector<std::int64_t>& tokens, std::int64_t states)
+{
+  std::vector<double> counts(ToIndex(states * states), 1);
+  std::vector<double> sums(ToIndex(states), static_cast<double>(states));
+  std::vector<double> losses;
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
+  {
+    double& count = counts[ToIndex(tokens[i] * states + tokens[i + 1])];
+    double& sum = sums[ToIndex(tokens[i])];
+    losses.push_back(std::log(sum / count));
+    ++count;
+    ++sum;
+  }
+  return losses;
+}
+
+std::vector<double> UnigramLosses(const std::vector<std::int64_t>& tokens, std::int64_t states)
+{
+  std::vector<double> counts(ToIndex(states), 1);
+  auto sum = static_cast<double>(states);
+  std::vector<double> losses;
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
+  {
+    ++counts[ToIndex(tokens[i])];
+    ++sum;
+    losses.push_back(std::log(sum / counts[ToIndex(tokens[i + 1])]));
+  }
+  return losses;
+}
+
+std::vector<double> StationaryDistribution(std::vector<double> transitions, std::int64_t states)
+{
+  const auto at = [&](std::int64_t from, std::int64_t to) -> double&
+  { return transitions[ToIndex(from * states + to)]; };
+  // Takes out the last state, whose visits become direct transitions between the others.
+  for (std::int64_t last = states - 1; last > 0; --last)
+  {
+    double leaving = 0;
+    for (std::int64_t to = 0; to < last; ++to)
+    {
+      leaving += at(last, to);
+    }
+    for (std::int64_t from = 0; from < last; ++from)
+    {
+      at(from, last) /= leaving;
+      for (std::int64_t to = 0; to < last; ++to)
+      {
+        at(from, to) += at(from, last) * at(last, to);
+      }
+    }
+  }
+  std::vector<double> shares(ToIndex(states), 1);
+  double sum = 1;
+  for (std::int64_t to = 1; to < states; ++to)
+  {
+    double& share = shares[ToIndex(to)];
+    share = 0;
+    for (std::int64_t from = 0; from < to; ++from)
+    {
+      share += shares[ToIndex(from)] * at(from, to);
+    }
+    sum += share;
+  }
+  for (double& share : shares)
+  {
+    share /= sum;
+  }
+  return shares;
+}
+
+}

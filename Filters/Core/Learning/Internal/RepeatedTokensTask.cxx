@@ -1,0 +1,179 @@
+#include "RepeatedTokensTask.h"
+
+#include "HeadComposition.h"
+#include "HeadPatterns.h"
+#include "Index.h"
+#include "Parallel.h"
+#include "RecordTransformer.h"
+#include "RowPredictions.h"
+
+#include <algorithm>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::int64_t HeldOutSequences = 64;
+
+/// The scores of a head, over all sequences of a recording.
+struct HeadScores
+{
+  double induction = 0;
+  double previous = 0;
+};
+
+/// The scores of all heads, by layer and head.
+class ScoreTable
+{
+public:
+  ScoreTable(const Recording& recording, const std::vector<RepeatedTokens>& repeated, int threads)
+    : Layers(static_cast<std::int64_t>(recording.layers.size()))
+    , Heads(static_cast<std::int64_t>(recording.layers[0].heads.size()))
+    , Scores(ToIndex(this->Layers * this->Heads))
+  {
+    ParallelFor(this->Layers * this->Heads, threads,
+      [&](std::int64_t i)
+      {
+        PatternSums sums;
+        std::vector<float> work;
+        for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+        {
+          sums.Add(MeasurePatterns(recording, repeated[ToIndex(s)], s, i / this->Heads,
+            i % this->Heads, 0, recording.SequenceLength(s), {}, work));
+        }
+        this->Scores[ToIndex(i)] = { sums.PrefixMatching(),
+          sums.Score(HeadPattern::PreviousToken, PatternMeasure::Stripe) };
+      });
+  }
+
+  /// The first of the heads of layers first <= l < end with the largest score. The layers exist.
+  HeadPlace Best(double HeadScores::* score, std::int64_t first, std::int64_t end) const
+  {
+    const auto begin = this->Scores.begin();
+    const auto best = std::max_element(begin + first * this->Heads, begin + end * this->Heads,
+      [score](const HeadScores& a, const HeadScores& b) { return a.*score < b.*score; });
+    const std::int64_t place = best - begin;
+    return { static_cast<std::int32_t>(place / this->Heads),
+      static_cast<std::int32_t>(place % this->Heads) };
+  }
+
+  double Largest(double HeadScores::* score) const
+  {
+    const HeadPlace place = this->Best(score, 0, this->Layers);
+    return this->Scores[ToIndex(place.layer * this->Heads + place.head)].*score;
+  }
+
+  std::int64_t LayerCount() const { return this->Layers; }
+
+private:
+  std::int64_t Layers;
+  std::int64_t Heads;
+  std::vector<HeadScores> Scores;
+};
+
+double KeyComposition(const Transformer& model, const ScoreTable& scores, int threads)
+{
+  if (scores.LayerCount() < 2)
+  {
+    return 0;
+  }
+  const HeadPlace from = scores.Best(&HeadScores::previous, 0, 1);
+  const HeadPlace to = scores.Best(&HeadScores::induction, 1, scores.LayerCount());
+  HeadCompositionOptions options;
+  options.threads = threads;
+  const std::vector<ComposedHeads> pairs = FindHeadComposition(model, options).value();
+  const auto found = std::find_if(pairs.begin(), pairs.end(),
+    [&](const ComposedHeads& pair)
+    {
+      return pair.fromLayer == from.layer && pair.fromHead == from.head &&
+             pair.toLayer == to.layer && pair.toHead == to.head;
+    });
+  return found->score;
+}
+
+/// The mean loss of rows from the second block on.
+double RepeatLoss(const Recording& recording, const std::vector<RepeatedTokens>& repeated,
+  const std::vector<std::int64_t>& targets)
+{
+  std::vector<RowPrediction> rows = PredictRows(recording, targets);
+  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+  {
+    const std::int64_t first = recording.sequenceOffsets[ToIndex(s)];
+    for (std::int64_t i = 0; i < repeated[ToIndex(s)].Period(); ++i)
+    {
+      rows[ToIndex(first + i)].hasTarget = false;
+    }
+  }
+  return MeanLoss(rows);
+}
+
+class RepeatedTokensTask : public SequenceTask
+{
+public:
+  explicit RepeatedTokensTask(const TaskOptions& options)
+    : SequenceTask(options.seed, HeldOutSequences)
+    , Vocabulary(options.vocabulary)
+    , Context(options.context)
+  {
+    RequireBetween("Vocabulary", this->Vocabulary, 2, 1000000);
+    RequireBetween("Context", this->Context, 8, 65536);
+  }
+
+  void Configure(TransformerConfig& config) const override
+  {
+    config.vocabulary = config.outputVocabulary = this->Vocabulary;
+    config.positions = this->Context;
+    config.mask = AttentionMask::Causal;
+  }
+
+  std::vector<std::string> MeasureNames() const override
+  {
+    return { "Induction", "Previous Token", "K-Composition", "Repeat Loss" };
+  }
+
+  std::vector<double> Measure(const Transformer& model, int threads) const override
+  {
+    const TrainingBatch batch = this->MakeHeldOut();
+    RecordOptions options;
+    options.values = false;
+    options.logits = true;
+    options.threads = threads;
+    const Recording recording = RecordTransformer(model, batch.input, options).value();
+    std::vector<RepeatedTokens> repeated;
+    for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+    {
+      repeated.emplace_back(recording, s);
+    }
+    const ScoreTable scores(recording, repeated, threads);
+    return { scores.Largest(&HeadScores::induction), scores.Largest(&HeadScores::previous),
+      KeyComposition(model, scores, threads), RepeatLoss(recording, repeated, batch.targets) };
+  }
+
+  std::vector<std::string> TokenNames() const override { return NumberNames(this->Vocabulary); }
+
+protected:
+  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t /*index*/) const override
+  {
+    const std::int64_t period = random.Integer(this->Context / 4, this->Context / 2);
+    std::vector<std::int64_t> tokens = DrawTokens(random, period, this->Vocabulary);
+    for (std::int64_t i = period; i < this->Context; ++i)
+    {
+      tokens.push_back(tokens[ToIndex(i - period)]);
+    }
+    AddNextTokens(batch, std::move(tokens), false);
+  }
+
+private:
+  std::int64_t Vocabulary;
+  std::int64_t Context;
+};
+
+}
+
+std::unique_ptr<LearningTask> MakeRepeatedTokensTask(const TaskOptions& options)
+{
+  return std::make_unique<RepeatedTokensTask>(options);
+}
+
+}

@@ -1,0 +1,121 @@
+#include "SequenceTask.h"
+
+#include "Error.h"
+#include "Index.h"
+
+#include <utility>
+
+namespace atlas
+{
+
+void RequireBetween(
+  const std::string& name, std::int64_t value, std::int64_t first, std::int64_t last)
+{
+  if (value < first || value > last)
+  {
+    throw OptionError(name + ": expected " + std::to_string(first) + " to " + std::to_string(last) +
+                      ", found " + std::to_string(value) + ".");
+  }
+}
+
+void RequireFixed(const std::string& name, std::int64_t value, std::int64_t only)
+{
+  if (value != only)
+  {
+    throw OptionError(name + ": expected 0 or " + std::to_string(only) +
+                      ", as the task has no other, found " + std::to_string(value) + ".");
+  }
+}
+
+void RequireFree(const TransformerConfig& config, const std::string& task)
+{
+  if (config.tiedUnembedding)
+  {
+    throw OptionError("Tied: expected an unembedding of its own for " + task +
+                      ", whose outputs are not its tokens, found the transpose of the embedding.");
+  }
+}
+
+void AddNextTokens(TrainingBatch& batch, std::vector<std::int64_t> tokens, bool isContinued)
+{
+  batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
+  if (isContinued)
+  {
+    tokens.pop_back();
+  }
+  else
+  {
+    batch.targets.push_back(-1);
+  }
+  batch.input.tokens.push_back(std::move(tokens));
+}
+
+std::vector<std::int64_t> DrawTokens(
+  LearningRandom& random, std::int64_t count, std::int64_t vocabulary)
+{
+  std::vector<std::int64_t> tokens;
+  std::vector<bool> isTaken(ToIndex(vocabulary));
+  const bool isDistinct = count <= vocabulary;
+  while (static_cast<std::int64_t>(tokens.size()) < count)
+  {
+    const std::int64_t token = random.Integer(vocabulary);
+    if (!isDistinct || !isTaken[ToIndex(token)])
+    {
+      isTaken[ToIndex(token)] = true;
+      tokens.push_back(token);
+    }
+  }
+  return tokens;
+}
+
+std::vector<std::string> NumberNames(std::int64_t count)
+{
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    names.push_back(std::to_string(i));
+  }
+  return names;
+}
+
+std::vector<std::string> LetterNames(std::int64_t count)
+{
+  if (count > 26)
+  {
+    return NumberNames(count);
+  }
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    names.emplace_back(1, static_cast<char>('A' + i));
+  }
+  return names;
+}
+
+TrainingBatch SequenceTask::MakeBatch(std::int64_t step, std::int64_t size) const
+{
+  if (size < 1)
+  {
+    throw OptionError("BatchSize: expected at least 1, found " + std::to_string(size) + ".");
+  }
+  LearningRandom random(this->Seed, RandomPurpose::Batches, step);
+  TrainingBatch batch;
+  for (std::int64_t i = 0; i < size; ++i)
+  {
+    this->Add(batch, random, i);
+  }
+  return batch;
+}
+
+TrainingBatch SequenceTask::MakeHeldOut() const
+{
+  LearningRandom random(this->Seed, RandomPurpose::HeldOut);
+  TrainingBatch batch;
+  for (std::int64_t i = 0; i < this->HeldOut; ++i)
+  {
+    this->Add(batch, random, i);
+  }
+  return batch;
+}
+
+}

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "LearningRandom.h"
+#include "LearningTask.h"
+
+#include <string>
+
+namespace atlas
+{
+
+/// Throws OptionError, which begins with the name, unless first <= value <= last.
+void RequireBetween(
+  const std::string& name, std::int64_t value, std::int64_t first, std::int64_t last);
+
+/// Throws OptionError, which begins with the name, unless the value is the only possible one.
+void RequireFixed(const std::string& name, std::int64_t value, std::int64_t only);
+
+/// Throws OptionError if the unembedding is tied, for tasks whose outputs are not their tokens.
+void RequireFree(const TransformerConfig& config, const std::string& task);
+
+/// Adds a sequence whose tokens are each to be predicted from those before. With `isContinued` the
+/// last of the tokens is no input, but only the target of the one before it.
+void AddNextTokens(TrainingBatch& batch, std::vector<std::int64_t> tokens, bool isContinued);
+
+/// Draws token ids below `vocabulary`, all different if there are enough of them.
+std::vector<std::int64_t> DrawTokens(
+  LearningRandom& random, std::int64_t count, std::int64_t vocabulary);
+
+/// "0", ..., "count - 1".
+std::vector<std::string> NumberNames(std::int64_t count);
+
+/// "A", "B", ...; numbers if there are more than 26.
+std::vector<std::string> LetterNames(std::int64_t count);
+
+/// A task whose sequences or images are drawn independently of each other.
+class SequenceTask : public LearningTask
+{
+public:
+  /// Throws OptionError for a size below 1.
+  TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const final;
+  TrainingBatch MakeHeldOut() const final;
+  std::map<std::string, std::string> Files() const override { return {}; }
+
+protected:
+  /// `heldOut` is the number of sequences that MakeHeldOut draws.
+  SequenceTask(std::uint64_t seed, std::int64_t heldOut)
+    : Seed(seed)
+    , HeldOut(heldOut)
+  {
+  }
+
+  /// Draws a sequence, or an image, and its targets. `index` is its place in the batch.
+  virtual void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t index) const = 0;
+
+private:
+  std::uint64_t Seed;
+  std::int64_t HeldOut;
+};
+
+}
