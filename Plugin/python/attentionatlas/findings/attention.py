@@ -1,7 +1,7 @@
 """Findings about what heads attend to: positions, spirals and clumps, induction, sinks, decay, concentration, updates."""
 
 import numpy
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from attentionatlas import data
 from attentionatlas.charts import color_bar
@@ -75,14 +75,14 @@ def position_heads(study, page):
         least = highest(-share)
         stacks = [attention.stack(*place) for place in (chosen, least)]
     found = (share >= SHARE) & (peak >= PEAK)
-    figure, axes = row(page, 4, "What attention depends on", 62, 2)
+    figure, axes = row(page, 4, f"{study.name}: what attention depends on", 58, 2)
     _share_panel(axes[0], share, peak)
     for panel, place, weights, title in zip(axes[1:3], (chosen, least), stacks, ("most", "least")):
         what = f"Head {name_of(place)}, {title} positional: mean of texts"
         color_bar(figure, panel, show_map(panel, weights.mean(axis=0), page, what), "Weight", [0, 1])
     for weights, place, color in zip(stacks, (chosen, least), HEAD_COLORS):
-        offsets, profile, _ = offset_profile(weights)
-        middle = abs(offsets) <= len(weights[0]) // 2
+        offsets, profile, even = offset_profile(weights)
+        middle = (abs(offsets) <= len(weights[0]) // 2) & (even > 0)
         axes[3].plot(offsets[middle], profile[middle], color=color, label=f"Head {name_of(place)}", marker=".", markersize=3)
     axes[3].set(title="Mean weight by offset", xlabel="Key position \u2212 query position", ylabel="Weight", ylim=(0, None))
     axes[3].legend()
@@ -208,7 +208,6 @@ def both_directions(study, page):
     length = int(tokens["repeated"].Length)
     block = length // 2
     control = study.recording("random", lambda: {"Tokens": study.random_tokens(Kind="Random", Length=length, Count=16, Seed=2)})
-    profiles = []
     with Attention.opened(study.repeated()) as attention, Attention.opened(control) as random:
         shape = len(attention.layers), attention.heads
         means = {}
@@ -257,7 +256,8 @@ def _around_copy(axes, repeated, plain, block, reach=5):
     for matrix, color, label in ((repeated, HEAD_COLORS[0], "repeated"), (plain, GREY, "not repeated")):
         values = [numpy.mean([stripe(matrix, block + s), stripe(matrix, s - block)]) for s in shifts]
         axes.plot(shifts, values, color=color, label=label, marker=".", markersize=4)
-    axes.set(xlabel="Offset from the other copy", ylabel="Mean weight", ylim=(0, None))
+    axes.set(xlabel="Offset from the other copy", ylabel="Mean weight")
+    axes.set_ylim(0, 1.25 * axes.get_ylim()[1])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -301,6 +301,8 @@ def alibi_decay(study, page):
         axes[1].plot(weights[layer, head], color=color, linestyle=style, label=f"head {head}" if layer == 0 else None)
     axes[0].set(title="Score \u2212 that of the own key", xlabel="Distance", ylabel="Score before the softmax")
     axes[1].set(title="Weight", xlabel="Distance", yscale="log", ylabel="Mean weight")
+    axes[1].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes[1].yaxis.set_minor_formatter(NullFormatter())
     axes[1].legend(ncol=2, fontsize="small")
     layers = numpy.repeat(numpy.arange(shape[0]), shape[1])
     axes[2].scatter(numpy.tile(alibi, shape[0]), slopes.ravel(), s=12, c=[HEAD_COLORS[i] for i in layers], linewidths=0)
@@ -461,7 +463,7 @@ def gpt2_previous(path_of, page):
     axes[0].set_title("Share of attention on the previous token")
     color_bar(figure, axes[0], shown, "Score", [0, 0.5, 1])
     shown = show_map(axes[1], matrix, page, "Head 4.11", highest=1)
-    axes[1].set_xticks(range(len(tokens)), [token.strip() for token in tokens], rotation=45)
+    axes[1].set_xticks(range(len(tokens)), [token.strip() for token in tokens], rotation=90)
     axes[1].set_yticks(range(len(tokens)), [token.strip() for token in tokens])
     axes[1].set(xlabel="Key", ylabel="Query")
     color_bar(figure, axes[1], shown, "Weight", [0, 0.5, 1])

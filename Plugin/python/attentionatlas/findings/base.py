@@ -67,6 +67,7 @@ def show_map(axes, matrix, page, title, columns=2, highest=None):
     """Shows attention weights, queries downward and keys to the right."""
     most = highest or max(float(numpy.nanmax(matrix)), 1e-9)
     shown = show_matrix(axes, matrix, page.pixels(columns), cmap=WEIGHTS, vmin=0, vmax=most)
+    axes.set_aspect("auto")
     axes.set(title=title, xlabel="Key position", ylabel="Query position")
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))

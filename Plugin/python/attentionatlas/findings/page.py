@@ -11,6 +11,12 @@ from attentionatlas.findings.base import Result
 from attentionatlas.findings.claims import FINDINGS, MODELS
 
 VERDICTS = {True: "holds", False: "does not hold", None: "cannot be tested here"}
+#: The settings of a recipe that the page names, beside task, steps and sizes of batches.
+_SHOWN = (
+    "rate", "schedule", "weight_decay", "positions", "normalization", "mlp_dimension", "repeats", "train_share", "seed",
+    "data_seed",
+)
+_NAMES = {"rate": "learning rate", "seed": "seed of the weights", "data_seed": "seed of the data"}
 _CLASSES = {True: "holds", False: "fails", None: "open"}
 _STYLE = """
   body { font: 17px/1.55 Georgia, "DejaVu Serif", serif; color: #222; background: #fff; max-width: 52rem; margin: 2rem auto;
@@ -77,25 +83,30 @@ def _mark(holds):
     return f'<span class="verdict {_CLASSES[holds]}">{VERDICTS[holds]}</span>'
 
 
-def _flat(settings, prefix=""):
-    """The settings of a recipe as names and values, groups within groups as one name."""
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+def _training(recipe):
+    """How a model was trained, in words, by its recipe."""
+    if not recipe:
+        return "no recipe.json"
+    known = {name: value for name, value in recipe.items() if not isinstance(value, (dict, list))}
+    words = [f"Task {known.pop('task', 'unknown')}, {known.pop('steps', 0):,} steps"]
+    if known.get("batch_size"):
+        words.append(f"of {known['batch_size']} sequences of {known.get('context', 0)} tokens")
+    if "curriculum" in known and known["curriculum"]:
+        words.append(f"(the first {known['curriculum']:,} on repeated random tokens)")
+    rest = {name: known[name] for name in _SHOWN if known.get(name) not in (None, "")}
+    return " ".join(words) + "; " + ", ".join(f"{_NAMES.get(name, name.replace('_', ' '))} {_value(value)}" for name, value in rest.items())
 
 
 def _models(facts):
     """What the models are, how large, and how they were trained."""
-    yield "<table><tr><th>Model</th><th>What it is</th><th>Size</th><th>Training</th></tr>"
+    yield "<table><tr><th>Model</th><th>What it is</th><th>Size</th><th>How it was trained (recipe.json)</th></tr>"
     for name, what in MODELS.items():
         size, training = "\u2013", "not found" if name != "gpt2" else "by its authors"
         if name in facts:
             study, recipe = facts[name]
             size = f"{study.layers} layer{'s' * (study.layers > 1)}, {study.heads} heads, d {study.width}"
             size += f", {study.vocabulary:,} tokens" if study.vocabulary else ""
-            training = "; ".join(f"{key} {_value(value)}" for key, value in _flat(recipe)) or "no recipe.json"
+            training = _training(recipe)
         yield (
             f"<tr><td><b>{_text(name)}</b></td><td>{_text(what)}</td><td>{_text(size)}</td>"
             f"<td>{_text(training)}</td></tr>"

@@ -47,7 +47,7 @@ def read_curves(path):
 
 
 class Attention(heads.Recording):
-    """The attention of a recording's heads on all of its sequences, which are as long as each other."""
+    """The attention of a recording's heads on all of its sequences, cut to the shortest."""
 
     def stack(self, layer, head, quantity="Weights"):
         """The matrices of a head: [sequences, queries, keys]."""
@@ -55,7 +55,8 @@ class Attention(heads.Recording):
         for sequence in range(self.sequences()):
             self.map.Sequence = sequence
             matrices.append(self.matrix(layer, head, quantity))
-        return numpy.array(matrices)
+        length = min(map(len, matrices))
+        return numpy.array([matrix[:length, :length] for matrix in matrices])
 
     def mean(self, layer, head):
         """The mean over the sequences of the weights of a head: [queries, keys]."""
@@ -68,7 +69,12 @@ class Attention(heads.Recording):
 
     def sequences(self):
         """The number of sequences or images."""
-        return int(self.columns("tokens")["Sequence"].max()) + 1
+        return int(self.sequence_of().max()) + 1
+
+    def sequence_of(self):
+        """The sequence or image of each token."""
+        columns = self.columns("tokens")
+        return columns["Image"] if "Image" in columns else columns["Sequence"]
 
     def columns(self, *names):
         """The columns of a block of the recording, such as columns("layer 0", "residual"), in double precision."""
@@ -96,8 +102,8 @@ class Study(Proxies):
         self.name = self.folder.resolve().name
         if not (self.folder / "config.json").is_file():
             raise FileNotFoundError(f"{self.folder / 'config.json'}: no such file.")
-        self.config = self._last()
-        reader = self.own(simple.TransformerReader(FileName=str(self.config)))
+        self.config = self.folder / "config.json"
+        reader = self.own(simple.TransformerReader(FileName=str(self.config), Checkpoints=0))
         reader.UpdatePipeline()
         names = ("Layers", "Heads", "VocabularySize", "Positions", "EmbeddingDimension")
         numbers = [data.field_number(reader, name) for name in names]
@@ -106,16 +112,6 @@ class Study(Proxies):
             raise ValueError(f"{self.folder}: no model; see the error reported above.")
         self.layers, self.heads, self.vocabulary, self.positions, self.width = (int(n or 0) for n in numbers)
         self.reader = reader
-
-    def _last(self):
-        """The config.json of the model after its training, without the steps before it: links to its files."""
-        folder = self.scratch / self.name
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in self.folder.iterdir():
-            link = folder / file.name
-            if file.is_file() and not link.exists():
-                link.symlink_to(file.resolve())
-        return folder / "config.json"
 
     def close(self):
         """Takes the proxies out of the session."""
@@ -178,16 +174,16 @@ class Study(Proxies):
 
     def recorder(self, config=None, record=RECORD, **properties):
         """A run of the model, or of that of another config.json."""
-        reader = self.reader if config is None else self.own(simple.TransformerReader(FileName=str(config)))
+        reader = self.reader if config is None else self.own(simple.TransformerReader(FileName=str(config), Checkpoints=0))
         return self.own(simple.TransformerRecorder(Input=reader, Record=list(record), **properties))
 
-    def recording(self, name, make, record=RECORD):
+    def recording(self, name, make, record=RECORD, config=None):
         """The file of a recording, which is made when it is first asked for. make: returns the properties of
-        TransformerRecorder."""
+        TransformerRecorder. config: of another model, such as a checkpoint."""
         path = self.scratch / f"{self.name}-{name}.safetensors"
         if not path.is_file():
             with self:
-                simple.SaveData(str(path), proxy=self.recorder(record=record, **make()))
+                simple.SaveData(str(path), proxy=self.recorder(config, record, **make()))
         if not path.is_file():
             raise ValueError(f"{self.name}: cannot be run on {name}; see the error reported above.")
         return path

@@ -100,7 +100,10 @@ def belief_fractal(study, page):
 
 
 def _steepest(steps, values):
-    """The step in the middle of the fastest change of values, upward."""
+    """The step of the fastest rise of values: in the middle of two measurements, of means over three of them where there
+    are many."""
+    if len(values) >= 60:
+        values = numpy.convolve(numpy.pad(values, 1, mode="edge"), numpy.full(3, 1 / 3), mode="valid")
     rates = numpy.diff(values) / numpy.diff(steps)
     at = int(numpy.nanargmax(rates))
     return (steps[at] + steps[at + 1]) / 2
@@ -118,6 +121,35 @@ def _copy_losses(study, config):
     return losses[same & (position < block)].mean(), losses[same & (position > block)].mean()
 
 
+def _measured_birth(study, steps, losses, inductive):
+    """Steps, the loss that falls and the score that rises: of the curves where they have both, else of checkpoints."""
+    try:
+        curves = study.curves()
+        names = ("Step", "Repeat Loss", "Induction")
+        columns = numpy.array([curves[name] for name in names])
+    except (Missing, KeyError):
+        return steps, losses[:, 1] - losses[:, 0], inductive
+    return columns[:, numpy.isfinite(columns).all(axis=0)]
+
+
+def _draw_losses(axes, steps, losses):
+    axes.plot(steps, losses[:, 0], color=GREY, label="first block: nothing to copy")
+    axes.plot(steps, losses[:, 1], color=HEAD_COLORS[4], label="second block: a copy", marker=".", markersize=3)
+    axes.set(title="Loss on repeated random tokens, at the checkpoints", ylabel="Loss, nats")
+
+
+def _draw_scores(axes, steps, inductive, previous):
+    """The induction scores of all heads, and the previous-token score of the strongest one; returns the former's."""
+    best, before = highest(inductive[-1]), highest(previous[-1])
+    for place in numpy.ndindex(*inductive.shape[1:]):
+        style, width = ("-", 1.2) if place == best else (":", 0.6)
+        axes.plot(steps, inductive[(slice(None), *place)], color=HEAD_COLORS[0], linestyle=style, linewidth=width)
+    axes.plot(steps, previous[(slice(None), *before)], color=HEAD_COLORS[1], label=f"previous token, head {name_of(before)}")
+    axes.plot([], [], color=HEAD_COLORS[0], label=f"induction, head {name_of(best)} (dotted: the others)")
+    axes.set(title="Scores of the heads, at the checkpoints", ylabel="Mean weight", ylim=(-0.03, 1.03))
+    return best
+
+
 def birth(study, page):
     """Whether the loss on repetitions falls when the scores of induction heads rise."""
     checkpoints = study.checkpoints()
@@ -126,43 +158,28 @@ def birth(study, page):
     with study:
         losses = numpy.array([_copy_losses(study, config) for config in checkpoints.values()])
     inductive = numpy.array([score["Induction"] for score in scores])
-    previous = numpy.array([score["Previous Token"] for score in scores])
-    best = highest(inductive[-1])
-    gain = losses[:, 1] - losses[:, 0]
-    fall, rise = _steepest(steps, -gain), _steepest(steps, inductive[(slice(None), *best)])
     figure, (above, below) = row(page, 2, f"{study.name}: the birth of induction heads", 52, 1)
-    above.plot(steps, losses[:, 0], color=GREY, label="first block: nothing to copy")
-    above.plot(steps, losses[:, 1], color=HEAD_COLORS[4], label="second block: a copy", marker=".", markersize=3)
-    above.set(title="Loss on repeated random tokens", ylabel="Loss, nats")
-    for layer, head in numpy.ndindex(*best_shape(inductive)):
-        style = "-" if (layer, head) == best else ":"
-        below.plot(steps, inductive[:, layer, head], color=HEAD_COLORS[0], linestyle=style, linewidth=1.2 if style == "-" else 0.6)
-    before = highest(previous[-1])
-    below.plot(steps, previous[(slice(None), *before)], color=HEAD_COLORS[1], label=f"previous token, head {name_of(before)}")
-    below.plot([], [], color=HEAD_COLORS[0], label=f"induction, head {name_of(best)} (dotted: all others)")
-    below.set(title="Scores of the heads", ylabel="Mean weight", ylim=(-0.03, 1.03))
+    _draw_losses(above, steps, losses)
+    best = _draw_scores(below, steps, inductive, numpy.array([score["Previous Token"] for score in scores]))
+    measured, falling, rising = _measured_birth(study, steps, losses, inductive[(slice(None), *best)])
+    fall, rise = _steepest(measured, -falling), _steepest(measured, rising)
     for axes in (above, below):
         step_axis(axes, steps)
         axes.axvline(fall, color=HEAD_COLORS[4], linestyle="--", linewidth=0.6)
         axes.axvline(rise, color=HEAD_COLORS[0], linestyle="--", linewidth=0.6)
         axes.legend(fontsize="small")
-    nearest = numpy.diff(steps)[numpy.clip(numpy.searchsorted(steps, rise) - 1, 0, len(steps) - 2)]
-    apart = abs(fall - rise)
+    at = numpy.clip(numpy.searchsorted(measured, rise) - 1, 0, len(measured) - 2)
+    apart, spacing, last = abs(fall - rise), float(numpy.diff(measured)[at]), float(inductive[(-1, *best)])
     return figure, Result(
-        bool(inductive[(-1, *best)] > 0.3 and apart <= max(50, nearest)),
-        f"steepest fall at step {fall:.0f}, steepest rise at step {rise:.0f}: {apart:.0f} steps apart (checkpoints there are "
-        f"{nearest:.0f} steps apart)",
-        {"fall": float(fall), "rise": float(rise), "apart": float(apart), "spacing": float(nearest), "steps": steps,
+        bool(last > 0.3 and apart <= max(50, spacing)),
+        f"steepest fall at step {fall:.0f}, steepest rise at step {rise:.0f}: {apart:.0f} steps apart (measured every "
+        f"{spacing:.0f} steps there)",
+        {"fall": float(fall), "rise": float(rise), "apart": float(apart), "spacing": spacing, "steps": steps,
          "loss of first block": losses[:, 0], "loss of second block": losses[:, 1], "induction": inductive},
-        "The steps at which the loss of the second block, less that of the first, falls fastest and the induction score of "
-        "the strongest head rises fastest, between checkpoints.",
-        "Holds if they are at most 50 steps, or one distance of checkpoints, apart and the score ends above 0.3.",
+        "The steps at which the loss on the copied block falls fastest and the largest induction score rises fastest; of the "
+        "curves of the training, means over three measurements, or else of the checkpoints.",
+        "Holds if they are at most 50 steps, or one measurement, apart and the score ends above 0.3.",
     )
-
-
-def best_shape(stack):
-    """The shape of the matrices in a stack."""
-    return stack.shape[1:]
 
 
 def _column(curves, *names):

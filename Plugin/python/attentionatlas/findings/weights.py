@@ -219,9 +219,7 @@ def circle(embedding, frequency):
 
 def modulus(study):
     """The p of modular addition: of the recipe, or all tokens but the equals sign."""
-    task = study.recipe.get("task", {})
-    found = task.get("vocabulary", 0) if isinstance(task, dict) else 0
-    return int(found or study.recipe.get("vocabulary", 0) or study.vocabulary - 1)
+    return int(study.recipe.get("vocabulary") or study.vocabulary - 1)
 
 
 def embedding_of(tensors, p):
