@@ -185,6 +185,7 @@ TEST(Checkpoints, EachIsRecordedAsItIsAlone)
   for (const double time : { 100., 0., 10. })
   {
     Recording found = watched.At(time);
+    EXPECT_EQ(TimeOf(watched.Recorder->GetOutput()), time);
     EXPECT_EQ(found.tokens.text.at(0), "a");
     found.tokens.text.clear(); // the one alone has no tokenizer
     ExpectEqual(found, alone.at(time));
@@ -290,7 +291,7 @@ TEST(KeptRecordings, AnotherInputOrOptionIsRecorded)
   EXPECT_TRUE(differs());
   EXPECT_EQ(watched.At(0).interventions, "0.1 to zero");
   recorder->SetAblateTo(1);
-  EXPECT_EQ(watched.At(0).interventions, "0.1 to mean");
+  EXPECT_EQ(watched.At(0).interventions, "0.1 to the mean over positions");
   recorder->SetAblate(nullptr);
   recorder->SetAblateTo(0);
   EXPECT_FALSE(differs());

@@ -4,6 +4,7 @@
 #include "Error.h"
 #include "JsonText.h"
 #include "Safetensors.h"
+#include "WordLevelText.h"
 
 #include <Eigen/Core>
 
@@ -443,6 +444,17 @@ void WriteCheckpoint(const std::filesystem::path& folder, const Transformer& mod
   }
   // Last: a folder with a config.json is complete.
   WriteText(folder / ConfigFile, config);
+}
+
+std::map<std::string, std::string> FilesOf(const LearningTask& task)
+{
+  std::map<std::string, std::string> files = task.Files();
+  const std::vector<std::string> words = task.TokenNames();
+  if (!words.empty())
+  {
+    files.emplace("tokenizer.json", WordLevelText(words));
+  }
+  return files;
 }
 
 void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves)

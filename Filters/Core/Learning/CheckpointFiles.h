@@ -32,6 +32,10 @@ void WriteCheckpoint(const std::filesystem::path& folder, const Transformer& mod
   const std::map<std::string, std::string>& files, DType dtype = DType::F32,
   const std::vector<std::string>& labels = {});
 
+/// The files of a task's models, for WriteCheckpoint: LearningTask::Files and, for a task that has
+/// TokenNames, a tokenizer.json of type WordLevel with which "3 5 =" can be typed (WordLevelText).
+std::map<std::string, std::string> FilesOf(const LearningTask& task);
+
 /// Writes curves.csv: the names, then a line per row. Numbers are the shortest that are read back
 /// as the same; NaN is nan. Throws FileError.
 void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves);

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "TemporaryDirectory.h"
+#include "TokenizerFile.h"
 
 #include <cmath>
 #include <cstring>
@@ -339,6 +340,34 @@ TEST_F(BareModel, NothingIsWrittenThatCannotBe)
   EXPECT_THAT(MessageOf<FileError>([&]
                 { WriteCheckpoint(this->Folder.Path() / "file" / "model", this->Model(), {}); }),
     HasSubstr("the folder cannot be created"));
+}
+
+/// The texts of its tokens, as they are typed.
+TEST(CheckpointFiles, EveryTaskOfTokensHasATokenizer)
+{
+  for (const std::string& name : TaskNames())
+  {
+    TaskOptions options;
+    options.kind = ParseTask(name);
+    if (options.kind == TaskKind::Text || options.kind == TaskKind::MaskedText)
+    {
+      continue; // they make theirs from the text: TestTextTask
+    }
+    const auto task = MakeTask(options);
+    const auto files = FilesOf(*task);
+    const std::vector<std::string> words = task->TokenNames();
+    EXPECT_EQ(words.empty(), files.count("tokenizer.json") == 0) << name;
+    EXPECT_EQ(words.empty(), options.kind == TaskKind::ColorPatches) << name;
+    if (!words.empty())
+    {
+      const Tokenizer tokenizer = ParseTokenizer(files.at("tokenizer.json"), name);
+      EXPECT_THAT(tokenizer.Encode(words.back() + " " + words.front(), true).ids,
+        ElementsAre(static_cast<std::int64_t>(words.size()) - 1, 0));
+      TransformerConfig config;
+      task->Configure(config);
+      EXPECT_EQ(tokenizer.VocabularySize(), config.vocabulary) << name;
+    }
+  }
 }
 
 TEST(CheckpointFiles, CurvesAreLinesOfNumbers)
