@@ -69,8 +69,8 @@ def _birth(model, of):
         "In-context learning appears abruptly, in the same short stretch of training in which induction heads form.",
         model,
         training.birth,
-        "Above, the loss of the first block stays, since random tokens cannot be guessed; that of the second block falls once the "
-        "model copies. Below are the scores of the heads at the same steps. First a head learns to attend to the previous token, "
+        "Above, the loss of the first block cannot fall, since random tokens cannot be guessed; that of the second block falls once "
+        "the model copies. Below are the scores of the heads at the same steps. First a head learns to attend to the previous token, "
         "then the induction head can use what that one writes, and both losses part at that moment (dashed lines).",
         "Open config.json of the model, then Transformer Recorder with Random Prompts > Head Scores, and press Play: the scores "
         "change with training time.",
