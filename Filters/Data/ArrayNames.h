@@ -82,6 +82,9 @@ inline constexpr const char* StepsToLearn = "Steps to Learn";
 inline constexpr const char* Union = "Union";
 inline constexpr const char* AccuracyHead = "Accuracy Head";
 
+// TransformerTraining, in addition to Step, Loss and Accuracy
+inline constexpr const char* Recipe = "Recipe"; ///< field data
+
 // HeadEmbedding, in addition to Head and Token: point arrays, of which Row and Column only for
 // images, and TokenId and TokenCount only where ids are known. TokenColors, TokenSearch and
 // AttentionLines use them

@@ -103,6 +103,7 @@ inline constexpr const char* UnembeddingArcs = "attention-atlas.unembedding-sphe
 inline constexpr const char* EmbeddingTokens = "attention-atlas.embedding-circle.tokens";
 inline constexpr const char* EmbeddingCircle = "attention-atlas.embedding-circle.circle";
 inline constexpr const char* Training = "attention-atlas.attention-only-training.training";
+inline constexpr const char* TransformerTraining = "attention-atlas.transformer-training.curves";
 inline constexpr const char* TrainingRuns = "attention-atlas.attention-only-training.runs";
 
 }

@@ -1,12 +1,14 @@
 #include "OpenTransformer.h"
 
+#include "CheckpointFiles.h"
 #include "Error.h"
 #include "Execution.h"
 #include "ProcessedWeights.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
-#include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -30,8 +32,28 @@ std::vector<atlas::FileStamp> StampsOf(
   for (const char* name : names)
   {
     stamps.emplace_back(folder / name);
+    if (atlas::IsCheckpointFolder(folder))
+    {
+      stamps.emplace_back(folder.parent_path() / name);
+    }
   }
   return stamps;
+}
+
+/// The folder of the first of the files that is there: a checkpoint of a training may leave to the
+/// folder above it what all checkpoints share.
+template<class Names>
+std::filesystem::path FolderOf(const Names& names, const std::filesystem::path& folder)
+{
+  const auto has = [&names](const std::filesystem::path& place)
+  {
+    std::error_code ignored;
+    return std::any_of(names.begin(), names.end(),
+      [&](const char* name) { return std::filesystem::exists(place / name, ignored); });
+  };
+  const bool isAbove =
+    atlas::IsCheckpointFolder(folder) && !has(folder) && has(folder.parent_path());
+  return isAbove ? folder.parent_path() : folder;
 }
 
 bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
@@ -40,6 +62,47 @@ bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
     stamps.begin(), stamps.end(), [](const atlas::FileStamp& stamp) { return stamp.IsCurrent(); });
 }
 
+constexpr std::string_view MemoryPrefix = "training:";
+
+atlas::TensorViews ViewsOf(const atlas::Tensors& tensors)
+{
+  atlas::TensorViews views;
+  for (const auto& [name, tensor] : tensors)
+  {
+    views.emplace(name, tensor.View());
+  }
+  return views;
+}
+
+/// The models that are open, shared by all filters of the process, by path, architecture and
+/// whether they are processed. Models are opened one at a time.
+struct OpenModels
+{
+  using Key = std::tuple<std::filesystem::path, std::string, bool>;
+
+  std::mutex mutex;
+  std::map<Key, std::weak_ptr<const OpenTransformer>> all;
+
+  static OpenModels& Get()
+  {
+    static OpenModels models;
+    return models;
+  }
+
+  void ForgetClosed()
+  {
+    for (auto known = this->all.begin(); known != this->all.end();)
+    {
+      known = known->second.expired() ? this->all.erase(known) : std::next(known);
+    }
+  }
+};
+
+}
+
+bool IsInMemory(const std::filesystem::path& path)
+{
+  return path.native().compare(0, MemoryPrefix.size(), MemoryPrefix) == 0;
 }
 
 OpenTransformer::OpenTransformer(
@@ -48,10 +111,27 @@ OpenTransformer::OpenTransformer(
   , Stamps(StampsOf(path, this->Folder))
   , Model(atlas::Transformer::Read(path, architecture))
 {
-  if (!processes)
+  if (processes)
   {
-    return;
+    this->Process(path);
   }
+}
+
+OpenTransformer::OpenTransformer(
+  const std::filesystem::path& path, const ModelInMemory& model, bool processes)
+  : Memory(model)
+  , Folder(path)
+  , Model(model.config, atlas::WeightFiles(ViewsOf(*model.weights), path.string()))
+{
+  if (processes)
+  {
+    this->Process(path);
+  }
+}
+
+/// Makes the processed weights.
+void OpenTransformer::Process(const std::filesystem::path& path)
+{
   double bytes = 0;
   for (const auto& [name, view] : this->Model.GetFiles().GetTensors())
   {
@@ -60,37 +140,90 @@ OpenTransformer::OpenTransformer(
   // The unembedding is processed in double precision.
   RequireMemory(5 * bytes, "the processed weights of " + path.string(), "set Processing to None.");
   this->ProcessedWeights = atlas::ProcessedTensors(this->Model);
-  atlas::TensorViews views;
-  for (const auto& [name, tensor] : this->ProcessedWeights)
-  {
-    views.emplace(name, tensor.View());
-  }
-  this->Processed.emplace(
-    this->Model.GetConfig(), atlas::WeightFiles(views, path.string() + ", processed"));
+  this->Processed.emplace(this->Model.GetConfig(),
+    atlas::WeightFiles(ViewsOf(this->ProcessedWeights), path.string() + ", processed"));
 }
 
 std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
   const std::filesystem::path& path, const std::string& architecture, bool processes)
 {
-  // Shared by all filters of the process. Models are opened one at a time.
-  static std::mutex mutex;
-  static std::map<std::tuple<std::filesystem::path, std::string, bool>,
-    std::weak_ptr<const OpenTransformer>>
-    all;
-  const std::lock_guard<std::mutex> lock(mutex);
-  for (auto known = all.begin(); known != all.end();)
+  OpenModels& models = OpenModels::Get();
+  const std::lock_guard<std::mutex> lock(models.mutex);
+  models.ForgetClosed();
+  const bool isInMemory = IsInMemory(path);
+  const std::filesystem::path place = isInMemory ? path : std::filesystem::absolute(path);
+  const OpenModels::Key key = { place, isInMemory ? "" : architecture, processes };
+  std::shared_ptr<const OpenTransformer> open = models.all[key].lock();
+  if (open != nullptr && open->IsCurrent())
   {
-    known = known->second.expired() ? all.erase(known) : std::next(known);
+    return open;
   }
-  const std::filesystem::path absolute = std::filesystem::absolute(path);
-  std::weak_ptr<const OpenTransformer>& place = all[{ absolute, architecture, processes }];
-  std::shared_ptr<const OpenTransformer> open = place.lock();
-  if (open == nullptr || !open->IsCurrent())
+  if (!isInMemory)
   {
-    open.reset(new OpenTransformer(absolute, architecture, processes));
-    place = open;
+    open.reset(new OpenTransformer(place, architecture, processes));
   }
+  else
+  {
+    const std::shared_ptr<const OpenTransformer> kept = models.all[{ place, "", false }].lock();
+    if (kept == nullptr)
+    {
+      throw atlas::ModelError(path.string() +
+                              ": expected a model that was trained in this session, found none; "
+                              "its training is gone or was done with other settings.");
+    }
+    open.reset(new OpenTransformer(place, *kept->Memory, processes));
+  }
+  models.all[key] = open;
   return open;
+}
+
+std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
+  const std::filesystem::path& path, const ModelInMemory& model)
+{
+  OpenModels& models = OpenModels::Get();
+  const std::lock_guard<std::mutex> lock(models.mutex);
+  std::weak_ptr<const OpenTransformer>& known = models.all[{ path, "", false }];
+  std::shared_ptr<const OpenTransformer> kept = known.lock();
+  if (kept == nullptr)
+  {
+    kept.reset(new OpenTransformer(path, model, false));
+    known = kept;
+  }
+  return kept;
+}
+
+/// Parses tokenizer.json, of the folder or in memory.
+atlas::Tokenizer OpenTransformer::ReadTokenizer() const
+{
+  if (!this->Memory)
+  {
+    return atlas::ReadTokenizer(FolderOf(atlas::TokenizerFiles, this->Folder));
+  }
+  const char* name = atlas::TokenizerFiles.front();
+  const auto found = this->Memory->files->find(name);
+  if (found == this->Memory->files->end())
+  {
+    throw atlas::FileError(this->Folder.string() +
+                           ": expected a model with a tokenizer, found one " +
+                           "without; token ids can be given instead of text.");
+  }
+  return atlas::ParseTokenizer(found->second, this->Folder.string() + ", " + name);
+}
+
+/// Parses preprocessor_config.json, of the folder or in memory.
+atlas::ImageProcessor OpenTransformer::ReadImageProcessor() const
+{
+  const atlas::TransformerConfig& config = this->Model.GetConfig();
+  if (!this->Memory)
+  {
+    constexpr std::array<const char*, 1> names = { atlas::ImageProcessorFile };
+    return atlas::ReadImageProcessor(FolderOf(names, this->Folder), config);
+  }
+  const char* name = atlas::ImageProcessorFile;
+  const auto found = this->Memory->files->find(name);
+  return found == this->Memory->files->end()
+           ? atlas::DefaultImageProcessor(config)
+           : atlas::ParseImageProcessor(found->second, this->Folder.string() + ", " + name, config);
 }
 
 const atlas::Tokenizer& OpenTransformer::GetTokenizer() const
@@ -98,7 +231,7 @@ const atlas::Tokenizer& OpenTransformer::GetTokenizer() const
   const std::lock_guard<std::mutex> lock(this->Mutex);
   if (!this->Tokenizer)
   {
-    this->Tokenizer = atlas::ReadTokenizer(this->Folder);
+    this->Tokenizer = this->ReadTokenizer();
   }
   return *this->Tokenizer;
 }
@@ -127,7 +260,7 @@ const atlas::ImageProcessor& OpenTransformer::GetImageProcessor() const
   const std::lock_guard<std::mutex> lock(this->Mutex);
   if (!this->Processor)
   {
-    this->Processor = atlas::ReadImageProcessor(this->Folder, this->Model.GetConfig());
+    this->Processor = this->ReadImageProcessor();
   }
   return *this->Processor;
 }

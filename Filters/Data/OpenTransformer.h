@@ -8,6 +8,7 @@
 #include "Transformer.h"
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,8 +18,21 @@
 namespace AttentionAtlas
 {
 
+/// A model without a folder, with what its folder would hold.
+struct ModelInMemory
+{
+  atlas::TransformerConfig config;
+  std::shared_ptr<const atlas::Tensors> weights;
+  std::shared_ptr<const std::map<std::string, std::string>>
+    files; ///< texts by name, such as tokenizer.json
+};
+
+/// Whether a path is that of a model in memory, which begins with "training:".
+ATTENTIONATLASDATA_EXPORT bool IsInMemory(const std::filesystem::path& path);
+
 /// A transformer with mapped weights, its tokenizer and its image processor. The latter two are
-/// read when they are first requested. All functions are thread-safe.
+/// read when they are first requested; a folder checkpoint-N that lacks them has those of the
+/// folder above. All functions are thread-safe.
 class ATTENTIONATLASDATA_EXPORT OpenTransformer
 {
 public:
@@ -28,9 +42,16 @@ public:
   /// As long as someone holds the model, every call returns the same object and opens no files. If
   /// one of its files was changed, added or removed, the model is read again; earlier holders keep
   /// the old one. Throws as atlas::Transformer::Read and atlas::ProcessedTensors do, and
-  /// std::runtime_error if there is not enough memory.
+  /// std::runtime_error if there is not enough memory. Throws atlas::ModelError for a model in
+  /// memory that nobody holds any more.
   static std::shared_ptr<const OpenTransformer> Open(
     const std::filesystem::path& path, const std::string& architecture, bool processes = false);
+
+  /// Holds a model in memory, and returns it. As long as someone holds it, Open finds it by `path`,
+  /// which must be IsInMemory and differ between models, in this session and in any other. Throws
+  /// ModelError as atlas::Transformer does.
+  static std::shared_ptr<const OpenTransformer> Keep(
+    const std::filesystem::path& path, const ModelInMemory& model);
 
   const atlas::Transformer& GetModel() const
   {
@@ -50,8 +71,10 @@ public:
 private:
   OpenTransformer(
     const std::filesystem::path& path, const std::string& architecture, bool processes);
+  OpenTransformer(const std::filesystem::path& path, const ModelInMemory& model, bool processes);
 
-  std::filesystem::path Folder;
+  std::optional<ModelInMemory> Memory; ///< what the model is made of, unless it is in files
+  std::filesystem::path Folder;        ///< or the path in memory
   std::vector<atlas::FileStamp>
     Stamps; ///< of all files except the weights; taken before they are read
   atlas::Transformer Model;
@@ -62,6 +85,9 @@ private:
   mutable std::optional<atlas::TokenFinder> Finder; ///< uses the tokenizer
   mutable std::optional<atlas::ImageProcessor> Processor;
 
+  void Process(const std::filesystem::path& path);
+  atlas::Tokenizer ReadTokenizer() const;
+  atlas::ImageProcessor ReadImageProcessor() const;
   bool IsCurrent() const;
 };
 

@@ -64,7 +64,8 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   vtkFieldData* fields = output->GetFieldData();
   SetFormat(output, Formats::Transformer);
   AddField(fields, ArchitectureField, config.architecture);
-  AddField(fields, ModelFileField, std::filesystem::absolute(path).string());
+  AddField(
+    fields, ModelFileField, (IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
   AddField(fields, ModelTypeField, architecture);
   AddField(fields, ProcessingField, std::string(processes ? ProcessedByLens : "None"));
   AddField(fields, MaskField, std::string(atlas::Name(config.mask)));

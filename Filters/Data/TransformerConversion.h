@@ -29,7 +29,8 @@ inline constexpr const char* ProcessingField = "Processing";
 inline constexpr const char* ImageSizeField = "Image Size";
 
 /// Replaces the content of `output` by a description of `model`, which was read from `path` as an
-/// `architecture`, and whose weights were processed or not.
+/// `architecture`, and whose weights were processed or not; or which OpenTransformer keeps in
+/// memory under that path.
 ATTENTIONATLASDATA_EXPORT void ToDataSet(const atlas::Transformer& model,
   const std::filesystem::path& path, const std::string& architecture, bool processes,
   vtkMultiBlockDataSet* output);

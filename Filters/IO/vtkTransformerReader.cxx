@@ -1,15 +1,21 @@
 #include "vtkTransformerReader.h"
 
+#include "CheckpointFiles.h"
 #include "Joined.h"
 #include "TransformerConversion.h"
 
+#include <vtkDataObject.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 
-#include <filesystem>
-#include <string>
+#include <array>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <vector>
 
 vtkStandardNewMacro(vtkTransformerReader);
 
@@ -36,6 +42,75 @@ int vtkTransformerReader::CanReadFile(const char* fileName)
            : 0;
 }
 
+int vtkTransformerReader::RequestInformation(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+{
+  using SDDP = vtkStreamingDemandDrivenPipeline;
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  this->Steps.clear();
+  if (this->Checkpoints && this->FileName != nullptr && this->FileName[0] != '\0')
+  {
+    this->Steps = atlas::FindCheckpoints(atlas::ModelFolder(this->FileName));
+  }
+  if (this->Steps.empty())
+  {
+    info->Remove(SDDP::TIME_STEPS());
+    info->Remove(SDDP::TIME_RANGE());
+    return 1;
+  }
+  std::vector<double> times;
+  for (const auto& [step, folder] : this->Steps)
+  {
+    times.push_back(static_cast<double>(step));
+  }
+  const std::array<double, 2> range = { times.front(), times.back() };
+  info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
+  info->Set(SDDP::TIME_RANGE(), range.data(), static_cast<int>(range.size()));
+  return 1;
+}
+
+/// The checkpoint at the time that is asked for; nullptr if there are none.
+const vtkTransformerReader::Checkpoint* vtkTransformerReader::CheckpointAt(
+  vtkInformation* outputInfo) const
+{
+  using SDDP = vtkStreamingDemandDrivenPipeline;
+  if (this->Steps.empty())
+  {
+    return nullptr;
+  }
+  auto step = std::prev(this->Steps.end());
+  if (outputInfo->Has(SDDP::UPDATE_TIME_STEP()))
+  {
+    const double time = outputInfo->Get(SDDP::UPDATE_TIME_STEP());
+    while (step != this->Steps.begin() && static_cast<double>(step->first) > time)
+    {
+      --step;
+    }
+  }
+  return &*step;
+}
+
+/// The model of a path, which stays open; a single one at a time if its weights are processed,
+/// since these take memory.
+const AttentionAtlas::OpenTransformer& vtkTransformerReader::Open(
+  const std::filesystem::path& path, const std::string& architecture, bool processes)
+{
+  auto model = AttentionAtlas::OpenTransformer::Open(path, architecture, processes);
+  std::set<std::filesystem::path> kept;
+  for (const auto& [step, folder] : this->Steps)
+  {
+    kept.insert(folder / atlas::ConfigFile);
+  }
+  const std::string openedAs = architecture + (processes ? ", processed" : "");
+  const bool onlyOne = processes || openedAs != std::exchange(this->OpenedAs, openedAs);
+  for (auto open = this->Models.begin(); open != this->Models.end();)
+  {
+    const bool stays = !onlyOne && kept.count(open->first) != 0;
+    open = stays ? std::next(open) : this->Models.erase(open);
+  }
+  return *(this->Models[path] = std::move(model));
+}
+
 int vtkTransformerReader::RequestData(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
@@ -48,23 +123,30 @@ int vtkTransformerReader::RequestData(
   const std::string architecture = name == "Auto" ? "" : name;
   const bool processes = this->Processing == TRANSFORMER_LENS;
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
+  const Checkpoint* checkpoint = this->CheckpointAt(outputVector->GetInformationObject(0));
+  const std::filesystem::path path =
+    checkpoint == nullptr ? this->FileName : checkpoint->second / atlas::ConfigFile;
   try
   {
-    this->Model = AttentionAtlas::OpenTransformer::Open(this->FileName, architecture, processes);
-    const atlas::Transformer& model = this->Model->GetModel();
-    AttentionAtlas::ToDataSet(model, this->FileName, architecture, processes, output);
+    const atlas::Transformer& model = this->Open(path, architecture, processes).GetModel();
+    AttentionAtlas::ToDataSet(model, path, architecture, processes, output);
+    if (checkpoint != nullptr)
+    {
+      output->GetInformation()->Set(
+        vtkDataObject::DATA_TIME_STEP(), static_cast<double>(checkpoint->first));
+    }
     const std::string unused = atlas::Joined(
       model.GetWeights().unused, [](const std::string& tensor) { return "'" + tensor + "'"; });
     if (!unused.empty())
     {
-      vtkWarningMacro(<< this->FileName << ": no part of " << model.GetConfig().architecture
+      vtkWarningMacro(<< path.string() << ": no part of " << model.GetConfig().architecture
                       << " has the names of these tensors, which are not used: " << unused << ".");
     }
   }
   catch (const std::exception& e)
   {
     output->Initialize();
-    this->Model.reset();
+    this->Models.erase(path);
     vtkErrorMacro(<< e.what());
     return 1; // as in vtkModelAlgorithm
   }
@@ -77,4 +159,5 @@ void vtkTransformerReader::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "FileName: " << (this->FileName ? this->FileName : "(none)") << "\n";
   os << indent << "Architecture: " << (this->Architecture ? this->Architecture : "(none)") << "\n";
   os << indent << "Processing: " << this->Processing << "\n";
+  os << indent << "Checkpoints: " << this->Checkpoints << "\n";
 }

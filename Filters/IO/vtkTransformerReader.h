@@ -5,7 +5,11 @@
 
 #include <vtkMultiBlockDataSetAlgorithm.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 namespace AttentionAtlas
 {
@@ -18,12 +22,17 @@ class OpenTransformer;
  *
  * The file is the config.json of a model folder, whose weights are model.safetensors or the shards
  * that model.safetensors.index.json names; or one safetensors file with a config.json beside it.
- * Architectures: bert, bloom, gpt2, llama, vit, and attention-only models of TransformerLens.
+ * Architectures: bert, bloom, gpt2, llama, vit, and models of TransformerLens.
  *
  * Output: a light vtkMultiBlockDataSet that describes the model (see TransformerConversion.h), the
  * same in each piece. Weights stay in their files, which are mapped for as long as the reader
  * lives, so that vtkTransformerRecorder opens none of them. Tensors that nothing reads are named in
  * a warning.
+ *
+ * If the folder has subfolders checkpoint-N, as trainings leave them, the output is over time: the
+ * steps are their N, and at each time it is the last checkpoint up to then; the first before the
+ * first, and the last if no time is asked for. Checkpoints that were shown stay open, unless their
+ * weights are processed.
  */
 class ATTENTIONATLASIO_EXPORT vtkTransformerReader : public vtkMultiBlockDataSetAlgorithm
 {
@@ -66,6 +75,16 @@ public:
   vtkGetMacro(Processing, int);
   ///@}
 
+  ///@{
+  /**
+   * Whether the output is over time if there are checkpoints. Off: the model in FileName alone.
+   * Default: on.
+   */
+  vtkSetMacro(Checkpoints, bool);
+  vtkGetMacro(Checkpoints, bool);
+  vtkBooleanMacro(Checkpoints, bool);
+  ///@}
+
   /**
    * 1 if `fileName` is for this reader: a config.json, or a safetensors file with a config.json
    * beside it.
@@ -76,6 +95,8 @@ protected:
   vtkTransformerReader();
   ~vtkTransformerReader() override;
 
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
   int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
 
@@ -83,10 +104,21 @@ private:
   vtkTransformerReader(const vtkTransformerReader&) = delete;
   void operator=(const vtkTransformerReader&) = delete;
 
+  using CheckpointFolders = std::map<std::int64_t, std::filesystem::path>; ///< by their steps
+  using Checkpoint = CheckpointFolders::value_type;
+
   char* FileName = nullptr;
   char* Architecture = nullptr;
   int Processing = NONE;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
+  bool Checkpoints = true;
+  CheckpointFolders Steps;
+  std::map<std::filesystem::path, std::shared_ptr<const AttentionAtlas::OpenTransformer>>
+    Models;             ///< that stay open
+  std::string OpenedAs; ///< the architecture and processing of these
+
+  const Checkpoint* CheckpointAt(vtkInformation* outputInfo) const;
+  const AttentionAtlas::OpenTransformer& Open(
+    const std::filesystem::path& path, const std::string& architecture, bool processes);
 };
 
 #endif

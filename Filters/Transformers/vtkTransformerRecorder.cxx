@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "Execution.h"
+#include "KeptRecordings.h"
 #include "PatchColors.h"
 #include "RankGroup.h"
 #include "RecordPictures.h"
@@ -137,6 +138,7 @@ void AddPatchColors(const atlas::TransformerConfig& config, const atlas::ImagePr
 vtkStandardNewMacro(vtkTransformerRecorder);
 
 vtkTransformerRecorder::vtkTransformerRecorder()
+  : Kept(std::make_unique<AttentionAtlas::KeptRecordings>())
 {
   this->SetNumberOfInputPorts(2);
   AddArrays(this->Record);
@@ -229,6 +231,8 @@ int vtkTransformerRecorder::FillInputPortInformation(int port, vtkInformation* i
 /// The recording, of which the rows of one range are there, and the ranges of all ranks.
 struct vtkTransformerRecorder::Part
 {
+  AttentionAtlas::RecordingKey key; ///< no model: there are no sequences
+  atlas::RecordOptions options;
   std::optional<atlas::Recording> recording; ///< none: there are no sequences, or cancelled
   std::vector<atlas::SequenceRange> ranges;
   AttentionAtlas::RankResult result;
@@ -257,21 +261,49 @@ void vtkTransformerRecorder::AddPictures(
     gathered.input.pixels, config, processor, gathered.pictures, this->RecordPictures && fits);
 }
 
-vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
-  vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks)
+/// What is recorded and changed, in words that differ between all choices.
+std::string vtkTransformerRecorder::OptionsText(const atlas::RecordOptions& options) const
 {
-  Part part;
+  std::string text = this->RecordPictures ? "pictures" : "";
+  for (const RecordArray& array : RecordArrays)
+  {
+    text += this->Record->ArrayIsEnabled(array.name) != 0 ? std::string(" ") + array.name : "";
+  }
+  for (const int layer : this->Layers)
+  {
+    text += " " + std::to_string(layer);
+  }
+  for (const char* words : { this->Ablate, this->PatchFrom, this->PatchSites })
+  {
+    text += "\n" + Text(words);
+  }
+  // PatchFrom is of words or numbers, as the sequences are.
+  for (const std::vector<std::int64_t>& sequence : options.interventions.source.tokens)
+  {
+    for (const std::int64_t token : sequence)
+    {
+      text += " " + std::to_string(token);
+    }
+  }
+  return text + (this->AblateTo == MEAN ? "\nmean" : "\nzero");
+}
+
+/// Reads the input and the options, and checks them.
+void vtkTransformerRecorder::PreparePart(
+  vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks, Part& part)
+{
   if (model == nullptr || model->GetNumberOfBlocks() == 0)
   {
     this->Model.reset();
-    return part;
+    return;
   }
   this->Model = AttentionAtlas::ToTransformer(model);
   const atlas::Transformer& transformer = this->Model->GetModel();
   const AttentionAtlas::RecorderSources sources = { Text(this->Prompts), Text(this->PromptFile),
     Text(this->TokenIds), Text(this->Segments), this->Images, tokens, this->AddSpecialTokens,
     this->MaximumLength };
-  const AttentionAtlas::RecorderInput gathered = AttentionAtlas::GatherInput(sources, *this->Model);
+  part.key.input = AttentionAtlas::GatherInput(sources, *this->Model);
+  const AttentionAtlas::RecorderInput& gathered = part.key.input;
   for (const std::string& warning : gathered.warnings)
   {
     if (ranks.Rank() == 0)
@@ -281,9 +313,9 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   }
   if (gathered.IsEmpty())
   {
-    return part;
+    return;
   }
-  atlas::RecordOptions options;
+  atlas::RecordOptions& options = part.options;
   for (const RecordArray& array : RecordArrays)
   {
     options.*array.option = this->Record->ArrayIsEnabled(array.name) != 0;
@@ -297,6 +329,15 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
   atlas::CheckInput(transformer, gathered.input, options);
   part.ranges = atlas::SplitSequences(transformer, gathered.input, ranks.Count());
   options.sequences = part.ranges[static_cast<std::size_t>(ranks.Rank())];
+  part.key.model = this->Model;
+  part.key.options = this->OptionsText(options);
+}
+
+void vtkTransformerRecorder::RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part)
+{
+  const atlas::Transformer& transformer = this->Model->GetModel();
+  const AttentionAtlas::RecorderInput& gathered = part.key.input;
+  const atlas::RecordOptions& options = part.options;
   const atlas::MemoryEstimate memory = atlas::EstimateMemory(transformer, gathered.input, options);
   AttentionAtlas::RequireMemory(static_cast<double>(memory.recording + memory.working),
     "the recording", "give fewer or shorter sequences, or record fewer layers or quantities.");
@@ -316,7 +357,27 @@ vtkTransformerRecorder::Part vtkTransformerRecorder::RecordPart(
       part.result.input = Fingerprint(transformer) ^ (Fingerprint(*part.recording) << 1U);
     }
   }
-  return part;
+}
+
+/// Takes the recording that was made before, if all ranks have it, or makes it.
+void vtkTransformerRecorder::FindOrRecord(const AttentionAtlas::RankGroup& ranks, Part& part)
+{
+  const AttentionAtlas::KeptRecordings::Item* known = nullptr;
+  if (part.result.error.empty())
+  {
+    known = this->Kept->Find(part.key);
+  }
+  if (!ranks.Any(known == nullptr))
+  {
+    part.recording = known->recording;
+    part.result.input = known->fingerprint;
+    part.ranges.clear(); // all rows are there
+    return;
+  }
+  if (part.result.error.empty() && !part.key.model.expired())
+  {
+    this->RecordPart(ranks, part);
+  }
 }
 
 int vtkTransformerRecorder::RequestData(
@@ -324,11 +385,20 @@ int vtkTransformerRecorder::RequestData(
 {
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
   const AttentionAtlas::RankGroup ranks(outputVector);
+  this->Kept->SetLimit(static_cast<std::uint64_t>(this->KeptRecordings) << 20U);
   Part part;
   try
   {
-    part = this->RecordPart(
-      vtkMultiBlockDataSet::GetData(inputVector[0]), vtkTable::GetData(inputVector[1]), ranks);
+    this->PreparePart(vtkMultiBlockDataSet::GetData(inputVector[0]),
+      vtkTable::GetData(inputVector[1]), ranks, part);
+  }
+  catch (const std::exception& e)
+  {
+    part.result.error = e.what();
+  }
+  try
+  {
+    this->FindOrRecord(ranks, part);
   }
   catch (const std::exception& e)
   {
@@ -342,7 +412,11 @@ int vtkTransformerRecorder::RequestData(
     }
     if (part.recording)
     {
-      ranks.ShareRows(*part.recording, part.ranges);
+      if (!part.ranges.empty())
+      {
+        ranks.ShareRows(*part.recording, part.ranges);
+        this->Kept->Keep(part.key, *part.recording, part.result.input);
+      }
       AttentionAtlas::ToDataSet(*part.recording, output);
     }
   }
@@ -378,6 +452,7 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "PatchFrom: " << Text(this->PatchFrom) << "\n";
   os << indent << "PatchSites: " << Text(this->PatchSites) << "\n";
   os << indent << "RecordPictures: " << this->RecordPictures << "\n";
+  os << indent << "KeptRecordings: " << this->KeptRecordings << "\n";
   os << indent << "Layers:";
   for (const int layer : this->Layers)
   {

@@ -15,10 +15,12 @@ class vtkTable;
 
 namespace atlas
 {
+struct RecordOptions;
 struct Recording;
 }
 namespace AttentionAtlas
 {
+class KeptRecordings;
 class OpenTransformer;
 class RankGroup;
 struct RecorderInput;
@@ -35,7 +37,7 @@ struct RecorderInput;
  * set, the output is empty.
  *
  * The model stays open between executions, so an edited prompt opens none of its files. A file that
- * was changed is read again by the next execution.
+ * was changed is read again by the next execution. The last recordings are kept (KeptRecordings).
  *
  * Interventions, Ablate and PatchFrom, change values during the run; everything after them is
  * computed from the changed values. Queries, keys, values and norms of values are what the heads
@@ -218,6 +220,16 @@ public:
   vtkGetStringMacro(PatchSites);
   ///@}
 
+  ///@{
+  /**
+   * Memory for the last recordings, in MiB, so that going back to a time step, a prompt or an
+   * option that was recorded before runs nothing. The oldest leave first. 0: none are kept.
+   * Default: 1024.
+   */
+  vtkSetClampMacro(KeptRecordings, int, 0, VTK_INT_MAX);
+  vtkGetMacro(KeptRecordings, int);
+  ///@}
+
 protected:
   vtkTransformerRecorder();
   ~vtkTransformerRecorder() override;
@@ -233,8 +245,11 @@ private:
   struct Part;
   void AddPictures(
     const AttentionAtlas::RecorderInput& gathered, bool isFirst, atlas::Recording& recording);
-  Part RecordPart(
-    vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks);
+  std::string OptionsText(const atlas::RecordOptions& options) const;
+  void PreparePart(vtkMultiBlockDataSet* model, vtkTable* tokens,
+    const AttentionAtlas::RankGroup& ranks, Part& part);
+  void RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part);
+  void FindOrRecord(const AttentionAtlas::RankGroup& ranks, Part& part);
 
   char* Prompts = nullptr;
   char* PromptFile = nullptr;
@@ -250,7 +265,9 @@ private:
   std::vector<std::string> Images;
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
+  int KeptRecordings = 1024;
   std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< model of the last execution
+  std::unique_ptr<AttentionAtlas::KeptRecordings> Kept;
 };
 
 #endif

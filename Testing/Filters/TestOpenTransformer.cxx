@@ -2,7 +2,9 @@
 
 #include "Core/TinyTransformer.h"
 #include "OpenedFiles.h"
+#include "ProcessedWeights.h"
 #include "TemporaryDirectory.h"
+#include "TransformerConversion.h"
 #include "Transformers.h"
 
 #include <chrono>
@@ -257,6 +259,97 @@ TEST(OpenTransformer, IsOneForAllThreads)
   const std::weak_ptr<const OpenTransformer> last = found[0];
   found.clear();
   EXPECT_TRUE(last.expired());
+}
+
+/// The model of LetterModel in memory.
+AttentionAtlas::ModelInMemory LettersInMemory(const LetterModel& model)
+{
+  const std::string tokenizer =
+    R"({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "merges": [], "vocab": )" +
+    LetterModel::Vocabulary("abcdefghijkl") + "}}";
+  return { ParseTransformerConfig(TinyTransformer::Config(), "config.json"),
+    std::make_shared<const Tensors>(model.Tiny.tensors),
+    std::make_shared<const std::map<std::string, std::string>>(
+      std::map<std::string, std::string>{ { "tokenizer.json", tokenizer } }) };
+}
+
+/// A recorder of a model in memory.
+struct MemoryPipeline
+{
+  explicit MemoryPipeline(const OpenTransformer& model, const std::string& path, bool processes)
+  {
+    auto description = vtkSmartPointer<vtkMultiBlockDataSet>::New();
+    AttentionAtlas::ToDataSet(model.GetModel(), path, "", processes, description);
+    Connect(this->Recorder.Get(), 0, description);
+    this->Recorder->SetPrompts("abdabd");
+  }
+
+  Warned<vtkTransformerRecorder> Recorder;
+
+  Recording Record()
+  {
+    this->Recorder->Update();
+    return AttentionAtlas::ToRecording(this->Recorder->GetOutput());
+  }
+};
+
+TEST(OpenTransformer, AModelInMemoryIsAsInFiles)
+{
+  const LetterModel model;
+  const std::string path = "training:letters/step-3";
+  const auto kept = OpenTransformer::Keep(path, LettersInMemory(model));
+  EXPECT_EQ(OpenTransformer::Keep(path, LettersInMemory(model)), kept);
+  EXPECT_EQ(OpenTransformer::Open(path, ""), kept);
+  EXPECT_EQ(kept->GetTokenFinder().Find("c", "test"), 2);
+  MemoryPipeline pipeline(*kept, path, false);
+  ExpectEqual(pipeline.Record(), RecordedAnew(model, "abdabd"));
+}
+
+TEST(OpenTransformer, AModelInMemoryIsProcessed)
+{
+  const LetterModel model;
+  const std::string path = "training:letters/processed";
+  const auto kept = OpenTransformer::Keep(path, LettersInMemory(model));
+  const auto processed = OpenTransformer::Open(path, "", true);
+  EXPECT_EQ(OpenTransformer::Open(path, "", true), processed);
+  const Tensors expected = ProcessedTensors(model.Tiny.Make());
+  const TensorViews& found = processed->GetModel().GetFiles().GetTensors();
+  ASSERT_EQ(found.size(), expected.size());
+  for (const auto& [name, tensor] : expected)
+  {
+    EXPECT_EQ(found.at(name).ToDouble(), tensor.View().ToDouble()) << name;
+  }
+}
+
+TEST(OpenTransformer, AModelInMemoryGoesWithItsHolder)
+{
+  const LetterModel model;
+  const std::string path = "training:letters/gone";
+  auto kept = OpenTransformer::Keep(path, LettersInMemory(model));
+  MemoryPipeline pipeline(*kept, path, false);
+  kept.reset();
+  pipeline.Recorder->Update();
+  EXPECT_THAT(pipeline.Recorder.TakeErrors(),
+    ElementsAre(
+      HasSubstr(path + ": expected a model that was trained in this session, found none")));
+  kept = OpenTransformer::Keep(path, LettersInMemory(model));
+  pipeline.Recorder->SetPrompts("abd");
+  EXPECT_EQ(pipeline.Record().tokens.Count(), 3);
+}
+
+TEST(OpenTransformer, AModelInMemoryNeedsATokenizerForTexts)
+{
+  const LetterModel model;
+  const std::string path = "training:letters/without";
+  AttentionAtlas::ModelInMemory letters = LettersInMemory(model);
+  letters.files = std::make_shared<const std::map<std::string, std::string>>();
+  const auto kept = OpenTransformer::Keep(path, letters);
+  MemoryPipeline pipeline(*kept, path, false);
+  pipeline.Recorder->Update();
+  EXPECT_THAT(pipeline.Recorder.TakeErrors(), ElementsAre(HasSubstr("a model with a tokenizer")));
+  pipeline.Recorder->SetPrompts(nullptr);
+  pipeline.Recorder->SetTokenIds("0 1 2");
+  EXPECT_EQ(pipeline.Record().tokens.Count(), 3);
 }
 
 }

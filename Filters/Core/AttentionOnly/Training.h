@@ -52,13 +52,6 @@ struct TrainingOptions
   bool operator==(const TrainingOptions& other) const;
 };
 
-/// Thrown when the parameters of a training are no longer finite.
-class DivergenceError : public OptionError
-{
-public:
-  using OptionError::OptionError;
-};
-
 /// Throws OptionError with the name of the first invalid option.
 void CheckOptions(const TrainingOptions& options);
 

@@ -42,6 +42,13 @@ public:
   using Error::Error;
 };
 
+/// The loss or the parameters of a training are no longer finite.
+class DivergenceError : public OptionError
+{
+public:
+  using OptionError::OptionError;
+};
+
 /// Geometry cannot be computed from the given numbers.
 class GeometryError : public Error
 {

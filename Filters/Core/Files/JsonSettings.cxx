@@ -34,6 +34,24 @@ std::int64_t Settings::Size(Keys keys, std::int64_t otherwise) const
   return entry.second == nullptr ? otherwise : this->ToSize(entry);
 }
 
+std::uint64_t Settings::Integer(
+  Keys keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const
+{
+  const Entry entry = this->Find(keys);
+  if (entry.second == nullptr)
+  {
+    return otherwise;
+  }
+  const json& value = *entry.second;
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
+      value.get<std::uint64_t>() > most)
+  {
+    this->FailValue(entry,
+      "an integer from " + std::to_string(least) + " to " + std::to_string(most), value);
+  }
+  return value.get<std::uint64_t>();
+}
+
 double Settings::Number(Keys keys, double otherwise, bool zero) const
 {
   const Entry entry = this->Find(keys);

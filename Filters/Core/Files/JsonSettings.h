@@ -35,10 +35,17 @@ public:
 
   [[noreturn]] void Fail(const std::string& message) const;
 
+  /// The number of settings.
+  std::int64_t Count() const { return static_cast<std::int64_t>(this->Object.size()); }
+
   bool Has(Keys keys) const { return this->Find(keys).second != nullptr; }
 
   std::int64_t Size(Keys keys) const { return this->ToSize(this->Require(keys)); }
   std::int64_t Size(Keys keys, std::int64_t otherwise) const;
+
+  /// An integer from `least` to `most`.
+  std::uint64_t Integer(
+    Keys keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
 
   /// A positive number, or 0 if `zero` is true.
   double Number(Keys keys, double otherwise, bool zero = false) const;

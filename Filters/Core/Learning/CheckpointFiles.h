@@ -4,29 +4,43 @@
 #include "Tensor.h"
 #include "Transformer.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace atlas
 {
 
-/// A config.json for a model that is trained here, as TransformerLens and, for bert and vit,
-/// Hugging Face write it. ParseTransformerConfig reads it.
-std::string ToConfigText(const TransformerConfig& config);
+/// A config.json for a model that is trained here, with the settings of TransformerLens'
+/// HookedTransformerConfig or, for bert and vit, of Hugging Face's BertForMaskedLM and
+/// ViTForImageClassification. ParseTransformerConfig reads it as the same configuration, except for
+/// what TransformerLens does not know: biases are always present (zeros), the unembedding is never
+/// tied (a copy), and a model without positions has learned ones (zeros). `labels` are the names of
+/// the classes of a vit, LABEL_0, LABEL_1, ... if empty; `dtype` is that of the weights. Throws
+/// OptionError if the original cannot express the configuration.
+std::string ToConfigText(const TransformerConfig& config,
+  const std::vector<std::string>& labels = {}, DType dtype = DType::F32);
 
 /// Writes a model to a folder, which is created: config.json, model.safetensors (`dtype` F32 or
-/// F16) and `files`. TransformerLens' tensors that the model does not have, such as biases, are
-/// written as zeros, and the unembedding of a tied model as a copy, as the original expects them.
-/// Each file appears completely or not at all. Throws FileError.
+/// F16, rounded to nearest even) and `files`. TransformerLens' tensors that the model does not
+/// have, such as biases, are written as zeros, and the unembedding of a tied model as a copy, as
+/// the original expects them. Each file appears completely or not at all. Throws FileError, and
+/// OptionError as ToConfigText does, for another dtype, and for F16 if a weight is beyond 65504.
 void WriteCheckpoint(const std::filesystem::path& folder, const Transformer& model,
-  const std::map<std::string, std::string>& files, DType dtype = DType::F32);
+  const std::map<std::string, std::string>& files, DType dtype = DType::F32,
+  const std::vector<std::string>& labels = {});
 
-/// Writes curves.csv. Throws FileError.
+/// Writes curves.csv: the names, then a line per row. Numbers are the shortest that are read back
+/// as the same; NaN is nan. Throws FileError.
 void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves);
 
 /// The folders checkpoint-N in the folder of a model, as the Trainer of Hugging Face makes them, by
-/// N. Only those with a config.json.
+/// N. Only those with a config.json. None if the folder cannot be read.
 std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesystem::path& folder);
+
+/// Whether a folder has the name of a checkpoint, checkpoint-N.
+bool IsCheckpointFolder(const std::filesystem::path& folder);
 
 }

@@ -69,7 +69,9 @@ TransformerConfig MakeConfig(const ArchitectureOptions& architecture, const Lear
   config.position = architecture.positions;
   config.activation = architecture.activation;
   config.gated = architecture.gated;
-  config.inputBias = config.outputBias = config.mlpBias = architecture.biases;
+  config.inputBias = config.outputBias = architecture.biases;
+  // TransformerLens adds the first bias of a gated MLP behind the gate, so it has none here.
+  config.mlpBias = architecture.biases && !architecture.gated;
   config.tiedUnembedding = architecture.tied;
   task.Configure(config);
   if (config.input == InputKind::Images || config.segments > 0)

@@ -21,7 +21,7 @@ struct ArchitectureOptions
   NormKind norm = NormKind::LayerNorm;
   Activation activation = Activation::GeluTanh;
   bool gated = false;
-  bool biases = true; ///< of attention and MLP
+  bool biases = true; ///< of attention and MLP; a gated MLP has none
   bool tied = false;  ///< the unembedding is the transpose of the embedding
 };
 
@@ -64,8 +64,8 @@ struct LearningRecipe
   OptimizerOptions optimizer;
   std::int64_t steps = 1000;
   std::int64_t batchSize = 64; ///< sequences per step; ModularAddition: 0, all training pairs
-  double initialization = 0.8; ///< standard deviation of the first weights of W_Q, W_K, W_V, ...,
-                               ///< times 1 / sqrt(inputs)
+  double initialization = 0.8; ///< standard deviation of the first weights of all matrices, times
+                               ///< sqrt(modelDimension), as in TransformerLens
   std::uint64_t seed = 0;      ///< of the first weights; TaskOptions has that of the data
 };
 

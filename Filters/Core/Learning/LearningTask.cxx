@@ -5,11 +5,13 @@
 #include "ColorPatchesTask.h"
 #include "Error.h"
 #include "LearningRecipe.h"
+#include "MaskedTextTask.h"
 #include "ModularAdditionTask.h"
 #include "NamedValues.h"
 #include "RepeatedTokensTask.h"
 #include "SortedListTask.h"
 #include "StatisticalInductionTask.h"
+#include "TextTask.h"
 
 #include <array>
 
@@ -43,8 +45,8 @@ std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options)
   {
     case TaskKind::RepeatedTokens:
       return MakeRepeatedTokensTask(completed);
-    case TaskKind::Text: // the place of MakeTextTask
-      throw OptionError("Task: Text is not built in this version.");
+    case TaskKind::Text:
+      return MakeTextTask(completed);
     case TaskKind::StatisticalInduction:
       return MakeStatisticalInductionTask(completed);
     case TaskKind::ModularAddition:
@@ -57,10 +59,10 @@ std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options)
       return MakeBeliefStatesTask(completed);
     case TaskKind::ColorPatches:
       return MakeColorPatchesTask(completed);
-    case TaskKind::MaskedText: // the place of MakeMaskedTextTask
+    case TaskKind::MaskedText:
       break;
   }
-  throw OptionError("Task: MaskedText is not built in this version.");
+  return MakeMaskedTextTask(completed);
 }
 
 const std::vector<std::string>& TaskNames()

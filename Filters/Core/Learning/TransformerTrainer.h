@@ -6,13 +6,16 @@
 #include "Transformer.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
 namespace atlas
 {
 
 /// The names and shapes of the parameters of a model: TransformerLens' names or, for bert and vit,
-/// those of Hugging Face. Biases follow config.inputBias, outputBias and mlpBias.
+/// those of Hugging Face. Biases follow config.inputBias, outputBias (with that of an untied
+/// unembedding) and mlpBias.
 std::map<std::string, Shape> ParameterShapes(const TransformerConfig& config);
 
 /// Random first weights, F32: normal distributions; gains 1, shifts and biases 0. They depend on
@@ -35,8 +38,8 @@ class TransformerTrainer
 public:
   /// Begins with `weights`, the tensors of ParameterShapes. `steps` is the length of the Cosine
   /// schedule. Throws OptionError and ModelError.
-  TransformerTrainer(TransformerConfig config, const Tensors& weights, OptimizerOptions optimizer,
-    std::int64_t steps, int threads = 0);
+  TransformerTrainer(const TransformerConfig& config, const Tensors& weights,
+    const OptimizerOptions& optimizer, std::int64_t steps, int threads = 0);
   ~TransformerTrainer();
 
   /// Computes the gradient of a batch and updates the weights. Throws DivergenceError with the step

@@ -151,7 +151,7 @@ bool Tokenizer::HasSegments() const
 
 std::string_view Tokenizer::Kind() const
 {
-  return this->Parts->hasSegments ? "WordPiece" : "byte-level BPE";
+  return this->Parts->model->Kind();
 }
 
 }

@@ -22,7 +22,8 @@ struct TokenizerParts;
 
 /// Converts text to the token ids of a language model and back, exactly as the model's own
 /// tokenizer does: byte-level byte pair encoding (Sennrich et al. 2016, Radford et al. 2019; GPT-2,
-/// BLOOM, Llama 3, ...) or WordPiece (Wu et al. 2016, Devlin et al. 2019; BERT, ...).
+/// BLOOM, Llama 3, ...), WordPiece (Wu et al. 2016, Devlin et al. 2019; BERT, ...) or WordLevel,
+/// whose tokens are whole words.
 ///
 /// A special token written in the text, such as <|endoftext|> or [MASK], becomes that token. Copies
 /// share their data. All functions are thread-safe.
@@ -46,13 +47,13 @@ public:
   Encoding EncodePrompt(std::string_view line, bool addSpecialTokens) const;
 
   /// Decodes ids to text, special tokens included. For byte pair encoding this restores the encoded
-  /// text byte for byte; ids that end inside a character give U+FFFD. For WordPiece, words are
+  /// text byte for byte; ids that end inside a character give U+FFFD. Otherwise words are
   /// separated by single spaces, and changes made by normalization remain. Throws OptionError for
   /// an id that is not in the vocabulary.
   std::string Decode(const std::vector<std::int64_t>& ids) const;
 
   /// The readable token of an id: the text it stands for (" users", with U+FFFD for parts of a
-  /// character) or, for WordPiece, its entry in the vocabulary ("##ization"). Throws OptionError
+  /// character) or, otherwise, its entry in the vocabulary ("##ization"). Throws OptionError
   /// for an id that is not in the vocabulary.
   std::string Label(std::int64_t id) const;
 
@@ -65,7 +66,7 @@ public:
   /// True for tokenizers like BERT's, which mark the two texts of a pair by token types.
   bool HasSegments() const;
 
-  /// "byte-level BPE" or "WordPiece"
+  /// "byte-level BPE", "WordPiece" or "WordLevel"
   std::string_view Kind() const;
 
 private:

@@ -16,11 +16,6 @@ namespace
 
 using nlohmann::json;
 
-/// The words of GPT-2 (Radford et al. 2019): English contractions; letters, digits or other
-/// symbols, optionally after a space; and runs of white space.
-constexpr const char* ByteLevelExpression =
-  R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
 /// The deepest nesting of Sequence components; files have two levels.
 constexpr int MaximumDepth = 16;
 
@@ -229,7 +224,7 @@ private:
 
   [[noreturn]] static void FailKind(const Node& node, const std::string& found)
   {
-    node.Fail("expected a tokenizer of byte-level BPE or WordPiece, found " + found +
+    node.Fail("expected a tokenizer of byte-level BPE, WordPiece or WordLevel, found " + found +
               ", which is not supported; token ids can be given instead of text.");
   }
 
@@ -272,6 +267,10 @@ private:
     else if (kind == "WordPiece")
     {
       this->ParseWordPiece(model);
+    }
+    else if (kind == "WordLevel")
+    {
+      this->ParseWordLevel(model);
     }
     else
     {
@@ -325,6 +324,17 @@ private:
     this->Parts->hasSegments = true;
     this->Parts->model = std::make_shared<WordPieceModel>(
       ParseVocabulary(model.At("vocab")), options, model.GetSource());
+  }
+
+  void ParseWordLevel(const Node& model) const
+  {
+    if (this->ByteLevel)
+    {
+      FailKind(model, "WordLevel on bytes");
+    }
+    const Node unknown = model.At("unk_token");
+    this->Parts->model = std::make_shared<WordLevelModel>(ParseVocabulary(model.At("vocab")),
+      unknown.IsNull() ? std::string() : unknown.String(), model.GetSource());
   }
 
   void ParseNormalizer(const Node& node, int depth)

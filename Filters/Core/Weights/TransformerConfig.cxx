@@ -114,6 +114,10 @@ TransformerConfig ParseVit(const Settings& settings)
                   ".");
   }
   config.positions = config.PatchRows() * config.PatchColumns() + 1;
+  if (const auto labels = settings.Nested({ "id2label" }))
+  {
+    config.outputVocabulary = labels->Count();
+  }
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   config.tiedUnembedding = false;
   return config;
@@ -229,14 +233,56 @@ void ParseLensNorm(TransformerConfig& config, const Settings& settings)
   config.normsAreFolded = norm.folded;
   config.finalNorm = norm.kind != NormKind::None;
   config.epsilon = settings.Number({ "eps" }, 1e-5, true);
+  config.embeddingNorm = settings.Flag({ "post_embedding_ln" }, false);
+  if (config.embeddingNorm && norm.kind != NormKind::LayerNorm)
+  {
+    settings.Fail("'post_embedding_ln' is true, expected 'normalization_type' LN or LNPre then.");
+  }
+}
+
+/// Rotations of the halves of a whole head, as llama has them.
+void ParseLensRotation(TransformerConfig& config, const Settings& settings)
+{
+  if (settings.Flag({ "rotary_adjacent_pairs" }, false))
+  {
+    settings.Fail("'rotary_adjacent_pairs' is true, expected rotations of a head's first half with "
+                  "its second half.");
+  }
+  const std::int64_t rotated = settings.Size({ "rotary_dim" }, config.headDimension);
+  if (rotated != config.headDimension || rotated % 2 != 0)
+  {
+    settings.Fail("expected 'rotary_dim' to be 'd_head' and even, found " +
+                  std::to_string(rotated) + " of " + std::to_string(config.headDimension) + ".");
+  }
+  config.rotaryBase = settings.Number({ "rotary_base" }, 10000);
+}
+
+/// Parses what depends on positional_embedding_type in TransformerLens.
+void ParseLensPositions(TransformerConfig& config, const Settings& settings)
+{
+  constexpr std::array<Named<PositionKind>, 4> positions = { {
+    { "alibi", PositionKind::Alibi },
+    { "rotary", PositionKind::Rotary },
+    { "shortformer", PositionKind::Shortformer },
+    { "standard", PositionKind::Learned },
+  } };
+  config.position = settings.Choice({ "positional_embedding_type" }, "standard", positions);
+  if (config.position == PositionKind::Rotary)
+  {
+    ParseLensRotation(config, settings);
+  }
+  if (config.position == PositionKind::Alibi && config.mask != AttentionMask::Causal)
+  {
+    settings.Fail("'attention_dir' is bidirectional, expected causal with ALiBi positions.");
+  }
 }
 
 TransformerConfig ParseTransformerLens(const Settings& settings)
 {
-  settings.RefuseVariants(
-    { "use_local_attn", "window_size", "attn_scores_soft_cap", "parallel_attn_mlp", "use_qk_norm",
-      "final_rms", "num_experts", "relative_attention_num_buckets",
-      "use_normalization_before_and_after", "post_embedding_ln", "output_logits_soft_cap" });
+  settings.RefuseVariants({ "use_local_attn", "window_size", "attn_scores_soft_cap",
+    "parallel_attn_mlp", "use_qk_norm", "final_rms", "num_experts",
+    "relative_attention_num_buckets", "use_normalization_before_and_after",
+    "output_logits_soft_cap", "use_NTK_by_parts_rope", "use_yarn_rope" });
   TransformerConfig config;
   config.layers = settings.Size({ "n_layers" });
   config.modelDimension = settings.Size({ "d_model" });
@@ -257,12 +303,8 @@ TransformerConfig ParseTransformerLens(const Settings& settings)
     config.activation = settings.Choice({ "act_fn" }, "", Activations);
     config.gated = settings.Flag({ "gated_mlp" }, false);
   }
-  constexpr std::array<Named<PositionKind>, 2> positions = { {
-    { "shortformer", PositionKind::Shortformer },
-    { "standard", PositionKind::Learned },
-  } };
-  config.position = settings.Choice({ "positional_embedding_type" }, "standard", positions);
   config.mask = settings.Choice({ "attention_dir" }, "causal", AttentionMasks);
+  ParseLensPositions(config, settings);
   ParseLensNorm(config, settings);
   config.scaleByLayer = settings.Flag({ "scale_attn_by_inverse_layer_idx" }, false);
   config.attentionScale =

@@ -130,11 +130,12 @@ struct TransformerConfig
 std::string KnownArchitectures();
 
 /// Parses a config.json as written by Hugging Face for gpt2, bert, vit, bloom and llama, or one
-/// with the setting names of TransformerLens and the model_type transformer_lens. Missing settings
-/// have the default of the original code. Throws FormatError if it is not a JSON object. Throws
-/// ModelError if sizes do not match, or if the architecture, activation or variant of attention is
-/// unknown; the message lists the supported ones and starts with `source`. Unless it is empty,
-/// `architecture` replaces the model_type of the text.
+/// with the setting names of TransformerLens and the model_type transformer_lens (positions
+/// standard, shortformer, rotary in halves of whole heads, and alibi with a causal mask). Missing
+/// settings have the default of the original code. Throws FormatError if it is not a JSON object.
+/// Throws ModelError if sizes do not match, or if the architecture, activation or variant of
+/// attention is unknown; the message lists the supported ones and starts with `source`. Unless it
+/// is empty, `architecture` replaces the model_type of the text.
 TransformerConfig ParseTransformerConfig(
   std::string_view text, const std::string& source, const std::string& architecture = {});
 

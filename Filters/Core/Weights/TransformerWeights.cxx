@@ -422,9 +422,25 @@ private:
         layer.gate = this->GetLinear(prefix, this->Name.gate, d, hidden, config.mlpBias);
       }
       layer.up = this->GetLinear(prefix, this->Name.up, d, hidden, config.mlpBias);
+      if (config.gated && this->Lens)
+      {
+        this->RequireZero(prefix + std::string(this->Name.up.bias), layer.up.bias);
+      }
       layer.down = this->GetLinear(prefix, this->Name.down, hidden, d, config.mlpBias);
     }
     return layer;
+  }
+
+  /// TransformerLens adds the first bias of a gated MLP behind the gate, not before it as everyone
+  /// else. Its converted models have zeros there.
+  void RequireZero(const std::string& name, const TensorView& bias) const
+  {
+    const std::vector<double> values =
+      bias.data == nullptr ? std::vector<double>() : bias.ToDouble();
+    if (std::any_of(values.begin(), values.end(), [](double value) { return value != 0; }))
+    {
+      this->Fail(name, ": expected zeros in a gated MLP.");
+    }
   }
 
   /// Queries, keys and values in one tensor.

@@ -730,9 +730,10 @@ INSTANTIATE_TEST_SUITE_P(Model, BadTokenizer,
     BadChange{ "Missing", { { "model", nullptr } }, "model: expected the tokenizer's model" },
     BadChange{ "NoObject", { { "model", 3 } }, "model: expected an object, found 3" },
     BadChange{ "Unigram", Model({ { "type", "Unigram" } }),
-      "model: expected a tokenizer of byte-level BPE or WordPiece, found Unigram, which is not "
+      "model: expected a tokenizer of byte-level BPE, WordPiece or WordLevel, found Unigram, which "
+      "is not "
       "supported; token ids can be given instead of text" },
-    BadChange{ "WordLevel", Model({ { "type", "WordLevel" } }), "found WordLevel" },
+    BadChange{ "WordLevelOnBytes", Model({ { "type", "WordLevel" } }), "found WordLevel on bytes" },
     BadChange{ "SentencePiece", PreTokenizer(nullptr),
       "found BPE on characters, as converted from SentencePiece, which is not supported" },
     BadChange{ "ByteFallback", Model({ { "byte_fallback", true } }), "BPE on characters" },

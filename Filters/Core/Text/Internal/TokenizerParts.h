@@ -13,6 +13,11 @@
 namespace atlas
 {
 
+/// The words of GPT-2 (Radford et al. 2019): English contractions; letters, digits or other
+/// symbols, optionally after a space; and runs of white space.
+inline constexpr const char* ByteLevelExpression =
+  R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
 /// BERT's normalization: removes control characters, replaces white space by spaces, puts spaces
 /// around CJK ideographs, strips accents (after canonical decomposition) and converts to lower
 /// case.

@@ -336,4 +336,36 @@ std::string WordPieceModel::Label(std::string_view token) const
   return std::string(token);
 }
 
+WordLevelModel::WordLevelModel(
+  std::shared_ptr<const Vocabulary> vocabulary, std::string unknown, std::string source)
+  : WordModel(std::move(vocabulary))
+  , Unknown(std::move(unknown))
+  , Source(std::move(source))
+{
+}
+
+void WordLevelModel::Encode(std::string_view word, std::vector<std::int64_t>& ids) const
+{
+  std::optional<std::int64_t> id = this->GetVocabulary().IdOf(word);
+  id = id ? id : this->GetVocabulary().IdOf(this->Unknown);
+  if (!id)
+  {
+    throw FormatError(this->Source + ": the vocabulary has no word '" +
+                      std::string(word.substr(0, 80)) +
+                      "', which the text contains, and no token for unknown words.");
+  }
+  ids.push_back(*id);
+}
+
+void WordLevelModel::Decode(std::string_view token, std::string& text) const
+{
+  text += text.empty() ? "" : " ";
+  text += token;
+}
+
+std::string WordLevelModel::Label(std::string_view token) const
+{
+  return std::string(token);
+}
+
 }

@@ -35,6 +35,9 @@ public:
   /// The token in readable form.
   virtual std::string Label(std::string_view token) const = 0;
 
+  /// See Tokenizer::Kind.
+  virtual std::string_view Kind() const = 0;
+
   const Vocabulary& GetVocabulary() const { return *this->Tokens; }
 
 private:
@@ -68,6 +71,7 @@ public:
 
   /// The bytes of the token, with U+FFFD for incomplete characters.
   std::string Label(std::string_view token) const override;
+  std::string_view Kind() const override { return "byte-level BPE"; }
 
 private:
   struct Result
@@ -111,10 +115,33 @@ public:
   /// Separates words by single spaces, as tokens do not record the original white space.
   void Decode(std::string_view token, std::string& text) const override;
   std::string Label(std::string_view token) const override;
+  std::string_view Kind() const override { return "WordPiece"; }
 
 private:
   Options Settings;
   std::int64_t UnknownId;
+};
+
+/// Each word is a token (WordLevel of Hugging Face's tokenizers library). An unknown word becomes
+/// the unknown token.
+class WordLevelModel : public WordModel
+{
+public:
+  /// The unknown token may be missing in the vocabulary.
+  WordLevelModel(
+    std::shared_ptr<const Vocabulary> vocabulary, std::string unknown, std::string source);
+
+  /// Throws FormatError for an unknown word if there is no unknown token.
+  void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
+
+  /// Separates words by single spaces, as tokens do not record the original white space.
+  void Decode(std::string_view token, std::string& text) const override;
+  std::string Label(std::string_view token) const override;
+  std::string_view Kind() const override { return "WordLevel"; }
+
+private:
+  std::string Unknown;
+  std::string Source;
 };
 
 }

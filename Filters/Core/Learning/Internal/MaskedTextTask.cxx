@@ -1,0 +1,155 @@
+#include "MaskedTextTask.h"
+
+#include "BatchEvaluation.h"
+#include "Index.h"
+#include "SequenceTask.h"
+#include "TextSource.h"
+#include "WordPieceTraining.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::int64_t HeldOutSequences = 64;
+
+/// The ids of the special tokens in TrainWordPiece's vocabulary, and how many there are.
+constexpr std::int64_t ClassToken = 2;
+constexpr std::int64_t Separator = 3;
+constexpr std::int64_t Mask = 4;
+constexpr std::int64_t SpecialCount = 5;
+
+constexpr double PredictedShare = 0.15;
+constexpr double MaskShare = 0.8;
+constexpr double RandomShare = 0.1;
+
+TaskOptions Checked(const TaskOptions& options)
+{
+  RequireBetween("Vocabulary", options.vocabulary, SpecialCount + 1, 1000000);
+  RequireBetween("Context", options.context, 8, 65536);
+  return options;
+}
+
+class MaskedTextTask : public LearningTask
+{
+public:
+  explicit MaskedTextTask(const TaskOptions& options)
+    : Options(Checked(options))
+    , Window(options.context - 2)
+    , Text(options.text, this->Window,
+        [this](std::string_view text)
+        {
+          WordPieceTexts texts = TrainWordPiece(text, this->Options.vocabulary);
+          this->Vocabulary = std::move(texts.vocabulary);
+          return std::move(texts.tokenizer);
+        })
+  {
+  }
+
+  void Configure(TransformerConfig& config) const override
+  {
+    config.vocabulary = config.outputVocabulary = this->Options.vocabulary;
+    config.positions = this->Options.context;
+    config.segments = 2;
+    config.mask = AttentionMask::Bidirectional;
+  }
+
+  TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const override
+  {
+    RequireBetween("BatchSize", size, 1, 1000000);
+    LearningRandom random(this->Options.seed, RandomPurpose::Batches, step);
+    const auto places = static_cast<std::int64_t>(this->Text.train.size()) - this->Window + 1;
+    TrainingBatch batch;
+    for (std::int64_t i = 0; i < size; ++i)
+    {
+      this->Add(batch, this->Text.train, random.Integer(places), random);
+    }
+    return batch;
+  }
+
+  TrainingBatch MakeHeldOut() const override
+  {
+    LearningRandom random(this->Options.seed, RandomPurpose::HeldOut);
+    TrainingBatch batch;
+    for (const std::int64_t start : this->Text.HeldOutStarts(this->Window, HeldOutSequences))
+    {
+      this->Add(batch, this->Text.heldOut, start, random);
+    }
+    return batch;
+  }
+
+  std::vector<std::string> MeasureNames() const override { return { "Masked Loss" }; }
+
+  std::vector<double> Measure(const Transformer& model, int threads) const override
+  {
+    TrainingBatch batch = this->MakeHeldOut();
+    std::size_t row = 0;
+    for (const std::vector<std::int64_t>& sequence : batch.input.tokens)
+    {
+      for (const std::int64_t token : sequence)
+      {
+        batch.targets[row] = token == Mask ? batch.targets[row] : -1;
+        ++row;
+      }
+    }
+    return { EvaluateBatch(model, batch, threads).loss };
+  }
+
+  std::map<std::string, std::string> Files() const override
+  {
+    return { { "tokenizer.json", this->Text.tokenizer }, { "vocab.txt", this->Vocabulary } };
+  }
+
+private:
+  TaskOptions Options;
+  std::int64_t Window;    ///< tokens between [CLS] and [SEP]
+  std::string Vocabulary; ///< vocab.txt; before Text, which sets it
+  TextSource Text;
+
+  void Add(TrainingBatch& batch, const std::vector<std::int64_t>& part, std::int64_t first,
+    LearningRandom& random) const
+  {
+    std::vector<std::int64_t> tokens = TextSource::Window(part, first, this->Window);
+    tokens.insert(tokens.begin(), ClassToken);
+    tokens.push_back(Separator);
+    std::vector<std::int64_t> targets(tokens.size(), -1);
+    const auto count =
+      std::max(std::int64_t{ 1 }, std::llround(PredictedShare * static_cast<double>(this->Window)));
+    std::vector<std::int64_t> places = random.Permutation(this->Window);
+    places.resize(ToIndex(count));
+    for (const std::int64_t place : places)
+    {
+      std::int64_t& token = tokens[ToIndex(place + 1)];
+      targets[ToIndex(place + 1)] = token;
+      token = this->Hidden(token, random);
+    }
+    batch.input.tokens.push_back(std::move(tokens));
+    batch.targets.insert(batch.targets.end(), targets.begin(), targets.end());
+  }
+
+  /// What stands in the place of a token that is to be predicted.
+  std::int64_t Hidden(std::int64_t token, LearningRandom& random) const
+  {
+    const double kind = random.Uniform();
+    if (kind < MaskShare)
+    {
+      return Mask;
+    }
+    return kind < MaskShare + RandomShare
+             ? random.Integer(SpecialCount, this->Options.vocabulary - 1)
+             : token;
+  }
+};
+
+}
+
+std::unique_ptr<LearningTask> MakeMaskedTextTask(const TaskOptions& options)
+{
+  return std::make_unique<MaskedTextTask>(options);
+}
+
+}

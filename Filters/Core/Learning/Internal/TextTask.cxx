@@ -1,0 +1,127 @@
+#include "TextTask.h"
+
+#include "BpeTraining.h"
+#include "Error.h"
+#include "Index.h"
+#include "RepeatedTokensTask.h"
+#include "SequenceTask.h"
+#include "TextSource.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::int64_t HeldOutSequences = 64;
+
+/// The shortest stretch that is repeated.
+constexpr std::int64_t ShortestStretch = 16;
+
+void CheckOptions(const TaskOptions& options)
+{
+  RequireBetween("Vocabulary", options.vocabulary, SmallestBpeVocabulary, 1000000);
+  RequireBetween("Context", options.context, 8, 65536);
+  if (!(options.repeats >= 0 && options.repeats <= 1))
+  {
+    throw OptionError(
+      "Repeats: expected a share from 0 to 1, found " + std::to_string(options.repeats) + ".");
+  }
+  if (options.curriculum < 0)
+  {
+    throw OptionError(
+      "Curriculum: expected 0 steps or more, found " + std::to_string(options.curriculum) + ".");
+  }
+  if (options.repeats > 0 && options.context < 2 * ShortestStretch)
+  {
+    throw OptionError("Context: expected at least " + std::to_string(2 * ShortestStretch) +
+                      " tokens for Repeats, found " + std::to_string(options.context) + ".");
+  }
+}
+
+class TextTask : public LearningTask
+{
+public:
+  explicit TextTask(const TaskOptions& options)
+    : Options((CheckOptions(options), options))
+    , Window(options.context + 1)
+    , Text(options.text, this->Window,
+        [&](std::string_view text) { return TrainBpe(text, options.vocabulary); })
+    , Repeated(MakeRepeatedTokensTask(options))
+  {
+  }
+
+  void Configure(TransformerConfig& config) const override { this->Repeated->Configure(config); }
+
+  TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const override
+  {
+    if (step < this->Options.curriculum || size < 1) // which is an error
+    {
+      return this->Repeated->MakeBatch(step, size);
+    }
+    LearningRandom random(this->Options.seed, RandomPurpose::Batches, step);
+    const auto places = static_cast<std::int64_t>(this->Text.train.size()) - this->Window + 1;
+    TrainingBatch batch;
+    for (std::int64_t i = 0; i < size; ++i)
+    {
+      std::vector<std::int64_t> tokens =
+        TextSource::Window(this->Text.train, random.Integer(places), this->Window);
+      if (random.Uniform() < this->Options.repeats)
+      {
+        RepeatStretch(tokens, random);
+      }
+      AddNextTokens(batch, std::move(tokens), true);
+    }
+    return batch;
+  }
+
+  TrainingBatch MakeHeldOut() const override
+  {
+    TrainingBatch batch;
+    for (const std::int64_t start : this->Text.HeldOutStarts(this->Window, HeldOutSequences))
+    {
+      AddNextTokens(batch, TextSource::Window(this->Text.heldOut, start, this->Window), true);
+    }
+    return batch;
+  }
+
+  std::vector<std::string> MeasureNames() const override { return this->Repeated->MeasureNames(); }
+
+  std::vector<double> Measure(const Transformer& model, int threads) const override
+  {
+    return this->Repeated->Measure(model, threads);
+  }
+
+  std::map<std::string, std::string> Files() const override
+  {
+    return { { "tokenizer.json", this->Text.tokenizer } };
+  }
+
+private:
+  TaskOptions Options;
+  std::int64_t Window; ///< tokens, with the target of the last
+  TextSource Text;
+  std::unique_ptr<LearningTask> Repeated;
+
+  /// Writes a stretch again at a later place of the window.
+  static void RepeatStretch(std::vector<std::int64_t>& tokens, LearningRandom& random)
+  {
+    const auto size = static_cast<std::int64_t>(tokens.size());
+    const std::int64_t length = random.Integer(ShortestStretch, (size - 1) / 2);
+    const std::int64_t from = random.Integer(0, size - 2 * length);
+    const std::int64_t to = random.Integer(from + length, size - length);
+    std::copy_n(tokens.begin() + from, length, tokens.begin() + to);
+  }
+};
+
+}
+
+std::unique_ptr<LearningTask> MakeTextTask(const TaskOptions& options)
+{
+  return std::make_unique<TextTask>(options);
+}
+
+}

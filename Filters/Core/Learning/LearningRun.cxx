@@ -1,0 +1,239 @@
+#include "LearningRun.h"
+
+#include "BatchEvaluation.h"
+#include "Error.h"
+#include "TransformerTrainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::int64_t DefaultCheckpoints = 30;
+constexpr std::int64_t DefaultRows = 200;
+
+std::set<std::int64_t> EverySteps(std::int64_t steps, std::int64_t every)
+{
+  std::set<std::int64_t> result = { 0, steps };
+  for (std::int64_t step = 0; step < steps; step += every)
+  {
+    result.insert(step);
+  }
+  return result;
+}
+
+/// The steps after which there is a checkpoint, and those with a row of the curves.
+struct Schedule
+{
+  std::set<std::int64_t> checkpoints;
+  std::set<std::int64_t> rows;
+
+  Schedule(std::int64_t steps, const LearningOptions& options)
+  {
+    if (options.checkpointEvery > 0)
+    {
+      this->checkpoints = EverySteps(steps, options.checkpointEvery);
+    }
+    else
+    {
+      const std::vector<std::int64_t> logarithmic = LogarithmicSteps(steps, DefaultCheckpoints);
+      this->checkpoints.insert(logarithmic.begin(), logarithmic.end());
+    }
+    const std::int64_t every = options.measureEvery > 0
+                                 ? options.measureEvery
+                                 : std::max<std::int64_t>(1, steps / DefaultRows);
+    this->rows = EverySteps(steps, every);
+    this->rows.insert(this->checkpoints.begin(), this->checkpoints.end());
+  }
+};
+
+void CheckRecipe(const LearningRecipe& recipe, const LearningOptions& options)
+{
+  const auto require = [](bool isRight, const char* name, const char* expected, std::int64_t found)
+  {
+    if (!isRight)
+    {
+      throw OptionError(
+        std::string(name) + ": expected " + expected + ", found " + std::to_string(found) + ".");
+    }
+  };
+  require(recipe.steps >= 0, "Steps", "0 or more", recipe.steps);
+  require(recipe.batchSize > 0 ||
+            (recipe.batchSize == 0 && recipe.task.kind == TaskKind::ModularAddition),
+    "BatchSize", "at least 1, or 0 for ModularAddition", recipe.batchSize);
+  require(options.checkpointEvery >= 0, "CheckpointEvery", "0 or more", options.checkpointEvery);
+  require(options.measureEvery >= 0, "MeasureEvery", "0 or more", options.measureEvery);
+  if (!(recipe.initialization >= 0) || !std::isfinite(recipe.initialization))
+  {
+    throw OptionError(
+      "Initialization: expected 0 or more, found " + std::to_string(recipe.initialization) + ".");
+  }
+}
+
+TensorViews ViewsOf(const Tensors& tensors)
+{
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors)
+  {
+    views.emplace(name, tensor.View());
+  }
+  return views;
+}
+
+/// A checkpoint with weights of its own.
+LearningCheckpoint MakeCheckpoint(const TransformerTrainer& trainer)
+{
+  LearningCheckpoint checkpoint;
+  checkpoint.step = trainer.StepCount();
+  checkpoint.weights = std::make_shared<const Tensors>(trainer.Weights());
+  checkpoint.model = std::make_shared<const Transformer>(
+    trainer.GetModel().GetConfig(), WeightFiles(ViewsOf(*checkpoint.weights),
+                                      "the model after step " + std::to_string(checkpoint.step)));
+  return checkpoint;
+}
+
+/// A training in progress.
+class Course
+{
+public:
+  Course(const LearningRecipe& recipe, const LearningOptions& options, const TensorViews& state)
+    : Recipe(recipe)
+    , Options(options)
+    , Task(MakeTask(recipe.task))
+    , Config(MakeConfig(recipe.architecture, *Task))
+    , Trainer(Config, InitialWeights(Config, recipe.initialization, recipe.seed), recipe.optimizer,
+        recipe.steps, options.threads)
+    , Times(recipe.steps, options)
+    , HeldOut(Task->MakeHeldOut())
+  {
+    if (!state.empty())
+    {
+      this->Trainer.SetState(state);
+      if (this->Trainer.StepCount() > recipe.steps)
+      {
+        throw OptionError("Steps: the training to continue has already done " +
+                          std::to_string(this->Trainer.StepCount()) +
+                          " steps; expected at least as many, found " +
+                          std::to_string(recipe.steps) + ".");
+      }
+    }
+    this->Result.files = this->Task->Files();
+    this->Result.curves.names = { "Step", "Loss", "Accuracy", "Held-out Loss" };
+    const std::vector<std::string> own = this->Task->MeasureNames();
+    this->Result.curves.names.insert(this->Result.curves.names.end(), own.begin(), own.end());
+  }
+
+  LearningResult Train()
+  {
+    this->Reach(true);
+    while (this->Trainer.StepCount() < this->Recipe.steps && this->Step())
+    {
+      this->Reach(this->Trainer.StepCount() == this->Recipe.steps);
+    }
+    if (this->Result.checkpoints.back().step != this->Trainer.StepCount())
+    {
+      this->AddCheckpoint();
+    }
+    return std::move(this->Result);
+  }
+
+private:
+  const LearningRecipe& Recipe;
+  const LearningOptions& Options;
+  std::unique_ptr<LearningTask> Task;
+  TransformerConfig Config;
+  TransformerTrainer Trainer;
+  Schedule Times;
+  TrainingBatch HeldOut;
+  LearningResult Result;
+
+  /// One step; false if that was the last one.
+  bool Step()
+  {
+    const std::int64_t step = this->Trainer.StepCount();
+    try
+    {
+      const TrainingStep done =
+        this->Trainer.Step(this->Task->MakeBatch(step, this->Recipe.batchSize));
+      std::vector<std::vector<double>>& rows = this->Result.curves.rows;
+      if (!rows.empty() && rows.back()[0] == static_cast<double>(step))
+      {
+        rows.back()[1] = done.loss; // of the weights that were measured
+      }
+      if (this->Options.progress &&
+          !this->Options.progress(
+            static_cast<double>(step + 1) /
+              static_cast<double>(std::max<std::int64_t>(this->Recipe.steps, 1)),
+            done.loss))
+      {
+        this->Result.stopped = true;
+        return false;
+      }
+    }
+    catch (const DivergenceError& e)
+    {
+      this->Result.divergence = e.what();
+      return false;
+    }
+    return true;
+  }
+
+  /// Measures and keeps the model if it is time.
+  void Reach(bool isEnd)
+  {
+    const std::int64_t step = this->Trainer.StepCount();
+    if (isEnd || this->Times.rows.count(step) != 0)
+    {
+      const BatchEvaluation heldOut =
+        EvaluateBatch(this->Trainer.GetModel(), this->HeldOut, this->Options.threads);
+      std::vector<double> row = { static_cast<double>(step),
+        std::numeric_limits<double>::quiet_NaN(), heldOut.accuracy, heldOut.loss };
+      const std::vector<double> own =
+        this->Task->Measure(this->Trainer.GetModel(), this->Options.threads);
+      row.insert(row.end(), own.begin(), own.end());
+      this->Result.curves.rows.push_back(std::move(row));
+    }
+    if (isEnd || this->Times.checkpoints.count(step) != 0)
+    {
+      this->AddCheckpoint();
+    }
+  }
+
+  void AddCheckpoint()
+  {
+    this->Result.checkpoints.push_back(MakeCheckpoint(this->Trainer));
+    if (this->Options.checkpoint)
+    {
+      this->Options.checkpoint(this->Result.checkpoints.back(), this->Trainer.State());
+    }
+  }
+};
+
+}
+
+std::vector<std::int64_t> LogarithmicSteps(std::int64_t steps, std::int64_t count)
+{
+  std::set<std::int64_t> result = { 0, steps };
+  for (std::int64_t i = 0; i < count && steps > 0; ++i)
+  {
+    const double part = static_cast<double>(i) / static_cast<double>(count);
+    result.insert(std::llround(std::pow(static_cast<double>(steps), part)));
+  }
+  return { result.begin(), result.end() };
+}
+
+LearningResult Learn(
+  const LearningRecipe& recipe, const LearningOptions& options, const TensorViews& state)
+{
+  CheckRecipe(recipe, options);
+  return Course(recipe, options, state).Train();
+}
+
+}

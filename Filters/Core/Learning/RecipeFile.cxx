@@ -1,0 +1,288 @@
+#include "RecipeFile.h"
+
+#include "Error.h"
+#include "JsonSettings.h"
+#include "JsonText.h"
+#include "MappedFile.h"
+#include "NamedValues.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+
+constexpr std::array<Named<PositionKind>, 5> Positions = { {
+  { "Learned", PositionKind::Learned },
+  { "Shortformer", PositionKind::Shortformer },
+  { "ALiBi", PositionKind::Alibi },
+  { "Rotary", PositionKind::Rotary },
+  { "None", PositionKind::None },
+} };
+constexpr std::array<Named<NormKind>, 3> Norms = { {
+  { "LayerNorm", NormKind::LayerNorm },
+  { "RMS", NormKind::RmsNorm },
+  { "None", NormKind::None },
+} };
+constexpr std::array<Named<Activation>, 4> Activations = { {
+  { "GELU", Activation::Gelu },
+  { "GELUTanh", Activation::GeluTanh },
+  { "ReLU", Activation::Relu },
+  { "SiLU", Activation::Silu },
+} };
+constexpr std::array<Named<RateSchedule>, 2> Schedules = { {
+  { "Constant", RateSchedule::Constant },
+  { "Cosine", RateSchedule::Cosine },
+} };
+constexpr std::array<Named<DecayRule>, 3> DecayRules = { {
+  { "Matrices", DecayRule::Matrices },
+  { "Blocks", DecayRule::Blocks },
+  { "All", DecayRule::All },
+} };
+
+constexpr const auto& NamesFor(PositionKind)
+{
+  return Positions;
+}
+constexpr const auto& NamesFor(NormKind)
+{
+  return Norms;
+}
+constexpr const auto& NamesFor(Activation)
+{
+  return Activations;
+}
+constexpr const auto& NamesFor(RateSchedule)
+{
+  return Schedules;
+}
+constexpr const auto& NamesFor(DecayRule)
+{
+  return DecayRules;
+}
+
+template<class Value>
+std::string NameOf(Value value)
+{
+  const auto& names = NamesFor(value);
+  const auto* found = std::find_if(names.data(), names.data() + names.size(),
+    [value](const Named<Value>& named) { return named.value == value; });
+  return std::string(found->name);
+}
+
+/// The least value of a number: 0, or 1 for an integer and any positive one for another.
+enum class Least
+{
+  Zero,
+  Positive
+};
+
+/// Calls visit(name, value, least, description) for each setting except the task. This is the one
+/// place that lists them.
+template<class Recipe, class Visit>
+void ForEachSetting(Recipe& recipe, const Visit& visit)
+{
+  constexpr Least zero = Least::Zero;
+  constexpr Least positive = Least::Positive;
+  auto& task = recipe.task;
+  visit("vocabulary", task.vocabulary, zero,
+    "tokens; p of ModularAddition, states of StatisticalInduction");
+  visit("context", task.context, zero, "tokens of a sequence");
+  visit("text", task.text, zero, "a UTF-8 text file, for Text and MaskedText");
+  visit("repeats", task.repeats, zero, "Text: share of sequences that repeat a stretch, 0 to 1");
+  visit("curriculum", task.curriculum, zero, "Text: first steps on repeated random tokens alone");
+  visit(
+    "train_share", task.trainShare, zero, "ModularAddition: share of pairs that are trained on");
+  visit("data_seed", task.seed, zero, "seed of the data");
+  auto& model = recipe.architecture;
+  visit("layers", model.layers, positive, "layers");
+  visit("heads", model.heads, positive, "attention heads of a layer");
+  visit("key_heads", model.keyHeads, zero, "heads of keys and values; 0: as many as heads");
+  visit("model_dimension", model.modelDimension, positive, "dimension of the residual stream");
+  visit("head_dimension", model.headDimension, zero,
+    "dimension of queries, keys and values; 0: model dimension / heads");
+  visit("mlp_dimension", model.mlpDimension, zero, "neurons of the MLP; 0: attention only");
+  visit("positions", model.positions, zero, "Learned, Shortformer, ALiBi, Rotary or None");
+  visit("normalization", model.norm, zero, "LayerNorm, RMS or None");
+  visit("activation", model.activation, zero, "of the MLP: GELU, GELUTanh, ReLU or SiLU");
+  visit("gated", model.gated, zero, "whether the MLP has a gate (true, false)");
+  visit("biases", model.biases, zero, "whether attention and MLP have biases (true, false)");
+  visit("tied", model.tied, zero,
+    "whether the unembedding is the transpose of the embedding (true, false)");
+  visit("batch_size", recipe.batchSize, zero,
+    "sequences of a step; ModularAddition: 0 for all training pairs");
+  visit("steps", recipe.steps, positive, "steps in all");
+  auto& optimizer = recipe.optimizer;
+  visit("rate", optimizer.rate, positive, "learning rate of AdamW");
+  visit("final_rate", optimizer.finalRate, zero, "learning rate at the end, with Cosine");
+  visit("schedule", optimizer.schedule, zero, "Constant or Cosine");
+  visit("warmup", optimizer.warmup, zero, "steps in which the rate rises from 0");
+  visit("beta1", optimizer.beta1, zero, "decay of the first moment");
+  visit("beta2", optimizer.beta2, zero, "decay of the second moment");
+  visit("epsilon", optimizer.epsilon, positive, "added to the root of the second moment");
+  visit("weight_decay", optimizer.weightDecay, zero, "decoupled weight decay");
+  visit("decay_rule", optimizer.decayRule, zero, "what decays: Matrices, Blocks or All");
+  visit("clip", optimizer.clip, zero, "largest norm of the gradient; 0: no limit");
+  visit("initialization", recipe.initialization, positive,
+    "standard deviation of the first weights, times 1 / sqrt(inputs)");
+  visit("seed", recipe.seed, zero, "seed of the first weights");
+}
+
+/// Reads settings that are there; the others keep their values.
+class Reader
+{
+public:
+  explicit Reader(const Settings& settings)
+    : All(settings)
+  {
+  }
+
+  template<class Value>
+  void operator()(const char* name, Value& value, Least least, const char* /*description*/) const
+  {
+    const bool isPositive = least == Least::Positive;
+    if constexpr (std::is_same_v<Value, bool>)
+    {
+      value = this->All.Flag({ name }, value);
+    }
+    else if constexpr (std::is_integral_v<Value>)
+    {
+      value = static_cast<Value>(this->All.Integer({ name }, static_cast<std::uint64_t>(value),
+        isPositive ? 1 : 0, static_cast<std::uint64_t>(std::numeric_limits<Value>::max())));
+    }
+    else if constexpr (std::is_same_v<Value, double>)
+    {
+      value = this->All.Number({ name }, value, !isPositive);
+    }
+    else if constexpr (std::is_enum_v<Value>)
+    {
+      value = this->All.Choice({ name }, NameOf(value), NamesFor(value));
+    }
+    else
+    {
+      value = this->All.Text({ name }, value.string());
+    }
+  }
+
+private:
+  const Settings& All;
+};
+
+/// Whether a setting is text in JSON, by name.
+bool IsText(const std::string& setting)
+{
+  bool isText = false;
+  const LearningRecipe recipe;
+  ForEachSetting(recipe,
+    [&](const char* name, const auto& value, Least, const char*)
+    {
+      using Value = std::decay_t<decltype(value)>;
+      isText = isText || (name == setting && !std::is_arithmetic_v<Value>);
+    });
+  return isText;
+}
+
+void RequireKnown(const json& object, const Settings& settings)
+{
+  const std::vector<RecipeSetting>& known = RecipeSettings();
+  for (const auto& [name, value] : object.items())
+  {
+    const bool isKnown = std::any_of(known.begin(), known.end(),
+      [&key = name](const RecipeSetting& setting) { return setting.name == key; });
+    if (!isKnown)
+    {
+      settings.Fail(
+        "unknown setting '" + name.substr(0, 80) + "', expected one of " + NamesOf(known) + ".");
+    }
+  }
+}
+
+}
+
+const std::vector<RecipeSetting>& RecipeSettings()
+{
+  static const std::vector<RecipeSetting> all = []()
+  {
+    std::vector<RecipeSetting> list = { { "task", "" } };
+    const LearningRecipe recipe;
+    ForEachSetting(recipe, [&](const char* name, const auto&, Least, const char* description)
+      { list.push_back({ name, description }); });
+    return list;
+  }();
+  return all;
+}
+
+void SetRecipe(LearningRecipe& recipe, const std::string& setting, const std::string& value,
+  const std::string& source)
+{
+  json parsed = IsText(setting) ? json(value) : json::parse(value, nullptr, false);
+  if (parsed.is_discarded() || parsed.is_null())
+  {
+    parsed = value;
+  }
+  const json object = { { setting, parsed } };
+  const Settings settings(object, source);
+  RequireKnown(object, settings);
+  ForEachSetting(recipe, Reader(settings));
+}
+
+std::string ToJson(const LearningRecipe& recipe)
+{
+  nlohmann::ordered_json object;
+  object["task"] = TaskNames().at(static_cast<std::size_t>(recipe.task.kind));
+  ForEachSetting(recipe,
+    [&](const char* name, const auto& value, Least, const char*)
+    {
+      using Value = std::decay_t<decltype(value)>;
+      if constexpr (std::is_enum_v<Value>)
+      {
+        object[name] = NameOf(value);
+      }
+      else if constexpr (std::is_arithmetic_v<Value>)
+      {
+        object[name] = value;
+      }
+      else
+      {
+        object[name] = value.string();
+      }
+    });
+  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+LearningRecipe ParseRecipe(std::string_view text, const std::string& source)
+{
+  const json object = ParseJson(text, source, "the recipe");
+  if (!object.is_object())
+  {
+    throw FormatError(
+      source + ": expected the recipe to be a JSON object, found " + object.type_name() + ".");
+  }
+  const Settings settings(object, source);
+  RequireKnown(object, settings);
+  LearningRecipe recipe;
+  try
+  {
+    recipe = DefaultRecipe(ParseTask(settings.Text({ "task" }, "")));
+  }
+  catch (const OptionError& e)
+  {
+    settings.Fail(e.what());
+  }
+  ForEachSetting(recipe, Reader(settings));
+  return recipe;
+}
+
+LearningRecipe ReadRecipe(const std::filesystem::path& path)
+{
+  const MappedFile file(path);
+  return ParseRecipe({ reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string());
+}
+
+}

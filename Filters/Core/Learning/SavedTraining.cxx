@@ -1,0 +1,36 @@
+#include "SavedTraining.h"
+
+#include "Error.h"
+#include "RecipeFile.h"
+
+#include <string>
+
+namespace atlas
+{
+
+SavedTraining::SavedTraining(const std::filesystem::path& folder)
+  : recipe(ReadRecipe(folder / RecipeFile))
+  , state(folder / TrainingStateFile)
+{
+  const TensorViews& tensors = this->state.GetTensors();
+  const auto found = tensors.find("step");
+  const double steps =
+    found != tensors.end() && found->second.Count() == 1 ? found->second.At(0) : -1;
+  if (!(steps >= 0 && steps < 1e15))
+  {
+    throw ModelError((folder / TrainingStateFile).string() +
+                     ": expected the state of a training with its 'step', found none.");
+  }
+  this->step = static_cast<std::int64_t>(steps);
+}
+
+void SavedTraining::RequireMoreSteps(const LearningRecipe& continued) const
+{
+  if (continued.steps <= this->step)
+  {
+    throw OptionError("Steps: expected more than the " + std::to_string(this->step) +
+                      " that are done, found " + std::to_string(continued.steps) + ".");
+  }
+}
+
+}

@@ -1,0 +1,49 @@
+#include "WordLevelText.h"
+
+#include "Error.h"
+#include "TokenizerText.h"
+#include "UnicodeText.h"
+
+#include <set>
+
+namespace atlas
+{
+namespace
+{
+
+void CheckWord(const std::string& word)
+{
+  RequireUtf8(word, "the words of a tokenizer");
+  bool isWord = !word.empty();
+  for (std::size_t i = 0; i < word.size();)
+  {
+    isWord = !IsWhitespace(NextCharacter(word, i)) && isWord;
+  }
+  if (!isWord)
+  {
+    throw OptionError(
+      "words of a tokenizer: expected characters without white space, found '" + word + "'.");
+  }
+}
+
+}
+
+std::string WordLevelText(const std::vector<std::string>& words)
+{
+  std::set<std::string> known;
+  for (const std::string& word : words)
+  {
+    CheckWord(word);
+    if (!known.insert(word).second)
+    {
+      throw OptionError("words of a tokenizer: expected each once, found '" + word + "' twice.");
+    }
+  }
+  TokenizerText text;
+  text.preTokenizer = { { "type", "WhitespaceSplit" } };
+  text.model = { { "type", "WordLevel" }, { "vocab", TokenizerText::Vocabulary(words) },
+    { "unk_token", "[UNK]" } };
+  return text.Text();
+}
+
+}

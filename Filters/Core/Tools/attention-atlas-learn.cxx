@@ -1,0 +1,395 @@
+// Trains small transformers without ParaView and writes them as folders that the plugin, Hugging
+// Face and TransformerLens read; or trains many seeds and summarizes what they learn.
+
+#include "AtomicFile.h"
+#include "CheckpointFiles.h"
+#include "Error.h"
+#include "RecipeFile.h"
+#include "SavedTraining.h"
+#include "ToolOptions.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cxxopts.hpp>
+
+#include <unistd.h>
+
+namespace
+{
+
+namespace fs = std::filesystem;
+using atlas::LearningRecipe;
+using atlas::LearningResult;
+using atlas::tools::AtLeast;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The first Ctrl+C ends the training after its step, the second one the program.
+void Interrupt(int signal)
+{
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+/// The name of a setting as an option: - for _.
+std::string OptionOf(std::string setting)
+{
+  std::replace(setting.begin(), setting.end(), '_', '-');
+  return setting;
+}
+
+cxxopts::Options Arguments()
+{
+  using cxxopts::value;
+  cxxopts::Options arguments("attention-atlas-learn",
+    "Trains small transformers on tasks that show known phenomena. Settings that are not given "
+    "are\n"
+    "those of the recipe of the task. Ctrl+C keeps what was reached.\n");
+  auto add = arguments.add_options();
+  add("task", atlas::Joined(atlas::TaskNames(), [](const std::string& name) { return name; }),
+    value<std::string>());
+  add("o,output", "folder for the model, its checkpoints, curves.csv and recipe.json",
+    value<std::string>());
+  add("recipe", "JSON file of settings, such as the recipe.json of a model", value<std::string>());
+  add("continue", "folder of a model whose training goes on", value<std::string>());
+  add("seeds", "number of seeds to train, starting at --seed; summarizes their measures",
+    value<int>());
+  add("checkpoint-every", "steps between checkpoints; 0: about 30, denser at the beginning",
+    value<std::int64_t>()->default_value("0"));
+  add("measure-every", "steps between rows of curves.csv; 0: about 200 rows",
+    value<std::int64_t>()->default_value("0"));
+  add("f16", "write weights as 16-bit floating-point numbers");
+  add("threads", "number of threads; 0: one per processor that the process may use",
+    value<int>()->default_value("0"));
+  add("h,help", "show this");
+  auto addSetting = arguments.add_options("Settings of the recipe");
+  for (const atlas::RecipeSetting& setting : atlas::RecipeSettings())
+  {
+    if (setting.name != "task")
+    {
+      addSetting(OptionOf(setting.name), setting.description, value<std::string>());
+    }
+  }
+  return arguments;
+}
+
+/// The recipe of the task, or of a file, with the settings that are given.
+LearningRecipe ToRecipe(
+  const cxxopts::ParseResult& parsed, const std::optional<atlas::SavedTraining>& saved)
+{
+  LearningRecipe recipe;
+  const bool hasFile = parsed.count("recipe") != 0;
+  if (saved)
+  {
+    recipe = saved->recipe;
+  }
+  else if (hasFile)
+  {
+    recipe = atlas::ReadRecipe(parsed["recipe"].as<std::string>());
+  }
+  if ((saved ? 1 : 0) + (hasFile ? 1 : 0) + (parsed.count("task") != 0 ? 1 : 0) != 1)
+  {
+    throw atlas::OptionError("expected one of --task, --recipe and --continue; --help shows them.");
+  }
+  if (parsed.count("task") != 0)
+  {
+    recipe = atlas::DefaultRecipe(atlas::ParseTask(parsed["task"].as<std::string>()));
+  }
+  for (const atlas::RecipeSetting& setting : atlas::RecipeSettings())
+  {
+    const std::string option = OptionOf(setting.name);
+    if (setting.name != "task" && parsed.count(option) != 0)
+    {
+      atlas::SetRecipe(recipe, setting.name, parsed[option].as<std::string>(), "--" + option);
+    }
+  }
+  if (parsed.count("seed") != 0 && parsed.count("data-seed") == 0)
+  {
+    recipe.task.seed = recipe.seed;
+  }
+  return recipe;
+}
+
+/// Prints the step and the loss: in one line of a terminal, or in a line every few seconds.
+class Display
+{
+public:
+  explicit Display(const LearningRecipe& recipe)
+    : Steps(recipe.steps)
+    , Interval(this->IsTerminal ? 0.1 : 5)
+  {
+  }
+  ~Display()
+  {
+    if (this->IsTerminal && this->HasLine)
+    {
+      std::cerr << "\n";
+    }
+  }
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  void Show(double done, double loss)
+  {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - this->Last < this->Interval)
+    {
+      return;
+    }
+    this->Last = now;
+    this->HasLine = true;
+    std::array<char, 80> line;
+    const auto step = static_cast<long long>(std::llround(done * static_cast<double>(this->Steps)));
+    std::snprintf(line.data(), line.size(), "step %lld of %lld, loss %.4f", step,
+      static_cast<long long>(this->Steps), loss);
+    std::cerr << (this->IsTerminal ? "\r" : "") << line.data() << (this->IsTerminal ? " " : "\n")
+              << std::flush;
+  }
+
+private:
+  bool IsTerminal = ::isatty(STDERR_FILENO) == 1;
+  std::int64_t Steps;
+  std::chrono::duration<double> Interval;
+  std::chrono::steady_clock::time_point Last = std::chrono::steady_clock::now();
+  bool HasLine = false;
+};
+
+/// The names of the classes of images; none for tokens.
+std::vector<std::string> LabelsOf(const atlas::TaskOptions& task)
+{
+  return task.kind == atlas::TaskKind::ColorPatches ? atlas::MakeTask(task)->Labels()
+                                                    : std::vector<std::string>();
+}
+
+/// The folder of a trained model, written as the training goes.
+class ModelFolder
+{
+public:
+  ModelFolder(fs::path folder, const LearningRecipe& recipe, atlas::DType dtype)
+    : Folder(std::move(folder))
+    , Type(dtype)
+    , Labels(LabelsOf(recipe.task))
+  {
+    fs::create_directories(this->Folder);
+    atlas::AtomicFile file(this->Folder / atlas::RecipeFile);
+    const std::string text = atlas::ToJson(recipe);
+    file.Write(text.data(), text.size());
+    file.Commit();
+  }
+
+  void WriteStep(const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state) const
+  {
+    atlas::WriteCheckpoint(this->Folder / ("checkpoint-" + std::to_string(checkpoint.step)),
+      *checkpoint.model, {}, this->Type, this->Labels);
+    atlas::WriteSafetensors(this->Folder / atlas::TrainingStateFile, state, {});
+  }
+
+  void WriteLast(const LearningResult& result) const
+  {
+    atlas::WriteCheckpoint(
+      this->Folder, *result.checkpoints.back().model, result.files, this->Type, this->Labels);
+    atlas::WriteCurves(this->Folder / "curves.csv", result.curves);
+  }
+
+private:
+  fs::path Folder;
+  atlas::DType Type;
+  std::vector<std::string> Labels;
+};
+
+/// What is the same for all trainings of a run of the program.
+struct Setup
+{
+  atlas::LearningOptions options;
+  atlas::TensorViews state;
+  atlas::DType dtype = atlas::DType::F32;
+};
+
+LearningResult Train(
+  const LearningRecipe& recipe, Setup setup, const std::optional<fs::path>& output)
+{
+  std::optional<ModelFolder> folder;
+  if (output)
+  {
+    folder.emplace(*output, recipe, setup.dtype);
+    setup.options.checkpoint =
+      [&](const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state)
+    { folder->WriteStep(checkpoint, state); };
+  }
+  LearningResult result;
+  {
+    Display display(recipe);
+    setup.options.progress = [&](double done, double loss)
+    {
+      display.Show(done, loss);
+      return interrupted == 0;
+    };
+    result = atlas::Learn(recipe, setup.options, setup.state);
+  }
+  if (!result.divergence.empty())
+  {
+    std::cerr << "attention-atlas-learn: " << result.divergence << "\n";
+  }
+  if (folder)
+  {
+    folder->WriteLast(result);
+  }
+  return result;
+}
+
+/// The values of the last row that is a number in each column.
+std::vector<double> LastValues(const atlas::LearningCurves& curves)
+{
+  std::vector<double> last(curves.names.size(), std::nan(""));
+  for (const std::vector<double>& row : curves.rows)
+  {
+    for (std::size_t c = 0; c < row.size(); ++c)
+    {
+      last[c] = std::isnan(row[c]) ? last[c] : row[c];
+    }
+  }
+  return last;
+}
+
+std::string Text(double value)
+{
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+void PrintRow(const std::string& name, const std::vector<std::string>& values)
+{
+  std::printf("%-28s", name.c_str());
+  for (const std::string& value : values)
+  {
+    std::printf(" %12s", value.c_str());
+  }
+  std::printf("\n");
+}
+
+/// Trains once and prints the measures of the last step.
+int TrainOne(
+  const LearningRecipe& recipe, const Setup& setup, const std::optional<fs::path>& output)
+{
+  const LearningResult result = Train(recipe, setup, output);
+  const std::vector<double> last = LastValues(result.curves);
+  for (std::size_t c = 0; c < last.size(); ++c)
+  {
+    PrintRow(result.curves.names[c], { Text(last[c]) });
+  }
+  return result.divergence.empty() ? 0 : 1;
+}
+
+/// Trains many seeds and prints mean, least and largest value of each measure.
+int TrainMany(
+  LearningRecipe recipe, const Setup& setup, const std::optional<fs::path>& output, int seeds)
+{
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> all;
+  bool diverged = false;
+  for (int i = 0; i < seeds && interrupted == 0; ++i)
+  {
+    std::cerr << "seed " << recipe.seed << "\n";
+    const std::optional<fs::path> folder =
+      output ? std::optional(*output / ("seed-" + std::to_string(recipe.seed))) : std::nullopt;
+    const LearningResult result = Train(recipe, setup, folder);
+    names = result.curves.names;
+    all.push_back(LastValues(result.curves));
+    diverged = diverged || !result.divergence.empty();
+    ++recipe.seed;
+    ++recipe.task.seed;
+  }
+  PrintRow(std::to_string(all.size()) + " seeds", { "mean", "min", "max" });
+  for (std::size_t c = 0; c < names.size(); ++c)
+  {
+    double sum = 0;
+    double least = all.front()[c];
+    double most = least;
+    for (const std::vector<double>& values : all)
+    {
+      sum += values[c];
+      least = std::min(least, values[c]);
+      most = std::max(most, values[c]);
+    }
+    PrintRow(names[c], { Text(sum / static_cast<double>(all.size())), Text(least), Text(most) });
+  }
+  return diverged ? 1 : 0;
+}
+
+int Run(const cxxopts::ParseResult& parsed)
+{
+  std::optional<atlas::SavedTraining> saved;
+  if (parsed.count("continue") != 0)
+  {
+    saved.emplace(parsed["continue"].as<std::string>());
+  }
+  const LearningRecipe recipe = ToRecipe(parsed, saved);
+  Setup setup;
+  if (saved)
+  {
+    saved->RequireMoreSteps(recipe);
+    setup.state = saved->state.GetTensors();
+  }
+  setup.options.checkpointEvery = AtLeast<std::int64_t>(parsed, "checkpoint-every", 0);
+  setup.options.measureEvery = AtLeast<std::int64_t>(parsed, "measure-every", 0);
+  setup.options.threads = AtLeast(parsed, "threads", 0);
+  setup.dtype = parsed.count("f16") != 0 ? atlas::DType::F16 : atlas::DType::F32;
+  std::optional<fs::path> output;
+  if (parsed.count("output") != 0)
+  {
+    output = parsed["output"].as<std::string>();
+  }
+  if (parsed.count("seeds") != 0)
+  {
+    if (saved)
+    {
+      throw atlas::OptionError("--seeds: expected none with --continue, whose seed is given.");
+    }
+    return TrainMany(recipe, setup, output, AtLeast(parsed, "seeds", 1));
+  }
+  if (!output)
+  {
+    throw atlas::OptionError("expected --output or --seeds, found neither; --help shows them.");
+  }
+  return TrainOne(recipe, setup, output);
+}
+
+}
+
+int main(int argc, char** argv)
+{
+  try
+  {
+    cxxopts::Options arguments = Arguments();
+    const cxxopts::ParseResult parsed = arguments.parse(argc, argv);
+    if (parsed.count("help") != 0)
+    {
+      std::cout << arguments.help();
+      return 0;
+    }
+    if (!parsed.unmatched().empty())
+    {
+      throw atlas::OptionError(
+        "expected only options, found '" + parsed.unmatched().front() + "'.");
+    }
+    std::signal(SIGINT, Interrupt);
+    return Run(parsed);
+  }
+  catch (const std::exception& e) // includes those of cxxopts
+  {
+    std::cerr << "attention-atlas-learn: " << e.what() << "\n";
+    return 1;
+  }
+}

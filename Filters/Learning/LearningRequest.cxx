@@ -1,0 +1,130 @@
+#include "LearningRequest.h"
+
+#include "Error.h"
+#include "Execution.h"
+#include "RecipeFile.h"
+#include "SavedTraining.h"
+
+#include <optional>
+#include <system_error>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// As Core's Learn plans them by default.
+constexpr std::int64_t DefaultCheckpoints = 30;
+
+/// More would make ParaView's list of time steps slow.
+constexpr std::int64_t MaximumCheckpoints = 100000;
+
+/// The time of the last change of a file, as text; empty if there is none.
+std::string TimeOf(const std::filesystem::path& path)
+{
+  std::error_code absent; // which reading the file will tell
+  const auto time = std::filesystem::last_write_time(path, absent);
+  return absent ? "" : std::to_string(time.time_since_epoch().count());
+}
+
+std::vector<std::int64_t> EqualSteps(std::int64_t first, std::int64_t steps, std::int64_t every)
+{
+  std::vector<std::int64_t> all;
+  for (std::int64_t step = first; step < steps; step = (step / every + 1) * every)
+  {
+    all.push_back(step);
+  }
+  all.push_back(steps);
+  return all;
+}
+
+}
+
+std::string LearningRequest::Key() const
+{
+  std::string key = atlas::ToJson(this->recipe) + std::to_string(this->checkpointEvery) + " " +
+                    std::to_string(this->measureEvery) + "\n" + TimeOf(this->recipe.task.text);
+  if (!this->continueFrom.empty())
+  {
+    key += "\n" + this->continueFrom.string() + "\n" +
+           TimeOf(this->continueFrom / atlas::TrainingStateFile);
+  }
+  return key;
+}
+
+std::vector<std::int64_t> LearningRequest::CheckpointSteps() const
+{
+  std::int64_t first = 0;
+  if (!this->continueFrom.empty())
+  {
+    const atlas::SavedTraining saved(this->continueFrom);
+    saved.RequireMoreSteps(this->recipe);
+    first = saved.step;
+  }
+  const std::int64_t last = this->recipe.steps;
+  if (this->checkpointEvery > 0)
+  {
+    if ((last - first) / this->checkpointEvery > MaximumCheckpoints)
+    {
+      throw atlas::OptionError("CheckpointEvery: expected at most " +
+                               std::to_string(MaximumCheckpoints) + " checkpoints, found " +
+                               std::to_string((last - first) / this->checkpointEvery) +
+                               "; raise it.");
+    }
+    return EqualSteps(first, last, this->checkpointEvery);
+  }
+  std::vector<std::int64_t> steps = { first };
+  for (const std::int64_t step : atlas::LogarithmicSteps(last, DefaultCheckpoints))
+  {
+    if (step > first)
+    {
+      steps.push_back(step);
+    }
+  }
+  return steps;
+}
+
+atlas::TransformerConfig LearningRequest::Config() const
+{
+  return atlas::MakeConfig(this->recipe.architecture, *atlas::MakeTask(this->recipe.task));
+}
+
+/// Estimates the weights and what a step keeps of each token, in doubles, which no size overflows.
+void LearningRequest::RequireMemory() const
+{
+  const auto real = [](std::int64_t number) { return static_cast<double>(number); };
+  const atlas::ArchitectureOptions& model = this->recipe.architecture;
+  const double d = real(model.modelDimension);
+  const double heads = real(model.heads);
+  const double inner = model.headDimension > 0 ? heads * real(model.headDimension) : d;
+  const double vocabulary = real(this->recipe.task.vocabulary);
+  const double context = real(this->recipe.task.context);
+  const double layer = d * (4 * inner + 3 * real(model.mlpDimension));
+  const double weights = real(model.layers) * layer + d * (2 * vocabulary + context);
+  const double tokens = real(this->recipe.batchSize) * context;
+  const double kept =
+    real(model.layers) * (8 * d + 4 * inner + 3 * real(model.mlpDimension) + heads * context);
+  const double models = real(static_cast<std::int64_t>(this->CheckpointSteps().size())) + 4;
+  AttentionAtlas::RequireMemory(
+    sizeof(float) * (models * weights + tokens * (kept + 2 * vocabulary)), "the training",
+    "choose smaller sizes or a larger CheckpointEvery.");
+}
+
+atlas::LearningResult LearningRequest::Train(const LearningReport& report) const
+{
+  this->RequireMemory();
+  atlas::LearningOptions options;
+  options.checkpointEvery = this->checkpointEvery;
+  options.measureEvery = this->measureEvery;
+  options.threads = ThreadLimit();
+  options.progress = report;
+  std::optional<atlas::SavedTraining> saved;
+  if (!this->continueFrom.empty())
+  {
+    saved.emplace(this->continueFrom);
+  }
+  return atlas::Learn(
+    this->recipe, options, saved ? saved->state.GetTensors() : atlas::TensorViews());
+}
+
+}

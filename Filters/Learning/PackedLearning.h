@@ -1,0 +1,18 @@
+#pragma once
+
+#include "LearningRun.h"
+#include "TransformerConfig.h"
+
+#include <vector>
+
+namespace AttentionAtlas
+{
+
+/// A result of a training as bytes, for other ranks.
+std::vector<char> Packed(const atlas::LearningResult& result);
+
+/// The result in the bytes. Its models have this configuration.
+atlas::LearningResult Unpacked(
+  const std::vector<char>& bytes, const atlas::TransformerConfig& config);
+
+}

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "AttentionAtlasTransformersModule.h"
+#include "OpenTransformer.h"
+#include "RecorderInput.h"
+#include "Recording.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+/// The recordings that vtkTransformerRecorder made last, for models over time.
+namespace AttentionAtlas
+{
+
+/// What determines a recording.
+struct ATTENTIONATLASTRANSFORMERS_EXPORT RecordingKey
+{
+  std::weak_ptr<const OpenTransformer> model; ///< another one once its files have changed
+  RecorderInput input;
+  std::string options; ///< what is recorded and changed, in words
+
+  bool operator==(const RecordingKey& other) const;
+};
+
+/// Recordings by what determines them, up to a limit of memory. The least recently used leave
+/// first, and those of models that nobody holds any more.
+class ATTENTIONATLASTRANSFORMERS_EXPORT KeptRecordings
+{
+public:
+  struct Item
+  {
+    RecordingKey key;
+    atlas::Recording recording; ///< shares its matrices
+    std::size_t fingerprint = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  /// Limits the memory, in bytes. 0: nothing is kept.
+  void SetLimit(std::uint64_t bytes);
+
+  /// The recording of a key, which counts as used; nullptr if there is none.
+  const Item* Find(const RecordingKey& key);
+
+  /// Keeps a recording if it fits into the limit.
+  void Keep(const RecordingKey& key, const atlas::Recording& recording, std::size_t fingerprint);
+
+private:
+  std::list<Item> Items; ///< the last used first
+  std::uint64_t Limit = 0;
+
+  void Trim();
+};
+
+}

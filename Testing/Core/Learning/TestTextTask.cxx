@@ -1,0 +1,354 @@
+// Also tests: MaskedTextTask, TextSource
+
+#include "MaskedTextTask.h"
+#include "TextSource.h"
+#include "TextTask.h"
+
+#include "BpeTraining.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "RepeatedTokensTask.h"
+#include "TemporaryDirectory.h"
+#include "TokenizerFile.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using atlas::test::TemporaryDirectory;
+using atlas::test::WriteBytes;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+namespace
+{
+
+/// Lines of random words of three letters, in a file.
+class TextTasks : public testing::Test
+{
+protected:
+  TemporaryDirectory Folder;
+  std::string Text = MakeText(3000);
+  TaskOptions Options;
+
+  TextTasks()
+  {
+    WriteBytes(this->Folder / "text.txt", this->Text);
+    this->Options.kind = TaskKind::Text;
+    this->Options.text = this->Folder / "text.txt";
+    this->Options.vocabulary = 300;
+    this->Options.context = 40;
+    this->Options.seed = 5;
+  }
+
+  static std::string MakeText(int words)
+  {
+    std::mt19937_64 generator(3);
+    std::string text;
+    for (int word = 0; word < words; ++word)
+    {
+      for (int i = 0; i < 3; ++i)
+      {
+        text += static_cast<char>('a' + generator() % 5);
+      }
+      text += word % 10 == 9 ? '\n' : ' ';
+    }
+    return text;
+  }
+
+  /// The lines of the text from 90 % of its bytes on.
+  std::string HeldOutText() const
+  {
+    return this->Text.substr(this->Text.find('\n', this->Text.size() * 9 / 10) + 1);
+  }
+
+  static Tokenizer TokenizerOf(const LearningTask& task)
+  {
+    return ParseTokenizer(task.Files().at("tokenizer.json"), "tokenizer.json");
+  }
+};
+
+TEST_F(TextTasks, BatchesAreWindowsOfTheFirstPartOfTheText)
+{
+  const auto task = MakeTextTask(this->Options);
+  const Tokenizer tokenizer = TokenizerOf(*task);
+  const std::string train = this->Text.substr(0, this->Text.size() - this->HeldOutText().size());
+  EXPECT_EQ(task->Files().at("tokenizer.json"), TrainBpe(train, 300));
+  const TrainingBatch batch = task->MakeBatch(7, 20);
+  ASSERT_THAT(batch.input.tokens, SizeIs(20));
+  ASSERT_THAT(batch.targets, SizeIs(20 * 40));
+  std::set<std::string> windows;
+  for (std::size_t s = 0; s < 20; ++s)
+  {
+    std::vector<std::int64_t> tokens = batch.input.tokens[s];
+    ASSERT_THAT(tokens, SizeIs(40));
+    const auto targets = batch.targets.begin() + static_cast<std::ptrdiff_t>(40 * s);
+    EXPECT_TRUE(std::equal(tokens.begin() + 1, tokens.end(), targets));
+    tokens.push_back(targets[39]);
+    windows.insert(tokenizer.Decode(tokens));
+    EXPECT_NE(train.find(tokenizer.Decode(tokens)), std::string::npos);
+  }
+  EXPECT_GT(windows.size(), 18U) << "places are random";
+  EXPECT_EQ(task->MakeBatch(7, 20).input.tokens, batch.input.tokens);
+  EXPECT_NE(task->MakeBatch(8, 20).input.tokens, batch.input.tokens);
+}
+
+TEST_F(TextTasks, TheLastPartIsHeldOut)
+{
+  const auto task = MakeTextTask(this->Options);
+  const Tokenizer tokenizer = TokenizerOf(*task);
+  const TrainingBatch batch = task->MakeHeldOut();
+  const std::string heldOut = this->HeldOutText();
+  const std::size_t tokens = tokenizer.Encode(heldOut, false).ids.size();
+  ASSERT_THAT(batch.input.tokens, SizeIs(std::min<std::size_t>(64, tokens / 41)));
+  std::size_t from = 0; // they do not overlap
+  for (const std::vector<std::int64_t>& sequence : batch.input.tokens)
+  {
+    const std::string window = tokenizer.Decode(sequence);
+    from = heldOut.find(window, from);
+    ASSERT_NE(from, std::string::npos);
+    from += window.size();
+  }
+  EXPECT_EQ(task->MakeHeldOut().targets, batch.targets);
+}
+
+TEST_F(TextTasks, StretchesAreRepeatedLater)
+{
+  const auto plain = MakeTextTask(this->Options);
+  this->Options.repeats = 1;
+  const auto repeating = MakeTextTask(this->Options);
+  for (std::int64_t step = 0; step < 50; ++step)
+  {
+    // Of the same place in the text, as that is drawn first.
+    std::vector<std::int64_t> before = plain->MakeBatch(step, 1).input.tokens[0];
+    std::vector<std::int64_t> after = repeating->MakeBatch(step, 1).input.tokens[0];
+    before.push_back(plain->MakeBatch(step, 1).targets.back());
+    after.push_back(repeating->MakeBatch(step, 1).targets.back());
+    bool isFound = false;
+    for (int length = 16; length <= 20; ++length)
+    {
+      for (int to = length; to + length <= 41; ++to)
+      {
+        for (int from = 0; from + length <= to; ++from)
+        {
+          std::vector<std::int64_t> expected = before;
+          std::copy_n(before.begin() + from, length, expected.begin() + to);
+          isFound = isFound || expected == after;
+        }
+      }
+    }
+    EXPECT_TRUE(isFound) << "step " << step;
+  }
+  this->Options.repeats = 0.25;
+  const TrainingBatch some = MakeTextTask(this->Options)->MakeBatch(0, 400);
+  int count = 0;
+  for (const std::vector<std::int64_t>& sequence : some.input.tokens)
+  {
+    bool isRepeated = false;
+    for (int shift = 16; shift < 40; ++shift)
+    {
+      int length = 0;
+      for (int i = shift; i < 40; ++i)
+      {
+        const auto place = static_cast<std::size_t>(i);
+        const auto other = static_cast<std::size_t>(i - shift);
+        length = sequence[place] == sequence[other] ? length + 1 : 0;
+        isRepeated = isRepeated || length >= 15;
+      }
+    }
+    count += isRepeated ? 1 : 0;
+  }
+  EXPECT_NEAR(count, 100, 4 * 8.7) << "four standard deviations of a binomial distribution";
+}
+
+TEST_F(TextTasks, TheCurriculumIsRepeatedTokens)
+{
+  this->Options.curriculum = 3;
+  const auto task = MakeTextTask(this->Options);
+  const auto repeated = MakeRepeatedTokensTask(this->Options);
+  EXPECT_EQ(task->MakeBatch(2, 4).input.tokens, repeated->MakeBatch(2, 4).input.tokens);
+  EXPECT_EQ(task->MakeBatch(2, 4).targets, repeated->MakeBatch(2, 4).targets);
+  EXPECT_NE(task->MakeBatch(3, 4).input.tokens, repeated->MakeBatch(3, 4).input.tokens);
+  EXPECT_EQ(task->MeasureNames(), repeated->MeasureNames());
+  TransformerConfig config;
+  task->Configure(config);
+  EXPECT_EQ(config.vocabulary, 300);
+  EXPECT_EQ(config.positions, 40);
+}
+
+TEST_F(TextTasks, BadTextsAndOptionsAreRefused)
+{
+  const auto fails = [this](const std::string& message)
+  {
+    EXPECT_THAT(
+      MessageOf<OptionError>([this] { MakeTextTask(this->Options); }), HasSubstr(message));
+  };
+  const TaskOptions good = this->Options;
+  this->Options.vocabulary = 256;
+  fails("Vocabulary: expected 257 to");
+  this->Options.vocabulary = 5000;
+  fails("tokens, found 5000; expected a smaller vocabulary or a longer text");
+  this->Options = good;
+  this->Options.context = 4000;
+  fails("is too short: expected at least 4001 tokens in the part that is held out");
+  this->Options = good;
+  this->Options.repeats = 1.5;
+  fails("Repeats: expected a share from 0 to 1");
+  this->Options.repeats = 0.5;
+  this->Options.context = 31;
+  fails("Context: expected at least 32 tokens for Repeats, found 31");
+  this->Options = good;
+  this->Options.curriculum = -1;
+  fails("Curriculum: expected 0 steps or more, found -1");
+  this->Options.curriculum = 0;
+  this->Options.text = "";
+  fails("Text: expected a text file, found none");
+  this->Options.text = this->Folder / "none.txt";
+  EXPECT_THAT(MessageOf<FileError>([this] { MakeTextTask(this->Options); }), HasSubstr("none.txt"));
+  WriteBytes(this->Folder / "bad.txt", "text \xff");
+  this->Options.text = this->Folder / "bad.txt";
+  EXPECT_THAT(
+    MessageOf<FormatError>([this] { MakeTextTask(this->Options); }), HasSubstr("bad.txt"));
+  const auto task = MakeTextTask(good);
+  EXPECT_THAT(MessageOf<OptionError>([&] { task->MakeBatch(0, 0); }), HasSubstr("BatchSize"));
+}
+
+/// A text of one line is split at a space.
+TEST_F(TextTasks, PartsEndAtWords)
+{
+  std::string line = this->Text;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  WriteBytes(this->Folder / "line.txt", line);
+  const TextSource source(this->Folder / "line.txt", 10,
+    [](std::string_view text)
+    {
+      EXPECT_NE(text.back(), ' ');
+      return TrainBpe(text, 260);
+    });
+  const Tokenizer tokenizer = ParseTokenizer(source.tokenizer, "tokenizer");
+  const std::string heldOut = tokenizer.Decode(source.heldOut);
+  EXPECT_EQ(heldOut.front(), ' ');
+  EXPECT_NEAR(static_cast<double>(heldOut.size()), 0.1 * static_cast<double>(line.size()), 5);
+  EXPECT_EQ(tokenizer.Decode(source.train) + heldOut, line);
+}
+
+class MaskedTextTasks : public TextTasks
+{
+protected:
+  MaskedTextTasks()
+  {
+    this->Options.kind = TaskKind::MaskedText;
+    this->Options.vocabulary = 60;
+  }
+};
+
+TEST_F(MaskedTextTasks, MasksFollowBertsRule)
+{
+  const auto task = MakeMaskedTextTask(this->Options);
+  const Tokenizer tokenizer = TokenizerOf(*task);
+  const std::int64_t sequences = 500;
+  const TrainingBatch batch = task->MakeBatch(3, sequences);
+  ASSERT_THAT(batch.targets, SizeIs(500 * 40));
+  double masked = 0;
+  double kept = 0;
+  std::set<std::int64_t> random;
+  double randomCount = 0;
+  for (std::size_t s = 0; s < 500; ++s)
+  {
+    const std::vector<std::int64_t>& tokens = batch.input.tokens[s];
+    ASSERT_THAT(tokens, SizeIs(40));
+    EXPECT_EQ(tokens.front(), tokenizer.IdOf("[CLS]"));
+    EXPECT_EQ(tokens.back(), tokenizer.IdOf("[SEP]"));
+    int predicted = 0;
+    for (std::size_t i = 0; i < 40; ++i)
+    {
+      const std::int64_t target = batch.targets[40 * s + i];
+      if (target < 0)
+      {
+        EXPECT_NE(tokens[i], tokenizer.IdOf("[MASK]"));
+        continue;
+      }
+      EXPECT_GE(target, 5);
+      ++predicted;
+      const bool isMask = tokens[i] == tokenizer.IdOf("[MASK]");
+      masked += isMask ? 1 : 0;
+      kept += tokens[i] == target ? 1 : 0;
+      if (!isMask && tokens[i] != target)
+      {
+        random.insert(tokens[i]);
+        ++randomCount;
+      }
+    }
+    EXPECT_EQ(predicted, 6) << "15 % of 38 tokens";
+  }
+  const double all = 6 * 500;
+  // Four standard deviations; a random token is the right one in 1 of 55 cases.
+  EXPECT_NEAR(masked / all, 0.8, 4 * 0.0073);
+  EXPECT_NEAR(kept / all, 0.1 + 0.1 / 55, 4 * 0.0055);
+  EXPECT_NEAR(randomCount / all, 0.1 - 0.1 / 55, 4 * 0.0055);
+  EXPECT_GE(*random.begin(), 5);
+  EXPECT_GT(random.size(), 45U);
+}
+
+TEST_F(MaskedTextTasks, TargetsRestoreTheText)
+{
+  const auto task = MakeMaskedTextTask(this->Options);
+  const Tokenizer tokenizer = TokenizerOf(*task);
+  const std::size_t heldOutSize = this->HeldOutText().size();
+  const std::string train = this->Text.substr(0, this->Text.size() - heldOutSize);
+  const std::vector<std::int64_t> all = tokenizer.Encode(train, false).ids;
+  const TrainingBatch batch = task->MakeBatch(0, 10);
+  for (std::size_t s = 0; s < 10; ++s)
+  {
+    std::vector<std::int64_t> tokens = batch.input.tokens[s];
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+    {
+      tokens[i] = batch.targets[40 * s + i] < 0 ? tokens[i] : batch.targets[40 * s + i];
+    }
+    const auto end = tokens.end() - 1;
+    EXPECT_NE(std::search(all.begin(), all.end(), tokens.begin() + 1, end), all.end());
+  }
+}
+
+TEST_F(MaskedTextTasks, IsABert)
+{
+  const auto task = MakeMaskedTextTask(this->Options);
+  TransformerConfig config;
+  task->Configure(config);
+  EXPECT_EQ(config.vocabulary, 60);
+  EXPECT_EQ(config.outputVocabulary, 60);
+  EXPECT_EQ(config.positions, 40);
+  EXPECT_EQ(config.segments, 2);
+  EXPECT_EQ(config.mask, AttentionMask::Bidirectional);
+  EXPECT_THAT(task->MeasureNames(), ElementsAre("Masked Loss"));
+  const auto files = task->Files();
+  EXPECT_EQ(ParseWordPieceTokenizer(files.at("vocab.txt"), "vocab.txt").VocabularySize(), 60);
+  EXPECT_EQ(task->MakeHeldOut().input.tokens, task->MakeHeldOut().input.tokens);
+}
+
+TEST_F(MaskedTextTasks, BadTextsAndOptionsAreRefused)
+{
+  const auto fails = [this](const std::string& message)
+  {
+    EXPECT_THAT(
+      MessageOf<OptionError>([this] { MakeMaskedTextTask(this->Options); }), HasSubstr(message));
+  };
+  this->Options.vocabulary = 10;
+  fails("the special ones and the characters of the text, found 10");
+  this->Options.vocabulary = 1000;
+  fails("found 1000; expected a smaller vocabulary");
+  this->Options.vocabulary = 60;
+  this->Options.context = 60000;
+  fails("is too short");
+}
+
+}

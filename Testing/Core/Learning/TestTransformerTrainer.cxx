@@ -1,0 +1,658 @@
+#include "TransformerTrainer.h"
+
+#include "AdamW.h"
+#include "BatchEvaluation.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "GradientPass.h"
+#include "Index.h"
+#include "RecordTransformer.h"
+#include "Safetensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace atlas::test
+{
+namespace
+{
+
+using nlohmann::json;
+
+/// Sixty steps of a small model, computed with torch (Testing/Oracle/learning/README.md).
+class LearningOracle
+{
+public:
+  explicit LearningOracle(const std::string& name)
+    : File(std::filesystem::path(ATLAS_ORACLE_DIR) / "learning" / (name + ".safetensors"))
+    , Settings(json::parse(this->File.GetMetadata().at("config")))
+    , Training(json::parse(this->File.GetMetadata().at("hyperparameters")))
+  {
+  }
+
+  const TensorView& Get(const std::string& name) const { return this->File.GetTensors().at(name); }
+  bool Has(const std::string& name) const { return this->File.GetTensors().count(name) != 0; }
+
+  /// The tensors whose names begin with "PREFIX.".
+  TensorViews Group(const std::string& prefix) const
+  {
+    TensorViews views;
+    for (const auto& [name, view] : this->File.GetTensors())
+    {
+      if (name.rfind(prefix + ".", 0) == 0)
+      {
+        views.emplace(name.substr(prefix.size() + 1), view);
+      }
+    }
+    return views;
+  }
+
+  std::set<std::string> Decayed() const
+  {
+    const json names = json::parse(this->File.GetMetadata().at("decayed"));
+    return names.get<std::set<std::string>>();
+  }
+
+  TransformerConfig Config() const
+  {
+    const std::string kind = this->File.GetMetadata().at("kind");
+    if (kind == "lm")
+    {
+      return this->LensConfig();
+    }
+    json settings = this->Settings;
+    TransformerConfig config = ParseTransformerConfig(settings.dump(), "oracle");
+    config.outputVocabulary = settings.value("num_labels", config.vocabulary);
+    return config;
+  }
+
+  OptimizerOptions Optimizer() const
+  {
+    const json& t = this->Training;
+    OptimizerOptions options;
+    options.rate = t["lr"];
+    options.finalRate = t["lr_min"];
+    options.schedule = t["schedule"] == "cosine" ? RateSchedule::Cosine : RateSchedule::Constant;
+    options.warmup = t["warmup"];
+    options.beta1 = t["betas"][0];
+    options.beta2 = t["betas"][1];
+    options.epsilon = t["eps"];
+    options.weightDecay = t["weight_decay"];
+    options.decayRule = t["decay"] == "all"      ? DecayRule::All
+                        : t["decay"] == "blocks" ? DecayRule::Blocks
+                                                 : DecayRule::Matrices;
+    options.clip = t["clip"];
+    return options;
+  }
+
+  TrainingBatch Batch(std::int64_t step) const
+  {
+    return this->Has("batch.input_ids") ? this->TokenBatch(step) : this->ImageBatch(step);
+  }
+
+private:
+  SafetensorsFile File;
+  json Settings;
+  json Training;
+
+  TransformerConfig LensConfig() const
+  {
+    const json& s = this->Settings;
+    TransformerConfig config;
+    config.architecture = "transformer_lens";
+    config.layers = s["n_layers"];
+    config.heads = s["n_heads"];
+    config.keyHeads = s.value("n_key_value_heads", config.heads);
+    config.modelDimension = s["d_model"];
+    config.headDimension = s["d_head"];
+    config.mlpDimension = s["attn_only"].get<bool>() ? 0 : s["d_mlp"].get<std::int64_t>();
+    config.vocabulary = s["d_vocab"];
+    config.outputVocabulary = s.value("d_vocab_out", config.vocabulary);
+    config.positions = s["n_ctx"];
+    const std::string norm =
+      s["normalization_type"].is_null() ? "" : s["normalization_type"].get<std::string>();
+    config.norm = norm == "LN"    ? NormKind::LayerNorm
+                  : norm == "RMS" ? NormKind::RmsNorm
+                                  : NormKind::None;
+    config.epsilon = s["eps"];
+    config.finalNorm = s["final_norm"];
+    config.embeddingNorm = s.value("embed_norm", false);
+    const std::string position = s["positional_embedding_type"];
+    config.position = position == "shortformer" ? PositionKind::Shortformer
+                      : position == "rotary"    ? PositionKind::Rotary
+                      : position == "alibi"     ? PositionKind::Alibi
+                                                : PositionKind::Learned;
+    const std::string activation = s.value("act_fn", "gelu_new");
+    config.activation = activation == "relu"   ? Activation::Relu
+                        : activation == "silu" ? Activation::Silu
+                                               : Activation::GeluTanh;
+    config.gated = s.value("gated_mlp", false);
+    config.inputBias = config.outputBias = s["biases"];
+    config.mlpBias = s.value("mlp_biases", config.inputBias);
+    config.tiedUnembedding = s["tied"];
+    config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
+    return config;
+  }
+
+  /// Row `step` of an integer tensor.
+  std::vector<std::int64_t> Row(const std::string& name, std::int64_t step) const
+  {
+    const std::vector<std::int64_t> all = this->Get(name).ToInteger();
+    const std::int64_t size = static_cast<std::int64_t>(all.size()) / this->Get(name).shape[0];
+    return { all.begin() + step * size, all.begin() + (step + 1) * size };
+  }
+
+  TrainingBatch TokenBatch(std::int64_t step) const
+  {
+    const std::vector<std::int64_t> ids = this->Row("batch.input_ids", step);
+    const std::vector<std::int64_t> targets = this->Row("batch.targets", step);
+    const std::vector<std::int64_t> mask = this->Row("batch.loss_mask", step);
+    const bool padded = this->Has("batch.attention_mask");
+    const auto seen =
+      padded ? this->Row("batch.attention_mask", step) : std::vector<std::int64_t>();
+    const auto types =
+      padded ? this->Row("batch.token_type_ids", step) : std::vector<std::int64_t>();
+    const std::int64_t length = this->Get("batch.input_ids").shape[2];
+    TrainingBatch batch;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+    {
+      if (i % ToIndex(length) == 0)
+      {
+        batch.input.tokens.emplace_back();
+        if (padded)
+        {
+          batch.input.segments.emplace_back();
+        }
+      }
+      if (padded && seen[i] == 0)
+      {
+        EXPECT_EQ(mask[i], 0);
+        continue; // padding at the end, which no token sees
+      }
+      batch.input.tokens.back().push_back(ids[i]);
+      if (padded)
+      {
+        batch.input.segments.back().push_back(types[i]);
+      }
+      batch.targets.push_back(mask[i] != 0 ? targets[i] : -1);
+    }
+    return batch;
+  }
+
+  TrainingBatch ImageBatch(std::int64_t step) const
+  {
+    const TensorView& pool = this->Get("batch.pixel_values");
+    const auto size = static_cast<std::uint64_t>(pool.Count()) / ToIndex(pool.shape[0]);
+    const TransformerConfig config = this->Config();
+    const std::vector<std::int64_t> targets = this->Row("batch.targets", step);
+    TrainingBatch batch;
+    for (const std::int64_t image : this->Row("batch.image_index", step))
+    {
+      std::vector<float> pixels(size);
+      pool.ToFloat(ToIndex(image) * size, ToIndex(image + 1) * size, pixels.data());
+      batch.input.pixels.insert(batch.input.pixels.end(), pixels.begin(), pixels.end());
+      batch.targets.push_back(targets[ToIndex(batch.input.images)]);
+      batch.targets.resize(ToIndex((++batch.input.images) * config.positions), -1);
+    }
+    return batch;
+  }
+};
+
+constexpr std::array<const char*, 10> Variants = { "alibi", "attnonly-learned",
+  "attnonly-learned-nofinal", "attnonly-shortformer", "bert-mlm", "gelu-mlp", "modular",
+  "rotary-rms", "rotary-rms-gqa", "vit" };
+
+/// The largest number of a tensor of the oracle.
+double Largest(const TensorView& view)
+{
+  double largest = 0;
+  for (const double value : view.ToDouble())
+  {
+    largest = std::max(largest, std::abs(value));
+  }
+  return largest;
+}
+
+/// A training in any precision, with the parts of TransformerTrainer.
+template<class Number>
+struct PlainTrainer
+{
+  explicit PlainTrainer(const LearningOracle& oracle)
+    : parameters(oracle.Config(), oracle.Group("init"))
+    , pass(parameters)
+    , optimizer(parameters, oracle.Optimizer(), 60)
+    , gradient(ToIndex(parameters.Size()))
+  {
+  }
+
+  double Step(const TrainingBatch& batch)
+  {
+    const double loss = this->pass.Gradient(batch, 2, this->gradient.data());
+    this->norm = this->optimizer.Norm(this->gradient.data(), 2);
+    this->optimizer.Update(this->parameters.Values(), this->gradient.data(), this->norm, 2);
+    return loss;
+  }
+
+  ParameterBlock<Number> parameters;
+  GradientPass<Number> pass;
+  AdamW<Number> optimizer;
+  std::vector<Number> gradient;
+  double norm = 0;
+};
+
+struct Tolerances
+{
+  double earlyLoss;
+  double lateLoss;
+  double gradient;
+  double weights;
+};
+
+/// Compares sixty steps with the oracle, at the tolerances of its README.
+template<class Number>
+void CompareWithOracle(const std::string& name, const Tolerances& tolerances)
+{
+  const LearningOracle oracle(name);
+  PlainTrainer<Number> trainer(oracle);
+  const std::vector<double> losses = oracle.Get("loss64").ToDouble();
+  const std::vector<double> norms = oracle.Get("grad_norm64").ToDouble();
+  for (std::int64_t step = 0; step < 60; ++step)
+  {
+    const double loss = trainer.Step(oracle.Batch(step));
+    const double expected = losses[ToIndex(step)];
+    ASSERT_NEAR(
+      loss, expected, std::abs(expected) * (step < 20 ? tolerances.earlyLoss : tolerances.lateLoss))
+      << "step " << step;
+    if (step > 0)
+    {
+      continue;
+    }
+    EXPECT_NEAR(trainer.norm, norms[0], norms[0] * tolerances.gradient);
+    for (const Parameter& parameter : trainer.parameters.GetParameters())
+    {
+      const std::vector<double> reference = oracle.Get("grad0." + parameter.name).ToDouble();
+      double square = 0;
+      double difference = 0;
+      for (std::size_t i = 0; i < reference.size(); ++i)
+      {
+        const double found = trainer.gradient[ToIndex(parameter.first) + i];
+        square += reference[i] * reference[i];
+        difference += (found - reference[i]) * (found - reference[i]);
+      }
+      const double scale = Largest(oracle.Get("grad0." + parameter.name)) < 1e-12
+                             ? 0.1 * norms[0] // a key bias, whose gradient is 0
+                             : std::sqrt(square);
+      EXPECT_LT(std::sqrt(difference), scale * tolerances.gradient) << parameter.name;
+    }
+  }
+  for (const Parameter& parameter : trainer.parameters.GetParameters())
+  {
+    if (Largest(oracle.Get("grad0." + parameter.name)) < 1e-12)
+    {
+      continue; // rounding noise
+    }
+    const std::vector<double> reference = oracle.Get("final." + parameter.name).ToDouble();
+    for (std::size_t i = 0; i < reference.size(); ++i)
+    {
+      ASSERT_NEAR(
+        trainer.parameters.Values()[ToIndex(parameter.first) + i], reference[i], tolerances.weights)
+        << parameter.name << " " << i;
+    }
+  }
+}
+
+class Variant : public testing::TestWithParam<const char*>
+{
+};
+
+TEST_P(Variant, SixtyStepsInDoublePrecisionAreThoseOfTorch)
+{
+  CompareWithOracle<double>(GetParam(), { 1e-12, 1e-10, 1e-10, 1e-8 });
+}
+
+TEST_P(Variant, SixtyStepsInSinglePrecisionAreThoseOfTorch)
+{
+  CompareWithOracle<float>(GetParam(), { 2e-6, 1e-5, 1e-5, 1e-4 });
+}
+
+TEST_P(Variant, ParametersAndTheirDecayAreThoseOfTheOracle)
+{
+  const LearningOracle oracle(GetParam());
+  const TensorViews init = oracle.Group("init");
+  const auto shapes = ParameterShapes(oracle.Config());
+  EXPECT_EQ(shapes.size(), init.size());
+  for (const auto& [name, view] : init)
+  {
+    ASSERT_EQ(shapes.count(name), 1U) << name;
+    EXPECT_EQ(shapes.at(name), view.shape) << name;
+    EXPECT_EQ(Decays(oracle.Optimizer().decayRule, name), oracle.Decayed().count(name) == 1)
+      << name;
+  }
+}
+
+TEST_P(Variant, RatesAreThoseOfTheOracle)
+{
+  const LearningOracle oracle(GetParam());
+  const std::vector<double> rates = oracle.Get("lr").ToDouble();
+  for (std::int64_t step = 0; step < 60; ++step)
+  {
+    EXPECT_NEAR(RateOf(oracle.Optimizer(), step, 60), rates[ToIndex(step)], 1e-15);
+  }
+}
+
+Tensors OwnedTensors(const TensorViews& views)
+{
+  Tensors tensors;
+  for (const auto& [name, view] : views)
+  {
+    tensors.emplace(name, Tensor::FromDouble(DType::F32, view.shape, view.ToDouble()));
+  }
+  return tensors;
+}
+
+TEST_P(Variant, BytesDoNotDependOnThreads)
+{
+  const LearningOracle oracle(GetParam());
+  std::vector<Tensors> results;
+  for (const int threads : { 1, 2, 5 })
+  {
+    TransformerTrainer trainer(
+      oracle.Config(), OwnedTensors(oracle.Group("init")), oracle.Optimizer(), 60, threads);
+    for (std::int64_t step = 0; step < 3; ++step)
+    {
+      trainer.Step(oracle.Batch(step));
+    }
+    results.push_back(trainer.Weights());
+  }
+  for (const auto& [name, tensor] : results[0])
+  {
+    EXPECT_EQ(tensor.bytes, results[1].at(name).bytes) << name;
+    EXPECT_EQ(tensor.bytes, results[2].at(name).bytes) << name;
+  }
+}
+
+TEST_P(Variant, ContinuesFromItsStateToTheByte)
+{
+  const LearningOracle oracle(GetParam());
+  const Tensors init = OwnedTensors(oracle.Group("init"));
+  TransformerTrainer whole(oracle.Config(), init, oracle.Optimizer(), 60);
+  TransformerTrainer first(oracle.Config(), init, oracle.Optimizer(), 60);
+  TransformerTrainer second(oracle.Config(), init, oracle.Optimizer(), 60);
+  for (std::int64_t step = 0; step < 6; ++step)
+  {
+    whole.Step(oracle.Batch(step));
+    if (step < 3)
+    {
+      first.Step(oracle.Batch(step));
+    }
+  }
+  const Tensors state = first.State();
+  TensorViews views;
+  for (const auto& [name, tensor] : state)
+  {
+    views.emplace(name, tensor.View());
+  }
+  second.SetState(views);
+  EXPECT_EQ(second.StepCount(), 3);
+  for (std::int64_t step = 3; step < 6; ++step)
+  {
+    second.Step(oracle.Batch(step));
+  }
+  const Tensors expected = whole.Weights();
+  for (const auto& [name, tensor] : second.Weights())
+  {
+    EXPECT_EQ(tensor.bytes, expected.at(name).bytes) << name;
+  }
+  views.erase("step");
+  EXPECT_NE(MessageOf<Error>([&] { second.SetState(views); }).find("'step'"), std::string::npos);
+}
+
+/// What is trained is what is recorded: the losses follow from the logits of the recorder.
+TEST_P(Variant, LossIsThatOfTheRecordersLogits)
+{
+  const LearningOracle oracle(GetParam());
+  if (oracle.Config().input == InputKind::Images)
+  {
+    GTEST_SKIP() << "the recorder has no logits of images";
+  }
+  TransformerTrainer trainer(
+    oracle.Config(), OwnedTensors(oracle.Group("init")), oracle.Optimizer(), 60);
+  for (std::int64_t step = 0; step < 5; ++step)
+  {
+    trainer.Step(oracle.Batch(step));
+  }
+  const TrainingBatch batch = oracle.Batch(5);
+  RecordOptions options;
+  options.logits = true;
+  const auto recording = RecordTransformer(trainer.GetModel(), batch.input, options);
+  ASSERT_TRUE(recording.has_value());
+  const BatchEvaluation evaluation = EvaluateBatch(trainer.GetModel(), batch);
+  double sum = 0;
+  int count = 0;
+  for (std::size_t row = 0; row < batch.targets.size(); ++row)
+  {
+    if (batch.targets[row] < 0)
+    {
+      EXPECT_EQ(evaluation.predicted[row], -1);
+      continue;
+    }
+    const float* logits = recording->logits.Row(static_cast<std::int64_t>(row));
+    const std::int64_t classes = recording->logits.columns;
+    const double largest = *std::max_element(logits, logits + classes);
+    double total = 0;
+    for (std::int64_t c = 0; c < classes; ++c)
+    {
+      total += std::exp(logits[c] - largest);
+    }
+    const double loss = std::log(total) + largest - logits[batch.targets[row]];
+    EXPECT_NEAR(evaluation.rowLoss[row], loss, 2e-5);
+    sum += loss;
+    ++count;
+  }
+  EXPECT_NEAR(evaluation.loss, sum / count, 5e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Oracle, Variant, testing::ValuesIn(Variants),
+  [](const auto& variant)
+  {
+    std::string name = variant.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+  });
+
+/// Gradients of options that no oracle has, against central differences.
+class Gradients : public testing::TestWithParam<int>
+{
+protected:
+  static TransformerConfig Config(int which)
+  {
+    TransformerConfig config;
+    config.architecture = "transformer_lens";
+    config.layers = 2;
+    config.heads = config.keyHeads = 2;
+    config.modelDimension = 8;
+    config.headDimension = 4;
+    config.vocabulary = config.outputVocabulary = 7;
+    config.positions = 6;
+    config.tiedUnembedding = false;
+    config.attentionScale = 2;
+    switch (which)
+    {
+      case 0: // no positions, bidirectional, MLP with GELU
+        config.position = PositionKind::None;
+        config.mask = AttentionMask::Bidirectional;
+        config.mlpDimension = 12;
+        config.activation = Activation::Gelu;
+        break;
+      case 1: // gated GELU with biases, no normalization, scale by layer
+        config.mlpDimension = 12;
+        config.gated = true;
+        config.activation = Activation::GeluTanh;
+        config.norm = NormKind::None;
+        config.finalNorm = false;
+        config.scaleByLayer = true;
+        break;
+      case 2: // rotary with shared keys, biases and RMS
+        config.position = PositionKind::Rotary;
+        config.norm = NormKind::RmsNorm;
+        config.keyHeads = 1;
+        break;
+      case 3: // Shortformer with an MLP, tied, fewer dimensions than heads fill
+        config.position = PositionKind::Shortformer;
+        config.mlpDimension = 12;
+        config.activation = Activation::Silu;
+        config.headDimension = 3;
+        config.tiedUnembedding = true;
+        break;
+      default: // ALiBi, bidirectional, attention only
+        config.position = PositionKind::Alibi;
+        config.mask = AttentionMask::Bidirectional;
+    }
+    return config;
+  }
+};
+
+TEST_P(Gradients, AreCentralDifferences)
+{
+  const TransformerConfig config = Config(GetParam());
+  // Large weights, so that attention and norms are far from linear.
+  Tensors weights = InitialWeights(config, 1.5, 3);
+  for (auto& [name, tensor] : weights)
+  {
+    std::vector<double> values = tensor.View().ToDouble();
+    for (std::size_t i = 0; i < values.size(); ++i)
+    {
+      values[i] += 0.3 * std::sin(static_cast<double>(i + name.size())); // biases and gains too
+    }
+    tensor = Tensor::FromDouble(DType::F32, tensor.shape, values);
+  }
+  TensorViews views;
+  for (const auto& [name, tensor] : weights)
+  {
+    views.emplace(name, tensor.View());
+  }
+  ParameterBlock<double> parameters(config, views);
+  GradientPass<double> pass(parameters);
+  TrainingBatch batch;
+  batch.input.tokens = { { 1, 4, 2, 6, 0, 3 }, { 5, 5, 1 }, { 0, 2, 2, 4 } };
+  batch.targets = { 4, 2, -1, 0, 3, 1, 5, -1, 6, -1, 2, 4, -1 };
+  std::vector<double> gradient(ToIndex(parameters.Size()));
+  pass.Gradient(batch, 1, gradient.data());
+  double norm = 0;
+  for (const double value : gradient)
+  {
+    norm = std::max(norm, std::abs(value));
+  }
+  RowResults rows;
+  constexpr double step = 1e-5;
+  for (const Parameter& parameter : parameters.GetParameters())
+  {
+    for (std::int64_t i = 0; i < parameter.count; i += 1 + parameter.count / 23)
+    {
+      double& value = parameters.Values()[parameter.first + i];
+      const double kept = value;
+      value = kept + step;
+      const double above = pass.Loss(batch, 1, rows);
+      value = kept - step;
+      const double below = pass.Loss(batch, 1, rows);
+      value = kept;
+      EXPECT_NEAR(gradient[ToIndex(parameter.first + i)], (above - below) / (2 * step), 1e-6 * norm)
+        << parameter.name << " " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, Gradients, testing::Range(0, 5));
+
+TEST(TransformerTrainer, KeepsTheWeightsBeforeADivergence)
+{
+  const LearningOracle oracle("gelu-mlp");
+  OptimizerOptions optimizer = oracle.Optimizer();
+  optimizer.rate = 1e30;
+  optimizer.warmup = 0;
+  TransformerTrainer trainer(oracle.Config(), OwnedTensors(oracle.Group("init")), optimizer, 60);
+  std::string message;
+  Tensors before;
+  for (std::int64_t step = 0; step < 60 && message.empty(); ++step)
+  {
+    before = trainer.Weights();
+    try
+    {
+      trainer.Step(oracle.Batch(step));
+    }
+    catch (const DivergenceError& e)
+    {
+      message = e.what();
+    }
+  }
+  EXPECT_NE(message.find("diverged in step "), std::string::npos) << message;
+  EXPECT_NE(message.find("LearningRate"), std::string::npos) << message;
+  const Tensors after = trainer.Weights();
+  for (const auto& [name, tensor] : after)
+  {
+    EXPECT_EQ(tensor.bytes, before.at(name).bytes) << name;
+  }
+}
+
+TEST(TransformerTrainer, BadArgumentsAreNamed)
+{
+  const LearningOracle oracle("gelu-mlp");
+  const Tensors init = OwnedTensors(oracle.Group("init"));
+  const auto message = [&](const auto& change)
+  {
+    OptimizerOptions optimizer = oracle.Optimizer();
+    TrainingBatch batch = oracle.Batch(0);
+    Tensors weights = init;
+    change(optimizer, batch, weights);
+    return MessageOf<Error>(
+      [&] { TransformerTrainer(oracle.Config(), weights, optimizer, 60).Step(batch); });
+  };
+  using Options = OptimizerOptions;
+  EXPECT_NE(
+    message([](Options& o, auto&, auto&) { o.rate = 0; }).find("LearningRate"), std::string::npos);
+  EXPECT_NE(message([](Options& o, auto&, auto&)
+              { o.weightDecay = std::numeric_limits<double>::quiet_NaN(); })
+              .find("WeightDecay"),
+    std::string::npos);
+  EXPECT_NE(message([](Options&, TrainingBatch& b, auto&) { b.targets.pop_back(); })
+              .find("expected one for each of"),
+    std::string::npos);
+  EXPECT_NE(message([](Options&, TrainingBatch& b, auto&) { b.targets[0] = 40; })
+              .find("expected less than 40"),
+    std::string::npos);
+  EXPECT_NE(message([](Options&, TrainingBatch& b, auto&)
+              { std::fill(b.targets.begin(), b.targets.end(), -1); })
+              .find("no row has one"),
+    std::string::npos);
+  EXPECT_NE(
+    message([](Options&, TrainingBatch& b, auto&) { b.input.tokens[0][0] = 99; }).find("99"),
+    std::string::npos);
+  EXPECT_NE(message([](Options&, auto&, Tensors& w) { w.erase("embed.W_E"); }).find("'embed.W_E'"),
+    std::string::npos);
+}
+
+TEST(InitialWeights, FollowTheSeedAlone)
+{
+  const TransformerConfig config = LearningOracle("gelu-mlp").Config();
+  const Tensors first = InitialWeights(config, 0.8, 1);
+  EXPECT_EQ(first.at("embed.W_E").bytes, InitialWeights(config, 0.8, 1).at("embed.W_E").bytes);
+  EXPECT_NE(first.at("embed.W_E").bytes, InitialWeights(config, 0.8, 2).at("embed.W_E").bytes);
+  double square = 0;
+  const std::vector<double> values = first.at("blocks.0.mlp.W_in").View().ToDouble();
+  for (const double value : values)
+  {
+    square += value * value;
+  }
+  // 2,048 normal numbers: the standard error of the variance is 3 %.
+  EXPECT_NEAR(square / static_cast<double>(values.size()) * 32, 0.64, 0.64 * 0.12);
+  EXPECT_EQ(first.at("blocks.1.ln1.w").View().At(5), 1);
+  EXPECT_EQ(first.at("blocks.1.attn.b_Q").View().At(5), 0);
+}
+
+}
+}
