@@ -118,7 +118,7 @@ private:
     tokens.push_back(Separator);
     std::vector<std::int64_t> targets(tokens.size(), -1);
     const auto count =
-      std::max(std::int64_t{ 1 }, std::llround(PredictedShare * static_cast<double>(this->Window)));
+      std::max<std::int64_t>(1, std::llround(PredictedShare * static_cast<double>(this->Window)));
     std::vector<std::int64_t> places = random.Permutation(this->Window);
     places.resize(ToIndex(count));
     for (const std::int64_t place : places)
