@@ -16,8 +16,19 @@ namespace
 /// As Core's Learn plans them by default.
 constexpr std::int64_t DefaultCheckpoints = 30;
 
-/// More would make ParaView's list of time steps slow.
-constexpr std::int64_t MaximumCheckpoints = 100000;
+/// More would make ParaView's list of time steps and charts slow.
+constexpr std::int64_t MaximumCount = 100000;
+
+/// Throws atlas::OptionError if something happens too often in a number of steps.
+void RequireCount(
+  const std::string& name, const std::string& what, std::int64_t steps, std::int64_t every)
+{
+  if (every > 0 && steps / every > MaximumCount)
+  {
+    throw atlas::OptionError(name + ": expected at most " + std::to_string(MaximumCount) + " " +
+                             what + ", found " + std::to_string(steps / every) + "; raise it.");
+  }
+}
 
 /// The time of the last change of a file, as text; empty if there is none.
 std::string TimeOf(const std::filesystem::path& path)
@@ -64,13 +75,7 @@ std::vector<std::int64_t> LearningRequest::CheckpointSteps() const
   const std::int64_t last = this->recipe.steps;
   if (this->checkpointEvery > 0)
   {
-    if ((last - first) / this->checkpointEvery > MaximumCheckpoints)
-    {
-      throw atlas::OptionError("CheckpointEvery: expected at most " +
-                               std::to_string(MaximumCheckpoints) + " checkpoints, found " +
-                               std::to_string((last - first) / this->checkpointEvery) +
-                               "; raise it.");
-    }
+    RequireCount("CheckpointEvery", "checkpoints", last - first, this->checkpointEvery);
     return EqualSteps(first, last, this->checkpointEvery);
   }
   std::vector<std::int64_t> steps = { first };

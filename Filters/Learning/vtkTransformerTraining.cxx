@@ -92,7 +92,8 @@ void ReplaceKind(Setting& setting, int value, std::initializer_list<Setting> kin
 struct vtkTransformerTraining::Results
 {
   AttentionAtlas::LearningHistory history;
-  vtkMTimeType failed = 0; ///< with the properties of this time nothing can be trained
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> given; ///< the model of the output
+  vtkMTimeType failed = 0; ///< with the properties of this time nothing can be trained or given
 };
 
 vtkStandardNewMacro(vtkTransformerTraining);
@@ -258,7 +259,6 @@ int vtkTransformerTraining::RequestData(
   }
   catch (const std::exception& e)
   {
-    *this->Trained = {};
     this->Trained->failed = this->GetMTime();
     if (ranks.Rank() == 0)
     {
@@ -281,7 +281,10 @@ void vtkTransformerTraining::FillOutputs(
                         : static_cast<double>(history.Models().back().step);
   const AttentionAtlas::KeptModel& kept = history.At(time);
   vtkMultiBlockDataSet* output = vtkMultiBlockDataSet::GetData(outputVector, 0);
-  AttentionAtlas::ToDataSet(kept.model->GetModel(), kept.path, "", false, output);
+  const bool processes = this->Processing == TRANSFORMER_LENS;
+  this->Trained->given =
+    processes ? AttentionAtlas::OpenTransformer::Open(kept.path, "", true) : kept.model;
+  AttentionAtlas::ToDataSet(this->Trained->given->GetModel(), kept.path, "", processes, output);
   AttentionAtlas::AddField(output->GetFieldData(), AttentionAtlas::ArrayNames::Recipe, recipe);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), static_cast<double>(kept.step));
   if (outputVector->GetInformationObject(1)->Get(SDDP::UPDATE_PIECE_NUMBER()) > 0)
@@ -335,5 +338,6 @@ void vtkTransformerTraining::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "Seed: " << this->Seed << "\n";
   os << indent << "CheckpointEvery: " << this->CheckpointEvery << "\n";
   os << indent << "MeasureEvery: " << this->MeasureEvery << "\n";
+  os << indent << "Processing: " << this->Processing << "\n";
   os << indent << "ContinueFrom: " << text(this->ContinueFrom) << "\n";
 }

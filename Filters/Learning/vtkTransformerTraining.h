@@ -81,6 +81,11 @@ public:
     UNTIED,
     TIED
   };
+  enum ProcessingType
+  {
+    NONE = 0,
+    TRANSFORMER_LENS = 1
+  };
 
   ///@{
   /**
@@ -219,6 +224,15 @@ public:
 
   ///@{
   /**
+   * The weights that are given on, as of vtkTransformerReader; the training is the same. Default:
+   * NONE.
+   */
+  vtkSetClampMacro(Processing, int, NONE, TRANSFORMER_LENS);
+  vtkGetMacro(Processing, int);
+  ///@}
+
+  ///@{
+  /**
    * The folder of a trained model with recipe.json and training-state.safetensors, from which the
    * training goes on. Its recipe replaces that of the task, and its seeds replace Seed; Task must
    * be the same. Null or empty: none. Default: none.
@@ -272,6 +286,7 @@ private:
   int Seed = 0;
   int CheckpointEvery = 0;
   int MeasureEvery = 0;
+  int Processing = NONE;
   char* ContinueFrom = nullptr;
   std::unique_ptr<Results> Trained;
 };

@@ -39,7 +39,7 @@ CHAPTERS = {
         "HarmonicAttention",
         "AttentionOnlyModelWriter",
     ],
-    "A model that learns": ["AttentionOnlyTraining"],
+    "A model that learns": ["AttentionOnlyTraining", "TransformerTraining"],
     "Real transformers": [
         "TransformerReader",
         "RandomPrompts",

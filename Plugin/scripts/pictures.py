@@ -325,6 +325,9 @@ def main(transformer):
     show("HarmonicAttention", HarmonicAttention(), zoom=1.3)
     rows = s.OutputPort(AttentionOnlyTraining(), 1)
     chart("AttentionOnlyTraining", "XYChartView", rows, ["Loss", "Accuracy"], "A training", "step", "Step")
+    rows = s.OutputPort(TransformerTraining(), 1)
+    series = ["Held-out Loss", "Induction", "Previous Token"]
+    chart("TransformerTraining", "XYChartView", rows, series, "Induction heads form", "step", "Step")
     text("AttentionOnlyModelWriter", ["SaveData('model.safetensors', model)"])
 
     text("TransformerReader", weights_of(TransformerReader(FileName=transformer)), size=16)

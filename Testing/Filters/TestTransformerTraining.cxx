@@ -2,6 +2,7 @@
 
 #include "CheckpointFiles.h"
 #include "LearningRun.h"
+#include "ProcessedWeights.h"
 #include "RecipeFile.h"
 #include "SavedTraining.h"
 #include "TemporaryDirectory.h"
@@ -287,6 +288,10 @@ TEST(TransformerTraining, SaysWhatIsWrong)
   many->SetSteps(2000000000);
   many->SetCheckpointEvery(1);
   ExpectError(many, "CheckpointEvery: expected at most 100000 checkpoints");
+  Training rows;
+  rows->SetSteps(2000000000);
+  rows->SetMeasureEvery(1);
+  ExpectError(rows, "MeasureEvery: expected at most 100000 rows");
   Training large;
   large->SetLayers(2000000000);
   ExpectError(large, "the training would take");
@@ -332,6 +337,21 @@ TEST(TransformerTraining, EveryFilterFollowsItsTime)
     composition->UpdateTimeStep(time);
     ExpectSameArrays(vtkPolyData::SafeDownCast(composition->GetOutputDataObject(0))->GetCellData(),
       vtkPolyData::SafeDownCast(compositionOfFiles->GetOutputDataObject(0))->GetCellData());
+  }
+}
+
+TEST(TransformerTraining, GivesProcessedWeights)
+{
+  Training training;
+  const auto stored = AttentionAtlas::ToTransformer(training.At(20));
+  training->SetProcessing(vtkTransformerTraining::TRANSFORMER_LENS);
+  const Tensors expected = ProcessedTensors(stored->GetModel());
+  const auto processed = AttentionAtlas::ToTransformer(training.At(20));
+  const TensorViews& found = processed->GetModel().GetFiles().GetTensors();
+  ASSERT_EQ(found.size(), expected.size());
+  for (const auto& [name, tensor] : expected)
+  {
+    EXPECT_EQ(found.at(name).ToDouble(), tensor.View().ToDouble()) << name;
   }
 }
 

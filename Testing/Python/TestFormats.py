@@ -31,6 +31,7 @@ class Formats(AtlasTest):
         recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
         training = simple.AttentionOnlyTraining(Steps=10, Runs=1)
         training.UpdatePipeline()
+        learning = simple.TransformerTraining(Steps=1)
         torus = atlastest.torus(model)
         sphere = simple.UnembeddingSphere(Input=model, Resolution=16)
         circle = simple.EmbeddingCircle(Input=model)
@@ -136,6 +137,8 @@ class Formats(AtlasTest):
             (training, 0, "attention-only"),
             (training, 1, "attention-only-training.training"),
             (training, 2, "attention-only-training.runs"),
+            (learning, 0, "transformer"),
+            (learning, 1, "transformer-training.curves"),
         ]
         for source, port, name in expected:
             self.assertEqual(format_of(source, port), PREFIX + name)

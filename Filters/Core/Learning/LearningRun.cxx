@@ -1,6 +1,7 @@
 #include "LearningRun.h"
 
 #include "BatchEvaluation.h"
+#include "CheckpointFiles.h"
 #include "Error.h"
 #include "TransformerTrainer.h"
 
@@ -124,7 +125,7 @@ public:
                           std::to_string(recipe.steps) + ".");
       }
     }
-    this->Result.files = this->Task->Files();
+    this->Result.files = FilesOf(*this->Task);
     this->Result.curves.names = { "Step", "Loss", "Accuracy", "Held-out Loss" };
     const std::vector<std::string> own = this->Task->MeasureNames();
     this->Result.curves.names.insert(this->Result.curves.names.end(), own.begin(), own.end());

@@ -51,7 +51,7 @@ struct LearningResult
 {
   std::vector<LearningCheckpoint> checkpoints; ///< at step 0, ..., the last step done
   LearningCurves curves;
-  std::map<std::string, std::string> files; ///< LearningTask::Files
+  std::map<std::string, std::string> files; ///< FilesOf the task
   std::string divergence;                   ///< a message if the training diverged, with the step
   bool stopped = false;                     ///< progress returned false
 };

@@ -14,11 +14,14 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cxxopts.hpp>
@@ -69,6 +72,7 @@ cxxopts::Options Arguments()
     value<std::int64_t>()->default_value("0"));
   add("measure-every", "steps between rows of curves.csv; 0: about 200 rows",
     value<std::int64_t>()->default_value("0"));
+  add("print-recipe", "print all settings as JSON, without training");
   add("f16", "write weights as 16-bit floating-point numbers");
   add("threads", "number of threads; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
@@ -172,6 +176,35 @@ std::vector<std::string> LabelsOf(const atlas::TaskOptions& task)
                                                     : std::vector<std::string>();
 }
 
+/// The curves with the rows before them of a curves.csv of the same columns, if there is one: of a
+/// training that has gone on.
+atlas::LearningCurves WithEarlierRows(const fs::path& path, atlas::LearningCurves curves)
+{
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  if (line != atlas::Joined(curves.names, [](const std::string& name) { return name; }, ","))
+  {
+    return curves;
+  }
+  std::vector<std::vector<double>> rows;
+  while (std::getline(file, line))
+  {
+    std::istringstream fields(line);
+    std::vector<double> row;
+    for (std::string field; std::getline(fields, field, ',');)
+    {
+      row.push_back(std::strtod(field.c_str(), nullptr));
+    }
+    if (row.size() == curves.names.size() && row[0] < curves.rows.front()[0])
+    {
+      rows.push_back(std::move(row));
+    }
+  }
+  curves.rows.insert(curves.rows.begin(), rows.begin(), rows.end());
+  return curves;
+}
+
 /// The folder of a trained model, written as the training goes.
 class ModelFolder
 {
@@ -199,7 +232,9 @@ public:
   {
     atlas::WriteCheckpoint(
       this->Folder, *result.checkpoints.back().model, result.files, this->Type, this->Labels);
-    atlas::WriteCurves(this->Folder / "curves.csv", result.curves);
+    const fs::path curves = this->Folder / "curves.csv";
+    const bool hasEarlier = result.checkpoints.front().step > 0;
+    atlas::WriteCurves(curves, hasEarlier ? WithEarlierRows(curves, result.curves) : result.curves);
   }
 
 private:
@@ -336,6 +371,11 @@ int Run(const cxxopts::ParseResult& parsed)
     saved.emplace(parsed["continue"].as<std::string>());
   }
   const LearningRecipe recipe = ToRecipe(parsed, saved);
+  if (parsed.count("print-recipe") != 0)
+  {
+    std::cout << atlas::ToJson(recipe);
+    return 0;
+  }
   Setup setup;
   if (saved)
   {

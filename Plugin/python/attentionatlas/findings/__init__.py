@@ -1,0 +1,123 @@
+"""The findings of the literature, tested on the models that ship with the plugin: a figure and a verdict per claim.
+
+    pvpython -m attentionatlas.findings -o DIR [--models FOLDER] [--only NAME,...]
+
+writes DIR/index.html, a page to read from top to bottom, DIR/findings.json with all numbers, and each figure as PNG and
+PDF. FOLDER has a folder per model, with config.json, model.safetensors and, from its training, checkpoint-N, curves.csv
+and recipe.json. A finding whose model is not there is listed as such. In Python: findings.render("out", "Data/models").
+"""
+
+import os
+import pathlib
+import tempfile
+
+from attentionatlas import load_plugin, style
+from attentionatlas.charts import MILLIMETRE, Page
+from attentionatlas.findings import torus
+from attentionatlas.findings.claims import FINDINGS, MODELS
+from attentionatlas.findings.page import write_numbers, write_page
+from attentionatlas.findings.study import Study
+from attentionatlas.model import Missing
+from attentionatlas.output import save
+
+__all__ = ["FINDINGS", "MODELS", "models_folder", "render"]
+
+#: Of the page, and of figures in print.
+WIDTH, WIDTH_MM = 1800, 180
+RECORDING = "gpt2-data-visualization.safetensors"
+
+
+def models_folder():
+    """The folder Data/models of the source tree that this package is in; None if it is in none."""
+    for folder in pathlib.Path(__file__).resolve().parents:
+        if (folder / "Data" / "recordings" / RECORDING).is_file():
+            return folder / "Data" / "models"
+    return None
+
+
+class _Subjects:
+    """The models of a folder, each opened when a finding first asks for it, GPT-2's recording, and the folder Data."""
+
+    def __init__(self, folder, recording, data, scratch):
+        self.folder, self.recording, self.data, self.scratch = pathlib.Path(folder), recording, data, scratch
+        self._studies = {}
+
+    def get(self, name):
+        """The Study of a model, the name and path of the recording, or the folder Data; raises Missing."""
+        if name == "gpt2":
+            if self.recording is None or not pathlib.Path(self.recording).is_file():
+                raise Missing("recording not found")
+            return "GPT-2", pathlib.Path(self.recording)
+        if name == "torus":
+            if self.data is None or not (self.data / torus.MODEL).is_file():
+                raise Missing("model not found")
+            return self.data
+        if not (self.folder / name / "config.json").is_file():
+            raise Missing("model not found")
+        if name not in self._studies:
+            self._studies[name] = Study(self.folder / name, self.scratch)
+        return self._studies[name]
+
+    def known(self):
+        """The studies that were opened, by name."""
+        return dict(self._studies)
+
+    def close(self):
+        for study in self._studies.values():
+            study.close()
+
+
+def _draw(finding, subject, folder):
+    """Draws a figure as PNG and PDF; returns what was found."""
+    page = Page(WIDTH_MM, WIDTH / (WIDTH_MM * MILLIMETRE))
+    with style.applied():
+        if isinstance(subject, Study):
+            with subject:
+                figure, result = finding.draw(subject, page)
+        else:
+            figure, result = finding.draw(subject, page)
+    for format in ("png", "pdf"):
+        save(figure, folder / f"{finding.name}.{format}", page.dpi * (1 + 1e-9) if format == "png" else 600)
+    return result
+
+
+def _reason(error):
+    text = str(error)
+    return text[:1].lower() + text[1:]
+
+
+def render(folder, models=None, recording=None, names=None, progress=lambda line: None):
+    """Draws findings and writes index.html and findings.json; returns {name: Result or why there is none}.
+
+    models: the folder of the models; by default Data/models of the source tree, else models. recording: GPT-2's; by default
+    that of Data. names: some
+    of FINDINGS; by default all. progress: called with a line of text before each. Raises ValueError for an unknown name.
+    """
+    known = {finding.name: finding for finding in FINDINGS}
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"finding: expected one of {', '.join(known)}; found '{name}'.")
+    shipped = models_folder()
+    models = pathlib.Path(models or shipped or "models")
+    if recording is None and shipped is not None:
+        recording = shipped.parent / "recordings" / RECORDING
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    load_plugin()
+    results = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        subjects = _Subjects(models, recording, shipped and shipped.parent, scratch)
+        try:
+            for finding in map(known.get, names or known):
+                progress(f"{finding.name}: {finding.title}")
+                try:
+                    results[finding.name] = _draw(finding, subjects.get(finding.model), folder)
+                except (Missing, ValueError, OSError) as error:
+                    results[finding.name] = _reason(error)
+                    progress(f"  cannot be tested: {results[finding.name]}")
+            facts = {name: (study, study.recipe) for name, study in subjects.known().items()}
+            write_numbers(folder / "findings.json", results)
+            write_page(folder / "index.html", results, facts)
+        finally:
+            subjects.close()
+    return results

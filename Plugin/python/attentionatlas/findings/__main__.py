@@ -1,0 +1,29 @@
+"""The command line of the findings: pvpython -m attentionatlas.findings -o DIR [--models FOLDER] [--only NAME,...]."""
+
+import argparse
+import pathlib
+import sys
+
+from attentionatlas.findings import FINDINGS, Missing, render
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="pvpython -m attentionatlas.findings",
+        description="Tests findings of the literature on models that ship with the plugin: figures, numbers and a page.",
+    )
+    parser.add_argument("-o", "--output", default="findings", help="folder to write to (default: findings)")
+    parser.add_argument("--models", metavar="FOLDER", help="has a folder per model (default: Data/models)")
+    parser.add_argument("--recording", metavar="FILE", help="of GPT-2 (default: that of Data)")
+    parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(f.name for f in FINDINGS)} (default: all)")
+    found = parser.parse_args(arguments)
+    names = found.only.split(",") if found.only else None
+    try:
+        render(found.output, found.models, found.recording, names, lambda line: print(line, flush=True))
+    except (OSError, ValueError, Missing) as error:
+        raise SystemExit(str(error)) from error
+    print(pathlib.Path(found.output, "index.html"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,274 @@
+"""A trained model with its history, as findings read it: weights, curves, checkpoints, recordings of what it does."""
+
+import csv
+import json
+import pathlib
+import struct
+
+import numpy
+from paraview import simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+from attentionatlas import data, heads
+from attentionatlas.findings.texts import PASSAGES
+from attentionatlas.model import Missing, Proxies
+
+#: What most findings need of a run.
+RECORD = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+#: Where recordings of texts end, in tokens: findings compare positions, so all sequences are as long.
+LENGTH = 48
+
+
+def read_tensors(path):
+    """The tensors of a safetensors file, by name, in double precision. Raises FileNotFoundError."""
+    content = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, tensor in header.items():
+        begin, end = (8 + length + offset for offset in tensor["data_offsets"])
+        values = numpy.frombuffer(content[begin:end], _DTYPES[tensor["dtype"]])
+        tensors[name] = values.reshape(tensor["shape"]).astype(float)
+    return tensors
+
+
+def read_curves(path):
+    """The columns of curves.csv, by name; empty cells are NaN. Raises Missing if there is no such file."""
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise Missing(f"{path.parent.name} has no {path.name}")
+    with open(path, encoding="utf-8", newline="") as file:
+        names, *rows = list(csv.reader(file))
+    values = [[float(cell) if cell.strip() else numpy.nan for cell in row] for row in rows if row]
+    return dict(zip(names, numpy.array(values).reshape(-1, len(names)).T))
+
+
+class Attention(heads.Recording):
+    """The attention of a recording's heads on all of its sequences, cut to the shortest."""
+
+    def stack(self, layer, head, quantity="Weights"):
+        """The matrices of a head: [sequences, queries, keys]."""
+        matrices = []
+        for sequence in range(self.sequences()):
+            self.map.Sequence = sequence
+            matrices.append(self.matrix(layer, head, quantity))
+        length = min(map(len, matrices))
+        return numpy.array([matrix[:length, :length] for matrix in matrices])
+
+    def mean(self, layer, head):
+        """The mean over the sequences of the weights of a head: [queries, keys]."""
+        self.map.Sequence = -1
+        return self.matrix(layer, head)
+
+    def places(self):
+        """Every head, as (layer, head)."""
+        return [(layer, head) for layer in self.layers for head in range(self.heads)]
+
+    def sequences(self):
+        """The number of sequences or images."""
+        return int(self.sequence_of().max()) + 1
+
+    def sequence_of(self):
+        """The sequence or image of each token."""
+        columns = self.columns("tokens")
+        return columns["Image"] if "Image" in columns else columns["Sequence"]
+
+    def columns(self, *names):
+        """The columns of a block of the recording, such as columns("layer 0", "residual"), in double precision."""
+        block = data.first_part(self.reader)
+        for name in names:
+            found = [i for i in range(block.GetNumberOfBlocks()) if block.GetMetaData(i).Get(block.NAME()) == name]
+            if not found:
+                raise Missing(f"the recording has no {' / '.join(names)}")
+            block = block.GetBlock(found[0])
+        columns = (block.GetColumn(i) for i in range(block.GetNumberOfColumns()))
+        return {c.GetName(): vtk_to_numpy(c).astype(float) for c in columns if not c.IsA("vtkStringArray")}
+
+
+class Study(Proxies):
+    """A folder with config.json and model.safetensors and, from its training, checkpoint-N, curves.csv and
+    recipe.json.
+
+    scratch: a folder for recordings of the model. Raises FileNotFoundError without a model, ValueError for one that
+    cannot be read.
+    """
+
+    def __init__(self, folder, scratch):
+        super().__init__()
+        self.folder, self.scratch = pathlib.Path(folder), pathlib.Path(scratch)
+        self.name = self.folder.resolve().name
+        if not (self.folder / "config.json").is_file():
+            raise FileNotFoundError(f"{self.folder / 'config.json'}: no such file.")
+        self.config = self._last()
+        reader = self.own(simple.TransformerReader(FileName=str(self.config)))
+        reader.UpdatePipeline()
+        names = ("Layers", "Heads", "VocabularySize", "Positions", "EmbeddingDimension")
+        numbers = [data.field_number(reader, name) for name in names]
+        if numbers[0] is None:
+            self.close()
+            raise ValueError(f"{self.folder}: no model; see the error reported above.")
+        self.layers, self.heads, self.vocabulary, self.positions, self.width = (int(n or 0) for n in numbers)
+        self.reader = reader
+
+    def _last(self):
+        """The config.json of the model after its training, without the steps before it, over which a reader would have
+        time: links to its files."""
+        folder = self.scratch / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in self.folder.iterdir():
+            link = folder / file.name
+            if file.is_file() and not link.exists():
+                link.symlink_to(file.resolve())
+        return folder / "config.json"
+
+    def close(self):
+        """Takes the proxies out of the session."""
+        while self._proxies:
+            simple.Delete(self._proxies.pop())
+
+    @property
+    def recipe(self):
+        """The settings of the training; empty if they are not known."""
+        path = self.folder / "recipe.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+    def curves(self):
+        """The curves of the training; raises Missing."""
+        return read_curves(self.folder / "curves.csv")
+
+    def checkpoints(self):
+        """The config.json of each step that was kept, by step; raises Missing if there are fewer than two."""
+        found = {}
+        for path in self.folder.glob("checkpoint-*/config.json"):
+            number = path.parent.name.partition("-")[2]
+            if number.isdigit():
+                found[int(number)] = path
+        if len(found) < 2:
+            raise Missing(f"{self.name} has no checkpoints")
+        return dict(sorted(found.items()))
+
+    def weights(self):
+        """The tensors of the model after its training."""
+        return read_tensors(self.folder / "model.safetensors")
+
+    def has_tokenizer(self):
+        """Whether texts can be run."""
+        return any((self.folder / name).is_file() for name in _TOKENIZERS)
+
+    def first_word(self):
+        """The smallest token id that is no special token."""
+        path = self.folder / "tokenizer.json"
+        added = json.loads(path.read_text(encoding="utf-8")).get("added_tokens", []) if path.is_file() else []
+        special = {token["id"] for token in added if token.get("special")}
+        return next(number for number in range(self.vocabulary + 1) if number not in special)
+
+    def random_tokens(self, **properties):
+        """A proxy of random prompts of the model's words; properties: of RandomPrompts."""
+        words = [self.first_word(), self.vocabulary - 1]
+        return self.own(simple.RandomPrompts(**{"IdRange": words, **properties}))
+
+    @property
+    def block(self):
+        """The tokens of a block that is written twice: at most 32."""
+        return min(self.positions or 64, 64) // 2
+
+    def repeats(self, seed=0, count=16):
+        """Properties of TransformerRecorder for random blocks of tokens, each written twice. The tokens of a block are
+        different, if there are as many, so that only one place can be copied from."""
+        random = numpy.random.default_rng(seed)
+        words = numpy.arange(self.first_word(), self.vocabulary)
+        again = len(words) < self.block
+        blocks = [random.choice(words, self.block, replace=again) for _ in range(count)]
+        return {"TokenIds": ids([[*block, *block] for block in blocks])}
+
+    def prompts(self, length=LENGTH):
+        """Properties of TransformerRecorder for texts that are cut to one length; for a model without a tokenizer,
+        random tokens."""
+        length = min(length, self.positions or length)
+        if self.has_tokenizer():
+            return {"Prompts": "\n".join(PASSAGES), "MaximumLength": length}
+        return {"Tokens": self.random_tokens(Kind="Random", Length=length, Count=len(PASSAGES))}
+
+    def recorder(self, config=None, record=RECORD, **properties):
+        """A run of the model, or of that of another config.json."""
+        reader = self.reader if config is None else self.own(simple.TransformerReader(FileName=str(config)))
+        return self.own(simple.TransformerRecorder(Input=reader, Record=list(record), **properties))
+
+    def recording(self, name, make, record=RECORD, config=None):
+        """The file of a recording, which is made when it is first asked for. make: returns the properties of
+        TransformerRecorder. config: of another model, such as a checkpoint."""
+        path = self.scratch / f"{self.name}-{name}.safetensors"
+        if not path.is_file():
+            with self:
+                simple.SaveData(str(path), proxy=self.recorder(config, record, **make()))
+        if not path.is_file():
+            raise ValueError(f"{self.name}: cannot be run on {name}; see the error reported above.")
+        return path
+
+    def text(self):
+        """The recording of texts."""
+        return self.recording("text", self.prompts)
+
+    def repeated(self):
+        """The recording of repeated random tokens."""
+        return self.recording("repeated", self.repeats)
+
+    def table(self, proxy, port=0, **properties):
+        """A table of a filter on the model."""
+        with self:
+            return self.checked(data.table(self.own(getattr(simple, proxy)(Input=self.reader, **properties)), port), proxy)
+
+    def checked(self, table, proxy):
+        """A table that a filter made; raises ValueError if it reported an error."""
+        if not table:
+            raise ValueError(f"{self.name}: no {proxy}; see the error reported above.")
+        return table
+
+    def head_scores(self, config=None):
+        """The scores of all heads by HeadScores on repeated random tokens: {name: [layers, heads]}."""
+        with self:
+            recorder = self.recorder(config, ["QueriesAndKeys"], **self.repeats(seed=1))
+            scores = self.own(simple.HeadScores(Input=recorder, Measure="Stripe"))
+            columns = self.checked(data.table(scores), "HeadScores")
+        shape = self.layers, self.heads
+        return {name: column.reshape(shape) for name, column in columns.items() if name not in ("Layer", "Head")}
+
+    def logits(self, config=None, **properties):
+        """The logits of a run of the model or of another config.json, and the columns of its tokens."""
+        with self:
+            blocks = data.first_part(_updated(self.recorder(config, ["Logits"], **properties)))
+            tables = {blocks.GetMetaData(i).Get(blocks.NAME()): blocks.GetBlock(i) for i in range(blocks.GetNumberOfBlocks())}
+            if "logits" not in tables:
+                raise ValueError(f"{self.name}: no logits; see the error reported above.")
+            tokens = {n: vtk_to_numpy(tables["tokens"].GetColumnByName(n)) for n in ("Sequence", "Position", "TokenId")}
+            return vtk_to_numpy(tables["logits"].GetColumn(0)).astype(float), tokens
+
+    def last_residual(self, config=None, **properties):
+        """The residual stream after the last layer of a run of the model or of another config.json: a row per token."""
+        with self:
+            block = data.first_part(_updated(self.recorder(config, ["Residual"], **properties)))
+            for name in (f"layer {self.layers}", "residual"):
+                names = [block.GetMetaData(i).Get(block.NAME()) for i in range(block.GetNumberOfBlocks())]
+                if name not in names:
+                    raise ValueError(f"{self.name}: no residual stream; see the error reported above.")
+                block = block.GetBlock(names.index(name))
+            return vtk_to_numpy(block.GetColumnByName("Residual")).astype(float)
+
+
+def _updated(proxy):
+    proxy.UpdatePipeline()
+    return proxy
+
+
+def ids(rows):
+    """Rows of token ids as the property TokenIds takes them."""
+    return "\n".join(" ".join(map(str, row)) for row in numpy.asarray(rows).tolist())
+
+
+def log_softmax(logits):
+    """The logarithms of the probabilities, in nats."""
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    return logits - numpy.log(numpy.exp(logits).sum(axis=-1, keepdims=True))

@@ -1,0 +1,159 @@
+"""A transformer learns inside ParaView, in time, and every view of it follows."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import atlastest
+from atlastest import AtlasTest
+from paraview import servermanager, simple
+
+LEARN = os.environ.get("ATLAS_LEARN", "")
+SMALL = {
+    "Vocabulary": 16, "Context": 32, "Layers": 2, "Heads": 2, "ModelDimension": 32, "BatchSize": 16,
+    "Steps": 40, "CheckpointEvery": 20, "Warmup": 5,
+}  # fmt: skip
+#: The settings of a recipe that properties replace, by property.
+SETTINGS = {
+    "Vocabulary": "vocabulary", "Context": "context", "Repeats": "repeats", "Curriculum": "curriculum",
+    "TrainShare": "train_share", "Layers": "layers", "Heads": "heads", "ModelDimension": "model_dimension",
+    "HeadDimension": "head_dimension", "MlpDimension": "mlp_dimension", "Positions": "positions",
+    "Normalization": "normalization", "Activation": "activation", "Tied": "tied", "BatchSize": "batch_size",
+    "Steps": "steps", "LearningRate": "rate", "WeightDecay": "weight_decay", "Warmup": "warmup",
+}  # fmt: skip
+
+
+def table_of(training):
+    """The rows of the curves, by column."""
+    training.UpdatePipeline()
+    table = servermanager.Fetch(training, idx=1)
+    return {
+        table.GetColumnName(c): [table.GetValue(r, c).ToDouble() for r in range(table.GetNumberOfRows())]
+        for c in range(table.GetNumberOfColumns())
+    }
+
+
+def documented():
+    """The text of each property's documentation."""
+    root = ElementTree.parse(atlastest.SOURCE / "XML" / "AttentionAtlasLearning.xml").getroot()
+    (proxy,) = (p for p in root.iter("SourceProxy") if p.get("name") == "TransformerTraining")
+    texts = {}
+    for element in proxy:
+        if element.tag.endswith("Property"):
+            texts[element.get("name")] = " ".join(element.findtext("Documentation").split())
+    return texts
+
+
+def learn(*arguments):
+    return subprocess.run([LEARN, *map(str, arguments)], capture_output=True, text=True)
+
+
+class TransformerTraining(AtlasTest):
+    def test_the_map_follows_time(self):
+        training = simple.TransformerTraining(**SMALL)
+        self.assertEqual(list(training.TimestepValues), [0, 20, 40])
+        block = " ".join(str(3 * i % 16) for i in range(10))
+        recorder = simple.TransformerRecorder(Input=training, TokenIds=f"{block} {block}")
+        attention = simple.AttentionMap(Input=recorder, Layer=1, Head=0)
+        self.assertEqual(list(attention.TimestepValues), [0, 20, 40])
+        scores = simple.HeadScores(Input=recorder)
+        composition = simple.HeadComposition(Input=training)
+        found = {}
+        for time in (0, 20, 40, 0):
+            arrays = self.image_arrays_at(attention, time)
+            for source in (scores, composition):
+                source.UpdatePipeline(time)
+            if time in found:
+                self.assert_same_arrays(arrays, found[time])
+            found[time] = arrays
+        self.assertNotEqual(found[0]["Attention"].tobytes(), found[40]["Attention"].tobytes())
+
+    def image_arrays_at(self, source, time):
+        source.UpdatePipeline(time)
+        return atlastest.arrays_of(atlastest.fetch(source, time))
+
+    def test_induction_heads_form(self):
+        """The first Apply: no property is set."""
+        training = simple.TransformerTraining()
+        curves = table_of(training)
+        self.assertEqual(list(curves)[:4], ["Step", "Loss", "Accuracy", "Held-out Loss"])
+        self.assertEqual((curves["Step"][0], curves["Step"][-1]), (0, training.TimestepValues[-1]))
+        self.assertLess(curves["Induction"][0], 0.2)
+        self.assertGreater(curves["Induction"][-1], 0.9)
+        self.assertGreater(curves["Previous Token"][-1], 0.5)
+
+    def test_chart(self):
+        training = simple.TransformerTraining(**SMALL)
+        view = simple.CreateView("XYChartView")
+        display = simple.Show(simple.OutputPort(training, 1), view)
+        self.assertEqual((display.UseIndexForXAxis, display.XArrayName), (0, "Step"))
+        self.assertIn("Held-out Loss", list(display.SeriesVisibility))
+        self.assertNotIn("Step", list(display.SeriesVisibility))
+        simple.Render(view)
+        simple.Delete(view)
+
+    def test_is_repeated_from_its_state(self):
+        training = simple.TransformerTraining(registrationName="Training", Seed=3, **SMALL)
+        expected = table_of(training)
+        path = str(atlastest.OUTPUT / "transformer-training.pvsm")
+        simple.SaveState(path)
+        simple.ResetSession()
+        simple.LoadState(path)
+        found = simple.FindSource("Training")
+        for name, value in SMALL.items():
+            self.assertEqual(getattr(found, name), value, name)
+        self.assertEqual(str(table_of(found)), str(expected))
+
+    def test_documentation_has_the_recipes(self):
+        """The values that a tooltip gives are those of DefaultRecipe."""
+        training = simple.TransformerTraining()
+        tasks = list(training.GetProperty("Task").Available)
+        recipes = {task: json.loads(learn("--task", task, "--print-recipe").stdout) for task in tasks}
+        words = {True: "on", False: "off"}
+        texts = documented()
+        for name, setting in SETTINGS.items():
+            (listed,) = re.findall(r"recipe of the task: (.*?)\. ", texts[name])
+            for value, of in re.findall(r"(\S+) \(([^)]*)\)", listed):
+                for task in of.split(", "):
+                    expected = recipes[task].pop(setting)
+                    expected = words[expected] if isinstance(expected, bool) else expected
+                    expected = expected if isinstance(expected, str) else f"{expected:g}"
+                    self.assertEqual(value, expected, f"{name} of {task}")
+            left = [task for task in tasks if setting in recipes[task]]
+            self.assertTrue(not left or "..." not in listed, f"{name} of {left}")
+
+    def test_program_writes_what_the_source_trains(self):
+        folder = atlastest.OUTPUT / "learned"
+        shutil.rmtree(folder, ignore_errors=True)
+        options = [
+            "--task", "RepeatedTokens", "--vocabulary", 16, "--context", 32, "--heads", 2, "--model-dimension", 32,
+            "--batch-size", 16, "--steps", 40, "--warmup", 5, "--checkpoint-every", 20, "--seed", 3,
+        ]  # fmt: skip
+        done = learn(*options, "-o", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        training = simple.TransformerTraining(Seed=3, **SMALL)
+        reader = simple.TransformerReader(FileName=str(folder / "config.json"))
+        self.assertEqual(list(reader.TimestepValues), [0, 20, 40])
+        for time in (0, 20, 40):
+            arrays = []
+            for source in (training, reader):
+                recorder = simple.TransformerRecorder(Input=source, TokenIds="1 2 3 1 2 3")
+                arrays.append(self.image_arrays_at(simple.AttentionMap(Input=recorder, Layer=1, Head=1), time))
+            self.assert_same_arrays(*arrays)
+        self.take_errors()
+        with open(folder / "curves.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for name, values in table_of(training).items():
+            self.assertEqual(str([float(row[name]) for row in rows]), str(values), name)
+        goes_on = simple.TransformerTraining(ContinueFrom=str(folder), Steps=60, CheckpointEvery=20)
+        whole = simple.TransformerTraining(Seed=3, **{**SMALL, "Steps": 60})
+        self.assertEqual(list(goes_on.TimestepValues), [40, 60])
+        self.assertEqual(table_of(goes_on)["Held-out Loss"][-1], table_of(whole)["Held-out Loss"][-1])
+
+
+if __name__ == "__main__":
+    atlastest.main()

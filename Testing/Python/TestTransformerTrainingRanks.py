@@ -1,0 +1,65 @@
+"""A transformer that is trained on several MPI ranks is that of one rank, on every rank."""
+
+import atlastest
+import numpy
+from atlastest import RANKS, AtlasTest
+from paraview import servermanager, simple
+
+SMALL = {
+    "Vocabulary": 16, "Context": 32, "Heads": 2, "ModelDimension": 32, "BatchSize": 16, "Steps": 40,
+    "CheckpointEvery": 20,
+}  # fmt: skip
+
+
+def numbers_of(data, name=""):
+    """The number columns of all tables of a recording."""
+    arrays = {}
+    if data.IsA("vtkTable"):
+        for c in range(data.GetNumberOfColumns()):
+            column = data.GetColumn(c)
+            if column.IsNumeric():
+                values = [column.GetTuple(row) for row in range(data.GetNumberOfRows())]
+                arrays[f"{name} {data.GetColumnName(c)}"] = numpy.array(values)
+        return arrays
+    for i in range(data.GetNumberOfBlocks()):
+        arrays.update(numbers_of(data.GetBlock(i), f"{name}.{i}"))
+    return arrays
+
+
+class TransformerTrainingRanks(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.training = simple.TransformerTraining(**SMALL)
+
+    def test_recordings(self):
+        recorder = simple.TransformerRecorder(Input=self.training, TokenIds="1 2 3 4 1 2 3 4\n5 6 7 5 6 7")
+        for step in (0, 20, 40):
+            recorder.UpdatePipeline(step)
+            for rank in range(RANKS):
+                self.assert_as_on_one_rank(f"step-{step}", numbers_of(servermanager.Fetch(recorder, rank)))
+
+    def test_composition(self):
+        composition = simple.HeadComposition(Input=self.training)
+        composition.UpdatePipeline(40)
+        self.assert_as_on_one_rank("composition", atlastest.arrays_of(servermanager.Fetch(composition, 0)))
+
+    def test_curves(self):
+        self.training.UpdatePipeline()
+        table = servermanager.Fetch(self.training, 0, idx=1)
+        information = simple.OutputPort(self.training, 1).GetDataInformation()
+        self.assertEqual(information.GetNumberOfRows(), table.GetNumberOfRows(), "once, on the first rank")
+        self.assert_as_on_one_rank("curves", numbers_of(table))
+
+    def test_errors(self):
+        self.training.Heads = 33
+        self.training.UpdatePipeline()
+        self.assert_one_error("HeadDimension: 33 heads do not fit")
+        self.training.Heads = 2
+        self.training.UpdatePipeline()
+        self.training.LearningRate = 1e30
+        self.training.UpdatePipeline()
+        self.assert_one_error("diverged")
+
+
+if __name__ == "__main__":
+    atlastest.main()
