@@ -75,13 +75,7 @@ std::vector<std::int64_t> LearningRequest::CheckpointSteps() const
   const std::int64_t last = this->recipe.steps;
   if (this->checkpointEvery > 0)
   {
-    if ((last - first) / this->checkpointEvery > MaximumCheckpoints)
-    {
-      throw atlas::OptionError("CheckpointEvery: expected at most " +
-                               std::to_string(MaximumCheckpoints) + " checkpoints, found " +
-                               std::to_string((last - first) / this->checkpointEvery) +
-                               "; raise it.");
-    }
+    RequireCount("CheckpointEvery", "checkpoints", last - first, this->checkpointEvery);
     return EqualSteps(first, last, this->checkpointEvery);
   }
   std::vector<std::int64_t> steps = { first };

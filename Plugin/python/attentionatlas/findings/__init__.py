@@ -13,6 +13,7 @@ import tempfile
 
 from attentionatlas import load_plugin, style
 from attentionatlas.charts import MILLIMETRE, Page
+from attentionatlas.findings import torus
 from attentionatlas.findings.claims import FINDINGS, MODELS
 from attentionatlas.findings.page import write_numbers, write_page
 from attentionatlas.findings.study import Study
@@ -27,27 +28,30 @@ RECORDING = "gpt2-data-visualization.safetensors"
 
 
 def models_folder():
-    """The folder Data of the source tree or, in an install, beside this package; None if there is none."""
+    """The folder Data/models of the source tree that this package is in; None if it is in none."""
     for folder in pathlib.Path(__file__).resolve().parents:
-        for data in (folder / "Data", folder / "share" / "attentionatlas"):
-            if (data / "recordings" / RECORDING).is_file():
-                return data / "models"
+        if (folder / "Data" / "recordings" / RECORDING).is_file():
+            return folder / "Data" / "models"
     return None
 
 
 class _Subjects:
-    """The models of a folder, each opened when a finding first asks for it, and GPT-2's recording."""
+    """The models of a folder, each opened when a finding first asks for it, GPT-2's recording, and the folder Data."""
 
-    def __init__(self, folder, recording, scratch):
-        self.folder, self.recording, self.scratch = pathlib.Path(folder), recording, scratch
+    def __init__(self, folder, recording, data, scratch):
+        self.folder, self.recording, self.data, self.scratch = pathlib.Path(folder), recording, data, scratch
         self._studies = {}
 
     def get(self, name):
-        """The Study of a model, or the name and path of the recording; raises Missing."""
+        """The Study of a model, the name and path of the recording, or the folder Data; raises Missing."""
         if name == "gpt2":
             if self.recording is None or not pathlib.Path(self.recording).is_file():
                 raise Missing("recording not found")
             return "GPT-2", pathlib.Path(self.recording)
+        if name == "torus":
+            if self.data is None or not (self.data / torus.MODEL).is_file():
+                raise Missing("model not found")
+            return self.data
         if not (self.folder / name / "config.json").is_file():
             raise Missing("model not found")
         if name not in self._studies:
@@ -67,7 +71,7 @@ def _draw(finding, subject, folder):
     """Draws a figure as PNG and PDF; returns what was found."""
     page = Page(WIDTH_MM, WIDTH / (WIDTH_MM * MILLIMETRE))
     with style.applied():
-        if hasattr(subject, "folder"):
+        if isinstance(subject, Study):
             with subject:
                 figure, result = finding.draw(subject, page)
         else:
@@ -85,7 +89,8 @@ def _reason(error):
 def render(folder, models=None, recording=None, names=None, progress=lambda line: None):
     """Draws findings and writes index.html and findings.json; returns {name: Result or why there is none}.
 
-    models: the folder of the models; by default Data/models. recording: GPT-2's; by default that of Data. names: some
+    models: the folder of the models; by default Data/models of the source tree, else models. recording: GPT-2's; by default
+    that of Data. names: some
     of FINDINGS; by default all. progress: called with a line of text before each. Raises ValueError for an unknown name.
     """
     known = {finding.name: finding for finding in FINDINGS}
@@ -101,7 +106,7 @@ def render(folder, models=None, recording=None, names=None, progress=lambda line
     load_plugin()
     results = {}
     with tempfile.TemporaryDirectory() as scratch:
-        subjects = _Subjects(models, recording, scratch)
+        subjects = _Subjects(models, recording, shipped and shipped.parent, scratch)
         try:
             for finding in map(known.get, names or known):
                 progress(f"{finding.name}: {finding.title}")

@@ -173,26 +173,29 @@ def spirals(study, page):
 
 def induction(study, page, least=0.5, least_previous=0.5):
     """Whether there are induction heads, and heads of the previous token before them."""
-    scores = study.head_scores()
-    inductive, previous = scores["Induction"], scores["Previous Token"]
-    chosen, before = highest(inductive), highest(previous)
+    inductive = study.head_scores()["Induction"]
     with Attention.opened(study.repeated()) as attention:
-        maps = [attention.mean(*place) for place in (before, chosen)]
+        means = {place: attention.mean(*place) for place in attention.places()}
+    previous, first = numpy.zeros_like(inductive), numpy.zeros_like(inductive)
+    for place, weights in means.items():
+        previous[place], first[place] = stripe(weights, -1), stripe(weights[: study.block, : study.block], -1)
+    chosen, before = highest(inductive), highest(first)
     figure, axes = row(page, 4, f"{study.name}: random tokens, each sequence a block written twice", 60, 2)
-    for panel, matrix, title in zip(axes, (previous, inductive), ("Previous token", "Induction")):
+    for panel, matrix, title in zip(axes, (first, inductive), ("Previous token, in the first block", "Induction")):
         shown = show_heads(panel, matrix, page)
-        panel.set_title(f"{title}: mean weight on the diagonal")
+        panel.set_title(f"{title}: mean weight")
     color_bar(figure, axes[:2], shown, "Score", [0, 0.5, 1])
-    for panel, matrix, place, title in zip(axes[2:], maps, (before, chosen), ("previous token", "induction")):
-        shown = show_map(panel, matrix, page, f"Head {name_of(place)}, {title}: mean weights", highest=1)
+    for panel, place, title in zip(axes[2:], (before, chosen), ("previous token", "induction")):
+        shown = show_map(panel, means[place], page, f"Head {name_of(place)}, {title}: mean weights", highest=1)
     color_bar(figure, axes[2:], shown, "Weight", [0, 0.5, 1])
     return figure, Result(
-        bool(inductive[chosen] > least and previous[before] > least_previous and before[0] < chosen[0]),
-        f"induction {number(inductive[chosen])} (head {name_of(chosen)}), previous token {number(previous[before])} "
-        f"(head {name_of(before)})",
-        {"induction": inductive, "previous token": previous},
+        bool(inductive[chosen] > least and first[before] > least_previous and before[0] < chosen[0]),
+        f"induction {number(inductive[chosen])} (head {name_of(chosen)}), previous token {number(first[before])} in the "
+        f"first block (head {name_of(before)}; {number(previous[before])} in both)",
+        {"induction": inductive, "previous token": previous, "previous token, first block": first},
         "Mean attention weight from each token of the second block to the token after its first copy (induction), and of "
-        "each token to the one before (previous token). Chance is about 0.02.",
+        "each token of the first block to the one before (previous token); only the first block can be copied from. Even "
+        f"attention would give about {number(1 / (1.5 * study.block), 2)}.",
         f"Holds if a head has induction above {least} and one of an earlier layer previous token above {least_previous}.",
     )
 
@@ -204,9 +207,7 @@ def stripe(weights, offset):
 
 def both_directions(study, page):
     """Whether heads of a bidirectional model attend to what came after, and before, another copy of their token."""
-    tokens = {"repeated": study.repeats(), "control": None}
-    length = int(tokens["repeated"].Length)
-    block = length // 2
+    block, length = study.block, 2 * study.block
     control = study.recording("random", lambda: {"Tokens": study.random_tokens(Kind="Random", Length=length, Count=16, Seed=2)})
     with Attention.opened(study.repeated()) as attention, Attention.opened(control) as random:
         shape = len(attention.layers), attention.heads

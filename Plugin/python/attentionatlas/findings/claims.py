@@ -1,12 +1,13 @@
 """All findings, in the order of the page: the claims, and the figures that test them."""
 
-from attentionatlas.findings import attention, training, vision, weights
+from attentionatlas.findings import attention, torus, training, vision, weights
 from attentionatlas.findings.base import Finding
 
 _VIZ = "Yeh et al. 2023, AttentionViz"
 _FOCUS = "Claus, Attention Focus Plots"
 _TOKENS = "\u201cAttention tokens\u201d, a notebook on GPT-2"
 _CIRCUITS = "Elhage et al. 2021, A mathematical framework for transformer circuits"
+_TORUS = "\u201cVisualizing small Attention-only Transformers\u201d"
 _INDUCTION = "Olsson et al. 2022, In-context learning and induction heads"
 
 #: The models, in the order of the page, and what they are.
@@ -24,6 +25,8 @@ MODELS = {
     "mess3": "Trained on symbols of a hidden process with three states.",
     "gpt2": "A recording of GPT-2 (Radford et al. 2019): its attention to six tokens. It holds no queries, keys or weights "
     "of the model.",
+    "torus": "The transformers of dimension 3 with two tokens of the first chapters: a model of three heads and 100 trainings "
+    "(Data/README.md).",
 }
 
 
@@ -69,8 +72,8 @@ def _birth(model, of):
         "In-context learning appears abruptly, in the same short stretch of training in which induction heads form.",
         model,
         training.birth,
-        "Above, the loss of the first block stays, since random tokens cannot be guessed; that of the second block falls once the "
-        "model copies. Below are the scores of the heads at the same steps. First a head learns to attend to the previous token, "
+        "Above, the loss of the first block cannot fall, since random tokens cannot be guessed; that of the second block falls once "
+        "the model copies. Below are the scores of the heads at the same steps. First a head learns to attend to the previous token, "
         "then the induction head can use what that one writes, and both losses part at that moment (dashed lines).",
         "Open config.json of the model, then Transformer Recorder with Random Prompts > Head Scores, and press Play: the scores "
         "change with training time.",
@@ -138,6 +141,39 @@ def _concentration(model, of, draw):
 
 
 FINDINGS = (
+    Finding(
+        "harmonics",
+        "Scores are trigonometric polynomials",
+        _TORUS,
+        "The raw attention pattern of a head is a trigonometric polynomial with 11 harmonics.",
+        "torus",
+        torus.harmonics,
+        "The cells are the Fourier coefficients of each head\u2019s score as a function of the two angles. All but the middle ones are "
+        "empty: the score is a product of two vectors that each move on a circle, so no faster wave can appear.",
+        "Attention-Only Model Reader > Attention Harmonics; Harmonic Attention animates the coefficients.",
+    ),
+    Finding(
+        "boosting",
+        "Boosting is less efficient",
+        _TORUS,
+        "Heads that are trained one after the other learn less than heads that are trained together.",
+        "torus",
+        torus.boosting,
+        "Left, blue bars stand at 1: trained together, nearly all seeds learn every pair. Trained one after the other, the first head takes "
+        "what it can and the later ones must mend the rest, with frozen heads before them.",
+        "Attention-Only Training, with Mode Joint, then Boosting, and press Play.",
+    ),
+    Finding(
+        "shared-work",
+        "Heads do not share the work",
+        _TORUS,
+        "Heads do not divide the pairs of tokens among themselves, each predicting its own part.",
+        "torus",
+        torus.shared_work,
+        "If heads divided the pairs, every point on the right would lie at (1, 1). Most lie below the line: heads predict the same pairs, and "
+        "some pairs only together. Nothing in the loss rewards a division.",
+        "Attention-Only Model Reader > Head Accuracy and Head Accuracy Simplex.",
+    ),
     _positions("language-2", "language model"),
     _positions("bert", "BERT"),
     _spirals("language-2", "language model"),

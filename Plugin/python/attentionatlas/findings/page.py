@@ -17,6 +17,8 @@ _SHOWN = (
     "data_seed",
 )
 _NAMES = {"rate": "learning rate", "seed": "seed of the weights", "data_seed": "seed of the data"}
+#: What has no recipe.
+_ELSEWHERE = {"gpt2": "by its authors", "torus": "see Plugin/Documentation/Training.md"}
 _CLASSES = {True: "holds", False: "fails", None: "open"}
 _STYLE = """
   body { font: 17px/1.55 Georgia, "DejaVu Serif", serif; color: #222; background: #fff; max-width: 52rem; margin: 2rem auto;
@@ -101,7 +103,7 @@ def _models(facts):
     """What the models are, how large, and how they were trained."""
     yield "<table><tr><th>Model</th><th>What it is</th><th>Size</th><th>How it was trained (recipe.json)</th></tr>"
     for name, what in MODELS.items():
-        size, training = "\u2013", "not found" if name != "gpt2" else "by its authors"
+        size, training = "\u2013", _ELSEWHERE.get(name, "not found")
         if name in facts:
             study, recipe = facts[name]
             size = f"{study.layers} layer{'s' * (study.layers > 1)}, {study.heads} heads, d {study.width}"

@@ -102,8 +102,8 @@ class Study(Proxies):
         self.name = self.folder.resolve().name
         if not (self.folder / "config.json").is_file():
             raise FileNotFoundError(f"{self.folder / 'config.json'}: no such file.")
-        self.config = self.folder / "config.json"
-        reader = self.own(simple.TransformerReader(FileName=str(self.config), Checkpoints=0))
+        self.config = self._last()
+        reader = self.own(simple.TransformerReader(FileName=str(self.config)))
         reader.UpdatePipeline()
         names = ("Layers", "Heads", "VocabularySize", "Positions", "EmbeddingDimension")
         numbers = [data.field_number(reader, name) for name in names]
@@ -112,6 +112,17 @@ class Study(Proxies):
             raise ValueError(f"{self.folder}: no model; see the error reported above.")
         self.layers, self.heads, self.vocabulary, self.positions, self.width = (int(n or 0) for n in numbers)
         self.reader = reader
+
+    def _last(self):
+        """The config.json of the model after its training, without the steps before it, over which a reader would have
+        time: links to its files."""
+        folder = self.scratch / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in self.folder.iterdir():
+            link = folder / file.name
+            if file.is_file() and not link.exists():
+                link.symlink_to(file.resolve())
+        return folder / "config.json"
 
     def close(self):
         """Takes the proxies out of the session."""
@@ -159,10 +170,19 @@ class Study(Proxies):
         words = [self.first_word(), self.vocabulary - 1]
         return self.own(simple.RandomPrompts(**{"IdRange": words, **properties}))
 
-    def repeats(self, count=16, **properties):
-        """A proxy of random blocks of tokens, each written twice."""
-        length = min(self.positions or 64, 64) // 2 * 2
-        return self.random_tokens(Kind="RepeatedBlock", Length=length, Block=length // 2, Count=count, **properties)
+    @property
+    def block(self):
+        """The tokens of a block that is written twice: at most 32."""
+        return min(self.positions or 64, 64) // 2
+
+    def repeats(self, seed=0, count=16):
+        """Properties of TransformerRecorder for random blocks of tokens, each written twice. The tokens of a block are
+        different, if there are as many, so that only one place can be copied from."""
+        random = numpy.random.default_rng(seed)
+        words = numpy.arange(self.first_word(), self.vocabulary)
+        again = len(words) < self.block
+        blocks = [random.choice(words, self.block, replace=again) for _ in range(count)]
+        return {"TokenIds": ids([[*block, *block] for block in blocks])}
 
     def prompts(self, length=LENGTH):
         """Properties of TransformerRecorder for texts that are cut to one length; for a model without a tokenizer,
@@ -174,7 +194,7 @@ class Study(Proxies):
 
     def recorder(self, config=None, record=RECORD, **properties):
         """A run of the model, or of that of another config.json."""
-        reader = self.reader if config is None else self.own(simple.TransformerReader(FileName=str(config), Checkpoints=0))
+        reader = self.reader if config is None else self.own(simple.TransformerReader(FileName=str(config)))
         return self.own(simple.TransformerRecorder(Input=reader, Record=list(record), **properties))
 
     def recording(self, name, make, record=RECORD, config=None):
@@ -194,7 +214,7 @@ class Study(Proxies):
 
     def repeated(self):
         """The recording of repeated random tokens."""
-        return self.recording("repeated", lambda: {"Tokens": self.repeats()})
+        return self.recording("repeated", self.repeats)
 
     def table(self, proxy, port=0, **properties):
         """A table of a filter on the model."""
@@ -210,7 +230,7 @@ class Study(Proxies):
     def head_scores(self, config=None):
         """The scores of all heads by HeadScores on repeated random tokens: {name: [layers, heads]}."""
         with self:
-            recorder = self.recorder(config, ["QueriesAndKeys"], Tokens=self.repeats(Seed=1))
+            recorder = self.recorder(config, ["QueriesAndKeys"], **self.repeats(seed=1))
             scores = self.own(simple.HeadScores(Input=recorder, Measure="Stripe"))
             columns = self.checked(data.table(scores), "HeadScores")
         shape = self.layers, self.heads

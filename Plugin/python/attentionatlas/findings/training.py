@@ -111,14 +111,12 @@ def _steepest(steps, values):
 
 def _copy_losses(study, config):
     """The mean loss of the first and of the second block of repeated random tokens, in nats."""
-    tokens = study.repeats(Seed=3)
-    logits, columns = study.logits(config, Tokens=tokens)
-    block = int(tokens.Block)
+    logits, columns = study.logits(config, **study.repeats(seed=3))
     chances = log_softmax(logits)[:-1]
     same = columns["Sequence"][1:] == columns["Sequence"][:-1]
     losses = -chances[numpy.arange(len(chances)), columns["TokenId"][1:]]
     position = columns["Position"][1:]
-    return losses[same & (position < block)].mean(), losses[same & (position > block)].mean()
+    return losses[same & (position < study.block)].mean(), losses[same & (position > study.block)].mean()
 
 
 def _measured_birth(study, steps, losses, inductive):
