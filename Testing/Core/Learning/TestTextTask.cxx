@@ -1,4 +1,4 @@
-// Also tests: MaskedTextTask, TextSource
+// Also tests: MaskedTextTask TextSource
 
 #include "MaskedTextTask.h"
 #include "TextSource.h"
