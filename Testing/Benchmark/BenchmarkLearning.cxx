@@ -9,7 +9,7 @@
 
 #include "LearningRecipe.h"
 #include "MatrixProduct.h"
-#include "Parallel.h"
+#include <Parallel.h>
 #include "TransformerTrainer.h"
 
 #include <algorithm>

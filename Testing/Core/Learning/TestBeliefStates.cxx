@@ -4,7 +4,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
-#include "LensModel.h"
+#include "TaskModel.h"
 
 #include <cmath>
 #include <numeric>
@@ -217,7 +217,7 @@ TEST(BeliefStatesTask, MeasuresBeliefsAndExcessLoss)
 {
   const auto task = MakeTask(OptionsOf(TaskKind::BeliefStates));
   EXPECT_THAT(task->MeasureNames(), testing::ElementsAre("Belief R2", "Excess Loss"));
-  LensModel model(*task, {});
+  TaskModel model(*task, {});
   for (std::int64_t symbol = 0; symbol < 3; ++symbol)
   {
     model.Set("embed.W_E", symbol, 5 * symbol, 2);

@@ -1,6 +1,6 @@
 #include "BracketsTask.h"
 
-#include "LensModel.h"
+#include "TaskModel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -106,7 +106,7 @@ TEST(BracketsTask, MeasuresUnbalancedOnesByKind)
 {
   const auto task = MakeTask(OptionsOf(TaskKind::Brackets));
   EXPECT_THAT(task->MeasureNames(), ElementsAre("Swapped", "Turned"));
-  LensModel model(*task, {});
+  TaskModel model(*task, {});
   EXPECT_THAT(task->Measure(model.Make(), 1), ElementsAre(1, 1));
   model.Set("embed.W_E", BracketClass, 0, 1);
   model.Set("unembed.W_U", 0, 1, 1);
@@ -121,7 +121,7 @@ TEST(BracketsTask, CountingTellsTurnedOnesAlone)
   ArchitectureOptions architecture;
   architecture.layers = 1;
   architecture.heads = 1;
-  LensModel model(*task, architecture);
+  TaskModel model(*task, architecture);
   model.Set("embed.W_E", OpeningBracket, 0, 1);
   model.Set("embed.W_E", ClosingBracket, 0, -1);
   model.Set("embed.W_E", BracketClass, 2, 1);

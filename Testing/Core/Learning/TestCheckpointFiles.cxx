@@ -364,6 +364,7 @@ TEST(CheckpointFiles, EveryTaskOfTokensHasATokenizer)
       EXPECT_THAT(tokenizer.Encode(words.back() + " " + words.front(), true).ids,
         ElementsAre(static_cast<std::int64_t>(words.size()) - 1, 0));
       TransformerConfig config;
+      config.tiedUnembedding = false;
       task->Configure(config);
       EXPECT_EQ(tokenizer.VocabularySize(), config.vocabulary) << name;
     }

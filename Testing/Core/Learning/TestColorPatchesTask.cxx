@@ -4,7 +4,7 @@
 
 #include "ColorPictures.h"
 #include "ImageProcessor.h"
-#include "LensModel.h"
+#include "TaskModel.h"
 
 #include <algorithm>
 #include <array>
@@ -195,38 +195,6 @@ TEST(ColorPatchesTask, GivesWhatPreprocessMakesOfThePictures)
   EXPECT_EQ(processor.deviation, (std::array<double, 3>{ 0.5, 0.5, 0.5 }));
 }
 
-Tensor Filled(const Shape& shape)
-{
-  return Tensor::FromDouble(DType::F32, shape, std::vector<double>(ElementCount(shape).value()));
-}
-
-/// The weights of a ViT of one layer, all 0.
-Tensors ZeroVit(std::int64_t d, std::int64_t hidden)
-{
-  Tensors tensors;
-  const auto add = [&](const std::string& name, const Shape& weight, std::int64_t outputs)
-  {
-    tensors[name + ".weight"] = Filled(weight);
-    tensors[name + ".bias"] = Filled({ outputs });
-  };
-  tensors["vit.embeddings.cls_token"] = Filled({ 1, 1, d });
-  tensors["vit.embeddings.position_embeddings"] = Filled({ 1, 65, d });
-  add("vit.embeddings.patch_embeddings.projection", { d, 3, 4, 4 }, d);
-  const std::string layer = "vit.encoder.layer.0.";
-  for (const std::string name : { "query", "key", "value" })
-  {
-    add(layer + "attention.attention." + name, { d, d }, d);
-  }
-  add(layer + "attention.output.dense", { d, d }, d);
-  add(layer + "layernorm_before", { d }, d);
-  add(layer + "layernorm_after", { d }, d);
-  add(layer + "intermediate.dense", { hidden, d }, hidden);
-  add(layer + "output.dense", { d, hidden }, d);
-  add("vit.layernorm", { d }, d);
-  add("classifier", { 10, d }, 10);
-  return tensors;
-}
-
 /// A ViT that answers the first class always: half of the hue gradients.
 TEST(ColorPatchesTask, MeasuresGroupsOfClasses)
 {
@@ -236,15 +204,9 @@ TEST(ColorPatchesTask, MeasuresGroupsOfClasses)
   architecture.heads = 2;
   architecture.modelDimension = 8;
   architecture.mlpDimension = 12;
-  const Tensors tensors = ZeroVit(8, 12);
-  TensorViews views;
-  for (const auto& [name, tensor] : tensors)
-  {
-    views.emplace(name, tensor.View());
-  }
-  const Transformer model(MakeConfig(architecture, *task), WeightFiles(views, "zero"));
+  const TaskModel model(*task, architecture);
   EXPECT_THAT(task->MeasureNames(), testing::ElementsAre("Hue", "Brightness", "Stripes", "Shapes"));
-  EXPECT_THAT(task->Measure(model, 2), testing::ElementsAre(0.5, 0, 0, 0));
+  EXPECT_THAT(task->Measure(model.Make(), 2), testing::ElementsAre(0.5, 0, 0, 0));
 }
 
 }

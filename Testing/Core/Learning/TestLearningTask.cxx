@@ -4,8 +4,8 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
-#include "LensModel.h"
 #include "SequenceTask.h"
+#include "TaskModel.h"
 
 #include <algorithm>
 #include <limits>

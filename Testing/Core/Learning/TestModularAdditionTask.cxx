@@ -3,7 +3,7 @@
 #include "ModularAdditionTask.h"
 
 #include "CyclicSpectrum.h"
-#include "LensModel.h"
+#include "TaskModel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -142,7 +142,7 @@ TEST(CyclicSpectrum, OfNothingHasNoShares)
 TEST(ModularAdditionTask, MeasuresTrainAccuracyAndCircles)
 {
   const auto task = MakeTask(OptionsOf(TaskKind::ModularAddition));
-  LensModel model(*task, {});
+  TaskModel model(*task, {});
   for (std::int64_t a = 0; a < 53; ++a)
   {
     const double angle = Turn * 11 * static_cast<double>(a) / 53;

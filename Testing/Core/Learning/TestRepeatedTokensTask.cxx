@@ -1,6 +1,6 @@
 #include "RepeatedTokensTask.h"
 
-#include "LensModel.h"
+#include "TaskModel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -70,7 +70,7 @@ TEST(RepeatedTokensTask, AllowsSmallVocabularies)
   {
     EXPECT_LE(PeriodOf(tokens), 10);
   }
-  const LensModel model(*task, {});
+  const TaskModel model(*task, {});
   for (const double measure : task->Measure(model.Make(), 1))
   {
     EXPECT_TRUE(std::isfinite(measure));
@@ -82,13 +82,13 @@ constexpr std::int64_t Size = 16; ///< of vocabulary and context
 /// A model that does by hand what induction heads do. The residual stream has four parts of 16:
 /// the token, the position, the token before (written by head 0 of layer 0) and the token that
 /// comes next (written by head 0 of layer 1).
-LensModel InductionModel(const LearningTask& task)
+TaskModel InductionModel(const LearningTask& task)
 {
   ArchitectureOptions architecture;
   architecture.heads = 1;
   architecture.modelDimension = 4 * Size;
   architecture.headDimension = Size;
-  LensModel model(task, architecture);
+  TaskModel model(task, architecture);
   const float strong = 40 * std::sqrt(16.F); // scores of 40 after the division by sqrt(d_head)
   for (std::int64_t i = 0; i < Size; ++i)
   {
@@ -117,7 +117,7 @@ TEST(RepeatedTokensTask, MeasuresAnInductionHeadMadeByHand)
   const auto task = MakeTask(options);
   EXPECT_THAT(task->MeasureNames(),
     testing::ElementsAre("Induction", "Previous Token", "K-Composition", "Repeat Loss"));
-  const LensModel model = InductionModel(*task);
+  const TaskModel model = InductionModel(*task);
   const std::vector<double> measures = task->Measure(model.Make(), 2);
   // The first token of a sequence sees itself alone, writes itself as the one before it, and so is
   // a second place at which its own repetitions look: half of their attention goes there. The
@@ -148,7 +148,7 @@ TEST(RepeatedTokensTask, RepeatLossIsThatOfLaterBlocks)
   options.vocabulary = options.context = Size;
   const auto task = MakeTask(options);
   // Always predicts token 0, with logit log 2 against 0.
-  LensModel model(*task, {});
+  TaskModel model(*task, {});
   for (std::int64_t i = 0; i < Size; ++i)
   {
     model.Set("embed.W_E", i, 0, 1);
@@ -173,7 +173,7 @@ TEST(RepeatedTokensTask, OneLayerHasNoComposition)
   const auto task = MakeTask(OptionsOf(TaskKind::RepeatedTokens));
   ArchitectureOptions architecture;
   architecture.layers = 1;
-  const LensModel model(*task, architecture);
+  const TaskModel model(*task, architecture);
   const std::vector<double> measures = task->Measure(model.Make(), 1);
   EXPECT_EQ(measures[2], 0);
   // Attention is uniform: the mean of 1 / (i + 1) over i = 1, ..., 63.

@@ -1,6 +1,6 @@
 #include "SortedListTask.h"
 
-#include "LensModel.h"
+#include "TaskModel.h"
 
 #include <algorithm>
 #include <set>
@@ -57,7 +57,7 @@ TEST(SortedListTask, MeasuresWholeLists)
   const auto task = MakeTask(options);
   EXPECT_THAT(task->TokenNames(), ElementsAre("0", "1", "|"));
   EXPECT_THAT(task->MeasureNames(), ElementsAre("Sequences Right"));
-  LensModel model(*task, {});
+  TaskModel model(*task, {});
   for (std::int64_t token = 0; token < 3; ++token)
   {
     model.Set("embed.W_E", token, token, 1);

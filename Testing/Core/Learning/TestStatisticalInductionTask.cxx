@@ -2,8 +2,8 @@
 
 #include "StatisticalInductionTask.h"
 
-#include "LensModel.h"
 #include "MarkovPredictors.h"
+#include "TaskModel.h"
 
 #include <cmath>
 #include <numeric>
@@ -182,7 +182,7 @@ TEST(StatisticalInductionTask, MeasuresAgainstBayes)
 {
   const auto task = MakeTask(OptionsOf(TaskKind::StatisticalInduction));
   EXPECT_THAT(task->MeasureNames(), testing::ElementsAre("Bayes Bigram", "Unigram", "Excess Loss"));
-  const LensModel model(*task, {});
+  const TaskModel model(*task, {});
   const std::vector<double> measures = task->Measure(model.Make(), 1);
   const TrainingBatch batch = task->MakeHeldOut();
   double bigram = 0;

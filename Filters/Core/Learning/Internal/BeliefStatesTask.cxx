@@ -3,7 +3,6 @@
 #include "BeliefStates.h"
 #include "Index.h"
 #include "RecordTransformer.h"
-#include "RowPredictions.h"
 
 #include <numeric>
 #include <utility>
@@ -52,13 +51,13 @@ public:
     const TrainingBatch batch = this->MakeHeldOut();
     RecordOptions options;
     options.queriesAndKeys = options.values = false;
-    options.residual = options.logits = true;
+    options.residual = true;
     options.layers = { model.GetConfig().layers - 1 };
     options.threads = threads;
     const Recording recording = RecordTransformer(model, batch.input, options).value();
     const SharedMatrix& residual = recording.residual.back();
     const double r2 = RegressBeliefs(this->Beliefs, residual.Row(0), residual.columns).r2;
-    return { r2, MeanLoss(PredictRows(recording, batch.targets)) - this->BestLoss };
+    return { r2, EvaluateBatch(model, batch, threads).loss - this->BestLoss };
   }
 
   std::vector<std::string> TokenNames() const override { return LetterNames(States); }

@@ -1,7 +1,6 @@
 #include "BracketsTask.h"
 
 #include "Index.h"
-#include "RowPredictions.h"
 
 #include <algorithm>
 #include <utility>
@@ -81,28 +80,15 @@ public:
   std::vector<double> Measure(const Transformer& model, int threads) const override
   {
     const TrainingBatch batch = this->MakeHeldOut();
-    std::vector<RowPrediction> answers;
-    for (const RowPrediction& row : PredictRows(model, batch, threads))
+    std::vector<BracketKind> kinds; // of the sequence of each row
+    for (std::size_t s = 0; s < batch.input.tokens.size(); ++s)
     {
-      if (row.hasTarget)
-      {
-        answers.push_back(row);
-      }
+      kinds.insert(kinds.end(), batch.input.tokens[s].size(), KindOf(static_cast<std::int64_t>(s)));
     }
-    std::vector<double> shares;
-    for (const BracketKind kind : { BracketKind::Swapped, BracketKind::Turned })
-    {
-      std::vector<RowPrediction> part;
-      for (std::size_t i = 0; i < answers.size(); ++i)
-      {
-        if (KindOf(static_cast<std::int64_t>(i)) == kind)
-        {
-          part.push_back(answers[i]);
-        }
-      }
-      shares.push_back(ShareRight(part));
-    }
-    return shares;
+    const BatchEvaluation evaluation = EvaluateBatch(model, batch, threads);
+    const auto share = [&](BracketKind kind)
+    { return ShareRight(evaluation, batch, [&](std::size_t row) { return kinds[row] == kind; }); };
+    return { share(BracketKind::Swapped), share(BracketKind::Turned) };
   }
 
   std::vector<std::string> TokenNames() const override { return { "(", ")", "[CLS]" }; }

@@ -4,7 +4,6 @@
 #include "Error.h"
 #include "ImageProcessor.h"
 #include "Index.h"
-#include "RowPredictions.h"
 
 #include <array>
 #include <utility>
@@ -60,19 +59,12 @@ public:
   std::vector<double> Measure(const Transformer& model, int threads) const override
   {
     const TrainingBatch batch = this->MakeHeldOut();
-    const std::vector<RowPrediction> rows = PredictRows(model, batch, threads);
+    const BatchEvaluation evaluation = EvaluateBatch(model, batch, threads);
     std::vector<double> shares;
     for (const ClassGroup& group : Groups)
     {
-      std::vector<RowPrediction> part;
-      for (std::size_t row = 0; row < rows.size(); ++row)
-      {
-        if (batch.targets[row] >= group.first && batch.targets[row] < group.end)
-        {
-          part.push_back(rows[row]);
-        }
-      }
-      shares.push_back(ShareRight(part));
+      shares.push_back(ShareRight(evaluation, batch, [&](std::size_t row)
+        { return batch.targets[row] >= group.first && batch.targets[row] < group.end; }));
     }
     return shares;
   }

@@ -1,7 +1,7 @@
 #include "MaskedTextTask.h"
 
+#include "BatchEvaluation.h"
 #include "Index.h"
-#include "RowPredictions.h"
 #include "SequenceTask.h"
 #include "TextSource.h"
 #include "WordPieceTraining.h"
@@ -96,7 +96,7 @@ public:
         ++row;
       }
     }
-    return { MeanLoss(PredictRows(model, batch, threads)) };
+    return { EvaluateBatch(model, batch, threads).loss };
   }
 
   std::map<std::string, std::string> Files() const override

@@ -1,11 +1,11 @@
 #include "ModularAdditionTask.h"
 
+#include "BatchEvaluation.h"
 #include "CyclicSpectrum.h"
 #include "Error.h"
 #include "FloatValues.h"
 #include "Index.h"
 #include "LearningRandom.h"
-#include "RowPredictions.h"
 #include "SequenceTask.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ public:
     const FloatValues embedding(model.GetWeights().tokenEmbedding);
     const std::vector<double> spectrum =
       CyclicSpectrum(embedding.Data(), this->Modulus, model.GetConfig().modelDimension);
-    return { ShareRight(PredictRows(model, this->MakeBatch(0, 0), threads)),
+    return { EvaluateBatch(model, this->MakeBatch(0, 0), threads).accuracy,
       StrongestFrequencies(spectrum, Frequencies) };
   }
 

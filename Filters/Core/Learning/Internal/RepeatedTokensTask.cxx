@@ -5,7 +5,6 @@
 #include "Index.h"
 #include "Parallel.h"
 #include "RecordTransformer.h"
-#include "RowPredictions.h"
 
 #include <algorithm>
 
@@ -93,19 +92,23 @@ double KeyComposition(const Transformer& model, const ScoreTable& scores, int th
 }
 
 /// The mean loss of rows from the second block on.
-double RepeatLoss(const Recording& recording, const std::vector<RepeatedTokens>& repeated,
-  const std::vector<std::int64_t>& targets)
+double RepeatLoss(const BatchEvaluation& evaluation, const TrainingBatch& batch,
+  const std::vector<RepeatedTokens>& repeated)
 {
-  std::vector<RowPrediction> rows = PredictRows(recording, targets);
-  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+  double sum = 0;
+  std::int64_t count = 0;
+  std::int64_t first = 0;
+  for (std::size_t s = 0; s < repeated.size(); ++s)
   {
-    const std::int64_t first = recording.sequenceOffsets[ToIndex(s)];
-    for (std::int64_t i = 0; i < repeated[ToIndex(s)].Period(); ++i)
+    const auto end = first + static_cast<std::int64_t>(batch.input.tokens[s].size());
+    for (std::int64_t row = first + repeated[s].Period(); row < end; ++row)
     {
-      rows[ToIndex(first + i)].hasTarget = false;
+      sum += evaluation.rowLoss[ToIndex(row)]; // 0 without a target
+      count += batch.targets[ToIndex(row)] >= 0 ? 1 : 0;
     }
+    first = end;
   }
-  return MeanLoss(rows);
+  return sum / static_cast<double>(count);
 }
 
 class RepeatedTokensTask : public SequenceTask
@@ -137,7 +140,6 @@ public:
     const TrainingBatch batch = this->MakeHeldOut();
     RecordOptions options;
     options.values = false;
-    options.logits = true;
     options.threads = threads;
     const Recording recording = RecordTransformer(model, batch.input, options).value();
     std::vector<RepeatedTokens> repeated;
@@ -147,7 +149,8 @@ public:
     }
     const ScoreTable scores(recording, repeated, threads);
     return { scores.Largest(&HeadScores::induction), scores.Largest(&HeadScores::previous),
-      KeyComposition(model, scores, threads), RepeatLoss(recording, repeated, batch.targets) };
+      KeyComposition(model, scores, threads),
+      RepeatLoss(EvaluateBatch(model, batch, threads), batch, repeated) };
   }
 
   std::vector<std::string> TokenNames() const override { return NumberNames(this->Vocabulary); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "BatchEvaluation.h"
 #include "LearningRandom.h"
 #include "LearningTask.h"
 
@@ -25,6 +26,25 @@ void AddNextTokens(TrainingBatch& batch, std::vector<std::int64_t> tokens, bool 
 /// Draws token ids below `vocabulary`, all different if there are enough of them.
 std::vector<std::int64_t> DrawTokens(
   LearningRandom& random, std::int64_t count, std::int64_t vocabulary);
+
+/// The share of the rows with a target, among those for which isCounted(row) holds, that are
+/// predicted right; 0 without such rows.
+template<class Function>
+double ShareRight(
+  const BatchEvaluation& evaluation, const TrainingBatch& batch, const Function& isCounted)
+{
+  std::int64_t right = 0;
+  std::int64_t count = 0;
+  for (std::size_t row = 0; row < batch.targets.size(); ++row)
+  {
+    if (batch.targets[row] >= 0 && isCounted(row))
+    {
+      right += evaluation.predicted[row] == batch.targets[row] ? 1 : 0;
+      ++count;
+    }
+  }
+  return count > 0 ? static_cast<double>(right) / static_cast<double>(count) : 0;
+}
 
 /// "0", ..., "count - 1".
 std::vector<std::string> NumberNames(std::int64_t count);

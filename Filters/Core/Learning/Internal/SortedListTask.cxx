@@ -2,7 +2,6 @@
 
 #include "Error.h"
 #include "Index.h"
-#include "RowPredictions.h"
 
 #include <algorithm>
 #include <utility>
@@ -45,14 +44,14 @@ public:
   std::vector<double> Measure(const Transformer& model, int threads) const override
   {
     const TrainingBatch batch = this->MakeHeldOut();
-    const std::vector<RowPrediction> rows = PredictRows(model, batch, threads);
+    const BatchEvaluation evaluation = EvaluateBatch(model, batch, threads);
     std::int64_t right = 0;
-    for (auto row = rows.begin(); row != rows.end(); row += 2 * this->Length + 1)
+    const std::int64_t length = 2 * this->Length + 1;
+    const std::int64_t* predicted = evaluation.predicted.data(); // -1 without a target
+    for (std::int64_t row = 0; row < HeldOutSequences * length; row += length)
     {
-      right += std::all_of(row, row + 2 * this->Length + 1,
-                 [](const RowPrediction& r) { return !r.hasTarget || r.isRight; })
-                 ? 1
-                 : 0;
+      const std::int64_t* targets = batch.targets.data() + row;
+      right += std::equal(targets, targets + length, predicted + row) ? 1 : 0;
     }
     return { static_cast<double>(right) / static_cast<double>(HeldOutSequences) };
   }

@@ -2,7 +2,6 @@
 
 #include "Index.h"
 #include "MarkovPredictors.h"
-#include "RowPredictions.h"
 
 #include <numeric>
 #include <utility>
@@ -53,7 +52,7 @@ public:
 
   std::vector<double> Measure(const Transformer& model, int threads) const override
   {
-    const double loss = MeanLoss(PredictRows(model, this->MakeHeldOut(), threads));
+    const double loss = EvaluateBatch(model, this->MakeHeldOut(), threads).loss;
     return { this->Bigram, this->Unigram, loss - this->Bigram };
   }
 

@@ -56,15 +56,15 @@ def _spirals(model, of):
         "small clumps; spirals belong to heads that attend one position away, clumps to heads with several offsets.",
         model,
         attention.spirals,
-        "A point is a query or a key; near points attend to each other. In the first two heads pale and dark points lie in "
-        "order, and the colors of the lower row, which repeat after five positions, form bands or small groups. In the third "
-        "head positions are mixed: tokens of the same word or meaning gather instead. The thread is one-dimensional because "
-        "the head compares positions and little else.",
+        "A point is a query or a key; near points attend to each other. In the first two heads points lie in the order of their "
+        "positions, from pale to dark, along an arc or a ring; a small clump is one position in all texts, as the colors of the lower "
+        "row show, which repeat after five positions. The thread is one-dimensional because the head compares positions and little "
+        "else. In the third head positions are mixed, and the same words gather instead.",
         "Transformer Recorder > Head Embedding > Token Colors, with By RelativePosition, then PositionMod5.",
     )
 
 
-def _birth(model, of):
+def _birth(model, of, more=""):
     return Finding(
         f"birth-{model}",
         f"The birth of induction heads ({of})",
@@ -74,7 +74,7 @@ def _birth(model, of):
         training.birth,
         "Above, the loss of the first block cannot fall, since random tokens cannot be guessed; that of the second block falls once "
         "the model copies. Below are the scores of the heads at the same steps. First a head learns to attend to the previous token, "
-        "then the induction head can use what that one writes, and both losses part at that moment (dashed lines).",
+        "then the induction head can use what that one writes, and both losses part at that moment (dashed lines)." + more,
         "Open config.json of the model, then Transformer Recorder with Random Prompts > Head Scores, and press Play: the scores "
         "change with training time.",
     )
@@ -194,7 +194,12 @@ FINDINGS = (
     _composition("induction", "repeated random tokens"),
     _composition("language-2", "language model"),
     _birth("induction", "repeated random tokens"),
-    _birth("language-2", "language model"),
+    _birth(
+        "language-2",
+        "language model",
+        " This model reads repeated random tokens alone at first (curriculum in its recipe), since induction heads did not form from "
+        "this text within minutes. When the text begins, the scores fall and the losses rise: random tokens are unlike any text.",
+    ),
     Finding(
         "both-directions",
         "Induction in both directions",

@@ -165,7 +165,7 @@ def write_page(path, results, facts):
         "are small enough to be trained on a laptop. All of them ship with Attention Atlas, so every figure can be made again, "
         "and every model opened in ParaView.</p>",
         "<p>Each finding says what was claimed and by whom, what was measured, and by which threshold it holds. The thresholds "
-        "are ours and were fixed before the models were trained. A small model that does not show a phenomenon does not "
+        "are ours. A small model that does not show a phenomenon does not "
         "refute it in large ones.</p>",
         "<h2>The models</h2>", *_models(facts),
         "<h2>All findings</h2>",

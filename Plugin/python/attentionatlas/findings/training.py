@@ -65,7 +65,7 @@ _CORNERS = numpy.array([[0, 0], [1, 0], [0.5, 3**0.5 / 2]])
 def _simplex(axes, beliefs, colors, title):
     axes.plot(*_CORNERS[[0, 1, 2, 0]].T, color=GREY, linewidth=0.5)
     axes.scatter(*(beliefs @ _CORNERS).T, s=1.2, c=colors, linewidths=0, rasterized=True)
-    axes.set(title=title, xlim=(-0.08, 1.08), ylim=(-0.12, 0.98), aspect="equal")
+    axes.set(title=title, xlim=(-0.2, 1.2), ylim=(-0.2, 1.05), aspect="equal")
     axes.set_axis_off()
 
 

@@ -3,6 +3,7 @@
 #include "LearningRecipe.h"
 #include "Tensor.h"
 #include "Transformer.h"
+#include "TransformerTrainer.h"
 
 #include <cstring>
 #include <string>
@@ -12,30 +13,21 @@
 namespace atlas::test
 {
 
-/// An attention-only transformer for a task, without normalization, whose weights are 0 until they
-/// are set: a model worked out by hand.
-class LensModel
+/// The transformer of a task, without biases and, for tokens, without normalization, whose weights
+/// are 0 until they are set: a model worked out by hand.
+class TaskModel
 {
 public:
-  LensModel(const LearningTask& task, ArchitectureOptions architecture)
+  TaskModel(const LearningTask& task, ArchitectureOptions architecture)
   {
     architecture.norm = NormKind::None;
     architecture.biases = false;
     this->Config = MakeConfig(architecture, task);
-    const std::int64_t d = this->Config.modelDimension;
-    const std::int64_t h = this->Config.heads;
-    const std::int64_t dh = this->Config.headDimension;
-    this->Add("embed.W_E", { this->Config.vocabulary, d });
-    this->Add("pos_embed.W_pos", { this->Config.positions, d });
-    for (std::int64_t l = 0; l < this->Config.layers; ++l)
+    for (const auto& [name, shape] : ParameterShapes(this->Config))
     {
-      const std::string prefix = "blocks." + std::to_string(l) + ".attn.";
-      this->Add(prefix + "W_Q", { h, d, dh });
-      this->Add(prefix + "W_K", { h, d, dh });
-      this->Add(prefix + "W_V", { h, d, dh });
-      this->Add(prefix + "W_O", { h, dh, d });
+      const std::vector<double> values(ElementCount(shape).value());
+      this->Weights[name] = Tensor::FromDouble(DType::F32, shape, values);
     }
-    this->Add("unembed.W_U", { d, this->Config.outputVocabulary });
   }
 
   /// Sets one value of a matrix; of head 0, if it has one per head.
@@ -60,12 +52,6 @@ public:
 private:
   TransformerConfig Config;
   Tensors Weights;
-
-  void Add(const std::string& name, const Shape& shape)
-  {
-    const std::vector<double> values(ElementCount(shape).value());
-    this->Weights[name] = Tensor::FromDouble(DType::F32, shape, values);
-  }
 };
 
 /// The options of a task with its usual sizes.
