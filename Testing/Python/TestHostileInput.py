@@ -255,7 +255,7 @@ SOURCES = [
     ("TransformerTraining", {"Layers": 10**9}, "memory"),
     ("TransformerTraining", {"Heads": 65}, "HeadDimension"),
     ("TransformerTraining", {"LearningRate": math.nan}, "LearningRate"),
-    ("TransformerTraining", {"LearningRate": 1e30, "Warmup": 0, "Steps": 20}, "diverged at step"),
+    ("TransformerTraining", {"LearningRate": 1e30, "Warmup": 0, "Steps": 20}, "diverged in step"),
     ("TransformerTraining", {"WeightDecay": -2}, "WeightDecay"),
     ("TransformerTraining", {"Seed": -1}, "Seed"),
     ("TransformerTraining", {"Steps": 10**9, "CheckpointEvery": 1}, "100000 checkpoints"),

@@ -77,14 +77,14 @@ class TransformerTraining(AtlasTest):
         return atlastest.arrays_of(atlastest.fetch(source, time))
 
     def test_induction_heads_form(self):
-        """The first Apply: no property is set."""
-        training = simple.TransformerTraining()
+        """The first steps of the recipe are enough for the heads to form."""
+        training = simple.TransformerTraining(Steps=300, MeasureEvery=100)
         curves = table_of(training)
         self.assertEqual(list(curves)[:4], ["Step", "Loss", "Accuracy", "Held-out Loss"])
         self.assertEqual((curves["Step"][0], curves["Step"][-1]), (0, training.TimestepValues[-1]))
         self.assertLess(curves["Induction"][0], 0.2)
-        self.assertGreater(curves["Induction"][-1], 0.9)
-        self.assertGreater(curves["Previous Token"][-1], 0.5)
+        self.assertGreater(curves["Induction"][-1], 0.5)
+        self.assertGreater(curves["Previous Token"][-1], 3 * curves["Previous Token"][0])
 
     def test_chart(self):
         training = simple.TransformerTraining(**SMALL)

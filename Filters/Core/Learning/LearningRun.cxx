@@ -134,11 +134,12 @@ public:
   LearningResult Train()
   {
     this->Reach(true);
-    while (this->Trainer.StepCount() < this->Recipe.steps && this->Step())
+    while (this->Trainer.StepCount() < this->Recipe.steps && this->Step() && this->TryReach())
     {
-      this->Reach(this->Trainer.StepCount() == this->Recipe.steps);
     }
-    if (this->Result.checkpoints.back().step != this->Trainer.StepCount())
+    // Weights with which a training diverges are no checkpoint.
+    if (this->Result.divergence.empty() &&
+        this->Result.checkpoints.back().step != this->Trainer.StepCount())
     {
       this->AddCheckpoint();
     }
@@ -181,6 +182,22 @@ private:
     catch (const DivergenceError& e)
     {
       this->Result.divergence = e.what();
+      return false;
+    }
+    return true;
+  }
+
+  /// Reach after a step; false if the model gives numbers that are not finite.
+  bool TryReach()
+  {
+    try
+    {
+      this->Reach(this->Trainer.StepCount() == this->Recipe.steps);
+    }
+    catch (const ModelError& e)
+    {
+      this->Result.divergence = "the training diverged in step " +
+                                std::to_string(this->Trainer.StepCount() - 1) + ": " + e.what();
       return false;
     }
     return true;
