@@ -7,7 +7,6 @@ PDF. FOLDER has a folder per model, with config.json, model.safetensors and, fro
 and recipe.json. A finding whose model is not there is listed as such. In Python: findings.render("out", "Data/models").
 """
 
-import os
 import pathlib
 import tempfile
 

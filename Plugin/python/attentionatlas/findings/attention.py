@@ -193,8 +193,9 @@ def induction(study, page, least=0.5, least_previous=0.5):
         f"induction {number(inductive[chosen])} (head {name_of(chosen)}), previous token {number(first[before])} in the "
         f"first block (head {name_of(before)}; {number(previous[before])} in both)",
         {"induction": inductive, "previous token": previous, "previous token, first block": first},
-        "Mean attention weight from each token of the second block to the token after its first copy (induction), and of "
-        "each token of the first block to the one before (previous token); only the first block can be copied from. Even "
+        "Mean attention weight from each token of the second block to the token after its first copy (induction), "
+        "and of each token of the first block to the one before (previous token); only the first block can be "
+        "copied from. Even "
         f"attention would give about {number(1 / (1.5 * study.block), 2)}.",
         f"Holds if a head has induction above {least} and one of an earlier layer previous token above {least_previous}.",
     )
@@ -205,46 +206,44 @@ def stripe(weights, offset):
     return float(numpy.diagonal(weights, offset).mean())
 
 
+def _stripes(means, block, shift):
+    """Of each head the mean weight at an offset from the other copy of a token, in both halves of the repeated block."""
+    shape = tuple(1 + max(numbers) for numbers in zip(*means))
+    found = numpy.zeros(shape)
+    for place, weights in means.items():
+        found[place] = numpy.mean([stripe(weights, block + shift), stripe(weights, shift - block)])
+    return found
+
+
 def both_directions(study, page):
     """Whether heads of a bidirectional model attend to what came after, and before, another copy of their token."""
     block, length = study.block, 2 * study.block
-    control = study.recording("random", lambda: {"Tokens": study.random_tokens(Kind="Random", Length=length, Count=16, Seed=2)})
+    plain = {"Kind": "Random", "Length": length, "Count": 16, "Seed": 2}
+    control = study.recording("random", lambda: {"Tokens": study.random_tokens(**plain)})
     with Attention.opened(study.repeated()) as attention, Attention.opened(control) as random:
-        shape = len(attention.layers), attention.heads
-        means = {}
-        for place in attention.places():
-            means[place] = attention.mean(*place), random.mean(*place)
-    names = {"after": 1, "before": -1, "same": 0}
-    scores = {name: numpy.zeros(shape) for name in names}
-    chance = {name: numpy.zeros(shape) for name in names}
-    for (layer, head), (repeated, plain) in means.items():
-        for name, shift in names.items():
-            ends = (block + shift, shift - block)
-            scores[name][layer, head] = numpy.mean([stripe(repeated, end) for end in ends])
-            chance[name][layer, head] = numpy.mean([stripe(plain, end) for end in ends])
-    gain = {name: scores[name] - chance[name] for name in names}
-    chosen = {name: highest(gain[name]) for name in ("after", "before")}
+        means, others = ({p: heads.mean(*p) for p in heads.places()} for heads in (attention, random))
+    shifts = {"after": 1, "before": -1, "same": 0}
+    scores, chance = ({name: _stripes(m, block, shift) for name, shift in shifts.items()} for m in (means, others))
+    chosen = {name: highest(scores[name] - chance[name]) for name in ("after", "before")}
     figure, axes = row(page, 4, f"{study.name}: random tokens, each sequence a block of {block} written twice", 60, 2)
     top = max(0.1, *(values.max() for values in scores.values()))
-    for panel, name in zip(axes, ("after", "before")):
+    for panel, name in zip(axes, chosen):
         shown = show_heads(panel, scores[name], page, limits=(0, top), digits=3)
         panel.set_title(f"Weight on the token {name} the other copy")
     color_bar(figure, axes[:2], shown, "Mean weight", [0, top / 2, top], [number(t) for t in (0, top / 2, top)])
-    for panel, name in zip(axes[2:], ("after", "before")):
-        _around_copy(panel, *means[chosen[name]], block)
-        panel.set_title(f"Head {name_of(chosen[name])}: weight around the other copy")
+    for panel, (name, place) in zip(axes[2:], chosen.items()):
+        _around_copy(panel, means[place], others[place], block)
+        panel.set_title(f"Head {name_of(place)}: weight around the other copy")
     axes[2].legend()
     even = 1 / length
-    good = {name: scores[name][chosen[name]] > 5 * even and scores[name][chosen[name]] > 2 * chance[name][chosen[name]]
-            for name in chosen}
-    words = ", ".join(
-        f"{name} {number(scores[name][place], 3)} (head {name_of(place)}; without repetition "
-        f"{number(chance[name][place], 3)})" for name, place in chosen.items()
-    )
+    found = {name: (float(scores[name][place]), float(chance[name][place])) for name, place in chosen.items()}
     return figure, Result(
-        all(good.values()),
-        words,
-        {**{name: scores[name] for name in names}, **{f"{name}, control": chance[name] for name in names}},
+        all(score > 5 * even and score > 2 * usual for score, usual in found.values()),
+        ", ".join(
+            f"{name} {number(score, 3)} (head {name_of(chosen[name])}; without repetition {number(usual, 3)})"
+            for name, (score, usual) in found.items()
+        ),
+        {**scores, **{f"{name}, control": chance[name] for name in shifts}},
         "Mean attention weight from each token of a repeated block to the token after, or before, its other copy; "
         f"control: the same offsets in random tokens without repetition. Even attention is {number(even, 3)}.",
         "Holds if in both directions a head has more than 5 times even attention and twice its control.",
@@ -313,7 +312,8 @@ def alibi_decay(study, page):
     straight = quality >= 0.9
     return figure, Result(
         bool(straight.mean() > 0.5),
-        f"{int(straight.sum())} of {quality.size} heads with R\u00b2 \u2265 0.9; median R\u00b2 {number(numpy.median(quality))}",
+        f"{int(straight.sum())} of {quality.size} heads with R\u00b2 \u2265 0.9; median "
+        f"{number(numpy.median(quality))}",
         {"R2": quality, "slope": slopes, "ALiBi": -alibi},
         "R\u00b2 of the line through a head's mean score at distances from 0 to half the length of the texts.",
         "Holds if R\u00b2 is at least 0.9 in more than half of the heads.",
@@ -357,8 +357,8 @@ def sinks(path_of, page):
         holds,
         f"{100 * early:.0f} % of queries in the first half of the layers, {100 * late:.0f} % in the second",
         {"strongest is first": strongest, "first weight": first},
-        "The share of queries, but for the first of each text, whose largest weight is that of the first token: the mean "
-        "over the heads of the first and of the second half of the layers.",
+        "The share of queries, but for the first of each text, whose largest weight is that of the first token: "
+        "the mean over the heads of the first and of the second half of the layers.",
         "Holds if the share is above 50 % in the second half and larger than in the first.",
     )
 
@@ -375,10 +375,12 @@ def concentration(path_of, page):
     spread = float(lead.max() - lead.min())
     return figure, Result(
         bool(lead.max() > 0.5 and lead.min() < 0.2),
-        f"from {number(lead.min())} (head {name_of(highest(-lead))}) to {number(lead.max())} (head {name_of(highest(lead))})",
+        f"from {number(lead.min())} (head {name_of(highest(-lead))}) to {number(lead.max())} (head "
+        f"{name_of(highest(lead))})",
         {"concentration": lead, "entropy": entropy, "spread": spread},
         "The largest minus the second largest attention weight of a query, the mean over queries but for the first.",
-        "Holds if some head is above 0.5 (it attends to single tokens) and some head below 0.2 (it spreads its attention).",
+        "Holds if some head is above 0.5 (it attends to single tokens) and some head below 0.2 (it spreads its "
+        "attention).",
     )
 
 
@@ -414,8 +416,8 @@ def updates(study, page):
         any(abs(value) > 0.5 for value in numbers.values()),
         f"rank correlation of position and size: {words}",
         {"rank correlation": numbers},
-        "Spearman's correlation of the position and the mean length of what a head adds to the residual stream over the "
-        "length of the stream.",
+        "Spearman's correlation of the position and the mean length of what a head adds to the residual stream "
+        "over the length of the stream.",
         "Holds if it is beyond \u00b10.5 in a layer.",
     )
 
@@ -430,7 +432,8 @@ def idle_sinks(study, page):
     first, size = looks["First Weight"][order[0]], writes["Magnitude"][order[1]]
     layer, position = looks["Layer"][order[0]], looks["Position"][order[0]]
     later = position > 0
-    figure, axes = row(page, study.layers, f"{study.name}: what a head writes, by its attention to the first token", 66, min(4, study.layers))
+    title = f"{study.name}: what a head writes, by its attention to the first token"
+    figure, axes = row(page, study.layers, title, 66, min(4, study.layers))
     numbers = {}
     for number_of, panel in enumerate(axes):
         rows = later & (layer == number_of)
@@ -446,8 +449,8 @@ def idle_sinks(study, page):
         "too few queries give the first token more than half of their weight" if least is None else
         ", ".join(f"layer {name}: {number(value)} times" for name, value in numbers.items()),
         {"ratio": numbers},
-        "The mean size |u| / |x| of what heads write at queries that give the first token more than half of their weight, "
-        "over that at all other queries (without the first of each text).",
+        "The mean size |u| / |x| of what heads write at queries that give the first token more than half of their "
+        "weight, over that at all other queries (without the first of each text).",
         "Holds if the ratio is below 0.5 in a layer; needs 20 such queries.",
     )
 

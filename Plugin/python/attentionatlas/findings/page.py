@@ -32,7 +32,8 @@ _STYLE = """
     border-bottom: 1px solid #ddd; vertical-align: top; }
   dl { font-size: 0.85rem; } dt { font-weight: bold; margin-top: 0.4rem; } dd { margin: 0 0 0 1rem; }
   figure { margin: 1rem 0; } img { width: 100%; height: auto; } figcaption { font-size: 0.8rem; color: #555; }
-  .verdict { font-weight: bold; white-space: nowrap; } .holds { color: #00704f; } .fails { color: #b24700; } .open { color: #666; }
+  .verdict { font-weight: bold; white-space: nowrap; }
+  .holds { color: #00704f; } .fails { color: #b24700; } .open { color: #666; }
   @media print { body { margin: 0; max-width: none; font-size: 10pt; } section { break-inside: avoid; } }
 """
 
@@ -70,7 +71,8 @@ def write_numbers(path, results):
         entry = {name: getattr(finding, name) for name in ("title", "claim", "source", "model")}
         entry["verdict"] = VERDICTS[_verdict(result)]
         if isinstance(result, Result):
-            entry.update({name: _plain(getattr(result, name)) for name in ("measured", "definition", "threshold", "numbers")})
+            names = ("measured", "definition", "threshold", "numbers")
+            entry.update({name: _plain(getattr(result, name)) for name in names})
         else:
             entry["reason"] = result
         entries[finding.name] = entry
@@ -96,7 +98,8 @@ def _training(recipe):
     if "curriculum" in known and known["curriculum"]:
         words.append(f"(the first {known['curriculum']:,} on repeated random tokens)")
     rest = {name: known[name] for name in _SHOWN if known.get(name) not in (None, "")}
-    return " ".join(words) + "; " + ", ".join(f"{_NAMES.get(name, name.replace('_', ' '))} {_value(value)}" for name, value in rest.items())
+    settings = (f"{_NAMES.get(name, name.replace('_', ' '))} {_value(value)}" for name, value in rest.items())
+    return " ".join(words) + "; " + ", ".join(settings)
 
 
 def _models(facts):
@@ -160,13 +163,13 @@ def write_page(path, results, facts):
         '<html lang="en"><head><meta charset="utf-8"><title>What attention heads do</title>',
         f"<style>{_STYLE}</style></head><body>",
         "<h1>What attention heads do: findings of the literature, tested on small models</h1>",
-        "<p>Researchers have found that the heads of transformers do recognizable things: attend to the previous token, "
-        "continue what they have seen, rest on the first token. This page tests such claims, one figure each, on models that "
-        "are small enough to be trained on a laptop. All of them ship with Attention Atlas, so every figure can be made again, "
-        "and every model opened in ParaView.</p>",
-        "<p>Each finding says what was claimed and by whom, what was measured, and by which threshold it holds. The thresholds "
-        "are ours. A small model that does not show a phenomenon does not "
-        "refute it in large ones.</p>",
+        "<p>Researchers have found that the heads of transformers do recognizable things: attend to the previous "
+        "token, continue what they have seen, rest on the first token. This page tests such claims, one figure "
+        "each, on models that are small enough to be trained on a laptop. All of them ship with Attention Atlas, "
+        "so every figure can be made again, and every model opened in ParaView.</p>",
+        "<p>Each finding says what was claimed and by whom, what was measured, and by which threshold it holds. "
+        "The thresholds are ours. A small model that does not show a phenomenon does not refute it in large "
+        "ones.</p>",
         "<h2>The models</h2>", *_models(facts),
         "<h2>All findings</h2>",
         f"<p>{'; '.join(f'{count} {name}' for name, count in counts.items())}.</p>", *_summary(results),

@@ -219,7 +219,8 @@ class Study(Proxies):
     def table(self, proxy, port=0, **properties):
         """A table of a filter on the model."""
         with self:
-            return self.checked(data.table(self.own(getattr(simple, proxy)(Input=self.reader, **properties)), port), proxy)
+            made = self.own(getattr(simple, proxy)(Input=self.reader, **properties))
+            return self.checked(data.table(made, port), proxy)
 
     def checked(self, table, proxy):
         """A table that a filter made; raises ValueError if it reported an error."""
@@ -240,7 +241,8 @@ class Study(Proxies):
         """The logits of a run of the model or of another config.json, and the columns of its tokens."""
         with self:
             blocks = data.first_part(_updated(self.recorder(config, ["Logits"], **properties)))
-            tables = {blocks.GetMetaData(i).Get(blocks.NAME()): blocks.GetBlock(i) for i in range(blocks.GetNumberOfBlocks())}
+            count = blocks.GetNumberOfBlocks()
+            tables = {blocks.GetMetaData(i).Get(blocks.NAME()): blocks.GetBlock(i) for i in range(count)}
             if "logits" not in tables:
                 raise ValueError(f"{self.name}: no logits; see the error reported above.")
             tokens = {n: vtk_to_numpy(tables["tokens"].GetColumnByName(n)) for n in ("Sequence", "Position", "TokenId")}

@@ -32,6 +32,7 @@ PASSAGES = (
     "night unto night sheweth knowledge. There is no speech nor language, where their voice is not heard.",
     "And the LORD spake unto Moses, saying, Speak unto the children of Israel, and say unto them, I am the LORD your "
     "God. After the doings of the land of Egypt, wherein ye dwelt, shall ye not do.",
-    "A certain man had two sons: And the younger of them said to his father, Father, give me the portion of goods that "
-    "falleth to me. And he divided unto them his living. And not many days after the younger son gathered all together.",
+    "A certain man had two sons: And the younger of them said to his father, Father, give me the portion of goods "
+    "that falleth to me. And he divided unto them his living. And not many days after the younger son gathered all "
+    "together.",
 )

@@ -42,13 +42,15 @@ def harmonics(folder, page):
                 panel.text(j, i, number(value), ha="center", va="center", size="x-small", color="white" if dark else "black")
         panel.set_xticks(range(len(shown)), [str(k).replace("-", "\u2212") for k in shown])
         panel.set_yticks(range(len(shown)), [str(k).replace("-", "\u2212") for k in shown])
-        panel.set(title=f"Head {head}: moduli", xlabel="Frequency in \u03b8\u2081", ylabel="Frequency in \u03b8\u2082" if head == 0 else "")
+        panel.set(title=f"Head {head}: moduli", xlabel="Frequency in \u03b8\u2081")
+    axes[0].set_ylabel("Frequency in \u03b8\u2082")
     return figure, Result(
         max(outside) < 1e-10,
         f"at most {max(outside):.0e} of the energy of a head outside of the 11 harmonics".replace("-", "\u2212"),
         {"outside": outside},
         f"The energy of the Fourier coefficients of the score on {_SIDE} x {_SIDE} points of the torus outside of the "
-        "harmonics 1, cos and sin of \u03b8\u2081, \u03b8\u2082 and 2\u03b8\u2082, and the four products of those of \u03b8\u2081 and \u03b8\u2082.",
+        "harmonics 1, cos and sin of \u03b8\u2081, \u03b8\u2082 and 2\u03b8\u2082, and the four products of those "
+        "of \u03b8\u2081 and \u03b8\u2082.",
         "Holds if it is below 1e\u221210, the precision of the numbers.",
     )
 
@@ -78,15 +80,16 @@ def boosting(folder, page):
         axes[0].hist(values["Accuracy"], bins, color=color, alpha=0.75, label=label)
         axes[1].plot(numpy.sort(values["Loss"]), numpy.arange(len(values["Loss"])) + 1, color=color, label=label)
     axes[0].set(title="Accuracy at the end", xlabel="Accuracy", ylabel="Seeds")
-    axes[1].set(title="Loss at the end, sorted", xlabel="Loss, nats", ylabel="Seeds with less", xscale="symlog")
-    axes[1].set_xscale("log")
+    axes[1].set(title="Loss at the end, sorted", xlabel="Loss, nats", ylabel="Seeds with less", xscale="log")
     axes[1].xaxis.set_major_formatter(lambda value, _: f"{value:.0e}".replace("e-0", "e\u2212").replace("e+00", ""))
     axes[0].legend(loc="upper left")
     perfect = {name: int((values["Accuracy"] == 1).sum()) for name, values in modes.items()}
+    losses = {name: float(numpy.median(values["Loss"])) for name, values in modes.items()}
     return figure, Result(
-        perfect["Boosting"] < perfect["Joint"] and float(numpy.median(boosted["Loss"])) > float(numpy.median(joint["Loss"])),
-        f"{perfect['Joint']} of {len(joint['Seed'])} seeds learn everything together, {perfect['Boosting']} one after the other",
-        {"perfect": perfect, "median loss": {name: float(numpy.median(values["Loss"])) for name, values in modes.items()}},
+        perfect["Boosting"] < perfect["Joint"] and losses["Boosting"] > losses["Joint"],
+        f"{perfect['Joint']} of {len(joint['Seed'])} seeds learn everything together, {perfect['Boosting']} one after the "
+        "other",
+        {"perfect": perfect, "median loss": losses},
         "The number of seeds whose accuracy is 1 after as many steps in all.",
         "Holds if fewer seeds learn everything, with a larger median loss, when heads are trained one after the other.",
     )
@@ -104,7 +107,8 @@ def shared_work(folder, page):
     jitter = numpy.random.default_rng(0).uniform(-0.008, 0.008, (2, len(union)))
     axes[1].scatter(total + jitter[0], union + jitter[1], s=8, color=HEAD_COLORS[0], linewidths=0)
     axes[1].plot([0, 1, 2], [0, 1, 1], color=GREY, linewidth=0.6)
-    axes[1].set(title="Pairs that some head alone predicts", xlabel="Sum of the accuracies", ylabel="Share of pairs", ylim=(0, 1.05))
+    axes[1].set(title="Pairs that some head alone predicts", xlabel="Sum of the accuracies", ylabel="Share of pairs")
+    axes[1].set_ylim(0, 1.05)
     divided = (abs(union - 1) < 1e-9) & (abs(total - 1) < 1e-9)
     return figure, Result(
         bool(divided.mean() < 0.05),

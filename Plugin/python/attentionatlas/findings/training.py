@@ -93,7 +93,8 @@ def belief_fractal(study, page):
         quality["trained"] > 0.99 and quality["trained"] > quality.get("untrained", 0),
         words,
         {"R2": quality},
-        "R\u00b2 of a linear regression of the exact beliefs (three probabilities) on the last residual stream, fitted on "
+        "R\u00b2 of a linear regression of the exact beliefs (three probabilities) on the last residual stream, "
+        "fitted on "
         f"half of {SEQUENCES:,} sequences and measured on the other half.",
         "Holds if it is above 0.99 and above that of the untrained model.",
     )
@@ -174,8 +175,8 @@ def birth(study, page):
         f"{spacing:.0f} steps there)",
         {"fall": float(fall), "rise": float(rise), "apart": float(apart), "spacing": spacing, "steps": steps,
          "loss of first block": losses[:, 0], "loss of second block": losses[:, 1], "induction": inductive},
-        "The steps at which the loss on the copied block falls fastest and the largest induction score rises fastest; of the "
-        "curves of the training, means over three measurements, or else of the checkpoints.",
+        "The steps at which the loss on the copied block falls fastest and the largest induction score rises "
+        "fastest; of the curves of the training, means over three measurements, or else of the checkpoints.",
         "Holds if they are at most 50 steps, or one measurement, apart and the score ends above 0.3.",
     )
 
@@ -210,7 +211,8 @@ def grokking(study, page):
     threshold_line(axes, 0.99)
     axes.legend()
     words = f"train > 99 % at step {learned:,.0f}" if learned is not None else "train never > 99 %"
-    words += f", test > 99 % at step {general:,.0f}" if general is not None else f"; test at most {100 * test[known].max():.1f} %"
+    best = f"; test at most {100 * test[known].max():.1f} %"
+    words += f", test > 99 % at step {general:,.0f}" if general is not None else best
     return figure, Result(
         bool(learned and general and general > 3 * learned),
         words,
@@ -259,14 +261,16 @@ def two_drops(study, page):
     checkpoints = study.checkpoints()
     steps, losses = numpy.array(list(checkpoints)), []
     for config in checkpoints.values():
-        logits, columns = study.logits(config, TokenIds=ids(symbols))
+        logits, _ = study.logits(config, TokenIds=ids(symbols))
         chances = log_softmax(logits[:, :states]).reshape(*symbols.shape, states)[:, :-1]
         losses.append(-numpy.take_along_axis(chances, symbols[:, 1:, None], axis=2).mean())
     losses = numpy.array(losses) - counting_losses(symbols, states)[1] + bigram  # the luck of these sequences
     figure, (axes,) = row(page, 1, None, 66)
     axes.plot(steps, losses, color=HEAD_COLORS[0], marker=".", markersize=4, label="the model")
     for level, name, color in (
-        (numpy.log(states), "even", GREY), (unigram, "counts of symbols", HEAD_COLORS[1]), (bigram, "counts of pairs: Bayes", HEAD_COLORS[2]),
+        (numpy.log(states), "even", GREY),
+        (unigram, "counts of symbols", HEAD_COLORS[1]),
+        (bigram, "counts of pairs: Bayes", HEAD_COLORS[2]),
     ):
         axes.axhline(level, color=color, linestyle="--", linewidth=0.7, label=f"{name}: {number(level, 3)}")
     step_axis(axes, steps)
@@ -275,13 +279,15 @@ def two_drops(study, page):
     axes.legend()
     plateau = steps[abs(losses - unigram) < 0.02]
     excess = float(losses[-1] - bigram)
-    rest = f"within 0.02 of the unigram loss from step {plateau[0]} to {plateau[-1]}" if len(plateau) else "no stop at the unigram loss"
+    rest = "no stop at the unigram loss"
+    if len(plateau):
+        rest = f"within 0.02 of the unigram loss from step {plateau[0]} to {plateau[-1]}"
     return figure, Result(
         bool(len(plateau) and excess < 0.02),
         f"{rest}; ends {number(excess, 4)} nats above Bayes ({number(bigram, 4)}; unigram {number(unigram, 4)})",
         {"unigram": float(unigram), "bigram": float(bigram), "excess": excess, "steps": steps, "loss": losses,
          "plateau": plateau},
-        "The mean loss of each checkpoint on 200 new sequences, beside the losses of exact predictors: by the counts of "
-        "symbols so far, and by the counts of pairs, which is Bayes\u2019 rule here.",
+        "The mean loss of each checkpoint on 200 new sequences, beside the losses of exact predictors: by the "
+        "counts of symbols so far, and by the counts of pairs, which is Bayes\u2019 rule here.",
         "Holds if a checkpoint is within 0.02 nats of the unigram loss and the last one within 0.02 nats of Bayes.",
     )

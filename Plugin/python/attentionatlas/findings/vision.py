@@ -54,7 +54,8 @@ class Pictures:
 
 
 def _recorded(study, quantity, kind, config=None):
-    """The recording, by the trained model or by that of another config.json, of pictures whose patches differ in one quantity, and the values of the patches."""
+    """The recording, by the trained model or by that of another config.json, of pictures whose patches differ in one
+    quantity, and the values of the patches."""
     pictures = Pictures(study)
     values = pictures.patches(kind)
     if quantity == "hue":
@@ -148,9 +149,9 @@ def colors(study, page):
         all(found[name][best[name]] >= max(LEAST, before.get(name, 0)) for name in names),
         words,
         {**found, "untrained": before},
-        "Alikeness: 1 minus the mean difference in hue (or brightness) of a patch and the other patches that it attends to, "
-        "over that of all pairs; in pictures whose patches have random hues (or grays), so that place tells nothing. "
-        "1: only equal patches; 0: chance.",
+        "Alikeness: 1 minus the mean difference in hue (or brightness) of a patch and the other patches that it "
+        "attends to, over that of all pairs; in pictures whose patches have random hues (or grays), so that place "
+        "tells nothing. 1: only equal patches; 0: chance.",
         f"Holds if for both quantities a head has at least {LEAST} and more than any head of the untrained model.",
     )
 
@@ -169,7 +170,8 @@ def columns(study, page):
             weights = means[layer, head] = weights / weights.sum(axis=1, keepdims=True)
             for name, line in (("row", rows), ("column", places)):
                 same = (line[:, None] == line[None]) & others
-                found[name][layer, head] = (weights * same).sum(axis=1).mean() / (same.sum(axis=1) / others.sum(axis=1)).mean()
+                even = (same.sum(axis=1) / others.sum(axis=1)).mean()
+                found[name][layer, head] = (weights * same).sum(axis=1).mean() / even
     best = {name: highest(found[name]) for name in found}
     figure, axes = row(page, 4, f"{study.name}: attention to the same row and column", 66, 2)
     top = max(2.0, *(values.max() for values in found.values()))
@@ -185,12 +187,14 @@ def columns(study, page):
         shown = panel.imshow(heat, cmap=ORANGES, vmin=0)
         panel.set(xticks=[], yticks=[], title=f"Head {name_of(place)} from the patch in gray: mean over pictures")
         color_bar(figure, panel, shown, "Weight", [0, shown.get_clim()[1]], ["0", number(shown.get_clim()[1], 3)])
-    words = ", ".join(f"{name} {number(found[name][place], 1)} times even (head {name_of(place)})" for name, place in best.items())
+    words = ", ".join(
+        f"{name} {number(found[name][place], 1)} times even (head {name_of(place)})" for name, place in best.items()
+    )
     return figure, Result(
         bool(found["column"][best["column"]] >= 2),
         words,
         found,
-        "The attention of a patch to the other patches of its row (or column), over that of even attention; the mean over "
-        "pictures of random patches.",
+        "The attention of a patch to the other patches of its row (or column), over that of even attention; the "
+        "mean over pictures of random patches.",
         "Holds if a head gives its column at least twice even attention.",
     )

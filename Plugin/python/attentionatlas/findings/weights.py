@@ -132,7 +132,8 @@ def composition(study, page):
     axes[0].scatter([1], [score], s=24, color=HEAD_COLORS[4], linewidths=0, zorder=3)
     axes[0].annotate(f"{name_of(source)} \u2192 {name_of(to)}", (1, score), (5, 0), textcoords="offset points", va="center")
     threshold_line(axes[0], baseline, "chance, 1 / \u221ad")
-    axes[0].axhline(baseline + 3 * deviation, color=HEAD_COLORS[4], linestyle=":", linewidth=0.6, label="3 standard deviations above")
+    level = baseline + 3 * deviation
+    axes[0].axhline(level, color=HEAD_COLORS[4], linestyle=":", linewidth=0.6, label="3 standard deviations above")
     axes[0].set(title="All pairs of heads", ylabel="Composition score", ylim=(0, None))
     axes[0].set_xticks(range(3), ["Q", "K", "V"])
     axes[0].legend(loc="best", fontsize="small")
@@ -192,12 +193,13 @@ def shared_tokens(study, page):
         f"{100 * some:.0f} % of the pairs of heads share a token (median {numpy.median(values):.0f}, by chance "
         f"{number(numpy.median(chance), 1)}); different tokens: query \u00d7 key {distinct['QueryKey']:,}, query "
         f"{distinct['Query']:,}, key {distinct['Key']:,}, value {distinct['Value']:,} of {study.vocabulary:,}",
-        {"share of pairs": some, "median shared": float(numpy.median(values)), "median by chance": float(numpy.median(chance)),
-         "share of pairs above chance": above, "different tokens": distinct},
-        "Attention token: the token with the largest logit if a vector of a head is multiplied with its W_O W_U. Shared: "
-        "attention tokens of the products query \u00d7 key that two heads both have; by chance as many as if each head drew "
-        "its tokens from the whole vocabulary.",
-        "Holds if every pair of heads shares at least one token and the products use fewer different tokens than the values.",
+        {"share of pairs": some, "median shared": float(numpy.median(values)),
+         "median by chance": float(numpy.median(chance)), "share of pairs above chance": above, "different tokens": distinct},
+        "Attention token: the token with the largest logit if a vector of a head is multiplied with its W_O W_U. "
+        "Shared: attention tokens of the products query \u00d7 key that two heads both have; by chance as many as "
+        "if each head drew its tokens from the whole vocabulary.",
+        "Holds if every pair of heads shares at least one token and the products use fewer different tokens than "
+        "the values.",
     )
 
 
@@ -264,7 +266,8 @@ def fourier(study, page):
         f"{number(five)} of the energy in the frequencies {', '.join(map(str, sorted(strongest)))}"
         + ("" if best is None else f"; {number(best)} in the five strongest before training"),
         {"five frequencies": five, "frequencies": sorted(map(int, strongest)), "untrained": best, "shares": shares},
-        "The energy of the embedding, without its mean, at the five strongest of its discrete Fourier frequencies around "
+        "The energy of the embedding, without its mean, at the five strongest of its discrete Fourier frequencies "
+        "around "
         f"the circle of numbers modulo {p}.",
         "Holds if five frequencies have more than 0.8 of the energy.",
     )
