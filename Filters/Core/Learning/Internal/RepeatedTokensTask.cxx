@@ -34,15 +34,23 @@ public:
     ParallelFor(this->Layers * this->Heads, threads,
       [&](std::int64_t i)
       {
-        PatternSums sums;
+        PatternSums first;
+        PatternSums later;
         std::vector<float> work;
         for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
         {
-          sums.Add(MeasurePatterns(recording, repeated[ToIndex(s)], s, i / this->Heads,
-            i % this->Heads, 0, recording.SequenceLength(s), {}, work));
+          const RepeatedTokens& tokens = repeated[ToIndex(s)];
+          const auto measure = [&](std::int64_t begin, std::int64_t end)
+          {
+            return MeasurePatterns(
+              recording, tokens, s, i / this->Heads, i % this->Heads, begin, end, {}, work);
+          };
+          first.Add(measure(0, tokens.Period()));
+          later.Add(measure(tokens.Period(), recording.SequenceLength(s)));
         }
-        this->Scores[ToIndex(i)] = { sums.PrefixMatching(),
-          sums.Score(HeadPattern::PreviousToken, PatternMeasure::Stripe) };
+        // Later blocks repeat what the first one says: heads need the token before there alone.
+        this->Scores[ToIndex(i)] = { later.PrefixMatching(),
+          first.Score(HeadPattern::PreviousToken, PatternMeasure::Stripe) };
       });
   }
 

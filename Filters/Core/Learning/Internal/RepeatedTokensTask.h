@@ -17,7 +17,8 @@ namespace atlas
 ///
 /// Measures, on 64 held-out sequences:
 /// - Induction: the largest prefix-matching score of a head, PatternSums::PrefixMatching.
-/// - Previous Token: the largest mean attention of a head to the token before.
+/// - Previous Token: the largest mean attention of a head to the token before, over the queries of
+///   the first block, whose tokens are the ones that induction heads look up.
 /// - K-Composition (FindHeadComposition) of the strongest head of the first layer for the previous
 ///   token with the strongest induction head of a later layer; 0 with one layer.
 /// - Repeat Loss: the mean loss of tokens that are predicted from the second block or a later one.
