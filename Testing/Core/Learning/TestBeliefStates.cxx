@@ -257,7 +257,7 @@ TEST(BeliefStatesTask, MeasuresBeliefsAndExcessLoss)
   const double within = squares - explained(0) - explained(1) - explained(2);
   const std::vector<double> measures = task->Measure(model.Make(), 1);
   EXPECT_NEAR(measures[0], 1 - within / (squares - explained(3)), 1e-9);
-  EXPECT_NEAR(measures[1], std::log(3.) - best, 1e-9);
+  EXPECT_NEAR(measures[1], std::log(3.) - best, 1e-6); // the model is in single precision
   const BeliefRegression found = RegressBeliefs({}, model.Make(), batch.input.tokens, 1);
   EXPECT_NEAR(found.r2, measures[0], 1e-12);
   EXPECT_EQ(found.predicted.size(), 2560U);

@@ -212,7 +212,7 @@ TEST(StatisticalInductionTask, MeasuresAgainstBayes)
   const auto rows = static_cast<double>(batch.targets.size());
   EXPECT_NEAR(measures[0], bigram / rows, 1e-10);
   EXPECT_NEAR(measures[1], unigram / rows, 1e-10);
-  EXPECT_NEAR(measures[2], std::log(3.) - bigram / rows, 1e-9);
+  EXPECT_NEAR(measures[2], std::log(3.) - bigram / rows, 1e-6); // in single precision
 }
 
 }
