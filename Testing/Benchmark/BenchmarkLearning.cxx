@@ -9,8 +9,8 @@
 
 #include "LearningRecipe.h"
 #include "MatrixProduct.h"
-#include <Parallel.h>
 #include "TransformerTrainer.h"
+#include <Parallel.h>
 
 #include <algorithm>
 #include <chrono>

@@ -46,8 +46,8 @@ std::uint64_t Settings::Integer(
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
       value.get<std::uint64_t>() > most)
   {
-    this->FailValue(entry,
-      "an integer from " + std::to_string(least) + " to " + std::to_string(most), value);
+    this->FailValue(
+      entry, "an integer from " + std::to_string(least) + " to " + std::to_string(most), value);
   }
   return value.get<std::uint64_t>();
 }

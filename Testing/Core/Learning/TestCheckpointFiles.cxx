@@ -1,3 +1,5 @@
+// Also tests: LearningRecipe
+
 #include "CheckpointFiles.h"
 
 #include "Error.h"
@@ -171,6 +173,29 @@ TEST(CheckpointFiles, EncodersAreReadAsTheyWereMade)
     EXPECT_EQ(read.position, made.position);
     EXPECT_EQ(read.tiedUnembedding, made.tiedUnembedding);
     EXPECT_EQ(read.inputBias, made.inputBias);
+  }
+}
+
+TEST(LearningRecipe, AnInvalidSizeIsNamed)
+{
+  struct Case
+  {
+    std::int64_t ArchitectureOptions::* option;
+    std::int64_t value;
+    const char* message;
+  };
+  for (const Case& c : { Case{ &ArchitectureOptions::layers, 0, "Layers: expected at least 1" },
+         Case{ &ArchitectureOptions::heads, 0, "Heads: expected at least 1, found 0" },
+         Case{ &ArchitectureOptions::heads, 65, "HeadDimension: 65 heads do not fit" },
+         Case{ &ArchitectureOptions::keyHeads, 3, "KeyHeads: expected a divisor of Heads, 4" },
+         Case{ &ArchitectureOptions::mlpDimension, -1, "MlpDimension: expected 0 or more" },
+         Case{ &ArchitectureOptions::headDimension, 7, "HeadDimension: expected an even number" } })
+  {
+    ArchitectureOptions options;
+    options.positions = PositionKind::Rotary;
+    options.*c.option = c.value;
+    EXPECT_THAT(MessageOf<OptionError>([&] { MakeConfig(options, SizesOnly(Data::Tokens)); }),
+      HasSubstr(c.message));
   }
 }
 
