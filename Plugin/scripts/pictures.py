@@ -325,7 +325,7 @@ def main(transformer):
     show("HarmonicAttention", HarmonicAttention(), zoom=1.3)
     rows = s.OutputPort(AttentionOnlyTraining(), 1)
     chart("AttentionOnlyTraining", "XYChartView", rows, ["Loss", "Accuracy"], "A training", "step", "Step")
-    rows = s.OutputPort(TransformerTraining(), 1)
+    rows = s.OutputPort(TransformerTraining(Steps=500, MeasureEvery=20), 1)
     series = ["Held-out Loss", "Induction", "Previous Token"]
     chart("TransformerTraining", "XYChartView", rows, series, "Induction heads form", "step", "Step")
     text("AttentionOnlyModelWriter", ["SaveData('model.safetensors', model)"])
