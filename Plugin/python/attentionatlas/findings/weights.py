@@ -130,7 +130,7 @@ def composition(study, page):
     score = float(table["Score"][ends.index((*source, *to))])
     deviation = float(table["Score"].std())
     axes[0].scatter([1], [score], s=24, color=HEAD_COLORS[4], linewidths=0, zorder=3)
-    axes[0].annotate(f"{name_of(source)} \u2192 {name_of(to)}", (1, score), (5, 0), textcoords="offset points", va="center")
+    axes[0].annotate(f"{name_of(source)} \u2192 {name_of(to)}", (1, score), (14, 5), textcoords="offset points", color=HEAD_COLORS[4])
     threshold_line(axes[0], baseline, "chance, 1 / \u221ad")
     level = baseline + 3 * deviation
     axes[0].axhline(level, color=HEAD_COLORS[4], linestyle=":", linewidth=0.6, label="3 standard deviations above")
