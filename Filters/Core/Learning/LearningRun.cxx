@@ -18,7 +18,7 @@ namespace
 {
 
 constexpr std::int64_t DefaultCheckpoints = 30;
-constexpr std::int64_t DefaultRows = 200;
+constexpr std::int64_t DefaultRows = 100;
 
 std::set<std::int64_t> EverySteps(std::int64_t steps, std::int64_t every)
 {
