@@ -59,7 +59,6 @@ class TransformerTraining(AtlasTest):
         block = " ".join(str(3 * i % 16) for i in range(10))
         recorder = simple.TransformerRecorder(Input=training, TokenIds=f"{block} {block}")
         attention = simple.AttentionMap(Input=recorder, Layer=1, Head=0)
-        self.assertEqual(list(attention.TimestepValues), [0, 20, 40])
         scores = simple.HeadScores(Input=recorder)
         composition = simple.HeadComposition(Input=training)
         found = {}
