@@ -268,9 +268,9 @@ FINDINGS = (
         "their place.",
         "vit",
         vision.colors,
-        "Above, a large number means that a head attends to patches that look alike. Below are the queries and "
-        "keys of the strongest heads for gradients in all directions, each patch in its own color: similar colors "
-        "gather although they come from different places.",
+        "Above, a large number means that a head attends to patches that look alike, a negative one that it attends to contrast. Below "
+        "are the queries and keys of the strongest heads for gradients in all directions, each patch in its own color: if similar "
+        "colors gather although they come from different places, the head compares colors and not positions.",
         "Transformer Recorder with Images > Head Embedding > Token Colors, with By Hue or Brightness.",
     ),
     Finding(
