@@ -152,7 +152,7 @@ def colors(study, page):
         {**found, "untrained": before},
         "Alikeness: 1 minus the mean difference in hue (or brightness) of a patch and the other patches that it "
         "attends to, over that of all pairs; in pictures whose patches have random hues (or grays), so that place "
-        "tells nothing. 1: only equal patches; 0: chance.",
+        "tells nothing. 1: only equal patches; 0: chance; below 0: contrast.",
         f"Holds if for both quantities a head has at least {LEAST} and more than any head of the untrained model.",
     )
 
