@@ -244,7 +244,7 @@ FINDINGS = (
         weights.skip_trigrams,
         "The list on the left is read from the weights, without running a text. The bars are then measured by "
         "running the model: with the source earlier in the text, the output becomes more likely after the "
-        "destination. A middle dot is a space. " 
+        "destination. A middle dot is a space. "
         "Many complete a word of several tokens, as \u201cBe \u2026 c \u2192 ause\u201d does.",
         "Transformer Reader > Skip Trigrams; Head Circuit shows the two factors.",
     ),
