@@ -69,7 +69,7 @@ class TransformerTraining(AtlasTest):
             if time in found:
                 self.assert_same_arrays(arrays, found[time])
             found[time] = arrays
-        self.assertNotEqual(found[0]["Attention"].tobytes(), found[40]["Attention"].tobytes())
+        self.assertNotEqual(found[0]["Weights"].tobytes(), found[40]["Weights"].tobytes())
 
     def image_arrays_at(self, source, time):
         source.UpdatePipeline(time)

@@ -54,10 +54,11 @@ LearningRecipe StatisticalInductionRecipe()
 
 LearningRecipe ModularAdditionRecipe()
 {
-  LearningRecipe recipe = RecipeOf(TaskKind::ModularAddition, 1e-3, 6000);
+  // At 1e-3 the test accuracy is below .4 after 8,000 steps.
+  LearningRecipe recipe = RecipeOf(TaskKind::ModularAddition, 3e-3, 6000);
   recipe.task.vocabulary = 53;
   recipe.task.context = 3;
-  recipe.task.trainShare = 0.5;
+  recipe.task.trainShare = 0.4;
   recipe.architecture = { 1, 4, 0, 128, 0, 512 };
   recipe.architecture.norm = NormKind::None;
   recipe.architecture.activation = Activation::Relu;
