@@ -58,6 +58,7 @@ std::string LearningHistory::Update(
     return {};
   }
   *this = {};
+  std::vector<char> packed;
   atlas::LearningResult result;
   atlas::TransformerConfig config;
   RankResult outcome;
@@ -67,6 +68,10 @@ std::string LearningHistory::Update(
     if (ranks.Rank() == 0)
     {
       result = request.Train(report);
+      if (ranks.Count() > 1)
+      {
+        packed = Packed(result);
+      }
     }
     else
     {
@@ -80,12 +85,20 @@ std::string LearningHistory::Update(
   ranks.Agree(outcome);
   if (ranks.Count() > 1)
   {
-    const std::vector<std::vector<char>> bytes =
-      ranks.Share(ranks.Rank() == 0 ? Packed(result) : std::vector<char>());
-    if (ranks.Rank() > 0)
+    const std::vector<std::vector<char>> bytes = ranks.Share(packed);
+    RankResult received;
+    try
     {
-      result = Unpacked(bytes.front(), config);
+      if (ranks.Rank() > 0)
+      {
+        result = Unpacked(bytes.front(), config);
+      }
     }
+    catch (const std::exception& e)
+    {
+      received.error = e.what();
+    }
+    ranks.Agree(received);
   }
   this->Take(request, result);
   this->Trained = key;

@@ -5,6 +5,7 @@
 #include "RecipeFile.h"
 #include "SavedTraining.h"
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 
@@ -106,12 +107,20 @@ void LearningRequest::RequireMemory() const
   const double context = real(this->recipe.task.context);
   const double layer = d * (4 * inner + 3 * real(model.mlpDimension));
   const double weights = real(model.layers) * layer + d * (2 * vocabulary + context);
-  const double tokens = real(this->recipe.batchSize) * context;
-  const double kept =
-    real(model.layers) * (8 * d + 4 * inner + 3 * real(model.mlpDimension) + heads * context);
-  const double models = real(static_cast<std::int64_t>(this->CheckpointSteps().size())) + 4;
+  // As in Core's GradientPass: a few sequences at a time in each of up to 8 shards, attention in
+  // blocks of 64 queries.
+  constexpr double shards = 8;
+  constexpr double slice = 1024;
+  constexpr double block = 64;
+  const double tokens =
+    std::min(real(this->recipe.batchSize) * context, shards * std::max(slice, context));
+  const double kept = real(model.layers) * (8 * d + 4 * inner + 3 * real(model.mlpDimension));
+  const double scores = shards * 2 * block * context;
+  // Checkpoints; the gradients of the shards, moments and copies for measuring.
+  const double models =
+    real(static_cast<std::int64_t>(this->CheckpointSteps().size())) + 3 * shards;
   AttentionAtlas::RequireMemory(
-    sizeof(float) * (models * weights + tokens * (kept + 2 * vocabulary)), "the training",
+    sizeof(float) * (models * weights + tokens * (kept + 2 * vocabulary) + scores), "the training",
     "choose smaller sizes or a larger CheckpointEvery.");
 }
 

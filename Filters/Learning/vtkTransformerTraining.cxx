@@ -229,14 +229,30 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
   return request;
 }
 
+/// Asks for the same piece of both outputs, which are made together.
+int vtkTransformerTraining::RequestUpdateExtent(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  const int port = request->Get(vtkExecutive::FROM_OUTPUT_PORT());
+  for (int other = 0; port >= 0 && other < this->GetNumberOfOutputPorts(); ++other)
+  {
+    for (auto* key : { SDDP::UPDATE_PIECE_NUMBER(), SDDP::UPDATE_NUMBER_OF_PIECES() })
+    {
+      outputVector->GetInformationObject(other)->Set(
+        key, outputVector->GetInformationObject(port)->Get(key));
+    }
+  }
+  return this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
+}
+
 int vtkTransformerTraining::RequestData(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  if (this->Trained->failed == this->GetMTime())
+  const AttentionAtlas::RankGroup ranks(outputVector);
+  if (!ranks.Any(this->Trained->failed != this->GetMTime()))
   {
     return 1; // which has been told
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
   AttentionAtlas::LearningRequest request;
   AttentionAtlas::RankResult asked;
   try
@@ -255,10 +271,20 @@ int vtkTransformerTraining::RequestData(
     {
       vtkWarningMacro(<< divergence);
     }
-    this->FillOutputs(atlas::ToJson(request.recipe), outputVector);
+    AttentionAtlas::RankResult filled;
+    try
+    {
+      this->FillOutputs(atlas::ToJson(request.recipe), outputVector);
+    }
+    catch (const std::exception& e)
+    {
+      filled.error = e.what();
+    }
+    ranks.Agree(filled);
   }
   catch (const std::exception& e)
   {
+    this->Trained->given.reset();
     this->Trained->failed = this->GetMTime();
     if (ranks.Rank() == 0)
     {
@@ -287,13 +313,9 @@ void vtkTransformerTraining::FillOutputs(
   AttentionAtlas::ToDataSet(this->Trained->given->GetModel(), kept.path, "", processes, output);
   AttentionAtlas::AddField(output->GetFieldData(), AttentionAtlas::ArrayNames::Recipe, recipe);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), static_cast<double>(kept.step));
-  for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
+  if (!AttentionAtlas::IsFirstPiece(outputVector))
   {
-    // An update asks for a piece of one port; that of the other may be from before.
-    if (outputVector->GetInformationObject(port)->Get(SDDP::UPDATE_PIECE_NUMBER()) > 0)
-    {
-      return;
-    }
+    return;
   }
   vtkTable* table = vtkTable::GetData(outputVector, 1);
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TransformerTraining);

@@ -28,8 +28,8 @@ LearningRecipe RepeatedTokensRecipe()
 
 LearningRecipe TextRecipe()
 {
-  // Induction heads form in the first steps, on repeated random tokens alone; on text alone they did
-  // not form in 4,000 steps. Fewer repeats than .3 later let their score fall below .5.
+  // Induction heads form in the first steps, on repeated random tokens alone; on text alone they
+  // did not form in 4,000 steps. Fewer repeats than .3 later let their score fall below .5.
   LearningRecipe recipe = RecipeOf(TaskKind::Text, 1e-2, 3000);
   recipe.task.vocabulary = 1000;
   recipe.task.context = 128;

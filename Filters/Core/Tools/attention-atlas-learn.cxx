@@ -211,18 +211,21 @@ class ModelFolder
 public:
   ModelFolder(fs::path folder, const LearningRecipe& recipe, atlas::DType dtype)
     : Folder(std::move(folder))
+    , Recipe(atlas::ToJson(recipe))
     , Type(dtype)
     , Labels(LabelsOf(recipe.task))
   {
-    fs::create_directories(this->Folder);
-    atlas::AtomicFile file(this->Folder / atlas::RecipeFile);
-    const std::string text = atlas::ToJson(recipe);
-    file.Write(text.data(), text.size());
-    file.Commit();
   }
 
-  void WriteStep(const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state) const
+  /// Writes a checkpoint. The first one, with which the training is known to be possible, replaces
+  /// what another training left in the folder.
+  void WriteStep(const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state)
   {
+    if (!this->HasBegun)
+    {
+      this->Begin(checkpoint.step);
+      this->HasBegun = true;
+    }
     atlas::WriteCheckpoint(this->Folder / ("checkpoint-" + std::to_string(checkpoint.step)),
       *checkpoint.model, {}, this->Type, this->Labels);
     atlas::WriteSafetensors(this->Folder / atlas::TrainingStateFile, state, {});
@@ -239,8 +242,26 @@ public:
 
 private:
   fs::path Folder;
+  std::string Recipe;
   atlas::DType Type;
   std::vector<std::string> Labels;
+  bool HasBegun = false;
+
+  /// Writes the recipe and removes checkpoints that a training from this step on does not reach.
+  void Begin(std::int64_t first) const
+  {
+    fs::create_directories(this->Folder);
+    for (const auto& [step, path] : atlas::FindCheckpoints(this->Folder))
+    {
+      if (first == 0 || step > first)
+      {
+        fs::remove_all(path);
+      }
+    }
+    atlas::AtomicFile file(this->Folder / atlas::RecipeFile);
+    file.Write(this->Recipe.data(), this->Recipe.size());
+    file.Commit();
+  }
 };
 
 /// What is the same for all trainings of a run of the program.

@@ -491,9 +491,10 @@ protected:
         config.mlpDimension = 12;
         config.activation = Activation::Gelu;
         break;
-      case 1: // gated GELU with biases, no normalization, scale by layer
+      case 1: // gated GELU, no normalization, scale by layer
         config.mlpDimension = 12;
         config.gated = true;
+        config.mlpBias = false; // TransformerLens adds b_in behind the gate
         config.activation = Activation::GeluTanh;
         config.norm = NormKind::None;
         config.finalNorm = false;

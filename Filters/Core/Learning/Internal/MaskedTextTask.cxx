@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace atlas
@@ -96,7 +97,10 @@ public:
         ++row;
       }
     }
-    return { EvaluateBatch(model, batch, threads).loss };
+    const bool hasAny = std::any_of(
+      batch.targets.begin(), batch.targets.end(), [](std::int64_t target) { return target >= 0; });
+    return { hasAny ? EvaluateBatch(model, batch, threads).loss
+                    : std::numeric_limits<double>::quiet_NaN() }; // of few held-out tokens
   }
 
   std::map<std::string, std::string> Files() const override
