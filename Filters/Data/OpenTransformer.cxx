@@ -165,7 +165,7 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
   else
   {
     const std::shared_ptr<const OpenTransformer> kept = models.all[{ place, "", false }].lock();
-    if (kept == nullptr)
+    if (kept == nullptr || !kept->Memory)
     {
       throw atlas::ModelError(path.string() +
                               ": expected a model that was trained in this session, found none; "
