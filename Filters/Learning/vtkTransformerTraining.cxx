@@ -287,9 +287,13 @@ void vtkTransformerTraining::FillOutputs(
   AttentionAtlas::ToDataSet(this->Trained->given->GetModel(), kept.path, "", processes, output);
   AttentionAtlas::AddField(output->GetFieldData(), AttentionAtlas::ArrayNames::Recipe, recipe);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), static_cast<double>(kept.step));
-  if (outputVector->GetInformationObject(1)->Get(SDDP::UPDATE_PIECE_NUMBER()) > 0)
+  for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
-    return;
+    // An update asks for a piece of one port; that of the other may be from before.
+    if (outputVector->GetInformationObject(port)->Get(SDDP::UPDATE_PIECE_NUMBER()) > 0)
+    {
+      return;
+    }
   }
   vtkTable* table = vtkTable::GetData(outputVector, 1);
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TransformerTraining);

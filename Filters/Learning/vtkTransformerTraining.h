@@ -213,7 +213,7 @@ public:
   ///@{
   /**
    * Steps from one checkpoint to the next; 0: about 30 checkpoints, denser at the beginning
-   * (Core's LogarithmicSteps). Steps from one row of the table to the next; 0: about 200 rows.
+   * (Core's LogarithmicSteps). Steps from one row of the table to the next; 0: about 100 rows.
    * Default: 0.
    */
   vtkSetMacro(CheckpointEvery, int);

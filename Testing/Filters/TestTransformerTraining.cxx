@@ -270,6 +270,7 @@ TEST(TransformerTraining, SaysWhatIsWrong)
   text->SetTask(vtkTransformerTraining::TEXT);
   text->SetTextFile("/no/such/text.txt");
   text->SetVocabulary(300);
+  text->SetRepeats(0); // which the short context has no place for
   ExpectError(text, "/no/such/text.txt");
   Training layers;
   layers->SetLayers(-2);

@@ -59,7 +59,6 @@ class TransformerTraining(AtlasTest):
         block = " ".join(str(3 * i % 16) for i in range(10))
         recorder = simple.TransformerRecorder(Input=training, TokenIds=f"{block} {block}")
         attention = simple.AttentionMap(Input=recorder, Layer=1, Head=0)
-        self.assertEqual(list(attention.TimestepValues), [0, 20, 40])
         scores = simple.HeadScores(Input=recorder)
         composition = simple.HeadComposition(Input=training)
         found = {}
@@ -70,7 +69,7 @@ class TransformerTraining(AtlasTest):
             if time in found:
                 self.assert_same_arrays(arrays, found[time])
             found[time] = arrays
-        self.assertNotEqual(found[0]["Attention"].tobytes(), found[40]["Attention"].tobytes())
+        self.assertNotEqual(found[0]["Weights"].tobytes(), found[40]["Weights"].tobytes())
 
     def image_arrays_at(self, source, time):
         source.UpdatePipeline(time)

@@ -18,7 +18,7 @@ LearningRecipe RecipeOf(TaskKind kind, double rate, std::int64_t steps)
 LearningRecipe RepeatedTokensRecipe()
 {
   // With rates of 2e-3 to 3e-3 the induction score lingers near .5.
-  LearningRecipe recipe = RecipeOf(TaskKind::RepeatedTokens, 1e-2, 1000);
+  LearningRecipe recipe = RecipeOf(TaskKind::RepeatedTokens, 1e-2, 700);
   recipe.task.vocabulary = 64;
   recipe.task.context = 64;
   recipe.architecture = { 2, 4, 0, 64 };
@@ -28,11 +28,13 @@ LearningRecipe RepeatedTokensRecipe()
 
 LearningRecipe TextRecipe()
 {
-  LearningRecipe recipe = RecipeOf(TaskKind::Text, 1e-2, 4000);
+  // Induction heads form in the first steps, on repeated random tokens alone; on text alone they did
+  // not form in 4,000 steps. Fewer repeats than .3 later let their score fall below .5.
+  LearningRecipe recipe = RecipeOf(TaskKind::Text, 1e-2, 3000);
   recipe.task.vocabulary = 1000;
   recipe.task.context = 128;
-  recipe.task.repeats = 0.15;
-  recipe.task.curriculum = 500;
+  recipe.task.repeats = 0.3;
+  recipe.task.curriculum = 800;
   recipe.architecture = { 2, 8, 0, 128 };
   recipe.optimizer.warmup = 100;
   recipe.optimizer.schedule = RateSchedule::Cosine;
@@ -52,7 +54,8 @@ LearningRecipe StatisticalInductionRecipe()
 
 LearningRecipe ModularAdditionRecipe()
 {
-  LearningRecipe recipe = RecipeOf(TaskKind::ModularAddition, 1e-3, 8000);
+  // At 1e-3 the test accuracy is below .4 after 8,000 steps.
+  LearningRecipe recipe = RecipeOf(TaskKind::ModularAddition, 3e-3, 6000);
   recipe.task.vocabulary = 53;
   recipe.task.context = 3;
   recipe.task.trainShare = 0.4;
@@ -63,7 +66,7 @@ LearningRecipe ModularAdditionRecipe()
   recipe.optimizer.beta2 = 0.98;
   recipe.optimizer.weightDecay = 1;
   recipe.optimizer.decayRule = DecayRule::All;
-  recipe.optimizer.clip = 0;
+  recipe.optimizer.warmup = 10;
   recipe.batchSize = 0;
   return recipe;
 }

@@ -18,7 +18,7 @@ namespace
 {
 
 constexpr std::int64_t DefaultCheckpoints = 30;
-constexpr std::int64_t DefaultRows = 200;
+constexpr std::int64_t DefaultRows = 100;
 
 std::set<std::int64_t> EverySteps(std::int64_t steps, std::int64_t every)
 {
@@ -71,6 +71,17 @@ void CheckRecipe(const LearningRecipe& recipe, const LearningOptions& options)
     "BatchSize", "at least 1, or 0 for ModularAddition", recipe.batchSize);
   require(options.checkpointEvery >= 0, "CheckpointEvery", "0 or more", options.checkpointEvery);
   require(options.measureEvery >= 0, "MeasureEvery", "0 or more", options.measureEvery);
+  const auto requireCount = [&](std::int64_t every, const char* name, const char* what)
+  {
+    constexpr std::int64_t most = 100000; // more make lists of time steps and charts slow
+    if (every > 0 && recipe.steps / every > most)
+    {
+      throw OptionError(std::string(name) + ": expected at most " + std::to_string(most) + " " +
+                        what + ", found " + std::to_string(recipe.steps / every) + "; raise it.");
+    }
+  };
+  requireCount(options.checkpointEvery, "CheckpointEvery", "checkpoints");
+  requireCount(options.measureEvery, "MeasureEvery", "rows");
   if (!(recipe.initialization >= 0) || !std::isfinite(recipe.initialization))
   {
     throw OptionError(

@@ -36,7 +36,7 @@ struct LearningOptions
 {
   std::int64_t checkpointEvery = 0; ///< steps between checkpoints; 0: about 30 checkpoints, on a
                                     ///< logarithmic scale (LogarithmicSteps)
-  std::int64_t measureEvery = 0;    ///< steps between rows of the curves; 0: about 200 rows, and at
+  std::int64_t measureEvery = 0;    ///< steps between rows of the curves; 0: about 100 rows, and at
                                     ///< every checkpoint in any case
   int threads = 0;
 

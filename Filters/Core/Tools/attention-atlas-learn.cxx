@@ -70,7 +70,7 @@ cxxopts::Options Arguments()
     value<int>());
   add("checkpoint-every", "steps between checkpoints; 0: about 30, denser at the beginning",
     value<std::int64_t>()->default_value("0"));
-  add("measure-every", "steps between rows of curves.csv; 0: about 200 rows",
+  add("measure-every", "steps between rows of curves.csv; 0: about 100 rows",
     value<std::int64_t>()->default_value("0"));
   add("print-recipe", "print all settings as JSON, without training");
   add("f16", "write weights as 16-bit floating-point numbers");

@@ -1,3 +1,5 @@
+// Also tests: AdamW BatchEvaluation GradientPass LearningMath ParameterBlock
+
 #include "TransformerTrainer.h"
 
 #include "AdamW.h"

@@ -79,7 +79,9 @@ def position_heads(study, page):
     _share_panel(axes[0], share, peak)
     for panel, place, weights, title in zip(axes[1:3], (chosen, least), stacks, ("most", "least")):
         what = f"Head {name_of(place)}, {title} positional: mean of texts"
-        color_bar(figure, panel, show_map(panel, weights.mean(axis=0), page, what), "Weight", [0, 1])
+        shown = show_map(panel, weights.mean(axis=0), page, what)
+        top = shown.get_clim()[1]
+        color_bar(figure, panel, shown, "Weight", [0, top], ["0", number(top)])
     for weights, place, color in zip(stacks, (chosen, least), HEAD_COLORS):
         offsets, profile, even = offset_profile(weights)
         middle = (abs(offsets) <= len(weights[0]) // 2) & (even > 0)

@@ -57,7 +57,8 @@ def show_heads(axes, matrix, page, columns=2, colors=WEIGHTS, limits=(0, 1), dig
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         return shown
     for (layer, head), value in numpy.ndenumerate(matrix):
-        dark = high > low and (value - low) / (high - low) > 0.55
+        share = (value - low) / (high - low) if high > low else 0
+        dark = abs(2 * share - 1) > 0.55 if low < 0 else share > 0.55
         text = number(value, digits) if numpy.isfinite(value) else ""
         axes.text(head, layer, text, ha="center", va="center", size="small", color="white" if dark else "black")
     return shown

@@ -244,7 +244,8 @@ FINDINGS = (
         weights.skip_trigrams,
         "The list on the left is read from the weights, without running a text. The bars are then measured by "
         "running the model: with the source earlier in the text, the output becomes more likely after the "
-        "destination. A middle dot is a space.",
+        "destination. A middle dot is a space. "
+        "Many complete a word of several tokens, as \u201cBe \u2026 c \u2192 ause\u201d does.",
         "Transformer Reader > Skip Trigrams; Head Circuit shows the two factors.",
     ),
     Finding(
@@ -268,9 +269,9 @@ FINDINGS = (
         "their place.",
         "vit",
         vision.colors,
-        "Above, a large number means that a head attends to patches that look alike. Below are the queries and "
-        "keys of the strongest heads for gradients in all directions, each patch in its own color: similar colors "
-        "gather although they come from different places.",
+        "Above, a large number means that a head attends to patches that look alike, a negative one that it attends to contrast. Below "
+        "are the queries and keys of the strongest heads for gradients in all directions, each patch in its own color: if similar "
+        "colors gather although they come from different places, the head compares colors and not positions.",
         "Transformer Recorder with Images > Head Embedding > Token Colors, with By Hue or Brightness.",
     ),
     Finding(

@@ -12,7 +12,7 @@ from attentionatlas.embedding import Embedding
 from attentionatlas.findings.base import Result, highest, name_of, number, row, show_heads
 from attentionatlas.findings.study import Attention
 from attentionatlas.model import Missing
-from attentionatlas.style import ORANGES
+from attentionatlas.style import ORANGES, SIGNED
 
 #: Pictures of each kind, the directions of gradients.
 PICTURES, DIRECTIONS = 12, 8
@@ -135,14 +135,15 @@ def colors(study, page):
         before = {}
     figure, axes = row(page, 4, f"{study.name}: which heads attend to patches of the same hue or brightness", 66, 2)
     for panel, name in zip(axes, names):
-        shown = show_heads(panel, found[name], page, colors=ORANGES)
+        shown = show_heads(panel, found[name], page, colors=SIGNED, limits=(-1, 1))
         panel.set_title(f"Alike in {name}: pictures of random patches")
-    color_bar(figure, axes[:2], shown, "Alikeness", [0, 0.5, 1])
+    color_bar(figure, axes[:2], shown, "Alikeness", [-1, 0, 1])
     for panel, name in zip(axes[2:], names):
         _show_layout(panel, study, name, best[name])
     words = ", ".join(
         f"{name} {number(found[name][best[name]])} (head {name_of(best[name])}"
-        + (f"; untrained at most {number(before[name])})" if before else ")")
+        + (f"; untrained at most {number(before[name])}" if before else "")
+        + f"; least {number(found[name].min())}, head {name_of(highest(-found[name]))})"
         for name in names
     )
     return figure, Result(
@@ -151,7 +152,7 @@ def colors(study, page):
         {**found, "untrained": before},
         "Alikeness: 1 minus the mean difference in hue (or brightness) of a patch and the other patches that it "
         "attends to, over that of all pairs; in pictures whose patches have random hues (or grays), so that place "
-        "tells nothing. 1: only equal patches; 0: chance.",
+        "tells nothing. 1: only equal patches; 0: chance; below 0: contrast.",
         f"Holds if for both quantities a head has at least {LEAST} and more than any head of the untrained model.",
     )
 
@@ -185,7 +186,7 @@ def columns(study, page):
         heat[rows, places] = means[place][middle]
         heat[rows[middle], places[middle]] = numpy.nan
         shown = panel.imshow(heat, cmap=ORANGES, vmin=0)
-        panel.set(xticks=[], yticks=[], title=f"Head {name_of(place)} from the patch in gray: mean over pictures")
+        panel.set(xticks=[], yticks=[], title=f"Head {name_of(place)} from the gray patch: mean")
         color_bar(figure, panel, shown, "Weight", [0, shown.get_clim()[1]], ["0", number(shown.get_clim()[1], 3)])
     words = ", ".join(
         f"{name} {number(found[name][place], 1)} times even (head {name_of(place)})" for name, place in best.items()

@@ -98,6 +98,7 @@ def skip_trigrams(study, page):
     axes[1].hist(effects, 30, color=HEAD_COLORS[0])
     axes[1].axvline(0, color=GREY, linewidth=0.6)
     axes[1].set(title="All that were tested", xlabel="Gain in log probability of the output, nats", ylabel="Skip-trigrams")
+    axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     share = float((effects > 0).mean())
     copies = float(numpy.mean([entry[0] == entry[2] for entry, _, _, _ in trigrams]))
     return figure, Result(

@@ -1,0 +1,158 @@
+// Also tests: SavedTraining
+
+#include "LearningRun.h"
+
+#include "CheckpointFiles.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "Index.h"
+#include "RecipeFile.h"
+#include "SavedTraining.h"
+#include "TemporaryDirectory.h"
+
+#include <cmath>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace atlas::test
+{
+namespace
+{
+
+LearningRecipe SmallRecipe(std::int64_t steps)
+{
+  LearningRecipe recipe = DefaultRecipe(TaskKind::BeliefStates);
+  recipe.architecture.modelDimension = 8;
+  recipe.architecture.heads = 2;
+  recipe.architecture.mlpDimension = 8;
+  recipe.batchSize = 4;
+  recipe.steps = steps;
+  return recipe;
+}
+
+std::vector<std::int64_t> StepsOf(const LearningResult& result)
+{
+  std::vector<std::int64_t> steps;
+  for (const LearningCheckpoint& checkpoint : result.checkpoints)
+  {
+    steps.push_back(checkpoint.step);
+  }
+  return steps;
+}
+
+TEST(LearningRun, LogarithmicStepsGrowByAFactor)
+{
+  const std::vector<std::int64_t> steps = LogarithmicSteps(1000, 10);
+  // 1000^(i / 10)
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{ 0, 1, 2, 4, 8, 16, 32, 63, 126, 251, 501, 1000 }));
+  EXPECT_EQ(LogarithmicSteps(0, 10), std::vector<std::int64_t>{ 0 });
+  EXPECT_EQ(LogarithmicSteps(2, 10), (std::vector<std::int64_t>{ 0, 1, 2 }));
+}
+
+TEST(LearningRun, KeepsWhatIsAskedFor)
+{
+  LearningOptions options;
+  options.checkpointEvery = 4;
+  options.measureEvery = 3;
+  std::vector<double> progress;
+  options.progress = [&](double done, double)
+  {
+    progress.push_back(done);
+    return true;
+  };
+  const LearningResult result = Learn(SmallRecipe(10), options);
+  EXPECT_EQ(StepsOf(result), (std::vector<std::int64_t>{ 0, 4, 8, 10 }));
+  std::vector<double> rows;
+  for (const std::vector<double>& row : result.curves.rows)
+  {
+    EXPECT_EQ(row.size(), result.curves.names.size());
+    rows.push_back(row[0]);
+    EXPECT_EQ(std::isnan(row[1]), row[0] == 10) << "the loss of the batch of the next step";
+  }
+  EXPECT_EQ(rows, (std::vector<double>{ 0, 3, 4, 6, 8, 9, 10 }));
+  ASSERT_EQ(progress.size(), 10U);
+  EXPECT_DOUBLE_EQ(progress[4], 0.5);
+  EXPECT_FALSE(result.stopped);
+  EXPECT_TRUE(result.divergence.empty());
+  // Each checkpoint has weights of its own.
+  EXPECT_NE(result.checkpoints[0].weights->at("embed.W_E").bytes,
+    result.checkpoints[1].weights->at("embed.W_E").bytes);
+}
+
+TEST(LearningRun, StopKeepsWhatWasReached)
+{
+  LearningOptions options;
+  options.checkpointEvery = 4;
+  options.progress = [](double done, double) { return done < 0.55; };
+  const LearningResult result = Learn(SmallRecipe(10), options);
+  EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(StepsOf(result), (std::vector<std::int64_t>{ 0, 4, 6 }));
+}
+
+TEST(LearningRun, ADivergenceKeepsWhatCameBefore)
+{
+  LearningRecipe recipe = SmallRecipe(50);
+  recipe.optimizer.rate = 1e30;
+  const LearningResult result = Learn(recipe, {});
+  EXPECT_NE(result.divergence.find("step "), std::string::npos) << result.divergence;
+  ASSERT_FALSE(result.checkpoints.empty());
+  for (const LearningCheckpoint& checkpoint : result.checkpoints)
+  {
+    for (const auto& [name, tensor] : *checkpoint.weights)
+    {
+      EXPECT_TRUE(std::isfinite(tensor.View().At(0))) << checkpoint.step << " " << name;
+    }
+  }
+}
+
+/// A saved training goes on to the same bytes as one that was never interrupted.
+TEST(LearningRun, ContinuesFromItsFolderToTheByte)
+{
+  const TemporaryDirectory folder;
+  const LearningResult whole = Learn(SmallRecipe(12), {});
+  LearningOptions options;
+  options.checkpoint = [&](const LearningCheckpoint& checkpoint, const Tensors& state)
+  {
+    if (checkpoint.step == 6)
+    {
+      WriteSafetensors(folder / TrainingStateFile, state, {});
+      std::ofstream(folder / "recipe.json") << ToJson(SmallRecipe(6));
+    }
+  };
+  Learn(SmallRecipe(6), options);
+  const SavedTraining saved(folder.Path());
+  EXPECT_EQ(saved.step, 6);
+  EXPECT_EQ(saved.recipe.steps, 6);
+  const LearningResult rest = Learn(SmallRecipe(12), {}, saved.state.GetTensors());
+  EXPECT_EQ(rest.checkpoints.front().step, 6);
+  for (const auto& [name, tensor] : *whole.checkpoints.back().weights)
+  {
+    EXPECT_EQ(tensor.bytes, rest.checkpoints.back().weights->at(name).bytes) << name;
+  }
+  EXPECT_NE(MessageOf<OptionError>([&] { saved.RequireMoreSteps(SmallRecipe(6)); }).find("6"),
+    std::string::npos);
+  MessageOf<FileError>([&] { SavedTraining(folder / "none"); });
+}
+
+TEST(LearningRun, BadRecipesAreNamed)
+{
+  const auto message = [](const auto& change)
+  {
+    LearningRecipe recipe = SmallRecipe(2);
+    LearningOptions options;
+    change(recipe, options);
+    return MessageOf<OptionError>([&] { Learn(recipe, options); });
+  };
+  using Recipe = LearningRecipe;
+  EXPECT_EQ(message([](Recipe& r, auto&) { r.steps = -1; }).rfind("Steps: ", 0), 0U);
+  EXPECT_EQ(message([](Recipe& r, auto&) { r.batchSize = 0; }).rfind("BatchSize: ", 0), 0U);
+  EXPECT_EQ(message([](Recipe&, auto& o) { o.measureEvery = -1; }).rfind("MeasureEvery: ", 0), 0U);
+  EXPECT_EQ(
+    message([](Recipe& r, auto&) { r.initialization = std::nan(""); }).rfind("Initialization: ", 0),
+    0U);
+  EXPECT_EQ(message([](Recipe& r, auto&) { r.architecture.layers = 0; }).rfind("Layers: ", 0), 0U);
+}
+
+}
+}
