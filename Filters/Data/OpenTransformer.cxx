@@ -165,13 +165,14 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
   else
   {
     const std::shared_ptr<const OpenTransformer> kept = models.all[{ place, "", false }].lock();
-    if (kept == nullptr)
+    const std::optional<ModelInMemory> model = kept != nullptr ? kept->Memory : std::nullopt;
+    if (!model)
     {
       throw atlas::ModelError(path.string() +
                               ": expected a model that was trained in this session, found none; "
                               "its training is gone or was done with other settings.");
     }
-    open.reset(new OpenTransformer(place, *kept->Memory, processes));
+    open.reset(new OpenTransformer(place, *model, processes));
   }
   models.all[key] = open;
   return open;

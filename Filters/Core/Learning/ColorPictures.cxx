@@ -1,6 +1,7 @@
 #include "ColorPictures.h"
 
 #include "ColorPictureDrawing.h"
+#include "Index.h"
 
 namespace atlas
 {
@@ -9,6 +10,7 @@ std::vector<ColorPicture> HeldOutColorPictures(std::uint64_t seed)
 {
   LearningRandom random(seed, RandomPurpose::HeldOut);
   std::vector<ColorPicture> pictures;
+  pictures.reserve(ToIndex(HeldOutPictures));
   for (std::int64_t i = 0; i < HeldOutPictures; ++i)
   {
     pictures.push_back(DrawColorPicture(random, i));

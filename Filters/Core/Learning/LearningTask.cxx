@@ -70,6 +70,7 @@ const std::vector<std::string>& TaskNames()
   static const std::vector<std::string> names = []
   {
     std::vector<std::string> all;
+    all.reserve(Tasks.size());
     for (const auto& task : Tasks)
     {
       all.emplace_back(task.name);

@@ -82,6 +82,7 @@ std::vector<std::string> FrequentWords(const Counts& words)
   }
   std::sort(frequent.begin(), frequent.end());
   std::vector<std::string> tokens;
+  tokens.reserve(frequent.size());
   for (const auto& [count, word] : frequent)
   {
     tokens.emplace_back(word);

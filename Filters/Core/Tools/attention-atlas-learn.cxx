@@ -154,7 +154,7 @@ public:
     this->Last = now;
     this->HasLine = true;
     std::array<char, 80> line;
-    const auto step = static_cast<long long>(std::llround(done * static_cast<double>(this->Steps)));
+    const long long step = std::llround(done * static_cast<double>(this->Steps));
     std::snprintf(line.data(), line.size(), "step %lld of %lld, loss %.4f", step,
       static_cast<long long>(this->Steps), loss);
     std::cerr << (this->IsTerminal ? "\r" : "") << line.data() << (this->IsTerminal ? " " : "\n")

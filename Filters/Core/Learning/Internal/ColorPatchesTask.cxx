@@ -49,6 +49,7 @@ public:
   std::vector<std::string> MeasureNames() const override
   {
     std::vector<std::string> names;
+    names.reserve(Groups.size());
     for (const ClassGroup& group : Groups)
     {
       names.emplace_back(group.name);
@@ -61,6 +62,7 @@ public:
     const TrainingBatch batch = this->MakeHeldOut();
     const BatchEvaluation evaluation = EvaluateBatch(model, batch, threads);
     std::vector<double> shares;
+    shares.reserve(Groups.size());
     for (const ClassGroup& group : Groups)
     {
       shares.push_back(ShareRight(evaluation, batch, [&](std::size_t row)

@@ -55,7 +55,8 @@ ParameterBlock<Number>::ParameterBlock(const TransformerConfig& config, const Te
     views.emplace(
       parameter.name, TensorView{ type, parameter.shape, reinterpret_cast<const std::byte*>(to) });
   }
-  this->Model.emplace(config, WeightFiles(views, "the trained model"));
+  this->Model =
+    std::make_unique<const Transformer>(config, WeightFiles(views, "the trained model"));
   this->Unembedding = this->Model->GetWeights().unembedding;
   if (config.input == InputKind::Images)
   {

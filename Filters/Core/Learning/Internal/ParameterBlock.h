@@ -6,7 +6,7 @@
 #include "Transformer.h"
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -63,7 +63,7 @@ public:
 private:
   std::vector<Parameter> Parameters;
   std::vector<Number> Memory;
-  std::optional<Transformer> Model;
+  std::unique_ptr<const Transformer> Model;
   LinearTensors Unembedding;
 };
 

@@ -71,6 +71,7 @@ std::vector<std::int64_t> DrawTokens(
 std::vector<std::string> NumberNames(std::int64_t count)
 {
   std::vector<std::string> names;
+  names.reserve(ToIndex(count));
   for (std::int64_t i = 0; i < count; ++i)
   {
     names.push_back(std::to_string(i));
@@ -85,6 +86,7 @@ std::vector<std::string> LetterNames(std::int64_t count)
     return NumberNames(count);
   }
   std::vector<std::string> names;
+  names.reserve(ToIndex(count));
   for (std::int64_t i = 0; i < count; ++i)
   {
     names.emplace_back(1, static_cast<char>('A' + i));

@@ -74,6 +74,7 @@ std::vector<std::int64_t> TextSource::HeldOutStarts(std::int64_t window, std::in
   const auto size = static_cast<std::int64_t>(this->heldOut.size());
   const std::int64_t count = std::min(most, size / window);
   std::vector<std::int64_t> starts;
+  starts.reserve(ToIndex(count));
   for (std::int64_t i = 0; i < count; ++i)
   {
     starts.push_back(count == 1 ? 0 : i * (size - window) / (count - 1));
