@@ -1,37 +1,13 @@
 #include "AttentionKernels.h"
 
-#include "Lanes.h"
 #include "MatrixProduct.h"
+#include "VectorMath.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace atlas
 {
-
-void SoftmaxRow(std::int64_t count, float* values)
-{
-  constexpr float lowest = -std::numeric_limits<float>::infinity();
-  Lanes maxima = Lanes::Constant(lowest);
-  ForLanes(count, [&](std::int64_t i, std::int64_t left)
-    { maxima = maxima.max(Load(values + i, left, lowest)); });
-  const float maximum = maxima.maxCoeff();
-  Lanes sum = Lanes::Zero();
-  ForLanes(count,
-    [&](std::int64_t i, std::int64_t left)
-    {
-      // Beyond the row exp(-infinity) is not 0, but exp of the lowest argument that Eigen's float
-      // exp has: about 3e-39 in version 3.4. The sum is at least 1, the term of the maximum, and
-      // rounds to a multiple of 2^-23; these at most 15 lanes add less than 1e-37 to it.
-      const Lanes x = (Load(values + i, left, lowest) - maximum).exp();
-      sum += x;
-      Store(x, left, values + i);
-    });
-  const float factor = 1 / sum.sum();
-  ForLanes(count, [&](std::int64_t i, std::int64_t left)
-    { Store(Load(values + i, left, 0) * factor, left, values + i); });
-}
 
 double Softmax(Eigen::VectorXd& logits, Eigen::Index target)
 {

@@ -9,13 +9,8 @@
 namespace atlas
 {
 
-/// Softmax of a row in place: x_i becomes exp(x_i - max x) / sum_j exp(x_j - max x), the maximum
-/// subtracted so that nothing overflows. `count` is at least 1. Sums are in lanes, so that the
-/// bytes depend on the values alone.
-void SoftmaxRow(std::int64_t count, float* values);
-
-/// The same in double precision, for the logits [N] of small models, N at least 1. Returns the log
-/// probability of `target`, 0 <= target < N.
+/// Softmax in place, in double precision, for the logits [N] of small models, N at least 1. Returns
+/// the log probability of `target`, 0 <= target < N.
 double Softmax(Eigen::VectorXd& logits, Eigen::Index target);
 
 /// Queries and keys of one head on one sequence, and what turns them into attention.

@@ -3,6 +3,7 @@
 #include "InstructionSets.h"
 
 #include <algorithm>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "VectorMath.cxx"
@@ -38,13 +39,78 @@ void Transform(const float* x, std::size_t count, float* out, const Function& fu
 void ExponentialOf(const float* x, std::size_t count, float* out)
 {
   const V limit = hn::Set(D(), ExpLimit);
-  Transform(x, count, out, [&](V v) HWY_ATTR
+  Transform(x, count, out,
+    [&](V v) HWY_ATTR
     { return ExpInRange(Batch<1>{ { hn::Max(hn::Min(v, limit), hn::Neg(limit)) } }).v[0]; });
 }
 
 void LogisticOf(const float* x, std::size_t count, float* out)
 {
   Transform(x, count, out, [](V v) HWY_ATTR { return Logistic(Batch<1>{ { v } }).v[0]; });
+}
+
+/// Calls function(vector, place) for the vectors of a row, and once for its end, padded with
+/// `fill`; what it returns is written back, without the padding.
+template<class Function>
+HWY_INLINE void ForRow(float* values, std::size_t count, float fill, const Function& function)
+{
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+  {
+    hn::StoreU(function(hn::LoadU(d, values + i)), d, values + i);
+  }
+  if (i < count)
+  {
+    HWY_ALIGN float rest[hn::MaxLanes(D())];
+    std::fill(std::copy(values + i, values + count, rest), rest + lanes, fill);
+    hn::Store(function(hn::Load(d, rest)), d, rest);
+    std::copy_n(rest, count - i, values + i);
+  }
+}
+
+float LargestOf(const float* values, std::size_t count)
+{
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  float largest = -std::numeric_limits<float>::infinity();
+  std::size_t i = 0;
+  if (count >= lanes)
+  {
+    V maxima = hn::LoadU(d, values);
+    for (i = lanes; i + lanes <= count; i += lanes)
+    {
+      maxima = hn::Max(maxima, hn::LoadU(d, values + i));
+    }
+    largest = hn::GetLane(hn::MaxOfLanes(d, maxima));
+  }
+  for (; i < count; ++i)
+  {
+    largest = std::max(largest, values[i]);
+  }
+  return largest;
+}
+
+void SoftmaxRowOf(float* values, std::size_t count)
+{
+  const D d;
+  const float largest = LargestOf(values, count);
+  const V shift = hn::Set(d, largest);
+  V sum = hn::Zero(d);
+  // The padding is infinitely far below the maximum. It adds at most 1.9e-37 to the sum, which is
+  // at least 1.
+  ForRow(values, count, -std::numeric_limits<float>::infinity(),
+    [&](V x) HWY_ATTR
+    {
+      const V difference = hn::Sub(x, shift);
+      const V power = ExpOfNegative(Batch<1>{ { difference } }).v[0];
+      const V result = hn::IfThenElse(hn::IsNaN(difference), difference, power);
+      sum = hn::Add(sum, result);
+      return result;
+    });
+  const V factor = hn::Set(d, 1 / hn::GetLane(hn::SumOfLanes(d, sum)));
+  ForRow(values, count, 0, [&](V x) HWY_ATTR { return hn::Mul(x, factor); });
 }
 
 }
@@ -57,6 +123,7 @@ namespace atlas
 
 HWY_EXPORT(ExponentialOf);
 HWY_EXPORT(LogisticOf);
+HWY_EXPORT(SoftmaxRowOf);
 
 void Exponential(const float* x, std::size_t count, float* out)
 {
@@ -68,6 +135,12 @@ void Logistic(const float* x, std::size_t count, float* out)
 {
   InitializeTarget();
   HWY_DYNAMIC_DISPATCH(LogisticOf)(x, count, out);
+}
+
+void SoftmaxRow(std::int64_t count, float* values)
+{
+  InitializeTarget();
+  HWY_DYNAMIC_DISPATCH(SoftmaxRowOf)(values, static_cast<std::size_t>(count));
 }
 
 }

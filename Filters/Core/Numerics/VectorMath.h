@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace atlas
 {
@@ -14,5 +15,11 @@ void Exponential(const float* x, std::size_t count, float* out);
 /// at most 3.6 units in the last place for x >= -87.3 (tested for all floats). Below that the
 /// result is that at -87.3, 1.2e-38.
 void Logistic(const float* x, std::size_t count, float* out);
+
+/// Softmax of a row in place: x_i becomes exp(x_i - max x) / sum_j exp(x_j - max x), the maximum
+/// subtracted so that nothing overflows. `count` is at least 1. A term more than 87.3 below the
+/// maximum counts as e^-87.3, 1.2e-38. With a NaN or an infinite maximum, the whole row is NaN. The
+/// bytes depend on the values and the instruction set, not on where the row lies.
+void SoftmaxRow(std::int64_t count, float* values);
 
 }

@@ -2,9 +2,10 @@
 
 #include "AttentionKernels.h"
 
+#include "Lanes.h"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
@@ -45,41 +46,18 @@ std::vector<double> Softmax(const std::vector<double>& scores)
   return weights;
 }
 
-TEST(SoftmaxRow, IsItsFormulaForAnyLength)
+TEST(Lanes, AShortGroupIsPaddedAndOnlyItsValuesAreStored)
 {
-  for (std::size_t count = 1; count < 70; ++count)
-  {
-    std::vector<float> values = Numbers(count + 1, static_cast<unsigned>(count), 9);
-    const float behind = values.back();
-    const std::vector<double> expected = Softmax({ values.begin(), values.end() - 1 });
-    SoftmaxRow(static_cast<std::int64_t>(count), values.data());
-    for (std::size_t i = 0; i < count; ++i)
-    {
-      EXPECT_NEAR(values[i], expected[i], 1e-6) << i << " of " << count;
-    }
-    EXPECT_EQ(values.back(), behind);
-  }
-}
-
-TEST(SoftmaxRow, LargeScoresDoNotOverflow)
-{
-  std::vector<float> values = { 1e30F, -1e30F, 1e30F, -std::numeric_limits<float>::infinity() };
-  SoftmaxRow(4, values.data());
-  EXPECT_EQ(values[0], 0.5F);
-  EXPECT_EQ(values[2], 0.5F);
-  // The exponential function of the kernels ends at the smallest number that is normal.
-  EXPECT_LE(values[1], std::numeric_limits<float>::min());
-  EXPECT_LE(values[3], std::numeric_limits<float>::min());
-}
-
-TEST(SoftmaxRow, PaddingAddsNothing)
-{
-  for (std::size_t count = 1; count <= 16; ++count)
-  {
-    std::vector<float> values(count, 5);
-    SoftmaxRow(static_cast<std::int64_t>(count), values.data());
-    EXPECT_THAT(values, testing::Each(1 / static_cast<float>(count)));
-  }
+  const std::vector<float> values = Numbers(LaneCount + 3, 4);
+  std::vector<float> copy(values.size(), 9);
+  ForLanes(LaneCount + 3, [&](std::int64_t i, std::int64_t left)
+    { Store(Load(values.data() + i, left, 7), left - 1, copy.data() + i); });
+  EXPECT_THAT(std::vector<float>(copy.begin(), copy.end() - 1),
+    testing::ElementsAreArray(values.data(), values.size() - 1));
+  EXPECT_EQ(copy.back(), 9);
+  const Lanes padded = Load(values.data(), 2, 7);
+  EXPECT_EQ(padded[1], values[1]);
+  EXPECT_TRUE((padded.tail<LaneCount - 2>() == 7).all());
 }
 
 struct Head

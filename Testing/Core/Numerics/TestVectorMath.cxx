@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -112,7 +113,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(VectorMath, TheExponentialIsWithinItsError)
 {
   ExpectError(
-    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3, [](float x, float found)
+    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3,
+    [](float x, float found)
     { return x > 0 ? found > 8e37F && std::isfinite(found) : found > 0 && found < 1.3e-38F; });
 }
 
@@ -150,6 +152,100 @@ TEST_P(VectorMath, AValueDependsOnItsArgumentAlone)
       std::vector<float> part(x.size() - begin);
       function(x.data() + begin, part.size(), part.data());
       EXPECT_EQ(std::memcmp(part.data(), whole.data() + begin, part.size() * sizeof(float)), 0);
+    }
+  }
+}
+
+/// Softmax by its formula, in double.
+std::vector<double> SoftmaxOf(const std::vector<float>& scores)
+{
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  std::vector<double> weights;
+  for (const float score : scores)
+  {
+    weights.push_back(std::exp(static_cast<double>(score) - largest));
+    sum += weights.back();
+  }
+  for (double& weight : weights)
+  {
+    weight /= sum;
+  }
+  return weights;
+}
+
+using SoftmaxRow = atlas::test::OnTarget;
+INSTANTIATE_TEST_SUITE_P(
+  , SoftmaxRow, atlas::test::OnTarget::Targets(), atlas::test::OnTarget::Name);
+
+TEST_P(SoftmaxRow, IsItsFormulaForAnyLengthAndPlace)
+{
+  std::mt19937 generator(1);
+  for (std::size_t count = 1; count < 70; ++count)
+  {
+    std::vector<float> row(count);
+    for (float& value : row)
+    {
+      value = static_cast<float>(generator() % 18001) / 1000 - 9;
+    }
+    const std::vector<double> expected = SoftmaxOf(row);
+    std::vector<float> first;
+    for (std::size_t place = 0; place < 17; ++place)
+    {
+      std::vector<float> values(place, 2);
+      values.insert(values.end(), row.begin(), row.end());
+      values.push_back(3);
+      atlas::SoftmaxRow(static_cast<std::int64_t>(count), values.data() + place);
+      EXPECT_EQ(values.back(), 3);
+      EXPECT_EQ(std::count(values.begin(), values.end() - 1, 2), static_cast<std::int64_t>(place));
+      const std::vector<float> found(
+        values.begin() + static_cast<std::int64_t>(place), values.end() - 1);
+      first = place == 0 ? found : first;
+      EXPECT_EQ(std::memcmp(found.data(), first.data(), count * sizeof(float)), 0);
+    }
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      EXPECT_NEAR(first[i], expected[i], 3e-6 * expected[i]) << i << " of " << count;
+    }
+  }
+}
+
+TEST_P(SoftmaxRow, LargeScoresDoNotOverflow)
+{
+  std::vector<float> values = { 1e30F, -1e30F, 1e30F, -std::numeric_limits<float>::infinity() };
+  atlas::SoftmaxRow(4, values.data());
+  EXPECT_EQ(values[0], 0.5F);
+  EXPECT_EQ(values[2], 0.5F);
+  // The exponential function of the kernels ends at the smallest number that is normal.
+  EXPECT_LE(values[1], std::numeric_limits<float>::min());
+  EXPECT_LE(values[3], std::numeric_limits<float>::min());
+}
+
+TEST_P(SoftmaxRow, PaddingAddsNothing)
+{
+  for (std::size_t count = 1; count <= 40; ++count)
+  {
+    std::vector<float> values(count, 5);
+    atlas::SoftmaxRow(static_cast<std::int64_t>(count), values.data());
+    EXPECT_THAT(values, testing::Each(1 / static_cast<float>(count)));
+  }
+}
+
+TEST_P(SoftmaxRow, NotANumberMakesTheWholeRowSo)
+{
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float bad : { nan, -nan, std::numeric_limits<float>::infinity() })
+  {
+    for (std::size_t place = 0; place < 21; ++place)
+    {
+      std::vector<float> values(21, 1);
+      values[place] = bad;
+      atlas::SoftmaxRow(21, values.data());
+      for (const float value : values)
+      {
+        EXPECT_TRUE(std::isnan(value) || (std::isinf(bad) && value == 0)) << place;
+      }
+      EXPECT_TRUE(std::isnan(values[place]));
     }
   }
 }

@@ -3,10 +3,10 @@
 // Internal to Core: rows of numbers, forward and backward. Number is float or double. Results
 // depend only on the arguments, not on memory alignment.
 
-#include "AttentionKernels.h"
 #include "MatrixProduct.h"
 #include "TransformerConfig.h"
 #include "TransformerWeights.h"
+#include "VectorMath.h"
 
 #include <algorithm>
 #include <array>
