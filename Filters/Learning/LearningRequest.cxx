@@ -95,32 +95,10 @@ atlas::TransformerConfig LearningRequest::Config() const
   return atlas::MakeConfig(this->recipe.architecture, *atlas::MakeTask(this->recipe.task));
 }
 
-/// Estimates the weights and what a step keeps of each token, in doubles, which no size overflows.
 void LearningRequest::RequireMemory() const
 {
-  const auto real = [](std::int64_t number) { return static_cast<double>(number); };
-  const atlas::ArchitectureOptions& model = this->recipe.architecture;
-  const double d = real(model.modelDimension);
-  const double heads = real(model.heads);
-  const double inner = model.headDimension > 0 ? heads * real(model.headDimension) : d;
-  const double vocabulary = real(this->recipe.task.vocabulary);
-  const double context = real(this->recipe.task.context);
-  const double layer = d * (4 * inner + 3 * real(model.mlpDimension));
-  const double weights = real(model.layers) * layer + d * (2 * vocabulary + context);
-  // As in Core's GradientPass: a few sequences at a time in each of up to 8 shards, attention in
-  // blocks of 64 queries.
-  constexpr double shards = 8;
-  constexpr double slice = 1024;
-  constexpr double block = 64;
-  const double tokens =
-    std::min(real(this->recipe.batchSize) * context, shards * std::max(slice, context));
-  const double kept = real(model.layers) * (8 * d + 4 * inner + 3 * real(model.mlpDimension));
-  const double scores = shards * 2 * block * context;
-  // Checkpoints; the gradients of the shards, moments and copies for measuring.
-  const double models =
-    real(static_cast<std::int64_t>(this->CheckpointSteps().size())) + 3 * shards;
-  AttentionAtlas::RequireMemory(
-    sizeof(float) * (models * weights + tokens * (kept + 2 * vocabulary) + scores), "the training",
+  const auto checkpoints = static_cast<std::int64_t>(this->CheckpointSteps().size());
+  AttentionAtlas::RequireMemory(atlas::TrainingBytes(this->recipe, checkpoints), "the training",
     "choose smaller sizes or a larger CheckpointEvery.");
 }
 

@@ -1,10 +1,10 @@
 """How long ParaView takes with the plugin: from its start to a picture, from a slider to the next
-frame, and on MPI ranks, as many as there are cores. Writes the JSON of Google Benchmark, which
+frame, from a checkpoint of a training to the next, and on MPI ranks, as many as there are cores. Writes the JSON of Google Benchmark, which
 table.py shows.
 
     pvpython BenchmarkParaView.py RESULT.json
 
-In the environment: ATLAS_PLUGIN, the plugin; ATLAS_DATA_DIR, where trained-n5-h3.safetensors lies.
+In the environment: ATLAS_PLUGIN, the plugin; ATLAS_DATA_DIR, where trained-n5-h3.safetensors and models/language-2 lie.
 """
 
 import datetime
@@ -17,6 +17,13 @@ import sys
 import tempfile
 import time
 
+LANGUAGE_MODEL = str(pathlib.Path(os.environ["ATLAS_DATA_DIR"], "models", "language-2", "config.json"))
+PROMPTS = [
+    "And God said, Let there be light: and there was light. And God saw the light, that it was good.",
+    "And the earth was without form, and void; and darkness was upon the face of the deep.",
+    "And God called the light Day, and the darkness he called Night.",
+    "And God said, Let there be a firmament in the midst of the waters, and let it divide the waters.",
+]
 MODEL = str(pathlib.Path(os.environ["ATLAS_DATA_DIR"], "trained-n5-h3.safetensors"))
 PLUGIN = os.environ["ATLAS_PLUGIN"]
 
@@ -85,6 +92,41 @@ def sliders(simple, side):
     simple.Delete(model)
 
 
+def playing(simple):
+    """A frame of 800 x 600 pixels for each checkpoint of a trained transformer, the first time and
+    when the recordings are kept. All sources take the same reader."""
+    reader = simple.TransformerReader(FileName=LANGUAGE_MODEL)
+    reader.UpdatePipelineInformation()
+    steps = list(reader.TimestepValues)
+    views = {
+        "AttentionMap": lambda recorder: (simple.AttentionMap(Input=recorder, Layer=1, Head=0), 0),
+        "HeadEmbedding": lambda recorder: (simple.HeadEmbedding(Input=recorder), 0),
+        "HeadScores": lambda recorder: (simple.HeadScores(Input=recorder), 0),
+        "HeadComposition": lambda recorder: (simple.HeadComposition(Input=reader), 0),
+    }
+    for name, make in views.items():
+        recorder = simple.TransformerRecorder(Input=reader, Prompts="\n".join(PROMPTS))
+        source, port = make(recorder)
+        source.UpdatePipeline(steps[0])
+        output = simple.OutputPort(source, port)
+        is_table = output.GetDataInformation().GetDataSetTypeAsString() == "vtkTable"
+        view = simple.CreateView("SpreadSheetView" if is_table else "RenderView", ViewSize=[800, 600])
+        simple.Show(output, view)
+
+        def draw(number):
+            view.ViewTime = steps[number]
+            source.UpdatePipeline(steps[number])
+            simple.Render(view)
+
+        draw(0)
+        for when in ("first", "again"):
+            yield f"Play/{name}/{when}", milliseconds(draw, len(steps))[1:]
+        simple.Delete(view)
+        simple.Delete(source)
+        simple.Delete(recorder)
+    simple.Delete(reader)
+
+
 def ranks():
     """The same work on 1, 2, 4, ... ranks of one thread each, while cores last."""
     script = pathlib.Path(__file__).with_name("BenchmarkRanks.py")
@@ -109,6 +151,7 @@ def main(path):
     simple.LoadPlugin(PLUGIN, ns=vars(simple))
     for side in (512, 1024, 2048):
         results += sliders(simple, side)
+    results += playing(simple)
     report = {
         "context": {
             "executable": "BenchmarkParaView",

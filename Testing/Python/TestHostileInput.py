@@ -248,7 +248,7 @@ SOURCES = [
     ("AttentionOnlyTraining", {"Steps": 10**9, "CheckpointEvery": 1}, "100000 checkpoints"),
     ("TransformerTraining", {"Task": "Text"}, "text"),
     ("TransformerTraining", {"Task": "Text", "TextFile": "/no/such/text.txt"}, "/no/such/text.txt"),
-    ("TransformerTraining", {"Task": "Text", "TextFile": str(atlastest.SOURCE / "README.md"), "Vocabulary": 10**5,
+    ("TransformerTraining", {"Task": "Text", "TextFile": str(atlastest.SOURCE / "LICENSE"), "Vocabulary": 10**5,
                              "Heads": 2, "ModelDimension": 8, "BatchSize": 1}, "ocabulary"),
     ("TransformerTraining", {"Context": 1}, "ontext"),
     ("TransformerTraining", {"Layers": -1}, "Layers"),

@@ -30,6 +30,12 @@ void RequireNotNegative(std::int64_t value, const std::string& name)
 void SetEncoder(TransformerConfig& config)
 {
   RequirePositive(config.mlpDimension, "MlpDimension");
+  if (config.headDimension * config.heads != config.modelDimension)
+  {
+    throw OptionError("HeadDimension: expected ModelDimension / Heads for BERT and ViT, " +
+                      std::to_string(config.modelDimension) + " / " + std::to_string(config.heads) +
+                      ", found " + std::to_string(config.headDimension) + ".");
+  }
   const bool isBert = config.input == InputKind::Tokens;
   config.architecture = isBert ? "bert" : "vit";
   config.normPlace = isBert ? NormPlace::AfterSublayer : NormPlace::BeforeSublayer;

@@ -148,11 +148,11 @@ public:
     while (this->Trainer.StepCount() < this->Recipe.steps && this->Step() && this->TryReach())
     {
     }
-    // Weights with which a training diverges are no checkpoint.
+    // Weights with which a training diverges are no checkpoint; those at which it stops are one.
     if (this->Result.divergence.empty() &&
         this->Result.checkpoints.back().step != this->Trainer.StepCount())
     {
-      this->AddCheckpoint();
+      this->TryReach();
     }
     return std::move(this->Result);
   }
@@ -203,7 +203,7 @@ private:
   {
     try
     {
-      this->Reach(this->Trainer.StepCount() == this->Recipe.steps);
+      this->Reach(this->Result.stopped || this->Trainer.StepCount() == this->Recipe.steps);
     }
     catch (const ModelError& e)
     {
@@ -256,6 +256,31 @@ std::vector<std::int64_t> LogarithmicSteps(std::int64_t steps, std::int64_t coun
     result.insert(std::llround(std::pow(static_cast<double>(steps), part)));
   }
   return { result.begin(), result.end() };
+}
+
+double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints)
+{
+  const auto real = [](std::int64_t number) { return static_cast<double>(number); };
+  const ArchitectureOptions& model = recipe.architecture;
+  const double d = real(model.modelDimension);
+  const double heads = real(model.heads);
+  const double inner = model.headDimension > 0 ? heads * real(model.headDimension) : d;
+  const double vocabulary = real(recipe.task.vocabulary);
+  const double context = real(recipe.task.context);
+  const double layer = d * (4 * inner + 3 * real(model.mlpDimension));
+  const double weights = real(model.layers) * layer + d * (2 * vocabulary + context);
+  // As in GradientPass: a few sequences at a time in each of up to 8 shards, attention in blocks of
+  // 64 queries.
+  constexpr double shards = 8;
+  constexpr double slice = 1024;
+  constexpr double block = 64;
+  const double tokens =
+    std::min(real(recipe.batchSize) * context, shards * std::max(slice, context));
+  const double kept = real(model.layers) * (8 * d + 4 * inner + 3 * real(model.mlpDimension));
+  const double scores = shards * 2 * block * context;
+  // The checkpoints; the gradients of the shards, moments and copies for measuring.
+  const double models = real(checkpoints) + 3 * shards;
+  return sizeof(float) * (models * weights + tokens * (kept + 2 * vocabulary) + scores);
 }
 
 LearningResult Learn(

@@ -59,6 +59,10 @@ struct LearningResult
 /// 0, 1, 2, 3, ..., steps: about `count` steps whose distances grow by a constant factor.
 std::vector<std::int64_t> LogarithmicSteps(std::int64_t steps, std::int64_t count);
 
+/// An estimate of the memory in bytes that a training takes that keeps so many checkpoints: weights
+/// and what a step keeps of each token. In doubles, which no size overflows.
+double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints);
+
 /// Trains the model of a recipe. What was reached is kept if it diverges or is stopped.
 /// Continues from `state` (TransformerTrainer::State) unless that is empty: the bytes are those of
 /// an uninterrupted training. Throws OptionError for an invalid recipe, and as MakeTask does.

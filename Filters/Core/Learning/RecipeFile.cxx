@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <system_error>
 #include <type_traits>
 
 namespace atlas
@@ -282,7 +283,16 @@ LearningRecipe ParseRecipe(std::string_view text, const std::string& source)
 LearningRecipe ReadRecipe(const std::filesystem::path& path)
 {
   const MappedFile file(path);
-  return ParseRecipe({ reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string());
+  LearningRecipe recipe =
+    ParseRecipe({ reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string());
+  const std::filesystem::path beside = path.parent_path() / recipe.task.text;
+  std::error_code absent; // which opening the text reports
+  if (recipe.task.text.is_relative() && !recipe.task.text.empty() &&
+      std::filesystem::exists(beside, absent))
+  {
+    recipe.task.text = beside;
+  }
+  return recipe;
 }
 
 }

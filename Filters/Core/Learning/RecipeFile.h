@@ -36,7 +36,8 @@ std::string ToJson(const LearningRecipe& recipe);
 /// unknown name or an invalid value; the message begins with `source`.
 LearningRecipe ParseRecipe(std::string_view text, const std::string& source);
 
-/// Reads a file. Throws as ParseRecipe does, and FileError.
+/// Reads a file. A relative path of its text is taken from the folder of the file if the text is
+/// there, else from the working directory. Throws as ParseRecipe does, and FileError.
 LearningRecipe ReadRecipe(const std::filesystem::path& path);
 
 }

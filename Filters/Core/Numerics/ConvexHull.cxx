@@ -81,7 +81,7 @@ ConvexPolyhedron ConvexHull(const Eigen::Matrix3Xd& points)
   ConvexPolyhedron result;
   std::unordered_map<const facetT*, std::size_t> numbers;
   for (facetT* facet = hull.Facets(); facet != nullptr && facet->next != nullptr;
-       facet = facet->next)
+    facet = facet->next)
   {
     hull.MakeRidges(facet);
     numbers.emplace(facet, result.normals.size());
@@ -89,7 +89,7 @@ ConvexPolyhedron ConvexHull(const Eigen::Matrix3Xd& points)
   }
   double orientation = 0;
   for (facetT* facet = hull.Facets(); facet != nullptr && facet->next != nullptr;
-       facet = facet->next)
+    facet = facet->next)
   {
     // A Qhull set ends with a null pointer.
     for (setelemT* element = facet->ridges->e; element->p != nullptr; ++element)
@@ -125,7 +125,7 @@ std::vector<Eigen::Index> ConvexPolygon(const Eigen::Matrix2Xd& points)
   std::vector<Eigen::Index> extreme;
   Eigen::Vector2d centre = Eigen::Vector2d::Zero();
   for (vertexT* vertex = hull.Vertices(); vertex != nullptr && vertex->next != nullptr;
-       vertex = vertex->next)
+    vertex = vertex->next)
   {
     extreme.push_back(hull.Column(vertex));
     centre += points.col(extreme.back());

@@ -49,8 +49,8 @@ double MeanDistance(const PointList& points)
     const Eigen::Index rest = count - 1 - i;
     sum += static_cast<double>(((x.tail(rest) - x[i]).square() + (y.tail(rest) - y[i]).square() +
                                 (z.tail(rest) - z[i]).square())
-                                 .sqrt()
-                                 .sum());
+        .sqrt()
+        .sum());
   }
   return sum / (0.5 * static_cast<double>(count) * static_cast<double>(count - 1));
 }

@@ -17,7 +17,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -264,6 +266,37 @@ private:
   }
 };
 
+/// The free memory of the machine in bytes; infinite where the system does not say.
+double FreeMemory()
+{
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  double kibibytes = 0;
+  while (file >> name >> kibibytes && name != "MemAvailable:")
+  {
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return file ? 1024 * kibibytes : std::numeric_limits<double>::infinity();
+}
+
+/// Throws atlas::OptionError if a training does not fit into memory.
+void RequireMemory(const LearningRecipe& recipe, std::int64_t checkpointEvery)
+{
+  constexpr std::int64_t byDefault = 32;
+  const std::int64_t checkpoints =
+    checkpointEvery > 0 ? recipe.steps / checkpointEvery + 2 : byDefault;
+  const double needed = atlas::TrainingBytes(recipe, checkpoints);
+  const double free = FreeMemory();
+  if (needed > free)
+  {
+    std::ostringstream message;
+    message << std::setprecision(3) << "the training would take " << needed / 1e9
+            << " GB of memory, but only " << free / 1e9
+            << " GB are free; choose smaller sizes or a larger --checkpoint-every.";
+    throw atlas::OptionError(message.str());
+  }
+}
+
 /// What is the same for all trainings of a run of the program.
 struct Setup
 {
@@ -275,6 +308,7 @@ struct Setup
 LearningResult Train(
   const LearningRecipe& recipe, Setup setup, const std::optional<fs::path>& output)
 {
+  RequireMemory(recipe, setup.options.checkpointEvery);
   std::optional<ModelFolder> folder;
   if (output)
   {

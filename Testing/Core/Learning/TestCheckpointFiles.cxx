@@ -242,8 +242,15 @@ TEST(CheckpointFiles, WhatTheOriginalCannotExpressIsRefused)
   ArchitectureOptions options;
   options.mlpDimension = 32;
   options.headDimension = 7;
-  EXPECT_THAT(
-    MessageOf<OptionError>([&] { ToConfigText(MakeConfig(options, SizesOnly(Data::Masked))); }),
+  for (const Data data : { Data::Masked, Data::Images })
+  {
+    EXPECT_THAT(MessageOf<OptionError>([&] { MakeConfig(options, SizesOnly(data)); }),
+      HasSubstr("HeadDimension: expected ModelDimension / Heads for BERT and ViT"));
+  }
+  options.headDimension = 0;
+  TransformerConfig bert = MakeConfig(options, SizesOnly(Data::Masked));
+  bert.headDimension = 7;
+  EXPECT_THAT(MessageOf<OptionError>([&] { ToConfigText(bert); }),
     HasSubstr("expected HeadDimension to be ModelDimension / Heads"));
   TransformerConfig config = MakeConfig({}, SizesOnly(Data::Tokens));
   config.finalNorm = false;

@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,18 @@ TEST(LearningRun, KeepsWhatIsAskedFor)
     result.checkpoints[1].weights->at("embed.W_E").bytes);
 }
 
+/// The number of weights, counted in the model itself.
+std::int64_t ParameterCount(const LearningRecipe& recipe)
+{
+  std::int64_t count = 0;
+  const LearningResult trained = Learn(recipe, {});
+  for (const auto& [name, tensor] : *trained.checkpoints[0].weights)
+  {
+    count += tensor.View().Count();
+  }
+  return count;
+}
+
 TEST(LearningRun, StopKeepsWhatWasReached)
 {
   LearningOptions options;
@@ -88,6 +101,21 @@ TEST(LearningRun, StopKeepsWhatWasReached)
   const LearningResult result = Learn(SmallRecipe(10), options);
   EXPECT_TRUE(result.stopped);
   EXPECT_EQ(StepsOf(result), (std::vector<std::int64_t>{ 0, 4, 6 }));
+  // The last model is measured, too.
+  EXPECT_EQ(result.curves.rows.back()[0], 6);
+  EXPECT_TRUE(std::isfinite(result.curves.rows.back()[3]));
+}
+
+TEST(LearningRun, TheEstimateOfMemoryGrowsWithEachSizeAndDoesNotOverflow)
+{
+  const LearningRecipe recipe = SmallRecipe(10);
+  const double bytes = TrainingBytes(recipe, 3);
+  EXPECT_GT(bytes, 4.0 * static_cast<double>(ParameterCount(recipe)) * 3);
+  EXPECT_GT(TrainingBytes(recipe, 1000), bytes);
+  LearningRecipe large = recipe;
+  large.architecture.layers = large.architecture.modelDimension = large.task.vocabulary =
+    std::numeric_limits<std::int64_t>::max();
+  EXPECT_GT(TrainingBytes(large, 3), 1e50);
 }
 
 TEST(LearningRun, ADivergenceKeepsWhatCameBefore)

@@ -82,6 +82,16 @@ TEST(RecipeFile, WhatIsLeftOutIsThatOfTheTask)
   EXPECT_EQ(ToJson(found), ToJson(expected));
 }
 
+TEST(RecipeFile, ATextBesideItIsFoundFromAnywhere)
+{
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "book.txt") << "text";
+  std::ofstream(folder / RecipeFile) << R"({"task": "Text", "text": "book.txt"})";
+  EXPECT_EQ(ReadRecipe(folder / RecipeFile).task.text, folder / "book.txt");
+  std::ofstream(folder / RecipeFile) << R"({"task": "Text", "text": "another.txt"})";
+  EXPECT_EQ(ReadRecipe(folder / RecipeFile).task.text, "another.txt");
+}
+
 TEST(RecipeFile, SettingsHaveNamesOfTheirOwn)
 {
   std::set<std::string> names;

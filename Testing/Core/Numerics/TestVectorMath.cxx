@@ -113,8 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(VectorMath, TheExponentialIsWithinItsError)
 {
   ExpectError(
-    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3,
-    [](float x, float found)
+    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3, [](float x, float found)
     { return x > 0 ? found > 8e37F && std::isfinite(found) : found > 0 && found < 1.3e-38F; });
 }
 

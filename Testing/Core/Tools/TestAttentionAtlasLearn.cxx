@@ -134,6 +134,8 @@ TEST(AttentionAtlasLearn, RefusesWhatItCannotDo)
     { task + output + "--heads 65", "HeadDimension: 65 heads do not fit" },
     { task + output + "--positions Sinus", "--positions: unknown positions 'Sinus'" },
     { "--task Text " + output + "--text /no/such.txt", "/no/such.txt" },
+    { task + output + "--model-dimension 1000000",
+      "choose smaller sizes or a larger --checkpoint-every" },
   };
   for (const auto& [arguments, message] : cases)
   {
