@@ -88,7 +88,7 @@ std::int64_t ParameterCount(const LearningRecipe& recipe)
   const LearningResult trained = Learn(recipe, {});
   for (const auto& [name, tensor] : *trained.checkpoints[0].weights)
   {
-    count += tensor.View().Count();
+    count += static_cast<std::int64_t>(tensor.View().Count());
   }
   return count;
 }
