@@ -4,6 +4,8 @@ import argparse
 import pathlib
 import sys
 
+from vtkmodules.vtkCommonCore import vtkLogger
+
 from attentionatlas.findings import FINDINGS, Missing, render
 
 
@@ -17,6 +19,8 @@ def main(arguments=None):
     parser.add_argument("--recording", metavar="FILE", help="of GPT-2 (default: that of Data)")
     parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(f.name for f in FINDINGS)} (default: all)")
     found = parser.parse_args(arguments)
+    # Recorders warn of texts that are cut to one length, and of the transparency of pictures.
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)
     names = found.only.split(",") if found.only else None
     try:
         render(found.output, found.models, found.recording, names, lambda line: print(line, flush=True))
