@@ -1,7 +1,6 @@
 #include "ArrayRanges.h"
 
 #include "Execution.h"
-#include "ValueRanges.h"
 
 #include <vtkDataArray.h>
 #include <vtkDataSetAttributes.h>
@@ -16,7 +15,6 @@
 
 #include <array>
 #include <cmath>
-#include <mutex>
 
 namespace AttentionAtlas
 {
@@ -37,29 +35,40 @@ void SetComponentRanges(vtkInformation* information, vtkInformationInformationVe
   information->Set(key, components);
 }
 
-template<class Array>
-void CacheRangesOf(Array* array)
+/// The ranges of the tuples begin <= i < end; none for an array of another type.
+atlas::ValueRanges RangesOf(vtkDataArray* array, vtkIdType begin, vtkIdType end)
 {
-  const vtkIdType tuples = array->GetNumberOfTuples();
   const int components = array->GetNumberOfComponents();
-  if (tuples == 0 || components == 0)
+  if (begin >= end || components == 0)
+  {
+    return {};
+  }
+  const vtkIdType first = begin * components;
+  if (auto* floats = vtkFloatArray::SafeDownCast(array))
+  {
+    return atlas::RangesOf(floats->GetPointer(first), components, end - begin);
+  }
+  if (auto* integers = vtkIntArray::SafeDownCast(array))
+  {
+    return atlas::RangesOf(integers->GetPointer(first), components, end - begin);
+  }
+  if (auto* bytes = vtkUnsignedCharArray::SafeDownCast(array))
+  {
+    return atlas::RangesOf(bytes->GetPointer(first), components, end - begin);
+  }
+  return {};
+}
+
+void StoreRanges(vtkDataArray* array, const atlas::ValueRanges& ranges)
+{
+  if (ranges.least.empty())
   {
     return;
   }
-  atlas::ValueRanges ranges;
-  std::mutex mutex;
-  ParallelFor(0, tuples,
-    [&](vtkIdType begin, vtkIdType end)
-    {
-      const atlas::ValueRanges part =
-        atlas::RangesOf(array->GetPointer(begin * components), components, end - begin);
-      const std::lock_guard<std::mutex> lock(mutex);
-      ranges.Join(part);
-    });
   vtkInformation* information = array->GetInformation();
   SetComponentRanges(information, vtkAbstractArray::PER_COMPONENT(), ranges);
   SetComponentRanges(information, vtkAbstractArray::PER_FINITE_COMPONENT(), ranges);
-  if (components > 1)
+  if (array->GetNumberOfComponents() > 1)
   {
     const std::array<double, 2> length = { std::sqrt(ranges.leastSquare),
       std::sqrt(ranges.largestSquare) };
@@ -70,22 +79,45 @@ void CacheRangesOf(Array* array)
 
 }
 
+RangeCollector::RangeCollector(const std::vector<vtkDataArray*>& arrays)
+  : Arrays(arrays)
+  , Ranges(arrays.size())
+{
+}
+
+void RangeCollector::Add(vtkIdType begin, vtkIdType end)
+{
+  std::vector<atlas::ValueRanges> parts;
+  parts.reserve(this->Arrays.size());
+  for (vtkDataArray* array : this->Arrays)
+  {
+    parts.push_back(RangesOf(array, begin, end));
+  }
+  const std::lock_guard<std::mutex> lock(this->Mutex);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+  {
+    this->Ranges[i].Join(parts[i]);
+  }
+}
+
+void RangeCollector::Store() const
+{
+  for (std::size_t i = 0; i < this->Arrays.size(); ++i)
+  {
+    StoreRanges(this->Arrays[i], this->Ranges[i]);
+  }
+}
+
 void CacheRanges(vtkDataSetAttributes* attributes)
 {
   for (int i = 0; i < attributes->GetNumberOfArrays(); ++i)
   {
-    vtkAbstractArray* array = attributes->GetAbstractArray(i);
-    if (auto* floats = vtkFloatArray::SafeDownCast(array))
+    if (vtkDataArray* array = attributes->GetArray(i))
     {
-      CacheRangesOf(floats);
-    }
-    else if (auto* integers = vtkIntArray::SafeDownCast(array))
-    {
-      CacheRangesOf(integers);
-    }
-    else if (auto* bytes = vtkUnsignedCharArray::SafeDownCast(array))
-    {
-      CacheRangesOf(bytes);
+      RangeCollector ranges({ array });
+      ParallelFor(0, array->GetNumberOfTuples(),
+        [&](vtkIdType begin, vtkIdType end) { ranges.Add(begin, end); });
+      ranges.Store();
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
+#include <vtkSMPTools.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtksys/SystemInformation.hxx>
 #include <vtksys/SystemTools.hxx>
@@ -102,6 +103,17 @@ int ThreadLimit()
   const bool isLimited =
     config.MaxNumberOfThreads > 0 || EnvironmentNumber("VTK_SMP_MAX_THREADS") > 0;
   return isLimited ? threads : std::min(threads, ProcessorShare());
+}
+
+void ParallelFor(
+  vtkIdType first, vtkIdType last, const std::function<void(vtkIdType, vtkIdType)>& function)
+{
+  constexpr vtkIdType perThread = 4; // for threads that others slow down
+  const vtkIdType count = std::max<vtkIdType>(last - first, 0);
+  const int threads = ThreadLimit();
+  const vtkIdType pieces = std::min(count, threads > 1 ? perThread * threads : 1);
+  atlas::ParallelFor(pieces, threads, [&](std::int64_t i)
+    { function(first + count * i / pieces, first + count * (i + 1) / pieces); });
 }
 
 namespace

@@ -2,12 +2,9 @@
 
 #include "AttentionAtlasDataModule.h"
 
-#include <vtkSMPTools.h>
 #include <vtkType.h>
 
-#include <exception>
-#include <mutex>
-#include <stdexcept>
+#include <functional>
 #include <string>
 
 class vtkAlgorithm;
@@ -31,34 +28,10 @@ ATTENTIONATLASDATA_EXPORT const char* ParallelBackend();
 /// MVAPICH2.
 ATTENTIONATLASDATA_EXPORT int ThreadLimit();
 
-/// Calls `function(begin, end)` for ranges that cover [first, last) on up to ThreadLimit() threads.
-/// Rethrows an exception of one of the calls.
-template<class Function>
-void ParallelFor(vtkIdType first, vtkIdType last, Function&& function)
-{
-  vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
-  config.MaxNumberOfThreads = ThreadLimit();
-  config.Backend = ParallelBackend();
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto guarded = [&](vtkIdType begin, vtkIdType end)
-  {
-    try
-    {
-      function(begin, end);
-    }
-    catch (...) // any type, as it must not leave its thread
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      error = std::current_exception();
-    }
-  };
-  vtkSMPTools::LocalScope(config, [&]() { vtkSMPTools::For(first, last, guarded); });
-  if (error)
-  {
-    std::rethrow_exception(error);
-  }
-}
+/// Calls `function(begin, end)` for ranges that cover [first, last) on up to ThreadLimit() threads,
+/// those of Core's pool. Rethrows an exception of one of the calls.
+ATTENTIONATLASDATA_EXPORT void ParallelFor(
+  vtkIdType first, vtkIdType last, const std::function<void(vtkIdType, vtkIdType)>& function);
 
 /// Throws std::runtime_error if `bytes` exceeds the free memory of this machine. The message begins
 /// with `what`, which needs the memory, and ends with `advice`, what to change.

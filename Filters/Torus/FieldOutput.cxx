@@ -120,16 +120,14 @@ double FieldOutput::BytesPerPoint() const
   return bytes;
 }
 
-atlas::FieldArrays FieldOutput::Allocate(vtkIdType points)
+atlas::FieldArrays FieldOutput::Allocate(ArrayPool& pool, vtkIdType points)
 {
   atlas::FieldArrays arrays;
   for (Item& item : this->Items)
   {
     const Quantity& quantity = Quantities[item.quantity];
-    item.array.TakeReference(vtkDataArray::CreateDataArray(quantity.type));
+    item.array = pool.Take(quantity.type, item.components, points);
     item.array->SetName(item.name.c_str());
-    item.array->SetNumberOfComponents(item.components);
-    item.array->SetNumberOfTuples(points);
     const std::string name = quantity.name;
     if (quantity.member != nullptr)
     {
@@ -157,6 +155,18 @@ atlas::FieldArrays FieldOutput::Allocate(vtkIdType points)
     {
       arrays.output = Values<float>(item.array);
     }
+  }
+  pool.ForgetFree();
+  return arrays;
+}
+
+std::vector<vtkDataArray*> FieldOutput::Arrays() const
+{
+  std::vector<vtkDataArray*> arrays;
+  arrays.reserve(this->Items.size());
+  for (const Item& item : this->Items)
+  {
+    arrays.push_back(item.array);
   }
   return arrays;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ArrayPool.h"
 #include "FieldEvaluation.h"
 
 #include <vtkDataArray.h>
@@ -36,8 +37,11 @@ public:
   /// The number of selected arrays.
   std::size_t ArrayCount() const { return this->Items.size(); }
 
-  /// Allocates the arrays; the result points into them.
-  atlas::FieldArrays Allocate(vtkIdType points);
+  /// Takes the arrays from a pool; the result points into them.
+  atlas::FieldArrays Allocate(ArrayPool& pool, vtkIdType points);
+
+  /// The allocated arrays.
+  std::vector<vtkDataArray*> Arrays() const;
 
   /// Adds the allocated arrays and makes the first with one component the active scalars.
   void Attach(vtkDataSetAttributes* attributes) const;

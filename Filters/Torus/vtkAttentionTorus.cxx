@@ -19,6 +19,7 @@
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
@@ -191,7 +192,8 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
     theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
   }
   evaluator.SetColumns(theta1);
-  const atlas::FieldArrays arrays = fields.Allocate(columns * rows);
+  const atlas::FieldArrays arrays = fields.Allocate(this->Pool, columns * rows);
+  AttentionAtlas::RangeCollector ranges(fields.Arrays());
   const bool finished = this->EvaluateInChunks(rows,
     [&](vtkIdType begin, vtkIdType end)
     {
@@ -200,11 +202,12 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
         evaluator.EvaluateRow(
           AttentionAtlas::ChartAngle(extent[2] + static_cast<int>(row), this->Resolution[1]),
           arrays, static_cast<std::size_t>(row * columns));
+        ranges.Add(row * columns, (row + 1) * columns);
       }
     });
   fields.Attach(output->GetPointData());
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionTorus);
-  AttentionAtlas::CacheRanges(output->GetPointData());
+  ranges.Store();
   return finished;
 }
 
@@ -233,7 +236,7 @@ bool vtkAttentionTorus::EvaluatePoints(atlas::FieldEvaluator& evaluator,
     theta1[static_cast<std::size_t>(i)] = point[0];
     theta2[static_cast<std::size_t>(i)] = point[1];
   }
-  const atlas::FieldArrays arrays = fields.Allocate(count);
+  const atlas::FieldArrays arrays = fields.Allocate(this->Pool, count);
   const bool finished = this->EvaluateInChunks(count,
     [&](vtkIdType begin, vtkIdType end)
     {
@@ -249,16 +252,19 @@ bool vtkAttentionTorus::EvaluatePoints(atlas::FieldEvaluator& evaluator,
 bool vtkAttentionTorus::EvaluateInChunks(
   vtkIdType count, const std::function<void(vtkIdType, vtkIdType)>& evaluate)
 {
-  constexpr vtkIdType chunks = 50;
-  for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::duration<double> wanted(0.05); // of a part
+  constexpr vtkIdType parts = 50;                       // if the first one is slow
+  constexpr vtkIdType growth = 10;
+  vtkIdType size = std::max<vtkIdType>(count / parts, 1);
+  for (vtkIdType begin = 0; begin < count;)
   {
-    const vtkIdType begin = count * chunk / chunks;
-    const vtkIdType end = count * (chunk + 1) / chunks;
-    if (begin == end)
-    {
-      continue;
-    }
+    const vtkIdType end = std::min(begin + size, count);
+    const auto start = Clock::now();
     AttentionAtlas::ParallelFor(begin, end, evaluate);
+    const std::chrono::duration<double> taken = Clock::now() - start;
+    size = taken * growth < wanted ? size * growth : size;
+    begin = end;
     if (!AttentionAtlas::ReportProgress(
           this, static_cast<double>(end) / static_cast<double>(count)))
     {

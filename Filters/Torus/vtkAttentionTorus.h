@@ -1,6 +1,7 @@
 #ifndef vtkAttentionTorus_h
 #define vtkAttentionTorus_h
 
+#include "ArrayPool.h"
 #include "ErrorMemory.h"
 #include "vtkTorusAlgorithm.h"
 
@@ -107,6 +108,7 @@ private:
 
   int Resolution[2] = { 512, 512 };
   vtkNew<vtkDataArraySelection> Quantities;
+  AttentionAtlas::ArrayPool Pool;
   AttentionAtlas::ErrorMemory Errors;
 };
 

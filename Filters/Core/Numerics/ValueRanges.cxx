@@ -1,18 +1,212 @@
 #include "ValueRanges.h"
 
-#include <algorithm>
+#include "InstructionSets.h"
 
-#include <Eigen/Core>
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ValueRanges.cxx"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before these headers, which are read once per target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
+{
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The least and the largest lanes of many vectors.
+template<class D>
+struct Extremes
+{
+  hn::Vec<D> least;
+  hn::Vec<D> largest;
+
+  HWY_INLINE void Begin(hn::Vec<D> values)
+  {
+    this->least = values;
+    this->largest = values;
+  }
+  HWY_INLINE void Add(hn::Vec<D> values)
+  {
+    this->least = hn::Min(this->least, values);
+    this->largest = hn::Max(this->largest, values);
+  }
+  HWY_INLINE void Finish(double& lowest, double& highest) const
+  {
+    const D d;
+    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
+    hn::Store(this->least, d, lanes);
+    lowest = static_cast<double>(*std::min_element(lanes, lanes + hn::Lanes(d)));
+    hn::Store(this->largest, d, lanes);
+    highest = static_cast<double>(*std::max_element(lanes, lanes + hn::Lanes(d)));
+  }
+};
+
+/// The ranges of the first of many numbers, as many as fill vectors, at least one vector. Returns
+/// how many.
+template<class Value>
+std::size_t NumbersOf(const Value* values, std::size_t count, ValueRanges& ranges)
+{
+  const hn::ScalableTag<Value> d;
+  const std::size_t lanes = hn::Lanes(d);
+  Extremes<hn::ScalableTag<Value>> all;
+  all.Begin(hn::LoadU(d, values));
+  std::size_t i = lanes;
+  for (; i + lanes <= count; i += lanes)
+  {
+    all.Add(hn::LoadU(d, values + i));
+  }
+  all.Finish(ranges.least[0], ranges.largest[0]);
+  return i;
+}
+
+/// In which type squares of a type are exact to rounding.
+template<class Value>
+using SquareType = std::conditional_t<std::is_same_v<Value, float>, double, std::int32_t>;
+
+/// As many triples as fill a vector of squares.
+template<class Value>
+using TripleTag = hn::Rebind<Value, hn::ScalableTag<SquareType<Value>>>;
+
+template<class Value, class V>
+HWY_INLINE auto SquareOf(V x, V y, V z)
+{
+  const hn::ScalableTag<SquareType<Value>> d;
+  const auto a = hn::PromoteTo(d, x);
+  const auto b = hn::PromoteTo(d, y);
+  const auto c = hn::PromoteTo(d, z);
+  return hn::Add(hn::Add(hn::Mul(a, a), hn::Mul(b, b)), hn::Mul(c, c));
+}
+
+/// The same for triples of numbers.
+template<class Value>
+std::size_t TriplesOf(const Value* values, std::size_t count, ValueRanges& ranges)
+{
+  const TripleTag<Value> d;
+  const std::size_t lanes = hn::Lanes(d);
+  Extremes<TripleTag<Value>> components[3];
+  Extremes<hn::ScalableTag<SquareType<Value>>> squares;
+  hn::Vec<TripleTag<Value>> x;
+  hn::Vec<TripleTag<Value>> y;
+  hn::Vec<TripleTag<Value>> z;
+  hn::LoadInterleaved3(d, values, x, y, z);
+  components[0].Begin(x);
+  components[1].Begin(y);
+  components[2].Begin(z);
+  squares.Begin(SquareOf<Value>(x, y, z));
+  std::size_t i = lanes;
+  for (; i + lanes <= count; i += lanes)
+  {
+    hn::LoadInterleaved3(d, values + 3 * i, x, y, z);
+    components[0].Add(x);
+    components[1].Add(y);
+    components[2].Add(z);
+    squares.Add(SquareOf<Value>(x, y, z));
+  }
+  for (std::size_t c = 0; c < 3; ++c)
+  {
+    components[c].Finish(ranges.least[c], ranges.largest[c]);
+  }
+  squares.Finish(ranges.leastSquare, ranges.largestSquare);
+  return i;
+}
+
+std::size_t FloatsOf(const float* values, std::size_t count, ValueRanges& ranges)
+{
+  return NumbersOf(values, count, ranges);
+}
+std::size_t IntegersOf(const std::int32_t* values, std::size_t count, ValueRanges& ranges)
+{
+  return NumbersOf(values, count, ranges);
+}
+std::size_t FloatTriplesOf(const float* values, std::size_t count, ValueRanges& ranges)
+{
+  return TriplesOf(values, count, ranges);
+}
+std::size_t ByteTriplesOf(const std::uint8_t* values, std::size_t count, ValueRanges& ranges)
+{
+  return TriplesOf(values, count, ranges);
+}
+
+}
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 
 namespace atlas
 {
+
+HWY_EXPORT(FloatsOf);
+HWY_EXPORT(IntegersOf);
+HWY_EXPORT(FloatTriplesOf);
+HWY_EXPORT(ByteTriplesOf);
+
 namespace
 {
 
-template<class Values>
-std::vector<double> Widened(const Values& values)
+/// No vector has more numbers or triples.
+constexpr std::ptrdiff_t MostLanes = 64;
+
+/// Ranges with the components of the first tuple.
+template<class Value>
+ValueRanges Begun(const Value* values, std::ptrdiff_t components)
 {
-  return { values.data(), values.data() + values.size() };
+  ValueRanges ranges;
+  for (std::ptrdiff_t c = 0; c < components; ++c)
+  {
+    const auto value = static_cast<double>(values[c]);
+    ranges.least.push_back(value);
+    ranges.leastSquare += components > 1 ? value * value : 0;
+  }
+  ranges.largest = ranges.least;
+  ranges.largestSquare = ranges.leastSquare;
+  return ranges;
+}
+
+/// Extends ranges by the tuples begin <= i < end.
+template<class Value>
+void Extend(ValueRanges& ranges, const Value* values, std::ptrdiff_t components,
+  std::ptrdiff_t begin, std::ptrdiff_t end)
+{
+  for (std::ptrdiff_t i = begin; i < end; ++i)
+  {
+    double square = 0;
+    for (std::ptrdiff_t c = 0; c < components; ++c)
+    {
+      const auto value = static_cast<double>(values[i * components + c]);
+      const auto k = static_cast<std::size_t>(c);
+      ranges.least[k] = std::min(ranges.least[k], value);
+      ranges.largest[k] = std::max(ranges.largest[k], value);
+      square += value * value;
+    }
+    if (components > 1)
+    {
+      ranges.leastSquare = std::min(ranges.leastSquare, square);
+      ranges.largestSquare = std::max(ranges.largestSquare, square);
+    }
+  }
+}
+
+std::size_t Vectors(
+  const float* values, std::ptrdiff_t components, std::size_t count, ValueRanges& ranges)
+{
+  return components == 1   ? HWY_DYNAMIC_DISPATCH(FloatsOf)(values, count, ranges)
+         : components == 3 ? HWY_DYNAMIC_DISPATCH(FloatTriplesOf)(values, count, ranges)
+                           : 0;
+}
+std::size_t Vectors(
+  const int* values, std::ptrdiff_t components, std::size_t count, ValueRanges& ranges)
+{
+  return components == 1 ? HWY_DYNAMIC_DISPATCH(IntegersOf)(values, count, ranges) : 0;
+}
+std::size_t Vectors(
+  const unsigned char* values, std::ptrdiff_t components, std::size_t count, ValueRanges& ranges)
+{
+  return components == 3 ? HWY_DYNAMIC_DISPATCH(ByteTriplesOf)(values, count, ranges) : 0;
 }
 
 }
@@ -40,34 +234,14 @@ void ValueRanges::Join(const ValueRanges& other)
 template<class Value>
 ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples)
 {
-  ValueRanges ranges;
-  if (components == 1)
+  ValueRanges ranges = Begun(values, components);
+  std::size_t done = 0;
+  if (tuples >= MostLanes)
   {
-    const Eigen::Map<const Eigen::Array<Value, Eigen::Dynamic, 1>> all(values, tuples);
-    ranges.least = { static_cast<double>(all.minCoeff()) };
-    ranges.largest = { static_cast<double>(all.maxCoeff()) };
-    return ranges;
+    InitializeTarget();
+    done = Vectors(values, components, static_cast<std::size_t>(tuples), ranges);
   }
-  const Eigen::Map<const Eigen::Array<Value, Eigen::Dynamic, Eigen::Dynamic>> all(
-    values, components, tuples);
-  Eigen::Array<Value, Eigen::Dynamic, 1> least = all.col(0);
-  Eigen::Array<Value, Eigen::Dynamic, 1> largest = all.col(0);
-  ranges.leastSquare = ranges.largestSquare = all.col(0).template cast<double>().square().sum();
-  for (Eigen::Index i = 1; i < tuples; ++i)
-  {
-    double square = 0;
-    for (Eigen::Index c = 0; c < components; ++c)
-    {
-      const Value value = all(c, i);
-      least[c] = std::min(least[c], value);
-      largest[c] = std::max(largest[c], value);
-      square += static_cast<double>(value) * static_cast<double>(value);
-    }
-    ranges.leastSquare = std::min(ranges.leastSquare, square);
-    ranges.largestSquare = std::max(ranges.largestSquare, square);
-  }
-  ranges.least = Widened(least);
-  ranges.largest = Widened(largest);
+  Extend(ranges, values, components, static_cast<std::ptrdiff_t>(done), tuples);
   return ranges;
 }
 
@@ -76,3 +250,5 @@ template ValueRanges RangesOf(const int*, std::ptrdiff_t, std::ptrdiff_t);
 template ValueRanges RangesOf(const unsigned char*, std::ptrdiff_t, std::ptrdiff_t);
 
 }
+
+#endif

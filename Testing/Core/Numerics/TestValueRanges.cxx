@@ -1,6 +1,13 @@
 #include "ValueRanges.h"
 
+#include "InstructionSets.h"
+
+#include <algorithm>
 #include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,6 +37,62 @@ TEST(ValueRanges, OfVectors)
   EXPECT_THAT(ranges.largest, ElementsAre(3, 12));
   EXPECT_EQ(ranges.leastSquare, 1);
   EXPECT_EQ(ranges.largestSquare, 144);
+}
+
+/// Many tuples, whose vectors and rests have their extremes at any place.
+template<class Value>
+class OfManyTuples : public testing::Test
+{
+protected:
+  static void Check(std::ptrdiff_t components)
+  {
+    std::mt19937 generator(1);
+    for (std::ptrdiff_t tuples = 1; tuples < 200; ++tuples)
+    {
+      std::vector<Value> values;
+      for (std::ptrdiff_t i = 0; i < tuples * components; ++i)
+      {
+        values.push_back(static_cast<Value>(generator() % 251) / 2);
+      }
+      const ValueRanges found = RangesOf(values.data(), components, tuples);
+      double leastSquare = std::numeric_limits<double>::infinity();
+      double largestSquare = 0;
+      for (std::ptrdiff_t c = 0; c < components; ++c)
+      {
+        std::vector<double> of;
+        for (std::ptrdiff_t i = c; i < tuples * components; i += components)
+        {
+          of.push_back(static_cast<double>(values[static_cast<std::size_t>(i)]));
+        }
+        const auto [least, largest] = std::minmax_element(of.begin(), of.end());
+        EXPECT_EQ(found.least[static_cast<std::size_t>(c)], *least);
+        EXPECT_EQ(found.largest[static_cast<std::size_t>(c)], *largest);
+      }
+      for (auto i = values.begin(); i != values.end(); i += components)
+      {
+        const double square = std::inner_product(i, i + components, i, 0.);
+        leastSquare = std::min(leastSquare, square);
+        largestSquare = std::max(largestSquare, square);
+      }
+      EXPECT_EQ(found.leastSquare, components > 1 ? leastSquare : 0);
+      EXPECT_EQ(found.largestSquare, components > 1 ? largestSquare : 0);
+    }
+  }
+};
+using Types = testing::Types<float, int, unsigned char>;
+TYPED_TEST_SUITE(OfManyTuples, Types);
+
+TYPED_TEST(OfManyTuples, AreTheExtremesOnEveryTarget)
+{
+  for (const std::string& target : SupportedTargets())
+  {
+    UseTarget(target);
+    for (const std::ptrdiff_t components : { 1, 2, 3, 4 })
+    {
+      this->Check(components);
+    }
+  }
+  UseTarget("");
 }
 
 TEST(ValueRanges, SquaresDoNotOverflow)

@@ -1,0 +1,96 @@
+#include "ArrayPool.h"
+#include "ArrayRanges.h"
+
+#include <cmath>
+
+#include <vtkDoubleArray.h>
+#include <vtkFloatArray.h>
+#include <vtkIntArray.h>
+#include <vtkNew.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using AttentionAtlas::ArrayPool;
+using AttentionAtlas::RangeCollector;
+
+namespace
+{
+
+TEST(ArrayPool, WhatNobodyHoldsIsTakenAgain)
+{
+  ArrayPool pool;
+  auto first = pool.Take(VTK_FLOAT, 3, 10);
+  first->SetName("first");
+  first->SetComponentName(0, "x");
+  const void* memory = first->GetVoidPointer(0);
+  EXPECT_EQ(first->GetNumberOfComponents(), 3);
+  EXPECT_EQ(first->GetNumberOfTuples(), 10);
+  EXPECT_EQ(first->GetDataType(), VTK_FLOAT);
+  EXPECT_NE(pool.Take(VTK_FLOAT, 3, 10)->GetVoidPointer(0), memory) << "it is held";
+  first = nullptr;
+  EXPECT_NE(pool.Take(VTK_FLOAT, 3, 11)->GetVoidPointer(0), memory);
+  EXPECT_NE(pool.Take(VTK_FLOAT, 1, 10)->GetVoidPointer(0), memory);
+  EXPECT_NE(pool.Take(VTK_INT, 3, 10)->GetVoidPointer(0), memory);
+  first = pool.Take(VTK_FLOAT, 3, 10);
+  EXPECT_EQ(first->GetVoidPointer(0), memory);
+  EXPECT_EQ(first->GetName(), nullptr);
+}
+
+TEST(ArrayPool, ForgetsWhatNobodyHolds)
+{
+  ArrayPool pool;
+  const auto held = pool.Take(VTK_FLOAT, 1, 1000);
+  const auto watched = pool.Take(VTK_FLOAT, 1, 1000);
+  pool.ForgetFree();
+  EXPECT_EQ(watched->GetReferenceCount(), 2) << "the pool and this test hold it";
+  vtkDataArray* free = pool.Take(VTK_INT, 1, 5);
+  free->Register(nullptr);
+  EXPECT_EQ(free->GetReferenceCount(), 2);
+  free->UnRegister(nullptr);
+  pool.ForgetFree();
+  EXPECT_EQ(pool.Take(VTK_INT, 1, 5)->GetReferenceCount(), 2) << "the pool and the temporary";
+}
+
+TEST(ArrayPool, LargeOnesAreNotKept)
+{
+  ArrayPool pool;
+  const auto large = pool.Take(VTK_FLOAT, 1, vtkIdType{ 1 } << 28U); // 1 GiB, never touched
+  EXPECT_EQ(large->GetReferenceCount(), 2);
+  pool.ForgetFree();
+  EXPECT_EQ(large->GetReferenceCount(), 1);
+}
+
+TEST(RangeCollector, HasTheRangesOfAllParts)
+{
+  vtkNew<vtkFloatArray> floats;
+  vtkNew<vtkIntArray> integers;
+  vtkNew<vtkUnsignedCharArray> bytes;
+  vtkNew<vtkDoubleArray> doubles; // of no type that is collected
+  bytes->SetNumberOfComponents(3);
+  for (int i = 0; i < 100; ++i)
+  {
+    floats->InsertNextValue(0.5F * static_cast<float>(i * i % 97));
+    integers->InsertNextValue(i * 7 % 31 - 9);
+    bytes->InsertNextTuple3(i, 100 - i, 3);
+    doubles->InsertNextValue(i);
+  }
+  RangeCollector ranges({ floats, integers, bytes, doubles });
+  ranges.Add(60, 100);
+  ranges.Add(0, 1);
+  ranges.Add(1, 60);
+  ranges.Add(7, 7);
+  ranges.Store();
+  EXPECT_EQ(floats->GetRange()[0], 0);
+  EXPECT_EQ(floats->GetRange()[1], 0.5 * 96);
+  EXPECT_EQ(integers->GetRange()[0], -9);
+  EXPECT_EQ(integers->GetRange()[1], 21);
+  EXPECT_EQ(bytes->GetRange(1)[0], 1);
+  EXPECT_EQ(bytes->GetRange(1)[1], 100);
+  EXPECT_DOUBLE_EQ(bytes->GetRange(-1)[0], std::sqrt(50. * 50 + 50 * 50 + 9));
+  EXPECT_DOUBLE_EQ(bytes->GetRange(-1)[1], std::sqrt(100. * 100 + 9));
+  EXPECT_EQ(doubles->GetRange()[1], 99);
+}
+
+}
