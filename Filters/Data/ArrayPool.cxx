@@ -1,6 +1,9 @@
 #include "ArrayPool.h"
 
+#include <vtkFloatArray.h>
 #include <vtkInformation.h>
+#include <vtkIntArray.h>
+#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 
@@ -12,9 +15,25 @@ namespace
 /// KiB of all arrays that are kept.
 constexpr unsigned long Limit = 512UL * 1024;
 
+/// The memory of an array, which a shallow copy of the array shares.
+template<class Array>
+struct BufferOf : Array
+{
+  static auto Member() { return &BufferOf::Buffer; }
+};
+
+template<class Array>
+bool OwnsItsBuffer(vtkDataArray* array)
+{
+  auto* typed = Array::SafeDownCast(array);
+  return typed == nullptr || (typed->*BufferOf<Array>::Member())->GetReferenceCount() == 1;
+}
+
+/// Whether nobody else holds the array or its memory.
 bool IsFree(const vtkSmartPointer<vtkDataArray>& array)
 {
-  return array->GetReferenceCount() == 1;
+  return array->GetReferenceCount() == 1 && OwnsItsBuffer<vtkFloatArray>(array) &&
+         OwnsItsBuffer<vtkIntArray>(array) && OwnsItsBuffer<vtkUnsignedCharArray>(array);
 }
 
 }

@@ -17,7 +17,8 @@ namespace AttentionAtlas
 class ArrayPool
 {
 public:
-  /// An array of this type and size whose values are not set, without name and ranges.
+  /// An array of this type (VTK_FLOAT, VTK_INT or VTK_UNSIGNED_CHAR) and size whose values are not
+  /// set, without name and ranges.
   vtkSmartPointer<vtkDataArray> Take(int type, int components, vtkIdType tuples);
 
   /// Call it after the arrays of an output have been taken: forgets those that nobody else holds.

@@ -38,6 +38,22 @@ TEST(ArrayPool, WhatNobodyHoldsIsTakenAgain)
   EXPECT_EQ(first->GetName(), nullptr);
 }
 
+TEST(ArrayPool, ShallowCopiesOfArraysKeepTheirValues)
+{
+  ArrayPool pool;
+  for (const int type : { VTK_FLOAT, VTK_INT, VTK_UNSIGNED_CHAR })
+  {
+    auto first = pool.Take(type, 1, 10);
+    first->Fill(7);
+    const auto copy = vtkSmartPointer<vtkDataArray>::Take(first->NewInstance());
+    copy->ShallowCopy(first);
+    ASSERT_EQ(copy->GetVoidPointer(0), first->GetVoidPointer(0)) << "they share their memory";
+    first = nullptr;
+    pool.Take(type, 1, 10)->Fill(3);
+    EXPECT_EQ(copy->GetTuple1(9), 7);
+  }
+}
+
 TEST(ArrayPool, ForgetsWhatNobodyHolds)
 {
   ArrayPool pool;
