@@ -5,7 +5,6 @@
 #include "RecipeFile.h"
 #include "SavedTraining.h"
 
-#include <algorithm>
 #include <optional>
 #include <system_error>
 
@@ -14,40 +13,12 @@ namespace AttentionAtlas
 namespace
 {
 
-/// As Core's Learn plans them by default.
-constexpr std::int64_t DefaultCheckpoints = 30;
-
-/// More would make ParaView's list of time steps and charts slow.
-constexpr std::int64_t MaximumCount = 100000;
-
-/// Throws atlas::OptionError if something happens too often in a number of steps.
-void RequireCount(
-  const std::string& name, const std::string& what, std::int64_t steps, std::int64_t every)
-{
-  if (every > 0 && steps / every > MaximumCount)
-  {
-    throw atlas::OptionError(name + ": expected at most " + std::to_string(MaximumCount) + " " +
-                             what + ", found " + std::to_string(steps / every) + "; raise it.");
-  }
-}
-
 /// The time of the last change of a file, as text; empty if there is none.
 std::string TimeOf(const std::filesystem::path& path)
 {
   std::error_code absent; // which reading the file will tell
   const auto time = std::filesystem::last_write_time(path, absent);
   return absent ? "" : std::to_string(time.time_since_epoch().count());
-}
-
-std::vector<std::int64_t> EqualSteps(std::int64_t first, std::int64_t steps, std::int64_t every)
-{
-  std::vector<std::int64_t> all;
-  for (std::int64_t step = first; step < steps; step = (step / every + 1) * every)
-  {
-    all.push_back(step);
-  }
-  all.push_back(steps);
-  return all;
 }
 
 }
@@ -73,21 +44,7 @@ std::vector<std::int64_t> LearningRequest::CheckpointSteps() const
     saved.RequireMoreSteps(this->recipe);
     first = saved.step;
   }
-  const std::int64_t last = this->recipe.steps;
-  if (this->checkpointEvery > 0)
-  {
-    RequireCount("CheckpointEvery", "checkpoints", last - first, this->checkpointEvery);
-    return EqualSteps(first, last, this->checkpointEvery);
-  }
-  std::vector<std::int64_t> steps = { first };
-  for (const std::int64_t step : atlas::LogarithmicSteps(last, DefaultCheckpoints))
-  {
-    if (step > first)
-    {
-      steps.push_back(step);
-    }
-  }
-  return steps;
+  return atlas::CheckpointSteps(first, this->recipe.steps, this->checkpointEvery);
 }
 
 atlas::TransformerConfig LearningRequest::Config() const

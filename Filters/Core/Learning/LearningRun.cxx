@@ -20,14 +20,29 @@ namespace
 constexpr std::int64_t DefaultCheckpoints = 30;
 constexpr std::int64_t DefaultRows = 100;
 
-std::set<std::int64_t> EverySteps(std::int64_t steps, std::int64_t every)
+/// Throws OptionError if something happens too often; more make lists of time steps and charts
+/// slow.
+void RequireCount(
+  const std::string& name, const std::string& what, std::int64_t steps, std::int64_t every)
 {
-  std::set<std::int64_t> result = { 0, steps };
-  for (std::int64_t step = 0; step < steps; step += every)
+  constexpr std::int64_t most = 100000;
+  if (every > 0 && steps / every > most)
   {
-    result.insert(step);
+    throw OptionError(name + ": expected at most " + std::to_string(most) + " " + what +
+                      ", found " + std::to_string(steps / every) + "; raise it.");
   }
-  return result;
+}
+
+/// `first`, the multiples of `every` behind it, and `steps`.
+std::vector<std::int64_t> EverySteps(std::int64_t first, std::int64_t steps, std::int64_t every)
+{
+  std::vector<std::int64_t> all;
+  for (std::int64_t step = first; step < steps; step = (step / every + 1) * every)
+  {
+    all.push_back(step);
+  }
+  all.push_back(steps);
+  return all;
 }
 
 /// The steps after which there is a checkpoint, and those with a row of the curves.
@@ -38,19 +53,13 @@ struct Schedule
 
   Schedule(std::int64_t steps, const LearningOptions& options)
   {
-    if (options.checkpointEvery > 0)
-    {
-      this->checkpoints = EverySteps(steps, options.checkpointEvery);
-    }
-    else
-    {
-      const std::vector<std::int64_t> logarithmic = LogarithmicSteps(steps, DefaultCheckpoints);
-      this->checkpoints.insert(logarithmic.begin(), logarithmic.end());
-    }
+    const std::vector<std::int64_t> kept = CheckpointSteps(0, steps, options.checkpointEvery);
+    this->checkpoints.insert(kept.begin(), kept.end());
     const std::int64_t every = options.measureEvery > 0
                                  ? options.measureEvery
                                  : std::max<std::int64_t>(1, steps / DefaultRows);
-    this->rows = EverySteps(steps, every);
+    const std::vector<std::int64_t> measured = EverySteps(0, steps, every);
+    this->rows.insert(measured.begin(), measured.end());
     this->rows.insert(this->checkpoints.begin(), this->checkpoints.end());
   }
 };
@@ -71,17 +80,8 @@ void CheckRecipe(const LearningRecipe& recipe, const LearningOptions& options)
     "BatchSize", "at least 1, or 0 for ModularAddition", recipe.batchSize);
   require(options.checkpointEvery >= 0, "CheckpointEvery", "0 or more", options.checkpointEvery);
   require(options.measureEvery >= 0, "MeasureEvery", "0 or more", options.measureEvery);
-  const auto requireCount = [&](std::int64_t every, const char* name, const char* what)
-  {
-    constexpr std::int64_t most = 100000; // more make lists of time steps and charts slow
-    if (every > 0 && recipe.steps / every > most)
-    {
-      throw OptionError(std::string(name) + ": expected at most " + std::to_string(most) + " " +
-                        what + ", found " + std::to_string(recipe.steps / every) + "; raise it.");
-    }
-  };
-  requireCount(options.checkpointEvery, "CheckpointEvery", "checkpoints");
-  requireCount(options.measureEvery, "MeasureEvery", "rows");
+  RequireCount("CheckpointEvery", "checkpoints", recipe.steps, options.checkpointEvery);
+  RequireCount("MeasureEvery", "rows", recipe.steps, options.measureEvery);
   if (!(recipe.initialization >= 0) || !std::isfinite(recipe.initialization))
   {
     throw OptionError(
@@ -256,6 +256,25 @@ std::vector<std::int64_t> LogarithmicSteps(std::int64_t steps, std::int64_t coun
     result.insert(std::llround(std::pow(static_cast<double>(steps), part)));
   }
   return { result.begin(), result.end() };
+}
+
+std::vector<std::int64_t> CheckpointSteps(
+  std::int64_t first, std::int64_t steps, std::int64_t every)
+{
+  if (every > 0)
+  {
+    RequireCount("CheckpointEvery", "checkpoints", steps - first, every);
+    return EverySteps(first, steps, every);
+  }
+  std::vector<std::int64_t> all = { first };
+  for (const std::int64_t step : LogarithmicSteps(steps, DefaultCheckpoints))
+  {
+    if (step > first)
+    {
+      all.push_back(step);
+    }
+  }
+  return all;
 }
 
 double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints)

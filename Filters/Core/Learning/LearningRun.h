@@ -59,8 +59,14 @@ struct LearningResult
 /// 0, 1, 2, 3, ..., steps: about `count` steps whose distances grow by a constant factor.
 std::vector<std::int64_t> LogarithmicSteps(std::int64_t steps, std::int64_t count);
 
-/// An estimate of the memory in bytes that a training takes that keeps so many checkpoints: weights
-/// and what a step keeps of each token. In doubles, which no size overflows.
+/// The steps with a checkpoint of a training that begins at step `first` and ends at `steps`: both,
+/// and in between the multiples of `every`, or about 30 on a logarithmic scale if that is 0. Throws
+/// OptionError if there are more than 100,000.
+std::vector<std::int64_t> CheckpointSteps(
+  std::int64_t first, std::int64_t steps, std::int64_t every);
+
+/// Estimates the memory, in bytes, of a training that keeps this many checkpoints: the weights, and
+/// what a step stores for each token. It is a double, so that no size overflows.
 double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints);
 
 /// Trains the model of a recipe. What was reached is kept if it diverges or is stopped.

@@ -106,6 +106,21 @@ TEST(LearningRun, StopKeepsWhatWasReached)
   EXPECT_TRUE(std::isfinite(result.curves.rows.back()[3]));
 }
 
+TEST(LearningRun, CheckpointsHaveTheirSteps)
+{
+  using Steps = std::vector<std::int64_t>;
+  EXPECT_EQ(CheckpointSteps(0, 10, 4), (Steps{ 0, 4, 8, 10 }));
+  EXPECT_EQ(CheckpointSteps(5, 12, 4), (Steps{ 5, 8, 12 }));
+  EXPECT_EQ(CheckpointSteps(0, 0, 4), (Steps{ 0 }));
+  EXPECT_EQ(CheckpointSteps(0, 3, 0), (Steps{ 0, 1, 2, 3 }));
+  EXPECT_EQ(CheckpointSteps(2, 3, 0), (Steps{ 2, 3 }));
+  const Steps logarithmic = CheckpointSteps(100, 100000, 0);
+  EXPECT_EQ(logarithmic.front(), 100);
+  EXPECT_EQ(logarithmic.back(), 100000);
+  EXPECT_EQ(MessageOf<OptionError>([] { CheckpointSteps(0, 1000000, 1); }),
+    "CheckpointEvery: expected at most 100000 checkpoints, found 1000000; raise it.");
+}
+
 TEST(LearningRun, TheEstimateOfMemoryGrowsWithEachSizeAndDoesNotOverflow)
 {
   const LearningRecipe recipe = SmallRecipe(10);

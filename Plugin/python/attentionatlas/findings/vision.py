@@ -151,8 +151,9 @@ def colors(study, page):
         words,
         {**found, "untrained": before},
         "Alikeness: 1 minus the mean difference in hue (or brightness) of a patch and the other patches that it "
-        "attends to, over that of all pairs; in pictures whose patches have random hues (or grays), so that place "
-        "tells nothing. 1: only equal patches; 0: chance; below 0: contrast.",
+        "attends to, over that of all pairs; in pictures whose patches have random hues (or grays), so that "
+        "positions carry no information. 1: it attends to equal patches alone; 0: as by chance; below 0: to different "
+        "ones.",
         f"Holds if for both quantities a head has at least {LEAST} and more than any head of the untrained model.",
     )
 
