@@ -248,9 +248,9 @@ SafetensorsContent ParseSafetensors(
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-  : File(path)
-  , Content(ReadIntact(this->File,
-      [&] { return ParseSafetensors(this->File.Data(), this->File.Size(), path.string()); }))
+  : File(std::make_shared<const MappedFile>(path))
+  , Content(ReadIntact(*this->File,
+      [&] { return ParseSafetensors(this->File->Data(), this->File->Size(), path.string()); }))
 {
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 
 namespace atlas
 {
@@ -38,12 +39,15 @@ public:
   const Metadata& GetMetadata() const { return this->Content.metadata; }
 
   /// Throws FileError if the file was truncated or changed since it was opened; see MappedFile.
-  void RequireIntact() const { this->File.RequireIntact(); }
+  void RequireIntact() const { this->File->RequireIntact(); }
 
-  FileStamp Stamp() const { return this->File.Stamp(); }
+  FileStamp Stamp() const { return this->File->Stamp(); }
+
+  /// The mapped file, which the views point into.
+  const std::shared_ptr<const MappedFile>& GetFile() const { return this->File; }
 
 private:
-  MappedFile File;
+  std::shared_ptr<const MappedFile> File;
   SafetensorsContent Content;
 };
 

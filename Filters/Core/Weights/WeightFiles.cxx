@@ -75,9 +75,9 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
 
 void WeightFiles::AddShard(const std::filesystem::path& path)
 {
-  const auto file = std::make_shared<const SafetensorsFile>(path);
-  this->Files.push_back(file);
-  for (const auto& [name, view] : file->GetTensors())
+  const SafetensorsFile file(path);
+  this->Files.push_back(file.GetFile());
+  for (const auto& [name, view] : file.GetTensors())
   {
     if (!this->Views.emplace(name, view).second)
     {

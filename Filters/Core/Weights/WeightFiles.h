@@ -40,7 +40,7 @@ public:
   const std::string& FileOf(std::string_view tensor) const;
 
 private:
-  std::vector<std::shared_ptr<const SafetensorsFile>> Files;
+  std::vector<std::shared_ptr<const MappedFile>> Files; ///< which Views point into
   TensorViews Views;
   std::string Source;
   std::map<std::string, std::string, std::less<>> Origins;
