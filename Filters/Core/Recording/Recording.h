@@ -137,11 +137,11 @@ struct RecordedLayer
 {
   std::int32_t index = 0;  ///< index of the layer in the model, from 0
   double scoreScale = 1.0; ///< score = scoreScale * query . key + bias; usually 1 / sqrt(d_head)
+  std::vector<RecordedHead> heads;
   double scoreCap = 0;     ///< c > 0: score = c tanh(scoreScale * query . key / c) + bias (Gemma 2)
   std::int64_t window = 0; ///< w > 0: query i sees the keys j > i - w only, w of them with itself
-  std::vector<float> sinks; ///< per head, or empty: a further logit in the softmax, whose weight is
-                            ///< dropped, so that weights add up to less than 1 (gpt-oss)
-  std::vector<RecordedHead> heads;
+  std::vector<float> sinks{}; ///< per head, or empty: a further logit in the softmax, whose weight
+                              ///< is dropped, so that weights add up to less than 1 (gpt-oss)
 };
 
 /// The activations of a transformer on some sequences. The attention of any head can be recomputed
