@@ -132,6 +132,39 @@ TEST(AttentionKernels, WeightsAreTheSoftmaxOfWhatTheMaskAllows)
   }
 }
 
+TEST(AttentionKernels, CapWindowAndSinkAreTheirFormulas)
+{
+  Head head;
+  head.scores.cap = 0.9F;
+  head.scores.window = 4;
+  head.scores.sink = 0.6F;
+  constexpr std::int64_t begin = 2;
+  constexpr std::int64_t end = 13;
+  std::vector<float> values(static_cast<std::size_t>((end - begin) * end), -1);
+  EvaluateWeights(head.scores, begin, end, end, values.data());
+  for (std::int64_t query = begin; query < end; ++query)
+  {
+    std::vector<double> scores;
+    const std::int64_t first = std::max<std::int64_t>(0, query - 3); // four keys with itself
+    for (std::int64_t key = first; key <= query; ++key)
+    {
+      scores.push_back(
+        0.9 * std::tanh(head.Content(query, key) / 0.9) + 0.25 * static_cast<double>(key));
+    }
+    scores.push_back(0.6); // the sink takes part in the sum, and its weight is dropped
+    std::vector<double> expected = Softmax(scores);
+    expected.pop_back();
+    expected.insert(expected.begin(), static_cast<std::size_t>(first), 0);
+    expected.resize(static_cast<std::size_t>(end), 0);
+    for (std::size_t key = 0; key < expected.size(); ++key)
+    {
+      const float found = values[static_cast<std::size_t>((query - begin) * end) + key];
+      EXPECT_NEAR(found, expected[key], 2e-6) << query << ", " << key;
+      EXPECT_TRUE(expected[key] != 0 || found == 0) << query << ", " << key;
+    }
+  }
+}
+
 /// Of logits ln 1, ln 2 and ln 5, shifted so far that exp alone would overflow.
 TEST(AttentionKernels, SoftmaxOfLogits)
 {
