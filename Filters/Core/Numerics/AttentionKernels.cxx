@@ -1,33 +1,35 @@
 #include "AttentionKernels.h"
 
+#include "Lanes.h"
 #include "MatrixProduct.h"
 #include "VectorMath.h"
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace atlas
 {
 namespace
 {
 
-/// The columns first <= j < keys of scale * query . key.
-void EvaluateColumns(const HeadScores& head, std::int64_t begin, std::int64_t end,
-  std::int64_t first, std::int64_t keys, float* values)
+/// Lets a sink take its share of the weights of a row, whose largest score was `largest`. With p
+/// the largest weight, the sum of all exp(x - largest) is 1 / p.
+void DropSink(float sink, float largest, std::int64_t count, float* row)
 {
-  MultiplyMatrices(end - begin, keys - first, head.dimension, head.scale,
-    { head.query + begin * head.dimension, head.dimension },
-    { head.key + first * head.dimension, head.dimension, true }, values + first, keys);
+  const auto weight = static_cast<double>(*std::max_element(row, row + count));
+  const double ratio = std::exp(static_cast<double>(sink) - static_cast<double>(largest));
+  const auto share = static_cast<float>(1 / (1 + weight * ratio));
+  std::for_each(row, row + count, [share](float& value) { value *= share; });
 }
 
-/// A row of scores becomes their softmax together with the sink, whose weight is dropped.
-void SoftmaxWithSink(std::int64_t count, float sink, float* row, std::vector<float>& memory)
+/// Products of queries with keys from <= j < keys, in rows of `keys` values of which these
+/// are written.
+void MultiplyKeys(const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t from,
+  std::int64_t keys, float* values)
 {
-  memory.assign(row, row + count);
-  memory.push_back(sink);
-  SoftmaxRow(count + 1, memory.data());
-  std::copy_n(memory.data(), count, row);
+  MultiplyMatrices(end - begin, keys - from, head.dimension, head.scale,
+    { head.query + begin * head.dimension, head.dimension },
+    { head.key + from * head.dimension, head.dimension, true }, values + from, keys);
 }
 
 }
@@ -45,16 +47,21 @@ double Softmax(Eigen::VectorXd& logits, Eigen::Index target)
 void EvaluateContent(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
-  EvaluateColumns(head, begin, end, 0, keys, values);
+  MultiplyKeys(head, begin, end, 0, keys, values);
 }
 
-void CapScores(const HeadScores& head, std::int64_t count, float* values)
+void CapScores(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values)
 {
-  if (head.cap > 0)
+  if (head.cap <= 0)
   {
-    std::transform(values, values + count, values,
-      [cap = head.cap](float score) { return cap * std::tanh(score / cap); });
+    return;
   }
+  ForLanes(rows * keys,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      const Lanes x = Load(values + i, left, 0) / head.cap;
+      Store(head.cap * x.tanh(), left, values + i);
+    });
 }
 
 void AddBias(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values)
@@ -75,34 +82,32 @@ void AddBias(const HeadScores& head, std::int64_t rows, std::int64_t keys, float
 void NormalizeScores(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
-  std::vector<float> memory;
   for (std::int64_t query = begin; query < end; ++query)
   {
     float* row = values + (query - begin) * keys;
     const std::int64_t first = head.FirstKey(query);
-    const std::int64_t allowed = head.KeyCount(query + 1);
-    if (head.HasSink())
+    const std::int64_t last = head.KeyCount(query + 1);
+    const float largest = head.sink ? *std::max_element(row + first, row + last) : 0;
+    SoftmaxRow(last - first, row + first);
+    if (head.sink)
     {
-      SoftmaxWithSink(allowed - first, head.sink, row + first, memory);
-    }
-    else
-    {
-      SoftmaxRow(allowed - first, row + first);
+      DropSink(*head.sink, largest, last - first, row + first);
     }
     std::fill(row, row + first, 0.0F);
-    std::fill(row + allowed, row + keys, 0.0F);
+    std::fill(row + last, row + keys, 0.0F);
   }
 }
 
 void EvaluateWeights(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
-  const std::int64_t first = head.FirstKey(begin); // no query sees the keys before it
-  EvaluateColumns(head, begin, end, first, keys, values);
-  for (std::int64_t row = 0; head.cap > 0 && row < end - begin; ++row)
+  const std::int64_t from = std::min(head.FirstKey(begin), keys);
+  MultiplyKeys(head, begin, end, from, keys, values);
+  for (std::int64_t row = 0; row < end - begin && from > 0; ++row)
   {
-    CapScores(head, keys - first, values + row * keys + first);
+    std::fill_n(values + row * keys, from, 0.0F);
   }
+  CapScores(head, end - begin, keys, values);
   AddBias(head, end - begin, keys, values);
   NormalizeScores(head, begin, end, keys, values);
 }
