@@ -27,7 +27,8 @@ struct HeadScores
   AttentionMask mask = AttentionMask::Causal;
   float cap = 0;           ///< c > 0: scores are c tanh(scale * query . key / c) + bias (Gemma 2)
   std::int64_t window = 0; ///< w > 0: query i may attend to keys j > i - w only
-  std::optional<float> sink; ///< a further logit in the softmax, whose weight is dropped (gpt-oss)
+  std::optional<float> sink =
+    std::nullopt; ///< a further logit in the softmax, whose weight is dropped (gpt-oss)
 
   /// Keys that queries before `end` may attend to are among the first so many.
   std::int64_t KeyCount(std::int64_t end) const
