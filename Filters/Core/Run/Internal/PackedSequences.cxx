@@ -72,6 +72,18 @@ PackedSequences::PackedSequences(
   }
 }
 
+PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows)
+{
+  PackedSequences sequences({ rows }, std::nullopt);
+  sequences.past = past;
+  for (RowGroup& group : sequences.groups)
+  {
+    group.past = past;
+    std::iota(group.positions.begin(), group.positions.end(), past);
+  }
+  return sequences;
+}
+
 std::int64_t PackedSequences::Length(std::int64_t sequence) const
 {
   return this->offsets[ToIndex(sequence + 1)] - this->offsets[ToIndex(sequence)];

@@ -13,8 +13,10 @@ namespace atlas
 /// A group of sequences that share matrix products.
 struct RowGroup
 {
-  std::int64_t begin = 0;              ///< rows begin <= row < end of all sequences; the lists
-  std::int64_t end = 0;                ///< below count rows from `begin`
+  std::int64_t begin = 0; ///< rows begin <= row < end of all sequences; the lists
+  std::int64_t end = 0;   ///< below count rows from `begin`
+  std::int64_t past = 0;  ///< tokens of the only sequence that were run before: their keys and
+                          ///< values are in the rows before those of this group
   std::vector<std::int64_t> offsets;   ///< first row of each sequence, then the row count
   std::vector<std::int64_t> positions; ///< of each row in its sequence
   std::vector<RowTile> tiles;
@@ -30,6 +32,10 @@ struct PackedSequences
   PackedSequences(
     const std::vector<std::int64_t>& lengths, const std::optional<SequenceRange>& range);
 
+  /// The next `rows` tokens of one sequence, after `past` tokens that were run before.
+  static PackedSequences Continue(std::int64_t past, std::int64_t rows);
+
+  std::int64_t past = 0;             ///< see RowGroup
   std::vector<std::int64_t> offsets; ///< first row of each sequence, then the row count
   SequenceRange run;                 ///< sequences that are run
   std::vector<RowGroup> groups;      ///< groups of the sequences in `run`

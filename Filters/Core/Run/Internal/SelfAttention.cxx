@@ -171,27 +171,29 @@ void SelfAttention::MixValues(
 }
 
 /// Computes a head's weighted sums of values for at most QueryBlock queries of a sequence, starting
-/// at `begin`.
+/// at row `begin` of the sequence in the group.
 void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin,
   std::int64_t head, const HeadRows& rows, float* mixed) const
 {
   const std::int64_t dimension = this->Config.headDimension;
   const std::int64_t first = group.offsets[sequence];
+  const std::int64_t past = group.past; // keys in the rows before those of the group
   HeadScores scores;
-  scores.query = rows.query + first * dimension;
-  scores.key = rows.key + first * dimension;
-  scores.length = group.offsets[sequence + 1] - first;
+  scores.query = rows.query + (first - past) * dimension;
+  scores.key = rows.key + (first - past) * dimension;
+  scores.length = past + group.offsets[sequence + 1] - first;
   scores.dimension = dimension;
   scores.scale = this->Scale;
   scores.slope = this->Positions.Slope(head);
   scores.mask = this->Config.mask;
-  const std::int64_t end = std::min(scores.length, begin + QueryBlock);
+  const std::int64_t from = past + begin; // position of the first query
+  const std::int64_t end = std::min(scores.length, from + QueryBlock);
   const std::int64_t keys = scores.KeyCount(end);
-  std::vector<float> weights(ToIndex((end - begin) * keys));
-  EvaluateWeights(scores, begin, end, keys, weights.data());
+  std::vector<float> weights(ToIndex((end - from) * keys));
+  EvaluateWeights(scores, from, end, keys, weights.data());
   const std::int64_t stride = MixedWidth(this->Config);
-  MultiplyMatrices(end - begin, dimension, keys, 1, { weights.data(), keys },
-    { rows.value + first * dimension, dimension },
+  MultiplyMatrices(end - from, dimension, keys, 1, { weights.data(), keys },
+    { rows.value + (first - past) * dimension, dimension },
     mixed + (first + begin) * stride + head * dimension, stride);
 }
 

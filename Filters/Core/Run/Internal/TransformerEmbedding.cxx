@@ -83,7 +83,7 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
     std::vector<std::int64_t> indices(ToIndex(length));
     if (config.position == PositionKind::Learned)
     {
-      std::iota(indices.begin(), indices.end(), std::int64_t{ 0 });
+      std::iota(indices.begin(), indices.end(), sequences.past);
       AddEmbedding(weights.positionEmbedding, d, indices, first);
     }
     if (config.segments > 0)

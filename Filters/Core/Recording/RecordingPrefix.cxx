@@ -1,0 +1,162 @@
+#include "RecordingPrefix.h"
+
+#include "Error.h"
+#include "Index.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+class Prefix
+{
+public:
+  Prefix(const Recording& recording, const std::vector<std::int64_t>& lengths)
+    : All(recording)
+    , Lengths(lengths)
+  {
+    this->Offsets.push_back(0);
+    for (const std::int64_t length : lengths)
+    {
+      this->Offsets.push_back(this->Offsets.back() + length);
+    }
+  }
+
+  Recording Make()
+  {
+    Recording first = this->All;
+    first.sequenceOffsets = this->Offsets;
+    this->Shorten(first.tokens);
+    for (RecordedLayer& layer : first.layers)
+    {
+      for (RecordedHead& head : layer.heads)
+      {
+        this->Shorten(head);
+      }
+    }
+    for (SharedMatrix& residual : first.residual)
+    {
+      this->Shorten(residual);
+    }
+    this->Shorten(first.logits);
+    return first;
+  }
+
+private:
+  const Recording& All;
+  const std::vector<std::int64_t>& Lengths;
+  std::vector<std::int64_t> Offsets;
+  std::map<const float*, SharedMatrix> Copies; ///< of matrices that heads may share
+
+  template<class Value>
+  void Shorten(std::vector<Value>& list) const
+  {
+    if (list.empty())
+    {
+      return;
+    }
+    std::vector<Value> kept;
+    for (std::size_t s = 0; s < this->Lengths.size(); ++s)
+    {
+      const auto begin = list.begin() + this->All.sequenceOffsets[s];
+      kept.insert(kept.end(), begin, begin + this->Lengths[s]);
+    }
+    list = std::move(kept);
+  }
+
+  void Shorten(RecordedTokens& tokens)
+  {
+    this->Shorten(tokens.sequence);
+    this->Shorten(tokens.position);
+    this->Shorten(tokens.id);
+    this->Shorten(tokens.text);
+    this->Shorten(tokens.segment);
+    this->Shorten(tokens.row);
+    this->Shorten(tokens.column);
+    this->Shorten(tokens.color);
+  }
+
+  void Shorten(RecordedHead& head)
+  {
+    for (SharedMatrix RecordedHead::* quantity : { &RecordedHead::query, &RecordedHead::key,
+           &RecordedHead::value, &RecordedHead::output, &RecordedHead::valueNorm })
+    {
+      this->Shorten(head.*quantity);
+    }
+    this->Crop(head.weights);
+    this->Crop(head.scores);
+  }
+
+  /// Rows of tokens.
+  void Shorten(SharedMatrix& matrix)
+  {
+    if (!matrix.IsRecorded())
+    {
+      return;
+    }
+    if (this->Lengths.size() == 1)
+    {
+      matrix.rows = this->Lengths.front();
+      return;
+    }
+    SharedMatrix& copy = this->Copies[matrix.values.get()];
+    if (!copy.IsRecorded())
+    {
+      copy = SharedMatrix::Zero(this->Offsets.back(), matrix.columns);
+      for (std::size_t s = 0; s < this->Lengths.size(); ++s)
+      {
+        std::copy_n(matrix.Row(this->All.sequenceOffsets[s]), this->Lengths[s] * matrix.columns,
+          copy.Row(this->Offsets[s]));
+      }
+    }
+    matrix = copy;
+  }
+
+  /// Stored attention: the first rows and columns of each sequence's matrix.
+  void Crop(std::vector<SharedMatrix>& matrices) const
+  {
+    for (std::size_t s = 0; s < matrices.size(); ++s)
+    {
+      const std::int64_t length = this->Lengths[s];
+      const SharedMatrix all = matrices[s];
+      matrices[s] = SharedMatrix::Zero(length, length);
+      for (std::int64_t row = 0; row < length; ++row)
+      {
+        std::copy_n(all.Row(row), length, matrices[s].Row(row));
+      }
+    }
+  }
+};
+
+}
+
+Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t>& lengths)
+{
+  CheckRecording(recording, "the recording");
+  if (static_cast<std::int64_t>(lengths.size()) != recording.SequenceCount())
+  {
+    throw OptionError("expected a length for each of " + std::to_string(recording.SequenceCount()) +
+                      " sequences, found " + std::to_string(lengths.size()) + ".");
+  }
+  for (std::size_t s = 0; s < lengths.size(); ++s)
+  {
+    const std::int64_t length = recording.SequenceLength(static_cast<std::int64_t>(s));
+    if (lengths[s] < 0 || lengths[s] > length)
+    {
+      throw OptionError("sequence " + std::to_string(s) + " has " + std::to_string(length) +
+                        " tokens, expected its first " + std::to_string(lengths[s]) + ".");
+    }
+    if (lengths[s] < length && recording.mask != AttentionMask::Causal)
+    {
+      throw OptionError("expected a causal mask, with which the first tokens do not depend on the "
+                        "later ones.");
+    }
+  }
+  return Prefix(recording, lengths).Make();
+}
+
+}

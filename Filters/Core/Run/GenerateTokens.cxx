@@ -1,0 +1,288 @@
+#include "GenerateTokens.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "MappedFile.h"
+#include "MatrixProduct.h"
+#include "TransformerEmbedding.h"
+#include "TransformerKernels.h"
+#include "TransformerLayer.h"
+#include "TransformerNorm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+
+namespace atlas
+{
+namespace
+{
+
+/// Layers whose weights take at most so many bytes in single precision are kept between tokens;
+/// otherwise each token widens them again.
+constexpr std::uint64_t KeptBytes = std::uint64_t{ 4 } << 30U;
+
+/// The model at the end of one sequence: keys and values of all its tokens.
+class Continuation
+{
+public:
+  Continuation(const Transformer& model, std::int64_t capacity, int threads)
+    : Model(model)
+    , Config(model.GetConfig())
+    , Positions(this->Config, model.GetWeights(), capacity)
+    , Capacity(capacity)
+    , Threads(threads)
+  {
+    const std::int64_t layer = 2 * this->Config.keyHeads * capacity * this->Config.headDimension;
+    this->Cache.resize(ToIndex(this->Config.layers * layer));
+    this->KeepLayers();
+  }
+
+  /// Forgets all tokens.
+  void Restart() { this->Past = 0; }
+
+  /// Runs the next tokens, and returns the logits after the last of them.
+  const std::vector<float>& Append(const std::vector<std::int64_t>& tokens)
+  {
+    const std::int64_t d = this->Config.modelDimension;
+    const auto rows = static_cast<std::int64_t>(tokens.size());
+    const PackedSequences sequences = PackedSequences::Continue(this->Past, rows);
+    TransformerInput input;
+    input.tokens.push_back(tokens);
+    std::vector<float> x(ToIndex(rows * d));
+    EmbedInput(this->Config, this->Model.GetWeights(), input, sequences, x.data(), this->Threads);
+    const RowGroup& group = sequences.groups.front();
+    for (std::int64_t l = 0; l < this->Config.layers; ++l)
+    {
+      this->Layer(l)->Apply(group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads);
+    }
+    this->Past += rows;
+    this->EvaluateLast(x.data() + (rows - 1) * d);
+    return this->Logits;
+  }
+
+private:
+  const Transformer& Model;
+  const TransformerConfig& Config;
+  PositionEncoding Positions;
+  std::int64_t Capacity; ///< tokens
+  int Threads;
+  std::int64_t Past = 0;
+  std::vector<float> Cache; ///< [L, 2, H_kv, capacity, d_head], keys and values
+  std::vector<float> Queries;
+  std::vector<std::shared_ptr<const TransformerLayer>> Layers; ///< if they are kept
+  LayerWorkspace Work;
+  std::vector<float> Logits;
+
+  void KeepLayers()
+  {
+    const std::vector<LayerTensors>& layers = this->Model.GetWeights().layers;
+    const std::uint64_t bytes = std::accumulate(layers.begin(), layers.end(), std::uint64_t{ 0 },
+      [](std::uint64_t sum, const LayerTensors& layer) { return sum + WidenedBytes(layer); });
+    for (std::int64_t l = 0; bytes <= KeptBytes && l < this->Config.layers; ++l)
+    {
+      this->Layers.push_back(this->MakeLayer(l));
+    }
+  }
+
+  std::shared_ptr<const TransformerLayer> MakeLayer(std::int64_t l) const
+  {
+    return std::make_shared<const TransformerLayer>(
+      this->Config, this->Model.GetWeights().layers[ToIndex(l)], l, this->Positions);
+  }
+
+  std::shared_ptr<const TransformerLayer> Layer(std::int64_t l) const
+  {
+    return this->Layers.empty() ? this->MakeLayer(l) : this->Layers[ToIndex(l)];
+  }
+
+  /// Keys and values are written after those of the past.
+  std::vector<HeadRows> RowsOf(std::int64_t layer, std::int64_t rows)
+  {
+    const std::int64_t dimension = this->Config.headDimension;
+    const std::int64_t keyHeads = this->Config.keyHeads;
+    this->Queries.resize(ToIndex(this->Config.heads * rows * dimension));
+    std::vector<HeadRows> heads(ToIndex(this->Config.heads));
+    for (std::int64_t h = 0; h < this->Config.heads; ++h)
+    {
+      const std::int64_t keys = 2 * layer * keyHeads + h / (this->Config.heads / keyHeads);
+      const auto end = [&](std::int64_t matrix)
+      { return this->Cache.data() + (matrix * this->Capacity + this->Past) * dimension; };
+      HeadRows& head = heads[ToIndex(h)];
+      head.query = this->Queries.data() + h * rows * dimension;
+      head.key = end(keys);
+      head.value = end(keys + keyHeads);
+    }
+    return heads;
+  }
+
+  /// The logits of one row of the residual stream.
+  void EvaluateLast(float* x)
+  {
+    const TransformerWeights& weights = this->Model.GetWeights();
+    if (this->Config.finalNorm)
+    {
+      TransformerNorm(this->Config, weights.finalNorm)
+        .Apply(1, this->Config.modelDimension, x, x, this->Threads);
+    }
+    this->Logits.resize(ToIndex(weights.unembedding.outputs));
+    EvaluateLogits(this->Config, weights, PackedSequences({ 1 }, std::nullopt), x,
+      this->Logits.data(), this->Threads);
+    const std::int64_t found =
+      FindNotFinite(static_cast<std::int64_t>(this->Logits.size()), this->Logits.data());
+    if (found >= 0)
+    {
+      throw ModelError("generating: the logit of token " + std::to_string(found) +
+                       " after position " + std::to_string(this->Past - 1) +
+                       " is not finite; expected finite numbers.");
+    }
+  }
+};
+
+/// Chooses tokens from logits.
+class Sampler
+{
+public:
+  Sampler(const GenerationOptions& options, std::size_t sequence)
+    : Temperature(options.temperature)
+    , TopK(ToIndex(options.topK))
+    // Consecutive seeds and sequences give unrelated draws: the golden ratio, as in SplitMix64.
+    , Generator(options.seed + 0x9E3779B97F4A7C15U * (sequence + 1))
+  {
+  }
+
+  std::int64_t Choose(const std::vector<float>& logits)
+  {
+    if (this->Temperature == 0 || this->TopK == 1)
+    {
+      return std::max_element(logits.begin(), logits.end()) - logits.begin();
+    }
+    const std::size_t count = this->TopK == 0 ? logits.size() : std::min(this->TopK, logits.size());
+    this->Order.resize(logits.size());
+    std::iota(this->Order.begin(), this->Order.end(), std::int64_t{ 0 });
+    std::partial_sort(this->Order.begin(), this->Order.begin() + static_cast<std::ptrdiff_t>(count),
+      this->Order.end(),
+      [&](std::int64_t a, std::int64_t b)
+      {
+        const float x = logits[ToIndex(a)];
+        const float y = logits[ToIndex(b)];
+        return x > y || (x == y && a < b);
+      });
+    return this->Order[this->Draw(logits, count)];
+  }
+
+private:
+  double Temperature;
+  std::size_t TopK;
+  std::mt19937_64 Generator;
+  std::vector<std::int64_t> Order; ///< token ids, the most probable first
+  std::vector<double> Sums;
+
+  /// Draws one of the `count` most probable tokens.
+  std::size_t Draw(const std::vector<float>& logits, std::size_t count)
+  {
+    const auto largest = static_cast<double>(logits[ToIndex(this->Order.front())]);
+    this->Sums.clear();
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      const auto logit = static_cast<double>(logits[ToIndex(this->Order[i])]);
+      sum += std::exp((logit - largest) / this->Temperature);
+      this->Sums.push_back(sum);
+    }
+    // 53 bits, without the standard distributions, which differ between libraries.
+    const double uniform = std::ldexp(static_cast<double>(this->Generator() >> 11U), -53);
+    const auto found = std::upper_bound(this->Sums.begin(), this->Sums.end(), uniform * sum);
+    return std::min(static_cast<std::size_t>(found - this->Sums.begin()), count - 1);
+  }
+};
+
+void Require(bool condition, const std::string& message)
+{
+  if (!condition)
+  {
+    throw OptionError("GenerateTokens: " + message);
+  }
+}
+
+/// The tokens of all sequences; see GenerateTokens.
+std::optional<std::vector<std::vector<std::int64_t>>> Generate(
+  const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
+{
+  const SingleThreadedBlas blas;
+  std::size_t longest = 0;
+  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  {
+    longest = std::max(longest, sequence.size());
+  }
+  Continuation continuation(
+    model, static_cast<std::int64_t>(longest) + options.count, options.threads);
+  const double all = static_cast<double>(input.tokens.size()) * static_cast<double>(options.count);
+  std::vector<std::vector<std::int64_t>> generated(input.tokens.size());
+  for (std::size_t s = 0; s < generated.size(); ++s)
+  {
+    std::vector<std::int64_t>& tokens = generated[s];
+    Sampler sampler(options, s);
+    continuation.Restart();
+    bool ended = false;
+    while (!ended && tokens.size() < ToIndex(options.count))
+    {
+      const double done = static_cast<double>(s) * static_cast<double>(options.count) +
+                          static_cast<double>(tokens.size());
+      if (options.progress && !options.progress(done / all))
+      {
+        return std::nullopt;
+      }
+      tokens.push_back(sampler.Choose(continuation.Append(
+        tokens.empty() ? input.tokens[s] : std::vector<std::int64_t>{ tokens.back() })));
+      ended = std::count(options.ends.begin(), options.ends.end(), tokens.back()) != 0;
+    }
+  }
+  return generated;
+}
+
+}
+
+void CheckGeneration(
+  const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
+{
+  const TransformerConfig& config = model.GetConfig();
+  Require(options.count >= 0, "expected at least 0, found " + std::to_string(options.count) + ".");
+  Require(std::isfinite(options.temperature) && options.temperature >= 0,
+    "expected a temperature of at least 0, found " + std::to_string(options.temperature) + ".");
+  Require(options.topK >= 0,
+    "expected TopK to be at least 0, found " + std::to_string(options.topK) + ".");
+  if (options.count == 0)
+  {
+    return;
+  }
+  Require(config.input == InputKind::Tokens && config.mask == AttentionMask::Causal,
+    "expected a model of texts whose tokens attend to earlier ones only, found one of "
+    "architecture " +
+      config.architecture + ".");
+  Require(model.HasLogits(), "the model has no unembedding, so it predicts no tokens.");
+  for (std::size_t s = 0; s < input.tokens.size(); ++s)
+  {
+    const std::int64_t length = static_cast<std::int64_t>(input.tokens[s].size()) + options.count;
+    Require(config.positions == 0 || length <= config.positions,
+      "sequence " + std::to_string(s) + " would have " + std::to_string(length) +
+        " tokens, but the model has " + std::to_string(config.positions) + " positions.");
+  }
+}
+
+std::optional<std::vector<std::vector<std::int64_t>>> GenerateTokens(
+  const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
+{
+  CheckInput(model.GetConfig(), input);
+  CheckGeneration(model, input, options);
+  if (options.count == 0)
+  {
+    return std::vector<std::vector<std::int64_t>>(input.tokens.size());
+  }
+  return ReadIntact(model.GetFiles(), [&] { return Generate(model, input, options); });
+}
+
+}

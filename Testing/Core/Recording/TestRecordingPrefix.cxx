@@ -1,0 +1,136 @@
+#include "RecordingPrefix.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "RecordTransformer.h"
+#include "SameRecording.h"
+#include "TinyTransformer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using atlas::test::TinyInput;
+using atlas::test::TinyTransformer;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+class RecordingPrefix : public testing::Test
+{
+protected:
+  TinyTransformer Weights;
+  Transformer Model = Weights.Make();
+
+  Recording Record(const TransformerInput& input) const
+  {
+    RecordOptions options;
+    options.headOutputs = true;
+    options.residual = true;
+    options.logits = true;
+    Recording recording = RecordTransformer(this->Model, input, options).value();
+    for (const std::int64_t id : recording.tokens.id)
+    {
+      recording.tokens.text.push_back("token " + std::to_string(id));
+    }
+    return recording;
+  }
+
+  static TransformerInput Cut(TransformerInput input, const std::vector<std::size_t>& lengths)
+  {
+    for (std::size_t s = 0; s < lengths.size(); ++s)
+    {
+      input.tokens[s].resize(lengths[s]);
+    }
+    return input;
+  }
+};
+
+/// Products of more rows at once may round otherwise, so that values are compared and not bytes.
+void ExpectNear(const SharedMatrix& found, const SharedMatrix& expected)
+{
+  ASSERT_EQ(found.rows, expected.rows);
+  ASSERT_EQ(found.columns, expected.columns);
+  for (std::size_t i = 0; i < expected.Count(); ++i)
+  {
+    ASSERT_NEAR(found.values.get()[i], expected.values.get()[i], 2e-4) << i;
+  }
+}
+
+TEST_F(RecordingPrefix, IsTheRecordingOfTheShorterSequences)
+{
+  for (const std::vector<std::size_t>& lengths :
+    { std::vector<std::size_t>{ 17 }, std::vector<std::size_t>{ 9, 30, 4 } })
+  {
+    const TransformerInput input = TinyInput(lengths);
+    std::vector<std::size_t> shorter;
+    for (const std::size_t length : lengths)
+    {
+      shorter.push_back(length / 2 + 1);
+    }
+    const Recording found = FirstTokens(this->Record(input), { shorter.begin(), shorter.end() });
+    EXPECT_NO_THROW(CheckRecording(found, "prefix"));
+    const Recording expected = this->Record(Cut(input, shorter));
+    EXPECT_EQ(found.sequenceOffsets, expected.sequenceOffsets);
+    EXPECT_EQ(found.tokens.id, expected.tokens.id);
+    EXPECT_EQ(found.tokens.text, expected.tokens.text);
+    EXPECT_EQ(found.tokens.position, expected.tokens.position);
+    EXPECT_EQ(found.tokens.sequence, expected.tokens.sequence);
+    const std::vector<SharedMatrix> matrices = TokenMatrices(expected);
+    const std::vector<SharedMatrix> prefixes = TokenMatrices(found);
+    ASSERT_EQ(prefixes.size(), matrices.size());
+    for (std::size_t i = 0; i < matrices.size(); ++i)
+    {
+      ExpectNear(prefixes[i], matrices[i]);
+    }
+  }
+}
+
+TEST_F(RecordingPrefix, OneSequenceSharesItsMemory)
+{
+  const Recording all = this->Record(TinyInput({ 12 }));
+  const Recording first = FirstTokens(all, { 5 });
+  EXPECT_EQ(first.layers[1].heads[2].query.values, all.layers[1].heads[2].query.values);
+  EXPECT_EQ(first.layers[1].heads[2].query.rows, 5);
+  atlas::test::ExpectEqual(FirstTokens(all, { 12 }), all);
+}
+
+TEST_F(RecordingPrefix, StoredAttentionIsCropped)
+{
+  Recording recording = this->Record(TinyInput({ 3 }));
+  for (RecordedLayer& layer : recording.layers)
+  {
+    for (RecordedHead& head : layer.heads)
+    {
+      head.weights = { SharedMatrix::Zero(3, 3) };
+      for (int i = 0; i < 9; ++i)
+      {
+        head.weights.front().values.get()[i] = static_cast<float>(i);
+      }
+    }
+  }
+  const SharedMatrix found = FirstTokens(recording, { 2 }).layers[0].heads[0].weights.front();
+  EXPECT_EQ(found.rows, 2);
+  EXPECT_THAT(
+    std::vector<float>(found.values.get(), found.values.get() + 4), ElementsAre(0, 1, 3, 4));
+}
+
+TEST_F(RecordingPrefix, ImpossibleLengthsAreRefused)
+{
+  Recording recording = this->Record(TinyInput({ 4, 6 }));
+  EXPECT_THAT(MessageOf<OptionError>([&] { FirstTokens(recording, { 4 }); }),
+    HasSubstr("each of 2 sequences, found 1"));
+  EXPECT_THAT(MessageOf<OptionError>([&] { FirstTokens(recording, { 4, 7 }); }),
+    HasSubstr("sequence 1 has 6 tokens, expected its first 7"));
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { FirstTokens(recording, { -1, 6 }); }), HasSubstr("first -1"));
+  recording.mask = AttentionMask::Bidirectional;
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { FirstTokens(recording, { 4, 5 }); }), HasSubstr("causal mask"));
+  EXPECT_NO_THROW(FirstTokens(recording, { 4, 6 }));
+}
+
+}
