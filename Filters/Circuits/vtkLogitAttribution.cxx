@@ -146,7 +146,7 @@ struct vtkLogitAttribution::Found
         this->terms.values.col(static_cast<std::int64_t>(c)).transpose();
     }
     std::vector<Place> places;
-    for (const std::size_t cell : AttentionAtlas::BeginImage(info))
+    for (const std::size_t cell : AttentionAtlas::BeginImage(info, count, values.rows()))
     {
       places.push_back({ &this->targets[cell % this->targets.size()],
         &groups.groups[cell / this->targets.size()], values.data()[cell] });

@@ -113,7 +113,8 @@ struct Lens
 void FillImage(const atlas::Recording& recording, const Lens& lens, vtkInformation* info)
 {
   std::vector<Entry> entries;
-  for (const std::size_t cell : AttentionAtlas::BeginImage(info, Step))
+  for (const std::size_t cell : AttentionAtlas::BeginImage(
+         info, lens.cells.length, static_cast<std::int64_t>(lens.cells.layers.size()), Step))
   {
     entries.push_back(lens.AtImage(cell));
   }

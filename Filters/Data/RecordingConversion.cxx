@@ -567,6 +567,11 @@ atlas::Recording ReadTokensAndFields(vtkMultiBlockDataSet* input)
 
 }
 
+void AddLastOffsets(const std::vector<std::int64_t>& offsets, vtkMultiBlockDataSet* output)
+{
+  output->GetFieldData()->AddArray(MakeArray<vtkTypeInt64Array>(LastSequenceOffsetsField, offsets));
+}
+
 void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
 {
   output->Initialize();

@@ -48,11 +48,17 @@ inline constexpr const char* RotatedField = "Rotated";
 inline constexpr const char* ScoreScaleField = "Score Scale";
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
+/// The same at the last time step, for a recording whose sequences grow over time. Optional.
+inline constexpr const char* LastSequenceOffsetsField = "Last Sequence Offsets";
 inline constexpr const char* PatchGridField = "Patch Grid";
 inline constexpr const char* PictureSizeField = "Picture Size";
 inline constexpr const char* PictureFileField = "Picture File";
 inline constexpr const char* PictureHashField = "Picture Hash";
 inline constexpr const char* PictureProcessingField = "Picture Processing";
+
+/// Tells how long the sequences of a recording over time become: their offsets at the last step.
+ATTENTIONATLASDATA_EXPORT void AddLastOffsets(
+  const std::vector<std::int64_t>& offsets, vtkMultiBlockDataSet* output);
 
 /// Replaces the content of `output` by `recording`; they share the memory of matrices.
 ATTENTIONATLASDATA_EXPORT void ToDataSet(

@@ -24,6 +24,28 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace AttentionAtlas
 {
+namespace
+{
+
+/// The tokens of a sequence, or of the longest for -1, by its offsets in a field array.
+int LongestBy(const char* field, vtkMultiBlockDataSet* recording, int sequence)
+{
+  vtkDataArray* offsets = recording->GetFieldData()->GetArray(field);
+  const vtkIdType count = offsets != nullptr ? offsets->GetNumberOfTuples() - 1 : 0;
+  const bool isMean = sequence == atlas::AllSequences;
+  int length = 1;
+  for (vtkIdType s = 0; s < count; ++s)
+  {
+    if (isMean || s == sequence)
+    {
+      length = std::max(
+        length, static_cast<int>(offsets->GetComponent(s + 1, 0) - offsets->GetComponent(s, 0)));
+    }
+  }
+  return length;
+}
+
+}
 
 void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
 {
@@ -99,19 +121,13 @@ std::vector<int> RecordedLayers(vtkMultiBlockDataSet* recording)
 
 int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence)
 {
-  vtkDataArray* offsets = recording->GetFieldData()->GetArray(SequenceOffsetsField);
-  const vtkIdType count = offsets != nullptr ? offsets->GetNumberOfTuples() - 1 : 0;
-  const bool isMean = sequence == atlas::AllSequences;
-  int length = 1;
-  for (vtkIdType s = 0; s < count; ++s)
-  {
-    if (isMean || s == sequence)
-    {
-      length = std::max(
-        length, static_cast<int>(offsets->GetComponent(s + 1, 0) - offsets->GetComponent(s, 0)));
-    }
-  }
-  return length;
+  const bool grows = recording->GetFieldData()->HasArray(LastSequenceOffsetsField) != 0;
+  return LongestBy(grows ? LastSequenceOffsetsField : SequenceOffsetsField, recording, sequence);
+}
+
+int SequenceTokensNow(vtkMultiBlockDataSet* recording, int sequence)
+{
+  return LongestBy(SequenceOffsetsField, recording, sequence);
 }
 
 void AnnounceImage(int width, int height, vtkInformation* info, int type, double step)
@@ -126,26 +142,40 @@ void AnnounceImage(int width, int height, vtkInformation* info, int type, double
   vtkDataObject::SetPointDataActiveScalarInfo(info, type, 1);
 }
 
-std::vector<std::size_t> BeginImage(vtkInformation* info, double step)
+std::array<int, 6> RequestedExtent(vtkInformation* info, std::int64_t width, std::int64_t height)
 {
-  std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
   std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
-  info->Get(SDDP::WHOLE_EXTENT(), whole.data());
   info->Get(SDDP::UPDATE_EXTENT(), extent.data());
+  extent[1] = std::min(extent[1], static_cast<int>(width) - 1);
+  extent[3] = std::min(extent[3], static_cast<int>(height) - 1);
+  const bool isEmpty = extent[0] > extent[1] || extent[2] > extent[3] || extent[4] > extent[5];
+  return isEmpty ? std::array<int, 6>{ 0, -1, 0, -1, 0, -1 } : extent;
+}
+
+std::vector<std::size_t> BeginImage(
+  vtkInformation* info, std::int64_t width, std::int64_t height, double step)
+{
+  std::array<int, 6> extent = RequestedExtent(info, width, height);
   auto* image = vtkImageData::GetData(info);
   image->SetExtent(extent.data());
-  image->SetOrigin(0, -whole[3], 0);
+  image->SetOrigin(0, static_cast<double>(1 - height), 0);
   image->SetSpacing(step, 1, 1);
   std::vector<std::size_t> cells;
   for (int y = extent[2]; y <= extent[3]; ++y)
   {
     for (int x = extent[0]; x <= extent[1]; ++x)
     {
-      const std::int64_t row = whole[3] - y;
-      cells.push_back(atlas::ToIndex(row * (whole[1] + 1) + x));
+      cells.push_back(atlas::ToIndex((height - 1 - y) * width + x));
     }
   }
   return cells;
+}
+
+std::vector<std::size_t> BeginImage(vtkInformation* info)
+{
+  std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
+  info->Get(SDDP::WHOLE_EXTENT(), whole.data());
+  return BeginImage(info, whole[1] + 1, whole[3] + 1);
 }
 
 vtkMTimeType TimeOf(vtkDataObject* data)

@@ -4,7 +4,9 @@
 
 #include <vtkType.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 class vtkAlgorithm;
@@ -47,19 +49,30 @@ ATTENTIONATLASDATA_EXPORT bool IsEmpty(vtkMultiBlockDataSet* recording);
 /// The indices of the recorded layers, from the field data alone.
 ATTENTIONATLASDATA_EXPORT std::vector<int> RecordedLayers(vtkMultiBlockDataSet* recording);
 
-/// The number of tokens of a sequence, or of the longest for -1; 1 if there is no such sequence, so
-/// that something is asked for and the error told.
+/// The number of tokens of a sequence, or of the longest for -1, at the last time step if they grow
+/// over time; 1 if there is no such sequence, so that something is asked for and the error told.
 ATTENTIONATLASDATA_EXPORT int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence);
+
+/// The same at this time step.
+ATTENTIONATLASDATA_EXPORT int SequenceTokensNow(vtkMultiBlockDataSet* recording, int sequence);
 
 /// Announces an image of float points at x = 0 ... width - 1, y = 0 ... -(height - 1), of which any
 /// part can be asked for. `type`: of its active scalars. `step`: the distance of its columns.
 ATTENTIONATLASDATA_EXPORT void AnnounceImage(
   int width, int height, vtkInformation* info, int type = VTK_FLOAT, double step = 1);
 
-/// Begins the part of an announced image that is asked for. Returns its points in their order, each
-/// as the number of the cell of the matrix, row by row from the top.
+/// The part of an announced image that is asked for, as far as it is in an image of this size: one
+/// of fewer tokens than at the last time step.
+ATTENTIONATLASDATA_EXPORT std::array<int, 6> RequestedExtent(
+  vtkInformation* info, std::int64_t width, std::int64_t height);
+
+/// Begins that part of an image of this size. Returns its points in their order, each as the number
+/// of the cell of the matrix, row by row from the top.
 ATTENTIONATLASDATA_EXPORT std::vector<std::size_t> BeginImage(
-  vtkInformation* info, double step = 1);
+  vtkInformation* info, std::int64_t width, std::int64_t height, double step = 1);
+
+/// The same for an image of the announced size.
+ATTENTIONATLASDATA_EXPORT std::vector<std::size_t> BeginImage(vtkInformation* info);
 
 /// When a data object was changed or updated last; 0 without one.
 ATTENTIONATLASDATA_EXPORT vtkMTimeType TimeOf(vtkDataObject* data);

@@ -154,8 +154,6 @@ int vtkAttentionMap::RequestData(
   {
     return 1;
   }
-  std::array<int, 6> extent;
-  outputVector->GetInformationObject(0)->Get(SDDP::UPDATE_EXTENT(), extent.data());
   try
   {
     const auto quantity = static_cast<atlas::AttentionQuantity>(this->Quantity);
@@ -164,7 +162,10 @@ int vtkAttentionMap::RequestData(
     // Checks the numbers, and that there is such a quantity, before anything is allocated.
     atlas::EvaluateAttention(
       recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
-    const Rows rows{ atlas::RequireTokens(recording, this->Sequence), extent };
+    const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
+    std::array<int, 6> extent =
+      AttentionAtlas::RequestedExtent(outputVector->GetInformationObject(0), tokens, tokens);
+    const Rows rows{ tokens, extent };
     const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
     const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
     AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),

@@ -188,12 +188,11 @@ bool vtkAttentionMatrix::IsSorted()
          this->GetNumberOfInputConnections(1) > 0;
 }
 
-MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording)
+MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording, int tokens)
 {
   const int heads =
     this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RecordingRanges(recording).head[1] + 1;
-  const int size =
-    std::min(AttentionAtlas::SequenceTokens(recording, this->Sequence), this->MaximumSize);
+  const int size = std::min(tokens, this->MaximumSize);
   return { this->Layer >= 0 ? std::vector<int>{ this->Layer }
                             : AttentionAtlas::RecordedLayers(recording),
     heads, size, this->IsSorted() };
@@ -208,7 +207,9 @@ int vtkAttentionMatrix::RequestInformation(
   this->SequenceRange[0] = this->LayerRange[0] = isEmpty ? 0 : -1;
   this->SequenceRange[1] = ranges.sequence[1];
   this->LayerRange[1] = ranges.layer[1];
-  const MatrixPanels panels = isEmpty ? MatrixPanels() : this->PanelsOf(recording);
+  const MatrixPanels panels =
+    isEmpty ? MatrixPanels()
+            : this->PanelsOf(recording, AttentionAtlas::SequenceTokens(recording, this->Sequence));
   AttentionAtlas::AnnounceImage(
     panels.Width(), panels.Height(), outputVector->GetInformationObject(0));
   outputVector->GetInformationObject(1)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
@@ -227,7 +228,7 @@ int vtkAttentionMatrix::RequestUpdateExtent(
 void vtkAttentionMatrix::PoolPart(
   vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part)
 {
-  part.panels = this->PanelsOf(input);
+  part.panels = this->PanelsOf(input, AttentionAtlas::SequenceTokensNow(input, this->Sequence));
   if (this->IsSorted())
   {
     part.scores = ScoresOf(vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)), this->SortBy);
@@ -272,8 +273,8 @@ void vtkAttentionMatrix::MakeOutputs(vtkInformationVector* outputVector)
 {
   const MatrixPanels& panels = this->Known->panels;
   const std::vector<float>& values = this->Known->values;
-  std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
-  outputVector->GetInformationObject(0)->Get(SDDP::UPDATE_EXTENT(), extent.data());
+  std::array<int, 6> extent = AttentionAtlas::RequestedExtent(
+    outputVector->GetInformationObject(0), panels.Width(), panels.Height());
   const std::int64_t width = std::max(extent[1] - extent[0] + 1, 0);
   const std::int64_t height = std::max(extent[3] - extent[2] + 1, 0);
   PointValues points(

@@ -153,7 +153,7 @@ private:
   struct Part;
 
   bool IsSorted();
-  AttentionAtlas::MatrixPanels PanelsOf(vtkMultiBlockDataSet* recording);
+  AttentionAtlas::MatrixPanels PanelsOf(vtkMultiBlockDataSet* recording, int tokens);
   void PoolPart(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part);
   static void JoinRanks(const AttentionAtlas::RankGroup& ranks, Part& part);
   bool Pool(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks);

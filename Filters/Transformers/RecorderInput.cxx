@@ -243,31 +243,30 @@ void Truncate(std::int64_t maximum, RecorderInput& result)
   }
 }
 
-/// The readable tokens; empty if the tokenizer does not know one of them.
-std::vector<std::string> Labels(const Sequences& sequences, const atlas::Tokenizer& tokenizer)
+}
+
+std::vector<std::string> LabelTokens(const Sequences& sequences, const OpenTransformer& model)
 {
+  const atlas::Tokenizer* tokenizer = FindTokenizer(model);
   std::vector<std::string> labels;
   for (const std::vector<std::int64_t>& sequence : sequences)
   {
     for (const std::int64_t id : sequence)
     {
-      if (id < 0 || id >= tokenizer.VocabularySize())
+      if (tokenizer == nullptr || id < 0 || id >= tokenizer->VocabularySize())
       {
         return {};
       }
-      labels.push_back(tokenizer.Label(id));
+      labels.push_back(tokenizer->Label(id));
     }
   }
   return labels;
-}
-
 }
 
 RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model)
 {
   RequireOneSource(sources);
   RecorderInput result;
-  const atlas::Tokenizer* tokenizer = nullptr;
   if (!sources.imageFiles.empty())
   {
     ReadImages(sources.imageFiles, model, result);
@@ -275,24 +274,19 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
   }
   if (!sources.prompts.empty() || !sources.promptFile.empty())
   {
-    tokenizer = &model.GetTokenizer();
     const bool isFile = sources.prompts.empty();
     Encode(sources, isFile ? atlas::ReadFile(sources.promptFile) : sources.prompts,
-      isFile ? sources.promptFile : "Prompts", *tokenizer, result);
+      isFile ? sources.promptFile : "Prompts", model.GetTokenizer(), result);
   }
   else
   {
-    tokenizer = FindTokenizer(model);
     result.input.tokens = sources.table != nullptr
                             ? ReadTable(sources.table)
                             : atlas::ParseIntegerLines(sources.tokenIds, "TokenIds");
     result.input.segments = atlas::ParseIntegerLines(sources.segments, "Segments");
   }
   Truncate(sources.maximumLength, result);
-  if (tokenizer != nullptr)
-  {
-    result.labels = Labels(result.input.tokens, *tokenizer);
-  }
+  result.labels = LabelTokens(result.input.tokens, model);
   return result;
 }
 

@@ -38,4 +38,9 @@ struct RecorderInput
 /// Throws atlas::Error if there are several sources or one cannot be read.
 RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model);
 
+/// The readable tokens of all sequences; empty if the model's tokenizer is missing or does not know
+/// one of them.
+std::vector<std::string> LabelTokens(
+  const std::vector<std::vector<std::int64_t>>& sequences, const OpenTransformer& model);
+
 }

@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "Execution.h"
+#include "GeneratedText.h"
 #include "KeptRecordings.h"
 #include "PatchColors.h"
 #include "RankGroup.h"
@@ -9,6 +10,7 @@
 #include "RecorderInput.h"
 #include "RecorderInterventions.h"
 #include "RecordingConversion.h"
+#include "RecordingPrefix.h"
 #include "Tensor.h"
 #include "TransformerConversion.h"
 
@@ -17,15 +19,20 @@
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {
@@ -139,6 +146,7 @@ vtkStandardNewMacro(vtkTransformerRecorder);
 
 vtkTransformerRecorder::vtkTransformerRecorder()
   : Kept(std::make_unique<AttentionAtlas::KeptRecordings>())
+  , Generated(std::make_unique<AttentionAtlas::GeneratedText>())
 {
   this->SetNumberOfInputPorts(2);
   AddArrays(this->Record);
@@ -228,6 +236,42 @@ int vtkTransformerRecorder::FillInputPortInformation(int port, vtkInformation* i
   return 1;
 }
 
+int vtkTransformerRecorder::RequestInformation(
+  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  if (this->HasOwnTime(inputVector))
+  {
+    std::vector<double> times(static_cast<std::size_t>(this->GenerateTokens) + 1);
+    std::iota(times.begin(), times.end(), 0.0);
+    const std::array<double, 2> range = { times.front(), times.back() };
+    vtkInformation* info = outputVector->GetInformationObject(0);
+    info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
+    info->Set(SDDP::TIME_RANGE(), range.data(), 2);
+  }
+  return 1;
+}
+
+/// Whether time steps are those of generated tokens, and not those of a model over time.
+bool vtkTransformerRecorder::HasOwnTime(vtkInformationVector** inputVector) const
+{
+  vtkInformation* model = inputVector[0]->GetInformationObject(0);
+  return this->GenerateTokens > 0 && model != nullptr && model->Has(SDDP::TIME_STEPS()) == 0;
+}
+
+/// The number of generated tokens to show.
+std::int64_t vtkTransformerRecorder::TokensToShow(
+  vtkInformationVector** inputVector, vtkInformationVector* outputVector) const
+{
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  if (!this->HasOwnTime(inputVector) || info->Has(SDDP::UPDATE_TIME_STEP()) == 0)
+  {
+    return this->GenerateTokens;
+  }
+  const double time = std::floor(info->Get(SDDP::UPDATE_TIME_STEP()));
+  return static_cast<std::int64_t>(
+    std::clamp(time, 0.0, static_cast<double>(this->GenerateTokens)));
+}
+
 /// The recording, of which the rows of one range are there, and the ranges of all ranks.
 struct vtkTransformerRecorder::Part
 {
@@ -235,7 +279,10 @@ struct vtkTransformerRecorder::Part
   atlas::RecordOptions options;
   std::optional<atlas::Recording> recording; ///< none: there are no sequences, or cancelled
   std::vector<atlas::SequenceRange> ranges;
+  std::vector<std::int64_t> given; ///< tokens per sequence before generation
   AttentionAtlas::RankResult result;
+
+  atlas::Recording Until(std::int64_t generated) const;
 };
 
 /// Records the colors of patches and the pictures of images with three channels.
@@ -327,10 +374,57 @@ void vtkTransformerRecorder::PreparePart(
   options.threads = AttentionAtlas::ThreadLimit();
   options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
   atlas::CheckInput(transformer, gathered.input, options);
+  if (!this->Generate(part))
+  {
+    part.result.cancelled = true;
+    return;
+  }
   part.ranges = atlas::SplitSequences(transformer, gathered.input, ranks.Count());
   options.sequences = part.ranges[static_cast<std::size_t>(ranks.Rank())];
   part.key.model = this->Model;
   part.key.options = this->OptionsText(options);
+}
+
+/// Adds tokens to the sequences if that is asked for. Returns false if the user canceled.
+bool vtkTransformerRecorder::Generate(Part& part)
+{
+  AttentionAtlas::RecorderInput& input = part.key.input;
+  for (const std::vector<std::int64_t>& sequence : input.input.tokens)
+  {
+    part.given.push_back(static_cast<std::int64_t>(sequence.size()));
+  }
+  if (this->GenerateTokens == 0)
+  {
+    return true;
+  }
+  if (!part.options.interventions.list.empty())
+  {
+    throw atlas::OptionError("expected GenerateTokens or interventions (Ablate, PatchFrom), found "
+                             "both; the unchanged model would choose the tokens.");
+  }
+  atlas::GenerationOptions options;
+  options.count = this->GenerateTokens;
+  options.temperature = this->Temperature;
+  options.topK = this->TopK;
+  options.seed = static_cast<std::uint64_t>(this->Seed);
+  options.threads = part.options.threads;
+  options.progress = part.options.progress;
+  atlas::CheckGeneration(this->Model->GetModel(), input.input, options);
+  return this->Generated->Extend(this->Model, options, input);
+}
+
+/// The recording at a time step, after at most so many generated tokens.
+atlas::Recording vtkTransformerRecorder::Part::Until(std::int64_t generated) const
+{
+  std::vector<std::int64_t> lengths;
+  bool isWhole = true;
+  for (std::size_t s = 0; s < this->given.size(); ++s)
+  {
+    const std::int64_t all = this->recording->SequenceLength(static_cast<std::int64_t>(s));
+    lengths.push_back(std::min(all, this->given[s] + generated));
+    isWhole = isWhole && lengths.back() == all;
+  }
+  return isWhole ? *this->recording : atlas::FirstTokens(*this->recording, lengths);
 }
 
 void vtkTransformerRecorder::RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part)
@@ -417,7 +511,14 @@ int vtkTransformerRecorder::RequestData(
         ranks.ShareRows(*part.recording, part.ranges);
         this->Kept->Keep(part.key, *part.recording, part.result.input);
       }
-      AttentionAtlas::ToDataSet(*part.recording, output);
+      const std::int64_t generated = this->TokensToShow(inputVector, outputVector);
+      AttentionAtlas::ToDataSet(part.Until(generated), output);
+      if (this->HasOwnTime(inputVector))
+      {
+        output->GetInformation()->Set(
+          vtkDataObject::DATA_TIME_STEP(), static_cast<double>(generated));
+        AttentionAtlas::AddLastOffsets(part.recording->sequenceOffsets, output);
+      }
     }
   }
   catch (const std::exception& e)
@@ -451,6 +552,10 @@ void vtkTransformerRecorder::PrintSelf(ostream& os, vtkIndent indent)
   os << indent << "AblateTo: " << this->AblateTo << "\n";
   os << indent << "PatchFrom: " << Text(this->PatchFrom) << "\n";
   os << indent << "PatchSites: " << Text(this->PatchSites) << "\n";
+  os << indent << "GenerateTokens: " << this->GenerateTokens << "\n";
+  os << indent << "Temperature: " << this->Temperature << "\n";
+  os << indent << "TopK: " << this->TopK << "\n";
+  os << indent << "Seed: " << this->Seed << "\n";
   os << indent << "RecordPictures: " << this->RecordPictures << "\n";
   os << indent << "KeptRecordings: " << this->KeptRecordings << "\n";
   os << indent << "Layers:";

@@ -6,6 +6,7 @@
 #include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct Recording;
 }
 namespace AttentionAtlas
 {
+class GeneratedText;
 class KeptRecordings;
 class OpenTransformer;
 class RankGroup;
@@ -43,6 +45,11 @@ struct RecorderInput;
  * computed from the changed values. Queries, keys, values and norms of values are what the heads
  * compute; head outputs, residuals and logits are as changed. The field array Interventions says
  * what was changed (Core's Interventions.h).
+ *
+ * GenerateTokens lets the model go on with each sequence. The recording then has time steps: at
+ * step t each sequence ends after t of the tokens that the model added, so that an animation shows
+ * the text as it is written. Without a requested time, and for a model over time, the recording
+ * shows all of them.
  *
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Canceling leaves it empty, and the next update records again. Formulas: Core's
@@ -222,6 +229,42 @@ public:
 
   ///@{
   /**
+   * The number of tokens that the model adds to each sequence, one per time step; fewer if it
+   * predicts the end of the text, which config.json names as eos_token_id. Each is predicted from
+   * all tokens before it. 0: none. Not together with interventions. Default: 0.
+   */
+  vtkSetClampMacro(GenerateTokens, int, 0, VTK_INT_MAX);
+  vtkGetMacro(GenerateTokens, int);
+  ///@}
+
+  ///@{
+  /**
+   * How the tokens are chosen. 0: always the most probable one. Otherwise logits are divided by the
+   * temperature and tokens are drawn from their softmax: 1 follows the model, lower values prefer
+   * probable tokens. At least 0. Default: 0.
+   */
+  vtkSetClampMacro(Temperature, double, 0, VTK_DOUBLE_MAX);
+  vtkGetMacro(Temperature, double);
+  ///@}
+
+  ///@{
+  /**
+   * Tokens are drawn from this number of most probable ones. 0: from all. Default: 0.
+   */
+  vtkSetClampMacro(TopK, int, 0, VTK_INT_MAX);
+  vtkGetMacro(TopK, int);
+  ///@}
+
+  ///@{
+  /**
+   * The seed of the draws, at least 0. Default: 0.
+   */
+  vtkSetClampMacro(Seed, int, 0, VTK_INT_MAX);
+  vtkGetMacro(Seed, int);
+  ///@}
+
+  ///@{
+  /**
    * Memory for the last recordings, in MiB, so that going back to a time step, a prompt or an
    * option that was recorded before runs nothing. The oldest leave first. 0: none are kept.
    * Default: 1024.
@@ -235,6 +278,8 @@ protected:
   ~vtkTransformerRecorder() override;
 
   int FillInputPortInformation(int port, vtkInformation* info) override;
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
   int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
 
@@ -249,6 +294,10 @@ private:
   void PreparePart(vtkMultiBlockDataSet* model, vtkTable* tokens,
     const AttentionAtlas::RankGroup& ranks, Part& part);
   void RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part);
+  bool Generate(Part& part);
+  bool HasOwnTime(vtkInformationVector** inputVector) const;
+  std::int64_t TokensToShow(
+    vtkInformationVector** inputVector, vtkInformationVector* outputVector) const;
   void FindOrRecord(const AttentionAtlas::RankGroup& ranks, Part& part);
 
   char* Prompts = nullptr;
@@ -260,6 +309,10 @@ private:
   char* PatchSites = nullptr;
   int AblateTo = ZERO;
   int MaximumLength = 0;
+  int GenerateTokens = 0;
+  double Temperature = 0;
+  int TopK = 0;
+  int Seed = 0;
   bool AddSpecialTokens = true;
   bool RecordPictures = true;
   std::vector<std::string> Images;
@@ -268,6 +321,7 @@ private:
   int KeptRecordings = 1024;
   std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< model of the last execution
   std::unique_ptr<AttentionAtlas::KeptRecordings> Kept;
+  std::unique_ptr<AttentionAtlas::GeneratedText> Generated;
 };
 
 #endif

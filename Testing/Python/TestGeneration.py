@@ -1,0 +1,51 @@
+"""Text that a model writes, token by token, as time."""
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from paraview import simple
+
+GPT2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
+
+
+def recorder(**options):
+    reader = simple.TransformerReader(FileName=str(GPT2))
+    return simple.TransformerRecorder(Input=reader, TokenIds="5 3 9 1", **options)
+
+
+class Generation(AtlasTest):
+    def test_map_grows_by_a_token_per_step(self):
+        recorded = recorder(GenerateTokens=4)
+        attention = simple.AttentionMap(Input=recorded, Layer=1, Head=2)
+        recorded.UpdatePipelineInformation()
+        self.assertEqual(list(recorded.TimestepValues), [0, 1, 2, 3, 4])
+        last = None
+        for step in (4, 0, 1, 2, 3, 4):
+            image = atlastest.fetch(attention, step)
+            self.assertEqual(image.GetDimensions()[:2], (4 + step, 4 + step))
+            weights = atlastest.arrays_of(image)["Weights"].reshape(4 + step, 4 + step)[::-1]
+            self.assert_close(weights.sum(axis=1), numpy.ones(4 + step), 1e-5)
+            if step > 0 and last is not None and len(last) + 1 == len(weights):
+                self.assert_close(weights[:-1, :-1], last, 1e-6)  # earlier tokens stay
+            last = weights
+
+    def test_animation(self):
+        recorded = recorder(GenerateTokens=3, Temperature=1.5, Seed=2)
+        attention = simple.AttentionMap(Input=recorded, Layer=0, Head=0)
+        view = simple.CreateRenderView(ViewSize=[300, 300])
+        simple.Show(attention, view)
+        scene = simple.GetAnimationScene()
+        scene.UpdateAnimationUsingDataTimeSteps()
+        self.assertEqual(list(scene.TimeKeeper.TimestepValues), [0, 1, 2, 3])
+        simple.SaveAnimation(str(atlastest.OUTPUT / "generation.png"), view)
+        for step in range(4):
+            path = atlastest.OUTPUT / f"generation.{step:04d}.png"
+            self.assertTrue(path.exists(), path)
+
+    def test_errors(self):
+        recorder(GenerateTokens=4, Ablate="1.0").UpdatePipeline()
+        self.assert_one_error("expected GenerateTokens or interventions")
+
+
+if __name__ == "__main__":
+    atlastest.main()
