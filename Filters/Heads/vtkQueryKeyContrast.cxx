@@ -249,6 +249,16 @@ std::vector<std::string> LeftOut(const atlas::Recording& recording)
   {
     left.emplace_back("keys behind the query");
   }
+  const auto has = [&](auto isThere)
+  { return std::any_of(recording.layers.begin(), recording.layers.end(), isThere); };
+  if (has([](const atlas::RecordedLayer& layer) { return layer.window > 0; }))
+  {
+    left.emplace_back("keys before the windows of layers");
+  }
+  if (has([](const atlas::RecordedLayer& layer) { return layer.scoreCap > 0; }))
+  {
+    left.emplace_back("the cap of scores");
+  }
   if (!recording.alibiSlopes.empty())
   {
     left.emplace_back("ALiBi positions");

@@ -84,6 +84,9 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   {
     EXPECT_EQ(found.layers[l].index, expected.layers[l].index);
     EXPECT_EQ(found.layers[l].scoreScale, expected.layers[l].scoreScale);
+    EXPECT_EQ(found.layers[l].scoreCap, expected.layers[l].scoreCap);
+    EXPECT_EQ(found.layers[l].window, expected.layers[l].window);
+    EXPECT_EQ(found.layers[l].sinks, expected.layers[l].sinks);
     ASSERT_EQ(found.layers[l].heads.size(), expected.layers[l].heads.size());
     for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)
     {

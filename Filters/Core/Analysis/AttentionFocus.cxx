@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 namespace atlas
 {
@@ -69,29 +70,54 @@ RowSums SumRow(std::int64_t count, const float* values, float largest)
   return { sum.sum(), weighted.sum() };
 }
 
-/// The focus of a query from its scores with the keys that the mask allows, before the softmax.
-QueryFocus FocusOfScores(std::int64_t query, std::int64_t keys, const float* scores)
+/// Scores of a query before the softmax with the keys that it may attend to.
+struct ScoreRow
 {
-  const TopTwo top = FindTopTwo(keys, scores);
+  std::int64_t query;
+  std::int64_t firstKey;
+  std::int64_t keys;
+  const float* scores;       ///< [keys]
+  std::optional<float> sink; ///< a further score in the softmax
+  float share = 1;           ///< what the weights of all keys add up to without it
+};
+
+/// What the weights of all keys add up to.
+float ShareOfKeys(const ScoreRow& row, float sum, float largest)
+{
+  if (!row.sink)
+  {
+    return row.share;
+  }
+  const double behind = static_cast<double>(*row.sink) - static_cast<double>(largest);
+  const auto keys = static_cast<double>(sum);
+  return static_cast<float>(keys / (keys + std::exp(behind)));
+}
+
+QueryFocus FocusOfScores(const ScoreRow& row)
+{
+  const float* scores = row.scores;
+  const TopTwo top = FindTopTwo(row.keys, scores);
   const float largest = std::max(top.largest, std::numeric_limits<float>::lowest());
-  const RowSums sums = SumRow(keys, scores, largest);
-  const auto weight = [&](float score) { return std::exp(Behind(score, largest)) / sums.sum; };
+  const RowSums sums = SumRow(row.keys, scores, largest);
+  const float share = ShareOfKeys(row, sums.sum, largest);
+  const auto weight = [&](float score)
+  { return share * std::exp(Behind(score, largest)) / sums.sum; };
   QueryFocus focus;
-  focus.query = static_cast<std::int32_t>(query);
-  focus.strongest =
-    static_cast<std::int32_t>(std::find(scores, scores + keys, top.largest) - scores);
+  focus.query = static_cast<std::int32_t>(row.query);
+  focus.strongest = static_cast<std::int32_t>(
+    row.firstKey + (std::find(scores, scores + row.keys, top.largest) - scores));
   focus.strongestWeight = weight(top.largest);
   focus.strongestScore = top.largest;
-  focus.selfWeight = weight(scores[query]);
-  focus.firstWeight = weight(scores[0]);
-  if (keys == 1)
+  focus.selfWeight = weight(scores[row.query - row.firstKey]);
+  focus.firstWeight = row.firstKey == 0 ? weight(scores[0]) : 0;
+  if (row.keys == 1)
   {
-    focus.concentration = 1;
+    focus.concentration = share;
     return focus;
   }
   focus.concentration = focus.strongestWeight - weight(top.second);
   const float entropy = std::log(sums.sum) - sums.weighted / sums.sum;
-  focus.entropy = std::clamp(entropy / std::log(static_cast<float>(keys)), 0.F, 1.F);
+  focus.entropy = std::clamp(entropy / std::log(static_cast<float>(row.keys)), 0.F, 1.F);
   return focus;
 }
 
@@ -187,18 +213,29 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
   work.resize(ToIndex(std::max<std::int64_t>(end - begin, 0) * keys));
   EvaluateAttention(recording, sequence, layer, head,
     hasScores ? AttentionQuantity::Scores : quantity, begin, end, work.data());
+  const RecordedLayer& recordedLayer = FindLayer(recording, layer);
+  const bool hasSink = quantity == AttentionQuantity::Weights && !recordedLayer.sinks.empty();
   const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
   for (std::int64_t query = begin; query < end; ++query)
   {
-    float* row = work.data() + (query - begin) * keys;
-    const std::int64_t allowed = recording.mask == AttentionMask::Causal ? query + 1 : keys;
+    const KeyRange allowed = AllowedKeys(recording, sequence, layer, query);
+    float* values = work.data() + (query - begin) * keys + allowed.begin;
+    ScoreRow row = { query, allowed.begin, allowed.end - allowed.begin, values, {} };
+    if (hasSink && hasScores)
+    {
+      row.sink = recordedLayer.sinks.at(ToIndex(head));
+    }
+    else if (hasSink)
+    {
+      row.share = std::accumulate(values, values + row.keys, 0.F);
+    }
     if (!hasScores)
     {
-      ForLanes(allowed, [row](std::int64_t i, std::int64_t left)
-        { Store(Load(row + i, left, 1).log(), left, row + i); });
+      ForLanes(row.keys, [values](std::int64_t i, std::int64_t left)
+        { Store(Load(values + i, left, 1).log(), left, values + i); });
     }
     QueryFocus& found = focus[query - begin];
-    found = FocusOfScores(query, allowed, row);
+    found = FocusOfScores(row);
     found.strongestScore = hasScores ? found.strongestScore : 0;
     if (recorded.query.IsRecorded() && recorded.key.IsRecorded())
     {

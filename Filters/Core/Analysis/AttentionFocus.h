@@ -10,9 +10,10 @@
 namespace atlas
 {
 
-/// Where one query looks: statistics of its attention over the keys that the mask allows (Claus,
-/// "Attention Focus Plots"). Its attention is divided by its sum where that is not 1, as of
-/// quantities other than weights.
+/// Where one query looks: statistics of its attention over the keys that the mask and the window
+/// allow (Claus, "Attention Focus Plots"). Its attention is divided by its sum where that is not 1,
+/// as of quantities other than weights; but weights beside a sink (gpt-oss) add up to less than 1
+/// and remain so, except for the entropy.
 struct QueryFocus
 {
   std::int32_t query = 0;     ///< position in the sequence, from 0
@@ -20,9 +21,10 @@ struct QueryFocus
   float strongestWeight = 0;
   float strongestScore = 0; ///< before the softmax; 0 if only weights are known
   float selfWeight = 0;     ///< of the key at the query's own position
-  float firstWeight = 0;    ///< of the key at position 0
-  float concentration = 0;  ///< largest minus second largest weight; 1 for a single key
-  float entropy = 0;        ///< -sum a ln a / ln(keys), 0 to 1; 0 for a single key
+  float firstWeight = 0;    ///< of the key at position 0; 0 where the window leaves it out
+  float concentration = 0;  ///< largest minus second largest weight; the only one for a single key
+  float entropy = 0;        ///< -sum a ln a / ln(keys), 0 to 1, of the keys that are allowed and
+                            ///< weights a divided by their sum; 0 for a single key
   float firstCosine = 0;    ///< of the angle of q and k_0: q . k_0 = |q| |k_0| cosine; 0 where a
                             ///< vector is 0. This and both norms are 0 unless recorded
   float queryNorm = 0;      ///< |q|

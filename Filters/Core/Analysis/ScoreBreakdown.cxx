@@ -28,6 +28,7 @@ void RequireSplittable(const Recording& recording, std::int64_t sequence, std::i
                       ": the recording stores attention that does not follow from its queries and "
                       "keys, so its scores cannot be split.");
   }
+  RequireUncapped(recording, layer, "split");
   if (queryBias.size() != ToIndex(recorded.query.columns))
   {
     throw OptionError("expected a model with queries of " + std::to_string(recorded.query.columns) +
@@ -122,17 +123,17 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
   std::vector<ScoreParts> row;
   for (std::int64_t i = begin; i < end; ++i)
   {
-    const std::int64_t allowed = recording.mask == AttentionMask::Causal ? i + 1 : length;
+    const KeyRange allowed = AllowedKeys(recording, sequence, layer, i);
     const float* products = attention.data() + (i - begin) * length;
     row.clear();
-    for (std::int64_t j = 0; j < allowed; ++j)
+    for (std::int64_t j = allowed.begin; j < allowed.end; ++j)
     {
       const float alibi = keys.alibi[ToIndex(j)];
       const float bias = keys.bias[ToIndex(j)];
       row.push_back({ static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 0,
         products[j] + bias + alibi, alibi, bias, products[j] });
     }
-    const auto kept = row.begin() + std::min(top, allowed);
+    const auto kept = row.begin() + std::min(top, allowed.end - allowed.begin);
     std::partial_sort(row.begin(), kept, row.end(), [](const ScoreParts& a, const ScoreParts& b)
       { return a.score != b.score ? a.score > b.score : a.key < b.key; });
     for (auto part = row.begin(); part != kept; ++part)

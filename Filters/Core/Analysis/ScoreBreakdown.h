@@ -23,7 +23,8 @@ struct KeyScores
 
 /// Throws OptionError if the recording does not have the sequence, layer, head, or queries and keys
 /// from which its scores follow, or if queries are rotated and have a bias: it would then be
-/// rotated with them, so that no part depended on the key alone. FileError as EvaluateAttention.
+/// rotated with them, so that no part depended on the key alone. ModelError if the layer caps its
+/// scores, which are then no sums. FileError as EvaluateAttention.
 KeyScores EvaluateKeyScores(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, const std::vector<float>& queryBias);
 
@@ -41,8 +42,8 @@ struct ScoreParts
 };
 
 /// Splits the `top` largest scores of each of the queries begin <= i < end with the keys that the
-/// mask allows, by query, then rank. Appends to `parts`. Throws as EvaluateKeyScores, whose result
-/// is `keys`.
+/// mask and the window allow, by query, then rank. Appends to `parts`. Throws as EvaluateKeyScores,
+/// whose result is `keys`.
 void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, const std::vector<float>& queryBias, const KeyScores& keys, std::int64_t begin,
   std::int64_t end, std::int64_t top, std::vector<ScoreParts>& parts);

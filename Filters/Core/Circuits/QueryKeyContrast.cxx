@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -50,23 +51,30 @@ SequencePairs PairsOf(
   return pairs;
 }
 
+/// Which keys a query may attend to.
+struct AllowedPairs
+{
+  bool isCausal = false;
+  std::int64_t window = 0; ///< of the layer; 0: none
+};
+
 /// For each query of a sequence the sums of a quantity of keys, rows [length, columns]: over those
 /// in the set, and over all that make up a pair with it.
 class KeySums
 {
 public:
-  KeySums(const SequencePairs& pairs, const DoubleMatrix& keys, bool isCausal,
+  KeySums(const SequencePairs& pairs, const DoubleMatrix& keys, const AllowedPairs& allowed,
     const QueryKeyContrastOptions& options)
     : Pairs(pairs)
     , Keys(keys)
-    , IsCausal(isCausal)
+    , Allowed(allowed)
     , Options(options)
     , Total(Eigen::RowVectorXd::Zero(keys.cols()))
     , OfGroup(DoubleMatrix::Zero(pairs.groups, keys.cols()))
   {
-    for (std::int64_t j = 0; j < pairs.length && !isCausal; ++j)
+    for (std::int64_t j = 0; j < pairs.length && !allowed.isCausal; ++j)
     {
-      this->AddKey(j);
+      this->AddKey(j, 1);
     }
   }
 
@@ -74,9 +82,14 @@ public:
   template<class Row>
   void Evaluate(std::int64_t i, Row&& inSet, Row&& all)
   {
-    if (this->IsCausal)
+    const std::int64_t window = this->Allowed.window;
+    if (this->Allowed.isCausal)
     {
-      this->AddKey(i);
+      this->AddKey(i, 1);
+    }
+    if (window > 0 && i >= window)
+    {
+      this->AddKey(i - window, -1);
     }
     const bool leavesSelf = !this->Options.includesSelf;
     all = this->Total;
@@ -99,11 +112,11 @@ public:
     {
       return;
     }
-    if (i >= distance)
+    if (i >= distance && (window == 0 || distance < window))
     {
       inSet += this->Keys.row(i - distance);
     }
-    if (!this->IsCausal && distance > 0 && i + distance < this->Pairs.length)
+    if (!this->Allowed.isCausal && distance > 0 && i + distance < this->Pairs.length)
     {
       inSet += this->Keys.row(i + distance);
     }
@@ -112,17 +125,18 @@ public:
 private:
   const SequencePairs& Pairs;
   const DoubleMatrix& Keys;
-  bool IsCausal;
+  AllowedPairs Allowed;
   const QueryKeyContrastOptions& Options;
   Eigen::RowVectorXd Total;
   DoubleMatrix OfGroup;
 
-  void AddKey(std::int64_t j)
+  /// Adds a key, or with -1 takes it away.
+  void AddKey(std::int64_t j, double sign)
   {
-    this->Total += this->Keys.row(j);
+    this->Total += sign * this->Keys.row(j);
     if (!this->Pairs.group.empty())
     {
-      this->OfGroup.row(this->Pairs.group[ToIndex(j)]) += this->Keys.row(j);
+      this->OfGroup.row(this->Pairs.group[ToIndex(j)]) += sign * this->Keys.row(j);
     }
   }
 };
@@ -139,12 +153,12 @@ DoubleMatrix RowsOf(const SharedMatrix& matrix, const SequencePairs& pairs)
   return RowMatrix(matrix.Row(pairs.first), pairs.length, matrix.columns).cast<double>();
 }
 
-void AddPairs(const RecordedHead& head, const SequencePairs& pairs, bool isCausal,
+void AddPairs(const RecordedHead& head, const SequencePairs& pairs, const AllowedPairs& allowed,
   const QueryKeyContrastOptions& options, Sums& sums)
 {
   const DoubleMatrix queries = RowsOf(head.query, pairs);
   const DoubleMatrix keys = RowsOf(head.key, pairs);
-  KeySums keySums(pairs, keys, isCausal, options);
+  KeySums keySums(pairs, keys, allowed, options);
   const std::int64_t dimension = queries.cols();
   const std::int64_t rows = std::min(BlockRows, pairs.length);
   DoubleMatrix inSet(rows, dimension);
@@ -165,19 +179,26 @@ void AddPairs(const RecordedHead& head, const SequencePairs& pairs, bool isCausa
   }
 }
 
+/// How many pairs are in the set, and how many are not.
+struct PairCounts
+{
+  std::int64_t pairs = 0;
+  std::int64_t others = 0;
+};
+
 /// The numbers of pairs, by the same sums of ones.
-std::pair<std::int64_t, std::int64_t> CountPairs(
-  const SequencePairs& pairs, bool isCausal, const QueryKeyContrastOptions& options)
+PairCounts CountPairs(
+  const SequencePairs& pairs, const AllowedPairs& allowed, const QueryKeyContrastOptions& options)
 {
   const DoubleMatrix ones = DoubleMatrix::Ones(pairs.length, 1);
-  KeySums sums(pairs, ones, isCausal, options);
+  KeySums sums(pairs, ones, allowed, options);
   DoubleMatrix found(2, 1);
-  std::pair<std::int64_t, std::int64_t> counts;
+  PairCounts counts;
   for (std::int64_t i = 0; i < pairs.length; ++i)
   {
     sums.Evaluate(i, found.row(0), found.row(1));
-    counts.first += std::llround(found(0, 0));
-    counts.second += std::llround(found(1, 0) - found(0, 0));
+    counts.pairs += std::llround(found(0, 0));
+    counts.others += std::llround(found(1, 0) - found(0, 0));
   }
   return counts;
 }
@@ -259,13 +280,32 @@ public:
     for (std::int64_t s = first; s < last; ++s)
     {
       this->Sequences.push_back(PairsOf(recording, s, options.group));
-      const auto [inSet, others] = CountPairs(this->Sequences.back(), this->IsCausal, options);
-      this->Found.pairs += inSet;
-      this->Found.others += others;
     }
   }
 
-  void RequirePairs() const
+  /// Counts the pairs of the layers of some heads, each of which needs some.
+  void CountPairsOf(const std::vector<HeadPlace>& heads)
+  {
+    for (const HeadPlace& place : heads)
+    {
+      const AllowedPairs allowed = this->AllowedIn(place.layer);
+      const auto [found, isNew] = this->Counts.emplace(allowed.window, PairCounts());
+      for (std::size_t s = 0; s < this->Sequences.size() && isNew; ++s)
+      {
+        const PairCounts counts = CountPairs(this->Sequences[s], allowed, this->Options);
+        found->second.pairs += counts.pairs;
+        found->second.others += counts.others;
+      }
+      if (isNew)
+      {
+        RequirePairs(found->second);
+        this->Found.pairs = std::max(this->Found.pairs, found->second.pairs);
+        this->Found.others = std::max(this->Found.others, found->second.others);
+      }
+    }
+  }
+
+  static void RequirePairs(const PairCounts& counts)
   {
     const auto require = [](std::int64_t count, const std::string& which)
     {
@@ -275,15 +315,15 @@ public:
                           ", found none in the chosen sequences.");
       }
     };
-    require(this->Found.pairs, "in the set (of equal values, or at the distance)");
-    require(this->Found.others, "that are not in the set");
+    require(counts.pairs, "in the set (of equal values, or at the distance)");
+    require(counts.others, "that are not in the set");
   }
 
   std::optional<QueryKeyContrast> Find()
   {
     const std::vector<HeadPlace> heads = HeadsOf(this->Record, this->Options);
     RequireQueriesAndKeys(this->Record, heads);
-    this->RequirePairs();
+    this->CountPairsOf(heads);
     const SingleThreadedBlas blas;
     this->Found.heads.resize(heads.size());
     const std::int64_t step = std::int64_t{ 2 } * ThreadCount(this->Options.threads);
@@ -307,18 +347,26 @@ private:
   const QueryKeyContrastOptions& Options;
   bool IsCausal;
   std::vector<SequencePairs> Sequences;
+  std::map<std::int64_t, PairCounts> Counts; ///< by window
   QueryKeyContrast Found;
+
+  AllowedPairs AllowedIn(std::int64_t layer) const
+  {
+    return { this->IsCausal, FindLayer(this->Record, layer).window };
+  }
 
   HeadContrast Evaluate(const HeadPlace& place) const
   {
     const RecordedHead& head = FindHead(this->Record, place.layer, place.head);
+    const AllowedPairs allowed = this->AllowedIn(place.layer);
+    const PairCounts& counts = this->Counts.at(allowed.window);
     const std::int64_t dimension = head.query.columns;
     Sums sums{ DoubleMatrix::Zero(dimension, dimension), DoubleMatrix::Zero(dimension, dimension) };
     for (const SequencePairs& pairs : this->Sequences)
     {
       if (pairs.length > 0)
       {
-        AddPairs(head, pairs, this->IsCausal, this->Options, sums);
+        AddPairs(head, pairs, allowed, this->Options, sums);
       }
     }
     if (!sums.all.allFinite() || !sums.inSet.allFinite())
@@ -329,8 +377,8 @@ private:
     }
     HeadContrast contrast;
     contrast.place = place;
-    contrast.difference = sums.inSet / static_cast<double>(this->Found.pairs) -
-                          (sums.all - sums.inSet) / static_cast<double>(this->Found.others);
+    contrast.difference = sums.inSet / static_cast<double>(counts.pairs) -
+                          (sums.all - sums.inSet) / static_cast<double>(counts.others);
     contrast.scoreDifference =
       FindLayer(this->Record, place.layer).scoreScale * contrast.difference.trace();
     Decompose(contrast);

@@ -40,13 +40,14 @@ struct HeadContrast
                                 ///< entry of largest magnitude is positive
   DoubleMatrix keyDirections;   ///< [d_head, d_head], columns: right singular vectors
   double scoreDifference = 0;   ///< trace D times the scale of scores: by how much the mean
-                                ///< score of pairs in the set is above that of the others
+                                ///< score of pairs in the set is above that of the others, before
+                                ///< any cap
 };
 
 struct QueryKeyContrast
 {
-  std::int64_t pairs = 0;          ///< in the set
-  std::int64_t others = 0;         ///< not in it
+  std::int64_t pairs = 0; ///< in the set; of the layer that has the most, as windows leave some out
+  std::int64_t others = 0;         ///< not in it; the same
   std::vector<HeadContrast> heads; ///< by layer and head
 };
 
@@ -58,8 +59,8 @@ struct QueryKeyContrast
 /// and its singular value decomposition D = U S V^T: directions u_r of queries and v_r of keys
 /// along which a large product (q . u_r) (k . v_r) means that a pair is in the set. It is the
 /// difference of two uncentered cross-covariances of queries and keys. With a causal mask only
-/// pairs that can attend count, j <= i. Queries and keys are those of the recording: after any
-/// rotation, without ALiBi.
+/// pairs that can attend count, j <= i and within the window of the layer. Queries and keys are
+/// those of the recording: after any rotation, without ALiBi and before any cap of scores.
 ///
 /// Sums over keys are running sums, one for each group, so the time grows with the tokens and not
 /// with the pairs. Returns std::nullopt if `progress` returned false. Throws OptionError for a

@@ -93,8 +93,7 @@ class RecordedScores
 {
 public:
   RecordedScores(const Recording& recording, const ScorePlace& place)
-    : Recorded(recording)
-    , Head(FindHead(recording, place.layer, place.head))
+    : Head(FindHead(recording, place.layer, place.head))
     , Scale(FindLayer(recording, place.layer).scoreScale)
     , Slope(recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[ToIndex(place.head)])
     , First(recording.sequenceOffsets[ToIndex(place.sequence)])
@@ -111,12 +110,11 @@ public:
   }
 
   /// The key of the largest score of a query.
-  std::int64_t StrongestKey(std::int64_t query, std::int64_t length) const
+  std::int64_t StrongestKey(std::int64_t query, const KeyRange& allowed) const
   {
-    const std::int64_t end = this->Recorded.mask == AttentionMask::Causal ? query + 1 : length;
-    std::int64_t strongest = 0;
-    double largest = this->At(query, 0);
-    for (std::int64_t key = 1; key < end; ++key)
+    std::int64_t strongest = allowed.begin;
+    double largest = this->At(query, allowed.begin);
+    for (std::int64_t key = allowed.begin + 1; key < allowed.end; ++key)
     {
       const double score = this->At(query, key);
       if (score > largest)
@@ -129,7 +127,6 @@ public:
   }
 
 private:
-  const Recording& Recorded;
   const RecordedHead& Head;
   double Scale;
   double Slope;
@@ -150,18 +147,21 @@ ScorePlace Found(const Recording& recording, const ScorePlace& asked)
                       ": the recording stores attention that does not follow from its queries and "
                       "keys, so its scores cannot be split.");
   }
+  RequireUncapped(recording, asked.layer, "split");
   ScorePlace place = asked;
   const std::int64_t length = recording.SequenceLength(place.sequence);
   place.query = PositionOf(asked.query, length, length - 1, "Query");
   place.key = PositionOf(asked.key, length, -1, "Key");
-  if (place.key > place.query && recording.mask == AttentionMask::Causal)
+  const KeyRange allowed = AllowedKeys(recording, place.sequence, place.layer, place.query);
+  if (place.key != -1 && !allowed.Has(place.key))
   {
-    throw OptionError("Key: expected a position from 0 to " + std::to_string(place.query) +
-                      ", which the query can attend to, found " + std::to_string(place.key) + ".");
+    throw OptionError("Key: expected a position from " + std::to_string(allowed.begin) + " to " +
+                      std::to_string(allowed.end - 1) + ", which the query can attend to, found " +
+                      std::to_string(place.key) + ".");
   }
   if (place.key == -1)
   {
-    place.key = RecordedScores(recording, place).StrongestKey(place.query, length);
+    place.key = RecordedScores(recording, place).StrongestKey(place.query, allowed);
   }
   return place;
 }

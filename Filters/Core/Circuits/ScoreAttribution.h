@@ -65,7 +65,8 @@ ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64
 /// are a component "pos".
 ///
 /// Throws OptionError if there is no such score, the recording lacks components
-/// (RequireComponents), or queries and keys, or it stores attention that does not follow from them.
+/// (RequireComponents), or queries and keys, or it stores attention that does not follow from them;
+/// ModelError if the layer caps its scores.
 ScoreTerms AttributeScore(const Recording& recording, const ResidualWeights& weights,
   const ScoreHead& head, const ScorePlace& place);
 

@@ -81,10 +81,11 @@ struct PatchAttention
 ///
 ///     From: sum over c in C of A[c, t] / |C|        To: sum over c in C of A[t, c]
 ///
-/// so that weights of From add up to 1 as those of one query do, and those of To are the part of
-/// each query's attention that goes to the chosen tokens, at most 1. The strongest key of a query
-/// is the first of those with the largest weight. If it is the query itself or a class token, it is
-/// marked, and has no arrow. Of many tokens, the attention of some queries is in memory at a time.
+/// so that weights of From add up to what those of one query do, 1 without sinks, and those of To
+/// are the part of each query's attention that goes to the chosen tokens, at most 1. The strongest
+/// key of a query is the first of those with the largest weight. If it is the query itself or a
+/// class token, it is marked, and has no arrow. Of many tokens, the attention of some queries is in
+/// memory at a time.
 ///
 /// Returns std::nullopt if `progress` returned false. Throws as EvaluateAttention and FindPatches,
 /// and OptionError for a threshold that is negative or not finite, or for no or wrong tokens.

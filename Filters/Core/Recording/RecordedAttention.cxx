@@ -40,6 +40,20 @@ Place FindPlace(
     ToIndex(sequence) };
 }
 
+/// Which keys queries may attend to, and what takes part in the softmax beside them.
+HeadScores SoftmaxOf(const Recording& recording, const Place& place)
+{
+  HeadScores scores;
+  scores.length = recording.SequenceLength(static_cast<std::int64_t>(place.sequence));
+  scores.mask = recording.mask;
+  scores.window = place.layer.window;
+  if (!place.layer.sinks.empty())
+  {
+    scores.sink = place.layer.sinks.at(place.h);
+  }
+  return scores;
+}
+
 HeadScores ScoresOf(const Recording& recording, const Place& place)
 {
   const RecordedHead& head = place.head;
@@ -53,15 +67,14 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
           : "."));
   }
   const std::int64_t first = recording.sequenceOffsets[place.sequence];
-  HeadScores scores;
+  HeadScores scores = SoftmaxOf(recording, place);
   scores.query = head.query.Row(first);
   scores.key = head.key.Row(first);
-  scores.length = recording.SequenceLength(static_cast<std::int64_t>(place.sequence));
   scores.dimension = head.query.columns;
   scores.scale = static_cast<float>(place.layer.scoreScale);
   scores.slope =
     recording.alibiSlopes.empty() ? 0 : static_cast<float>(recording.alibiSlopes[place.h]);
-  scores.mask = recording.mask;
+  scores.cap = static_cast<float>(place.layer.scoreCap);
   return scores;
 }
 
@@ -101,10 +114,7 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
     return true;
   }
   CopyRows(head.scores[s], begin, end, keys, values);
-  HeadScores scores;
-  scores.length = head.scores[s].columns;
-  scores.mask = recording.mask;
-  NormalizeScores(scores, begin, end, keys, values);
+  NormalizeScores(SoftmaxOf(recording, place), begin, end, keys, values);
   return true;
 }
 
@@ -152,6 +162,10 @@ void EvaluatePlain(const Recording& recording, const Place& place, AttentionQuan
   else
   {
     EvaluateContent(scores, begin, end, keys, values);
+  }
+  if (quantity == AttentionQuantity::Scores)
+  {
+    CapScores(scores, end - begin, keys, values);
   }
   if (quantity != AttentionQuantity::Content)
   {
@@ -274,13 +288,20 @@ void DivideByCounts(const Recording& recording, const AttentionRows& rows, float
   }
 }
 
-void DivideBySums(std::int64_t rows, std::int64_t keys, float* values)
+double SumOf(const float* values, std::int64_t count)
 {
-  for (std::int64_t row = 0; row < rows; ++row, values += keys)
+  return std::accumulate(values, values + count, 0.0);
+}
+
+/// Makes each row add up to its number of `sums`.
+void ScaleRows(const std::vector<double>& sums, std::int64_t keys, float* values)
+{
+  for (const double wanted : sums)
   {
-    const double sum = std::accumulate(values, values + keys, 0.0);
-    std::for_each(values, values + keys, [sum](float& value)
-      { value = sum > 0 ? static_cast<float>(static_cast<double>(value) / sum) : 0; });
+    const double sum = SumOf(values, keys);
+    std::for_each(values, values + keys, [sum, wanted](float& value)
+      { value = sum > 0 ? static_cast<float>(static_cast<double>(value) * wanted / sum) : 0; });
+    values += keys;
   }
 }
 
@@ -290,7 +311,12 @@ bool AverageSequences(const Recording& recording, const AttentionRows& rows, flo
 {
   const std::int64_t keys = AttentionLength(recording, AllSequences);
   const std::int64_t sequences = recording.SequenceCount();
+  const bool isAttention =
+    rows.quantity == AttentionQuantity::Weights || rows.quantity == AttentionQuantity::Rollout;
+  const bool hasSinks = isAttention && HasSinks(recording, rows.layer, rows.quantity);
   std::fill_n(values, (rows.end - rows.begin) * keys, 0.0F);
+  std::vector<double> sums(ToIndex(rows.end - rows.begin), hasSinks ? 0 : 1); // of each row
+  std::vector<std::int64_t> counts(sums.size(), 0);
   std::vector<float> one;
   for (std::int64_t s = 0; s < sequences; ++s)
   {
@@ -313,12 +339,18 @@ bool AverageSequences(const Recording& recording, const AttentionRows& rows, flo
     {
       std::transform(one.begin() + i * length, one.begin() + (i + 1) * length, values + i * keys,
         values + i * keys, std::plus<float>());
+      if (hasSinks)
+      {
+        const auto share = 1 / static_cast<double>(++counts[ToIndex(i)]);
+        double& mean = sums[ToIndex(i)];
+        mean += share * (SumOf(one.data() + i * length, length) - mean);
+      }
     }
   }
   DivideByCounts(recording, rows, values);
-  if (rows.quantity == AttentionQuantity::Weights || rows.quantity == AttentionQuantity::Rollout)
+  if (isAttention)
   {
-    DivideBySums(rows.end - rows.begin, keys, values);
+    ScaleRows(sums, keys, values);
   }
   return true;
 }
@@ -366,6 +398,38 @@ std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence)
     longest = std::max(longest, recording.SequenceLength(s));
   }
   return longest;
+}
+
+KeyRange AllowedKeys(
+  const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query)
+{
+  HeadScores scores;
+  scores.length = recording.SequenceLength(sequence);
+  scores.mask = recording.mask;
+  scores.window = FindLayer(recording, layer).window;
+  return { scores.FirstKey(query), scores.KeyCount(query + 1) };
+}
+
+bool HasSinks(const Recording& recording, std::int64_t layer, AttentionQuantity quantity)
+{
+  return std::any_of(recording.layers.begin(), recording.layers.end(),
+    [&](const RecordedLayer& other)
+    {
+      const bool takesPart =
+        quantity == AttentionQuantity::Rollout ? other.index <= layer : other.index == layer;
+      return takesPart && !other.sinks.empty();
+    });
+}
+
+void RequireUncapped(const Recording& recording, std::int64_t layer, const std::string& done)
+{
+  if (FindLayer(recording, layer).scoreCap != 0)
+  {
+    throw ModelError("layer " + std::to_string(layer) +
+                     ": the model caps scores (attn_logit_softcapping), so they are no sums that "
+                     "could be " +
+                     done + ".");
+  }
 }
 
 void RequireOneSequence(const Recording& recording, std::int64_t sequence)

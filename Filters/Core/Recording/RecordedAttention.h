@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace atlas
 {
@@ -12,10 +13,11 @@ namespace atlas
 /// What an attention map of one head shows for each query and key.
 enum class AttentionQuantity
 {
-  Weights,      ///< softmax over the keys that the mask allows; 0 for all other keys
-  Scores,       ///< Content + Bias, before the mask
-  Content,      ///< scoreScale * query . key
-  Bias,         ///< slope * position of the key (ALiBi, Press et al. 2022); 0 without slopes
+  Weights, ///< softmax over the keys that the mask and the layer's window allow; 0 for all other
+           ///< keys. They add up to 1, or with a sink to less
+  Scores,  ///< Content + Bias, before mask and window; with a cap c tanh(Content / c) + Bias
+  Content, ///< scoreScale * query . key, before any cap
+  Bias,    ///< slope * position of the key (ALiBi, Press et al. 2022); 0 without slopes
   NormWeighted, ///< Weights * norm(v_j W_O^h), the length of what the key adds to the residual
                 ///< stream through this head, with v_j = x_j W_V^h + b_V^h (Kobayashi et al.,
                 ///< "Attention is not only a weight", 2020)
@@ -32,6 +34,28 @@ inline constexpr std::array<const char*, 6> AttentionQuantityNames = { "Weights"
 /// Throws OptionError if the recording does not have the sequence.
 std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence);
 
+/// Positions begin <= j < end of keys.
+struct KeyRange
+{
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  bool Has(std::int64_t key) const { return key >= this->begin && key < this->end; }
+};
+
+/// The keys that a query of a sequence may attend to: by the mask, and by the window of a recorded
+/// layer.
+KeyRange AllowedKeys(
+  const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query);
+
+/// Whether a sink of the layer, or for Rollout of any layer up to it, takes part of the attention,
+/// so that Weights and Rollout add up to less than 1.
+bool HasSinks(const Recording& recording, std::int64_t layer, AttentionQuantity quantity);
+
+/// Throws ModelError if the scores of a recorded layer are capped, so that they are no sums of
+/// parts that could be `done`, as "split".
+void RequireUncapped(const Recording& recording, std::int64_t layer, const std::string& done);
+
 /// Throws OptionError unless this is one sequence of the recording, and not all.
 void RequireOneSequence(const Recording& recording, std::int64_t sequence);
 
@@ -46,7 +70,8 @@ std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence);
 ///
 /// AllHeads gives the mean of the quantity over the heads of the layer. AllSequences gives the mean
 /// over the sequences that have both positions, with T = AttentionLength; rows of Weights and
-/// Rollout are then divided by their sum. Either allocates up to as much memory again.
+/// Rollout are then divided by their sum, or where there are sinks made to add up to the mean of
+/// their sums in the sequences. Either allocates up to as much memory again.
 ///
 /// Rollout multiplies the rows backwards through the layers, so no layer is ever stored. It costs
 /// the weights of all heads of the layers f ... l-1, whatever the number of rows, and end - begin
@@ -55,7 +80,7 @@ std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence);
 /// again and 512 rows.
 ///
 /// Weights and scores stored in the recording are returned unchanged. If only scores are stored,
-/// the weights are their softmax.
+/// the weights are their softmax, with the layer's window and sinks.
 ///
 /// `layer` is the index of the layer in the model. Throws OptionError if the recording does not
 /// have the sequence, layer, head or query, or has neither the quantity nor what it is computed

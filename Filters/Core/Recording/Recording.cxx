@@ -7,6 +7,8 @@
 #include "Tensor.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 namespace atlas
@@ -196,6 +198,47 @@ private:
                    std::to_string(this->Record.layerCount) + ".");
       }
       previous = layer.index;
+      this->CheckVariants(layer);
+    }
+  }
+
+  /// Checks cap, window and sinks.
+  void CheckVariants(const RecordedLayer& layer) const
+  {
+    const auto isSingle = [](double value)
+    {
+      return value >= std::numeric_limits<float>::min() &&
+             value <= std::numeric_limits<float>::max();
+    };
+    if (layer.scoreCap != 0 && !isSingle(layer.scoreCap))
+    {
+      this->Fail(NameOf(layer) + ": expected a score cap above 0, or 0 for none, found " +
+                 std::to_string(layer.scoreCap) + ".");
+    }
+    if (layer.window < 0)
+    {
+      this->Fail(NameOf(layer) + ": expected a window of at least 1 key, or 0 for none, found " +
+                 std::to_string(layer.window) + ".");
+    }
+    if (layer.window > 0 && this->Record.mask != AttentionMask::Causal)
+    {
+      this->Fail(NameOf(layer) + ": expected a causal mask, as its window has the last " +
+                 std::to_string(layer.window) + " keys, found " +
+                 std::string(Name(this->Record.mask)) + ".");
+    }
+    if (!layer.sinks.empty() && !layer.heads.empty() && layer.sinks.size() != layer.heads.size())
+    {
+      this->Fail(NameOf(layer) + ": expected a sink for each of the " +
+                 std::to_string(layer.heads.size()) + " heads, found " +
+                 std::to_string(layer.sinks.size()) + ".");
+    }
+    for (std::size_t h = 0; h < layer.sinks.size(); ++h)
+    {
+      if (!std::isfinite(layer.sinks[h]))
+      {
+        this->Fail(NameOf(layer, h) + "expected a finite sink, found " +
+                   std::to_string(layer.sinks[h]) + ".");
+      }
     }
   }
 

@@ -12,9 +12,12 @@
 namespace atlas
 {
 
-/// Values of the metadata entries `format` and `version` in a native file.
+/// Values of the metadata entries `format` and `version` in a native file. The second version has
+/// caps, windows or sinks of layers, which readers of the first would leave out; files without them
+/// have the first.
 inline constexpr const char* RecordingFormat = "attention-atlas.recording";
 inline constexpr const char* RecordingVersion = "1";
+inline constexpr const char* SecondRecordingVersion = "2";
 
 /// In place of a head: all heads of a layer, or their mean. In place of a sequence: all sequences,
 /// or their mean.
@@ -189,7 +192,8 @@ const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 
 /// Checks that a recording is consistent: offsets, lengths of lists, pictures, rows and columns of
-/// matrices, the same number of heads in every layer, and the same dimension of queries and keys.
+/// matrices, the same number of heads in every layer, the same dimension of queries and keys, and
+/// caps, windows and sinks: finite, not negative, windows under a causal mask, a sink per head.
 /// Throws ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 

@@ -31,11 +31,14 @@ struct RecordingContent
 /// A head without a key or value array shares that of the nearest head before it that has one.
 /// Metadata: format (RecordingFormat), version, architecture, mask (causal, bidirectional), rotated
 /// (true, false), processing (unknown, unprocessed, processed), layer_count, head_count,
-/// score_scales (JSON: layer
-/// -> scale, of the recorded layers), alibi_slopes (JSON array), tokens (JSON array of strings),
-/// interventions (text; only of runs that were changed); of
-/// pictures whose pixels are not in the file picture_size (JSON, [height, width]), picture_sources
-/// (JSON, [file, hash] of each), picture_processing (JSON, as a preprocessor_config.json).
+/// score_scales (JSON: layer -> scale, of the recorded layers), alibi_slopes (JSON array), tokens
+/// (JSON array of strings), interventions (text; only of runs that were changed); of pictures whose
+/// pixels are not in the file picture_size (JSON, [height, width]), picture_sources (JSON, [file,
+/// hash] of each), picture_processing (JSON, as a preprocessor_config.json).
+///
+/// Of layers that have them also score_caps (JSON: layer -> cap), windows (JSON: layer -> keys) and
+/// sinks (JSON: layer -> array with a logit per head). A file with one of these has version 2, so
+/// that programs that do not know them refuse it; all others have version 1. Both are read.
 ///
 /// TransformerLens, old names (HookedTransformer), with or without a batch axis B:
 /// blocks.{l}.attn.hook_q [B,T,H,d_head], hook_k, hook_v (grouped: [B,T,H_kv,d_head]), hook_rot_q

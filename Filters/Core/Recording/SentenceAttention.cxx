@@ -51,9 +51,10 @@ bool IsSet(const std::vector<bool>& flags, std::int64_t i)
 class Step
 {
 public:
-  Step(const SentenceOptions& options, std::int64_t length)
+  Step(const SentenceOptions& options, std::int64_t length, bool hasSinks)
     : Options(options)
     , Length(length)
+    , HasSinks(hasSinks)
     , HasHidden(
         std::find(options.hidden.begin(), options.hidden.end(), true) != options.hidden.end())
     , Values(ToIndex(this->Rows() * length))
@@ -113,11 +114,14 @@ public:
 private:
   const SentenceOptions& Options;
   std::int64_t Length;
+  bool HasSinks;
   bool HasHidden;
   std::vector<float> Values;
 
   void Hide(float* row) const
   {
+    const double sinks =
+      this->HasSinks ? std::max(1 - std::accumulate(row, row + this->Length, 0.0), 0.0) : 0;
     double sum = 0;
     for (std::int64_t key = 0; key < this->Length; ++key)
     {
@@ -126,8 +130,8 @@ private:
     }
     if (this->Options.renormalize && sum > 0)
     {
-      std::for_each(row, row + this->Length,
-        [sum](float& value) { value = static_cast<float>(static_cast<double>(value) / sum); });
+      std::for_each(row, row + this->Length, [total = sum + sinks](float& value)
+        { value = static_cast<float>(static_cast<double>(value) / total); });
     }
   }
 };
@@ -190,7 +194,9 @@ bool EvaluateSentence(const Recording& recording, const SentenceOptions& options
   result = {};
   result.given.resize(ToIndex(length));
   result.received.resize(ToIndex(length));
-  Step step(options, length);
+  const bool isAttention = options.quantity == AttentionQuantity::Weights ||
+                           options.quantity == AttentionQuantity::Rollout;
+  Step step(options, length, isAttention && HasSinks(recording, options.layer, options.quantity));
   AttentionRows rows{ options.sequence, options.layer, options.head, options.quantity, 0, 0 };
   for (; rows.end < length; rows.begin = rows.end)
   {

@@ -50,6 +50,8 @@ struct SentenceAttention
 ///   hidden, the rest is divided by its sum, a_ij / sum_k a_ik, so that the weights of a query add
 ///   up to 1; those of a query that attends to hidden tokens alone stay 0. (AttentionViz, Yeh et
 ///   al. 2023, divides by 1 - a_hidden instead, for one hidden token after another, and cuts at 1.)
+///   With sinks, whose share of Weights and Rollout is b_i = 1 - sum_k a_ik before, it is divided
+///   by its sum + b_i: what the softmax gives without the hidden keys, less than 1 for each query.
 /// - Chosen tokens: a_ij = 0 where query i, or key j, is not chosen.
 /// - `given` and `received` are sums of what is left, over all positions and in ascending order.
 /// - Lines are what is left from `threshold` on between positions first to end.

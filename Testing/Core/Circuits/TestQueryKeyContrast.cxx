@@ -40,6 +40,7 @@ struct BruteForce
     const std::int64_t dimension = head.query.columns;
     DoubleMatrix inSet = DoubleMatrix::Zero(dimension, dimension);
     DoubleMatrix rest = inSet;
+    const std::int64_t window = FindLayer(recording, place.layer).window;
     double scoresIn = 0;
     double scoresRest = 0;
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
@@ -55,7 +56,7 @@ struct BruteForce
         for (std::int64_t j = begin; j < end; ++j)
         {
           if ((recording.mask == AttentionMask::Causal && j > i) ||
-              (i == j && !options.includesSelf))
+              (window > 0 && j <= i - window) || (i == j && !options.includesSelf))
           {
             continue;
           }

@@ -132,36 +132,81 @@ TEST(AttentionKernels, WeightsAreTheSoftmaxOfWhatTheMaskAllows)
   }
 }
 
-TEST(AttentionKernels, CapWindowAndSinkAreTheirFormulas)
+/// By the formulas: c tanh(x / c) + bias, keys j > i - w, and a logit in the sum that has no key.
+TEST(AttentionKernels, CapsWindowsAndSinks)
 {
-  Head head;
-  head.scores.cap = 0.9F;
-  head.scores.window = 4;
-  head.scores.sink = 0.6F;
-  constexpr std::int64_t begin = 2;
-  constexpr std::int64_t end = 13;
-  std::vector<float> values(static_cast<std::size_t>((end - begin) * end), -1);
-  EvaluateWeights(head.scores, begin, end, end, values.data());
-  for (std::int64_t query = begin; query < end; ++query)
+  for (const std::int64_t window : { 0, 1, 4, 21, 100 })
   {
-    std::vector<double> scores;
-    const std::int64_t first = std::max<std::int64_t>(0, query - 3); // four keys with itself
-    for (std::int64_t key = first; key <= query; ++key)
+    for (const float cap : { 0.F, 1.5F })
     {
-      scores.push_back(
-        0.9 * std::tanh(head.Content(query, key) / 0.9) + 0.25 * static_cast<double>(key));
+      for (const float sink : { -3.F, 0.F, 4.F })
+      {
+        Head head;
+        head.scores.cap = cap;
+        head.scores.window = window;
+        head.scores.sink = sink;
+        constexpr std::int64_t begin = 6;
+        constexpr std::int64_t end = 17;
+        std::vector<float> values(static_cast<std::size_t>((end - begin) * end), -1);
+        EvaluateWeights(head.scores, begin, end, end, values.data());
+        for (std::int64_t query = begin; query < end; ++query)
+        {
+          double sum = std::exp(static_cast<double>(sink));
+          std::vector<double> expected(end);
+          for (std::int64_t key = 0; key <= query; ++key)
+          {
+            const double x = head.Content(query, key);
+            const double c = cap;
+            const double score =
+              (c > 0 ? c * std::tanh(x / c) : x) + 0.25 * static_cast<double>(key);
+            const bool isSeen = window == 0 || key > query - window;
+            expected[static_cast<std::size_t>(key)] = isSeen ? std::exp(score) : 0;
+            sum += expected[static_cast<std::size_t>(key)];
+          }
+          for (std::size_t key = 0; key < expected.size(); ++key)
+          {
+            const float found = values[static_cast<std::size_t>((query - begin) * end) + key];
+            EXPECT_NEAR(found, expected[key] / sum, 2e-6) << query << ", " << key;
+            EXPECT_TRUE(expected[key] != 0 || found == 0) << "what is masked is exactly 0";
+          }
+        }
+      }
     }
-    scores.push_back(0.6); // the sink takes part in the sum, and its weight is dropped
-    std::vector<double> expected = Softmax(scores);
-    expected.pop_back();
-    expected.insert(expected.begin(), static_cast<std::size_t>(first), 0);
-    expected.resize(static_cast<std::size_t>(end), 0);
-    for (std::size_t key = 0; key < expected.size(); ++key)
-    {
-      const float found = values[static_cast<std::size_t>((query - begin) * end) + key];
-      EXPECT_NEAR(found, expected[key], 2e-6) << query << ", " << key;
-      EXPECT_TRUE(expected[key] != 0 || found == 0) << query << ", " << key;
-    }
+  }
+}
+
+/// A sink far above all scores takes everything, and one far below nothing.
+TEST(AttentionKernels, ExtremeSinks)
+{
+  HeadScores head;
+  head.length = 3;
+  std::vector<float> row = { 1, 2, 3 };
+  head.sink = 1e30F;
+  NormalizeScores(head, 2, 3, 3, row.data());
+  EXPECT_THAT(row, testing::Each(0));
+  row = { 1, 2, 3 };
+  std::vector<float> without = row;
+  head.sink = -1e30F;
+  NormalizeScores(head, 2, 3, 3, row.data());
+  head.sink.reset();
+  NormalizeScores(head, 2, 3, 3, without.data());
+  EXPECT_EQ(row, without);
+}
+
+/// Capped values do not depend on where they lie in a row.
+TEST(AttentionKernels, CapsAreOfEachValue)
+{
+  HeadScores head;
+  head.cap = 5;
+  std::vector<float> values = Numbers(37, 5, 200);
+  const std::vector<float> before = values;
+  CapScores(head, 1, 37, values.data());
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    EXPECT_NEAR(values[i], 5 * std::tanh(static_cast<double>(before[i]) / 5), 2e-6);
+    float alone = before[i];
+    CapScores(head, 1, 1, &alone);
+    EXPECT_EQ(alone, values[i]);
   }
 }
 

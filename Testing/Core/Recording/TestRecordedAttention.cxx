@@ -7,6 +7,7 @@
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "Oracle.h"
+#include "VariantOracle.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,7 @@ using atlas::test::ExpectClose;
 using atlas::test::LongRecording;
 using atlas::test::MessageOf;
 using atlas::test::RandomRows;
+using atlas::test::VariantOracle;
 using testing::Each;
 using testing::HasSubstr;
 
@@ -88,11 +90,18 @@ struct Reference
         this->content.push_back(recording.layers[layer].scoreScale * product);
         this->bias.push_back(
           recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[h] * static_cast<double>(j));
-        this->scores.push_back(this->content.back() + this->bias.back());
-        const bool allowed = recording.mask == AttentionMask::Bidirectional || j <= i;
+        const double cap = recording.layers[layer].scoreCap;
+        const double capped =
+          cap > 0 ? cap * std::tanh(this->content.back() / cap) : this->content.back();
+        this->scores.push_back(capped + this->bias.back());
+        const std::int64_t window = recording.layers[layer].window;
+        const bool allowed = (recording.mask == AttentionMask::Bidirectional || j <= i) &&
+                             (window == 0 || j > i - window);
         row.push_back(allowed ? std::exp(this->scores.back()) : 0);
         sum += row.back();
       }
+      const std::vector<float>& sinks = recording.layers[layer].sinks;
+      sum += sinks.empty() ? 0 : std::exp(static_cast<double>(sinks[h]));
       for (const double value : row)
       {
         this->weights.push_back(value / sum);
@@ -100,6 +109,16 @@ struct Reference
     }
   }
 };
+
+/// A cap and a window in one layer, sinks and another window in the next.
+void AddVariants(Recording& recording)
+{
+  recording.layers[0].scoreCap = 0.75;
+  recording.layers[0].window = 2;
+  recording.layers[1].window = 4;
+  recording.layers[1].sinks = { 0.5F, -1 };
+  CheckRecording(recording, "recording");
+}
 
 std::vector<float> Evaluate(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, AttentionQuantity quantity)
@@ -144,6 +163,8 @@ TEST(RecordedAttention, EqualsItsFormulas)
   recording.alibiSlopes = { 0.5, 0.25 };
   ExpectReference(recording);
   recording.mask = AttentionMask::Causal;
+  ExpectReference(recording);
+  AddVariants(recording);
   ExpectReference(recording);
 }
 
@@ -362,6 +383,121 @@ TEST(RecordedAttention, MeansOverSequencesAreThoseOfTheOracle)
   }
 }
 
+class VariantAttention : public testing::TestWithParam<std::string>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, VariantAttention, testing::ValuesIn(VariantOracle::Names()),
+  [](const auto& model) { return atlas::test::TestName(model.param); });
+
+/// Windows, caps and sinks, against the original code of the models.
+TEST_P(VariantAttention, IsThatOfTheOriginalCode)
+{
+  constexpr double tolerance = 2e-5;
+  const VariantOracle oracle(GetParam());
+  const Recording recording = oracle.MakeRecording();
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    std::vector<float> scores;
+    std::vector<float> weights;
+    for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+    {
+      for (std::size_t h = 0; h < layer.heads.size(); ++h)
+      {
+        for (const auto& [quantity, values] : { std::pair(AttentionQuantity::Scores, &scores),
+               std::pair(AttentionQuantity::Weights, &weights) })
+        {
+          const std::vector<float> found =
+            Evaluate(recording, s, layer.index, static_cast<std::int64_t>(h), quantity);
+          values->insert(values->end(), found.begin(), found.end());
+        }
+      }
+    }
+    ExpectClose("scores", scores, oracle.Values(layer.index, "scores"), tolerance);
+    const std::vector<double> expected = oracle.Values(layer.index, "attention");
+    ExpectClose("weights", weights, expected, tolerance);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+    {
+      EXPECT_TRUE(expected[i] != 0 || weights[i] == 0) << "what is excluded is exactly 0";
+    }
+  }
+}
+
+/// Rows in blocks, as a view asks for them, whose keys begin with the window.
+TEST(RecordedAttention, BlocksOfALongWindowedSequenceAreThoseOfTheWhole)
+{
+  Recording recording = LongRecording(300);
+  for (RecordedLayer& layer : recording.layers)
+  {
+    layer.window = 40;
+    layer.sinks = { 0.5F, 1 };
+  }
+  const std::vector<float> whole = Evaluate(recording, 0, 2, 1, AttentionQuantity::Weights);
+  ExpectClose("whole", whole, Reference(recording, 0, 1, 1).weights, 1e-6);
+  std::vector<float> rows(std::size_t{ 300 } * 300);
+  for (const int threads : { 1, 3 })
+  {
+    EvaluateAttentionRows(
+      recording, { 0, 2, 1, AttentionQuantity::Weights, 0, 300 }, rows.data(), threads);
+    ExpectClose("rows", rows, Reference(recording, 0, 1, 1).weights, 1e-6);
+  }
+  ExpectClose("rollout", Evaluate(recording, 0, 3, 0, AttentionQuantity::Rollout),
+    Rollout(recording, 0, 3), 1e-5);
+}
+
+/// Rows with sinks add up to less than 1, and their mean to the mean of what they add up to.
+TEST(RecordedAttention, MeansKeepWhatSinksTake)
+{
+  Recording recording = Make();
+  AddVariants(recording);
+  EXPECT_FALSE(HasSinks(recording, 1, AttentionQuantity::Weights));
+  EXPECT_FALSE(HasSinks(recording, 1, AttentionQuantity::Rollout));
+  EXPECT_TRUE(HasSinks(recording, 4, AttentionQuantity::Weights));
+  EXPECT_TRUE(HasSinks(recording, 4, AttentionQuantity::Rollout));
+  std::vector<double> expected(36);
+  const std::vector<std::int64_t> lengths = { 3, 1, 6 };
+  for (std::size_t i = 0; i < 6; ++i)
+  {
+    double count = 0;
+    for (std::size_t s = 0; s < 3; ++s)
+    {
+      const auto length = static_cast<std::size_t>(lengths[s]);
+      const std::vector<double> weights = WeightsOf(recording, static_cast<std::int64_t>(s), 1, 0);
+      for (std::size_t j = 0; j < length && i < length; ++j)
+      {
+        expected[6 * i + j] += weights[i * length + j];
+      }
+      count += i < length ? 1 : 0;
+    }
+    for (std::size_t j = 0; j < 6; ++j)
+    {
+      expected[6 * i + j] /= count;
+    }
+  }
+  ExpectClose("mean", EvaluateMean(recording, 4, 0, AttentionQuantity::Weights), expected, 1e-6);
+}
+
+TEST(RecordedAttention, KnowsTheAllowedKeys)
+{
+  Recording recording = Make();
+  AddVariants(recording);
+  const auto range = [&](std::int64_t layer, std::int64_t query)
+  {
+    const KeyRange keys = AllowedKeys(recording, 2, layer, query);
+    return std::pair(keys.begin, keys.end);
+  };
+  EXPECT_EQ(range(1, 0), std::pair(0L, 1L));
+  EXPECT_EQ(range(1, 1), std::pair(0L, 2L));
+  EXPECT_EQ(range(1, 5), std::pair(4L, 6L));
+  EXPECT_EQ(range(4, 5), std::pair(2L, 6L));
+  recording.layers[1].window = 0;
+  recording.mask = AttentionMask::Bidirectional;
+  EXPECT_EQ(range(4, 2), std::pair(0L, 6L));
+  EXPECT_THAT(MessageOf<ModelError>([&] { RequireUncapped(recording, 1, "split"); }),
+    HasSubstr("layer 1: the model caps scores (attn_logit_softcapping)"));
+  RequireUncapped(recording, 4, "split");
+}
+
 TEST(RecordedAttention, BytesDoNotDependOnThreads)
 {
   const Recording recording = LongRecording(300);
@@ -487,6 +623,25 @@ INSTANTIATE_TEST_SUITE_P(, DamagedRecording,
       "layer 5: expected layers in ascending order and below 5." },
     Damage{ "Slopes", [](Recording& r) { r.alibiSlopes = { 1 }; },
       "layer 1: expected 2 ALiBi slopes, found 1." },
+    Damage{ "NegativeCap", [](Recording& r) { r.layers[1].scoreCap = -1; },
+      "layer 4: expected a score cap above 0, or 0 for none, found -1.0" },
+    Damage{ "NoCap", [](Recording& r) { r.layers[1].scoreCap = std::nan(""); },
+      "layer 4: expected a score cap above 0, or 0 for none, found nan" },
+    Damage{ "SmallCap", [](Recording& r) { r.layers[1].scoreCap = 1e-300; },
+      "layer 4: expected a score cap above 0" },
+    Damage{ "Window", [](Recording& r) { r.layers[1].window = -1; },
+      "layer 4: expected a window of at least 1 key, or 0 for none, found -1." },
+    Damage{ "WindowAhead",
+      [](Recording& r)
+      {
+        r.layers[1].window = 3;
+        r.mask = AttentionMask::Bidirectional;
+      },
+      "layer 4: expected a causal mask, as its window has the last 3 keys, found bidirectional." },
+    Damage{ "SinkCount", [](Recording& r) { r.layers[1].sinks = { 1 }; },
+      "layer 4: expected a sink for each of the 2 heads, found 1." },
+    Damage{ "Sink", [](Recording& r) { r.layers[1].sinks = { 1, std::nanf("") }; },
+      "layer 4, head 1: expected a finite sink, found nan." },
     Damage{ "Positions", [](Recording& r) { r.tokens.position.pop_back(); },
       "expected a position for each of the 10 tokens, found 9." },
     Damage{ "Text", [](Recording& r) { r.tokens.text = { "a" }; },
@@ -535,6 +690,22 @@ Recording MakeStored()
   recording.layers[0].heads[0].scores = { scores };
   recording.layers[0].heads[1].weights = { scores };
   return recording;
+}
+
+/// Stored scores become weights by the layer's window and sinks.
+TEST(RecordedAttention, StoredScoresHaveWindowsAndSinks)
+{
+  Recording recording = MakeStored();
+  recording.layers[0].sinks = { 1, 0 };
+  std::vector<float> weights = Evaluate(recording, 0, 0, 0, AttentionQuantity::Weights);
+  const double first = std::exp(3.0) / (std::exp(3.0) + std::exp(1.0));
+  EXPECT_NEAR(weights[0], first, 1e-6);
+  EXPECT_NEAR(weights[2], 0.2, 1e-6); // 1 : 3 : 1
+  EXPECT_NEAR(weights[3], 0.6, 1e-6);
+  recording.layers[0].window = 1;
+  weights = Evaluate(recording, 0, 0, 0, AttentionQuantity::Weights);
+  EXPECT_EQ(weights[2], 0);
+  EXPECT_NEAR(weights[3], 0.75, 1e-6);
 }
 
 TEST(RecordedAttention, GivesWhatIsStored)

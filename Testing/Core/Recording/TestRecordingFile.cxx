@@ -1035,8 +1035,8 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
     WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
     return MessageOf<FormatError>([&] { ReadRecording(folder / "b"); });
   };
-  EXPECT_THAT(with("version", "2"),
-    HasSubstr("expected version 1 of the format attention-atlas.recording, found '2'"));
+  EXPECT_THAT(with("version", "3"),
+    HasSubstr("expected version 1 or 2 of the format attention-atlas.recording, found '3'"));
   EXPECT_THAT(with("mask", "none"),
     HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'none'"));
   EXPECT_THAT(with("rotated", "yes"), HasSubstr("expected one of true, false, found 'yes'"));
@@ -1060,6 +1060,84 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
     model("layer_count", "2"), HasSubstr("expected layers in ascending order and below 2"));
   EXPECT_THAT(model("alibi_slopes", "[1]"), HasSubstr("expected 4 ALiBi slopes, found 1"));
   EXPECT_THAT(model("tokens", R"(["a"])"), HasSubstr("a string for each of the 5 tokens, found 1"));
+}
+
+/// Caps, windows and sinks of some layers.
+Recording Variants()
+{
+  Recording recording = Everything();
+  recording.mask = AttentionMask::Causal;
+  recording.layers[0].scoreCap = 50;
+  recording.layers[0].window = 4096;
+  recording.layers[1].sinks = { 0.1F, -2.5F, 3, 1e-7F };
+  return recording;
+}
+
+TEST(RecordingFile, VariantsAreKeptAndRaiseTheVersion)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Variants());
+  EXPECT_EQ(SafetensorsFile(folder / "a").GetMetadata().at("version"), "2");
+  EXPECT_EQ(SafetensorsFile(folder / "a").GetMetadata().at("windows"), R"({"1":4096})");
+  ExpectEqual(ReadRecording(folder / "a").recording, Variants());
+  WriteRecording(folder / "b", ReadRecording(folder / "a").recording);
+  EXPECT_EQ(ReadBytes(folder / "b"), ReadBytes(folder / "a"));
+
+  Recording windowed = Everything();
+  windowed.mask = AttentionMask::Causal;
+  windowed.layers[1].window = 3;
+  WriteRecording(folder / "c", windowed);
+  ExpectEqual(ReadRecording(folder / "c").recording, windowed);
+  EXPECT_EQ(SafetensorsFile(folder / "c").GetMetadata().count("sinks"), 0U);
+
+  WriteRecording(folder / "d", Everything()); // programs that know version 1 alone can read it
+  EXPECT_EQ(SafetensorsFile(folder / "d").GetMetadata().at("version"), "1");
+}
+
+TEST(RecordingFile, BadVariantsAreRefused)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Variants());
+  const SafetensorsFile file(folder / "a");
+  const auto write = [&](const std::string& key, const std::string& text)
+  {
+    Metadata metadata = file.GetMetadata();
+    metadata[key] = text;
+    WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
+  };
+  const auto format = [&](const std::string& key, const std::string& text)
+  {
+    write(key, text);
+    return MessageOf<FormatError>([&] { ReadRecording(folder / "b"); });
+  };
+  EXPECT_THAT(format("windows", "[1]"),
+    HasSubstr("metadata 'windows': expected a JSON object of layers, found array"));
+  EXPECT_THAT(format("windows", R"({"2":4})"),
+    HasSubstr("metadata 'windows': expected layers that score_scales has, found '2'"));
+  EXPECT_THAT(format("windows", R"({"x":4})"), HasSubstr("score_scales has, found 'x'"));
+  EXPECT_THAT(format("windows", R"({"1":4.5})"),
+    HasSubstr("metadata 'windows', layer 1: expected an integer of 64 bits, found 4.5"));
+  EXPECT_THAT(format("windows", R"({"1":18446744073709551615})"),
+    HasSubstr("expected an integer of 64 bits, found 18446744073709551615"));
+  EXPECT_THAT(format("score_caps", R"({"1":"a"})"),
+    HasSubstr("metadata 'score_caps', layer 1: expected a number, found \"a\""));
+  EXPECT_THAT(format("sinks", R"({"3":[1,2,3]})"),
+    HasSubstr("metadata 'sinks', layer 3: expected an array of a number per head, found array"));
+  EXPECT_THAT(format("sinks", R"({"3":[1,2,3,null]})"), HasSubstr("expected an array of a number"));
+  EXPECT_THAT(format("sinks", "{"), HasSubstr("the metadata 'sinks' is not JSON"));
+  const auto model = [&](const std::string& key, const std::string& text)
+  {
+    write(key, text);
+    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
+  };
+  EXPECT_THAT(model("windows", R"({"1":-4})"),
+    HasSubstr("layer 1: expected a window of at least 1 key, or 0 for none, found -4"));
+  EXPECT_THAT(model("score_caps", R"({"1":-1})"), HasSubstr("layer 1: expected a score cap above"));
+  EXPECT_THAT(model("score_caps", R"({"1":1e200})"), HasSubstr("expected a score cap above"));
+  EXPECT_THAT(model("sinks", R"({"3":[1,2,3,1e60]})"),
+    HasSubstr("layer 3, head 3: expected a finite sink, found inf"));
+  EXPECT_THAT(model("mask", "bidirectional"),
+    HasSubstr("layer 1: expected a causal mask, as its window has the last 4096 keys"));
 }
 
 TEST(RecordingFile, NativeArraysMustFit)

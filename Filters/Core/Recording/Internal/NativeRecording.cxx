@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace atlas
 {
@@ -19,6 +21,9 @@ using nlohmann::json;
 
 constexpr std::array<Named<bool>, 2> Truths = { { { "true", true }, { "false", false } } };
 constexpr const char* SequenceOffsets = "sequence_offsets";
+constexpr const char* ScoreCaps = "score_caps";
+constexpr const char* Windows = "windows";
+constexpr const char* Sinks = "sinks";
 
 std::string HeadName(std::int64_t layer, std::size_t head)
 {
@@ -125,10 +130,12 @@ private:
 
   void ReadMetadata()
   {
-    if (this->Text("version") != RecordingVersion)
+    const std::string& version = this->Text("version");
+    if (version != RecordingVersion && version != SecondRecordingVersion)
     {
-      this->Fail(std::string("expected version ") + RecordingVersion + " of the format " +
-                 RecordingFormat + ", found '" + this->Text("version") + "'.");
+      this->Fail(std::string("expected version ") + RecordingVersion + " or " +
+                 SecondRecordingVersion + " of the format " + RecordingFormat + ", found '" +
+                 version + "'.");
     }
     this->Record.architecture = this->Text("architecture");
     this->Record.mask = this->Choose("mask", AttentionMasks);
@@ -171,6 +178,74 @@ private:
     }
     std::sort(this->Record.layers.begin(), this->Record.layers.end(),
       [](const RecordedLayer& a, const RecordedLayer& b) { return a.index < b.index; });
+    this->ReadVariants();
+  }
+
+  /// Caps, windows and sinks; CheckRecording checks their values.
+  void ReadVariants()
+  {
+    this->ForEachLayerIn(ScoreCaps, "a number",
+      [](const json& cap, RecordedLayer& layer)
+      {
+        layer.scoreCap = cap.is_number() ? cap.get<double>() : 0;
+        return cap.is_number();
+      });
+    this->ForEachLayerIn(Windows, "an integer of 64 bits",
+      [](const json& window, RecordedLayer& layer)
+      {
+        const bool isInteger =
+          window.is_number_integer() &&
+          (!window.is_number_unsigned() ||
+            window.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+        layer.window = isInteger ? window.get<std::int64_t>() : 0;
+        return isInteger;
+      });
+    this->ForEachLayerIn(Sinks, "an array of a number per head",
+      [](const json& sinks, RecordedLayer& layer)
+      {
+        const auto isNumber = [](const json& sink) { return sink.is_number(); };
+        if (!sinks.is_array() || sinks.size() != layer.heads.size() ||
+            !std::all_of(sinks.begin(), sinks.end(), isNumber))
+        {
+          return false;
+        }
+        std::transform(sinks.begin(), sinks.end(), std::back_inserter(layer.sinks),
+          [](const json& sink) { return static_cast<float>(sink.get<double>()); });
+        return true;
+      });
+  }
+
+  /// Calls `read(value, layer)` for the layers that a JSON object of the metadata names, if it is
+  /// there. Fails for other layers, and if `read` returns false.
+  template<class Read>
+  void ForEachLayerIn(const char* key, const char* expected, const Read& read)
+  {
+    if (this->Texts.count(key) == 0)
+    {
+      return;
+    }
+    const std::string what = std::string("metadata '") + key + "'";
+    const json layers = ParseJson(this->Text(key), this->Arrays.GetSource(), "the " + what);
+    if (!layers.is_object())
+    {
+      this->Fail(what + ": expected a JSON object of layers, found " + Describe(layers) + ".");
+    }
+    for (const auto& [name, value] : layers.items())
+    {
+      const std::optional<std::int64_t> index = ParseIndex(name, MaximumLayers);
+      const auto layer = std::find_if(this->Record.layers.begin(), this->Record.layers.end(),
+        [&index](const RecordedLayer& recorded) { return recorded.index == index; });
+      if (layer == this->Record.layers.end())
+      {
+        this->Fail(
+          what + ": expected layers that score_scales has, found '" + name.substr(0, 80) + "'.");
+      }
+      if (!read(value, *layer))
+      {
+        this->Fail(
+          what + ", layer " + name + ": expected " + expected + ", found " + Describe(value) + ".");
+      }
+    }
   }
 
   void ReadTokens()
@@ -415,6 +490,7 @@ public:
       texts["tokens"] =
         json(this->Record.tokens.text).dump(-1, ' ', false, json::error_handler_t::replace);
     }
+    this->AddVariantTexts(texts);
     this->AddPictureTexts(texts);
     return texts;
   }
@@ -439,6 +515,38 @@ private:
       this->Tensors.emplace(Pictures.name,
         TensorView{ DType::U8, { pictures.count, pictures.height, pictures.width, 3 },
           reinterpret_cast<const std::byte*>(pictures.pixels.get()) });
+    }
+  }
+
+  void AddVariantTexts(Metadata& texts) const
+  {
+    json caps = json::object();
+    json windows = json::object();
+    json sinks = json::object();
+    for (const RecordedLayer& layer : this->Record.layers)
+    {
+      const std::string name = std::to_string(layer.index);
+      if (layer.scoreCap != 0)
+      {
+        caps[name] = layer.scoreCap;
+      }
+      if (layer.window != 0)
+      {
+        windows[name] = layer.window;
+      }
+      if (!layer.sinks.empty())
+      {
+        sinks[name] = layer.sinks;
+      }
+    }
+    for (const auto& [key, values] :
+      { std::pair(ScoreCaps, &caps), std::pair(Windows, &windows), std::pair(Sinks, &sinks) })
+    {
+      if (!values->empty())
+      {
+        texts[key] = values->dump();
+        texts["version"] = SecondRecordingVersion;
+      }
     }
   }
 

@@ -130,6 +130,12 @@ Deviation Compare(const Recording& stored, const Recording& computed, const Quer
   HeadScores head; // for NormalizeScores
   head.length = stored.SequenceLength(block.sequence);
   head.mask = stored.mask;
+  const RecordedLayer& layer = FindLayer(stored, block.layer);
+  head.window = layer.window;
+  if (!layer.sinks.empty())
+  {
+    head.sink = layer.sinks.at(ToIndex(block.head));
+  }
   const std::int64_t length = head.length;
   std::vector<float> p(ToIndex((block.end - block.begin) * length));
   std::vector<float> q(p.size());
@@ -220,7 +226,8 @@ std::string DropStoredAttention(Recording& recording, int threads)
   {
     return "the stored attention is shown, as queries and keys do not give it (" +
            Describe(blocks[ToIndex(largest - deviations.begin())], *largest) +
-           "): the scores have another scale, a bias or a cap, or were rounded more coarsely "
+           "): the scores have another scale, a bias, a cap, a window or a sink, or were rounded "
+           "more coarsely "
            "than in half precision.";
   }
   recording = std::move(computed);
