@@ -12,6 +12,7 @@
 #include <vtkTypeInt64Array.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
@@ -27,6 +28,8 @@ namespace
 {
 
 constexpr const char* Source = "input recording";
+/// The largest window that arrays of numbers hold exactly; longer than any sequence.
+constexpr std::int64_t LargestWindow = std::int64_t{ 1 } << 53U;
 
 std::string Numbered(const char* name, std::int64_t number)
 {
@@ -192,6 +195,45 @@ void AddHeads(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
   }
 }
 
+/// Adds an array of tuples (layer, values ...) of the layers that have some, unless none has.
+template<class ValuesOf>
+void AddLayerField(const char* name, const atlas::Recording& recording, const ValuesOf& valuesOf,
+  vtkFieldData* fields)
+{
+  vtkNew<vtkDoubleArray> array;
+  array->SetName(name);
+  for (const atlas::RecordedLayer& layer : recording.layers)
+  {
+    std::vector<double> tuple = valuesOf(layer);
+    if (!tuple.empty())
+    {
+      tuple.insert(tuple.begin(), layer.index);
+      array->SetNumberOfComponents(static_cast<int>(tuple.size()));
+      array->InsertNextTuple(tuple.data());
+    }
+  }
+  if (array->GetNumberOfTuples() > 0)
+  {
+    fields->AddArray(array);
+  }
+}
+
+/// Adds caps, windows and sinks.
+void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
+{
+  const auto unlessZero = [](double value)
+  { return value != 0 ? std::vector<double>{ value } : std::vector<double>{}; };
+  AddLayerField(
+    ScoreCapField, recording,
+    [&](const atlas::RecordedLayer& layer) { return unlessZero(layer.scoreCap); }, fields);
+  AddLayerField(
+    WindowField, recording, [&](const atlas::RecordedLayer& layer)
+    { return unlessZero(static_cast<double>(std::min(layer.window, LargestWindow))); }, fields);
+  AddLayerField(
+    SinksField, recording, [](const atlas::RecordedLayer& layer)
+    { return std::vector<double>(layer.sinks.begin(), layer.sinks.end()); }, fields);
+}
+
 void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
 {
   const std::size_t heads = recording.layers.empty() ? 0 : recording.layers[0].heads.size();
@@ -215,6 +257,7 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
     scales->InsertNextTuple2(layer.index, layer.scoreScale);
   }
   fields->AddArray(scales);
+  AddVariants(recording, fields);
   if (!recording.alibiSlopes.empty())
   {
     fields->AddArray(MakeArray<vtkDoubleArray>(AlibiSlopesField, recording.alibiSlopes));
@@ -463,6 +506,58 @@ double ScaleOf(vtkFieldData* fields, std::int64_t layer)
                           ", found none.");
 }
 
+/// The values of a layer in an array of tuples (layer, values ...); none if it has none.
+std::vector<double> LayerValues(vtkFieldData* fields, const char* name, std::int64_t layer)
+{
+  vtkDataArray* array = fields->GetArray(name);
+  std::vector<double> values;
+  for (vtkIdType i = 0; array != nullptr && i < array->GetNumberOfTuples() && values.empty(); ++i)
+  {
+    if (static_cast<std::int64_t>(array->GetComponent(i, 0)) == layer)
+    {
+      for (int c = 1; c < array->GetNumberOfComponents(); ++c)
+      {
+        values.push_back(array->GetComponent(i, c));
+      }
+    }
+  }
+  return values;
+}
+
+/// The one value of a layer, 0 if it has none.
+double LayerValue(vtkFieldData* fields, const char* name, std::int64_t layer)
+{
+  const std::vector<double> values = LayerValues(fields, name, layer);
+  if (values.size() > 1)
+  {
+    throw atlas::ModelError(std::string(Source) + ": field array '" + name +
+                            "': expected pairs of a layer and a value, found " +
+                            std::to_string(values.size() + 1) + " components.");
+  }
+  return values.empty() ? 0 : values.front();
+}
+
+/// A layer with its scale, cap, window and sinks, without heads.
+atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
+{
+  atlas::RecordedLayer layer;
+  layer.index = index;
+  layer.scoreScale = ScaleOf(fields, index);
+  layer.scoreCap = LayerValue(fields, ScoreCapField, index);
+  const double window = LayerValue(fields, WindowField, index);
+  if (std::trunc(window) != window || std::abs(window) > static_cast<double>(LargestWindow))
+  {
+    throw atlas::ModelError(std::string(Source) + ": field array '" + WindowField +
+                            "': expected a number of keys, found " + std::to_string(window) + ".");
+  }
+  layer.window = static_cast<std::int64_t>(window);
+  for (const double sink : LayerValues(fields, SinksField, index))
+  {
+    layer.sinks.push_back(static_cast<float>(sink));
+  }
+  return layer;
+}
+
 /// The block of a layer; nullptr if the recording has none, or one without heads.
 vtkMultiBlockDataSet* FindHeads(vtkMultiBlockDataSet* input, std::int64_t index)
 {
@@ -476,18 +571,20 @@ void ReadOneLayer(
   vtkMultiBlockDataSet* input, std::int64_t index, std::int64_t head, atlas::Recording& recording)
 {
   vtkFieldData* fields = input->GetFieldData();
-  vtkMultiBlockDataSet* wanted = FindHeads(input, index);
-  const double scale = wanted != nullptr ? ScaleOf(fields, index) : 1;
   for (const auto recorded : ListOf<std::int32_t>(fields->GetArray(ScoreScaleField)))
   {
-    if (recorded == index && wanted != nullptr)
+    if (vtkMultiBlockDataSet* block = FindHeads(input, recorded))
     {
-      recording.layers.push_back({ recorded, scale, ReadOneHead(wanted, head) });
+      recording.layers.push_back(ReadLayer(fields, recorded));
+      if (recorded == index)
+      {
+        recording.layers.back().heads = ReadOneHead(block, head);
+      }
     }
-    else if (FindHeads(input, recorded) != nullptr)
-    {
-      recording.layers.push_back({ recorded, scale, {} });
-    }
+  }
+  if (FindHeads(input, index) != nullptr)
+  {
+    ScaleOf(fields, index); // throws if the layer is not among them
   }
 }
 
@@ -500,13 +597,11 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
     {
       continue;
     }
-    atlas::RecordedLayer layer;
-    layer.index = index;
-    layer.heads = ReadHeads(block);
-    if (!layer.heads.empty())
+    std::vector<atlas::RecordedHead> heads = ReadHeads(block);
+    if (!heads.empty())
     {
-      layer.scoreScale = ScaleOf(input->GetFieldData(), index);
-      recording.layers.push_back(std::move(layer));
+      recording.layers.push_back(ReadLayer(input->GetFieldData(), index));
+      recording.layers.back().heads = std::move(heads);
     }
     if (auto* table = vtkTable::SafeDownCast(FindBlock(block, atlas::ResidualQuantity.name)))
     {

@@ -28,8 +28,10 @@ class vtkMultiBlockDataSet;
 ///
 /// Field data of the whole: Format, Architecture, Mask (causal, bidirectional) and Weight
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
-/// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer); ALiBi Slopes
-/// (double, per head, only where there are some); Sequence Offsets (64-bit integers, the first row
+/// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer), and of those
+/// layers that have them Score Cap (double, tuples (layer, cap)), Window (double, tuples (layer,
+/// keys)) and Sinks (double, tuples (layer, logit per head)); ALiBi Slopes (double, per head, only
+/// where there are some); Sequence Offsets (64-bit integers, the first row
 /// of each sequence, then the number of rows). Of runs that were changed Interventions (string,
 /// what was changed, in words). Of images Patch Grid (int, the rows and columns of patches of the
 /// largest). Of recordings with pictures also Picture Size (int, height and width in pixels) and,
@@ -46,6 +48,9 @@ inline constexpr const char* InterventionsField = "Interventions"; ///< only of 
 inline constexpr const char* LayersField = "Layers";
 inline constexpr const char* RotatedField = "Rotated";
 inline constexpr const char* ScoreScaleField = "Score Scale";
+inline constexpr const char* ScoreCapField = "Score Cap"; ///< this and both below: only where
+inline constexpr const char* WindowField = "Window";      ///< a layer has one
+inline constexpr const char* SinksField = "Sinks";
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
 /// The same at the last time step, for a recording whose sequences grow over time. Optional.

@@ -104,6 +104,40 @@ TEST(AttentionMap, ShowsEachQuantity)
   }
 }
 
+/// What the layer says of its scores and of the softmax reaches the map.
+TEST(AttentionMap, ShowsCapsWindowsAndSinks)
+{
+  Recording recording = SmallRecording();
+  const double cap = 0.2;
+  recording.layers[1].scoreCap = cap;
+  recording.layers[1].window = 2;
+  recording.layers[1].sinks = { 0.4F, -0.6F };
+  Map map(DataSetOf(recording));
+  map->SetLayer(2);
+  for (const int head : { 0, 1 })
+  {
+    map->SetHead(head);
+    std::vector<double> scores = Expected(head, true, false);
+    const std::vector<double> bias = Expected(head, false, true);
+    for (std::size_t i = 0; i < scores.size(); ++i)
+    {
+      scores[i] = cap * std::tanh(scores[i] / cap) + bias[i];
+    }
+    map->SetQuantity(vtkAttentionMap::SCORES);
+    ExpectClose("scores", map.ByQuery("Scores"), scores, 1e-6);
+    map->SetQuantity(vtkAttentionMap::WEIGHTS);
+    const double sink =
+      std::exp(static_cast<double>(recording.layers[1].sinks[static_cast<std::size_t>(head)]));
+    const double sum0 = sink + std::exp(scores[0]);
+    const double sum1 = sink + std::exp(scores[3]) + std::exp(scores[4]);
+    const double sum2 = sink + std::exp(scores[7]) + std::exp(scores[8]);
+    ExpectClose("weights", map.ByQuery("Weights"),
+      { std::exp(scores[0]) / sum0, 0, 0, std::exp(scores[3]) / sum1, std::exp(scores[4]) / sum1, 0,
+        0, std::exp(scores[7]) / sum2, std::exp(scores[8]) / sum2 },
+      1e-6);
+  }
+}
+
 TEST(AttentionMap, ShowsMeansOverHeads)
 {
   Map map(DataSetOf(SmallRecording()));

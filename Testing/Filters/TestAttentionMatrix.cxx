@@ -327,6 +327,31 @@ TEST(AttentionMatrix, FollowsItsInput)
   EXPECT_NE(after.at({ 2, 1 }), before.at({ 2, 1 }));
 }
 
+/// Each head with the window, the cap and the sink of its layer.
+TEST(AttentionMatrix, ShowsCapsWindowsAndSinks)
+{
+  Recording recording = SmallRecording();
+  recording.layers[0].window = 1;
+  recording.layers[1].scoreCap = 0.2;
+  recording.layers[1].sinks = { 0.4F, -0.6F };
+  Matrix matrix(recording);
+  const auto heads = matrix.ByHead("Weights");
+  for (const int head : { 0, 1 })
+  {
+    for (int query = 0; query < 3; ++query)
+    {
+      double sum = 0;
+      for (int key = 0; key < 3; ++key)
+      {
+        EXPECT_EQ(heads.at({ 0, head }).at({ query, key }), query == key ? 1 : 0); // itself alone
+        sum += heads.at({ 2, head }).at({ query, key });
+      }
+      EXPECT_LT(sum, 1) << "the sink has its share";
+    }
+    EXPECT_EQ(heads.at({ 2, head }), Expected(recording, 0, 2, head, AttentionQuantity::Weights));
+  }
+}
+
 TEST(AttentionMatrix, IsEmptyWithoutRecording)
 {
   Matrix matrix(vtkSmartPointer<vtkMultiBlockDataSet>::New());

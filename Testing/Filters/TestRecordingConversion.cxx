@@ -12,6 +12,7 @@
 #include <vtkStringArray.h>
 #include <vtkTable.h>
 
+#include <cmath>
 #include <functional>
 
 #include <gmock/gmock.h>
@@ -85,6 +86,33 @@ TEST(RecordingConversion, GivesTheRecordingBack)
 {
   const Recording recording = SmallRecording();
   ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+}
+
+/// The small recording with a cap and a window in layer 0, and sinks in layer 2.
+Recording VariantRecording()
+{
+  Recording recording = SmallRecording();
+  recording.layers[0].scoreCap = 0.3;
+  recording.layers[0].window = 2;
+  recording.layers[1].sinks = { 0.1F, -2 };
+  return recording;
+}
+
+TEST(RecordingConversion, GivesCapsWindowsAndSinksBack)
+{
+  const Recording recording = VariantRecording();
+  const auto data = DataSetOf(recording);
+  EXPECT_THAT(Values(data->GetFieldData(), "Score Cap"), ElementsAre(0, 0.3));
+  EXPECT_THAT(Values(data->GetFieldData(), "Window"), ElementsAre(0, 2));
+  EXPECT_THAT(Values(data->GetFieldData(), "Sinks"), ElementsAre(2, static_cast<double>(0.1F), -2));
+  ExpectEqual(AttentionAtlas::ToRecording(data), recording);
+  const Recording one = AttentionAtlas::ToRecording(data, 2, 1);
+  EXPECT_EQ(one.layers[0].window, 2);
+  EXPECT_EQ(one.layers[1].sinks, recording.layers[1].sinks);
+  for (const char* name : { "Score Cap", "Window", "Sinks" })
+  {
+    EXPECT_EQ(DataSetOf(SmallRecording())->GetFieldData()->GetAbstractArray(name), nullptr);
+  }
 }
 
 /// The small recording with attention of layer 2.
@@ -265,6 +293,27 @@ TEST(RecordingConversion, GivesOneHead)
   EXPECT_TRUE(IsOneMatrix(found.layers[1].heads[1].query, expected.layers[1].heads[1].query));
   EXPECT_FALSE(found.layers[1].heads[0].query.IsRecorded());
   EXPECT_TRUE(found.residual.empty());
+}
+
+TEST(RecordingConversion, RefusesBadCapsWindowsAndSinks)
+{
+  const auto message = [](const char* name, double value)
+  {
+    const auto data = DataSetOf(VariantRecording());
+    data->GetFieldData()->GetArray(name)->SetComponent(0, 1, value);
+    return MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); });
+  };
+  EXPECT_THAT(message("Score Cap", -1), HasSubstr("layer 0: expected a score cap above 0"));
+  EXPECT_THAT(message("Score Cap", std::nan("")), HasSubstr("found nan"));
+  EXPECT_THAT(message("Window", -1), HasSubstr("layer 0: expected a window of at least 1 key"));
+  EXPECT_THAT(message("Window", 1.5), HasSubstr("'Window': expected a number of keys, found 1.5"));
+  EXPECT_THAT(message("Window", std::nan("")), HasSubstr("expected a number of keys, found nan"));
+  EXPECT_THAT(message("Window", 1e300), HasSubstr("expected a number of keys"));
+  EXPECT_THAT(message("Sinks", std::nan("")), HasSubstr("layer 2, head 0: expected a finite sink"));
+  const auto data = DataSetOf(VariantRecording());
+  data->GetFieldData()->GetArray("Score Cap")->SetName("Sinks");
+  EXPECT_THAT(MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); }),
+    HasSubstr("layer 0: expected a sink for each of the 2 heads, found 1"));
 }
 
 TEST(RecordingConversion, ALayerOrHeadThatIsAbsentIsLeftToTheView)

@@ -4,6 +4,7 @@
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
 #include "RecordingFile.h"
+#include "VariantOracle.h"
 
 #include <cmath>
 #include <map>
@@ -162,6 +163,62 @@ TEST(AttentionFocus, OfTheRealGpt2EqualsTheOracle)
     {
       ExpectClose(prompt + name, found[measure],
         expected.GetTensors().at(prompt + "." + name).ToDouble(), FocusTolerance);
+    }
+  }
+}
+
+class FocusOfVariant : public testing::TestWithParam<std::string>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, FocusOfVariant, testing::ValuesIn(VariantOracle::Names()),
+  [](const auto& model) { return TestName(model.param); });
+
+/// Windows, caps and sinks: the attention of the original code is the measure, whose rows add up to
+/// less than 1 beside a sink. First from queries and keys, then from the attention as stored.
+TEST_P(FocusOfVariant, EqualsTheOriginalAttention)
+{
+  const VariantOracle oracle(GetParam());
+  Recording recording = oracle.MakeRecording();
+  const auto length = static_cast<std::size_t>(recording.SequenceLength(0));
+  for (const bool isStored : { false, true })
+  {
+    for (RecordedLayer& layer : recording.layers)
+    {
+      const std::vector<double> all = oracle.Values(layer.index, "attention");
+      RecordedHead& head = layer.heads[1];
+      if (isStored)
+      {
+        head.weights.assign(
+          2, SharedMatrix::Zero(recording.SequenceLength(0), recording.SequenceLength(0)));
+        std::transform(all.begin() + static_cast<std::ptrdiff_t>(length * length),
+          all.begin() + static_cast<std::ptrdiff_t>(2 * length * length), head.weights[0].Row(0),
+          [](double weight) { return static_cast<float>(weight); });
+      }
+      const std::vector<QueryFocus> focus = Measure(recording, 0, layer.index, 1);
+      for (std::size_t i = 0; i < length; ++i)
+      {
+        const double* row = all.data() + (length + i) * length; // of head 1
+        const double* strongest = std::max_element(row, row + length);
+        std::vector<double> sorted(row, row + length);
+        std::sort(sorted.begin(), sorted.end(), std::greater<>());
+        double entropy = 0;
+        double sum = 0;
+        for (std::size_t j = 0; j < length; ++j)
+        {
+          entropy -= row[j] > 0 ? row[j] * std::log(row[j]) : 0;
+          sum += row[j];
+        }
+        const KeyRange keys = AllowedKeys(recording, 0, layer.index, static_cast<std::int64_t>(i));
+        const auto count = static_cast<double>(keys.end - keys.begin);
+        EXPECT_NEAR(focus[i].selfWeight, row[i], 2e-5);
+        EXPECT_NEAR(focus[i].firstWeight, row[0], 2e-5);
+        EXPECT_NEAR(focus[i].strongestWeight, *strongest, 2e-5);
+        EXPECT_NEAR(row[focus[i].strongest], *strongest, 2e-5);
+        EXPECT_NEAR(focus[i].concentration, sorted[0] - sorted[1], 4e-5);
+        EXPECT_NEAR(focus[i].entropy,
+          count > 1 ? (entropy / sum + std::log(sum)) / std::log(count) : 0, 1e-4);
+      }
     }
   }
 }

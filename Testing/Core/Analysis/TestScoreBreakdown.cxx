@@ -175,6 +175,39 @@ TEST(ScoreBreakdown, OfBidirectionalModels)
   }
 }
 
+/// Keys before the window are not among the scores; capped scores are no sums.
+TEST(ScoreBreakdown, OfWindowsButNotOfCaps)
+{
+  const FocusOracle oracle("bloom");
+  Recording recording = oracle.GetRecording();
+  recording.layers[1].window = 3;
+  const std::vector<float> bias = QueryBias(oracle.GetModel(), 1, 2);
+  const KeyScores keys = EvaluateKeyScores(recording, 0, 1, 2, bias);
+  std::vector<ScoreParts> parts;
+  AppendScoreParts(recording, 0, 1, 2, bias, keys, 0, recording.SequenceLength(0), 16, parts);
+  std::vector<ScoreParts> expected;
+  for (ScoreParts part : PartsOf(oracle, 1, 0, 2, 16))
+  {
+    if (part.key > part.query - 3)
+    {
+      const bool isFirst = expected.empty() || expected.back().query != part.query;
+      part.rank = isFirst ? 0 : expected.back().rank + 1;
+      expected.push_back(part);
+    }
+  }
+  ASSERT_THAT(parts, SizeIs(expected.size()));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+  {
+    EXPECT_EQ(parts[i].key, expected[i].key);
+    EXPECT_EQ(parts[i].rank, expected[i].rank);
+    EXPECT_EQ(parts[i].score, expected[i].score);
+  }
+  recording.layers[1].scoreCap = 50;
+  EXPECT_EQ(MessageOf<ModelError>([&] { EvaluateKeyScores(recording, 0, 1, 2, bias); }),
+    "layer 1: the model caps scores (attn_logit_softcapping), so they are no sums that could be "
+    "split.");
+}
+
 TEST(ScoreBreakdown, HasNoBiasWithoutOne)
 {
   const FocusOracle oracle("llama"); // rotates, without a bias

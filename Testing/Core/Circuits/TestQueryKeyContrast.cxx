@@ -188,6 +188,44 @@ TEST(QueryKeyContrast, OfLongSequences)
   EXPECT_EQ(one.singularValues, three.singularValues);
 }
 
+/// Of each layer, the keys before its window are in no pair.
+TEST(QueryKeyContrast, OfWindows)
+{
+  const TinyTransformer tiny;
+  Recording recording = *RecordTransformer(tiny.Make(), TinyInput({ 30, 1, 17 }), {});
+  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
+  {
+    return recording.tokens.id[static_cast<std::size_t>(i)] ==
+           recording.tokens.id[static_cast<std::size_t>(j)];
+  };
+  QueryKeyContrastOptions options;
+  options.includesSelf = true;
+  for (const std::int64_t window : { 2, 9, 100 })
+  {
+    for (RecordedLayer& layer : recording.layers)
+    {
+      layer.window = window;
+    }
+    options.group = recording.tokens.id;
+    ExpectEqual(recording, sameToken, options);
+    options.group.clear();
+    ExpectEqual(recording, [](std::int64_t i, std::int64_t j) { return i - j == 1; }, options);
+  }
+  for (RecordedLayer& layer : recording.layers)
+  {
+    layer.window = 3;
+  }
+  options.distance = 3;
+  EXPECT_THAT(MessageOf<OptionError>([&] { FindQueryKeyContrast(recording, options); }),
+    HasSubstr("in the set"));
+  recording.layers[0].window = 0; // the count of the layer that has the most
+  options.distance = 1;
+  options.layer = 0;
+  const std::int64_t most = FindQueryKeyContrast(recording, options)->others;
+  options.layer = -1;
+  EXPECT_EQ(FindQueryKeyContrast(recording, options)->others, most);
+}
+
 TEST(QueryKeyContrast, NamesWhatIsMissing)
 {
   const TinyTransformer tiny;

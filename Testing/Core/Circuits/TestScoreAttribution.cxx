@@ -274,6 +274,14 @@ TEST(ScoreAttribution, SaysWhatIsWrong)
   EXPECT_THROW(attribute(recording, { 2, 1, 0, 3, 3 }), OptionError);
   EXPECT_THROW(ReadScoreHead(oracle.GetModel(), 1, 4), OptionError);
   Recording other = recording;
+  other.layers[1].window = 2;
+  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(other, { 0, 1, 0, 3, 1 }); }),
+    HasSubstr("Key: expected a position from 2 to 3, which the query can attend to, found 1"));
+  EXPECT_GE(AttributeScore(other, residual, head, { 0, 1, 0, 9, -1 }).place.key, 8);
+  other.layers[1].scoreCap = 50;
+  EXPECT_THAT(MessageOf<ModelError>([&] { attribute(other, { 0, 1, 0, 3, 3 }); }),
+    HasSubstr("layer 1: the model caps scores (attn_logit_softcapping)"));
+  other = recording;
   other.layers[0].heads[0].output = {};
   EXPECT_THAT(MessageOf<OptionError>([&] { attribute(other, { 0, 1, 0, 3, 3 }); }),
     AllOf(HasSubstr("Score Attribution needs"), HasSubstr("of layer 0")));

@@ -4,6 +4,7 @@
 #include "ErrorMessage.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <random>
 #include <tuple>
@@ -141,6 +142,43 @@ TEST(SentenceAttention, NothingIsLeftOfSomeQueries)
   values[5] = 0;
   const SentenceAttention rest = Evaluate(options, values);
   EXPECT_THAT(rest.given, ElementsAre(0, 0, 1, 1));
+}
+
+/// A sink keeps its share when keys are hidden: the rest is what the softmax gives without them.
+TEST(SentenceAttention, HiddenTokensLeaveTheSinkItsShare)
+{
+  SentenceOptions options = Whole();
+  options.hidden = { true, false, false, false };
+  std::vector<float> values = Weights;
+  values[8] = 0.25F; // of query 2 the sink has a quarter
+  Recording recording = Make(values);
+  recording.layers[0].sinks = { 1 };
+  SentenceAttention rest;
+  ASSERT_TRUE(EvaluateSentence(recording, options, rest, 1));
+  EXPECT_NEAR(rest.given[2], 0.5 / 0.75, 1e-7); // 0.5 of the keys and 0.25 of the sink are left
+  EXPECT_NEAR(rest.given[1], 1, 1e-7);          // nothing of this query is the sink's
+  EXPECT_NEAR(rest.given[3], 1, 1e-7);
+
+  // By the softmax itself.
+  Recording scored = Make(values);
+  SharedMatrix scores = SharedMatrix::Zero(4, 4);
+  for (std::int64_t i = 0; i < 16; ++i)
+  {
+    scores.values.get()[i] = static_cast<float>(i % 5) - 1;
+  }
+  scored.layers[0].heads[0].weights.clear();
+  scored.layers[0].heads[0].scores = { SharedMatrix::Zero(1, 1), scores };
+  scored.layers[0].sinks = { 0.5F };
+  ASSERT_TRUE(EvaluateSentence(scored, options, rest, 1));
+  for (std::size_t i = 1; i < 4; ++i)
+  {
+    double sum = 0;
+    for (std::int64_t j = 1; j < 4; ++j)
+    {
+      sum += std::exp(static_cast<double>(scores.Row(static_cast<std::int64_t>(i))[j]));
+    }
+    EXPECT_NEAR(rest.given[i], sum / (sum + std::exp(0.5)), 1e-6);
+  }
 }
 
 /// With random weights: sums of 1, whatever is hidden.
