@@ -28,9 +28,9 @@ class RankGroup;
  * - Strongest Key: the position of the key with the largest weight (per query int)
  * - Strongest Is Self, Strongest Is First: whether that is the query's own position, or the first
  *   token (per query unsigned char, 0 or 1)
- * - Concentration: the largest minus the second largest weight; 1 for a single key
- * - Entropy: of the attention, divided by the logarithm of the number of keys that the mask allows,
- *   i + 1 of a causal one: 0 for a single key, 1 if all weigh the same
+ * - Concentration: the largest minus the second largest weight; the weight of a single key
+ * - Entropy: of the attention, divided by the logarithm of the number of keys that the mask and the
+ *   layer's window allow, i + 1 of a causal mask: 0 for a single key, 1 if all weigh the same
  * - Sink Rate: whether First Weight is above SinkThreshold (per query unsigned char, 0 or 1)
  * - First Cosine, Query Norm, First Key Norm: q . k_first is their product; absent if the recording
  *   has no queries and keys

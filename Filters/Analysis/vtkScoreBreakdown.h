@@ -25,13 +25,15 @@ struct Recording;
  * - Attention: scale * (q_i - b_Q) . k_j
  *
  * Output 0: a vtkTable with the scores of each query from the largest on, with the keys that the
- * mask allows: Layer, Head, Sequence, Query, Key (int; positions), Rank (int, 0 for the largest
- * score of the query), Score, ALiBi, Bias, Attention (float), Token Index (id type: the row of the
- * query's token in the recording; also the pedigree id), Token and Key Token (string).
+ * mask and the window allow: Layer, Head, Sequence, Query, Key (int; positions), Rank (int, 0 for
+ * the largest score of the query), Score, ALiBi, Bias, Attention (float), Token Index (id type: the
+ * row of the query's token in the recording; also the pedigree id), Token and Key Token (string).
  *
  * Output 1: a vtkTable with a row per key of the sequence: Layer, Head, Sequence, Position, Token
  * Index, Token, and ALiBi and Bias (double), each minus its mean over the keys, which the softmax
  * does not see.
+ *
+ * Scores of models that cap them (Gemma 2) are no sums, which is an error.
  *
  * On several ranks the first one has the tables.
  */

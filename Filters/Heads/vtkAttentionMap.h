@@ -23,8 +23,10 @@ struct Recording;
  * token, so queries run downward as in printed matrices. The spacing is 1. One point array (float),
  * named after Quantity:
  *
- * - Weights: from 0 to 1; they add up to 1 over the keys; 0 where the mask excludes the key
- * - Scores: scale * query . key + bias, before the mask
+ * - Weights: from 0 to 1; they add up to 1 over the keys, or to less where the layer has sinks; 0
+ *   where the mask or the layer's window excludes the key
+ * - Scores: scale * query . key + bias, before the mask; with the layer's cap c
+ *   c tanh(scale * query . key / c) + bias
  * - Content: scale * query . key
  * - Bias: slope * position of the key (ALiBi, Press et al. 2022); 0 without ALiBi
  * - NormWeighted: weight * norm(v_j W_O), at least 0 (Kobayashi et al. 2020). Needs the norms that

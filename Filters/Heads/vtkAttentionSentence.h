@@ -165,7 +165,7 @@ public:
   ///@{
   /**
    * Whether the weights of each query are divided by their sum if tokens are hidden, so that they
-   * add up to 1. Default: true.
+   * add up to 1; with sinks, which keep their share, to less. Default: true.
    */
   vtkSetMacro(Renormalize, bool);
   vtkGetMacro(Renormalize, bool);

@@ -212,6 +212,13 @@ void WriteRecordings(const SeedWriter& seeds)
   std::ostringstream stream;
   WriteRecording(stream, SmallRecording());
   seeds.Write("Recording", "native", stream.str());
+  Recording variants = SmallRecording();
+  variants.layers[0].scoreCap = 5;
+  variants.layers[0].window = 1;
+  variants.layers[0].sinks = { 0.5F, -1 };
+  stream.str({});
+  WriteRecording(stream, variants);
+  seeds.Write("Recording", "variants", stream.str());
   Recording stored = SmallRecording();
   for (RecordedHead& head : stored.layers[0].heads)
   {
