@@ -11,7 +11,7 @@ namespace atlas
 {
 
 /// Patterns of attention that heads are known for. D_ij is 1 where query i attends to key j in this
-/// pattern, else 0.
+/// pattern, else 0, whether or not a window lets the query see the key; beyond it attention is 0.
 enum class HeadPattern
 {
   PreviousToken,  ///< j = i - 1

@@ -31,7 +31,8 @@ inline constexpr double SmallestScale = 1. / 16;
 inline constexpr double LargestScale = 16;
 
 /// How far small distances stand for large dot products in one head: correlations over the pairs of
-/// a query and a key of the same sequence that the mask lets it see. All numbers are double.
+/// a query and a key of the same sequence that the mask lets it see, within or beyond a window. All
+/// numbers are double.
 ///
 /// Up to PairLimit pairs, such as those of one causal sequence of 1,400 tokens or of 2,000 causal
 /// sequences of 30 tokens, all are used. Beyond, every m-th query of the tokens stands for all,
