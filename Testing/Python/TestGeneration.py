@@ -3,6 +3,7 @@
 import atlastest
 import numpy
 from atlastest import AtlasTest
+from PIL import Image
 from paraview import simple
 
 GPT2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
@@ -37,10 +38,14 @@ class Generation(AtlasTest):
         scene = simple.GetAnimationScene()
         scene.UpdateAnimationUsingDataTimeSteps()
         self.assertEqual(list(scene.TimeKeeper.TimestepValues), [0, 1, 2, 3])
+        scene.GoToLast()
+        view.ResetCamera()
         simple.SaveAnimation(str(atlastest.OUTPUT / "generation.png"), view)
+        drawn = []
         for step in range(4):
-            path = atlastest.OUTPUT / f"generation.{step:04d}.png"
-            self.assertTrue(path.exists(), path)
+            picture = numpy.asarray(Image.open(atlastest.OUTPUT / f"generation.{step:04d}.png").convert("RGB"))
+            drawn.append(int((picture != picture[0, 0]).any(axis=2).sum()))
+        self.assertEqual(drawn, sorted(set(drawn)))  # each map is larger than the one before
 
     def test_errors(self):
         recorder(GenerateTokens=4, Ablate="1.0").UpdatePipeline()
