@@ -20,6 +20,9 @@ void CheckText(std::string_view text)
   RequireUtf8(text, "the text");
 }
 
+/// What SentencePiece decodes the unknown token to.
+constexpr const char* UnknownText = " \xE2\x81\x87 ";
+
 [[noreturn]] void FailUnknownId(const TokenizerParts& parts, std::int64_t id)
 {
   throw OptionError("token id " + std::to_string(id) + ": expected an id of the vocabulary " +
@@ -111,6 +114,11 @@ std::string Tokenizer::Decode(const std::vector<std::int64_t>& ids) const
     {
       FailUnknownId(*this->Parts, id);
     }
+    if (id == this->Parts->unknown)
+    {
+      text += UnknownText;
+      continue;
+    }
     const bool verbatim = !this->HasSegments() && this->Parts->addedTexts.count(id) > 0;
     if (verbatim)
     {
@@ -121,7 +129,8 @@ std::string Tokenizer::Decode(const std::vector<std::int64_t>& ids) const
       this->Parts->model->Decode(*token, text);
     }
   }
-  return ReplaceInvalidUtf8(text);
+  const bool dropSpace = this->Parts->hasPrefixSpace && !text.empty() && text.front() == ' ';
+  return ReplaceInvalidUtf8(dropSpace ? std::string_view(text).substr(1) : text);
 }
 
 std::string Tokenizer::Label(std::int64_t id) const

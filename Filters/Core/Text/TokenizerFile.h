@@ -15,9 +15,9 @@ namespace atlas
 {
 
 /// Parses tokenizer.json, the format of Hugging Face's tokenizers library. Truncation and padding
-/// settings are ignored. Throws FormatError if the file is invalid, if the tokenizer is of another
-/// kind (SentencePiece, Unigram, ...) or if it has an unknown component; the message starts with
-/// `source`.
+/// settings are ignored. Kinds: byte-level BPE, BPE on characters as converted from SentencePiece,
+/// Unigram, WordPiece and WordLevel. Throws FormatError if the file is invalid, if the tokenizer is
+/// of another kind or if it has an unknown component; the message starts with `source`.
 Tokenizer ParseTokenizer(std::string_view json, const std::string& source);
 
 /// Settings of a byte-level BPE tokenizer.
@@ -51,14 +51,19 @@ Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
 
 /// The files in a model directory that ReadTokenizer looks for.
-inline constexpr std::array<const char*, 6> TokenizerFiles = { "tokenizer.json", "vocab.json",
-  "merges.txt", "added_tokens.json", "vocab.txt", "tokenizer_config.json" };
+inline constexpr std::array<const char*, 9> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
+  "spiece.model", "sentencepiece.bpe.model", "vocab.json", "merges.txt", "added_tokens.json",
+  "vocab.txt", "tokenizer_config.json" };
 
-/// Reads the tokenizer from a model directory. It looks for tokenizer.json, then for vocab.json
-/// with merges.txt and, if present, added_tokens.json, then for vocab.txt. The last two forms also
-/// use tokenizer_config.json (add_prefix_space; do_lower_case, strip_accents,
-/// tokenize_chinese_chars). Throws FileError if none of these files exists, and FormatError if one
-/// is invalid.
+/// Reads the tokenizer from a model directory. It looks for tokenizer.json; then for a
+/// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model; then for
+/// vocab.json with merges.txt; then for vocab.txt. All but the first use tokenizer_config.json and,
+/// but for vocab.txt, added_tokens.json, since they do not tell all: tokenizer_class (else
+/// config.json's model_type) decides what is added to texts, how words are split (GPT-2, RoBERTa,
+/// Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token, add_eos_token, bos_token,
+/// eos_token, extra_ids, added_tokens_decoder, add_prefix_space; do_lower_case, keep_accents,
+/// strip_accents, tokenize_chinese_chars. Throws FileError if none of these files exists, and
+/// FormatError if one is invalid or of a class that needs tokenizer.json.
 Tokenizer ReadTokenizer(const std::filesystem::path& directory);
 
 }

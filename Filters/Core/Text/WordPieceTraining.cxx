@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -149,7 +150,9 @@ std::string ToTokenizerText(const std::vector<std::string>& tokens)
 WordPieceTexts TrainWordPiece(std::string_view text, std::int64_t vocabularySize)
 {
   RequireUtf8(text, "the text");
-  const std::string normalized = Apply(BertNormalization(), text);
+  const std::string source = "the text";
+  const TextLimit limit = { std::numeric_limits<std::size_t>::max(), source };
+  const std::string normalized = Apply(BertNormalization(), text, limit);
   const std::vector<std::string> tokens = MakeVocabulary(CountWords(normalized), vocabularySize);
   WordPieceTexts texts;
   texts.tokenizer = ToTokenizerText(tokens);

@@ -533,6 +533,9 @@ TEST(Tokenizer, SplitsAreKeptOrRemoved)
   EXPECT_THAT(split(".", "Removed", false), ElementsAre("ab", "ab"));
   EXPECT_THAT(split(".", "Removed", true), ElementsAre("."));
   EXPECT_THAT(split("b.", "Isolated", false), ElementsAre("a", "b", ".", "ab"));
+  EXPECT_THAT(split(".", "MergedWithPrevious", false), ElementsAre("ab.", "ab"));
+  EXPECT_THAT(split(".", "MergedWithNext", false), ElementsAre("ab", ".ab"));
+  EXPECT_THAT(split("b", "Contiguous", true), ElementsAre("a", "b", ".a", "b"));
 }
 
 TEST(Tokenizer, LlamaSplitsDigitsAndContractions)
@@ -614,23 +617,21 @@ TEST(Tokenizer, ReadsSettingsOfADirectory)
   WriteBytes(folder / "added_tokens.json", R"({"<pad>":258})");
   EXPECT_THAT(
     ReadTokenizer(folder.Path()).Encode("ab<pad>a", false).ids, ElementsAre(220, 256, 258, 257));
-  WriteBytes(folder / "tokenizer_config.json", R"({"tokenizer_class":"CLIPTokenizer"})");
+  WriteBytes(folder / "tokenizer_config.json", R"({"tokenizer_class":"OtherTokenizer"})");
   EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
-    HasSubstr("tokenizer_class: expected GPT2Tokenizer, or a file tokenizer.json that says how "
-              "this one works, found \"CLIPTokenizer\""));
+    HasSubstr("tokenizer_class: expected GPT2Tokenizer, CodeGenTokenizer, RobertaTokenizer, "
+              "Qwen2Tokenizer or CLIPTokenizer, or a file tokenizer.json that says how this one "
+              "works, found \"OtherTokenizer\""));
 }
 
 TEST(Tokenizer, RefusesADirectoryWithoutOne)
 {
   const TemporaryDirectory folder;
   const auto refusal = [&] { return MessageOf<FileError>([&] { ReadTokenizer(folder.Path()); }); };
-  EXPECT_EQ(refusal(),
-    folder.Path().string() +
-      ": expected the tokenizer files tokenizer.json, vocab.json and merges.txt, or vocab.txt, "
-      "found none of them; token ids can be given instead of text.");
-  WriteBytes(folder / "tokenizer.model", "");
-  EXPECT_THAT(refusal(),
-    HasSubstr("found tokenizer.model, a SentencePiece tokenizer, which is not supported"));
+  EXPECT_EQ(refusal(), folder.Path().string() +
+                         ": expected the tokenizer files tokenizer.json, tokenizer.model, "
+                         "vocab.json and merges.txt, or "
+                         "vocab.txt, found none of them; token ids can be given instead of text.");
   WriteBytes(folder / "vocab.json", "{}");
   EXPECT_THAT(refusal(),
     HasSubstr("vocab.json: a vocabulary for byte pair encoding needs merges.txt beside it"));
@@ -729,18 +730,15 @@ INSTANTIATE_TEST_SUITE_P(Model, BadTokenizer,
   testing::Values(
     BadChange{ "Missing", { { "model", nullptr } }, "model: expected the tokenizer's model" },
     BadChange{ "NoObject", { { "model", 3 } }, "model: expected an object, found 3" },
-    BadChange{ "Unigram", Model({ { "type", "Unigram" } }),
-      "model: expected a tokenizer of byte-level BPE, WordPiece or WordLevel, found Unigram, which "
-      "is not "
-      "supported; token ids can be given instead of text" },
+    BadChange{ "Kind", Model({ { "type", "Other" } }),
+      "model: expected a tokenizer of byte pairs (BPE), Unigram, WordPiece or WordLevel, found "
+      "Other, which is not supported; token ids can be given instead of text" },
+    BadChange{ "UnigramOnBytes", Model({ { "type", "Unigram" } }), "found Unigram on bytes" },
     BadChange{ "WordLevelOnBytes", Model({ { "type", "WordLevel" } }), "found WordLevel on bytes" },
-    BadChange{ "SentencePiece", PreTokenizer(nullptr),
-      "found BPE on characters, as converted from SentencePiece, which is not supported" },
-    BadChange{ "ByteFallback", Model({ { "byte_fallback", true } }), "BPE on characters" },
     BadChange{ "WordPieceOnBytes", Model({ { "type", "WordPiece" }, { "unk_token", "a" } }),
       "found WordPiece on bytes" },
-    BadChange{ "Suffix", Model({ { "end_of_word_suffix", "</w>" } }),
-      "model.end_of_word_suffix: expected none in byte-level BPE, found \"</w>\"" },
+    BadChange{ "Prefix", Model({ { "continuing_subword_prefix", "##" } }),
+      "model.continuing_subword_prefix: expected none in BPE, found \"##\"" },
     BadChange{ "Dropout", Model({ { "dropout", 0.1 } }), "model.dropout: expected null" },
     BadChange{ "NoVocabulary", Model({ { "vocab", nullptr } }),
       "model.vocab: expected an object of tokens and their ids, found null" },
@@ -776,15 +774,15 @@ INSTANTIATE_TEST_SUITE_P(Model, BadTokenizer,
   [](const auto& bad) { return std::string(bad.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Steps, BadTokenizer,
-  testing::Values(BadChange{ "Normalizer", { { "normalizer", { { "type", "Precompiled" } } } },
-                    "normalizer: unknown normalizer 'Precompiled', expected one of" },
+  testing::Values(BadChange{ "Normalizer", { { "normalizer", { { "type", "Other" } } } },
+                    "normalizer: unknown normalizer 'Other', expected one of" },
     BadChange{ "NormalizerType", { { "normalizer", { { "type", 3 } } } },
       "normalizer.type: expected a string, found 3" },
     BadChange{ "NormalizerOption",
       { { "normalizer", { { "type", "BertNormalizer" }, { "lowercase", 1 } } } },
       "normalizer.lowercase: expected true or false, found 1" },
-    BadChange{ "PreTokenizer", PreTokenizer({ { "type", "Metaspace" } }),
-      "pre_tokenizer: unknown pre-tokenizer 'Metaspace'" },
+    BadChange{ "PreTokenizer", PreTokenizer({ { "type", "Other" } }),
+      "pre_tokenizer: unknown pre-tokenizer 'Other'" },
     BadChange{ "Deep", PreTokenizer(DeepSequence()), "at most 16 levels, found more" },
     BadChange{ "Behind",
       PreTokenizer({ { "type", "Sequence" },
@@ -798,9 +796,10 @@ INSTANTIATE_TEST_SUITE_P(Steps, BadTokenizer,
     BadChange{ "InnerNegation", SplitAt("[a[^b]]"), "a negated class within a class" },
     BadChange{ "HexDigits", SplitAt("\\h+"), "has \\h, which is not supported" },
     BadChange{ "Behavior",
-      PreTokenizer({ { "type", "Split" }, { "pattern", { { "String", "a" } } },
-        { "behavior", "MergedWithNext" } }),
-      "unknown behavior 'MergedWithNext', expected Isolated or Removed" },
+      PreTokenizer(
+        { { "type", "Split" }, { "pattern", { { "String", "a" } } }, { "behavior", "Merged" } }),
+      "pre_tokenizer.behavior: expected Isolated, Removed, MergedWithPrevious, MergedWithNext or "
+      "Contiguous, found \"Merged\"" },
     BadChange{ "PostProcessor", { { "post_processor", { { "type", "Other" } } } },
       "post_processor: unknown post-processor 'Other'" },
     BadChange{ "TemplateType",

@@ -1,6 +1,7 @@
 #include "TokenizerParts.h"
 
 #include "Error.h"
+#include "PieceText.h"
 
 #include <algorithm>
 
@@ -12,6 +13,9 @@ namespace
 /// Longer words are rare and seldom recur.
 constexpr std::size_t LongestCachedWord = 64;
 constexpr std::size_t MaximumCachedWords = 100'000;
+
+/// A normalized text, in bytes.
+constexpr std::size_t LongestText = std::size_t{ 1 } << 30U;
 
 using Pieces = std::vector<std::string_view>;
 
@@ -62,9 +66,191 @@ std::string WithoutMarks(std::string_view text)
   return without;
 }
 
+/// A text that grows from another one, within limits: a hostile file may ask for texts without end.
+class GrowingText
+{
+public:
+  GrowingText(std::string_view from, const TextLimit& limit)
+    : Limit(limit)
+  {
+    this->Text.reserve(from.size() + from.size() / 4);
+  }
+
+  GrowingText& operator+=(std::string_view more)
+  {
+    if (more.size() > this->Limit.bytes - std::min(this->Limit.bytes, this->Text.size()))
+    {
+      throw FormatError(this->Limit.source + ": expected a normalized text of at most " +
+                        std::to_string(this->Limit.bytes) + " bytes, found more.");
+    }
+    this->Text += more;
+    return *this;
+  }
+
+  std::string Text;
+
+private:
+  TextLimit Limit;
+};
+
+std::string Replace(const ReplaceText& replace, std::string_view text, const TextLimit& limit)
+{
+  GrowingText result(text, limit);
+  std::size_t position = 0;
+  const auto add = [&](std::size_t begin, std::size_t end)
+  {
+    result += text.substr(position, begin - position);
+    result += replace.replacement;
+    position = end;
+  };
+  if (replace.expression)
+  {
+    for (const TextSpan& match : replace.expression->Matches(text))
+    {
+      add(match.begin, match.end);
+    }
+  }
+  else
+  {
+    for (std::size_t begin = text.find(replace.text); begin != std::string_view::npos;
+      begin = text.find(replace.text, position))
+    {
+      add(begin, begin + replace.text.size());
+    }
+  }
+  result += text.substr(position);
+  return std::move(result.Text);
+}
+
+std::string Strip(const StripSpaces& strip, std::string_view text)
+{
+  std::size_t begin = text.size();
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < text.size();)
+  {
+    const std::size_t here = i;
+    if (!IsWhitespace(NextCharacter(text, i)))
+    {
+      begin = std::min(begin, here);
+      end = i;
+    }
+  }
+  begin = strip.left ? begin : 0;
+  end = strip.right ? end : text.size();
+  return std::string(text.substr(begin, end - std::min(begin, end)));
+}
+
+/// SentencePiece's normalization of one text.
+class SentencePieceNormalizer
+{
+public:
+  SentencePieceNormalizer(
+    const SentencePieceNormalization& settings, std::string_view text, const TextLimit& limit)
+    : Settings(settings)
+    , Text(text)
+    , Result(text, limit)
+  {
+  }
+
+  std::string Normalize()
+  {
+    bool dropSpaces = this->Settings.removeExtraSpaces;
+    bool hasText = !dropSpaces && !this->Text.empty();
+    if (hasText)
+    {
+      this->AddPrefix();
+    }
+    for (std::size_t i = 0; i < this->Text.size();)
+    {
+      std::string_view part = this->Next(i);
+      while (dropSpaces && !part.empty() && part.front() == ' ')
+      {
+        part.remove_prefix(1);
+      }
+      if (part.empty())
+      {
+        continue;
+      }
+      if (!hasText)
+      {
+        hasText = true;
+        this->AddPrefix();
+      }
+      this->Add(part);
+      dropSpaces = this->Settings.removeExtraSpaces && part.back() == ' ';
+    }
+    this->StripEnd();
+    return std::move(this->Result.Text);
+  }
+
+private:
+  const SentencePieceNormalization& Settings;
+  std::string_view Text;
+  GrowingText Result;
+
+  std::string_view Space() const { return this->Settings.escapeSpaces ? SpaceMark : " "; }
+
+  /// What the text at `position` becomes; advances `position` past it.
+  std::string_view Next(std::size_t& position) const
+  {
+    const std::string_view rest = this->Text.substr(position);
+    const std::size_t whole =
+      this->Settings.wholes == nullptr ? 0 : this->Settings.wholes->Longest(rest).length;
+    if (whole > 0)
+    {
+      position += whole;
+      return rest.substr(0, whole);
+    }
+    if (this->Settings.characters != nullptr)
+    {
+      const CharacterMap::Match match = this->Settings.characters->Longest(rest);
+      if (match.length > 0)
+      {
+        position += match.length;
+        return match.replacement;
+      }
+    }
+    const std::size_t begin = position;
+    NextCharacter(this->Text, position);
+    return this->Text.substr(begin, position - begin);
+  }
+
+  void AddPrefix()
+  {
+    if (this->Settings.addPrefixSpace)
+    {
+      this->Result += this->Space();
+    }
+  }
+
+  void Add(std::string_view part)
+  {
+    for (std::size_t space = part.find(' '); space != std::string_view::npos;
+      space = part.find(' '))
+    {
+      this->Result += part.substr(0, space);
+      this->Result += this->Space();
+      part.remove_prefix(space + 1);
+    }
+    this->Result += part;
+  }
+
+  void StripEnd()
+  {
+    std::string& text = this->Result.Text;
+    const std::string_view space = this->Space();
+    while (this->Settings.removeExtraSpaces && text.size() >= space.size() &&
+           std::string_view(text).substr(text.size() - space.size()) == space)
+    {
+      text.resize(text.size() - space.size());
+    }
+  }
+};
+
 struct Normalizer
 {
   std::string_view text;
+  const TextLimit& limit;
 
   std::string operator()(const BertNormalization& bert) const
   {
@@ -85,34 +271,97 @@ struct Normalizer
   std::string operator()(const LowerCase&) const { return ToLower(this->text); }
   std::string operator()(const RemoveMarks&) const { return WithoutMarks(this->text); }
   std::string operator()(NormalizationForm form) const { return Normalize(form, this->text); }
+  std::string operator()(const PrependText& prepend) const
+  {
+    GrowingText result(this->text, this->limit);
+    result += this->text.empty() ? std::string_view() : prepend.text;
+    result += this->text;
+    return std::move(result.Text);
+  }
+  std::string operator()(const ReplaceText& replace) const
+  {
+    return Replace(replace, this->text, this->limit);
+  }
+  std::string operator()(const StripSpaces& strip) const { return Strip(strip, this->text); }
+  std::string operator()(const SentencePieceNormalization& settings) const
+  {
+    return SentencePieceNormalizer(settings, this->text, this->limit).Normalize();
+  }
 };
+
+/// A part of a piece, which an expression matches or not.
+struct SplitPart
+{
+  TextSpan span;
+  bool isMatch;
+};
+
+std::vector<SplitPart> PartsOf(const SplitByExpression& split, std::string_view piece)
+{
+  std::vector<SplitPart> parts;
+  std::size_t position = 0;
+  const auto add = [&](std::size_t end, bool isMatch)
+  {
+    if (end > position)
+    {
+      parts.push_back({ { position, end }, isMatch != split.invert });
+      position = end;
+    }
+  };
+  for (const TextSpan& match : split.expression.Matches(piece))
+  {
+    add(match.begin, false);
+    add(match.end, true);
+  }
+  add(piece.size(), false);
+  return parts;
+}
+
+/// True if the part belongs to the same word as the one before it.
+bool JoinsPrevious(SplitBehavior behavior, const SplitPart& previous, const SplitPart& part)
+{
+  switch (behavior)
+  {
+    case SplitBehavior::MergedWithPrevious:
+      return part.isMatch && !previous.isMatch;
+    case SplitBehavior::MergedWithNext:
+      return previous.isMatch && !part.isMatch;
+    case SplitBehavior::Contiguous:
+      return part.isMatch == previous.isMatch;
+    default:
+      return false;
+  }
+}
 
 /// Splits pieces into smaller ones. Text that is not in the input is stored in `Owned`.
 struct PreTokenizer
 {
   const Pieces& pieces;
   std::deque<std::string>& owned;
+  const char* textBegin; ///< where the user's text begins, or null if it began before
+  const TextLimit& limit;
 
   Pieces operator()(const SplitByExpression& split) const
   {
     Pieces result;
-    const auto add = [&](std::string_view piece, bool keep)
-    {
-      if (keep && !piece.empty())
-      {
-        result.push_back(piece);
-      }
-    };
     for (const std::string_view piece : this->pieces)
     {
-      std::size_t position = 0;
-      for (const TextSpan& match : split.expression.Matches(piece))
+      const std::vector<SplitPart> parts = PartsOf(split, piece);
+      for (std::size_t i = 0; i < parts.size(); ++i)
       {
-        add(piece.substr(position, match.begin - position), split.keepGaps);
-        add(piece.substr(match.begin, match.end - match.begin), split.keepMatches);
-        position = match.end;
+        const auto [begin, end] = parts[i].span;
+        if (split.behavior == SplitBehavior::Removed && parts[i].isMatch)
+        {
+          continue;
+        }
+        if (i > 0 && JoinsPrevious(split.behavior, parts[i - 1], parts[i]))
+        {
+          const std::size_t before = result.back().size();
+          result.back() = piece.substr(begin - before, before + end - begin);
+          continue;
+        }
+        result.push_back(piece.substr(begin, end - begin));
       }
-      add(piece.substr(position), split.keepGaps);
     }
     return result;
   }
@@ -162,6 +411,49 @@ struct PreTokenizer
     }
     return result;
   }
+
+  Pieces operator()(const Metaspace& metaspace) const
+  {
+    Pieces result;
+    for (const std::string_view piece : this->pieces)
+    {
+      const bool isFirst = this->textBegin == piece.data();
+      std::string& text = this->owned.emplace_back(
+        Replace({ std::nullopt, " ", std::string(SpaceMark) }, piece, this->limit));
+      const bool hasMark = std::string_view(text).substr(0, SpaceMark.size()) == SpaceMark;
+      if (!hasMark && (metaspace.prefix == PrefixMark::Always ||
+                        (metaspace.prefix == PrefixMark::First && isFirst)))
+      {
+        text.insert(0, SpaceMark);
+      }
+      const std::string_view whole = text;
+      std::size_t begin = 0;
+      while (begin < whole.size())
+      {
+        const std::size_t mark =
+          metaspace.split ? whole.find(SpaceMark, begin + 1) : std::string_view::npos;
+        const std::size_t end = std::min(mark, whole.size());
+        result.push_back(whole.substr(begin, end - begin));
+        begin = end;
+      }
+    }
+    return result;
+  }
+
+  Pieces operator()(const SplitWords&) const
+  {
+    Pieces result;
+    for (const std::string_view piece : this->pieces)
+    {
+      for (std::size_t begin = 0; begin < piece.size();)
+      {
+        const std::size_t end = NextWord(piece, begin);
+        result.push_back(piece.substr(begin, end - begin));
+        begin = end;
+      }
+    }
+    return result;
+  }
 };
 
 /// The start of the character before `position`.
@@ -181,9 +473,10 @@ bool IsWordCharacterAt(std::string_view text, std::size_t position)
 
 }
 
-std::string Apply(const TextNormalization& normalization, std::string_view text)
+std::string Apply(
+  const TextNormalization& normalization, std::string_view text, const TextLimit& limit)
 {
-  return std::visit(Normalizer{ text }, normalization);
+  return std::visit(Normalizer{ text, limit }, normalization);
 }
 
 void AddedTokenFinder::Add(const AddedToken& token)
@@ -255,6 +548,31 @@ std::vector<AddedTokenFinder::Piece> AddedTokenFinder::Split(std::string_view te
   return pieces;
 }
 
+void TokenizerParts::Frame(std::int64_t begin, std::int64_t end, bool hasTypes)
+{
+  this->single = { { -1, { begin }, 0 }, { 0, {}, 0 }, { -1, { end }, 0 } };
+  this->pair = this->single;
+  if (hasTypes)
+  {
+    this->pair.insert(this->pair.end(), { { 1, {}, 1 }, { -1, { end }, 1 } });
+  }
+  else
+  {
+    this->pair.insert(this->pair.end(), { { -1, { end }, 0 }, { 1, {}, 0 }, { -1, { end }, 0 } });
+  }
+}
+
+void TokenizerParts::Enclose(
+  const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& end)
+{
+  const auto enclosed = [&](int sequence) -> Template
+  { return { { -1, begin, sequence }, { sequence, {}, sequence }, { -1, end, sequence } }; };
+  this->single = enclosed(0);
+  this->pair = this->single;
+  const Template second = enclosed(1);
+  this->pair.insert(this->pair.end(), second.begin(), second.end());
+}
+
 void TokenizerParts::Add(const AddedToken& token)
 {
   const auto fail = [&](const std::string& message)
@@ -320,10 +638,12 @@ std::int64_t TokenizerParts::Size() const
 
 std::string TokenizerParts::Normalize(std::string_view text) const
 {
+  // No language's text becomes 64 times as long.
+  const TextLimit limit = { std::min(64 * text.size() + 4096, LongestText), this->source };
   std::string normalized(text);
   for (const TextNormalization& normalization : this->normalizations)
   {
-    normalized = Apply(normalization, normalized);
+    normalized = Apply(normalization, normalized, limit);
   }
   return normalized;
 }
@@ -346,14 +666,17 @@ void TokenizerParts::Encode(std::string_view text, std::vector<std::int64_t>& id
     const std::string normalized = this->Normalize(given.text);
     for (const AddedTokenFinder::Piece& piece : this->normalizedTokens.Split(normalized))
     {
-      this->EncodeNormalized(piece.text, ids, words);
+      const bool isFirst =
+        given.text.data() == text.data() && piece.text.data() == normalized.data();
+      this->EncodeNormalized(piece.text, isFirst, ids, words);
       add(piece.token);
     }
     add(given.token);
   }
 }
 
-void TokenizerParts::EncodeNormalized(std::string_view text, std::vector<std::int64_t>& ids,
+void TokenizerParts::EncodeNormalized(std::string_view text, bool isFirst,
+  std::vector<std::int64_t>& ids,
   std::unordered_map<std::string, std::vector<std::int64_t>>& words) const
 {
   if (text.empty())
@@ -361,10 +684,12 @@ void TokenizerParts::EncodeNormalized(std::string_view text, std::vector<std::in
     return;
   }
   std::deque<std::string> owned;
+  const TextLimit limit = { LongestText, this->source };
   Pieces pieces = { text };
   for (const PreTokenization& preTokenization : this->preTokenizations)
   {
-    pieces = std::visit(PreTokenizer{ pieces, owned }, preTokenization);
+    pieces = std::visit(
+      PreTokenizer{ pieces, owned, isFirst ? text.data() : nullptr, limit }, preTokenization);
   }
   for (const std::string_view piece : pieces)
   {

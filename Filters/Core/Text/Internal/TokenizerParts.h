@@ -2,6 +2,8 @@
 
 // Internal to Core: the components of a tokenizer. Tokenizer.h is the interface.
 
+#include "CharacterMap.h"
+#include "PieceTrie.h"
 #include "RegularExpression.h"
 #include "UnicodeText.h"
 #include "WordModel.h"
@@ -38,17 +40,68 @@ struct RemoveMarks
 {
 };
 
-using TextNormalization =
-  std::variant<BertNormalization, LowerCase, RemoveMarks, NormalizationForm>;
+/// Puts a text before every text that is not empty.
+struct PrependText
+{
+  std::string text;
+};
 
-std::string Apply(const TextNormalization& normalization, std::string_view text);
+/// Replaces the matches of an expression or, if there is none, of a text.
+struct ReplaceText
+{
+  std::optional<RegularExpression> expression;
+  std::string text;
+  std::string replacement;
+};
+
+/// Removes the white space at the ends.
+struct StripSpaces
+{
+  bool left = true;
+  bool right = true;
+};
+
+/// SentencePiece's normalization (Kudo and Richardson 2018): replaces characters, strips and
+/// reduces spaces, adds one before the text, and writes spaces as U+2581.
+struct SentencePieceNormalization
+{
+  std::shared_ptr<const CharacterMap> characters; ///< none: characters stay
+  std::shared_ptr<const PieceTrie> wholes;        ///< texts that stay; none if null
+  bool addPrefixSpace = false;
+  bool removeExtraSpaces = false;
+  bool escapeSpaces = false;
+};
+
+using TextNormalization = std::variant<BertNormalization, LowerCase, RemoveMarks, NormalizationForm,
+  PrependText, ReplaceText, StripSpaces, SentencePieceNormalization>;
+
+/// How long a text may become.
+struct TextLimit
+{
+  std::size_t bytes;
+  const std::string& source; ///< begins the message of the error
+};
+
+/// Throws FormatError if the text becomes longer than the limit.
+std::string Apply(
+  const TextNormalization& normalization, std::string_view text, const TextLimit& limit);
+
+/// What becomes of the text that an expression matches.
+enum class SplitBehavior
+{
+  Isolated,           ///< each match is a word
+  Removed,            ///< matches are dropped
+  MergedWithPrevious, ///< a match ends the word before it
+  MergedWithNext,     ///< a match begins the word after it
+  Contiguous          ///< matches in a row are one word
+};
 
 /// Splits text into words.
 struct SplitByExpression
 {
   RegularExpression expression;
-  bool keepMatches = true;
-  bool keepGaps = true;
+  SplitBehavior behavior = SplitBehavior::Isolated;
+  bool invert = false; ///< what does not match counts as the matches
 };
 
 /// Splits as BERT does: at white space, which is dropped, and around each punctuation character.
@@ -61,7 +114,28 @@ struct PrefixSpace
 {
 };
 
-using PreTokenization = std::variant<SplitByExpression, SplitLikeBert, PrefixSpace>;
+/// Where U+2581 is added.
+enum class PrefixMark
+{
+  Always, ///< before every piece that does not begin with one
+  First,  ///< only where the text begins
+  Never
+};
+
+/// Writes spaces as U+2581 and splits before each of them.
+struct Metaspace
+{
+  PrefixMark prefix = PrefixMark::Always;
+  bool split = true;
+};
+
+/// Splits before each U+2581 that follows another character, where this changes no token.
+struct SplitWords
+{
+};
+
+using PreTokenization =
+  std::variant<SplitByExpression, SplitLikeBert, PrefixSpace, Metaspace, SplitWords>;
 
 /// A token that is matched literally in the text.
 struct AddedToken
@@ -111,9 +185,11 @@ struct WordCache
 
 struct TokenizerParts
 {
-  std::string source;
+  std::string source; ///< messages begin with it
   std::shared_ptr<const WordModel> model;
-  bool hasSegments = false; ///< WordPiece
+  bool hasSegments = false;            ///< WordPiece
+  bool hasPrefixSpace = false;         ///< decoding drops the first space
+  std::optional<std::int64_t> unknown; ///< the token that decoding writes as " \u2047 "
   std::vector<TextNormalization> normalizations;
   std::vector<PreTokenization> preTokenizations;
   AddedTokenFinder givenTokens;                             ///< matched in the original text
@@ -124,6 +200,18 @@ struct TokenizerParts
   Template single = { { 0, {}, 0 } };
   Template pair = { { 0, {}, 0 }, { 1, {}, 1 } };
   mutable WordCache cache;
+
+  explicit TokenizerParts(std::string name)
+    : source(std::move(name))
+  {
+  }
+
+  /// Adds special tokens around texts: begin text end. For pairs: begin first end second end, where
+  /// the second has its own type (BERT), or begin first end end second end (RoBERTa).
+  void Frame(std::int64_t begin, std::int64_t end, bool hasTypes);
+
+  /// Adds special tokens around each text: begin text end. The second of a pair has its own type.
+  void Enclose(const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& end);
 
   /// Adds a token to the finder that it belongs to, with normalized content if required. Set the
   /// model and the normalizations first. Throws FormatError if the token is empty, or if its id is
@@ -147,7 +235,7 @@ struct TokenizerParts
 private:
   std::int64_t AddedEnd = 0;
 
-  void EncodeNormalized(std::string_view text, std::vector<std::int64_t>& ids,
+  void EncodeNormalized(std::string_view text, bool isFirst, std::vector<std::int64_t>& ids,
     std::unordered_map<std::string, std::vector<std::int64_t>>& words) const;
 };
 

@@ -39,6 +39,16 @@ public:
     return found == this->Texts.end() ? nullptr : found->second;
   }
 
+  /// Calls `visit(token, id)` for all tokens, in the order in which they were added.
+  template<class Visit>
+  void ForEach(const Visit& visit) const
+  {
+    for (const std::string& token : this->Tokens)
+    {
+      visit(std::string_view(token), this->Ids.at(token));
+    }
+  }
+
   /// One more than the largest id.
   std::int64_t Size() const { return this->End; }
 

@@ -5,26 +5,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
-#include <queue>
 
 namespace atlas
 {
 namespace
 {
 
-/// Up to this many bytes, scanning all pairs for each merge is faster than a heap.
-constexpr std::size_t ShortWord = 48;
-
 /// One more than the last character that represents a byte.
 constexpr std::size_t ByteLevelEnd = 0x144;
 constexpr int NoByte = -1;
-
-std::uint64_t PairKey(std::int32_t left, std::int32_t right)
-{
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32U |
-         static_cast<std::uint32_t>(right);
-}
 
 bool IsPrintableByte(unsigned byte)
 {
@@ -40,13 +29,6 @@ std::array<char32_t, 256> MakeByteLevelCharacters()
     characters[byte] = IsPrintableByte(byte) ? char32_t{ byte } : next++;
   }
   return characters;
-}
-
-[[noreturn]] void FailMerge(const std::string& source, std::size_t rank,
-  const BytePairModel::Merge& merge, const std::string& message)
-{
-  throw FormatError(source + ": merge " + std::to_string(rank) + " '" + merge.first + " " +
-                    merge.second + "'" + message);
 }
 
 }
@@ -84,9 +66,11 @@ std::string ByteLevelBytes(std::string_view token)
 }
 
 BytePairModel::BytePairModel(std::shared_ptr<const Vocabulary> vocabulary,
-  const std::vector<Merge>& merges, bool wholeWordsFirst, const std::string& source)
+  const std::vector<Merge>& merges, bool wholeWordsFirst, const std::string& source,
+  std::string wordEnd)
   : WordModel(std::move(vocabulary))
   , WholeWordsFirst(wholeWordsFirst)
+  , WordEnd(std::move(wordEnd))
   , Source(source)
 {
   const Vocabulary& tokens = this->GetVocabulary();
@@ -95,33 +79,14 @@ BytePairModel::BytePairModel(std::shared_ptr<const Vocabulary> vocabulary,
     std::string token;
     Append(token, ByteLevelCharacters()[byte]);
     this->ByteIds[byte] = static_cast<std::int32_t>(tokens.IdOf(token).value_or(-1));
+    token += this->WordEnd;
+    this->LastByteIds[byte] = static_cast<std::int32_t>(tokens.IdOf(token).value_or(-1));
   }
-  this->Merges.reserve(merges.size());
+  this->Merges.Reserve(merges.size());
   for (std::size_t rank = 0; rank < merges.size(); ++rank)
   {
-    const std::string& left = merges[rank].first;
-    const std::string& right = merges[rank].second;
-    const auto idOf = [&](const std::string& token)
-    {
-      const std::optional<std::int64_t> id = tokens.IdOf(token);
-      if (!id)
-      {
-        FailMerge(source, rank, merges[rank], ": the vocabulary has no token '" + token + "'.");
-      }
-      return static_cast<std::int32_t>(*id);
-    };
-    const Result result = { static_cast<std::uint32_t>(rank), idOf(left + right) };
-    if (!this->Merges.emplace(PairKey(idOf(left), idOf(right)), result).second)
-    {
-      FailMerge(source, rank, merges[rank], " is listed twice.");
-    }
+    AddMerge(this->Merges, tokens, merges, rank, source);
   }
-}
-
-BytePairModel::Result BytePairModel::Find(std::int32_t left, std::int32_t right) const
-{
-  const auto found = this->Merges.find(PairKey(left, right));
-  return found == this->Merges.end() ? Result{ NoRank, -1 } : found->second;
 }
 
 void BytePairModel::Encode(std::string_view word, std::vector<std::int64_t>& ids) const
@@ -144,7 +109,8 @@ void BytePairModel::Encode(std::string_view word, std::vector<std::int64_t>& ids
   for (const char c : word)
   {
     const auto byte = static_cast<unsigned char>(c);
-    symbols.push_back(this->ByteIds[byte]);
+    const bool isLast = symbols.size() + 1 == word.size();
+    symbols.push_back(isLast ? this->LastByteIds[byte] : this->ByteIds[byte]);
     if (symbols.back() < 0)
     {
       std::array<char, 8> text = {};
@@ -153,128 +119,28 @@ void BytePairModel::Encode(std::string_view word, std::vector<std::int64_t>& ids
                         ", which the text contains.");
     }
   }
-  if (symbols.size() <= ShortWord)
-  {
-    this->MergeShort(symbols);
-  }
-  else
-  {
-    this->MergeLong(symbols);
-  }
+  this->Merges.Apply(symbols);
   ids.insert(ids.end(), symbols.begin(), symbols.end());
 }
 
-void BytePairModel::MergeShort(std::vector<std::int32_t>& symbols) const
+std::string BytePairModel::BytesOf(std::string_view token) const
 {
-  std::array<Result, ShortWord> merges; // merge of each symbol with the next one
-  std::size_t count = symbols.size();
-  for (std::size_t i = 0; i + 1 < count; ++i)
+  const std::size_t end = token.size() - std::min(token.size(), this->WordEnd.size());
+  if (this->WordEnd.empty() || token.substr(end) != this->WordEnd)
   {
-    merges[i] = this->Find(symbols[i], symbols[i + 1]);
+    return ByteLevelBytes(token);
   }
-  while (count > 1)
-  {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i + 1 < count; ++i)
-    {
-      best = merges[i].rank < merges[best].rank ? i : best;
-    }
-    if (merges[best].rank == NoRank)
-    {
-      break;
-    }
-    symbols[best] = merges[best].id;
-    --count;
-    for (std::size_t i = best + 1; i < count; ++i)
-    {
-      symbols[i] = symbols[i + 1];
-      merges[i - 1] = merges[i];
-    }
-    if (best > 0)
-    {
-      merges[best - 1] = this->Find(symbols[best - 1], symbols[best]);
-    }
-    if (best + 1 < count)
-    {
-      merges[best] = this->Find(symbols[best], symbols[best + 1]);
-    }
-  }
-  symbols.resize(count);
-}
-
-void BytePairModel::MergeLong(std::vector<std::int32_t>& symbols) const
-{
-  // A linked list of symbols, indexed by their first byte, and a heap of merges. A merge in the
-  // heap is obsolete if one of its symbols has changed since.
-  struct Candidate
-  {
-    std::uint32_t rank;
-    std::size_t left;
-    std::size_t right;
-    std::int32_t leftId;
-    std::int32_t rightId;
-    std::int32_t id;
-
-    bool operator>(const Candidate& other) const
-    {
-      return std::pair(this->rank, this->left) > std::pair(other.rank, other.left);
-    }
-  };
-  constexpr std::int32_t gone = -1;
-  const std::size_t end = symbols.size();
-  std::vector<std::size_t> next(end);
-  std::vector<std::size_t> previous(end);
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
-  const auto offer = [&](std::size_t left, std::size_t right)
-  {
-    const Result result = this->Find(symbols[left], symbols[right]);
-    if (result.rank != NoRank)
-    {
-      candidates.push({ result.rank, left, right, symbols[left], symbols[right], result.id });
-    }
-  };
-  for (std::size_t i = 0; i < end; ++i)
-  {
-    next[i] = i + 1;
-    previous[i] = i == 0 ? end : i - 1;
-    if (i + 1 < end)
-    {
-      offer(i, i + 1);
-    }
-  }
-  while (!candidates.empty())
-  {
-    const Candidate merge = candidates.top();
-    candidates.pop();
-    if (symbols[merge.left] != merge.leftId || symbols[merge.right] != merge.rightId ||
-        next[merge.left] != merge.right)
-    {
-      continue;
-    }
-    symbols[merge.left] = merge.id;
-    symbols[merge.right] = gone;
-    next[merge.left] = next[merge.right];
-    if (next[merge.left] < end)
-    {
-      previous[next[merge.left]] = merge.left;
-      offer(merge.left, next[merge.left]);
-    }
-    if (previous[merge.left] < end)
-    {
-      offer(previous[merge.left], merge.left);
-    }
-  }
-  symbols.erase(std::remove(symbols.begin(), symbols.end(), gone), symbols.end());
+  return ByteLevelBytes(token.substr(0, end)) + " ";
 }
 
 void BytePairModel::Decode(std::string_view token, std::string& text) const
 {
-  text += ByteLevelBytes(token);
+  text += this->BytesOf(token);
 }
 
 std::string BytePairModel::Label(std::string_view token) const
 {
-  return ReplaceInvalidUtf8(ByteLevelBytes(token));
+  return ReplaceInvalidUtf8(this->BytesOf(token));
 }
 
 WordPieceModel::WordPieceModel(

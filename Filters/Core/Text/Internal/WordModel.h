@@ -2,6 +2,7 @@
 
 // Internal to Core: splits words into tokens. Tokenizer.h is the interface.
 
+#include "MergeRules.h"
 #include "Vocabulary.h"
 
 #include <array>
@@ -57,13 +58,13 @@ std::string ByteLevelBytes(std::string_view token);
 class BytePairModel : public WordModel
 {
 public:
-  using Merge = std::pair<std::string, std::string>;
+  using Merge = atlas::Merge;
 
-  /// With `wholeWordsFirst` a word that is itself a token is not split. Throws FormatError if a
-  /// merge uses or produces a token that is not in the vocabulary, or is listed twice; the message
-  /// starts with `source`.
+  /// With `wholeWordsFirst` a word that is itself a token is not split. `wordEnd` is appended to
+  /// the last byte of each word ("</w>" of CLIP). Throws FormatError if a merge uses or produces a
+  /// token that is not in the vocabulary, or is listed twice; the message starts with `source`.
   BytePairModel(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Merge>& merges,
-    bool wholeWordsFirst, const std::string& source);
+    bool wholeWordsFirst, const std::string& source, std::string wordEnd = {});
 
   /// Throws FormatError for a byte that has no token.
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
@@ -74,22 +75,14 @@ public:
   std::string_view Kind() const override { return "byte-level BPE"; }
 
 private:
-  struct Result
-  {
-    std::uint32_t rank;
-    std::int32_t id;
-  };
-  static constexpr std::uint32_t NoRank = ~0U;
-
   std::array<std::int32_t, 256> ByteIds = {};
-  std::unordered_map<std::uint64_t, Result> Merges; ///< by both ids, the left one in the upper 32
-                                                    ///< bits
+  std::array<std::int32_t, 256> LastByteIds = {}; ///< of a byte that ends its word
+  MergeRules Merges;
   bool WholeWordsFirst;
+  std::string WordEnd;
   std::string Source;
 
-  Result Find(std::int32_t left, std::int32_t right) const;
-  void MergeShort(std::vector<std::int32_t>& symbols) const;
-  void MergeLong(std::vector<std::int32_t>& symbols) const;
+  std::string BytesOf(std::string_view token) const;
 };
 
 /// WordPiece (Wu et al. 2016, Devlin et al. 2019): takes the longest token that the word begins

@@ -1,0 +1,30 @@
+#pragma once
+
+// Internal to Core: the splits of byte-level BPE. TokenTables.h is the interface.
+
+#include "TokenizerParts.h"
+
+namespace atlas
+{
+
+/// How the tokenizers of some language models treat text before byte pair encoding.
+struct ByteLevelSplit
+{
+  std::vector<SplitByExpression> splits; ///< applied one after the other
+  std::vector<TextNormalization> normalizations;
+  bool addPrefixSpace = false;  ///< add a space before a text that does not begin with one
+  bool wholeWordsFirst = false; ///< a word that is itself a token is not split
+  std::string wordEnd;          ///< part of the last byte of each word
+};
+
+/// The split of a name, or std::nullopt if there is none. `source` begins messages about texts.
+std::optional<ByteLevelSplit> FindByteLevelSplit(std::string_view name, const std::string& source);
+
+/// The names of splits, sorted.
+std::vector<std::string> ByteLevelSplitNames();
+
+/// A tokenizer of byte-level BPE, without special tokens. Throws FormatError.
+std::shared_ptr<TokenizerParts> MakeByteLevelParts(std::shared_ptr<const Vocabulary> vocabulary,
+  const std::vector<Merge>& merges, const ByteLevelSplit& split, const std::string& source);
+
+}
