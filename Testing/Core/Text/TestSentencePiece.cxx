@@ -1,11 +1,15 @@
 // Also tests: SentencePieceFile TokenTables UnigramModel CharacterPairModel TokenizerJson
-// ByteLevelSplits
+//   ByteLevelSplits CharacterMap JsonNode MergeRules PieceText PieceTrie SentencePieceParts
 
 #include "TokenTables.h"
 
 #include "ByteLevelSplits.h"
+#include "CharacterMap.h"
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "PieceText.h"
+#include "PieceTrie.h"
+#include "SentencePieceBytes.h"
 #include "SentencePieceFile.h"
 #include "TemporaryDirectory.h"
 #include "TokenizerFile.h"
@@ -18,8 +22,13 @@
 #include <nlohmann/json.hpp>
 
 using namespace atlas;
+using atlas::test::BytesField;
 using atlas::test::MessageOf;
+using atlas::test::ModelBytes;
+using atlas::test::NumberField;
+using atlas::test::PieceBytes;
 using atlas::test::ReadBytes;
+using atlas::test::SentencePieceFile;
 using atlas::test::TemporaryDirectory;
 using atlas::test::WriteBytes;
 using nlohmann::json;
@@ -184,6 +193,470 @@ TEST(ModelTokenizer, OfSentencePieceTablesEqualsTheOriginal)
   const Tokenizer tokenizer = MakeSentencePieceTokenizer(table, "table");
   EXPECT_EQ(tokenizer.Kind(), "SentencePiece BPE");
   ExpectCases(tokenizer, "gguf-spm", false);
+}
+
+TEST(ModelTokenizer, MegabytesInOneLineTakeTheTimeOfTheirLength)
+{
+  for (const char* name :
+    { "bytelevel-llama3", "gguf-spm", "spm-gemma", "spm-llama", "spm-t5", "spm-xlmr" })
+  {
+    const Tokenizer first = ReadTokenizer(Folder / name);
+    const bool hasModel = std::filesystem::exists(Folder / name / "tokenizer.model");
+    const Tokenizer second =
+      hasModel ? ReadWith(name, { "tokenizer.model", "tokenizer_config.json" }) : first;
+    for (const char* part : { "a", "the ", " ", "\u2581", "1", "\u00e9", "\U0001F642", "\ufb01" })
+    {
+      std::string text;
+      while (text.size() < 1'000'000)
+      {
+        text += part;
+      }
+      const Ids ids = first.Encode(text, false).ids;
+      EXPECT_LE(ids.size(), text.size() + 1);
+      EXPECT_EQ(ids, second.Encode(text, false).ids) << name << ": " << part;
+    }
+  }
+}
+
+/// Texts of parts that SentencePiece treats in a special way.
+std::string RandomText(std::mt19937_64& random)
+{
+  static const std::vector<std::string> parts = { "a", "the", " the", " ", "  ", "\n\n", "ing", "1",
+    "23", "\u00e9", "e\u0301", "\u3000", "\u65e5", "\U0001F642", "\u200d", "\u2581", "\ufb01",
+    "<start_of_turn>", "\x7f", "\uff21" };
+  std::string text;
+  for (std::size_t i = random() % 40; i > 0; --i)
+  {
+    text += parts[random() % parts.size()];
+  }
+  return text;
+}
+
+TEST(ModelTokenizer, BothFilesAgreeOnRandomTexts)
+{
+  std::mt19937_64 random(5);
+  for (const char* name : { "gguf-spm", "spm-gemma", "spm-llama", "spm-t5", "spm-xlmr" })
+  {
+    const Tokenizer first = ReadTokenizer(Folder / name);
+    const Tokenizer second = ReadWith(name, { "tokenizer.model", "tokenizer_config.json" });
+    for (int i = 0; i < 1000; ++i)
+    {
+      const std::string text = RandomText(random);
+      const Ids ids = first.Encode(text, true).ids;
+      ASSERT_EQ(ids, second.Encode(text, true).ids) << name << ": " << text;
+      ASSERT_EQ(first.Decode(ids), second.Decode(ids)) << name << ": " << text;
+    }
+  }
+}
+
+TEST(ModelTokenizer, OfBytesGivesTheTextBack)
+{
+  std::mt19937_64 random(6);
+  const Tokenizer tokenizer = ReadTokenizer(Folder / "spm-llama");
+  for (int i = 0; i < 1000; ++i)
+  {
+    std::string text = RandomText(random);
+    const std::string decoded = tokenizer.Decode(tokenizer.Encode(text, false).ids);
+    ASSERT_EQ(decoded, Readable(text));
+  }
+}
+
+TEST(ModelTokenizer, LabelsAreTheTextOfTokens)
+{
+  const Tokenizer llama = ReadTokenizer(Folder / "spm-llama");
+  EXPECT_THAT(llama.Encode(" \u65e5\n", true).tokens,
+    ElementsAre("<s>", " ", " ", testing::_, testing::_, testing::_, "\n"));
+  EXPECT_EQ(llama.Label(*llama.IdOf("<0xE6>")), "\ufffd");
+  EXPECT_EQ(llama.Label(*llama.IdOf("<0x41>")), "A");
+  EXPECT_EQ(llama.Label(0), "<unk>");
+  EXPECT_EQ(llama.Decode({ 1, *llama.IdOf("\u2581the"), 2 }), "<s> the</s>");
+}
+
+TEST(ModelTokenizer, TextThatIsNotUtf8IsRefused)
+{
+  for (const char* name : { "spm-llama", "spm-t5" })
+  {
+    const Tokenizer tokenizer = ReadWith(name, { "tokenizer.model", "tokenizer_config.json" });
+    EXPECT_THAT(MessageOf<FormatError>([&] { tokenizer.Encode("ab\xff", true); }),
+      StartsWith("the text: expected UTF-8, found the byte 0xff at position 2"));
+  }
+}
+
+TEST(ModelTokenizer, AddedTokensOfModelsAreMatched)
+{
+  const Tokenizer t5 = ReadWith("spm-t5", { "tokenizer.model", "tokenizer_config.json" });
+  EXPECT_EQ(t5.VocabularySize(), 702);
+  EXPECT_THAT(t5.Encode("<extra_id_0><extra_id_1>", true).ids, ElementsAre(701, 700, 1));
+  const Tokenizer xlmr = ReadWith("spm-xlmr", { "tokenizer.model", "tokenizer_config.json" });
+  EXPECT_THAT(xlmr.Encode("the <mask>", true).ids, ElementsAre(0, *xlmr.IdOf("\u2581the"), 801, 2));
+  EXPECT_THAT(xlmr.EncodePair("the", "of", true).ids,
+    ElementsAre(0, *xlmr.IdOf("\u2581the"), 2, 2, *xlmr.IdOf("\u2581of"), 2));
+}
+
+TEST(ModelTokenizer, ModelFilesTellTheirKindByTheirName)
+{
+  const TemporaryDirectory folder;
+  std::filesystem::copy(Folder / "spm-t5" / "tokenizer.model", folder / "spiece.model");
+  EXPECT_EQ(ReadTokenizer(folder.Path()).VocabularySize(), 800);
+  std::filesystem::remove(folder / "spiece.model");
+  std::filesystem::copy(
+    Folder / "spm-xlmr" / "tokenizer.model", folder / "sentencepiece.bpe.model");
+  ExpectCases(ReadTokenizer(folder.Path()), "spm-xlmr", false);
+  WriteBytes(folder / "tokenizer_config.json", R"({"tokenizer_class":"CamembertTokenizer"})");
+  EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
+    HasSubstr("tokenizer_class: expected LlamaTokenizer, GemmaTokenizer, T5Tokenizer, "
+              "AlbertTokenizer or XLMRobertaTokenizer, or a file tokenizer.json that says"));
+}
+
+// The tests below need no oracle.
+
+Tokenizer Make(const std::string& bytes)
+{
+  return MakeSentencePieceTokenizer(ParseSentencePieceModel(bytes, "m"), "m");
+}
+
+const PieceBytes Unknown = { "<unk>", 0, 2 };
+
+TEST(SentencePiece, OfEqualScoresTheLeftmostPairIsMerged)
+{
+  const ModelBytes pairs = { 2, "", false, false };
+  const Tokenizer tokenizer = Make(SentencePieceFile(
+    { Unknown, { "a", -9 }, { "b", -9 }, { "ab", -1 }, { "ba", -1 }, { "aba", -2 } }, pairs));
+  EXPECT_THAT(tokenizer.Encode("aba", false).tokens, ElementsAre("aba"));
+  EXPECT_THAT(tokenizer.Encode("baba", false).tokens, ElementsAre("ba", "ba"));
+  EXPECT_THAT(tokenizer.Encode("abba", false).tokens, ElementsAre("ab", "ba"));
+}
+
+TEST(SentencePiece, CharactersThatAreNoPiecesMayBeMerged)
+{
+  const ModelBytes pairs = { 2, "", false, false };
+  const Tokenizer tokenizer =
+    Make(SentencePieceFile({ Unknown, { "a", -9 }, { "xa", -1 }, { "yx", -5 } }, pairs));
+  EXPECT_THAT(tokenizer.Encode("xa", false).tokens, ElementsAre("xa"));
+  EXPECT_THAT(tokenizer.Encode("yxazz", false).tokens, ElementsAre("<unk>", "xa", "<unk>"));
+  EXPECT_EQ(tokenizer.Decode({ 0, 2 }), " \u2047 xa");
+}
+
+TEST(SentencePiece, UserDefinedPiecesAreWhole)
+{
+  for (const std::uint64_t kind : { 1U, 2U })
+  {
+    const Tokenizer tokenizer = Make(SentencePieceFile(
+      { Unknown, { "a", -1 }, { "b", -1 }, { "aa", -2.5F }, { "ab", 0, 4 }, { "\u2581", -1 } },
+      { kind, "", false, true }));
+    EXPECT_THAT(tokenizer.Encode("aab ab", false).tokens, ElementsAre("a", "ab", " ", "ab"));
+  }
+}
+
+TEST(SentencePiece, SpacesAreKeptOrReduced)
+{
+  const auto tokens = [](bool prefix, bool remove)
+  {
+    return Make(
+      SentencePieceFile({ Unknown, { "a", -1 }, { "\u2581", -2 } }, { 1, "", prefix, remove }))
+      .Encode("  a  a ", false)
+      .tokens;
+  };
+  EXPECT_THAT(tokens(true, true), ElementsAre(" ", "a", " ", "a"));
+  EXPECT_THAT(tokens(false, true), ElementsAre("a", " ", "a"));
+  EXPECT_THAT(tokens(true, false), ElementsAre(" ", " ", " ", "a", " ", " ", "a", " "));
+  EXPECT_THAT(tokens(false, false), ElementsAre(" ", " ", "a", " ", " ", "a", " "));
+}
+
+TEST(SentencePiece, UnknownCharactersAreOneTokenOrBytes)
+{
+  const ModelBytes plain = { 1, "", false, false };
+  EXPECT_THAT(Make(SentencePieceFile({ Unknown, { "a", -1 } }, plain)).Encode("axya", false).ids,
+    ElementsAre(1, 0, 1));
+  EXPECT_THAT(
+    Make(SentencePieceFile({ Unknown, { "a", -1 }, { "<0x78>", 0, 6 }, { "<0x79>", 0, 6 } }, plain))
+      .Encode("axya<0x78>", false)
+      .ids,
+    ElementsAre(1, 2, 3, 1, 0));
+  EXPECT_THAT(MessageOf<FormatError>(
+                [&] { Make(SentencePieceFile({ { "a", -1 } }, plain)).Encode("ab", false); }),
+    HasSubstr("m: the vocabulary has no token for 'b', which the text contains, and no token for "
+              "unknown characters"));
+}
+
+TEST(SentencePiece, EveryPrefixOfAModelIsRefusedOrRead)
+{
+  const std::string bytes =
+    SentencePieceFile({ Unknown, { "a", -1 }, { "\u2581", -2 }, { "b", 0, 4 } });
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+  {
+    try
+    {
+      Make(bytes.substr(0, length)).Encode("a b", true);
+    }
+    catch (const FormatError&)
+    {
+    }
+  }
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 20000; ++i)
+  {
+    std::string changed = bytes;
+    changed[random() % changed.size()] = static_cast<char>(random() % 256);
+    try
+    {
+      Make(changed).Encode("a b", true);
+    }
+    catch (const FormatError&)
+    {
+    }
+  }
+}
+
+std::string Refusal(const std::string& bytes)
+{
+  return MessageOf<FormatError>([&] { Make(bytes); });
+}
+
+TEST(SentencePiece, HostileModelsAreRefused)
+{
+  const std::string good = SentencePieceFile({ Unknown, { "a", -1 } });
+  EXPECT_EQ(Refusal(""), "m: expected a SentencePiece model, found no pieces.");
+  EXPECT_THAT(Refusal("\x0a\x7f"), StartsWith("m: byte 2: expected 127 more bytes, found 0."));
+  EXPECT_THAT(Refusal(std::string(12, '\xff')), HasSubstr("a number of at most 10 bytes"));
+  EXPECT_THAT(Refusal("\x0b"), HasSubstr("expected a field of type 0, 1, 2 or 5, found type 3"));
+  EXPECT_THAT(Refusal(NumberField(1, 5)), HasSubstr("field 1 of type 2, found type 0"));
+  EXPECT_THAT(
+    Refusal("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), HasSubstr("more bytes, found 0"));
+  EXPECT_THAT(Refusal(good + BytesField(2, NumberField(3, 3))),
+    HasSubstr("expected a model of kind 1 (Unigram) or 2 (byte pairs), found 3 (words)"));
+  EXPECT_THAT(Refusal(good + BytesField(2, NumberField(24, 1))), HasSubstr("spaces behind words"));
+  EXPECT_THAT(Refusal(good + BytesField(3, BytesField(2, "\x7f"))), HasSubstr("the character map"));
+  EXPECT_THAT(Refusal(SentencePieceFile({ { "a" }, { "a" } })), HasSubstr("found 'a' twice"));
+  EXPECT_THAT(Refusal(SentencePieceFile({ { "" } })), HasSubstr("tokens of 1 to 1024 bytes"));
+  EXPECT_THAT(Refusal(SentencePieceFile({ { std::string(1025, 'a') } })), HasSubstr("of 1025"));
+  EXPECT_THAT(Refusal(SentencePieceFile({ { "\xff" } })), HasSubstr("expected UTF-8"));
+  EXPECT_THAT(Refusal(SentencePieceFile({ { "a", 0, 7 } })), HasSubstr("a type from 1 to 6"));
+  EXPECT_THAT(Refusal(SentencePieceFile({ { "a", std::numeric_limits<float>::quiet_NaN() } })),
+    HasSubstr("token 0: expected a finite score"));
+}
+
+TEST(SentencePiece, LongPiecesTakeBoundedTime)
+{
+  SentencePieceTable table;
+  for (std::size_t length = 1; length <= LongestPiece; ++length)
+  {
+    table.tokens.emplace_back(length, 'a');
+    table.scores.push_back(-static_cast<float>(length));
+  }
+  table.addPrefixSpace = false;
+  const std::string text(100'000, 'a');
+  for (const SentencePieceKind kind : { SentencePieceKind::BytePairs, SentencePieceKind::Unigram })
+  {
+    table.kind = kind;
+    EXPECT_THAT(MakeSentencePieceTokenizer(table, "t")
+                  .Decode(MakeSentencePieceTokenizer(table, "t").Encode(text, false).ids),
+      text);
+  }
+}
+
+TEST(SentencePiece, TablesThatDisagreeAreRefused)
+{
+  SentencePieceTable pieces;
+  pieces.tokens = { "a", "b" };
+  pieces.scores = { 0 };
+  const auto refusal = [&]
+  { return MessageOf<FormatError>([&] { MakeSentencePieceTokenizer(pieces, "t"); }); };
+  EXPECT_EQ(refusal(), "t: expected scores of 2 tokens, found 1.");
+  pieces.scores = { 0, 0 };
+  pieces.types = { 1 };
+  EXPECT_EQ(refusal(), "t: expected types of 2 tokens, found 1.");
+  pieces.types = {};
+  pieces.textBegin = { 2 };
+  EXPECT_EQ(refusal(), "t: expected special tokens of the vocabulary, found id 2.");
+  BytePairTable pairs;
+  pairs.split = "other";
+  EXPECT_THAT(MessageOf<FormatError>([&] { MakeBytePairTokenizer(pairs, "t"); }),
+    StartsWith("t: unknown split of words 'other', expected one of clip, codeshell, "));
+  pairs.split = "gpt-2";
+  pairs.tokens = { "a", "b" };
+  pairs.merges = { "a b" };
+  EXPECT_THAT(MessageOf<FormatError>([&] { MakeBytePairTokenizer(pairs, "t"); }),
+    HasSubstr("merge 0 'a b': the vocabulary has no token 'ab'"));
+}
+
+TEST(SentencePiece, EverySplitIsUnderstood)
+{
+  for (const std::string& name : BytePairSplits())
+  {
+    BytePairTable table;
+    table.split = name;
+    for (unsigned byte = 0; byte < 256; ++byte)
+    {
+      std::string token;
+      Append(token, ByteLevelCharacters()[byte]);
+      table.tokens.push_back(token);
+    }
+    table.tokens.emplace_back("a</w>");
+    const Tokenizer tokenizer = MakeBytePairTokenizer(table, "t");
+    EXPECT_EQ(
+      tokenizer.Decode(tokenizer.Encode("xyza", false).ids), name == "clip" ? "xyza " : "xyza");
+  }
+}
+
+TEST(SentencePiece, NormalizedTextMayNotGrowWithoutEnd)
+{
+  json file = { { "model",
+                  { { "type", "BPE" }, { "vocab", { { "a", 0 } } }, { "merges", json::array() } } },
+    { "normalizer", { { "type", "Sequence" }, { "normalizers", json::array() } } } };
+  for (int i = 0; i < 60; ++i)
+  {
+    file["normalizer"]["normalizers"].push_back(
+      { { "type", "Replace" }, { "pattern", { { "String", "a" } } }, { "content", "aa" } });
+  }
+  const Tokenizer tokenizer = ParseTokenizer(file.dump(), "t.json");
+  EXPECT_THAT(MessageOf<FormatError>([&] { tokenizer.Encode("a", false); }),
+    HasSubstr("t.json: expected a normalized text of at most 4160 bytes, found more"));
+}
+
+/// A trie in darts-clone's units that replaces "a" and "ab": only "ab" has a second step.
+std::string SmallMap()
+{
+  std::vector<std::uint32_t> units(1024, 0);
+  const auto unit = [](std::uint32_t label, std::uint32_t offset, bool leaf)
+  { return label | offset << 10U | (leaf ? 1U << 8U : 0U); };
+  units[0] = unit(0, 256, false);                        // children at 256 ^ byte
+  units[256 ^ 'a'] = unit('a', (256 ^ 'a') ^ 512, true); // leaf at 512, children at 512 ^ byte
+  units[512] = 1U << 31U | 0U;                           // -> "x"
+  units[512 ^ 'b'] = unit('b', (512 ^ 'b') ^ 768, true);
+  units[768] = 1U << 31U | 2U; // -> ""
+  std::string bytes;
+  const auto add = [&](std::uint32_t value)
+  {
+    for (unsigned i = 0; i < 4; ++i)
+    {
+      bytes += static_cast<char>(static_cast<unsigned char>(value >> 8U * i));
+    }
+  };
+  add(static_cast<std::uint32_t>(units.size() * 4));
+  for (const std::uint32_t value : units)
+  {
+    add(value);
+  }
+  return bytes + std::string("x\0\0", 3);
+}
+
+TEST(CharacterMap, TheLongestEntryCounts)
+{
+  const CharacterMap map(SmallMap(), "m");
+  EXPECT_EQ(map.Longest("ac").length, 1U);
+  EXPECT_EQ(map.Longest("ac").replacement, "x");
+  EXPECT_EQ(map.Longest("abc").length, 2U);
+  EXPECT_EQ(map.Longest("abc").replacement, "");
+  EXPECT_EQ(map.Longest("b").length, 0U);
+  EXPECT_EQ(map.Longest("").length, 0U);
+}
+
+TEST(CharacterMap, BadOnesAreRefusedOrHarmless)
+{
+  const auto refusal = [](const std::string& bytes)
+  { return MessageOf<FormatError>([&] { CharacterMap(bytes, "m"); }); };
+  EXPECT_THAT(refusal(""), HasSubstr("expected the size of a trie within its 0 bytes, found 0"));
+  EXPECT_THAT(refusal(SmallMap().substr(0, 4000)), HasSubstr("found 4096"));
+  EXPECT_THAT(refusal(SmallMap() + "\xff"), HasSubstr("expected UTF-8"));
+  std::mt19937_64 random(2);
+  const std::string map = SmallMap();
+  for (int i = 0; i < 2000; ++i)
+  {
+    std::string changed = map;
+    changed[4 + random() % 4096] = static_cast<char>(random() % 256);
+    changed[4 + random() % 4096] = static_cast<char>(random() % 256);
+    EXPECT_LE(CharacterMap(changed, "m").Longest("abababab").length, 8U);
+  }
+}
+
+TEST(CharacterMap, DecodesBase64)
+{
+  EXPECT_EQ(DecodeBase64("TWFu"), "Man");
+  EXPECT_EQ(DecodeBase64("TWE="), "Ma");
+  EXPECT_EQ(DecodeBase64("TQ=="), "M");
+  EXPECT_EQ(DecodeBase64(""), "");
+  EXPECT_EQ(DecodeBase64("TQ"), std::nullopt);
+  EXPECT_EQ(DecodeBase64("T*=="), std::nullopt);
+}
+
+TEST(PieceTrie, FindsTheLongest)
+{
+  const PieceTrie trie({ { "a", 3 }, { "abc", 5 }, { "\u00e9", 7 } });
+  EXPECT_EQ(trie.Longest("abd").number, 3);
+  EXPECT_EQ(trie.Longest("abcd").number, 5);
+  EXPECT_EQ(trie.Longest("abcd").length, 3U);
+  EXPECT_EQ(trie.Longest("\u00e9").number, 7);
+  EXPECT_EQ(trie.Longest("b").length, 0U);
+  EXPECT_EQ(PieceTrie({}).Longest("b").length, 0U);
+}
+
+TEST(PieceText, SeparatesWords)
+{
+  const std::string text = "\u2581\u2581a\u2581b\u2581";
+  EXPECT_EQ(NextWord(text, 0), 7U);
+  EXPECT_EQ(NextWord(text, 7), 11U);
+  EXPECT_EQ(NextWord(text, 11), 14U);
+  EXPECT_EQ(NextWord("a", 0), 1U);
+  EXPECT_EQ(NextWord("a\u2581", 0), 1U);
+  EXPECT_EQ(PieceText("<0x0A>"), "\n");
+  EXPECT_EQ(PieceText("<0x0a>"), "<0x0a>");
+  EXPECT_EQ(PieceText("\u2581a\u2581"), " a ");
+  EXPECT_EQ(BytePiece(0xAB), "<0xAB>");
+}
+
+/// A vocab.json of all bytes, then more.
+std::string ByteVocabulary(const std::vector<std::string>& more)
+{
+  json vocabulary = json::object();
+  for (unsigned byte = 0; byte < 256; ++byte)
+  {
+    std::string token;
+    Append(token, ByteLevelCharacters()[byte]);
+    vocabulary[token] = byte;
+  }
+  for (const std::string& token : more)
+  {
+    vocabulary[token] = vocabulary.size();
+  }
+  return vocabulary.dump();
+}
+
+TEST(VocabularyFolder, OfRobertaHasItsFrame)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "vocab.json", ByteVocabulary({ "<s>", "<pad>", "</s>", "<unk>", "<mask>" }));
+  WriteBytes(folder / "merges.txt", "#version: 0.2\n");
+  WriteBytes(folder / "config.json", R"({"model_type":"roberta"})");
+  const Tokenizer tokenizer = ReadTokenizer(folder.Path());
+  EXPECT_THAT(tokenizer.Encode("a <mask>", true).ids, ElementsAre(256, 'a', 260, 258));
+  EXPECT_THAT(tokenizer.EncodePair("a", "b", true).ids, ElementsAre(256, 'a', 258, 258, 'b', 258));
+  WriteBytes(folder / "vocab.json", ByteVocabulary({ "<s>" }));
+  EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
+    HasSubstr("vocab.json: the vocabulary has no token '</s>', which the model adds to texts"));
+}
+
+TEST(VocabularyFolder, OfOptBeginsWithItsToken)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "vocab.json", ByteVocabulary({ "<pad>", "</s>" }));
+  WriteBytes(folder / "merges.txt", "");
+  WriteBytes(folder / "tokenizer_config.json",
+    R"({"tokenizer_class":"GPT2Tokenizer","add_bos_token":true,"bos_token":{"content":"</s>"}})");
+  EXPECT_THAT(ReadTokenizer(folder.Path()).Encode("a</s>", true).ids, ElementsAre(257, 'a', 257));
+}
+
+TEST(VocabularyFolder, OfClipMarksTheEndsOfWords)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "vocab.json",
+    ByteVocabulary({ "t</w>", "at</w>", "cat</w>", "!</w>", "<|startoftext|>", "<|endoftext|>" }));
+  WriteBytes(folder / "merges.txt", "#version: 0.2\na t</w>\nc at</w>\n");
+  WriteBytes(folder / "tokenizer_config.json", R"({"tokenizer_class":"CLIPTokenizer"})");
+  const Tokenizer tokenizer = ReadTokenizer(folder.Path());
+  EXPECT_THAT(MessageOf<FormatError>([&] { tokenizer.Encode("b", false); }), HasSubstr("0x62"));
+  EXPECT_THAT(tokenizer.Encode("Cat! cat", true).ids, ElementsAre(260, 258, 259, 258, 261));
+  EXPECT_EQ(tokenizer.Decode({ 258, 259 }), "cat ! ");
 }
 
 }

@@ -533,9 +533,12 @@ TEST(Tokenizer, SplitsAreKeptOrRemoved)
   EXPECT_THAT(split(".", "Removed", false), ElementsAre("ab", "ab"));
   EXPECT_THAT(split(".", "Removed", true), ElementsAre("."));
   EXPECT_THAT(split("b.", "Isolated", false), ElementsAre("a", "b", ".", "ab"));
+  file["model"]["vocab"].update({ { "ab.", 300 }, { ".ab", 301 } });
+  file["model"]["merges"] = { "a b", ". ab", "ab ." };
+  EXPECT_THAT(split(".", "Isolated", false), ElementsAre("ab", ".", "ab"));
   EXPECT_THAT(split(".", "MergedWithPrevious", false), ElementsAre("ab.", "ab"));
   EXPECT_THAT(split(".", "MergedWithNext", false), ElementsAre("ab", ".ab"));
-  EXPECT_THAT(split("b", "Contiguous", true), ElementsAre("a", "b", ".a", "b"));
+  EXPECT_THAT(split("a", "Contiguous", true), ElementsAre("a", "b", ".", "a", "b"));
 }
 
 TEST(Tokenizer, LlamaSplitsDigitsAndContractions)

@@ -20,7 +20,7 @@ public:
     std::string_view text;
     std::int32_t id = 0;
     double score = 0;
-    bool whole = false; ///< chosen wherever it occurs
+    bool whole = false; ///< user-defined: its score is its length times the highest score
   };
   struct Options
   {
