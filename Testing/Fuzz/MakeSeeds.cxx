@@ -4,6 +4,7 @@
 #include "PictureBytes.h"
 #include "RecordingFile.h"
 #include "Safetensors.h"
+#include "SentencePieceBytes.h"
 
 #include <cstdio>
 #include <cstring>
@@ -25,6 +26,7 @@ using atlas::test::NpyHeader;
 using atlas::test::PngChunk;
 using atlas::test::PngColor;
 using atlas::test::PngFile;
+using atlas::test::SentencePieceFile;
 using atlas::test::ZipFile;
 
 namespace
@@ -419,6 +421,59 @@ void WriteTokenizers(const SeedWriter& seeds)
       end + "Abc ab");
 }
 
+/// Tokenizers of characters, not bytes.
+void WriteCharacterTokenizers(const SeedWriter& seeds)
+{
+  const std::string end(1, '\0');
+  seeds.Write("Tokenizer", "json-pairs",
+    R"(J{"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, )"
+    R"({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}, "decoder": )"
+    R"({"type": "Strip", "content": " ", "start": 1, "stop": 0}, "model": {"type": "BPE", )"
+    R"("unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true, "merges": ["a b", "\u2581 ab"], )"
+    R"("vocab": {"<unk>": 0, "<0x63>": 1, "\u2581": 2, "a": 3, "b": 4, "ab": 5, "\u2581ab": 6}}})" +
+      end + "ab abc d");
+  seeds.Write("Tokenizer", "json-unigram",
+    R"(J{"normalizer": {"type": "Sequence", "normalizers": [{"type": "Precompiled", )"
+    R"("precompiled_charsmap": ""}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, )"
+    R"("content": " "}, {"type": "Strip", "strip_left": true, "strip_right": true}]}, )"
+    R"("pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", )"
+    R"("split": true}, "decoder": {"type": "Metaspace", "replacement": "\u2581"}, "model": )"
+    R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["\u2581", -1.5], ["a", -2], )"
+    R"(["\u2581ab", -3.25], ["b", -4]]}})" +
+      end + "ab  abc d");
+}
+
+/// A compiled map of characters that replaces "a" by "x".
+std::string CharacterMapBytes()
+{
+  std::string units(4 * 512, '\0');
+  const auto put = [&](std::size_t unit, std::uint32_t value)
+  { units.replace(4 * unit, 4, LittleEndian(value, 4)); };
+  constexpr std::uint32_t children = 256;
+  constexpr std::uint32_t node = children ^ std::uint32_t{ 'a' };
+  put(0, children << 10U);
+  put(node, std::uint32_t{ 'a' } | 1U << 8U | (node ^ 300U) << 10U);
+  put(300, 1U << 31U);
+  return LittleEndian(units.size(), 4) + units + std::string("x\0", 2);
+}
+
+void WriteTokenizerModels(const SeedWriter& seeds)
+{
+  const auto write = [&](const char* name, const std::string& bytes)
+  { seeds.Write("TokenizerModel", name, bytes); };
+  write("unigram",
+    SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "\u2581", -2 }, { "a", -3 },
+                        { "\u2581a", -2.5F }, { "b", -4 }, { "ab", 0, 4 }, { "aa", -9, 5 } },
+      { 1, CharacterMapBytes(), true, true }));
+  write("pairs", SentencePieceFile({ { "<unk>", 0, 2 }, { "</s>", 0, 3 }, { "<0x31>", 0, 6 },
+                                     { "\u2581", -9 }, { "a", -8 }, { "aa", -1 }, { "\u2581a", -2 },
+                                     { "aaaa", -3 }, { "the", 0, 4 } },
+                   { 2, "", false, false }));
+  write("bytes", SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -1 }, { "<0xEF>", 0, 6 },
+                                     { "<0xAC>", 0, 6 }, { "<0x81>", 0, 6 } },
+                   { 1, "", true, false }));
+}
+
 void WritePictures(const SeedWriter& seeds)
 {
   using namespace std::string_literals;
@@ -478,6 +533,8 @@ int main(int argc, char** argv)
     WriteRecordings(seeds);
     WriteTransformers(seeds);
     WriteTokenizers(seeds);
+    WriteCharacterTokenizers(seeds);
+    WriteTokenizerModels(seeds);
     WritePictures(seeds);
     WriteImageProcessors(seeds);
     WriteShardIndices(seeds);

@@ -636,6 +636,14 @@ class HostileInput(AtlasTest):
         shutil.rmtree(folder, ignore_errors=True)
         return shutil.copytree(TRANSFORMERS / "llama", folder)
 
+    def test_tokenizers(self):
+        folder = self.folder()
+        whole = (TRANSFORMERS.parent / "models" / "tokenizers" / "spm-llama" / "tokenizer.model").read_bytes()
+        (folder / "tokenizer.model").write_bytes(whole[:4000])
+        model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        recorder = simple.TransformerRecorder(Input=model, Prompts="Hello")
+        self.check("TransformerRecorder", "a tokenizer.model cut off", recorder, "more bytes")
+
     def test_folders(self):
         for what, (change, message) in CONFIGS.items():
             config = self.folder() / "config.json"

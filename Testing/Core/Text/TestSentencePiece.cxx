@@ -342,7 +342,7 @@ TEST(SentencePiece, UserDefinedPiecesAreWhole)
   for (const std::uint64_t kind : { 1U, 2U })
   {
     const Tokenizer tokenizer = Make(SentencePieceFile(
-      { Unknown, { "a", -1 }, { "b", -1 }, { "aa", -2.5F }, { "ab", 0, 4 }, { "\u2581", -1 } },
+      { Unknown, { "a", -3 }, { "b", -3 }, { "aa", -2.5F }, { "ab", 0, 4 }, { "\u2581", -1 } },
       { kind, "", false, true }));
     EXPECT_THAT(tokenizer.Encode("aab ab", false).tokens, ElementsAre("a", "ab", " ", "ab"));
   }

@@ -16,7 +16,7 @@ from attentionatlas.model import Missing, Proxies
 #: What most findings need of a run.
 RECORD = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
-_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.txt", "vocab.json")
 #: Where recordings of texts end, in tokens: findings compare positions, so all sequences are as long.
 LENGTH = 48
 
