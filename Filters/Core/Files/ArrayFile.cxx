@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "MappedFile.h"
 #include "Safetensors.h"
+#include "TorchFile.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,16 +25,6 @@ constexpr std::uint64_t MaximumDeflation = 1100;
 bool BeginsWith(const std::byte* data, std::size_t size, std::string_view text)
 {
   return size >= text.size() && std::memcmp(data, text.data(), text.size()) == 0;
-}
-
-/// A safetensors file begins with the length of its header, below 2^32, and the header begins with
-/// {. The length may look like the beginning of another format.
-bool LooksLikeSafetensors(const std::byte* data, std::size_t size)
-{
-  constexpr std::size_t headerBegin = 8;
-  return size > headerBegin && static_cast<char>(data[headerBegin]) == '{' &&
-         std::all_of(
-           data + 4, data + headerBegin, [](std::byte byte) { return byte == std::byte{ 0 }; });
 }
 
 std::string MemberName(const std::string& source, const std::string& name)
@@ -157,7 +148,16 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
   const std::shared_ptr<const void>& owner, const std::string& source)
 {
   const bool safetensors = LooksLikeSafetensors(data, size);
-  if (!safetensors && (LooksLikeNumpy(data, size) || LooksLikePickle(data, size)))
+  if (!safetensors && LooksLikeTorch(data, size))
+  {
+    const TorchFile file(data, size, owner, source);
+    for (const auto& [name, tensor] : file.GetTensors())
+    {
+      this->Arrays.emplace(name, Entry{ tensor.dtype, tensor.shape, tensor.load });
+    }
+    return;
+  }
+  if (!safetensors && LooksLikeNumpy(data, size))
   {
     const NumpyHeader header = ParseNumpyHeader(data, size, size, source);
     const auto load = [data, size, owner, source] { return ParseNumpy(data, size, owner, source); };
@@ -191,10 +191,6 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
     }
     std::string name = status.name;
     const std::string member = MemberName(source, name);
-    if (name.size() >= 8 && name.compare(name.size() - 8, 8, "data.pkl") == 0)
-    {
-      throw FormatError(source + ": expected arrays, found a PyTorch file" + PickleAdvice);
-    }
     const bool stored = status.comp_method == ZIP_CM_STORE;
     if ((!stored && status.comp_method != ZIP_CM_DEFLATE) ||
         status.encryption_method != ZIP_EM_NONE)

@@ -14,9 +14,9 @@ namespace atlas
 
 class MappedFile;
 
-/// The named arrays of a safetensors, .npy or .npz file; the format is detected from the first
-/// bytes. Opening reads only headers. Arrays of a safetensors or .npy file are memory-mapped; an
-/// array of a .npz file is loaded each time it is requested.
+/// The named arrays of a safetensors, .npy, .npz or PyTorch file (TorchFile.h); the format is
+/// detected from the first bytes. Opening reads only headers. Arrays of a safetensors, .npy or
+/// PyTorch file are memory-mapped; an array of a .npz file is loaded each time it is requested.
 class ArrayFile
 {
 public:
@@ -28,14 +28,15 @@ public:
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
-  /// Throws FileError or FormatError. Pickles are rejected, also inside PyTorch's .pt files.
+  /// Throws FileError or FormatError. Pickles are rejected, but for those of PyTorch's tensors,
+  /// which are read without running them.
   explicit ArrayFile(const std::filesystem::path& path);
 
   /// Same, from bytes in memory that `owner` keeps alive.
   ArrayFile(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,
     const std::string& source);
 
-  /// The arrays by name. The single, unnamed array of a .npy file is called "array".
+  /// The arrays by name. The single, unnamed array of a .npy or PyTorch file is called "array".
   const Entries& GetEntries() const { return this->Arrays; }
 
   /// The metadata of a safetensors file; empty for other formats.

@@ -241,6 +241,13 @@ private:
 
 }
 
+bool LooksLikeSafetensors(const std::byte* data, std::size_t size)
+{
+  return size > LengthBytes && static_cast<char>(data[LengthBytes]) == '{' &&
+         std::all_of(
+           data + 4, data + LengthBytes, [](std::byte byte) { return byte == std::byte{ 0 }; });
+}
+
 SafetensorsContent ParseSafetensors(
   const std::byte* data, std::size_t size, const std::string& source)
 {

@@ -18,6 +18,10 @@ struct SafetensorsContent
   Metadata metadata;
 };
 
+/// Whether the first bytes are those of a safetensors file: the length of its header, below 2^32,
+/// and the { that begins the header. The length may look like the beginning of another format.
+bool LooksLikeSafetensors(const std::byte* data, std::size_t size);
+
 /// Parses a safetensors file in memory.
 ///
 /// Layout: 8 bytes little-endian header length n; n bytes JSON object, name -> {dtype, shape,

@@ -13,6 +13,14 @@ namespace atlas
 inline constexpr const char* ConfigFile = "config.json";
 inline constexpr const char* WeightsFile = "model.safetensors";
 inline constexpr const char* ShardIndexFile = "model.safetensors.index.json";
+inline constexpr const char* TorchWeightsFile = "pytorch_model.bin";
+inline constexpr const char* TorchShardIndexFile = "pytorch_model.bin.index.json";
+
+/// The file with the weights of the model in a folder: the first that is there of
+/// model.safetensors, its index of shards, pytorch_model.bin, its index of shards; otherwise the
+/// only file ending in .pt, .pth or .ckpt. Throws FileError if there is none, or more than one of
+/// the latter.
+std::filesystem::path FindWeights(const std::filesystem::path& folder);
 
 /// The folder of a model whose path is given as for Transformer::Read. It also contains the
 /// tokenizer.
@@ -26,9 +34,8 @@ public:
   Transformer(TransformerConfig config, WeightFiles files);
 
   /// Reads a Hugging Face or TransformerLens model from its folder, its config.json, or its weights
-  /// file next to a config.json. For a folder or config.json, the weights are model.safetensors or
-  /// the shards listed in model.safetensors.index.json. Throws FileError, FormatError or
-  /// ModelError. For `architecture` see ParseTransformerConfig.
+  /// file next to a config.json. For a folder or config.json, the weights are those of FindWeights.
+  /// Throws FileError, FormatError or ModelError. For `architecture` see ParseTransformerConfig.
   static Transformer Read(const std::filesystem::path& path, const std::string& architecture = {});
 
   const TransformerConfig& GetConfig() const { return this->Config; }

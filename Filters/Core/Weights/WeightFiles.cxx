@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "JsonText.h"
+#include "TensorFile.h"
 
 #include <set>
 #include <system_error>
@@ -38,7 +39,7 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
   files.Source = path.string();
   if (path.extension() != ".json")
   {
-    files.AddShard(path);
+    files.AddFile(path, false);
     return files;
   }
   std::set<std::string> shards;
@@ -61,7 +62,7 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
         message.append("', which holds tensor '").append(tensor).append("', is missing.");
         throw FileError(message);
       }
-      files.AddShard(file);
+      files.AddFile(file, true);
     }
     const auto origin = files.Origins.find(tensor);
     if (origin == files.Origins.end())
@@ -73,11 +74,12 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
   return files;
 }
 
-void WeightFiles::AddShard(const std::filesystem::path& path)
+void WeightFiles::AddFile(const std::filesystem::path& path, bool isShard)
 {
-  const SafetensorsFile file(path);
-  this->Files.push_back(file.GetFile());
-  for (const auto& [name, view] : file.GetTensors())
+  const TensorFile file = ReadTensorFile(path, isShard);
+  this->Files.push_back(file.file);
+  this->Owners.insert(this->Owners.end(), file.owners.begin(), file.owners.end());
+  for (const auto& [name, view] : file.tensors)
   {
     if (!this->Views.emplace(name, view).second)
     {

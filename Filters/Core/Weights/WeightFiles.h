@@ -1,6 +1,7 @@
 #pragma once
 
-#include "Safetensors.h"
+#include "MappedFile.h"
+#include "Tensor.h"
 
 #include <filesystem>
 #include <map>
@@ -12,8 +13,8 @@
 namespace atlas
 {
 
-/// The tensors of one or more safetensors files. The files stay mapped as long as any copy of this
-/// object exists.
+/// The tensors of one or more safetensors or PyTorch files. The files stay mapped as long as any
+/// copy of this object exists.
 class WeightFiles
 {
 public:
@@ -23,9 +24,12 @@ public:
   /// Tensors in memory that is owned elsewhere; messages refer to them as `source`.
   WeightFiles(TensorViews tensors, std::string source);
 
-  /// Maps a .safetensors file, or the shards listed in a .safetensors.index.json, which are in the
-  /// same folder. Throws FileError if a file is missing, FormatError if one is invalid, and
-  /// ModelError if the index lists a tensor that its shard does not contain.
+  /// Maps a file of weights, or the shards listed in an index such as model.safetensors.index.json
+  /// or pytorch_model.bin.index.json, which are in the same folder. The format is that of the
+  /// content: safetensors or PyTorch's (TorchFile.h), of which a checkpoint of a training gives its
+  /// model's weights alone, without a common prefix module. or model. Throws FileError if a file is
+  /// missing, FormatError if one is invalid, and ModelError if the index lists a tensor that its
+  /// shard does not contain.
   static WeightFiles Read(const std::filesystem::path& path);
 
   const TensorViews& GetTensors() const { return this->Views; }
@@ -41,11 +45,12 @@ public:
 
 private:
   std::vector<std::shared_ptr<const MappedFile>> Files; ///< which Views point into
+  std::vector<std::shared_ptr<const void>> Owners;      ///< of what is not in a file as it is
   TensorViews Views;
   std::string Source;
   std::map<std::string, std::string, std::less<>> Origins;
 
-  void AddShard(const std::filesystem::path& path);
+  void AddFile(const std::filesystem::path& path, bool isShard);
 };
 
 }

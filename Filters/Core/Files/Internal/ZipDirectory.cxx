@@ -1,0 +1,311 @@
+#include "ZipDirectory.h"
+
+#include "Error.h"
+#include "Parallel.h"
+#include "Utf8Text.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <zlib.h>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::uint32_t LocalMagic = 0x04034b50;
+constexpr std::uint32_t EntryMagic = 0x02014b50;
+constexpr std::uint32_t EndMagic = 0x06054b50;
+constexpr std::uint32_t Zip64EndMagic = 0x06064b50;
+constexpr std::uint32_t Zip64LocatorMagic = 0x07064b50;
+constexpr std::uint64_t LocalBytes = 30;
+constexpr std::uint64_t EntryBytes = 46;
+constexpr std::uint64_t EndBytes = 22;
+constexpr std::uint64_t Zip64EndBytes = 56;
+constexpr std::uint64_t Zip64LocatorBytes = 20;
+constexpr std::uint64_t MaximumComment = 65535;
+constexpr std::uint64_t In64Bits = 0xffffffff; ///< a number that the zip64 fields give instead
+constexpr std::uint64_t Zip64Field = 1;        ///< its kind among the extra fields
+constexpr std::uint64_t Encrypted = 1;         ///< flag of an entry
+
+/// The number of bytes whose checksum one thread computes at a time.
+constexpr std::uint64_t ChecksumStep = std::uint64_t{ 1 } << 24;
+
+/// Reads an archive; offsets are from its beginning.
+class Archive
+{
+public:
+  Archive(const std::byte* data, std::size_t size, const std::string& source)
+    : Data(data)
+    , Size(size)
+    , Source(source)
+  {
+  }
+
+  std::vector<ZipRecord> Read()
+  {
+    const Directory directory = this->FindDirectory();
+    std::uint64_t at = directory.begin;
+    // Entries are counted by their bytes; the stated number may be wrong.
+    while (at < directory.begin + directory.size)
+    {
+      at = this->ReadEntry(at, directory.begin + directory.size);
+    }
+    if (this->Records.size() != directory.count)
+    {
+      this->Fail("its directory states " + std::to_string(directory.count) + " records and has " +
+                 std::to_string(this->Records.size()));
+    }
+    this->RequireSeparateRecords();
+    this->RequireDifferentNames();
+    return std::move(this->Records);
+  }
+
+private:
+  struct Directory
+  {
+    std::uint64_t begin = 0;
+    std::uint64_t size = 0;
+    std::uint64_t count = 0;
+  };
+
+  struct Span
+  {
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+
+  const std::byte* Data;
+  std::uint64_t Size;
+  const std::string& Source;
+  std::vector<ZipRecord> Records;
+  std::vector<Span> Spans; ///< of the records with their local headers
+
+  [[noreturn]] void Fail(const std::string& message) const
+  {
+    throw FormatError(this->Source + ": cannot read the zip archive: " + message + ".");
+  }
+
+  [[noreturn]] void FailCutOff() const { this->Fail("it is cut off or damaged"); }
+
+  bool Has(std::uint64_t begin, std::uint64_t count) const
+  {
+    return begin <= this->Size && count <= this->Size - begin;
+  }
+
+  std::uint64_t Number(std::uint64_t at, unsigned bytes) const
+  {
+    if (!this->Has(at, bytes))
+    {
+      this->FailCutOff();
+    }
+    std::uint64_t number = 0;
+    for (unsigned i = bytes; i-- > 0;)
+    {
+      number = number << 8U | std::to_integer<std::uint64_t>(this->Data[at + i]);
+    }
+    return number;
+  }
+
+  void RequireMagic(std::uint64_t at, std::uint32_t magic) const
+  {
+    if (this->Number(at, 4) != magic)
+    {
+      this->FailCutOff();
+    }
+  }
+
+  /// The end record is the last thing in the file, but for its comment.
+  std::uint64_t FindEnd() const
+  {
+    for (std::uint64_t comment = 0; comment <= MaximumComment; ++comment)
+    {
+      if (this->Size < EndBytes + comment)
+      {
+        break;
+      }
+      const std::uint64_t at = this->Size - EndBytes - comment;
+      if (this->Number(at, 4) == EndMagic && this->Number(at + 20, 2) == comment)
+      {
+        return at;
+      }
+    }
+    this->FailCutOff();
+  }
+
+  Directory FindDirectory() const
+  {
+    const std::uint64_t end = this->FindEnd();
+    Directory directory = { this->Number(end + 16, 4), this->Number(end + 12, 4),
+      this->Number(end + 10, 2) };
+    std::uint64_t limit = end;
+    if (end >= Zip64LocatorBytes && this->Number(end - Zip64LocatorBytes, 4) == Zip64LocatorMagic)
+    {
+      const std::uint64_t end64 = this->Number(end - Zip64LocatorBytes + 8, 8);
+      if (!this->Has(end64, Zip64EndBytes) || end64 > end)
+      {
+        this->FailCutOff();
+      }
+      this->RequireMagic(end64, Zip64EndMagic);
+      directory = { this->Number(end64 + 48, 8), this->Number(end64 + 40, 8),
+        this->Number(end64 + 32, 8) };
+      limit = end64;
+    }
+    if (directory.begin > limit || directory.size > limit - directory.begin)
+    {
+      this->FailCutOff();
+    }
+    return directory;
+  }
+
+  /// Reads the entry of the directory at `at` and returns where the next one begins.
+  std::uint64_t ReadEntry(std::uint64_t at, std::uint64_t end)
+  {
+    if (end - at < EntryBytes)
+    {
+      this->FailCutOff();
+    }
+    this->RequireMagic(at, EntryMagic);
+    const std::uint64_t nameBytes = this->Number(at + 28, 2);
+    const std::uint64_t extraBytes = this->Number(at + 30, 2);
+    const std::uint64_t next = at + EntryBytes + nameBytes + extraBytes + this->Number(at + 32, 2);
+    if (next > end)
+    {
+      this->FailCutOff();
+    }
+    ZipRecord record;
+    record.name = { reinterpret_cast<const char*>(this->Data + at + EntryBytes), nameBytes };
+    RequireUtf8(record.name, this->Source + ": the name of a record");
+    record.crc = static_cast<std::uint32_t>(this->Number(at + 16, 4));
+    record.size = this->Number(at + 20, 4);
+    std::uint64_t whole = this->Number(at + 24, 4);
+    std::uint64_t local = this->Number(at + 42, 4);
+    this->Widen({ &whole, &record.size, &local }, at + EntryBytes + nameBytes, extraBytes);
+    record.isStored = this->Number(at + 10, 2) == 0 && whole == record.size &&
+                      (this->Number(at + 8, 2) & Encrypted) == 0;
+    this->Place(record, local);
+    return next;
+  }
+
+  /// Replaces the numbers that did not fit 32 bits by those of the zip64 field, which has them in
+  /// this order.
+  void Widen(const std::vector<std::uint64_t*>& numbers, std::uint64_t at, std::uint64_t size) const
+  {
+    const std::uint64_t end = at + size;
+    while (end - at >= 4)
+    {
+      const std::uint64_t fieldEnd = at + 4 + this->Number(at + 2, 2);
+      if (fieldEnd > end)
+      {
+        this->FailCutOff();
+      }
+      if (this->Number(at, 2) == Zip64Field)
+      {
+        at += 4;
+        for (std::uint64_t* number : numbers)
+        {
+          if (*number == In64Bits)
+          {
+            if (fieldEnd - at < 8)
+            {
+              this->FailCutOff();
+            }
+            *number = this->Number(at, 8);
+            at += 8;
+          }
+        }
+        return;
+      }
+      at = fieldEnd;
+    }
+  }
+
+  void Place(ZipRecord record, std::uint64_t local)
+  {
+    if (!this->Has(local, LocalBytes))
+    {
+      this->FailCutOff();
+    }
+    this->RequireMagic(local, LocalMagic);
+    const std::uint64_t begin =
+      local + LocalBytes + this->Number(local + 26, 2) + this->Number(local + 28, 2);
+    if (!this->Has(begin, record.size))
+    {
+      this->FailCutOff();
+    }
+    record.data = this->Data + begin;
+    this->Spans.push_back({ local, begin + record.size });
+    this->Records.push_back(record);
+  }
+
+  void RequireSeparateRecords()
+  {
+    std::sort(this->Spans.begin(), this->Spans.end(),
+      [](const Span& a, const Span& b) { return a.begin < b.begin; });
+    for (std::size_t i = 1; i < this->Spans.size(); ++i)
+    {
+      if (this->Spans[i].begin < this->Spans[i - 1].end)
+      {
+        this->Fail("two records overlap");
+      }
+    }
+  }
+
+  void RequireDifferentNames() const
+  {
+    std::vector<std::string_view> names;
+    names.reserve(this->Records.size());
+    for (const ZipRecord& record : this->Records)
+    {
+      names.push_back(record.name);
+    }
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice != names.end())
+    {
+      this->Fail("record '" + std::string(*twice) + "' is there twice");
+    }
+  }
+};
+
+}
+
+std::vector<ZipRecord> ReadZipDirectory(
+  const std::byte* data, std::size_t size, const std::string& source)
+{
+  return Archive(data, size, source).Read();
+}
+
+void RequireChecksum(const ZipRecord& record, const std::string& source)
+{
+  if (record.crc == 0 || record.size == 0)
+  {
+    return;
+  }
+  const auto steps = static_cast<std::int64_t>((record.size - 1) / ChecksumStep + 1);
+  std::vector<unsigned long> parts(static_cast<std::size_t>(steps));
+  const auto sizeOf = [&](std::size_t step)
+  { return std::min(ChecksumStep, record.size - step * ChecksumStep); };
+  ParallelFor(steps, 0,
+    [&](std::int64_t i)
+    {
+      const auto step = static_cast<std::size_t>(i);
+      const auto* bytes = reinterpret_cast<const Bytef*>(record.data + step * ChecksumStep);
+      parts[step] = crc32(0, bytes, static_cast<uInt>(sizeOf(step)));
+    });
+  unsigned long crc = parts.front();
+  for (std::size_t step = 1; step < parts.size(); ++step)
+  {
+    crc = crc32_combine(crc, parts[step], static_cast<z_off_t>(sizeOf(step)));
+  }
+  if (crc != record.crc)
+  {
+    throw FormatError(source + ": record '" + std::string(record.name) +
+                      "' is damaged: its checksum differs from the one that the zip archive "
+                      "states.");
+  }
+}
+
+}

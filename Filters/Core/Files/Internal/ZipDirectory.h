@@ -1,0 +1,36 @@
+#pragma once
+
+// Internal to Core.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace atlas
+{
+
+/// A file in a zip archive. The views point into the archive.
+struct ZipRecord
+{
+  std::string_view name;
+  const std::byte* data = nullptr;
+  std::uint64_t size = 0; ///< in the archive, in bytes
+  std::uint32_t crc = 0;  ///< CRC-32 of the data; 0 if it was not computed
+  bool isStored = true;   ///< neither compressed nor encrypted
+};
+
+/// The records of a zip archive in memory, in the order of its central directory, which alone has
+/// their sizes: local headers are only skipped. Reads zip64 too. Throws FormatError if the archive
+/// is cut off or damaged, or if two records overlap or have the same name. The message starts with
+/// `source`.
+///
+/// Format: PKWARE's APPNOTE.TXT 6.3, sections 4.3.7 and 4.3.12 to 4.3.16.
+std::vector<ZipRecord> ReadZipDirectory(
+  const std::byte* data, std::size_t size, const std::string& source);
+
+/// Throws FormatError unless the data of a stored record have the CRC-32 that the archive states.
+void RequireChecksum(const ZipRecord& record, const std::string& source);
+
+}

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "MappedFile.h"
+#include "NumpyArray.h"
+#include "Tensor.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace atlas
+{
+
+/// A tensor of a PyTorch file.
+struct TorchTensor
+{
+  DType dtype = DType::F32;
+  Shape shape;
+  std::string holder; ///< the name of the dictionary or list that it is in; empty: the outermost
+
+  /// The elements: in place if they lie in the file one behind the other, otherwise a copy. May be
+  /// called on several threads, and when the TorchFile is gone. Throws FormatError if the bytes do
+  /// not have the checksum in the file, which is compared once for each storage, and FileError if
+  /// a mapped file is not intact.
+  std::function<LoadedArray()> load;
+};
+
+/// The tensors of a file that PyTorch's torch.save wrote: .bin, .pt, .pth or .ckpt, as a zip
+/// archive or, before version 1.6, as a row of pickles. Nothing in the file is executed:
+/// PickleReader.h says what is read instead. Only dense tensors with types of DType are; a file
+/// with others, or with objects of any other class, throws FormatError, which names them.
+///
+/// Tensors in dictionaries and lists have the keys and indices joined by dots as names, such as
+/// "model.blocks.0.w"; a single tensor is called "array". Everything else, such as the step of a
+/// training, is left out. Opening reads the objects but no tensor.
+///
+/// Tensors that are transposed, strided or expanded are copied. They take at most 64 MB and four
+/// times the size of the file; otherwise the file is refused.
+class TorchFile
+{
+public:
+  /// Maps a file. Throws FileError or FormatError.
+  explicit TorchFile(const std::filesystem::path& path);
+
+  /// Same, from bytes in memory that `owner` keeps alive. The message starts with `source`.
+  TorchFile(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,
+    const std::string& source);
+
+  using Entries = std::map<std::string, TorchTensor, std::less<>>;
+
+  const Entries& GetTensors() const { return this->Tensors; }
+
+  /// The mapped file; nullptr if bytes were given.
+  const std::shared_ptr<const MappedFile>& GetFile() const { return this->File; }
+
+private:
+  std::shared_ptr<const MappedFile> File;
+  Entries Tensors;
+};
+
+/// Whether the first bytes are those of a zip archive with a PyTorch file, or of a pickle.
+bool LooksLikeTorch(const std::byte* data, std::size_t size);
+
+}

@@ -1,0 +1,40 @@
+#pragma once
+
+// Internal to Core.
+
+#include "MappedFile.h"
+#include "Tensor.h"
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace atlas
+{
+
+/// A file of weights of any format.
+struct TensorFile
+{
+  std::shared_ptr<const MappedFile> file;
+  TensorViews tensors;
+  std::vector<std::shared_ptr<const void>> owners; ///< of what is not in the file itself
+};
+
+/// Reads the weights of a file; the format is detected from the first bytes, and failing that from
+/// the name.
+///
+/// A PyTorch file of a training may hold more than the weights, or hold them under another name. If
+/// there is no tensor in the outermost dictionary, but there are some below one of its entries
+/// state_dict, model_state_dict, model or module, in this order, only those below it are read, and
+/// so on. Then prefixes that all names have are dropped: module. (of DataParallel), _orig_mod. (of
+/// torch.compile), and model. (of Lightning) unless the model itself has this name. `isShard`: the
+/// file is one of several, whose tensors are all read under their own names.
+///
+/// Throws FileError or FormatError.
+TensorFile ReadTensorFile(const std::filesystem::path& path, bool isShard);
+
+/// Whether a file of weights of this name is PyTorch's: .bin, .pt, .pth or .ckpt.
+bool HasTorchExtension(const std::filesystem::path& path);
+
+}
