@@ -22,7 +22,7 @@ std::vector<atlas::FileStamp> StampsOf(
   const std::filesystem::path& path, const std::filesystem::path& folder)
 {
   std::vector<const char*> names = { atlas::ConfigFile, atlas::WeightsFile, atlas::ShardIndexFile,
-    atlas::ImageProcessorFile };
+    atlas::TorchWeightsFile, atlas::TorchShardIndexFile, atlas::ImageProcessorFile };
   names.insert(names.end(), atlas::TokenizerFiles.begin(), atlas::TokenizerFiles.end());
   std::vector<atlas::FileStamp> stamps;
   if (path != folder)

@@ -7,7 +7,8 @@
 
 /**
  * @class vtkRecordingReader
- * @brief Reads the recorded activations of a transformer from a safetensors, .npy or .npz file.
+ * @brief Reads the recorded activations of a transformer from a safetensors, .npy, .npz or
+ * PyTorch file.
  *
  * Supported are files written by this plugin, activations saved from TransformerLens (old and new
  * names), arrays named as in Hugging Face code, and attention alone. Core's RecordingFile.h lists

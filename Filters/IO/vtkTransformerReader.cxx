@@ -11,9 +11,11 @@
 #include <vtkObjectFactory.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,9 +37,12 @@ int vtkTransformerReader::CanReadFile(const char* fileName)
 {
   const std::filesystem::path path = fileName;
   std::error_code ignored;
+  constexpr std::array<std::string_view, 5> endings = { ".safetensors", ".bin", ".pt", ".pth",
+    ".ckpt" };
+  const bool isWeights =
+    std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
   return path.filename() == "config.json" ||
-             (path.extension() == ".safetensors" &&
-               std::filesystem::exists(path.parent_path() / "config.json", ignored))
+             (isWeights && std::filesystem::exists(path.parent_path() / "config.json", ignored))
            ? 1
            : 0;
 }

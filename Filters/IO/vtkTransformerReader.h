@@ -20,8 +20,9 @@ class OpenTransformer;
  * @class vtkTransformerReader
  * @brief Reads a transformer of Hugging Face or TransformerLens.
  *
- * The file is the config.json of a model folder, whose weights are model.safetensors or the shards
- * that model.safetensors.index.json names; or one safetensors file with a config.json beside it.
+ * The file is the config.json of a model folder, whose weights are model.safetensors,
+ * pytorch_model.bin or the shards that an index of either names; or one safetensors file or file of
+ * PyTorch (.bin, .pt, .pth, .ckpt) with a config.json beside it.
  * Architectures: bert, bloom, gpt2, llama, vit, and models of TransformerLens.
  *
  * Output: a light vtkMultiBlockDataSet that describes the model (see TransformerConversion.h), the

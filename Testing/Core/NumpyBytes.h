@@ -64,9 +64,10 @@ inline std::uint32_t Crc32(const std::string& bytes)
 }
 
 /// A zip archive by the description of its format, each entry stored or, if `deflate`, as one
-/// uncompressed block of deflate. `lie` is added to the sizes that the archive gives.
+/// uncompressed block of deflate. `lie` is added to the sizes that the archive gives. Without
+/// `checksums` they are 0.
 inline std::string ZipFile(const std::vector<std::pair<std::string, std::string>>& entries,
-  bool deflate = false, std::uint64_t lie = 0)
+  bool deflate = false, std::uint64_t lie = 0, bool checksums = true)
 {
   std::string files;
   std::string directory;
@@ -79,8 +80,9 @@ inline std::string ZipFile(const std::vector<std::pair<std::string, std::string>
     }
     const std::string common =
       LittleEndian(20, 2) + LittleEndian(0, 2) + LittleEndian(deflate ? 8 : 0, 2) +
-      LittleEndian(0, 4) + LittleEndian(Crc32(content), 4) + LittleEndian(data.size(), 4) +
-      LittleEndian(content.size() + lie, 4) + LittleEndian(name.size(), 2) + LittleEndian(0, 2);
+      LittleEndian(0, 4) + LittleEndian(checksums ? Crc32(content) : 0, 4) +
+      LittleEndian(data.size(), 4) + LittleEndian(content.size() + lie, 4) +
+      LittleEndian(name.size(), 2) + LittleEndian(0, 2);
     directory += "PK\x01\x02" + LittleEndian(20, 2) + common + std::string(10, '\0') +
                  LittleEndian(files.size(), 4) + name;
     files += "PK\x03\x04" + common + name + data;

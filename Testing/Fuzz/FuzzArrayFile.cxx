@@ -3,7 +3,7 @@
 
 using namespace atlas;
 
-/// The reader of .npy, .npz and safetensors files, and every array in them.
+/// The reader of .npy, .npz, safetensors and PyTorch files, and every array in them.
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
   fuzz::Read(

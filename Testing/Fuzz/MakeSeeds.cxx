@@ -5,6 +5,7 @@
 #include "RecordingFile.h"
 #include "Safetensors.h"
 #include "SentencePieceBytes.h"
+#include "TorchBytes.h"
 
 #include <cstdio>
 #include <cstring>
@@ -23,10 +24,19 @@ using atlas::test::JpegFile;
 using atlas::test::LittleEndian;
 using atlas::test::NpyFile;
 using atlas::test::NpyHeader;
+using atlas::test::PickledDictionary;
+using atlas::test::PickledGlobal;
+using atlas::test::PickledList;
+using atlas::test::PickledNumber;
+using atlas::test::PickledOrderedDictionary;
+using atlas::test::PickledTensor;
+using atlas::test::PickledTuple;
 using atlas::test::PngChunk;
 using atlas::test::PngColor;
 using atlas::test::PngFile;
 using atlas::test::SentencePieceFile;
+using atlas::test::TorchLegacy;
+using atlas::test::TorchZip;
 using atlas::test::ZipFile;
 
 namespace
@@ -170,8 +180,41 @@ void WriteArrays(const SeedWriter& seeds)
   }
   seeds.Write("ArrayFile", "stored.npz", ZipFile({ { "a.npy", plain }, { "b.npy", plain } }));
   seeds.Write("ArrayFile", "deflated.npz", ZipFile({ { "a.npy", plain } }, true));
-  seeds.Write("ArrayFile", "torch.pt", ZipFile({ { "x/data.pkl", "\x80\x02." } }));
   seeds.Write("ArrayFile", "none.npz", ZipFile({}));
+}
+
+/// Files without checksums, which mutations would make useless.
+void WriteTorch(const SeedWriter& seeds)
+{
+  const std::string floats = FloatBytes({ 1, 2, 3, 4, 5, 6 });
+  const auto tensors = [](bool legacy)
+  {
+    const auto tensor = [&](std::int64_t offset, const std::vector<std::int64_t>& shape,
+                          const std::vector<std::int64_t>& stride)
+    { return PickledTensor({ "0", 6, "FloatStorage", legacy }, offset, shape, stride); };
+    const std::string parameter =
+      PickledGlobal("torch._utils", "_rebuild_parameter") +
+      PickledTuple({ tensor(1, { 2, 2 }, { 1, 2 }), "\x88", PickledOrderedDictionary() }) + "R";
+    return PickledDictionary(
+      { { "model", PickledOrderedDictionary() + "q" + '\0' + "(X" + LittleEndian(1, 4) + "a" +
+                     tensor(0, { 2, 3 }, { 3, 1 }) + "X" + LittleEndian(1, 4) + "b" + parameter +
+                     "u}b" },
+        { "blocks", PickledList({ tensor(0, { 3, 2 }, { 0, 1 }), tensor(5, {}, {}) }) },
+        { "step", PickledNumber(7) }, { "again", std::string("h") + '\0' },
+        { "rate", "G" + std::string(8, '\1') }, { "none", "N" } });
+  };
+  const std::vector<std::pair<std::string, std::string>> files = {
+    { "zip.pt", TorchZip(tensors(false), { { "0", floats } }, false) },
+    { "legacy.pt", TorchLegacy(tensors(true), { { "0", floats } }) },
+    { "array.pt", TorchZip(PickledTensor({ "1", 2, "BoolStorage", false }, 0, { 2 }, { 1 }),
+                    { { "1", "\1\1" } }, false) },
+    { "checked.pt", TorchZip("}", {}) },
+  };
+  for (const auto& [name, bytes] : files)
+  {
+    seeds.Write("TorchFile", name, bytes);
+    seeds.Write("ArrayFile", name, bytes);
+  }
 }
 
 /// Two sequences of two tokens and one, in a layer of two heads that share their keys.
@@ -530,6 +573,7 @@ int main(int argc, char** argv)
     WriteTensors(seeds);
     WriteModels(seeds);
     WriteArrays(seeds);
+    WriteTorch(seeds);
     WriteRecordings(seeds);
     WriteTransformers(seeds);
     WriteTokenizers(seeds);

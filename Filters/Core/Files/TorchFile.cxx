@@ -21,7 +21,8 @@ namespace
 constexpr std::string_view ZipMagic = "PK\x03\x04";
 constexpr std::string_view PickleRecord = "data.pkl";
 constexpr std::size_t MaximumDepth = 100;
-/// Names take at most so many bytes for each byte of the pickle.
+/// Names take at most so many bytes, and so many more for each byte of the pickle.
+constexpr std::uint64_t MaximumNames = 100'000;
 constexpr std::uint64_t MaximumNameShare = 16;
 constexpr std::uint64_t MaximumCopies = std::uint64_t{ 1 } << 26;
 constexpr std::uint64_t MaximumCopiesShare = 4;
@@ -166,7 +167,6 @@ public:
                  std::to_string(this->Size) + " other bytes.");
     }
     this->NameTensors();
-    this->RequireFewCopies();
     return std::move(this->Tensors);
   }
 
@@ -495,7 +495,7 @@ private:
     }
     const std::string_view part = number.empty() ? text : number;
     this->NameBytes += holder.name.size() + 1 + part.size();
-    if (this->NameBytes > MaximumNameShare * this->Objects.bytes)
+    if (this->NameBytes > MaximumNames + MaximumNameShare * this->Objects.bytes)
     {
       this->Fail("the names of its tensors are longer than those of any model.");
     }

@@ -19,9 +19,9 @@ struct RecordingContent
   std::vector<std::string> warnings; ///< one per kind of unused array, with the reason
 };
 
-/// Reads a recording from a safetensors, .npy or .npz file; the format is detected from the
-/// content. Arrays that are already stored in the order a recording needs are mapped; others are
-/// copied once.
+/// Reads a recording from a safetensors, .npy, .npz or PyTorch file; the format is detected from
+/// the content. Arrays that are already stored in the order a recording needs are mapped; others
+/// are copied once.
 ///
 /// Native names, one array per quantity and head, with N rows for the tokens of all S sequences:
 /// sequence_offsets [S + 1]; tokens.position, tokens.id, tokens.segment, tokens.row, tokens.column

@@ -195,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Numpy, BadArrayFile,
     BadFile{ "Objects", Typed("|O"),
       "the array holds Python objects (type '|O'), which only pickle can read; pickle "
       "can run any code, so it is refused" },
-    BadFile{ "Pickle", "\x80\x04\x95\0\0"s, "found Python objects, which only pickle can read" },
+    BadFile{ "Pickle", "\x80\x04]."s, "expected a PyTorch file, found a pickle of something else" },
     BadFile{ "Complex", Typed("<c8"), "unknown type '<c8', expected one of f2, f4, f8" },
     BadFile{ "Text", Typed("<U5"), "unknown type '<U5'" },
     BadFile{ "NoByteOrder", Typed("|f4"), "unknown type '|f4'" },
@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(Zip, BadArrayFile,
       "array 'x.npy': the array holds "
       "Python objects" },
     BadFile{ "Torch", ZipFile({ { "model/data.pkl", "\x80\x02." } }),
-      "expected arrays, found a PyTorch file, which only pickle can read" },
+      "the instruction takes 1 objects from the stack, which has 0" },
     BadFile{
       "Twice", ZipFile({ { "x.npy", GoodNpy }, { "x", GoodNpy } }), "array 'x' occurs twice" },
     BadFile{

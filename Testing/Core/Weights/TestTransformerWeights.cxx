@@ -136,10 +136,10 @@ TEST_F(ShardedModel, MissingFilesAreNamed)
 {
   std::filesystem::remove(this->Folder / "model.safetensors.index.json");
   EXPECT_THAT(this->Refusal<FileError>(),
-    HasSubstr("expected the weights in model.safetensors or in shards that "
-              "model.safetensors.index.json names, found neither."));
+    HasSubstr("expected the weights in model.safetensors, in pytorch_model.bin, in shards"));
   WriteBytes(this->Folder / "pytorch_model.bin", "");
-  EXPECT_THAT(this->Refusal<FileError>(), HasSubstr("pytorch_model.bin is a pickle"));
+  EXPECT_THAT(
+    this->Refusal<FormatError>(), HasSubstr("pytorch_model.bin: expected a PyTorch file"));
   std::filesystem::remove(this->Folder / "config.json");
   EXPECT_THAT(this->Refusal<FileError>(), HasSubstr("config.json: cannot open file"));
 }

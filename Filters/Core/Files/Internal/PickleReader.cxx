@@ -84,16 +84,16 @@ constexpr std::array<KnownOpcode, 28> RefusedOpcodes = { {
   { '0', "POP" },
   { '1', "POP_MARK" },
   { '2', "DUP" },
+  { 'd', "DICT" },
+  { 'l', "LIST" },
   { 'F', "FLOAT" },
   { 'I', "INT" },
   { 'L', "LONG" },
   { 'P', "PERSID" },
   { 'S', "STRING" },
   { 'V', "UNICODE" },
-  { 'd', "DICT" },
   { 'g', "GET" },
   { 'i', "INST" },
-  { 'l', "LIST" },
   { 'o', "OBJ" },
   { 'p', "PUT" },
   { 0x81, "NEWOBJ" },
@@ -439,16 +439,22 @@ private:
   /// A number in two's complement.
   void PushLong(std::string_view bytes)
   {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    while (bytes.size() > sizeof(std::int64_t) &&
+           byte(bytes.size() - 1) == ((byte(bytes.size() - 2) & 0x80U) != 0 ? 0xffU : 0U))
+    {
+      bytes.remove_suffix(1);
+    }
     if (bytes.size() > sizeof(std::int64_t))
     {
       this->Push(PickleKind::LongInteger, 0, bytes);
       return;
     }
-    const bool negative = !bytes.empty() && (static_cast<unsigned char>(bytes.back()) & 0x80U) != 0;
+    const bool negative = !bytes.empty() && (byte(bytes.size() - 1) & 0x80U) != 0;
     std::uint64_t number = negative ? ~std::uint64_t{ 0 } : 0;
     for (std::size_t i = bytes.size(); i-- > 0;)
     {
-      number = number << 8U | static_cast<unsigned char>(bytes[i]);
+      number = number << 8U | byte(i);
     }
     this->Push(PickleKind::Integer, static_cast<std::int64_t>(number));
   }

@@ -27,8 +27,9 @@ constexpr std::uint64_t Zip64EndBytes = 56;
 constexpr std::uint64_t Zip64LocatorBytes = 20;
 constexpr std::uint64_t MaximumComment = 65535;
 constexpr std::uint64_t In64Bits = 0xffffffff; ///< a number that the zip64 fields give instead
-constexpr std::uint64_t Zip64Field = 1;        ///< its kind among the extra fields
-constexpr std::uint64_t Encrypted = 1;         ///< flag of an entry
+constexpr std::uint64_t CountIn64Bits = 0xffff;
+constexpr std::uint64_t Zip64Field = 1; ///< its kind among the extra fields
+constexpr std::uint64_t Encrypted = 1;  ///< flag of an entry
 
 /// The number of bytes whose checksum one thread computes at a time.
 constexpr std::uint64_t ChecksumStep = std::uint64_t{ 1 } << 24;
@@ -149,8 +150,17 @@ private:
         this->FailCutOff();
       }
       this->RequireMagic(end64, Zip64EndMagic);
-      directory = { this->Number(end64 + 48, 8), this->Number(end64 + 40, 8),
+      const Directory wide = { this->Number(end64 + 48, 8), this->Number(end64 + 40, 8),
         this->Number(end64 + 32, 8) };
+      const auto agree = [](std::uint64_t number, std::uint64_t other, std::uint64_t in64Bits)
+      { return number == other || number == in64Bits; };
+      if (!agree(directory.begin, wide.begin, In64Bits) ||
+          !agree(directory.size, wide.size, In64Bits) ||
+          !agree(directory.count, wide.count, CountIn64Bits))
+      {
+        this->FailCutOff();
+      }
+      directory = wide;
       limit = end64;
     }
     if (directory.begin > limit || directory.size > limit - directory.begin)
