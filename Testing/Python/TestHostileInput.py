@@ -53,6 +53,11 @@ def head(number):
     return [f"heads__{number}__{name}" for name in ("query", "key", "value", "output")]
 
 
+def hostile_torch(name):
+    """The bytes of a file that PyTorch would read, with another purpose than to hold tensors."""
+    return (atlastest.ORACLE.parent / "models" / "files" / "hostile" / name).read_bytes()
+
+
 def filled(shape, value=0.5):
     return numpy.full(shape, value, "f4")
 
@@ -106,6 +111,8 @@ RECORDINGS = {
     "attention of two axes": (".npy", npy(filled((3, 3))), "found only 'array' [3, 3]"),
     "attention that is not square": (".npy", npy(filled((1, 2, 3, 4))), "shape"),
     "a zip cut off": (".npz", b"PK\x03\x04" + bytes(30), "zip"),
+    "a pt file that calls os.system": (".pt", hostile_torch("os-system.pt"), "os.system"),
+    "a pt file that contains itself": (".pt", hostile_torch("self-reference.pt"), "in circles"),
 }
 
 
@@ -651,10 +658,20 @@ class HostileInput(AtlasTest):
             self.check("transformer", what, simple.TransformerReader(FileName=str(config)), message)
 
     def test_weights(self):
+        def call_system(path):
+            path.unlink()
+            (path.parent / "pytorch_model.bin").write_bytes(hostile_torch("os-system.pt"))
+
+        def two_checkpoints(path):
+            path.rename(path.parent / "a.pt")
+            (path.parent / "b.pt").write_bytes(b"")
+
         for what, change, message in (
             ("no weights", lambda path: path.unlink(), "model.safetensors"),
             ("empty weights", lambda path: path.write_bytes(b""), "0 bytes"),
             ("weights cut off", lambda path: os.truncate(path, 70000), "data_offsets"),
+            ("weights that call os.system", call_system, "os.system"),
+            ("two checkpoints", two_checkpoints, "expected one file of weights, found a.pt, b.pt"),
         ):
             folder = self.folder()
             change(folder / "model.safetensors")

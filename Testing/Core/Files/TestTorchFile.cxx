@@ -211,10 +211,9 @@ TEST(HostileTorchFile, MessagesNameInstructionOrFunction)
   EXPECT_THAT(refusal("builtin2-exec.pt"), HasSubstr("names '__builtin__.exec'"));
   EXPECT_THAT(refusal("load-from-bytes.pt"), HasSubstr("names 'torch.storage._load_from_bytes'"));
   EXPECT_THAT(refusal("dotted-global.pt"), HasSubstr("names 'torch.serialization.os.system'"));
-  EXPECT_THAT(refusal("inst-opcode.pt"), HasSubstr("instruction DICT is none")); // protocol 0
-  EXPECT_THAT(refusal("obj-opcode.pt"), HasSubstr("is none"));
-  EXPECT_THAT(refusal("ext-opcode.pt"), HasSubstr("instruction EXT1 is none"));
-  EXPECT_THAT(refusal("unknown-opcode.pt"), HasSubstr("instruction 0xff is none"));
+  EXPECT_THAT(refusal("inst-opcode.pt"), HasSubstr("instruction DICT is none of")); // protocol 0
+  EXPECT_THAT(refusal("ext-opcode.pt"), HasSubstr("instruction EXT1 is none of"));
+  EXPECT_THAT(refusal("unknown-opcode.pt"), HasSubstr("instruction 0xff is none of"));
   EXPECT_THAT(refusal("zip-bomb.pt"), HasSubstr("is compressed or encrypted"));
   EXPECT_THAT(refusal("tensor-expanded-huge.pt"), HasSubstr("bytes of memory"));
   EXPECT_THAT(refusal("self-reference.pt"), HasSubstr("in circles"));

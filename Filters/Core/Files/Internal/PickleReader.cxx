@@ -370,7 +370,7 @@ private:
       name = known.code == code ? std::string(known.name) : name;
     }
     this->Fail("instruction " + name +
-               " is none that tensors need; it is not executed, and the file is refused.");
+               " is none of those that tensors need; it is not executed, and the file is refused.");
   }
 
   /// None, numbers, texts.
@@ -465,6 +465,7 @@ private:
     switch (code)
     {
       case '(': // MARK
+        this->Count(1);
         this->Marks.push_back(this->Stack.size());
         return true;
       case ')': // EMPTY_TUPLE
@@ -582,7 +583,7 @@ private:
       }
     }
     this->Fail("names '" + Shown(module) + "." + Shown(name) +
-               "', which is none of the classes and functions of dense tensors of " +
+               "', but files may name only the classes and functions of dense tensors of " +
                KnownDTypes() + "; it is not run, and the file is refused.");
   }
 
