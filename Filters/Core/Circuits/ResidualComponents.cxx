@@ -45,6 +45,8 @@ double Activated(Activation activation, double x)
       return std::max(x, 0.);
     case Activation::Silu:
       return x / (1 + std::exp(-x));
+    case Activation::QuickGelu:
+      return x / (1 + std::exp(-1.702 * x));
   }
   return x;
 }

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "JsonText.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -118,6 +119,34 @@ std::string Settings::Text(Keys keys, const std::string& otherwise) const
     this->FailValue(entry, "a string", *entry.second);
   }
   return entry.second->get<std::string>();
+}
+
+std::vector<std::string> Settings::Texts(Keys keys, std::int64_t count) const
+{
+  const Entry entry = this->Find(keys);
+  std::vector<std::string> texts;
+  if (entry.second == nullptr)
+  {
+    return texts;
+  }
+  if (entry.second->is_array() && static_cast<std::int64_t>(entry.second->size()) == count)
+  {
+    for (const json& item : *entry.second)
+    {
+      texts.push_back(item.is_string() ? item.get<std::string>() : std::string());
+    }
+  }
+  if (texts.empty() || std::find(texts.begin(), texts.end(), std::string()) != texts.end())
+  {
+    this->FailValue(entry, "a list of " + std::to_string(count) + " names", *entry.second);
+  }
+  return texts;
+}
+
+bool Settings::IsNull(const char* key) const
+{
+  const auto found = this->Object.find(key);
+  return found != this->Object.end() && found->is_null();
 }
 
 std::pair<std::int64_t, std::int64_t> Settings::Extent(Keys keys, std::int64_t otherwise) const

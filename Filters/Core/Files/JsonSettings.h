@@ -57,6 +57,15 @@ public:
 
   std::string Text(Keys keys, const std::string& otherwise) const;
 
+  /// A list of `count` strings; empty if there is none.
+  std::vector<std::string> Texts(Keys keys, std::int64_t count) const;
+
+  /// Whether a setting is there and null, which some formats tell from one that is missing.
+  bool IsNull(const char* key) const;
+
+  /// A setting of any kind, or nullptr if there is none.
+  const nlohmann::json* Value(Keys keys) const { return this->Find(keys).second; }
+
   /// A setting with named values.
   template<class List>
   auto Choice(Keys keys, const std::string& otherwise, const List& list) const

@@ -40,6 +40,8 @@ std::string ActivationName(Activation activation, bool lens)
       return "gelu_new";
     case Activation::Relu:
       return "relu";
+    case Activation::QuickGelu:
+      return "quick_gelu";
     case Activation::Silu:
       break;
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,25 @@ enum class NormKind
 enum class NormPlace
 {
   BeforeSublayer, ///< x + f(norm(x))
-  AfterSublayer   ///< norm(x + f(x)), as in BERT
+  AfterSublayer,  ///< norm(x + f(x)), as in BERT
+  BeforeAndAfter  ///< x + norm'(f(norm(x))), as in Gemma 2
+};
+
+/// How a layer combines attention A and MLP F, if normalizations come before them.
+enum class SublayerOrder
+{
+  Sequential,       ///< x + A(n1 x), then x + F(n2 x)
+  Parallel,         ///< x + A(n1 x) + F(n2 x), as in GPT-NeoX
+  ParallelOfOneNorm ///< x + A(n1 x) + F(n1 x), as in GPT-J
+};
+
+/// Normalizations of queries and keys, before rotation, of the kind of all others (Dehghani et al.
+/// 2023; Qwen3).
+enum class QueryKeyNorm
+{
+  None,
+  OfAllHeads, ///< one gain [d_head] for all heads
+  OfEachHead  ///< a gain [d_head] for each head
 };
 
 enum class PositionKind
@@ -41,7 +60,8 @@ enum class Activation
   Gelu,     ///< x/2 (1 + erf(x / sqrt 2)); Hendrycks and Gimpel 2016
   GeluTanh, ///< x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); also called gelu_new
   Relu,
-  Silu ///< x / (1 + exp(-x))
+  Silu,     ///< x / (1 + exp(-x))
+  QuickGelu ///< x / (1 + exp(-1.702 x)); CLIP
 };
 
 enum class InputKind
@@ -56,8 +76,10 @@ struct RotaryScaling
   enum class Kind
   {
     None,
-    Linear, ///< all divided by the factor
-    Llama3  ///< low ones divided by the factor, high ones unchanged, interpolated in between
+    Linear,  ///< all divided by the factor
+    Llama3,  ///< low ones divided by the factor, high ones unchanged, interpolated in between
+    Yarn,    ///< likewise, interpolated over the index of the pair (Peng et al. 2023)
+    LongRope ///< each divided by its own factor (Ding et al. 2024)
   };
   Kind kind = Kind::None;
   double factor = 1;
@@ -65,14 +87,20 @@ struct RotaryScaling
                          ///< frequencies
   double highFactor = 4; ///< Llama3: wavelengths below originalPositions / highFactor are high
                          ///< frequencies
-  double originalPositions = 0; ///< Llama3: context length in training
+  double originalPositions = 0; ///< not Linear: context length in training
+  double betaFast = 32;  ///< Yarn: frequencies of more turns in originalPositions are unchanged
+  double betaSlow = 1;   ///< Yarn: frequencies of fewer turns are divided by the factor
+  bool truncates = true; ///< Yarn: both limits are rounded to whole pairs
+  double attentionFactor = 1;       ///< Yarn, LongRope: of cosines and sines
+  std::vector<double> shortFactors; ///< LongRope, per pair: for up to originalPositions tokens
+  std::vector<double> longFactors;  ///< LongRope, per pair: for longer texts
 };
 
 /// Everything that defines a transformer except its weights: its sizes and the structure of its
 /// blocks. One forward pass can thus serve all architectures.
 struct TransformerConfig
 {
-  std::string architecture; ///< model_type: bert, bloom, gpt2, llama, transformer_lens, vit
+  std::string architecture; ///< model_type, such as gpt2 or llama
   InputKind input = InputKind::Tokens;
 
   std::int64_t layers = 0;           ///< L
@@ -87,35 +115,73 @@ struct TransformerConfig
   std::int64_t positions = 0;        ///< longest sequence; 0: no limit
   std::int64_t segments = 0;         ///< token types; 0: none
 
+  std::int64_t embeddingDimension = 0; ///< of token embeddings that a matrix projects to d_model
+                                       ///< (OPT); 0: d_model
+  double embeddingScale = 1;           ///< of token embeddings; sqrt(d_model) in Gemma
+  std::int64_t firstPosition = 0;      ///< row of the position embedding of the first token: 2 in
+                                       ///< OPT, the id of the padding + 1 in RoBERTa
+  std::int64_t paddingToken = -1; ///< RoBERTa: tokens with this id are not counted in positions and
+                                  ///< have the row firstPosition - 1; -1: none
+
   std::int64_t imageHeight = 0; ///< pixels
   std::int64_t imageWidth = 0;  ///< pixels
   std::int64_t patchHeight = 0; ///< pixels; divides the height
   std::int64_t patchWidth = 0;  ///< pixels; divides the width
   std::int64_t channels = 0;    ///< color channels of an image
+  std::int64_t classTokens = 1; ///< before the patches: the class token, then that for distillation
+                                ///< (DeiT)
+  std::int64_t registers = 0;   ///< tokens without positions between these and the patches (Darcet
+                                ///< et al. 2024)
+  bool patchBias = true;        ///< whether the embedding of patches has a bias
 
   NormKind norm = NormKind::LayerNorm;
   NormPlace normPlace = NormPlace::BeforeSublayer;
-  double epsilon = 1e-5;       ///< of every normalization
-  bool normsAreFolded = false; ///< gains and shifts are folded into the next weights (LNPre,
-                               ///< RMSPre)
+  double epsilon = 1e-5;        ///< of every normalization
+  bool normsAreFolded = false;  ///< gains and shifts are folded into the next weights (LNPre,
+                                ///< RMSPre)
+  bool normsHaveWeights = true; ///< gains, and shifts of LayerNorm; without them they are 1 and 0
+                                ///< (OLMo)
+  double gainOffset = 0;        ///< added to stored gains; 1 in Gemma
   bool embeddingNorm = false;
   bool finalNorm = true;
   bool lastResidualIsNormed = false; ///< the last hidden state of the original code is after
                                      ///< finalNorm
 
+  SublayerOrder order = SublayerOrder::Sequential;
+  QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  bool layerScales = false; ///< what a sublayer adds is multiplied by a vector [d_model] (Touvron
+                            ///< et al. 2021: LayerScale)
+
   PositionKind position = PositionKind::Learned;
   double rotaryBase = 10000;
   RotaryScaling rotaryScaling;
+  std::int64_t rotaryDimension = 0;  ///< the first so many components of a head are rotated; 0: all
+  bool rotatesNeighbors = false;     ///< pairs are (2i, 2i + 1), as in GPT-J, not (i, i + half)
+  double windowRotaryBase = 0;       ///< base in layers with a window (Gemma 3); 0: rotaryBase and
+                                     ///< rotaryScaling in all layers
+  RotaryScaling windowRotaryScaling; ///< in layers with a window, if they have their own base
 
   Activation activation = Activation::Gelu;
   bool gated =
     false; ///< MLP: (activation(x W_gate) * (x W_up)) W_down, else activation(x W_up) W_down
   AttentionMask mask = AttentionMask::Causal;
-  double attentionScale = 0;   ///< scores are divided by it; usually sqrt(d_head)
-  bool scaleByLayer = false;   ///< and also by l + 1 in layer l
-  bool inputBias = true;       ///< whether queries, keys and values have biases
-  bool outputBias = true;      ///< whether W_O has a bias
-  bool mlpBias = true;         ///< whether the MLP has biases
+  double attentionScale = 0;         ///< scores are divided by it; usually sqrt(d_head)
+  bool scaleByLayer = false;         ///< and also by l + 1 in layer l
+  double scoreCap = 0;               ///< c > 0: a score s becomes c tanh(s / c) (Gemma 2)
+  double logitCap = 0;               ///< c > 0: a logit s becomes c tanh(s / c)
+  std::vector<std::int64_t> windows; ///< per layer: query i sees keys j > i - w only; 0: all.
+                                     ///< Empty: all 0
+  bool sinks = false;        ///< a further logit in each head's softmax, whose weight is dropped
+  double projectionClip = 0; ///< c > 0: queries, keys and values are limited to -c ... c (OLMo)
+  bool inputBias = true;     ///< whether queries, keys and values have biases
+  bool outputBias = true;    ///< whether W_O has a bias
+  bool mlpBias = true;       ///< whether the MLP has biases
+  std::int64_t experts = 0;  ///< MLPs per layer, of which a router chooses expertsPerToken for each
+                             ///< token (gpt-oss); 0: one MLP
+  std::int64_t expertsPerToken = 0;
+  double expertLimit = 0; ///< experts: the gate and the linear part are limited to it
+  std::optional<Activation> logitsActivation; ///< of the layer before the unembedding (BERT), if it
+                                              ///< is not `activation`
   bool tiedUnembedding = true; ///< a model without an unembedding uses its token embedding instead
 
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
@@ -124,18 +190,52 @@ struct TransformerConfig
   /// The factor of query . key in layer l: 1 / attentionScale, or 1 / (attentionScale (l + 1)) if
   /// scaleByLayer.
   double ScoreScale(std::int64_t layer) const;
+
+  /// The window of layer l, or 0.
+  std::int64_t Window(std::int64_t layer) const
+  {
+    return this->windows.empty() ? 0 : this->windows[static_cast<std::size_t>(layer)];
+  }
+
+  /// The number of components of a head that are rotated.
+  std::int64_t RotatedDimension() const
+  {
+    return this->rotaryDimension > 0 ? this->rotaryDimension : this->headDimension;
+  }
+
+  /// The scaling of the rotary frequencies of layer l.
+  const RotaryScaling& RotaryScalingOf(std::int64_t layer) const
+  {
+    return this->HasOwnRotation(layer) ? this->windowRotaryScaling : this->rotaryScaling;
+  }
+
+  /// Whether layer l has the rotary base of layers with a window.
+  bool HasOwnRotation(std::int64_t layer) const
+  {
+    return this->windowRotaryBase > 0 && this->Window(layer) > 0;
+  }
+
+  /// The number of components of the token embedding and of what the unembedding reads.
+  std::int64_t EmbeddingDimension() const
+  {
+    return this->embeddingDimension > 0 ? this->embeddingDimension : this->modelDimension;
+  }
+
+  /// Images: the tokens before the patches.
+  std::int64_t TokensBeforePatches() const { return this->classTokens + this->registers; }
 };
 
 /// The names of the supported architectures, separated by ", ".
 std::string KnownArchitectures();
 
-/// Parses a config.json as written by Hugging Face for gpt2, bert, vit, bloom and llama, or one
-/// with the setting names of TransformerLens and the model_type transformer_lens (positions
-/// standard, shortformer, rotary in halves of whole heads, and alibi with a causal mask). Missing
-/// settings have the default of the original code. Throws FormatError if it is not a JSON object.
-/// Throws ModelError if sizes do not match, or if the architecture, activation or variant of
-/// attention is unknown; the message lists the supported ones and starts with `source`. Unless it
-/// is empty, `architecture` replaces the model_type of the text.
+/// Parses a config.json as written by Hugging Face for one of KnownArchitectures, or one with the
+/// setting names of TransformerLens and the model_type transformer_lens (positions standard,
+/// shortformer, rotary in halves of whole heads, and alibi with a causal mask). Missing settings
+/// have the default of the original code. Of a model with text_config or vision_config, the part
+/// that its architecture reads is parsed. Throws FormatError if it is not a JSON object. Throws
+/// ModelError if sizes do not match, or if the architecture, activation or variant of attention is
+/// unknown; the message lists the supported ones and starts with `source`. Unless it is empty,
+/// `architecture` replaces the model_type of the text.
 TransformerConfig ParseTransformerConfig(
   std::string_view text, const std::string& source, const std::string& architecture = {});
 
@@ -148,8 +248,10 @@ TransformerConfig ReadTransformerConfig(
 /// 2^(-8k/P), k = 1 ... P, and the others 2^(-4(2k-1)/P), k = 1 ... H - P.
 std::vector<double> AlibiSlopes(std::int64_t heads);
 
-/// The rotation in radians per position of each of the d_head / 2 component pairs (i, i + d_head /
-/// 2): base^(-2i / d_head) (Su et al. 2021), with rotaryScaling applied.
-std::vector<float> RotaryFrequencies(const TransformerConfig& config);
+/// The rotation in radians per position of each of the r / 2 component pairs of r rotated ones in
+/// layer l: base^(-2i / r) (Su et al. 2021), with its scaling applied. `length` is the number of
+/// tokens of the sequence, on which LongRope depends.
+std::vector<float> RotaryFrequencies(
+  const TransformerConfig& config, std::int64_t layer = 0, std::int64_t length = 0);
 
 }

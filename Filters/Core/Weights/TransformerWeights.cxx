@@ -1,9 +1,10 @@
 #include "TransformerWeights.h"
 
 #include "Error.h"
+#include "Index.h"
+#include "TensorNames.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <set>
 
@@ -12,155 +13,22 @@ namespace atlas
 namespace
 {
 
-/// The order of outputs in a single tensor of queries, keys and values.
-enum class Fused
-{
-  No,
-  KindHead, ///< all queries, all keys, all values; each in order of heads
-  HeadKind  ///< in order of heads; for each head query, key, value
-};
-
-struct NormNames
-{
-  std::string_view gain;
-  std::string_view shift;
-};
-
-struct LinearNames
-{
-  std::string_view weight;
-  std::string_view bias;
-};
-
-/// The names of the tensors of an architecture. Names in layers are without their prefix, such as
-/// "h.3."; an empty name means that there is no such tensor.
-struct Names
-{
-  std::string_view prefix; ///< prefix of the base model; may be missing in a file
-  std::string_view tokens;
-  std::string_view positions;
-  std::string_view segments;
-  NormNames embeddingNorm;
-  std::string_view layers; ///< prefix before the index of the layer
-  WeightLayout layout;
-  Fused fused;
-  LinearNames query;
-  LinearNames key;
-  LinearNames value;
-  LinearNames output;
-  NormNames attentionNorm;
-  NormNames mlpNorm;
-  LinearNames gate;
-  LinearNames up;
-  LinearNames down;
-  NormNames finalNorm;
-  LinearNames unembedding; ///< never with the prefix
-  LinearNames transform;   ///< likewise
-  NormNames transformNorm; ///< likewise
-};
-
-constexpr Names Gpt2Names = { "transformer.", "wte.weight", "wpe.weight", {}, {}, "h.",
-  WeightLayout::InputOutput, Fused::KindHead, { "attn.c_attn.weight", "attn.c_attn.bias" }, {}, {},
-  { "attn.c_proj.weight", "attn.c_proj.bias" }, { "ln_1.weight", "ln_1.bias" },
-  { "ln_2.weight", "ln_2.bias" }, {}, { "mlp.c_fc.weight", "mlp.c_fc.bias" },
-  { "mlp.c_proj.weight", "mlp.c_proj.bias" }, { "ln_f.weight", "ln_f.bias" },
-  { "lm_head.weight", {} }, {}, {} };
-
-constexpr Names BertNames = { "bert.", "embeddings.word_embeddings.weight",
-  "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight",
-  { "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias" }, "encoder.layer.",
-  WeightLayout::OutputInput, Fused::No,
-  { "attention.self.query.weight", "attention.self.query.bias" },
-  { "attention.self.key.weight", "attention.self.key.bias" },
-  { "attention.self.value.weight", "attention.self.value.bias" },
-  { "attention.output.dense.weight", "attention.output.dense.bias" },
-  { "attention.output.LayerNorm.weight", "attention.output.LayerNorm.bias" },
-  { "output.LayerNorm.weight", "output.LayerNorm.bias" }, {},
-  { "intermediate.dense.weight", "intermediate.dense.bias" },
-  { "output.dense.weight", "output.dense.bias" }, {},
-  { "cls.predictions.decoder.weight", "cls.predictions.bias" },
-  { "cls.predictions.transform.dense.weight", "cls.predictions.transform.dense.bias" },
-  { "cls.predictions.transform.LayerNorm.weight", "cls.predictions.transform.LayerNorm.bias" } };
-
-constexpr Names VitNames = { "vit.", {}, "embeddings.position_embeddings", {}, {}, "encoder.layer.",
-  WeightLayout::OutputInput, Fused::No,
-  { "attention.attention.query.weight", "attention.attention.query.bias" },
-  { "attention.attention.key.weight", "attention.attention.key.bias" },
-  { "attention.attention.value.weight", "attention.attention.value.bias" },
-  { "attention.output.dense.weight", "attention.output.dense.bias" },
-  { "layernorm_before.weight", "layernorm_before.bias" },
-  { "layernorm_after.weight", "layernorm_after.bias" }, {},
-  { "intermediate.dense.weight", "intermediate.dense.bias" },
-  { "output.dense.weight", "output.dense.bias" }, { "layernorm.weight", "layernorm.bias" }, {}, {},
-  {} };
-
-constexpr Names BloomNames = { "transformer.", "word_embeddings.weight", {}, {},
-  { "word_embeddings_layernorm.weight", "word_embeddings_layernorm.bias" }, "h.",
-  WeightLayout::OutputInput, Fused::HeadKind,
-  { "self_attention.query_key_value.weight", "self_attention.query_key_value.bias" }, {}, {},
-  { "self_attention.dense.weight", "self_attention.dense.bias" },
-  { "input_layernorm.weight", "input_layernorm.bias" },
-  { "post_attention_layernorm.weight", "post_attention_layernorm.bias" }, {},
-  { "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias" },
-  { "mlp.dense_4h_to_h.weight", "mlp.dense_4h_to_h.bias" }, { "ln_f.weight", "ln_f.bias" },
-  { "lm_head.weight", {} }, {}, {} };
-
-constexpr Names LlamaNames = { "model.", "embed_tokens.weight", {}, {}, {}, "layers.",
-  WeightLayout::OutputInput, Fused::No, { "self_attn.q_proj.weight", "self_attn.q_proj.bias" },
-  { "self_attn.k_proj.weight", "self_attn.k_proj.bias" },
-  { "self_attn.v_proj.weight", "self_attn.v_proj.bias" },
-  { "self_attn.o_proj.weight", "self_attn.o_proj.bias" }, { "input_layernorm.weight", {} },
-  { "post_attention_layernorm.weight", {} }, { "mlp.gate_proj.weight", "mlp.gate_proj.bias" },
-  { "mlp.up_proj.weight", "mlp.up_proj.bias" }, { "mlp.down_proj.weight", "mlp.down_proj.bias" },
-  { "norm.weight", {} }, { "lm_head.weight", {} }, {}, {} };
-
-constexpr Names LensNames = { {}, "embed.W_E", "pos_embed.W_pos", {},
-  { "embed.ln.w", "embed.ln.b" }, "blocks.", WeightLayout::InputOutput, Fused::No,
-  { "attn.W_Q", "attn.b_Q" }, { "attn.W_K", "attn.b_K" }, { "attn.W_V", "attn.b_V" },
-  { "attn.W_O", "attn.b_O" }, { "ln1.w", "ln1.b" }, { "ln2.w", "ln2.b" },
-  { "mlp.W_gate", "mlp.b_gate" }, { "mlp.W_in", "mlp.b_in" }, { "mlp.W_out", "mlp.b_out" },
-  { "ln_final.w", "ln_final.b" }, { "unembed.W_U", "unembed.b_U" }, {}, {} };
-
-/// BERT in TransformerLens.
-constexpr Names LensEncoderNames = { {}, "embed.embed.W_E", "embed.pos_embed.W_pos",
-  "embed.token_type_embed.W_token_type", { "embed.ln.w", "embed.ln.b" }, "blocks.",
-  WeightLayout::InputOutput, Fused::No, { "attn.W_Q", "attn.b_Q" }, { "attn.W_K", "attn.b_K" },
-  { "attn.W_V", "attn.b_V" }, { "attn.W_O", "attn.b_O" }, { "ln1.w", "ln1.b" },
-  { "ln2.w", "ln2.b" }, {}, { "mlp.W_in", "mlp.b_in" }, { "mlp.W_out", "mlp.b_out" }, {},
-  { "unembed.W_U", "unembed.b_U" }, { "mlm_head.W", "mlm_head.b" },
-  { "mlm_head.ln.w", "mlm_head.ln.b" } };
-
-/// Suffixes of the names of stored tensors that are not weights.
-constexpr std::array<std::string_view, 11> Buffers = { "attn.mask", "attn.IGNORE",
-  "attn.rotary_sin", "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
-  "rotary_emb.cos_cached", "rotary_emb.sin_cached", "embeddings.position_ids",
-  "embeddings.token_type_ids" };
-
-/// Modules on top of a model, by the first part of their names. What they compute is not part of a
-/// recording, but for the logits of those in Names.
-constexpr std::array<std::string_view, 8> Heads = { "classifier", "cls", "lm_head", "mlm_head",
-  "nsp_head", "pooler", "qa_outputs", "score" };
-
 bool EndsWith(std::string_view text, std::string_view end)
 {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-const Names& HuggingFaceNames(const std::string& architecture)
+/// Outputs first <= o < first + count of a map that is stored as [outputs, inputs].
+LinearTensors OutputsOf(const LinearTensors& linear, std::int64_t first, std::int64_t count)
 {
-  if (architecture == "bert")
+  LinearTensors part = linear;
+  part.weight = RowsOf(linear.weight, first, count);
+  if (linear.bias.data != nullptr)
   {
-    return BertNames;
+    part.bias = RowsOf(linear.bias, first, count);
   }
-  if (architecture == "vit")
-  {
-    return VitNames;
-  }
-  if (architecture == "bloom")
-  {
-    return BloomNames;
-  }
-  return architecture == "llama" ? LlamaNames : Gpt2Names;
+  part.outputs = count;
+  return part;
 }
 
 class Binder
@@ -172,7 +40,8 @@ public:
     , Lens(config.architecture == "transformer_lens" || this->Has(LensNames.tokens) ||
            this->Has(LensEncoderNames.tokens))
     , Name(this->ChooseNames())
-    , Prefix(this->FindPrefix())
+    , Prefixes(this->FindPrefixes())
+    , Prefix(this->Prefixes.first)
   {
   }
 
@@ -202,8 +71,9 @@ private:
   const TransformerConfig& Config;
   const WeightFiles& Files;
   bool Lens; ///< TransformerLens' names
-  const Names& Name;
-  std::string Prefix;
+  const TensorNames& Name;
+  std::pair<std::string, std::string> Prefixes; ///< of the base model, and of its unembedding
+  const std::string& Prefix;
   std::set<std::string, std::less<>> Used;
   TransformerWeights Weights;
 
@@ -213,22 +83,37 @@ private:
       this->Files.FileOf(tensor) + ": tensor '" + std::string(tensor) + "'" + message);
   }
 
-  const Names& ChooseNames() const
+  const TensorNames& ChooseNames() const
   {
     if (!this->Lens)
     {
-      return HuggingFaceNames(this->Config.architecture);
+      return NamesFor(this->Config);
     }
     return this->Has(LensEncoderNames.tokens) ? LensEncoderNames : LensNames;
   }
 
-  /// The prefix of the base model's names in this file.
-  std::string FindPrefix() const
+  /// The prefix of the base model's names in this file, and what is before those of its
+  /// unembedding.
+  std::pair<std::string, std::string> FindPrefixes() const
   {
+    const std::string first(
+      !this->Name.tokens.empty() ? this->Name.tokens : this->Name.patches.weight);
     const std::string prefix(this->Name.prefix);
-    const std::string_view first =
-      this->Name.tokens.empty() ? this->Name.positions : this->Name.tokens;
-    return this->Has(prefix + std::string(first)) ? prefix : std::string();
+    if (!this->Lens && !prefix.empty() && !this->Has(prefix + first))
+    {
+      for (const OuterPrefix& outer : OuterPrefixes)
+      {
+        if (this->Has(std::string(outer.base) + first))
+        {
+          return { std::string(outer.base), std::string(outer.head) };
+        }
+      }
+      // One that ends otherwise, such as "decoder." of "model.decoder.".
+      const std::size_t dot = prefix.find('.');
+      const std::string rest = prefix.substr(dot + 1);
+      return { !rest.empty() && this->Has(rest + first) ? rest : std::string(), std::string() };
+    }
+    return { prefix, std::string() };
   }
 
   bool Has(std::string_view name) const { return this->Files.GetTensors().count(name) != 0; }
@@ -297,16 +182,22 @@ private:
 
   NormTensors GetUnfoldedNorm(const std::string& prefix, const NormNames& names)
   {
+    return this->GetUnfoldedNorm(prefix, names, this->Config.modelDimension);
+  }
+
+  NormTensors GetUnfoldedNorm(
+    const std::string& prefix, const NormNames& names, std::int64_t dimension)
+  {
     NormTensors norm;
-    if (this->Config.norm == NormKind::None)
+    if (this->Config.norm == NormKind::None || !this->Config.normsHaveWeights)
     {
       return norm;
     }
-    const Shape shape = { this->Config.modelDimension };
+    const Shape shape = { dimension };
     norm.gain = this->Get(
       this->OldName(prefix + std::string(names.gain), "LayerNorm.weight", "LayerNorm.gamma"),
       shape);
-    if (this->Config.norm == NormKind::LayerNorm)
+    if (this->Config.norm == NormKind::LayerNorm && !names.shift.empty())
     {
       norm.shift = this->Get(
         this->OldName(prefix + std::string(names.shift), "LayerNorm.bias", "LayerNorm.beta"),
@@ -354,15 +245,26 @@ private:
     }
     else
     {
-      this->Weights.tokenEmbedding =
-        this->Get(this->Prefix + std::string(this->Name.tokens), { config.vocabulary, d });
+      this->Weights.tokenEmbedding = this->Get(this->Prefix + std::string(this->Name.tokens),
+        { config.vocabulary, config.EmbeddingDimension() });
+      if (config.embeddingDimension > 0)
+      {
+        this->Weights.embeddingIn = this->GetLinear(
+          this->Prefix, { this->Name.projectIn, {} }, config.embeddingDimension, d, false);
+        this->Weights.embeddingOut = this->GetLinear(
+          this->Prefix, { this->Name.projectOut, {} }, d, config.embeddingDimension, false);
+      }
     }
     if (config.position == PositionKind::Learned || config.position == PositionKind::Shortformer)
     {
-      const Shape shape = config.input == InputKind::Images ? Shape{ 1, config.positions, d }
-                                                            : Shape{ config.positions, d };
+      const std::int64_t rows = config.positions - config.registers + config.firstPosition;
+      const std::string name = this->Prefix + std::string(this->Name.positions);
+      const auto found = this->Files.GetTensors().find(name);
+      const bool isNested = config.input == InputKind::Images &&
+                            (found == this->Files.GetTensors().end() ||
+                              found->second.shape.size() != 2); // CLIP has no first axis
       this->Weights.positionEmbedding =
-        this->Get(this->Prefix + std::string(this->Name.positions), shape);
+        this->Get(name, isNested ? Shape{ 1, rows, d } : Shape{ rows, d });
     }
     else
     {
@@ -385,14 +287,31 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const std::int64_t d = config.modelDimension;
-    const std::string prefix = this->Prefix + "embeddings.";
     LinearTensors& linear = this->Weights.patchEmbedding;
-    linear.weight = this->Get(prefix + "patch_embeddings.projection.weight",
+    linear.weight = this->Get(this->Prefix + std::string(this->Name.patches.weight),
       { d, config.channels, config.patchHeight, config.patchWidth });
-    linear.bias = this->Get(prefix + "patch_embeddings.projection.bias", { d });
+    if (config.patchBias)
+    {
+      linear.bias = this->Get(this->Prefix + std::string(this->Name.patches.bias), { d });
+    }
     linear.inputs = config.channels * config.patchHeight * config.patchWidth;
     linear.outputs = d;
-    this->Weights.classToken = this->Get(prefix + "cls_token", { 1, 1, d });
+    const std::string token = this->Prefix + std::string(this->Name.classToken);
+    this->Weights.classToken = this->Get(token);
+    if (this->Weights.classToken.Count() != ToIndex(d))
+    {
+      this->Get(token, { 1, 1, d }); // its message
+    }
+    if (config.classTokens > 1)
+    {
+      this->Weights.distillationToken =
+        this->Get(this->Prefix + std::string(this->Name.distillationToken), { 1, 1, d });
+    }
+    if (config.registers > 0)
+    {
+      this->Weights.registers =
+        this->Get(this->Prefix + std::string(this->Name.registers), { 1, config.registers, d });
+    }
   }
 
   LayerTensors BindLayer(std::int64_t l)
@@ -413,22 +332,120 @@ private:
       layer.value = this->GetHeads(prefix, this->Name.value, config.keyHeads, true);
     }
     layer.output = this->GetOutput(prefix);
+    if (config.queryKeyNorm != QueryKeyNorm::None)
+    {
+      layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads);
+      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads);
+    }
+    if (config.sinks)
+    {
+      layer.sinks = this->Get(prefix + std::string(this->Name.sinks), { config.heads });
+    }
+    if (config.normPlace == NormPlace::BeforeAndAfter)
+    {
+      layer.attentionAfter = this->GetNorm(prefix, this->Name.attentionAfter);
+      layer.mlpAfter = this->GetNorm(prefix, this->Name.mlpAfter);
+    }
+    if (config.layerScales)
+    {
+      layer.attentionScale = this->Get(prefix + std::string(this->Name.attentionScale), { d });
+      layer.mlpScale = this->Get(prefix + std::string(this->Name.mlpScale), { d });
+    }
     if (config.mlpDimension > 0)
     {
-      layer.mlpNorm = this->GetNorm(prefix, this->Name.mlpNorm);
-      const std::int64_t hidden = config.mlpDimension;
+      layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
+                        ? layer.attentionNorm
+                        : this->GetNorm(prefix, this->Name.mlpNorm);
+      if (config.experts > 0)
+      {
+        this->BindExperts(layer.experts, prefix);
+      }
+      else
+      {
+        this->BindMlp(layer, prefix);
+      }
+    }
+    return layer;
+  }
+
+  void BindMlp(LayerTensors& layer, const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    const std::int64_t hidden = config.mlpDimension;
+    if (config.gated && this->Name.up.weight.empty())
+    {
+      const LinearTensors both =
+        this->GetLinear(prefix, this->Name.gate, d, 2 * hidden, config.mlpBias);
+      layer.gate = OutputsOf(both, 0, hidden);
+      layer.up = OutputsOf(both, hidden, hidden);
+    }
+    else
+    {
       if (config.gated)
       {
         layer.gate = this->GetLinear(prefix, this->Name.gate, d, hidden, config.mlpBias);
       }
       layer.up = this->GetLinear(prefix, this->Name.up, d, hidden, config.mlpBias);
-      if (config.gated && this->Lens)
-      {
-        this->RequireZero(prefix + std::string(this->Name.up.bias), layer.up.bias);
-      }
-      layer.down = this->GetLinear(prefix, this->Name.down, hidden, d, config.mlpBias);
     }
-    return layer;
+    if (config.gated && this->Lens)
+    {
+      this->RequireZero(prefix + std::string(this->Name.up.bias), layer.up.bias);
+    }
+    layer.down = this->GetLinear(prefix, this->Name.down, hidden, d, config.mlpBias);
+  }
+
+  /// Normalizations [d_head] of the queries or keys of all heads, or of each.
+  std::vector<NormTensors> GetHeadNorms(
+    const std::string& prefix, const NormNames& names, std::int64_t heads)
+  {
+    const std::int64_t dimension = this->Config.headDimension;
+    if (this->Config.queryKeyNorm == QueryKeyNorm::OfAllHeads)
+    {
+      return { this->GetUnfoldedNorm(prefix, names, dimension) };
+    }
+    std::vector<NormTensors> norms;
+    const std::size_t star = names.gain.find('*');
+    for (std::int64_t h = 0; h < heads; ++h)
+    {
+      std::string gain(names.gain);
+      gain.replace(star, 1, std::to_string(h));
+      norms.push_back(this->GetUnfoldedNorm(prefix, { gain, {} }, dimension));
+    }
+    return norms;
+  }
+
+  void BindExperts(ExpertTensors& tensors, const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    tensors.router = this->GetLinear(prefix, this->Name.router, d, config.experts, true);
+    tensors.in = this->GetExperts(prefix, this->Name.expertsIn, d, 2 * config.mlpDimension);
+    tensors.out = this->GetExperts(prefix, this->Name.expertsOut, config.mlpDimension, d);
+  }
+
+  /// Matrices [experts, inputs, outputs] with their biases [experts, outputs].
+  std::vector<LinearTensors> GetExperts(
+    const std::string& prefix, const LinearNames& names, std::int64_t inputs, std::int64_t outputs)
+  {
+    const std::int64_t count = this->Config.experts;
+    const TensorView weight =
+      this->Get(prefix + std::string(names.weight), { count, inputs, outputs });
+    const TensorView bias = this->Get(prefix + std::string(names.bias), { count, outputs });
+    std::vector<LinearTensors> experts;
+    for (std::int64_t e = 0; e < count; ++e)
+    {
+      LinearTensors expert;
+      expert.layout = WeightLayout::InputOutput;
+      expert.inputs = inputs;
+      expert.outputs = outputs;
+      expert.weight = RowsOf(weight, e, 1);
+      expert.weight.shape = { inputs, outputs };
+      expert.bias = RowsOf(bias, e, 1);
+      expert.bias.shape = { outputs };
+      experts.push_back(expert);
+    }
+    return experts;
   }
 
   /// TransformerLens adds the first bias of a gated MLP behind the gate, not before it as everyone
@@ -446,17 +463,29 @@ private:
   /// Queries, keys and values in one tensor.
   void BindFused(LayerTensors& layer, const std::string& prefix)
   {
-    const std::int64_t dimension = this->Config.headDimension;
-    const std::int64_t all = this->Config.heads * dimension;
+    const TransformerConfig& config = this->Config;
+    const std::int64_t dimension = config.headDimension;
+    const std::int64_t queries = config.heads * dimension;
+    const std::int64_t keys = config.keyHeads * dimension;
     const LinearTensors fused = this->GetLinear(
-      prefix, this->Name.query, this->Config.modelDimension, 3 * all, this->Config.inputBias);
+      prefix, this->Name.query, config.modelDimension, queries + 2 * keys, config.inputBias);
+    const bool byHead = this->Name.fused == Fused::HeadKind;
+    std::int64_t first = 0;
     std::int64_t kind = 0;
     for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
     {
-      *linear = fused;
-      const bool byHead = this->Name.fused == Fused::HeadKind;
-      linear->headFirst = kind * (byHead ? dimension : all);
+      const std::int64_t outputs = kind == 0 ? queries : keys;
+      if (!byHead && fused.layout == WeightLayout::OutputInput)
+      {
+        *linear = OutputsOf(fused, first, outputs);
+      }
+      else
+      {
+        *linear = fused;
+        linear->headFirst = byHead ? kind * dimension : first;
+      }
       linear->headStep = byHead ? 3 * dimension : dimension;
+      first += outputs;
       ++kind;
     }
   }
@@ -512,14 +541,15 @@ private:
   void BindUnembedding()
   {
     const TransformerConfig& config = this->Config;
-    const std::string name(this->Name.unembedding.weight);
-    const std::int64_t d = config.modelDimension;
+    const std::string& outer = this->Prefixes.second;
+    const std::string name = outer + std::string(this->Name.unembedding.weight);
+    const std::int64_t d = config.EmbeddingDimension();
     LinearTensors& linear = this->Weights.unembedding;
-    if (config.architecture == "bert" && !this->BindTransform())
+    if (!NamesFor(config).transform.weight.empty() && !this->BindTransform())
     {
       return;
     }
-    if (!name.empty() && this->Has(name))
+    if (this->Has(name))
     {
       const WeightLayout layout =
         this->Lens ? WeightLayout::InputOutput : WeightLayout::OutputInput;
@@ -533,8 +563,12 @@ private:
     }
     if (linear.Exists())
     {
-      linear.bias = this->GetOptional(std::string(this->Name.unembedding.bias), { linear.outputs });
-      this->Used.emplace("cls.predictions.decoder.bias"); // a copy of the bias
+      linear.bias =
+        this->GetOptional(outer + std::string(this->Name.unembedding.bias), { linear.outputs });
+      for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
+      {
+        this->Used.emplace(copy); // of the bias
+      }
     }
   }
 
@@ -574,7 +608,7 @@ private:
     }
     name.remove_prefix(this->Prefix.size());
     const std::string_view module = name.substr(0, name.find('.'));
-    if (std::find(Heads.begin(), Heads.end(), module) != Heads.end())
+    if (IsHead(module))
     {
       return false;
     }
@@ -597,9 +631,7 @@ private:
         this->Fail(name, ": the configuration has only " + std::to_string(this->Config.layers) +
                            " layers, from 0.");
       }
-      if (this->Used.count(text) == 0 &&
-          std::none_of(Buffers.begin(), Buffers.end(),
-            [text](std::string_view buffer) { return EndsWith(text, buffer); }))
+      if (this->Used.count(text) == 0 && !IsBuffer(text))
       {
         if (this->LayerOf(text) >= 0 || this->IsNorm(text))
         {
@@ -614,6 +646,16 @@ private:
   }
 };
 
+}
+
+TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count)
+{
+  TensorView rows = view;
+  const std::uint64_t bytes =
+    view.Count() * ByteSize(view.dtype) / static_cast<std::uint64_t>(view.shape[0]);
+  rows.shape[0] = count;
+  rows.data += ToIndex(first) * bytes;
+  return rows;
 }
 
 TransformerWeights BindTransformerWeights(const TransformerConfig& config, const WeightFiles& files)

@@ -32,11 +32,20 @@ struct LinearTensors
   bool Exists() const { return this->weight.data != nullptr; }
 };
 
-/// Gain and shift of a normalization [d_model]. If missing (data is nullptr), they are 1 and 0.
+/// Gain, less gainOffset, and shift of a normalization [d_model]. If missing (data is nullptr),
+/// they are 1 and 0.
 struct NormTensors
 {
   TensorView gain;
   TensorView shift;
+};
+
+/// The tensors of the MLPs between which a router chooses for each token (gpt-oss).
+struct ExpertTensors
+{
+  LinearTensors router;          ///< outputs: a score of each expert
+  std::vector<LinearTensors> in; ///< outputs: gate and linear part of number 0, of number 1, ...
+  std::vector<LinearTensors> out;
 };
 
 struct LayerTensors
@@ -46,26 +55,38 @@ struct LayerTensors
   LinearTensors key;
   LinearTensors value;
   LinearTensors output; ///< inputs: d_head of head 0, of head 1, ...
-  NormTensors mlpNorm;
-  LinearTensors gate; ///< gated MLP only
+  NormTensors mlpNorm;  ///< that of attention, if the layer has one norm
+  LinearTensors gate;   ///< gated MLP only
   LinearTensors up;
   LinearTensors down;
+  std::vector<NormTensors> queryNorm; ///< one for all heads, or one for each; empty: none
+  std::vector<NormTensors> keyNorm;   ///< likewise
+  NormTensors attentionAfter;         ///< of what the attention adds, for BeforeAndAfter
+  NormTensors mlpAfter;               ///< of what the MLP adds, for BeforeAndAfter
+  TensorView attentionScale;          ///< [d_model], of what the attention adds; or missing
+  TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
+  TensorView sinks;                   ///< [H]; or missing
+  ExpertTensors experts;              ///< in place of gate, up and down
 };
 
 /// The tensors of a transformer by purpose, independent of their names in the file.
 struct TransformerWeights
 {
-  TensorView tokenEmbedding;    ///< [vocabulary, d_model]
-  TensorView positionEmbedding; ///< [positions or more, d_model]
+  TensorView tokenEmbedding;    ///< [vocabulary, d_model or embeddingDimension]
+  LinearTensors embeddingIn;    ///< from embeddingDimension to d_model, if they differ
+  TensorView positionEmbedding; ///< [positions or more, d_model]; row firstPosition is the first
   TensorView segmentEmbedding;  ///< [segments, d_model]
   LinearTensors patchEmbedding; ///< order of inputs: channel, row, column of a patch
   TensorView classToken;        ///< d_model values
+  TensorView distillationToken; ///< d_model values; or missing
+  TensorView registers;         ///< [1, registers, d_model]; or missing
   NormTensors embeddingNorm;
   std::vector<LayerTensors> layers;
   NormTensors finalNorm;
   LinearTensors logitsTransform; ///< BERT: the logits are computed from
                                  ///< norm(activation(transform(x)))
   NormTensors logitsNorm;
+  LinearTensors embeddingOut; ///< from d_model to embeddingDimension, if they differ
   LinearTensors unembedding;
 
   bool normsAreFolded = false; ///< TransformerLens names without gains
@@ -74,12 +95,17 @@ struct TransformerWeights
     unused; ///< tensors of heads and poolers that are not used, for a warning
 };
 
+/// Rows first <= r < first + count of a tensor, along its first axis, as a tensor with as many
+/// axes. Nothing is copied.
+TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count);
+
 /// Finds the tensors of a model by their Hugging Face names, with or without the prefix of the base
-/// model, or by their TransformerLens names. Nothing is copied. Throws ModelError if a tensor is
-/// missing, has a wrong shape, is not floating-point, or belongs to a layer that the configuration
-/// does not have; and if a layer or a normalization has a tensor that the architecture does not,
-/// such as norms of queries and keys, because results without it would be wrong. The message gives
-/// file, tensor, expected and found. Buffers (masks, position ids, rotary frequencies) are ignored.
+/// model, or of a model around it (language_model.), or by their TransformerLens names. Nothing is
+/// copied. Throws ModelError if a tensor is missing, has a wrong shape, is not floating-point, or
+/// belongs to a layer that the configuration does not have; and if a layer or a normalization has a
+/// tensor that the architecture does not, such as norms of queries and keys, because results
+/// without it would be wrong. The message gives file, tensor, expected and found. Buffers (masks,
+/// position ids, rotary frequencies) are ignored.
 TransformerWeights BindTransformerWeights(
   const TransformerConfig& config, const WeightFiles& files);
 

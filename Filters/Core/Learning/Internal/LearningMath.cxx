@@ -34,6 +34,7 @@ void ForGroups(
 }
 
 constexpr double Cubic = 0.044715;
+constexpr double QuickFactor = 1.702;
 
 template<class Number>
 Group<Number> TanhOfGelu(const Group<Number>& x)
@@ -56,6 +57,8 @@ Group<Number> Apply(Activation activation, const Group<Number>& x)
       return half * (x + x.abs()); // preserves NaN
     case Activation::Silu:
       return x / (1 + (-x).exp());
+    case Activation::QuickGelu:
+      return x / (1 + (static_cast<Number>(-QuickFactor) * x).exp());
   }
   return x;
 }
@@ -82,6 +85,12 @@ Group<Number> Derivative(Activation activation, const Group<Number>& x)
     {
       const Group<Number> s = 1 / (1 + (-x).exp());
       return s * (1 + x * (1 - s));
+    }
+    case Activation::QuickGelu:
+    {
+      const auto factor = static_cast<Number>(QuickFactor);
+      const Group<Number> s = 1 / (1 + (-factor * x).exp());
+      return s * (1 + factor * x * (1 - s));
     }
   }
   return x;

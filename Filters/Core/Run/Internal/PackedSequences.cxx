@@ -37,6 +37,7 @@ RowGroup MakeGroup(std::int64_t begin, const std::vector<std::int64_t>& lengths)
   {
     const auto first = group.positions.insert(group.positions.end(), ToIndex(length), 0);
     std::iota(first, group.positions.end(), std::int64_t{ 0 });
+    group.lengths.insert(group.lengths.end(), ToIndex(length), length);
   }
   return group;
 }
@@ -80,6 +81,7 @@ PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows)
   {
     group.past = past;
     std::iota(group.positions.begin(), group.positions.end(), past);
+    std::fill(group.lengths.begin(), group.lengths.end(), past + rows);
   }
   return sequences;
 }

@@ -19,6 +19,7 @@ struct RowGroup
                           ///< values are in the rows before those of this group
   std::vector<std::int64_t> offsets;   ///< first row of each sequence, then the row count
   std::vector<std::int64_t> positions; ///< of each row in its sequence
+  std::vector<std::int64_t> lengths;   ///< of each row's sequence
   std::vector<RowTile> tiles;
 
   std::int64_t Rows() const { return this->end - this->begin; }

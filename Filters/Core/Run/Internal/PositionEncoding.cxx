@@ -3,6 +3,7 @@
 #include "Index.h"
 
 #include <cmath>
+#include <utility>
 
 namespace atlas
 {
@@ -28,39 +29,93 @@ PositionEncoding::PositionEncoding(
   }
 }
 
+void RotationTable::Apply(std::int64_t position, float* values) const
+{
+  const float* cosine = this->cosines.data() + position * this->pairs;
+  const float* sine = this->sines.data() + position * this->pairs;
+  const std::int64_t step = this->neighbors ? 2 : 1;
+  const std::int64_t other = this->neighbors ? 1 : this->pairs;
+  for (std::int64_t i = 0; i < this->pairs; ++i)
+  {
+    const float a = values[i * step];
+    const float b = values[i * step + other];
+    values[i * step] = a * cosine[i] - b * sine[i];
+    values[i * step + other] = b * cosine[i] + a * sine[i];
+  }
+}
+
 void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64_t length)
 {
-  const std::vector<float> frequencies = RotaryFrequencies(config);
-  this->Pairs = static_cast<std::int64_t>(frequencies.size());
-  this->Cosines.reserve(ToIndex(length * this->Pairs));
-  this->Sines.reserve(this->Cosines.capacity());
-  for (std::int64_t position = 0; position < length; ++position)
+  std::int64_t own = -1;
+  std::int64_t shared = -1;
+  this->HasOwn.resize(ToIndex(config.layers));
+  for (std::int64_t l = config.layers - 1; l >= 0; --l)
   {
-    for (const float frequency : frequencies)
-    {
-      const float angle = static_cast<float>(position) * frequency;
-      this->Cosines.push_back(std::cos(angle));
-      this->Sines.push_back(std::sin(angle));
-    }
+    this->HasOwn[ToIndex(l)] = config.HasOwnRotation(l);
+    (config.HasOwnRotation(l) ? own : shared) = l;
   }
+  if (shared >= 0)
+  {
+    this->Rotations = this->TablesOf(config, shared, length);
+  }
+  if (own >= 0)
+  {
+    this->OwnRotations = this->TablesOf(config, own, length);
+  }
+  this->ShortLength = config.rotaryScaling.kind == RotaryScaling::Kind::LongRope
+                        ? config.rotaryScaling.originalPositions
+                        : static_cast<double>(length);
+}
+
+/// The tables of a layer: for short sequences and, if there are any and they differ, for long ones.
+std::vector<RotationTable> PositionEncoding::TablesOf(
+  const TransformerConfig& config, std::int64_t layer, std::int64_t length) const
+{
+  const RotaryScaling& scaling = config.RotaryScalingOf(layer);
+  const bool hasLong = scaling.kind == RotaryScaling::Kind::LongRope &&
+                       static_cast<double>(length) > scaling.originalPositions;
+  const auto factor = static_cast<float>(scaling.attentionFactor);
+  std::vector<RotationTable> tables;
+  for (const std::int64_t tokens : { std::int64_t{ 0 }, length })
+  {
+    if (tokens > 0 && !hasLong)
+    {
+      break;
+    }
+    const std::vector<float> frequencies = RotaryFrequencies(config, layer, tokens);
+    RotationTable table;
+    table.pairs = static_cast<std::int64_t>(frequencies.size());
+    table.neighbors = config.rotatesNeighbors;
+    table.cosines.reserve(ToIndex(length * table.pairs));
+    table.sines.reserve(table.cosines.capacity());
+    for (std::int64_t position = 0; position < length; ++position)
+    {
+      for (const float frequency : frequencies)
+      {
+        const float angle = static_cast<float>(position) * frequency;
+        table.cosines.push_back(factor * std::cos(angle));
+        table.sines.push_back(factor * std::sin(angle));
+      }
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+const RotationTable* PositionEncoding::Rotation(std::int64_t layer, std::int64_t length) const
+{
+  if (this->HasOwn.empty())
+  {
+    return nullptr;
+  }
+  const std::vector<RotationTable>& tables =
+    this->HasOwn[ToIndex(layer)] ? this->OwnRotations : this->Rotations;
+  return static_cast<double>(length) > this->ShortLength ? &tables.back() : &tables.front();
 }
 
 const float* PositionEncoding::Vector(std::int64_t position) const
 {
   return this->Vectors.Data() == nullptr ? nullptr : this->Vectors.Data() + position * this->Width;
-}
-
-void PositionEncoding::Rotate(std::int64_t position, float* values) const
-{
-  const float* cosine = this->Cosines.data() + position * this->Pairs;
-  const float* sine = this->Sines.data() + position * this->Pairs;
-  for (std::int64_t i = 0; i < this->Pairs; ++i)
-  {
-    const float a = values[i];
-    const float b = values[i + this->Pairs];
-    values[i] = a * cosine[i] - b * sine[i];
-    values[i + this->Pairs] = b * cosine[i] + a * sine[i];
-  }
 }
 
 float PositionEncoding::Slope(std::int64_t head) const

@@ -11,7 +11,20 @@
 namespace atlas
 {
 
-/// The position encoding inside attention, the same in all layers. Learned positions (PositionKind)
+/// The rotations of a rotary embedding by position (Su et al. 2021), in single precision as in the
+/// original code.
+struct RotationTable
+{
+  std::int64_t pairs = 0;     ///< r / 2 of r rotated components
+  bool neighbors = false;     ///< pairs are (2i, 2i + 1), not (i, i + r / 2)
+  std::vector<float> cosines; ///< [length, pairs], of the angles
+  std::vector<float> sines;
+
+  /// Rotates a query or key at a position.
+  void Apply(std::int64_t position, float* values) const;
+};
+
+/// The position encoding inside attention. Learned positions (PositionKind)
 /// are not part of it, as they are added to the embeddings.
 class PositionEncoding
 {
@@ -24,9 +37,9 @@ public:
   /// and keys; otherwise nullptr.
   const float* Vector(std::int64_t position) const;
 
-  /// Rotary (Su et al. 2021): rotates the components i and i + d_head / 2 of a query or key;
-  /// otherwise does nothing.
-  void Rotate(std::int64_t position, float* values) const;
+  /// The rotary embedding of a layer for a sequence of this many tokens, on which LongRope depends;
+  /// nullptr if there is none.
+  const RotationTable* Rotation(std::int64_t layer, std::int64_t length) const;
 
   /// ALiBi (Press et al. 2022): the slope of a head; otherwise 0.
   float Slope(std::int64_t head) const;
@@ -38,14 +51,17 @@ private:
   FloatValues Vectors; ///< [positions, d_model], for Shortformer
   std::int64_t Width;  ///< d_model
 
-  // For a rotary embedding, in single precision as in the original code.
-  std::int64_t Pairs = 0;     ///< d_head / 2
-  std::vector<float> Cosines; ///< [length, d_head / 2], cosines of the angles
-  std::vector<float> Sines;
+  std::vector<RotationTable> Rotations;    ///< for short sequences, then for long ones, if they
+                                           ///< differ
+  std::vector<RotationTable> OwnRotations; ///< of layers with a window; empty: as the others
+  std::vector<bool> HasOwn;                ///< per layer
+  double ShortLength = 0;                  ///< tokens of the longest short sequence
 
   std::vector<double> Slopes; ///< for ALiBi
 
   void MakeRotations(const TransformerConfig& config, std::int64_t length);
+  std::vector<RotationTable> TablesOf(
+    const TransformerConfig& config, std::int64_t layer, std::int64_t length) const;
 };
 
 }

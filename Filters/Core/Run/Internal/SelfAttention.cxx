@@ -40,12 +40,22 @@ SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors
   std::int64_t layer, const PositionEncoding& positions)
   : Config(config)
   , Positions(positions)
+  , Layer(layer)
   , Scale(static_cast<float>(config.ScoreScale(layer)))
   , Query(tensors.query)
   , Key(tensors.key)
   , Value(tensors.value)
   , Output(tensors.output)
+  , Sinks(tensors.sinks)
 {
+  for (const NormTensors& norm : tensors.queryNorm)
+  {
+    this->QueryNorms.emplace_back(config, norm);
+  }
+  for (const NormTensors& norm : tensors.keyNorm)
+  {
+    this->KeyNorms.emplace_back(config, norm);
+  }
 }
 
 std::int64_t SelfAttention::WorkingFloats(
@@ -74,7 +84,8 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
     this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
 }
 
-/// Computes queries, keys and values of all heads, rotated if the model does so.
+/// Computes queries, keys and values of all heads, the first two normalized and rotated if the
+/// model does so.
 void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
   const std::vector<HeadRows>& heads, AttentionWorkspace& work, int threads) const
 {
@@ -89,15 +100,16 @@ void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
       const RowTile& tile = group.tiles[ToIndex(i % tiles)];
       if (head < config.heads)
       {
-        this->ProjectHead(
-          this->Query, head, group, tile, fromWithPositions, heads[ToIndex(head)].query, true);
+        this->ProjectHead(this->Query, head, group, tile, fromWithPositions,
+          heads[ToIndex(head)].query, &this->QueryNorms);
         return;
       }
       const bool isKey = head < config.heads + config.keyHeads;
       const std::int64_t keyHead = (head - config.heads) % config.keyHeads;
       const HeadRows& rows = heads[ToIndex(keyHead * groupSize)];
       this->ProjectHead(isKey ? this->Key : this->Value, keyHead, group, tile,
-        isKey ? fromWithPositions : from, isKey ? rows.key : rows.value, isKey);
+        isKey ? fromWithPositions : from, isKey ? rows.key : rows.value,
+        isKey ? &this->KeyNorms : nullptr);
     });
 }
 
@@ -118,14 +130,21 @@ const float* SelfAttention::AddPositions(
   return shifted.data();
 }
 
-/// Computes from W^h + b^h for the rows of a tile.
+/// Computes from W^h + b^h for the rows of a tile. Queries and keys are then normalized with
+/// `norms` and rotated; for values, it is nullptr.
 void SelfAttention::ProjectHead(const Linear& linear, std::int64_t head, const RowGroup& group,
-  const RowTile& tile, const float* from, float* to, bool rotates) const
+  const RowTile& tile, const float* from, float* to,
+  const std::vector<TransformerNorm>* norms) const
 {
   const std::int64_t dimension = this->Config.headDimension;
   const std::int64_t d = this->Config.modelDimension;
   MultiplyRows(tile, dimension, d, from, d, linear.Head(head), to, dimension, false);
   const float* bias = linear.HeadBias(head);
+  const float limit = static_cast<float>(this->Config.projectionClip);
+  const bool isPosition = norms != nullptr;
+  const TransformerNorm* norm = !isPosition || norms->empty() ? nullptr
+                                : norms->size() == 1          ? &norms->front()
+                                                              : &(*norms)[ToIndex(head)];
   for (const RowChunk& chunk : tile.chunks)
   {
     for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
@@ -134,11 +153,30 @@ void SelfAttention::ProjectHead(const Linear& linear, std::int64_t head, const R
       {
         AddRow(dimension, bias, to + row * dimension);
       }
-      if (rotates)
+      if (limit > 0)
       {
-        this->Positions.Rotate(group.positions[ToIndex(row)], to + row * dimension);
+        LimitRow(limit, dimension, to + row * dimension);
+      }
+      if (isPosition)
+      {
+        this->FinishHead(norm, this->Positions.Rotation(this->Layer, group.lengths[ToIndex(row)]),
+          group.positions[ToIndex(row)], to + row * dimension);
       }
     }
+  }
+}
+
+/// Normalizes and rotates a query or key, where the model does so.
+void SelfAttention::FinishHead(const TransformerNorm* norm, const RotationTable* rotation,
+  std::int64_t position, float* values) const
+{
+  if (norm != nullptr)
+  {
+    norm->ApplyRow(this->Config.headDimension, values, values);
+  }
+  if (rotation != nullptr)
+  {
+    rotation->Apply(position, values);
   }
 }
 
@@ -186,14 +224,21 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
   scores.scale = this->Scale;
   scores.slope = this->Positions.Slope(head);
   scores.mask = this->Config.mask;
+  scores.cap = static_cast<float>(this->Config.scoreCap);
+  scores.window = this->Config.Window(this->Layer);
+  if (this->Sinks.Data() != nullptr)
+  {
+    scores.sink = this->Sinks.Data()[head];
+  }
   const std::int64_t from = past + begin; // position of the first query
   const std::int64_t end = std::min(scores.length, from + QueryBlock);
   const std::int64_t keys = scores.KeyCount(end);
+  const std::int64_t unseen = scores.FirstKey(from); // keys before the window have no weight
   std::vector<float> weights(ToIndex((end - from) * keys));
   EvaluateWeights(scores, from, end, keys, weights.data());
   const std::int64_t stride = MixedWidth(this->Config);
-  MultiplyMatrices(end - from, dimension, keys, 1, { weights.data(), keys },
-    { rows.value + (first - past) * dimension, dimension },
+  MultiplyMatrices(end - from, dimension, keys - unseen, 1, { weights.data() + unseen, keys },
+    { rows.value + (first - past + unseen) * dimension, dimension },
     mixed + (first + begin) * stride + head * dimension, stride);
 }
 

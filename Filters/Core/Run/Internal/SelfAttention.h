@@ -6,6 +6,7 @@
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
 #include "TransformerLinear.h"
+#include "TransformerNorm.h"
 
 #include <vector>
 
@@ -54,18 +55,25 @@ public:
 private:
   const TransformerConfig& Config;
   const PositionEncoding& Positions;
+  std::int64_t Layer;
   float Scale;
   Linear Query;
   Linear Key;
   Linear Value;
   Linear Output;
+  std::vector<TransformerNorm> QueryNorms; ///< one for all heads, or one for each; empty: none
+  std::vector<TransformerNorm> KeyNorms;
+  FloatValues Sinks;
 
   const float* AddPositions(
     const RowGroup& group, const float* from, std::vector<float>& shifted) const;
   void ProjectHeads(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads,
     AttentionWorkspace& work, int threads) const;
   void ProjectHead(const Linear& linear, std::int64_t head, const RowGroup& group,
-    const RowTile& tile, const float* from, float* to, bool rotates) const;
+    const RowTile& tile, const float* from, float* to,
+    const std::vector<TransformerNorm>* norms) const;
+  void FinishHead(const TransformerNorm* norm, const RotationTable* rotation, std::int64_t position,
+    float* values) const;
   void MixValues(
     const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const;
   void MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin, std::int64_t head,

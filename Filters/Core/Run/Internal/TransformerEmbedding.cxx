@@ -1,6 +1,7 @@
 #include "TransformerEmbedding.h"
 
 #include "Index.h"
+#include "Parallel.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
 
@@ -12,16 +13,19 @@ namespace atlas
 namespace
 {
 
-/// x[i] += row indices[i] of a table with d columns
+/// x[i] += row indices[i] of a table with d columns; negative indices stand for no row
 void AddEmbedding(
   const TensorView& table, std::int64_t d, const std::vector<std::int64_t>& indices, float* x)
 {
   std::vector<float> values(ToIndex(d));
   for (const std::int64_t index : indices)
   {
-    const std::uint64_t begin = ToIndex(index) * values.size();
-    table.ToFloat(begin, begin + values.size(), values.data());
-    AddRow(d, values.data(), x);
+    if (index >= 0)
+    {
+      const std::uint64_t begin = ToIndex(index) * values.size();
+      table.ToFloat(begin, begin + values.size(), values.data());
+      AddRow(d, values.data(), x);
+    }
     x += d;
   }
 }
@@ -29,7 +33,7 @@ void AddEmbedding(
 /// The pixels of each patch of an image, in the order channel, row, column.
 void GatherPatches(const TransformerConfig& config, const float* image, float* to)
 {
-  for (std::int64_t patch = 0; patch < config.positions - 1; ++patch)
+  for (std::int64_t patch = 0; patch < config.PatchRows() * config.PatchColumns(); ++patch)
   {
     const std::int64_t top = patch / config.PatchColumns() * config.patchHeight;
     const std::int64_t left = patch % config.PatchColumns() * config.patchWidth;
@@ -44,22 +48,81 @@ void GatherPatches(const TransformerConfig& config, const float* image, float* t
   }
 }
 
-/// Writes the class token and the embeddings of the patches of each image.
+/// Writes the class token, those after it, and the embeddings of the patches of each image.
 void EmbedImages(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const SequenceRange& images, float* x, int threads)
 {
   const Linear embedding(weights.patchEmbedding);
   const std::int64_t d = config.modelDimension;
-  const std::int64_t patches = config.positions - 1;
+  const std::int64_t patches = config.PatchRows() * config.PatchColumns();
   const std::int64_t size = config.channels * config.imageHeight * config.imageWidth;
   std::vector<float> pixels(ToIndex(patches * embedding.Inputs()));
   for (std::int64_t image = images.first; image < images.end; ++image)
   {
     GatherPatches(config, input.pixels.data() + image * size, pixels.data());
-    weights.classToken.ToFloat(0, ToIndex(d), x);
-    ApplyLinear(embedding, MakeRowTiles({ patches }), pixels.data(), x + d, {}, threads);
-    x += (1 + patches) * d;
+    for (const TensorView* token :
+      { &weights.classToken, &weights.distillationToken, &weights.registers })
+    {
+      if (token->data != nullptr)
+      {
+        token->ToFloat(0, token->Count(), x);
+        x += token->Count();
+      }
+    }
+    ApplyLinear(embedding, MakeRowTiles({ patches }), pixels.data(), x, {}, threads);
+    x += patches * d;
   }
+}
+
+/// Adds the embeddings of the tokens of all sequences, scaled or projected if the model does so.
+void EmbedTokens(const TransformerConfig& config, const TransformerWeights& weights,
+  const TransformerInput& input, const PackedSequences& sequences, float* x, int threads)
+{
+  const std::int64_t width = config.EmbeddingDimension();
+  const bool isProjected = weights.embeddingIn.Exists();
+  std::vector<float> memory(isProjected ? ToIndex(sequences.Rows() * width) : 0);
+  float* embedded = isProjected ? memory.data() : x;
+  float* first = embedded; // of the sequence
+  for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
+  {
+    AddEmbedding(weights.tokenEmbedding, width, input.tokens[ToIndex(s)], first);
+    first += sequences.Length(s) * width;
+  }
+  if (config.embeddingScale != 1)
+  {
+    const auto scale = static_cast<float>(config.embeddingScale);
+    std::for_each(embedded, first, [scale](float& value) { value *= scale; });
+  }
+  if (isProjected)
+  {
+    ApplyLinear(Linear(weights.embeddingIn), sequences.Tiles(), embedded, x, {}, threads);
+  }
+}
+
+/// The rows of the position embedding of the next `length` tokens of a sequence, after `past`
+/// others; -1: none.
+std::vector<std::int64_t> PositionRows(const TransformerConfig& config,
+  const TransformerInput& input, std::int64_t s, std::int64_t past, std::int64_t length)
+{
+  std::vector<std::int64_t> rows(ToIndex(length));
+  std::iota(rows.begin(), rows.end(), config.firstPosition + past);
+  if (config.input == InputKind::Images)
+  {
+    const auto registers = rows.begin() + config.classTokens;
+    std::fill_n(registers, config.registers, -1);
+    std::iota(registers + config.registers, rows.end(), config.classTokens);
+  }
+  else if (config.paddingToken >= 0)
+  {
+    std::int64_t next = config.firstPosition;
+    for (std::size_t t = 0; t < rows.size(); ++t)
+    {
+      const bool isPadding = input.tokens[ToIndex(s)][t] == config.paddingToken;
+      rows[t] = isPadding ? config.firstPosition - 1 : next;
+      next += isPadding ? 0 : 1;
+    }
+  }
+  return rows;
 }
 
 }
@@ -72,25 +135,25 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   {
     EmbedImages(config, weights, input, sequences.run, x, threads);
   }
+  else
+  {
+    EmbedTokens(config, weights, input, sequences, x, threads);
+  }
   float* first = x; // of the sequence
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
     const std::int64_t length = sequences.Length(s);
-    if (config.input == InputKind::Tokens)
-    {
-      AddEmbedding(weights.tokenEmbedding, d, input.tokens[ToIndex(s)], first);
-    }
-    std::vector<std::int64_t> indices(ToIndex(length));
     if (config.position == PositionKind::Learned)
     {
-      std::iota(indices.begin(), indices.end(), sequences.past);
-      AddEmbedding(weights.positionEmbedding, d, indices, first);
+      AddEmbedding(weights.positionEmbedding, d,
+        PositionRows(config, input, s, sequences.past, length), first);
     }
     if (config.segments > 0)
     {
-      std::fill(indices.begin(), indices.end(), 0);
       AddEmbedding(weights.segmentEmbedding, d,
-        input.segments.empty() ? indices : input.segments[ToIndex(s)], first);
+        input.segments.empty() ? std::vector<std::int64_t>(ToIndex(length))
+                               : input.segments[ToIndex(s)],
+        first);
     }
     first += length * d;
   }
@@ -103,6 +166,12 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
 const float* TransformForLogits(const TransformerConfig& config, const TransformerWeights& weights,
   const PackedSequences& sequences, const float* x, std::vector<float>& memory, int threads)
 {
+  if (weights.embeddingOut.Exists())
+  {
+    memory.resize(ToIndex(sequences.Rows() * config.EmbeddingDimension()));
+    ApplyLinear(Linear(weights.embeddingOut), sequences.Tiles(), x, memory.data(), {}, threads);
+    return memory.data();
+  }
   if (!weights.logitsTransform.Exists())
   {
     return x;
@@ -110,7 +179,7 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
   const std::int64_t d = config.modelDimension;
   memory.resize(ToIndex(sequences.Rows() * d));
   ApplyLinear(Linear(weights.logitsTransform), sequences.Tiles(), x, memory.data(),
-    { config.activation, nullptr, false }, threads);
+    { config.logitsActivation.value_or(config.activation), nullptr, false }, threads);
   TransformerNorm(config, weights.logitsNorm)
     .Apply(sequences.Rows(), d, memory.data(), memory.data(), threads);
   return memory.data();
@@ -122,6 +191,12 @@ void EvaluateLogits(const TransformerConfig& config, const TransformerWeights& w
   std::vector<float> memory;
   x = TransformForLogits(config, weights, sequences, x, memory, threads);
   ApplyLinear(Linear(weights.unembedding), sequences.Tiles(), x, logits, {}, threads);
+  if (config.logitCap > 0)
+  {
+    const std::int64_t count = weights.unembedding.outputs;
+    ParallelFor(sequences.Rows(), threads, [&](std::int64_t row)
+      { CapRow(static_cast<float>(config.logitCap), count, logits + row * count); });
+  }
 }
 
 }

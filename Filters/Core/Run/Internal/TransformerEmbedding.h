@@ -13,8 +13,8 @@ namespace atlas
 void EmbedInput(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads);
 
-/// What is multiplied by W_U: `x` [rows to run, d_model], or, for BERT, what is written to
-/// `memory`, norm(activation(transform(x))). Runs in parallel.
+/// What is multiplied by W_U: `x` [rows to run, d_model], or, for BERT and OPT, what is
+/// written to `memory`: norm(activation(transform(x))) or its projection. Runs in parallel.
 const float* TransformForLogits(const TransformerConfig& config, const TransformerWeights& weights,
   const PackedSequences& sequences, const float* x, std::vector<float>& memory, int threads);
 

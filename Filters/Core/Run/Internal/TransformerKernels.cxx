@@ -43,6 +43,8 @@ Lanes Apply(Activation activation, const Lanes& x)
       return 0.5F * (x + x.abs()); // preserves NaN
     case Activation::Silu:
       return x / (1 + (-x).exp());
+    case Activation::QuickGelu:
+      return x / (1 + (-1.702F * x).exp());
   }
   return x;
 }
@@ -93,6 +95,25 @@ void MultiplyRow(std::int64_t count, const float* factor, float* values)
   for (std::int64_t i = 0; i < count; ++i)
   {
     values[i] *= factor[i];
+  }
+}
+
+void CapRow(float cap, std::int64_t count, float* values)
+{
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      const Lanes x = Load(values + i, left, 0) / cap;
+      Store(cap * x.tanh(), left, values + i);
+    });
+}
+
+void LimitRow(float limit, std::int64_t count, float* values)
+{
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    // Preserves NaN.
+    values[i] = values[i] > limit ? limit : values[i] < -limit ? -limit : values[i];
   }
 }
 

@@ -31,6 +31,12 @@ void AddRow(std::int64_t count, const float* addend, float* values);
 /// values[i] *= factor[i]
 void MultiplyRow(std::int64_t count, const float* factor, float* values);
 
+/// values[i] = cap tanh(values[i] / cap)
+void CapRow(float cap, std::int64_t count, float* values);
+
+/// Limits each value to -limit ... limit.
+void LimitRow(float limit, std::int64_t count, float* values);
+
 /// The index of the first value that is infinite or NaN, or -1 if there is none.
 std::int64_t FindNotFinite(std::int64_t count, const float* values);
 

@@ -1,9 +1,21 @@
 #include "TransformerLayer.h"
 
 #include "Index.h"
+#include "Parallel.h"
+#include "TransformerKernels.h"
 
 namespace atlas
 {
+namespace
+{
+
+/// Whether what sublayers add is normalized or scaled.
+bool Changes(const TransformerConfig& config)
+{
+  return config.normPlace == NormPlace::BeforeAndAfter || config.layerScales;
+}
+
+}
 
 TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerTensors& tensors,
   std::int64_t layer, const PositionEncoding& positions)
@@ -14,48 +26,120 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , Gate(tensors.gate)
   , Up(tensors.up)
   , Down(tensors.down)
+  , Experts(config, tensors.experts)
+  , AttentionFinish{ { config, tensors.attentionAfter }, FloatValues(tensors.attentionScale) }
+  , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
 {
 }
 
 std::int64_t TransformerLayer::WorkingFloats(
   const TransformerConfig& config, std::int64_t rows, int threads)
 {
-  return rows * (config.modelDimension + (config.gated ? 2 : 1) * config.mlpDimension) +
+  const std::int64_t mlp = config.experts > 0 ? ExpertMlp::WorkingFloats(config, rows)
+                                              : rows * (config.gated ? 2 : 1) * config.mlpDimension;
+  const std::int64_t copies = 1 + (config.order == SublayerOrder::Parallel ? 1 : 0) +
+                              (Changes(config) ? 1 : 0); // of the residual stream
+  return rows * copies * config.modelDimension + mlp +
          SelfAttention::WorkingFloats(config, rows, threads);
 }
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
   LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
 {
-  this->ApplySublayer(this->AttentionNorm, group, x, work, threads, [&](const float* from)
-    { this->Attention.Add(group, from, heads, x, work.attention, threads, visitor); });
+  if (this->Config.order != SublayerOrder::Sequential && this->Config.mlpDimension > 0)
+  {
+    this->ApplyParallel(group, heads, x, work, threads, visitor);
+    return;
+  }
+  this->ApplySublayer(this->AttentionNorm, this->AttentionFinish, group, x, work, threads,
+    [&](const float* from, float* to)
+    { this->Attention.Add(group, from, heads, to, work.attention, threads, visitor); });
   if (this->Config.mlpDimension > 0)
   {
-    this->ApplySublayer(this->MlpNorm, group, x, work, threads,
-      [&](const float* from) { this->AddMlp(group, from, x, work, threads, visitor); });
+    this->ApplySublayer(this->MlpNorm, this->MlpFinish, group, x, work, threads,
+      [&](const float* from, float* to) { this->AddMlp(group, from, to, work, threads, visitor); });
   }
 }
 
-/// x += f(norm(x)) or norm(x + f(x)), where add(from) adds f(from) to x.
+/// x += f(norm(x)) or norm(x + f(x)), where add(from, to) adds f(from) to `to`.
 template<class AddSublayer>
-void TransformerLayer::ApplySublayer(const TransformerNorm& norm, const RowGroup& group, float* x,
-  LayerWorkspace& work, int threads, const AddSublayer& add) const
+void TransformerLayer::ApplySublayer(const TransformerNorm& norm, const Finish& finish,
+  const RowGroup& group, float* x, LayerWorkspace& work, int threads, const AddSublayer& add) const
 {
   const std::int64_t d = this->Config.modelDimension;
   if (this->Config.normPlace == NormPlace::AfterSublayer)
   {
-    add(x);
+    add(x, x);
     norm.Apply(group.Rows(), d, x, x, threads);
     return;
   }
   work.normed.resize(ToIndex(group.Rows() * d));
   norm.Apply(group.Rows(), d, x, work.normed.data(), threads);
-  add(work.normed.data());
+  this->AddFinished(
+    finish, group, x, work, threads, [&](float* to) { add(work.normed.data(), to); });
+}
+
+/// x += scale norm(f), where add(to) adds f to `to`; norm and scale are those that there are.
+template<class AddSublayer>
+void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, float* x,
+  LayerWorkspace& work, int threads, const AddSublayer& add) const
+{
+  if (!Changes(this->Config))
+  {
+    add(x);
+    return;
+  }
+  const std::int64_t d = this->Config.modelDimension;
+  work.added.assign(ToIndex(group.Rows() * d), 0.F);
+  float* added = work.added.data();
+  add(added);
+  if (this->Config.normPlace == NormPlace::BeforeAndAfter)
+  {
+    finish.norm.Apply(group.Rows(), d, added, added, threads);
+  }
+  ParallelFor(group.Rows(), threads,
+    [&](std::int64_t row)
+    {
+      if (finish.scale.Data() != nullptr)
+      {
+        MultiplyRow(d, finish.scale.Data(), added + row * d);
+      }
+      AddRow(d, added + row * d, x + row * d);
+    });
+}
+
+/// x += A(n1 x) + F(n2 x), where n2 may be n1.
+void TransformerLayer::ApplyParallel(const RowGroup& group, const std::vector<HeadRows>& heads,
+  float* x, LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
+{
+  const std::int64_t d = this->Config.modelDimension;
+  const std::size_t size = ToIndex(group.Rows() * d);
+  work.normed.resize(size);
+  this->AttentionNorm.Apply(group.Rows(), d, x, work.normed.data(), threads);
+  const float* mlpInput = work.normed.data();
+  if (this->Config.order == SublayerOrder::Parallel)
+  {
+    work.mlpNormed.resize(size);
+    this->MlpNorm.Apply(group.Rows(), d, x, work.mlpNormed.data(), threads);
+    mlpInput = work.mlpNormed.data();
+  }
+  this->AddFinished(this->AttentionFinish, group, x, work, threads,
+    [&](float* to)
+    {
+      this->Attention.Add(group, work.normed.data(), heads, to, work.attention, threads, visitor);
+    });
+  this->AddFinished(this->MlpFinish, group, x, work, threads,
+    [&](float* to) { this->AddMlp(group, mlpInput, to, work, threads, visitor); });
 }
 
 void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* to,
   LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
 {
+  if (this->Config.experts > 0)
+  {
+    this->Experts.Add(group, from, to, threads);
+    return;
+  }
   const Activation activation = this->Config.activation;
   const std::size_t size = ToIndex(group.Rows() * this->Config.mlpDimension);
   work.hidden.resize(size);
@@ -86,7 +170,7 @@ std::uint64_t WidenedBytes(const LayerTensors& layer)
   {
     bytes += WidenedBytes(*linear);
   }
-  return bytes;
+  return bytes + WidenedBytes(layer.experts);
 }
 
 }

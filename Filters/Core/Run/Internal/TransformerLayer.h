@@ -2,6 +2,7 @@
 
 // Internal to Core.
 
+#include "ExpertMlp.h"
 #include "SelfAttention.h"
 #include "TransformerNorm.h"
 
@@ -11,7 +12,9 @@ namespace atlas
 /// Temporary values for the rows of a group, shared by all groups and layers.
 struct LayerWorkspace
 {
-  std::vector<float> normed; ///< [rows, d_model]
+  std::vector<float> normed;    ///< [rows, d_model]
+  std::vector<float> mlpNormed; ///< [rows, d_model], if attention and MLP are parallel
+  std::vector<float> added;     ///< [rows, d_model], if what a sublayer adds is changed
   AttentionWorkspace attention;
   std::vector<float> hidden;  ///< [rows, mlpDimension]
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
@@ -43,10 +46,25 @@ private:
   Linear Gate;
   Linear Up;
   Linear Down;
+  ExpertMlp Experts;
+
+  /// What is done with the sum that a sublayer adds.
+  struct Finish
+  {
+    TransformerNorm norm;
+    FloatValues scale;
+  };
+  Finish AttentionFinish;
+  Finish MlpFinish;
 
   template<class AddSublayer>
-  void ApplySublayer(const TransformerNorm& norm, const RowGroup& group, float* x,
-    LayerWorkspace& work, int threads, const AddSublayer& add) const;
+  void ApplySublayer(const TransformerNorm& norm, const Finish& finish, const RowGroup& group,
+    float* x, LayerWorkspace& work, int threads, const AddSublayer& add) const;
+  template<class AddSublayer>
+  void AddFinished(const Finish& finish, const RowGroup& group, float* x, LayerWorkspace& work,
+    int threads, const AddSublayer& add) const;
+  void ApplyParallel(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
+    LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const;
   void AddMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,
     int threads, const ActivationVisitor& visitor) const;
 };

@@ -17,25 +17,38 @@ constexpr std::int64_t NormRows = 32;
 }
 
 TransformerNorm::TransformerNorm(const TransformerConfig& config, const NormTensors& tensors)
-  : Gain(tensors.gain)
+  : StoredGain(tensors.gain)
+  , Gain(this->StoredGain.Data())
   , Shift(tensors.shift)
   , Kind(config.norm)
   , Epsilon(static_cast<float>(config.epsilon))
 {
+  if (config.gainOffset != 0 && this->Gain != nullptr)
+  {
+    this->Sums.assign(this->Gain, this->Gain + tensors.gain.Count());
+    for (float& gain : this->Sums)
+    {
+      gain += static_cast<float>(config.gainOffset);
+    }
+    this->Gain = this->Sums.data();
+  }
+}
+
+void TransformerNorm::ApplyRow(std::int64_t columns, const float* from, float* to) const
+{
+  NormalizeRow({ this->Kind, this->Epsilon, this->Gain, this->Shift.Data() }, columns, from, to);
 }
 
 void TransformerNorm::Apply(
   std::int64_t rows, std::int64_t columns, const float* from, float* to, int threads) const
 {
-  const NormParameters parameters = { this->Kind, this->Epsilon, this->Gain.Data(),
-    this->Shift.Data() };
   ParallelFor(BlockCount(rows, NormRows), threads,
     [&](std::int64_t block)
     {
       const std::int64_t end = std::min(rows, (block + 1) * NormRows);
       for (std::int64_t row = block * NormRows; row < end; ++row)
       {
-        NormalizeRow(parameters, columns, from + row * columns, to + row * columns);
+        this->ApplyRow(columns, from + row * columns, to + row * columns);
       }
     });
 }

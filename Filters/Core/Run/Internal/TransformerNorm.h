@@ -6,6 +6,7 @@
 #include "TransformerWeights.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace atlas
 {
@@ -16,12 +17,17 @@ class TransformerNorm
 public:
   TransformerNorm(const TransformerConfig& config, const NormTensors& tensors);
 
+  /// Normalizes one row; `to` may be the same as `from`.
+  void ApplyRow(std::int64_t columns, const float* from, float* to) const;
+
   /// Normalizes packed rows; `to` may be the same as `from`. Runs in parallel.
   void Apply(
     std::int64_t rows, std::int64_t columns, const float* from, float* to, int threads) const;
 
 private:
-  FloatValues Gain;
+  FloatValues StoredGain;
+  std::vector<float> Sums; ///< of stored gains and their offset, if they have one
+  const float* Gain;
   FloatValues Shift;
   NormKind Kind;
   float Epsilon;

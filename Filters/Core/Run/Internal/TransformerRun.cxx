@@ -236,8 +236,9 @@ void TransformerRun::DescribeSequence(std::int64_t sequence)
     if (this->Config.input == InputKind::Images)
     {
       const std::int64_t columns = this->Config.PatchColumns();
-      tokens.row.push_back(t == 0 ? -1 : static_cast<std::int32_t>((t - 1) / columns));
-      tokens.column.push_back(t == 0 ? -1 : static_cast<std::int32_t>((t - 1) % columns));
+      const std::int64_t patch = t - this->Config.TokensBeforePatches();
+      tokens.row.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch / columns));
+      tokens.column.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch % columns));
     }
     else
     {
@@ -312,6 +313,13 @@ void TransformerRun::AllocateHeads(std::int64_t l)
     RecordedLayer layer;
     layer.index = static_cast<std::int32_t>(l);
     layer.scoreScale = this->Config.ScoreScale(l);
+    layer.scoreCap = this->Config.scoreCap;
+    layer.window = this->Config.Window(l);
+    if (this->Config.sinks)
+    {
+      const FloatValues sinks(this->Weights.layers[ToIndex(l)].sinks);
+      layer.sinks.assign(sinks.Data(), sinks.Data() + heads);
+    }
     layer.heads.resize(heads);
     this->Record.layers.push_back(layer);
   }

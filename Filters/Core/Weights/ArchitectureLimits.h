@@ -1,0 +1,46 @@
+#pragma once
+
+#include "TransformerConfig.h"
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace atlas
+{
+
+/// What sets an architecture apart from those of the first transformers, and what a computation on
+/// weights may not know of.
+enum class ArchitectureSwitch
+{
+  Parallel,            ///< attention and MLP in parallel
+  NormsAfterToo,       ///< normalizations before and after sublayers
+  QueryKeyNorms,       ///< normalized queries and keys
+  LayerScales,         ///< what sublayers add is scaled
+  NormsWithoutWeights, ///< normalizations without gains
+  GainOffset,          ///< gains stored less 1
+  PartialRotation,     ///< of a part of each head
+  NeighborRotation,    ///< of neighboring components
+  RotationByLayer,     ///< another base in layers with a window
+  RotationFactor,      ///< scalings that enlarge queries and keys
+  ScoreCap,
+  LogitCap,
+  Windows,
+  Sinks,
+  ProjectionClip, ///< limited queries, keys and values
+  Experts,
+  EmbeddingScale,
+  EmbeddingProjection,
+  ShiftedPositions, ///< positions that do not begin in row 0
+  MoreImageTokens   ///< more than one token before the patches
+};
+
+/// All of them that a model has.
+std::vector<ArchitectureSwitch> SwitchesOf(const TransformerConfig& config);
+
+/// Throws ModelError, which begins with `what` is done and names the model and the first of the
+/// switches, if it has any but those that are `known`.
+void RequireKnownSwitches(const TransformerConfig& config, const std::string& what,
+  std::initializer_list<ArchitectureSwitch> known = {});
+
+}

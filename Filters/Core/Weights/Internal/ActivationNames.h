@@ -1,0 +1,26 @@
+#pragma once
+
+// Internal to Core.
+
+#include "NamedValues.h"
+#include "TransformerConfig.h"
+
+#include <array>
+
+namespace atlas
+{
+
+/// Activations as configurations name them.
+inline constexpr std::array<Named<Activation>, 9> ActivationNames = { {
+  { "gelu", Activation::Gelu },
+  { "gelu_fast", Activation::GeluTanh },
+  { "gelu_new", Activation::GeluTanh },
+  { "gelu_pytorch_tanh", Activation::GeluTanh },
+  { "gelu_python", Activation::Gelu },
+  { "quick_gelu", Activation::QuickGelu },
+  { "relu", Activation::Relu },
+  { "silu", Activation::Silu },
+  { "swish", Activation::Silu },
+} };
+
+}

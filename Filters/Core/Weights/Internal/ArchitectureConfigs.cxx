@@ -1,0 +1,801 @@
+#include "ArchitectureConfigs.h"
+
+#include "ActivationNames.h"
+#include "Index.h"
+#include "LensConfig.h"
+#include "RotaryConfig.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <tuple>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+
+/// The most layers of a model that has settings by layer.
+constexpr std::int64_t MaximumLayers = 100'000;
+
+/// What a family of decoders assumes where a file leaves a setting out. A size of 0 must be there.
+struct DecoderDefaults
+{
+  std::int64_t positions = 2048;
+  double epsilon = 1e-6;
+  bool isTied = false;
+  std::int64_t headDimension = 0; ///< 0: d_model / H
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t keyHeads = 0; ///< 0: those of queries
+  std::int64_t modelDimension = 0;
+  std::int64_t mlpDimension = 0;
+  std::int64_t vocabulary = 0;
+  RotaryDefaults rotary = {};
+};
+
+/// A size that must be there unless there is a default.
+std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t otherwise)
+{
+  return otherwise > 0 ? settings.Size(keys, otherwise) : settings.Size(keys);
+}
+
+/// Sets d_head = d_model / H, and the divisor of scores to its square root.
+void SplitHeads(TransformerConfig& config, const Settings& settings)
+{
+  if (config.modelDimension % config.heads != 0)
+  {
+    settings.Fail("the number of heads, " + std::to_string(config.heads) +
+                  ", does not divide the dimension of the model, " +
+                  std::to_string(config.modelDimension) + ".");
+  }
+  config.keyHeads = config.heads;
+  config.headDimension = config.modelDimension / config.heads;
+  config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
+}
+
+TransformerConfig ParseGpt2(const Settings& settings)
+{
+  settings.RefuseVariants({ "add_cross_attention" });
+  TransformerConfig config;
+  config.layers = settings.Size({ "n_layer", "num_hidden_layers" });
+  config.heads = settings.Size({ "n_head", "num_attention_heads" });
+  config.modelDimension = settings.Size({ "n_embd", "hidden_size" });
+  config.mlpDimension = settings.Size({ "n_inner" }, 4 * config.modelDimension);
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "n_positions", "n_ctx", "max_position_embeddings" }, 1024);
+  config.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-5, true);
+  config.activation =
+    settings.Choice({ "activation_function", "hidden_act" }, "gelu_new", ActivationNames);
+  config.lastResidualIsNormed = true;
+  config.scaleByLayer = settings.Flag({ "scale_attn_by_inverse_layer_idx" }, false);
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  SplitHeads(config, settings);
+  if (!settings.Flag({ "scale_attn_weights" }, true))
+  {
+    config.attentionScale = 1;
+  }
+  return config;
+}
+
+/// GPT-J: attention and MLP in parallel behind one normalization; neighbors are rotated.
+TransformerConfig ParseGptJ(const Settings& settings)
+{
+  TransformerConfig config = ParseGpt2(settings);
+  config.positions = settings.Size({ "n_positions" }, 2048);
+  config.order = SublayerOrder::ParallelOfOneNorm;
+  config.inputBias = false;
+  config.outputBias = false;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, false);
+  config.position = PositionKind::Rotary;
+  config.rotaryDimension = settings.Size({ "rotary_dim" }, 64);
+  config.rotatesNeighbors = true;
+  CheckRotatedPart(config, settings);
+  return config;
+}
+
+/// The kinds of attention of GPT-Neo's layers: attention_layers, or attention_types, a list of
+/// pairs [[kinds], repetitions].
+std::vector<std::string> NeoLayers(const Settings& settings, std::int64_t layers)
+{
+  std::vector<std::string> kinds = settings.Texts({ "attention_layers" }, layers);
+  const json* types = settings.Value({ "attention_types" });
+  if (!kinds.empty())
+  {
+    return kinds;
+  }
+  if (types == nullptr)
+  {
+    for (std::int64_t l = 0; l < layers; ++l)
+    {
+      kinds.emplace_back(l % 2 == 0 ? "global" : "local");
+    }
+    return kinds;
+  }
+  const auto refuse = [&]
+  {
+    settings.Fail("expected 'attention_types' to be a list of [[kinds], repetitions] for " +
+                  std::to_string(layers) + " layers.");
+  };
+  for (const json& item : types->is_array() ? *types : json::array())
+  {
+    if (!item.is_array() || item.size() != 2 || !item[0].is_array() ||
+        !item[1].is_number_unsigned() || item[1].get<std::uint64_t>() > ToIndex(layers))
+    {
+      refuse();
+    }
+    for (std::uint64_t i = 0; i < item[1].get<std::uint64_t>(); ++i)
+    {
+      for (const json& kind : item[0])
+      {
+        kinds.push_back(kind.is_string() ? kind.get<std::string>() : std::string());
+        if (kinds.size() > ToIndex(layers))
+        {
+          refuse();
+        }
+      }
+    }
+  }
+  if (kinds.size() != ToIndex(layers))
+  {
+    refuse();
+  }
+  return kinds;
+}
+
+/// Throws ModelError if a model with settings by layer has too many layers.
+void RequireFewLayers(const TransformerConfig& config, const Settings& settings)
+{
+  if (config.layers > MaximumLayers)
+  {
+    settings.Fail("expected at most " + std::to_string(MaximumLayers) + " layers, found " +
+                  std::to_string(config.layers) + ".");
+  }
+}
+
+/// GPT-Neo: scores are not scaled, and every second layer has a window.
+TransformerConfig ParseGptNeo(const Settings& settings)
+{
+  TransformerConfig config;
+  config.layers = settings.Size({ "num_layers" });
+  config.heads = settings.Size({ "num_heads" });
+  config.modelDimension = settings.Size({ "hidden_size" });
+  config.mlpDimension = settings.Size({ "intermediate_size" }, 4 * config.modelDimension);
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "max_position_embeddings" }, 2048);
+  config.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-5, true);
+  config.activation = settings.Choice({ "activation_function" }, "gelu_new", ActivationNames);
+  config.lastResidualIsNormed = true;
+  config.inputBias = false;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  SplitHeads(config, settings);
+  config.attentionScale = 1;
+  RequireFewLayers(config, settings);
+  const std::int64_t window = settings.Size({ "window_size" }, 256);
+  for (const std::string& kind : NeoLayers(settings, config.layers))
+  {
+    if (kind != "local" && kind != "global")
+    {
+      settings.Fail("unknown kind of attention '" + kind.substr(0, 80) +
+                    "' of a layer, expected global or local.");
+    }
+    config.windows.push_back(kind == "local" ? window : 0);
+  }
+  return config;
+}
+
+/// Parses the settings that BERT and ViT share.
+TransformerConfig ParseEncoder(const Settings& settings)
+{
+  settings.RefuseVariants({ "is_decoder", "add_cross_attention" });
+  TransformerConfig config;
+  config.layers = settings.Size({ "num_hidden_layers" });
+  config.heads = settings.Size({ "num_attention_heads" });
+  config.modelDimension = settings.Size({ "hidden_size" });
+  config.mlpDimension = settings.Size({ "intermediate_size" }, 4 * config.modelDimension);
+  config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-12, true);
+  config.activation = settings.Choice({ "hidden_act" }, "gelu", ActivationNames);
+  config.mask = AttentionMask::Bidirectional;
+  SplitHeads(config, settings);
+  return config;
+}
+
+TransformerConfig ParseBert(const Settings& settings)
+{
+  TransformerConfig config = ParseEncoder(settings);
+  constexpr std::array<Named<PositionKind>, 1> kinds = { {
+    { "absolute", PositionKind::Learned },
+  } };
+  config.position = settings.Choice({ "position_embedding_type" }, "absolute", kinds);
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "max_position_embeddings" }, 512);
+  config.segments = settings.Size({ "type_vocab_size" }, 2);
+  config.normPlace = NormPlace::AfterSublayer;
+  config.embeddingNorm = true;
+  config.finalNorm = false;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  return config;
+}
+
+/// RoBERTa: BERT whose positions begin after the id of the padding.
+TransformerConfig ParseRoberta(const Settings& settings)
+{
+  TransformerConfig config = ParseBert(settings);
+  config.logitsActivation = Activation::Gelu;
+  config.paddingToken = static_cast<std::int64_t>(
+    settings.Integer({ "pad_token_id" }, 1, 0, std::numeric_limits<std::int32_t>::max()));
+  config.firstPosition = config.paddingToken + 1;
+  if (config.firstPosition >= config.positions)
+  {
+    settings.Fail("expected 'max_position_embeddings' to be above 'pad_token_id' + 1, found " +
+                  std::to_string(config.positions) + " and " + std::to_string(config.paddingToken) +
+                  ".");
+  }
+  config.positions -= config.firstPosition;
+  return config;
+}
+
+TransformerConfig ParseDistilBert(const Settings& settings)
+{
+  TransformerConfig config;
+  config.layers = settings.Size({ "n_layers" });
+  config.heads = settings.Size({ "n_heads" });
+  config.modelDimension = settings.Size({ "dim" });
+  config.mlpDimension = settings.Size({ "hidden_dim" }, 4 * config.modelDimension);
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "max_position_embeddings" }, 512);
+  config.epsilon = 1e-12;
+  config.activation = settings.Choice({ "activation" }, "gelu", ActivationNames);
+  config.mask = AttentionMask::Bidirectional;
+  config.normPlace = NormPlace::AfterSublayer;
+  config.embeddingNorm = true;
+  config.finalNorm = false;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  SplitHeads(config, settings);
+  return config;
+}
+
+/// The extents of images and patches, and the number of tokens that follow from them.
+void ParseImages(TransformerConfig& config, const Settings& settings, std::int64_t patch)
+{
+  config.input = InputKind::Images;
+  std::tie(config.imageHeight, config.imageWidth) = settings.Extent({ "image_size" }, 224);
+  std::tie(config.patchHeight, config.patchWidth) = settings.Extent({ "patch_size" }, patch);
+  config.channels = settings.Size({ "num_channels" }, 3);
+  if (config.imageHeight % config.patchHeight != 0 || config.imageWidth % config.patchWidth != 0)
+  {
+    settings.Fail("the patches of " + std::to_string(config.patchHeight) + " x " +
+                  std::to_string(config.patchWidth) + " pixels do not fill an image of " +
+                  std::to_string(config.imageHeight) + " x " + std::to_string(config.imageWidth) +
+                  ".");
+  }
+  config.positions = config.PatchRows() * config.PatchColumns() + config.TokensBeforePatches();
+  config.tiedUnembedding = false;
+}
+
+TransformerConfig ParseVit(const Settings& settings)
+{
+  TransformerConfig config = ParseEncoder(settings);
+  ParseImages(config, settings, 16);
+  if (const auto labels = settings.Nested({ "id2label" }))
+  {
+    config.outputVocabulary = labels->Count();
+  }
+  config.inputBias = settings.Flag({ "qkv_bias" }, true);
+  return config;
+}
+
+/// DeiT: ViT with a second token, for distillation.
+TransformerConfig ParseDeit(const Settings& settings)
+{
+  TransformerConfig config = ParseVit(settings);
+  config.classTokens = 2;
+  ++config.positions;
+  return config;
+}
+
+TransformerConfig ParseDinoV2(const Settings& settings)
+{
+  TransformerConfig config = ParseEncoder(settings);
+  config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-6, true);
+  if (settings.Text({ "model_type" }, "") == "dinov2_with_registers")
+  {
+    config.registers = settings.Size({ "num_register_tokens" }, 4);
+  }
+  ParseImages(config, settings, 14);
+  config.inputBias = settings.Flag({ "qkv_bias" }, true);
+  config.layerScales = true;
+  const double hidden =
+    static_cast<double>(config.modelDimension) * settings.Number({ "mlp_ratio" }, 4);
+  if (hidden < 1 || hidden > std::numeric_limits<std::int32_t>::max())
+  {
+    settings.Fail("expected 'mlp_ratio' to give an MLP of at least one number, found " +
+                  std::to_string(hidden) + ".");
+  }
+  config.mlpDimension = static_cast<std::int64_t>(hidden);
+  if (settings.Flag({ "use_swiglu_ffn" }, false))
+  {
+    // As in the original code: two thirds, rounded up to whole eights.
+    config.mlpDimension = (config.mlpDimension * 2 / 3 + 7) / 8 * 8;
+    config.gated = true;
+    config.activation = Activation::Silu;
+  }
+  return config;
+}
+
+/// What both encoders of CLIP share.
+TransformerConfig ParseClip(
+  const Settings& settings, std::int64_t modelDimension, std::int64_t heads)
+{
+  TransformerConfig config;
+  config.layers = settings.Size({ "num_hidden_layers" }, 12);
+  config.heads = settings.Size({ "num_attention_heads" }, heads);
+  config.modelDimension = settings.Size({ "hidden_size" }, modelDimension);
+  config.mlpDimension = settings.Size({ "intermediate_size" }, 4 * modelDimension);
+  config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-5, true);
+  config.activation = settings.Choice({ "hidden_act" }, "quick_gelu", ActivationNames);
+  config.tiedUnembedding = false;
+  SplitHeads(config, settings);
+  return config;
+}
+
+TransformerConfig ParseClipText(const Settings& all)
+{
+  const Settings settings = all.Nested({ "text_config" }).value_or(all);
+  TransformerConfig config = ParseClip(settings, 512, 8);
+  config.vocabulary = settings.Size({ "vocab_size" }, 49408);
+  config.positions = settings.Size({ "max_position_embeddings" }, 77);
+  return config;
+}
+
+TransformerConfig ParseClipVision(const Settings& all)
+{
+  const Settings settings = all.Nested({ "vision_config" }).value_or(all);
+  TransformerConfig config = ParseClip(settings, 768, 12);
+  ParseImages(config, settings, 32);
+  config.mask = AttentionMask::Bidirectional;
+  config.patchBias = false;
+  config.embeddingNorm = true;
+  return config;
+}
+
+/// A model of two encoders, of which one must be chosen.
+TransformerConfig RefuseClip(const Settings& settings)
+{
+  settings.Fail(
+    "the model_type 'clip' has two encoders; choose the architecture clip_text_model or "
+    "clip_vision_model.");
+}
+
+TransformerConfig ParseBloom(const Settings& settings)
+{
+  settings.RefuseVariants({ "apply_residual_connection_post_layernorm" });
+  TransformerConfig config;
+  config.layers = settings.Size({ "n_layer", "num_hidden_layers" });
+  config.heads = settings.Size({ "n_head", "num_attention_heads" });
+  config.modelDimension = settings.Size({ "n_embed", "hidden_size" });
+  config.mlpDimension = 4 * config.modelDimension;
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-5, true);
+  config.activation = Activation::GeluTanh;
+  config.position = PositionKind::Alibi;
+  config.embeddingNorm = true;
+  config.lastResidualIsNormed = true;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  SplitHeads(config, settings);
+  return config;
+}
+
+/// OPT: positions begin in row 2; the small ones may project their embeddings, or normalize after
+/// the sublayers.
+TransformerConfig ParseOpt(const Settings& settings)
+{
+  TransformerConfig config;
+  config.layers = settings.Size({ "num_hidden_layers" });
+  config.heads = settings.Size({ "num_attention_heads" });
+  config.modelDimension = settings.Size({ "hidden_size" });
+  config.mlpDimension = settings.Size({ "ffn_dim" }, 4 * config.modelDimension);
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "max_position_embeddings" }, 2048);
+  config.firstPosition = 2;
+  const std::int64_t embedding = settings.Size({ "word_embed_proj_dim" }, config.modelDimension);
+  config.embeddingDimension = embedding == config.modelDimension ? 0 : embedding;
+  config.activation = settings.Choice({ "activation_function" }, "relu", ActivationNames);
+  const bool isBefore = settings.Flag({ "do_layer_norm_before" }, true);
+  config.normPlace = isBefore ? NormPlace::BeforeSublayer : NormPlace::AfterSublayer;
+  config.finalNorm = isBefore && !settings.Flag({ "_remove_final_layer_norm" }, false);
+  config.lastResidualIsNormed = true;
+  config.normsHaveWeights = settings.Flag({ "layer_norm_elementwise_affine" }, true);
+  config.inputBias = settings.Flag({ "enable_bias" }, true);
+  config.outputBias = config.inputBias;
+  config.mlpBias = config.inputBias;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  SplitHeads(config, settings);
+  return config;
+}
+
+/// The settings that decoders with rotary embeddings share: as llama, but for what a family
+/// changes.
+TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& defaults = {})
+{
+  settings.RefuseVariants({ "quantization_config" }, "a quantization of weights");
+  TransformerConfig config;
+  config.layers = SizeOr(settings, { "num_hidden_layers" }, defaults.layers);
+  config.heads = SizeOr(settings, { "num_attention_heads" }, defaults.heads);
+  config.modelDimension = SizeOr(settings, { "hidden_size" }, defaults.modelDimension);
+  config.mlpDimension = SizeOr(settings, { "intermediate_size" }, defaults.mlpDimension);
+  config.vocabulary = SizeOr(settings, { "vocab_size" }, defaults.vocabulary);
+  config.positions = settings.Size({ "max_position_embeddings" }, defaults.positions);
+  config.norm = NormKind::RmsNorm;
+  config.epsilon = settings.Number({ "rms_norm_eps" }, defaults.epsilon, true);
+  config.activation = Activation::Silu;
+  config.gated = true;
+  config.lastResidualIsNormed = true;
+  config.inputBias = false;
+  config.outputBias = false;
+  config.mlpBias = false;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, defaults.isTied);
+  if (settings.Has({ "head_dim" }) || defaults.headDimension > 0)
+  {
+    config.headDimension = settings.Size({ "head_dim" }, defaults.headDimension);
+    config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
+  }
+  else
+  {
+    SplitHeads(config, settings);
+  }
+  config.keyHeads = settings.Size(
+    { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
+  ParseRotation(config, settings, defaults.rotary);
+  return config;
+}
+
+/// A LayerNorm in place of RMSNorm.
+void UseLayerNorm(TransformerConfig& config, const Settings& settings)
+{
+  config.norm = NormKind::LayerNorm;
+  config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-5, true);
+}
+
+void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise)
+{
+  config.activation = settings.Choice({ "hidden_act" }, otherwise, ActivationNames);
+}
+
+/// The windows of the layers that layer_types calls sliding or, without it, of those for which
+/// `slides` is true. Without sliding_window there are `otherwise`, 0: none.
+template<class Slides>
+void ParseWindows(
+  TransformerConfig& config, const Settings& settings, std::int64_t otherwise, const Slides& slides)
+{
+  if (settings.IsNull("sliding_window") || (otherwise == 0 && !settings.Has({ "sliding_window" })))
+  {
+    return;
+  }
+  RequireFewLayers(config, settings);
+  const std::int64_t window = settings.Size({ "sliding_window" }, otherwise);
+  const std::vector<std::string> types = settings.Texts({ "layer_types" }, config.layers);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    const std::string type =
+      types.empty() ? (slides(l) ? "sliding_attention" : "full_attention") : types[ToIndex(l)];
+    if (type != "sliding_attention" && type != "full_attention")
+    {
+      settings.Fail("unknown layer_types '" + type.substr(0, 80) +
+                    "', expected full_attention or sliding_attention.");
+    }
+    config.windows.push_back(type == "sliding_attention" ? window : 0);
+  }
+}
+
+TransformerConfig ParseLlama(const Settings& settings)
+{
+  settings.RefuseVariants({ "sliding_window", "attn_logit_softcapping", "num_local_experts" });
+  TransformerConfig config = ParseDecoder(settings);
+  ParseActivation(config, settings, "silu");
+  config.inputBias = settings.Flag({ "attention_bias" }, false);
+  config.outputBias = config.inputBias;
+  config.mlpBias = settings.Flag({ "mlp_bias" }, false);
+  return config;
+}
+
+TransformerConfig ParseMistral(const Settings& settings)
+{
+  TransformerConfig config = ParseDecoder(settings, { 131072 });
+  ParseActivation(config, settings, "silu");
+  ParseWindows(config, settings, 0, [](std::int64_t) { return true; });
+  return config;
+}
+
+/// Windows of Qwen2 and Qwen3: of the layers from max_window_layers on, if they are switched on.
+void ParseQwenWindows(TransformerConfig& config, const Settings& settings)
+{
+  if (settings.Flag({ "use_sliding_window" }, false))
+  {
+    const auto first = static_cast<std::int64_t>(
+      settings.Integer({ "max_window_layers" }, 28, 0, std::numeric_limits<std::int32_t>::max()));
+    ParseWindows(config, settings, 4096, [first](std::int64_t l) { return l >= first; });
+  }
+}
+
+TransformerConfig ParseQwen2(const Settings& settings)
+{
+  TransformerConfig config = ParseDecoder(settings, { 32768 });
+  ParseActivation(config, settings, "silu");
+  config.inputBias = true;
+  ParseQwenWindows(config, settings);
+  return config;
+}
+
+TransformerConfig ParseQwen3(const Settings& settings)
+{
+  TransformerConfig config = ParseDecoder(settings, { 32768 });
+  ParseActivation(config, settings, "silu");
+  config.inputBias = settings.Flag({ "attention_bias" }, false);
+  config.outputBias = config.inputBias;
+  config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
+  ParseQwenWindows(config, settings);
+  return config;
+}
+
+/// What all Gemmas share: gains are stored less 1, and embeddings are scaled. Gemma 1 was published
+/// with hidden_act gelu, but always had its approximation, so that key is not read.
+TransformerConfig ParseGemmas(const Settings& settings, const DecoderDefaults& defaults)
+{
+  settings.RefuseVariants({ "use_bidirectional_attention" });
+  TransformerConfig config = ParseDecoder(settings, defaults);
+  config.activation =
+    settings.Choice({ "hidden_activation" }, "gelu_pytorch_tanh", ActivationNames);
+  config.gainOffset = 1;
+  config.embeddingScale = std::sqrt(static_cast<double>(config.modelDimension));
+  config.inputBias = settings.Flag({ "attention_bias" }, false);
+  config.outputBias = config.inputBias;
+  return config;
+}
+
+TransformerConfig ParseGemma(const Settings& settings)
+{
+  return ParseGemmas(settings, { 8192, 1e-6, true, 256 });
+}
+
+/// A cap of scores or logits; null: none.
+double ParseCap(const Settings& settings, const char* key, double otherwise)
+{
+  return settings.IsNull(key) ? 0 : settings.Number({ key }, otherwise, true);
+}
+
+/// What Gemma 2 and 3 share.
+TransformerConfig ParseLaterGemma(const Settings& settings, const DecoderDefaults& defaults)
+{
+  TransformerConfig config = ParseGemmas(settings, defaults);
+  config.normPlace = NormPlace::BeforeAndAfter;
+  config.attentionScale = std::sqrt(settings.Number({ "query_pre_attn_scalar" }, 256));
+  return config;
+}
+
+TransformerConfig ParseGemma2(const Settings& settings)
+{
+  TransformerConfig config = ParseLaterGemma(settings, { 8192, 1e-6, true, 256 });
+  config.scoreCap = ParseCap(settings, "attn_logit_softcapping", 50);
+  config.logitCap = ParseCap(settings, "final_logit_softcapping", 30);
+  ParseWindows(config, settings, 4096, [](std::int64_t l) { return l % 2 == 0; });
+  return config;
+}
+
+/// The sizes are those that files of the multimodal models leave out.
+TransformerConfig ParseGemma3(const Settings& all)
+{
+  const Settings settings = all.Nested({ "text_config" }).value_or(all);
+  DecoderDefaults defaults = { 131072, 1e-6, true, 256, 26, 8, 4, 2304, 9216, 262208 };
+  TransformerConfig config = ParseLaterGemma(settings, defaults);
+  config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
+  config.scoreCap = ParseCap(settings, "attn_logit_softcapping", 0);
+  config.logitCap = ParseCap(settings, "final_logit_softcapping", 0);
+  const std::int64_t pattern = settings.Size({ "sliding_window_pattern" }, 6);
+  ParseWindows(
+    config, settings, 4096, [pattern](std::int64_t l) { return (l + 1) % pattern != 0; });
+  ParseRotationByLayer(config, settings, 1'000'000, 10'000);
+  return config;
+}
+
+TransformerConfig ParseGptOss(const Settings& settings)
+{
+  DecoderDefaults defaults = { 131072, 1e-5, false, 64 };
+  defaults.rotary.base = 150'000;
+  TransformerConfig config = ParseDecoder(settings, defaults);
+  config.inputBias = settings.Flag({ "attention_bias" }, true);
+  config.outputBias = config.inputBias;
+  config.mlpBias = true;
+  config.sinks = true;
+  config.activation = Activation::QuickGelu;
+  config.experts = settings.Size({ "num_local_experts" });
+  config.expertsPerToken = settings.Size({ "num_experts_per_tok", "experts_per_token" }, 4);
+  config.expertLimit = settings.Number({ "swiglu_limit" }, 7);
+  if (config.expertsPerToken > config.experts)
+  {
+    settings.Fail("expected at most " + std::to_string(config.experts) +
+                  " experts per token, found " + std::to_string(config.expertsPerToken) + ".");
+  }
+  ParseWindows(config, settings, 128, [](std::int64_t l) { return l % 2 == 0; });
+  return config;
+}
+
+TransformerConfig ParseGptNeoX(const Settings& settings)
+{
+  DecoderDefaults defaults;
+  defaults.rotary = { 10000, true, 0.25 };
+  TransformerConfig config = ParseDecoder(settings, defaults);
+  UseLayerNorm(config, settings);
+  ParseActivation(config, settings, "gelu");
+  config.gated = false;
+  config.inputBias = settings.Flag({ "attention_bias" }, true);
+  config.outputBias = config.inputBias;
+  config.mlpBias = true;
+  const bool isParallel = settings.Flag({ "use_parallel_residual" }, true);
+  config.order = isParallel ? SublayerOrder::Parallel : SublayerOrder::Sequential;
+  return config;
+}
+
+TransformerConfig ParsePhi(const Settings& settings)
+{
+  DecoderDefaults defaults;
+  defaults.rotary = { 10000, true, 0.5 };
+  TransformerConfig config = ParseDecoder(settings, defaults);
+  UseLayerNorm(config, settings);
+  ParseActivation(config, settings, "gelu_new");
+  config.gated = false;
+  config.inputBias = true;
+  config.outputBias = true;
+  config.mlpBias = true;
+  config.order = SublayerOrder::ParallelOfOneNorm;
+  config.queryKeyNorm =
+    settings.Flag({ "qk_layernorm" }, false) ? QueryKeyNorm::OfAllHeads : QueryKeyNorm::None;
+  return config;
+}
+
+TransformerConfig ParsePhi3(const Settings& settings)
+{
+  DecoderDefaults defaults = { 4096, 1e-5 };
+  defaults.rotary.isPartial = true;
+  TransformerConfig config = ParseDecoder(settings, defaults);
+  ParseActivation(config, settings, "silu");
+  ParseWindows(config, settings, 0, [](std::int64_t) { return true; });
+  return config;
+}
+
+TransformerConfig ParseStableLm(const Settings& settings)
+{
+  DecoderDefaults defaults = { 4096 };
+  defaults.rotary = { 10000, true, 0.25 };
+  TransformerConfig config = ParseDecoder(settings, defaults);
+  UseLayerNorm(config, settings);
+  ParseActivation(config, settings, "silu");
+  config.inputBias = settings.Flag({ "use_qkv_bias" }, false);
+  const bool isParallel = settings.Flag({ "use_parallel_residual" }, false);
+  config.order = isParallel ? SublayerOrder::ParallelOfOneNorm : SublayerOrder::Sequential;
+  config.queryKeyNorm =
+    settings.Flag({ "qk_layernorm" }, false) ? QueryKeyNorm::OfEachHead : QueryKeyNorm::None;
+  return config;
+}
+
+TransformerConfig ParseOlmo(const Settings& settings)
+{
+  TransformerConfig config = ParseDecoder(settings);
+  config.norm = NormKind::LayerNorm;
+  config.epsilon = 1e-5;
+  config.normsHaveWeights = false;
+  ParseActivation(config, settings, "silu");
+  config.inputBias = settings.Flag({ "attention_bias" }, false);
+  config.outputBias = config.inputBias;
+  config.projectionClip = settings.Number({ "clip_qkv" }, 0, true);
+  return config;
+}
+
+using Parse = TransformerConfig (*)(const Settings&);
+
+constexpr std::array<Named<Parse>, 32> Architectures = { {
+  { "bert", ParseBert },
+  { "bloom", ParseBloom },
+  { "camembert", ParseRoberta },
+  { "clip", RefuseClip },
+  { "clip_text_model", ParseClipText },
+  { "clip_vision_model", ParseClipVision },
+  { "deit", ParseDeit },
+  { "dinov2", ParseDinoV2 },
+  { "dinov2_with_registers", ParseDinoV2 },
+  { "distilbert", ParseDistilBert },
+  { "gemma", ParseGemma },
+  { "gemma2", ParseGemma2 },
+  { "gemma3", ParseGemma3 },
+  { "gemma3_text", ParseGemma3 },
+  { "gpt2", ParseGpt2 },
+  { "gpt_neo", ParseGptNeo },
+  { "gpt_neox", ParseGptNeoX },
+  { "gpt_oss", ParseGptOss },
+  { "gptj", ParseGptJ },
+  { "llama", ParseLlama },
+  { "mistral", ParseMistral },
+  { "olmo", ParseOlmo },
+  { "opt", ParseOpt },
+  { "phi", ParsePhi },
+  { "phi3", ParsePhi3 },
+  { "qwen2", ParseQwen2 },
+  { "qwen3", ParseQwen3 },
+  { "roberta", ParseRoberta },
+  { "stablelm", ParseStableLm },
+  { "transformer_lens", ParseTransformerLens },
+  { "vit", ParseVit },
+  { "xlm-roberta", ParseRoberta },
+} };
+
+constexpr std::string_view Mixture = "a mixture of experts";
+constexpr std::string_view Latent = "a mixture of experts with latent attention";
+constexpr std::string_view Recurrent = "a model with linear attention or a recurrent state";
+constexpr std::string_view Pair = "a pair of encoder and decoder";
+
+/// Model types that are not run, and why.
+constexpr std::array<Named<std::string_view>, 37> Refused = { {
+  { "bart", Pair },
+  { "bamba", Recurrent },
+  { "dbrx", Mixture },
+  { "deepseek", Mixture },
+  { "deepseek_v2", Latent },
+  { "deepseek_v3", Latent },
+  { "ernie4_5_moe", Mixture },
+  { "falcon_h1", Recurrent },
+  { "falcon_mamba", Recurrent },
+  { "glm4_moe", Mixture },
+  { "granitemoe", Mixture },
+  { "granitemoehybrid", Recurrent },
+  { "jamba", Recurrent },
+  { "kimi_k2", Latent },
+  { "lfm2", Recurrent },
+  { "llama4", Mixture },
+  { "llama4_text", Mixture },
+  { "mamba", Recurrent },
+  { "mamba2", Recurrent },
+  { "marian", Pair },
+  { "mbart", Pair },
+  { "minimax", Recurrent },
+  { "mixtral", Mixture },
+  { "mt5", Pair },
+  { "nemotron_h", Recurrent },
+  { "olmoe", Mixture },
+  { "pegasus", Pair },
+  { "phimoe", Mixture },
+  { "qwen2_moe", Mixture },
+  { "qwen3_moe", Mixture },
+  { "qwen3_next", Recurrent },
+  { "recurrent_gemma", Recurrent },
+  { "rwkv", Recurrent },
+  { "switch_transformers", Mixture },
+  { "t5", Pair },
+  { "whisper", Pair },
+  { "zamba2", Recurrent },
+} };
+
+}
+
+std::string KnownArchitectures()
+{
+  return NamesOf(Architectures);
+}
+
+TransformerConfig ParseArchitecture(const Settings& settings)
+{
+  const std::string name = settings.Text({ "model_type" }, "");
+  if (const auto* refused = FindNamed(Refused, name))
+  {
+    settings.Fail("the model_type '" + name + "' is " + std::string(refused->value) +
+                  ", which is not run here; recordings of it that were made elsewhere can be "
+                  "read. Expected one of " +
+                  KnownArchitectures() + ".");
+  }
+  return settings.Choice({ "model_type" }, "", Architectures)(settings);
+}
+
+}

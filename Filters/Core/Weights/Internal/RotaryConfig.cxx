@@ -1,0 +1,219 @@
+#include "RotaryConfig.h"
+
+#include "Index.h"
+
+#include <array>
+#include <cmath>
+
+namespace atlas
+{
+namespace
+{
+
+using Kind = RotaryScaling::Kind;
+
+constexpr std::array<Named<Kind>, 6> ScalingNames = { {
+  { "default", Kind::None },
+  { "linear", Kind::Linear },
+  { "llama3", Kind::Llama3 },
+  { "longrope", Kind::LongRope },
+  { "su", Kind::LongRope }, // its first name
+  { "yarn", Kind::Yarn },
+} };
+
+/// By how much YaRN enlarges queries and keys (Peng et al. 2023, equation 22).
+double YarnMagnitude(double factor, double weight)
+{
+  return factor > 1 ? 0.1 * weight * std::log(factor) + 1 : 1;
+}
+
+void ParseLlama3(RotaryScaling& scaling, const Settings& settings)
+{
+  scaling.lowFactor = settings.Number({ "low_freq_factor" }, 1);
+  scaling.highFactor = settings.Number({ "high_freq_factor" }, 4);
+  if (scaling.highFactor <= scaling.lowFactor)
+  {
+    settings.Fail("expected 'high_freq_factor' to be above 'low_freq_factor', found " +
+                  std::to_string(scaling.highFactor) + " and " + std::to_string(scaling.lowFactor) +
+                  ".");
+  }
+}
+
+void ParseYarn(RotaryScaling& scaling, const Settings& settings)
+{
+  scaling.betaFast = settings.Number({ "beta_fast" }, 32);
+  scaling.betaSlow = settings.Number({ "beta_slow" }, 1);
+  scaling.truncates = settings.Flag({ "truncate" }, true);
+  double magnitude = YarnMagnitude(scaling.factor, 1);
+  if (settings.Has({ "mscale" }) && settings.Has({ "mscale_all_dim" }))
+  {
+    magnitude = YarnMagnitude(scaling.factor, settings.Number({ "mscale" }, 1, true)) /
+                YarnMagnitude(scaling.factor, settings.Number({ "mscale_all_dim" }, 1, true));
+  }
+  scaling.attentionFactor = settings.Number({ "attention_factor" }, magnitude);
+}
+
+/// A factor for each of `pairs` pairs.
+std::vector<double> ParseFactors(const Settings& settings, const char* key, std::int64_t pairs)
+{
+  if (!settings.Has({ key }))
+  {
+    settings.Fail("'" + std::string(key) + "' is missing.");
+  }
+  std::vector<double> factors = settings.Numbers({ key }, ToIndex(pairs), 1);
+  for (const double factor : factors)
+  {
+    if (factor <= 0)
+    {
+      settings.Fail("expected '" + std::string(key) + "' to be positive numbers, found " +
+                    std::to_string(factor) + ".");
+    }
+  }
+  return factors;
+}
+
+void ParseLongRope(
+  RotaryScaling& scaling, const Settings& settings, const TransformerConfig& config)
+{
+  const std::int64_t pairs = config.RotatedDimension() / 2;
+  scaling.shortFactors = ParseFactors(settings, "short_factor", pairs);
+  scaling.longFactors = ParseFactors(settings, "long_factor", pairs);
+  if (scaling.originalPositions <= 1)
+  {
+    settings.Fail("expected 'original_max_position_embeddings' to be above 1, found " +
+                  std::to_string(scaling.originalPositions) + ".");
+  }
+  const double ratio = static_cast<double>(config.positions) / scaling.originalPositions;
+  const double magnitude =
+    ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(scaling.originalPositions)) : 1;
+  scaling.attentionFactor = settings.Number({ "attention_factor" }, magnitude);
+}
+
+/// `original` is the context length in training if the scaling does not have it.
+RotaryScaling ParseScaling(
+  const Settings& settings, const TransformerConfig& config, double original)
+{
+  RotaryScaling scaling;
+  scaling.kind = settings.Choice({ "rope_type", "type" }, "default", ScalingNames);
+  scaling.originalPositions = settings.Number({ "original_max_position_embeddings" }, original);
+  scaling.factor = settings.Number({ "factor" }, 1);
+  if (scaling.kind != Kind::None && scaling.kind != Kind::LongRope && !settings.Has({ "factor" }))
+  {
+    settings.Fail("'factor' is missing.");
+  }
+  switch (scaling.kind)
+  {
+    case Kind::None:
+    case Kind::Linear:
+      break;
+    case Kind::Llama3:
+      ParseLlama3(scaling, settings);
+      break;
+    case Kind::Yarn:
+      ParseYarn(scaling, settings);
+      break;
+    case Kind::LongRope:
+      ParseLongRope(scaling, settings, config);
+      break;
+  }
+  return scaling;
+}
+
+/// YaRN divides by the logarithm of the base.
+void RequireTurning(const RotaryScaling& scaling, double base, const Settings& settings)
+{
+  if (scaling.kind == Kind::Yarn && base <= 1)
+  {
+    settings.Fail("expected 'rope_theta' to be above 1, found " + std::to_string(base) + ".");
+  }
+}
+
+/// The context length in training as a model's own setting, or all positions.
+double OriginalPositions(const TransformerConfig& config, const Settings& settings)
+{
+  return settings.Number(
+    { "original_max_position_embeddings" }, static_cast<double>(config.positions));
+}
+
+}
+
+void CheckRotatedPart(const TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t rotated = config.RotatedDimension();
+  if (rotated % 2 != 0 || rotated > config.headDimension)
+  {
+    settings.Fail("expected a rotary embedding of an even number of components, of at most " +
+                  std::to_string(config.headDimension) + " of a head, found " +
+                  std::to_string(rotated) + ".");
+  }
+}
+
+void ParseRotation(
+  TransformerConfig& config, const Settings& settings, const RotaryDefaults& defaults)
+{
+  config.position = PositionKind::Rotary;
+  config.rotaryBase = settings.Number({ "rope_theta", "rotary_emb_base" }, defaults.base);
+  double part =
+    settings.Number({ "partial_rotary_factor", "rotary_pct", "rope_pct" }, defaults.part);
+  // Newer files have all in rope_parameters.
+  const std::optional<Settings> nested = settings.Nested({ "rope_parameters", "rope_scaling" });
+  if (nested)
+  {
+    config.rotaryBase = nested->Number({ "rope_theta" }, config.rotaryBase);
+    part = nested->Number({ "partial_rotary_factor" }, part);
+  }
+  if (part > 1 || (part != 1 && !defaults.isPartial))
+  {
+    settings.Fail("expected a rotary embedding of " +
+                  std::string(defaults.isPartial ? "a part" : "all components") +
+                  " of a head, found the partial_rotary_factor " + std::to_string(part) + ".");
+  }
+  config.rotaryDimension =
+    static_cast<std::int64_t>(static_cast<double>(config.headDimension) * part);
+  if (config.rotaryDimension < 2)
+  {
+    settings.Fail("expected a rotary embedding of at least 2 components of a head, found " +
+                  std::to_string(config.rotaryDimension) + " of " +
+                  std::to_string(config.headDimension) + ".");
+  }
+  CheckRotatedPart(config, settings);
+  if (nested)
+  {
+    config.rotaryScaling = ParseScaling(*nested, config, OriginalPositions(config, settings));
+  }
+  RequireTurning(config.rotaryScaling, config.rotaryBase, settings);
+}
+
+void ParseRotationByLayer(
+  TransformerConfig& config, const Settings& settings, double base, double windowBase)
+{
+  const std::optional<Settings> parameters = settings.Nested({ "rope_parameters" });
+  const std::optional<Settings> full =
+    parameters ? parameters->Nested({ "full_attention" }) : std::nullopt;
+  const std::optional<Settings> sliding =
+    parameters ? parameters->Nested({ "sliding_attention" }) : std::nullopt;
+  config.windowRotaryBase = settings.Number({ "rope_local_base_freq" }, windowBase);
+  if (!full && !sliding)
+  {
+    ParseRotation(config, settings, { base });
+    return;
+  }
+  config.position = PositionKind::Rotary;
+  CheckRotatedPart(config, settings);
+  const double original = OriginalPositions(config, settings);
+  config.rotaryBase = base;
+  if (full)
+  {
+    config.rotaryBase = full->Number({ "rope_theta" }, base);
+    config.rotaryScaling = ParseScaling(*full, config, original);
+  }
+  if (sliding)
+  {
+    config.windowRotaryBase = sliding->Number({ "rope_theta" }, config.windowRotaryBase);
+    config.windowRotaryScaling = ParseScaling(*sliding, config, original);
+  }
+  RequireTurning(config.rotaryScaling, config.rotaryBase, settings);
+  RequireTurning(config.windowRotaryScaling, config.windowRotaryBase, settings);
+}
+
+}

@@ -1,0 +1,31 @@
+#pragma once
+
+// Internal to Core.
+
+#include "JsonSettings.h"
+#include "TransformerConfig.h"
+
+namespace atlas
+{
+
+/// What a family assumes about rotary embeddings where a file says nothing.
+struct RotaryDefaults
+{
+  double base = 10000;
+  bool isPartial = false; ///< whether the family can rotate a part of each head
+  double part = 1;        ///< of the head dimension
+};
+
+/// Parses the rotary embedding of a model whose head dimension and positions are known: base,
+/// rotated part and scaling, under their older names or in rope_parameters. Throws ModelError.
+void ParseRotation(
+  TransformerConfig& config, const Settings& settings, const RotaryDefaults& defaults);
+
+/// Parses that of Gemma 3, whose layers with a window have their own base. Throws ModelError.
+void ParseRotationByLayer(
+  TransformerConfig& config, const Settings& settings, double base, double windowBase);
+
+/// Throws ModelError unless the rotated part of each head is even and not larger than the head.
+void CheckRotatedPart(const TransformerConfig& config, const Settings& settings);
+
+}

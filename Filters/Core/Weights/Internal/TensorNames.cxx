@@ -1,0 +1,401 @@
+#include "TensorNames.h"
+
+#include "NamedValues.h"
+
+#include <algorithm>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr TensorNames Gpt2Names = { "transformer.", "wte.weight", "wpe.weight", {}, {}, "h.",
+  WeightLayout::InputOutput, Fused::KindHead, { "attn.c_attn.weight", "attn.c_attn.bias" }, {}, {},
+  { "attn.c_proj.weight", "attn.c_proj.bias" }, { "ln_1.weight", "ln_1.bias" },
+  { "ln_2.weight", "ln_2.bias" }, {}, { "mlp.c_fc.weight", "mlp.c_fc.bias" },
+  { "mlp.c_proj.weight", "mlp.c_proj.bias" }, { "ln_f.weight", "ln_f.bias" },
+  { "lm_head.weight", {} }, {}, {} };
+
+constexpr TensorNames BertNames = { "bert.", "embeddings.word_embeddings.weight",
+  "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight",
+  { "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias" }, "encoder.layer.",
+  WeightLayout::OutputInput, Fused::No,
+  { "attention.self.query.weight", "attention.self.query.bias" },
+  { "attention.self.key.weight", "attention.self.key.bias" },
+  { "attention.self.value.weight", "attention.self.value.bias" },
+  { "attention.output.dense.weight", "attention.output.dense.bias" },
+  { "attention.output.LayerNorm.weight", "attention.output.LayerNorm.bias" },
+  { "output.LayerNorm.weight", "output.LayerNorm.bias" }, {},
+  { "intermediate.dense.weight", "intermediate.dense.bias" },
+  { "output.dense.weight", "output.dense.bias" }, {},
+  { "cls.predictions.decoder.weight", "cls.predictions.bias" },
+  { "cls.predictions.transform.dense.weight", "cls.predictions.transform.dense.bias" },
+  { "cls.predictions.transform.LayerNorm.weight", "cls.predictions.transform.LayerNorm.bias" } };
+
+constexpr TensorNames VitLayerNames = { "vit.", {}, "embeddings.position_embeddings", {}, {},
+  "encoder.layer.", WeightLayout::OutputInput, Fused::No,
+  { "attention.attention.query.weight", "attention.attention.query.bias" },
+  { "attention.attention.key.weight", "attention.attention.key.bias" },
+  { "attention.attention.value.weight", "attention.attention.value.bias" },
+  { "attention.output.dense.weight", "attention.output.dense.bias" },
+  { "layernorm_before.weight", "layernorm_before.bias" },
+  { "layernorm_after.weight", "layernorm_after.bias" }, {},
+  { "intermediate.dense.weight", "intermediate.dense.bias" },
+  { "output.dense.weight", "output.dense.bias" }, { "layernorm.weight", "layernorm.bias" }, {}, {},
+  {} };
+
+constexpr TensorNames BloomNames = { "transformer.", "word_embeddings.weight", {}, {},
+  { "word_embeddings_layernorm.weight", "word_embeddings_layernorm.bias" }, "h.",
+  WeightLayout::OutputInput, Fused::HeadKind,
+  { "self_attention.query_key_value.weight", "self_attention.query_key_value.bias" }, {}, {},
+  { "self_attention.dense.weight", "self_attention.dense.bias" },
+  { "input_layernorm.weight", "input_layernorm.bias" },
+  { "post_attention_layernorm.weight", "post_attention_layernorm.bias" }, {},
+  { "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias" },
+  { "mlp.dense_4h_to_h.weight", "mlp.dense_4h_to_h.bias" }, { "ln_f.weight", "ln_f.bias" },
+  { "lm_head.weight", {} }, {}, {} };
+
+constexpr TensorNames LlamaNames = { "model.", "embed_tokens.weight", {}, {}, {}, "layers.",
+  WeightLayout::OutputInput, Fused::No, { "self_attn.q_proj.weight", "self_attn.q_proj.bias" },
+  { "self_attn.k_proj.weight", "self_attn.k_proj.bias" },
+  { "self_attn.v_proj.weight", "self_attn.v_proj.bias" },
+  { "self_attn.o_proj.weight", "self_attn.o_proj.bias" }, { "input_layernorm.weight", {} },
+  { "post_attention_layernorm.weight", {} }, { "mlp.gate_proj.weight", "mlp.gate_proj.bias" },
+  { "mlp.up_proj.weight", "mlp.up_proj.bias" }, { "mlp.down_proj.weight", "mlp.down_proj.bias" },
+  { "norm.weight", {} }, { "lm_head.weight", {} }, {}, {} };
+
+/// RoBERTa is BERT with another head.
+constexpr TensorNames RobertaNames()
+{
+  TensorNames names = BertNames;
+  names.prefix = "roberta.";
+  names.unembedding = { "lm_head.decoder.weight", "lm_head.bias" };
+  names.transform = { "lm_head.dense.weight", "lm_head.dense.bias" };
+  names.transformNorm = { "lm_head.layer_norm.weight", "lm_head.layer_norm.bias" };
+  return names;
+}
+
+constexpr TensorNames DistilBertNames()
+{
+  TensorNames names = BertNames;
+  names.prefix = "distilbert.";
+  names.segments = {};
+  names.layers = "transformer.layer.";
+  names.query = { "attention.q_lin.weight", "attention.q_lin.bias" };
+  names.key = { "attention.k_lin.weight", "attention.k_lin.bias" };
+  names.value = { "attention.v_lin.weight", "attention.v_lin.bias" };
+  names.output = { "attention.out_lin.weight", "attention.out_lin.bias" };
+  names.attentionNorm = { "sa_layer_norm.weight", "sa_layer_norm.bias" };
+  names.up = { "ffn.lin1.weight", "ffn.lin1.bias" };
+  names.down = { "ffn.lin2.weight", "ffn.lin2.bias" };
+  names.mlpNorm = { "output_layer_norm.weight", "output_layer_norm.bias" };
+  names.unembedding = { "vocab_projector.weight", "vocab_projector.bias" };
+  names.transform = { "vocab_transform.weight", "vocab_transform.bias" };
+  names.transformNorm = { "vocab_layer_norm.weight", "vocab_layer_norm.bias" };
+  return names;
+}
+
+constexpr TensorNames VitNames()
+{
+  TensorNames names = VitLayerNames;
+  names.patches = { "embeddings.patch_embeddings.projection.weight",
+    "embeddings.patch_embeddings.projection.bias" };
+  names.classToken = "embeddings.cls_token";
+  return names;
+}
+
+constexpr TensorNames DeitNames()
+{
+  TensorNames names = VitNames();
+  names.prefix = "deit.";
+  names.distillationToken = "embeddings.distillation_token";
+  return names;
+}
+
+constexpr TensorNames DinoV2Names()
+{
+  TensorNames names = VitNames();
+  names.prefix = "dinov2.";
+  names.attentionNorm = { "norm1.weight", "norm1.bias" };
+  names.mlpNorm = { "norm2.weight", "norm2.bias" };
+  names.up = { "mlp.fc1.weight", "mlp.fc1.bias" };
+  names.down = { "mlp.fc2.weight", "mlp.fc2.bias" };
+  names.attentionScale = "layer_scale1.lambda1";
+  names.mlpScale = "layer_scale2.lambda1";
+  return names;
+}
+
+/// With a gated MLP, gate and up are in one tensor.
+constexpr TensorNames GatedDinoV2Names()
+{
+  TensorNames names = DinoV2Names();
+  names.gate = { "mlp.weights_in.weight", "mlp.weights_in.bias" };
+  names.up = {};
+  names.down = { "mlp.weights_out.weight", "mlp.weights_out.bias" };
+  return names;
+}
+
+constexpr TensorNames RegisterNames()
+{
+  TensorNames names = DinoV2Names();
+  names.prefix = "dinov2_with_registers.";
+  names.registers = "embeddings.register_tokens";
+  return names;
+}
+
+constexpr TensorNames GatedRegisterNames()
+{
+  TensorNames names = GatedDinoV2Names();
+  names.prefix = "dinov2_with_registers.";
+  names.registers = "embeddings.register_tokens";
+  return names;
+}
+
+constexpr TensorNames ClipTextNames()
+{
+  TensorNames names;
+  names.prefix = "text_model.";
+  names.tokens = "embeddings.token_embedding.weight";
+  names.positions = "embeddings.position_embedding.weight";
+  names.layers = "encoder.layers.";
+  names.query = { "self_attn.q_proj.weight", "self_attn.q_proj.bias" };
+  names.key = { "self_attn.k_proj.weight", "self_attn.k_proj.bias" };
+  names.value = { "self_attn.v_proj.weight", "self_attn.v_proj.bias" };
+  names.output = { "self_attn.out_proj.weight", "self_attn.out_proj.bias" };
+  names.attentionNorm = { "layer_norm1.weight", "layer_norm1.bias" };
+  names.mlpNorm = { "layer_norm2.weight", "layer_norm2.bias" };
+  names.up = { "mlp.fc1.weight", "mlp.fc1.bias" };
+  names.down = { "mlp.fc2.weight", "mlp.fc2.bias" };
+  names.finalNorm = { "final_layer_norm.weight", "final_layer_norm.bias" };
+  return names;
+}
+
+constexpr TensorNames ClipVisionNames()
+{
+  TensorNames names = ClipTextNames();
+  names.prefix = "vision_model.";
+  names.tokens = {};
+  names.patches = { "embeddings.patch_embedding.weight", {} };
+  names.classToken = "embeddings.class_embedding";
+  names.embeddingNorm = { "pre_layrnorm.weight", "pre_layrnorm.bias" }; // sic
+  names.finalNorm = { "post_layernorm.weight", "post_layernorm.bias" };
+  return names;
+}
+
+constexpr TensorNames GptJNames()
+{
+  TensorNames names = Gpt2Names;
+  names.layout = WeightLayout::OutputInput;
+  names.fused = Fused::No;
+  names.positions = {};
+  names.query = { "attn.q_proj.weight", {} };
+  names.key = { "attn.k_proj.weight", {} };
+  names.value = { "attn.v_proj.weight", {} };
+  names.output = { "attn.out_proj.weight", {} };
+  names.mlpNorm = {};
+  names.up = { "mlp.fc_in.weight", "mlp.fc_in.bias" };
+  names.down = { "mlp.fc_out.weight", "mlp.fc_out.bias" };
+  names.unembedding.bias = "lm_head.bias";
+  return names;
+}
+
+constexpr TensorNames GptNeoNames()
+{
+  TensorNames names = Gpt2Names;
+  names.layout = WeightLayout::OutputInput;
+  names.fused = Fused::No;
+  names.query = { "attn.attention.q_proj.weight", {} };
+  names.key = { "attn.attention.k_proj.weight", {} };
+  names.value = { "attn.attention.v_proj.weight", {} };
+  names.output = { "attn.attention.out_proj.weight", "attn.attention.out_proj.bias" };
+  return names;
+}
+
+constexpr TensorNames GptNeoXNames()
+{
+  TensorNames names = BloomNames;
+  names.prefix = "gpt_neox.";
+  names.tokens = "embed_in.weight";
+  names.embeddingNorm = {};
+  names.layers = "layers.";
+  names.query = { "attention.query_key_value.weight", "attention.query_key_value.bias" };
+  names.output = { "attention.dense.weight", "attention.dense.bias" };
+  names.finalNorm = { "final_layer_norm.weight", "final_layer_norm.bias" };
+  names.unembedding = { "embed_out.weight", {} };
+  return names;
+}
+
+constexpr TensorNames OptNames()
+{
+  TensorNames names = LlamaNames;
+  names.prefix = "model.decoder.";
+  names.positions = "embed_positions.weight";
+  names.output = { "self_attn.out_proj.weight", "self_attn.out_proj.bias" };
+  names.attentionNorm = { "self_attn_layer_norm.weight", "self_attn_layer_norm.bias" };
+  names.mlpNorm = { "final_layer_norm.weight", "final_layer_norm.bias" };
+  names.gate = {};
+  names.up = { "fc1.weight", "fc1.bias" };
+  names.down = { "fc2.weight", "fc2.bias" };
+  names.finalNorm = { "final_layer_norm.weight", "final_layer_norm.bias" };
+  names.projectIn = "project_in.weight";
+  names.projectOut = "project_out.weight";
+  return names;
+}
+
+constexpr TensorNames NormedLlamaNames()
+{
+  TensorNames names = LlamaNames;
+  names.queryNorm = { "self_attn.q_norm.weight", {} };
+  names.keyNorm = { "self_attn.k_norm.weight", {} };
+  return names;
+}
+
+constexpr TensorNames Gemma2Names()
+{
+  TensorNames names = NormedLlamaNames();
+  names.attentionAfter = { "post_attention_layernorm.weight", {} };
+  names.mlpNorm = { "pre_feedforward_layernorm.weight", {} };
+  names.mlpAfter = { "post_feedforward_layernorm.weight", {} };
+  return names;
+}
+
+constexpr TensorNames GptOssNames()
+{
+  TensorNames names = LlamaNames;
+  names.gate = {};
+  names.up = {};
+  names.down = {};
+  names.sinks = "self_attn.sinks";
+  names.router = { "mlp.router.weight", "mlp.router.bias" };
+  names.expertsIn = { "mlp.experts.gate_up_proj", "mlp.experts.gate_up_proj_bias" };
+  names.expertsOut = { "mlp.experts.down_proj", "mlp.experts.down_proj_bias" };
+  return names;
+}
+
+constexpr TensorNames PhiNames()
+{
+  TensorNames names = LlamaNames;
+  names.output = { "self_attn.dense.weight", "self_attn.dense.bias" };
+  names.attentionNorm = { "input_layernorm.weight", "input_layernorm.bias" };
+  names.mlpNorm = {};
+  names.gate = {};
+  names.up = { "mlp.fc1.weight", "mlp.fc1.bias" };
+  names.down = { "mlp.fc2.weight", "mlp.fc2.bias" };
+  names.finalNorm = { "final_layernorm.weight", "final_layernorm.bias" };
+  names.unembedding.bias = "lm_head.bias";
+  names.queryNorm = { "self_attn.q_layernorm.weight", "self_attn.q_layernorm.bias" };
+  names.keyNorm = { "self_attn.k_layernorm.weight", "self_attn.k_layernorm.bias" };
+  return names;
+}
+
+constexpr TensorNames Phi3Names()
+{
+  TensorNames names = LlamaNames;
+  names.fused = Fused::KindHead;
+  names.query = { "self_attn.qkv_proj.weight", {} };
+  names.key = {};
+  names.value = {};
+  names.gate = { "mlp.gate_up_proj.weight", {} };
+  names.up = {};
+  return names;
+}
+
+constexpr TensorNames StableLmNames()
+{
+  TensorNames names = LlamaNames;
+  names.attentionNorm.shift = "input_layernorm.bias";
+  names.mlpNorm.shift = "post_attention_layernorm.bias";
+  names.finalNorm.shift = "norm.bias";
+  names.queryNorm = { "self_attn.q_layernorm.norms.*.weight", {} };
+  names.keyNorm = { "self_attn.k_layernorm.norms.*.weight", {} };
+  return names;
+}
+
+/// Those that differ from LlamaNames.
+constexpr std::array<Named<TensorNames>, 25> AllNames = { {
+  { "bert", BertNames },
+  { "bloom", BloomNames },
+  { "camembert", RobertaNames() },
+  { "clip_text_model", ClipTextNames() },
+  { "clip_vision_model", ClipVisionNames() },
+  { "deit", DeitNames() },
+  { "dinov2", DinoV2Names() },
+  { "dinov2_with_registers", RegisterNames() },
+  { "distilbert", DistilBertNames() },
+  { "gemma2", Gemma2Names() },
+  { "gemma3", Gemma2Names() },
+  { "gemma3_text", Gemma2Names() },
+  { "gpt2", Gpt2Names },
+  { "gpt_neo", GptNeoNames() },
+  { "gpt_neox", GptNeoXNames() },
+  { "gpt_oss", GptOssNames() },
+  { "gptj", GptJNames() },
+  { "opt", OptNames() },
+  { "phi", PhiNames() },
+  { "phi3", Phi3Names() },
+  { "qwen3", NormedLlamaNames() },
+  { "roberta", RobertaNames() },
+  { "stablelm", StableLmNames() },
+  { "vit", VitNames() },
+  { "xlm-roberta", RobertaNames() },
+} };
+
+constexpr TensorNames GatedDinoV2 = GatedDinoV2Names();
+constexpr TensorNames GatedRegisters = GatedRegisterNames();
+
+/// Suffixes of the names of stored tensors that are not weights.
+constexpr std::array<std::string_view, 15> Buffers = { "attn.mask", "attn.IGNORE",
+  "attn.rotary_sin", "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
+  "rotary_emb.cos_cached", "rotary_emb.sin_cached", "embeddings.position_ids",
+  "embeddings.token_type_ids", ".attention.bias", ".attention.masked_bias", "attn.embed_positions",
+  "embeddings.mask_token" };
+
+constexpr std::array<std::string_view, 16> Heads = { "classifier", "cls", "cls_classifier",
+  "distillation_classifier", "embed_out", "lm_head", "mlm_head", "nsp_head", "pooler",
+  "pre_classifier", "qa_outputs", "score", "vocab_layer_norm", "vocab_projector", "vocab_transform",
+  "logit_scale" };
+
+}
+
+const TensorNames LensNames = { {}, "embed.W_E", "pos_embed.W_pos", {},
+  { "embed.ln.w", "embed.ln.b" }, "blocks.", WeightLayout::InputOutput, Fused::No,
+  { "attn.W_Q", "attn.b_Q" }, { "attn.W_K", "attn.b_K" }, { "attn.W_V", "attn.b_V" },
+  { "attn.W_O", "attn.b_O" }, { "ln1.w", "ln1.b" }, { "ln2.w", "ln2.b" },
+  { "mlp.W_gate", "mlp.b_gate" }, { "mlp.W_in", "mlp.b_in" }, { "mlp.W_out", "mlp.b_out" },
+  { "ln_final.w", "ln_final.b" }, { "unembed.W_U", "unembed.b_U" }, {}, {} };
+
+/// BERT in TransformerLens.
+const TensorNames LensEncoderNames = { {}, "embed.embed.W_E", "embed.pos_embed.W_pos",
+  "embed.token_type_embed.W_token_type", { "embed.ln.w", "embed.ln.b" }, "blocks.",
+  WeightLayout::InputOutput, Fused::No, { "attn.W_Q", "attn.b_Q" }, { "attn.W_K", "attn.b_K" },
+  { "attn.W_V", "attn.b_V" }, { "attn.W_O", "attn.b_O" }, { "ln1.w", "ln1.b" },
+  { "ln2.w", "ln2.b" }, {}, { "mlp.W_in", "mlp.b_in" }, { "mlp.W_out", "mlp.b_out" }, {},
+  { "unembed.W_U", "unembed.b_U" }, { "mlm_head.W", "mlm_head.b" },
+  { "mlm_head.ln.w", "mlm_head.ln.b" } };
+
+const TensorNames& NamesFor(const TransformerConfig& config)
+{
+  if (config.gated && config.architecture == "dinov2")
+  {
+    return GatedDinoV2;
+  }
+  if (config.gated && config.architecture == "dinov2_with_registers")
+  {
+    return GatedRegisters;
+  }
+  const auto* found = FindNamed(AllNames, config.architecture);
+  return found != nullptr ? found->value : LlamaNames;
+}
+
+bool IsBuffer(std::string_view name)
+{
+  return std::any_of(Buffers.begin(), Buffers.end(), [name](std::string_view end)
+    { return name.size() >= end.size() && name.substr(name.size() - end.size()) == end; });
+}
+
+bool IsHead(std::string_view module)
+{
+  return std::find(Heads.begin(), Heads.end(), module) != Heads.end();
+}
+
+}

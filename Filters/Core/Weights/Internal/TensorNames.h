@@ -1,0 +1,106 @@
+#pragma once
+
+// Internal to Core: the names of the tensors of each architecture.
+
+#include "TransformerWeights.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace atlas
+{
+
+/// The order of outputs in a single tensor of queries, keys and values.
+enum class Fused
+{
+  No,
+  KindHead, ///< all queries, all keys, all values; each in order of heads
+  HeadKind  ///< in order of heads; for each head query, key, value
+};
+
+struct NormNames
+{
+  std::string_view gain;
+  std::string_view shift;
+};
+
+struct LinearNames
+{
+  std::string_view weight;
+  std::string_view bias;
+};
+
+/// The names of the tensors of an architecture. Names in layers are without their prefix, such as
+/// "h.3."; an empty name means that there is no such tensor.
+struct TensorNames
+{
+  std::string_view prefix; ///< prefix of the base model; may be missing in a file
+  std::string_view tokens;
+  std::string_view positions;
+  std::string_view segments;
+  NormNames embeddingNorm;
+  std::string_view layers; ///< prefix before the index of the layer
+  WeightLayout layout = WeightLayout::OutputInput;
+  Fused fused = Fused::No;
+  LinearNames query; ///< or queries, keys and values, if they are fused
+  LinearNames key;
+  LinearNames value;
+  LinearNames output;
+  NormNames attentionNorm;
+  NormNames mlpNorm;
+  LinearNames gate; ///< or gate and up in one tensor, gate first, if `up` has no name
+  LinearNames up;
+  LinearNames down;
+  NormNames finalNorm;
+  LinearNames unembedding;         ///< never with the prefix
+  LinearNames transform = {};      ///< likewise
+  NormNames transformNorm = {};    ///< likewise
+  NormNames queryNorm = {};        ///< of each head: with "*" for its number
+  NormNames keyNorm = {};          ///< likewise
+  NormNames attentionAfter = {};   ///< of what the attention adds
+  NormNames mlpAfter = {};         ///< of what the MLP adds
+  std::string_view attentionScale = {}; ///< of what the attention adds
+  std::string_view mlpScale = {};       ///< of what the MLP adds
+  std::string_view sinks = {};
+  LinearNames router = {};
+  LinearNames expertsIn = {}; ///< gate and up by turns
+  LinearNames expertsOut = {};
+  LinearNames patches = {};
+  std::string_view classToken = {};
+  std::string_view distillationToken = {};
+  std::string_view registers = {};
+  std::string_view projectIn = {};
+  std::string_view projectOut = {};
+};
+
+/// The names of an architecture of Hugging Face.
+const TensorNames& NamesFor(const TransformerConfig& config);
+
+/// The names in TransformerLens.
+extern const TensorNames LensNames;
+
+/// The names of BERT in TransformerLens.
+extern const TensorNames LensEncoderNames;
+
+/// Prefixes that models of text inside of others have before their own, and what is before the
+/// names of their unembeddings.
+struct OuterPrefix
+{
+  std::string_view base;
+  std::string_view head;
+};
+inline constexpr std::array<OuterPrefix, 3> OuterPrefixes = { {
+  { "language_model.model.", "language_model." },
+  { "model.language_model.", "" },
+  { "language_model.", "" },
+} };
+
+/// Whether a stored tensor is no weight: a mask, positions, or rotary frequencies.
+bool IsBuffer(std::string_view name);
+
+/// Whether a module, by the first part of its name, is on top of a model. What it computes is not
+/// part of a recording, but for the logits of those in TensorNames.
+bool IsHead(std::string_view module);
+
+}
