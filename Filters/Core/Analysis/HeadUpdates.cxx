@@ -1,5 +1,6 @@
 #include "HeadUpdates.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "MappedFile.h"
@@ -135,6 +136,8 @@ void MeasureUpdates(const Recording& recording, std::int64_t sequence, std::int6
 
 std::vector<float> OutputBias(const Transformer& model, std::int64_t layer)
 {
+  RefuseSwitches(model.GetConfig(), "updates of the residual stream",
+    { ArchitectureSwitch::NormsAfterToo, ArchitectureSwitch::LayerScales });
   std::vector<float> bias(ToIndex(model.GetConfig().modelDimension), 0.F);
   const TensorView& view = model.GetWeights().layers.at(ToIndex(layer)).output.bias;
   if (view.data != nullptr)

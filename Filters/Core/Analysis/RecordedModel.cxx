@@ -1,5 +1,6 @@
 #include "RecordedModel.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "ProcessedWeights.h"
@@ -48,18 +49,28 @@ std::optional<Vector> InputOf(
   const TransformerConfig& config = stored.GetModel().GetConfig();
   const bool isText = config.input == InputKind::Tokens && config.segments == 0;
   const bool isChanged = !recording.interventions.empty(); // perhaps this input too
+  if (HasSwitch(
+        config, { ArchitectureSwitch::EmbeddingProjection, ArchitectureSwitch::ShiftedPositions }))
+  {
+    return std::nullopt;
+  }
   return l == 0 && isText && !isChanged && !recording.tokens.id.empty()
            ? std::optional(Embedding(recording, stored))
            : std::nullopt;
 }
 
-/// Whether the first query of a layer with this input is that of the model. It is at position 0,
-/// where rotation changes nothing.
+/// Whether the first query of a layer with this input is that of the model, as far as it is a sum.
+/// It is at position 0, where rotation changes nothing.
 bool IsQueryOf(const RecordedLayer& layer, Vector x, const ProcessedWeights& stored)
 {
   const Transformer& model = stored.GetModel();
   const TransformerConfig& config = model.GetConfig();
-  if (config.normPlace == NormPlace::BeforeSublayer)
+  if (HasSwitch(config, { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
+                          ArchitectureSwitch::RotationFactor }))
+  {
+    return true;
+  }
+  if (config.normPlace != NormPlace::AfterSublayer)
   {
     NormalizeVector(config, model.GetWeights().layers[ToIndex(layer.index)].attentionNorm, x);
   }

@@ -1,5 +1,6 @@
 #include "ScoreBreakdown.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "MappedFile.h"
@@ -67,6 +68,9 @@ std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::
                       std::to_string(head) + ", found one of " + std::to_string(config.layers) +
                       " layers of " + std::to_string(config.heads) + " heads.");
   }
+  RefuseSwitches(config, "parts of scores",
+    { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
+      ArchitectureSwitch::ScoreCap });
   const LinearTensors& query = model.GetWeights().layers[ToIndex(layer)].query;
   std::vector<float> bias(ToIndex(config.headDimension), 0.F);
   if (query.bias.data != nullptr)

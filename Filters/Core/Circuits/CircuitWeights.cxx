@@ -50,7 +50,8 @@ void RequireVocabulary(const Transformer& model)
 void RequireUnembedding(const Transformer& model)
 {
   RequireVocabulary(model);
-  const bool readsResidual = !model.GetWeights().logitsTransform.Exists();
+  const bool readsResidual =
+    !model.GetWeights().logitsTransform.Exists() && !model.GetWeights().embeddingOut.Exists();
   if (!model.HasLogits() || !readsResidual)
   {
     throw ModelError(
@@ -137,6 +138,18 @@ std::vector<std::string> LeftOutOfAll(const TransformerConfig& config, bool proc
   {
     left.emplace_back("gains of normalizations");
   }
+  if (config.normPlace == NormPlace::BeforeAndAfter)
+  {
+    left.emplace_back("normalization of what a layer adds");
+  }
+  if (config.layerScales)
+  {
+    left.emplace_back("scales of what a layer adds");
+  }
+  if (config.projectionClip > 0)
+  {
+    left.emplace_back("limits of queries, keys and values");
+  }
   if (config.embeddingNorm && !processes)
   {
     left.emplace_back("normalization of the embedding");
@@ -150,6 +163,14 @@ std::vector<std::string> LeftOutOfQueryKey(
   const TransformerConfig& config, bool processes, bool isOfPositions)
 {
   std::vector<std::string> left = LeftOutOfAll(config, processes);
+  if (config.queryKeyNorm != QueryKeyNorm::None)
+  {
+    left.emplace_back("normalization of queries and keys");
+  }
+  if (config.scoreCap > 0)
+  {
+    left.emplace_back("the cap of scores");
+  }
   if (isOfPositions)
   {
     left.emplace_back("token embedding");

@@ -34,6 +34,7 @@ public:
     , Linear(model.GetWeights().unembedding)
     , Weight(this->Linear.weight)
     , Bias(this->Linear.bias)
+    , Cap(static_cast<float>(model.GetConfig().logitCap))
     , Threads(threads)
   {
   }
@@ -55,6 +56,7 @@ private:
   const LinearTensors& Linear;
   FloatValues Weight;
   FloatValues Bias;
+  float Cap; ///< of logits; 0: none
   int Threads;
 
   void ApplyBlock(const float* rows, std::int64_t count, std::int64_t begin, float* logits) const
@@ -73,6 +75,12 @@ private:
       {
         logits[row * vocabulary + v] += this->Bias.Data()[v];
       }
+    }
+    for (std::int64_t row = 0; this->Cap > 0 && row < count; ++row)
+    {
+      float* first = logits + row * vocabulary + begin;
+      std::for_each(first, first + columns,
+        [this](float& logit) { logit = this->Cap * std::tanh(logit / this->Cap); });
     }
   }
 };

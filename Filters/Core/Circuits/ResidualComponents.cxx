@@ -1,5 +1,6 @@
 #include "ResidualComponents.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "MappedFile.h"
@@ -108,6 +109,11 @@ void RequireSum(const TransformerConfig& config)
                      config.architecture +
                      ", whose normalizations come after them, so that the stream is no sum.");
   }
+  using Switch = ArchitectureSwitch;
+  RefuseSwitches(config, "components of the residual stream",
+    { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
+      Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
+      Switch::EmbeddingProjection, Switch::ShiftedPositions });
 }
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)

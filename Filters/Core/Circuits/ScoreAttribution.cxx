@@ -1,5 +1,6 @@
 #include "ScoreAttribution.h"
 
+#include "ArchitectureLimits.h"
 #include "CircuitWeights.h"
 #include "Error.h"
 #include "Index.h"
@@ -189,6 +190,11 @@ ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64
 {
   const TransformerConfig& config = model.GetConfig();
   RequireHead(model, layer, head);
+  using Switch = ArchitectureSwitch;
+  RefuseSwitches(config, What,
+    { Switch::QueryKeyNorms, Switch::PartialRotation, Switch::NeighborRotation,
+      Switch::RotationByLayer, Switch::RotationFactor, Switch::ScoreCap, Switch::ProjectionClip,
+      Switch::GainOffset });
   const ProcessedWeights stored(model, WeightSteps::Stored, 1);
   const ProcessedAttention attention = stored.Attention(layer);
   const ProcessedHead& weights = attention.heads[ToIndex(head)];

@@ -1,5 +1,6 @@
 #include "ActivationPatching.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "LayerRunner.h"
@@ -397,6 +398,8 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
   {
     throw OptionError("expected a model with layers, found none to change.");
   }
+  RefuseSwitches(config, "comparing logits",
+    { ArchitectureSwitch::LogitCap, ArchitectureSwitch::EmbeddingProjection });
   CheckInput(config, prompt);
   RequireToken(config, options.target, "Target");
   RequireToken(config, options.against, "Against");

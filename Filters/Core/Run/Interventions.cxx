@@ -1,5 +1,6 @@
 #include "Interventions.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "Joined.h"
@@ -197,6 +198,10 @@ void CheckInterventions(const TransformerConfig& config, const std::vector<std::
   for (const Intervention& one : interventions.list)
   {
     CheckSite(config, lengths, one.site);
+    if (one.site.kind == ActivationKind::MlpOutput)
+    {
+      RefuseSwitches(config, "changing an MLP", { ArchitectureSwitch::Experts });
+    }
   }
   if (!interventions.NeedSource())
   {

@@ -105,16 +105,31 @@ std::vector<ArchitectureSwitch> SwitchesOf(const TransformerConfig& config)
   return found;
 }
 
-void RequireKnownSwitches(const TransformerConfig& config, const std::string& what,
-  std::initializer_list<ArchitectureSwitch> known)
+void RefuseSwitches(const TransformerConfig& config, const std::string& what,
+  std::initializer_list<ArchitectureSwitch> refused)
 {
   for (const ArchitectureSwitch one : SwitchesOf(config))
   {
-    if (std::find(known.begin(), known.end(), one) == known.end())
+    if (std::find(refused.begin(), refused.end(), one) != refused.end())
     {
       throw ModelError(what + ": expected a model without " + std::string(NameOf(one)) +
-                       ", found " + config.architecture + ", one with them.");
+                       ", found " + config.architecture + ".");
     }
+  }
+}
+
+bool HasSwitch(const TransformerConfig& config, std::initializer_list<ArchitectureSwitch> switches)
+{
+  const std::vector<ArchitectureSwitch> found = SwitchesOf(config);
+  return std::any_of(found.begin(), found.end(), [&](ArchitectureSwitch one)
+    { return std::find(switches.begin(), switches.end(), one) != switches.end(); });
+}
+
+void RequireNoSwitches(const TransformerConfig& config, const std::string& what)
+{
+  for (const ArchitectureSwitch one : SwitchesOf(config))
+  {
+    RefuseSwitches(config, what, { one });
   }
 }
 

@@ -39,8 +39,14 @@ enum class ArchitectureSwitch
 std::vector<ArchitectureSwitch> SwitchesOf(const TransformerConfig& config);
 
 /// Throws ModelError, which begins with `what` is done and names the model and the first of the
-/// switches, if it has any but those that are `known`.
-void RequireKnownSwitches(const TransformerConfig& config, const std::string& what,
-  std::initializer_list<ArchitectureSwitch> known = {});
+/// `refused` switches that it has, if it has any.
+void RefuseSwitches(const TransformerConfig& config, const std::string& what,
+  std::initializer_list<ArchitectureSwitch> refused);
+
+/// Likewise for all switches.
+void RequireNoSwitches(const TransformerConfig& config, const std::string& what);
+
+/// Whether a model has any of these switches.
+bool HasSwitch(const TransformerConfig& config, std::initializer_list<ArchitectureSwitch> switches);
 
 }

@@ -1,5 +1,6 @@
 #include "ProcessedWeights.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "Parallel.h"
@@ -157,6 +158,14 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
                      "attention and MLP, as in gpt2, found " +
                      config.architecture + ", whose normalizations come after them.");
   }
+  if (steps != WeightSteps::Stored)
+  {
+    using Switch = ArchitectureSwitch;
+    RefuseSwitches(config, "weight processing",
+      { Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset, Switch::LogitCap,
+        Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
+        Switch::EmbeddingProjection });
+  }
   if (steps == WeightSteps::Refactored)
   {
     RequireRefactorable(config);
@@ -181,6 +190,8 @@ ProcessedWeights::ProcessedWeights(const Transformer& model, WeightSteps steps, 
 
 void ProcessedWeights::RequireUnembedding() const
 {
+  RefuseSwitches(this->Model.GetConfig(), "the unembedding of the residual stream",
+    { ArchitectureSwitch::EmbeddingProjection });
   if (this->Model.HasLogits())
   {
     std::call_once(this->IsRead, [this] { this->ReadUnembedding(); });
@@ -350,6 +361,7 @@ ProcessedMlp ProcessedWeights::Mlp(std::int64_t layer) const
   {
     return mlp;
   }
+  RefuseSwitches(config, "weights of MLPs", { ArchitectureSwitch::Experts });
   mlp.up = WholeMatrix(tensors.up);
   mlp.upBias = BiasOf(tensors.up, 0, config.mlpDimension);
   this->FoldNorm(tensors.mlpNorm, mlp.up, mlp.upBias);
@@ -372,11 +384,13 @@ ProcessedMlp ProcessedWeights::Mlp(std::int64_t layer) const
 
 DoubleMatrix ProcessedWeights::TokenEmbedding(std::int64_t begin, std::int64_t end) const
 {
-  const std::int64_t d = this->Model.GetConfig().modelDimension;
+  const TransformerConfig& config = this->Model.GetConfig();
+  RefuseSwitches(config, "the embedding of tokens", { ArchitectureSwitch::EmbeddingProjection });
+  const std::int64_t d = config.modelDimension;
   FloatMatrix rows(end - begin, d);
   this->Model.GetWeights().tokenEmbedding.ToFloat(
     static_cast<std::uint64_t>(begin * d), static_cast<std::uint64_t>(end * d), rows.data());
-  DoubleMatrix embedding = rows.cast<double>();
+  DoubleMatrix embedding = rows.cast<double>() * config.embeddingScale;
   this->CenterRows(embedding);
   this->Model.GetFiles().RequireIntact();
   return embedding;
@@ -531,6 +545,8 @@ Tensors ProcessedTensors(const Transformer& model)
     throw ModelError(
       "weight processing: expected a model of text, found " + config.architecture + ".");
   }
+  RefuseSwitches(
+    config, "processed weights in TransformerLens' names", { ArchitectureSwitch::QueryKeyNorms });
   const ProcessedWeights weights(model, WeightSteps::TransformerLens);
   const std::int64_t d = config.modelDimension;
   TensorWriter writer;

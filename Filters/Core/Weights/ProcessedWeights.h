@@ -79,8 +79,8 @@ class ProcessedWeights
 public:
   /// Uses the model as long as this object exists. Reads the unembedding once, when it is first
   /// asked for, on up to `threads` threads (ThreadCount). Throws ModelError if normalizations come
-  /// after sublayers, which cannot be folded, or if rotated queries and keys are to be refactored
-  /// or heads share them.
+  /// after sublayers, which cannot be folded, if rotated queries and keys are to be refactored or
+  /// heads share them, or if a part of the architecture (ArchitectureLimits.h) forbids the steps.
   ProcessedWeights(const Transformer& model, WeightSteps steps, int threads = 0);
 
   const Transformer& GetModel() const { return this->Model; }
@@ -92,7 +92,8 @@ public:
   /// The MLP of a layer. Throws likewise.
   ProcessedMlp Mlp(std::int64_t layer) const;
 
-  /// Rows begin <= id < end of W_E [vocabulary, d_model]. In BLOOM they are normalized afterwards.
+  /// Rows begin <= id < end of W_E [vocabulary, d_model], scaled as in Gemma. In BLOOM they are
+  /// normalized afterwards.
   DoubleMatrix TokenEmbedding(std::int64_t begin, std::int64_t end) const;
 
   /// W_pos [positions, d_model]; empty without such an embedding.

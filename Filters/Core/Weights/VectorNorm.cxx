@@ -44,7 +44,7 @@ void NormalizeVector(const TransformerConfig& config, const NormTensors& norm, V
   x /= split.sigma;
   if (norm.gain.data != nullptr)
   {
-    x = x.cwiseProduct(ToVector(norm.gain));
+    x.array() *= ToVector(norm.gain).array() + config.gainOffset;
   }
   if (norm.shift.data != nullptr)
   {

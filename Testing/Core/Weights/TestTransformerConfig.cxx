@@ -1,3 +1,5 @@
+// Also tests: ArchitectureConfigs LensConfig RotaryConfig
+
 #include "TransformerConfig.h"
 
 #include "Error.h"
@@ -59,6 +61,27 @@ std::string Llama(const std::string& more = "")
          more + "}";
 }
 
+/// A decoder with the setting names of most.
+std::string Decoder(const std::string& type, const std::string& more = "")
+{
+  return R"({"model_type": ")" + type +
+         R"(", "hidden_size": 12, "num_attention_heads": 6, "num_hidden_layers": 2,
+    "intermediate_size": 20, "vocab_size": 7)" +
+         more + "}";
+}
+
+std::string Phi3(const std::string& more = "")
+{
+  return Decoder("phi3", more);
+}
+
+std::string Neo(const std::string& more = "")
+{
+  return R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3, "num_layers": 2,
+    "vocab_size": 7)" +
+         more + "}";
+}
+
 std::string Lens(const std::string& more = "")
 {
   return R"({"model_type": "transformer_lens", "d_model": 12, "d_head": 5, "n_heads": 3,
@@ -87,6 +110,75 @@ TEST(TransformerConfig, WhatAFileLeavesOutIsTheOriginalsDefault)
   EXPECT_EQ(llama.rotaryBase, 10000);
   EXPECT_FALSE(llama.tiedUnembedding);
   EXPECT_FALSE(llama.inputBias);
+}
+
+TEST(TransformerConfig, DefaultsOfTodaysModels)
+{
+  const TransformerConfig gemma2 = Parse(Decoder("gemma2"));
+  EXPECT_EQ(gemma2.headDimension, 256);
+  EXPECT_EQ(gemma2.scoreCap, 50);
+  EXPECT_EQ(gemma2.logitCap, 30);
+  EXPECT_EQ(gemma2.Window(0), 4096);
+  EXPECT_EQ(gemma2.Window(1), 0);
+  EXPECT_EQ(gemma2.ScoreScale(0), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(gemma2.embeddingScale, std::sqrt(12.0));
+  EXPECT_TRUE(gemma2.tiedUnembedding);
+  EXPECT_EQ(Parse(Decoder("gemma2", R"(, "attn_logit_softcapping": null)")).scoreCap, 0);
+  EXPECT_EQ(Parse(Decoder("gemma2", R"(, "sliding_window": null)")).Window(0), 0);
+  // Older files name the activation gelu, but it always was its approximation.
+  EXPECT_EQ(Parse(Decoder("gemma", R"(, "hidden_act": "gelu")")).activation, Activation::GeluTanh);
+  const TransformerConfig mistral = Parse(Decoder("mistral"));
+  EXPECT_EQ(mistral.Window(0), 0);
+  EXPECT_EQ(mistral.headDimension, 2);
+  EXPECT_FALSE(mistral.inputBias);
+  EXPECT_EQ(Parse(Decoder("mistral", R"(, "head_dim": null)")).headDimension, 2);
+  const TransformerConfig qwen2 = Parse(Decoder("qwen2", R"(, "sliding_window": 4)"));
+  EXPECT_EQ(qwen2.Window(1), 0);
+  EXPECT_TRUE(qwen2.inputBias);
+  EXPECT_FALSE(qwen2.outputBias);
+  const TransformerConfig later = Parse(Decoder(
+    "qwen2", R"(, "sliding_window": 4, "use_sliding_window": true, "max_window_layers": 1)"));
+  EXPECT_EQ(later.windows, (std::vector<std::int64_t>{ 0, 4 }));
+  const TransformerConfig neo = Parse(Neo());
+  EXPECT_EQ(neo.windows, (std::vector<std::int64_t>{ 0, 256 }));
+  EXPECT_EQ(neo.ScoreScale(1), 1);
+  const TransformerConfig stablelm = Parse(
+    Decoder("stablelm", R"(, "head_dim": 8, "use_parallel_residual": true, "qk_layernorm": true)"));
+  EXPECT_EQ(stablelm.order, SublayerOrder::ParallelOfOneNorm);
+  EXPECT_EQ(stablelm.queryKeyNorm, QueryKeyNorm::OfEachHead);
+  EXPECT_EQ(stablelm.RotatedDimension(), 2);
+  const TransformerConfig clip = Parse(R"({"model_type": "clip_text_model"})");
+  EXPECT_EQ(clip.positions, 77);
+  EXPECT_EQ(clip.activation, Activation::QuickGelu);
+}
+
+/// Gemma 3: sliding layers have a base of their own and no scaling, in files of any age.
+TEST(TransformerConfig, RotationsMayDependOnTheLayer)
+{
+  const std::string sizes =
+    R"(, "head_dim": 4, "num_key_value_heads": 2, "sliding_window": 4, "sliding_window_pattern": 2)";
+  const TransformerConfig old =
+    Parse(Decoder("gemma3_text", sizes + R"(, "rope_theta": 100.0, "rope_local_base_freq": 10000.0,
+      "rope_scaling": {"rope_type": "linear", "factor": 4.0})"));
+  const TransformerConfig modern = Parse(Decoder(
+    "gemma3_text", sizes + R"(, "rope_parameters": {"sliding_attention": {"rope_theta": 10000.0},
+      "full_attention": {"rope_theta": 100.0, "rope_type": "linear", "factor": 4.0}})"));
+  for (const TransformerConfig& config : { old, modern })
+  {
+    EXPECT_EQ(config.windows, (std::vector<std::int64_t>{ 4, 0 }));
+    EXPECT_THAT(RotaryFrequencies(config, 0), testing::ElementsAre(1, 0.01F));
+    EXPECT_THAT(RotaryFrequencies(config, 1), testing::ElementsAre(0.25F, 0.025F));
+  }
+}
+
+TEST(TransformerConfig, LongRopeDependsOnTheLength)
+{
+  const TransformerConfig config = Parse(Decoder("phi3", R"(, "max_position_embeddings": 64,
+    "original_max_position_embeddings": 16, "head_dim": 4, "rope_theta": 100.0,
+    "rope_scaling": {"type": "su", "short_factor": [1, 2], "long_factor": [4, 5]})"));
+  EXPECT_THAT(RotaryFrequencies(config, 0, 16), testing::ElementsAre(1, 0.05F));
+  EXPECT_THAT(RotaryFrequencies(config, 0, 17), testing::ElementsAre(0.25F, 0.02F));
+  EXPECT_DOUBLE_EQ(config.rotaryScaling.attentionFactor, std::sqrt(1.5)); // 1 + ln 4 / ln 16
 }
 
 TEST(TransformerConfig, OlderNamesOfSettingsAreKnown)
@@ -226,9 +318,17 @@ std::string NameOf(const testing::TestParamInfo<BadConfig>& bad)
 INSTANTIATE_TEST_SUITE_P(Architecture, BadTransformerConfig,
   testing::Values(
     BadConfig{ "Missing", "{}",
-      "'model_type' is missing, expected one of bert, bloom, gpt2, llama, transformer_lens, vit." },
-    BadConfig{ "Unknown", R"({"model_type": "mistral"})",
-      "unknown model_type 'mistral', expected one of bert, bloom, gpt2, llama, transformer_lens" },
+      "'model_type' is missing, expected one of bert, bloom, camembert, clip, clip_text_model" },
+    BadConfig{ "Unknown", R"({"model_type": "falcon"})",
+      "unknown model_type 'falcon', expected one of bert, bloom, camembert, clip" },
+    BadConfig{ "Mixture", R"({"model_type": "mixtral"})",
+      "the model_type 'mixtral' is a mixture of experts, which is not run here; recordings of it "
+      "that were made elsewhere can be read. Expected one of bert, bloom" },
+    BadConfig{ "Recurrent", R"({"model_type": "mamba"})",
+      "the model_type 'mamba' is a model with linear attention or a recurrent state, which" },
+    BadConfig{ "LatentAttention", R"({"model_type": "deepseek_v3"})", "with latent attention" },
+    BadConfig{ "TwoEncoders", R"({"model_type": "clip"})",
+      "choose the architecture clip_text_model or clip_vision_model" },
     BadConfig{ "NoText", R"({"model_type": 5})", "expected 'model_type' to be a string, found 5" }),
   NameOf);
 
@@ -255,8 +355,8 @@ INSTANTIATE_TEST_SUITE_P(Size, BadTransformerConfig,
       "'layer_norm_epsilon' to be a number that is not negative, found -1" },
     BadConfig{ "Flag", Gpt2(R"(, "scale_attn_weights": "no")"),
       "expected 'scale_attn_weights' to be true or false, found \"no\"" },
-    BadConfig{
-      "OddRotation", Llama(R"(, "head_dim": 3)"), "an even head dimension, found the head" }),
+    BadConfig{ "OddRotation", Llama(R"(, "head_dim": 3)"),
+      "an even number of components, of at most 3 of a head, found 3" }),
   NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
@@ -271,8 +371,68 @@ INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
     BadConfig{ "ResidualOfNorm", Bloom(R"(, "apply_residual_connection_post_layernorm": true)"),
       "'apply_residual_connection_post_layernorm' is true" },
     BadConfig{ "Window", Llama(R"(, "sliding_window": 4096)"), "'sliding_window' is 4096" },
-    BadConfig{ "Yarn", Llama(R"(, "rope_scaling": {"rope_type": "yarn"})"),
-      "unknown rope_type 'yarn', expected one of default, linear, llama3" },
+    BadConfig{ "Yarn", Llama(R"(, "rope_scaling": {"rope_type": "yarn"})"), "'factor' is missing" },
+    BadConfig{ "Dynamic", Llama(R"(, "rope_scaling": {"rope_type": "dynamic"})"),
+      "unknown rope_type 'dynamic', expected one of default, linear, llama3, longrope, su, yarn" },
+    BadConfig{ "FactorOfZero", Llama(R"(, "rope_scaling": {"rope_type": "linear", "factor": 0})"),
+      "expected 'factor' to be a positive number, found 0" },
+    BadConfig{ "NegativeFactor",
+      Llama(R"(, "rope_scaling": {"rope_type": "yarn", "factor": -4.0})"),
+      "expected 'factor' to be a positive number, found -4" },
+    BadConfig{ "YarnOfBaseOne",
+      Llama(R"(, "rope_theta": 1, "rope_scaling": {"rope_type": "yarn", "factor": 4.0})"),
+      "expected 'rope_theta' to be above 1, found 1" },
+    BadConfig{ "LongRopeWithoutFactors", Phi3(R"(, "rope_scaling": {"type": "longrope"})"),
+      "'short_factor' is missing" },
+    BadConfig{ "LongRopeOfOtherSize",
+      Phi3(R"(, "rope_scaling": {"type": "longrope", "short_factor": [1.0, 2.0]})"),
+      "expected 'short_factor' to be a number or a list of 1" },
+    BadConfig{ "LongRopeOfZero",
+      Phi3(R"(, "rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [0]})"),
+      "expected 'long_factor' to be positive numbers, found 0" },
+    BadConfig{ "LongRopeOfOnePosition", Phi3(R"(, "original_max_position_embeddings": 1,
+        "rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [2]})"),
+      "expected 'original_max_position_embeddings' to be above 1, found 1" },
+    BadConfig{ "Quantized", Llama(R"(, "quantization_config": {"quant_method": "mxfp4"})"),
+      "a quantization of weights that is not known" },
+    BadConfig{ "WindowOfZero", Decoder("mistral", R"(, "sliding_window": 0)"),
+      "expected 'sliding_window' to be an integer from 1 to 2147483647, found 0" },
+    BadConfig{ "NegativeWindow", Decoder("gemma2", R"(, "sliding_window": -4)"),
+      "expected 'sliding_window' to be an integer from 1 to 2147483647, found -4" },
+    BadConfig{ "WindowsOfTooManyLayers",
+      Decoder("mistral", R"(, "sliding_window": 4, "num_hidden_layers": 2147483647)"),
+      "expected at most 100000 layers, found 2147483647" },
+    BadConfig{ "TypesOfOtherLayers",
+      Decoder("mistral", R"(, "sliding_window": 4, "layer_types": ["full_attention"])"),
+      "expected 'layer_types' to be a list of 2 names" },
+    BadConfig{ "TypeOfLayer",
+      Decoder("mistral", R"(, "sliding_window": 4, "layer_types": ["full_attention", "linear"])"),
+      "unknown layer_types 'linear', expected full_attention or sliding_attention" },
+    BadConfig{ "NegativeCap", Decoder("gemma2", R"(, "attn_logit_softcapping": -1)"),
+      "expected 'attn_logit_softcapping' to be a number that is not negative, found -1" },
+    BadConfig{ "NoScale", Decoder("gemma2", R"(, "query_pre_attn_scalar": 0)"),
+      "expected 'query_pre_attn_scalar' to be a positive number, found 0" },
+    BadConfig{ "MorePartThanWhole", Decoder("gpt_neox", R"(, "rotary_pct": 1.5)"),
+      "expected a rotary embedding of a part of a head, found the partial_rotary_factor 1.5" },
+    BadConfig{ "NoPart", Decoder("gpt_neox", R"(, "rotary_pct": 0.25)"),
+      "at least 2 components of a head, found 0 of 2" },
+    BadConfig{ "ExpertsBeyondAll",
+      Decoder("gpt_oss", R"(, "num_local_experts": 2, "num_experts_per_tok": 3)"),
+      "expected at most 2 experts per token, found 3" },
+    BadConfig{ "PaddingBeyondPositions",
+      R"({"model_type": "roberta", "hidden_size": 12, "num_attention_heads": 3,
+        "num_hidden_layers": 2, "vocab_size": 7, "max_position_embeddings": 2})",
+      "expected 'max_position_embeddings' to be above 'pad_token_id' + 1, found 2 and 1" },
+    BadConfig{ "NeoTypes", Neo(R"(, "attention_types": [[["global", "local"], 2]])"),
+      "expected 'attention_types' to be a list of [[kinds], repetitions] for 2 layers" },
+    BadConfig{ "NeoKind", Neo(R"(, "attention_layers": ["global", "sparse"])"),
+      "unknown kind of attention 'sparse' of a layer" },
+    BadConfig{ "NeighborsBeyondHead", Gpt2(R"(, "model_type": "gptj", "rotary_dim": 6)"),
+      "an even number of components, of at most 4 of a head, found 6" },
+    BadConfig{ "NoMlp",
+      R"({"model_type": "dinov2", "hidden_size": 12, "num_attention_heads": 3,
+        "num_hidden_layers": 2, "mlp_ratio": 0.01})",
+      "expected 'mlp_ratio' to give an MLP of at least one number" },
     BadConfig{ "ScalingOfNothing", Llama(R"(, "rope_scaling": 4)"),
       "expected 'rope_scaling' to be an object, found 4" },
     BadConfig{
@@ -281,14 +441,10 @@ INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
       "unknown positional_embedding_type 'relative', expected one of alibi, rotary, shortformer, "
       "standard" },
     BadConfig{ "LensOddRotation", Lens(R"(, "positional_embedding_type": "rotary")"),
-      "expected 'rotary_dim' to be 'd_head' and even, found 5 of 5" },
-    BadConfig{ "LensPartialRotation",
-      Lens(R"(, "positional_embedding_type": "rotary", "d_head": 8, "rotary_dim": 4)"),
-      "expected 'rotary_dim' to be 'd_head' and even, found 4 of 8" },
-    BadConfig{ "LensAdjacentRotation",
-      Lens(
-        R"(, "positional_embedding_type": "rotary", "d_head": 8, "rotary_adjacent_pairs": true)"),
-      "'rotary_adjacent_pairs' is true, expected rotations of a head's first half" },
+      "expected 'rotary_dim' to be even and at most 'd_head', found 5 of 5" },
+    BadConfig{ "LensRotationBeyondHead",
+      Lens(R"(, "positional_embedding_type": "rotary", "d_head": 8, "rotary_dim": 10)"),
+      "expected 'rotary_dim' to be even and at most 'd_head', found 10 of 8" },
     BadConfig{ "LensScaledRotation", Lens(R"(, "use_NTK_by_parts_rope": true)"),
       "'use_NTK_by_parts_rope' is true" },
     BadConfig{ "LensBidirectionalAlibi",

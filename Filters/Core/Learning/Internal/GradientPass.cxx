@@ -1,5 +1,6 @@
 #include "GradientPass.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "Parallel.h"
@@ -990,6 +991,7 @@ template<class Number>
 GradientPass<Number>::GradientPass(const ParameterBlock<Number>& parameters)
   : Parameters(parameters)
 {
+  RequireNoSwitches(parameters.GetConfig(), "learning");
 }
 
 template<class Number>

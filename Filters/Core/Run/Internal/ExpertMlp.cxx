@@ -1,11 +1,13 @@
 #include "ExpertMlp.h"
 
 #include "Index.h"
+#include "Parallel.h"
 #include "TransformerKernels.h"
 #include "TransformerLinear.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace atlas
@@ -17,9 +19,9 @@ namespace
 struct Best
 {
   std::vector<std::size_t> experts;
-  std::vector<float> weights;
+  std::vector<double> weights;
 
-  Best(const float* scores, std::int64_t count, std::int64_t kept)
+  Best(const double* scores, std::int64_t count, std::int64_t kept)
     : experts(ToIndex(count))
   {
     std::iota(this->experts.begin(), this->experts.end(), std::size_t{ 0 });
@@ -27,13 +29,13 @@ struct Best
       [scores](std::size_t a, std::size_t b)
       { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
     this->experts.resize(ToIndex(kept));
-    float sum = 0;
+    double sum = 0;
     for (const std::size_t expert : this->experts)
     {
       this->weights.push_back(std::exp(scores[expert] - scores[this->experts.front()]));
       sum += this->weights.back();
     }
-    for (float& weight : this->weights)
+    for (double& weight : this->weights)
     {
       weight /= sum;
     }
@@ -75,8 +77,22 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
   const RowGroup& group, const float* from, int threads) const
 {
   const std::int64_t count = this->Config.experts;
-  std::vector<float> scores(ToIndex(group.Rows() * count));
-  ApplyLinear(Linear(this->Tensors.router), group.tiles, from, scores.data(), {}, threads);
+  // In double precision: small differences of scores are large ones of the sum.
+  std::vector<double> scores(ToIndex(group.Rows() * count));
+  const Linear router(this->Tensors.router);
+  const std::int64_t d = this->Config.modelDimension;
+  ParallelFor(group.Rows(), threads,
+    [&](std::int64_t row)
+    {
+      for (std::int64_t e = 0; e < count; ++e)
+      {
+        const float* weights = router.Part(0, e).data;
+        const double bias = static_cast<double>(*router.Bias(e));
+        scores[ToIndex(row * count + e)] =
+          std::inner_product(from + row * d, from + (row + 1) * d, weights, bias, std::plus<>(),
+            [](float a, float b) { return static_cast<double>(a) * static_cast<double>(b); });
+      }
+    });
   std::vector<Chosen> chosen(ToIndex(count));
   for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
   {
@@ -91,7 +107,7 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
       {
         Chosen& one = chosen[best.experts[k]];
         one.rows.push_back(row);
-        one.weights.push_back(best.weights[k]);
+        one.weights.push_back(static_cast<float>(best.weights[k]));
         ++one.counts.back();
       }
     }

@@ -1,0 +1,306 @@
+// Also tests: ExpertMlp TensorNames
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "ModelOracle.h"
+#include "RecordTransformer.h"
+#include "RecordedAttention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::ModelFolderOf;
+using atlas::test::ModelOracle;
+using testing::HasSubstr;
+
+namespace
+{
+
+constexpr double Tolerance = 2e-5;       ///< of scores, attention and head outputs
+constexpr double StreamTolerance = 2e-4; ///< of hidden states and logits
+
+/// A model of one folder.
+struct Case
+{
+  const char* folder;
+  const char* expected = "expected.safetensors";
+  const char* architecture = "";
+  bool isShipped = false; ///< part of this repository
+};
+
+constexpr const char* Text = "expected-text.safetensors";
+constexpr const char* Vision = "expected-vision.safetensors";
+
+const std::vector<Case> Cases = { { "clip", Text, "clip_text_model", true },
+  { "clip", Vision, "clip_vision_model", true }, { "clip-text" }, { "clip-vision" },
+  { "deit", "expected.safetensors", "", true }, { "dinov2", "expected.safetensors", "", true },
+  { "distilbert", "expected.safetensors", "", true }, { "gemma" },
+  { "gemma2", "expected.safetensors", "", true }, { "gemma3" },
+  { "gemma3-v5", "expected.safetensors", "", true }, { "gpt_neo" },
+  { "gpt_neox", "expected.safetensors", "", true }, { "gpt_neox-seq" },
+  { "gpt_oss", "expected.safetensors", "", true }, { "gptj", "expected.safetensors", "", true },
+  { "llama-linear" }, { "llama-yarn" }, { "llama3" }, { "mistral" }, { "mistral-window" },
+  { "olmo", "expected.safetensors", "", true }, { "opt" },
+  { "opt-proj", "expected.safetensors", "", true }, { "phi" }, { "phi3" },
+  { "phi3-longrope", "expected.safetensors", "", true }, { "qwen2" },
+  { "qwen2-tied", "expected.safetensors", "", true }, { "qwen3" },
+  { "qwen3-v5", "expected.safetensors", "", true }, { "roberta", "expected.safetensors", "", true },
+  { "roberta-mlm" }, { "stablelm" } };
+
+std::string NameOf(const testing::TestParamInfo<Case>& info)
+{
+  std::string name = info.param.folder;
+  name += info.param.expected == Text     ? "_text_part"
+          : info.param.expected == Vision ? "_vision_part"
+                                          : "";
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+void PrintTo(const Case& one, std::ostream* stream)
+{
+  *stream << one.folder;
+}
+
+class ModelParity : public testing::TestWithParam<Case>
+{
+protected:
+  void SetUp() override
+  {
+    const std::filesystem::path folder = ModelFolderOf(this->GetParam().folder);
+    if (folder.empty())
+    {
+      ASSERT_FALSE(this->GetParam().isShipped) << "not found";
+      GTEST_SKIP() << "not part of this repository, and not beside it";
+    }
+    this->Expected.emplace(folder / this->GetParam().expected);
+    this->Model.emplace(Transformer::Read(folder, this->GetParam().architecture));
+    RecordOptions options;
+    options.headOutputs = true;
+    options.residual = true;
+    options.logits = this->Model->HasLogits();
+    this->Found = RecordTransformer(*this->Model, this->Expected->Input(), options).value();
+  }
+
+  /// The largest deviation of a matrix [tokens, columns] from the expected [B, H, T, columns] at
+  /// head `head`, or [B, T, columns].
+  double Deviation(const std::string& quantity, const SharedMatrix& found, std::int64_t head) const
+  {
+    const TensorView& view = this->Expected->Get(quantity);
+    const Shape& shape = view.shape;
+    EXPECT_EQ(shape.back(), found.columns) << quantity;
+    const std::int64_t heads = shape.size() == 4 ? shape[1] : 1;
+    const std::int64_t length = shape[shape.size() - 2];
+    double largest = 0;
+    for (std::int64_t s = 0; s < this->Found.SequenceCount(); ++s)
+    {
+      std::int64_t row = this->Found.sequenceOffsets[static_cast<std::size_t>(s)];
+      for (const std::int64_t place : this->Expected->Places(s))
+      {
+        const std::int64_t first = ((s * heads + head) * length + place) * found.columns;
+        for (std::int64_t c = 0; c < found.columns; ++c)
+        {
+          Raise(largest, static_cast<double>(found.Row(row)[c]) -
+                           view.At(static_cast<std::uint64_t>(first + c)));
+        }
+        ++row;
+      }
+    }
+    return largest;
+  }
+
+  /// Likewise of the scores or weights that views show, at the pairs that the mask and the window
+  /// allow, and of weights at all pairs.
+  double AttentionDeviation(std::size_t l, std::int64_t h, AttentionQuantity quantity) const
+  {
+    const bool isScores = quantity == AttentionQuantity::Scores;
+    const TensorView& view =
+      this->Expected->Get("layer." + std::to_string(l) + (isScores ? ".scores" : ".attention"));
+    const std::int64_t length = view.shape[3];
+    const std::int64_t window = this->Found.layers[l].window;
+    double largest = 0;
+    for (std::int64_t s = 0; s < this->Found.SequenceCount(); ++s)
+    {
+      const std::vector<std::int64_t> places = this->Expected->Places(s);
+      const auto count = static_cast<std::int64_t>(places.size());
+      std::vector<float> found(static_cast<std::size_t>(count * count));
+      EvaluateAttention(
+        this->Found, s, static_cast<std::int64_t>(l), h, quantity, 0, count, found.data());
+      for (std::int64_t q = 0; q < count; ++q)
+      {
+        for (std::int64_t k = 0; k < count; ++k)
+        {
+          const bool isMasked =
+            this->Found.mask == AttentionMask::Causal && (k > q || (window > 0 && k <= q - window));
+          const std::int64_t first = (s * view.shape[1] + h) * length * length;
+          const std::int64_t place =
+            places[static_cast<std::size_t>(q)] * length + places[static_cast<std::size_t>(k)];
+          if (!isScores || !isMasked)
+          {
+            Raise(largest, static_cast<double>(found[static_cast<std::size_t>(q * count + k)]) -
+                             view.At(static_cast<std::uint64_t>(first + place)));
+          }
+        }
+      }
+    }
+    return largest;
+  }
+
+  std::optional<ModelOracle> Expected;
+  std::optional<Transformer> Model;
+  Recording Found;
+
+  static void Raise(double& largest, double difference)
+  {
+    // Not with std::max, which would lose NaN.
+    largest = std::abs(difference) <= largest ? largest : std::abs(difference);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, ModelParity, testing::ValuesIn(Cases), NameOf);
+
+/// The row of a model in the table of deviations, for the documentation.
+void Write(
+  const std::string& name, const Case& one, const std::map<std::string, double>& deviations)
+{
+  std::filesystem::create_directories(ATLAS_PARITY_DIR);
+  std::ofstream file(std::filesystem::path(ATLAS_PARITY_DIR) / (name + ".json"));
+  file << R"({"model": ")" << one.folder << R"(", "architecture": ")" << one.architecture
+       << R"(", "file": "safetensors", "dtype": "F32")";
+  for (const auto& [quantity, deviation] : deviations)
+  {
+    file << ", \"" << quantity << "\": " << deviation;
+  }
+  file << "}\n";
+}
+
+TEST_P(ModelParity, IsThatOfTheOriginalCode)
+{
+  CheckRecording(this->Found, "recording");
+  const TransformerConfig& config = this->Model->GetConfig();
+  std::map<std::string, double> deviations;
+  const auto raise = [&](const std::string& name, double value) { Raise(deviations[name], value); };
+  ASSERT_EQ(this->Found.layers.size(), static_cast<std::size_t>(config.layers));
+  for (std::size_t l = 0; l < this->Found.layers.size(); ++l)
+  {
+    const RecordedLayer& layer = this->Found.layers[l];
+    const std::string prefix = "layer." + std::to_string(l) + ".";
+    for (std::int64_t h = 0; h < config.heads; ++h)
+    {
+      const RecordedHead& head = layer.heads[static_cast<std::size_t>(h)];
+      raise("query", this->Deviation(prefix + "query", head.query, h));
+      raise("key", this->Deviation(prefix + "key", head.key, h));
+      raise("value", this->Deviation(prefix + "value", head.value, h));
+      raise("outputs", this->Deviation(prefix + "head_output", head.output, h));
+      raise("scores", this->AttentionDeviation(l, h, AttentionQuantity::Scores));
+      raise("attention", this->AttentionDeviation(l, h, AttentionQuantity::Weights));
+    }
+  }
+  const std::size_t last = this->Found.residual.size() - 1;
+  for (std::size_t l = 0; l <= last; ++l)
+  {
+    // OPT's last hidden state is projected, so it has other columns; its logits are compared.
+    if (l < last || config.embeddingDimension == 0)
+    {
+      raise("hidden", this->Deviation("hidden." + std::to_string(l), this->Found.residual[l], 0));
+    }
+  }
+  EXPECT_EQ(this->Found.logits.IsRecorded(), this->Expected->Has("logits"));
+  if (this->Found.logits.IsRecorded())
+  {
+    raise("logits", this->Deviation("logits", this->Found.logits, 0));
+  }
+  std::ostringstream text;
+  for (const auto& [name, deviation] : deviations)
+  {
+    const bool isStream = name == "hidden" || name == "logits";
+    EXPECT_LE(deviation, isStream ? StreamTolerance : Tolerance) << name;
+    text << " " << name << " " << deviation;
+  }
+  std::cout << this->GetParam().folder << ":" << text.str() << "\n";
+  Write(NameOf({ this->GetParam(), 0 }), this->GetParam(), deviations);
+}
+
+/// A JSON list of numbers.
+std::vector<double> ListOf(std::string text)
+{
+  std::replace_if(
+    text.begin(), text.end(), [](char c) { return c == '[' || c == ']' || c == ','; }, ' ');
+  std::istringstream stream(text);
+  std::vector<double> numbers;
+  for (double number = 0; stream >> number;)
+  {
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+TEST_P(ModelParity, TheDescriptionIsThatOfTheOriginalCode)
+{
+  EXPECT_EQ(
+    this->Found.mask == AttentionMask::Causal ? "causal" : "none", this->Expected->Text("mask"));
+  const std::vector<double> windows = ListOf(this->Expected->Text("window"));
+  const std::vector<double> scales = ListOf(this->Expected->Text("score_scale"));
+  ASSERT_EQ(windows.size(), this->Found.layers.size());
+  for (std::size_t l = 0; l < windows.size(); ++l)
+  {
+    const RecordedLayer& layer = this->Found.layers[l];
+    EXPECT_EQ(static_cast<double>(layer.window), windows[l]);
+    EXPECT_NEAR(layer.scoreScale, scales[l], 1e-12);
+    EXPECT_EQ(layer.scoreCap, std::stod(this->Expected->Text("softcap")));
+    EXPECT_EQ(layer.sinks.empty(), this->Expected->Text("sinks") == "no");
+    for (std::size_t h = 0; h < layer.sinks.size(); ++h)
+    {
+      EXPECT_EQ(static_cast<double>(layer.sinks[h]),
+        this->Expected->Get("layer." + std::to_string(l) + ".sinks").At(h));
+    }
+  }
+}
+
+/// With one sequence alone, and on other numbers of threads.
+TEST_P(ModelParity, BytesDoNotDependOnTheOtherSequencesOrThreads)
+{
+  const TransformerInput input = this->Expected->Input();
+  if (input.images > 0)
+  {
+    GTEST_SKIP() << "images have equal lengths";
+  }
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  options.threads = 1;
+  TransformerInput one;
+  one.tokens = { input.tokens.back() };
+  const Recording alone = RecordTransformer(*this->Model, one, options).value();
+  const std::int64_t first =
+    this->Found.sequenceOffsets[static_cast<std::size_t>(this->Found.SequenceCount()) - 1];
+  const SharedMatrix& expected = this->Found.residual.back();
+  const SharedMatrix& found = alone.residual.back();
+  EXPECT_TRUE(std::equal(
+    found.Row(0), found.Row(found.rows), expected.Row(first), expected.Row(expected.rows)));
+}
+
+TEST(ModelParityOfAll, TheModelsOfThisRepositoryAreThere)
+{
+  const auto shipped = std::count_if(Cases.begin(), Cases.end(),
+    [](const Case& one) { return one.isShipped && !ModelFolderOf(one.folder).empty(); });
+  EXPECT_EQ(shipped, 16);
+}
+
+TEST(ModelParityOfAll, OneEncoderOfClipMustBeChosen)
+{
+  EXPECT_THAT(atlas::test::MessageOf<ModelError>([] { Transformer::Read(ModelFolderOf("clip")); }),
+    HasSubstr("choose the architecture clip_text_model or clip_vision_model"));
+}
+
+}

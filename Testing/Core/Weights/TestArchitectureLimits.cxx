@@ -1,0 +1,72 @@
+#include "ArchitectureLimits.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::MessageOf;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+namespace
+{
+
+using Switch = ArchitectureSwitch;
+
+TransformerConfig Parse(const std::string& type, const std::string& more = "")
+{
+  return ParseTransformerConfig(R"({"model_type": ")" + type +
+                                  R"(", "hidden_size": 16, "num_attention_heads": 2,
+    "num_hidden_layers": 2, "intermediate_size": 20, "vocab_size": 7)" +
+                                  more + "}",
+    "config.json");
+}
+
+TEST(ArchitectureLimits, TheFirstTransformersHaveNoSwitches)
+{
+  EXPECT_THAT(SwitchesOf(Parse("llama")), IsEmpty());
+  EXPECT_THAT(SwitchesOf(Parse("bert")), IsEmpty());
+  EXPECT_THAT(SwitchesOf(Parse("vit")), IsEmpty());
+  EXPECT_THAT(SwitchesOf(Parse("qwen2")), IsEmpty());
+}
+
+TEST(ArchitectureLimits, SwitchesOfTodaysModels)
+{
+  EXPECT_THAT(
+    SwitchesOf(Parse("gpt_neox")), ElementsAre(Switch::Parallel, Switch::PartialRotation));
+  EXPECT_THAT(SwitchesOf(Parse("gemma2")),
+    ElementsAre(Switch::NormsAfterToo, Switch::GainOffset, Switch::ScoreCap, Switch::LogitCap,
+      Switch::Windows, Switch::EmbeddingScale));
+  EXPECT_THAT(
+    SwitchesOf(Parse("mistral", R"(, "sliding_window": 4)")), ElementsAre(Switch::Windows));
+  EXPECT_THAT(SwitchesOf(Parse("gpt_oss", R"(, "num_local_experts": 4)")),
+    ElementsAre(Switch::Windows, Switch::Sinks, Switch::Experts));
+  EXPECT_THAT(SwitchesOf(Parse("olmo", R"(, "clip_qkv": 8.0)")),
+    ElementsAre(Switch::NormsWithoutWeights, Switch::ProjectionClip));
+  EXPECT_THAT(SwitchesOf(Parse("roberta")), ElementsAre(Switch::ShiftedPositions));
+  EXPECT_THAT(SwitchesOf(Parse("dinov2_with_registers", R"(, "image_size": 28)")),
+    ElementsAre(Switch::LayerScales, Switch::MoreImageTokens));
+}
+
+TEST(ArchitectureLimits, WhatIsNotKnownIsRefusedByName)
+{
+  const TransformerConfig config = Parse("gpt_neox");
+  EXPECT_EQ(MessageOf<ModelError>([&] { RequireNoSwitches(config, "training"); }),
+    "training: expected a model without attention and MLP in parallel, found gpt_neox.");
+  EXPECT_EQ(
+    MessageOf<ModelError>([&] { RefuseSwitches(config, "rotating", { Switch::PartialRotation }); }),
+    "rotating: expected a model without a rotary embedding of a part of each head, found "
+    "gpt_neox.");
+  RefuseSwitches(config, "rotating", { Switch::NeighborRotation, Switch::Sinks });
+  RequireNoSwitches(Parse("llama"), "training");
+  EXPECT_TRUE(HasSwitch(config, { Switch::Sinks, Switch::Parallel }));
+  EXPECT_FALSE(HasSwitch(config, { Switch::Sinks }));
+}
+
+}
