@@ -3,6 +3,8 @@
 #include "CheckpointFiles.h"
 #include "Error.h"
 #include "Execution.h"
+#include "GgufModel.h"
+#include "GgufTokenizer.h"
 #include "ProcessedWeights.h"
 
 #include <algorithm>
@@ -108,6 +110,7 @@ bool IsInMemory(const std::filesystem::path& path)
 OpenTransformer::OpenTransformer(
   const std::filesystem::path& path, const std::string& architecture, bool processes)
   : Folder(atlas::ModelFolder(path))
+  , Gguf(atlas::FindGguf(path))
   , Stamps(StampsOf(path, this->Folder))
   , Model(atlas::Transformer::Read(path, architecture))
 {
@@ -193,9 +196,13 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
   return kept;
 }
 
-/// Parses tokenizer.json, of the folder or in memory.
+/// Parses tokenizer.json, of the folder or in memory, or the tokenizer in a GGUF file.
 atlas::Tokenizer OpenTransformer::ReadTokenizer() const
 {
+  if (!this->Gguf.empty())
+  {
+    return atlas::ReadGgufTokenizer(this->Gguf);
+  }
   if (!this->Memory)
   {
     return atlas::ReadTokenizer(FolderOf(atlas::TokenizerFiles, this->Folder));

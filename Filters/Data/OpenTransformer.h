@@ -75,6 +75,7 @@ private:
 
   std::optional<ModelInMemory> Memory; ///< what the model is made of, unless it is in files
   std::filesystem::path Folder;        ///< or the path in memory
+  std::filesystem::path Gguf;          ///< the file that holds all of the model, if it is one
   std::vector<atlas::FileStamp>
     Stamps; ///< of all files except the weights; taken before they are read
   atlas::Transformer Model;

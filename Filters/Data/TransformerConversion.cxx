@@ -29,11 +29,7 @@ vtkSmartPointer<vtkTable> TensorTable(const atlas::WeightFiles& files)
   AddColumn<vtkStringArray>(
     table, "Shape", tensors, [](const Named& t) { return atlas::ToString(t.second.shape); });
   AddColumn<vtkTypeInt64Array>(table, "Bytes", tensors,
-    [](const Named& t)
-    {
-      return static_cast<vtkTypeInt64>(t.second.Count()) *
-             static_cast<vtkTypeInt64>(atlas::ByteSize(t.second.dtype));
-    });
+    [](const Named& t) { return static_cast<vtkTypeInt64>(t.second.Bytes()); });
   AddColumn<vtkStringArray>(
     table, "File", tensors, [&](const Named& t) { return files.FileOf(t.first); });
   return table;

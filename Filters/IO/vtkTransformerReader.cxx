@@ -1,6 +1,7 @@
 #include "vtkTransformerReader.h"
 
 #include "CheckpointFiles.h"
+#include "GgufFile.h"
 #include "Joined.h"
 #include "TransformerConversion.h"
 
@@ -41,7 +42,7 @@ int vtkTransformerReader::CanReadFile(const char* fileName)
     ".ckpt" };
   const bool isWeights =
     std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
-  return path.filename() == "config.json" ||
+  return path.filename() == "config.json" || atlas::IsGgufName(path) ||
              (isWeights && std::filesystem::exists(path.parent_path() / "config.json", ignored))
            ? 1
            : 0;
@@ -53,7 +54,8 @@ int vtkTransformerReader::RequestInformation(
   using SDDP = vtkStreamingDemandDrivenPipeline;
   vtkInformation* info = outputVector->GetInformationObject(0);
   this->Steps.clear();
-  if (this->Checkpoints && this->FileName != nullptr && this->FileName[0] != '\0')
+  if (this->Checkpoints && this->FileName != nullptr && this->FileName[0] != '\0' &&
+      !atlas::IsGgufName(this->FileName))
   {
     this->Steps = atlas::FindCheckpoints(atlas::ModelFolder(this->FileName));
   }

@@ -109,7 +109,7 @@ atlas::LearningResult Unpacked(
     const std::size_t slash = name.find('/');
     if (slash != std::string::npos)
     {
-      const std::size_t size = view.Count() * atlas::ByteSize(view.dtype);
+      const std::size_t size = view.Bytes();
       steps[std::stoll(name)].emplace(name.substr(slash + 1),
         atlas::Tensor{ view.dtype, view.shape, { view.data, view.data + size } });
     }

@@ -77,7 +77,7 @@ std::size_t Fingerprint(const atlas::Transformer& model)
   {
     text +=
       name + ' ' + std::to_string(static_cast<int>(tensor.dtype)) + atlas::ToString(tensor.shape);
-    const std::uint64_t bytes = tensor.Count() * atlas::ByteSize(tensor.dtype);
+    const std::uint64_t bytes = tensor.Bytes();
     const auto* data = reinterpret_cast<const char*>(tensor.data);
     const std::uint64_t part = std::min(bytes, sample);
     text.append(data, part);

@@ -16,7 +16,7 @@ inline Tensors CopyTensors(const TensorViews& views)
   Tensors tensors;
   for (const auto& [name, view] : views)
   {
-    const std::uint64_t size = view.Count() * ByteSize(view.dtype);
+    const std::uint64_t size = view.Bytes();
     tensors[name] = { view.dtype, view.shape, { view.data, view.data + size } };
   }
   return tensors;

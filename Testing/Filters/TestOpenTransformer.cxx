@@ -1,5 +1,6 @@
 #include "OpenTransformer.h"
 
+#include "Core/GgufBytes.h"
 #include "Core/TinyTransformer.h"
 #include "OpenedFiles.h"
 #include "ProcessedWeights.h"
@@ -91,6 +92,28 @@ TEST(OpenTransformer, AnEditedPromptOpensNoFile)
   pipeline.Update();
   EXPECT_THAT(opened.Take(), IsEmpty());
   ExpectEqual(pipeline.Record(), RecordedAnew(model, "bcd"));
+}
+
+TEST(OpenTransformer, AGgufFileNeedsNothingBesideIt)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path path = folder / "tiny.gguf";
+  WriteBytes(path, TinyGguf().File());
+  Reader reader;
+  EXPECT_EQ(reader->CanReadFile(path.c_str()), 1);
+  reader->SetFileName(path.c_str());
+  Warned<vtkTransformerRecorder> recorder;
+  recorder->SetInputConnection(reader->GetOutputPort());
+  recorder->SetPrompts("abc<|endoftext|>");
+  OpenedFiles opened(folder.Path());
+  recorder->Update();
+  EXPECT_THAT(opened.Take(), ElementsAre("tiny.gguf"));
+  EXPECT_THAT(AttentionAtlas::ToRecording(recorder->GetOutput()).tokens.id, ElementsAre(3, 2, 4));
+  EXPECT_THAT(reader.TakeWarnings(), IsEmpty());
+  WriteBytes(path, TinyGguf().File().substr(0, 500));
+  reader->Modified();
+  reader->Update();
+  EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr("tiny.gguf: ")));
 }
 
 TEST(OpenTransformer, AnotherRecorderOpensNoFile)

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   for (const auto& [name, view] : content.tensors)
   {
     const TensorView& other = again.tensors.at(name);
-    const std::size_t bytes = view.Count() * ByteSize(view.dtype);
+    const std::size_t bytes = view.Bytes();
     fuzz::Require(
       other.dtype == view.dtype && other.shape == view.shape, "the same type and shape");
     fuzz::Require(std::equal(view.data, view.data + bytes, other.data), "the same bytes");

@@ -1,5 +1,6 @@
 #include "AttentionOnlyModel.h"
 #include "Error.h"
+#include "GgufBytes.h"
 #include "NumpyBytes.h"
 #include "PictureBytes.h"
 #include "RecordingFile.h"
@@ -20,6 +21,7 @@
 
 using namespace atlas;
 using atlas::test::FloatBytes;
+using atlas::test::GgufBytes;
 using atlas::test::JpegFile;
 using atlas::test::LittleEndian;
 using atlas::test::NpyFile;
@@ -35,6 +37,7 @@ using atlas::test::PngChunk;
 using atlas::test::PngColor;
 using atlas::test::PngFile;
 using atlas::test::SentencePieceFile;
+using atlas::test::TinyGguf;
 using atlas::test::TorchLegacy;
 using atlas::test::TorchZip;
 using atlas::test::ZipFile;
@@ -558,6 +561,36 @@ void WriteShardIndices(const SeedWriter& seeds)
   seeds.Write("ShardIndex", "missing", R"({"weight_map": {"z": "a.safetensors", "c": "c"}})");
 }
 
+/// GGUF files: a model with a tokenizer of byte pairs, one of pieces, and every type of tensor.
+void WriteGgufs(const SeedWriter& seeds)
+{
+  seeds.Write("Gguf", "llama", TinyGguf().File());
+  seeds.Write("Gguf", "qwen2", TinyGguf("qwen2").File(2));
+  GgufBytes pieces;
+  pieces.AddInteger("general.alignment", 64);
+  pieces.AddText("tokenizer.ggml.model", "llama");
+  pieces.AddTexts(
+    "tokenizer.ggml.tokens", { "<unk>", "<s>", "</s>", "<0x41>", "\xE2\x96\x81", "a", "t", "at" });
+  std::string types;
+  for (const std::uint64_t type : { 2U, 3U, 3U, 6U, 1U, 1U, 4U, 1U })
+  {
+    types += LittleEndian(type, 4);
+  }
+  pieces.AddArray("tokenizer.ggml.token_type", 5, 8, types);
+  pieces.AddArray("tokenizer.ggml.scores", 6, 8, FloatBytes({ 0, 0, 0, 0, -1, -2, -3, -4 }));
+  pieces.AddArray("tokenizer.ggml.precompiled_charsmap", 0, 4, std::string(4, '\0'));
+  seeds.Write("Gguf", "pieces", pieces.File());
+  GgufBytes tensors;
+  const std::vector<std::pair<std::uint32_t, std::size_t>> blocks = { { 0, 1024 }, { 1, 512 },
+    { 2, 144 }, { 3, 160 }, { 6, 176 }, { 7, 192 }, { 8, 272 }, { 12, 144 }, { 14, 210 },
+    { 24, 256 }, { 25, 512 }, { 26, 1024 }, { 27, 2048 }, { 28, 2048 }, { 30, 512 } };
+  for (const auto& [type, bytes] : blocks)
+  {
+    tensors.AddTensor(std::to_string(type), { 1, 256 }, type, std::string(bytes, '\x31'));
+  }
+  seeds.Write("Gguf", "types", tensors.File());
+}
+
 }
 
 int main(int argc, char** argv)
@@ -582,6 +615,7 @@ int main(int argc, char** argv)
     WritePictures(seeds);
     WriteImageProcessors(seeds);
     WriteShardIndices(seeds);
+    WriteGgufs(seeds);
   }
   catch (const std::exception& e)
   {

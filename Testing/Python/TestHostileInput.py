@@ -657,6 +657,16 @@ class HostileInput(AtlasTest):
             config.write_text(change(config.read_text()))
             self.check("transformer", what, simple.TransformerReader(FileName=str(config)), message)
 
+    def test_gguf(self):
+        hostile = TRANSFORMERS.parent / "models" / "files" / "gguf-hostile"
+        for what, name, message in (
+            ("a GGUF file cut off", "truncated-data", "may be incomplete"),
+            ("a GGUF file of arrays in arrays", "array-nested", "array of arrays"),
+        ):
+            path = atlastest.OUTPUT / "model.gguf"
+            shutil.copyfile(hostile / f"{name}.gguf", path)
+            self.check("transformer", what, simple.TransformerReader(FileName=str(path)), message)
+
     def test_weights(self):
         def call_system(path):
             path.unlink()

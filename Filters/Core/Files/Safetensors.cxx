@@ -276,6 +276,13 @@ bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
   std::vector<const TensorViews::value_type*> order;
   for (const auto& entry : tensors)
   {
+    if (!entry.second.IsPlain())
+    {
+      throw FormatError("tensor '" + entry.first +
+                        "': expected elements in their order, of one of " + KnownDTypes() +
+                        ", found " + std::string(Name(entry.second.dtype)) +
+                        " as a GGUF file has it.");
+    }
     order.push_back(&entry);
   }
   std::sort(order.begin(), order.end(),
@@ -289,7 +296,7 @@ bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
   for (const auto* entry : order)
   {
     const TensorView& tensor = entry->second;
-    const std::uint64_t end = offset + tensor.Count() * ByteSize(tensor.dtype);
+    const std::uint64_t end = offset + tensor.Bytes();
     header[entry->first] = { { "dtype", Name(tensor.dtype) }, { "shape", tensor.shape },
       { "data_offsets", { offset, end } } };
     offset = end;
@@ -308,7 +315,7 @@ bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
   for (const auto* entry : order)
   {
     const auto* bytes = reinterpret_cast<const char*>(entry->second.data);
-    const std::uint64_t count = entry->second.Count() * ByteSize(entry->second.dtype);
+    const std::uint64_t count = entry->second.Bytes();
     for (std::uint64_t begin = 0; begin < count; begin += BytesPerStep)
     {
       const std::uint64_t step = std::min(BytesPerStep, count - begin);

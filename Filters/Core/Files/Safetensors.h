@@ -61,7 +61,8 @@ using WriteProgress = std::function<bool(double done)>;
 /// Writes a safetensors file. Tensors are sorted by descending element size, then by name, so each
 /// is aligned to its element size. The bytes go to a temporary file in the same folder that is
 /// renamed at the end, so `path` holds either the old content or all of the new. Returns false, and
-/// keeps the old content, if `progress` returned false. Throws FileError.
+/// keeps the old content, if `progress` returned false. Throws FileError, and FormatError for a
+/// tensor that is not plain (TensorView::IsPlain).
 bool WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
   const Metadata& metadata, const WriteProgress& progress = {});
 void WriteSafetensors(

@@ -1,8 +1,10 @@
 #include "Tensor.h"
 
+#include "Dequantize.h"
 #include "Error.h"
 #include "Joined.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -21,6 +23,14 @@ struct DTypeInfo
   std::size_t bytes;
 };
 
+struct BlockInfo
+{
+  DType dtype;
+  std::string_view name;
+  std::size_t elements;
+  std::size_t bytes;
+};
+
 constexpr std::array<DTypeInfo, 10> DTypes = { {
   { DType::F64, "F64", 8 },
   { DType::F32, "F32", 4 },
@@ -34,9 +44,51 @@ constexpr std::array<DTypeInfo, 10> DTypes = { {
   { DType::BOOL, "BOOL", 1 },
 } };
 
+constexpr std::array<BlockInfo, 7> Blocks = { {
+  { DType::Q4_0, "Q4_0", 32, 18 },
+  { DType::Q4_1, "Q4_1", 32, 20 },
+  { DType::Q5_0, "Q5_0", 32, 22 },
+  { DType::Q5_1, "Q5_1", 32, 24 },
+  { DType::Q8_0, "Q8_0", 32, 34 },
+  { DType::Q4_K, "Q4_K", 256, 144 },
+  { DType::Q6_K, "Q6_K", 256, 210 },
+} };
+
 const DTypeInfo& Info(DType dtype)
 {
   return DTypes[static_cast<std::size_t>(dtype)];
+}
+
+const BlockInfo& InfoOfBlock(DType dtype)
+{
+  return Blocks[static_cast<std::size_t>(dtype) - DTypes.size()];
+}
+
+/// Elements begin <= i < end of blocks, which need not begin or end with a block.
+void WidenRange(
+  DType dtype, const std::byte* data, std::uint64_t begin, std::uint64_t end, float* values)
+{
+  const BlockInfo& info = InfoOfBlock(dtype);
+  std::array<float, MaximumBlockElements> part{};
+  while (begin < end)
+  {
+    const std::byte* block = data + begin / info.elements * info.bytes;
+    const std::size_t first = begin % info.elements;
+    std::size_t count = end - begin;
+    if (first == 0 && count >= info.elements)
+    {
+      count = count / info.elements * info.elements;
+      WidenBlocks(dtype, block, count / info.elements, values);
+    }
+    else
+    {
+      count = std::min(count, info.elements - first);
+      WidenBlocks(dtype, block, 1, part.data());
+      std::copy_n(part.data() + first, count, values);
+    }
+    begin += count;
+    values += count;
+  }
 }
 
 /// Element `i` of a packed array, which may be unaligned.
@@ -73,17 +125,38 @@ std::vector<std::byte> Pack(const std::vector<From>& values)
 
 bool IsFloating(DType dtype)
 {
-  return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
+  return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 ||
+         dtype == DType::BF16 || IsBlock(dtype);
+}
+
+bool IsBlock(DType dtype)
+{
+  return static_cast<std::size_t>(dtype) >= DTypes.size();
+}
+
+std::size_t BlockElements(DType dtype)
+{
+  return IsBlock(dtype) ? InfoOfBlock(dtype).elements : 1;
+}
+
+std::size_t BlockBytes(DType dtype)
+{
+  return IsBlock(dtype) ? InfoOfBlock(dtype).bytes : Info(dtype).bytes;
 }
 
 std::size_t ByteSize(DType dtype)
 {
+  if (IsBlock(dtype))
+  {
+    throw FormatError("expected elements with bytes of their own (" + KnownDTypes() + "), found " +
+                      std::string(Name(dtype)) + ", which are stored in blocks.");
+  }
   return Info(dtype).bytes;
 }
 
 std::string_view Name(DType dtype)
 {
-  return Info(dtype).name;
+  return IsBlock(dtype) ? InfoOfBlock(dtype).name : Info(dtype).name;
 }
 
 std::optional<DType> DTypeFromName(std::string_view name)
@@ -123,8 +196,38 @@ std::optional<std::uint64_t> ElementCount(const Shape& shape)
   return count;
 }
 
+/// The number of elements of one row of the first axis.
+std::uint64_t TensorView::Columns() const
+{
+  return this->Count() / static_cast<std::uint64_t>(this->shape.front());
+}
+
+/// The place of a row of the first axis.
+std::uint64_t TensorView::StoredRow(std::uint64_t row) const
+{
+  const auto group = static_cast<std::uint64_t>(this->interleavedRows);
+  const std::uint64_t i = row % group;
+  return row - i + (i < group / 2 ? 2 * i : 2 * i - group + 1);
+}
+
 double TensorView::At(std::uint64_t i) const
 {
+  if (this->interleavedRows == 0)
+  {
+    return this->StoredAt(i);
+  }
+  const std::uint64_t columns = this->Columns();
+  return this->StoredAt(this->StoredRow(i / columns) * columns + i % columns);
+}
+
+double TensorView::StoredAt(std::uint64_t i) const
+{
+  if (IsBlock(this->dtype))
+  {
+    float value = 0;
+    WidenRange(this->dtype, this->data, i, i + 1, &value);
+    return static_cast<double>(value);
+  }
   switch (this->dtype)
   {
     case DType::F64:
@@ -146,13 +249,21 @@ double TensorView::At(std::uint64_t i) const
     case DType::U8:
     case DType::BOOL:
       return Load<std::uint8_t>(this->data, i);
+    default: // blocks
+      return std::numeric_limits<double>::quiet_NaN();
   }
-  return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::vector<double> TensorView::ToDouble() const
 {
   std::vector<double> values(this->Count());
+  if (IsBlock(this->dtype))
+  {
+    std::vector<float> floats(values.size()); // each block is read once
+    this->ToFloat(0, floats.size(), floats.data());
+    std::copy(floats.begin(), floats.end(), values.begin());
+    return values;
+  }
   for (std::size_t i = 0; i < values.size(); ++i)
   {
     values[i] = this->At(i);
@@ -162,6 +273,30 @@ std::vector<double> TensorView::ToDouble() const
 
 void TensorView::ToFloat(std::uint64_t begin, std::uint64_t end, float* values) const
 {
+  if (this->interleavedRows == 0)
+  {
+    this->StoredToFloat(begin, end, values);
+    return;
+  }
+  const std::uint64_t columns = this->Columns();
+  while (begin < end)
+  {
+    const std::uint64_t row = begin / columns;
+    const std::uint64_t count = std::min(end, (row + 1) * columns) - begin;
+    const std::uint64_t stored = this->StoredRow(row) * columns + begin % columns;
+    this->StoredToFloat(stored, stored + count, values);
+    begin += count;
+    values += count;
+  }
+}
+
+void TensorView::StoredToFloat(std::uint64_t begin, std::uint64_t end, float* values) const
+{
+  if (IsBlock(this->dtype))
+  {
+    WidenRange(this->dtype, this->data, begin, end, values);
+    return;
+  }
   if (begin == end && IsFloating(this->dtype))
   {
     return; // memcpy must not be called with a null pointer
@@ -175,7 +310,7 @@ void TensorView::ToFloat(std::uint64_t begin, std::uint64_t end, float* values) 
       Narrow<double>(this->data, begin, end, values);
       break;
     case DType::F16:
-      Narrow<Eigen::half>(this->data, begin, end, values);
+      WidenHalves(this->data + begin * sizeof(Eigen::half), end - begin, values);
       break;
     case DType::BF16:
       Narrow<Eigen::bfloat16>(this->data, begin, end, values);

@@ -23,22 +23,40 @@ enum class DType
   I16,
   I8,
   U8,
-  BOOL ///< one byte, 0 or 1
+  BOOL, ///< one byte, 0 or 1
+  Q4_0, ///< this and those below: blocks of numbers of a few bits each, as in GGUF files; see
+        ///< Dequantize.h
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q8_0,
+  Q4_K,
+  Q6_K
 };
 
-/// True for F64, F32, F16 and BF16.
+/// True for F64, F32, F16, BF16 and all blocks.
 bool IsFloating(DType dtype);
 
-/// Size of one element, in bytes.
+/// True for a type whose elements have no bytes of their own, but share those of a block.
+bool IsBlock(DType dtype);
+
+/// The number of consecutive elements that share a block; 1 for all other types.
+std::size_t BlockElements(DType dtype);
+
+/// Size of a block in bytes; that of one element for all other types.
+std::size_t BlockBytes(DType dtype);
+
+/// Size of one element, in bytes. Throws FormatError for blocks; see TensorView::Bytes.
 std::size_t ByteSize(DType dtype);
 
-/// The name used in safetensors headers, such as "F32".
+/// The name used in safetensors headers, such as "F32", or that of a block, such as "Q8_0".
 std::string_view Name(DType dtype);
 
-/// The type with that name, or std::nullopt if it is not supported.
+/// The type with that name, or std::nullopt if it is not supported. Blocks are not: no safetensors
+/// file holds them.
 std::optional<DType> DTypeFromName(std::string_view name);
 
-/// The names of all supported types, separated by ", ", for error messages.
+/// The names of the types that DTypeFromName knows, separated by ", ", for error messages.
 std::string KnownDTypes();
 
 using Shape = std::vector<std::int64_t>;
@@ -50,14 +68,28 @@ std::string ToString(const Shape& shape);
 /// bits.
 std::optional<std::uint64_t> ElementCount(const Shape& shape);
 
-/// A tensor in memory that is owned elsewhere: row-major, packed, not necessarily aligned.
+/// A tensor in memory that is owned elsewhere: row-major, packed, not necessarily aligned. A block
+/// lies within a row of the last axis.
 struct TensorView
 {
   DType dtype = DType::F32;
   Shape shape;
   const std::byte* data = nullptr;
+  /// Unless 0, the rows (of the first axis) of each group of this even number n are stored in
+  /// another order: row i < n/2 as row 2i of the group, and row i + n/2 as row 2i + 1. GGUF files
+  /// have the queries and keys of llama so. The functions below that return numbers undo it.
+  std::int64_t interleavedRows = 0;
 
   std::uint64_t Count() const { return ElementCount(this->shape).value_or(0); }
+
+  /// The size of the stored tensor in bytes.
+  std::uint64_t Bytes() const
+  {
+    return this->Count() / BlockElements(this->dtype) * BlockBytes(this->dtype);
+  }
+
+  /// Whether the bytes are those of the elements in their order: no blocks, no interleaved rows.
+  bool IsPlain() const { return !IsBlock(this->dtype) && this->interleavedRows == 0; }
 
   /// Element `i` in row-major order as double. 64-bit integers beyond 2^53 are rounded.
   double At(std::uint64_t i) const;
@@ -69,11 +101,18 @@ struct TensorView
   /// FormatError for an integer type.
   void ToFloat(std::uint64_t begin, std::uint64_t end, float* values) const;
 
-  /// All elements of an integer or Boolean tensor. Throws FormatError for a floating-point type.
+  /// All elements of an integer or Boolean tensor, as they are stored. Throws FormatError for a
+  /// floating-point type.
   std::vector<std::int64_t> ToInteger() const;
+
+private:
+  std::uint64_t Columns() const;
+  std::uint64_t StoredRow(std::uint64_t row) const;
+  double StoredAt(std::uint64_t i) const;
+  void StoredToFloat(std::uint64_t begin, std::uint64_t end, float* values) const;
 };
 
-/// A tensor that owns its bytes.
+/// A tensor that owns its bytes, which are those of its elements in their order.
 struct Tensor
 {
   DType dtype = DType::F32;

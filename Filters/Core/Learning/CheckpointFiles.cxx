@@ -349,7 +349,7 @@ void WriteWeights(const std::filesystem::path& path, const Transformer& model, D
   Tensors rounded;
   for (auto& [name, view] : views)
   {
-    if (view.dtype != dtype)
+    if (view.dtype != dtype || !view.IsPlain())
     {
       view = rounded.emplace(name, Rounded(name, view, dtype)).first->second.View();
     }

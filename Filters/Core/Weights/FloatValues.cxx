@@ -7,7 +7,7 @@ namespace
 
 bool IsFloatArray(const TensorView& view)
 {
-  return view.dtype == DType::F32 &&
+  return view.dtype == DType::F32 && view.IsPlain() &&
          reinterpret_cast<std::uintptr_t>(view.data) % alignof(float) == 0;
 }
 

@@ -8,7 +8,7 @@
 namespace atlas
 {
 
-/// A floating-point tensor as packed floats. Aligned F32 is used in place; other types are
+/// A floating-point tensor as packed floats. Aligned, plain F32 is used in place; other tensors are
 /// converted into memory of this object. Without a tensor there is no data.
 class FloatValues
 {

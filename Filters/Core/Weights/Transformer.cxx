@@ -1,6 +1,7 @@
 #include "Transformer.h"
 
 #include "Error.h"
+#include "GgufModel.h"
 #include "Joined.h"
 #include "TensorFile.h"
 
@@ -73,6 +74,12 @@ Transformer::Transformer(TransformerConfig config, WeightFiles files)
 
 Transformer Transformer::Read(const std::filesystem::path& path, const std::string& architecture)
 {
+  const std::filesystem::path gguf = FindGguf(path);
+  if (!gguf.empty())
+  {
+    TransformerConfig config = ReadGgufConfig(gguf, architecture);
+    return { std::move(config), WeightFiles::Read(gguf) };
+  }
   const std::filesystem::path folder = ModelFolder(path);
   const bool isConfig = folder == path || path.filename() == ConfigFile;
   TransformerConfig config = ReadTransformerConfig(folder / ConfigFile, architecture);

@@ -9,7 +9,8 @@
 namespace atlas
 {
 
-/// The files in a model's folder that Transformer::Read looks for; shards are next to them.
+/// The files in a model's folder that Transformer::Read looks for; shards are next to them. A
+/// folder without a config.json may hold a single GGUF file instead, which contains all of a model.
 inline constexpr const char* ConfigFile = "config.json";
 inline constexpr const char* WeightsFile = "model.safetensors";
 inline constexpr const char* ShardIndexFile = "model.safetensors.index.json";
@@ -35,7 +36,8 @@ public:
 
   /// Reads a Hugging Face or TransformerLens model from its folder, its config.json, or its weights
   /// file next to a config.json. For a folder or config.json, the weights are those of FindWeights.
-  /// Throws FileError, FormatError or ModelError. For `architecture` see ParseTransformerConfig.
+  /// A GGUF file (FindGguf) contains its own configuration. Throws FileError, FormatError or
+  /// ModelError. For `architecture` see ParseTransformerConfig.
   static Transformer Read(const std::filesystem::path& path, const std::string& architecture = {});
 
   const TransformerConfig& GetConfig() const { return this->Config; }

@@ -651,8 +651,7 @@ private:
 TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count)
 {
   TensorView rows = view;
-  const std::uint64_t bytes =
-    view.Count() * ByteSize(view.dtype) / static_cast<std::uint64_t>(view.shape[0]);
+  const std::uint64_t bytes = view.Bytes() / static_cast<std::uint64_t>(view.shape[0]);
   rows.shape[0] = count;
   rows.data += ToIndex(first) * bytes;
   return rows;

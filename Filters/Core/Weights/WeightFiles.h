@@ -13,8 +13,8 @@
 namespace atlas
 {
 
-/// The tensors of one or more safetensors or PyTorch files. The files stay mapped as long as any
-/// copy of this object exists.
+/// The tensors of one or more safetensors or PyTorch files, or of a GGUF file. The files stay
+/// mapped as long as any copy of this object exists.
 class WeightFiles
 {
 public:
@@ -26,10 +26,10 @@ public:
 
   /// Maps a file of weights, or the shards listed in an index such as model.safetensors.index.json
   /// or pytorch_model.bin.index.json, which are in the same folder. The format is that of the
-  /// content: safetensors or PyTorch's (TorchFile.h), of which a checkpoint of a training gives its
-  /// model's weights alone, without a common prefix module. or model. Throws FileError if a file is
-  /// missing, FormatError if one is invalid, and ModelError if the index lists a tensor that its
-  /// shard does not contain.
+  /// content: safetensors; GGUF, whose tensors get the names of Hugging Face (GgufModel.h); or
+  /// PyTorch's (TorchFile.h), of which a checkpoint of a training gives its model's weights alone,
+  /// without a common prefix module. or model. Throws FileError if a file is missing, FormatError
+  /// if one is invalid, and ModelError if the index lists a tensor that its shard does not contain.
   static WeightFiles Read(const std::filesystem::path& path);
 
   const TensorViews& GetTensors() const { return this->Views; }

@@ -136,6 +136,25 @@ TEST_P(SafetensorsDType, HasItsSize)
   EXPECT_EQ(ByteSize(*dtype) * GetParam().values.size(), GetParam().bytes.size());
 }
 
+TEST(Safetensors, BlocksAreNeitherReadNorWritten)
+{
+  EXPECT_THAT(Refusal(FileOf(R"({"a":{"dtype":"Q8_0","shape":[32],"data_offsets":[0,34]}})",
+                std::string(34, '\0'))),
+    HasSubstr("unknown dtype 'Q8_0'"));
+  const std::vector<std::byte> bytes(34);
+  const TemporaryDirectory folder;
+  const auto refusal = [&](const TensorView& view)
+  {
+    return MessageOf<FormatError>(
+      [&] { WriteSafetensorViews(folder / "a.safetensors", { { "a", view } }, {}); });
+  };
+  EXPECT_THAT(refusal({ DType::Q8_0, { 32 }, bytes.data() }), HasSubstr("found Q8_0"));
+  TensorView interleaved{ DType::F32, { 4 }, bytes.data() };
+  interleaved.interleavedRows = 4;
+  EXPECT_THAT(refusal(interleaved), HasSubstr("tensor 'a': expected elements in their order"));
+  EXPECT_THAT(folder.Entries(), IsEmpty());
+}
+
 TEST(Safetensors, NotANumberIsRead)
 {
   const std::string file =

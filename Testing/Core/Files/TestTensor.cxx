@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -124,6 +125,60 @@ TEST(Tensor, TypesHaveNamesAndSizes)
   EXPECT_EQ(KnownDTypes(), names);
   EXPECT_FALSE(DTypeFromName("f32"));
   EXPECT_FALSE(DTypeFromName(""));
+}
+
+TEST(Tensor, BlocksHaveSizesOfTheirOwn)
+{
+  const std::vector<std::tuple<DType, std::string, std::size_t, std::size_t>> known = {
+    { DType::Q4_0, "Q4_0", 32, 18 }, { DType::Q4_1, "Q4_1", 32, 20 },
+    { DType::Q5_0, "Q5_0", 32, 22 }, { DType::Q5_1, "Q5_1", 32, 24 },
+    { DType::Q8_0, "Q8_0", 32, 34 }, { DType::Q4_K, "Q4_K", 256, 144 },
+    { DType::Q6_K, "Q6_K", 256, 210 }
+  };
+  for (const auto& [dtype, name, elements, bytes] : known)
+  {
+    EXPECT_EQ(Name(dtype), name);
+    EXPECT_TRUE(IsFloating(dtype)) << name;
+    EXPECT_TRUE(IsBlock(dtype)) << name;
+    EXPECT_EQ(BlockElements(dtype), elements) << name;
+    EXPECT_EQ(BlockBytes(dtype), bytes) << name;
+    EXPECT_THROW(ByteSize(dtype), FormatError) << name;
+    EXPECT_FALSE(DTypeFromName(name)) << name; // not in safetensors
+    const TensorView view{ dtype, { 3, 512 }, nullptr };
+    EXPECT_EQ(view.Bytes(), 3 * 512 / elements * bytes) << name;
+    EXPECT_FALSE(view.IsPlain()) << name;
+    EXPECT_THROW(view.ToInteger(), FormatError) << name;
+  }
+  EXPECT_FALSE(IsBlock(DType::BOOL));
+  EXPECT_EQ(BlockElements(DType::F16), 1U);
+  EXPECT_EQ((TensorView{ DType::F16, { 3, 5 }, nullptr }).Bytes(), 30U);
+}
+
+TEST(Tensor, InterleavedRowsAreReadInOrder)
+{
+  // Two groups of four rows of two; the rows of a group are stored as 0, 2, 1, 3.
+  const std::vector<double> stored = { 0, 0.5, 2, 2.5, 1, 1.5, 3, 3.5, 4, 4.5, 6, 6.5, 5, 5.5, 7,
+    7.5 };
+  const Tensor tensor = Tensor::FromDouble(DType::F32, { 8, 2 }, stored);
+  TensorView view = tensor.View();
+  EXPECT_TRUE(view.IsPlain());
+  view.interleavedRows = 4;
+  EXPECT_FALSE(view.IsPlain());
+  std::vector<double> ordered;
+  for (int i = 0; i < 16; ++i)
+  {
+    ordered.push_back(i / 2.0);
+    EXPECT_EQ(view.At(static_cast<std::uint64_t>(i)), i / 2.0);
+  }
+  EXPECT_EQ(view.ToDouble(), ordered);
+  std::vector<float> part(6);
+  view.ToFloat(3, 9, part.data());
+  EXPECT_THAT(part, ElementsAre(1.5F, 2, 2.5F, 3, 3.5F, 4));
+  view.shape = { 16 }; // a bias
+  view.interleavedRows = 8;
+  view.ToFloat(1, 3, part.data());
+  EXPECT_EQ(part[0], 2);
+  EXPECT_EQ(part[1], 1);
 }
 
 TEST(Tensor, ElementsAreCountedUpTo64Bits)

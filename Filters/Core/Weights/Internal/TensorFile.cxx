@@ -1,5 +1,6 @@
 #include "TensorFile.h"
 
+#include "GgufModel.h"
 #include "Safetensors.h"
 #include "TorchFile.h"
 
@@ -159,6 +160,11 @@ TensorFile ReadTensorFile(const std::filesystem::path& path, bool isShard)
   if (!isSafetensors && (HasTorchExtension(path) || LooksLikeTorch(first.Data(), first.Size())))
   {
     return ReadTorch(path, isShard);
+  }
+  if (!isSafetensors && IsGgufName(path))
+  {
+    const GgufFile file(path);
+    return { file.GetFile(), GgufTensors(file), {} };
   }
   const SafetensorsFile file(path);
   return { file.GetFile(), file.GetTensors(), {} };

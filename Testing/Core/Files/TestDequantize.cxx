@@ -1,0 +1,158 @@
+#include "Dequantize.h"
+
+#include "GgufFile.h"
+#include "ModelsOracle.h"
+#include "Oracle.h"
+#include "Safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using atlas::test::ModelsOracle;
+using testing::Each;
+using testing::ElementsAreArray;
+
+namespace
+{
+
+std::vector<float> Floats(const TensorView& view, std::uint64_t begin, std::uint64_t end)
+{
+  std::vector<float> values(end - begin);
+  view.ToFloat(begin, end, values.data());
+  return values;
+}
+
+/// The first rows of each tensor, as gguf-py of llama.cpp reads them
+/// (Testing/Oracle/models/README.md).
+class DequantizedFile : public testing::TestWithParam<std::string>
+{
+protected:
+  void SetUp() override
+  {
+    this->Path = ModelsOracle("files/gguf/" + GetParam() + ".gguf");
+    if (this->Path.empty())
+    {
+      GTEST_SKIP() << "its file is not there";
+    }
+  }
+
+  std::filesystem::path Path;
+};
+
+INSTANTIATE_TEST_SUITE_P(, DequantizedFile,
+  testing::Values(
+    "llama-q8_0", "llama-q4_0", "llama-mixed", "llama-q4_k_m", "llama-q6_k", "qwen2-q8_0"),
+  atlas::test::OracleTest::Name);
+
+TEST_P(DequantizedFile, IsThatOfLlamaCpp)
+{
+  const GgufFile file(this->Path);
+  const SafetensorsFile expected(
+    std::filesystem::path(this->Path).replace_extension(".tensors.safetensors"));
+  for (const auto& [name, rows] : expected.GetTensors())
+  {
+    const TensorView& view = file.GetTensors().at(name);
+    EXPECT_EQ(view.shape.back(), rows.shape.size() == 1 ? view.shape.back() : rows.shape.back());
+    EXPECT_EQ(Floats(view, 0, rows.Count()), Floats(rows, 0, rows.Count()))
+      << name << " " << Name(view.dtype);
+  }
+}
+
+TEST_P(DequantizedFile, PartsAreThoseOfTheWhole)
+{
+  const GgufFile file(this->Path);
+  for (const auto& [name, view] : file.GetTensors())
+  {
+    const std::vector<float> whole = Floats(view, 0, view.Count());
+    for (const std::uint64_t begin : { 0U, 1U, 31U, 32U, 33U, 255U, 256U, 300U })
+    {
+      for (const std::uint64_t count : { 0U, 1U, 31U, 32U, 65U, 256U, 600U })
+      {
+        const std::uint64_t first = std::min(begin, view.Count());
+        const std::uint64_t end = std::min(first + count, view.Count());
+        EXPECT_THAT(Floats(view, first, end),
+          ElementsAreArray(whole.begin() + static_cast<std::ptrdiff_t>(first),
+            whole.begin() + static_cast<std::ptrdiff_t>(end)))
+          << name << " " << begin << " " << count;
+      }
+      if (begin < view.Count())
+      {
+        EXPECT_EQ(view.At(begin), static_cast<double>(whole[begin])) << name;
+      }
+    }
+    const std::vector<double> doubles = view.ToDouble();
+    EXPECT_TRUE(std::equal(doubles.begin(), doubles.end(), whole.begin(), whole.end(),
+      [](double a, float b) { return a == static_cast<double>(b); }))
+      << name;
+  }
+}
+
+/// A block of bytes that are all the same, but for halves of 1, 2 or 0.5 at these places.
+std::vector<float> Block(
+  DType type, unsigned char byte, const std::vector<std::pair<std::size_t, float>>& halves)
+{
+  std::vector<unsigned char> bytes(BlockBytes(type), byte);
+  for (const auto& [place, value] : halves)
+  {
+    const std::uint16_t bits = value == 1 ? 0x3C00 : value == 2 ? 0x4000 : 0x3800;
+    std::memcpy(bytes.data() + place, &bits, sizeof(bits));
+  }
+  std::vector<float> values(BlockElements(type));
+  WidenBlocks(type, reinterpret_cast<const std::byte*>(bytes.data()), 1, values.data());
+  return values;
+}
+
+TEST(Dequantize, BlocksByHand)
+{
+  EXPECT_THAT(Block(DType::Q8_0, 0xFF, { { 0, 2 } }), Each(-2));
+  EXPECT_THAT(Block(DType::Q4_0, 0x33, { { 0, 2 } }), Each(2 * (3 - 8)));
+  EXPECT_THAT(Block(DType::Q4_1, 0x33, { { 0, 2 }, { 2, 0.5 } }), Each(2 * 3 + 0.5));
+  EXPECT_THAT(Block(DType::Q5_0, 0xFF, { { 0, 2 } }), Each(2 * (31 - 16)));
+  EXPECT_THAT(Block(DType::Q5_0, 0x00, { { 0, 2 } }), Each(2 * (0 - 16)));
+  EXPECT_THAT(Block(DType::Q5_1, 0xFF, { { 0, 2 }, { 2, 0.5 } }), Each(2 * 31 + 0.5));
+  // 0x55: scales and offsets of the first four groups are 0x15, of the others 0x15 too.
+  EXPECT_THAT(Block(DType::Q4_K, 0x55, { { 0, 2 }, { 2, 0.5 } }), Each(2 * 21 * 5 - 0.5 * 21));
+  // Lower bits 5, upper bits 1, scales 0x55.
+  EXPECT_THAT(Block(DType::Q6_K, 0x55, { { 208, 2 } }), Each(2 * 85 * (5 + 16 - 32)));
+}
+
+TEST(Dequantize, LowHalvesComeBeforeHighOnes)
+{
+  const std::vector<float> values = Block(DType::Q4_0, 0x91, { { 0, 1 } });
+  EXPECT_THAT(std::vector<float>(values.begin(), values.begin() + 16), Each(-7));
+  EXPECT_THAT(std::vector<float>(values.begin() + 16, values.end()), Each(1));
+}
+
+/// As Eigen converts each of them.
+TEST(Dequantize, AllHalves)
+{
+  std::vector<std::uint16_t> halves(65536);
+  std::iota(halves.begin(), halves.end(), std::uint16_t{ 0 });
+  std::vector<float> values(halves.size());
+  WidenHalves(reinterpret_cast<const std::byte*>(halves.data()), halves.size(), values.data());
+  for (std::size_t i = 0; i < halves.size(); ++i)
+  {
+    const auto expected = static_cast<float>(Eigen::numext::bit_cast<Eigen::half>(halves[i]));
+    if (std::isnan(expected))
+    {
+      EXPECT_TRUE(std::isnan(values[i])) << i;
+      continue;
+    }
+    EXPECT_EQ(values[i], expected) << i;
+    EXPECT_EQ(std::signbit(values[i]), std::signbit(expected)) << i;
+  }
+}
+
+}
