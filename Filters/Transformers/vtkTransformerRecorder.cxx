@@ -407,6 +407,7 @@ bool vtkTransformerRecorder::Generate(Part& part)
   options.temperature = this->Temperature;
   options.topK = this->TopK;
   options.seed = static_cast<std::uint64_t>(this->Seed);
+  options.ends = this->Model->GetModel().GetConfig().endTokens;
   options.threads = part.options.threads;
   options.progress = part.options.progress;
   atlas::CheckGeneration(this->Model->GetModel(), input.input, options);

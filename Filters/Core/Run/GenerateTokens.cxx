@@ -49,7 +49,7 @@ public:
   {
     const std::int64_t d = this->Config.modelDimension;
     const auto rows = static_cast<std::int64_t>(tokens.size());
-    const PackedSequences sequences = PackedSequences::Continue(this->Past, rows);
+    const PackedSequences sequences = PackedSequences::Continue(this->Past, rows, this->Capacity);
     TransformerInput input;
     input.tokens.push_back(tokens);
     std::vector<float> x(ToIndex(rows * d));

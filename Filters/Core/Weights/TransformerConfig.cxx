@@ -24,6 +24,28 @@ double TransformerConfig::ScoreScale(std::int64_t layer) const
   return 1 / (this->attentionScale * (this->scaleByLayer ? static_cast<double>(layer + 1) : 1));
 }
 
+namespace
+{
+
+/// One id or a list of them. Numbers that are no ids, which some files have, count as none.
+std::vector<std::int64_t> EndTokens(const Settings& settings, std::int64_t vocabulary)
+{
+  std::vector<std::int64_t> ends;
+  const json* value = settings.Value({ "eos_token_id" });
+  const json list = value == nullptr ? json::array() : value->is_array() ? *value : json{ *value };
+  for (const json& end : list)
+  {
+    const auto id = end.is_number_integer() ? end.get<std::int64_t>() : -1;
+    if (id >= 0 && id < vocabulary)
+    {
+      ends.push_back(id);
+    }
+  }
+  return ends;
+}
+
+}
+
 TransformerConfig ParseTransformerConfig(
   std::string_view text, const std::string& source, const std::string& architecture)
 {
@@ -61,6 +83,7 @@ TransformerConfig ParseTransformerConfig(
   {
     config.outputVocabulary = config.vocabulary;
   }
+  config.endTokens = EndTokens(settings, config.outputVocabulary);
   return config;
 }
 

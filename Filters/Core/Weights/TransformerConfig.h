@@ -182,6 +182,8 @@ struct TransformerConfig
   double expertLimit = 0; ///< experts: the gate and the linear part are limited to it
   std::optional<Activation> logitsActivation; ///< of the layer before the unembedding (BERT), if it
                                               ///< is not `activation`
+  std::vector<std::int64_t>
+    endTokens;                 ///< ids after which a text ends (eos_token_id); empty: unknown
   bool tiedUnembedding = true; ///< a model without an unembedding uses its token embedding instead
 
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }

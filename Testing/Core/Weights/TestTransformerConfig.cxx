@@ -467,4 +467,22 @@ TEST_P(BadTransformerConfig, IsRefused)
     AllOf(StartsWith("some/config.json: "), HasSubstr(GetParam().message)));
 }
 
+TEST(TransformerConfig, EndsOfTextsAreOneIdOrSeveral)
+{
+  const auto ends = [](const std::string& value)
+  {
+    return ParseTransformerConfig(R"({"model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_layer": 1,
+      "vocab_size": 100, "eos_token_id": )" +
+                                    value + "}",
+      "config.json")
+      .endTokens;
+  };
+  EXPECT_THAT(ends("7"), testing::ElementsAre(7));
+  EXPECT_THAT(ends("[7, 99, 100]"), testing::ElementsAre(7, 99)); // the last is no id
+  for (const char* none : { "null", "-1", "100", "\"</s>\"", "[]", "1e300", "{}" })
+  {
+    EXPECT_THAT(ends(none), testing::IsEmpty()) << none;
+  }
+}
+
 }
