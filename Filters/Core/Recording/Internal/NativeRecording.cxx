@@ -215,6 +215,13 @@ private:
       });
   }
 
+  [[noreturn]] void FailInLayer(const std::string& what, const std::string& layer,
+    const char* expected, const json& value) const
+  {
+    this->Fail(
+      what + ", layer " + layer + ": expected " + expected + ", found " + Describe(value) + ".");
+  }
+
   /// Calls `read(value, layer)` for the layers that a JSON object of the metadata names, if it is
   /// there. Fails for other layers, and if `read` returns false.
   template<class Read>
@@ -242,8 +249,7 @@ private:
       }
       if (!read(value, *layer))
       {
-        this->Fail(
-          what + ", layer " + name + ": expected " + expected + ", found " + Describe(value) + ".");
+        this->FailInLayer(what, name, expected, value);
       }
     }
   }
