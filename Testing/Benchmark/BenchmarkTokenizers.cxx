@@ -31,8 +31,8 @@ std::string Read(const std::string& path)
 std::string Text(const std::string& name)
 {
   std::vector<std::string> words;
-  for (const nlohmann::json& item :
-    nlohmann::json::parse(Read(Folder + name + "/cases.json"))["cases"])
+  const nlohmann::json file = nlohmann::json::parse(Read(Folder + name + "/cases.json"));
+  for (const nlohmann::json& item : file.at("cases"))
   {
     std::istringstream stream(item.at("text").get<std::string>());
     for (std::string word; stream >> word;)

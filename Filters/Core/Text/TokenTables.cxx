@@ -215,17 +215,7 @@ Tokenizer MakeSentencePieceTokenizer(const SentencePieceTable& table, const std:
 
 Tokenizer MakeBytePairTokenizer(const BytePairTable& table, const std::string& source)
 {
-  const std::optional<ByteLevelSplit> split = FindByteLevelSplit(table.split, source);
-  if (!split)
-  {
-    std::string names;
-    for (const std::string& name : ByteLevelSplitNames())
-    {
-      names += (names.empty() ? "" : ", ") + name;
-    }
-    throw FormatError(source + ": unknown split of words '" + table.split.substr(0, 80) +
-                      "', expected one of " + names + "; token ids can be given instead of text.");
-  }
+  const ByteLevelSplit split = MakeByteLevelSplit(table.split, source);
   const Tokens tokens(table, false, source);
   std::vector<Merge> merges;
   merges.reserve(table.merges.size());
@@ -233,7 +223,7 @@ Tokenizer MakeBytePairTokenizer(const BytePairTable& table, const std::string& s
   {
     merges.push_back(ParseMerge(merge, source + ": merge " + std::to_string(merges.size())));
   }
-  const auto parts = MakeByteLevelParts(tokens.vocabulary, merges, *split, source);
+  const auto parts = MakeByteLevelParts(tokens.vocabulary, merges, split, source);
   for (std::size_t i = 0; i < tokens.types.size(); ++i)
   {
     if (tokens.types[i] == TokenType::Control || tokens.types[i] == TokenType::UserDefined)

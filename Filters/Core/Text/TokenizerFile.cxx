@@ -186,11 +186,11 @@ std::vector<Merge> ParseMergeLines(std::string_view text, const std::string& sou
 /// Byte-level BPE of a vocabulary and its merges, with a named split of words.
 std::shared_ptr<TokenizerParts> ParseByteLevelParts(std::string_view vocabulary,
   const std::string& vocabularySource, std::string_view merges, const std::string& mergesSource,
-  std::string_view split, bool addPrefixSpace)
+  const std::string& split, bool addPrefixSpace)
 {
   const json value = ParseJson(vocabulary, vocabularySource);
   const auto tokens = ParseVocabulary(JsonNode(value, "the vocabulary", vocabularySource));
-  ByteLevelSplit words = FindByteLevelSplit(split, vocabularySource).value();
+  ByteLevelSplit words = MakeByteLevelSplit(split, vocabularySource);
   words.addPrefixSpace = addPrefixSpace;
   const auto parts =
     MakeByteLevelParts(tokens, ParseMergeLines(merges, mergesSource), words, mergesSource);
@@ -218,9 +218,9 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
     settings.FailKind("GPT2Tokenizer, CodeGenTokenizer, RobertaTokenizer, Qwen2Tokenizer or "
                       "CLIPTokenizer");
   }
-  const auto parts = ParseByteLevelParts(ReadFile(vocabularyPath), vocabularyPath.string(),
-    ReadFile(mergesPath), mergesPath.string(), split->second,
-    settings.At("add_prefix_space").Bool(false));
+  const auto parts =
+    ParseByteLevelParts(ReadFile(vocabularyPath), vocabularyPath.string(), ReadFile(mergesPath),
+      mergesPath.string(), split->second, settings.At("add_prefix_space").Bool(false));
   AddKnownTokens(*parts, { "<|endoftext|>" });
   if (kind == "Roberta")
   {

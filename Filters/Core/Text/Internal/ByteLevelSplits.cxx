@@ -1,5 +1,7 @@
 #include "ByteLevelSplits.h"
 
+#include "Error.h"
+
 #include <map>
 
 namespace atlas
@@ -85,9 +87,20 @@ ByteLevelSplit ClipSplit(const std::string& source)
   return split;
 }
 
+[[noreturn]] void FailName(const std::string& name, const std::string& source)
+{
+  std::string names;
+  for (const std::string& known : ByteLevelSplitNames())
+  {
+    names += (names.empty() ? "" : ", ") + known;
+  }
+  throw FormatError(source + ": unknown split of words '" + name.substr(0, 80) +
+                    "', expected one of " + names + "; token ids can be given instead of text.");
 }
 
-std::optional<ByteLevelSplit> FindByteLevelSplit(std::string_view name, const std::string& source)
+}
+
+ByteLevelSplit MakeByteLevelSplit(const std::string& name, const std::string& source)
 {
   if (name == "clip")
   {
@@ -96,7 +109,7 @@ std::optional<ByteLevelSplit> FindByteLevelSplit(std::string_view name, const st
   const auto found = Families().find(name);
   if (found == Families().end())
   {
-    return std::nullopt;
+    FailName(name, source);
   }
   ByteLevelSplit split;
   for (const char* expression : found->second.expressions)

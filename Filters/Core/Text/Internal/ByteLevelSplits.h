@@ -17,8 +17,8 @@ struct ByteLevelSplit
   std::string wordEnd;          ///< part of the last byte of each word
 };
 
-/// The split of a name, or std::nullopt if there is none. `source` begins messages about texts.
-std::optional<ByteLevelSplit> FindByteLevelSplit(std::string_view name, const std::string& source);
+/// The split of a name. Throws FormatError if there is none; messages start with `source`.
+ByteLevelSplit MakeByteLevelSplit(const std::string& name, const std::string& source);
 
 /// The names of splits, sorted.
 std::vector<std::string> ByteLevelSplitNames();
