@@ -76,7 +76,8 @@ int vtkRecordingReader::RequestData(
 {
   if (Text(this->FileName).empty())
   {
-    vtkErrorMacro("FileName: expected the name of a safetensors, npy, npz or PyTorch file, found none.");
+    vtkErrorMacro(
+      "FileName: expected the name of a safetensors, npy, npz or PyTorch file, found none.");
     return 0;
   }
   atlas::RecordingReadOptions options;

@@ -4,10 +4,12 @@
 #include "RecordingFile.h"
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
+#include "TorchBytes.h"
 #include "TransformerOracle.h"
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -126,6 +128,39 @@ TEST(TorchRecording, CacheOfTransformerLensIsRead)
       const SharedMatrix& query = recording.layers[l].heads[i / 8 % 4].query;
       ASSERT_EQ(static_cast<double>(query.Row(row)[i % 8]), queries.At(i));
     }
+  }
+}
+
+TEST(TorchFolder, CheckpointOfTransformerLensIsRead)
+{
+  const std::filesystem::path original = test::TransformerOracle::Folder("attn-only");
+  const SafetensorsFile weights(original / "model.safetensors");
+  std::vector<std::pair<std::string, std::string>> tensors;
+  std::vector<std::pair<std::string, std::string>> storages;
+  for (const auto& [name, view] : weights.GetTensors())
+  {
+    ASSERT_EQ(view.dtype, DType::F32);
+    std::vector<std::int64_t> strides(view.shape.size(), 1);
+    for (std::size_t axis = strides.size(); axis-- > 1;)
+    {
+      strides[axis - 1] = strides[axis] * view.shape[axis];
+    }
+    const std::string key = std::to_string(tensors.size());
+    const auto count = static_cast<std::int64_t>(view.Count());
+    tensors.emplace_back(name, test::PickledTensor({ key, count }, 0, view.shape, strides));
+    storages.emplace_back(
+      key, std::string(reinterpret_cast<const char*>(view.data), view.Count() * sizeof(float)));
+  }
+  const TemporaryDirectory folder;
+  std::filesystem::copy(original / "config.json", folder / "config.json");
+  test::WriteBytes(
+    folder / "checkpoint.pth", test::TorchZip(test::PickledDictionary(tensors), storages));
+  const Transformer model = Transformer::Read(folder.Path());
+  const Transformer expected = Transformer::Read(original);
+  ASSERT_EQ(model.GetWeights().layers.size(), expected.GetWeights().layers.size());
+  for (const auto& [name, view] : expected.GetFiles().GetTensors())
+  {
+    EXPECT_EQ(model.GetFiles().GetTensors().at(name).ToDouble(), view.ToDouble()) << name;
   }
 }
 
