@@ -23,8 +23,8 @@ class OpenTransformer;
  * The file is the config.json of a model folder, whose weights are model.safetensors,
  * pytorch_model.bin or the shards that an index of either names; or one safetensors file or file of
  * PyTorch (.bin, .pt, .pth, .ckpt) with a config.json beside it; or a GGUF file of llama.cpp
- * (llama, qwen2 or qwen3), which contains configuration and tokenizer. Architectures: bert, bloom,
- * gpt2, llama, vit, and models of TransformerLens.
+ * (llama, qwen2 or qwen3), which contains configuration and tokenizer. Architectures: those of
+ * KnownArchitectures in TransformerConfig.h, among them models of TransformerLens.
  *
  * Output: a light vtkMultiBlockDataSet that describes the model (see TransformerConversion.h), the
  * same in each piece. Weights stay in their files, which are mapped for as long as the reader
@@ -53,8 +53,8 @@ public:
 
   ///@{
   /**
-   * The architecture: one of those above (TransformerLens' is called transformer_lens), whatever
-   * model_type the config.json has. Auto, empty or null: that. Default: Auto.
+   * The architecture: one of KnownArchitectures (TransformerLens' is called transformer_lens),
+   * whatever model_type the config.json has. Auto, empty or null: that. Default: Auto.
    */
   vtkSetStringMacro(Architecture);
   vtkGetStringMacro(Architecture);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace atlas
 {
@@ -74,6 +75,13 @@ TransformerConfig ParseTransformerConfig(
   }
   TransformerConfig config = ParseArchitecture(settings);
   config.architecture = settings.Text({ "model_type" }, "");
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  if (config.heads > largest / config.headDimension)
+  {
+    settings.Fail("expected at most " + std::to_string(largest) +
+                  " components of all heads, found " + std::to_string(config.heads) +
+                  " heads of dimension " + std::to_string(config.headDimension) + ".");
+  }
   if (config.heads % config.keyHeads != 0)
   {
     settings.Fail("the number of heads of keys, " + std::to_string(config.keyHeads) +

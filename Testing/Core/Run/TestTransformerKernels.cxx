@@ -95,14 +95,16 @@ double Expected(Activation activation, double x)
       return x > 0 ? x : 0;
     case Activation::Silu:
       return x / (1 + std::exp(-x));
+    case Activation::QuickGelu:
+      return x / (1 + std::exp(-1.702 * x));
   }
   return 0;
 }
 
 TEST(Activate, IsItsFormula)
 {
-  for (const Activation activation :
-    { Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Silu })
+  for (const Activation activation : { Activation::Gelu, Activation::GeluTanh, Activation::Relu,
+         Activation::Silu, Activation::QuickGelu })
   {
     std::vector<float> values;
     for (int i = -600; i <= 600; ++i)
@@ -122,8 +124,8 @@ TEST(Activate, IsItsFormula)
 
 TEST(Activate, KeepsWhatIsNotANumber)
 {
-  for (const Activation activation :
-    { Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Silu })
+  for (const Activation activation : { Activation::Gelu, Activation::GeluTanh, Activation::Relu,
+         Activation::Silu, Activation::QuickGelu })
   {
     float value = std::numeric_limits<float>::quiet_NaN();
     Activate(activation, 1, &value);
@@ -139,6 +141,24 @@ TEST(Rows, AreAddedAndMultiplied)
   EXPECT_THAT(values, testing::ElementsAre(11, 2.5F, 3));
   MultiplyRow(3, others.data(), values.data());
   EXPECT_THAT(values, testing::ElementsAre(110, 1.25F, -3));
+}
+
+TEST(Rows, AreCappedAndLimited)
+{
+  std::vector<float> values = { -100, -1, 0, 2, 50 };
+  CapRow(2, 4, values.data());
+  for (const auto& [i, x] : { std::pair(0U, -100.), std::pair(1U, -1.), std::pair(3U, 2.) })
+  {
+    EXPECT_NEAR(values[i], 2 * std::tanh(x / 2), 1e-6);
+  }
+  EXPECT_EQ(values[4], 50);
+  values = { -100, -1, std::numeric_limits<float>::quiet_NaN(), 2, 50 };
+  LimitRow(1.5F, 4, values.data());
+  EXPECT_EQ(values[0], -1.5F);
+  EXPECT_EQ(values[1], -1);
+  EXPECT_TRUE(std::isnan(values[2]));
+  EXPECT_EQ(values[3], 1.5F);
+  EXPECT_EQ(values[4], 50);
 }
 
 TEST(FindNotFinite, FindsTheFirst)
