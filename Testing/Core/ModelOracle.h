@@ -5,31 +5,12 @@
 #include "TransformerInput.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace atlas::test
 {
-
-/// The folder of a model of Testing/Oracle/models/transformers or, of those that are not part of
-/// this repository, beside it. Empty if there is none.
-inline std::filesystem::path ModelFolderOf(const std::string& name)
-{
-  const char* given = std::getenv("ATLAS_MODELS_DIR"); // NOLINT(concurrency-mt-unsafe)
-  for (const std::filesystem::path& folder : { std::filesystem::path(ATLAS_ORACLE_DIR) / "models",
-         std::filesystem::path(given != nullptr ? given : ATLAS_MODELS_DIR) })
-  {
-    std::filesystem::path path = folder / "transformers" / name;
-    std::error_code ignored;
-    if (std::filesystem::exists(path / "config.json", ignored))
-    {
-      return path;
-    }
-  }
-  return {};
-}
 
 /// What the original code computed with a model.
 class ModelOracle
