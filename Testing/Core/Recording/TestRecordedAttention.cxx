@@ -202,6 +202,20 @@ TEST(RecordedAttention, AveragesHeads)
   }
 }
 
+TEST(RecordedAttention, AveragesHeadsOfWindowsCapsAndSinks)
+{
+  Recording recording = Make();
+  AddVariants(recording);
+  for (const std::size_t l : { 0U, 1U })
+  {
+    const std::int64_t layer = recording.layers[l].index;
+    ExpectClose("weights", Evaluate(recording, 2, layer, AllHeads, AttentionQuantity::Weights),
+      MeanOverHeads([&](std::size_t h) { return WeightsOf(recording, 2, l, h); }), 1e-6);
+    ExpectClose("scores", Evaluate(recording, 2, layer, AllHeads, AttentionQuantity::Scores),
+      MeanOverHeads([&](std::size_t h) { return Reference(recording, 2, l, h).scores; }), 1e-6);
+  }
+}
+
 /// Weights of a head times the norms of the values of their keys.
 std::vector<double> NormWeighted(
   const Recording& recording, std::int64_t sequence, std::size_t layer, std::size_t head)
@@ -244,6 +258,9 @@ TEST(RecordedAttention, WeighsByTheNormsOfValues)
     ExpectClose("mean", Evaluate(recording, s, 4, AllHeads, quantity),
       MeanOverHeads([&](std::size_t h) { return NormWeighted(recording, s, 1, h); }), 1e-6);
   }
+  AddVariants(recording);
+  ExpectClose(
+    "with a sink", Evaluate(recording, 2, 4, 1, quantity), NormWeighted(recording, 2, 1, 1), 1e-6);
   recording.layers[1].heads[1].valueNorm = {};
   EXPECT_EQ(MessageOf<OptionError>([&] { Evaluate(recording, 0, 4, 1, quantity); }),
     "the recording has no value norms, by which NormWeighted multiplies weights; record it again "
