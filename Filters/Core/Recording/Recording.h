@@ -143,6 +143,7 @@ struct RecordedLayer
   std::vector<RecordedHead> heads;
   double scoreCap = 0;     ///< c > 0: score = c tanh(scoreScale * query . key / c) + bias (Gemma 2)
   std::int64_t window = 0; ///< w > 0: query i sees the keys j > i - w only, w of them with itself
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out of { }
   std::vector<float> sinks{}; ///< per head, or empty: a further logit in the softmax, whose weight
                               ///< is dropped, so that weights add up to less than 1 (gpt-oss)
 };
