@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ModelsOracle.h"
 #include "Recording.h"
 #include "Safetensors.h"
 
@@ -17,16 +18,28 @@ namespace atlas::test
 class VariantOracle
 {
 public:
-  /// Names of models, for INSTANTIATE_TEST_SUITE_P.
+  /// Names of models, for INSTANTIATE_TEST_SUITE_P: those of this repository, and those beside it.
   static std::vector<std::string> Names()
   {
-    return { "mistral-window", "gemma2", "gemma3", "gpt_oss", "gpt_neo", "qwen3-v5" };
+    std::vector<std::string> names = { "gemma2", "gpt_oss", "qwen3-v5" };
+    for (const char* other : { "mistral-window", "gemma3", "gpt_neo" })
+    {
+      if (!Path(other).empty())
+      {
+        names.emplace_back(other);
+      }
+    }
+    return names;
   }
 
   explicit VariantOracle(const std::string& name)
-    : Expected(std::filesystem::path(ATLAS_ORACLE_DIR) / "models" / "transformers" / name /
-               "expected.safetensors")
+    : Expected(Path(name))
   {
+  }
+
+  static std::filesystem::path Path(const std::string& name)
+  {
+    return ModelsOracle("transformers/" + name + "/expected.safetensors");
   }
 
   /// [sequences, heads, tokens, tokens] of a layer: "scores" with the cap and before the mask, or

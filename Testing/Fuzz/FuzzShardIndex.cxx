@@ -1,5 +1,7 @@
 #include "FuzzFolder.h"
 #include "FuzzTarget.h"
+#include "Safetensors.h"
+#include "Safetensors.h"
 #include "WeightFiles.h"
 
 #include <optional>

@@ -300,6 +300,11 @@ std::string GgufConfigText(const GgufFile& file)
   {
     settings.Fail("expected a model with one MLP per layer, found a mixture of experts.");
   }
+  constexpr const char* end = "tokenizer.ggml.eos_token_id";
+  if (file.GetMetadata().Has(end))
+  {
+    config["eos_token_id"] = file.GetMetadata().Integer(end);
+  }
   AddRotation(settings, config);
   return config.dump();
 }
