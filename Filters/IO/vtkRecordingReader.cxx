@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -67,7 +68,9 @@ int vtkRecordingReader::CanReadFile(const char* fileName)
   }
   catch (const std::exception&)
   {
-    return 1;
+    // Reading tells what is wrong, but for files that are more often models.
+    const std::string ending = std::filesystem::path(fileName).extension().string();
+    return ending == ".pt" || ending == ".pth" ? 0 : 1;
   }
 }
 

@@ -20,6 +20,17 @@
 #include <utility>
 #include <vector>
 
+namespace
+{
+
+constexpr std::array<std::string_view, 4> TorchEndings = { ".bin", ".pt", ".pth", ".ckpt" };
+
+/// What trainings leave beside the weights of a model.
+constexpr std::array<std::string_view, 4> OtherTorchFiles = { "optimizer", "rng_state", "scheduler",
+  "training_args" };
+
+}
+
 vtkStandardNewMacro(vtkTransformerReader);
 
 vtkTransformerReader::vtkTransformerReader()
@@ -37,13 +48,15 @@ vtkTransformerReader::~vtkTransformerReader()
 int vtkTransformerReader::CanReadFile(const char* fileName)
 {
   const std::filesystem::path path = fileName;
+  const std::string ending = path.extension().string();
   std::error_code ignored;
-  constexpr std::array<std::string_view, 5> endings = { ".safetensors", ".bin", ".pt", ".pth",
-    ".ckpt" };
-  const bool isWeights =
-    std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
+  const bool hasConfig = std::filesystem::exists(path.parent_path() / "config.json", ignored);
+  const bool isTorch =
+    std::find(TorchEndings.begin(), TorchEndings.end(), ending) != TorchEndings.end() &&
+    std::find(OtherTorchFiles.begin(), OtherTorchFiles.end(), path.stem().string()) ==
+      OtherTorchFiles.end();
   return path.filename() == "config.json" || atlas::IsGgufName(path) ||
-             (isWeights && std::filesystem::exists(path.parent_path() / "config.json", ignored))
+             (hasConfig && (isTorch || ending == ".safetensors"))
            ? 1
            : 0;
 }

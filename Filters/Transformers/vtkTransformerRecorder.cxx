@@ -267,9 +267,10 @@ std::int64_t vtkTransformerRecorder::TokensToShow(
   {
     return this->GenerateTokens;
   }
-  const double time = std::floor(info->Get(SDDP::UPDATE_TIME_STEP()));
-  return static_cast<std::int64_t>(
-    std::clamp(time, 0.0, static_cast<double>(this->GenerateTokens)));
+  const double time = info->Get(SDDP::UPDATE_TIME_STEP());
+  const double last = this->GenerateTokens;
+  return std::isnan(time) ? this->GenerateTokens
+                          : static_cast<std::int64_t>(std::clamp(std::floor(time), 0.0, last));
 }
 
 /// The recording, of which the rows of one range are there, and the ranges of all ranks.
@@ -410,7 +411,19 @@ bool vtkTransformerRecorder::Generate(Part& part)
   options.ends = this->Model->GetModel().GetConfig().endTokens;
   options.threads = part.options.threads;
   options.progress = part.options.progress;
-  atlas::CheckGeneration(this->Model->GetModel(), input.input, options);
+  const atlas::Transformer& transformer = this->Model->GetModel();
+  atlas::CheckGeneration(transformer, input.input, options);
+  atlas::TransformerInput whole = input.input;
+  for (std::vector<std::int64_t>& sequence : whole.tokens)
+  {
+    sequence.resize(sequence.size() + static_cast<std::size_t>(this->GenerateTokens));
+  }
+  whole.segments.clear();
+  const atlas::MemoryEstimate memory = atlas::EstimateMemory(transformer, whole, part.options);
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(memory.recording + memory.working +
+                        atlas::GenerationBytes(transformer, input.input, options)),
+    "the recording with its generated tokens", "generate fewer tokens.");
   return this->Generated->Extend(this->Model, options, input);
 }
 

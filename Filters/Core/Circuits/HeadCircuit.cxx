@@ -53,10 +53,9 @@ std::vector<LargestEntries> Split(std::vector<TokenLogit> found, std::int64_t ro
 }
 
 /// The circuit of queries and keys among rows of an embedding: of `chosen` with all.
-std::optional<HeadCircuitTables> EvaluateQueryKey(const ProcessedHead& head,
+std::optional<HeadCircuitTables> EvaluateQueryKey(const ProcessedHead& head, double scale,
   const DoubleMatrix& chosen, const TokenRows& all, const LargestProductOptions& options)
 {
-  const double scale = 1 / std::sqrt(static_cast<double>(head.query.cols()));
   const DoubleMatrix queries = scale * chosen * head.query;
   const DoubleMatrix keys = chosen * head.key;
   DoubleMatrix both(2 * chosen.rows(), chosen.cols());
@@ -109,10 +108,11 @@ std::optional<HeadCircuitTables> EvaluateHeadCircuit(
   CheckOptions(model, options);
   const ProcessedWeights weights(model, CircuitSteps(options.processes), options.largest.threads);
   const ProcessedHead head = FiniteHead(weights, options.layer, options.head);
+  const double scale = model.GetConfig().ScoreScale(options.layer);
   if (options.circuit == CircuitKind::PositionQueryKey)
   {
     const DoubleMatrix positions = weights.PositionEmbedding();
-    return EvaluateQueryKey(head, positions,
+    return EvaluateQueryKey(head, scale, positions,
       { positions.rows(), [&positions](std::int64_t begin, std::int64_t end)
         { return DoubleMatrix(positions.middleRows(begin, end - begin)); } },
       options.largest);
@@ -122,7 +122,7 @@ std::optional<HeadCircuitTables> EvaluateHeadCircuit(
   {
     return EvaluateOutputValue(weights, head, chosen, options);
   }
-  return EvaluateQueryKey(head, chosen,
+  return EvaluateQueryKey(head, scale, chosen,
     { model.GetConfig().vocabulary, [&weights](std::int64_t begin, std::int64_t end)
       { return CircuitEmbedding(weights, begin, end); } },
     options.largest);

@@ -124,6 +124,10 @@ std::vector<std::byte> PackedCopy(const PlacedTensor& tensor, std::uint64_t coun
     CopyRow(bytes, row, step, columns, copy.data() + done * bytes);
     for (std::size_t axis = last; axis-- > 0;)
     {
+      if (tensor.shape[axis] == 1)
+      {
+        continue; // its stride may be any
+      }
       const auto jump = static_cast<std::size_t>(tensor.stride[axis]) * bytes;
       row += jump;
       if (++index[axis] < tensor.shape[axis])

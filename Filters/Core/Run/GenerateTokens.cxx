@@ -23,7 +23,32 @@ namespace
 
 /// Layers whose weights take at most so many bytes in single precision are kept between tokens;
 /// otherwise each token widens them again.
-constexpr std::uint64_t KeptBytes = std::uint64_t{ 4 } << 30U;
+constexpr std::uint64_t KeptBytes = std::uint64_t{ 2 } << 30U;
+
+/// Keys and values of so many tokens.
+std::uint64_t CacheFloats(const TransformerConfig& config, std::int64_t tokens)
+{
+  return ToIndex(config.layers) * 2 * ToIndex(config.keyHeads) * ToIndex(tokens) *
+         ToIndex(config.headDimension);
+}
+
+/// All layers in single precision, in bytes, without what the files hold so.
+std::uint64_t WidenedLayers(const Transformer& model)
+{
+  const std::vector<LayerTensors>& layers = model.GetWeights().layers;
+  return std::accumulate(layers.begin(), layers.end(), std::uint64_t{ 0 },
+    [](std::uint64_t sum, const LayerTensors& layer) { return sum + WidenedBytes(layer); });
+}
+
+std::int64_t LongestOf(const TransformerInput& input)
+{
+  std::size_t longest = 0;
+  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  {
+    longest = std::max(longest, sequence.size());
+  }
+  return static_cast<std::int64_t>(longest);
+}
 
 /// The model at the end of one sequence: keys and values of all its tokens.
 class Continuation
@@ -36,20 +61,34 @@ public:
     , Capacity(capacity)
     , Threads(threads)
   {
-    const std::int64_t layer = 2 * this->Config.keyHeads * capacity * this->Config.headDimension;
-    this->Cache.resize(ToIndex(this->Config.layers * layer));
-    this->KeepLayers();
+    this->Cache.resize(CacheFloats(this->Config, capacity));
+    if (WidenedLayers(model) <= KeptBytes)
+    {
+      for (std::int64_t l = 0; l < this->Config.layers; ++l)
+      {
+        this->Layers.push_back(this->MakeLayer(l));
+      }
+    }
   }
 
   /// Forgets all tokens.
   void Restart() { this->Past = 0; }
+
+  /// Whether another token would change the rotation of all tokens before it (LongRope).
+  bool IsAtSwitch() const
+  {
+    const RotaryScaling& scaling = this->Config.rotaryScaling;
+    const auto past = static_cast<double>(this->Past);
+    return scaling.kind == RotaryScaling::Kind::LongRope && past <= scaling.originalPositions &&
+           past + 1 > scaling.originalPositions;
+  }
 
   /// Runs the next tokens, and returns the logits after the last of them.
   const std::vector<float>& Append(const std::vector<std::int64_t>& tokens)
   {
     const std::int64_t d = this->Config.modelDimension;
     const auto rows = static_cast<std::int64_t>(tokens.size());
-    const PackedSequences sequences = PackedSequences::Continue(this->Past, rows, this->Capacity);
+    const PackedSequences sequences = PackedSequences::Continue(this->Past, rows);
     TransformerInput input;
     input.tokens.push_back(tokens);
     std::vector<float> x(ToIndex(rows * d));
@@ -76,17 +115,6 @@ private:
   std::vector<std::shared_ptr<const TransformerLayer>> Layers; ///< if they are kept
   LayerWorkspace Work;
   std::vector<float> Logits;
-
-  void KeepLayers()
-  {
-    const std::vector<LayerTensors>& layers = this->Model.GetWeights().layers;
-    const std::uint64_t bytes = std::accumulate(layers.begin(), layers.end(), std::uint64_t{ 0 },
-      [](std::uint64_t sum, const LayerTensors& layer) { return sum + WidenedBytes(layer); });
-    for (std::int64_t l = 0; bytes <= KeptBytes && l < this->Config.layers; ++l)
-    {
-      this->Layers.push_back(this->MakeLayer(l));
-    }
-  }
 
   std::shared_ptr<const TransformerLayer> MakeLayer(std::int64_t l) const
   {
@@ -213,33 +241,37 @@ std::optional<std::vector<std::vector<std::int64_t>>> Generate(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
 {
   const SingleThreadedBlas blas;
-  std::size_t longest = 0;
-  for (const std::vector<std::int64_t>& sequence : input.tokens)
-  {
-    longest = std::max(longest, sequence.size());
-  }
-  Continuation continuation(
-    model, static_cast<std::int64_t>(longest) + options.count, options.threads);
+  Continuation continuation(model, LongestOf(input) + options.count, options.threads);
   const double all = static_cast<double>(input.tokens.size()) * static_cast<double>(options.count);
   std::vector<std::vector<std::int64_t>> generated(input.tokens.size());
   for (std::size_t s = 0; s < generated.size(); ++s)
   {
-    std::vector<std::int64_t>& tokens = generated[s];
+    std::vector<std::int64_t> text = input.tokens[s];
+    const std::size_t given = text.size();
+    std::size_t known = 0; // tokens whose keys and values are kept
     Sampler sampler(options, s);
     continuation.Restart();
     bool ended = false;
-    while (!ended && tokens.size() < ToIndex(options.count))
+    for (std::int64_t added = 0; added < options.count && !ended; ++added)
     {
-      const double done = static_cast<double>(s) * static_cast<double>(options.count) +
-                          static_cast<double>(tokens.size());
+      const double done =
+        static_cast<double>(s) * static_cast<double>(options.count) + static_cast<double>(added);
       if (options.progress && !options.progress(done / all))
       {
         return std::nullopt;
       }
-      tokens.push_back(sampler.Choose(continuation.Append(
-        tokens.empty() ? input.tokens[s] : std::vector<std::int64_t>{ tokens.back() })));
-      ended = std::count(options.ends.begin(), options.ends.end(), tokens.back()) != 0;
+      if (continuation.IsAtSwitch())
+      {
+        continuation.Restart();
+        known = 0;
+      }
+      const auto next = text.begin() + static_cast<std::ptrdiff_t>(known);
+      const std::vector<float>& logits = continuation.Append({ next, text.end() });
+      known = text.size();
+      text.push_back(sampler.Choose(logits));
+      ended = std::count(options.ends.begin(), options.ends.end(), text.back()) != 0;
     }
+    generated[s].assign(text.begin() + static_cast<std::ptrdiff_t>(given), text.end());
   }
   return generated;
 }
@@ -271,6 +303,14 @@ void CheckGeneration(
       "sequence " + std::to_string(s) + " would have " + std::to_string(length) +
         " tokens, but the model has " + std::to_string(config.positions) + " positions.");
   }
+}
+
+std::uint64_t GenerationBytes(
+  const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
+{
+  const std::uint64_t widened = WidenedLayers(model);
+  return CacheFloats(model.GetConfig(), LongestOf(input) + options.count) * sizeof(float) +
+         (widened <= KeptBytes ? widened : 0);
 }
 
 std::optional<std::vector<std::vector<std::int64_t>>> GenerateTokens(

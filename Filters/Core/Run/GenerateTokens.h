@@ -34,6 +34,11 @@ struct GenerationOptions
 void CheckGeneration(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options);
 
+/// The memory that GenerateTokens needs in addition to a run of the whole sequences, in bytes: for
+/// keys and values of one sequence, and for the layers in single precision if they are kept.
+std::uint64_t GenerationBytes(
+  const Transformer& model, const TransformerInput& input, const GenerationOptions& options);
+
 /// The tokens that the model adds to each sequence of an input that passes CheckInput, one after
 /// another, each from the logits at the token before. Keys and values of earlier tokens are kept,
 /// so that a token costs one row of each matrix product. Of equally probable tokens the one with

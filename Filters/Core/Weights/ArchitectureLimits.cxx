@@ -34,7 +34,8 @@ std::string_view NameOf(ArchitectureSwitch one)
     case ArchitectureSwitch::RotationByLayer:
       return "a rotary embedding that depends on the layer";
     case ArchitectureSwitch::RotationFactor:
-      return "a rotary embedding that enlarges queries and keys";
+      return "a rotary embedding that enlarges queries and keys or depends on the length of the "
+             "text";
     case ArchitectureSwitch::ScoreCap:
       return "capped scores";
     case ArchitectureSwitch::LogitCap:
@@ -61,7 +62,9 @@ std::string_view NameOf(ArchitectureSwitch one)
 
 bool Enlarges(const RotaryScaling& scaling)
 {
-  return scaling.attentionFactor != 1 || scaling.kind == RotaryScaling::Kind::LongRope;
+  const bool dependsOnLength =
+    scaling.kind == RotaryScaling::Kind::LongRope && scaling.shortFactors != scaling.longFactors;
+  return scaling.attentionFactor != 1 || dependsOnLength;
 }
 
 }

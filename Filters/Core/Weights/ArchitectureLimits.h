@@ -22,7 +22,7 @@ enum class ArchitectureSwitch
   PartialRotation,     ///< of a part of each head
   NeighborRotation,    ///< of neighboring components
   RotationByLayer,     ///< another base in layers with a window
-  RotationFactor,      ///< scalings that enlarge queries and keys
+  RotationFactor,      ///< scalings that enlarge queries and keys or depend on the length
   ScoreCap,
   LogitCap,
   Windows,

@@ -164,14 +164,20 @@ void AddRotation(const Settings& settings, json& config)
     settings.Fail("expected a rotary embedding of all " + std::to_string(dimension) +
                   " components of a head, found one of " + std::to_string(rotated) + ".");
   }
-  const std::string scaling = settings.Text("rope.scaling.type", "none");
-  if (scaling == "none")
+  // As llama.cpp reads it: scaling is linear unless another type is named, and older files name the
+  // factor otherwise.
+  const char* key =
+    settings.Has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
+  const double factor = settings.Has(key) ? settings.Number(key) : 1;
+  const bool isScaled = factor != 0 && factor != 1;
+  const std::string scaling = settings.Text("rope.scaling.type", isScaled ? "linear" : "none");
+  if (scaling == "none" || !isScaled)
   {
     return;
   }
   json& rope = config["rope_scaling"];
   rope["rope_type"] = scaling;
-  rope["factor"] = settings.Number("rope.scaling.factor");
+  rope["factor"] = factor;
   if (settings.Has("rope.scaling.original_context_length"))
   {
     rope["original_max_position_embeddings"] =

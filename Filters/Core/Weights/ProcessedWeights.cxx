@@ -528,11 +528,17 @@ void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& wri
       writer.Add(block + "mlp." + name, *matrix, { matrix->rows(), matrix->cols() });
     }
   }
-  if (config.mlpBias && mlp.up.size() > 0)
+  // Shifts of a normalization become biases, also where the model has none.
+  const auto addBias = [&](const char* name, const Eigen::VectorXd& bias)
   {
-    writer.Add(block + "mlp.b_in", mlp.upBias, { config.mlpDimension });
-    writer.Add(block + "mlp.b_out", mlp.downBias, { config.modelDimension });
-  }
+    if (bias.size() > 0 && (config.mlpBias || !bias.isZero(0)))
+    {
+      writer.Add(block + "mlp." + name, bias, { bias.size() });
+    }
+  };
+  addBias("b_gate", mlp.gateBias);
+  addBias("b_in", mlp.upBias);
+  addBias("b_out", mlp.downBias);
 }
 
 }

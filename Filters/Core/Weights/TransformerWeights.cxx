@@ -1,5 +1,6 @@
 #include "TransformerWeights.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "TensorNames.h"
@@ -47,6 +48,13 @@ public:
 
   TransformerWeights Bind()
   {
+    if (this->Lens)
+    {
+      using Switch = ArchitectureSwitch;
+      RefuseSwitches(this->Config, "tensors with the names of TransformerLens",
+        { Switch::GainOffset, Switch::EmbeddingScale, Switch::NormsAfterToo, Switch::QueryKeyNorms,
+          Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection });
+    }
     this->Weights.normsAreFolded = this->Config.normsAreFolded ||
                                    (this->Lens && this->Config.norm != NormKind::None &&
                                      !this->Has(this->LayerName(0, this->Name.attentionNorm.gain)));

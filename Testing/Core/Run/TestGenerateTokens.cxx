@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "ModelsOracle.h"
 #include "RecordTransformer.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
@@ -75,6 +76,39 @@ TEST(GenerateTokens, GreedyTokensAreThoseOfWholeRuns)
       }
     }
   }
+}
+
+/// The same of today's architectures, with windows, caps, sinks, experts, parallel layers and
+/// rotary embeddings that depend on the length: a prompt of 12 tokens goes on to 24 (LongRope
+/// changes after 16).
+TEST(GenerateTokens, GreedyTokensOfOtherArchitecturesAreThoseOfWholeRuns)
+{
+  int compared = 0;
+  for (const std::string name : { "gemma2", "gemma3-v5", "gpt_neo", "gpt_neox", "gpt_oss", "gptj",
+         "llama-yarn", "mistral-window", "olmo", "opt-proj", "phi", "phi3-longrope", "qwen2-tied",
+         "qwen3-v5", "stablelm" })
+  {
+    const std::filesystem::path folder = atlas::test::ModelsOracle("transformers/" + name);
+    if (folder.empty())
+    {
+      continue;
+    }
+    const Transformer model = Transformer::Read(folder);
+    TransformerInput input;
+    input.tokens = { { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 } };
+    const Sequences found = GenerateTokens(model, input, Count(12)).value();
+    std::vector<std::int64_t> text = input.tokens.front();
+    for (const std::int64_t token : found.front())
+    {
+      const std::vector<double> logits = LastLogits(model, text);
+      const double largest = *std::max_element(logits.begin(), logits.end());
+      EXPECT_NEAR(logits[static_cast<std::size_t>(token)], largest, 2e-4)
+        << name << " after " << text.size() << " tokens";
+      text.push_back(token);
+    }
+    ++compared;
+  }
+  EXPECT_GE(compared, 10); // those of this repository
 }
 
 class GenerateTiny : public testing::Test

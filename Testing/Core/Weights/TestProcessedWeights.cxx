@@ -4,6 +4,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "ModelsOracle.h"
 #include "TransformerOracle.h"
 
 #include <string>
@@ -268,6 +269,59 @@ TEST_P(OfProcessed, FoldingScalesAndCenters)
 INSTANTIATE_TEST_SUITE_P(Models, OfProcessed,
   testing::Values("gpt2", "bloom", "llama", "attn-only", "attn-only-shortformer"),
   OfProcessed::Name);
+
+/// Log-probabilities of today's architectures with processed weights, beside those with the stored
+/// ones; or they are refused.
+TEST(ProcessedWeights, OfOtherArchitecturesPredictTheSame)
+{
+  int compared = 0;
+  for (const std::string name : { "gemma", "gemma2", "gpt_neox", "gptj", "llama3", "mistral",
+         "olmo", "opt", "phi", "phi3", "qwen2", "qwen2-tied", "qwen3-v5", "stablelm" })
+  {
+    const std::filesystem::path folder = atlas::test::ModelsOracle("transformers/" + name);
+    if (folder.empty())
+    {
+      continue;
+    }
+    const Transformer model = Transformer::Read(folder);
+    Tensors tensors;
+    try
+    {
+      tensors = ProcessedTensors(model);
+    }
+    catch (const ModelError&)
+    {
+      continue;
+    }
+    TensorViews views;
+    for (const auto& [tensor, values] : tensors)
+    {
+      views.emplace(tensor, values.View());
+    }
+    const Transformer processed(model.GetConfig(), WeightFiles(views, "processed"));
+    TransformerInput input;
+    input.tokens = { { 3, 1, 4, 1, 5, 9, 2, 6 } };
+    RecordOptions options;
+    options.logits = true;
+    const SharedMatrix stored = RecordTransformer(model, input, options).value().logits;
+    const SharedMatrix found = RecordTransformer(processed, input, options).value().logits;
+    ASSERT_EQ(found.columns, stored.columns) << name;
+    for (std::int64_t row = 0; row < stored.rows; ++row)
+    {
+      // Processing may add a constant to all logits of a token.
+      const double shift =
+        static_cast<double>(found.Row(row)[0]) - static_cast<double>(stored.Row(row)[0]);
+      for (std::int64_t c = 0; c < stored.columns; ++c)
+      {
+        ASSERT_NEAR(static_cast<double>(found.Row(row)[c]) - shift,
+          static_cast<double>(stored.Row(row)[c]), 1e-3)
+          << name << ", token " << row << ", logit " << c;
+      }
+    }
+    ++compared;
+  }
+  EXPECT_GE(compared, 1);
+}
 
 TEST(ProcessedWeights, RefuseWhatCannotBeProcessed)
 {

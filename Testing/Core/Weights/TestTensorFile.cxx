@@ -113,6 +113,16 @@ TEST_F(Checkpoint, TensorsOutsideOfTheWrapperMakeItAModule)
     ElementsAre("lm_head", "model.a"));
 }
 
+TEST_F(Checkpoint, TensorsBesideAStateDictAreOfTheTraining)
+{
+  for (const char* wrapper : { "state_dict", "model_state_dict" })
+  {
+    EXPECT_THAT(this->Read(PickledDictionary({ { "rng_state", PickledVector("0", 1) },
+                  { wrapper, Dictionary({ "a", "b" }) } })),
+      ElementsAre("a", "b"));
+  }
+}
+
 TEST_F(Checkpoint, ListsAreNotWrappers)
 {
   EXPECT_THAT(this->Read(PickledDictionary(

@@ -1,4 +1,4 @@
-// Also tests: ArchitectureConfigs LensConfig RotaryConfig
+// Also tests: ActivationNames ArchitectureConfigs LensConfig RotaryConfig
 
 #include "TransformerConfig.h"
 

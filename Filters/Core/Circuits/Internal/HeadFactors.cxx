@@ -54,7 +54,7 @@ std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std:
   const ProcessedHead tensors = FiniteHead(weights, layer, head);
   const Eigen::Index dimension = tensors.query.cols();
   const std::int64_t tokens = weights.GetModel().GetConfig().vocabulary;
-  const double scale = 1 / std::sqrt(static_cast<double>(dimension));
+  const double scale = weights.GetModel().GetConfig().ScoreScale(layer);
   const DoubleMatrix transposed = tensors.output.transpose();
   const SingleThreadedBlas blas;
   HeadFactors factors;

@@ -992,6 +992,11 @@ GradientPass<Number>::GradientPass(const ParameterBlock<Number>& parameters)
   : Parameters(parameters)
 {
   RequireNoSwitches(parameters.GetConfig(), "learning");
+  if (parameters.GetConfig().rotaryScaling.kind != RotaryScaling::Kind::None)
+  {
+    throw ModelError("learning: expected a model without scaling of its rotary embedding, found " +
+                     parameters.GetConfig().architecture + ".");
+  }
 }
 
 template<class Number>

@@ -73,7 +73,7 @@ PackedSequences::PackedSequences(
   }
 }
 
-PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows, std::int64_t length)
+PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows)
 {
   PackedSequences sequences({ rows }, std::nullopt);
   sequences.past = past;
@@ -81,7 +81,6 @@ PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows, 
   {
     group.past = past;
     std::iota(group.positions.begin(), group.positions.end(), past);
-    std::fill(group.lengths.begin(), group.lengths.end(), length);
     std::fill(group.lengths.begin(), group.lengths.end(), past + rows);
   }
   return sequences;

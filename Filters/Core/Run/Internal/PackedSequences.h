@@ -33,9 +33,8 @@ struct PackedSequences
   PackedSequences(
     const std::vector<std::int64_t>& lengths, const std::optional<SequenceRange>& range);
 
-  /// The next `rows` tokens of one sequence, after `past` tokens that were run before. `length`:
-  /// the tokens that it will have in the end, on which some rotary embeddings depend.
-  static PackedSequences Continue(std::int64_t past, std::int64_t rows, std::int64_t length);
+  /// The next `rows` tokens of one sequence, after `past` tokens that were run before.
+  static PackedSequences Continue(std::int64_t past, std::int64_t rows);
 
   std::int64_t past = 0;             ///< see RowGroup
   std::vector<std::int64_t> offsets; ///< first row of each sequence, then the row count

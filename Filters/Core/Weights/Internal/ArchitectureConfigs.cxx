@@ -123,7 +123,7 @@ std::vector<std::string> NeoLayers(const Settings& settings, std::int64_t layers
   };
   for (const json& item : types->is_array() ? *types : json::array())
   {
-    if (!item.is_array() || item.size() != 2 || !item[0].is_array() ||
+    if (!item.is_array() || item.size() != 2 || !item[0].is_array() || item[0].empty() ||
         !item[1].is_number_unsigned() || item[1].get<std::uint64_t>() > ToIndex(layers))
     {
       refuse();
@@ -507,7 +507,7 @@ TransformerConfig ParseMistral(const Settings& settings)
 {
   TransformerConfig config = ParseDecoder(settings, { 131072 });
   ParseActivation(config, settings, "silu");
-  ParseWindows(config, settings, 0, [](std::int64_t) { return true; });
+  ParseWindows(config, settings, 4096, [](std::int64_t) { return true; });
   return config;
 }
 

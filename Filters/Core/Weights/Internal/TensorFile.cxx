@@ -20,6 +20,12 @@ constexpr std::array<std::string_view, 4> TorchExtensions = { ".bin", ".pt", ".p
 constexpr std::array<std::string_view, 4> Wrappers = { "state_dict", "model_state_dict", "model",
   "module" };
 
+/// Whether an entry of this name beside tensors may be a part of the model.
+bool CanBeModule(std::string_view wrapper)
+{
+  return wrapper == "model" || wrapper == "module";
+}
+
 constexpr std::array<std::string_view, 3> Prefixes = { "module.", "_orig_mod.", "model." };
 
 /// Names of Hugging Face's models that begin with one of Prefixes, which is then part of them.
@@ -74,16 +80,18 @@ private:
   {
     const auto isIn = [](std::string_view holder, std::string_view dictionary)
     { return BeginsWith(std::string(holder) + ".", dictionary); };
-    for (const auto& [name, tensor] : this->Tensors)
-    {
-      const bool isDirect = prefix.empty() ? tensor.holder.empty() : tensor.holder + "." == prefix;
-      if (isDirect)
+    const bool hasTensors = std::any_of(this->Tensors.begin(), this->Tensors.end(),
+      [&](const auto& entry)
       {
-        return {};
-      }
-    }
+        const std::string& holder = entry.second.holder;
+        return prefix.empty() ? holder.empty() : holder + "." == prefix;
+      });
     for (const std::string_view wrapper : Wrappers)
     {
+      if (hasTensors && CanBeModule(wrapper))
+      {
+        continue;
+      }
       const std::string inner = prefix + std::string(wrapper) + ".";
       const bool has = std::any_of(this->Tensors.begin(), this->Tensors.end(),
         [&](const auto& entry) { return isIn(entry.second.holder, inner); });

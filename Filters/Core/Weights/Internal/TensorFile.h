@@ -25,11 +25,12 @@ struct TensorFile
 /// the name.
 ///
 /// A PyTorch file of a training may hold more than the weights, or hold them under another name. If
-/// there is no tensor in the outermost dictionary, but there are some below one of its entries
-/// state_dict, model_state_dict, model or module, in this order, only those below it are read, and
-/// so on. Then prefixes that all names have are dropped: module. (of DataParallel), _orig_mod. (of
-/// torch.compile), and model. (of Lightning) unless the model itself has this name. `isShard`: the
-/// file is one of several, whose tensors are all read under their own names.
+/// there are tensors below one of the entries state_dict, model_state_dict, model or module of the
+/// outermost dictionary, in this order, only those below it are read, and so on; below the latter
+/// two only if the dictionary holds no tensors itself, of which they may be modules. Then prefixes
+/// that all names have are dropped: module. (of DataParallel), _orig_mod. (of torch.compile), and
+/// model. (of Lightning) unless the model itself has this name. `isShard`: the file is one of
+/// several, whose tensors are all read under their own names.
 ///
 /// Throws FileError or FormatError.
 TensorFile ReadTensorFile(const std::filesystem::path& path, bool isShard);

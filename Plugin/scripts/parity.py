@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Writes Parity.md: how far recordings are from what the original code computes.
+
+TestModelParity compares each model and leaves a row of deviations; this joins the rows into a table.
+
+    python3 Plugin/scripts/parity.py build/dev/bin/TestModelParity Plugin/Documentation/Parity.md
+    python3 Plugin/scripts/parity.py --check ...    fails if the page lacks a model that was compared
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+QUANTITIES = ["scores", "attention", "outputs", "hidden", "logits"]
+
+HEAD = """# Parity
+
+How far recordings are from what the original code of each model computes: the largest absolute deviation over all
+layers, heads, tokens and sequences. `TestModelParity` compares every row in each run of the tests and fails beyond 2e-5
+for scores, attention and head outputs, and beyond 2e-4 for hidden states and logits (which reach 40).
+`Plugin/scripts/parity.py` writes this page. Digits change with the processor.
+
+The models are small ones with random weights, made and run by the original code (transformers 4.45; Qwen3, Gemma 3 and
+gpt-oss: layers of 5.10), in single precision. Rows of GGUF are compared with the original code on the same weights,
+dequantized by gguf-py. "-": the original values have no such quantity. Models whose values are too large for this
+repository are compared where `shared/oracle/models` lies beside it.
+
+| model | file | weights | """
+
+TITLES = {
+    "scores": "scores",
+    "attention": "attention",
+    "outputs": "head outputs",
+    "hidden": "hidden states",
+    "logits": "logits",
+}
+
+
+def text_of(value):
+    return "-" if value is None else f"{value:.1e}".replace("e-0", "e-")
+
+
+def key_of(row):
+    name = row["model"] + (f" ({row['architecture']})" if row["architecture"] else "")
+    return f"| {name} | {row['file']} | {row['dtype']} |"
+
+
+def page_of(rows):
+    lines = [HEAD + " | ".join(TITLES[quantity] for quantity in QUANTITIES) + " |"]
+    lines.append("|" + "---|" * 3 + "---:|" * len(QUANTITIES))
+    for row in rows:
+        lines.append(key_of(row) + "".join(f" {text_of(row.get(quantity))} |" for quantity in QUANTITIES))
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare the rows of the page; write nothing")
+    parser.add_argument("test", type=pathlib.Path, help="the program TestModelParity")
+    parser.add_argument("page", type=pathlib.Path, help="Parity.md")
+    options = parser.parse_args()
+    command = [options.test, "--gtest_filter=*IsThatOfTheOriginalCode*", "--gtest_brief=1"]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(command, check=True, env={**os.environ, "ATLAS_PARITY_DIR": folder})
+        rows = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.json")]
+    rows.sort(key=lambda row: (row["file"] != "safetensors", row["file"], row["model"], row["architecture"]))
+    if not rows:
+        sys.exit(f"{options.test}: expected a row per model, found none.")
+    if options.check:
+        page = options.page.read_text()
+        missing = [key_of(row) for row in rows if key_of(row) not in page]
+        if missing:
+            sys.exit(f"{options.page}: rows are missing, write the page again:\n" + "\n".join(missing))
+    else:
+        options.page.write_text(page_of(rows))
+
+
+if __name__ == "__main__":
+    main()
