@@ -1,7 +1,6 @@
 #include "FuzzFolder.h"
 #include "FuzzTarget.h"
 #include "Safetensors.h"
-#include "Safetensors.h"
 #include "WeightFiles.h"
 
 #include <optional>

@@ -520,6 +520,13 @@ void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& wri
   }
   writer.Add(block + "attn.b_O", attention.outputBias, { config.modelDimension });
   const ProcessedMlp mlp = weights.Mlp(l);
+  if (mlp.gate.size() > 0 && !mlp.upBias.isZero(0))
+  {
+    // There, b_in is added behind the gate.
+    throw ModelError("processed weights in TransformerLens' names: expected a gated MLP without "
+                     "biases, and without a shift of the normalization before it, found " +
+                     config.architecture + ".");
+  }
   for (const auto& [name, matrix] :
     { std::pair("W_gate", &mlp.gate), std::pair("W_in", &mlp.up), std::pair("W_out", &mlp.down) })
   {
