@@ -50,7 +50,7 @@ TEST(ArchitectureLimits, SwitchesOfTodaysModels)
   EXPECT_THAT(SwitchesOf(Parse("olmo", R"(, "clip_qkv": 8.0)")),
     ElementsAre(Switch::NormsWithoutWeights, Switch::ProjectionClip));
   EXPECT_THAT(SwitchesOf(Parse("roberta")), ElementsAre(Switch::ShiftedPositions));
-  EXPECT_THAT(SwitchesOf(Parse("dinov2_with_registers", R"(, "image_size": 28)")),
+  EXPECT_THAT(SwitchesOf(Parse("dinov2_with_registers", R"(, "image_size": 32)")),
     ElementsAre(Switch::LayerScales, Switch::MoreImageTokens));
 }
 

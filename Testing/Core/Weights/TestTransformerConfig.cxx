@@ -128,7 +128,8 @@ TEST(TransformerConfig, DefaultsOfTodaysModels)
   // Older files name the activation gelu, but it always was its approximation.
   EXPECT_EQ(Parse(Decoder("gemma", R"(, "hidden_act": "gelu")")).activation, Activation::GeluTanh);
   const TransformerConfig mistral = Parse(Decoder("mistral"));
-  EXPECT_EQ(mistral.Window(0), 0);
+  EXPECT_EQ(mistral.Window(0), 4096);
+  EXPECT_EQ(Parse(Decoder("mistral", R"(, "sliding_window": null)")).Window(0), 0);
   EXPECT_EQ(mistral.headDimension, 2);
   EXPECT_FALSE(mistral.inputBias);
   EXPECT_EQ(Parse(Decoder("mistral", R"(, "head_dim": null)")).headDimension, 2);

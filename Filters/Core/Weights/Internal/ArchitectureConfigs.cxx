@@ -302,11 +302,9 @@ TransformerConfig ParseDinoV2(const Settings& settings)
 {
   TransformerConfig config = ParseEncoder(settings);
   config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-6, true);
-  if (settings.Text({ "model_type" }, "") == "dinov2_with_registers")
-  {
-    config.registers = settings.Size({ "num_register_tokens" }, 4);
-  }
-  ParseImages(config, settings, 14);
+  const bool hasRegisters = settings.Text({ "model_type" }, "") == "dinov2_with_registers";
+  config.registers = hasRegisters ? settings.Size({ "num_register_tokens" }, 4) : 0;
+  ParseImages(config, settings, hasRegisters ? 16 : 14);
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   config.layerScales = true;
   const double hidden =
@@ -661,6 +659,7 @@ TransformerConfig ParsePhi3(const Settings& settings)
 {
   DecoderDefaults defaults = { 4096, 1e-5 };
   defaults.rotary.isPartial = true;
+  defaults.rotary.originalPositions = 4096;
   TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
   ParseWindows(config, settings, 0, [](std::int64_t) { return true; });

@@ -128,11 +128,14 @@ void RequireTurning(const RotaryScaling& scaling, double base, const Settings& s
   }
 }
 
-/// The context length in training as a model's own setting, or all positions.
-double OriginalPositions(const TransformerConfig& config, const Settings& settings)
+/// The context length in training as a model's own setting, or that of its family, or all
+/// positions.
+double OriginalPositions(
+  const TransformerConfig& config, const Settings& settings, const RotaryDefaults& defaults = {})
 {
-  return settings.Number(
-    { "original_max_position_embeddings" }, static_cast<double>(config.positions));
+  return settings.Number({ "original_max_position_embeddings" },
+    defaults.originalPositions > 0 ? defaults.originalPositions
+                                   : static_cast<double>(config.positions));
 }
 
 }
@@ -179,7 +182,8 @@ void ParseRotation(
   CheckRotatedPart(config, settings);
   if (nested)
   {
-    config.rotaryScaling = ParseScaling(*nested, config, OriginalPositions(config, settings));
+    config.rotaryScaling =
+      ParseScaling(*nested, config, OriginalPositions(config, settings, defaults));
   }
   RequireTurning(config.rotaryScaling, config.rotaryBase, settings);
 }

@@ -12,8 +12,9 @@ namespace atlas
 struct RotaryDefaults
 {
   double base = 10000;
-  bool isPartial = false; ///< whether the family can rotate a part of each head
-  double part = 1;        ///< of the head dimension
+  bool isPartial = false;       ///< whether the family can rotate a part of each head
+  double part = 1;              ///< of the head dimension
+  double originalPositions = 0; ///< context length in training; 0: all positions
 };
 
 /// Parses the rotary embedding of a model whose head dimension and positions are known: base,
