@@ -9,6 +9,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -107,6 +108,7 @@ private:
     bool isCausal = true;
     std::size_t window = 0;
     double cap = 0;
+    Row sinks; ///< per head, or empty
   };
 
   /// A rotation of the first `angles.size() * 2` components of every head.
@@ -420,7 +422,7 @@ private:
     const double factor = number("factor", 1);
     const double positions = this->Number("max_position_embeddings", 0);
     const double original = number("original_max_position_embeddings",
-      this->Number("original_max_position_embeddings", positions));
+      this->Number("original_max_position_embeddings", this->Type == "phi3" ? 4096 : positions));
     const auto rotated = static_cast<double>(2 * rotation.angles.size());
     const auto at = [&](double turns)
     { return rotated * std::log(original / (turns * 2 * pi)) / (2 * std::log(base)); };
@@ -513,7 +515,7 @@ private:
       Rows output(length, Row(d, 0));
       for (std::size_t i = 0; i < length; ++i)
       {
-        double total = 0;
+        double total = how.sinks.empty() ? 0 : std::exp(how.sinks[h]);
         for (std::size_t j = 0; j < length; ++j)
         {
           double& score = scores[i][j];
@@ -598,7 +600,7 @@ private:
         this->Is("use_sliding_window", false) && l >= this->Count("max_window_layers", 28);
       return slides ? window : 0;
     }
-    if (this->Type == "gemma2")
+    if (this->Type == "gemma2" || this->Type == "gpt_oss")
     {
       return l % 2 == 0 ? window : 0;
     }
@@ -645,7 +647,8 @@ private:
 
   double RmsEpsilon() const
   {
-    return this->Number("rms_norm_eps", this->Type == "phi3" ? 1e-5 : 1e-6);
+    return this->Number(
+      "rms_norm_eps", this->Type == "phi3" || this->Type == "gpt_oss" ? 1e-5 : 1e-6);
   }
 
   /// RMS, or LayerNorm without weights in OLMo.
@@ -681,7 +684,11 @@ private:
     how.scale = 1 / std::sqrt(this->Number("query_pre_attn_scalar", static_cast<double>(size)));
     how.window = this->WindowOf(l);
     how.cap = this->Type == "gemma2" ? this->Cap("attn_logit_softcapping", 50) : 0;
-    const bool hasBias = this->Is("attention_bias", false);
+    const bool hasBias = this->Is("attention_bias", this->Type == "gpt_oss");
+    if (this->Type == "gpt_oss")
+    {
+      how.sinks = this->Get(name + "sinks", { Signed(how.heads) });
+    }
     const bool inputBias = hasBias || this->Type == "qwen2";
     Rows q;
     Rows k;
@@ -747,6 +754,67 @@ private:
     return this->Linear(gate, name + "down_proj", x[0].size(), hasBias);
   }
 
+  /// The experts of gpt-oss, whose matrices are [inputs, outputs], gate and linear part by turns.
+  Rows ExpertMlp(const Rows& x, const std::string& name)
+  {
+    const std::size_t d = x[0].size();
+    const std::size_t count = this->Count("num_local_experts");
+    const std::size_t chosen = this->Count("num_experts_per_tok");
+    const std::size_t inner = this->Count("intermediate_size");
+    const double limit = this->Number("swiglu_limit", 7);
+    const Rows routes = this->Linear(x, name + "router", count);
+    const Row in =
+      this->Get(name + "experts.gate_up_proj", { Signed(count), Signed(d), Signed(2 * inner) });
+    const Row inBias =
+      this->Get(name + "experts.gate_up_proj_bias", { Signed(count), Signed(2 * inner) });
+    const Row out =
+      this->Get(name + "experts.down_proj", { Signed(count), Signed(inner), Signed(d) });
+    const Row outBias = this->Get(name + "experts.down_proj_bias", { Signed(count), Signed(d) });
+    Rows y(x.size(), Row(d, 0));
+    for (std::size_t t = 0; t < x.size(); ++t)
+    {
+      std::vector<std::pair<double, std::size_t>> order;
+      for (std::size_t e = 0; e < count; ++e)
+      {
+        order.emplace_back(-routes[t][e], e);
+      }
+      std::sort(order.begin(), order.end());
+      double total = 0;
+      for (std::size_t i = 0; i < chosen; ++i)
+      {
+        total += std::exp(-order[i].first);
+      }
+      for (std::size_t i = 0; i < chosen; ++i)
+      {
+        const std::size_t e = order[i].second;
+        Row hidden(inner);
+        for (std::size_t o = 0; o < inner; ++o)
+        {
+          double gate = inBias[e * 2 * inner + 2 * o];
+          double up = inBias[e * 2 * inner + 2 * o + 1];
+          for (std::size_t c = 0; c < d; ++c)
+          {
+            gate += x[t][c] * in[(e * d + c) * 2 * inner + 2 * o];
+            up += x[t][c] * in[(e * d + c) * 2 * inner + 2 * o + 1];
+          }
+          gate = std::min(gate, limit);
+          up = std::clamp(up, -limit, limit);
+          hidden[o] = (up + 1) * gate / (1 + std::exp(-1.702 * gate));
+        }
+        for (std::size_t c = 0; c < d; ++c)
+        {
+          double sum = outBias[e * d + c];
+          for (std::size_t o = 0; o < inner; ++o)
+          {
+            sum += hidden[o] * out[(e * inner + o) * d + c];
+          }
+          y[t][c] += std::exp(-order[i].first) / total * sum;
+        }
+      }
+    }
+    return y;
+  }
+
   Run RunLlama(const std::vector<std::int64_t>& ids)
   {
     const bool isGemma = this->Type.substr(0, 5) == "gemma";
@@ -771,9 +839,11 @@ private:
         added = this->LlamaNorm(added, name + "post_attention_layernorm");
       }
       Add(x, added);
-      added = this->GatedMlp(this->LlamaNorm(x, name + (hasFourNorms ? "pre_feedforward_layernorm"
-                                                                     : "post_attention_layernorm")),
-        name + "mlp.", activation, this->Is("mlp_bias", false));
+      const Rows normed = this->LlamaNorm(
+        x, name + (hasFourNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm"));
+      added = this->Type == "gpt_oss"
+                ? this->ExpertMlp(normed, name + "mlp.")
+                : this->GatedMlp(normed, name + "mlp.", activation, this->Is("mlp_bias", false));
       if (hasFourNorms)
       {
         added = this->LlamaNorm(added, name + "post_feedforward_layernorm");
