@@ -493,6 +493,15 @@ private:
     return rotation;
   }
 
+  static std::size_t HeadSize(std::size_t columns, const Attention& how)
+  {
+    if (how.heads == 0)
+    {
+      throw std::runtime_error("no heads");
+    }
+    return columns / how.heads;
+  }
+
   /// The output of an attention block, with what views show of it.
   Rows Attend(const Rows& q, const Rows& k, const Rows& v, const Attention& how,
     const std::string& name, std::size_t d, bool hasBias, Run& run)
@@ -680,7 +689,7 @@ private:
     how.heads = this->Count("num_attention_heads");
     how.keyHeads = this->Count("num_key_value_heads", how.heads);
     const std::size_t d = x[0].size();
-    const std::size_t size = this->Count("head_dim", d / how.heads);
+    const std::size_t size = this->Count("head_dim", HeadSize(d, how));
     how.scale = 1 / std::sqrt(this->Number("query_pre_attn_scalar", static_cast<double>(size)));
     how.window = this->WindowOf(l);
     how.cap = this->Type == "gemma2" ? this->Cap("attn_logit_softcapping", 50) : 0;
@@ -876,7 +885,7 @@ private:
     Attention how;
     how.heads = this->Count(isPhi ? "num_attention_heads" : "n_head");
     how.keyHeads = isPhi ? this->Count("num_key_value_heads", how.heads) : how.heads;
-    const std::size_t size = d / how.heads;
+    const std::size_t size = HeadSize(d, how);
     how.scale = 1 / std::sqrt(static_cast<double>(size));
     const double epsilon = this->Number(isPhi ? "layer_norm_eps" : "layer_norm_epsilon", 1e-5);
     const std::size_t inner =
@@ -945,7 +954,7 @@ private:
     Attention how;
     how.heads = this->Count("num_attention_heads", 32);
     how.keyHeads = this->Count("num_key_value_heads", 32);
-    const std::size_t size = d / how.heads;
+    const std::size_t size = HeadSize(d, how);
     how.scale = 1 / std::sqrt(static_cast<double>(size));
     const double epsilon = this->Number("layer_norm_eps", 1e-5);
     const bool hasBias = this->Is("use_qkv_bias", false);
@@ -1009,7 +1018,7 @@ private:
     Attention how;
     how.heads = this->Count("num_attention_heads");
     how.keyHeads = how.heads;
-    const std::size_t size = d / how.heads;
+    const std::size_t size = HeadSize(d, how);
     how.scale = 1 / std::sqrt(static_cast<double>(size));
     const double epsilon = this->Number("layer_norm_eps", 1e-5);
     const bool hasBias = this->Is("attention_bias", true);
@@ -1069,7 +1078,7 @@ private:
     Attention how;
     how.heads = this->Count("num_attention_heads");
     how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(d / how.heads));
+    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
     const bool isBefore = this->Is("do_layer_norm_before", true);
     const bool hasBias = this->Is("enable_bias", true);
     const bool hasGains = this->Is("layer_norm_elementwise_affine", true);
@@ -1188,7 +1197,7 @@ private:
     Attention how;
     how.heads = this->Count(isRoberta ? "num_attention_heads" : "n_heads");
     how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(d / how.heads));
+    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
     how.isCausal = false;
     const double epsilon = isRoberta ? this->Number("layer_norm_eps", 1e-12) : 1e-12;
     const std::string activation = this->Text(isRoberta ? "hidden_act" : "activation", "gelu");
@@ -1284,7 +1293,7 @@ private:
     Attention how;
     how.heads = this->Count("num_attention_heads");
     how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(d / how.heads));
+    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
     how.isCausal = false;
     const double epsilon = this->Number("layer_norm_eps", isDino ? 1e-6 : 1e-12);
     const std::string activation = this->Text("hidden_act", "gelu");
@@ -1404,7 +1413,7 @@ private:
     Attention how;
     how.heads = this->Count("num_attention_heads");
     how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(d / how.heads));
+    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
     how.isCausal = isCausal;
     Run run;
     for (std::size_t l = 0; l < this->Count("num_hidden_layers"); ++l)
