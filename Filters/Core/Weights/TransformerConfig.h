@@ -98,7 +98,7 @@ struct RotaryScaling
 
 /// Everything that defines a transformer except its weights: its sizes and the structure of its
 /// blocks. One forward pass can thus serve all architectures.
-struct TransformerConfig
+struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by purpose
 {
   std::string architecture; ///< model_type, such as gpt2 or llama
   InputKind input = InputKind::Tokens;

@@ -40,6 +40,7 @@ public:
     , Files(files)
     , Lens(config.architecture == "transformer_lens" || this->Has(LensNames.tokens) ||
            this->Has(LensEncoderNames.tokens))
+    , Bridge(!this->Lens && this->Has("embed.weight") && this->Has("blocks.0.attn.o.weight"))
     , Name(this->ChooseNames())
     , Prefixes(this->FindPrefixes())
     , Prefix(this->Prefixes.first)
@@ -78,8 +79,9 @@ public:
 private:
   const TransformerConfig& Config;
   const WeightFiles& Files;
-  bool Lens; ///< TransformerLens' names
-  const TensorNames& Name;
+  bool Lens;   ///< TransformerLens' names
+  bool Bridge; ///< those of its TransformerBridge, for tensors as Hugging Face has them
+  const TensorNames Name;
   std::pair<std::string, std::string> Prefixes; ///< of the base model, and of its unembedding
   const std::string& Prefix;
   std::set<std::string, std::less<>> Used;
@@ -91,11 +93,12 @@ private:
       this->Files.FileOf(tensor) + ": tensor '" + std::string(tensor) + "'" + message);
   }
 
-  const TensorNames& ChooseNames() const
+  TensorNames ChooseNames() const
   {
     if (!this->Lens)
     {
-      return NamesFor(this->Config);
+      const TensorNames& names = NamesFor(this->Config);
+      return this->Bridge ? BridgeNames(names) : names;
     }
     return this->Has(LensEncoderNames.tokens) ? LensEncoderNames : LensNames;
   }
@@ -627,6 +630,16 @@ private:
            EndsWith(lower, ".ln");
   }
 
+  /// Whether a tensor repeats part of another: TransformerBridge splits those of queries, keys and
+  /// values and keeps both.
+  bool IsCopy(std::string_view name) const
+  {
+    const std::array<std::string_view, 3> parts = { ".attn.q.", ".attn.k.", ".attn.v." };
+    return this->Bridge && this->Name.fused != Fused::No &&
+           std::any_of(parts.begin(), parts.end(),
+             [name](std::string_view part) { return name.find(part) != std::string_view::npos; });
+  }
+
   /// Results without a tensor of a layer or a normalization would be wrong; those of a head are
   /// none of the recording.
   void CheckUnused()
@@ -639,7 +652,7 @@ private:
         this->Fail(name, ": the configuration has only " + std::to_string(this->Config.layers) +
                            " layers, from 0.");
       }
-      if (this->Used.count(text) == 0 && !IsBuffer(text))
+      if (this->Used.count(text) == 0 && !IsBuffer(text) && !this->IsCopy(text))
       {
         if (this->LayerOf(text) >= 0 || this->IsNorm(text))
         {

@@ -100,12 +100,13 @@ struct TransformerWeights
 TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count);
 
 /// Finds the tensors of a model by their Hugging Face names, with or without the prefix of the base
-/// model, or of a model around it (language_model.), or by their TransformerLens names. Nothing is
-/// copied. Throws ModelError if a tensor is missing, has a wrong shape, is not floating-point, or
-/// belongs to a layer that the configuration does not have; and if a layer or a normalization has a
-/// tensor that the architecture does not, such as norms of queries and keys, because results
-/// without it would be wrong. The message gives file, tensor, expected and found. Buffers (masks,
-/// position ids, rotary frequencies) are ignored.
+/// model, or of a model around it (language_model.), or by the names of
+/// TransformerLens, of HookedTransformer or TransformerBridge. Nothing is copied. Throws ModelError
+/// if a tensor is missing, has a wrong shape, is not floating-point, or belongs to a layer that the
+/// configuration does not have; and if a layer or a normalization has a tensor that the
+/// architecture does not, such as norms of queries and keys, because results without it would be
+/// wrong. The message gives file, tensor, expected and found. Buffers (masks, position ids, rotary
+/// frequencies) are ignored.
 TransformerWeights BindTransformerWeights(
   const TransformerConfig& config, const WeightFiles& files);
 

@@ -1,13 +1,17 @@
 // The same weights under other names, in other layouts, folded or with a separate head must give
 // the results of the original code.
 
+#include "ModelsOracle.h"
 #include "TemporaryDirectory.h"
 #include "TransformerOracle.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -448,6 +452,92 @@ TEST_F(TransformerNames, LlamaAndBloomWithoutPrefix)
       this->New[hasPrefix ? tensorName.substr(prefix.size()) : tensorName] = tensor;
     }
     this->ExpectSame();
+  }
+}
+
+/// The name that TransformerBridge gives a tensor, by the component mappings of its adapters.
+std::string BridgeNameOf(std::string name)
+{
+  const std::vector<std::pair<std::string, std::string>> parts = { { "transformer.wte.", "embed." },
+    { "transformer.wpe.", "pos_embed." }, { "transformer.ln_f.", "ln_final." },
+    { "transformer.h.", "blocks." }, { ".ln_1.", ".ln1." }, { ".ln_2.", ".ln2." },
+    { ".attn.c_attn.", ".attn.qkv." }, { ".attn.c_proj.", ".attn.o." },
+    { ".mlp.c_fc.", ".mlp.in." }, { ".mlp.c_proj.", ".mlp.out." },
+    { "gpt_neox.embed_in.", "embed." }, { "gpt_neox.layers.", "blocks." },
+    { "gpt_neox.final_layer_norm.", "ln_final." }, { "embed_out.", "unembed." },
+    { ".attention.query_key_value.", ".attn.qkv." }, { ".attention.dense.", ".attn.o." },
+    { ".mlp.dense_h_to_4h.", ".mlp.in." }, { ".mlp.dense_4h_to_h.", ".mlp.out." },
+    { "model.embed_tokens.", "embed." }, { "model.layers.", "blocks." },
+    { "model.norm.", "ln_final." }, { "lm_head.", "unembed." },
+    { ".self_attn.q_proj.", ".attn.q." }, { ".self_attn.k_proj.", ".attn.k." },
+    { ".self_attn.v_proj.", ".attn.v." }, { ".self_attn.o_proj.", ".attn.o." },
+    { ".mlp.gate_proj.", ".mlp.gate." }, { ".mlp.up_proj.", ".mlp.in." },
+    { ".mlp.down_proj.", ".mlp.out." }, { ".input_layernorm.", ".ln1." },
+    { ".pre_feedforward_layernorm.", ".ln2." }, { ".post_feedforward_layernorm.", ".ln2_post." } };
+  for (const auto& [from, to] : parts)
+  {
+    const std::size_t found = name.find(from);
+    if (found != std::string::npos)
+    {
+      name.replace(found, from.size(), to);
+    }
+  }
+  return name;
+}
+
+/// The tensors of a model as TransformerBridge names and keeps them.
+Tensors BridgeTensors(const Transformer& model)
+{
+  Tensors renamed;
+  for (const auto& [tensor, view] : model.GetFiles().GetTensors())
+  {
+    // The norm after attention in Gemma 2 has the name of that before the MLP in Llama.
+    const std::string after = ".post_attention_layernorm.";
+    std::string name = BridgeNameOf(tensor);
+    const std::size_t found = name.find(after);
+    if (found != std::string::npos)
+    {
+      name.replace(found, after.size(),
+        model.GetConfig().normPlace == NormPlace::BeforeAndAfter ? ".ln1_post." : ".ln2.");
+    }
+    renamed[name] = { view.dtype, view.shape, { view.data, view.data + view.Bytes() } };
+    if (name.find(".attn.qkv.weight") != std::string::npos)
+    {
+      std::string part = name; // split from it, and kept as well
+      part.replace(part.find("qkv"), 3, "q");
+      renamed[part] = renamed[name];
+    }
+  }
+  return renamed;
+}
+
+TEST(BridgeNames, AreReadAsThoseOfHuggingFace)
+{
+  for (const std::string name : { "gpt2", "llama", "gpt_neox", "gemma2", "qwen2-tied" })
+  {
+    std::filesystem::path folder = TransformerOracle::Folder(name);
+    if (!std::filesystem::exists(folder))
+    {
+      folder = atlas::test::ModelsOracle("transformers/" + name);
+    }
+    const Transformer model = Transformer::Read(folder);
+    const Tensors tensors = BridgeTensors(model);
+    EXPECT_EQ(tensors.count("blocks.0.attn.o.weight"), 1U) << name;
+    TensorViews views;
+    for (const auto& [tensor, values] : tensors)
+    {
+      views.emplace(tensor, values.View());
+    }
+    const Transformer bridge(model.GetConfig(), WeightFiles(views, "bridge"));
+    TransformerInput input;
+    input.tokens = { { 3, 1, 4, 1, 5, 9, 2, 6 } };
+    RecordOptions options;
+    options.logits = true;
+    const SharedMatrix expected = RecordTransformer(model, input, options).value().logits;
+    const SharedMatrix found = RecordTransformer(bridge, input, options).value().logits;
+    EXPECT_TRUE(
+      std::equal(found.Row(0), found.Row(found.rows), expected.Row(0), expected.Row(expected.rows)))
+      << name;
   }
 }
 

@@ -387,6 +387,50 @@ const TensorNames& NamesFor(const TransformerConfig& config)
   return found != nullptr ? found->value : LlamaNames;
 }
 
+TensorNames BridgeNames(const TensorNames& huggingFace)
+{
+  TensorNames names = huggingFace;
+  const auto rename = [](std::string_view& name, std::string_view bridge)
+  { name = name.empty() ? name : bridge; };
+  const auto renameNorm = [&](NormNames& norm, std::string_view gain, std::string_view shift)
+  {
+    rename(norm.gain, gain);
+    rename(norm.shift, shift);
+  };
+  const auto renameLinear = [&](LinearNames& linear, std::string_view weight, std::string_view bias)
+  {
+    rename(linear.weight, weight);
+    rename(linear.bias, bias);
+  };
+  names.prefix = {};
+  names.layers = "blocks.";
+  rename(names.tokens, "embed.weight");
+  rename(names.positions, "pos_embed.weight");
+  if (names.fused == Fused::No)
+  {
+    renameLinear(names.query, "attn.q.weight", "attn.q.bias");
+  }
+  else
+  {
+    renameLinear(names.query, "attn.qkv.weight", "attn.qkv.bias");
+  }
+  renameLinear(names.key, "attn.k.weight", "attn.k.bias");
+  renameLinear(names.value, "attn.v.weight", "attn.v.bias");
+  renameLinear(names.output, "attn.o.weight", "attn.o.bias");
+  renameNorm(names.attentionNorm, "ln1.weight", "ln1.bias");
+  renameNorm(names.mlpNorm, "ln2.weight", "ln2.bias");
+  renameNorm(names.attentionAfter, "ln1_post.weight", "ln1_post.bias");
+  renameNorm(names.mlpAfter, "ln2_post.weight", "ln2_post.bias");
+  renameNorm(names.queryNorm, "attn.q_norm.weight", "attn.q_norm.bias");
+  renameNorm(names.keyNorm, "attn.k_norm.weight", "attn.k_norm.bias");
+  renameLinear(names.gate, "mlp.gate.weight", "mlp.gate.bias");
+  renameLinear(names.up, "mlp.in.weight", "mlp.in.bias");
+  renameLinear(names.down, "mlp.out.weight", "mlp.out.bias");
+  renameNorm(names.finalNorm, "ln_final.weight", "ln_final.bias");
+  names.unembedding = { "unembed.weight", "unembed.bias" };
+  return names;
+}
+
 bool IsBuffer(std::string_view name)
 {
   return std::any_of(Buffers.begin(), Buffers.end(), [name](std::string_view end)

@@ -77,6 +77,9 @@ struct TensorNames
 /// The names of an architecture of Hugging Face.
 const TensorNames& NamesFor(const TransformerConfig& config);
 
+/// The names that TransformerBridge, TransformerLens since 3.0, gives the same tensors.
+TensorNames BridgeNames(const TensorNames& huggingFace);
+
 /// The names in TransformerLens.
 extern const TensorNames LensNames;
 
