@@ -140,6 +140,22 @@ void AddPatchColors(const atlas::TransformerConfig& config, const atlas::ImagePr
   }
 }
 
+/// The recording at a time step: of sequences with so many given tokens, after at most `generated`
+/// others.
+atlas::Recording RecordingUntil(
+  const atlas::Recording& recording, const std::vector<std::int64_t>& given, std::int64_t generated)
+{
+  std::vector<std::int64_t> lengths;
+  bool isWhole = true;
+  for (std::size_t s = 0; s < given.size(); ++s)
+  {
+    const std::int64_t all = recording.SequenceLength(static_cast<std::int64_t>(s));
+    lengths.push_back(std::min(all, given[s] + generated));
+    isWhole = isWhole && lengths.back() == all;
+  }
+  return isWhole ? recording : atlas::FirstTokens(recording, lengths);
+}
+
 }
 
 vtkStandardNewMacro(vtkTransformerRecorder);
@@ -282,8 +298,6 @@ struct vtkTransformerRecorder::Part
   std::vector<atlas::SequenceRange> ranges;
   std::vector<std::int64_t> given; ///< tokens per sequence before generation
   AttentionAtlas::RankResult result;
-
-  atlas::Recording Until(std::int64_t generated) const;
 };
 
 /// Records the colors of patches and the pictures of images with three channels.
@@ -427,20 +441,6 @@ bool vtkTransformerRecorder::Generate(Part& part)
   return this->Generated->Extend(this->Model, options, input);
 }
 
-/// The recording at a time step, after at most so many generated tokens.
-atlas::Recording vtkTransformerRecorder::Part::Until(std::int64_t generated) const
-{
-  std::vector<std::int64_t> lengths;
-  bool isWhole = true;
-  for (std::size_t s = 0; s < this->given.size(); ++s)
-  {
-    const std::int64_t all = this->recording->SequenceLength(static_cast<std::int64_t>(s));
-    lengths.push_back(std::min(all, this->given[s] + generated));
-    isWhole = isWhole && lengths.back() == all;
-  }
-  return isWhole ? *this->recording : atlas::FirstTokens(*this->recording, lengths);
-}
-
 void vtkTransformerRecorder::RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part)
 {
   const atlas::Transformer& transformer = this->Model->GetModel();
@@ -526,7 +526,7 @@ int vtkTransformerRecorder::RequestData(
         this->Kept->Keep(part.key, *part.recording, part.result.input);
       }
       const std::int64_t generated = this->TokensToShow(inputVector, outputVector);
-      AttentionAtlas::ToDataSet(part.Until(generated), output);
+      AttentionAtlas::ToDataSet(RecordingUntil(*part.recording, part.given, generated), output);
       if (this->HasOwnTime(inputVector))
       {
         output->GetInformation()->Set(

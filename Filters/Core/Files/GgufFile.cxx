@@ -573,6 +573,7 @@ std::vector<std::int64_t> GgufMetadata::Integers(std::string_view key) const
 {
   const GgufValue& value = this->Get(key, true, "an array of integers");
   std::vector<std::int64_t> numbers;
+  numbers.reserve(value.count);
   for (std::uint64_t i = 0; i < value.count; ++i)
   {
     numbers.push_back(this->ToInteger(key, value, i));
@@ -584,6 +585,7 @@ std::vector<double> GgufMetadata::Numbers(std::string_view key) const
 {
   const GgufValue& value = this->Get(key, true, "an array of numbers");
   std::vector<double> numbers;
+  numbers.reserve(value.count);
   for (std::uint64_t i = 0; i < value.count; ++i)
   {
     numbers.push_back(this->ToNumber(key, value, i));

@@ -199,7 +199,8 @@ std::optional<std::uint64_t> ElementCount(const Shape& shape)
 /// The number of elements of one row of the first axis.
 std::uint64_t TensorView::Columns() const
 {
-  return this->Count() / static_cast<std::uint64_t>(this->shape.front());
+  const auto rows = static_cast<std::uint64_t>(this->shape.front());
+  return std::max<std::uint64_t>(this->Count() / std::max<std::uint64_t>(rows, 1), 1);
 }
 
 /// The place of a row of the first axis.

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -541,16 +540,17 @@ private:
                  ToString(tensor.stride) + " and offset " + std::to_string(tensor.offset) + " " +
                  message);
     };
-    const std::optional<std::uint64_t> count = ElementCount(tensor.shape);
-    if (!count || *count > std::uint64_t{ std::numeric_limits<std::int64_t>::max() } / 8)
+    constexpr std::uint64_t most = std::uint64_t{ std::numeric_limits<std::int64_t>::max() } / 8;
+    const std::uint64_t count = ElementCount(tensor.shape).value_or(most + 1);
+    if (count > most)
     {
       fail("has too many elements.");
     }
     bool isInside = tensor.offset <= stored;
     std::uint64_t left = isInside ? stored - tensor.offset : 0; // beyond the first
-    isInside = isInside && (left > 0 || *count == 0);
+    isInside = isInside && (left > 0 || count == 0);
     left -= left > 0 ? 1 : 0;
-    for (std::size_t axis = 0; isInside && *count > 0 && axis < tensor.shape.size(); ++axis)
+    for (std::size_t axis = 0; isInside && count > 0 && axis < tensor.shape.size(); ++axis)
     {
       const auto steps = static_cast<std::uint64_t>(tensor.shape[axis]) - 1;
       const auto stride = static_cast<std::uint64_t>(tensor.stride[axis]);
@@ -561,7 +561,7 @@ private:
     {
       fail("is not inside its storage of " + std::to_string(stored) + " elements.");
     }
-    return *count;
+    return count;
   }
 
   void AddCopy(const std::string& name, const PickleTensor& tensor, std::uint64_t bytes)

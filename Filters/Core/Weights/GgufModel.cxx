@@ -354,8 +354,8 @@ TensorViews GgufTensors(const GgufFile& file)
     const std::string translated = HuggingFaceName(name);
     if (!tensors.emplace(translated, std::move(renamed)).second)
     {
-      settings.Fail("tensor '" + name + "': expected one tensor of this purpose, found '" +
-                    translated + "' too.");
+      std::string message = "tensor '" + name + "': expected one tensor of this purpose, found '";
+      settings.Fail(message.append(translated).append("' too."));
     }
   }
   return tensors;

@@ -40,8 +40,9 @@ Merge ParseMerge(std::string_view line, const std::string& place)
 void AddMerge(MergeRules& rules, const Vocabulary& tokens, const std::vector<Merge>& merges,
   std::size_t rank, const std::string& source)
 {
-  const auto& [left, right] = merges[rank];
-  const auto fail = [&, &left = left, &right = right](const std::string& message)
+  const std::string& left = merges[rank].first;
+  const std::string& right = merges[rank].second;
+  const auto fail = [&](const std::string& message)
   {
     throw FormatError(
       source + ": merge " + std::to_string(rank) + " '" + left + " " + right + "'" + message);

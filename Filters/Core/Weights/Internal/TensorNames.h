@@ -53,13 +53,14 @@ struct TensorNames
   LinearNames up;
   LinearNames down;
   NormNames finalNorm;
-  LinearNames unembedding;              ///< never with the prefix
-  LinearNames transform = {};           ///< likewise
-  NormNames transformNorm = {};         ///< likewise
-  NormNames queryNorm = {};             ///< of each head: with "*" for its number
-  NormNames keyNorm = {};               ///< likewise
-  NormNames attentionAfter = {};        ///< of what the attention adds
-  NormNames mlpAfter = {};              ///< of what the MLP adds
+  LinearNames unembedding;       ///< never with the prefix
+  LinearNames transform = {};    ///< likewise
+  NormNames transformNorm = {};  ///< likewise
+  NormNames queryNorm = {};      ///< of each head: with "*" for its number
+  NormNames keyNorm = {};        ///< likewise
+  NormNames attentionAfter = {}; ///< of what the attention adds
+  NormNames mlpAfter = {};       ///< of what the MLP adds
+  // NOLINTBEGIN(readability-redundant-member-init): tables leave these out
   std::string_view attentionScale = {}; ///< of what the attention adds
   std::string_view mlpScale = {};       ///< of what the MLP adds
   std::string_view sinks = {};
@@ -72,6 +73,7 @@ struct TensorNames
   std::string_view registers = {};
   std::string_view projectIn = {};
   std::string_view projectOut = {};
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 /// The names of an architecture of Hugging Face.
