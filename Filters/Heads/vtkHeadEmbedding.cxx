@@ -344,7 +344,16 @@ void vtkHeadEmbedding::LayOutPart(
   part.request = RequestOf(this, recording, input);
   part.rows = atlas::ChooseTokens(
     recording, { this->Sequence, this->Sample, static_cast<std::uint64_t>(this->Seed) });
-  atlas::CheckLayoutOptions(2 * static_cast<std::int64_t>(part.rows.size()), part.request.options);
+  const std::int64_t points = 2 * static_cast<std::int64_t>(part.rows.size());
+  if (input->GetFieldData()->HasArray(AttentionAtlas::LastSequenceOffsetsField) != 0)
+  {
+    // The options are those of the whole text; its first time steps have fewer points.
+    atlas::LayoutOptions& options = part.request.options;
+    options.perplexity =
+      std::min(options.perplexity, std::max(atlas::LargestPerplexity(points), 1.));
+    options.neighbors = static_cast<int>(std::min<std::int64_t>(options.neighbors, points));
+  }
+  atlas::CheckLayoutOptions(points, part.request.options);
   part.request.contents = this->Known->ContentsOf(
     recording, part.request.heads, std::max(input->GetMTime(), input->GetUpdateTime()));
   part.request.tokens = HashTokens(recording, part.rows);

@@ -30,6 +30,21 @@ class Generation(AtlasTest):
                 self.assert_close(weights[:-1, :-1], last, 1e-6)  # earlier tokens stay
             last = weights
 
+    def test_every_view_follows(self):
+        recorded = recorder(GenerateTokens=4)
+        views = [
+            simple.AttentionMatrix(Input=recorded),
+            simple.AttentionSentence(Input=recorded),
+            simple.HeadEmbedding(Input=recorded),
+            simple.HeadEmbedding(Input=recorded, Method="UMAP"),
+            simple.AttentionFocus(Input=recorded),
+        ]
+        for step in (4, 0, 2):
+            for source in views:
+                source.UpdatePipeline(step)  # an error would fail the test
+            heads = views[2].GetDataInformation().GetNumberOfPoints() / (2 * (4 + step))
+            self.assertEqual(heads, 8)  # 2 layers of 4 heads, a query and a key per token
+
     def test_animation(self):
         recorded = recorder(GenerateTokens=3, Temperature=1.5, Seed=2)
         attention = simple.AttentionMap(Input=recorded, Layer=0, Head=0)

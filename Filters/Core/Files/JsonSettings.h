@@ -60,7 +60,7 @@ public:
   /// A list of `count` strings; empty if there is none.
   std::vector<std::string> Texts(Keys keys, std::int64_t count) const;
 
-  /// Whether a setting is there and null, which some formats tell from one that is missing.
+  /// Whether a setting is present but null, which some formats distinguish from a missing one.
   bool IsNull(const char* key) const;
 
   /// A setting of any kind, or nullptr if there is none.

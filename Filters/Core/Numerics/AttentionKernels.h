@@ -30,7 +30,7 @@ struct HeadScores
   std::optional<float> sink =
     std::nullopt; ///< a further logit in the softmax, whose weight is dropped (gpt-oss)
 
-  /// Keys that queries before `end` may attend to are among the first so many.
+  /// The number of leading keys that contain all those which queries before `end` may attend to.
   std::int64_t KeyCount(std::int64_t end) const
   {
     return this->mask == AttentionMask::Causal ? end : this->length;

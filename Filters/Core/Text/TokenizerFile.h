@@ -58,7 +58,7 @@ inline constexpr std::array<const char*, 9> TokenizerFiles = { "tokenizer.json",
 /// Reads the tokenizer from a model directory. It looks for tokenizer.json; then for a
 /// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model; then for
 /// vocab.json with merges.txt; then for vocab.txt. All but the first use tokenizer_config.json and,
-/// but for vocab.txt, added_tokens.json, since they do not tell all: tokenizer_class (else
+/// but for vocab.txt, added_tokens.json, for what they leave out: tokenizer_class (else
 /// config.json's model_type) decides what is added to texts, how words are split (GPT-2, RoBERTa,
 /// Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token, add_eos_token, bos_token,
 /// eos_token, extra_ids, added_tokens_decoder, add_prefix_space; do_lower_case, keep_accents,

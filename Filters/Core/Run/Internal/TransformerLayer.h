@@ -14,7 +14,7 @@ struct LayerWorkspace
 {
   std::vector<float> normed;    ///< [rows, d_model]
   std::vector<float> mlpNormed; ///< [rows, d_model], if attention and MLP are parallel
-  std::vector<float> added;     ///< [rows, d_model], if what a sublayer adds is changed
+  std::vector<float> added;     ///< [rows, d_model], output of a sublayer that is scaled or normed
   AttentionWorkspace attention;
   std::vector<float> hidden;  ///< [rows, mlpDimension]
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
