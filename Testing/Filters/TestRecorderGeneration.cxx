@@ -1,9 +1,11 @@
 #include "GenerateTokens.h"
 #include "Transformers.h"
 
+#include <vtkCallbackCommand.h>
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
 #include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <gmock/gmock.h>
@@ -89,6 +91,27 @@ TEST(RecorderGeneration, FollowsTheSeed)
   EXPECT_EQ(pipeline.Record().tokens.id, greedy);
   EXPECT_NE(first, second);
   EXPECT_NE(first, greedy);
+}
+
+TEST(RecorderGeneration, CanBeCanceled)
+{
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  pipeline.Recorder->SetTokenIds("1 2 3");
+  pipeline.Recorder->SetGenerateTokens(8);
+  vtkNew<vtkCallbackCommand> command;
+  command->SetCallback(
+    [](vtkObject* caller, unsigned long, void*, void*)
+    {
+      auto* algorithm = vtkAlgorithm::SafeDownCast(caller);
+      if (algorithm->GetProgress() > 0 && algorithm->GetProgress() < 1) // not VTK's own events
+      {
+        algorithm->SetAbortExecute(1);
+      }
+    });
+  const unsigned long observer = pipeline.Recorder->AddObserver(vtkCommand::ProgressEvent, command);
+  EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+  pipeline.Recorder->RemoveObserver(observer);
+  EXPECT_EQ(pipeline.Record().tokens.Count(), 11); // though nothing has changed
 }
 
 TEST(RecorderGeneration, RefusesWhatCannotGoOn)
