@@ -5,11 +5,13 @@
 
 #include <vtkCellArray.h>
 #include <vtkDataSetAttributes.h>
+#include <vtkIdTypeArray.h>
 #include <vtkNew.h>
 #include <vtkPoints.h>
 #include <vtkType.h>
 #include <vtkUnsignedCharArray.h>
 
+#include <numeric>
 #include <vector>
 
 #include <Eigen/Core>
@@ -66,12 +68,14 @@ inline void AddClassColors(
 /// A vertex at each of the first `count` points.
 inline vtkSmartPointer<vtkCellArray> Vertices(vtkIdType count)
 {
+  vtkNew<vtkIdTypeArray> points;
+  vtkNew<vtkIdTypeArray> offsets;
+  points->SetNumberOfValues(count);
+  offsets->SetNumberOfValues(count + 1);
+  std::iota(points->GetPointer(0), points->GetPointer(0) + count, 0);
+  std::iota(offsets->GetPointer(0), offsets->GetPointer(0) + count + 1, 0);
   auto vertices = vtkSmartPointer<vtkCellArray>::New();
-  vertices->AllocateExact(count, count);
-  for (vtkIdType i = 0; i < count; ++i)
-  {
-    vertices->InsertNextCell(1, &i);
-  }
+  vertices->SetData(offsets, points);
   return vertices;
 }
 

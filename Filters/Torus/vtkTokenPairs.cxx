@@ -8,8 +8,8 @@
 #include "DataFormat.h"
 #include "Execution.h"
 #include "HeadAccuracy.h"
+#include "PolyOutput.h"
 
-#include <vtkCellArray.h>
 #include <vtkFloatArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -20,6 +20,7 @@
 #include <vtkPolyData.h>
 #include <vtkUnsignedCharArray.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace
@@ -71,13 +72,7 @@ public:
   void MoveTo(vtkPolyData* output)
   {
     output->SetPoints(this->Points);
-    vtkNew<vtkCellArray> vertices;
-    vertices->AllocateExact(this->Points->GetNumberOfPoints(), this->Points->GetNumberOfPoints());
-    for (vtkIdType i = 0; i < this->Points->GetNumberOfPoints(); ++i)
-    {
-      vertices->InsertNextCell(1, &i);
-    }
-    output->SetVerts(vertices);
+    output->SetVerts(AttentionAtlas::Vertices(this->Points->GetNumberOfPoints()));
     vtkPointData* data = output->GetPointData();
     for (vtkDataArray* array :
       std::initializer_list<vtkDataArray*>{ this->First, this->Second, this->Target,
@@ -121,6 +116,9 @@ private:
 /// A generous estimate of the bytes per pair in the output: its point, its cell and its arrays.
 constexpr double BytesPerPair = 80;
 
+/// Pairs between two reports of progress.
+constexpr vtkIdType PairsPerReport = 16384;
+
 }
 
 vtkStandardNewMacro(vtkTokenPairs);
@@ -151,10 +149,12 @@ int vtkTokenPairs::RequestData(
         angles.push_back(
           atlas::AngleOfEmbedding(evaluator.TokenEmbedding(t), this->GetOptions().angles));
       }
-      PairTable table(tokens * tokens);
-      for (vtkIdType t1 = 0; t1 < tokens; ++t1)
+      const vtkIdType pairs = tokens * tokens;
+      PairTable table(pairs);
+      for (vtkIdType first = 0; first < pairs; first += PairsPerReport)
       {
-        AttentionAtlas::ParallelFor(t1 * tokens, (t1 + 1) * tokens,
+        const vtkIdType last = std::min(first + PairsPerReport, pairs);
+        AttentionAtlas::ParallelFor(first, last,
           [&](vtkIdType begin, vtkIdType end)
           {
             atlas::Evaluation scratch;
@@ -164,7 +164,7 @@ int vtkTokenPairs::RequestData(
             }
           });
         if (!AttentionAtlas::ReportProgress(
-              this, static_cast<double>(t1 + 1) / static_cast<double>(tokens)))
+              this, static_cast<double>(last) / static_cast<double>(pairs)))
         {
           return false;
         }

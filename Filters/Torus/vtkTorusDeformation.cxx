@@ -3,8 +3,10 @@
 #include "ArrayNames.h"
 #include "DataFormat.h"
 #include "Deformation.h"
+#include "DeformedChart.h"
 #include "Execution.h"
 #include "TorusGrid.h"
+#include "TorusSurface.h"
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
@@ -27,6 +29,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -38,7 +41,6 @@ namespace
 {
 
 namespace Names = AttentionAtlas::ArrayNames;
-using atlas::GridPiece;
 using atlas::Rows3;
 using atlas::TorusGrid;
 
@@ -216,19 +218,6 @@ Rows3 DonutNormals(const atlas::Donut& donut, const Angles& angles)
   return normals;
 }
 
-/// The unit normals of a grid of points.
-Rows3 GridNormals(const TorusGrid& grid, const Rows3& points)
-{
-  Rows3 normals = atlas::SumQuadNormals(grid, points);
-  ForEach(static_cast<std::size_t>(normals.rows()),
-    [&](std::size_t i)
-    {
-      auto normal = normals.row(static_cast<Eigen::Index>(i));
-      normal = atlas::UnitNormal(normal);
-    });
-  return normals;
-}
-
 /// Selected rows of `values` as an array of floats.
 vtkSmartPointer<vtkFloatArray> ToArray(
   const char* name, const Rows3& values, const std::vector<std::int64_t>& rows)
@@ -273,49 +262,6 @@ void AddAngles(vtkPolyData* output, const Angles& angles, const std::vector<std:
 void AddNormals(vtkPolyData* output, const Rows3& normals, const std::vector<std::int64_t>& rows)
 {
   output->GetPointData()->SetNormals(ToArray(NormalsName, normals, rows));
-}
-
-void CopyTuples(vtkDataSetAttributes* from, vtkIdList* ids, vtkDataSetAttributes* to)
-{
-  to->CopyAllOn();
-  to->CopyAllocate(from, ids->GetNumberOfIds());
-  vtkNew<vtkIdList> places;
-  places->SetNumberOfIds(ids->GetNumberOfIds());
-  for (vtkIdType i = 0; i < ids->GetNumberOfIds(); ++i)
-  {
-    places->SetId(i, i);
-  }
-  to->CopyData(from, ids, places);
-}
-
-/// The quads of the part of a chart that a rank draws.
-vtkSmartPointer<vtkCellArray> QuadsOf(const GridPiece& piece, const TorusGrid& grid)
-{
-  auto quads = vtkSmartPointer<vtkCellArray>::New();
-  quads->AllocateExact(piece.QuadCount(), 4 * piece.QuadCount());
-  for (int row = piece.FirstRow(); row < piece.LastRow(); ++row)
-  {
-    for (int column = 0; column + 1 < grid.columns; ++column)
-    {
-      const vtkIdType corners[4] = { piece.Point(column, row), piece.Point(column + 1, row),
-        piece.Point(column + 1, row + 1), piece.Point(column, row + 1) };
-      quads->InsertNextCell(4, corners);
-    }
-  }
-  return quads;
-}
-
-/// The cells of the image that correspond to the quads.
-vtkSmartPointer<vtkIdList> CellsOf(const GridPiece& piece, const TorusGrid& grid)
-{
-  auto cells = vtkSmartPointer<vtkIdList>::New();
-  cells->SetNumberOfIds(piece.QuadCount());
-  const vtkIdType first = static_cast<vtkIdType>(piece.FirstRow()) * (grid.columns - 1);
-  for (vtkIdType i = 0; i < piece.QuadCount(); ++i)
-  {
-    cells->SetId(i, first + i);
-  }
-  return cells;
 }
 
 /// The outer surface of a dataset that is not a chart; vertices and lines are kept.
@@ -370,60 +316,118 @@ struct Form
   std::string vectors;
   vtkDataSet* reference = nullptr;
 
-  Rows3 Points(vtkDataSet* data, const std::vector<vtkIdType>& ids, const Angles& angles) const
+  /// The arrays of vectors, of which one may be missing.
+  struct Arrays
   {
-    if (this->isDonut)
-    {
-      return DonutPoints(this->donut, angles);
-    }
-    vtkDataArray* array = FindVectors(data, this->vectors);
-    vtkDataArray* others = FindVectors(this->reference, this->vectors);
-    const TorusGrid grid = FindGrid(this->reference);
-    if (array == nullptr && (others == nullptr || grid.columns == 0))
+    vtkDataArray* own;
+    vtkDataArray* others; ///< of the reference
+    TorusGrid grid;       ///< of the reference, if it is a chart
+  };
+
+  Arrays FindArrays(vtkDataSet* data) const
+  {
+    const Arrays arrays = { FindVectors(data, this->vectors),
+      FindVectors(this->reference, this->vectors), FindGrid(this->reference) };
+    if (arrays.own == nullptr && (arrays.others == nullptr || arrays.grid.columns == 0))
     {
       throw std::runtime_error(
         "Vectors: expected a point array of 3 components in the input, or in a chart as Reference, "
         "found none named '" +
         this->vectors + "'. Output and the like are Quantities of Attention Torus.");
     }
-    if (this->reference != nullptr && others == nullptr)
+    if (this->reference != nullptr && arrays.others == nullptr)
     {
       throw std::runtime_error(
         "Reference: expected the point array '" + this->vectors + "', which is in the input.");
     }
-    const Rows3 own = array != nullptr ? VectorsAt(array, ids)
-                                       : InterpolateChart(this->reference, grid, others, angles);
+    return arrays;
+  }
+
+  Rows3 Points(vtkDataSet* data, const std::vector<vtkIdType>& ids, const Angles& angles) const
+  {
+    if (this->isDonut)
+    {
+      return DonutPoints(this->donut, angles);
+    }
+    const Arrays arrays = this->FindArrays(data);
+    const Rows3 own = arrays.own != nullptr
+                        ? VectorsAt(arrays.own, ids)
+                        : InterpolateChart(this->reference, arrays.grid, arrays.others, angles);
     return atlas::Normalize(own,
-      others != nullptr ? VectorsAt(others, DistinctPoints(this->reference, grid)) : own,
+      arrays.others != nullptr
+        ? VectorsAt(arrays.others, DistinctPoints(this->reference, arrays.grid))
+        : own,
       this->normalization);
   }
 };
 
-/// Deforms a chart, or the part of it that a rank draws.
-void DeformChart(const Form& form, const TorusGrid& grid, vtkDataSet* input, const GridPiece& piece,
-  const Advance& advance, vtkPolyData* output)
+/// Reads the vectors of the distinct rows of a chart.
+atlas::PointRow RowsOf(vtkDataArray* array, const TorusGrid& grid)
 {
-  const std::vector<vtkIdType> ids = DistinctPoints(input, grid);
-  const Angles angles(input, ids);
-  advance(0.2);
-  const Rows3 points = form.Points(input, ids, angles);
-  const std::vector<std::int64_t> rows = piece.Points();
-  SetPoints(output, points, rows);
-  advance(0.4);
-  output->SetPolys(QuadsOf(piece, grid));
-  advance(0.6);
-  vtkNew<vtkIdList> from;
-  from->SetNumberOfIds(static_cast<vtkIdType>(rows.size()));
-  for (std::size_t i = 0; i < rows.size(); ++i)
+  const vtkIdType columns = grid.DistinctColumns();
+  const vtkIdType step = grid.columns;
+  if (auto* floats = vtkFloatArray::SafeDownCast(array))
   {
-    from->SetId(static_cast<vtkIdType>(i), ids[static_cast<std::size_t>(rows[i])]);
+    const float* values = floats->GetPointer(0);
+    return [=](std::int64_t row, double* points)
+    { std::copy_n(values + 3 * row * step, 3 * columns, points); };
   }
-  CopyTuples(input->GetPointData(), from, output->GetPointData());
-  CopyTuples(input->GetCellData(), CellsOf(piece, grid), output->GetCellData());
-  AddAngles(output, angles, rows);
-  advance(0.8);
-  AddNormals(
-    output, form.isDonut ? DonutNormals(form.donut, angles) : GridNormals(grid, points), rows);
+  return [=](std::int64_t row, double* points)
+  {
+    for (vtkIdType i = 0; i < columns; ++i)
+    {
+      array->GetTuple(row * step + i, points + 3 * i);
+    }
+  };
+}
+
+/// Reads rows of vectors that are in memory, `perRow` at a time.
+atlas::VectorBlocks BlocksOf(const Rows3& vectors, std::int64_t perBlock)
+{
+  return { vectors.rows(), perBlock, [&vectors, perBlock](std::int64_t block, double* values)
+    {
+      const std::int64_t first = block * perBlock;
+      const std::int64_t count = std::min<std::int64_t>(perBlock, vectors.rows() - first);
+      std::copy_n(vectors.data() + 3 * first, 3 * count, values);
+    } };
+}
+
+/// Places the points of a chart at its vectors, or at those of the reference.
+void PlaceVectors(const Form& form, const TorusGrid& grid, vtkDataSet* input,
+  AttentionAtlas::DeformedChart& chart, vtkPolyData* output)
+{
+  const Form::Arrays arrays = form.FindArrays(input);
+  Rows3 interpolated;
+  atlas::PointRow read;
+  const std::int64_t columns = grid.DistinctColumns();
+  if (arrays.own != nullptr)
+  {
+    read = RowsOf(arrays.own, grid);
+  }
+  else
+  {
+    interpolated = InterpolateChart(
+      form.reference, arrays.grid, arrays.others, Angles(input, DistinctPoints(input, grid)));
+    read = BlocksOf(interpolated, columns).read;
+  }
+  Rows3 others;
+  atlas::VectorBlocks reference;
+  if (arrays.others != nullptr)
+  {
+    constexpr std::int64_t perBlock = 4096;
+    others = VectorsAt(arrays.others, DistinctPoints(form.reference, arrays.grid));
+    reference = BlocksOf(others, perBlock);
+  }
+  const atlas::VectorNormalizer normalizer({ columns * grid.DistinctRows(), columns, read },
+    arrays.others != nullptr ? &reference : nullptr, form.normalization,
+    AttentionAtlas::ThreadLimit());
+  chart.PlaceVectors(
+    [&](std::int64_t row, double* points)
+    {
+      read(row, points);
+      normalizer.Apply(points, columns);
+    },
+    output);
 }
 
 /// Deforms data that is not a chart: token pairs, contour lines, any surface.
@@ -467,10 +471,13 @@ static_assert(
   vtkTorusDeformation::UNIT_SPHERE == static_cast<int>(atlas::Normalization::UnitSphere));
 
 vtkTorusDeformation::vtkTorusDeformation()
+  : Chart(std::make_unique<AttentionAtlas::DeformedChart>())
 {
   this->SetNumberOfInputPorts(2);
   this->SetInputArrayToProcess(0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, Names::Output);
 }
+
+vtkTorusDeformation::~vtkTorusDeformation() = default;
 
 void vtkTorusDeformation::SetReferenceConnection(vtkAlgorithmOutput* output)
 {
@@ -530,7 +537,17 @@ int vtkTorusDeformation::RequestData(
       "lower the Resolution of the chart.");
     if (grid.columns > 0)
     {
-      DeformChart(form, grid, input, GridPiece(grid, piece, pieces), advance, output);
+      auto* image = vtkImageData::SafeDownCast(input);
+      this->Chart->Begin(image, grid, piece, pieces, output);
+      advance(0.5);
+      if (form.isDonut)
+      {
+        this->Chart->PlaceDonut(form.donut, output);
+      }
+      else
+      {
+        PlaceVectors(form, grid, input, *this->Chart, output);
+      }
     }
     else if (piece == 0)
     {

@@ -5,6 +5,13 @@
 
 #include <vtkPolyDataAlgorithm.h>
 
+#include <memory>
+
+namespace AttentionAtlas
+{
+class DeformedChart;
+}
+
 /**
  * @class vtkTorusDeformation
  * @brief Maps a chart of the torus of word pairs, and datasets on it, to a surface in space.
@@ -24,7 +31,7 @@
  * Attention-only Transformers".
  *
  * On several ranks a chart is split by rows, and all other data comes from rank 0. Each rank
- * computes the whole chart, so the shape does not depend on the number of ranks.
+ * reads the whole chart, so the shape does not depend on the number of ranks.
  */
 class ATTENTIONATLASTORUS_EXPORT vtkTorusDeformation : public vtkPolyDataAlgorithm
 {
@@ -85,7 +92,7 @@ public:
 
 protected:
   vtkTorusDeformation();
-  ~vtkTorusDeformation() override = default;
+  ~vtkTorusDeformation() override;
 
   int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
@@ -101,6 +108,7 @@ private:
   int Normalization = NONE;
   double MajorRadius = 2;
   double MinorRadius = 1;
+  std::unique_ptr<AttentionAtlas::DeformedChart> Chart;
 };
 
 #endif

@@ -5,12 +5,22 @@
 #include "Torus.h"
 #include "vtkTokenPairs.h"
 
+#include <vtkCellData.h>
+#include <vtkDoubleArray.h>
 #include <vtkFeatureEdges.h>
 #include <vtkFloatArray.h>
+#include <vtkIdList.h>
+#include <vtkIntArray.h>
 #include <vtkNew.h>
+#include <vtkPointData.h>
+#include <vtkStringArray.h>
 
+#include <array>
 #include <limits>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <Eigen/Dense>
 #include <gmock/gmock.h>
@@ -361,6 +371,137 @@ TEST(TorusDeformation, PiecesMakeUpTheWhole)
     EXPECT_EQ(quads, 30 * 24) << pieces;
     EXPECT_EQ(seen.size(), 30 * 24) << pieces;
   }
+}
+
+/// The points, normals and arrays of a surface, as texts of numbers.
+std::map<std::string, std::vector<double>> ContentOf(vtkPolyData* surface)
+{
+  std::map<std::string, std::vector<double>> content;
+  for (int i = 0; i < surface->GetPointData()->GetNumberOfArrays(); ++i)
+  {
+    const std::string name = surface->GetPointData()->GetArrayName(i);
+    content[name] = Values(surface->GetPointData(), name);
+  }
+  for (vtkIdType i = 0; i < surface->GetNumberOfPoints(); ++i)
+  {
+    content["Points"].insert(
+      content["Points"].end(), surface->GetPoint(i), surface->GetPoint(i) + 3);
+  }
+  vtkNew<vtkIdList> corners;
+  for (vtkIdType i = 0; i < surface->GetNumberOfCells(); ++i)
+  {
+    surface->GetCellPoints(i, corners);
+    content["Quads"].insert(content["Quads"].end(), corners->begin(), corners->end());
+  }
+  return content;
+}
+
+/// What is kept between executions is never seen: each output is that of a new filter, and earlier
+/// outputs stay as they were.
+TEST(TorusDeformation, EachChangeGivesWhatANewFilterGives)
+{
+  const std::array<vtkSmartPointer<vtkImageData>, 3> charts = { Chart(31, 25), Chart(31, 25),
+    Chart(21, 25) };
+  charts[1]->GetPointData()->GetArray("Mix 2")->Fill(3);
+  charts[1]->GetPointData()->GetArray("Output")->SetComponent(7, 1, 9);
+  const vtkSmartPointer<vtkImageData> shifted = Chart(31, 25);
+  shifted->SetOrigin(-3, -3, 0);
+  const vtkSmartPointer<vtkImageData> mirrored = Chart(31, 25); // within the same bounds
+  const std::array<double, 3> spacing = { mirrored->GetSpacing()[0], mirrored->GetSpacing()[1], 1 };
+  mirrored->SetOrigin(
+    mirrored->GetOrigin()[0] + 30 * spacing[0], mirrored->GetOrigin()[1], mirrored->GetOrigin()[2]);
+  mirrored->SetSpacing(-spacing[0], spacing[1], spacing[2]);
+  struct Change
+  {
+    vtkImageData* chart;
+    int shape;
+    double radius;
+    int piece;
+    int pieces = 2;
+  };
+  const std::vector<Change> changes = { { charts[0], 0, 3, 0 }, { charts[0], 0, 4, 0 },
+    { charts[0], 1, 4, 0 }, { charts[1], 1, 4, 0 }, { charts[1], 0, 4, 0 }, { charts[2], 0, 4, 0 },
+    { charts[2], 0, 4, 1 }, { charts[0], 0, 4, 1 }, { shifted, 0, 4, 1 }, { shifted, 1, 4, 0 },
+    { charts[0], 0, 3, 0 }, { mirrored, 0, 3, 0 }, { charts[0], 0, 3, 0 },
+    { charts[0], 0, 3, 0, 1 }, { charts[0], 1, 3, 0, 1 }, { mirrored, 1, 3, 0, 1 },
+    { charts[0], 0, 3, 0, 3 } };
+  const auto apply = [](Deformed& deformed, const Change& change)
+  {
+    Connect(deformed.Get(), 0, change.chart);
+    deformed->SetShape(change.shape);
+    deformed->SetMajorRadius(change.radius);
+    deformed->UpdatePiece(change.piece, change.pieces, 0);
+    return deformed->GetOutput();
+  };
+  Deformed deformed(charts[0]);
+  std::vector<vtkSmartPointer<vtkPolyData>> shown;
+  std::vector<std::map<std::string, std::vector<double>>> expected;
+  for (const Change& change : changes)
+  {
+    auto& copy = shown.emplace_back(vtkSmartPointer<vtkPolyData>::New());
+    copy->ShallowCopy(apply(deformed, change));
+    Deformed fresh(change.chart);
+    expected.push_back(ContentOf(apply(fresh, change)));
+    for (std::size_t i = 0; i < shown.size(); ++i)
+    {
+      EXPECT_TRUE(ContentOf(shown[i]) == expected[i]) << i << " after " << shown.size();
+    }
+    if (shown.size() > 2) // so that arrays are free
+    {
+      shown.erase(shown.begin());
+      expected.erase(expected.begin());
+    }
+  }
+}
+
+TEST(TorusDeformation, SeesAChartThatChangesInPlace)
+{
+  const auto chart = Chart(31, 25);
+  Deformed deformed(chart);
+  deformed.Update();
+  chart->GetPointData()->GetArray("Mix 2")->Fill(3);
+  chart->GetPointData()->GetArray("Mix 2")->Modified();
+  chart->Modified();
+  EXPECT_EQ(Vectors(deformed.Update(), "Mix 2"), Rows3::Constant(30 * 24, 3, 3));
+}
+
+TEST(TorusDeformation, CopiesArraysOfAllTypesAndWhichAreActive)
+{
+  const auto chart = Chart(5, 4);
+  vtkNew<vtkStringArray> names;
+  vtkNew<vtkDoubleArray> numbers;
+  vtkNew<vtkIntArray> cells;
+  names->SetName("Names");
+  numbers->SetName("Numbers");
+  numbers->SetNumberOfComponents(2);
+  numbers->SetComponentName(1, "second");
+  cells->SetName("Cells");
+  for (int i = 0; i < 20; ++i)
+  {
+    names->InsertNextValue(std::to_string(i));
+    numbers->InsertNextTuple2(i, -i);
+  }
+  for (int i = 0; i < 12; ++i)
+  {
+    cells->InsertNextValue(i);
+  }
+  chart->GetPointData()->AddArray(names);
+  chart->GetPointData()->AddArray(numbers);
+  chart->GetPointData()->SetActiveScalars("Mix 1");
+  chart->GetCellData()->SetScalars(cells);
+  Deformed deformed(chart);
+  vtkPolyData* output = deformed.Update();
+  ASSERT_EQ(output->GetNumberOfPoints(), 4 * 3);
+  vtkPointData* data = output->GetPointData();
+  ASSERT_NE(data->GetScalars(), nullptr);
+  EXPECT_STREQ(data->GetScalars()->GetName(), "Mix 1");
+  auto* copied = vtkStringArray::SafeDownCast(data->GetAbstractArray("Names"));
+  EXPECT_EQ(copied->GetValue(0), "0");
+  EXPECT_EQ(copied->GetValue(5), "6"); // the last of a row is its first
+  EXPECT_EQ(copied->GetValue(11), "13");
+  EXPECT_EQ(data->GetArray("Numbers")->GetComponent(5, 1), -6);
+  EXPECT_STREQ(data->GetArray("Numbers")->GetComponentName(1), "second");
+  EXPECT_EQ(output->GetCellData()->GetScalars()->GetComponent(7, 0), 7);
 }
 
 TEST(TorusDeformation, OthersComeFromTheFirstPiece)

@@ -30,8 +30,7 @@ void CheckFinite(const Rows3& vectors)
   {
     if (!vectors.row(i).allFinite())
     {
-      throw OptionError("expected finite vectors, found " + ToText(vectors.row(i)) + " at point " +
-                        std::to_string(i) + ".");
+      throw NotFinite(vectors.row(i), i);
     }
   }
 }
@@ -43,35 +42,13 @@ Eigen::Vector3d Invert(const Eigen::Vector3d& extents)
   return extents.unaryExpr([=](double extent) { return extent > smallest ? 1 / extent : 0; });
 }
 
-/// sum_i x_i x_i^T = V S^2 V^T
-Eigen::Matrix3d SecondMoment(const Rows3& vectors)
-{
-  return vectors.transpose() * vectors;
-}
-
-/// The linear map y = M x. For the singular value decomposition X = U S V^T, U V^T = X V S^-1 V^T,
-/// which needs only V and S.
-Eigen::Matrix3d LinearMap(const Rows3& reference, Normalization normalization)
-{
-  const Eigen::Matrix3d moment = SecondMoment(reference);
-  if (normalization == Normalization::PerAxis)
-  {
-    const auto count = static_cast<double>(reference.rows());
-    return Invert((moment.diagonal() / count).cwiseSqrt()).asDiagonal();
-  }
-  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(moment);
-  const Eigen::Vector3d singular = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
-  return solver.eigenvectors() * Invert(singular).asDiagonal() * solver.eigenvectors().transpose();
-}
-
 Rows3 ToUnitSphere(const Rows3& vectors)
 {
   for (Eigen::Index i = 0; i < vectors.rows(); ++i)
   {
     if (vectors.row(i).isZero(0))
     {
-      throw OptionError("expected vectors other than 0, as 0 has no direction, found 0 at point " +
-                        std::to_string(i) + ".");
+      throw NoDirection(i);
     }
   }
   // stableNormalized also works for vectors whose squares would underflow.
@@ -116,6 +93,32 @@ double WrapAngle(double theta)
   return wrapped > Pi - ChartEnd || wrapped < -Pi ? -Pi : wrapped;
 }
 
+OptionError NotFinite(const Eigen::Vector3d& vector, std::int64_t point)
+{
+  return OptionError("expected finite vectors, found " + ToText(vector) + " at point " +
+                     std::to_string(point) + ".");
+}
+
+OptionError NoDirection(std::int64_t point)
+{
+  return OptionError("expected vectors other than 0, as 0 has no direction, found 0 at point " +
+                     std::to_string(point) + ".");
+}
+
+Eigen::Matrix3d LinearMap(
+  const Eigen::Matrix3d& moment, std::int64_t count, Normalization normalization)
+{
+  if (normalization == Normalization::PerAxis)
+  {
+    return Invert((moment.diagonal() / static_cast<double>(count)).cwiseSqrt()).asDiagonal();
+  }
+  // sum_i x_i x_i^T = V S^2 V^T for the singular value decomposition X = U S V^T. Then U V^T =
+  // X V S^-1 V^T, which needs only V and S.
+  const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(moment);
+  const Eigen::Vector3d singular = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
+  return solver.eigenvectors() * Invert(singular).asDiagonal() * solver.eigenvectors().transpose();
+}
+
 Rows3 Normalize(const Rows3& vectors, const Rows3& reference, Normalization normalization)
 {
   CheckFinite(vectors);
@@ -128,7 +131,8 @@ Rows3 Normalize(const Rows3& vectors, const Rows3& reference, Normalization norm
     return ToUnitSphere(vectors);
   }
   CheckFinite(reference);
-  return vectors * LinearMap(reference, normalization).transpose();
+  return vectors *
+         LinearMap(reference.transpose() * reference, reference.rows(), normalization).transpose();
 }
 
 }

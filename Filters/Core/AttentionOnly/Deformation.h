@@ -1,6 +1,9 @@
 #pragma once
 
 #include "AttentionOnlyModel.h"
+#include "Error.h"
+
+#include <cstdint>
 
 #include <Eigen/Core>
 
@@ -37,6 +40,15 @@ enum class Normalization
              ///< of all x_i (as in the source post), so that sum_i y_i y_i^T is the identity
   UnitSphere ///< x_i / |x_i|
 };
+
+/// The linear map y = M x of PerAxis or Whitened for `count` vectors of the reference, with their
+/// second moment sum_i x_i x_i^T.
+Eigen::Matrix3d LinearMap(
+  const Eigen::Matrix3d& moment, std::int64_t count, Normalization normalization);
+
+/// The errors for a vector that is not finite, and for one of length 0, at a point.
+OptionError NotFinite(const Eigen::Vector3d& vector, std::int64_t point);
+OptionError NoDirection(std::int64_t point);
 
 /// Normalizes `vectors`. The scale is computed from `reference`: the vectors themselves or, for
 /// points on a surface such as token pairs or a decision boundary, those of the whole surface.

@@ -68,6 +68,24 @@ std::array<LinearFunction, 3> ByRow(const Matrix3d& m)
   return rows;
 }
 
+/// The number for each lane of a vector.
+Repeated Repeat(float number)
+{
+  Repeated repeated;
+  repeated.numbers.fill(number);
+  return repeated;
+}
+
+RepeatedLinear Repeat(const LinearFunction& linear)
+{
+  return { Repeat(linear[0]), Repeat(linear[1]), Repeat(linear[2]) };
+}
+
+std::array<RepeatedLinear, 3> Repeat(const std::array<LinearFunction, 3>& linear)
+{
+  return { Repeat(linear[0]), Repeat(linear[1]), Repeat(linear[2]) };
+}
+
 /// The intensity of the class color as a function of the probability (ColorIntensity): 1 at
 /// certainty, 0 at chance level. Always 1 if there is only one class.
 LinearFunction IntensityOf(std::size_t classes)
@@ -113,21 +131,32 @@ FieldModel MakeFieldModel(const AttentionOnlyModel& model, const EvaluationOptio
     base += weight * outputForm * inValues;
     field.heads.push_back(
       { ByRow(patternDifference.transpose() * scoreForm.transpose() * inPattern),
-        ByRow(weight * outputForm * valuesDifference), ByRow(outputForm) });
+        Repeat(ByRow(weight * outputForm * valuesDifference)), ByRow(outputForm) });
   }
   field.base = ByRow(base);
   field.classes = static_cast<std::size_t>(model.VocabularySize());
   field.intensity = IntensityOf(field.classes);
-  for (Eigen::Index k = 0; k < model.VocabularySize(); ++k)
+  for (std::size_t k = 0; k < field.classes; ++k)
   {
+    const Rgb color = ClassColor(static_cast<int>(k));
+    LinearFunction row;
     std::int32_t fading = 0;
-    for (Eigen::Index c = 0; c < 3; ++c)
+    for (std::size_t c = 0; c < 3; ++c)
     {
-      field.unembedding.push_back(static_cast<float>(model.unembedding(k, c)));
-      const std::uint8_t channel = ClassColor(static_cast<int>(k))[static_cast<std::size_t>(c)];
-      fading |= (255 - channel) << (8 * c);
+      row[c] = static_cast<float>(
+        model.unembedding(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(c)));
+      field.unembedding.push_back(row[c]);
+      fading |= (255 - color[c]) << (8 * c);
+      if (k < Repeated::Count)
+      {
+        field.fadingTable[c].numbers[k] = static_cast<float>(255 - color[c]);
+      }
     }
     field.fading.push_back(fading);
+    if (field.classes <= FewClasses)
+    {
+      field.fewUnembedding.push_back(Repeat(row));
+    }
   }
   // Kernels read whole vectors.
   field.fading.resize(std::max(field.fading.size(), FieldGroup));
@@ -161,7 +190,7 @@ void FieldEvaluator::SetColumns(const std::vector<double>& theta1)
 void FieldEvaluator::EvaluateRow(double theta2, const FieldArrays& arrays, std::size_t offset) const
 {
   // Kept per thread and only grows, so evaluating a row does not allocate.
-  static thread_local std::vector<float> scratch;
+  static thread_local std::vector<Repeated> scratch;
   scratch.resize(std::max(scratch.size(), this->Model->RowScratchSize()));
   EvaluateFieldRow(*this->Model, this->Cosines.data(), this->Sines.data(), this->ColumnCount,
     theta2, scratch.data(), arrays, offset);

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <Eigen/Geometry>
-
 namespace atlas
 {
 namespace
@@ -78,28 +76,6 @@ std::array<GridCorner, 4> BilinearCorners(
     }
   }
   return corners;
-}
-
-Rows3 SumQuadNormals(const TorusGrid& grid, const Rows3& points)
-{
-  Rows3 normals = Rows3::Zero(points.rows(), 3);
-  for (int row = 0; row + 1 < grid.rows; ++row)
-  {
-    for (int column = 0; column + 1 < grid.columns; ++column)
-    {
-      const std::array<std::int64_t, 4> corners = { grid.Distinct(column, row),
-        grid.Distinct(column + 1, row), grid.Distinct(column + 1, row + 1),
-        grid.Distinct(column, row + 1) };
-      const Eigen::RowVector3d rising = points.row(corners[2]) - points.row(corners[0]);
-      const Eigen::RowVector3d falling = points.row(corners[3]) - points.row(corners[1]);
-      const Eigen::RowVector3d normal = rising.cross(falling);
-      for (const std::int64_t corner : corners)
-      {
-        normals.row(corner) += normal;
-      }
-    }
-  }
-  return normals;
 }
 
 Eigen::RowVector3d UnitNormal(const Eigen::RowVector3d& normal)

@@ -53,10 +53,6 @@ struct GridCorner
 std::array<GridCorner, 4> BilinearCorners(
   const TorusGrid& grid, const std::array<double, 4>& bounds, double theta1, double theta2);
 
-/// One normal per distinct point of a surface [distinct points, 3]: the sum of the normals of the
-/// adjacent quads. The length of each is twice the area of its quad.
-Rows3 SumQuadNormals(const TorusGrid& grid, const Rows3& points);
-
 /// The vector scaled to length 1; (0, 0, 1) for the zero vector of a degenerate surface.
 Eigen::RowVector3d UnitNormal(const Eigen::RowVector3d& normal);
 

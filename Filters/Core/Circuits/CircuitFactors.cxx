@@ -4,12 +4,12 @@
 #include "Error.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
+#include "ThinSvd.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <Eigen/Eigenvalues>
-#include <Eigen/SVD>
 
 namespace atlas
 {
@@ -119,8 +119,7 @@ DoubleMatrix TransposedProduct(const DoubleMatrix& a, const DoubleMatrix& b)
 
 std::vector<double> SingularValues(const DoubleMatrix& matrix)
 {
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd{ Eigen::MatrixXd(matrix) };
-  const Eigen::VectorXd& values = svd.singularValues();
+  const Eigen::VectorXd values = SingularValuesOf(Eigen::MatrixXd(matrix));
   return { values.data(), values.data() + values.size() };
 }
 

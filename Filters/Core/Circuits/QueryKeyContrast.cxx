@@ -207,10 +207,10 @@ PairCounts CountPairs(
 void Decompose(HeadContrast& contrast)
 {
   const ThinSvd svd = DecomposeThin(contrast.difference);
-  const Eigen::VectorXd& values = svd.singularValues();
+  const Eigen::VectorXd& values = svd.values;
   contrast.singularValues.assign(values.data(), values.data() + values.size());
-  contrast.queryDirections = svd.matrixU();
-  contrast.keyDirections = svd.matrixV();
+  contrast.queryDirections = svd.u;
+  contrast.keyDirections = svd.v;
   for (Eigen::Index c = 0; c < values.size(); ++c)
   {
     Eigen::Index largest = 0;

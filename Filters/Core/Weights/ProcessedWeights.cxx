@@ -124,10 +124,10 @@ Factors Decompose(const DoubleMatrix& a, const DoubleMatrix& b)
   const ThinSvd svd = DecomposeThin(ra * rb.transpose());
   Factors factors = { DoubleMatrix::Zero(a.rows(), count), Vector::Zero(count),
     DoubleMatrix::Zero(b.rows(), count) };
-  const Eigen::Index rank = svd.singularValues().size();
-  factors.u.leftCols(rank) = qa * svd.matrixU();
-  factors.s.head(rank) = svd.singularValues().transpose();
-  factors.v.leftCols(rank) = qb * svd.matrixV();
+  const Eigen::Index rank = svd.values.size();
+  factors.u.leftCols(rank) = qa * svd.u;
+  factors.s.head(rank) = svd.values.transpose();
+  factors.v.leftCols(rank) = qb * svd.v;
   for (Eigen::Index c = 0; c < rank; ++c)
   {
     Eigen::Index largest = 0;

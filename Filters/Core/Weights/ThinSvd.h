@@ -1,26 +1,20 @@
 #pragma once
 
-#include <Eigen/SVD>
+#include <Eigen/Core>
 
 namespace atlas
 {
 
-/// A thin singular value decomposition a = u diag(s) v^T, with falling s. Since version 5, Eigen
-/// takes its options as arguments of the class.
-#if EIGEN_MAJOR_VERSION >= 5
-using ThinSvd = Eigen::BDCSVD<Eigen::MatrixXd, Eigen::ComputeThinU | Eigen::ComputeThinV>;
-
-inline ThinSvd DecomposeThin(const Eigen::MatrixXd& matrix)
+/// A thin singular value decomposition a = u diag(values) v^T of a matrix [m, n], k = min(m, n).
+struct ThinSvd
 {
-  return ThinSvd(matrix);
-}
-#else
-using ThinSvd = Eigen::BDCSVD<Eigen::MatrixXd>;
+  Eigen::MatrixXd u;      ///< [m, k]
+  Eigen::VectorXd values; ///< [k], falling
+  Eigen::MatrixXd v;      ///< [n, k]
+};
+ThinSvd DecomposeThin(const Eigen::MatrixXd& matrix);
 
-inline ThinSvd DecomposeThin(const Eigen::MatrixXd& matrix)
-{
-  return { matrix, Eigen::ComputeThinU | Eigen::ComputeThinV };
-}
-#endif
+/// The singular values alone, falling: [min(m, n)].
+Eigen::VectorXd SingularValuesOf(const Eigen::MatrixXd& matrix);
 
 }

@@ -656,6 +656,48 @@ TEST_P(FieldOnTarget, LargeLogitsOfManyClassesStayFinite)
   }
 }
 
+/// The kernels' exponentials, against the formulas in double for the scores and logits found.
+TEST_P(FieldOnTarget, AttentionAndProbabilityFollowFromScoresAndLogits)
+{
+  for (const Eigen::Index classes : { 2, 3, 5, 8, 9, 70 })
+  {
+    AttentionOnlyModel model = RandomModel(classes, 4);
+    model.heads[1].query *= 6;
+    model.heads[2].query *= 40;
+    model.unembedding *= 8;
+    const std::size_t points = 300;
+    const Field field =
+      EvaluatePoints(model, {}, Angles(points, -3, 0.02), Angles(points, 3, -0.015));
+    double largestScore = 0;
+    for (std::size_t h = 0; h < model.HeadCount(); ++h)
+    {
+      const std::vector<float> scores = field.Score[h].Elements();
+      const std::vector<float> attention = field.Attention[h].Elements();
+      for (std::size_t p = 0; p < points; ++p)
+      {
+        const double score = scores[p];
+        const double size = std::abs(score);
+        largestScore = std::max(largestScore, size);
+        if (size < 87) // else the exponential is at its limit
+        {
+          EXPECT_NEAR(attention[p] * (1 + std::exp(-score)), 1, 5e-7 + 8e-8 * size) << score;
+        }
+      }
+    }
+    EXPECT_GT(largestScore, 40);
+    const std::vector<float> logits = field.Logits.Elements();
+    const std::vector<float> probability = field.Probability.Elements();
+    for (std::size_t p = 0; p < points; ++p)
+    {
+      const auto begin = logits.begin() + static_cast<long>(p) * classes;
+      const double largest = *std::max_element(begin, begin + classes);
+      const double sum = std::accumulate(begin, begin + classes, 0.0,
+        [&](double before, float logit) { return before + std::exp(logit - largest); });
+      EXPECT_NEAR(probability[p] * sum, 1, 2e-6) << classes << " classes";
+    }
+  }
+}
+
 TEST_P(FieldOnTarget, AnglesOfAnySizeAreReduced)
 {
   const AttentionOnlyModel model = RandomModel(5, 3);

@@ -63,24 +63,6 @@ TEST(TorusGrid, BilinearCornersReproduceBilinearFunctions)
   }
 }
 
-/// Of a flat grid of unit squares each quad has the normal (0, 0, 2).
-TEST(TorusGrid, NormalsOfAPlaneAreItsOwn)
-{
-  const TorusGrid grid(4, 3, { 0, 1 }, { 0, 1 });
-  Rows3 points(12, 3);
-  for (int row = 0; row < 3; ++row)
-  {
-    for (int column = 0; column < 4; ++column)
-    {
-      points.row(grid.Distinct(column, row)) << column, row, 7;
-    }
-  }
-  const Rows3 normals = SumQuadNormals(grid, points);
-  EXPECT_EQ(normals.row(0), Eigen::RowVector3d(0, 0, 2));                   // of a corner
-  EXPECT_EQ(normals.row(1), Eigen::RowVector3d(0, 0, 4));                   // of an edge
-  EXPECT_EQ(normals.row(grid.Distinct(1, 1)), Eigen::RowVector3d(0, 0, 8)); // of four quads
-}
-
 TEST(TorusGrid, UnitNormals)
 {
   EXPECT_EQ(UnitNormal({ 0, 3, 4 }), Eigen::RowVector3d(0, 0.6, 0.8));

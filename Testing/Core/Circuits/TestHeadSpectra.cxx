@@ -145,7 +145,7 @@ private:
 /// The spectrum of a circuit that was formed.
 void ExpectSpectrum(const HeadSpectrum& found, const Eigen::MatrixXd& circuit)
 {
-  const Eigen::VectorXd all = Eigen::BDCSVD<Eigen::MatrixXd>(circuit).singularValues();
+  const Eigen::VectorXd all = Eigen::JacobiSVD<Eigen::MatrixXd>(circuit).singularValues();
   const auto count = static_cast<Eigen::Index>(found.singularValues.size());
   ExpectClose("singular values", found.singularValues,
     std::vector<double>(all.data(), all.data() + count), 1e-7);
@@ -215,7 +215,7 @@ TEST(HeadSpectra, OfStoredWeightsAndOfAHeadWithoutAny)
   EXPECT_EQ(found[0].singularValues[0], 0);
   const ProcessedHead head = ProcessedWeights(model, WeightSteps::Stored).Attention(0).heads[1];
   const Eigen::VectorXd expected =
-    Eigen::BDCSVD<Eigen::MatrixXd>(head.value * head.output).singularValues();
+    Eigen::JacobiSVD<Eigen::MatrixXd>(head.value * head.output).singularValues();
   ExpectClose("singular values", found[1].singularValues,
     std::vector<double>(expected.data(), expected.data() + 16), 1e-7);
 }

@@ -91,7 +91,7 @@ TEST_P(VirtualWeightsOfModel, HaveTheSingularValuesAndScoreOfTheirProduct)
     {
       const VirtualWeights found = this->Find(kind, space);
       const Eigen::VectorXd expected =
-        Eigen::BDCSVD<Eigen::MatrixXd>(Eigen::MatrixXd(found.product)).singularValues();
+        Eigen::JacobiSVD<Eigen::MatrixXd>(Eigen::MatrixXd(found.product)).singularValues();
       ExpectClose("singular values", found.singularValues,
         std::vector<double>(expected.data(), expected.data() + found.singularValues.size()), 1e-7);
       EXPECT_NEAR(found.score, this->Oracle.Values("composition." + name)[place], 1e-7);

@@ -25,11 +25,13 @@ using VI = hn::Vec<DI>;
 inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
 /// Points are evaluated in blocks of this size, whose intermediate results stay in the L1 cache.
 /// Each step is done for all points of a block before the next step, so that the processor always
-/// has independent operations.
+/// has independent operations. Steps are short: it looks ahead over only a few vectors of points.
 inline constexpr std::size_t BlockSize = 128;
 /// Classes are evaluated for groups of this many vectors, which stay in registers.
 inline constexpr std::size_t Vectors = 2;
 inline constexpr std::size_t GroupSize = Vectors * LaneCount;
+/// At most this many heads are evaluated together, so that r is stored once for all of them.
+inline constexpr std::size_t HeadChunk = 3;
 /// The largest number of classes whose logits are kept for a group.
 inline constexpr std::size_t ClassChunk = 64;
 
@@ -38,13 +40,12 @@ static_assert(FieldGroup % GroupSize == 0 && BlockSize % FieldGroup == 0, "group
 /// The intermediate results of a block. The last block of a row also fills whole groups.
 struct Block
 {
-  HWY_ALIGN float cosine[BlockSize]; ///< c_1 - c_2
-  HWY_ALIGN float sine[BlockSize];   ///< s_1 - s_2
   HWY_ALIGN float r[3][BlockSize];
-  HWY_ALIGN float attention[BlockSize];
-  HWY_ALIGN float largest[BlockSize];          ///< largest logit so far
-  HWY_ALIGN std::int32_t predicted[BlockSize]; ///< its class
-  HWY_ALIGN float sum[BlockSize];              ///< of exp(logit - largest)
+  HWY_ALIGN float attention[HeadChunk][BlockSize];
+  HWY_ALIGN float largest[BlockSize];                ///< largest logit so far
+  HWY_ALIGN std::int32_t predicted[BlockSize];       ///< its class
+  HWY_ALIGN float sum[BlockSize];                    ///< of exp(logit - largest)
+  HWY_ALIGN float others[FewClasses - 1][BlockSize]; ///< the other logits, if there are few
   HWY_ALIGN float logits[ClassChunk * GroupSize];
   HWY_ALIGN float output[3 * BlockSize]; ///< values that do not fill the last vector of their array
   std::size_t count;                     ///< of points
@@ -93,6 +94,18 @@ HWY_INLINE V Apply(V ofX, V ofY, V constant, V x, V y)
   return hn::MulAdd(x, ofX, hn::MulAdd(y, ofY, constant));
 }
 
+/// A number that FieldModel repeats for all lanes.
+HWY_INLINE V Get(const Repeated& number)
+{
+  static_assert(LaneCount <= Repeated::Count, "a vector can be read");
+  return hn::Load(D(), number.numbers.data());
+}
+
+HWY_INLINE V Apply(const RepeatedLinear& linear, V x, V y)
+{
+  return Apply(Get(linear[0]), Get(linear[1]), Get(linear[2]), x, y);
+}
+
 HWY_INLINE V Apply(const LinearFunction& linear, V x, V y)
 {
   const D d;
@@ -119,29 +132,12 @@ HWY_INLINE void Store(const Group& group, float* to)
   }
 }
 
-HWY_INLINE Group Broadcast(float value)
-{
-  Group group;
-  std::fill_n(group.v, Vectors, hn::Set(D(), value));
-  return group;
-}
-
-HWY_INLINE Group Apply(const LinearFunction& linear, const Group& x, const Group& y)
-{
-  const D d;
-  const V ofX = hn::Set(d, linear[0]);
-  const V ofY = hn::Set(d, linear[1]);
-  const V constant = hn::Set(d, linear[2]);
-  const Group rest = Map([&](V v) HWY_ATTR { return hn::MulAdd(v, ofY, constant); }, y);
-  return Map([&](V v, V w) HWY_ATTR { return hn::MulAdd(v, ofX, w); }, x, rest);
-}
-
 /// Token 2 of the points of a row, which share it: computed once, by the same operations as in
-/// OwnSecond, and broadcast.
+/// OwnSecond, for all lanes of a vector.
 class SharedSecond
 {
 public:
-  SharedSecond(const FieldModel& model, float cosine, float sine, float* scratch)
+  SharedSecond(const FieldModel& model, float cosine, float sine, Repeated* scratch)
     : Cos(cosine)
     , Sin(sine)
     , Values(scratch)
@@ -153,7 +149,8 @@ public:
     {
       for (const LinearFunction& component : linear)
       {
-        *scratch++ = hn::GetLane(Apply(component, c, s));
+        hn::Store(Apply(component, c, s), d, scratch->numbers.data());
+        ++scratch;
       }
     };
     add(model.base);
@@ -166,23 +163,22 @@ public:
 
   HWY_INLINE V Cosine(std::size_t) const { return hn::Set(D(), this->Cos); }
   HWY_INLINE V Sine(std::size_t) const { return hn::Set(D(), this->Sin); }
-  HWY_INLINE V Base(const FieldModel&, std::size_t c, std::size_t) const
-  {
-    return hn::Set(D(), this->Values[c]);
-  }
+  HWY_INLINE V Base(const FieldModel&, std::size_t c, std::size_t) const { return this->Value(c); }
   HWY_INLINE V Word(const FieldModel&, std::size_t c, std::size_t) const
   {
-    return hn::Set(D(), this->Values[3 + c]);
+    return this->Value(3 + c);
   }
-  HWY_INLINE Group Score(const FieldModel&, std::size_t h, std::size_t c, std::size_t) const
+  HWY_INLINE V Score(const FieldModel::Head&, std::size_t h, std::size_t c, std::size_t) const
   {
-    return Broadcast(this->Values[6 + 3 * h + c]);
+    return this->Value(6 + 3 * h + c);
   }
 
 private:
   float Cos;
   float Sin;
-  const float* Values; ///< base, word, and the scores' coefficients of each head
+  const Repeated* Values; ///< base, word, and the scores' coefficients of each head
+
+  HWY_INLINE V Value(std::size_t k) const { return Get(this->Values[k]); }
 };
 
 /// Token 2 of a block in which each point has its own token 2.
@@ -205,9 +201,9 @@ public:
   {
     return Apply(model.word[c], this->Cosine(i), this->Sine(i));
   }
-  HWY_INLINE Group Score(const FieldModel& model, std::size_t h, std::size_t c, std::size_t i) const
+  HWY_INLINE V Score(const FieldModel::Head& head, std::size_t, std::size_t c, std::size_t i) const
   {
-    return Apply(model.heads[h].score[c], Load(this->Cosines + i), Load(this->Sines + i));
+    return Apply(head.score[c], this->Cosine(i), this->Sine(i));
   }
 
 private:
@@ -215,74 +211,138 @@ private:
   const float* Sines;
 };
 
+/// The points of a block: token 1 and token 2 of each.
+template<class Second>
+struct Tokens
+{
+  const float* cosines; ///< c_1
+  const float* sines;   ///< s_1
+  Second second;
+
+  /// c_1 - c_2
+  HWY_INLINE V X(std::size_t i) const
+  {
+    return hn::Sub(hn::LoadU(D(), this->cosines + i), this->second.Cosine(i));
+  }
+  /// s_1 - s_2
+  HWY_INLINE V Y(std::size_t i) const
+  {
+    return hn::Sub(hn::LoadU(D(), this->sines + i), this->second.Sine(i));
+  }
+};
+
 HWY_INLINE float* OfHead(const std::vector<float*>& arrays, std::size_t h)
 {
   return arrays.empty() ? nullptr : arrays[h];
 }
 
-/// Computes the differences of the coordinates of token 1 and token 2, and r without attention.
+/// The score of `head`, which is head `h`, at the points from `i` on, whose differences are x and
+/// y.
 template<class Second>
-HWY_INLINE void Begin(const FieldModel& model, const float* cosines, const float* sines,
-  const Second& second, Block& block)
+HWY_INLINE V Score(
+  const FieldModel::Head& head, std::size_t h, const Second& second, std::size_t i, V x, V y)
+{
+  return Apply(
+    second.Score(head, h, 0, i), second.Score(head, h, 1, i), second.Score(head, h, 2, i), x, y);
+}
+
+/// Computes 1 + e^-score of `Heads` heads from head `first` on. The quotients are left to the next
+/// step, in which they take no time of their own.
+template<std::size_t Heads, class Second>
+HWY_INLINE void EvaluateScores(
+  const FieldModel& model, std::size_t first, Tokens<Second> tokens, Block& block)
 {
   const D d;
-  for (std::size_t i = 0; i < block.size; i += LaneCount)
+  const FieldModel::Head* heads = model.heads.data() + first;
+  constexpr std::size_t U = Heads < 3 ? Vectors : 1; // vectors of points at a time
+  const std::size_t size = block.size;
+  for (std::size_t i = 0; i < size; i += U * LaneCount)
   {
-    hn::Store(hn::Sub(hn::LoadU(d, cosines + i), second.Cosine(i)), d, block.cosine + i);
-    hn::Store(hn::Sub(hn::LoadU(d, sines + i), second.Sine(i)), d, block.sine + i);
-    for (std::size_t c = 0; c < 3; ++c)
+    Batch<Heads * U> score;
+    Batch<Heads * U> ones;
+    for (std::size_t u = 0; u < U; ++u)
     {
-      hn::Store(second.Base(model, c, i), d, block.r[c] + i);
+      const std::size_t at = i + u * LaneCount;
+      const V x = tokens.X(at);
+      const V y = tokens.Y(at);
+      for (std::size_t j = 0; j < Heads; ++j)
+      {
+        score.v[u * Heads + j] = Score(heads[j], first + j, tokens.second, at, x, y);
+        ones.v[u * Heads + j] = hn::Set(d, 1.F);
+      }
+    }
+    const V highest = hn::Set(d, ExpLimit);
+    const V lowest = hn::Set(d, -ExpLimit);
+    const Batch<Heads * U> sum = AddExpOfMinus(
+      Map([&](V v) HWY_ATTR { return hn::Max(hn::Min(v, highest), lowest); }, score), ones);
+    for (std::size_t u = 0; u < U; ++u)
+    {
+      for (std::size_t j = 0; j < Heads; ++j)
+      {
+        hn::Store(sum.v[u * Heads + j], d, block.attention[j] + i + u * LaneCount);
+      }
     }
   }
 }
 
-/// Computes the score and attention of head `h`, and adds its output to r.
-template<bool IsHardmax, bool IsScoreWanted, class Second>
-HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t h, const Second& second,
-  Block& block, float* HWY_RESTRICT scores, float* HWY_RESTRICT attentions)
+/// Computes the attention of `Heads` heads from head `first` on, and adds their outputs to r, which
+/// starts from the base if they are the first heads.
+template<std::size_t Heads, bool IsFirst, class Second>
+HWY_INLINE void EvaluateAttention(const FieldModel& model, std::size_t first, Tokens<Second> tokens,
+  Block& block, std::array<float*, Heads> attentions)
 {
   const D d;
-  const std::array<LinearFunction, 3>& output = model.heads[h].output;
+  const FieldModel::Head* heads = model.heads.data() + first;
   const std::size_t size = block.size;
-  for (std::size_t i = 0; i < size; i += GroupSize)
+  const bool isHardmax = model.isHardmax;
+  for (std::size_t i = 0; i < size; i += LaneCount)
   {
-    const Group cosine = Load(block.cosine + i);
-    const Group sine = Load(block.sine + i);
-    Group score = Map([&](V s, V c, V k) HWY_ATTR { return hn::MulAdd(s, c, k); }, sine,
-      second.Score(model, h, 1, i), second.Score(model, h, 2, i));
-    score = Map([&](V s, V c, V k) HWY_ATTR { return hn::MulAdd(s, c, k); }, cosine,
-      second.Score(model, h, 0, i), score);
-    Group attention;
-    if (IsHardmax)
+    const V x = tokens.X(i);
+    const V y = tokens.Y(i);
+    V attention[Heads];
+    for (std::size_t j = 0; j < Heads; ++j)
     {
-      attention = Map([&](V s) HWY_ATTR
-        { return hn::IfThenElseZero(hn::Gt(s, hn::Zero(d)), hn::Set(d, 1.F)); }, score);
+      if (isHardmax)
+      {
+        const V score = Score(heads[j], first + j, tokens.second, i, x, y);
+        attention[j] = hn::IfThenElseZero(hn::Gt(score, hn::Zero(d)), hn::Set(d, 1.F));
+      }
+      else
+      {
+        attention[j] = hn::Div(hn::Set(d, 1.F), hn::Load(d, block.attention[j] + i));
+      }
+      hn::StoreU(attention[j], d, attentions[j] + i);
     }
-    else
-    {
-      attention = Logistic(score);
-    }
-    if (IsScoreWanted)
-    {
-      Store(score, scores + i);
-    }
-    Store(attention, attentions + i);
     for (std::size_t c = 0; c < 3; ++c)
     {
-      Store(Map([&](V a, V x, V r) HWY_ATTR { return hn::MulAdd(a, x, r); }, attention,
-              Apply(output[c], cosine, sine), Load(block.r[c] + i)),
-        block.r[c] + i);
+      V r = IsFirst ? tokens.second.Base(model, c, i) : hn::Load(d, block.r[c] + i);
+      for (std::size_t j = 0; j < Heads; ++j)
+      {
+        r = hn::MulAdd(attention[j], Apply(heads[j].output[c], x, y), r);
+      }
+      hn::Store(r, d, block.r[c] + i);
     }
   }
 }
 
 /// Computes the rarely selected quantities of head `h`.
 template<class Second>
-HWY_NOINLINE void EvaluateMixes(const FieldModel& model, std::size_t h, const Second& second,
-  Block& block, const float* attentions, const FieldArrays& arrays, std::size_t offset)
+HWY_NOINLINE void EvaluateMixes(const FieldModel& model, std::size_t h,
+  const Tokens<Second>& tokens, Block& block, const float* attentions, const FieldArrays& arrays,
+  std::size_t offset)
 {
   const D d;
+  const Second& second = tokens.second;
+  if (float* array = OfHead(arrays.score, h))
+  {
+    const Destination<float> destination(block, array, offset, block.output);
+    for (std::size_t i = 0; i < block.size; i += LaneCount)
+    {
+      hn::StoreU(
+        Score(model.heads[h], h, second, i, tokens.X(i), tokens.Y(i)), d, destination.Get() + i);
+    }
+    destination.Finish();
+  }
   const auto evaluate = [&](const std::vector<float*>& to, const auto& function) HWY_ATTR
   {
     if (float* array = OfHead(to, h))
@@ -298,8 +358,7 @@ HWY_NOINLINE void EvaluateMixes(const FieldModel& model, std::size_t h, const Se
   };
   const auto word = [&](std::size_t c, std::size_t i) HWY_ATTR
   {
-    const V difference =
-      Apply(model.word[c], hn::Load(d, block.cosine + i), hn::Load(d, block.sine + i));
+    const V difference = Apply(model.word[c], tokens.X(i), tokens.Y(i));
     return hn::MulAdd(hn::LoadU(d, attentions + i), difference, second.Word(model, c, i));
   };
   const auto position = [&](std::size_t c, std::size_t i) HWY_ATTR
@@ -314,41 +373,87 @@ HWY_NOINLINE void EvaluateMixes(const FieldModel& model, std::size_t h, const Se
   evaluate(arrays.headOutput, output);
 }
 
-template<class Second>
-HWY_INLINE void EvaluateHead(const FieldModel& model, std::size_t h, const Second& second,
-  Block& block, const FieldArrays& arrays, std::size_t offset)
+/// Evaluates `Heads` heads from head `first` on.
+template<std::size_t Heads, class Second>
+HWY_NOINLINE void EvaluateHeads(const FieldModel& model, std::size_t first,
+  const Tokens<Second>& tokens, Block& block, const FieldArrays& arrays, std::size_t offset)
 {
-  const Destination<float> score(block, OfHead(arrays.score, h), offset, block.output);
-  const Destination<float> attention(block, OfHead(arrays.attention, h), offset, block.attention);
-  if (model.isHardmax)
+  std::array<float*, Heads> attentions;
+  const auto destination = [&](std::size_t j) HWY_ATTR
   {
-    EvaluateAttention<true, true>(model, h, second, block, score.Get(), attention.Get());
+    return Destination<float>(
+      block, OfHead(arrays.attention, first + j), offset, block.attention[j]);
+  };
+  for (std::size_t j = 0; j < Heads; ++j)
+  {
+    attentions[j] = destination(j).Get();
   }
-  else if (OfHead(arrays.score, h))
+  if (!model.isHardmax)
   {
-    EvaluateAttention<false, true>(model, h, second, block, score.Get(), attention.Get());
+    EvaluateScores<Heads>(model, first, tokens, block);
+  }
+  if (first == 0)
+  {
+    EvaluateAttention<Heads, true>(model, first, tokens, block, attentions);
   }
   else
   {
-    EvaluateAttention<false, false>(model, h, second, block, score.Get(), attention.Get());
+    EvaluateAttention<Heads, false>(model, first, tokens, block, attentions);
   }
-  score.Finish();
-  attention.Finish();
-  EvaluateMixes(model, h, second, block, attention.Get(), arrays, offset);
+  for (std::size_t j = 0; j < Heads; ++j)
+  {
+    destination(j).Finish();
+    EvaluateMixes(model, first + j, tokens, block, attentions[j], arrays, offset);
+  }
 }
 
-/// Transposes the logits of `classes` classes, as EvaluateLogits keeps them, into an array of
-/// `stride` numbers per point.
-HWY_INLINE void PutLogits(
-  const float* logits, std::size_t classes, float* to, std::size_t stride, std::size_t count)
+/// Computes r, and the selected quantities of the heads.
+template<class Second>
+HWY_INLINE void EvaluateHeads(const FieldModel& model, const Tokens<Second>& tokens, Block& block,
+  const FieldArrays& arrays, std::size_t offset)
 {
-  for (std::size_t i = 0; i < count; ++i)
+  const std::size_t heads = model.heads.size();
+  for (std::size_t first = 0; first < heads; first += HeadChunk)
   {
-    for (std::size_t k = 0; k < classes; ++k)
+    switch (heads - first)
     {
-      to[i * stride + k] = logits[k * GroupSize + i];
+      case 1:
+        EvaluateHeads<1>(model, first, tokens, block, arrays, offset);
+        break;
+      case 2:
+        EvaluateHeads<2>(model, first, tokens, block, arrays, offset);
+        break;
+      default:
+        EvaluateHeads<3>(model, first, tokens, block, arrays, offset);
     }
   }
+}
+
+/// Stores the logits of all classes at `to`, N numbers per point.
+HWY_NOINLINE void PutLogits(const FieldModel& model, const Block& block, float* to)
+{
+  const D d;
+  HWY_ALIGN float logits[LaneCount];
+  for (std::size_t i = 0; i < block.count; i += LaneCount)
+  {
+    const std::size_t count = std::min(LaneCount, block.count - i);
+    for (std::size_t k = 0; k < model.classes; ++k)
+    {
+      const V logit = Dot(model.unembedding.data() + 3 * k, hn::Load(d, block.r[0] + i),
+        hn::Load(d, block.r[1] + i), hn::Load(d, block.r[2] + i));
+      hn::Store(logit, d, logits);
+      for (std::size_t j = 0; j < count; ++j)
+      {
+        to[(i + j) * model.classes + k] = logits[j];
+      }
+    }
+  }
+}
+
+/// x - y, or the limit of the exponential if that is smaller, for x >= y
+HWY_INLINE V Limited(V x, V y)
+{
+  return hn::Min(hn::Sub(x, y), hn::Set(D(), ExpLimit));
 }
 
 /// Computes the logits of classes begin <= k < end for the group of points that starts at `i`.
@@ -390,7 +495,8 @@ HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_
     if (begin > 0)
     {
       const V before = hn::Load(d, block.largest + i + u * LaneCount);
-      const V scale = ExpOfNegative(Batch<1>{ { hn::Sub(before, largest[u]) } }).v[0];
+      const Batch<1> zero = { { hn::Zero(d) } };
+      const V scale = AddExpOfMinus(Batch<1>{ { Limited(largest[u], before) } }, zero).v[0];
       hn::Store(hn::Mul(hn::Load(d, sum), scale), d, sum);
     }
     hn::Store(largest[u], d, block.largest + i + u * LaneCount);
@@ -402,65 +508,86 @@ HWY_INLINE void EvaluateLogits(const FieldModel& model, Block& block, std::size_
 HWY_INLINE void SumExponentials(
   Block& block, std::size_t i, std::size_t classes, const float* HWY_RESTRICT logits)
 {
+  const D d;
   const Group largest = Load(block.largest + i);
-  Group sum = Load(block.sum + i);
-  const auto subtract = [](V x, V y) HWY_ATTR { return hn::Sub(x, y); };
-  const auto add = [](V x, V y) HWY_ATTR { return hn::Add(x, y); };
-  // Two classes at a time.
+  // Two classes at a time, with a sum of their own each.
+  Batch<2 * Vectors> sums;
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    sums.v[u] = hn::Load(d, block.sum + i + u * LaneCount);
+    sums.v[u + Vectors] = hn::Zero(d);
+  }
   std::size_t k = 0;
   for (; k + 2 <= classes; k += 2, logits += 2 * GroupSize)
   {
-    const Group first = Map(subtract, Load(logits), largest);
-    const Group second = Map(subtract, Load(logits + GroupSize), largest);
-    Batch<2 * Vectors> terms;
-    std::copy_n(first.v, Vectors, terms.v);
-    std::copy_n(second.v, Vectors, terms.v + Vectors);
-    terms = ExpOfNegative(terms);
-    Group exponentials;
-    std::copy_n(terms.v, Vectors, exponentials.v);
-    sum = Map(add, sum, exponentials);
-    std::copy_n(terms.v + Vectors, Vectors, exponentials.v);
-    sum = Map(add, sum, exponentials);
+    Batch<2 * Vectors> below;
+    for (std::size_t u = 0; u < 2 * Vectors; ++u)
+    {
+      below.v[u] = Limited(largest.v[u % Vectors], hn::Load(d, logits + u * LaneCount));
+    }
+    sums = AddExpOfMinus(below, sums);
+  }
+  Group sum;
+  for (std::size_t u = 0; u < Vectors; ++u)
+  {
+    sum.v[u] = hn::Add(sums.v[u], sums.v[u + Vectors]);
   }
   if (k < classes)
   {
-    sum = Map(add, sum, ExpOfNegative(Map(subtract, Load(logits), largest)));
+    sum = AddExpOfMinus(Map(Limited, largest, Load(logits)), sum);
   }
   Store(sum, block.sum + i);
 }
 
-/// Stores class colors at `to`, where `room` bytes may be written.
-HWY_INLINE void PutColors(
-  const FieldModel& model, V probability, VI predicted, std::uint8_t* to, std::size_t room)
+/// The class colors of a vector of points, with red in the lowest 8 bits, then green and blue. The
+/// highest 8 bits are arbitrary.
+HWY_INLINE VI Colors(const FieldModel& model, V probability, VI predicted)
 {
   const D d;
   const DI di;
-  const V intensity = hn::Min(
-    hn::Max(hn::MulAdd(probability, hn::Set(d, model.intensity[0]), hn::Set(d, model.intensity[2])),
-      hn::Zero(d)),
-    hn::Set(d, 1.F));
-  const VI fading =
-    model.classes <= LaneCount
-      ? hn::TableLookupLanes(hn::LoadU(di, model.fading.data()), hn::IndicesFromVec(di, predicted))
-      : hn::GatherIndex(di, model.fading.data(), predicted);
-  // White minus the fading of the class, rounded to nearest.
-  const V white = hn::Set(d, 255.5F);
-  const VI byte = hn::Set(di, 255);
-  const auto channel = [&](VI taken) HWY_ATTR
-  { return hn::ConvertTo(di, hn::NegMulAdd(intensity, hn::ConvertTo(d, taken), white)); };
-  const VI red = channel(hn::And(fading, byte));
-  const VI green = channel(hn::And(hn::ShiftRight<8>(fading), byte));
-  const VI blue = channel(hn::ShiftRight<16>(fading));
+  const V intensity =
+    hn::MulAdd(probability, hn::Set(d, model.intensity[0]), hn::Set(d, model.intensity[2]));
+  // White minus the fading of the class. Adding 2^23 rounds to nearest and leaves the number in the
+  // lowest bits. It is from 0 to 255 without clamping: the intensity is from 0 to 1 but for
+  // rounding errors, which change no channel by half a unit.
+  const V white = hn::Set(d, 8388608.F + 255);
+  const auto channel = [&](V fading) HWY_ATTR
+  { return hn::BitCast(di, hn::NegMulAdd(intensity, fading, white)); };
+  VI red;
+  VI green;
+  VI blue;
+  if (model.classes <= LaneCount)
+  {
+    const auto index = hn::IndicesFromVec(d, predicted);
+    const auto ofTable = [&](std::size_t c) HWY_ATTR
+    { return channel(hn::TableLookupLanes(Get(model.fadingTable[c]), index)); };
+    red = ofTable(0);
+    green = ofTable(1);
+    blue = ofTable(2);
+  }
+  else
+  {
+    const VI fading = hn::GatherIndex(di, model.fading.data(), predicted);
+    const VI byte = hn::Set(di, 255);
+    red = channel(hn::ConvertTo(d, hn::And(fading, byte)));
+    green = channel(hn::ConvertTo(d, hn::And(hn::ShiftRight<8>(fading), byte)));
+    blue = channel(hn::ConvertTo(d, hn::ShiftRight<16>(fading)));
+  }
+  return hn::Or(red, hn::Or(hn::ShiftLeft<8>(green), hn::ShiftLeft<16>(blue)));
+}
+
+/// Stores colors at `to`, where `room` bytes may be written.
+HWY_INLINE void PutColors(VI colors, std::uint8_t* to, std::size_t room)
+{
 #if HWY_TARGET == HWY_SCALAR
   // This target has no vectors of bytes.
-  if (room > 0)
+  const auto color = static_cast<std::uint32_t>(hn::GetLane(colors));
+  for (std::size_t c = 0; c < std::min<std::size_t>(room, 3); ++c)
   {
-    to[0] = static_cast<std::uint8_t>(hn::GetLane(red));
-    to[1] = static_cast<std::uint8_t>(hn::GetLane(green));
-    to[2] = static_cast<std::uint8_t>(hn::GetLane(blue));
+    to[c] = static_cast<std::uint8_t>(color >> (8 * c));
   }
 #else
-  const VI colors = hn::Or(red, hn::Or(hn::ShiftLeft<8>(green), hn::ShiftLeft<16>(blue)));
+  const DI di;
   // Packs 4 bytes per point to 3, first within each 16 bytes, then over the whole vector.
   const hn::Repartition<std::uint8_t, D> d8;
   HWY_ALIGN static constexpr std::uint8_t InBlock[16] = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14,
@@ -485,8 +612,123 @@ HWY_INLINE void PutColors(
 #endif
 }
 
-/// Computes the predicted classes for r, and the selected quantities of the classes.
-HWY_INLINE void EvaluateClasses(
+/// Stores the probability and color of a vector of points.
+struct ClassOutput
+{
+  const FieldModel& model;
+  std::uint8_t* colors; ///< of the block's first point; nullptr if they are not wanted
+  std::size_t count;    ///< of points
+
+  HWY_INLINE void Put(V sum, VI predicted, std::size_t i, float* probabilities) const
+  {
+    const D d;
+    const V probability = hn::Div(hn::Set(d, 1.F), sum);
+    hn::StoreU(probability, d, probabilities + i);
+    if (this->colors && i < this->count)
+    {
+      PutColors(
+        Colors(this->model, probability, predicted), this->colors + 3 * i, 3 * (this->count - i));
+    }
+  }
+};
+
+/// Computes the logits of a model with `Classes` classes: the largest, its class, and the others.
+/// Each comparison keeps the larger one and leaves the other, so that all but the largest are left.
+template<std::size_t Classes>
+HWY_INLINE void EvaluateFewLogits(
+  const FieldModel& model, Block& block, std::int32_t* HWY_RESTRICT predicted)
+{
+  const D d;
+  const DI di;
+  const RepeatedLinear* HWY_RESTRICT unembedding = model.fewUnembedding.data();
+  const std::size_t size = block.size;
+  for (std::size_t i = 0; i < size; i += LaneCount)
+  {
+    const V x = hn::Load(d, block.r[0] + i);
+    const V y = hn::Load(d, block.r[1] + i);
+    const V z = hn::Load(d, block.r[2] + i);
+    const auto logit = [&](std::size_t k) HWY_ATTR
+    {
+      const RepeatedLinear& row = unembedding[k];
+      return hn::MulAdd(Get(row[0]), x, hn::MulAdd(Get(row[1]), y, hn::Mul(Get(row[2]), z)));
+    };
+    V largest = logit(0);
+    VI index = hn::Zero(di);
+    for (std::size_t k = 1; k < Classes; ++k)
+    {
+      const V next = logit(k);
+      const auto isLarger = hn::RebindMask(di, hn::Gt(next, largest));
+      index = hn::IfThenElse(isLarger, hn::Set(di, static_cast<std::int32_t>(k)), index);
+      hn::Store(hn::Min(next, largest), d, block.others[k - 1] + i);
+      largest = hn::Max(next, largest);
+    }
+    hn::StoreU(index, di, predicted + i);
+    hn::Store(largest, d, block.largest + i);
+  }
+}
+
+/// Computes the sum of exp(logit - largest). The term of the largest is 1 and needs no exponential.
+template<std::size_t Classes>
+HWY_INLINE void SumFewExponentials(Block& block)
+{
+  const D d;
+  constexpr std::size_t Others = Classes - 1;
+  constexpr std::size_t U = Classes < 4 ? Vectors : 1; // vectors of points at a time
+  const std::size_t size = block.size;
+  for (std::size_t i = 0; i < size; i += U * LaneCount)
+  {
+    Batch<Others * U> terms;
+    Batch<Others * U> start;
+    for (std::size_t u = 0; u < U; ++u)
+    {
+      const std::size_t at = i + u * LaneCount;
+      const V largest = hn::Load(d, block.largest + at);
+      for (std::size_t k = 0; k < Others; ++k)
+      {
+        terms.v[u * Others + k] = Limited(largest, hn::Load(d, block.others[k] + at));
+        start.v[u * Others + k] = k == 0 ? hn::Set(d, 1.F) : hn::Zero(d);
+      }
+    }
+    terms = AddExpOfMinus(terms, start);
+    for (std::size_t u = 0; u < U; ++u)
+    {
+      V sum = terms.v[u * Others];
+      for (std::size_t k = 1; k < Others; ++k)
+      {
+        sum = hn::Add(sum, terms.v[u * Others + k]);
+      }
+      hn::Store(sum, d, block.sum + i + u * LaneCount);
+    }
+  }
+}
+
+/// Evaluates the classes of a model with `Classes` of them.
+template<std::size_t Classes>
+HWY_NOINLINE void EvaluateFewClasses(
+  const FieldModel& model, Block& block, const FieldArrays& arrays, std::size_t offset)
+{
+  const D d;
+  const DI di;
+  const Destination<std::int32_t> classes(block, arrays.predicted, offset, block.predicted);
+  EvaluateFewLogits<Classes>(model, block, classes.Get());
+  if (arrays.probability || arrays.classColor)
+  {
+    SumFewExponentials<Classes>(block);
+    const Destination<float> probability(block, arrays.probability, offset, block.output);
+    const ClassOutput output{ model, arrays.classColor ? arrays.classColor + 3 * offset : nullptr,
+      block.count };
+    for (std::size_t i = 0; i < block.size; i += LaneCount)
+    {
+      output.Put(
+        hn::Load(d, block.sum + i), hn::LoadU(di, classes.Get() + i), i, probability.Get());
+    }
+    probability.Finish();
+  }
+  classes.Finish();
+}
+
+/// Evaluates the classes of a model with any number of them.
+HWY_INLINE void EvaluateManyClasses(
   const FieldModel& model, Block& block, const FieldArrays& arrays, std::size_t offset)
 {
   const D d;
@@ -509,13 +751,7 @@ HWY_INLINE void EvaluateClasses(
       const std::size_t end = std::min(begin + chunk, model.classes);
       for (std::size_t i = first; i < last; i += GroupSize)
       {
-        float* logits = block.logits + (i - first) * chunk;
-        EvaluateLogits(model, block, i, begin, end, logits);
-        if (arrays.logits && i < block.count)
-        {
-          PutLogits(logits, end - begin, arrays.logits + (offset + i) * model.classes + begin,
-            model.classes, std::min(GroupSize, block.count - i));
-        }
+        EvaluateLogits(model, block, i, begin, end, block.logits + (i - first) * chunk);
       }
       for (std::size_t i = first; isProbabilityWanted && i < last; i += GroupSize)
       {
@@ -532,17 +768,42 @@ HWY_INLINE void EvaluateClasses(
     return;
   }
   const Destination<float> probability(block, arrays.probability, offset, block.output);
+  const ClassOutput output{ model, arrays.classColor ? arrays.classColor + 3 * offset : nullptr,
+    block.count };
   for (std::size_t i = 0; i < block.size; i += LaneCount)
   {
-    const V p = hn::Div(hn::Set(d, 1.F), hn::Load(d, block.sum + i));
-    hn::StoreU(p, d, probability.Get() + i);
-    if (arrays.classColor && i < block.count)
-    {
-      PutColors(model, p, hn::Load(di, block.predicted + i), arrays.classColor + 3 * (offset + i),
-        3 * (block.count - i));
-    }
+    output.Put(hn::Load(d, block.sum + i), hn::Load(di, block.predicted + i), i, probability.Get());
   }
   probability.Finish();
+}
+
+/// Computes the predicted classes for r, and the selected quantities of the classes.
+HWY_INLINE void EvaluateClasses(
+  const FieldModel& model, Block& block, const FieldArrays& arrays, std::size_t offset)
+{
+  if (arrays.logits)
+  {
+    PutLogits(model, block, arrays.logits + offset * model.classes);
+  }
+  switch (model.classes)
+  {
+    case 2:
+      return EvaluateFewClasses<2>(model, block, arrays, offset);
+    case 3:
+      return EvaluateFewClasses<3>(model, block, arrays, offset);
+    case 4:
+      return EvaluateFewClasses<4>(model, block, arrays, offset);
+    case 5:
+      return EvaluateFewClasses<5>(model, block, arrays, offset);
+    case 6:
+      return EvaluateFewClasses<6>(model, block, arrays, offset);
+    case 7:
+      return EvaluateFewClasses<7>(model, block, arrays, offset);
+    case 8:
+      return EvaluateFewClasses<8>(model, block, arrays, offset);
+    default:
+      EvaluateManyClasses(model, block, arrays, offset);
+  }
 }
 
 /// Prefetches the output memory of a block while the block before it is evaluated.
@@ -585,11 +846,7 @@ HWY_INLINE void EvaluateBlock(const FieldModel& model, const float* cosines, con
   {
     PrefetchBlock(model, arrays, offset + BlockSize);
   }
-  Begin(model, cosines, sines, second, block);
-  for (std::size_t h = 0; h < model.heads.size(); ++h)
-  {
-    EvaluateHead(model, h, second, block, arrays, offset);
-  }
+  EvaluateHeads(model, Tokens<Second>{ cosines, sines, second }, block, arrays, offset);
   if (arrays.output)
   {
     const Destination<float> output(block, arrays.output, offset, block.output, 3);
@@ -607,7 +864,7 @@ HWY_INLINE void EvaluateBlock(const FieldModel& model, const float* cosines, con
 }
 
 void EvaluateRow(const FieldModel& model, const float* cosines, const float* sines,
-  std::size_t count, float cosine2, float sine2, float* scratch, const FieldArrays& arrays,
+  std::size_t count, float cosine2, float sine2, Repeated* scratch, const FieldArrays& arrays,
   std::size_t offset)
 {
   const SharedSecond second(model, cosine2, sine2, scratch);
@@ -704,7 +961,8 @@ void EmbeddingCoordinates(
 }
 
 void EvaluateFieldRow(const FieldModel& model, const float* cosines, const float* sines,
-  std::size_t count, double theta2, float* scratch, const FieldArrays& arrays, std::size_t offset)
+  std::size_t count, double theta2, Repeated* scratch, const FieldArrays& arrays,
+  std::size_t offset)
 {
   float cosine[FieldGroup];
   float sine[FieldGroup];
