@@ -248,8 +248,9 @@ int vtkLogitAttribution::RequestInformation(
 }
 
 int vtkLogitAttribution::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
+  this->Request.Limit(this, request, outputVector);
   AttentionAtlas::KeepRequest(
     inputVector[0]->GetInformationObject(0)); // whatever part of the image
   return 1;
@@ -336,8 +337,9 @@ vtkLogitAttribution::Found vtkLogitAttribution::Find(const atlas::Recording& rec
 }
 
 int vtkLogitAttribution::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
+  this->Request.Forget();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   vtkTable* table = vtkTable::GetData(outputVector, TablePort);
   vtkImageData* image = vtkImageData::GetData(outputVector, ImagePort);
@@ -370,6 +372,7 @@ int vtkLogitAttribution::RequestData(
     found.FillImage(atlas::ComponentGroups(found.terms.components,
                       static_cast<atlas::ComponentGrouping>(this->Grouping)),
       processes, outputVector->GetInformationObject(ImagePort));
+    this->Request.Answered(request, outputVector);
   }
   catch (const std::exception& e)
   {

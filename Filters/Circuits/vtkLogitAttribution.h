@@ -3,6 +3,7 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 #include "ErrorMemory.h"
+#include "ImageRequest.h"
 #include "RecordingRanges.h"
 
 #include <vtkTableAlgorithm.h>
@@ -181,6 +182,7 @@ private:
   int PositionRange[2] = { 0, 0 };
   AttentionAtlas::RecordingRanges Ranges;
   AttentionAtlas::ErrorMemory Errors;
+  AttentionAtlas::ImageRequest Request{ 1 };
   std::unique_ptr<Memory> Kept;
 };
 

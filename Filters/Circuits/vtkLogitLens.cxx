@@ -268,8 +268,9 @@ int vtkLogitLens::RequestInformation(
 }
 
 int vtkLogitLens::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
+  this->Request.Limit(this, request, outputVector);
   AttentionAtlas::KeepRequest(
     inputVector[0]->GetInformationObject(0)); // whatever part of the image
   return 1;
@@ -323,8 +324,9 @@ void vtkLogitLens::FillOutputs(
 }
 
 int vtkLogitLens::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
+  this->Request.Forget();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   const auto clear = [outputVector]()
   {
@@ -345,6 +347,7 @@ int vtkLogitLens::RequestData(
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     this->FillOutputs(AttentionAtlas::ToRecording(input), outputVector);
+    this->Request.Answered(request, outputVector);
   }
   catch (const std::exception& e)
   {

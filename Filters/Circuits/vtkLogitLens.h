@@ -3,6 +3,7 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 #include "ErrorMemory.h"
+#include "ImageRequest.h"
 #include "RecordingRanges.h"
 
 #include <vtkImageAlgorithm.h>
@@ -103,6 +104,7 @@ private:
   int Top = 5;
   AttentionAtlas::RecordingRanges Ranges;
   AttentionAtlas::ErrorMemory Errors;
+  AttentionAtlas::ImageRequest Request{ 0 };
   std::unique_ptr<Memory> Kept;
 };
 

@@ -39,4 +39,7 @@ private:
   std::mutex Mutex;
 };
 
+/// Whether none of these values is NaN or infinite.
+bool AreFinite(const float* values, vtkIdType count);
+
 }

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -93,16 +94,40 @@ const char* ParallelBackend()
   return backend.c_str();
 }
 
+namespace
+{
+
+/// The threads that the ParallelBackend() uses by its limits: that of vtkSMPTools and that of the
+/// environment, 0 for none. Asking it reads a dozen files of the system, so the last answer is kept
+/// while limits and processors are the same.
+int BackendThreads(int limitOfTools, int limitOfEnvironment, int processors)
+{
+  using Limits = std::array<int, 3>;
+  static std::mutex mutex;
+  static Limits known = { -1, -1, -1 };
+  static int threads = 1;
+  const Limits limits = { limitOfTools, limitOfEnvironment, processors };
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (known != limits)
+  {
+    vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
+    config.Backend = ParallelBackend();
+    vtkSMPTools::LocalScope(
+      config, [] { threads = std::max(vtkSMPTools::GetEstimatedNumberOfThreads(), 1); });
+    known = limits;
+  }
+  return threads;
+}
+
+}
+
 int ThreadLimit()
 {
-  vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
-  config.Backend = ParallelBackend();
-  int threads = 1;
-  vtkSMPTools::LocalScope(
-    config, [&threads]() { threads = std::max(vtkSMPTools::GetEstimatedNumberOfThreads(), 1); });
-  const bool isLimited =
-    config.MaxNumberOfThreads > 0 || EnvironmentNumber("VTK_SMP_MAX_THREADS") > 0;
-  return isLimited ? threads : std::min(threads, ProcessorShare());
+  const vtkSMPTools::Config config(vtk::detail::smp::vtkSMPToolsAPI::GetInstance());
+  const int limit = EnvironmentNumber("VTK_SMP_MAX_THREADS");
+  const int share = ProcessorShare();
+  const int threads = BackendThreads(config.MaxNumberOfThreads, limit, share);
+  return config.MaxNumberOfThreads > 0 || limit > 0 ? threads : std::min(threads, share);
 }
 
 void ParallelFor(

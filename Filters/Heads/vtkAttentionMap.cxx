@@ -1,5 +1,6 @@
 #include "vtkAttentionMap.h"
 
+#include "ArrayRanges.h"
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Execution.h"
@@ -16,29 +17,20 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
+#include <vtkSmartPointer.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
-#include <limits>
 #include <string>
-#include <vector>
+#include <utility>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {
-
-/// Queries that are evaluated at a time, a multiple of 64.
-std::int64_t RowsPerStep(int quantity, std::int64_t keys)
-{
-  constexpr std::int64_t BlockRows = 64;
-  constexpr std::int64_t PointsPerStep = std::int64_t{ 1 } << 24;
-  return quantity == vtkAttentionMap::ROLLOUT
-           ? std::numeric_limits<std::int64_t>::max() // its cost hardly depends on them
-           : std::max(PointsPerStep / (BlockRows * keys), std::int64_t{ 1 }) * BlockRows;
-}
 
 void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fields)
 {
@@ -73,14 +65,19 @@ struct vtkAttentionMap::Rows
   std::int64_t FirstQuery() const { return this->keys - 1 - this->extent[3]; }
   std::int64_t EndQuery() const { return this->keys - this->extent[2]; }
 
-  /// Puts whole rows of queries begin <= i < end where the image has them.
-  void Copy(std::int64_t begin, std::int64_t end, const float* rows, float* image) const
+  /// Puts whole rows of queries begin <= i < end where the image has them. Returns the points that
+  /// they are.
+  std::pair<vtkIdType, vtkIdType> Copy(
+    std::int64_t begin, std::int64_t end, const float* rows, float* image) const
   {
-    for (std::int64_t query = begin; query < end; ++query)
+    const std::int64_t first = std::max(begin, this->FirstQuery());
+    for (std::int64_t query = first; query < end; ++query)
     {
       const float* row = rows + (query - begin) * this->keys + this->extent[0];
       std::copy(row, row + this->Width(), image + (this->EndQuery() - 1 - query) * this->Width());
     }
+    return { (this->EndQuery() - end) * this->Width(),
+      (this->EndQuery() - std::min(first, end)) * this->Width() };
   }
 };
 
@@ -107,46 +104,50 @@ int vtkAttentionMap::RequestInformation(
 }
 
 int vtkAttentionMap::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
+  vtkInformation* request, vtkInformationVector**, vtkInformationVector* outputVector)
 {
+  this->Request.Limit(this, request, outputVector);
   return 1; // the whole recording, whatever part of the image
 }
 
 /// Evaluates the rows on several threads. Returns false if the user has cancelled.
 bool vtkAttentionMap::EvaluateRows(
-  const atlas::Recording& recording, const Rows& rows, float* image)
+  const atlas::Recording& recording, const Rows& rows, vtkFloatArray* image)
 {
-  // Steps begin at multiples of 64, so that values do not depend on the part of the image.
-  const std::int64_t first = rows.FirstQuery() / 64 * 64;
-  const std::int64_t count = rows.EndQuery() - first;
-  const std::int64_t step = std::min(RowsPerStep(this->Quantity, rows.keys), count);
-  std::vector<float> block(static_cast<std::size_t>(step * rows.keys));
-  for (std::int64_t done = 0; done < count; done += step)
+  AttentionAtlas::RangeCollector ranges({ image });
+  std::atomic<bool> isFinite = true; // a recording may hold other numbers
+  // Blocks begin at multiples of 64, so that values do not depend on the part of the image.
+  constexpr std::int64_t blockRows = 64;
+  const std::int64_t first = rows.FirstQuery() / blockRows * blockRows;
+  const bool finished = atlas::EvaluateAttentionBlocks(
+    recording,
+    { this->Sequence, this->Layer, this->Head,
+      static_cast<atlas::AttentionQuantity>(this->Quantity), first, rows.EndQuery() },
+    [&](std::int64_t begin, std::int64_t end, const float* values)
+    {
+      const auto [from, to] = rows.Copy(begin, end, values, image->GetPointer(0));
+      if (AttentionAtlas::AreFinite(image->GetPointer(from), to - from))
+      {
+        ranges.Add(from, to);
+      }
+      else
+      {
+        isFinite = false;
+      }
+    },
+    AttentionAtlas::ThreadLimit(),
+    [this](double done) { return AttentionAtlas::ReportProgress(this, done); });
+  if (isFinite)
   {
-    const std::int64_t begin = first + done;
-    const std::int64_t end = std::min(begin + step, rows.EndQuery());
-    const auto report = [&](double part)
-    {
-      return AttentionAtlas::ReportProgress(
-        this, (static_cast<double>(done) + part * static_cast<double>(end - begin)) /
-                static_cast<double>(count));
-    };
-    if (!atlas::EvaluateAttentionRows(recording,
-          { this->Sequence, this->Layer, this->Head,
-            static_cast<atlas::AttentionQuantity>(this->Quantity), begin, end },
-          block.data(), AttentionAtlas::ThreadLimit(), report))
-    {
-      return false;
-    }
-    const std::int64_t from = std::max(begin, rows.FirstQuery());
-    rows.Copy(from, end, block.data() + (from - begin) * rows.keys, image);
+    ranges.Store();
   }
-  return true;
+  return finished;
 }
 
 int vtkAttentionMap::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
+  this->Request.Forget();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
   auto* output = vtkImageData::GetData(outputVector);
   output->Initialize();
@@ -171,10 +172,11 @@ int vtkAttentionMap::RequestData(
     AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
       "a map of " + std::to_string(rows.keys) + " x " + std::to_string(rows.keys) + " tokens",
       "record shorter sequences.");
-    vtkNew<vtkFloatArray> values;
+    const vtkSmartPointer<vtkFloatArray> values =
+      vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
+    this->Pool.ForgetFree();
     values->SetName(atlas::AttentionQuantityNames[static_cast<std::size_t>(this->Quantity)]);
-    values->SetNumberOfValues(points);
-    if (!this->EvaluateRows(recording, rows, values->GetPointer(0)))
+    if (!this->EvaluateRows(recording, rows, values))
     {
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
@@ -188,6 +190,7 @@ int vtkAttentionMap::RequestData(
     AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
     AttentionAtlas::AddField(fields, "Layer", this->Layer);
     AttentionAtlas::AddField(fields, "Head", this->Head);
+    this->Request.Answered(request, outputVector);
   }
   catch (const std::exception& e)
   {

@@ -1,8 +1,10 @@
 #ifndef vtkAttentionMap_h
 #define vtkAttentionMap_h
 
+#include "ArrayPool.h"
 #include "AttentionAtlasHeadsModule.h"
 #include "ErrorMemory.h"
+#include "ImageRequest.h"
 
 #include <vtkImageAlgorithm.h>
 
@@ -10,6 +12,7 @@ namespace atlas
 {
 struct Recording;
 }
+class vtkFloatArray;
 
 /**
  * @class vtkAttentionMap
@@ -117,7 +120,7 @@ protected:
 
 private:
   struct Rows;
-  bool EvaluateRows(const atlas::Recording& recording, const Rows& rows, float* image);
+  bool EvaluateRows(const atlas::Recording& recording, const Rows& rows, vtkFloatArray* image);
 
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;
@@ -129,7 +132,9 @@ private:
   int SequenceRange[2] = { 0, 0 };
   int LayerRange[2] = { 0, 0 };
   int HeadRange[2] = { 0, 0 };
+  AttentionAtlas::ArrayPool Pool;
   AttentionAtlas::ErrorMemory Errors;
+  AttentionAtlas::ImageRequest Request{ 0 };
 };
 
 #endif

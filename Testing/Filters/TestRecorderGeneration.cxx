@@ -1,11 +1,21 @@
 #include "GenerateTokens.h"
 #include "Transformers.h"
+#include "vtkAttentionMap.h"
+#include "vtkLogitAttribution.h"
+#include "vtkLogitLens.h"
+
+#include <utility>
+#include <vector>
 
 #include <vtkCallbackCommand.h>
 #include <vtkDataObject.h>
+#include <vtkExecutive.h>
+#include <vtkImageData.h>
+#include <vtkImageDataGeometryFilter.h>
 #include <vtkInformation.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
+#include <vtkPointData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <gmock/gmock.h>
@@ -138,6 +148,180 @@ TEST(RecorderGeneration, RefusesWhatCannotGoOn)
   vit.Recorder->SetGenerateTokens(2);
   EXPECT_EQ(vit.Update()->GetNumberOfBlocks(), 0U);
   EXPECT_THAT(vit.Recorder.TakeErrors(), ElementsAre(HasSubstr("architecture vit")));
+}
+
+/// Counts how often a filter executes.
+class Executions
+{
+public:
+  explicit Executions(vtkAlgorithm* filter)
+  {
+    filter->AddObserver(vtkCommand::StartEvent, this, &Executions::Add);
+  }
+  int Take() { return std::exchange(this->Count, 0); }
+
+private:
+  int Count = 0;
+
+  void Add(vtkObject*, unsigned long, void*) { ++this->Count; }
+};
+
+/// A recording of 3 tokens, to which 4 are added over time.
+void AddTokens(Pipeline& pipeline)
+{
+  pipeline.Recorder->SetTokenIds("1 2 3");
+  pipeline.Recorder->SetGenerateTokens(4);
+  pipeline.Recorder->SetRecordArrayStatus("HeadOutputs", 1);
+  pipeline.Recorder->SetRecordArrayStatus("Residual", 1);
+}
+
+int Columns(vtkAlgorithm* filter, int port)
+{
+  return vtkImageData::SafeDownCast(filter->GetOutputDataObject(port))->GetDimensions()[0];
+}
+
+/// At steps before the last the image is smaller than announced. The filter then executes once per
+/// change, and its image is the one that a new filter makes. `columns`: of the image at step 0.
+template<class Filter, class Prepare>
+void ExecutesOncePerChange(int port, int columns, const Prepare& prepare)
+{
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  AddTokens(pipeline);
+  Observed<Filter> filter;
+  filter->SetInputConnection(pipeline.Recorder->GetOutputPort());
+  prepare(pipeline, filter.Get());
+  vtkNew<vtkImageDataGeometryFilter> consumer; // asks for the whole announced image
+  consumer->SetInputConnection(filter->GetOutputPort(port));
+  Executions executions(filter.Get());
+  const auto width = [&]
+  { return vtkImageData::SafeDownCast(filter->GetOutputDataObject(port))->GetDimensions()[0]; };
+  for (const int step : { 1, 4, 2, 2, 0, 3 })
+  {
+    SCOPED_TRACE(step);
+    consumer->UpdateTimeStep(step);
+    auto* image = vtkImageData::SafeDownCast(filter->GetOutputDataObject(port));
+    const int length = width();
+    EXPECT_EQ(length, columns + step);
+    executions.Take();
+    Observed<Filter> fresh;
+    fresh->SetInputConnection(pipeline.Recorder->GetOutputPort());
+    prepare(pipeline, fresh.Get());
+    fresh->UpdateTimeStep(step);
+    auto* expected = vtkImageData::SafeDownCast(fresh->GetOutputDataObject(port));
+    ASSERT_EQ(image->GetNumberOfPoints(), expected->GetNumberOfPoints());
+    const char* name = expected->GetPointData()->GetScalars()->GetName();
+    EXPECT_EQ(Values(image->GetPointData(), name), Values(expected->GetPointData(), name));
+    pipeline.Model.TakeWarnings();
+    for (int again = 0; again < 3; ++again)
+    {
+      consumer->UpdateTimeStep(step);
+      filter->Update();
+      EXPECT_EQ(executions.Take(), 0);
+    }
+    EXPECT_EQ(width(), length);
+    filter->Modified();
+    consumer->UpdateTimeStep(step);
+    EXPECT_EQ(executions.Take(), 1);
+    EXPECT_EQ(width(), length);
+  }
+  // A longer text at the same step.
+  consumer->UpdateTimeStep(0);
+  executions.Take();
+  const int before = width();
+  pipeline.Recorder->SetTokenIds("1 2 3 4 5");
+  consumer->UpdateTimeStep(0);
+  EXPECT_EQ(executions.Take(), 1);
+  EXPECT_EQ(width(), before + 2);
+  pipeline.Model.TakeWarnings();
+}
+
+TEST(RecorderGeneration, AttentionMapExecutesOncePerChange)
+{
+  ExecutesOncePerChange<vtkAttentionMap>(0, 3, [](Pipeline&, vtkAttentionMap*) {});
+}
+
+TEST(RecorderGeneration, LogitLensExecutesOncePerChange)
+{
+  ExecutesOncePerChange<vtkLogitLens>(0, 3, [](Pipeline& pipeline, vtkLogitLens* lens)
+    { lens->SetInputConnection(1, pipeline.Model->GetOutputPort()); });
+}
+
+TEST(RecorderGeneration, AnImageIsBackAfterAStepThatFails)
+{
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  AddTokens(pipeline);
+  Observed<vtkLogitAttribution> filter;
+  filter->SetInputConnection(pipeline.Recorder->GetOutputPort());
+  filter->SetInputConnection(1, pipeline.Model->GetOutputPort());
+  filter->SetPosition(5); // which the first steps lack
+  vtkNew<vtkImageDataGeometryFilter> consumer;
+  consumer->SetInputConnection(filter->GetOutputPort(1));
+  const auto points = [&]
+  { return vtkImageData::SafeDownCast(filter->GetOutputDataObject(1))->GetNumberOfPoints(); };
+  consumer->UpdateTimeStep(4);
+  const vtkIdType terms = points();
+  EXPECT_GT(terms, 1);
+  consumer->UpdateTimeStep(4);
+  consumer->UpdateTimeStep(0);
+  EXPECT_EQ(filter.TakeErrors().size(), 1U);
+  EXPECT_EQ(points(), 0);
+  for (int again = 0; again < 2; ++again)
+  {
+    consumer->UpdateTimeStep(4);
+    EXPECT_EQ(points(), terms);
+  }
+  pipeline.Model.TakeWarnings();
+}
+
+TEST(RecorderGeneration, AnImageIsWholeAfterAnotherOutputAskedForATime)
+{
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  AddTokens(pipeline);
+  Observed<vtkLogitLens> filter;
+  filter->SetInputConnection(pipeline.Recorder->GetOutputPort());
+  filter->SetInputConnection(1, pipeline.Model->GetOutputPort());
+  vtkNew<vtkImageDataGeometryFilter> consumer;
+  consumer->SetInputConnection(filter->GetOutputPort(0));
+  consumer->UpdateTimeStep(0);
+  consumer->UpdateTimeStep(0);
+  EXPECT_EQ(Columns(filter.Get(), 0), 3);
+  auto* pipelineOfFilter = vtkStreamingDemandDrivenPipeline::SafeDownCast(filter->GetExecutive());
+  pipelineOfFilter->UpdateInformation();
+  filter->GetOutputInformation(1)->Set(vtkStreamingDemandDrivenPipeline::UPDATE_TIME_STEP(), 4.0);
+  filter->Update(1);
+  EXPECT_EQ(Columns(filter.Get(), 0), 7);
+  consumer->UpdateTimeStep(4);
+  EXPECT_EQ(Columns(filter.Get(), 0), 7);
+  consumer->UpdateTimeStep(0);
+  EXPECT_EQ(Columns(filter.Get(), 0), 3);
+  pipeline.Model.TakeWarnings();
+}
+
+TEST(RecorderGeneration, NoMoreIsAskedForThanIsAnnounced)
+{
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  AddTokens(pipeline);
+  Observed<vtkAttentionMap> filter;
+  filter->SetInputConnection(pipeline.Recorder->GetOutputPort());
+  filter->UpdateTimeStep(0);
+  filter->UpdateTimeStep(0);
+  pipeline.Recorder->SetGenerateTokens(0);
+  for (int again = 0; again < 3; ++again)
+  {
+    EXPECT_EQ(filter->GetExecutive()->Update(0), 1);
+    EXPECT_EQ(Columns(filter.Get(), 0), 3);
+  }
+  pipeline.Recorder->SetGenerateTokens(4);
+  filter->UpdateTimeStep(4);
+  EXPECT_EQ(Columns(filter.Get(), 0), 7);
+  pipeline.Model.TakeWarnings();
+}
+
+TEST(RecorderGeneration, LogitAttributionExecutesOncePerChange)
+{
+  ExecutesOncePerChange<vtkLogitAttribution>(1, 2,
+    [](Pipeline& pipeline, vtkLogitAttribution* attribution)
+    { attribution->SetInputConnection(1, pipeline.Model->GetOutputPort()); });
 }
 
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -378,6 +379,34 @@ bool Evaluate(const Recording& recording, const AttentionRows& rows, float* valu
            : EvaluateSequence(recording, rows, values, threads, progress);
 }
 
+/// Calls body(block) for blocks of queries that begin at multiples of BlockRows, on several
+/// threads. Returns false if `progress` has.
+bool ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
+  const std::function<bool(double)>& progress,
+  const std::function<void(const AttentionRows&)>& body)
+{
+  const std::int64_t first = rows.begin / BlockRows;
+  const std::int64_t last = (rows.end + BlockRows - 1) / BlockRows;
+  const std::int64_t step = std::max(PointsPerReport / (BlockRows * keys), std::int64_t{ 1 });
+  for (std::int64_t done = first; done < last; done += step)
+  {
+    ParallelFor(std::min(step, last - done), threads,
+      [&](std::int64_t i)
+      {
+        AttentionRows block = rows;
+        block.begin = std::max(rows.begin, (done + i) * BlockRows);
+        block.end = std::min(rows.end, (done + i + 1) * BlockRows);
+        body(block);
+      });
+    const double end = static_cast<double>(std::min(done + step, last) - first);
+    if (progress && !progress(end / static_cast<double>(last - first)))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
 }
 
 std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence)
@@ -472,26 +501,42 @@ bool EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows
     return Evaluate(recording, rows, values, threads, progress);
   }
   const std::int64_t keys = AttentionLength(recording, rows.sequence);
-  const std::int64_t first = rows.begin / BlockRows;
-  const std::int64_t last = (rows.end + BlockRows - 1) / BlockRows;
-  const std::int64_t step = std::max(PointsPerReport / (BlockRows * keys), std::int64_t{ 1 });
-  for (std::int64_t done = first; done < last; done += step)
+  return ForEachBlock(rows, keys, threads, progress, [&](const AttentionRows& block)
+    { Evaluate(recording, block, values + (block.begin - rows.begin) * keys, 1, {}); });
+}
+
+bool EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
+  const UseRows& use, int threads, const std::function<bool(double)>& progress)
+{
+  RequireQueries(recording, rows);
+  const std::int64_t keys = AttentionLength(recording, rows.sequence);
+  // Each value is written, so the memory is not cleared.
+  const auto memoryFor = [keys](const AttentionRows& block)
   {
-    ParallelFor(std::min(step, last - done), threads,
-      [&](std::int64_t i)
-      {
-        AttentionRows block = rows;
-        block.begin = std::max(rows.begin, (done + i) * BlockRows);
-        block.end = std::min(rows.end, (done + i + 1) * BlockRows);
-        Evaluate(recording, block, values + (block.begin - rows.begin) * keys, 1, {});
-      });
-    const double end = static_cast<double>(std::min(done + step, last) - first);
-    if (progress && !progress(end / static_cast<double>(last - first)))
-    {
-      return false;
-    }
+    const std::int64_t count = std::max((block.end - block.begin) * keys, std::int64_t{ 1 });
+    return std::unique_ptr<float[]>(new float[ToIndex(count)]);
+  };
+  if (rows.begin == rows.end)
+  {
+    return Evaluate(recording, rows, nullptr, threads, progress);
   }
-  return true;
+  if (rows.quantity == AttentionQuantity::Rollout)
+  {
+    const auto values = memoryFor(rows);
+    const bool finished = Evaluate(recording, rows, values.get(), threads, progress);
+    if (finished)
+    {
+      use(rows.begin, rows.end, values.get());
+    }
+    return finished;
+  }
+  return ForEachBlock(rows, keys, threads, progress,
+    [&](const AttentionRows& block)
+    {
+      const auto values = memoryFor(block);
+      Evaluate(recording, block, values.get(), 1, {});
+      use(block.begin, block.end, values.get());
+    });
 }
 
 }

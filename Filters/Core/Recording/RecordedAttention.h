@@ -108,4 +108,14 @@ struct AttentionRows
 bool EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows, float* values,
   int threads, const std::function<bool(double)>& progress = {});
 
+/// Takes rows of queries begin <= i < end: values [end - begin, T], packed, which last no longer
+/// than the call.
+using UseRows = std::function<void(std::int64_t begin, std::int64_t end, const float* values)>;
+
+/// The same, but hands the rows to `use` in blocks, each as soon as it is there and while it is in
+/// the processor's cache: each row once, and several blocks at the same time on their threads. Up
+/// to 64 rows per thread are in memory; all for Rollout.
+bool EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
+  const UseRows& use, int threads, const std::function<bool(double)>& progress = {});
+
 }
