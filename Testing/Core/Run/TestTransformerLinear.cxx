@@ -64,6 +64,34 @@ TEST(RowTiles, HoldEveryRowOnce)
   }
 }
 
+TEST(RowTiles, ShortOnesAreJoined)
+{
+  const std::vector<std::int64_t> lengths = { 200, 30, 30, 30, 30, 30, 400, 30, 1 };
+  const std::vector<RowTile> tiles = MakeRowTiles(lengths);
+  for (const auto& [count, expected] :
+    std::map<std::int64_t, std::size_t>{ { 1, 9 }, { 3, 5 }, { 4, 5 }, { 100, 5 } })
+  { // 3 long tiles, 6 short ones
+    const std::vector<RowTile> joined = JoinTiles(tiles, count);
+    std::vector<std::int64_t> before;
+    std::vector<std::int64_t> after;
+    for (const RowTile& tile : tiles)
+    {
+      VisitRows(tile, [&](std::int64_t, std::int64_t row) { before.push_back(row); });
+    }
+    for (const RowTile& tile : joined)
+    {
+      EXPECT_LE(tile.joined, std::min<std::int64_t>(count, 4)) << "no more than a long tile's rows";
+      EXPECT_TRUE(tile.rows == LongTileRows || tile.rows == tile.joined * ShortTileRows);
+      EXPECT_LE(static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows, tile.rows);
+      VisitRows(tile, [&](std::int64_t, std::int64_t row) { after.push_back(row); });
+    }
+    EXPECT_EQ(joined.size(), expected) << count;
+    std::sort(before.begin(), before.end());
+    std::sort(after.begin(), after.end());
+    EXPECT_EQ(before, after);
+  }
+}
+
 /// A matrix [inputs, outputs] stored in a layout.
 struct Stored
 {
@@ -132,6 +160,40 @@ TEST(ApplyLinear, IsTheProductWithItsBias)
             std::abs(static_cast<double>(sum[i]) - (factors[i] + expected)) });
       }
       EXPECT_LT(error, 1e-5) << testing::PrintToString(lengths);
+    }
+  }
+}
+
+// The number of threads decides how many tiles are joined.
+TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
+{
+  for (const std::int64_t inputs : { 33, 768 }) // tiles are joined for the latter alone
+  {
+    const std::int64_t outputs = 300;
+    const auto size = static_cast<std::size_t>(inputs * outputs);
+    const Tensor weight = Tensor::FromDouble(DType::F32, { inputs, outputs }, Numbers(size, 5));
+    const Linear linear(
+      LinearTensors{ weight.View(), {}, WeightLayout::InputOutput, inputs, outputs, 0, outputs });
+    const std::vector<std::int64_t> lengths = { 7, 32, 50, 1, 250, 32, 100, 11, 48, 96, 23, 60 };
+    const std::vector<std::int64_t> offsets = SequenceOffsets(lengths);
+    std::mt19937 generator(6);
+    std::normal_distribution<float> normal;
+    std::vector<float> from(static_cast<std::size_t>(offsets.back() * inputs));
+    std::generate(from.begin(), from.end(), [&] { return normal(generator); });
+    const auto apply = [&](const std::vector<std::int64_t>& of, const float* rows, int threads)
+    {
+      std::vector<float> to(static_cast<std::size_t>(SequenceOffsets(of).back() * outputs));
+      ApplyLinear(linear, MakeRowTiles(of), rows, to.data(), {}, threads);
+      return to;
+    };
+    const std::vector<float> all = apply(lengths, from.data(), 1);
+    EXPECT_EQ(apply(lengths, from.data(), 2), all);
+    EXPECT_EQ(apply(lengths, from.data(), 16), all);
+    for (std::size_t s = 0; s < lengths.size(); ++s)
+    {
+      const std::vector<float> alone = apply({ lengths[s] }, from.data() + offsets[s] * inputs, 1);
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), all.begin() + offsets[s] * outputs))
+        << "sequence " << s << " of " << inputs << " inputs";
     }
   }
 }

@@ -89,28 +89,19 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
 void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
   const std::vector<HeadRows>& heads, AttentionWorkspace& work, int threads) const
 {
-  const TransformerConfig& config = this->Config;
+  const std::int64_t keyHeads = this->Config.keyHeads;
+  const Projection query = { &this->Query, this->Config.heads, &HeadRows::query, &this->QueryNorms,
+    true };
+  const Projection key = { &this->Key, keyHeads, &HeadRows::key, &this->KeyNorms, true };
+  const Projection value = { &this->Value, keyHeads, &HeadRows::value, nullptr, false };
   const float* fromWithPositions = this->AddPositions(group, from, work.shifted);
-  const auto tiles = static_cast<std::int64_t>(group.tiles.size());
-  const std::int64_t groupSize = config.heads / config.keyHeads;
-  ParallelFor((config.heads + 2 * config.keyHeads) * tiles, threads,
-    [&](std::int64_t i)
-    {
-      const std::int64_t head = i / tiles;
-      const RowTile& tile = group.tiles[ToIndex(i % tiles)];
-      if (head < config.heads)
-      {
-        this->ProjectHead(this->Query, head, group, tile, fromWithPositions,
-          heads[ToIndex(head)].query, &this->QueryNorms);
-        return;
-      }
-      const bool isKey = head < config.heads + config.keyHeads;
-      const std::int64_t keyHead = (head - config.heads) % config.keyHeads;
-      const HeadRows& rows = heads[ToIndex(keyHead * groupSize)];
-      this->ProjectHead(isKey ? this->Key : this->Value, keyHead, group, tile,
-        isKey ? fromWithPositions : from, isKey ? rows.key : rows.value,
-        isKey ? &this->KeyNorms : nullptr);
-    });
+  if (fromWithPositions == from)
+  {
+    this->Project({ query, key, value }, group, from, heads, threads);
+    return;
+  }
+  this->Project({ query, key }, group, fromWithPositions, heads, threads);
+  this->Project({ value }, group, from, heads, threads);
 }
 
 /// The input of queries and keys: `from`, plus the positions for Shortformer (Press et al. 2021).
@@ -130,53 +121,75 @@ const float* SelfAttention::AddPositions(
   return shifted.data();
 }
 
-/// Computes from W^h + b^h for the rows of a tile. Queries and keys are then normalized with
-/// `norms` and rotated; for values, it is nullptr.
-void SelfAttention::ProjectHead(const Linear& linear, std::int64_t head, const RowGroup& group,
-  const RowTile& tile, const float* from, float* to,
-  const std::vector<TransformerNorm>* norms) const
+/// Computes from W^h + b^h for each head of the projections, and finishes it. Heads whose weights
+/// are neighbors are multiplied together.
+void SelfAttention::Project(const std::vector<Projection>& projections, const RowGroup& group,
+  const float* from, const std::vector<HeadRows>& heads, int threads) const
 {
-  const std::int64_t dimension = this->Config.headDimension;
-  const std::int64_t d = this->Config.modelDimension;
-  MultiplyRows(tile, dimension, d, from, d, linear.Head(head), to, dimension, false);
-  const float* bias = linear.HeadBias(head);
-  const float limit = static_cast<float>(this->Config.projectionClip);
-  const bool isPosition = norms != nullptr;
-  const TransformerNorm* norm = !isPosition || norms->empty() ? nullptr
-                                : norms->size() == 1          ? &norms->front()
-                                                              : &(*norms)[ToIndex(head)];
-  for (const RowChunk& chunk : tile.chunks)
+  struct Heads
   {
-    for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
+    const Projection* projection;
+    std::int64_t first;
+    std::int64_t count;
+  };
+  const std::int64_t dimension = this->Config.headDimension;
+  std::vector<Heads> headsOf; // of a block
+  std::vector<ColumnBlock> blocks;
+  for (const Projection& projection : projections)
+  {
+    const std::int64_t together = projection.linear->HeadsAreNeighbors(dimension)
+                                    ? std::max<std::int64_t>(BlockColumns / dimension, 1)
+                                    : 1;
+    for (std::int64_t first = 0; first < projection.heads; first += together)
     {
-      if (bias != nullptr)
-      {
-        AddRow(dimension, bias, to + row * dimension);
-      }
-      if (limit > 0)
-      {
-        LimitRow(limit, dimension, to + row * dimension);
-      }
-      if (isPosition)
-      {
-        this->FinishHead(norm, this->Positions.Rotation(this->Layer, group.lengths[ToIndex(row)]),
-          group.positions[ToIndex(row)], to + row * dimension);
-      }
+      const std::int64_t count = std::min(together, projection.heads - first);
+      headsOf.push_back({ &projection, first, count });
+      blocks.push_back({ projection.linear->Head(first), count * dimension });
     }
   }
+  const auto visit = [&](std::size_t block, std::int64_t row, float* product)
+  {
+    const Projection& projection = *headsOf[block].projection;
+    const std::int64_t groupSize = this->Config.heads / projection.heads;
+    for (std::int64_t i = 0; i < headsOf[block].count; ++i)
+    {
+      const std::int64_t head = headsOf[block].first + i;
+      float* to = heads[ToIndex(head * groupSize)].*projection.rows + row * dimension;
+      std::copy_n(product + i * dimension, dimension, to);
+      this->FinishHead(projection, head, group, row, to);
+    }
+  };
+  MultiplyTiles(group.tiles, blocks, this->Config.modelDimension, from, visit, threads);
 }
 
-/// Normalizes and rotates a query or key, where the model does so.
-void SelfAttention::FinishHead(const TransformerNorm* norm, const RotationTable* rotation,
-  std::int64_t position, float* values) const
+/// Adds the bias of a query, key or value, and limits, normalizes and rotates it where the model
+/// does so.
+void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
+  const RowGroup& group, std::int64_t row, float* values) const
 {
-  if (norm != nullptr)
+  const std::int64_t dimension = this->Config.headDimension;
+  const float* bias = projection.linear->HeadBias(head);
+  if (bias != nullptr)
   {
-    norm->ApplyRow(this->Config.headDimension, values, values);
+    AddRow(dimension, bias, values);
   }
+  const auto limit = static_cast<float>(this->Config.projectionClip);
+  if (limit > 0)
+  {
+    LimitRow(limit, dimension, values);
+  }
+  if (projection.norms != nullptr && !projection.norms->empty())
+  {
+    const std::vector<TransformerNorm>& norms = *projection.norms;
+    const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[ToIndex(head)];
+    norm.ApplyRow(dimension, values, values);
+  }
+  const RotationTable* rotation =
+    projection.rotated ? this->Positions.Rotation(this->Layer, group.lengths[ToIndex(row)])
+                       : nullptr;
   if (rotation != nullptr)
   {
-    rotation->Apply(position, values);
+    rotation->Apply(group.positions[ToIndex(row)], values);
   }
 }
 
@@ -243,8 +256,7 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
 }
 
 /// Computes the norms of value W_O^h if they are recorded, as sqrt(v (W_O W_O^T) v^T): d_head
-/// rather than d_model multiplications per number of v. Products v (W_O W_O^T) are where the
-/// weighted sums of values will be.
+/// rather than d_model multiplications per number of v.
 void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadRows>& heads,
   AttentionWorkspace& work, int threads) const
 {
@@ -271,17 +283,16 @@ void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadR
       const std::int64_t head = i / tiles;
       const RowTile& tile = group.tiles[ToIndex(i % tiles)];
       const HeadRows& rows = heads[ToIndex(head)];
-      float* products = work.mixed.data() + head * dimension;
-      MultiplyRows(tile, dimension, dimension, rows.value, dimension,
-        { work.grams.data() + head * dimension * dimension, dimension }, products, stride, false);
-      for (const RowChunk& chunk : tile.chunks)
-      {
-        for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
+      const TileRows values(tile, dimension, rows.value, dimension);
+      std::vector<float> products(ToIndex(tile.rows * dimension));
+      MultiplyTile(tile, dimension, dimension, values.Matrix(),
+        { work.grams.data() + head * dimension * dimension, dimension }, products.data());
+      VisitRows(tile,
+        [&](std::int64_t place, std::int64_t row)
         {
           rows.valueNorm[row] =
-            NormOf(rows.value + row * dimension, products + row * stride, dimension);
-        }
-      }
+            NormOf(rows.value + row * dimension, products.data() + place * dimension, dimension);
+        });
     });
 }
 
@@ -300,9 +311,13 @@ void SelfAttention::SeparateOutputs(
     [&](std::int64_t i)
     {
       const std::int64_t head = i / tiles;
-      MultiplyRows(group.tiles[ToIndex(i % tiles)], d, dimension, mixed + head * dimension,
-        MixedWidth(this->Config), this->Output.Part(head * dimension, 0),
-        heads[ToIndex(head)].output, d, false);
+      const RowTile& tile = group.tiles[ToIndex(i % tiles)];
+      const TileRows rows(tile, dimension, mixed + head * dimension, MixedWidth(this->Config));
+      std::vector<float> products(ToIndex(tile.rows * d));
+      MultiplyTile(
+        tile, d, dimension, rows.Matrix(), this->Output.Part(head * dimension, 0), products.data());
+      VisitRows(tile, [&](std::int64_t place, std::int64_t row)
+        { std::copy_n(products.data() + place * d, d, heads[ToIndex(head)].output + row * d); });
     });
 }
 

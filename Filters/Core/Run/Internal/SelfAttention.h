@@ -48,11 +48,22 @@ public:
     AttentionWorkspace& work, int threads, const ActivationVisitor& visitor) const;
 
   /// An upper bound on the floats that Add allocates for groups of `rows` rows: its workspace and
-  /// the memory of each thread.
+  /// the memory of each thread. Tiles of products with weights are small beside them: each thread
+  /// has one, LongTileRows x (inputs + BlockColumns) at most.
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 
 private:
+  /// The queries, keys or values of all heads.
+  struct Projection
+  {
+    const Linear* linear = nullptr;
+    std::int64_t heads = 0;
+    float* HeadRows::* rows = nullptr;
+    const std::vector<TransformerNorm>* norms = nullptr; ///< see QueryNorms
+    bool rotated = false;                                ///< where the model rotates
+  };
+
   const TransformerConfig& Config;
   const PositionEncoding& Positions;
   std::int64_t Layer;
@@ -69,11 +80,10 @@ private:
     const RowGroup& group, const float* from, std::vector<float>& shifted) const;
   void ProjectHeads(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads,
     AttentionWorkspace& work, int threads) const;
-  void ProjectHead(const Linear& linear, std::int64_t head, const RowGroup& group,
-    const RowTile& tile, const float* from, float* to,
-    const std::vector<TransformerNorm>* norms) const;
-  void FinishHead(const TransformerNorm* norm, const RotationTable* rotation, std::int64_t position,
-    float* values) const;
+  void Project(const std::vector<Projection>& projections, const RowGroup& group, const float* from,
+    const std::vector<HeadRows>& heads, int threads) const;
+  void FinishHead(const Projection& projection, std::int64_t head, const RowGroup& group,
+    std::int64_t row, float* values) const;
   void MixValues(
     const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const;
   void MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin, std::int64_t head,

@@ -1,5 +1,6 @@
 #include "TransformerLinear.h"
 
+#include "Index.h"
 #include "Parallel.h"
 #include "TransformerKernels.h"
 
@@ -10,7 +11,13 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t ColumnBlock = 256;
+/// The least number of multiplications of a short tile's product for tiles to be joined. OpenBLAS
+/// has other kernels for small products, below 10^6 (0.3.21) or 7.4 10^6 (without a copy of b).
+/// Larger products differ in nothing but their number of rows, which changes no sum.
+constexpr std::int64_t LeastJoinedProduct = std::int64_t{ 1 } << 23;
+
+/// The number of parts of equal work for each thread, so that none waits long for another.
+constexpr std::int64_t PartsPerThread = 3;
 
 /// Whether a tile is full and its rows are consecutive.
 bool IsContiguous(const RowTile& tile)
@@ -37,23 +44,31 @@ std::int64_t AddChunk(
   return index;
 }
 
-/// Applies bias, activation and factor to some columns of a row; `values` and `factor` begin at the
-/// first of them.
-void FinishRow(const LinearFinish& finish, std::int64_t columns, const float* bias,
-  const float* factor, float* values)
+/// What one thread does at a time: the product of a tile with blocks begin <= block < end.
+struct TilePart
 {
-  if (bias != nullptr)
+  const RowTile* tile = nullptr;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// Rows that must be copied are multiplied by as many blocks as possible, so that they are copied
+/// once.
+std::vector<TilePart> MakeParts(const std::vector<RowTile>& tiles, std::size_t blocks, int threads)
+{
+  const std::int64_t wanted = PartsPerThread * ThreadCount(threads);
+  const std::int64_t perTile = std::min(
+    static_cast<std::int64_t>(blocks), BlockCount(wanted, static_cast<std::int64_t>(tiles.size())));
+  const auto step = ToIndex(BlockCount(static_cast<std::int64_t>(blocks), perTile));
+  std::vector<TilePart> parts;
+  for (const RowTile& tile : tiles)
   {
-    AddRow(columns, bias, values);
+    for (std::size_t begin = 0; begin < blocks; begin += step)
+    {
+      parts.push_back({ &tile, begin, std::min(begin + step, blocks) });
+    }
   }
-  if (finish.activation)
-  {
-    Activate(*finish.activation, columns, values);
-  }
-  if (factor != nullptr)
-  {
-    MultiplyRow(columns, factor, values);
-  }
+  return parts;
 }
 
 }
@@ -82,6 +97,12 @@ MatrixBlock Linear::Head(std::int64_t head) const
            ? MatrixBlock{ this->Weight.Data() + head * this->Tensors.inputs * dimension, dimension,
                false }
            : this->Part(0, this->Tensors.headFirst + head * this->Tensors.headStep);
+}
+
+bool Linear::HeadsAreNeighbors(std::int64_t dimension) const
+{
+  return this->Tensors.layout != WeightLayout::HeadInputOutput &&
+         this->Tensors.headStep == dimension;
 }
 
 const float* Linear::Bias(std::int64_t output) const
@@ -126,65 +147,133 @@ std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths)
   return tiles;
 }
 
-void MultiplyRows(const RowTile& tile, std::int64_t columns, std::int64_t inner, const float* from,
-  std::int64_t fromStride, const MatrixBlock& b, float* to, std::int64_t stride, bool add)
+std::vector<RowTile> JoinTiles(const std::vector<RowTile>& tiles, std::int64_t count)
+{
+  const std::int64_t most = std::min(count, LongTileRows / ShortTileRows);
+  std::vector<RowTile> joined;
+  std::int64_t last = -1; // the tile that others may be joined to
+  for (const RowTile& tile : tiles)
+  {
+    if (tile.rows != ShortTileRows)
+    {
+      joined.push_back(tile);
+    }
+    else if (last < 0 || joined[ToIndex(last)].joined == most)
+    {
+      last = static_cast<std::int64_t>(joined.size());
+      joined.push_back(tile);
+    }
+    else
+    {
+      RowTile& to = joined[ToIndex(last)];
+      to.rows += tile.rows;
+      to.joined += 1;
+      to.chunks.insert(to.chunks.end(), tile.chunks.begin(), tile.chunks.end());
+    }
+  }
+  return joined;
+}
+
+TileRows::TileRows(const RowTile& tile, std::int64_t inner, const float* from, std::int64_t stride)
 {
   if (IsContiguous(tile))
   {
-    const std::int64_t row = tile.chunks.front().begin;
-    MultiplyMatrices(tile.rows, columns, inner, 1, { from + row * fromStride, fromStride }, b,
-      to + row * stride, stride, add);
+    this->Rows = { from + tile.chunks.front().begin * stride, stride };
     return;
   }
-  std::vector<float> gathered(static_cast<std::size_t>(tile.rows * inner));
-  std::vector<float> product(static_cast<std::size_t>(tile.rows * columns));
-  const auto forRows = [&tile](const auto& function)
+  this->Copy.reset(new float[ToIndex(tile.rows * inner)]); // each number of which is set below
+  this->Rows = { this->Copy.get(), inner };
+  float* to = this->Copy.get();
+  for (const RowChunk& chunk : tile.chunks)
   {
-    std::int64_t place = 0;
-    for (const RowChunk& chunk : tile.chunks)
+    for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
     {
-      for (std::int64_t i = 0; i < chunk.rows; ++i)
-      {
-        function(place + i, chunk.begin + i);
-      }
-      place += ChunkRows;
+      to = std::copy_n(from + row * stride, inner, to);
     }
-  };
-  forRows(
-    [&](std::int64_t place, std::int64_t row)
+    to = std::fill_n(to, (ChunkRows - chunk.rows) * inner, 0.F);
+  }
+  std::fill(to, this->Copy.get() + tile.rows * inner, 0.F);
+}
+
+void MultiplyTile(const RowTile& tile, std::int64_t columns, std::int64_t inner,
+  const MatrixBlock& rows, const MatrixBlock& b, float* product)
+{
+  const std::int64_t single = tile.rows / tile.joined;
+  const std::int64_t step = single * columns * inner < LeastJoinedProduct ? single : tile.rows;
+  for (std::int64_t row = 0; row < tile.rows; row += step)
+  {
+    MultiplyMatrices(step, columns, inner, 1, { rows.data + row * rows.stride, rows.stride }, b,
+      product + row * columns, columns);
+  }
+}
+
+void MultiplyTiles(const std::vector<RowTile>& tiles, const std::vector<ColumnBlock>& blocks,
+  std::int64_t inner, const float* from, const RowVisitor& visit, int threads)
+{
+  if (tiles.empty() || blocks.empty())
+  {
+    return;
+  }
+  const auto products = static_cast<std::int64_t>(tiles.size() * blocks.size());
+  const std::int64_t joined = products / (PartsPerThread * ThreadCount(threads));
+  const std::vector<RowTile> larger = JoinTiles(tiles, std::max<std::int64_t>(joined, 1));
+  const std::vector<TilePart> parts = MakeParts(larger, blocks.size(), threads);
+  ParallelFor(static_cast<std::int64_t>(parts.size()), threads,
+    [&](std::int64_t i)
     {
-      std::copy_n(from + row * fromStride, inner, gathered.data() + place * inner);
-      std::copy_n(to + row * stride, add ? columns : 0, product.data() + place * columns);
+      const TilePart& part = parts[ToIndex(i)];
+      const TileRows rows(*part.tile, inner, from, inner);
+      std::int64_t columns = 0;
+      for (std::size_t block = part.begin; block < part.end; ++block)
+      {
+        columns = std::max(columns, blocks[block].columns);
+      }
+      const std::unique_ptr<float[]> product(new float[ToIndex(part.tile->rows * columns)]);
+      for (std::size_t block = part.begin; block < part.end; ++block)
+      {
+        const ColumnBlock& column = blocks[block];
+        MultiplyTile(
+          *part.tile, column.columns, inner, rows.Matrix(), column.weights, product.get());
+        VisitRows(*part.tile, [&](std::int64_t place, std::int64_t row)
+          { visit(block, row, product.get() + place * column.columns); });
+      }
     });
-  MultiplyMatrices(
-    tile.rows, columns, inner, 1, { gathered.data(), inner }, b, product.data(), columns, add);
-  forRows([&](std::int64_t place, std::int64_t row)
-    { std::copy_n(product.data() + place * columns, columns, to + row * stride); });
 }
 
 void ApplyLinear(const Linear& linear, const std::vector<RowTile>& tiles, const float* from,
   float* to, const LinearFinish& finish, int threads)
 {
   const std::int64_t outputs = linear.Outputs();
-  const auto tileCount = static_cast<std::int64_t>(tiles.size());
-  ParallelFor(tileCount * BlockCount(outputs, ColumnBlock), threads,
-    [&](std::int64_t i)
+  std::vector<ColumnBlock> blocks;
+  for (std::int64_t column = 0; column < outputs; column += BlockColumns)
+  {
+    blocks.push_back({ linear.Part(0, column), std::min(BlockColumns, outputs - column) });
+  }
+  const auto visit = [&](std::size_t block, std::int64_t row, float* product)
+  {
+    const std::int64_t column = static_cast<std::int64_t>(block) * BlockColumns;
+    const std::int64_t columns = blocks[block].columns;
+    const std::int64_t offset = row * outputs + column;
+    if (linear.Bias(column) != nullptr)
     {
-      const RowTile& tile = tiles[static_cast<std::size_t>(i % tileCount)];
-      const std::int64_t column = i / tileCount * ColumnBlock;
-      const std::int64_t columns = std::min(ColumnBlock, outputs - column);
-      MultiplyRows(tile, columns, linear.Inputs(), from, linear.Inputs(), linear.Part(0, column),
-        to + column, outputs, finish.add);
-      for (const RowChunk& chunk : tile.chunks)
-      {
-        for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
-        {
-          const std::int64_t offset = row * outputs + column;
-          FinishRow(finish, columns, linear.Bias(column),
-            finish.factor == nullptr ? nullptr : finish.factor + offset, to + offset);
-        }
-      }
-    });
+      AddRow(columns, linear.Bias(column), product);
+    }
+    if (finish.add)
+    {
+      AddRow(columns, product, to + offset);
+      return;
+    }
+    if (finish.activation)
+    {
+      Activate(*finish.activation, columns, product);
+    }
+    if (finish.factor != nullptr)
+    {
+      MultiplyRow(columns, finish.factor + offset, product);
+    }
+    std::copy_n(product, columns, to + offset);
+  };
+  MultiplyTiles(tiles, blocks, linear.Inputs(), from, visit, threads);
 }
 
 }

@@ -5,7 +5,10 @@
 #include "TransformerWeights.h"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace atlas
 {
@@ -26,6 +29,9 @@ public:
 
   /// The block [inputs, d_head] of W for the queries, keys or values of a head.
   MatrixBlock Head(std::int64_t head) const;
+
+  /// Whether the blocks of heads of this dimension lie side by side, as columns of one matrix.
+  bool HeadsAreNeighbors(std::int64_t dimension) const;
 
   /// The bias, starting at an output, or nullptr if there is none.
   const float* Bias(std::int64_t output) const;
@@ -64,6 +70,7 @@ struct RowTile
 {
   std::int64_t rows = 0;
   std::vector<RowChunk> chunks; ///< each occupies ChunkRows rows of the product
+  std::int64_t joined = 1;      ///< the number of tiles of equal size that were joined (JoinTiles)
 };
 constexpr std::int64_t ChunkRows = 12;
 constexpr std::int64_t ShortTileRows = 4 * ChunkRows;
@@ -72,11 +79,64 @@ constexpr std::int64_t LongTileRows = 16 * ChunkRows;
 /// The tiles of consecutive sequences of these lengths.
 std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths);
 
-/// Multiplies the rows of a tile: `from` [rows, inner] times b [inner, columns], written to `to`
-/// [rows, columns] or added to it. Pointers are to the row 0 of the chunks; strides are from one
-/// row to the next.
-void MultiplyRows(const RowTile& tile, std::int64_t columns, std::int64_t inner, const float* from,
-  std::int64_t fromStride, const MatrixBlock& b, float* to, std::int64_t stride, bool add);
+/// Joins short tiles, `count` at a time, so that OpenBLAS copies the weights into its own order
+/// fewer times. A joined tile has at most LongTileRows rows.
+std::vector<RowTile> JoinTiles(const std::vector<RowTile>& tiles, std::int64_t count);
+
+/// The rows of a tile as one matrix: those of the caller if they are consecutive, else a copy, in
+/// which missing rows are zero.
+class TileRows
+{
+public:
+  /// `from` is the row 0 of the chunks, [rows, inner] with the given stride.
+  TileRows(const RowTile& tile, std::int64_t inner, const float* from, std::int64_t stride);
+
+  MatrixBlock Matrix() const { return this->Rows; }
+
+private:
+  std::unique_ptr<float[]> Copy;
+  MatrixBlock Rows;
+};
+
+/// Computes product = rows b, where `rows` are those of the tile, b is [inner, columns] and
+/// `product` [tile.rows, columns]. The tiles that were joined are multiplied at once where that
+/// changes no bit, else one by one.
+void MultiplyTile(const RowTile& tile, std::int64_t columns, std::int64_t inner,
+  const MatrixBlock& rows, const MatrixBlock& b, float* product);
+
+/// Calls visit(place, row) for each row of a tile, where `place` is its row in the product.
+template<class Visitor>
+void VisitRows(const RowTile& tile, const Visitor& visit)
+{
+  std::int64_t place = 0;
+  for (const RowChunk& chunk : tile.chunks)
+  {
+    for (std::int64_t i = 0; i < chunk.rows; ++i)
+    {
+      visit(place + i, chunk.begin + i);
+    }
+    place += ChunkRows;
+  }
+}
+
+/// Some columns of a matrix by which rows are multiplied.
+struct ColumnBlock
+{
+  MatrixBlock weights; ///< [inner, columns]
+  std::int64_t columns = 0;
+};
+
+/// The most columns that are multiplied at once. A block of them and a tile fit into the cache.
+constexpr std::int64_t BlockColumns = 256;
+
+/// What is done with a row of a product: the index of the block, the row, and its product with the
+/// block [columns], which may be changed.
+using RowVisitor = std::function<void(std::size_t block, std::int64_t row, float* product)>;
+
+/// Multiplies the rows of all tiles, `from` [rows, inner], by each block and calls `visit` for each
+/// row and block once. Runs in parallel: calls may come at the same time.
+void MultiplyTiles(const std::vector<RowTile>& tiles, const std::vector<ColumnBlock>& blocks,
+  std::int64_t inner, const float* from, const RowVisitor& visit, int threads);
 
 /// What is applied to the product from W + b.
 struct LinearFinish
