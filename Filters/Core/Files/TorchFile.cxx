@@ -108,33 +108,61 @@ void CopyRow(
   }
 }
 
-/// The elements of a tensor in row-major order.
+/// An axis of a tensor, or several that are one step apart throughout.
+struct MergedAxis
+{
+  std::uint64_t count = 0;
+  std::uint64_t step = 0; ///< in bytes
+  std::uint64_t index = 0;
+};
+
+/// The axes of more than one element, as few as possible.
+std::vector<MergedAxis> MergeAxes(const PlacedTensor& tensor)
+{
+  std::vector<MergedAxis> axes;
+  for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis)
+  {
+    const auto count = static_cast<std::uint64_t>(tensor.shape[axis]);
+    const std::uint64_t step =
+      static_cast<std::uint64_t>(tensor.stride[axis]) * ByteSize(tensor.dtype);
+    if (count == 1)
+    {
+      continue; // its stride may be any
+    }
+    if (!axes.empty() && axes.back().step == step * count)
+    {
+      axes.back() = { axes.back().count * count, step };
+    }
+    else
+    {
+      axes.push_back({ count, step });
+    }
+  }
+  return axes;
+}
+
+/// The elements of a tensor in row-major order. It is not packed, so one axis at least has more
+/// than one element.
 std::vector<std::byte> PackedCopy(const PlacedTensor& tensor, std::uint64_t count)
 {
   const std::size_t bytes = ByteSize(tensor.dtype);
   std::vector<std::byte> copy(static_cast<std::size_t>(count * bytes));
-  const std::size_t last = tensor.shape.size() - 1; // a tensor without axes is packed
-  const auto columns = static_cast<std::uint64_t>(tensor.shape[last]);
-  const std::uint64_t step = static_cast<std::uint64_t>(tensor.stride[last]) * bytes;
-  std::vector<std::int64_t> index(last, 0);
+  std::vector<MergedAxis> outer = MergeAxes(tensor);
+  const MergedAxis columns = outer.back();
+  outer.pop_back();
   const std::byte* row = tensor.data;
-  for (std::uint64_t done = 0; done < count; done += columns)
+  for (std::uint64_t done = 0; done < count; done += columns.count)
   {
-    CopyRow(bytes, row, step, columns, copy.data() + done * bytes);
-    for (std::size_t axis = last; axis-- > 0;)
+    CopyRow(bytes, row, columns.step, columns.count, copy.data() + done * bytes);
+    for (auto axis = outer.rbegin(); axis != outer.rend(); ++axis)
     {
-      if (tensor.shape[axis] == 1)
-      {
-        continue; // its stride may be any
-      }
-      const auto jump = static_cast<std::size_t>(tensor.stride[axis]) * bytes;
-      row += jump;
-      if (++index[axis] < tensor.shape[axis])
+      row += axis->step;
+      if (++axis->index < axis->count)
       {
         break;
       }
-      row -= jump * static_cast<std::size_t>(tensor.shape[axis]);
-      index[axis] = 0;
+      row -= axis->step * axis->count;
+      axis->index = 0;
     }
   }
   return copy;

@@ -460,6 +460,27 @@ std::string View(std::int64_t offset, const std::vector<std::int64_t>& shape,
   return Zipped(PickledTensor({ "0", 3, "FloatStorage", false }, offset, shape, stride));
 }
 
+// Element (i, j, ...) is that at offset + i stride_0 + j stride_1 + ...
+TEST(TorchFile, ViewsMayHaveAnyStrides)
+{
+  struct Case
+  {
+    std::vector<std::int64_t> shape;
+    std::vector<std::int64_t> stride;
+    std::vector<double> expected;
+  };
+  const std::vector<Case> cases = { { { 2, 1, 3 }, { 0, 99, 1 }, { 1, 2, 3, 1, 2, 3 } },
+    { { 3, 2, 2 }, { 1, 0, 0 }, { 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3 } },
+    { { 2, 2 }, { 1, 1 }, { 1, 2, 2, 3 } }, { { 1, 2, 1, 2 }, { 5, 0, 9, 2 }, { 1, 3, 1, 3 } },
+    { { 2, 3, 1, 1 }, { 0, 0, 4, 4 }, { 1, 1, 1, 1, 1, 1 } },
+    { { 2, 2, 2 }, { 0, 1, 1 }, { 1, 2, 2, 3, 1, 2, 2, 3 } }, { { 2, 0 }, { 0, 0 }, {} } };
+  for (const Case& view : cases)
+  {
+    EXPECT_EQ(Load(Open(View(0, view.shape, view.stride)), "array"), view.expected)
+      << testing::PrintToString(view.shape);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Made, BadTorchFile,
   testing::Values(BadFile{ "Empty", "", "expected a PyTorch file" },
     BadFile{ "Text", "hello, world", "expected a PyTorch file" },
