@@ -7,6 +7,7 @@
 #include "InstructionSets.h"
 #include "Parallel.h"
 #include "Peak.h"
+#include "SmoothModel.h"
 
 #include <benchmark/benchmark.h>
 
@@ -18,33 +19,6 @@
 
 namespace
 {
-
-/// A model of that many heads and classes with smooth, deterministic weights.
-atlas::AttentionOnlyModel MakeModel(int heads, int classes)
-{
-  double phase = 0;
-  const auto fill = [&](auto& matrix, Eigen::Index rows, Eigen::Index columns)
-  {
-    matrix.resize(rows, columns);
-    for (Eigen::Index i = 0; i < matrix.size(); ++i)
-    {
-      matrix.data()[i] = std::sin(phase += 1.7);
-    }
-  };
-  atlas::AttentionOnlyModel model;
-  fill(model.wordEmbedding, classes, 3);
-  fill(model.positionEmbedding, 2, 3);
-  fill(model.unembedding, classes, 3);
-  model.heads.resize(static_cast<std::size_t>(heads));
-  for (atlas::AttentionHead& head : model.heads)
-  {
-    fill(head.query, 3, 3);
-    fill(head.key, 3, 3);
-    fill(head.value, 3, 3);
-    fill(head.output, 3, 3);
-  }
-  return model;
-}
 
 /// The case that a chart is evaluated for.
 struct Shape
@@ -66,15 +40,18 @@ struct Shape
 
   /// Floating-point operations that the kernel does for a point (FieldKernel.cxx), where a
   /// multiplication with addition counts as two, and those on integers, selections and
-  /// conversions not at all. An exponential has 17: three multiplications with addition and a
-  /// subtraction to reduce its argument, and five for its polynomial.
+  /// conversions not at all. An exponential has 17: two multiplications with addition and a
+  /// subtraction to reduce its argument, five for its polynomial, and one that adds it to a sum. If
+  /// there are few classes, that of the largest logit is left out.
   double OperationsPerPoint() const
   {
     constexpr int exponential = 17;
-    constexpr int ofPoint = 2 + 1 + 10;                    // differences, 1 / sum, color
-    constexpr int ofHead = 4 + (2 + exponential + 2) + 18; // score, attention, r
-    constexpr int ofClass = 5 + 2 + (2 + exponential) + 1; // logit, largest, its term, sum
-    return ofPoint + ofHead * heads + ofClass * classes;
+    constexpr int ofPoint = 2 + 1 + 8;                     // differences, 1 / sum, color
+    constexpr int ofHead = 4 + (2 + exponential + 1) + 18; // score, attention, r
+    constexpr int ofClass = 5;                             // logit
+    constexpr int ofTerm = 2 + (2 + exponential);          // largest, its term of the sum
+    const int terms = classes <= 8 ? classes - 1 : classes;
+    return ofPoint + ofHead * heads + ofClass * classes + ofTerm * terms;
   }
 
   /// All rows of the chart, or as many as take about a second with slow instruction sets.
@@ -96,7 +73,7 @@ struct Chart
     , probability(points)
     , color(3 * points)
     , attention(static_cast<std::size_t>(forShape.heads), std::vector<float>(points))
-    , evaluator(MakeModel(forShape.heads, forShape.classes), {})
+    , evaluator(SmoothModel(forShape.heads, forShape.classes), {})
   {
     arrays.predicted = predicted.data();
     arrays.probability = probability.data();

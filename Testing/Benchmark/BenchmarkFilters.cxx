@@ -1,24 +1,63 @@
-// What a filter takes beside the kernel inside it, on the same threads in the same run: a slider's
-// change of Attention Torus. Argument: points along each side. Class, Probability, ClassColor and
-// Attention of three heads. The last output is kept until the next one is there, as ParaView does.
-// Counters: kernel_ms, the time of the kernel alone, into memory that is in use already;
-// filter_over_kernel, medians.
+// What filters take beside the kernel of Core inside them, on the same threads in the same run,
+// after what a slider changes. Kernels write into memory that is in use already. Every output is
+// kept until the next one is there, as ParaView does.
+//
+// - HeadWeights: Attention Torus; points along each side. Class, Probability, ClassColor and
+//   Attention of three heads.
+// - Donut: MajorRadius of Torus Deformation; points along each side. Surface: the same with Shape
+//   Vectors, where the chart is new each time.
+// - Pairs: HeadWeights of Token Pairs; tokens.
+// - Map: Head of Attention Map; tokens.
+// - Embedding: KeyTranslation of Head Embedding, by principal components; tokens. Arranged: the
+//   same with Arrangement, which needs no layout; beside a plain copy of the coordinates.
+// - Sentence: Head of Attention Sentence, with the lines from Threshold 0.01 on; tokens.
+//
+// Counters: kernel_ms and filter_over_kernel, medians; cpu_ms and cpu_over_kernel, the same of the
+// processor time of all threads, which other programs do not change; faults, the pages that the
+// system gave the process in an update of the filter, a median.
 
+#include "AttentionEvaluation.h"
 #include "AttentionOnlyModel.h"
+#include "Deformation.h"
 #include "Execution.h"
 #include "FieldEvaluation.h"
+#include "HeadLayouts.h"
 #include "ModelConversion.h"
+#include "Pi.h"
+#include "RandomMatrix.h"
+#include "RecordedAttention.h"
+#include "RecordingConversion.h"
+#include "SentenceAttention.h"
+#include "SmoothModel.h"
 #include "TorusChart.h"
+#include "TorusGrid.h"
+#include "TorusSurface.h"
+#include "vtkAttentionMap.h"
+#include "vtkAttentionSentence.h"
 #include "vtkAttentionTorus.h"
+#include "vtkHeadEmbedding.h"
+#include "vtkTokenPairs.h"
+#include "vtkTorusDeformation.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <random>
+#include <string>
 #include <vector>
 
+#include <sys/resource.h>
+
+#include <vtkFloatArray.h>
 #include <vtkImageData.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkSmartPointer.h>
 #include <vtkTrivialProducer.h>
 
 #include <benchmark/benchmark.h>
@@ -26,26 +65,127 @@
 namespace
 {
 
-template<class Function>
-double SecondsOf(const Function& function)
+/// What a call takes.
+struct Cost
 {
-  const auto begin = std::chrono::steady_clock::now();
-  function();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
+  double seconds;
+  double processor; ///< seconds of all threads
+  double faults;    ///< of pages
 
-double Median(std::vector<double> values)
+  template<class Function>
+  explicit Cost(const Function& function)
+  {
+    const rusage before = Usage();
+    const auto begin = std::chrono::steady_clock::now();
+    function();
+    this->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const rusage after = Usage();
+    this->processor = ProcessorTime(after) - ProcessorTime(before);
+    this->faults = static_cast<double>(after.ru_minflt - before.ru_minflt);
+  }
+
+private:
+  static rusage Usage()
+  {
+    rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage;
+  }
+  static double ProcessorTime(const rusage& usage)
+  {
+    constexpr double micro = 1e-6;
+    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           micro * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  }
+};
+
+/// A filter of some data, whose first output is kept as ParaView keeps it.
+template<class Filter>
+class Shown
 {
+public:
+  explicit Shown(vtkDataObject* input)
+  {
+    this->Producer->SetOutput(input);
+    this->Made->SetInputConnection(this->Producer->GetOutputPort());
+  }
+  Filter* operator->() const { return this->Made; }
+
+  void SetInput(vtkDataObject* input) { this->Producer->SetOutput(input); }
+
+  void Update()
+  {
+    this->Made->Update();
+    vtkDataObject* output = this->Made->GetOutputDataObject(0);
+    const auto kept = vtkSmartPointer<vtkDataObject>::Take(output->NewInstance());
+    kept->ShallowCopy(output);
+    this->Kept = kept;
+  }
+
+private:
+  vtkNew<vtkTrivialProducer> Producer;
+  vtkNew<Filter> Made;
+  vtkSmartPointer<vtkDataObject> Kept;
+};
+
+double MedianOf(const std::vector<Cost>& costs, double Cost::* part)
+{
+  std::vector<double> values;
+  values.reserve(costs.size());
+  std::transform(costs.begin(), costs.end(), std::back_inserter(values),
+    [part](const Cost& cost) { return cost.*part; });
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
+/// Calls filter(i) and kernel(i), one after the other, for i = 0, 1, ...
+template<class Filter, class Kernel>
+void Compare(benchmark::State& state, const Filter& filter, const Kernel& kernel)
+{
+  std::vector<Cost> ofFilter;
+  std::vector<Cost> ofKernel;
+  int i = 0;
+  for (; i < 3; ++i) // so that all memory is in use
+  {
+    filter(i);
+    kernel(i);
+  }
+  for (auto _ : state)
+  {
+    ofFilter.emplace_back([&] { filter(i); });
+    ofKernel.emplace_back([&] { kernel(i); });
+    state.SetIterationTime(ofFilter.back().seconds);
+    ++i;
+  }
+  const double filterTime = MedianOf(ofFilter, &Cost::seconds);
+  const double kernelTime = MedianOf(ofKernel, &Cost::seconds);
+  const double filterProcessor = MedianOf(ofFilter, &Cost::processor);
+  state.counters["filter_ms"] = 1e3 * filterTime;
+  state.counters["kernel_ms"] = 1e3 * kernelTime;
+  state.counters["filter_over_kernel"] = filterTime / kernelTime;
+  state.counters["cpu_ms"] = 1e3 * filterProcessor;
+  state.counters["cpu_over_kernel"] = filterProcessor / MedianOf(ofKernel, &Cost::processor);
+  state.counters["faults"] = MedianOf(ofFilter, &Cost::faults);
+}
+
+vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const atlas::AttentionOnlyModel& model)
+{
+  auto data = vtkSmartPointer<vtkMultiBlockDataSet>::New();
+  AttentionAtlas::ToDataSet(model, data);
+  return data;
+}
+
+atlas::AttentionOnlyModel ShippedModel()
+{
+  return atlas::ReadAttentionOnlyModel(ATLAS_DATA_DIR "/trained-n5-h3.safetensors");
+}
+
 /// The kernel's work for a chart, in arrays of its own.
-class Kernel
+class ChartKernel
 {
 public:
-  Kernel(const atlas::AttentionOnlyModel& model, int side)
+  ChartKernel(const atlas::AttentionOnlyModel& model, int side)
     : Model(model)
     , Side(side)
     , Points(static_cast<std::size_t>(side) * static_cast<std::size_t>(side))
@@ -99,46 +239,292 @@ private:
 void HeadWeights(benchmark::State& state)
 {
   const auto side = static_cast<int>(state.range(0));
-  const atlas::AttentionOnlyModel model =
-    atlas::ReadAttentionOnlyModel(ATLAS_DATA_DIR "/trained-n5-h3.safetensors");
-  vtkNew<vtkMultiBlockDataSet> data;
-  AttentionAtlas::ToDataSet(model, data);
-  vtkNew<vtkTrivialProducer> producer;
-  producer->SetOutput(data);
-  vtkNew<vtkAttentionTorus> torus;
-  torus->SetInputConnection(producer->GetOutputPort());
+  const atlas::AttentionOnlyModel model = ShippedModel();
+  Shown<vtkAttentionTorus> torus(DataSetOf(model));
   torus->SetResolution(side, side);
   torus->SetQuantityArrayStatus("Attention", 1);
   torus->SetNumberOfHeadWeights(3);
-  vtkNew<vtkImageData> shown;
-  Kernel kernel(model, side);
-  double weight = 1;
-  const auto change = [&]
+  ChartKernel kernel(model, side);
+  const auto weight = [](int i) { return 1 - 1e-3 * i; };
+  Compare(
+    state,
+    [&](int i)
+    {
+      torus->SetHeadWeight(1, weight(i));
+      torus.Update();
+    },
+    [&](int i) { kernel.Run(weight(i)); });
+}
+
+/// A chart with the default quantities and the outputs of the model.
+vtkSmartPointer<vtkImageData> ChartOf(int side, double weight)
+{
+  vtkNew<vtkAttentionTorus> torus;
+  torus->SetInputDataObject(DataSetOf(ShippedModel()));
+  torus->SetResolution(side, side);
+  torus->SetQuantityArrayStatus("Output", 1);
+  torus->SetNumberOfHeadWeights(3);
+  torus->SetHeadWeight(1, weight);
+  torus->Update();
+  return vtkImageData::SafeDownCast(torus->GetOutputDataObject(0));
+}
+
+void Donut(benchmark::State& state)
+{
+  const auto side = static_cast<int>(state.range(0));
+  Shown<vtkTorusDeformation> deformation(ChartOf(side, 1));
+  std::vector<double> angles;
+  for (int i = 0; i + 1 < side; ++i)
   {
-    torus->SetHeadWeight(1, weight);
-    torus->Update();
-    shown->ShallowCopy(torus->GetOutputDataObject(0));
-  };
-  std::vector<double> ofKernel;
-  std::vector<double> ofFilter;
-  change();
-  kernel.Run(weight);
-  for (auto _ : state)
-  {
-    weight -= 1e-3;
-    ofFilter.push_back(SecondsOf(change));
-    ofKernel.push_back(SecondsOf([&] { kernel.Run(weight); }));
-    state.SetIterationTime(ofFilter.back());
+    angles.push_back(AttentionAtlas::ChartAngle(i, side));
   }
-  state.counters["kernel_ms"] = 1e3 * Median(ofKernel);
-  state.counters["filter_over_kernel"] = Median(ofFilter) / Median(ofKernel);
+  const vtkIdType rows = side - 1;
+  std::vector<float> points(static_cast<std::size_t>(3 * rows * rows));
+  const auto radius = [](int i) { return 2 + 1e-3 * i; };
+  Compare(
+    state,
+    [&](int i)
+    {
+      deformation->SetMajorRadius(radius(i));
+      deformation.Update();
+    },
+    [&](int i)
+    {
+      const atlas::DonutGrid grid(angles, angles);
+      AttentionAtlas::ParallelFor(0, rows,
+        [&](vtkIdType begin, vtkIdType end)
+        {
+          for (vtkIdType row = begin; row < end; ++row)
+          {
+            grid.Points({ radius(i), 1 }, static_cast<std::size_t>(row),
+              &points[static_cast<std::size_t>(3 * row * rows)]);
+          }
+        });
+    });
+}
+
+void Surface(benchmark::State& state)
+{
+  const auto side = static_cast<int>(state.range(0));
+  const std::array<vtkSmartPointer<vtkImageData>, 2> charts = { ChartOf(side, 1),
+    ChartOf(side, 0.5) };
+  Shown<vtkTorusDeformation> deformation(charts[0]);
+  deformation->SetShape(vtkTorusDeformation::VECTORS);
+  deformation->SetNormalization(vtkTorusDeformation::WHITENED);
+  const std::array<double, 2> whole = { -atlas::Pi, atlas::Pi };
+  const atlas::TorusGrid grid(side, side, whole, whole);
+  const vtkIdType rows = side - 1;
+  const auto size = static_cast<std::size_t>(3 * rows * rows);
+  std::vector<float> points(size);
+  std::vector<float> normals(size);
+  Compare(
+    state,
+    [&](int i)
+    {
+      deformation.SetInput(charts.at(static_cast<std::size_t>(i % 2)));
+      deformation.Update();
+    },
+    [&](int i)
+    {
+      const auto* vectors = vtkFloatArray::SafeDownCast(
+        charts.at(static_cast<std::size_t>(i % 2))->GetPointData()->GetArray("Output"))
+                              ->GetPointer(0);
+      const auto read = [&](std::int64_t row, double* values)
+      { std::copy_n(vectors + 3 * row * side, 3 * rows, values); };
+      const atlas::VectorNormalizer normalizer({ rows * rows, rows, read }, nullptr,
+        atlas::Normalization::Whitened, AttentionAtlas::ThreadLimit());
+      const auto normalized = [&](std::int64_t row, double* values)
+      {
+        read(row, values);
+        normalizer.Apply(values, rows);
+      };
+      AttentionAtlas::ParallelFor(0, rows,
+        [&](vtkIdType begin, vtkIdType end)
+        {
+          const auto first = static_cast<std::size_t>(3 * begin * rows);
+          atlas::EvaluateSurface(grid, normalized, begin, end, &points[first], &normals[first]);
+        });
+    });
+}
+
+void Pairs(benchmark::State& state)
+{
+  const auto tokens = static_cast<int>(state.range(0));
+  const atlas::AttentionOnlyModel model = SmoothModel(3, tokens);
+  Shown<vtkTokenPairs> pairs(DataSetOf(model));
+  pairs->SetNumberOfHeadWeights(3);
+  const auto weight = [](int i) { return 1 - 1e-3 * i; };
+  std::vector<int> predicted(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens));
+  Compare(
+    state,
+    [&](int i)
+    {
+      pairs->SetHeadWeight(1, weight(i));
+      pairs.Update();
+    },
+    [&](int i)
+    {
+      atlas::EvaluationOptions options;
+      options.headWeights = { 1, weight(i), 1 };
+      const atlas::ReferenceEvaluator evaluator(model, options);
+      AttentionAtlas::ParallelFor(0, static_cast<vtkIdType>(predicted.size()),
+        [&](vtkIdType begin, vtkIdType end)
+        {
+          atlas::Evaluation at;
+          for (vtkIdType pair = begin; pair < end; ++pair)
+          {
+            evaluator.AtTokens(pair / tokens, pair % tokens, at);
+            predicted[static_cast<std::size_t>(pair)] = at.predicted;
+          }
+        });
+    });
+}
+
+constexpr int Heads = 8;
+
+/// Eight heads of dimension 64 on one causal sequence.
+atlas::Recording MakeRecording(std::int64_t tokens)
+{
+  std::mt19937 generator(1);
+  atlas::Recording recording;
+  recording.layerCount = 1;
+  recording.sequenceOffsets = { 0, tokens };
+  for (std::int64_t t = 0; t < tokens; ++t)
+  {
+    recording.tokens.sequence.push_back(0);
+    recording.tokens.position.push_back(static_cast<std::int32_t>(t));
+    recording.tokens.id.push_back(t);
+    recording.tokens.text.push_back("token " + std::to_string(t));
+  }
+  atlas::RecordedLayer layer;
+  layer.scoreScale = 0.125;
+  for (int h = 0; h < Heads; ++h)
+  {
+    atlas::RecordedHead head;
+    head.query = RandomMatrix(tokens, 64, generator);
+    head.key = RandomMatrix(tokens, 64, generator);
+    layer.heads.push_back(head);
+  }
+  recording.layers.push_back(layer);
+  return recording;
+}
+
+vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const atlas::Recording& recording)
+{
+  auto data = vtkSmartPointer<vtkMultiBlockDataSet>::New();
+  AttentionAtlas::ToDataSet(recording, data);
+  return data;
+}
+
+void Map(benchmark::State& state)
+{
+  const std::int64_t tokens = state.range(0);
+  const atlas::Recording recording = MakeRecording(tokens);
+  Shown<vtkAttentionMap> map(DataSetOf(recording));
+  std::vector<float> values(static_cast<std::size_t>(tokens * tokens));
+  Compare(
+    state,
+    [&](int i)
+    {
+      map->SetHead(i % Heads);
+      map.Update();
+    },
+    [&](int i)
+    {
+      atlas::EvaluateAttentionRows(recording,
+        { 0, 0, i % Heads, atlas::AttentionQuantity::Weights, 0, tokens }, values.data(),
+        AttentionAtlas::ThreadLimit());
+    });
+}
+
+void Embedding(benchmark::State& state)
+{
+  const atlas::Recording recording = MakeRecording(state.range(0));
+  Shown<vtkHeadEmbedding> embedding(DataSetOf(recording));
+  embedding->SetMethod(vtkHeadEmbedding::PCA);
+  const std::vector<std::int64_t> rows = atlas::ChooseTokens(recording, {});
+  std::vector<atlas::LayoutTask> tasks(Heads);
+  for (std::int32_t h = 0; h < Heads; ++h)
+  {
+    tasks[static_cast<std::size_t>(h)].place = { 0, h };
+  }
+  atlas::LayoutOptions options;
+  options.method = atlas::LayoutMethod::Principal;
+  options.scaling = atlas::KeyScaling::Fixed;
+  embedding->SetKeyScaling(vtkHeadEmbedding::FIXED);
+  const auto scale = [](int i) { return 1 + 1e-3 * i; }; // no layout of before fits
+  Compare(
+    state,
+    [&](int i)
+    {
+      embedding->SetKeyScale(scale(i));
+      embedding.Update();
+    },
+    [&](int i)
+    {
+      options.scale = scale(i);
+      benchmark::DoNotOptimize(atlas::LayOutHeads(recording, rows, tasks, options,
+        AttentionAtlas::ThreadLimit(), [](const atlas::LayoutProgress&) { return true; }));
+    });
+}
+
+void Arranged(benchmark::State& state)
+{
+  const atlas::Recording recording = MakeRecording(state.range(0));
+  Shown<vtkHeadEmbedding> embedding(DataSetOf(recording));
+  embedding->SetMethod(vtkHeadEmbedding::PCA);
+  std::vector<float> from(std::size_t{ 2 * Heads * 3 } * static_cast<std::size_t>(state.range(0)));
+  std::vector<float> to(from.size());
+  Compare(
+    state,
+    [&](int i)
+    {
+      embedding->SetArrangement(i % 2);
+      embedding.Update();
+    },
+    [&](int)
+    {
+      std::copy(from.begin(), from.end(), to.begin());
+      benchmark::DoNotOptimize(to.data());
+    });
+}
+
+void Sentence(benchmark::State& state)
+{
+  const std::int64_t tokens = state.range(0);
+  const atlas::Recording recording = MakeRecording(tokens);
+  Shown<vtkAttentionSentence> sentence(DataSetOf(recording));
+  sentence->SetThreshold(0.01);
+  atlas::SentenceOptions options;
+  options.threshold = 0.01;
+  options.end = tokens;
+  atlas::SentenceAttention attention;
+  Compare(
+    state,
+    [&](int i)
+    {
+      sentence->SetHead(i % Heads);
+      sentence.Update();
+    },
+    [&](int i)
+    {
+      options.head = i % Heads;
+      atlas::EvaluateSentence(recording, options, attention, AttentionAtlas::ThreadLimit());
+    });
+}
+
+void Settings(benchmark::internal::Benchmark* benchmark)
+{
+  benchmark->UseManualTime()->Unit(benchmark::kMillisecond);
 }
 
 }
 
-BENCHMARK(HeadWeights)
-  ->Arg(512)
-  ->Arg(2000)
-  ->UseManualTime()
-  ->MinTime(3)
-  ->Unit(benchmark::kMillisecond);
+BENCHMARK(HeadWeights)->Arg(512)->Arg(2000)->Apply(Settings);
+BENCHMARK(Donut)->Arg(512)->Arg(1024)->Arg(2000)->Apply(Settings);
+BENCHMARK(Surface)->Arg(512)->Arg(1024)->Arg(2000)->Apply(Settings);
+BENCHMARK(Pairs)->Arg(50)->Arg(500)->Apply(Settings);
+BENCHMARK(Map)->Arg(512)->Arg(2048)->Apply(Settings);
+BENCHMARK(Embedding)->Arg(256)->Arg(2048)->Apply(Settings);
+BENCHMARK(Arranged)->Arg(256)->Arg(2048)->Apply(Settings);
+BENCHMARK(Sentence)->Arg(64)->Arg(512)->Apply(Settings);

@@ -1,6 +1,6 @@
-"""How long ParaView takes with the plugin: from its start to a picture, from a slider to the next
-frame, from a checkpoint of a training to the next, and on MPI ranks, as many as there are cores. Writes the JSON of Google Benchmark, which
-table.py shows.
+"""How long ParaView takes with the plugin: from its start to a picture, and what of the start is
+the plugin's; from a slider to the next frame; from a checkpoint of a training to the next; and on
+MPI ranks, as many as there are cores. Writes the JSON of Google Benchmark, which table.py shows.
 
     pvpython BenchmarkParaView.py RESULT.json
 
@@ -38,6 +38,16 @@ SaveScreenshot({picture!r})
 """
 
 
+START = """
+from paraview.simple import *
+import time
+begin = time.perf_counter()
+if {loads}:
+    LoadPlugin({plugin!r})
+print(1000 * (time.perf_counter() - begin))
+"""
+
+
 def milliseconds(function, repeats):
     """The times that the calls function(0), function(1), ... take."""
     times = []
@@ -59,6 +69,23 @@ def cold():
             picture.unlink()
 
         return milliseconds(run, 3)
+
+
+def starts():
+    """A new pvpython that imports paraview.simple, without and with the plugin in turn, and what
+    LoadPlugin takes of the latter."""
+    times = {"without plugin": [], "with plugin": [], "LoadPlugin": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(7):
+            for loads, name in ((False, "without plugin"), (True, "with plugin")):
+                script = pathlib.Path(folder, "start.py")
+                script.write_text(START.format(loads=loads, plugin=PLUGIN))
+                begin = time.perf_counter()
+                done = subprocess.run(["pvpython", str(script)], check=True, capture_output=True, text=True)
+                times[name].append(1000 * (time.perf_counter() - begin))
+                if loads:
+                    times["LoadPlugin"].append(float(done.stdout.split()[-1]))
+    return [(f"Start/{name}", values) for name, values in times.items()]
 
 
 def sliders(simple, side):
@@ -87,6 +114,16 @@ def sliders(simple, side):
 
         yield f"{name}/{side}/update", milliseconds(update, 12)[2:]
         yield f"{name}/{side}/frame", milliseconds(draw, 12)[2:]
+    # What of a frame is drawing the window again, and what of that is ParaView's smoothing of edges (FXAA).
+    yield f"Unchanged/{side}/frame", milliseconds(lambda _: simple.Render(view), 12)[2:]
+    view.UseFXAA = 0
+    yield f"Unchanged/{side}/frame without FXAA", milliseconds(lambda _: simple.Render(view), 12)[2:]
+
+    def move_slider(number):
+        torus.HeadWeights = [1, 0.5 - 0.01 * number, 1]
+        simple.Render(view)
+
+    yield f"HeadWeights/{side}/frame without FXAA", milliseconds(move_slider, 12)[2:]
     simple.Delete(view)
     simple.Delete(torus)
     simple.Delete(model)
@@ -145,7 +182,7 @@ def ranks():
 
 
 def main(path):
-    results = [("Cold", cold()), *ranks()]
+    results = [("Cold", cold()), *starts(), *ranks()]
     from paraview import simple
 
     simple.LoadPlugin(PLUGIN, ns=vars(simple))

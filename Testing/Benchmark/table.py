@@ -14,6 +14,12 @@ COUNTERS = {
     "of_peak": "of peak arithmetic",
     "of_limit": "of its limit",
 }
+NUMBERS = {
+    "kernel_ms": "kernel, ms",
+    "filter_over_kernel": "time over kernel's",
+    "cpu_ms": "processor time, ms",
+    "cpu_over_kernel": "processor time over kernel's",
+}
 
 
 def processor():
@@ -51,8 +57,9 @@ def row(cells):
 
 def table(results):
     """The lines of the table of one file's results."""
-    counters = [c for c in COUNTERS if any(c in r for r in results)]
-    yield row(["path", "time", "rate", "written"] + [COUNTERS[c] for c in counters])
+    titles = COUNTERS | NUMBERS
+    counters = [c for c in titles if any(c in r for r in results)]
+    yield row(["path", "time", "rate", "written"] + [titles[c] for c in counters])
     yield row(["---"] + ["---:"] * (3 + len(counters)))
     for result in results:
         if "error_message" in result:
@@ -65,7 +72,7 @@ def table(results):
             [re.sub("/(real_time|min_time:[0-9.]+|iterations:[0-9]+)", "", result["name"])]
             + [f"{time:.3g} {result['time_unit']}", rate(result)]
             + [number(written, "B/s") if written else ""]
-            + [f"{result[c]:.0%}" if c in result else "" for c in counters]
+            + [(f"{result[c]:.3g}" if c in NUMBERS else f"{result[c]:.0%}") if c in result else "" for c in counters]
         )
 
 
