@@ -156,6 +156,15 @@ class CircuitScene(AtlasTest):
         self.assertEqual((values.Layer, values.Head), (1, 2))
         self.assertEqual((str(queries.Circuit), str(values.Circuit)), ("'QK'", "'OV'"))
 
+    def test_shows_the_trained_model_of_checkpoints(self):
+        path = atlastest.DATA / "models" / "induction" / "config.json"
+        steps = [int(folder.name.split("-")[1]) for folder in path.parent.glob("checkpoint-*")]
+        scene.save(path, self.state)
+        scene.clear()
+        simple.LoadState(str(self.state))
+        self.assertEqual(simple.GetAnimationScene().AnimationTime, max(steps))
+        self.assertEqual([view.ViewTime for view in simple.GetRenderViews()], 4 * [max(steps)])
+
     def test_says_what_is_wrong(self):
         path = atlastest.OUTPUT / "config.json"
         path.write_text("{}")

@@ -10,7 +10,7 @@ TOKENS = [" the", " cat", " sat", ".", "The", " dog"] * 5
 LAYERS, HEADS, SIZE = 2, 3, 8
 
 
-def write_recording(path):
+def write_recording(path, tokens=TOKENS):
     """Queries and keys from random numbers, of three sequences of ten tokens."""
     generator = numpy.random.default_rng(0)
     tensors = {
@@ -20,7 +20,7 @@ def write_recording(path):
     for layer in range(LAYERS):
         for head in range(HEADS):
             for name in ("query", "key"):
-                values = generator.normal(size=(len(TOKENS), SIZE)).astype(numpy.float32)
+                values = generator.normal(size=(len(tokens), SIZE)).astype(numpy.float32)
                 tensors[f"layers.{layer}.heads.{head}.{name}"] = values
     metadata = {
         "format": "attention-atlas.recording",
@@ -32,7 +32,7 @@ def write_recording(path):
         "layer_count": str(LAYERS),
         "head_count": str(HEADS),
         "score_scales": json.dumps({str(layer): 1 / math.sqrt(SIZE) for layer in range(LAYERS)}),
-        "tokens": json.dumps(TOKENS),
+        "tokens": json.dumps(tokens),
     }
     atlastest.write_safetensors(path, tensors, metadata)
     return path

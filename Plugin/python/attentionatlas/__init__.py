@@ -13,6 +13,10 @@
     from attentionatlas import scene
     scene.save("model.safetensors", "scene.pvsm")               # linked views, for the ParaView GUI
 
+    from attentionatlas import display, web
+    web.page([web.torus("model.safetensors")], "page.html")     # for a browser; in a notebook it shows itself
+    display(GetActiveView())                                    # a picture of a view, in a notebook
+
 or, from the command line,
 
     pvpython -m attentionatlas.tour model.safetensors -o out
@@ -22,7 +26,7 @@ or, from the command line,
 import os
 import pathlib
 
-__all__ = ["load_plugin", "plugin_path"]
+__all__ = ["display", "load_plugin", "plugin_path"]
 
 _PLUGIN = pathlib.Path("plugins", "AttentionAtlas", "AttentionAtlas.so")
 
@@ -35,7 +39,8 @@ def plugin_path():
     if os.environ.get("ATLAS_PLUGIN"):
         return pathlib.Path(os.environ["ATLAS_PLUGIN"])
     for folder in pathlib.Path(__file__).resolve().parents:
-        found = sorted(folder.glob(f"paraview-*/{_PLUGIN}"))
+        # Debian's libraries have a folder of their own in lib, such as x86_64-linux-gnu.
+        found = sorted([*folder.glob(f"paraview-*/{_PLUGIN}"), *folder.glob(f"*/paraview-*/{_PLUGIN}")])
         if found:
             return found[-1]
     raise FileNotFoundError(
@@ -77,3 +82,10 @@ def load_plugin():
     if not _has_plugin(manager.GetLocalInformation()):
         simple.LoadPlugin(str(plugin_path()), remote=False, ns=vars(simple))
     simple.LoadPlugins()  # none: takes over the proxies of plugins that are there
+
+
+def display(shown, width=900, height=600):
+    """A picture of a view, or of a source in a view of its own, which Jupyter shows: see notebook.display."""
+    from attentionatlas import notebook
+
+    return notebook.display(shown, width, height)

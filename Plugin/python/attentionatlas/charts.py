@@ -10,12 +10,12 @@ import numpy
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import Collection
 from matplotlib.colors import BoundaryNorm, Normalize
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
 from attentionatlas import style
+from attentionatlas.notebook import Figure
 
 MILLIMETRE = 1 / 25.4
 #: The width below which a page gets fewer columns, per panel.

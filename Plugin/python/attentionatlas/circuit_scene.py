@@ -43,6 +43,10 @@ def build(path):
     ]
     simple.Show(simple.OutputPort(shown[0], 0), table)
     link(shown, ("Layer", "Head"))
+    if len(model.TimestepValues) > 1:  # checkpoints: those of the trained model
+        time = simple.GetAnimationScene()
+        time.UpdateAnimationUsingDataTimeSteps()
+        time.AnimationTime = model.TimestepValues[-1]
     simple.SetActiveSource(shown[0])
     simple.SetActiveView(graph)
     return layout

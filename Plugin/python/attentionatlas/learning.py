@@ -10,6 +10,7 @@ from attentionatlas.charts import MILLIMETRE, drawn_from, fit, show_map, torus_a
 from attentionatlas.maps import show_classes, show_pairs
 from attentionatlas.mixtures import accuracy_bar, show_simplex, title_above
 from attentionatlas.model import Missing, Model
+from attentionatlas.notebook import MovieFile
 from attentionatlas.space import Scene
 from attentionatlas.style import GREY
 
@@ -123,7 +124,7 @@ def training_movie(model, page, path):
                 movie.add_frame()
                 for dot in dots:
                     dot.remove()
-    return path
+    return MovieFile(path)
 
 
 @drawn_from(Model.opened)

@@ -19,6 +19,7 @@ from attentionatlas.charts import (
     torus_axes,
 )
 from attentionatlas.model import Model
+from attentionatlas.notebook import MovieFile
 from attentionatlas.style import GREY, GREYS, HEAD_COLORS
 
 
@@ -110,4 +111,4 @@ def boundary_movie(model, page, path):
             movie.add_frame()
             for level in levels:
                 level.remove()
-    return path
+    return MovieFile(path)

@@ -22,7 +22,6 @@ import matplotlib
 import numpy
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
@@ -31,6 +30,7 @@ from attentionatlas import data
 from attentionatlas.charts import MILLIMETRE, check, drawn_from, foreground
 from attentionatlas.letters import readable
 from attentionatlas.model import open_recording
+from attentionatlas.notebook import Figure, Figures
 from attentionatlas.output import Output, add_options
 from attentionatlas.style import GREY
 
@@ -322,10 +322,10 @@ def pages(
     chosen = _properties(threshold, hide_first, hide_special, hidden, selected, direction, quantity, first, count)
     words, layout = _show(recording, page, rows, (layer, head, sequence), chosen)
     figures = layout.rows_of_panels()
-    return [
+    return Figures(
         _draw(words, layout, [parts], page, _title(words, number, len(figures)))
         for number, parts in enumerate(figures, 1)
-    ]
+    )
 
 
 @drawn_from(_opened)

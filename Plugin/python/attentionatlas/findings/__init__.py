@@ -27,10 +27,11 @@ RECORDING = "gpt2-data-visualization.safetensors"
 
 
 def models_folder():
-    """The folder Data/models of the source tree that this package is in; None if it is in none."""
+    """The folder models of the source tree or of the installation that this package is in; None if it is in none."""
     for folder in pathlib.Path(__file__).resolve().parents:
-        if (folder / "Data" / "recordings" / RECORDING).is_file():
-            return folder / "Data" / "models"
+        for data in (folder / "Data", folder / "share" / "attention-atlas"):
+            if (data / "recordings" / RECORDING).is_file():
+                return data / "models"
     return None
 
 
@@ -88,9 +89,8 @@ def _reason(error):
 def render(folder, models=None, recording=None, names=None, progress=lambda line: None):
     """Draws findings and writes index.html and findings.json; returns {name: Result or why there is none}.
 
-    models: the folder of the models; by default Data/models of the source tree, else models. recording: GPT-2's; by default
-    that of Data. names: some
-    of FINDINGS; by default all. progress: called with a line of text before each. Raises ValueError for an unknown name.
+    models: the folder of the models; by default models_folder(), else models. recording: GPT-2's; by default that beside
+    models_folder(). names: some of FINDINGS; by default all. progress: called with a line of text before each. Raises ValueError for an unknown name.
     """
     known = {finding.name: finding for finding in FINDINGS}
     for name in names or ():

@@ -1,0 +1,425 @@
+"""Pages for a browser: scenes to be turned, hovered and searched, in one HTML file that needs no network.
+
+    pvpython -m attentionatlas.web FILE ... -o PAGE.html [--only NAME,...] [--layer L] [--head H] [--sequence S]
+        [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--title TEXT] [--dark]
+
+FILE is an attention-only model (torus, deformed-torus, sphere), a recording (map, sentence, and with queries and
+keys embedding, embedding-3d), the config.json of a language model (composition), or a ParaView state, whose
+render views are shown. Each is also a function that returns a scene, and a page is made of any of them:
+
+    from attentionatlas import web
+    web.page([web.torus("model.safetensors"), web.sphere("model.safetensors")], "page.html")
+    web.page(web.from_view(GetActiveView()), "view.html")     # whatever a render view shows
+    web.sentence("run.safetensors", layer=4, head=11)         # in a notebook: the page in a frame
+
+The address of a page can choose a scene and search: page.html#scene=1&search=the.
+"""
+
+import argparse
+import contextlib
+import functools
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+from paraview import simple
+
+from attentionatlas import data, load_plugin, scene, session
+from attentionatlas.charts import check
+from attentionatlas.circuits import KINDS, Circuits
+from attentionatlas.embedding import METHODS
+from attentionatlas.model import Missing, Model, holds_queries, is_model, open_recording
+from attentionatlas.space import PLAIN, VIEWPOINT, render_view
+from attentionatlas.webpage import Page, checked
+from attentionatlas.webscene import Scene, from_view, shows_data
+
+__all__ = [
+    "SCENES", "Page", "Scene", "attention_map", "composition", "deformed_torus", "from_view", "head_embedding",
+    "page", "scenes", "sentence", "sphere", "torus",
+]
+
+#: Light and shade that show the shape of a surface, and leave pale colors pale.
+_SHADING = {"Ambient": 0.45, "Diffuse": 0.65}
+#: Points on a side of the torus, at least and at most.
+_SIZES = (2, 4096)
+
+
+def _keeps_session(make):
+    """Lets the session stay as it was before a scene is made."""
+
+    @functools.wraps(make)
+    def keeping(*arguments, **options):
+        with session.kept():
+            return make(*arguments, **options)
+
+    return keeping
+
+
+@contextlib.contextmanager
+def _opened_view(flat):
+    """A view that is deleted at the end of `with`."""
+    projection = {"InteractionMode": "2D"} if flat else {}
+    view = render_view(CameraParallelProjection=1, **projection, **PLAIN)
+    try:
+        yield view
+    finally:
+        simple.Delete(view)
+
+
+def _times(source):
+    """The time steps that a source or what is before it offers, in ascending order."""
+    while source is not None:
+        if source.GetProperty("TimestepValues") is not None:
+            times = source.GetProperty("TimestepValues").GetData()
+            return sorted(times) if isinstance(times, (list, tuple)) else [times] if times is not None else []
+        source = source.Input if source.GetProperty("Input") is not None else None
+    return []
+
+
+def _show(source, view, port=0, **properties):
+    """Shows an output at its last time step, as the figures do: that of a training is the trained model."""
+    times = _times(source)
+    if times:
+        view.ViewTime = times[-1]
+    display = simple.Show(simple.OutputPort(source, port), view)
+    for name, value in properties.items():
+        setattr(display, name, value)
+    return display
+
+
+def _seen(view, title, caption, up=(0, 0, 1)):
+    """The scene of a view in space, from the viewpoint of the figures."""
+    simple.ResetCamera(view)
+    distance = 4 * view.CameraParallelScale
+    view.CameraPosition = [f + distance * c for f, c in zip(view.CameraFocalPoint, VIEWPOINT)]
+    view.CameraViewUp = up
+    view.CameraParallelScale *= 0.7
+    return from_view(view, title, caption)
+
+
+@_keeps_session
+def torus(model, size=512):
+    """The torus as a map of the next token, with the token pairs. size: points on a side."""
+    check("size", size, *_SIZES)
+    with Model.opened(model) as opened, _opened_view(flat=True) as view:
+        _show(opened.torus(size, Quantities=["ClassColor", "Class", "Probability"]), view)
+        _show(opened.filter("TokenPairs"), view)
+        caption = (
+            "The color of each point is the next token that the transformer predicts for that pair of word "
+            "embeddings, paler where it is less certain. x is the angle of token 1, y that of token 2. The dots are "
+            "the token pairs in the color of their true next token."
+        )
+        return from_view(view, "Torus", caption)
+
+
+@_keeps_session
+def deformed_torus(model, size=256):
+    """The torus at the outputs of the model, each axis on a scale of its own, with the token pairs."""
+    check("size", size, *_SIZES)
+    with Model.opened(model) as opened, _opened_view(flat=False) as view:
+        chart = opened.torus(size, Quantities=["ClassColor", "Class", "Probability", "Output"])
+        moved = {"Shape": "Vectors", "Vectors": ["POINTS", "Output"], "Normalization": "PerAxis"}
+        _show(opened.filter("TorusDeformation", Input=chart, **moved), view, **_SHADING)
+        pairs = opened.filter("TokenPairs")
+        _show(opened.filter("TorusDeformation", Input=pairs, Reference=chart, **moved), view)
+        caption = (
+            "The torus at the outputs of the attention layer, in the colors of the next token. The dots are the "
+            "token pairs."
+        )
+        return _seen(view, "Deformed torus", caption)
+
+
+@_keeps_session
+def sphere(model):
+    """The token that the unembedding predicts in each direction, with the outputs of the token pairs."""
+    with Model.opened(model) as opened, _opened_view(flat=False) as view:
+        cells = opened.filter("UnembeddingSphere")
+        for port in range(3):
+            _show(cells, view, port)
+        _show(opened.deformed(opened.filter("TokenPairs"), "UnitSphere"), view)
+        caption = (
+            "Each direction of the output predicts the token of its cell. The dots are the rows of the unembedding, "
+            "and the outputs at the token pairs in the color of their true next token."
+        )
+        return _seen(view, "Sphere of the unembedding", caption)
+
+
+@contextlib.contextmanager
+def _recording(recording):
+    """A reader of a recording: of a file, which is closed at the end of `with`, or a proxy itself."""
+    if isinstance(recording, (str, pathlib.Path)):
+        reader = open_recording(recording)
+        try:
+            yield reader
+        finally:
+            simple.Delete(reader)
+    else:
+        yield recording
+
+
+@contextlib.contextmanager
+def _of_head(name, recording, flat, layer, head, **properties):
+    """A filter of one head on a recording, up to date, and a view for it."""
+    with _recording(recording) as reader, _opened_view(flat) as view:
+        made = getattr(simple, name)(Input=reader, **properties)
+        try:
+            if layer is not None:  # else the first recorded one
+                made.Layer = layer
+            made.Head = head
+            made.UpdatePipeline()
+            if made.GetDataInformation().GetNumberOfPoints() == 0:
+                asked = "first recorded layer" if layer is None else f"layer {layer}"
+                asked += ", mean of heads" if head == -1 else f", head {head}"
+                asked += f", sequence {properties['Sequence']}" if "Sequence" in properties else ""
+                raise ValueError(f"{asked}: nothing to show; see the error reported above.")
+            yield made, view
+        finally:
+            simple.Delete(made)
+
+
+def _place(made):
+    head = "mean of heads" if made.Head == -1 else f"head {made.Head}"
+    return f"layer {made.Layer}, {head}"
+
+
+@_keeps_session
+def attention_map(recording, layer=None, head=0, sequence=0):
+    """The attention matrix of one head with its tokens.
+
+    layer: the first recorded one by default; head -1: the mean.
+    """
+    with _of_head("AttentionMap", recording, True, layer, head, Sequence=sequence) as (made, view):
+        _show(made, view)
+        caption = "Each row is a query, each column a key."
+        return from_view(view, f"Attention map: {_place(made)}", caption)
+
+
+@_keeps_session
+def sentence(recording, layer=None, head=0, sequence=0):
+    """The words of a text with lines from queries to keys.
+
+    layer: the first recorded one by default; head -1: the mean.
+    """
+    with _of_head("AttentionSentence", recording, True, layer, head, Sequence=sequence) as (made, view):
+        for port in range(3):
+            _show(made, view, port)
+        caption = (
+            "Queries are on the left and keys on the right. A line is the wider and the stronger, the larger its "
+            "weight. Bars are what each key receives."
+        )
+        return from_view(view, f"Sentence: {_place(made)}", caption)
+
+
+@_keeps_session
+def head_embedding(recording, layer=None, head=0, dimensions=2, **properties):
+    """The queries and keys of one head as points, near each other where it attends, with their tokens.
+
+    layer: the first recorded one by default. dimensions: 2 or 3. properties: of the proxy HeadEmbedding, such as
+    Method="UMAP". Raises Missing for a recording without queries and keys.
+    """
+    if dimensions not in (2, 3):
+        raise ValueError(f"dimensions: expected 2 or 3, found {dimensions}.")
+    with _recording(recording) as reader:
+        if not holds_queries(reader):
+            raise Missing("the recording holds no queries and keys")
+        if layer is None:
+            layer = _first_layer(reader)
+        chosen = {"Dimensions": dimensions, **properties}
+        with _of_head("HeadEmbedding", reader, dimensions == 2, layer, head, **chosen) as (made, view):
+            _show(made, view).SetRepresentationType("Token Labels")
+            caption = (
+                "A query and a key of every token as points, near each other where the head attends. The lightness "
+                "is the position in the sequence."
+            )
+            title = f"Head embedding: {_place(made)}" + (" (in space)" if dimensions == 3 else "")
+            if dimensions == 2:
+                return from_view(view, title, caption)
+            return _seen(view, title, caption, up=(0, 1, 0))
+
+
+def _first_layer(reader):
+    """The first layer of a recording, as its table of heads has it."""
+    heads = simple.HeadEmbedding(Input=reader, Method="PCA", Dimensions=2)
+    try:
+        return int(data.table(heads, 1)["Layer"].min())
+    finally:
+        simple.Delete(heads)
+
+
+@_keeps_session
+def composition(transformer, kind="K"):
+    """Which heads read what heads of earlier layers write, as a graph. kind: Q, K or V."""
+    if kind not in KINDS:
+        raise ValueError(f"kind: expected {' or '.join(KINDS)}, found '{kind}'.")
+    with Circuits.opened(transformer) as circuits, _opened_view(flat=True) as view:
+        graph = circuits.filter("HeadComposition", Kind=kind)
+        for port in (0, 2):
+            _show(graph, view, port)
+        caption = (
+            f"Lines lead from heads to the heads of later layers whose {KINDS[kind]} read what they write. A line is "
+            "the wider and the stronger, the larger the score above that of random matrices."
+        )
+        return from_view(view, f"{kind}-composition of heads", caption)
+
+
+def scenes(title=None):
+    """A scene of each render view of the session that shows data; title: of the first, by default its number."""
+    found = []
+    for number, view in enumerate(simple.GetRenderViews(), 1):
+        if shows_data(view):
+            found.append(from_view(view, title if title and not found else f"View {number}"))
+    return found
+
+
+def page(scenes, path=None, title="Attention Atlas", dark=False):
+    """A page of a scene, or of several with a tab each, which Jupyter shows in a frame.
+
+    path: the .html file to write, which appears complete or not at all; None writes none. dark: light letters on a
+    dark page. Returns the Page. Raises ValueError without scenes or for another name of the file.
+    """
+    made = Page([scenes] if isinstance(scenes, Scene) else scenes, title, dark)
+    if path is not None:
+        made.save(path)
+    return made
+
+
+def _of_model(found):
+    return {
+        "torus": lambda path: torus(path, found.size),
+        "deformed-torus": lambda path: deformed_torus(path, min(found.size, 256)),
+        "sphere": sphere,
+    }
+
+
+def _of_recording(found):
+    place = {"layer": found.layer, "head": found.head}
+    settings = {"Method": found.method, "Seed": found.seed}
+    if found.perplexity is not None:
+        settings["Perplexity"] = found.perplexity
+    return {
+        "map": lambda path: attention_map(path, **place, sequence=found.sequence),
+        "sentence": lambda path: sentence(path, **place, sequence=found.sequence),
+        "embedding": lambda path: head_embedding(path, **place, dimensions=2, **settings),
+        "embedding-3d": lambda path: head_embedding(path, **place, dimensions=3, **settings),
+    }
+
+
+def _of_circuits(found):
+    return {"composition": lambda path: composition(path, found.kind)}
+
+
+#: The names of scenes, by what their files are.
+SCENES = {
+    "model": ("torus", "deformed-torus", "sphere"),
+    "recording": ("map", "sentence", "embedding", "embedding-3d"),
+    "config.json": ("composition",),
+}
+
+
+def _names(text):
+    """The scenes that are asked for; raises ValueError for an unknown one."""
+    known = [name for names in SCENES.values() for name in names]
+    names = text.split(",") if text else known
+    for name in names:
+        if name not in known:
+            raise ValueError(f"scene: expected one of {', '.join(known)}; found '{name}'.")
+    return names
+
+
+def _makers(path, found):
+    """The functions that make the scenes of a file, by name."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    if path.suffix == ".json":
+        return _of_circuits(found)
+    return _of_model(found) if is_model(path) else _of_recording(found)
+
+
+def _of_state(path):
+    """The scenes of a ParaView state."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    try:
+        tree = xml.etree.ElementTree.parse(path).getroot()
+    except xml.etree.ElementTree.ParseError as error:
+        raise ValueError(f"{path}: expected a ParaView state, found no XML: {error}.") from error
+    if tree.tag != "ServerManagerState" and tree.find("ServerManagerState") is None:
+        raise ValueError(f"{path}: expected a ParaView state, found XML of the element {tree.tag}.")
+    scene.clear()
+    simple.LoadState(str(path))
+    made = scenes()
+    if not made:
+        raise ValueError(f"{path}: expected a state with a render view that shows something, found none.")
+    scene.clear()
+    return made
+
+
+def _scenes_of(paths, found, names, left_out):
+    """The scenes of files; those of which a file has no data are left out, with the reason."""
+    for path in map(pathlib.Path, paths):
+        if path.suffix == ".pvsm":
+            yield from _of_state(path)
+            continue
+        for name, make in _makers(path, found).items():
+            if name not in names:
+                continue
+            try:
+                made = make(path)
+            except Missing as reason:
+                left_out.append(f"{name}: {reason}")
+                continue
+            if len(paths) > 1:
+                made.title = f"{path.parent.name if path.suffix == '.json' else path.stem}: {made.title}"
+            yield made
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="pvpython -m attentionatlas.web",
+        description="Writes a page for the browser, with scenes to be turned, hovered and searched. It is one HTML "
+        "file and needs no network.",
+        epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the.",
+    )
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE",
+        help="an attention-only model, a recording, the config.json of a language model, or a state (.pvsm)",
+    )
+    known = "; ".join(f"of a {kind}: {', '.join(names)}" for kind, names in SCENES.items())
+    parser.add_argument("-o", "--output", default="page.html", help="the page (default: page.html)")
+    parser.add_argument("--only", metavar="NAME,...", help=f"these scenes ({known}; default: all)")
+    parser.add_argument("--title", default="Attention Atlas", help="of the page (default: Attention Atlas)")
+    parser.add_argument("--dark", action="store_true", help="light letters on a dark page; a button changes it")
+    parser.add_argument("--sequence", type=int, default=0, help="of a recording (default: 0)")
+    parser.add_argument("--layer", type=int, help="of a recording (default: the first recorded one)")
+    parser.add_argument("--head", type=int, default=0, help="of a recording (default: 0)")
+    parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
+    parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")
+    parser.add_argument("--seed", type=int, default=0, help="of t-SNE and UMAP (default: 0)")
+    parser.add_argument("--kind", default="K", help="of composition: Q, K or V (default: K)")
+    parser.add_argument("--size", type=int, default=512, help="points on a side of the torus (default: 512)")
+    return parser
+
+
+def main(arguments=None):
+    found = _parser().parse_args(arguments)
+    left_out = []
+    try:
+        if found.method.upper() not in METHODS:
+            raise ValueError(f"method: expected {', '.join(METHODS)}, found '{found.method}'.")
+        found.method = found.method.upper()
+        checked(found.output)
+        load_plugin()
+        names = _names(found.only)
+        made = list(_scenes_of(found.files, found, names, left_out))
+        if not made:
+            raise ValueError("; ".join(left_out) or f"page: the files have no scene named {found.only}.")
+        page(made, found.output, found.title, found.dark)
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from error
+    for reason in left_out:
+        print(f"left out: {reason}", file=sys.stderr)
+    print(found.output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

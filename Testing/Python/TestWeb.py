@@ -1,0 +1,455 @@
+"""Web pages: one file without a network, whose data are those of the filters, and which no token can change."""
+
+import base64
+import hashlib
+import json
+import pathlib
+import re
+import textwrap
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from attentionatlas import data, display, scene, web
+from attentionatlas.model import Missing
+from figuretest import Expected
+from paraview import servermanager, simple
+from randomrecording import SIZE, TOKENS, write_recording
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from webpages import Page, pair_angles
+
+#: Texts that would end an element or run, if they were not escaped.
+HOSTILE = [
+    "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;", '"onload="', "<!--", "@@title@@",
+]
+SETTINGS = {"Perplexity": 10, "Iterations": 100}
+
+
+def read(scenes, **options):
+    return Page(web.page(scenes, **options).html())
+
+
+class WebPages(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.recording = write_recording(atlastest.OUTPUT / "random.safetensors")
+
+    def test_torus(self):
+        """The map has the class of each pair of angles, and a dot lies at each pair of tokens."""
+        page = read(web.torus(atlastest.TRAINED, size=48))
+        (image,), (pairs,) = page.parts("image"), page.parts("discs")
+        self.assertEqual(image["dimensions"], [48, 48])
+        steps = [image["origin"][i] + image["spacing"][i] * numpy.arange(48) for i in range(2)]
+        numpy.testing.assert_allclose(steps, [numpy.linspace(-numpy.pi, numpy.pi, 48)] * 2, atol=1e-6)
+        theta = numpy.stack(numpy.meshgrid(*steps), axis=-1).reshape(-1, 2)
+        classes, probability = Expected(atlastest.TRAINED, theta).classes()
+        found = page.values(image["pointArrays"]["Class"])[:, 0]
+        self.assertGreater((found == classes).mean(), 0.999)  # but for ties in single precision
+        shown = page.values(image["pointArrays"]["Probability"])[:, 0]
+        numpy.testing.assert_allclose(shown[found == classes], probability[found == classes], atol=1e-4)
+        # Where it is certain, the color is that of the class.
+        colors = page.values(image["colors"])[probability > 0.9999]
+        expected = numpy.array(atlastest.PALETTE)[classes[probability > 0.9999]]
+        self.assertGreater(len(expected), 100)
+        self.assertLessEqual(numpy.abs(colors - expected).max(), 1)
+
+        numpy.testing.assert_allclose(page.values(pairs["points"])[:, :2], pair_angles(), atol=1e-6)
+        tensors, _ = atlastest.read_safetensors(atlastest.TRAINED)
+        expected = numpy.array(atlastest.PALETTE)[tensors["next_token"].ravel()]
+        numpy.testing.assert_array_equal(page.values(pairs["pointColors"]), expected)
+        self.assertTrue(page.scenes[0]["isFlat"])
+        (legend,) = page.scenes[0]["legends"]
+        self.assertEqual(legend["entries"], [[str(i), color] for i, color in enumerate(atlastest.PALETTE)])
+
+    def test_deformed_torus(self):
+        """Points, faces and colors are those of the filter."""
+        page = read(web.deformed_torus(atlastest.TRAINED, size=40))
+        (surface,) = page.parts("mesh")
+        model = atlastest.read_model()
+        chart = simple.AttentionTorus(Input=model, Resolution=[40, 40], Quantities=["ClassColor", "Output"])
+        moved = simple.TorusDeformation(
+            Input=chart, Shape="Vectors", Vectors=["POINTS", "Output"], Normalization="PerAxis"
+        )
+        expected = data.fetch(moved)
+        numpy.testing.assert_array_equal(page.values(surface["points"]), data.points(expected).astype(numpy.float32))
+        colors = vtk_to_numpy(expected.GetPointData().GetArray("ClassColor"))
+        numpy.testing.assert_array_equal(page.values(surface["pointColors"]), colors)
+        faces = surface["polys"]
+        self.assertEqual((faces["count"], faces["size"]), (expected.GetNumberOfPolys(), 4))
+        connectivity = vtk_to_numpy(expected.GetPolys().GetConnectivityArray())
+        numpy.testing.assert_array_equal(page.values(faces["points"])[:, 0], connectivity)
+        normals = vtk_to_numpy(expected.GetPointData().GetNormals() or expected.GetPointData().GetArray("Normals"))
+        numpy.testing.assert_allclose(page.values(surface["normals"]) / 127, normals, atol=0.5 / 127 + 1e-6)
+        self.assertEqual(page.parts("discs")[0]["points"]["count"], 25)
+        self.assertFalse(page.scenes[0]["isFlat"])
+
+    def test_sphere(self):
+        """All points lie on the unit sphere, and each face has the class whose logit is largest there."""
+        page = read(web.sphere(atlastest.TRAINED))
+        surface = next(part for part in page.parts("mesh") if "polys" in part)
+        places = page.values(surface["points"])
+        radius = numpy.linalg.norm(places, axis=1)
+        numpy.testing.assert_allclose(radius, radius[0], atol=1e-5)
+        offsets = page.values(surface["polys"]["offsets"])[:, 0]
+        points = page.values(surface["polys"]["points"])[:, 0]
+        middle = numpy.array([places[points[a:b]].mean(axis=0) for a, b in zip(offsets[:-1], offsets[1:])])
+        tensors, _ = atlastest.read_safetensors(atlastest.TRAINED)
+        classes = (middle @ tensors["unembedding"].T).argmax(axis=1)
+        found = page.values(surface["cellArrays"]["Class"])[:, 0]
+        self.assertGreater((found == classes).mean(), 0.999)
+        numpy.testing.assert_array_equal(page.values(surface["cellColors"]), numpy.array(atlastest.PALETTE)[found])
+
+    def weights(self, layer, head):
+        """The causal attention of the first sequence, from the queries and keys of the file."""
+        tensors, _ = atlastest.read_safetensors(self.recording)
+        query, key = (tensors[f"layers.{layer}.heads.{head}.{name}"][:10].astype(float) for name in ("query", "key"))
+        scores = query @ key.T / SIZE**0.5
+        scores[~numpy.tri(10, dtype=bool)] = -numpy.inf
+        weights = numpy.exp(scores - scores.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def test_sentence(self):
+        page = read(web.sentence(self.recording, layer=1, head=2))
+        lines = next(part for part in page.parts("mesh") if "lines" in part)
+        weights = self.weights(1, 2)
+        query, key, weight = (page.values(lines["cellArrays"][name])[:, 0] for name in ("Query", "Key", "Weight"))
+        numpy.testing.assert_allclose(weight, weights[query, key], atol=1e-5)
+        self.assertEqual(len(weight), (weights >= 0.01).sum())
+        widths = page.values(lines["lines"]["widths"])[:, 0]
+        self.assertTrue((numpy.diff(widths[numpy.argsort(weight)]) >= 0).all())
+        words = next(part for part in page.parts("dots") if part.get("labels"))
+        self.assertEqual(sorted(page.values(words["labels"]["names"])), sorted(2 * TOKENS[:10]))
+        self.assertEqual(words["search"], ["Token"])
+
+    def test_map(self):
+        """A pixel names its query, its key and its weight."""
+        page = read(web.attention_map(self.recording, layer=0, head=1))
+        (image,) = page.parts("image")
+        rows = page.values(image["pointArrays"]["Weights"])[:, 0].reshape(10, 10)[::-1]
+        weights = self.weights(0, 1)
+        below = numpy.tri(10, dtype=bool)
+        numpy.testing.assert_allclose(rows[below], weights[below], atol=1e-5)
+        self.assertEqual(page.values(image["pointArrays"]["Query"])[::10], TOKENS[9::-1])
+        self.assertEqual(page.values(image["pointArrays"]["Key"])[:10], TOKENS[:10])
+
+    def test_embedding(self):
+        """Points and texts are those of the filter, in the plane and in space."""
+        for dimensions in (2, 3):
+            page = read(web.head_embedding(self.recording, 1, 2, dimensions, **SETTINGS))
+            (points,) = page.parts("dots")
+            reader = simple.RecordingReader(FileName=str(self.recording))
+            expected = data.fetch(
+                simple.HeadEmbedding(Input=reader, Layer=1, Head=2, Dimensions=dimensions, **SETTINGS)
+            )
+            self.assertEqual(points["points"]["count"], 2 * len(TOKENS))
+            numpy.testing.assert_array_equal(page.values(points["points"]), data.points(expected).astype(numpy.float32))
+            self.assertEqual(page.values(points["pointArrays"]["Token"]), 2 * TOKENS)
+            self.assertEqual(page.scenes[0]["isFlat"], dimensions == 2)
+            self.assertEqual(page.scenes[0]["legends"][0]["title"], "Kind and position")
+
+    def test_composition(self):
+        folder = atlastest.DATA / "models" / "induction"
+        page = read(web.composition(folder / "config.json", "V"))
+        heads = next(part for part in page.parts("dots") if part.get("labels"))
+        names = [f"{layer}.{head}" for layer in range(2) for head in range(8)]
+        self.assertEqual(page.values(heads["pointArrays"]["Head Name"]), names)
+        (lines,) = page.parts("mesh")
+        reader = simple.TransformerReader(FileName=str(folder / "config.json"))
+        graph = simple.HeadComposition(Input=reader, Kind="V")
+        graph.UpdatePipeline(max(reader.TimestepValues))  # the trained model
+        expected = servermanager.Fetch(graph)
+        self.assertEqual(lines["lines"]["count"], expected.GetNumberOfLines())
+        scores = vtk_to_numpy(expected.GetCellData().GetArray("Score"))
+        numpy.testing.assert_allclose(page.values(lines["cellArrays"]["Score"])[:, 0], scores, rtol=1e-6)
+
+    def test_no_network(self):
+        """No element names another file, and the policy allows just the script and the style in the page."""
+        text = web.page(web.torus(atlastest.TRAINED, size=8)).html()
+        page = Page(text)
+        for tag, attributes in page.elements:
+            for name in ("src", "href", "action", "data", "poster", "style", "srcset"):
+                self.assertNotIn(name, attributes, tag)
+            self.assertFalse([name for name in attributes if name.startswith("on")], tag)
+        self.assertNotRegex(page.style, r"url\(|@import")
+        policy = next(a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a)
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        hashes = {
+            name: base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+            for name, content in (("script-src", page.code), ("style-src", page.style))
+        }
+        self.assertEqual(rules["default-src"], "'none'")
+        self.assertNotIn("connect-src", rules)
+        for name, value in hashes.items():
+            self.assertEqual(rules[name], f"'sha256-{value}'")
+
+    def test_hostile_tokens(self):
+        """No text of a user becomes an element; all come back as they are."""
+        tokens = (HOSTILE * 5)[:30]
+        path = write_recording(atlastest.OUTPUT / "hostile.safetensors", tokens)
+        plain = read(web.sentence(self.recording, layer=0, head=0))
+        made = web.sentence(path, layer=0, head=0)
+        made.title = made.caption = HOSTILE[0]
+        page = read(made, title=HOSTILE[1])
+        self.assertEqual(page.tags(), plain.tags())
+        self.assertEqual(len(page.scripts), 3)
+        words = next(part for part in page.parts("dots") if part.get("labels"))
+        self.assertEqual(set(page.values(words["pointArrays"]["Token"])), set(HOSTILE))
+        self.assertEqual(page.scenes[0]["title"], HOSTILE[0])
+        frame = web.page(made, title=HOSTILE[1])._repr_html_()
+        self.assertEqual(frame.count("<"), 2)  # that of the frame, and of its end
+
+    def test_any_view(self):
+        """What a view shows of a source that is not ours: its colors as ParaView maps them, its place and its faces."""
+        view = simple.CreateRenderView()
+        sphere = simple.Sphere(ThetaResolution=12, PhiResolution=8, registrationName="Ball")
+        elevation = simple.Elevation(Input=sphere, LowPoint=[0, 0, -0.5], HighPoint=[0, 0, 0.5])
+        shown = simple.Show(elevation, view)
+        shown.Position = [2, 0, 0]
+        simple.ColorBy(shown, ("POINTS", "Elevation"))
+        table = simple.GetColorTransferFunction("Elevation")
+        table.RGBPoints = [0, 0, 0, 1, 1, 1, 0, 0]
+        table.ColorSpace = "RGB"
+        edges = simple.Show(simple.Wavelet(WholeExtent=[0, 1, 0, 1, 0, 1], registrationName="Box"), view)
+        edges.Representation = "Outline"
+        page = read(web.from_view(view, "View", "Text"))
+        ball, box = page.parts("mesh")
+        expected = data.fetch(elevation)
+        places = data.points(expected)
+        numpy.testing.assert_allclose(page.values(ball["points"]), places + [2, 0, 0], atol=1e-6)
+        share = places[:, 2] + 0.5
+        colors = 255 * numpy.column_stack([share, 0 * share, 1 - share])
+        self.assertLessEqual(numpy.abs(page.values(ball["pointColors"]) - colors).max(), 1.5)
+        self.assertEqual(ball["polys"]["count"], expected.GetNumberOfPolys())
+        self.assertEqual((box["points"]["count"], box["lines"]["count"], box["name"]), (8, 12, "Box"))
+        self.assertEqual((page.scenes[0]["title"], page.scenes[0]["caption"]), ("View", "Text"))
+        (legend,) = page.scenes[0]["legends"]
+        self.assertEqual(legend["title"], "Elevation")
+        self.assertEqual([legend["ramp"][0], legend["ramp"][-1]], [[0, 0, 255], [255, 0, 0]])
+
+    def test_active_objects_stay(self):
+        view, source = simple.CreateRenderView(), simple.Sphere()
+        web.sphere(atlastest.TRAINED)
+        self.assertEqual(simple.GetActiveView(), view)
+        self.assertEqual(simple.GetActiveSource(), source)
+        self.assertEqual(len(simple.GetSources()), 1)
+
+    def session(self):
+        """The color maps with all their values, the time, and the active objects."""
+        manager = servermanager.ProxyManager()
+        found = {"time": simple.GetAnimationScene().AnimationTime}
+        found["active"] = (simple.GetActiveView(), simple.GetActiveSource())
+        for group in ("lookup_tables", "piecewise_functions", "transfer_2d_functions"):
+            for key, proxy in manager.GetProxiesInGroup(group).items():
+                properties = {name: proxy.GetProperty(name) for name in proxy.ListProperties()}
+                vectors = {n: p for n, p in properties.items() if p.SMProperty.IsA("vtkSMVectorProperty")}
+                found[(group, *key)] = {name: str(p.GetData()) for name, p in vectors.items()}
+        return found
+
+    def test_session_stays(self):
+        """Color maps that a user has set, the time and the active objects are the same after scenes and pictures."""
+        ball = simple.Elevation(Input=simple.Sphere())
+        view = simple.CreateRenderView()
+        shown = simple.Show(ball, view)
+        simple.ColorBy(shown, ("POINTS", "Elevation"))
+        for name in ("Elevation", "HeadColor", "Weight", "Score"):
+            table = simple.GetColorTransferFunction(name)
+            table.RGBPoints = [0.4, 0, 0, 1, 0.45, 1, 0, 0]
+            table.ScalarRangeInitialized = 1
+            simple.GetOpacityTransferFunction(name).Points = [0.4, 0.2, 0.5, 0, 0.45, 1, 0.5, 0]
+        reader = simple.RecordingReader(FileName=str(self.recording))
+        words = simple.AttentionSentence(Input=reader)
+        config = str(atlastest.DATA / "models" / "induction" / "config.json")
+        graph = simple.HeadComposition(Input=simple.TransformerReader(FileName=config))
+        simple.GetAnimationScene().AnimationTime = 0.5
+        simple.SetActiveSource(ball)
+        before = self.session()
+        for make in (
+            lambda: web.sentence(self.recording),
+            lambda: web.sentence(reader),
+            lambda: web.composition(config),
+            lambda: web.torus(atlastest.TRAINED, size=8),
+            lambda: display(ball, 64, 64),
+            lambda: display(words, 64, 64),
+            lambda: display(graph, 64, 64),
+        ):
+            make()
+            self.assertEqual(self.session(), before)
+
+    def test_command_line(self):
+        page = atlastest.OUTPUT / "page.html"
+        page.unlink(missing_ok=True)
+        files = [atlastest.TRAINED, atlastest.RECORDING, atlastest.DATA / "models" / "induction" / "config.json"]
+        only = "torus,sentence,embedding,composition"
+        web.main([*map(str, files), "-o", str(page), "--only", only, "--size", "16", "--title", "A title", "--dark"])
+        found = Page(page.read_text(encoding="utf-8"))
+        titles = [made["title"] for made in found.scenes]
+        expected = [
+            "trained-n5-h3: Torus", "gpt2-data-visualization: Sentence: layer 0, head 0",
+            "induction: K-composition of heads",
+        ]
+        self.assertEqual(titles, expected)  # the recording has no queries, so no embedding
+        self.assertEqual(dict(found.elements)["html"]["data-theme"], "dark")
+        self.assertIn("<title>A title</title>", page.read_text(encoding="utf-8"))
+
+    def test_state(self):
+        """The views of a ParaView state."""
+        state, page = atlastest.OUTPUT / "web.pvsm", atlastest.OUTPUT / "state.html"
+        self.addCleanup(scene.clear)
+        scene.save(atlastest.TRAINED, state)
+        web.main([str(state), "-o", str(page)])
+        found = Page(page.read_text(encoding="utf-8"))
+        self.assertEqual([made["isFlat"] for made in found.scenes], [True, False, False])
+        for number in range(3):
+            self.assertIn(25, [part["points"]["count"] for part in found.parts("discs", number)])
+
+    def test_written_whole_or_not_at_all(self):
+        folder = atlastest.OUTPUT / "whole"
+        folder.mkdir(exist_ok=True)
+        path = folder / "page.html"
+        path.write_text("before")
+        broken = web.torus(atlastest.TRAINED, size=8)
+        broken.camera["parallelScale"] = float("nan")  # has no JSON
+        with self.assertRaises(ValueError):
+            web.page(broken, path)
+        self.assertEqual(path.read_text(), "before")
+        self.assertEqual(sorted(p.name for p in folder.iterdir()), ["page.html"])
+        web.page(web.torus(atlastest.TRAINED, size=8), path)
+        self.assertEqual(sorted(p.name for p in folder.iterdir()), ["page.html"])
+        self.assertEqual(len(Page(path.read_text(encoding="utf-8")).scenes), 1)
+
+    def test_bad_input(self):
+        def error(*arguments):
+            with self.assertRaises(SystemExit) as raised:
+                web.main(list(map(str, arguments)))
+            return str(raised.exception)
+
+        out = ["-o", atlastest.OUTPUT / "bad.html"]
+        self.assertEqual(error("missing.safetensors", *out), "missing.safetensors: no such file.")
+        self.assertIn("expected one of torus, deformed-torus", error(atlastest.TRAINED, "--only", "donut", *out))
+        # Found before a file is read.
+        self.assertIn("page.txt: expected a name that ends with .html", error("missing", "-o", "page.txt"))
+        self.assertIn("nodir/page.html: expected a file in a folder", error("missing", "-o", "nodir/page.html"))
+        self.assertEqual(
+            error("missing", "--method", "foo", *out), "method: expected TSNE, UMAP, PCA, found 'foo'."
+        )
+        self.assertIn("no such file", error("missing", "--method", "umap", *out))
+        state = atlastest.OUTPUT / "broken.pvsm"
+        state.write_text("rubbish")
+        self.assertIn("broken.pvsm: expected a ParaView state, found no XML", error(state, *out))
+        self.assertIn("size: expected 2 to 4096, found 1", error(atlastest.TRAINED, "--size", 1, *out))
+        self.assertIn("no scene named map", error(atlastest.TRAINED, "--only", "map", *out))
+        self.assertIn("holds no queries", error(atlastest.RECORDING, "--only", "embedding", *out))
+        self.assertIn("kind: expected Q or K or V, found 'Z'", error(
+            atlastest.DATA / "models" / "induction" / "config.json", "--kind", "Z", *out))
+        self.assertFalse((atlastest.OUTPUT / "bad.html").exists())
+        self.assertEqual(self.take_errors(), [])
+        self.assertIn("nothing to show", error(atlastest.RECORDING, "--only", "sentence", "--head", 99, *out))
+        self.assertEqual(len(self.take_errors()), 1)
+        wrong = error(atlastest.RECORDING, "--only", "sentence", "--sequence", 7, *out)
+        self.assertIn("first recorded layer, head 0, sequence 7: nothing to show", wrong)
+        self.assertEqual(len(self.take_errors()), 1)
+
+        for call, message in (
+            (lambda: web.from_view(None), "expected a render view, found no view"),
+            (lambda: web.from_view("x"), "expected a render view, found str"),
+            (lambda: web.from_view(self.view_of(simple.HyperTreeGridRandom())), "points, found vtkHyperTreeGrid"),
+            (self.cells_at_points, "expected colors of points, found those of cells"),
+            (self.no_number, "Broken: expected finite coordinates, found NaN"),
+            (lambda: web.from_view(simple.CreateView("SpreadSheetView")), "a render view, found SpreadSheetView"),
+            (lambda: web.from_view(simple.CreateRenderView()), "expected a visible representation"),
+            (lambda: web.page([]), "expected at least one scene, found none"),
+            (lambda: web.head_embedding(self.recording, dimensions=4), "dimensions: expected 2 or 3, found 4"),
+            (self.volume, "found Volume"),
+        ):
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                call()
+        with self.assertRaises(Missing):
+            web.head_embedding(atlastest.RECORDING)
+
+    def view_of(self, source, kind="Surface", **properties):
+        view = simple.CreateRenderView(**properties)
+        simple.Show(source, view).Representation = kind
+        return view
+
+    def cells_at_points(self):
+        cells = simple.PointDatatoCellData(Input=simple.Elevation(Input=simple.Sphere()))
+        view = self.view_of(cells, "Points")
+        simple.ColorBy(simple.GetDisplayProperties(cells, view), ("CELLS", "Elevation"))
+        web.from_view(view)
+
+    def no_number(self):
+        script = """
+            from vtkmodules.vtkCommonCore import vtkPoints
+            points = vtkPoints()
+            points.InsertNextPoint(0, 0, 0)
+            points.InsertNextPoint(float("nan"), 1, 0)
+            self.GetOutput().SetPoints(points)
+            self.GetOutput().Allocate(1)
+            self.GetOutput().InsertNextCell(1, 1, [0])
+        """
+        broken = simple.ProgrammableSource(
+            registrationName="Broken", OutputDataSetType="vtkPolyData", Script=textwrap.dedent(script)
+        )
+        web.from_view(self.view_of(broken, InteractionMode="2D"))
+
+    def test_kinds_of_data(self):
+        """Corners of composite data as an outline, all points of an image, points without texts."""
+        image = simple.Wavelet(WholeExtent=[0, 3, 0, 3, 0, 3])
+        group = simple.GroupDatasets(Input=[image, simple.Wavelet(WholeExtent=[5, 6, 0, 1, 0, 1])])
+        (outline,) = web.from_view(self.view_of(group, "Outline")).parts
+        self.assertNotIn("polys", outline)
+        (spots,) = web.from_view(self.view_of(image, "Point Gaussian")).parts
+        self.assertEqual(len(spots["points"]), 64)
+        (dots,) = web.from_view(self.view_of(simple.Sphere(), "Points")).parts
+        self.assertGreater(dots["size"], 0)
+
+    def test_flat_views(self):
+        """A plane far from z = 0 is seen from above; a view along x stays one along x."""
+        plane = simple.Plane(Origin=[0, 0, 50], Point1=[1, 0, 50], Point2=[0, 1, 50])
+        made = web.from_view(self.view_of(plane, InteractionMode="2D"))
+        self.assertTrue(made.is_flat)
+        self.assertEqual(made.camera["focalPoint"], [0.5, 0.5, 50])
+        self.assertEqual(made.camera["position"], [0.5, 0.5, 55])
+        view = self.view_of(plane, InteractionMode="2D")
+        view.CameraPosition, view.CameraFocalPoint, view.CameraViewUp = [5, 0, 50], [0, 0, 50], [0, 0, 1]
+        made = web.from_view(view)
+        self.assertFalse(made.is_flat)
+        self.assertTrue(made.camera["isParallel"])
+        self.assertEqual(made.camera["position"], [5, 0, 50])
+
+    def test_views_without_data(self):
+        """A view that shows only a text is left out."""
+        for view in simple.GetRenderViews():
+            simple.Delete(view)
+        self.view_of(simple.Sphere())
+        simple.Show(simple.Text(Text="Text"), simple.CreateRenderView())
+        self.assertEqual([made.title for made in web.scenes()], ["View 1"])
+
+    def volume(self):
+        view = simple.CreateRenderView()
+        simple.Show(simple.Wavelet(WholeExtent=[0, 2, 0, 2, 0, 2]), view).Representation = "Volume"
+        web.from_view(view)
+
+    def test_script_is_that_of_its_sources(self):
+        """The script was made of these sources and of the pinned packages, whose licenses are beside it."""
+        folder = pathlib.Path(web.__file__).with_name("assets")
+        licenses = (folder / "page.min.js.LICENSES.txt").read_text()
+        lock = json.loads((atlastest.SOURCE / "Plugin" / "web" / "package-lock.json").read_text())
+        found = dict(re.findall(r"^---- (\S+) (\S+) \(", licenses, re.M))
+        self.assertIn("@kitware/vtk.js", found)
+        for name, version in found.items():
+            self.assertEqual(lock["packages"][f"node_modules/{name}"]["version"], version)
+        hashes = dict(re.findall(r"^SHA-256 of (.*): ([0-9a-f]{64})$", licenses, re.M))
+        sources = hashlib.sha256()
+        for path in sorted((atlastest.SOURCE / "Plugin" / "web").iterdir()):
+            if path.suffix == ".js" or path.name in ("build.mjs", "package.json", "package-lock.json"):
+                sources.update(f"{path.name}\n".encode() + path.read_bytes())
+        self.assertEqual(hashes["its sources"], sources.hexdigest())
+        self.assertEqual(hashes["the file"], hashlib.sha256((folder / "page.min.js").read_bytes()).hexdigest())
+        self.assertIn("Redistribution and use in source and binary forms", licenses)
+        self.assertLess((folder / "page.min.js").stat().st_size, 1_000_000)
+
+
+if __name__ == "__main__":
+    atlastest.main()
