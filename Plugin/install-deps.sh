@@ -21,7 +21,7 @@ if [ -z "$(depends)" ]; then
 fi
 
 packages="
-  cmake ninja-build g++ pkgconf
+  cmake ninja-build g++ pkgconf dpkg-dev file help2man
   paraview paraview-dev python3-paraview python3-dev
   python3-pil python3-matplotlib python3-fonttools
   libopenmpi-dev openmpi-bin
@@ -29,7 +29,7 @@ packages="
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
   libfontconfig-dev libicu-dev libjpeg-dev libpcre2-dev libpng-dev libzip-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  xvfb xauth fonts-dejavu-core poppler-utils
+  xvfb xauth fonts-dejavu-core poppler-utils chromium
 "
 case "$(depends)" in
   *libqt6*)

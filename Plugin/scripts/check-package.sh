@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# check-package.sh: installs ./attention-atlas.deb with apt, uses what it installed, and removes it.
+# It runs as root, on a Debian that is to be thrown away (package-in-debian.sh).
+set -euxo pipefail
+export DEBIAN_FRONTEND=noninteractive
+
+# What is thrown away need not survive a power cut.
+echo force-unsafe-io >/etc/dpkg/dpkg.cfg.d/unsafe
+apt-get -qq update
+apt-get -y -o Dpkg::Use-Pty=0 install ./attention-atlas.deb >install.log
+tail -n 3 install.log
+dpkg-query -W attention-atlas paraview python3-paraview
+dpkg --verify attention-atlas
+
+# The Python package and the plugin, without any variable that names them.
+pvpython -c "from attentionatlas import tour"
+pvpython -c "from attentionatlas import plugin_path; print(plugin_path())"
+cat >plugins.py <<'END'
+from paraview import servermanager, simple
+
+manager = servermanager.vtkSMProxyManager.GetProxyManager().GetPluginManager()
+information = manager.GetLocalInformation()
+plugins = {
+    information.GetPluginName(i): (information.GetPluginFileName(i), information.GetPluginLoaded(i))
+    for i in range(information.GetNumberOfPlugins())
+}
+print(plugins["AttentionAtlas"])
+assert not plugins["AttentionAtlas"][1], "a plugin that is offered, not one that is always loaded"
+simple.LoadDistributedPlugin("AttentionAtlas", ns=globals())
+model = simple.OpenDataFile("/usr/share/attention-atlas/trained-n5-h3.safetensors")
+torus = AttentionTorus(Input=model)
+torus.UpdatePipeline()
+print(torus.GetDataInformation().GetNumberOfPoints(), "points")
+END
+pvpython plugins.py
+
+# Figures of an installed model and recording.
+./with-display.sh pvpython -m attentionatlas.tour /usr/share/attention-atlas/trained-n5-h3.safetensors \
+  --only class-map,deformed-torus -o figures
+test -s figures/trained-n5-h3-class-map.png
+test -s figures/trained-n5-h3-deformed-torus.png
+
+# The tools and their pages.
+apt-get -qq -y -o Dpkg::Use-Pty=0 install man-db >>install.log
+for tool in attention-atlas-learn attention-atlas-map attention-atlas-train; do
+  "$tool" --help | head -n 1
+  man -w "$tool"
+  warnings=$(man --warnings "$tool" 2>&1 >/dev/null)
+  test -z "$warnings"
+done
+attention-atlas-train --steps 20 --every 10 -o run
+attention-atlas-map run/step-20.safetensors --size 64 -o map.png
+test -s map.png
+
+# The Plugin Manager of the GUI offers it: manager.png is to be looked at.
+cat >manager.xml <<'END'
+<?xml version="1.0" ?>
+<pqevents>
+  <pqevent object="pqClientMainWindow/menubar/menuTools" command="activate" arguments="actionManage_Plugins" />
+</pqevents>
+END
+mkdir screen
+Xvfb :99 -screen 0 1280x1024x24 -nolisten tcp -noreset -fbdir screen &
+server=$!
+sleep 5
+DISPLAY=:99 paraview --dr --test-script=manager.xml &
+client=$!
+sleep 90
+cat >picture.py <<'END'
+# Four bytes a pixel, after a header and a table of colors: the X window dump of Xvfb.
+import struct
+
+import numpy
+from PIL import Image
+
+with open("screen/Xvfb_screen0", "rb") as file:
+    data = file.read()
+header = struct.unpack(">25I", data[:100])
+width, height, stride = header[4], header[5], header[12]
+begin = header[0] + 12 * header[19]
+pixels = numpy.frombuffer(data[begin : begin + height * stride], "u1").reshape(height, -1, 4)
+Image.fromarray(numpy.ascontiguousarray(pixels[:, :width, 2::-1])).save("manager.png")
+END
+python3 picture.py
+kill "$client" "$server"
+wait "$client" "$server" || true
+rm -r screen
+
+# Nothing stays, byte-compiled modules included.
+apt-get -qq -y -o Dpkg::Use-Pty=0 purge attention-atlas >>install.log
+for path in /usr/share/attention-atlas /usr/lib/python3/dist-packages/attentionatlas \
+  /usr/lib/*/paraview-*/plugins/AttentionAtlas /usr/bin/paraview.conf \
+  /usr/share/paraview/plugins/AttentionAtlas; do
+  if [ -e "$path" ] || [ -L "$path" ]; then
+    echo "check-package.sh: $path is left over" >&2
+    exit 1
+  fi
+done
+set +x
+echo "check-package.sh: passed"
