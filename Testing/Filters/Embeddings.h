@@ -25,10 +25,10 @@ namespace atlas::test
 
 /// A file of expected values on embeddings (Testing/Oracle/embedding), and the recording that it
 /// belongs to.
-class EmbeddingOracle
+class ViewsOracle
 {
 public:
-  explicit EmbeddingOracle(const std::string& name)
+  explicit ViewsOracle(const std::string& name)
     : Expected(
         std::filesystem::path(ATLAS_ORACLE_DIR) / "embedding" / (name + ".views.safetensors"))
   {

@@ -61,7 +61,7 @@ public:
 };
 
 /// The lines of the oracle that are drawn, from a weight of 0.05 on.
-void ExpectOracle(const EmbeddingOracle& oracle, Lines& lines)
+void ExpectOracle(const ViewsOracle& oracle, Lines& lines)
 {
   const std::vector<Link> found = lines.Links();
   const std::vector<double> weights = Values(lines.Update()->GetCellData(), "Weight");
@@ -100,7 +100,7 @@ TEST(AttentionLines, AreThoseOfTheOriginalModels)
 {
   for (const char* name : { "gpt2", "bert", "vit" })
   {
-    const EmbeddingOracle oracle(name);
+    const ViewsOracle oracle(name);
     Lines lines(Embedding(oracle.Source).Data(), oracle.Source);
     lines->SetMinimumWeight(0.05);
     ExpectOracle(oracle, lines);

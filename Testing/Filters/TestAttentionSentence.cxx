@@ -134,7 +134,7 @@ TEST(AttentionSentence, StrongestLinesAreThoseOfTheOracle)
 {
   for (const char* name : { "gpt2", "bert" })
   {
-    const EmbeddingOracle oracle(name);
+    const ViewsOracle oracle(name);
     Sentence sentence(oracle.Source);
     sentence->SetThreshold(0.05);
     sentence->SetHead(2);
@@ -165,7 +165,7 @@ TEST(AttentionSentence, HidesTokensAsTheOracle)
     SCOPED_TRACE(name);
     const SafetensorsFile file(
       std::filesystem::path(ATLAS_ORACLE_DIR) / "embedding" / (name + ".hidden.safetensors"));
-    const EmbeddingOracle oracle(name);
+    const ViewsOracle oracle(name);
     Sentence sentence(oracle.Source);
     sentence->SetLayer(1);
     for (int head = 0; head < 4; ++head)
@@ -203,7 +203,7 @@ TEST(AttentionSentence, HidesTokensAsTheOracle)
 
 TEST(AttentionSentence, MeansAreThoseOfTheAttentionMap)
 {
-  const EmbeddingOracle oracle("gpt2");
+  const ViewsOracle oracle("gpt2");
   Sentence sentence(oracle.Source);
   sentence->SetLayer(1);
   const auto expect = [&](int quantity, AttentionQuantity expected, int head, int sequence)

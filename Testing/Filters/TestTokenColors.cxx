@@ -114,7 +114,7 @@ TEST(TokenColors, OfTheOriginalModels)
 {
   for (const char* name : { "gpt2", "bert", "vit" })
   {
-    const EmbeddingOracle oracle(name);
+    const ViewsOracle oracle(name);
     Colors colors(Embedding(oracle.Source).Data());
     Connect(colors.Get(), 1, DataSetOf(oracle.Source));
     const std::size_t heads = HeadCount(oracle.Source);
@@ -147,7 +147,7 @@ TEST(TokenColors, OfTheOriginalModels)
 
 TEST(TokenColors, OfPositionsThatRepeat)
 {
-  const EmbeddingOracle oracle("gpt2");
+  const ViewsOracle oracle("gpt2");
   Colors colors(Embedding(oracle.Source).Data());
   std::vector<Rgb> expected;
   for (std::size_t h = 0; h < HeadCount(oracle.Source); ++h)
@@ -169,7 +169,7 @@ TEST(TokenColors, OfPositionsThatRepeat)
 /// Norms over queries and keys of each head.
 TEST(TokenColors, OfNorms)
 {
-  const EmbeddingOracle oracle("bert");
+  const ViewsOracle oracle("bert");
   const auto data = Embedding(oracle.Source).Data();
   std::vector<double> norms;
   std::vector<Rgb> expected;
@@ -196,7 +196,7 @@ TEST(TokenColors, OfNorms)
 /// A recording of the original's images keeps the mean colors of their patches.
 TEST(TokenColors, OfPatches)
 {
-  EmbeddingOracle oracle("vit");
+  ViewsOracle oracle("vit");
   const std::vector<double> rgb = oracle.Values("patch.rgb");
   const std::vector<double> hsv = oracle.Values("patch.hsv");
   RecordedTokens& tokens = oracle.Source.tokens;
@@ -285,7 +285,7 @@ TEST(TokenColors, HaveALegend)
 /// Every entry of a legend has the color of a token with that value.
 TEST(TokenColors, LegendsHaveTheColorsOfTheData)
 {
-  const EmbeddingOracle oracle("gpt2");
+  const ViewsOracle oracle("gpt2");
   Colors colors(Embedding(oracle.Source).Data());
   Connect(colors.Get(), 1, DataSetOf(oracle.Source));
   const std::vector<double> counts = oracle.Values("token.frequency");

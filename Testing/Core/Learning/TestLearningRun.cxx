@@ -16,8 +16,9 @@
 
 #include <gtest/gtest.h>
 
-namespace atlas::test
-{
+using namespace atlas;
+using namespace atlas::test;
+
 namespace
 {
 
@@ -197,5 +198,4 @@ TEST(LearningRun, BadRecipesAreNamed)
   EXPECT_EQ(message([](Recipe& r, auto&) { r.architecture.layers = 0; }).rfind("Layers: ", 0), 0U);
 }
 
-}
 }

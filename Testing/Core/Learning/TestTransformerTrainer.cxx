@@ -19,8 +19,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace atlas::test
-{
+using namespace atlas;
+using namespace atlas::test;
+
 namespace
 {
 
@@ -657,5 +658,4 @@ TEST(InitialWeights, FollowTheSeedAlone)
   EXPECT_EQ(first.at("blocks.1.attn.b_Q").View().At(5), 0);
 }
 
-}
 }
