@@ -191,6 +191,32 @@ def different_pixels(a, b, tolerance=24):
     return (numpy.abs(a - b).max(axis=-1) > tolerance).mean()
 
 
+def _find_proxy(namespace, name=None, xmlname=None):
+    """What ParaView's own _findProxy finds, without a search through all definitions for each name: it is called for the
+    500 functions of each session, which takes 0.4 s."""
+
+    def read():
+        manager = namespace.session.GetProxyDefinitionManager()
+        found = {}
+        for group in namespace.xmlGroups:
+            iterator = manager.NewSingleGroupIterator(group, manager.ALL_DEFINITIONS)
+            for item in servermanager.ProxyDefinitionIterator(iterator):
+                named = item["xml"].GetAttribute("name")
+                label = {"xml": item["xml"]} if named else {"proxyname": item["key"]}
+                found.setdefault(("label", namespace._getPyName(**label)), item)
+                found.setdefault(("name", item["key"]), item)
+        return found
+
+    key = ("label", name) if name else ("name", xmlname)
+    definitions = namespace.__dict__.get("_atlas_definitions", {})
+    if key not in definitions:  # of a plugin, perhaps, that was loaded since
+        definitions = namespace.__dict__["_atlas_definitions"] = read()
+    return definitions.get(key)
+
+
+servermanager.ProxyNamespace._findProxy = _find_proxy
+
+
 class AtlasTest(unittest.TestCase):
     """A test in a session of its own, which fails if ParaView reports an error unexpectedly.
 

@@ -39,8 +39,9 @@ def points(data):
 
 def cells(array):
     """The cells of a vtkCellArray as arrays of point numbers."""
-    offsets = vtk_to_numpy(array.GetOffsetsArray())
-    return numpy.split(vtk_to_numpy(array.GetConnectivityArray()), offsets[1:-1]) if len(offsets) > 1 else []
+    offsets = vtk_to_numpy(array.GetOffsetsArray()).tolist()
+    points = vtk_to_numpy(array.GetConnectivityArray())
+    return [points[begin:end] for begin, end in zip(offsets, offsets[1:])]
 
 
 def image(source, name, port=0):
