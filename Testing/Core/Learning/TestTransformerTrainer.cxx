@@ -1,4 +1,5 @@
-// Also tests: AdamW BatchEvaluation GradientPass LearningMath ParameterBlock
+// Also tests: AdamW AttentionGradient BatchEvaluation EmbeddingGradient GradientPass LearningMath
+//   ParameterBlock ParameterMaps
 
 #include "TransformerTrainer.h"
 
