@@ -10,11 +10,11 @@ from atlastest import AtlasTest
 from paraview import servermanager, simple
 from vtkmodules.vtkCommonDataModel import vtkDataObject
 
-CYCLES = 500
+CYCLES = 300
 #: Time steps of a series.
-STEPS = 2000
+STEPS = 1200
 #: What a session may keep, in MiB, between the middle and the end: less than one of its charts a cycle.
-GROWTH = 16
+GROWTH = 8
 
 
 def resident():

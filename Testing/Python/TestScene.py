@@ -7,18 +7,29 @@ from paraview import servermanager, simple
 from randomrecording import HEADS, LAYERS, TOKENS, write_recording
 
 
-class Scene(AtlasTest):
+class SceneTest(AtlasTest):
+    """Scenes are saved once; each test loads them in a session of its own."""
+
+    _saved = {}
+
     def setUp(self):
         super().setUp()
-        self.state = atlastest.OUTPUT / "scene.pvsm"
+        self.state = atlastest.OUTPUT / "none.pvsm"
         self.state.unlink(missing_ok=True)
         self.addCleanup(scene.clear)
 
-    def load(self):
-        scene.save(atlastest.TRAINED, self.state)
-        scene.clear()
-        simple.LoadState(str(self.state))
+    def load(self, path):
+        """Shows the scene of a file as a user who opens its state."""
+        if path not in self._saved:
+            state = atlastest.OUTPUT / f"scene-{len(self._saved)}.pvsm"
+            state.unlink(missing_ok=True)
+            scene.save(path, state)
+            scene.clear()
+            self._saved[path] = state
+        simple.LoadState(str(self._saved[path]))
 
+
+class Scene(SceneTest):
     def views(self):
         """The views in space, by what they show."""
         views = {}
@@ -32,7 +43,7 @@ class Scene(AtlasTest):
         return views
 
     def test_state_has_the_views(self):
-        self.load()
+        self.load(atlastest.TRAINED)
         self.assertEqual(len(simple.GetRenderViews()), 3)
         tables = [v for v in simple.GetViews() if v.GetXMLName() == "SpreadSheetView"]
         self.assertEqual(len(tables), 1)
@@ -44,7 +55,7 @@ class Scene(AtlasTest):
         simple.RenderAllViews()
 
     def test_cameras_turn_together(self):
-        self.load()
+        self.load(atlastest.TRAINED)
         link = servermanager.ProxyManager().GetRegisteredLink("Views in space")
         self.assertEqual(link.GetClassName(), "vtkSMCameraLink")
         linked = {link.GetLinkedProxy(i) for i in range(link.GetNumberOfLinkedObjects())}
@@ -52,7 +63,7 @@ class Scene(AtlasTest):
         self.assertEqual(linked, spatial)
 
     def test_selected_pairs_are_selected_everywhere(self):
-        self.load()
+        self.load(atlastest.TRAINED)
         simple.RenderAllViews()
         pairs = simple.FindSource("Pairs")
         simple.SetActiveView(simple.GetRenderViews()[0])
@@ -86,18 +97,7 @@ class Scene(AtlasTest):
         self.assertFalse(self.state.exists())
 
 
-class RecordingScene(AtlasTest):
-    def setUp(self):
-        super().setUp()
-        self.state = atlastest.OUTPUT / "recording.pvsm"
-        self.state.unlink(missing_ok=True)
-        self.addCleanup(scene.clear)
-
-    def load(self, recording):
-        scene.save(recording, self.state)
-        scene.clear()
-        simple.LoadState(str(self.state))
-
+class RecordingScene(SceneTest):
     def test_of_attention_alone_has_the_views_of_heads(self):
         self.load(atlastest.RECORDING)
         self.assertEqual(len(simple.GetRenderViews()), 3)
@@ -132,17 +132,9 @@ class RecordingScene(AtlasTest):
         self.assertEqual(simple.FindSource("Embedding").Head, -1)
 
 
-class CircuitScene(AtlasTest):
-    def setUp(self):
-        super().setUp()
-        self.state = atlastest.OUTPUT / "circuits.pvsm"
-        self.state.unlink(missing_ok=True)
-        self.addCleanup(scene.clear)
-
+class CircuitScene(SceneTest):
     def test_has_the_views_and_shows_one_head(self):
-        scene.save(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json", self.state)
-        scene.clear()
-        simple.LoadState(str(self.state))
+        self.load(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json")
         self.assertEqual(len(simple.GetRenderViews()), 4)
         (layout,) = simple.GetLayouts().values()
         for view in simple.GetViews():
@@ -159,9 +151,7 @@ class CircuitScene(AtlasTest):
     def test_shows_the_trained_model_of_checkpoints(self):
         path = atlastest.DATA / "models" / "induction" / "config.json"
         steps = [int(folder.name.split("-")[1]) for folder in path.parent.glob("checkpoint-*")]
-        scene.save(path, self.state)
-        scene.clear()
-        simple.LoadState(str(self.state))
+        self.load(path)
         self.assertEqual(simple.GetAnimationScene().AnimationTime, max(steps))
         self.assertEqual([view.ViewTime for view in simple.GetRenderViews()], 4 * [max(steps)])
 
