@@ -60,10 +60,11 @@ cat >manager.xml <<'END'
 </pqevents>
 END
 mkdir screen
-Xvfb :99 -screen 0 1280x1024x24 -nolisten tcp -noreset -fbdir screen &
+mkfifo number
+Xvfb -displayfd 3 -screen 0 1280x1024x24 -nolisten tcp -noreset -fbdir screen 3>number &
 server=$!
-sleep 5
-DISPLAY=:99 paraview --dr --test-script=manager.xml &
+read -r number <number # which the server chooses
+DISPLAY=":$number" paraview --dr --test-script=manager.xml &
 client=$!
 sleep 90
 cat >picture.py <<'END'
@@ -84,7 +85,7 @@ END
 python3 picture.py
 kill "$client" "$server"
 wait "$client" "$server" || true
-rm -r screen
+rm -r screen number
 
 # Nothing stays, byte-compiled modules included.
 apt-get -qq -y -o Dpkg::Use-Pty=0 purge attention-atlas >>install.log

@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -88,6 +89,25 @@ def starts():
     return [(f"Start/{name}", values) for name, values in times.items()]
 
 
+def gui_starts():
+    """The GUI, from nothing to the first script that it runs, without and with the plugin in turn. None where there is no
+    GUI."""
+    program = shutil.which("paraview")
+    if program is None:
+        return []
+    plugin = ["--plugin-search-paths=" + str(pathlib.Path(PLUGIN).parent), "--plugins=AttentionAtlas"]
+    times = {"without plugin": [], "with plugin": []}
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "start.py")
+        script.write_text("import os\nos._exit(0)\n")
+        for _ in range(5):
+            for name, options in (("without plugin", []), ("with plugin", plugin)):
+                begin = time.perf_counter()
+                subprocess.run([program, "--dr", *options, f"--script={script}"], check=True, capture_output=True)
+                times[name].append(1000 * (time.perf_counter() - begin))
+    return [(f"Start of the GUI/{name}", values) for name, values in times.items()]
+
+
 def sliders(simple, side):
     """What a change takes until the chart has its arrays, and until it is drawn in 800 x 800 pixels."""
     model = simple.AttentionOnlyModelReader(FileNames=[MODEL])
@@ -124,6 +144,13 @@ def sliders(simple, side):
         simple.Render(view)
 
     yield f"HeadWeights/{side}/frame without FXAA", milliseconds(move_slider, 12)[2:]
+
+    # What of that is before the texture is uploaded: the arrays, and ParaView's copy of the image.
+    def bring(number):
+        torus.HeadWeights = [1, 0.8 - 0.01 * number, 1]
+        view.SMProxy.Update()
+
+    yield f"HeadWeights/{side}/arrays in the view", milliseconds(bring, 12)[2:]
     simple.Delete(view)
     simple.Delete(torus)
     simple.Delete(model)
@@ -182,7 +209,7 @@ def ranks():
 
 
 def main(path):
-    results = [("Cold", cold()), *starts(), *ranks()]
+    results = [("Cold", cold()), *starts(), *gui_starts(), *ranks()]
     from paraview import simple
 
     simple.LoadPlugin(PLUGIN, ns=vars(simple))
