@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import time
+import unittest
 import unittest.mock
 
 import atlastest
@@ -17,6 +18,7 @@ import numpy
 from atlastest import AtlasTest
 from attentionatlas import load_plugin, plugin_path
 from paraview import servermanager, simple
+from webpages import Page
 
 #: Bytes of geometry, in MB, beyond which the server renders: always, and never.
 THRESHOLDS = {"server": 0, "client": 1e6}
@@ -28,6 +30,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def without_mpi():
+    """The environment without the variables of MPI: pvpython is an MPI process itself, and they are not for mpirun."""
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMIX_", "ORTE_"))
+    }
+
+
 def end_with_parent():
     """Has the system end this process when its parent is gone, however that ended."""
     set_death_signal = 1
@@ -35,36 +44,30 @@ def end_with_parent():
 
 
 class Server:
-    """A pvserver and the connection to it."""
+    """A pvserver and, unless that is for another process, the connection to it."""
 
-    def __init__(self, name, *options):
+    def __init__(self, name, *options, connects=True):
         self.log = atlastest.OUTPUT / f"{name}.log"
         for _ in range(3):  # another program may take the port first
-            port = free_port()
-            self._start([f"--server-port={port}", *options])
+            self.port = free_port()
+            self._start([f"--server-port={self.port}", *options])
             if self._is_listening():
                 break
             self.stop()
         else:
             raise RuntimeError(f"pvserver does not start:\n{self.log.read_text()}")
-        if simple.Connect("127.0.0.1", port, timeout=30) is None:
+        if connects and simple.Connect("127.0.0.1", self.port, timeout=30) is None:
             self.stop()
             raise RuntimeError("no connection to pvserver")
 
     def _start(self, options):
-        # pvpython is an MPI process itself, and its variables are not for mpirun.
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("OMPI_", "PMIX_", "ORTE_"))
-        }
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*shlex.split(os.environ["ATLAS_SERVER"]), *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=environment,
+                env=without_mpi(),
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
@@ -265,6 +268,55 @@ class WithoutPlugin(ServerTest):
         torus.UpdatePipeline()
         self.assertGreaterEqual(torus.GetDataInformation().GetNumberOfPoints(), 64 * 48)
         self.assertTrue(self.server.is_running())
+
+
+#: Writes a page of a donut and its pairs; with a port, from a server there.
+CLIENT = """
+import sys
+from paraview import simple
+if len(sys.argv) > 3:
+    simple.Connect("127.0.0.1", int(sys.argv[3]))
+from attentionatlas import load_plugin, web
+load_plugin()
+model = simple.AttentionOnlyModelReader(FileNames=[sys.argv[1]])
+view = simple.CreateRenderView(ViewSize=[200, 200])
+simple.Show(simple.TorusDeformation(Input=simple.AttentionTorus(Input=model, Resolution=[41, 31])), view)
+simple.Show(simple.TokenPairs(Input=model), view)
+web.page([web.from_view(view)], sys.argv[2])
+"""
+
+
+class NewClient(unittest.TestCase):
+    """A process that has loaded the plugin nowhere before."""
+
+    def page(self, name, *port):
+        """The page that it writes, and what it says."""
+        path = atlastest.OUTPUT / f"{name}.html"
+        done = subprocess.run(
+            [os.environ["ATLAS_PVPYTHON"], "-c", CLIENT, str(atlastest.TRAINED), str(path), *port],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env=without_mpi(),
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return Page(path.read_text(encoding="utf-8")), done.stdout + done.stderr
+
+    def test_loads_the_plugin_silently_and_writes_the_same_page(self):
+        server = Server("new-client", connects=False)
+        self.addCleanup(server.stop)
+        found, told = self.page("from-server", str(server.port))
+        self.assertNotIn("ERR|", told)
+        self.assertNotIn("WARN|", told)
+        expected, _ = self.page("alone")
+        surface, pairs = expected.scenes[0]["parts"]
+        found_surface, found_pairs = found.scenes[0]["parts"]
+        self.assertEqual(surface["polys"]["count"], 40 * 30)
+        self.assertEqual(found_surface["polys"]["count"], surface["polys"]["count"])
+        self.assertEqual(found_pairs["points"]["count"], pairs["points"]["count"])
+        if "mpirun" not in os.environ["ATLAS_SERVER"]:  # ranks share points where their parts meet
+            self.assertEqual(found.bytes, expected.bytes)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,9 @@ def load_plugin():
 
     connection = servermanager.ActiveConnection
     manager = servermanager.vtkSMProxyManager.GetProxyManager().GetPluginManager()
+    # Here first: what a server tells of its proxies is read by classes of the plugin.
+    if not _has_plugin(manager.GetLocalInformation()):
+        simple.LoadPlugin(str(plugin_path()), remote=False, ns=vars(simple))
     if connection is not None and connection.IsRemote():
         if not _has_plugin(manager.GetRemoteInformation(connection.Session)):
             path = str(plugin_path())
@@ -79,8 +82,6 @@ def load_plugin():
                     "pvserver --plugin-search-paths=FOLDER --plugins=AttentionAtlas, where FOLDER is "
                     "the plugin's on its machine."
                 ) from error
-    if not _has_plugin(manager.GetLocalInformation()):
-        simple.LoadPlugin(str(plugin_path()), remote=False, ns=vars(simple))
     simple.LoadPlugins()  # none: takes over the proxies of plugins that are there
 
 
