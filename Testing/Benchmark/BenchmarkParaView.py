@@ -49,6 +49,15 @@ print(1000 * (time.perf_counter() - begin))
 """
 
 
+#: Ends the GUI with 1 if it has the plugin, else with 0.
+GUI_START = """
+import os
+from paraview import servermanager
+proxies = servermanager.ProxyManager().SMProxyManager
+os._exit(1 if proxies.GetProxyDefinitionManager().HasDefinition("sources", "TransformerReader") else 0)
+"""
+
+
 def milliseconds(function, repeats):
     """The times that the calls function(0), function(1), ... take."""
     times = []
@@ -90,8 +99,8 @@ def starts():
 
 
 def gui_starts():
-    """The GUI, from nothing to the first script that it runs, without and with the plugin in turn. None where there is no
-    GUI."""
+    """The GUI, from nothing to the first script that it runs, without and with the plugin in turn. Nothing where there is
+    no GUI."""
     program = shutil.which("paraview")
     if program is None:
         return []
@@ -99,12 +108,14 @@ def gui_starts():
     times = {"without plugin": [], "with plugin": []}
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder, "start.py")
-        script.write_text("import os\nos._exit(0)\n")
+        script.write_text(GUI_START)
         for _ in range(5):
             for name, options in (("without plugin", []), ("with plugin", plugin)):
                 begin = time.perf_counter()
-                subprocess.run([program, "--dr", *options, f"--script={script}"], check=True, capture_output=True)
+                done = subprocess.run([program, "--dr", *options, f"--script={script}"], capture_output=True)
                 times[name].append(1000 * (time.perf_counter() - begin))
+                if done.returncode != (1 if options else 0):
+                    raise RuntimeError(f"{program} {name}: exit code {done.returncode}")
     return [(f"Start of the GUI/{name}", values) for name, values in times.items()]
 
 

@@ -14,12 +14,12 @@ class SceneTest(AtlasTest):
 
     def setUp(self):
         super().setUp()
-        self.state = atlastest.OUTPUT / "none.pvsm"
+        self.state = atlastest.OUTPUT / "unwritten.pvsm"  # of what cannot be shown
         self.state.unlink(missing_ok=True)
         self.addCleanup(scene.clear)
 
     def load(self, path):
-        """Shows the scene of a file as a user who opens its state."""
+        """Shows the scene of a file as for a user who opens its state."""
         if path not in self._saved:
             state = atlastest.OUTPUT / f"scene-{len(self._saved)}.pvsm"
             state.unlink(missing_ok=True)

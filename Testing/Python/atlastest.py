@@ -214,6 +214,7 @@ def _find_proxy(namespace, name=None, xmlname=None):
     return definitions.get(key)
 
 
+assert hasattr(servermanager.ProxyNamespace, "_findProxy")
 servermanager.ProxyNamespace._findProxy = _find_proxy
 
 

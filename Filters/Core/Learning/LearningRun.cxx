@@ -288,8 +288,8 @@ double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints)
   const double context = real(recipe.task.context);
   const double layer = d * (4 * inner + 3 * real(model.mlpDimension));
   const double weights = real(model.layers) * layer + d * (2 * vocabulary + context);
-  // As in GradientPass: a few sequences at a time in each of up to 8 shards, attention in blocks of
-  // 64 queries.
+  // As in GradientPass and AttentionGradient: a few sequences at a time in each of up to 8 shards,
+  // attention in blocks of 64 queries.
   constexpr double shards = 8;
   constexpr double slice = 1024;
   constexpr double block = 64;

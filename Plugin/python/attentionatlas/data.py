@@ -40,8 +40,8 @@ def points(data):
 def cells(array):
     """The cells of a vtkCellArray as arrays of point numbers."""
     offsets = vtk_to_numpy(array.GetOffsetsArray()).tolist()
-    points = vtk_to_numpy(array.GetConnectivityArray())
-    return [points[begin:end] for begin, end in zip(offsets, offsets[1:])]
+    connectivity = vtk_to_numpy(array.GetConnectivityArray())
+    return [connectivity[begin:end] for begin, end in zip(offsets, offsets[1:])]
 
 
 def image(source, name, port=0):

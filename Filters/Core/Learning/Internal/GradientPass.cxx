@@ -402,7 +402,7 @@ GradientPass<Number>::~GradientPass() = default;
 namespace
 {
 
-/// Divides a batch into shards of slices.
+/// Divides the sequences of a batch, of these lengths, into shards of slices.
 std::vector<std::vector<BatchSlice>> MakeShards(const std::vector<std::int64_t>& lengths)
 {
   const auto count = static_cast<std::int64_t>(lengths.size());

@@ -79,7 +79,7 @@ public:
     return this->Parameters.In(this->Gradient, view);
   }
 
-  /// y = norm(x), which may be the same rows [rows, d].
+  /// y = norm(x) [rows, d]; y may be x.
   void ApplyNorm(const NormTensors& tensors, std::int64_t rows, const Number* x, Number* y,
     SublayerStore<Number>& store) const;
 
