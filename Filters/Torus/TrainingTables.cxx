@@ -27,7 +27,7 @@ Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
   Checkpoint checkpoint{ trainer.GetModel(), trainer.Measure(), trainer.GetPhase(), {} };
   const atlas::HeadAccuracies counts =
     atlas::CountCorrect(checkpoint.model, atlas::Residual::EmbeddingPosition);
-  for (const Eigen::Index correct : counts.alone)
+  for (const auto correct : counts.alone)
   {
     checkpoint.heads.push_back(counts.Share(correct));
   }

@@ -83,6 +83,7 @@ class WebPages(AtlasTest):
         numpy.testing.assert_allclose(page.values(surface["normals"]) / 127, normals, atol=0.5 / 127 + 1e-6)
         self.assertEqual(page.parts("discs")[0]["points"]["count"], 25)
         self.assertFalse(page.scenes[0]["isFlat"])
+        self.assertEqual([part["name"] for part in page.scenes[0]["parts"]], ["Torus Deformation", "Token Pairs"])
 
     def test_sphere(self):
         """All points lie on the unit sphere, and each face has the class whose logit is largest there."""

@@ -68,7 +68,7 @@ def load_plugin():
 
     connection = servermanager.ActiveConnection
     manager = servermanager.vtkSMProxyManager.GetProxyManager().GetPluginManager()
-    # Here first: what a server tells of its proxies is read by classes of the plugin.
+    # The client first: it reads the server's definitions of proxies with the plugin's classes.
     if not _has_plugin(manager.GetLocalInformation()):
         simple.LoadPlugin(str(plugin_path()), remote=False, ns=vars(simple))
     if connection is not None and connection.IsRemote():

@@ -121,7 +121,9 @@ def deformed_torus(model, size=256):
         moved = {"Shape": "Vectors", "Vectors": ["POINTS", "Output"], "Normalization": "PerAxis"}
         _show(opened.filter("TorusDeformation", Input=chart, **moved), view, **_SHADING)
         pairs = opened.filter("TokenPairs")
-        _show(opened.filter("TorusDeformation", Input=pairs, Reference=chart, **moved), view)
+        pairs = opened.filter("TorusDeformation", Input=pairs, Reference=chart, **moved)
+        simple.RenameSource("Token Pairs", pairs)
+        _show(pairs, view)
         caption = (
             "The torus at the outputs of the attention layer, in the colors of the next token. The dots are the "
             "token pairs."
@@ -136,7 +138,9 @@ def sphere(model):
         cells = opened.filter("UnembeddingSphere")
         for port in range(3):
             _show(cells, view, port)
-        _show(opened.deformed(opened.filter("TokenPairs"), "UnitSphere"), view)
+        pairs = opened.deformed(opened.filter("TokenPairs"), "UnitSphere")
+        simple.RenameSource("Token Pairs", pairs)
+        _show(pairs, view)
         caption = (
             "Each direction of the output predicts the token of its cell. The dots are the rows of the unembedding, "
             "and the outputs at the token pairs in the color of their true next token."
