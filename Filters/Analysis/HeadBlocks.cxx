@@ -2,6 +2,7 @@
 
 #include "Execution.h"
 #include "Index.h"
+#include "RecordedAttention.h"
 
 #include <algorithm>
 
@@ -10,8 +11,6 @@ namespace AttentionAtlas
 namespace
 {
 
-/// Queries that are evaluated at a time.
-constexpr std::int64_t BlockRows = 64;
 /// Weights between two reports of progress, each a chance to cancel.
 constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
 
@@ -27,9 +26,9 @@ HeadBlocks::HeadBlocks(const atlas::Recording& recording, const RankGroup& ranks
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
     {
       const std::int64_t length = recording.SequenceLength(s);
-      for (std::int64_t begin = 0; begin < length; begin += BlockRows)
+      for (std::int64_t begin = 0; begin < length; begin += atlas::QueryBlock)
       {
-        const std::int64_t end = std::min(begin + BlockRows, length);
+        const std::int64_t end = std::min(begin + atlas::QueryBlock, length);
         this->Blocks.push_back({ this->Mine.size(), s, begin, end });
         this->Weights.push_back((end - begin) * length);
       }

@@ -6,6 +6,7 @@
 #include "Error.h"
 #include "Execution.h"
 #include "Index.h"
+#include "RecordedAttention.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
 #include "ScoreBreakdown.h"
@@ -34,13 +35,11 @@ namespace Names = AttentionAtlas::ArrayNames;
 namespace
 {
 
+using atlas::QueryBlock;
 using atlas::ScoreParts;
 using atlas::ToIndex;
 using AttentionAtlas::AddColumn;
 
-/// Queries that are evaluated at a time. Blocks begin at multiples of it, so that values do not
-/// depend on the threads.
-constexpr std::int64_t BlockRows = 64;
 /// Blocks between two reports of progress, each a chance to cancel.
 constexpr std::int64_t BlocksPerStep = 64;
 
@@ -179,8 +178,8 @@ int vtkScoreBreakdown::RequestInformation(
 /// Splits the scores in blocks on several threads. Returns false if the user has canceled.
 bool vtkScoreBreakdown::Evaluate(const atlas::Recording& recording, Scores& scores)
 {
-  const std::int64_t first = scores.begin / BlockRows;
-  const std::int64_t last = (scores.end + BlockRows - 1) / BlockRows;
+  const std::int64_t first = scores.begin / QueryBlock;
+  const std::int64_t last = (scores.end + QueryBlock - 1) / QueryBlock;
   for (std::int64_t begin = first; begin < last; begin += BlocksPerStep)
   {
     const std::int64_t end = std::min(begin + BlocksPerStep, last);
@@ -191,8 +190,8 @@ bool vtkScoreBreakdown::Evaluate(const atlas::Recording& recording, Scores& scor
         for (vtkIdType b = firstBlock; b < endBlock; ++b)
         {
           atlas::AppendScoreParts(recording, scores.sequence, scores.place.layer, scores.place.head,
-            scores.queryBias, scores.keys, std::max<std::int64_t>(b * BlockRows, scores.begin),
-            std::min<std::int64_t>((b + 1) * BlockRows, scores.end), scores.top,
+            scores.queryBias, scores.keys, std::max<std::int64_t>(b * QueryBlock, scores.begin),
+            std::min<std::int64_t>((b + 1) * QueryBlock, scores.end), scores.top,
             blocks[ToIndex(b - begin)]);
         }
       });

@@ -33,12 +33,9 @@ namespace Names = AttentionAtlas::ArrayNames;
 namespace
 {
 
+using atlas::QueryBlock;
 using atlas::QueryFocus;
 using atlas::ToIndex;
-
-/// Queries that are evaluated at a time. Blocks begin at multiples of it, so that values do not
-/// depend on the threads.
-constexpr std::int64_t BlockRows = 64;
 
 /// Lines are in front of the image that they mark.
 constexpr double Front = 0.01;
@@ -127,15 +124,15 @@ std::vector<QueryFocus> vtkStrongestKeys::Measure(const atlas::Recording& record
     recording, this->Sequence, this->Layer, this->Head, weights, 0, 0, nullptr);
   const std::int64_t length = recording.SequenceLength(this->Sequence);
   std::vector<QueryFocus> queries(ToIndex(length));
-  AttentionAtlas::ParallelFor(0, (length + BlockRows - 1) / BlockRows,
+  AttentionAtlas::ParallelFor(0, (length + QueryBlock - 1) / QueryBlock,
     [&](vtkIdType firstBlock, vtkIdType endBlock)
     {
       std::vector<float> work;
       for (vtkIdType b = firstBlock; b < endBlock; ++b)
       {
-        const std::int64_t begin = b * BlockRows;
+        const std::int64_t begin = b * QueryBlock;
         atlas::MeasureFocus(recording, this->Sequence, this->Layer, this->Head, weights, begin,
-          std::min(begin + BlockRows, length), work, queries.data() + begin);
+          std::min(begin + QueryBlock, length), work, queries.data() + begin);
       }
     });
   return queries;

@@ -52,7 +52,6 @@ using AttentionAtlas::AddField;
 using AttentionAtlas::HeadNameOf;
 using AttentionAtlas::MakeArray;
 
-constexpr std::array<const char*, 3> KindNames = { "Q", "K", "V" };
 constexpr double LeastOpacity = 0.15;
 
 std::string FromName(const ComposedHeads& pair)
@@ -133,7 +132,8 @@ struct Lines
 /// The weakest and strongest line, as they look on white.
 std::string LegendOf(const Lines& lines, int kind, double baseline)
 {
-  std::string text = std::string(KindNames.at(ToIndex(kind))) + "-composition above chance";
+  std::string text =
+    std::string(atlas::CompositionKindNames.at(ToIndex(kind))) + "-composition above chance";
   std::vector<ComposedHeads> ends = { lines.pairs.back(), lines.pairs.front() };
   ends.resize(lines.pairs.size() > 1 ? 2 : 1);
   for (const ComposedHeads& pair : ends)
@@ -202,7 +202,7 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
     [&](const ComposedHeads& pair) { return static_cast<float>(lines.Opacity(pair)); }));
   data->AddArray(colors);
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, Names::Kind, std::string(KindNames.at(ToIndex(kind))));
+  AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(ToIndex(kind))));
   AddField(fields, Names::Baseline, baseline);
   AddField(fields, Names::LinesLeftOut, lines.leftOut);
   if (!pairs.empty())

@@ -42,8 +42,8 @@ using atlas::NamedComponent;
 using atlas::ToIndex;
 using AttentionAtlas::MakeArray;
 
-constexpr int TablePort = 0;
-constexpr int ImagePort = 1;
+constexpr int AttributionTable = 0;
+constexpr int AttributionImage = 1;
 
 /// A term: a row of the table or a point of the image.
 struct Place
@@ -200,7 +200,8 @@ int vtkLogitAttribution::FillInputPortInformation(int port, vtkInformation* info
 
 int vtkLogitAttribution::FillOutputPortInformation(int port, vtkInformation* info)
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == ImagePort ? "vtkImageData" : "vtkTable");
+  info->Set(
+    vtkDataObject::DATA_TYPE_NAME(), port == AttributionImage ? "vtkImageData" : "vtkTable");
   return 1;
 }
 
@@ -242,8 +243,9 @@ void vtkLogitAttribution::Announce(vtkInformation* info)
 int vtkLogitAttribution::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  this->Announce(outputVector->GetInformationObject(ImagePort));
-  outputVector->GetInformationObject(TablePort)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+  this->Announce(outputVector->GetInformationObject(AttributionImage));
+  outputVector->GetInformationObject(AttributionTable)
+    ->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
   return 1;
 }
 
@@ -341,8 +343,8 @@ int vtkLogitAttribution::RequestData(
 {
   this->Request.Forget();
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkTable* table = vtkTable::GetData(outputVector, TablePort);
-  vtkImageData* image = vtkImageData::GetData(outputVector, ImagePort);
+  vtkTable* table = vtkTable::GetData(outputVector, AttributionTable);
+  vtkImageData* image = vtkImageData::GetData(outputVector, AttributionImage);
   table->Initialize();
   image->Initialize();
   if (AttentionAtlas::IsEmpty(input))
@@ -371,7 +373,7 @@ int vtkLogitAttribution::RequestData(
     }
     found.FillImage(atlas::ComponentGroups(found.terms.components,
                       static_cast<atlas::ComponentGrouping>(this->Grouping)),
-      processes, outputVector->GetInformationObject(ImagePort));
+      processes, outputVector->GetInformationObject(AttributionImage));
     this->Request.Answered(request, outputVector);
   }
   catch (const std::exception& e)

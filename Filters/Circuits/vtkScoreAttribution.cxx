@@ -40,8 +40,8 @@ using atlas::ScoreTerms;
 using atlas::ToIndex;
 using AttentionAtlas::MakeArray;
 
-constexpr int ImagePort = 0;
-constexpr int TablePort = 1;
+constexpr int ScoreImage = 0;
+constexpr int ScoreTable = 1;
 
 /// Adds the arrays that points of the image and rows of the table have in common.
 void AddArrays(const ScoreTerms& terms, const std::vector<ScorePair>& pairs, vtkFieldData* data)
@@ -169,7 +169,7 @@ int vtkScoreAttribution::FillInputPortInformation(int port, vtkInformation* info
 
 int vtkScoreAttribution::FillOutputPortInformation(int port, vtkInformation* info)
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == ImagePort ? "vtkImageData" : "vtkTable");
+  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == ScoreImage ? "vtkImageData" : "vtkTable");
   return 1;
 }
 
@@ -201,8 +201,8 @@ int vtkScoreAttribution::RequestInformation(
     }
   }
   AttentionAtlas::AnnounceImage(
-    size, size, outputVector->GetInformationObject(ImagePort), VTK_DOUBLE);
-  outputVector->GetInformationObject(TablePort)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
+    size, size, outputVector->GetInformationObject(ScoreImage), VTK_DOUBLE);
+  outputVector->GetInformationObject(ScoreTable)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
   return 1;
 }
 
@@ -218,8 +218,8 @@ int vtkScoreAttribution::RequestData(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkImageData* image = vtkImageData::GetData(outputVector, ImagePort);
-  vtkTable* table = vtkTable::GetData(outputVector, TablePort);
+  vtkImageData* image = vtkImageData::GetData(outputVector, ScoreImage);
+  vtkTable* table = vtkTable::GetData(outputVector, ScoreTable);
   image->Initialize();
   table->Initialize();
   if (AttentionAtlas::IsEmpty(input))
@@ -242,7 +242,7 @@ int vtkScoreAttribution::RequestData(
                        this->Kept->Head(this->Layer, this->Head),
                        { this->Sequence, this->Layer, this->Head, this->Query, this->Key }),
         static_cast<atlas::ComponentGrouping>(this->Grouping));
-    FillImage(terms, processes, outputVector->GetInformationObject(ImagePort));
+    FillImage(terms, processes, outputVector->GetInformationObject(ScoreImage));
     AddFields(recording, terms, image->GetFieldData());
     if (AttentionAtlas::IsFirstPiece(outputVector))
     {

@@ -46,7 +46,6 @@ using AttentionAtlas::AddColumn;
 using AttentionAtlas::AddField;
 using AttentionAtlas::HeadNameOf;
 
-constexpr std::array<const char*, 3> KindNames = { "Q", "K", "V" };
 constexpr std::array<const char*, 3> Readers = { "queries", "keys", "values" };
 /// What the stream behind the second head is for.
 constexpr std::array<const char*, 3> Streams = { "what keys read", "what queries read",
@@ -226,7 +225,8 @@ int vtkVirtualWeights::RequestData(
       AttentionAtlas::Describe(
         outputs.at(port), formats.at(port), this->Processing, this->Known->leftOut);
       vtkFieldData* fields = outputs.at(port)->GetFieldData();
-      AddField(fields, Names::Kind, std::string(KindNames.at(ToIndex(this->Kind))));
+      AddField(
+        fields, Names::Kind, std::string(atlas::CompositionKindNames.at(ToIndex(this->Kind))));
       AddField(fields, Names::HeadName, heads);
       AddField(fields, Names::Score, weights.score);
     }

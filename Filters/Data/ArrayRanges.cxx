@@ -13,11 +13,9 @@
 #include <vtkNew.h>
 #include <vtkUnsignedCharArray.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
+#include <cstddef>
 
 namespace AttentionAtlas
 {
@@ -131,30 +129,6 @@ void CacheRanges(vtkDataSetAttributes* attributes)
       ranges.Store();
     }
   }
-}
-
-bool AreFinite(const float* values, vtkIdType count)
-{
-  // All bits of the exponent are 1 in NaN and infinity alone. Adding its lowest bit then carries to
-  // the sign. Several lanes, so that the compiler uses vectors.
-  constexpr std::uint32_t exponent = 0x7F800000;
-  constexpr std::uint32_t lowest = 0x00800000;
-  constexpr std::uint32_t sign = 0x80000000;
-  std::array<std::uint32_t, 16> lanes = {};
-  vtkIdType i = 0;
-  for (const auto size = static_cast<vtkIdType>(lanes.size()); i + size <= count; i += size)
-  {
-    std::array<std::uint32_t, 16> bits;
-    std::memcpy(bits.data(), values + i, sizeof(bits));
-    for (std::size_t lane = 0; lane < 16; ++lane)
-    {
-      lanes[lane] |= (bits[lane] & exponent) + lowest;
-    }
-  }
-  const bool areFinite =
-    std::all_of(lanes.begin(), lanes.end(), [](std::uint32_t lane) { return (lane & sign) == 0; });
-  return areFinite &&
-         std::all_of(values + i, values + count, [](float value) { return std::isfinite(value); });
 }
 
 }

@@ -39,7 +39,4 @@ private:
   std::mutex Mutex;
 };
 
-/// Whether none of these values is NaN or infinite.
-bool AreFinite(const float* values, vtkIdType count);
-
 }

@@ -66,16 +66,6 @@ bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
 
 constexpr std::string_view MemoryPrefix = "training:";
 
-atlas::TensorViews ViewsOf(const atlas::Tensors& tensors)
-{
-  atlas::TensorViews views;
-  for (const auto& [name, tensor] : tensors)
-  {
-    views.emplace(name, tensor.View());
-  }
-  return views;
-}
-
 /// The models that are open, shared by all filters of the process, by path, architecture and
 /// whether they are processed. Models are opened one at a time.
 struct OpenModels

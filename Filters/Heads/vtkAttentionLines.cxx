@@ -8,6 +8,7 @@
 #include "Execution.h"
 #include "PointArrays.h"
 #include "RankGroup.h"
+#include "RecordedAttention.h"
 #include "RecordingConversion.h"
 #include "StrongestKeys.h"
 
@@ -41,9 +42,6 @@ namespace
 
 constexpr const char* Advice = "give the output of a Head Embedding.";
 
-/// Queries that are evaluated at a time. Blocks begin at multiples of it, so that weights do not
-/// depend on the threads or on which tokens are selected.
-constexpr std::int64_t BlockRows = 64;
 /// Weights between two reports of progress, each a chance to cancel.
 constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
 
@@ -198,7 +196,7 @@ struct Work
     std::size_t end = begin;
     for (std::int64_t weights = 0; end < this->blocks.size() && weights < WeightsPerStep; ++end)
     {
-      weights += BlockRows * this->recording.SequenceLength(this->blocks[end].sequence);
+      weights += atlas::QueryBlock * this->recording.SequenceLength(this->blocks[end].sequence);
     }
     return end;
   }
@@ -242,9 +240,9 @@ private:
     {
       const std::int64_t first = this->recording.sequenceOffsets[static_cast<std::size_t>(s)];
       const std::int64_t length = this->recording.SequenceLength(s);
-      for (std::int64_t begin = 0; begin < length; begin += BlockRows)
+      for (std::int64_t begin = 0; begin < length; begin += atlas::QueryBlock)
       {
-        const std::int64_t end = std::min(begin + BlockRows, length);
+        const std::int64_t end = std::min(begin + atlas::QueryBlock, length);
         std::int64_t wanted = begin;
         while (wanted < end && !isWanted(first + wanted))
         {

@@ -8,6 +8,7 @@
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "TokenText.h"
+#include "ValueRanges.h"
 
 #include <vtkDataObject.h>
 #include <vtkFloatArray.h>
@@ -116,9 +117,8 @@ bool vtkAttentionMap::EvaluateRows(
 {
   AttentionAtlas::RangeCollector ranges({ image });
   std::atomic<bool> isFinite = true; // a recording may hold other numbers
-  // Blocks begin at multiples of 64, so that values do not depend on the part of the image.
-  constexpr std::int64_t blockRows = 64;
-  const std::int64_t first = rows.FirstQuery() / blockRows * blockRows;
+  // Blocks begin at fixed rows, so that values do not depend on the part of the image.
+  const std::int64_t first = rows.FirstQuery() / atlas::QueryBlock * atlas::QueryBlock;
   const bool finished = atlas::EvaluateAttentionBlocks(
     recording,
     { this->Sequence, this->Layer, this->Head,
@@ -126,7 +126,7 @@ bool vtkAttentionMap::EvaluateRows(
     [&](std::int64_t begin, std::int64_t end, const float* values)
     {
       const auto [from, to] = rows.Copy(begin, end, values, image->GetPointer(0));
-      if (AttentionAtlas::AreFinite(image->GetPointer(from), to - from))
+      if (atlas::AreFinite(image->GetPointer(from), to - from))
       {
         ranges.Add(from, to);
       }

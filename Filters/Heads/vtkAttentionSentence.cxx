@@ -38,8 +38,10 @@ using atlas::TokenSide;
 namespace
 {
 
-constexpr std::array<atlas::AttentionQuantity, 3> Quantities = { atlas::AttentionQuantity::Weights,
-  atlas::AttentionQuantity::NormWeighted, atlas::AttentionQuantity::Rollout };
+constexpr std::array<atlas::AttentionQuantity, 3> SentenceQuantities = {
+  atlas::AttentionQuantity::Weights, atlas::AttentionQuantity::NormWeighted,
+  atlas::AttentionQuantity::Rollout
+};
 
 /// Sets the flags of the positions of tokens, given as rows of the recording's tokens. Those of
 /// other sequences have none.
@@ -269,7 +271,7 @@ void vtkAttentionSentence::FindWords(vtkInformationVector** inputVector, Shown& 
   }
   shown.options.sequence = this->Sequence;
   shown.options.layer = shown.heads.layer = this->Layer;
-  shown.options.quantity = Quantities.at(static_cast<std::size_t>(this->Quantity));
+  shown.options.quantity = SentenceQuantities.at(static_cast<std::size_t>(this->Quantity));
   shown.options.threshold = this->Threshold;
   shown.options.renormalize = this->Renormalize;
   bool isCausal = this->RowsPerPage > 0;

@@ -41,8 +41,10 @@ constexpr int PicturePort = 3;
 constexpr int Ports = 5;
 
 /// The quantities of this filter, in the order of QuantityType.
-constexpr std::array<atlas::AttentionQuantity, 3> Quantities = { atlas::AttentionQuantity::Weights,
-  atlas::AttentionQuantity::NormWeighted, atlas::AttentionQuantity::Rollout };
+constexpr std::array<atlas::AttentionQuantity, 3> PatchQuantities = {
+  atlas::AttentionQuantity::Weights, atlas::AttentionQuantity::NormWeighted,
+  atlas::AttentionQuantity::Rollout
+};
 
 /// The width and height of the pictures of a recording in pixels; without pictures, a pixel per
 /// patch; 1, 1 if there are none, so that something is asked for and the error told.
@@ -269,7 +271,7 @@ bool vtkPatchAttention::Show(
   options.sequence = this->Sequence;
   options.layer = this->Layer;
   options.head = this->Head;
-  options.quantity = Quantities.at(static_cast<std::size_t>(this->Quantity));
+  options.quantity = PatchQuantities.at(static_cast<std::size_t>(this->Quantity));
   options.direction = static_cast<atlas::PatchDirection>(this->Direction);
   options.arrows = static_cast<atlas::PatchArrows>(this->Arrows);
   options.threshold = this->ArrowThreshold;

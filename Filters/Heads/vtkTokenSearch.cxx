@@ -41,7 +41,8 @@ namespace Names = AttentionAtlas::ArrayNames;
 namespace
 {
 
-constexpr const char* Advice = "give data with tokens, such as the output of a Head Embedding.";
+constexpr const char* SearchAdvice =
+  "give data with tokens, such as the output of a Head Embedding.";
 
 /// The most points of a head whose distances are all computed.
 constexpr std::size_t MaximumPoints = 8192;
@@ -307,7 +308,7 @@ bool vtkTokenSearch::FindTexts(vtkDataSetAttributes* arrays, vtkUnsignedCharArra
   if (tokens == nullptr)
   {
     throw atlas::OptionError(
-      std::string("input: expected an array 'Token' of texts, found none; ") + Advice);
+      std::string("input: expected an array 'Token' of texts, found none; ") + SearchAdvice);
   }
   const atlas::TextMatcher matcher(this->Text != nullptr ? this->Text : "",
     static_cast<atlas::TextMatch>(this->Match), this->CaseSensitive, "Text");
@@ -347,7 +348,7 @@ void vtkTokenSearch::FindIds(vtkDataSetAttributes* arrays, vtkUnsignedCharArray*
     wanted.insert(line.begin(), line.end());
   }
   const std::vector<std::int64_t> ids =
-    AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(arrays, Names::TokenId, Advice));
+    AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(arrays, Names::TokenId, SearchAdvice));
   for (std::size_t i = 0; i < ids.size(); ++i)
   {
     found->SetValue(static_cast<vtkIdType>(i), wanted.count(ids[i]) != 0 ? 1 : 0);

@@ -58,13 +58,8 @@ atlas::LearningCheckpoint UnpackedCheckpoint(
   atlas::LearningCheckpoint checkpoint;
   checkpoint.step = step;
   checkpoint.weights = std::make_shared<const atlas::Tensors>(std::move(weights));
-  atlas::TensorViews views;
-  for (const auto& [name, tensor] : *checkpoint.weights)
-  {
-    views.emplace(name, tensor.View());
-  }
-  checkpoint.model = std::make_shared<const atlas::Transformer>(
-    config, atlas::WeightFiles(views, "step " + std::to_string(step)));
+  checkpoint.model = std::make_shared<const atlas::Transformer>(config,
+    atlas::WeightFiles(atlas::ViewsOf(*checkpoint.weights), "step " + std::to_string(step)));
   return checkpoint;
 }
 

@@ -114,7 +114,7 @@ private:
 };
 
 /// A generous estimate of the bytes per pair in the output: its point, its cell and its arrays.
-constexpr double BytesPerPair = 80;
+constexpr double BytesPerTokenPair = 80;
 
 /// Pairs between two reports of progress.
 constexpr vtkIdType PairsPerReport = 16384;
@@ -139,7 +139,7 @@ int vtkTokenPairs::RequestData(
       const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());
       const vtkIdType tokens = model.VocabularySize();
       AttentionAtlas::RequireMemory(
-        BytesPerPair * static_cast<double>(tokens) * static_cast<double>(tokens),
+        BytesPerTokenPair * static_cast<double>(tokens) * static_cast<double>(tokens),
         "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
         "use a model with a smaller vocabulary.");
       std::vector<double> angles;

@@ -48,7 +48,7 @@ constexpr const char* NormalsName = "Normals";
 
 /// A generous estimate of the bytes per point, temporary and in the output: angles, vectors, points
 /// and normals in double and in float, and its quad.
-constexpr double BytesPerPoint = 250;
+constexpr double BytesPerMovedPoint = 250;
 
 /// Thrown between two steps when the user has canceled.
 struct Cancelled
@@ -532,7 +532,7 @@ int vtkTorusDeformation::RequestData(
     }
     const TorusGrid grid = FindGrid(input);
     AttentionAtlas::RequireMemory(
-      BytesPerPoint * static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
+      BytesPerMovedPoint * static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
       "the surface of " + std::to_string(input->GetNumberOfPoints()) + " points",
       "lower the Resolution of the chart.");
     if (grid.columns > 0)

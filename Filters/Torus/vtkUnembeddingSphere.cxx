@@ -26,7 +26,7 @@ namespace Names = AttentionAtlas::ArrayNames;
 
 /// A generous estimate of the bytes per point of the sphere: the point, a quad and their arrays,
 /// both here and in Core.
-constexpr double BytesPerPoint = 240;
+constexpr double BytesPerSpherePoint = 240;
 
 vtkSmartPointer<vtkFloatArray> Normals(const std::vector<Eigen::Vector3d>& points)
 {
@@ -139,7 +139,7 @@ int vtkUnembeddingSphere::RequestData(
         return false;
       }
       AttentionAtlas::RequireMemory(
-        BytesPerPoint * atlas::CountTessellationPoints(partition, this->Resolution),
+        BytesPerSpherePoint * atlas::CountTessellationPoints(partition, this->Resolution),
         "a sphere with great circles of " + std::to_string(this->Resolution) + " segments",
         "lower Resolution.");
       atlas::SphereTessellator tessellator(partition, this->Resolution);

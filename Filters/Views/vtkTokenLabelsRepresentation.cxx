@@ -39,7 +39,7 @@ namespace
 {
 
 /// The distance of a label from its point, and the room around it, in pixels.
-constexpr int Gap = 4;
+constexpr int GapInPixels = 4;
 constexpr int Room = 1;
 
 /// The points on the screen that are tried before a rendering goes on without further labels.
@@ -325,10 +325,10 @@ struct vtkTokenLabelsRepresentation::Labels
         candidate.token, this->FontSizeAt(candidate, toScreen, place[1] / place[3]));
       const int width = text.extent[0] * scale[0];
       const int height = text.extent[1] * scale[1];
-      int x = static_cast<int>(place[0] / place[3] * size[0]) + Gap * scale[0];
+      int x = static_cast<int>(place[0] / place[3] * size[0]) + GapInPixels * scale[0];
       int y = static_cast<int>(place[1] / place[3] * size[1]);
-      x -= candidate.anchor == Anchor::Left ? width + 2 * Gap * scale[0] : 0;
-      y += candidate.anchor == Anchor::UpperRight ? Gap * scale[1] : -height / 2;
+      x -= candidate.anchor == Anchor::Left ? width + 2 * GapInPixels * scale[0] : 0;
+      y += candidate.anchor == Anchor::UpperRight ? GapInPixels * scale[1] : -height / 2;
       const int above = candidate.anchor == Anchor::UpperRight ? Room : 0; // rows have their own
       if (boxes.Place({ x - Room, y - above, x + width + Room, y + height + above }))
       {

@@ -2,7 +2,6 @@
 #include "ArrayRanges.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <vtkDoubleArray.h>
@@ -109,27 +108,6 @@ TEST(RangeCollector, HasTheRangesOfAllParts)
   EXPECT_DOUBLE_EQ(bytes->GetRange(-1)[0], std::sqrt(50. * 50 + 50 * 50 + 9));
   EXPECT_DOUBLE_EQ(bytes->GetRange(-1)[1], std::sqrt(100. * 100 + 9));
   EXPECT_EQ(doubles->GetRange()[1], 99);
-}
-
-TEST(AreFinite, FindsWhatIsNot)
-{
-  constexpr vtkIdType count = 37;
-  std::vector<float> values(count, std::numeric_limits<float>::max());
-  values[3] = -1e-45F;
-  values[5] = std::numeric_limits<float>::lowest();
-  EXPECT_TRUE(AttentionAtlas::AreFinite(values.data(), count));
-  EXPECT_TRUE(AttentionAtlas::AreFinite(values.data(), 0));
-  for (const float other : { std::numeric_limits<float>::quiet_NaN(),
-         std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity() })
-  {
-    for (vtkIdType i = 0; i < count; ++i)
-    {
-      std::vector<float> changed = values;
-      changed[static_cast<std::size_t>(i)] = other;
-      EXPECT_FALSE(AttentionAtlas::AreFinite(changed.data(), count)) << other << " at " << i;
-      EXPECT_TRUE(AttentionAtlas::AreFinite(changed.data(), i));
-    }
-  }
 }
 
 }

@@ -123,12 +123,7 @@ QueryFocus FocusOfScores(const ScoreRow& row)
 
 float Dot(const float* a, const float* b, std::int64_t count)
 {
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  }
-  return static_cast<float>(sum);
+  return static_cast<float>(DotProduct(a, b, count));
 }
 
 /// Splits q . k_0 into its cosine and the norms.

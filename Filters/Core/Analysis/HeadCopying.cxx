@@ -19,9 +19,6 @@ namespace
 
 using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// Queries that are evaluated at a time.
-constexpr std::int64_t BlockRows = 64;
-
 /// A sequence, and which of its tokens are the same.
 struct SequenceTokens
 {
@@ -152,12 +149,12 @@ private:
       return;
     }
     const FloatMatrix projection = this->Projection(weights, tokens);
-    FloatMatrix attention(std::min(BlockRows, length), length);
+    FloatMatrix attention(std::min(QueryBlock, length), length);
     FloatMatrix mixed(attention.rows(), dimension);
     FloatMatrix logits(attention.rows(), projection.cols());
-    for (std::int64_t begin = 0; begin < length; begin += BlockRows)
+    for (std::int64_t begin = 0; begin < length; begin += QueryBlock)
     {
-      const std::int64_t rows = std::min(BlockRows, length - begin);
+      const std::int64_t rows = std::min(QueryBlock, length - begin);
       EvaluateAttention(this->Record, tokens.sequence, place.layer, place.head,
         AttentionQuantity::Weights, begin, begin + rows, attention.data());
       MultiplyMatrices(rows, dimension, length, 1, { attention.data(), length },

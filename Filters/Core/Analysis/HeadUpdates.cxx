@@ -3,6 +3,7 @@
 #include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
+#include "Lanes.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
 #include "RecordedAttention.h"
@@ -17,19 +18,9 @@ namespace atlas
 namespace
 {
 
-double Dot(const float* a, const float* b, std::int64_t count)
-{
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  }
-  return sum;
-}
-
 double Norm(const float* x, std::int64_t count)
 {
-  return std::sqrt(Dot(x, x, count));
+  return std::sqrt(DotProduct(x, x, count));
 }
 
 StreamUpdate UpdateOf(const float* update, const float* stream, std::int64_t count)
@@ -43,7 +34,7 @@ StreamUpdate UpdateOf(const float* update, const float* stream, std::int64_t cou
   }
   if (before > 0 && length > 0)
   {
-    const double cosine = Dot(update, stream, count) / (length * before);
+    const double cosine = DotProduct(update, stream, count) / (length * before);
     result.orientation = static_cast<float>(std::clamp(cosine, -1., 1.));
   }
   return result;

@@ -9,15 +9,15 @@ namespace atlas
 namespace
 {
 
-constexpr float Lowest = -std::numeric_limits<float>::infinity();
+constexpr float NoLogit = -std::numeric_limits<float>::infinity();
 
 float LargestOf(std::int64_t count, const float* values, const float* bias)
 {
-  Lanes maxima = Lanes::Constant(Lowest);
+  Lanes maxima = Lanes::Constant(NoLogit);
   ForLanes(count,
     [&](std::int64_t i, std::int64_t left)
     {
-      const Lanes lanes = Load(values + i, left, Lowest);
+      const Lanes lanes = Load(values + i, left, NoLogit);
       maxima = maxima.max(bias == nullptr ? lanes : lanes + Load(bias + i, left, 0));
     });
   return maxima.maxCoeff();
@@ -28,7 +28,7 @@ float LargestOf(std::int64_t count, const float* values, const float* bias)
 TopTokens::TopTokens(std::int64_t vectors, std::int64_t top)
   : Top(static_cast<std::size_t>(top))
   , Tokens(static_cast<std::size_t>(vectors) * static_cast<std::size_t>(top),
-      { std::numeric_limits<std::int32_t>::max(), Lowest })
+      { std::numeric_limits<std::int32_t>::max(), NoLogit })
 {
 }
 

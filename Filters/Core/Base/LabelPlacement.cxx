@@ -12,7 +12,7 @@ namespace atlas
 namespace
 {
 
-constexpr const char* MiddleDot = "\xC2\xB7";
+constexpr std::string_view MiddleDot = "\xC2\xB7";
 
 std::string Escaped(char c)
 {
@@ -66,6 +66,16 @@ std::string TokenLabel(std::string_view token)
     }
   }
   return label;
+}
+
+std::string WithLeadingSpaces(std::string_view text)
+{
+  std::size_t dots = 0;
+  while (text.substr(dots * MiddleDot.size(), MiddleDot.size()) == MiddleDot)
+  {
+    ++dots;
+  }
+  return std::string(dots, ' ') + std::string(text.substr(dots * MiddleDot.size()));
 }
 
 double LabelWidth(std::string_view label)

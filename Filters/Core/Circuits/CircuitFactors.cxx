@@ -17,7 +17,7 @@ namespace
 {
 
 /// Tokens that are read at a time, and rows of products that a thread computes.
-constexpr std::int64_t BlockTokens = 1024;
+constexpr std::int64_t RowsPerBlock = 1024;
 constexpr std::int64_t PanelRows = 96;
 constexpr std::int64_t ReadRows = 64;
 
@@ -163,9 +163,9 @@ std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& wei
     products.unembedding = DoubleMatrix::Zero(d, d);
     products.between = DoubleMatrix::Zero(d, d);
   }
-  for (std::int64_t begin = 0; begin < count; begin += BlockTokens)
+  for (std::int64_t begin = 0; begin < count; begin += RowsPerBlock)
   {
-    const std::int64_t end = std::min(begin + BlockTokens, count);
+    const std::int64_t end = std::min(begin + RowsPerBlock, count);
     DoubleMatrix rows(end - begin, d);
     ReadRowsOf(
       begin, threads, [&](auto first, auto last) { return CircuitEmbedding(weights, first, last); },

@@ -2,6 +2,7 @@
 
 #include "ProcessedWeights.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,6 +18,9 @@ enum class CompositionKind
   Key,   ///< W_QK^T
   Value  ///< W_OV = W_V W_O
 };
+
+/// The names of the kinds, in their order.
+inline constexpr std::array<const char*, 3> CompositionKindNames = { "Q", "K", "V" };
 
 struct HeadCompositionOptions
 {

@@ -23,7 +23,7 @@ constexpr std::int64_t BlockColumns = 2048;
 /// Logits in memory.
 constexpr std::int64_t MaximumLogits = std::int64_t{ 1 } << 24;
 /// Rows of logits that one thread makes at a time.
-constexpr std::int64_t BlockRows = 128;
+constexpr std::int64_t RowsPerProduct = 128;
 
 /// The unembedding in single precision.
 class Unembedding
@@ -250,7 +250,8 @@ std::vector<std::int32_t> PredictedTokens(const Recording& recording, const Tran
   RequireUnembedding(model);
   RequireLogits(recording, model);
   const std::int64_t vocabulary = model.GetWeights().unembedding.outputs;
-  const std::int64_t step = std::clamp(MaximumLogits / vocabulary, std::int64_t{ 1 }, BlockRows);
+  const std::int64_t step =
+    std::clamp(MaximumLogits / vocabulary, std::int64_t{ 1 }, RowsPerProduct);
   std::vector<std::int32_t> predicted;
   for (std::int64_t first = begin; first < end; first += step)
   {
@@ -279,7 +280,7 @@ std::optional<LensCells> ReadThroughLens(
   const std::int64_t d = model.GetConfig().modelDimension;
   const auto count = static_cast<std::int64_t>(all.size());
   const std::int64_t step =
-    std::clamp(MaximumLogits / vocabulary, std::int64_t{ 1 }, std::min(BlockRows, count));
+    std::clamp(MaximumLogits / vocabulary, std::int64_t{ 1 }, std::min(RowsPerProduct, count));
   std::vector<float> rows(ToIndex(step * d));
   std::vector<float> logits(ToIndex(step * vocabulary));
   for (std::int64_t begin = 0; begin < count; begin += step)

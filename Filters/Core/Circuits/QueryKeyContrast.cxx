@@ -24,7 +24,7 @@ using RowMatrix =
   Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 
 /// Queries whose outer products are summed at a time.
-constexpr std::int64_t BlockRows = 256;
+constexpr std::int64_t QueriesPerSum = 256;
 
 /// The tokens of a sequence.
 struct SequencePairs
@@ -160,7 +160,7 @@ void AddPairs(const RecordedHead& head, const SequencePairs& pairs, const Allowe
   const DoubleMatrix keys = RowsOf(head.key, pairs);
   KeySums keySums(pairs, keys, allowed, options);
   const std::int64_t dimension = queries.cols();
-  const std::int64_t rows = std::min(BlockRows, pairs.length);
+  const std::int64_t rows = std::min(QueriesPerSum, pairs.length);
   DoubleMatrix inSet(rows, dimension);
   DoubleMatrix all(rows, dimension);
   for (std::int64_t begin = 0; begin < pairs.length; begin += rows)

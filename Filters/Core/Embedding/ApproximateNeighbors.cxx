@@ -107,20 +107,6 @@ struct ReverseLists
   std::vector<std::uint32_t> places;
 };
 
-/// By which points are multiplied before their distances are measured: to unit vectors, unless the
-/// metric is Euclidean. 0 for a point without direction.
-std::vector<double> ScalesOf(const PointView& points, PointMetric metric)
-{
-  std::vector<double> scales(ToIndex(points.count), 1);
-  for (std::int64_t i = 0; i < points.count && metric != PointMetric::Euclidean; ++i)
-  {
-    const double norm =
-      Eigen::Map<const Eigen::VectorXf>(points.Row(i), points.dimension).cast<double>().norm();
-    scales[ToIndex(i)] = norm > 0 ? 1 / norm : 0;
-  }
-  return scales;
-}
-
 /// The squares of the distances of a point from others.
 void SquaresBetween(const PointView& points, const std::vector<double>& scales, std::uint32_t point,
   const std::vector<std::uint32_t>& others, std::vector<double>& squares)

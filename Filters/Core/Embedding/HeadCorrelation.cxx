@@ -18,7 +18,7 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 constexpr double NotDefined = std::numeric_limits<double>::quiet_NaN();
 
 /// Queries whose dot products are computed at a time.
-constexpr std::int64_t BlockRows = 64;
+constexpr std::int64_t QueriesPerProduct = 64;
 /// The grid of ln c on which a minimum is looked for first.
 constexpr int GridPoints = 33;
 const double FirstLog = std::log(SmallestScale);
@@ -209,7 +209,7 @@ void HeadCorrelation::Multiply(const JointVectors& joint)
   {
     perPair->resize(this->Dots.size());
   }
-  RowMajor block(BlockRows, joint.dimension);
+  RowMajor block(QueriesPerProduct, joint.dimension);
   RowMajor dots;
   for (std::size_t begin = 0; begin < this->Queries.size();)
   {
@@ -217,7 +217,8 @@ void HeadCorrelation::Multiply(const JointVectors& joint)
     std::int64_t seen = 0;
     std::int64_t rows = 0;
     for (std::size_t i = begin;
-      i < this->Queries.size() && rows < BlockRows && this->Queries[i].firstKey == firstKey; ++i)
+      i < this->Queries.size() && rows < QueriesPerProduct && this->Queries[i].firstKey == firstKey;
+      ++i)
     {
       seen = std::max(seen, this->Queries[i].keys);
       block.row(rows++) = queries.row(this->Queries[i].index);

@@ -29,7 +29,7 @@ namespace atlas
 namespace
 {
 
-constexpr double NotDefined = std::numeric_limits<double>::quiet_NaN();
+constexpr double NotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 /// The time between two reports of progress.
 constexpr std::chrono::milliseconds ReportInterval(50);
@@ -86,12 +86,12 @@ Layout RunTSne(const PointView& points, const TSneOptions& options)
   }
   const NeighborLists neighbors = FindNeighborsApproximately(points, options.metric,
     TSneNeighborCount(options.perplexity), options.seed, options.threads,
-    [&](double) { return options.progress(0, NotDefined, nullptr); });
+    [&](double) { return options.progress(0, NotMeasured, nullptr); });
   if (neighbors.points == 0) // stopped before the first iteration
   {
     return { Project(
                points, FindPrincipalComponents(points, options.dimensions), options.dimensions),
-      NotDefined, 0, true };
+      NotMeasured, 0, true };
   }
   return TSne(points, neighbors, options);
 }
@@ -162,7 +162,7 @@ private:
   std::vector<std::optional<HeadLayout>> Results;
   std::vector<std::atomic<float>> Shares; ///< per task, 0 to 1
   std::atomic<std::int64_t> Done = 0;
-  std::atomic<double> Divergence = NotDefined;
+  std::atomic<double> Divergence = NotMeasured;
   std::atomic<bool> Stopped = false;
 
   void LayOut(std::size_t i, int threads)
@@ -236,7 +236,7 @@ private:
 
   void Place(const JointVectors& joint, const LayoutTask& task, int threads, HeadLayout& layout)
   {
-    layout.varianceExplained = layout.divergence = layout.neighborsKept = NotDefined;
+    layout.varianceExplained = layout.divergence = layout.neighborsKept = NotMeasured;
     const PointView points = joint.View();
     switch (this->Options.method)
     {

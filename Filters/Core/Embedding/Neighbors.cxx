@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "Index.h"
 #include "InstructionSets.h"
+#include "Lanes.h"
 #include "MatrixProduct.h"
 #include "NeighborCandidates.h"
 #include "Parallel.h"
@@ -41,13 +42,7 @@ struct ScoredPoints
 
 double NormOf(const PointView& points, std::int64_t i)
 {
-  double sum = 0;
-  for (std::int64_t c = 0; c < points.dimension; ++c)
-  {
-    const double value = points.Row(i)[c];
-    sum += value * value;
-  }
-  return std::sqrt(sum);
+  return std::sqrt(DotProduct(points.Row(i), points.Row(i), points.dimension));
 }
 
 /// A bound for the relative rounding error of a sum of `terms` products, and one more.
@@ -63,11 +58,10 @@ ScoredPoints ScoreByCosine(const PointView& points)
   ScoredPoints scored;
   scored.inner = points.dimension;
   scored.right.resize(ToIndex(points.count * points.dimension));
+  scored.scales = ScalesOf(points, PointMetric::Cosine);
   for (std::int64_t i = 0; i < points.count; ++i)
   {
-    const double norm = NormOf(points, i);
-    const double scale = norm > 0 ? 1 / norm : 0;
-    scored.scales.push_back(scale);
+    const double scale = scored.scales[ToIndex(i)];
     for (std::int64_t c = 0; c < points.dimension; ++c)
     {
       scored.right[ToIndex(i * points.dimension + c)] =
@@ -229,6 +223,17 @@ void CheckPoints(const PointView& points, const char* what)
                         std::to_string(i % points.dimension) + ".");
     }
   }
+}
+
+std::vector<double> ScalesOf(const PointView& points, PointMetric metric)
+{
+  std::vector<double> scales(ToIndex(points.count), 1);
+  for (std::int64_t i = 0; i < points.count && metric != PointMetric::Euclidean; ++i)
+  {
+    const double norm = NormOf(points, i);
+    scales[ToIndex(i)] = norm > 0 ? 1 / norm : 0;
+  }
+  return scales;
 }
 
 NeighborLists FindNeighbors(const PointView& points, PointMetric metric, int count, int threads,

@@ -28,6 +28,10 @@ using NeighborProgress = std::function<bool(double)>;
 /// `what` begins the message: "t-SNE".
 void CheckPoints(const PointView& points, const char* what);
 
+/// By which points are multiplied before their distances are measured: to unit vectors, unless the
+/// metric is Euclidean. 0 for a point without direction.
+std::vector<double> ScalesOf(const PointView& points, PointMetric metric);
+
 /// Finds the exact nearest neighbors by matrix products of blocks of points. Products are in single
 /// precision and choose the candidates, with a margin for their rounding errors; distances of
 /// candidates are then computed in double precision from the given floats. The result is equal to

@@ -16,7 +16,7 @@ namespace
 {
 
 /// Points that are centered and multiplied at a time. Their products are added in double precision.
-constexpr std::int64_t BlockRows = 256;
+constexpr std::int64_t PointsPerProduct = 256;
 /// Up to so many points, products are in double precision too, at little cost.
 constexpr std::int64_t DoubleRows = 1024;
 
@@ -48,10 +48,10 @@ template<class Function>
 void ForCenteredBlocks(
   const PointView& points, const Eigen::VectorXf& mean, const Function& function)
 {
-  std::vector<float> block(ToIndex(BlockRows * points.dimension));
-  for (std::int64_t begin = 0; begin < points.count; begin += BlockRows)
+  std::vector<float> block(ToIndex(PointsPerProduct * points.dimension));
+  for (std::int64_t begin = 0; begin < points.count; begin += PointsPerProduct)
   {
-    const std::int64_t rows = std::min(BlockRows, points.count - begin);
+    const std::int64_t rows = std::min(PointsPerProduct, points.count - begin);
     for (std::int64_t i = 0; i < rows; ++i)
     {
       Eigen::Map<Eigen::VectorXf>(block.data() + i * points.dimension, points.dimension) =

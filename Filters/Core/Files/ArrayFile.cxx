@@ -4,6 +4,7 @@
 #include "MappedFile.h"
 #include "Safetensors.h"
 #include "TorchFile.h"
+#include "ZipDirectory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +17,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::string_view ZipMagic = "PK\x03\x04";
 constexpr std::string_view EmptyZipMagic = "PK\x05\x06";
 
 /// The largest number of bytes that one deflated byte can represent.

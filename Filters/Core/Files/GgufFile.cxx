@@ -112,20 +112,11 @@ std::string_view NameOf(GgufType type)
   return names[static_cast<std::size_t>(type)];
 }
 
-/// Element `i` of numbers in the file.
-template<class T>
-T Load(const std::byte* data, std::uint64_t i)
-{
-  T value;
-  std::memcpy(&value, data + i * sizeof(T), sizeof(T));
-  return value;
-}
-
 /// The text at a place of the file, which was checked.
 std::string_view LoadText(const std::byte* data)
 {
   return { reinterpret_cast<const char*>(data + sizeof(std::uint64_t)),
-    Load<std::uint64_t>(data, 0) };
+    LoadElement<std::uint64_t>(data, 0) };
 }
 
 std::uint64_t NextMultiple(std::uint64_t offset, std::uint64_t alignment)
@@ -211,7 +202,7 @@ private:
   T Take(const std::string& what)
   {
     this->RequireBytes(sizeof(T), what);
-    const T value = Load<T>(this->Data + this->Place, 0);
+    const T value = LoadElement<T>(this->Data + this->Place, 0);
     this->Place += sizeof(T);
     return value;
   }
@@ -456,22 +447,22 @@ std::int64_t GgufMetadata::ToInteger(
   {
     case GgufType::U8:
     case GgufType::Bool:
-      return Load<std::uint8_t>(value.data, i);
+      return LoadElement<std::uint8_t>(value.data, i);
     case GgufType::I8:
-      return std::int64_t{ Load<std::int8_t>(value.data, i) };
+      return std::int64_t{ LoadElement<std::int8_t>(value.data, i) };
     case GgufType::U16:
-      return Load<std::uint16_t>(value.data, i);
+      return LoadElement<std::uint16_t>(value.data, i);
     case GgufType::I16:
-      return Load<std::int16_t>(value.data, i);
+      return LoadElement<std::int16_t>(value.data, i);
     case GgufType::U32:
-      return Load<std::uint32_t>(value.data, i);
+      return LoadElement<std::uint32_t>(value.data, i);
     case GgufType::I32:
-      return Load<std::int32_t>(value.data, i);
+      return LoadElement<std::int32_t>(value.data, i);
     case GgufType::I64:
-      return Load<std::int64_t>(value.data, i);
+      return LoadElement<std::int64_t>(value.data, i);
     case GgufType::U64:
     {
-      const auto number = Load<std::uint64_t>(value.data, i);
+      const auto number = LoadElement<std::uint64_t>(value.data, i);
       if (number > std::uint64_t{ std::numeric_limits<std::int64_t>::max() })
       {
         this->Fail(key, "an integer below 2^63", std::to_string(number));
@@ -487,11 +478,11 @@ double GgufMetadata::ToNumber(std::string_view key, const GgufValue& value, std:
 {
   if (value.type == GgufType::F32)
   {
-    return static_cast<double>(Load<float>(value.data, i));
+    return static_cast<double>(LoadElement<float>(value.data, i));
   }
   if (value.type == GgufType::F64)
   {
-    return Load<double>(value.data, i);
+    return LoadElement<double>(value.data, i);
   }
   if (value.type == GgufType::String || value.type == GgufType::Bool)
   {
@@ -548,7 +539,7 @@ bool GgufMetadata::Flag(std::string_view key, bool otherwise) const
   {
     this->Fail(key, "true or false", std::string(NameOf(value.type)));
   }
-  return Load<std::uint8_t>(value.data, 0) != 0;
+  return LoadElement<std::uint8_t>(value.data, 0) != 0;
 }
 
 std::vector<std::string_view> GgufMetadata::Texts(std::string_view key) const

@@ -349,12 +349,7 @@ bool WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& 
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata)
 {
-  TensorViews views;
-  for (const auto& [name, tensor] : tensors)
-  {
-    views.emplace(name, tensor.View());
-  }
-  WriteSafetensorViews(path, views, metadata);
+  WriteSafetensorViews(path, ViewsOf(tensors), metadata);
 }
 
 }

@@ -91,21 +91,12 @@ void WidenRange(
   }
 }
 
-/// Element `i` of a packed array, which may be unaligned.
-template<class T>
-T Load(const std::byte* data, std::uint64_t i)
-{
-  T value;
-  std::memcpy(&value, data + i * sizeof(T), sizeof(T));
-  return value;
-}
-
 template<class From>
 void Narrow(const std::byte* data, std::uint64_t begin, std::uint64_t end, float* values)
 {
   for (std::uint64_t i = begin; i < end; ++i)
   {
-    values[i - begin] = static_cast<float>(Load<From>(data, i));
+    values[i - begin] = static_cast<float>(LoadElement<From>(data, i));
   }
 }
 
@@ -232,24 +223,24 @@ double TensorView::StoredAt(std::uint64_t i) const
   switch (this->dtype)
   {
     case DType::F64:
-      return Load<double>(this->data, i);
+      return LoadElement<double>(this->data, i);
     case DType::F32:
-      return static_cast<double>(Load<float>(this->data, i));
+      return static_cast<double>(LoadElement<float>(this->data, i));
     case DType::F16:
-      return static_cast<double>(static_cast<float>(Load<Eigen::half>(this->data, i)));
+      return static_cast<double>(static_cast<float>(LoadElement<Eigen::half>(this->data, i)));
     case DType::BF16:
-      return static_cast<double>(static_cast<float>(Load<Eigen::bfloat16>(this->data, i)));
+      return static_cast<double>(static_cast<float>(LoadElement<Eigen::bfloat16>(this->data, i)));
     case DType::I64:
-      return static_cast<double>(Load<std::int64_t>(this->data, i));
+      return static_cast<double>(LoadElement<std::int64_t>(this->data, i));
     case DType::I32:
-      return Load<std::int32_t>(this->data, i);
+      return LoadElement<std::int32_t>(this->data, i);
     case DType::I16:
-      return Load<std::int16_t>(this->data, i);
+      return LoadElement<std::int16_t>(this->data, i);
     case DType::I8:
-      return Load<std::int8_t>(this->data, i);
+      return LoadElement<std::int8_t>(this->data, i);
     case DType::U8:
     case DType::BOOL:
-      return Load<std::uint8_t>(this->data, i);
+      return LoadElement<std::uint8_t>(this->data, i);
     default: // blocks
       return std::numeric_limits<double>::quiet_NaN();
   }
@@ -330,20 +321,20 @@ std::vector<std::int64_t> TensorView::ToInteger() const
     switch (this->dtype)
     {
       case DType::I64:
-        values[i] = Load<std::int64_t>(this->data, i);
+        values[i] = LoadElement<std::int64_t>(this->data, i);
         break;
       case DType::I32:
-        values[i] = Load<std::int32_t>(this->data, i);
+        values[i] = LoadElement<std::int32_t>(this->data, i);
         break;
       case DType::I16:
-        values[i] = Load<std::int16_t>(this->data, i);
+        values[i] = LoadElement<std::int16_t>(this->data, i);
         break;
       case DType::I8:
-        values[i] = std::int64_t{ Load<std::int8_t>(this->data, i) };
+        values[i] = std::int64_t{ LoadElement<std::int8_t>(this->data, i) };
         break;
       case DType::U8:
       case DType::BOOL:
-        values[i] = Load<std::uint8_t>(this->data, i);
+        values[i] = LoadElement<std::uint8_t>(this->data, i);
         break;
       default:
         throw FormatError("expected an integer type (I64, I32, I16, I8, U8, BOOL), found " +
@@ -367,6 +358,16 @@ Tensor Tensor::FromDouble(DType dtype, Shape shape, const std::vector<double>& v
 Tensor Tensor::FromInteger(Shape shape, const std::vector<std::int64_t>& values)
 {
   return { DType::I64, std::move(shape), Pack<std::int64_t>(values) };
+}
+
+TensorViews ViewsOf(const Tensors& tensors)
+{
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors)
+  {
+    views.emplace(name, tensor.View());
+  }
+  return views;
 }
 
 }

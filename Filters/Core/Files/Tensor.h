@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <string>
@@ -112,6 +113,15 @@ private:
   void StoredToFloat(std::uint64_t begin, std::uint64_t end, float* values) const;
 };
 
+/// Element `i` of a packed array, which may be unaligned.
+template<class T>
+T LoadElement(const std::byte* data, std::uint64_t i)
+{
+  T value;
+  std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+  return value;
+}
+
 /// A tensor that owns its bytes, which are those of its elements in their order.
 struct Tensor
 {
@@ -131,6 +141,9 @@ struct Tensor
 /// Tensors by name, as in a file or a data object.
 using TensorViews = std::map<std::string, TensorView, std::less<>>;
 using Tensors = std::map<std::string, Tensor, std::less<>>;
+
+/// Views of tensors that must outlive them.
+TensorViews ViewsOf(const Tensors& tensors);
 
 /// Free text stored with the tensors: `__metadata__` of safetensors.
 using Metadata = std::map<std::string, std::string, std::less<>>;

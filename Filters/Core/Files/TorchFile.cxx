@@ -17,7 +17,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::string_view ZipMagic = "PK\x03\x04";
 constexpr std::string_view PickleRecord = "data.pkl";
 constexpr std::size_t MaximumDepth = 100;
 /// Names take at most so many bytes, and so many more for each byte of the pickle.

@@ -9,8 +9,11 @@
 namespace atlas
 {
 
+/// The hidden states of Mess3, as many as its symbols.
+inline constexpr std::int64_t HiddenStates = 3;
+
 /// A distribution over the three hidden states of Mess3: a point of a triangle.
-using Belief = std::array<double, 3>;
+using Belief = std::array<double, HiddenStates>;
 
 /// The hidden Markov model Mess3 (Marzen and Crutchfield 2017; Shai et al., "Transformers represent
 /// belief state geometry in their residual stream", 2024): three hidden states and three symbols.

@@ -89,16 +89,6 @@ void CheckRecipe(const LearningRecipe& recipe, const LearningOptions& options)
   }
 }
 
-TensorViews ViewsOf(const Tensors& tensors)
-{
-  TensorViews views;
-  for (const auto& [name, tensor] : tensors)
-  {
-    views.emplace(name, tensor.View());
-  }
-  return views;
-}
-
 /// A checkpoint with weights of its own.
 LearningCheckpoint MakeCheckpoint(const TransformerTrainer& trainer)
 {

@@ -215,16 +215,6 @@ void CheckOptimizer(const OptimizerOptions& options)
   require(options.clip >= 0, "Clip", "0 or more", options.clip);
 }
 
-TensorViews ViewsOf(const Tensors& tensors)
-{
-  TensorViews views;
-  for (const auto& [name, tensor] : tensors)
-  {
-    views.emplace(name, tensor.View());
-  }
-  return views;
-}
-
 /// The tensors of a state whose names begin with `prefix`, without it.
 TensorViews Group(const TensorViews& state, const std::string& prefix)
 {

@@ -3,7 +3,10 @@
 #include "InstructionSets.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -248,6 +251,30 @@ ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdif
 template ValueRanges RangesOf(const float*, std::ptrdiff_t, std::ptrdiff_t);
 template ValueRanges RangesOf(const int*, std::ptrdiff_t, std::ptrdiff_t);
 template ValueRanges RangesOf(const unsigned char*, std::ptrdiff_t, std::ptrdiff_t);
+
+bool AreFinite(const float* values, std::ptrdiff_t count)
+{
+  // All bits of the exponent are 1 in NaN and infinity alone. Adding its lowest bit then carries to
+  // the sign. Several lanes, so that the compiler uses vectors.
+  constexpr std::uint32_t exponent = 0x7F800000;
+  constexpr std::uint32_t lowest = 0x00800000;
+  constexpr std::uint32_t sign = 0x80000000;
+  std::array<std::uint32_t, 16> lanes = {};
+  std::ptrdiff_t i = 0;
+  for (const auto size = static_cast<std::ptrdiff_t>(lanes.size()); i + size <= count; i += size)
+  {
+    std::array<std::uint32_t, 16> bits;
+    std::memcpy(bits.data(), values + i, sizeof(bits));
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+    {
+      lanes[lane] |= (bits[lane] & exponent) + lowest;
+    }
+  }
+  const bool areFinite =
+    std::all_of(lanes.begin(), lanes.end(), [](std::uint32_t lane) { return (lane & sign) == 0; });
+  return areFinite &&
+         std::all_of(values + i, values + count, [](float value) { return std::isfinite(value); });
+}
 
 }
 

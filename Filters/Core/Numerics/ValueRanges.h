@@ -24,4 +24,7 @@ struct ValueRanges
 template<class Value>
 ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples);
 
+/// Whether none of these values is NaN or infinite.
+bool AreFinite(const float* values, std::ptrdiff_t count);
+
 }

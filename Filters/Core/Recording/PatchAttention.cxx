@@ -15,9 +15,7 @@ namespace
 {
 
 /// Weights in memory at a time: those of all queries of up to 4,096 tokens, as Rollout prefers.
-constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24U;
-/// Steps end after a multiple of it, as the blocks of EvaluateAttentionRows do.
-constexpr std::int64_t RowMultiple = 64;
+constexpr std::int64_t WeightsInMemory = std::int64_t{ 1 } << 24U;
 
 /// Throws if two tokens are the same patch.
 void RequireDistinct(const PatchGrid& grid)
@@ -227,8 +225,8 @@ std::optional<PatchAttention> EvaluatePatches(
   AttentionRows rows = { options.sequence, options.layer, options.head, options.quantity, 0, 0 };
   EvaluateAttentionRows(recording, rows, nullptr, options.threads); // checks the place
   Collector collector(options, grid);
-  const std::int64_t step = std::clamp(
-    WeightsPerStep / tokens / RowMultiple * RowMultiple, RowMultiple, tokens + RowMultiple);
+  const std::int64_t step =
+    std::clamp(WeightsInMemory / tokens / QueryBlock * QueryBlock, QueryBlock, tokens + QueryBlock);
   std::vector<float> values(ToIndex(std::min(step, tokens)) * ToIndex(tokens));
   for (rows.begin = 0; rows.begin < tokens; rows.begin = rows.end)
   {

@@ -17,10 +17,8 @@ namespace atlas
 namespace
 {
 
-/// Rows that one thread evaluates at a time.
-constexpr std::int64_t BlockRows = 64;
 /// Values between two reports of progress.
-constexpr std::int64_t PointsPerReport = std::int64_t{ 1 } << 26;
+constexpr std::int64_t ValuesPerReport = std::int64_t{ 1 } << 26;
 
 /// What is known of some values.
 struct Pool
@@ -97,7 +95,7 @@ struct Bins
         if (row >= last)
         {
           first = row;
-          last = std::min(row + BlockRows, this->Begin(end));
+          last = std::min(row + QueryBlock, this->Begin(end));
           block = evaluate(first, last);
         }
         this->AddRow(block + (row - first) * this->length, pools);
@@ -115,11 +113,11 @@ bool PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
   const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
   const std::function<bool(double)>& progress)
 {
-  const std::int64_t together = std::max(BlockRows * bins.count / bins.length, std::int64_t{ 1 });
+  const std::int64_t together = std::max(QueryBlock * bins.count / bins.length, std::int64_t{ 1 });
   const std::int64_t perHead = (bins.count + together - 1) / together;
   const std::int64_t tasks = perHead * static_cast<std::int64_t>(heads.size());
   const std::int64_t points = std::max(together * bins.length / bins.count, std::int64_t{ 1 });
-  const std::int64_t step = std::max(PointsPerReport / (points * bins.length), std::int64_t{ 1 });
+  const std::int64_t step = std::max(ValuesPerReport / (points * bins.length), std::int64_t{ 1 });
   for (std::int64_t done = 0; done < tasks; done += step)
   {
     ParallelFor(std::min(step, tasks - done), threads,
@@ -127,7 +125,7 @@ bool PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
       {
         const std::int64_t head = (done + i) / perHead;
         const std::int64_t begin = (done + i) % perHead * together;
-        std::vector<float> block(ToIndex(BlockRows * bins.length));
+        std::vector<float> block(ToIndex(QueryBlock * bins.length));
         const auto evaluate = [&](std::int64_t first, std::int64_t last)
         {
           EvaluateAttention(recording, wanted.sequence, heads[ToIndex(head)].layer,

@@ -14,14 +14,12 @@ namespace atlas
 namespace
 {
 
-/// Rows, and columns, that one thread takes at a time.
-constexpr std::int64_t BlockRows = 64;
 /// Weights that are in memory at a time.
-constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
+constexpr std::int64_t WeightsAtOnce = std::int64_t{ 1 } << 24;
 
 std::int64_t BlockCount(std::int64_t rows)
 {
-  return (rows + BlockRows - 1) / BlockRows;
+  return (rows + QueryBlock - 1) / QueryBlock;
 }
 
 void CheckOptions(const SentenceOptions& options, std::int64_t length)
@@ -64,9 +62,9 @@ public:
   /// Queries in a step.
   std::int64_t Rows() const
   {
-    const std::int64_t perBlock = BlockRows * std::max<std::int64_t>(this->Length, 1);
-    const std::int64_t most = std::max<std::int64_t>(WeightsPerStep / perBlock, 1);
-    return std::min(most * BlockRows, this->Length);
+    const std::int64_t perBlock = QueryBlock * std::max<std::int64_t>(this->Length, 1);
+    const std::int64_t most = std::max<std::int64_t>(WeightsAtOnce / perBlock, 1);
+    return std::min(most * QueryBlock, this->Length);
   }
 
   float* Row(std::int64_t row) { return this->Values.data() + row * this->Length; }
@@ -152,8 +150,8 @@ void AddRows(
   const auto chooseBlock = [&](std::int64_t block)
   {
     Part& part = parts[ToIndex(block)];
-    const std::int64_t first = begin + block * BlockRows;
-    for (std::int64_t query = first; query < std::min(first + BlockRows, end); ++query)
+    const std::int64_t first = begin + block * QueryBlock;
+    for (std::int64_t query = first; query < std::min(first + QueryBlock, end); ++query)
     {
       float* row = step.Row(query - begin);
       step.Choose(query, row);
@@ -165,10 +163,10 @@ void AddRows(
   ParallelFor(BlockCount(end - begin), threads, chooseBlock);
   const auto receiveBlock = [&](std::int64_t block)
   {
-    const std::int64_t last = std::min((block + 1) * BlockRows, length);
+    const std::int64_t last = std::min((block + 1) * QueryBlock, length);
     for (std::int64_t row = 0; row < end - begin; ++row)
     {
-      for (std::int64_t key = block * BlockRows; key < last; ++key)
+      for (std::int64_t key = block * QueryBlock; key < last; ++key)
       {
         result.received[ToIndex(key)] += static_cast<double>(step.Row(row)[key]);
       }

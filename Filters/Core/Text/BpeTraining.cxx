@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "Index.h"
+#include "MergeRules.h"
 #include "TokenizerParts.h"
 #include "TokenizerText.h"
 
@@ -19,16 +20,7 @@ namespace
 {
 
 /// A pair that occurs less often is not merged, as in Hugging Face's ByteLevelBPETokenizer.
-constexpr std::int64_t LeastCount = 2;
-
-/// Two adjacent tokens: the left id in the upper 32 bits, so pairs compare as their ids do.
-using PairKey = std::uint64_t;
-
-PairKey KeyOf(std::int32_t left, std::int32_t right)
-{
-  return static_cast<PairKey>(static_cast<std::uint32_t>(left)) << 32U |
-         static_cast<std::uint32_t>(right);
-}
+constexpr std::int64_t LeastPairCount = 2;
 
 std::int32_t LeftOf(PairKey key)
 {
@@ -183,7 +175,7 @@ private:
 
   void Offer(PairKey key, std::int64_t count)
   {
-    if (count >= LeastCount)
+    if (count >= LeastPairCount)
     {
       this->Candidates.push({ count, key });
     }

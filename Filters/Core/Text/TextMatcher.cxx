@@ -1,6 +1,7 @@
 #include "TextMatcher.h"
 
 #include "Error.h"
+#include "LabelPlacement.h"
 #include "RegularExpression.h"
 #include "UnicodeText.h"
 
@@ -10,19 +11,6 @@ namespace atlas
 {
 namespace
 {
-
-constexpr std::string_view MiddleDot = "\xC2\xB7";
-
-/// Makes the middle dots at the beginning spaces.
-std::string WithSpaces(const std::string& text)
-{
-  std::size_t dots = 0;
-  while (text.compare(dots * MiddleDot.size(), MiddleDot.size(), MiddleDot) == 0)
-  {
-    ++dots;
-  }
-  return std::string(dots, ' ') + text.substr(dots * MiddleDot.size());
-}
 
 /// The text without white space at its ends.
 std::string Trimmed(const std::string& text)
@@ -75,7 +63,7 @@ TextMatcher::TextMatcher(
   const std::string& text, TextMatch match, bool caseSensitive, const std::string& source)
 {
   const auto prepare = [caseSensitive](const std::string& given)
-  { return caseSensitive ? WithSpaces(given) : FoldCase(WithSpaces(given)); };
+  { return caseSensitive ? WithLeadingSpaces(given) : FoldCase(WithLeadingSpaces(given)); };
   const std::string valid = ReplaceInvalidUtf8(text);
   const std::string wanted = prepare(valid);
   if (text.empty())

@@ -16,28 +16,10 @@ namespace atlas
 namespace
 {
 
-constexpr std::string_view MiddleDot = "\xC2\xB7";
 /// Longer entries are cut in messages and in the search for near ones.
-constexpr std::size_t LongestEntry = 80;
+constexpr std::size_t LongestShown = 80;
 /// How many near tokens a message names.
 constexpr std::size_t NearCount = 4;
-
-bool BeginsWith(std::string_view text, std::string_view beginning)
-{
-  return text.substr(0, beginning.size()) == beginning;
-}
-
-/// Makes the middle dots at the beginning spaces.
-std::string WithSpaces(std::string_view text)
-{
-  std::string spaces;
-  while (BeginsWith(text, MiddleDot))
-  {
-    spaces += ' ';
-    text.remove_prefix(MiddleDot.size());
-  }
-  return spaces + std::string(text);
-}
 
 std::optional<std::int64_t> ToInteger(std::string_view digits)
 {
@@ -185,7 +167,7 @@ std::optional<std::int32_t> TokenFinder::TryFind(
   {
     return this->FindId(entry, source);
   }
-  const std::string text = WithSpaces(entry);
+  const std::string text = WithLeadingSpaces(entry);
   for (const std::string& form : { text, std::string(entry), " " + text })
   {
     if (const auto id = this->FindText(form, source))
@@ -245,13 +227,13 @@ std::vector<std::int32_t> TokenFinder::FindAll(
 
 std::vector<std::int32_t> TokenFinder::Nearest(std::string_view text, std::size_t count) const
 {
-  const std::string wanted = WithSpaces(ReplaceInvalidUtf8(text.substr(0, LongestEntry)));
+  const std::string wanted = WithLeadingSpaces(ReplaceInvalidUtf8(text.substr(0, LongestShown)));
   const std::u32string folded = Folded(wanted);
   const std::u32string exact = CharactersOf(wanted);
   std::vector<std::tuple<std::size_t, std::size_t, std::int32_t>> near;
   for (const auto& [label, id] : this->Ids)
   {
-    if (label.size() <= 2 * LongestEntry)
+    if (label.size() <= 2 * LongestShown)
     {
       near.emplace_back(
         EditDistance(folded, Folded(label)), EditDistance(exact, CharactersOf(label)), id);
@@ -271,7 +253,7 @@ std::vector<std::int32_t> TokenFinder::Nearest(std::string_view text, std::size_
 void TokenFinder::FailUnknown(std::string_view entry, const std::string& source) const
 {
   const std::string found =
-    TokenLabel(ReplaceInvalidUtf8(std::string(entry.substr(0, LongestEntry))));
+    TokenLabel(ReplaceInvalidUtf8(std::string(entry.substr(0, LongestShown))));
   if (this->Tokenizer == nullptr)
   {
     throw OptionError(source + ": expected an id from 0 to " +

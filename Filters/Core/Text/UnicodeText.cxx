@@ -27,7 +27,7 @@ UChar32 Icu(char32_t c)
   return static_cast<UChar32>(c);
 }
 
-const icu::Normalizer2* Normalizer(NormalizationForm form, UErrorCode& status)
+const icu::Normalizer2* NormalizerOf(NormalizationForm form, UErrorCode& status)
 {
   switch (form)
   {
@@ -79,7 +79,7 @@ std::string Normalize(NormalizationForm form, std::string_view text)
   }
   RequireIcuLength(text);
   UErrorCode status = U_ZERO_ERROR;
-  const icu::Normalizer2* normalizer = Normalizer(form, status);
+  const icu::Normalizer2* normalizer = NormalizerOf(form, status);
   icu::StringByteSink<std::string> sink(&normalized);
   if (U_SUCCESS(status))
   {

@@ -22,7 +22,7 @@ constexpr std::array<const char*, 5> SpecialTokens = { "[PAD]", "[UNK]", "[CLS]"
 constexpr const char* Continuation = "##";
 
 /// A word that occurs less often is left out.
-constexpr std::int64_t LeastCount = 2;
+constexpr std::int64_t LeastWordCount = 2;
 
 /// The words of BERT in normalized text: signs of punctuation and symbols of ASCII one by one, and
 /// what is between them and white space.
@@ -76,7 +76,7 @@ std::vector<std::string> FrequentWords(const Counts& words)
   std::vector<std::pair<std::int64_t, std::string_view>> frequent;
   for (const auto& [word, count] : words)
   {
-    if (count >= LeastCount && CharacterCount(word) > 1)
+    if (count >= LeastWordCount && CharacterCount(word) > 1)
     {
       frequent.emplace_back(-count, word);
     }

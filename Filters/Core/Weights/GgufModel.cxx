@@ -63,10 +63,10 @@ constexpr std::array<TensorName, 11> LayerNames = { {
 } };
 
 /// Reads the settings of a model, whose keys begin with its architecture.
-class Settings
+class GgufSettings
 {
 public:
-  explicit Settings(const GgufFile& file)
+  explicit GgufSettings(const GgufFile& file)
     : File(file)
     , Data(file.GetMetadata())
     , Architecture(this->Data.Text(ArchitectureKey))
@@ -140,7 +140,7 @@ private:
 };
 
 /// The number of tokens: the rows of their embedding.
-std::int64_t VocabularyOf(const Settings& settings, const GgufFile& file)
+std::int64_t VocabularyOf(const GgufSettings& settings, const GgufFile& file)
 {
   const auto found = file.GetTensors().find(TokensTensor);
   if (found == file.GetTensors().end() || found->second.shape.empty())
@@ -151,7 +151,7 @@ std::int64_t VocabularyOf(const Settings& settings, const GgufFile& file)
   return found->second.shape.front();
 }
 
-void AddRotation(const Settings& settings, json& config)
+void AddRotation(const GgufSettings& settings, json& config)
 {
   if (settings.Has("rope.freq_base"))
   {
@@ -280,7 +280,7 @@ std::filesystem::path FindGguf(const std::filesystem::path& path)
 
 std::string GgufConfigText(const GgufFile& file)
 {
-  const Settings settings(file);
+  const GgufSettings settings(file);
   json config;
   const bool hasWindow = settings.Has("attention.sliding_window");
   const bool isMistral = hasWindow && settings.GetFamily().name == "llama";
@@ -330,7 +330,7 @@ TransformerConfig ReadGgufConfig(const std::filesystem::path& path, const std::s
 
 TensorViews GgufTensors(const GgufFile& file)
 {
-  const Settings settings(file);
+  const GgufSettings settings(file);
   const std::int64_t dimension = settings.HeadDimension();
   const bool interleaves = settings.GetFamily().interleavesRows && dimension % 2 == 0;
   TensorViews tensors;

@@ -24,7 +24,7 @@ constexpr std::int64_t WeightBits = 22;
 using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
 
 /// For messages, width first.
-std::string ToString(Size size)
+std::string SizeText(Size size)
 {
   return std::to_string(size.second) + " x " + std::to_string(size.first) +
          " pixels (width x height)";
@@ -36,7 +36,7 @@ void RequireSize(Size size)
   if (size.first < 1 || size.second < 1 || size.first > MaximumPixels / size.second)
   {
     throw OptionError("expected an image of 1 to " + std::to_string(MaximumPixels) +
-                      " pixels, found " + ToString(size) + ".");
+                      " pixels, found " + SizeText(size) + ".");
   }
 }
 
@@ -434,8 +434,8 @@ Picture ResizeAndCrop(Picture picture, const ImageProcessor& processor)
   const Size expected = { processor.modelHeight, processor.modelWidth };
   if (found != expected)
   {
-    throw OptionError("preprocessing gives " + ToString(found) + ", expected " +
-                      ToString(expected) + ", the input size of the model.");
+    throw OptionError("preprocessing gives " + SizeText(found) + ", expected " +
+                      SizeText(expected) + ", the input size of the model.");
   }
   return picture;
 }

@@ -24,6 +24,14 @@ TEST(LabelPlacement, TokensAreNeverNothing)
   EXPECT_EQ(TokenLabel(""), "''");
 }
 
+TEST(LabelPlacement, LeadingDotsAreSpaces)
+{
+  EXPECT_EQ(WithLeadingSpaces("\u00B7\u00B7the\u00B7end"), "  the\u00B7end");
+  EXPECT_EQ(WithLeadingSpaces("\u00B7"), " ");
+  EXPECT_EQ(WithLeadingSpaces("\xC2"), "\xC2");
+  EXPECT_EQ(WithLeadingSpaces(""), "");
+}
+
 TEST(LabelPlacement, WideLettersAreTwiceAsWide)
 {
   EXPECT_EQ(LabelWidth(""), 0);

@@ -46,6 +46,14 @@ std::vector<double> Softmax(const std::vector<double>& scores)
   return weights;
 }
 
+TEST(Lanes, DotProductsAreAddedInDoublePrecision)
+{
+  const std::vector<float> a = { 1e8F, 1, -1e8F };
+  const std::vector<float> b = { 1, 1, 1 };
+  EXPECT_EQ(DotProduct(a.data(), b.data(), 3), 1);
+  EXPECT_EQ(DotProduct(a.data(), b.data(), 0), 0);
+}
+
 TEST(Lanes, AShortGroupIsPaddedAndOnlyItsValuesAreStored)
 {
   const std::vector<float> values = Numbers(LaneCount + 3, 4);

@@ -3,6 +3,7 @@
 #include "InstructionSets.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -133,6 +134,27 @@ TEST(ValueRanges, WithoutTuplesAddNothing)
   ValueRanges none;
   none.Join({});
   EXPECT_THAT(none.least, IsEmpty());
+}
+
+TEST(ValueRanges, FindsWhatIsNotFinite)
+{
+  constexpr std::ptrdiff_t count = 37;
+  std::vector<float> values(count, std::numeric_limits<float>::max());
+  values[3] = -1e-45F;
+  values[5] = std::numeric_limits<float>::lowest();
+  EXPECT_TRUE(AreFinite(values.data(), count));
+  EXPECT_TRUE(AreFinite(values.data(), 0));
+  for (const float other : { std::numeric_limits<float>::quiet_NaN(),
+         std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity() })
+  {
+    for (std::ptrdiff_t i = 0; i < count; ++i)
+    {
+      std::vector<float> changed = values;
+      changed[static_cast<std::size_t>(i)] = other;
+      EXPECT_FALSE(AreFinite(changed.data(), count)) << other << " at " << i;
+      EXPECT_TRUE(AreFinite(changed.data(), i));
+    }
+  }
 }
 
 }

@@ -15,15 +15,15 @@ namespace
 {
 
 /// Tokens that are read at a time.
-constexpr std::int64_t BlockTokens = 512;
+constexpr std::int64_t TokensPerRead = 512;
 /// Blocks between two reports of progress, which run in parallel.
-constexpr std::int64_t BlocksPerStep = 16;
+constexpr std::int64_t ReadsPerStep = 16;
 
 /// Calls body(begin, end) for blocks of tokens. Returns false if the progress did.
 bool ForBlocks(std::int64_t count, int threads, const std::function<bool(double)>& progress,
   const std::function<void(std::int64_t, std::int64_t)>& body)
 {
-  constexpr std::int64_t step = BlockTokens * BlocksPerStep;
+  constexpr std::int64_t step = TokensPerRead * ReadsPerStep;
   for (std::int64_t first = 0; first < count; first += step)
   {
     if (progress && !progress(static_cast<double>(first) / static_cast<double>(count)))
@@ -31,11 +31,11 @@ bool ForBlocks(std::int64_t count, int threads, const std::function<bool(double)
       return false;
     }
     const std::int64_t tokens = std::min(step, count - first);
-    ParallelFor((tokens + BlockTokens - 1) / BlockTokens, threads,
+    ParallelFor((tokens + TokensPerRead - 1) / TokensPerRead, threads,
       [&](std::int64_t block)
       {
-        const std::int64_t begin = first + block * BlockTokens;
-        body(begin, std::min(begin + BlockTokens, count));
+        const std::int64_t begin = first + block * TokensPerRead;
+        body(begin, std::min(begin + TokensPerRead, count));
       });
   }
   return true;

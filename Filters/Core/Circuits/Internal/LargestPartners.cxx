@@ -15,7 +15,7 @@ namespace
 
 /// Tokens that are multiplied at a time: with up to 128 vectors their products stay in the cache of
 /// a core.
-constexpr std::int64_t BlockTokens = 512;
+constexpr std::int64_t TokensPerProduct = 512;
 /// Candidates that are collected before their exact products are computed.
 constexpr std::size_t PendingCount = 64;
 
@@ -166,9 +166,9 @@ std::int64_t FindPartners(
     collectors.emplace_back(searches[static_cast<std::size_t>(i)], tokens, top);
     collectors.back().WriteUnit(units.data() + i * dimension);
   }
-  std::vector<float> products(static_cast<std::size_t>(count * BlockTokens));
+  std::vector<float> products(static_cast<std::size_t>(count * TokensPerProduct));
   std::int64_t computed = 0;
-  for (std::int64_t begin = 0; begin < tokens.Count() && count > 0; begin += BlockTokens)
+  for (std::int64_t begin = 0; begin < tokens.Count() && count > 0; begin += TokensPerProduct)
   {
     const float length = tokens.LengthOf(begin);
     const bool isReached = std::any_of(collectors.begin(), collectors.end(),
@@ -177,7 +177,7 @@ std::int64_t FindPartners(
     {
       break; // as are all shorter ones
     }
-    const std::int64_t columns = std::min(BlockTokens, tokens.Count() - begin);
+    const std::int64_t columns = std::min(TokensPerProduct, tokens.Count() - begin);
     MultiplyMatrices(count, columns, dimension, 1, { units.data(), dimension, false },
       { tokens.Vector(begin), dimension, true }, products.data(), columns);
     for (std::int64_t i = 0; i < count; ++i)

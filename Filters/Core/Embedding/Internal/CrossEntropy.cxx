@@ -14,7 +14,7 @@ namespace
 {
 
 /// Sums are added up in groups of this many points.
-constexpr std::int64_t GroupPoints = 256;
+constexpr std::int64_t PointsPerSum = 256;
 
 /// v ln(v / w), 0 for v = 0
 double Term(double v, double w)
@@ -97,12 +97,12 @@ CrossEntropy EvaluateCrossEntropy(const FuzzyGraph& graph, const float* layout, 
   const UmapCurve& curve, std::int64_t others, int threads)
 {
   const PointTerms terms(graph, layout, dimensions, curve, others);
-  std::vector<CrossEntropy> groups(ToIndex((graph.points + GroupPoints - 1) / GroupPoints));
+  std::vector<CrossEntropy> groups(ToIndex((graph.points + PointsPerSum - 1) / PointsPerSum));
   ParallelFor(static_cast<std::int64_t>(groups.size()), threads,
     [&](std::int64_t group)
     {
-      const std::int64_t end = std::min((group + 1) * GroupPoints, graph.points);
-      for (std::int64_t i = group * GroupPoints; i < end; ++i)
+      const std::int64_t end = std::min((group + 1) * PointsPerSum, graph.points);
+      for (std::int64_t i = group * PointsPerSum; i < end; ++i)
       {
         terms.Add(i, groups[ToIndex(group)]);
       }

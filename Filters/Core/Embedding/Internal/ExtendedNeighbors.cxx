@@ -14,23 +14,6 @@ namespace atlas
 namespace
 {
 
-/// By which points are multiplied before they are compared; 0 for one without direction.
-std::vector<double> ScalesOf(const PointView& points, PointMetric metric)
-{
-  std::vector<double> scales(ToIndex(points.count), 1);
-  for (std::int64_t i = 0; i < points.count && metric != PointMetric::Euclidean; ++i)
-  {
-    double square = 0;
-    for (std::int64_t c = 0; c < points.dimension; ++c)
-    {
-      const double value = points.Row(i)[c];
-      square += value * value;
-    }
-    scales[ToIndex(i)] = square > 0 ? 1 / std::sqrt(square) : 0;
-  }
-  return scales;
-}
-
 /// Points in groups that a thread takes at once.
 constexpr std::int64_t Group = 1024;
 

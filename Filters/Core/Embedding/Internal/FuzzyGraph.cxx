@@ -15,16 +15,16 @@ namespace
 {
 
 /// Points are given to threads in groups of this size.
-constexpr std::int64_t GroupPoints = 1024;
+constexpr std::int64_t PointsPerTask = 1024;
 
 template<class Function>
 void ForPoints(std::int64_t points, int threads, const Function& function)
 {
-  ParallelFor((points + GroupPoints - 1) / GroupPoints, threads,
+  ParallelFor((points + PointsPerTask - 1) / PointsPerTask, threads,
     [&](std::int64_t group)
     {
-      const std::int64_t end = std::min((group + 1) * GroupPoints, points);
-      for (std::int64_t i = group * GroupPoints; i < end; ++i)
+      const std::int64_t end = std::min((group + 1) * PointsPerTask, points);
+      for (std::int64_t i = group * PointsPerTask; i < end; ++i)
       {
         function(i);
       }

@@ -16,7 +16,7 @@ namespace
 using Index = PickleObjects::Index;
 
 constexpr std::size_t MaximumValues = 4'000'000;
-constexpr std::size_t MaximumAxes = 64; ///< PyTorch's
+constexpr std::size_t MaximumTorchAxes = 64; ///< PyTorch's
 constexpr std::size_t MaximumShownName = 200;
 constexpr Index NoValue = std::numeric_limits<Index>::max();
 
@@ -726,10 +726,10 @@ private:
   {
     Shape sizes;
     const std::vector<Index>& items = this->ItemsOf(this->Require(index, PickleKind::Tuple));
-    if (items.size() > MaximumAxes)
+    if (items.size() > MaximumTorchAxes)
     {
-      this->Fail("expected a tensor of at most " + std::to_string(MaximumAxes) + " axes, found " +
-                 std::to_string(items.size()) + ".");
+      this->Fail("expected a tensor of at most " + std::to_string(MaximumTorchAxes) +
+                 " axes, found " + std::to_string(items.size()) + ".");
     }
     for (const Index item : items)
     {

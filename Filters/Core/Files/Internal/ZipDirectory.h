@@ -11,6 +11,9 @@
 namespace atlas
 {
 
+/// How a zip archive with records begins.
+inline constexpr std::string_view ZipMagic = "PK\x03\x04";
+
 /// A file in a zip archive. The views point into the archive.
 struct ZipRecord
 {

@@ -13,9 +13,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t HeldOutSequences = 256;
-constexpr std::int64_t States = 3;
-
 /// Draws the next state, or a symbol: `same` with this probability, else one of the two others.
 std::int64_t DrawNear(LearningRandom& random, std::int64_t same, double probability)
 {
@@ -23,7 +20,7 @@ std::int64_t DrawNear(LearningRandom& random, std::int64_t same, double probabil
   {
     return same;
   }
-  return (same + 1 + random.Integer(States - 1)) % States;
+  return (same + 1 + random.Integer(HiddenStates - 1)) % HiddenStates;
 }
 
 class BeliefStatesTask : public SequenceTask
@@ -33,14 +30,14 @@ public:
     : SequenceTask(options.seed, HeldOutSequences)
     , Context(options.context)
   {
-    RequireFixed("Vocabulary", options.vocabulary, States);
+    RequireFixed("Vocabulary", options.vocabulary, HiddenStates);
     RequireBetween("Context", this->Context, 1, 65536);
     this->MeasureBest();
   }
 
   void Configure(TransformerConfig& config) const override
   {
-    config.vocabulary = config.outputVocabulary = States;
+    config.vocabulary = config.outputVocabulary = HiddenStates;
     config.positions = this->Context;
     config.mask = AttentionMask::Causal;
   }
@@ -61,13 +58,13 @@ public:
     return { r2, EvaluateBatch(model, batch, threads).loss - this->BestLoss };
   }
 
-  std::vector<std::string> TokenNames() const override { return LetterNames(States); }
+  std::vector<std::string> TokenNames() const override { return LetterNames(HiddenStates); }
 
 protected:
   void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t /*index*/) const override
   {
     std::vector<std::int64_t> symbols;
-    std::int64_t state = random.Integer(States);
+    std::int64_t state = random.Integer(HiddenStates);
     while (static_cast<std::int64_t>(symbols.size()) <= this->Context)
     {
       state = DrawNear(random, state, 1 - 2 * this->Process.x);
@@ -77,6 +74,7 @@ protected:
   }
 
 private:
+  static constexpr std::int64_t HeldOutSequences = 256;
   Mess3 Process;
   std::int64_t Context;
   double BestLoss = 0;         ///< of the best predictor on the held-out sequences

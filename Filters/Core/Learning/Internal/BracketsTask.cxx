@@ -10,8 +10,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t HeldOutSequences = 512;
-
 enum class BracketKind
 {
   Balanced,
@@ -114,6 +112,7 @@ protected:
   }
 
 private:
+  static constexpr std::int64_t HeldOutSequences = 512;
   std::int64_t Context;
 };
 

@@ -16,8 +16,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t HeldOutSequences = 64;
-
 /// The ids of the special tokens in TrainWordPiece's vocabulary, and how many there are.
 constexpr std::int64_t ClassToken = 2;
 constexpr std::int64_t Separator = 3;
@@ -109,6 +107,7 @@ public:
   }
 
 private:
+  static constexpr std::int64_t HeldOutSequences = 64;
   TaskOptions Options;
   std::int64_t Window;    ///< tokens between [CLS] and [SEP]
   std::string Vocabulary; ///< vocab.txt; before Text, which sets it

@@ -14,8 +14,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t HeldOutSequences = 64;
-
 /// The scores of a head, over all sequences of a recording.
 struct HeadScores
 {
@@ -178,6 +176,7 @@ protected:
   }
 
 private:
+  static constexpr std::int64_t HeldOutSequences = 64;
   std::int64_t Vocabulary;
   std::int64_t Context;
 };

@@ -11,8 +11,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t HeldOutSequences = 256;
-
 class SortedListTask : public SequenceTask
 {
 public:
@@ -78,6 +76,7 @@ protected:
   }
 
 private:
+  static constexpr std::int64_t HeldOutSequences = 256;
   std::int64_t Numbers;
   std::int64_t Length; ///< of a list
 };

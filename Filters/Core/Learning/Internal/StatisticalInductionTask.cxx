@@ -11,8 +11,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t HeldOutSequences = 128;
-
 /// Draws an index by its probability; they begin at `shares`.
 std::int64_t Choose(LearningRandom& random, const double* shares, std::int64_t count)
 {
@@ -73,6 +71,7 @@ protected:
   }
 
 private:
+  static constexpr std::int64_t HeldOutSequences = 128;
   std::int64_t States;
   std::int64_t Context;
   double Bigram = 0;

@@ -16,8 +16,6 @@ namespace atlas
 namespace
 {
 
-constexpr std::int64_t HeldOutSequences = 64;
-
 /// The shortest stretch that is repeated.
 constexpr std::int64_t ShortestStretch = 16;
 
@@ -101,6 +99,7 @@ public:
   }
 
 private:
+  static constexpr std::int64_t HeldOutSequences = 64;
   TaskOptions Options;
   std::int64_t Window; ///< tokens, with the target of the last
   TextSource Text;

@@ -14,8 +14,6 @@ namespace atlas
 namespace
 {
 
-/// Rows that one thread computes at a time.
-constexpr std::int64_t BlockRows = 64;
 /// Rows of a layer that are in memory at a time, the inner dimension of a product.
 constexpr std::int64_t SlabRows = 512;
 
@@ -76,8 +74,8 @@ private:
   template<class Call>
   void ForBlocks(std::int64_t begin, std::int64_t end, const Call& call) const
   {
-    ParallelFor((end - begin + BlockRows - 1) / BlockRows, this->Threads, [&](std::int64_t i)
-      { call(begin + i * BlockRows, std::min(begin + (i + 1) * BlockRows, end)); });
+    ParallelFor((end - begin + QueryBlock - 1) / QueryBlock, this->Threads, [&](std::int64_t i)
+      { call(begin + i * QueryBlock, std::min(begin + (i + 1) * QueryBlock, end)); });
   }
 };
 

@@ -50,7 +50,7 @@ bool LooksAhead(const RecordedHead& head)
 }
 
 /// The queries begin <= i < end of a sequence, for one head.
-struct QueryBlock
+struct ComparedBlock
 {
   std::int32_t layer = 0;
   std::int64_t head = 0;
@@ -72,9 +72,9 @@ struct Deviation
 };
 
 /// Blocks of all queries of the heads that have both attention and what gives it.
-std::vector<QueryBlock> BlocksToCompare(const Recording& recording)
+std::vector<ComparedBlock> BlocksToCompare(const Recording& recording)
 {
-  std::vector<QueryBlock> blocks;
+  std::vector<ComparedBlock> blocks;
   for (const RecordedLayer& layer : recording.layers)
   {
     for (std::size_t h = 0; h < layer.heads.size(); ++h)
@@ -125,7 +125,7 @@ double Share(const float* p, const float* q, std::int64_t length)
   return std::isfinite(sum) ? sum / 2 : HUGE_VAL;
 }
 
-Deviation Compare(const Recording& stored, const Recording& computed, const QueryBlock& block)
+Deviation Compare(const Recording& stored, const Recording& computed, const ComparedBlock& block)
 {
   HeadScores head; // for NormalizeScores
   head.length = stored.SequenceLength(block.sequence);
@@ -181,7 +181,7 @@ bool HasFittingSlopes(const Recording& recording)
            { return layer.heads.size() == recording.alibiSlopes.size(); });
 }
 
-std::string Describe(const QueryBlock& block, const Deviation& deviation)
+std::string DescribeDeviation(const ComparedBlock& block, const Deviation& deviation)
 {
   std::array<char, 32> percent{};
   std::snprintf(percent.data(), percent.size(), "%.1f %%", 100 * deviation.share);
@@ -208,7 +208,7 @@ std::optional<bool> StoredAttentionLooksAhead(const Recording& recording)
 
 std::string DropStoredAttention(Recording& recording, int threads)
 {
-  const std::vector<QueryBlock> blocks = BlocksToCompare(recording);
+  const std::vector<ComparedBlock> blocks = BlocksToCompare(recording);
   if (blocks.empty() || !HasFittingSlopes(recording))
   {
     return {};
@@ -225,7 +225,7 @@ std::string DropStoredAttention(Recording& recording, int threads)
   if (largest->Excess() > 1)
   {
     return "the stored attention is shown, as queries and keys do not give it (" +
-           Describe(blocks[ToIndex(largest - deviations.begin())], *largest) +
+           DescribeDeviation(blocks[ToIndex(largest - deviations.begin())], *largest) +
            "): the scores have another scale, a bias, a cap, a window or a sink, or were rounded "
            "more coarsely "
            "than in half precision.";

@@ -17,12 +17,6 @@ namespace
 /// Up to this many symbols, scanning all pairs for each merge is faster than a heap.
 constexpr std::size_t ShortWord = 48;
 
-std::uint64_t PairKey(std::int32_t left, std::int32_t right)
-{
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32U |
-         static_cast<std::uint32_t>(right);
-}
-
 }
 
 Merge ParseMerge(std::string_view line, const std::string& place)
@@ -65,12 +59,12 @@ void AddMerge(MergeRules& rules, const Vocabulary& tokens, const std::vector<Mer
 
 bool MergeRules::Add(std::int32_t left, std::int32_t right, std::uint32_t rank, std::int32_t result)
 {
-  return this->Merges.emplace(PairKey(left, right), Result{ rank, result }).second;
+  return this->Merges.emplace(KeyOf(left, right), Result{ rank, result }).second;
 }
 
 MergeRules::Result MergeRules::Find(std::int32_t left, std::int32_t right) const
 {
-  const auto found = this->Merges.find(PairKey(left, right));
+  const auto found = this->Merges.find(KeyOf(left, right));
   return found == this->Merges.end() ? Result{ NoRank, -1 } : found->second;
 }
 

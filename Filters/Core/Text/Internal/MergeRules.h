@@ -13,6 +13,16 @@
 namespace atlas
 {
 
+/// Two adjacent symbols: the left one in the upper 32 bits, so that pairs compare as their symbols
+/// do.
+using PairKey = std::uint64_t;
+
+inline PairKey KeyOf(std::int32_t left, std::int32_t right)
+{
+  return static_cast<PairKey>(static_cast<std::uint32_t>(left)) << 32U |
+         static_cast<std::uint32_t>(right);
+}
+
 /// The merges of byte pair encoding (Sennrich et al. 2016): which pair of symbols becomes which
 /// symbol, and which pair goes first. Symbols are numbers; those below 0 are never merged.
 class MergeRules
@@ -35,8 +45,7 @@ private:
   };
   static constexpr std::uint32_t NoRank = ~0U;
 
-  /// By both symbols, the left one in the upper 32 bits.
-  std::unordered_map<std::uint64_t, Result> Merges;
+  std::unordered_map<PairKey, Result> Merges;
 
   Result Find(std::int32_t left, std::int32_t right) const;
   void MergeShort(std::vector<std::int32_t>& symbols) const;

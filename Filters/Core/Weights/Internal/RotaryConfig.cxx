@@ -10,15 +10,15 @@ namespace atlas
 namespace
 {
 
-using Kind = RotaryScaling::Kind;
+using ScalingKind = RotaryScaling::Kind;
 
-constexpr std::array<Named<Kind>, 6> ScalingNames = { {
-  { "default", Kind::None },
-  { "linear", Kind::Linear },
-  { "llama3", Kind::Llama3 },
-  { "longrope", Kind::LongRope },
-  { "su", Kind::LongRope }, // its first name
-  { "yarn", Kind::Yarn },
+constexpr std::array<Named<ScalingKind>, 6> ScalingNames = { {
+  { "default", ScalingKind::None },
+  { "linear", ScalingKind::Linear },
+  { "llama3", ScalingKind::Llama3 },
+  { "longrope", ScalingKind::LongRope },
+  { "su", ScalingKind::LongRope }, // its first name
+  { "yarn", ScalingKind::Yarn },
 } };
 
 /// By how much YaRN enlarges queries and keys (Peng et al. 2023, equation 22).
@@ -97,22 +97,23 @@ RotaryScaling ParseScaling(
   scaling.kind = settings.Choice({ "rope_type", "type" }, "default", ScalingNames);
   scaling.originalPositions = settings.Number({ "original_max_position_embeddings" }, original);
   scaling.factor = settings.Number({ "factor" }, 1);
-  if (scaling.kind != Kind::None && scaling.kind != Kind::LongRope && !settings.Has({ "factor" }))
+  if (scaling.kind != ScalingKind::None && scaling.kind != ScalingKind::LongRope &&
+      !settings.Has({ "factor" }))
   {
     settings.Fail("'factor' is missing.");
   }
   switch (scaling.kind)
   {
-    case Kind::None:
-    case Kind::Linear:
+    case ScalingKind::None:
+    case ScalingKind::Linear:
       break;
-    case Kind::Llama3:
+    case ScalingKind::Llama3:
       ParseLlama3(scaling, settings);
       break;
-    case Kind::Yarn:
+    case ScalingKind::Yarn:
       ParseYarn(scaling, settings);
       break;
-    case Kind::LongRope:
+    case ScalingKind::LongRope:
       ParseLongRope(scaling, settings, config);
       break;
   }
@@ -122,7 +123,7 @@ RotaryScaling ParseScaling(
 /// YaRN divides by the logarithm of the base.
 void RequireTurning(const RotaryScaling& scaling, double base, const Settings& settings)
 {
-  if (scaling.kind == Kind::Yarn && base <= 1)
+  if (scaling.kind == ScalingKind::Yarn && base <= 1)
   {
     settings.Fail("expected 'rope_theta' to be above 1, found " + std::to_string(base) + ".");
   }
