@@ -6,4 +6,5 @@ function(atlas_add_vtk_module name)
   # BUILD_INTERFACE: Core is inside the library and is not installed.
   vtk_module_link(${name} PRIVATE "$<BUILD_INTERFACE:AttentionAtlasCore>")
   vtk_module_compile_options(${name} PRIVATE ${ATLAS_COMPILE_OPTIONS})
+  vtk_module_set_properties(${name} ${ATLAS_UNITED})
 endfunction()

@@ -18,6 +18,7 @@ function(atlas_add_room name)
   list(TRANSFORM arg_DEPENDS PREPEND AttentionAtlasCore)
   target_link_libraries(${room} PUBLIC ${arg_DEPENDS} ${arg_PUBLIC_EXTERNALS}
     PRIVATE ${arg_EXTERNALS})
+  set_target_properties(${room} PROPERTIES ${ATLAS_UNITED})
   set_property(GLOBAL APPEND PROPERTY ATLAS_ROOMS ${name})
   # The library contains the objects and links their dependencies; its users see the headers.
   target_sources(AttentionAtlasCore PRIVATE $<TARGET_OBJECTS:${room}>)
