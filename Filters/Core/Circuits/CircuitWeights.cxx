@@ -129,7 +129,8 @@ namespace
 
 std::vector<std::string> LeftOutOfAll(const TransformerConfig& config, bool processes)
 {
-  std::vector<std::string> left = { "biases" };
+  std::vector<std::string> left;
+  left.emplace_back("biases");
   if (config.norm != NormKind::None)
   {
     left.emplace_back("division by the norm of the residual stream");
