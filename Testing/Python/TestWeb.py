@@ -29,6 +29,11 @@ def read(scenes, **options):
     return Page(web.page(scenes, **options).html())
 
 
+def elevation_of(source):
+    """The heights of a sphere. ParaView 6.1 has no defaults for the ends."""
+    return simple.Elevation(Input=source, LowPoint=[0, 0, -0.5], HighPoint=[0, 0, 0.5])
+
+
 class WebPages(AtlasTest):
     @classmethod
     def setUpClass(cls):
@@ -204,9 +209,9 @@ class WebPages(AtlasTest):
         """What a view shows of a source that is not ours: its colors as ParaView maps them, its place and its faces."""
         view = simple.CreateRenderView()
         sphere = simple.Sphere(ThetaResolution=12, PhiResolution=8, registrationName="Ball")
-        elevation = simple.Elevation(Input=sphere, LowPoint=[0, 0, -0.5], HighPoint=[0, 0, 0.5])
+        elevation = elevation_of(sphere)
         shown = simple.Show(elevation, view)
-        shown.Position = [2, 0, 0]
+        setattr(shown, "Translation" if shown.GetProperty("Translation") else "Position", [2, 0, 0])  # since 6.0
         simple.ColorBy(shown, ("POINTS", "Elevation"))
         table = simple.GetColorTransferFunction("Elevation")
         table.RGBPoints = [0, 0, 0, 1, 1, 1, 0, 0]
@@ -249,7 +254,7 @@ class WebPages(AtlasTest):
 
     def test_session_stays(self):
         """Color maps that a user has set, the time and the active objects are the same after scenes and pictures."""
-        ball = simple.Elevation(Input=simple.Sphere())
+        ball = elevation_of(simple.Sphere())
         view = simple.CreateRenderView()
         shown = simple.Show(ball, view)
         simple.ColorBy(shown, ("POINTS", "Elevation"))
@@ -374,7 +379,7 @@ class WebPages(AtlasTest):
         return view
 
     def cells_at_points(self):
-        cells = simple.PointDatatoCellData(Input=simple.Elevation(Input=simple.Sphere()))
+        cells = simple.PointDatatoCellData(Input=elevation_of(simple.Sphere()))
         view = self.view_of(cells, "Points")
         simple.ColorBy(simple.GetDisplayProperties(cells, view), ("CELLS", "Elevation"))
         web.from_view(view)
