@@ -26,9 +26,9 @@ HeadBlocks::HeadBlocks(const atlas::Recording& recording, const RankGroup& ranks
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
     {
       const std::int64_t length = recording.SequenceLength(s);
-      for (std::int64_t begin = 0; begin < length; begin += atlas::QueryBlock)
+      for (std::int64_t begin = 0; begin < length; begin += atlas::QueriesPerBlock)
       {
-        const std::int64_t end = std::min(begin + atlas::QueryBlock, length);
+        const std::int64_t end = std::min(begin + atlas::QueriesPerBlock, length);
         this->Blocks.push_back({ this->Mine.size(), s, begin, end });
         this->Weights.push_back((end - begin) * length);
       }

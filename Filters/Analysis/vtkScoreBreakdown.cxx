@@ -35,7 +35,7 @@ namespace Names = AttentionAtlas::ArrayNames;
 namespace
 {
 
-using atlas::QueryBlock;
+using atlas::QueriesPerBlock;
 using atlas::ScoreParts;
 using atlas::ToIndex;
 using AttentionAtlas::AddColumn;
@@ -178,8 +178,8 @@ int vtkScoreBreakdown::RequestInformation(
 /// Splits the scores in blocks on several threads. Returns false if the user has canceled.
 bool vtkScoreBreakdown::Evaluate(const atlas::Recording& recording, Scores& scores)
 {
-  const std::int64_t first = scores.begin / QueryBlock;
-  const std::int64_t last = (scores.end + QueryBlock - 1) / QueryBlock;
+  const std::int64_t first = scores.begin / QueriesPerBlock;
+  const std::int64_t last = (scores.end + QueriesPerBlock - 1) / QueriesPerBlock;
   for (std::int64_t begin = first; begin < last; begin += BlocksPerStep)
   {
     const std::int64_t end = std::min(begin + BlocksPerStep, last);
@@ -190,8 +190,9 @@ bool vtkScoreBreakdown::Evaluate(const atlas::Recording& recording, Scores& scor
         for (vtkIdType b = firstBlock; b < endBlock; ++b)
         {
           atlas::AppendScoreParts(recording, scores.sequence, scores.place.layer, scores.place.head,
-            scores.queryBias, scores.keys, std::max<std::int64_t>(b * QueryBlock, scores.begin),
-            std::min<std::int64_t>((b + 1) * QueryBlock, scores.end), scores.top,
+            scores.queryBias, scores.keys,
+            std::max<std::int64_t>(b * QueriesPerBlock, scores.begin),
+            std::min<std::int64_t>((b + 1) * QueriesPerBlock, scores.end), scores.top,
             blocks[ToIndex(b - begin)]);
         }
       });

@@ -33,7 +33,7 @@ namespace Names = AttentionAtlas::ArrayNames;
 namespace
 {
 
-using atlas::QueryBlock;
+using atlas::QueriesPerBlock;
 using atlas::QueryFocus;
 using atlas::ToIndex;
 
@@ -124,15 +124,15 @@ std::vector<QueryFocus> vtkStrongestKeys::Measure(const atlas::Recording& record
     recording, this->Sequence, this->Layer, this->Head, weights, 0, 0, nullptr);
   const std::int64_t length = recording.SequenceLength(this->Sequence);
   std::vector<QueryFocus> queries(ToIndex(length));
-  AttentionAtlas::ParallelFor(0, (length + QueryBlock - 1) / QueryBlock,
+  AttentionAtlas::ParallelFor(0, (length + QueriesPerBlock - 1) / QueriesPerBlock,
     [&](vtkIdType firstBlock, vtkIdType endBlock)
     {
       std::vector<float> work;
       for (vtkIdType b = firstBlock; b < endBlock; ++b)
       {
-        const std::int64_t begin = b * QueryBlock;
+        const std::int64_t begin = b * QueriesPerBlock;
         atlas::MeasureFocus(recording, this->Sequence, this->Layer, this->Head, weights, begin,
-          std::min(begin + QueryBlock, length), work, queries.data() + begin);
+          std::min(begin + QueriesPerBlock, length), work, queries.data() + begin);
       }
     });
   return queries;

@@ -47,8 +47,8 @@ using atlas::ToIndex;
 using AttentionAtlas::AddColumn;
 using AttentionAtlas::MakeArray;
 
-constexpr int LensImage = 0;
-constexpr int LensTable = 1;
+constexpr int ImagePort = 0;
+constexpr int TablePort = 1;
 constexpr int LabelPort = 2;
 
 /// Distance of columns, for words.
@@ -259,8 +259,8 @@ int vtkLogitLens::RequestInformation(
     }
   }
   AttentionAtlas::AnnounceImage(
-    columns, rows, outputVector->GetInformationObject(LensImage), VTK_FLOAT, Step);
-  for (const int port : { LensTable, LabelPort })
+    columns, rows, outputVector->GetInformationObject(ImagePort), VTK_FLOAT, Step);
+  for (const int port : { TablePort, LabelPort })
   {
     outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
   }
@@ -315,10 +315,10 @@ void vtkLogitLens::FillOutputs(
   const AttentionAtlas::TokenNames names(this->Kept->model);
   const Lens lens = { this->Kept->cells, names, this->Sequence,
     recording.sequenceOffsets[ToIndex(this->Sequence)] };
-  FillImage(recording, lens, outputVector->GetInformationObject(LensImage));
+  FillImage(recording, lens, outputVector->GetInformationObject(ImagePort));
   if (AttentionAtlas::IsFirstPiece(outputVector))
   {
-    FillTable(lens, vtkTable::GetData(outputVector, LensTable));
+    FillTable(lens, vtkTable::GetData(outputVector, TablePort));
     FillLabels(lens, vtkPolyData::GetData(outputVector, LabelPort));
   }
 }

@@ -1,9 +1,18 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 /// The names of arrays, which scripts of users rely on. In the name of a per-head array the number
 /// of the head follows: "Attention 0".
 namespace AttentionAtlas::ArrayNames
 {
+
+/// The name of a head's array.
+inline std::string OfHead(const char* name, std::size_t head)
+{
+  return name + (" " + std::to_string(head));
+}
 
 // AttentionTorus
 inline constexpr const char* Class = "Class";

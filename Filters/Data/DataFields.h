@@ -15,13 +15,21 @@
 namespace AttentionAtlas
 {
 
+/// Makes an array of this many values, not yet set.
+template<class Array>
+vtkSmartPointer<Array> NewArray(const char* name, vtkIdType count)
+{
+  auto array = vtkSmartPointer<Array>::New();
+  array->SetName(name);
+  array->SetNumberOfValues(count);
+  return array;
+}
+
 /// Makes an array of value(row) for each row of a list.
 template<class Array, class List, class Value>
 vtkSmartPointer<Array> MakeArray(const std::string& name, const List& rows, const Value& value)
 {
-  auto array = vtkSmartPointer<Array>::New();
-  array->SetName(name.c_str());
-  array->SetNumberOfValues(static_cast<vtkIdType>(rows.size()));
+  auto array = NewArray<Array>(name.c_str(), static_cast<vtkIdType>(rows.size()));
   vtkIdType i = 0;
   for (const auto& row : rows)
   {

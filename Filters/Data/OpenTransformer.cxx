@@ -114,7 +114,7 @@ OpenTransformer::OpenTransformer(
   const std::filesystem::path& path, const ModelInMemory& model, bool processes)
   : Memory(model)
   , Folder(path)
-  , Model(model.config, atlas::WeightFiles(ViewsOf(*model.weights), path.string()))
+  , Model(model.config, atlas::WeightFiles(atlas::ViewsOf(*model.weights), path.string()))
 {
   if (processes)
   {
@@ -134,7 +134,7 @@ void OpenTransformer::Process(const std::filesystem::path& path)
   RequireMemory(5 * bytes, "the processed weights of " + path.string(), "set Processing to None.");
   this->ProcessedWeights = atlas::ProcessedTensors(this->Model);
   this->Processed.emplace(this->Model.GetConfig(),
-    atlas::WeightFiles(ViewsOf(this->ProcessedWeights), path.string() + ", processed"));
+    atlas::WeightFiles(atlas::ViewsOf(this->ProcessedWeights), path.string() + ", processed"));
 }
 
 std::shared_ptr<const OpenTransformer> OpenTransformer::Open(

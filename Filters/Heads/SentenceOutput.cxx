@@ -52,15 +52,6 @@ atlas::Rgb ColorOf(const SentenceHeads& heads, std::size_t h)
   return heads.heads.size() > 1 ? atlas::ClassColor(heads.heads[h].head) : OneHeadColor;
 }
 
-template<class Array>
-vtkSmartPointer<Array> NewArray(const char* name, vtkIdType count)
-{
-  auto array = vtkSmartPointer<Array>::New();
-  array->SetName(name);
-  array->SetNumberOfValues(count);
-  return array;
-}
-
 /// A word of a column: its page, side and position.
 struct Word
 {

@@ -19,8 +19,6 @@ namespace AttentionAtlas
 namespace
 {
 
-constexpr double Unknown = std::numeric_limits<double>::quiet_NaN();
-
 /// How often each item occurs in the list.
 template<class Item>
 std::vector<double> Occurrences(const std::vector<Item>& list)
@@ -210,7 +208,8 @@ std::vector<double> TokenValues::LengthsFromPositions() const
 
 std::vector<std::array<double, 3>> TokenValues::PatchColors() const
 {
-  std::vector<std::array<double, 3>> colors(this->Count, { Unknown, Unknown, Unknown });
+  std::vector<std::array<double, 3>> colors(
+    this->Count, { UnknownValue, UnknownValue, UnknownValue });
   vtkDataArray* array = this->Arrays->GetArray(ArrayNames::PatchColor);
   const bool hasArray = array != nullptr && array->GetNumberOfComponents() == 3;
   if (!hasArray && (this->Source == nullptr || !this->Source->tokens.color.IsRecorded()))

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,9 @@ enum class TokenQuantity
   SentenceLength,
   PatchColor
 };
+
+/// What stands for a quantity that a token does not have.
+inline constexpr double UnknownValue = std::numeric_limits<double>::quiet_NaN();
 
 /// The tokens of points or rows. A quantity is taken from their array of that name or, if there is
 /// none, from the recording that the array Token Index refers to. Every function throws

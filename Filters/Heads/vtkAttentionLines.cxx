@@ -36,6 +36,7 @@
 #include <utility>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::NewArray;
 
 namespace
 {
@@ -196,7 +197,8 @@ struct Work
     std::size_t end = begin;
     for (std::int64_t weights = 0; end < this->blocks.size() && weights < WeightsPerStep; ++end)
     {
-      weights += atlas::QueryBlock * this->recording.SequenceLength(this->blocks[end].sequence);
+      weights +=
+        atlas::QueriesPerBlock * this->recording.SequenceLength(this->blocks[end].sequence);
     }
     return end;
   }
@@ -240,9 +242,9 @@ private:
     {
       const std::int64_t first = this->recording.sequenceOffsets[static_cast<std::size_t>(s)];
       const std::int64_t length = this->recording.SequenceLength(s);
-      for (std::int64_t begin = 0; begin < length; begin += atlas::QueryBlock)
+      for (std::int64_t begin = 0; begin < length; begin += atlas::QueriesPerBlock)
       {
-        const std::int64_t end = std::min(begin + atlas::QueryBlock, length);
+        const std::int64_t end = std::min(begin + atlas::QueriesPerBlock, length);
         std::int64_t wanted = begin;
         while (wanted < end && !isWanted(first + wanted))
         {
@@ -299,15 +301,6 @@ void AddPoints(vtkDataSet* input, std::vector<std::vector<Line>>& lines, vtkPoly
       line.key = number[static_cast<std::size_t>(line.key)];
     }
   }
-}
-
-template<class Array>
-vtkSmartPointer<Array> NewArray(const char* name, vtkIdType count)
-{
-  auto array = vtkSmartPointer<Array>::New();
-  array->SetName(name);
-  array->SetNumberOfValues(count);
-  return array;
 }
 
 }

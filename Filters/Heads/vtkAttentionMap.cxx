@@ -19,7 +19,6 @@
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkSmartPointer.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
 #include <array>
@@ -27,8 +26,6 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-
-using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {
@@ -118,7 +115,7 @@ bool vtkAttentionMap::EvaluateRows(
   AttentionAtlas::RangeCollector ranges({ image });
   std::atomic<bool> isFinite = true; // a recording may hold other numbers
   // Blocks begin at fixed rows, so that values do not depend on the part of the image.
-  const std::int64_t first = rows.FirstQuery() / atlas::QueryBlock * atlas::QueryBlock;
+  const std::int64_t first = rows.FirstQuery() / atlas::QueriesPerBlock * atlas::QueriesPerBlock;
   const bool finished = atlas::EvaluateAttentionBlocks(
     recording,
     { this->Sequence, this->Layer, this->Head,

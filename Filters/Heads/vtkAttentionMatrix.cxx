@@ -23,7 +23,6 @@
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
 #include <algorithm>
@@ -39,7 +38,6 @@
 namespace Names = AttentionAtlas::ArrayNames;
 using AttentionAtlas::MatrixPanels;
 using AttentionAtlas::PanelPoint;
-using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {

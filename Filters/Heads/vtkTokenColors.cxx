@@ -38,12 +38,12 @@ namespace Names = AttentionAtlas::ArrayNames;
 using atlas::TokenKind;
 using AttentionAtlas::TokenQuantity;
 using AttentionAtlas::TokenScale;
+using AttentionAtlas::UnknownValue;
 
 namespace
 {
 
 constexpr double Infinity = std::numeric_limits<double>::infinity();
-constexpr double Unknown = std::numeric_limits<double>::quiet_NaN();
 
 /// Points between two reports of progress, each a chance to cancel.
 constexpr vtkIdType PointsPerStep = vtkIdType{ 1 } << 20;
@@ -206,7 +206,7 @@ double ShareOf(const TokenScale& scale, const Tokens& tokens, std::size_t i)
   }
   if (value < 0)
   {
-    return Unknown;
+    return UnknownValue;
   }
   if (scale.quantity == TokenQuantity::TokenCount)
   {
@@ -228,12 +228,12 @@ atlas::Rgb ColorOf(const TokenScale& scale, const Tokens& tokens, vtkIdType row)
     case TokenQuantity::PatchColor:
       return atlas::ToBytes(tokens.patches[i]);
     case TokenQuantity::Brightness:
-      return atlas::ShadedColor(
-        kind, std::isnan(tokens.patches[i][0]) ? Unknown : atlas::ToHsv(tokens.patches[i]).value);
+      return atlas::ShadedColor(kind,
+        std::isnan(tokens.patches[i][0]) ? UnknownValue : atlas::ToHsv(tokens.patches[i]).value);
     case TokenQuantity::Hue:
     {
       const atlas::Hsv hsv = atlas::ToHsv(tokens.patches[i]);
-      return hsv.saturation > 0 ? atlas::HueColor(hsv.hue) : atlas::ToBytes({ Unknown, 0, 0 });
+      return hsv.saturation > 0 ? atlas::HueColor(hsv.hue) : atlas::ToBytes({ UnknownValue, 0, 0 });
     }
     default:
       return atlas::ShadedColor(kind, ShareOf(scale, tokens, i));

@@ -48,7 +48,7 @@ constexpr std::array<Quantity, 11> Quantities = { {
 
 std::string HeadName(const Quantity& quantity, int head)
 {
-  return quantity.name + (" " + std::to_string(head));
+  return ArrayNames::OfHead(quantity.name, static_cast<std::size_t>(head));
 }
 
 /// The start of an array's values, or nullptr if the array is null.

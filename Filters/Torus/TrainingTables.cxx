@@ -15,11 +15,6 @@ namespace
 
 namespace Names = ArrayNames;
 
-std::string OfHead(const char* name, std::size_t head)
-{
-  return std::string(name) + " " + std::to_string(head);
-}
-
 }
 
 Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
@@ -46,8 +41,8 @@ void AddCheckpoints(const std::vector<Checkpoint>& checkpoints, vtkTable* table)
   AddColumn<vtkIntArray>(table, Names::Phase, checkpoints, [](const C& c) { return c.phase; });
   for (std::size_t h = 0; h < checkpoints.front().heads.size(); ++h)
   {
-    AddColumn<vtkDoubleArray>(
-      table, OfHead(Names::AccuracyHead, h), checkpoints, [h](const C& c) { return c.heads[h]; });
+    AddColumn<vtkDoubleArray>(table, Names::OfHead(Names::AccuracyHead, h), checkpoints,
+      [h](const C& c) { return c.heads[h]; });
   }
 }
 
@@ -65,7 +60,7 @@ void AddRuns(const std::vector<atlas::TrainingRun>& runs, vtkTable* table)
   AddColumn<vtkIntArray>(table, Names::StepsToLearn, runs, [](const R& r) { return r.learned; });
   for (std::size_t h = 0; !runs.empty() && h < runs.front().heads.alone.size(); ++h)
   {
-    AddColumn<vtkDoubleArray>(table, OfHead(Names::AccuracyHead, h), runs,
+    AddColumn<vtkDoubleArray>(table, Names::OfHead(Names::AccuracyHead, h), runs,
       [h](const R& r) { return r.heads.Share(r.heads.alone[h]); });
   }
   AddColumn<vtkDoubleArray>(

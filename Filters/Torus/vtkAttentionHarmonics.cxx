@@ -19,11 +19,6 @@ namespace
 namespace Names = AttentionAtlas::ArrayNames;
 using AttentionAtlas::AddColumn;
 
-std::string OfHead(const char* name, std::size_t head)
-{
-  return name + (" " + std::to_string(head));
-}
-
 void AddWaves(vtkTable* table, std::size_t head, const atlas::HarmonicCoefficients& coefficients)
 {
   std::array<double, atlas::HarmonicCount> amplitudes;
@@ -34,8 +29,8 @@ void AddWaves(vtkTable* table, std::size_t head, const atlas::HarmonicCoefficien
     amplitudes.at(i) = wave.amplitude;
     phases.at(i) = wave.phase;
   }
-  AddColumn<vtkDoubleArray>(table, OfHead(Names::Amplitude, head), amplitudes);
-  AddColumn<vtkDoubleArray>(table, OfHead(Names::Phase, head), phases);
+  AddColumn<vtkDoubleArray>(table, Names::OfHead(Names::Amplitude, head), amplitudes);
+  AddColumn<vtkDoubleArray>(table, Names::OfHead(Names::Phase, head), phases);
 }
 
 }
@@ -66,7 +61,7 @@ int vtkAttentionHarmonics::RequestData(
       AddColumn<vtkStringArray>(output, Names::Harmonic, atlas::HarmonicNames);
       for (std::size_t h = 0; h < heads.size(); ++h)
       {
-        AddColumn<vtkDoubleArray>(output, OfHead(Names::Head, h), heads[h]);
+        AddColumn<vtkDoubleArray>(output, Names::OfHead(Names::Head, h), heads[h]);
       }
       for (std::size_t h = 0; h < heads.size(); ++h)
       {

@@ -269,7 +269,7 @@ void AllShapes(benchmark::internal::Benchmark* benchmark)
   Configure(benchmark);
 }
 
-const bool Registered = []
+[[maybe_unused]] const bool Registered = []
 {
   for (const std::string& target : atlas::SupportedTargets())
   {

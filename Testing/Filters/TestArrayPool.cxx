@@ -2,7 +2,6 @@
 #include "ArrayRanges.h"
 
 #include <cmath>
-#include <vector>
 
 #include <vtkDoubleArray.h>
 #include <vtkFloatArray.h>

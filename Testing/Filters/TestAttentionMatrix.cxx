@@ -30,7 +30,6 @@ using namespace atlas::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::IsSupersetOf;
 
 namespace
 {

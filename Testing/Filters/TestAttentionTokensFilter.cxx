@@ -24,7 +24,6 @@ using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 namespace
 {

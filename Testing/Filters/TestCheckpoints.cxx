@@ -23,7 +23,6 @@ using namespace atlas;
 using namespace atlas::test;
 using AttentionAtlas::KeptRecordings;
 using AttentionAtlas::OpenTransformer;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

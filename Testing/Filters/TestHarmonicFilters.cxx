@@ -18,7 +18,6 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using SDDP = vtkStreamingDemandDrivenPipeline;

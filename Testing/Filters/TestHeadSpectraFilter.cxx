@@ -15,10 +15,8 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::SizeIs;
 
 namespace
 {

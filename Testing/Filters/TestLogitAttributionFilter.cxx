@@ -11,7 +11,6 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -19,7 +19,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::Each;
-using testing::ElementsAre;
 using testing::Eq;
 using testing::HasSubstr;
 using testing::SizeIs;

@@ -3,9 +3,12 @@
     python3 tidy.py [--tidy PROGRAM] --build BUILD FOLDER
 
 BUILD holds compile_commands.json. Most of the time goes into the headers of VTK, Eigen and the standard library,
-which are read and searched once this way. Each source is checked as if it were alone: warnings in it are
-reported, and the static analyzer begins at each of its functions. The analyzer takes an included file for a
-header unless the name of the file that includes it contains UnifiedSource, as in WebKit.
+which are read and searched once this way. The static analyzer takes an included file for a header unless the
+name of the file that includes it contains UnifiedSource, as in WebKit. It begins at the functions of all sources,
+except those that it has followed from another function.
+
+For clang only the file that it is called with can have unused using declarations, namespace aliases and constants:
+unused_names.py searches for these.
 
 Ends with 1 if there is a warning, or a source in FOLDER that is not compiled.
 """
@@ -23,8 +26,9 @@ def compiled_sources(entry):
     """The sources that a command compiles: those that a file of CMake's unity builds includes, or the file itself."""
     file = pathlib.Path(entry["directory"], entry["file"])
     if re.fullmatch(r"unity_\d+_cxx\.cxx", file.name):
-        return [pathlib.Path(name) for name in re.findall(r'^#include "(.+)"$', file.read_text(), re.MULTILINE)]
-    return [file]
+        included = re.findall(r'^#include "(.+)"$', file.read_text(), re.MULTILINE)
+        return [pathlib.Path(name).resolve() for name in included]
+    return [file.resolve()]
 
 
 def options_of(entry):

@@ -1,5 +1,6 @@
 #include "AttentionFocus.h"
 
+#include "DotProduct.h"
 #include "Index.h"
 #include "Lanes.h"
 

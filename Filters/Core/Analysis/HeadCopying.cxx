@@ -149,12 +149,12 @@ private:
       return;
     }
     const FloatMatrix projection = this->Projection(weights, tokens);
-    FloatMatrix attention(std::min(QueryBlock, length), length);
+    FloatMatrix attention(std::min(QueriesPerBlock, length), length);
     FloatMatrix mixed(attention.rows(), dimension);
     FloatMatrix logits(attention.rows(), projection.cols());
-    for (std::int64_t begin = 0; begin < length; begin += QueryBlock)
+    for (std::int64_t begin = 0; begin < length; begin += QueriesPerBlock)
     {
-      const std::int64_t rows = std::min(QueryBlock, length - begin);
+      const std::int64_t rows = std::min(QueriesPerBlock, length - begin);
       EvaluateAttention(this->Record, tokens.sequence, place.layer, place.head,
         AttentionQuantity::Weights, begin, begin + rows, attention.data());
       MultiplyMatrices(rows, dimension, length, 1, { attention.data(), length },

@@ -1,9 +1,9 @@
 #include "HeadUpdates.h"
 
 #include "ArchitectureLimits.h"
+#include "DotProduct.h"
 #include "Error.h"
 #include "Index.h"
-#include "Lanes.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
 #include "RecordedAttention.h"

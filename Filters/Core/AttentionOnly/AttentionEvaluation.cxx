@@ -8,7 +8,6 @@
 namespace atlas
 {
 
-using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
 void CheckOptions(const AttentionOnlyModel& model, const EvaluationOptions& options)

@@ -13,8 +13,7 @@ namespace atlas
 /// escape sequences, and an empty token is ''.
 std::string TokenLabel(std::string_view token);
 
-/// The text with the middle dots at its beginning, as in a label, made the spaces that they stand
-/// for.
+/// The text with each leading middle dot replaced by the space that it stands for in a label.
 std::string WithLeadingSpaces(std::string_view text);
 
 /// About how wide a label is, in heights of a line of text: 0.45 for a character, and 0.9 for one

@@ -1,9 +1,9 @@
 #include "Neighbors.h"
 
+#include "DotProduct.h"
 #include "Error.h"
 #include "Index.h"
 #include "InstructionSets.h"
-#include "Lanes.h"
 #include "MatrixProduct.h"
 #include "NeighborCandidates.h"
 #include "Parallel.h"

@@ -142,7 +142,7 @@ struct Tensor
 using TensorViews = std::map<std::string, TensorView, std::less<>>;
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
-/// Views of tensors that must outlive them.
+/// Views of these tensors, which must outlive the views.
 TensorViews ViewsOf(const Tensors& tensors);
 
 /// Free text stored with the tensors: `__metadata__` of safetensors.

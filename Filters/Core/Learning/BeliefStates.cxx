@@ -25,9 +25,9 @@ constexpr double SmallestVariance = 1e-12;
 Belief Joint(const Mess3& process, const Belief& belief, std::int64_t symbol)
 {
   Belief joint = {};
-  for (std::int64_t to = 0; to < HiddenStates; ++to)
+  for (std::int64_t to = 0; to < Mess3States; ++to)
   {
-    for (std::int64_t from = 0; from < HiddenStates; ++from)
+    for (std::int64_t from = 0; from < Mess3States; ++from)
     {
       joint[ToIndex(to)] += belief[ToIndex(from)] * process.Transition(symbol, from, to);
     }
@@ -56,7 +56,7 @@ Belief Updated(const Mess3& process, const Belief& belief, std::int64_t symbol)
 void AddExpected(const Mess3& process, const Belief& belief, double weight, std::size_t place,
   std::vector<double>& losses)
 {
-  for (std::int64_t symbol = 0; symbol < HiddenStates && place < losses.size(); ++symbol)
+  for (std::int64_t symbol = 0; symbol < Mess3States && place < losses.size(); ++symbol)
   {
     const double probability = NextSymbol(process, belief)[ToIndex(symbol)];
     losses[place] -= weight * probability * std::log(probability);
@@ -99,7 +99,7 @@ std::vector<Belief> BeliefsAfter(const Mess3& process, const std::vector<std::in
 Belief NextSymbol(const Mess3& process, const Belief& belief)
 {
   Belief probabilities = {};
-  for (std::int64_t symbol = 0; symbol < HiddenStates; ++symbol)
+  for (std::int64_t symbol = 0; symbol < Mess3States; ++symbol)
   {
     probabilities[ToIndex(symbol)] = Sum(Joint(process, belief, symbol));
   }
@@ -135,7 +135,7 @@ BeliefRegression RegressBeliefs(
   std::vector<Belief> beliefs, const float* rows, std::int64_t dimension)
 {
   using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  using Points = Eigen::Matrix<double, Eigen::Dynamic, HiddenStates, Eigen::RowMajor>;
+  using Points = Eigen::Matrix<double, Eigen::Dynamic, Mess3States, Eigen::RowMajor>;
   BeliefRegression result;
   result.beliefs = std::move(beliefs);
   const auto count = static_cast<Eigen::Index>(result.beliefs.size());
@@ -144,7 +144,7 @@ BeliefRegression RegressBeliefs(
   {
     return result;
   }
-  const Eigen::Map<const Points> points(result.beliefs[0].data(), count, HiddenStates);
+  const Eigen::Map<const Points> points(result.beliefs[0].data(), count, Mess3States);
   Eigen::MatrixXd stream = Eigen::Map<const RowMajor>(rows, count, dimension).cast<double>();
   stream.rowwise() -= stream.colwise().mean().eval();
   const Eigen::RowVector3d mean = points.colwise().mean();
@@ -152,7 +152,7 @@ BeliefRegression RegressBeliefs(
   const Eigen::MatrixXd covariance = stream.transpose() * stream;
   const Eigen::MatrixXd slopes = PseudoInverse(covariance) * (stream.transpose() * centered);
   const Points fitted = stream * slopes;
-  Eigen::Map<Points>(result.predicted[0].data(), count, HiddenStates) = fitted.rowwise() + mean;
+  Eigen::Map<Points>(result.predicted[0].data(), count, Mess3States) = fitted.rowwise() + mean;
   const double total = centered.squaredNorm();
   result.r2 = total > 0 ? 1 - (centered - fitted).squaredNorm() / total : 0;
   return result;

@@ -9,11 +9,11 @@
 namespace atlas
 {
 
-/// The hidden states of Mess3, as many as its symbols.
-inline constexpr std::int64_t HiddenStates = 3;
+/// How many hidden states Mess3 has, and how many symbols.
+inline constexpr std::int64_t Mess3States = 3;
 
 /// A distribution over the three hidden states of Mess3: a point of a triangle.
-using Belief = std::array<double, HiddenStates>;
+using Belief = std::array<double, Mess3States>;
 
 /// The hidden Markov model Mess3 (Marzen and Crutchfield 2017; Shai et al., "Transformers represent
 /// belief state geometry in their residual stream", 2024): three hidden states and three symbols.

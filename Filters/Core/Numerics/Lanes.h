@@ -37,17 +37,6 @@ inline void Store(const Lanes& lanes, std::int64_t count, float* values)
   }
 }
 
-/// The dot product of two vectors, added up in double precision from the first value to the last.
-inline double DotProduct(const float* a, const float* b, std::int64_t count)
-{
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  }
-  return sum;
-}
-
 /// Calls function(first value, number of remaining values) for each group of lanes.
 template<class Function>
 void ForLanes(std::int64_t count, const Function& function)

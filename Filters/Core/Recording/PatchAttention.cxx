@@ -225,8 +225,8 @@ std::optional<PatchAttention> EvaluatePatches(
   AttentionRows rows = { options.sequence, options.layer, options.head, options.quantity, 0, 0 };
   EvaluateAttentionRows(recording, rows, nullptr, options.threads); // checks the place
   Collector collector(options, grid);
-  const std::int64_t step =
-    std::clamp(WeightsInMemory / tokens / QueryBlock * QueryBlock, QueryBlock, tokens + QueryBlock);
+  const std::int64_t step = std::clamp(WeightsInMemory / tokens / QueriesPerBlock * QueriesPerBlock,
+    QueriesPerBlock, tokens + QueriesPerBlock);
   std::vector<float> values(ToIndex(std::min(step, tokens)) * ToIndex(tokens));
   for (rows.begin = 0; rows.begin < tokens; rows.begin = rows.end)
   {

@@ -95,7 +95,7 @@ struct Bins
         if (row >= last)
         {
           first = row;
-          last = std::min(row + QueryBlock, this->Begin(end));
+          last = std::min(row + QueriesPerBlock, this->Begin(end));
           block = evaluate(first, last);
         }
         this->AddRow(block + (row - first) * this->length, pools);
@@ -113,7 +113,8 @@ bool PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
   const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
   const std::function<bool(double)>& progress)
 {
-  const std::int64_t together = std::max(QueryBlock * bins.count / bins.length, std::int64_t{ 1 });
+  const std::int64_t together =
+    std::max(QueriesPerBlock * bins.count / bins.length, std::int64_t{ 1 });
   const std::int64_t perHead = (bins.count + together - 1) / together;
   const std::int64_t tasks = perHead * static_cast<std::int64_t>(heads.size());
   const std::int64_t points = std::max(together * bins.length / bins.count, std::int64_t{ 1 });
@@ -125,7 +126,7 @@ bool PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
       {
         const std::int64_t head = (done + i) / perHead;
         const std::int64_t begin = (done + i) % perHead * together;
-        std::vector<float> block(ToIndex(QueryBlock * bins.length));
+        std::vector<float> block(ToIndex(QueriesPerBlock * bins.length));
         const auto evaluate = [&](std::int64_t first, std::int64_t last)
         {
           EvaluateAttention(recording, wanted.sequence, heads[ToIndex(head)].layer,

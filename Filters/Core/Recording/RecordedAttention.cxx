@@ -377,23 +377,23 @@ bool Evaluate(const Recording& recording, const AttentionRows& rows, float* valu
            : EvaluateSequence(recording, rows, values, threads, progress);
 }
 
-/// Calls body(block) for blocks of queries that begin at multiples of QueryBlock, on several
+/// Calls body(block) for blocks of queries that begin at multiples of QueriesPerBlock, on several
 /// threads. Returns false if `progress` has.
 bool ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
   const std::function<bool(double)>& progress,
   const std::function<void(const AttentionRows&)>& body)
 {
-  const std::int64_t first = rows.begin / QueryBlock;
-  const std::int64_t last = (rows.end + QueryBlock - 1) / QueryBlock;
-  const std::int64_t step = std::max(PointsPerReport / (QueryBlock * keys), std::int64_t{ 1 });
+  const std::int64_t first = rows.begin / QueriesPerBlock;
+  const std::int64_t last = (rows.end + QueriesPerBlock - 1) / QueriesPerBlock;
+  const std::int64_t step = std::max(PointsPerReport / (QueriesPerBlock * keys), std::int64_t{ 1 });
   for (std::int64_t done = first; done < last; done += step)
   {
     ParallelFor(std::min(step, last - done), threads,
       [&](std::int64_t i)
       {
         AttentionRows block = rows;
-        block.begin = std::max(rows.begin, (done + i) * QueryBlock);
-        block.end = std::min(rows.end, (done + i + 1) * QueryBlock);
+        block.begin = std::max(rows.begin, (done + i) * QueriesPerBlock);
+        block.end = std::min(rows.end, (done + i + 1) * QueriesPerBlock);
         body(block);
       });
     const double end = static_cast<double>(std::min(done + step, last) - first);

@@ -64,7 +64,7 @@ std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence);
 
 /// How many queries are best evaluated at a time: their values stay in the processor's cache.
 /// Blocks that begin at multiples of it give values that do not depend on the number of threads.
-inline constexpr std::int64_t QueryBlock = 64;
+inline constexpr std::int64_t QueriesPerBlock = 64;
 
 /// Evaluates scaled dot-product attention (Vaswani et al. 2017) of one head on one sequence of a
 /// recording, for queries begin <= i < end of the sequence and all of its T keys: values [end -
@@ -118,7 +118,7 @@ using UseRows = std::function<void(std::int64_t begin, std::int64_t end, const f
 
 /// The same, but hands the rows to `use` in blocks, each as soon as it is there and while it is in
 /// the processor's cache: each row once, and several blocks at the same time on their threads. Up
-/// to QueryBlock rows per thread are in memory; all for Rollout.
+/// to QueriesPerBlock rows per thread are in memory; all for Rollout.
 bool EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
   const UseRows& use, int threads, const std::function<bool(double)>& progress = {});
 

@@ -19,7 +19,7 @@ constexpr std::int64_t WeightsAtOnce = std::int64_t{ 1 } << 24;
 
 std::int64_t BlockCount(std::int64_t rows)
 {
-  return (rows + QueryBlock - 1) / QueryBlock;
+  return (rows + QueriesPerBlock - 1) / QueriesPerBlock;
 }
 
 void CheckOptions(const SentenceOptions& options, std::int64_t length)
@@ -62,9 +62,9 @@ public:
   /// Queries in a step.
   std::int64_t Rows() const
   {
-    const std::int64_t perBlock = QueryBlock * std::max<std::int64_t>(this->Length, 1);
+    const std::int64_t perBlock = QueriesPerBlock * std::max<std::int64_t>(this->Length, 1);
     const std::int64_t most = std::max<std::int64_t>(WeightsAtOnce / perBlock, 1);
-    return std::min(most * QueryBlock, this->Length);
+    return std::min(most * QueriesPerBlock, this->Length);
   }
 
   float* Row(std::int64_t row) { return this->Values.data() + row * this->Length; }
@@ -150,8 +150,8 @@ void AddRows(
   const auto chooseBlock = [&](std::int64_t block)
   {
     Part& part = parts[ToIndex(block)];
-    const std::int64_t first = begin + block * QueryBlock;
-    for (std::int64_t query = first; query < std::min(first + QueryBlock, end); ++query)
+    const std::int64_t first = begin + block * QueriesPerBlock;
+    for (std::int64_t query = first; query < std::min(first + QueriesPerBlock, end); ++query)
     {
       float* row = step.Row(query - begin);
       step.Choose(query, row);
@@ -163,10 +163,10 @@ void AddRows(
   ParallelFor(BlockCount(end - begin), threads, chooseBlock);
   const auto receiveBlock = [&](std::int64_t block)
   {
-    const std::int64_t last = std::min((block + 1) * QueryBlock, length);
+    const std::int64_t last = std::min((block + 1) * QueriesPerBlock, length);
     for (std::int64_t row = 0; row < end - begin; ++row)
     {
-      for (std::int64_t key = block * QueryBlock; key < last; ++key)
+      for (std::int64_t key = block * QueriesPerBlock; key < last; ++key)
       {
         result.received[ToIndex(key)] += static_cast<double>(step.Row(row)[key]);
       }

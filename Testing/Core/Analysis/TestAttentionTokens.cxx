@@ -16,7 +16,6 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
 using atlas::test::LargestMagnitude;
 using atlas::test::MessageOf;
 using atlas::test::TransformerOracle;

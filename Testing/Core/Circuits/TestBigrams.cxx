@@ -15,7 +15,6 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using testing::ElementsAre;
 
 namespace
 {

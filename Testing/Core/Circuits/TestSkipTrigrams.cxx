@@ -2,6 +2,7 @@
 
 #include "SkipTrigrams.h"
 
+#include "DotProduct.h"
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "HeadFactors.h"

@@ -26,7 +26,6 @@ using atlas::test::FloatBytes;
 using atlas::test::MessageOf;
 using atlas::test::NpyFile;
 using atlas::test::NpyHeader;
-using atlas::test::ReadBytes;
 using atlas::test::TemporaryDirectory;
 using atlas::test::TinyInput;
 using atlas::test::TinyTransformer;

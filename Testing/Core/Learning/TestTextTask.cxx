@@ -24,7 +24,6 @@ using namespace atlas;
 using atlas::test::MessageOf;
 using atlas::test::TemporaryDirectory;
 using atlas::test::WriteBytes;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;

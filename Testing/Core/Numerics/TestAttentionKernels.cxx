@@ -1,7 +1,8 @@
-// Also tests: Lanes
+// Also tests: DotProduct Lanes
 
 #include "AttentionKernels.h"
 
+#include "DotProduct.h"
 #include "Lanes.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::vector<double> Softmax(const std::vector<double>& scores)
   return weights;
 }
 
-TEST(Lanes, DotProductsAreAddedInDoublePrecision)
+TEST(DotProduct, IsAddedUpInDoublePrecision)
 {
   const std::vector<float> a = { 1e8F, 1, -1e8F };
   const std::vector<float> b = { 1, 1, 1 };

@@ -20,7 +20,6 @@ using namespace atlas::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::SizeIs;
 
 namespace
 {

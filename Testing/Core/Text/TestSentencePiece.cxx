@@ -34,7 +34,6 @@ using atlas::test::WriteBytes;
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::StartsWith;
 using Ids = std::vector<std::int64_t>;
 

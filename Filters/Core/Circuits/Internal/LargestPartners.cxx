@@ -1,6 +1,7 @@
 #include "LargestPartners.h"
 
 #include "BestItems.h"
+#include "DotProduct.h"
 #include "Lanes.h"
 #include "MatrixProduct.h"
 
@@ -126,11 +127,6 @@ private:
   }
 };
 
-}
-
-double DotProduct(const double* a, const double* b, std::int64_t count)
-{
-  return std::inner_product(a, a + count, b, 0.0);
 }
 
 SortedVectors::SortedVectors(const DoubleMatrix& rows)

@@ -68,7 +68,4 @@ struct PartnerSearch
 std::int64_t FindPartners(
   std::vector<PartnerSearch>& searches, const SortedVectors& tokens, std::size_t top);
 
-/// a . b in double precision, summed in order.
-double DotProduct(const double* a, const double* b, std::int64_t count);
-
 }

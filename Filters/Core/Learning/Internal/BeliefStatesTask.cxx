@@ -20,7 +20,7 @@ std::int64_t DrawNear(LearningRandom& random, std::int64_t same, double probabil
   {
     return same;
   }
-  return (same + 1 + random.Integer(HiddenStates - 1)) % HiddenStates;
+  return (same + 1 + random.Integer(Mess3States - 1)) % Mess3States;
 }
 
 class BeliefStatesTask : public SequenceTask
@@ -30,14 +30,14 @@ public:
     : SequenceTask(options.seed, HeldOutSequences)
     , Context(options.context)
   {
-    RequireFixed("Vocabulary", options.vocabulary, HiddenStates);
+    RequireFixed("Vocabulary", options.vocabulary, Mess3States);
     RequireBetween("Context", this->Context, 1, 65536);
     this->MeasureBest();
   }
 
   void Configure(TransformerConfig& config) const override
   {
-    config.vocabulary = config.outputVocabulary = HiddenStates;
+    config.vocabulary = config.outputVocabulary = Mess3States;
     config.positions = this->Context;
     config.mask = AttentionMask::Causal;
   }
@@ -58,13 +58,13 @@ public:
     return { r2, EvaluateBatch(model, batch, threads).loss - this->BestLoss };
   }
 
-  std::vector<std::string> TokenNames() const override { return LetterNames(HiddenStates); }
+  std::vector<std::string> TokenNames() const override { return LetterNames(Mess3States); }
 
 protected:
   void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t /*index*/) const override
   {
     std::vector<std::int64_t> symbols;
-    std::int64_t state = random.Integer(HiddenStates);
+    std::int64_t state = random.Integer(Mess3States);
     while (static_cast<std::int64_t>(symbols.size()) <= this->Context)
     {
       state = DrawNear(random, state, 1 - 2 * this->Process.x);

@@ -74,8 +74,9 @@ private:
   template<class Call>
   void ForBlocks(std::int64_t begin, std::int64_t end, const Call& call) const
   {
-    ParallelFor((end - begin + QueryBlock - 1) / QueryBlock, this->Threads, [&](std::int64_t i)
-      { call(begin + i * QueryBlock, std::min(begin + (i + 1) * QueryBlock, end)); });
+    ParallelFor((end - begin + QueriesPerBlock - 1) / QueriesPerBlock, this->Threads,
+      [&](std::int64_t i)
+      { call(begin + i * QueriesPerBlock, std::min(begin + (i + 1) * QueriesPerBlock, end)); });
   }
 };
 

@@ -1,6 +1,7 @@
 #include "SelfAttention.h"
 
 #include "AttentionKernels.h"
+#include "DotProduct.h"
 #include "Index.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
@@ -26,12 +27,8 @@ std::int64_t MixedWidth(const TransformerConfig& config)
 /// The norm of a vector x in the metric G, given x and x G.
 float NormOf(const float* vector, const float* product, std::int64_t count)
 {
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    sum += static_cast<double>(vector[i]) * static_cast<double>(product[i]);
-  }
-  return static_cast<float>(std::sqrt(std::max(sum, 0.0))); // rounding may give less than 0
+  const double square = DotProduct(vector, product, count);
+  return static_cast<float>(std::sqrt(std::max(square, 0.0))); // rounding may give less than 0
 }
 
 }
