@@ -5,6 +5,78 @@ import { offsetsOf } from "./actors.js";
 /** How near the pointer has to be, in pixels. */
 const NEAR_POINT = 7;
 const NEAR_LINE = 5;
+/** The width and height of a tile, in pixels, and how many tiles a cell may be in. */
+const TILE = 32;
+const MOST_TILES = 64;
+
+/** The cells of a part by the tiles of the screen that their bounds lie in: few have to be looked at for a pixel. */
+class Tiles {
+  constructor(scene, part, screen, width, height) {
+    this.columns = Math.max(1, Math.ceil(width / TILE));
+    this.rows = Math.max(1, Math.ceil(height / TILE));
+    const bounds = this.boundsOf(scene, part, screen);
+    this.large = []; // cells that are in too many tiles
+    this.ends = new Uint32Array(this.columns * this.rows + 1);
+    for (let cell = 0; cell < part.polys.count; ++cell) {
+      const at = 4 * cell;
+      const columns = bounds[at + 1] - bounds[at] + 1;
+      const rows = bounds[at + 3] - bounds[at + 2] + 1;
+      if (columns > 0 && rows > 0 && columns * rows > MOST_TILES) {
+        this.large.push(cell);
+        bounds[at + 1] = bounds[at] - 1;
+      }
+      for (let row = bounds[at + 2]; row <= bounds[at + 3]; ++row) {
+        for (let column = bounds[at]; column <= bounds[at + 1]; ++column) ++this.ends[row * this.columns + column + 1];
+      }
+    }
+    for (let tile = 1; tile < this.ends.length; ++tile) this.ends[tile] += this.ends[tile - 1];
+    this.cells = new Uint32Array(this.ends.at(-1));
+    const next = this.ends.slice();
+    for (let cell = 0; cell < part.polys.count; ++cell) {
+      const at = 4 * cell;
+      for (let row = bounds[at + 2]; row <= bounds[at + 3]; ++row) {
+        for (let column = bounds[at]; column <= bounds[at + 1]; ++column) {
+          this.cells[next[row * this.columns + column]++] = cell;
+        }
+      }
+    }
+  }
+
+  /** The first and last column and row of tiles of each cell; the last before the first outside of the screen. */
+  boundsOf(scene, part, screen) {
+    const points = arrayOf(scene.buffer, part.polys.points);
+    const offsets = offsetsOf(scene, part.polys);
+    const bounds = new Int16Array(4 * part.polys.count);
+    for (let cell = 0; cell < part.polys.count; ++cell) {
+      let left = Infinity;
+      let right = -Infinity;
+      let top = Infinity;
+      let bottom = -Infinity;
+      const end = offsets(cell + 1);
+      for (let i = offsets(cell); i < end; ++i) {
+        const x = screen[3 * points[i]];
+        const y = screen[3 * points[i] + 1];
+        if (x < left) left = x;
+        if (x > right) right = x;
+        if (y < top) top = y;
+        if (y > bottom) bottom = y;
+      }
+      bounds[4 * cell] = Math.min(this.columns, Math.max(0, Math.floor(left / TILE)));
+      bounds[4 * cell + 1] = Math.max(-1, Math.min(this.columns - 1, Math.floor(right / TILE)));
+      bounds[4 * cell + 2] = Math.min(this.rows, Math.max(0, Math.floor(top / TILE)));
+      bounds[4 * cell + 3] = Math.max(-1, Math.min(this.rows - 1, Math.floor(bottom / TILE)));
+    }
+    return bounds;
+  }
+
+  /** Lists of the cells that can be at a pixel; none outside of the screen. */
+  at(x, y) {
+    const [column, row] = [Math.floor(x / TILE), Math.floor(y / TILE)];
+    if (!(column >= 0 && column < this.columns && row >= 0 && row < this.rows)) return [];
+    const tile = row * this.columns + column;
+    return [this.cells.subarray(this.ends[tile], this.ends[tile + 1]), this.large];
+  }
+}
 
 /** The camera as a function from the scene to the screen: pixels from the upper left corner, and depth. */
 export class Projection {
@@ -34,6 +106,15 @@ export class Projection {
       this.known.set(part, screen);
     }
     return this.known.get(part);
+  }
+
+  /** The tiles of a part with surfaces; kept until the camera moves. */
+  tilesOf(scene, part) {
+    this.tiles ??= new Map();
+    if (!this.tiles.has(part)) {
+      this.tiles.set(part, new Tiles(scene, part, this.of(scene, part), this.width, this.height));
+    }
+    return this.tiles.get(part);
   }
 }
 
@@ -79,17 +160,20 @@ function nearestLine(scene, part, screen, x, y, behind) {
 }
 
 /** The nearest cell at a pixel, the corner of it that is closest there, and the depth. */
-function frontCell(scene, part, screen, x, y) {
+function frontCell(scene, part, projection, x, y) {
+  const screen = projection.of(scene, part);
   const points = arrayOf(scene.buffer, part.polys.points);
   const offsets = offsetsOf(scene, part.polys);
   let best = null;
-  for (let cell = 0; cell < part.polys.count; ++cell) {
-    const begin = offsets(cell);
-    const end = offsets(cell + 1);
-    for (let i = begin + 1; i + 1 < end; ++i) {
-      const depth = depthInTriangle(screen, points[begin], points[i], points[i + 1], x, y);
-      if (depth !== null && !(best && best.depth <= depth)) {
-        best = { cell, depth, begin, end };
+  for (const cells of projection.tilesOf(scene, part).at(x, y)) {
+    for (const cell of cells) {
+      const begin = offsets(cell);
+      const end = offsets(cell + 1);
+      for (let i = begin + 1; i + 1 < end; ++i) {
+        const depth = depthInTriangle(screen, points[begin], points[i], points[i + 1], x, y);
+        if (depth !== null && !(best && best.depth <= depth)) {
+          best = { cell, depth, begin, end };
+        }
       }
     }
   }
@@ -142,7 +226,7 @@ export function pick(scene, projection, x, y) {
   const hidesWhatIsBehind = !scene.isFlat;
   for (const part of scene.parts) {
     if (!part.polys?.count || !part.isPicked) continue;
-    const found = frontCell(scene, part, projection.of(scene, part), x, y);
+    const found = frontCell(scene, part, projection, x, y);
     if (found && !(front && front.depth <= found.depth)) front = { part, ...found };
   }
   // What lies on a surface is a little behind it here and there.

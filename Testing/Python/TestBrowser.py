@@ -16,6 +16,7 @@ import numpy
 from atlastest import AtlasTest
 from attentionatlas import web
 from figuretest import Expected
+from paraview import simple
 from randomrecording import write_recording
 from webpages import Document, Page, pair_angles
 
@@ -155,6 +156,24 @@ class Browser(AtlasTest):
         self.assertEqual(torus.state["data-cells"], str(63 * 63))
         drawn = numpy.abs(torus.stage() - 255).max(axis=-1) > 24
         self.assertGreater(drawn.mean(), 0.05)
+
+    def test_small_and_large_cells(self):
+        """The pointer finds the small cells of a ball, and beside it the one cell that fills the stage."""
+        simple.CreateRenderView(
+            ViewSize=[400, 400], CameraParallelProjection=1, CameraPosition=[0, 0, 10], CameraParallelScale=1
+        )
+        ball = simple.Sphere(Radius=0.5, ThetaResolution=64, PhiResolution=64)
+        wall = simple.Plane(Origin=[-3, -3, -1], Point1=[3, -3, -1], Point2=[-3, 3, -1])
+        for name, source in (("Ball", ball), ("Wall", wall)):
+            simple.Show(simple.Calculator(Input=source, Function="coordsY", ResultArrayName=name))
+        page = atlastest.OUTPUT / "cells.html"
+        web.page(web.scenes(), page)
+        for down, expected in (("0.5", 0), ("0.6", -0.2), ("0.35", 0.3)):  # of 2, the height of the stage
+            hover = self.shown(page, hover=f"0.5,{down}").state["data-hover"].replace("\N{MINUS SIGN}", "-")
+            self.assertRegex(hover, r"^Ball: [-+.\de]+$")
+            self.assertAlmostEqual(float(hover.split()[-1]), expected, delta=0.04)  # at the nearest corner
+        for down, expected in (("0.1", "3"), ("0.9", "\N{MINUS SIGN}3")):
+            self.assertRegex(self.shown(page, hover=f"0.5,{down}").state["data-hover"], f"Wall: {expected}$")
 
     def test_broken_page(self):
         """A page whose data are damaged says so."""
