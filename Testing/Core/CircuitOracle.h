@@ -1,5 +1,6 @@
 #pragma once
 
+#include "TestName.h"
 #include "TransformerOracle.h"
 
 #include <cstdint>
@@ -46,9 +47,7 @@ class OfCircuits : public testing::TestWithParam<std::string>
 public:
   static std::string Name(const testing::TestParamInfo<std::string>& info)
   {
-    std::string name = info.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
+    return TestName(info.param);
   }
   static auto Models()
   {

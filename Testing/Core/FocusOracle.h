@@ -1,5 +1,6 @@
 #pragma once
 
+#include "TestName.h"
 #include "Transformer.h"
 #include "TransformerOracle.h"
 
@@ -74,9 +75,7 @@ protected:
 public:
   static std::string Name(const testing::TestParamInfo<std::string>& info)
   {
-    std::string name = info.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
+    return TestName(info.param);
   }
   static auto Models()
   {

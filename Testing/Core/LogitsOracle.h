@@ -1,10 +1,10 @@
 #pragma once
 
 #include "ResidualComponents.h"
+#include "TestName.h"
 #include "Transformer.h"
 #include "TransformerOracle.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -69,9 +69,7 @@ protected:
 public:
   static std::string Name(const testing::TestParamInfo<std::string>& info)
   {
-    std::string name = info.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
+    return TestName(info.param);
   }
   static auto Models()
   {

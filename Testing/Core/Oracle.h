@@ -2,6 +2,7 @@
 
 #include "AttentionOnlyModel.h"
 #include "Safetensors.h"
+#include "TestName.h"
 
 #include <algorithm>
 #include <cmath>
@@ -92,9 +93,7 @@ public:
   /// The parameter as the name of a test, in which only letters, digits and _ may occur.
   static std::string Name(const testing::TestParamInfo<std::string>& info)
   {
-    std::string name = info.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
+    return TestName(info.param);
   }
   static auto Models()
   {

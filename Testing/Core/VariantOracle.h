@@ -3,6 +3,7 @@
 #include "ModelsOracle.h"
 #include "Recording.h"
 #include "Safetensors.h"
+#include "TestName.h"
 
 #include <filesystem>
 #include <string>
@@ -131,15 +132,5 @@ private:
     return matrix;
   }
 };
-
-/// A name that GoogleTest takes: letters and digits.
-inline std::string TestName(std::string name)
-{
-  for (char& letter : name)
-  {
-    letter = letter == '-' || letter == '_' ? '0' : letter;
-  }
-  return name;
-}
 
 }

@@ -32,8 +32,11 @@ def compiled_sources(entry):
 
 
 def options_of(entry):
-    """The command without the names of the source and the object, and the folder of the object's target."""
-    words = shlex.split(entry["command"])
+    """The command without the names of the source and the object, and the folder of the object's target.
+
+    Clang warns of GCC's parameters, which it does not have.
+    """
+    words = [word for word in shlex.split(entry["command"]) if not word.startswith("--param=")]
     at = words.index("-o")
     target = re.match(r".*?\.dir/", words[at + 1])
     return tuple(words[:at]), target[0] if target else words[at + 1]

@@ -109,7 +109,8 @@ TEST_P(HarmonicsAgainstOracle, SeriesIsTheScoreOfTheOracle)
 class HarmonicsOfDimension : public testing::TestWithParam<int>
 {
 };
-INSTANTIATE_TEST_SUITE_P(, HarmonicsOfDimension, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(
+  , HarmonicsOfDimension, testing::Values(1, 2, 3, 4), testing::PrintToStringParamName());
 
 TEST_P(HarmonicsOfDimension, SeriesIsTheReferenceScoreAnywhere)
 {

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "RecordedAttention.h"
+#include "TestName.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
@@ -160,7 +161,8 @@ TEST_P(OfPairs, AtADistanceIsTheSumOverPairs)
   ExpectEqual(this->Recorded, [](std::int64_t i, std::int64_t j) { return i == j; }, options);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OfPairs, testing::Values("gpt2", "llama", "bert"));
+INSTANTIATE_TEST_SUITE_P(Models, OfPairs, testing::Values("gpt2", "llama", "bert"),
+  [](const auto& model) { return TestName(model.param); });
 
 /// More queries than are summed at a time, and sequences of different length.
 TEST(QueryKeyContrast, OfLongSequences)

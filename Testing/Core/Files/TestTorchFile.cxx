@@ -8,6 +8,7 @@
 #include "JsonText.h"
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
+#include "TestName.h"
 #include "TorchBytes.h"
 
 #include <chrono>
@@ -85,12 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Oracle, GoodTorchFile,
     GoodFile{ "types-zip.pt", "types", "" }, GoodFile{ "types-legacy.pt", "types", "" },
     GoodFile{ "types-protocol5.pt", "types", "" },
     GoodFile{ "nested-lists.pt", "nested-lists", "" }, GoodFile{ "tl-cache.pt", "tl-cache", "" }),
-  [](const auto& file)
-  {
-    std::string name = file.param.name;
-    std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
-    return name;
-  });
+  [](const auto& file) { return TestName(file.param.name); });
 
 TEST_P(GoodTorchFile, IsReadBitByBit)
 {
@@ -147,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(Oracle, UnsupportedTorchFile,
     Unsupported{ "quantized.pt", "names 'torch._utils._rebuild_qtensor'" },
     Unsupported{ "sparse.pt", "names 'torch._utils._rebuild_sparse_tensor'" },
     Unsupported{ "torchscript.pt", "found a TorchScript program" },
-    Unsupported{ "whole-module.pt", "names 'torch.nn.modules.linear.Linear'" }));
+    Unsupported{ "whole-module.pt", "names 'torch.nn.modules.linear.Linear'" }),
+  [](const auto& file) { return TestName(file.param.name); });
 
 TEST_P(UnsupportedTorchFile, IsRefusedByName)
 {

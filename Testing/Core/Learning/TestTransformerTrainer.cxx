@@ -11,6 +11,7 @@
 #include "Index.h"
 #include "RecordTransformer.h"
 #include "Safetensors.h"
+#include "TestName.h"
 
 #include <algorithm>
 #include <cmath>
@@ -462,12 +463,7 @@ TEST_P(Variant, LossIsThatOfTheRecordersLogits)
 }
 
 INSTANTIATE_TEST_SUITE_P(Oracle, Variant, testing::ValuesIn(Variants),
-  [](const auto& variant)
-  {
-    std::string name = variant.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-  });
+  [](const auto& variant) { return TestName(variant.param); });
 
 /// Gradients of options that no oracle has, against central differences.
 class Gradients : public testing::TestWithParam<int>

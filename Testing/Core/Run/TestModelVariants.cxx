@@ -5,6 +5,7 @@
 #include "NaiveModel.h"
 #include "RecordTransformer.h"
 #include "RecordedAttention.h"
+#include "TestName.h"
 #include "TransformerOracle.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ using namespace atlas;
 using atlas::test::ModelOracle;
 using atlas::test::ModelsOracle;
 using atlas::test::NaiveModel;
+using atlas::test::TestName;
 
 namespace
 {
@@ -502,9 +504,7 @@ class NaiveReference : public testing::TestWithParam<std::string>
 
 std::string NameOfModel(const testing::TestParamInfo<std::string>& info)
 {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
+  return TestName(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(, NaiveReference,

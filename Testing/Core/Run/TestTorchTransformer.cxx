@@ -4,6 +4,7 @@
 #include "RecordingFile.h"
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
+#include "TestName.h"
 #include "TorchBytes.h"
 #include "TransformerOracle.h"
 
@@ -19,6 +20,7 @@ using namespace atlas;
 using atlas::test::ExpectClose;
 using atlas::test::Rows;
 using atlas::test::TemporaryDirectory;
+using atlas::test::TestName;
 using testing::IsEmpty;
 using namespace std::string_literals;
 
@@ -67,7 +69,8 @@ class TorchTransformer : public testing::TestWithParam<TorchModel>
 INSTANTIATE_TEST_SUITE_P(Oracle, TorchTransformer,
   testing::Values(TorchModel{ "gpt2-zip.pt", "gpt2" }, TorchModel{ "gpt2-legacy.pt", "gpt2" },
     TorchModel{ "gpt2-torch2.pt", "gpt2" }, TorchModel{ "gpt2-module-prefix.pt", "gpt2" },
-    TorchModel{ "gpt2-lightning.ckpt", "gpt2" }, TorchModel{ "gpt2-half.bin", "gpt2-half" }));
+    TorchModel{ "gpt2-lightning.ckpt", "gpt2" }, TorchModel{ "gpt2-half.bin", "gpt2-half" }),
+  [](const auto& model) { return TestName(model.param.name); });
 
 TEST_P(TorchTransformer, ComputesWhatTheOriginalDoes)
 {

@@ -5,6 +5,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "ModelsOracle.h"
+#include "TestName.h"
 #include "TransformerOracle.h"
 
 #include <string>
@@ -17,6 +18,7 @@
 using namespace atlas;
 using atlas::test::ExpectClose;
 using atlas::test::MessageOf;
+using atlas::test::TestName;
 using atlas::test::TransformerOracle;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -49,9 +51,7 @@ class OfProcessed : public testing::TestWithParam<std::string>
 public:
   static std::string Name(const testing::TestParamInfo<std::string>& info)
   {
-    std::string name = info.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
+    return TestName(info.param);
   }
 
 protected:

@@ -4,6 +4,7 @@
 #include "ErrorMessage.h"
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
+#include "TestName.h"
 #include "TorchBytes.h"
 #include "Transformer.h"
 
@@ -45,7 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Oracle, TorchWeights,
   testing::Values(std::pair("gpt2-zip.pt", "gpt2"), std::pair("gpt2-legacy.pt", "gpt2"),
     std::pair("gpt2-torch2.pt", "gpt2"), std::pair("gpt2-module-prefix.pt", "gpt2"),
     std::pair("gpt2-lightning.ckpt", "gpt2"), std::pair("gpt2-half.bin", "gpt2-half"),
-    std::pair("gpt2-bfloat16-legacy.bin", "gpt2-bfloat16")));
+    std::pair("gpt2-bfloat16-legacy.bin", "gpt2-bfloat16")),
+  [](const auto& file) { return TestName(file.param.first); });
 
 TEST_P(TorchWeights, AreThoseOfTheModelAlone)
 {

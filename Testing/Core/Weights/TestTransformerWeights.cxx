@@ -6,6 +6,7 @@
 #include "ErrorMessage.h"
 #include "FloatValues.h"
 #include "TemporaryDirectory.h"
+#include "TestName.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
@@ -21,6 +22,7 @@
 using namespace atlas;
 using atlas::test::MessageOf;
 using atlas::test::TemporaryDirectory;
+using atlas::test::TestName;
 using atlas::test::TinyTransformer;
 using atlas::test::WriteBytes;
 using testing::AllOf;
@@ -234,7 +236,8 @@ INSTANTIATE_TEST_SUITE_P(, UnknownTensor,
     std::pair("gpt2", "transformer.h.1.crossattention.c_attn.weight"),
     std::pair("llama", "model.layers.1.self_attn.q_norm.weight"),
     std::pair("llama", "model.layers.0.self_attn.q_proj.bias"),
-    std::pair("llama", "model.norm.bias"), std::pair("vit", "encoder.layer.1.layer_scale.lambda")));
+    std::pair("llama", "model.norm.bias"), std::pair("vit", "encoder.layer.1.layer_scale.lambda")),
+  [](const auto& tensor) { return TestName(tensor.param.second); });
 
 TEST_P(UnknownTensor, IsRefused)
 {
