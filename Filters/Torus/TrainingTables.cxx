@@ -6,16 +6,10 @@
 
 #include <vtkTypeInt64Array.h>
 
-#include <string>
-
 namespace AttentionAtlas
-{
-namespace
 {
 
 namespace Names = ArrayNames;
-
-}
 
 Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
 {

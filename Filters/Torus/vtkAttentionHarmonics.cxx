@@ -10,7 +10,6 @@
 #include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
 
-#include <string>
 #include <vector>
 
 namespace
