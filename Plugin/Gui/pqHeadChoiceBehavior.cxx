@@ -267,7 +267,8 @@ pqHeadChoiceBehavior::~pqHeadChoiceBehavior() = default;
 
 void pqHeadChoiceBehavior::startup()
 {
-  this->connect(Selections(), SIGNAL(selectionChanged(pqOutputPort*)), SLOT(hear(pqOutputPort*)));
+  this->listen();
+  this->connect(Model(), SIGNAL(serverAdded(pqServer*)), SLOT(listen()));
   this->connect(Model(), SIGNAL(viewAdded(pqView*)), SLOT(meet(pqView*)));
   for (pqView* view : Model()->findItems<pqView*>())
   {
@@ -282,6 +283,15 @@ void pqHeadChoiceBehavior::shutdown()
     selections->disconnect(this);
   }
   Model()->disconnect(this);
+}
+
+void pqHeadChoiceBehavior::listen()
+{
+  if (pqSelectionManager* selections = Selections())
+  {
+    this->connect(selections, SIGNAL(selectionChanged(pqOutputPort*)), SLOT(hear(pqOutputPort*)),
+      Qt::UniqueConnection);
+  }
 }
 
 void pqHeadChoiceBehavior::hear(pqOutputPort* selected)

@@ -60,6 +60,9 @@ private:
   /// Chooses the head of the panel of an image at a pixel, if there is one.
   void choosePanel(pqRenderView* view, int x, int y);
 
+  /// Connects to the selections, once. ParaView makes their manager after it has loaded the plugins
+  /// of its environment, and before there is a server.
+  Q_SLOT void listen();
   Q_SLOT void hear(pqOutputPort* selected);
   Q_SLOT void meet(pqView* view);
   Q_SLOT void open(vtkObject* interactor);

@@ -3,7 +3,8 @@
 # itself. (xvfb-run --auto-servernum looks for a free number before it starts the server, so two
 # that start at the same time can get the same one.) -noreset: a server that resets when its last
 # client leaves can miss the next one. ParaView opens and closes displays, and without -noreset it
-# aborted in one run of 15. Where there is no Xvfb, the display at hand is used.
+# aborted in one run of 15. Where there is no Xvfb, the display at hand is used. Qt wants a folder for
+# files of the session, XDG_RUNTIME_DIR, as a login makes one.
 set -eu
 
 if ! command -v Xvfb >/dev/null && [ -n "${DISPLAY:-}" ]; then
@@ -26,5 +27,5 @@ if [ -z "$number" ]; then
   exit 1
 fi
 status=0
-DISPLAY=":$number" "$@" || status=$?
+DISPLAY=":$number" XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-$folder}" "$@" || status=$?
 exit "$status"
