@@ -1,6 +1,7 @@
 #include "Execution.h"
 
 #include "Parallel.h"
+#include "SystemLimits.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>
@@ -164,17 +165,19 @@ double MemoryOfProcess(vtksys::SystemInformation& system)
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)
 {
   vtksys::SystemInformation system;
-  // The free memory of the machine, and what this process may still allocate within its own limit,
-  // which the system (ulimit) or the environment sets.
-  const auto ofHost = static_cast<double>(system.GetHostMemoryTotal() - system.GetHostMemoryUsed());
+  // The free memory of the machine and of a container, and what this process may still allocate
+  // within its own limit, which the system (ulimit) or the environment sets.
+  const double ofGroups = atlas::LimitsOfGroups().freeMemory;
   const double ofProcess =
-    static_cast<double>(system.GetProcMemoryAvailable(nullptr, "ATLAS_MEMORY_LIMIT_KIB")) -
-    MemoryOfProcess(system);
-  const double free = Kibibyte * std::max(std::min(ofHost, ofProcess), 0.);
+    Kibibyte *
+    (static_cast<double>(system.GetProcMemoryAvailable(nullptr, "ATLAS_MEMORY_LIMIT_KIB")) -
+      MemoryOfProcess(system));
+  const double free = std::max(std::min({ atlas::AvailableMemory(), ofGroups, ofProcess }), 0.);
   if (bytes > free)
   {
-    throw std::runtime_error(what + " would take " + Size(bytes) + " of memory, but only " +
-                             Size(free) + " are free; " + advice);
+    throw std::runtime_error(
+      what + " would take " + Size(bytes) + " of memory, but only " + Size(free) + " are free" +
+      (free == ofGroups ? " within the limit of this container; " : "; ") + advice);
   }
 }
 

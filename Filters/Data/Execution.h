@@ -33,8 +33,9 @@ ATTENTIONATLASDATA_EXPORT int ThreadLimit();
 ATTENTIONATLASDATA_EXPORT void ParallelFor(
   vtkIdType first, vtkIdType last, const std::function<void(vtkIdType, vtkIdType)>& function);
 
-/// Throws std::runtime_error if `bytes` exceeds the free memory of this machine. The message begins
-/// with `what`, which needs the memory, and ends with `advice`, what to change.
+/// Throws std::runtime_error if `bytes` exceeds the free memory of this machine, of the container
+/// that the process runs in, or what the process may still allocate. The message begins with
+/// `what`, which needs the memory, and ends with `advice`, what to change.
 ATTENTIONATLASDATA_EXPORT void RequireMemory(
   double bytes, const std::string& what, const std::string& advice);
 

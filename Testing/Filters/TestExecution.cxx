@@ -1,5 +1,6 @@
 #include "Execution.h"
 
+#include "ControlGroup.h"
 #include "Core/WorkerThreads.h"
 #include "Parallel.h"
 #include "Transformers.h"
@@ -7,15 +8,21 @@
 #include <vtkSMPTools.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas::test;
@@ -102,6 +109,58 @@ TEST_F(Execution, ABoundProcessHasItsProcessors)
 {
   const Binding binding;
   EXPECT_EQ(ThreadLimit(), 1);
+}
+
+/// What RequireMemory says in a process of a control group, "" if nothing.
+std::string RefusalIn(const atlas::test::ControlGroup& group, double bytes)
+{
+  std::array<int, 2> start;
+  std::array<int, 2> answer;
+  EXPECT_EQ(pipe(start.data()), 0);
+  EXPECT_EQ(pipe(answer.data()), 0);
+  const pid_t child = fork();
+  if (child == 0)
+  {
+    char go = 0;
+    std::string refusal;
+    if (read(start[0], &go, 1) == 1)
+    {
+      try
+      {
+        AttentionAtlas::RequireMemory(bytes, "the test", "ask for less.");
+      }
+      catch (const std::exception& e)
+      {
+        refusal = e.what();
+      }
+    }
+    _exit(write(answer[1], refusal.data(), refusal.size()) < 0 ? 1 : 0);
+  }
+  group.Join(child);
+  EXPECT_EQ(write(start[1], "g", 1), 1);
+  close(answer[1]);
+  std::array<char, 512> text;
+  const ssize_t length = read(answer[0], text.data(), text.size());
+  waitpid(child, nullptr, 0);
+  for (const int end : { start[0], start[1], answer[0] })
+  {
+    close(end);
+  }
+  return { text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)) };
+}
+
+TEST_F(Execution, AContainerLimitsMemory)
+{
+  const atlas::test::ControlGroup group;
+  if (!group.IsThere())
+  {
+    GTEST_SKIP() << "this machine lets no test make a control group";
+  }
+  EXPECT_EQ(RefusalIn(group, 1e6), "");
+  EXPECT_THAT(RefusalIn(group, 1e8),
+    testing::MatchesRegex(
+      "the test would take 95 MiB of memory, but only [0-9]+ MiB are free within "
+      "the limit of this container; ask for less."));
 }
 
 TEST_F(Execution, RanksShareTheProcessors)

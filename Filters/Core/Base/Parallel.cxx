@@ -1,14 +1,20 @@
 #include "Parallel.h"
 
+#include "SystemLimits.h"
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <pthread.h>
@@ -199,6 +205,25 @@ private:
   std::exception_ptr Error;
 };
 
+/// The processors that the control groups of a process allow; as of the last second, since asking
+/// takes a tenth of a millisecond.
+double QuotaOf(int process)
+{
+  using Clock = std::chrono::steady_clock;
+  static std::mutex mutex;
+  static std::map<int, std::pair<Clock::time_point, double>> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Clock::time_point now = Clock::now();
+  const auto [entry, isNew] = known.try_emplace(process);
+  auto& [until, quota] = entry->second;
+  if (isNew || now >= until)
+  {
+    until = now + std::chrono::seconds(1);
+    quota = std::max(std::ceil(LimitsOfGroups(process).processors), 1.);
+  }
+  return quota;
+}
+
 }
 
 int ProcessorCount(int process)
@@ -211,7 +236,8 @@ int ProcessorCount(int process)
     std::vector<cpu_set_t> mask(bytes / sizeof(cpu_set_t) + 1);
     if (sched_getaffinity(process, bytes, mask.data()) == 0)
     {
-      return std::max(CPU_COUNT_S(bytes, mask.data()), 1);
+      const int ofMask = std::max(CPU_COUNT_S(bytes, mask.data()), 1);
+      return static_cast<int>(std::min<double>(ofMask, QuotaOf(process)));
     }
   }
   return process != 0 ? ProcessorCount()

@@ -6,9 +6,10 @@
 namespace atlas
 {
 
-/// The number of processors that a process of this machine may run on by its affinity mask, at
-/// least 1: a rank that is bound to a core has 1. `process` is its id; 0: this process, and so also
-/// for one that is not there.
+/// The number of processors that a process of this machine may use, at least 1: those of its
+/// affinity mask, at most what its control groups allow (LimitsOfGroups, rounded up; read again
+/// after a second). A rank that is bound to a core has 1, a container with 1.5 processors 2.
+/// `process` is its id; 0: this process, and so also for one that is not there.
 int ProcessorCount(int process = 0);
 
 /// The number of threads meant by `threads`: itself, or ProcessorCount() for 0.

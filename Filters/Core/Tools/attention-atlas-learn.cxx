@@ -6,6 +6,7 @@
 #include "Error.h"
 #include "RecipeFile.h"
 #include "SavedTraining.h"
+#include "SystemLimits.h"
 #include "ToolOptions.h"
 
 #include <algorithm>
@@ -19,7 +20,6 @@
 #include <fstream>
 #include <iomanip>
 #include <iostream>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -266,19 +266,6 @@ private:
   }
 };
 
-/// The free memory of the machine in bytes; infinite where the system does not say.
-double FreeMemory()
-{
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  double kibibytes = 0;
-  while (file >> name >> kibibytes && name != "MemAvailable:")
-  {
-    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return file ? 1024 * kibibytes : std::numeric_limits<double>::infinity();
-}
-
 /// Throws atlas::OptionError if a training does not fit into memory.
 void RequireMemory(const LearningRecipe& recipe, std::int64_t checkpointEvery)
 {
@@ -286,7 +273,7 @@ void RequireMemory(const LearningRecipe& recipe, std::int64_t checkpointEvery)
   const std::int64_t checkpoints =
     checkpointEvery > 0 ? recipe.steps / checkpointEvery + 2 : byDefault;
   const double needed = atlas::TrainingBytes(recipe, checkpoints);
-  const double free = FreeMemory();
+  const double free = atlas::FreeMemory();
   if (needed > free)
   {
     std::ostringstream message;
