@@ -1,8 +1,18 @@
 #!/bin/sh
-# Installs the packages needed to build, test and run Attention Atlas on Debian 12, 13 and unstable.
-# The release's own ParaView decides which Qt and which VTK are installed. It is quick if everything
-# is already installed, and uses sudo only if it does not run as root.
+# install-deps.sh [--all]: installs the packages needed to build, test and run Attention Atlas on
+# Debian 12, 13 and unstable; with --all also those for static analysis (preset lint) and for other
+# releases of Debian (in-debian.sh). The release's own ParaView decides which Qt and which VTK are
+# installed. It is quick if everything is already installed, and uses sudo only if it does not run as
+# root.
 set -eu
+
+case "$*" in
+  "" | --all) ;;
+  *)
+    echo "usage: install-deps.sh [--all]" >&2
+    exit 2
+    ;;
+esac
 
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
@@ -34,16 +44,20 @@ packages="
 case "$(depends)" in
   *libqt6*)
     packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-svg-plugins qt6-tools-dev
-      qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite clang-format clang-tidy"
+      qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite"
+    analysis="clang-format clang-tidy"
     ;;
   *)
     packages="$packages qtbase5-dev libqt5svg5-dev qttools5-dev qttools5-dev-tools
-      libqt5sql5-sqlite clang-format-19 clang-tidy-19"
+      libqt5sql5-sqlite"
+    analysis="clang-format-19 clang-tidy-19"
     ;;
 esac
 case "$(depends)" in
   *libvtk9*) packages="$packages libvtk9-dev libvtk9-qt-dev" ;; # ParaView built on the release's VTK
 esac
+
+[ -z "$*" ] || packages="$packages $analysis debootstrap"
 
 missing=""
 for package in $packages; do

@@ -14,6 +14,9 @@
 #                        run at the same time need two names
 #   ATLAS_DEBIAN_MIRROR  package archive (default: that of debootstrap)
 #
+# A snapshot of unstable can be older than its Release file allows. That is said, and its packages are
+# installed all the same.
+#
 # To start afresh, remove the release's folder. A root is made and entered with root's rights: the
 # script uses sudo if it does not run as root.
 set -euo pipefail
@@ -61,6 +64,15 @@ if ! [ -d "$root" ]; then
   "${sudo[@]}" chmod 755 "$new"
   "${sudo[@]}" mv "$new" "$root"
   trap - EXIT
+fi
+
+# apt refuses an archive whose Release file has expired.
+echo 'Acquire::Check-Valid-Until "false";' |
+  "${sudo[@]}" tee "$root/etc/apt/apt.conf.d/90valid-until" >/dev/null
+until=$("${sudo[@]}" sh -c 'sed -n "s/^Valid-Until: //p" "$0"/var/lib/apt/lists/*Release' "$root" |
+  sort -u | tail -n 1)
+if [ -n "$until" ] && [ "$(date -d "$until" +%s)" -lt "$(date +%s)" ]; then
+  echo "in-debian.sh: the Release file of $release expired on $until; its packages are used all the same" >&2
 fi
 
 # Files keep their times, so that what did not change is not built again.

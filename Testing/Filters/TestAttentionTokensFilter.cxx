@@ -289,8 +289,8 @@ TEST_F(OfGpt2, SharedTokensAreExpected)
   {
     for (int j = 0; j < 8; ++j)
     {
-      const std::array<double, 3> point = { static_cast<double>(j), static_cast<double>(-i), 0 };
-      const vtkIdType id = image->FindPoint(point[0], point[1], point[2]);
+      std::array<double, 3> point = { static_cast<double>(j), static_cast<double>(-i), 0 };
+      const vtkIdType id = image->FindPoint(point.data());
       EXPECT_EQ(image->GetPointData()->GetScalars()->GetComponent(id, 0),
         expected[static_cast<std::size_t>(8 * i + j)]);
     }

@@ -98,7 +98,8 @@ TEST(LogitLens, WritesWordsInTheirCells)
   {
     std::array<double, 3> at;
     labels->GetPoint(i, at.data());
-    const vtkIdType point = image->FindPoint(at[0] + 0.48 * image->GetSpacing()[0], at[1], 0);
+    at = { at[0] + 0.48 * image->GetSpacing()[0], at[1], 0 };
+    const vtkIdType point = image->FindPoint(at.data());
     EXPECT_EQ(words[static_cast<std::size_t>(i)], cells[static_cast<std::size_t>(point)]);
   }
 }
