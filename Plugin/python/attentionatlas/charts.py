@@ -73,11 +73,15 @@ def fit(figure):
     for image in images:  # they need no room of their own, and resampling takes long
         image.set_visible(False)
     for _ in range(3):
-        figure.draw_without_rendering()
+        figure.get_layout_engine().execute(figure)
         content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
         if figure._suptitle is not None:
             content += 1.3 * figure._suptitle.get_window_extent().height
-        figure.set_figheight(content / figure.dpi + 0.1)
+        height = content / figure.dpi + 0.1
+        change = abs(height - figure.get_figheight())
+        figure.set_figheight(height)
+        if change < 0.004:  # inches: a tenth of a millimetre
+            break
     for image in images:
         image.set_visible(True)
     return figure
