@@ -118,13 +118,15 @@ GroupScale ScaleOf(const std::uint8_t* bytes, std::size_t group)
     HighHalf(bytes[group + half]) | (bytes[group] >> 6) << 4 };
 }
 
-void WidenQ4_K(const std::uint8_t* block, float* values)
+/// Q4_K and Q5_K: `fifth` gives the fifth bit of element i of a group, in its place.
+template<class Fifth>
+void WidenGroups(
+  const std::uint8_t* block, const std::uint8_t* q, float* values, const Fifth& fifth)
 {
   constexpr std::size_t size = 32;
   const float d = LoadHalf(block);
   const float m = LoadHalf(block + 2);
   const std::uint8_t* scales = block + 4;
-  const std::uint8_t* q = block + 16;
   for (std::size_t group = 0; group < 8; group += 2)
   {
     const GroupScale low = ScaleOf(scales, group);
@@ -135,12 +137,125 @@ void WidenQ4_K(const std::uint8_t* block, float* values)
     const float highOffset = m * static_cast<float>(high.offset);
     for (std::size_t i = 0; i < size; ++i)
     {
-      values[i] = lowFactor * static_cast<float>(LowHalf(q[i])) - lowOffset;
-      values[i + size] = highFactor * static_cast<float>(HighHalf(q[i])) - highOffset;
+      const int lowQ = LowHalf(q[i]) | fifth(group, i);
+      const int highQ = HighHalf(q[i]) | fifth(group + 1, i);
+      values[i] = lowFactor * static_cast<float>(lowQ) - lowOffset;
+      values[i + size] = highFactor * static_cast<float>(highQ) - highOffset;
     }
     q += size;
     values += 2 * size;
   }
+}
+
+void WidenQ4_K(const std::uint8_t* block, float* values)
+{
+  WidenGroups(block, block + 16, values, [](std::size_t, std::size_t) { return 0; });
+}
+
+void WidenQ5_K(const std::uint8_t* block, float* values)
+{
+  const std::uint8_t* bits = block + 16;
+  WidenGroups(block, block + 48, values,
+    [bits](std::size_t group, std::size_t i) { return FifthBit(bits[i], group); });
+}
+
+/// Two bits of element i of a group of 32 in 64 bytes.
+int TwoBits(const std::uint8_t* q, std::size_t group, std::size_t i)
+{
+  return q[group / 4 * 32 + i] >> group % 4 * 2 & 3;
+}
+
+void WidenQ2_K(const std::uint8_t* block, float* values)
+{
+  constexpr std::size_t size = 16;
+  const std::uint8_t* q = block + 16;
+  const float d = LoadHalf(block + 80);
+  const float m = LoadHalf(block + 82);
+  for (std::size_t group = 0; group < 16; ++group)
+  {
+    const float factor = d * static_cast<float>(LowHalf(block[group]));
+    const float offset = m * static_cast<float>(HighHalf(block[group]));
+    const std::size_t first = group % 2 * size;
+    for (std::size_t i = 0; i < size; ++i)
+    {
+      const int bits = TwoBits(q, group / 2, first + i);
+      values[group * size + i] = factor * static_cast<float>(bits) - offset;
+    }
+  }
+}
+
+/// The 16 numbers of 6 bits in 12 bytes: bytes 0 to 7 have the lower four bits of the first eight
+/// in their low and of the others in their high halves, and bytes 8 to 11 the upper two, four by
+/// four.
+int SixBits(const std::uint8_t* bytes, std::size_t i)
+{
+  const int lower = i < 8 ? LowHalf(bytes[i]) : HighHalf(bytes[i - 8]);
+  return lower | (bytes[8 + i % 4] >> i / 4 * 2 & 3) << 4;
+}
+
+void WidenQ3_K(const std::uint8_t* block, float* values)
+{
+  constexpr std::size_t size = 16;
+  const std::uint8_t* q = block + 32;
+  const float d = LoadHalf(block + 108);
+  for (std::size_t group = 0; group < 16; ++group)
+  {
+    const float factor = d * static_cast<float>(SixBits(block + 96, group) - 32);
+    const std::size_t first = group % 2 * size;
+    for (std::size_t i = first; i < first + size; ++i)
+    {
+      const int bits = TwoBits(q, group / 2, i) | (block[i] >> group / 2 & 1) << 2;
+      values[group / 2 * 2 * size + i] = factor * static_cast<float>(bits - 4);
+    }
+  }
+}
+
+/// The numbers that four bits stand for.
+using FourBitValues = std::array<std::int8_t, 16>;
+constexpr FourBitValues UnevenValues = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38,
+  53, 69, 89, 113 };
+constexpr FourBitValues SmallFloats = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+void WidenByTable(const FourBitValues& table, float factor, const std::uint8_t* q, float* values)
+{
+  for (std::size_t i = 0; i < HalfBlock; ++i)
+  {
+    values[i] = factor * static_cast<float>(table[static_cast<std::size_t>(LowHalf(q[i]))]);
+    values[i + HalfBlock] =
+      factor * static_cast<float>(table[static_cast<std::size_t>(HighHalf(q[i]))]);
+  }
+}
+
+void WidenIQ4_NL(const std::uint8_t* block, float* values)
+{
+  WidenByTable(UnevenValues, LoadHalf(block), block + 2, values);
+}
+
+void WidenIQ4_XS(const std::uint8_t* block, float* values)
+{
+  const float d = LoadHalf(block);
+  for (std::size_t group = 0; group < 8; ++group)
+  {
+    const std::uint8_t lower = block[4 + group / 2];
+    const int upper = block[2 + group / 4] >> group % 4 * 2 & 3;
+    const int scale = (group % 2 == 0 ? LowHalf(lower) : HighHalf(lower)) | upper << 4;
+    WidenByTable(UnevenValues, d * static_cast<float>(scale - 32), block + 8 + group * HalfBlock,
+      values + group * 2 * HalfBlock);
+  }
+}
+
+/// 2^(e - 128), of which the two smallest are subnormal.
+float HalfPower(std::uint8_t e)
+{
+  const std::uint32_t bits = e < 2 ? 0x00200000U << e : (e - 1U) << 23U;
+  float power = 0;
+  std::memcpy(&power, &bits, sizeof(power));
+  return power;
+}
+
+void WidenMXFP4(const std::uint8_t* block, float* values)
+{
+  WidenByTable(SmallFloats, HalfPower(block[0]), block + 1, values);
 }
 
 void WidenQ6_K(const std::uint8_t* block, float* values)
@@ -213,11 +328,29 @@ void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float*
     case DType::Q8_0:
       widen(WidenQ8_0);
       break;
+    case DType::Q2_K:
+      widen(WidenQ2_K);
+      break;
+    case DType::Q3_K:
+      widen(WidenQ3_K);
+      break;
     case DType::Q4_K:
       widen(WidenQ4_K);
       break;
+    case DType::Q5_K:
+      widen(WidenQ5_K);
+      break;
     case DType::Q6_K:
       widen(WidenQ6_K);
+      break;
+    case DType::IQ4_NL:
+      widen(WidenIQ4_NL);
+      break;
+    case DType::IQ4_XS:
+      widen(WidenIQ4_XS);
+      break;
+    case DType::MXFP4:
+      widen(WidenMXFP4);
       break;
     default: // not a block
       break;

@@ -27,7 +27,7 @@ struct TensorType
   std::uint32_t number;
   std::optional<DType> dtype; ///< none: known, but not supported
 };
-constexpr std::array<TensorType, 35> TensorTypes = { {
+constexpr std::array<TensorType, 38> TensorTypes = { {
   { "F32", 0, DType::F32 },
   { "F16", 1, DType::F16 },
   { "Q4_0", 2, DType::Q4_0 },
@@ -36,20 +36,20 @@ constexpr std::array<TensorType, 35> TensorTypes = { {
   { "Q5_1", 7, DType::Q5_1 },
   { "Q8_0", 8, DType::Q8_0 },
   { "Q8_1", 9, {} },
-  { "Q2_K", 10, {} },
-  { "Q3_K", 11, {} },
+  { "Q2_K", 10, DType::Q2_K },
+  { "Q3_K", 11, DType::Q3_K },
   { "Q4_K", 12, DType::Q4_K },
-  { "Q5_K", 13, {} },
+  { "Q5_K", 13, DType::Q5_K },
   { "Q6_K", 14, DType::Q6_K },
   { "Q8_K", 15, {} },
   { "IQ2_XXS", 16, {} },
   { "IQ2_XS", 17, {} },
   { "IQ3_XXS", 18, {} },
   { "IQ1_S", 19, {} },
-  { "IQ4_NL", 20, {} },
+  { "IQ4_NL", 20, DType::IQ4_NL },
   { "IQ3_S", 21, {} },
   { "IQ2_S", 22, {} },
-  { "IQ4_XS", 23, {} },
+  { "IQ4_XS", 23, DType::IQ4_XS },
   { "I8", 24, DType::I8 },
   { "I16", 25, DType::I16 },
   { "I32", 26, DType::I32 },
@@ -62,7 +62,10 @@ constexpr std::array<TensorType, 35> TensorTypes = { {
   { "Q4_0_8_8", 33, {} },
   { "TQ1_0", 34, {} },
   { "TQ2_0", 35, {} },
-  { "MXFP4", 39, {} },
+  { "MXFP4", 39, DType::MXFP4 },
+  { "NVFP4", 40, {} },
+  { "Q1_0", 41, {} },
+  { "Q2_0", 42, {} },
 } };
 
 std::string SupportedTypes()

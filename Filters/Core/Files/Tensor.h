@@ -31,8 +31,14 @@ enum class DType
   Q5_0,
   Q5_1,
   Q8_0,
+  Q2_K,
+  Q3_K,
   Q4_K,
-  Q6_K
+  Q5_K,
+  Q6_K,
+  IQ4_NL,
+  IQ4_XS,
+  MXFP4
 };
 
 /// True for F64, F32, F16, BF16 and all blocks.

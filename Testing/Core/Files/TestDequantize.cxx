@@ -53,7 +53,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(, DequantizedFile,
   testing::Values(
-    "llama-q8_0", "llama-q4_0", "llama-mixed", "llama-q4_k_m", "llama-q6_k", "qwen2-q8_0"),
+    "llama-q8_0", "llama-q4_0", "llama-mixed", "llama-q4_k_m", "llama-q6_k", "qwen2-q8_0", "types"),
   atlas::test::OracleTest::Name);
 
 TEST_P(DequantizedFile, IsThatOfLlamaCpp)
@@ -114,6 +114,17 @@ std::vector<float> Block(
   return values;
 }
 
+/// `size` times `even` and `odd` by turns, until there are twice `count` numbers.
+std::vector<float> ByTurns(std::size_t count, std::size_t size, float even, float odd)
+{
+  std::vector<float> values(2 * count);
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    values[i] = i / size % 2 == 0 ? even : odd;
+  }
+  return values;
+}
+
 TEST(Dequantize, BlocksByHand)
 {
   EXPECT_THAT(Block(DType::Q8_0, 0xFF, { { 0, 2 } }), Each(-2));
@@ -122,8 +133,19 @@ TEST(Dequantize, BlocksByHand)
   EXPECT_THAT(Block(DType::Q5_0, 0xFF, { { 0, 2 } }), Each(2 * (31 - 16)));
   EXPECT_THAT(Block(DType::Q5_0, 0x00, { { 0, 2 } }), Each(2 * (0 - 16)));
   EXPECT_THAT(Block(DType::Q5_1, 0xFF, { { 0, 2 }, { 2, 0.5 } }), Each(2 * 31 + 0.5));
+  EXPECT_THAT(Block(DType::IQ4_NL, 0x33, { { 0, 2 } }), Each(2 * -65));
+  // 2^(127 - 128) w(15), then w(7).
+  EXPECT_EQ(Block(DType::MXFP4, 0x7F, {}), ByTurns(16, 16, -6, 6));
   // 0x55: scales and offsets of the first four groups are 0x15, of the others 0x15 too.
   EXPECT_THAT(Block(DType::Q4_K, 0x55, { { 0, 2 }, { 2, 0.5 } }), Each(2 * 21 * 5 - 0.5 * 21));
+  // Scales and offsets are 5, and all q are 1.
+  EXPECT_THAT(Block(DType::Q2_K, 0x55, { { 80, 2 }, { 82, 0.5 } }), Each(2 * 5 * 1 - 0.5 * 5));
+  // Scales are 0x15; the bits of 0x55 are 1 and 0 by turns, each for 32 elements.
+  EXPECT_EQ(
+    Block(DType::Q3_K, 0x55, { { 108, 2 } }), ByTurns(128, 32, 2 * (21 - 32) * 1, 2 * -11 * -3));
+  EXPECT_EQ(Block(DType::Q5_K, 0x55, { { 0, 2 }, { 2, 0.5 } }),
+    ByTurns(128, 32, 2 * 21 * (5 + 16) - 0.5F * 21, 2 * 21 * 5 - 0.5F * 21));
+  EXPECT_THAT(Block(DType::IQ4_XS, 0x55, { { 0, 2 } }), Each(2 * (21 - 32) * -35));
   // Lower bits 5, upper bits 1, scales 0x55.
   EXPECT_THAT(Block(DType::Q6_K, 0x55, { { 208, 2 } }), Each(2 * 85 * (5 + 16 - 32)));
 }

@@ -164,8 +164,8 @@ TEST(GgufFile, StrictAboutTensors)
   EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddTensor("a", { 2, 33 }, 8, ""); }),
     HasSubstr("tensor 'a': expected rows of a multiple of 32 elements, as Q8_0 has blocks of so "
               "many, found 33"));
-  EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddTensor("a", { 256 }, 13, ""); }),
-    AllOf(HasSubstr("expected one of the types F32, F16, Q4_0"), HasSubstr("found Q5_K.")));
+  EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddTensor("a", { 256 }, 16, ""); }),
+    AllOf(HasSubstr("expected one of the types F32, F16, Q4_0"), HasSubstr("found IQ2_XXS.")));
   EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddTensor("a", { 256 }, 4, ""); }),
     HasSubstr("found the unknown type 4."));
   EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddTensor("a", { 1, 1, 1, 1, 1 }, 0, ""); }),
