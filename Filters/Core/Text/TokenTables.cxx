@@ -6,6 +6,7 @@
 #include "PieceText.h"
 #include "SentencePieceParts.h"
 #include "UnigramModel.h"
+#include "WordPieceParts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -154,6 +155,29 @@ std::vector<TextNormalization> NormalizationsOf(
   return normalizations;
 }
 
+std::vector<Merge> MergesOf(const BytePairTable& table, const std::string& source)
+{
+  std::vector<Merge> merges;
+  merges.reserve(table.merges.size());
+  for (const std::string& merge : table.merges)
+  {
+    merges.push_back(ParseMerge(merge, source + ": merge " + std::to_string(merges.size())));
+  }
+  return merges;
+}
+
+/// Adds the tokens that are matched where a text spells them.
+void AddSpelledTokens(TokenizerParts& parts, const Tokens& tokens)
+{
+  for (std::size_t i = 0; i < tokens.types.size(); ++i)
+  {
+    if (tokens.types[i] == TokenType::Control || tokens.types[i] == TokenType::UserDefined)
+    {
+      parts.Add({ std::string(tokens.Text(i)), static_cast<std::int64_t>(i) });
+    }
+  }
+}
+
 /// Adds the special tokens around texts and those beyond the vocabulary.
 void AddSpecialTokens(TokenizerParts& parts, const TokenTable& table)
 {
@@ -189,7 +213,7 @@ std::shared_ptr<TokenizerParts> MakeSentencePieceParts(
   const bool byteFallback = tokens.First(TokenType::Byte).has_value();
   if (table.kind == SentencePieceKind::Unigram)
   {
-    const UnigramModel::Options options = { parts->unknown, byteFallback, true };
+    const UnigramModel::Options options = { parts->unknown, byteFallback, table.singlePrecision };
     parts->model = std::make_shared<UnigramModel>(
       tokens.vocabulary, PiecesOf<UnigramModel::Piece>(table, tokens, source), options, source);
   }
@@ -217,21 +241,52 @@ Tokenizer MakeBytePairTokenizer(const BytePairTable& table, const std::string& s
 {
   const ByteLevelSplit split = MakeByteLevelSplit(table.split, source);
   const Tokens tokens(table, false, source);
-  std::vector<Merge> merges;
-  merges.reserve(table.merges.size());
-  for (const std::string& merge : table.merges)
-  {
-    merges.push_back(ParseMerge(merge, source + ": merge " + std::to_string(merges.size())));
-  }
-  const auto parts = MakeByteLevelParts(tokens.vocabulary, merges, split, source);
-  for (std::size_t i = 0; i < tokens.types.size(); ++i)
-  {
-    if (tokens.types[i] == TokenType::Control || tokens.types[i] == TokenType::UserDefined)
-    {
-      parts->Add({ std::string(tokens.Text(i)), static_cast<std::int64_t>(i) });
-    }
-  }
+  const auto parts = MakeByteLevelParts(tokens.vocabulary, MergesOf(table, source), split, source);
+  AddSpelledTokens(*parts, tokens);
   AddSpecialTokens(*parts, table);
+  return Tokenizer(parts);
+}
+
+Tokenizer MakeCharacterPairTokenizer(const BytePairTable& table, const std::string& source)
+{
+  const Tokens tokens(table, false, source);
+  const auto parts = std::make_shared<TokenizerParts>(source);
+  parts->unknown = tokens.First(TokenType::Unknown);
+  const CharacterPairModel::Options options = { parts->unknown, true, true, false };
+  parts->model = std::make_shared<CharacterPairModel>(
+    tokens.vocabulary, MergesOf(table, source), options, source);
+  parts->normalizations.emplace_back(ReplaceText{ std::nullopt, " ", std::string(SpaceMark) });
+  AddSpelledTokens(*parts, tokens);
+  AddSpecialTokens(*parts, table);
+  return Tokenizer(parts);
+}
+
+std::shared_ptr<TokenizerParts> MakeWordPieceParts(std::shared_ptr<const Vocabulary> vocabulary,
+  const BertNormalization& normalization, const std::string& unknown, const std::string& source)
+{
+  auto parts = std::make_shared<TokenizerParts>(source);
+  parts->hasSegments = true;
+  WordPieceModel::Options options;
+  options.unknown = unknown;
+  parts->model = std::make_shared<WordPieceModel>(std::move(vocabulary), options, source);
+  parts->normalizations.emplace_back(normalization);
+  parts->preTokenizations.emplace_back(SplitLikeBert{});
+  return parts;
+}
+
+Tokenizer MakeWordPieceTokenizer(const WordPieceTable& table, const std::string& source)
+{
+  const Tokens tokens(table, false, source);
+  const BertNormalization normalization = { true, true, table.stripAccents, table.lowerCase };
+  const std::string* unknown = tokens.vocabulary->TokenOf(table.unknown);
+  const auto parts = MakeWordPieceParts(
+    tokens.vocabulary, normalization, unknown != nullptr ? *unknown : "[UNK]", source);
+  AddSpelledTokens(*parts, tokens);
+  AddSpecialTokens(*parts, table);
+  if (table.textBegin.size() == 1 && table.textEnd.size() == 1)
+  {
+    parts->Frame(table.textBegin.front(), table.textEnd.front(), true); // with types of a pair
+  }
   return Tokenizer(parts);
 }
 

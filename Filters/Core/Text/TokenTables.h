@@ -45,6 +45,9 @@ struct SentencePieceTable : TokenTable
 {
   SentencePieceKind kind = SentencePieceKind::BytePairs;
   std::vector<float> scores; ///< of each token
+  /// Unigram: sums of scores are rounded to float, as in SentencePiece's library; else they are
+  /// double, as in Hugging Face's. This decides between equal sums.
+  bool singlePrecision = true;
   /// The replacements of characters in SentencePiece's format, "precompiled_charsmap"; empty: none.
   std::string characterMap;
   bool addPrefixSpace = true;    ///< add a space before each text
@@ -79,6 +82,25 @@ struct BytePairTable : TokenTable
 /// tokens where a text spells them. Throws FormatError for a split that is not known, or a table as
 /// ParseTokenizer does.
 Tokenizer MakeBytePairTokenizer(const BytePairTable& table, const std::string& source);
+
+/// Makes a tokenizer of byte pairs on characters (Gemma 4): spaces are U+2581, texts are not split
+/// into words, and a character that has no token becomes the tokens of its bytes. The table's split
+/// is not used. Control and user-defined tokens become tokens where a text spells them. Throws
+/// FormatError as MakeBytePairTokenizer.
+Tokenizer MakeCharacterPairTokenizer(const BytePairTable& table, const std::string& source);
+
+/// What else a vocabulary of WordPiece needs: how text is normalized.
+struct WordPieceTable : TokenTable
+{
+  std::int64_t unknown = 0; ///< id of the unknown token
+  bool lowerCase = true;
+  bool stripAccents = true;
+};
+
+/// Makes a WordPiece tokenizer (Devlin et al. 2019) of tokens with ## before continuations of
+/// words. Control and user-defined tokens become tokens where a text spells them. Throws
+/// FormatError if the unknown token is missing, and as MakeBytePairTokenizer.
+Tokenizer MakeWordPieceTokenizer(const WordPieceTable& table, const std::string& source);
 
 /// The names of splits that MakeBytePairTokenizer knows, sorted.
 std::vector<std::string> BytePairSplits();

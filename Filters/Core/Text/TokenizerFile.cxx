@@ -6,6 +6,7 @@
 #include "SentencePieceFile.h"
 #include "SentencePieceParts.h"
 #include "TokenizerJson.h"
+#include "WordPieceParts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -422,12 +423,10 @@ Tokenizer ParseWordPieceTokenizer(
       tokens->Add(lines[i], static_cast<std::int64_t>(i), source);
     }
   }
-  const std::shared_ptr<TokenizerParts> parts = std::make_shared<TokenizerParts>(source);
-  parts->hasSegments = true;
-  parts->model = std::make_shared<WordPieceModel>(tokens, WordPieceModel::Options{}, source);
-  parts->normalizations.emplace_back(BertNormalization{ true, options.separateChinese,
-    options.stripAccents.value_or(options.lowerCase), options.lowerCase });
-  parts->preTokenizations.emplace_back(SplitLikeBert{});
+  const std::shared_ptr<TokenizerParts> parts = MakeWordPieceParts(tokens,
+    { true, options.separateChinese, options.stripAccents.value_or(options.lowerCase),
+      options.lowerCase },
+    "[UNK]", source);
   for (const char* token : { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" })
   {
     if (const std::optional<std::int64_t> id = tokens->IdOf(token))
