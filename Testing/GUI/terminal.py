@@ -12,6 +12,7 @@ import sys
 OF_TESTS = re.compile(
     r"Process started$|Playing: |debug: In .*pqTestUtility\.cxx, line \d+$|debug: Test  .* is finished\. Success =  true$"
     r"|<DartMeasurement|Using View API for capture$|$"
+    r"|.*vtkTesting\.cxx:\d+ +INFO\| .*(Using \w+ image comparison method|Comparing baselines using .*)\."
 )
 
 
