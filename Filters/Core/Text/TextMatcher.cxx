@@ -36,7 +36,7 @@ std::function<bool(const std::string&)> ExpressionTest(
   try
   {
     const RegularExpression expression(
-      text, source, caseSensitive ? LetterCase::Sensitive : LetterCase::Ignored);
+      text, source, caseSensitive ? LetterCase::Sensitive : LetterCase::Ignored, Anchors::Perl);
     return [expression, rethrow](const std::string& token)
     {
       try

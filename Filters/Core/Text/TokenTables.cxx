@@ -219,7 +219,9 @@ std::shared_ptr<TokenizerParts> MakeSentencePieceParts(
   }
   else
   {
-    const CharacterPairModel::Options options = { parts->unknown, true, byteFallback, false };
+    CharacterPairModel::Options options;
+    options.unknown = parts->unknown;
+    options.byteFallback = byteFallback;
     const auto model = std::make_shared<CharacterPairModel>(tokens.vocabulary,
       PiecesOf<CharacterPairModel::Piece>(table, tokens, source), options, source);
     if (model->WordsAreSeparate())
@@ -252,7 +254,9 @@ Tokenizer MakeCharacterPairTokenizer(const BytePairTable& table, const std::stri
   const Tokens tokens(table, false, source);
   const auto parts = std::make_shared<TokenizerParts>(source);
   parts->unknown = tokens.First(TokenType::Unknown);
-  const CharacterPairModel::Options options = { parts->unknown, true, true, false };
+  CharacterPairModel::Options options;
+  options.unknown = parts->unknown;
+  options.byteFallback = true;
   parts->model = std::make_shared<CharacterPairModel>(
     tokens.vocabulary, MergesOf(table, source), options, source);
   parts->normalizations.emplace_back(ReplaceText{ std::nullopt, " ", std::string(SpaceMark) });

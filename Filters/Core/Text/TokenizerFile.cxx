@@ -423,10 +423,15 @@ Tokenizer ParseWordPieceTokenizer(
       tokens->Add(lines[i], static_cast<std::int64_t>(i), source);
     }
   }
+  const std::string unknown = "[UNK]";
+  if (!tokens->IdOf(unknown))
+  {
+    throw FormatError(source + ": the vocabulary has no unknown token '" + unknown + "'.");
+  }
   const std::shared_ptr<TokenizerParts> parts = MakeWordPieceParts(tokens,
     { true, options.separateChinese, options.stripAccents.value_or(options.lowerCase),
       options.lowerCase },
-    "[UNK]", source);
+    unknown, source);
   for (const char* token : { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" })
   {
     if (const std::optional<std::int64_t> id = tokens->IdOf(token))

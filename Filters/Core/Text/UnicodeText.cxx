@@ -22,6 +22,11 @@ namespace
 constexpr char32_t AsciiEnd = 128;
 constexpr char32_t CapitalIWithDot = 0x130;
 
+/// The version of Unicode whose categories BERT's tokenizers use; ICU has a later one. Characters
+/// whose category changed in between are named where they matter.
+constexpr std::uint8_t BertUnicode = 8;
+constexpr char32_t SharadaSandhi = 0x111C9; // punctuation up to Unicode 10, then a mark
+
 UChar32 Icu(char32_t c)
 {
   return static_cast<UChar32>(c);
@@ -41,6 +46,15 @@ const icu::Normalizer2* NormalizerOf(NormalizationForm form, UErrorCode& status)
       return icu::Normalizer2::getNFKDInstance(status);
   }
   return nullptr;
+}
+
+/// True for a character that a version of Unicode had, and that is in one of these categories.
+bool IsOf(char32_t c, std::uint32_t categories, std::uint8_t version)
+{
+  UVersionInfo age = {};
+  u_charAge(Icu(c), age);
+  return (U_GET_GC_MASK(Icu(c)) & categories) != 0 && age[0] > 0 &&
+         (age[0] < version || (age[0] == version && age[1] == 0));
 }
 
 /// ICU counts bytes in 32 bits, and normalization may make a text up to 18 times as long.
@@ -140,17 +154,23 @@ bool IsPunctuation(char32_t c)
     return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
            (c >= '{' && c <= '~');
   }
-  return u_ispunct(Icu(c)) != 0;
+  return c == 0x166D || c == SharadaSandhi || IsOf(c, U_GC_P_MASK, BertUnicode);
 }
 
 bool IsNonspacingMark(char32_t c)
 {
-  return u_charType(Icu(c)) == U_NON_SPACING_MARK;
+  const bool changedLater = c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == SharadaSandhi;
+  return c == 0x1734 || (!changedLater && IsOf(c, U_GC_MN_MASK, BertUnicode));
+}
+
+bool IsMark(char32_t c)
+{
+  return c == 0x1CF2 || c == 0x1CF3 || (c != SharadaSandhi && IsOf(c, U_GC_M_MASK, 9));
 }
 
 bool IsOther(char32_t c)
 {
-  return (U_GET_GC_MASK(Icu(c)) & U_GC_C_MASK) != 0;
+  return IsOf(c, U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK, BertUnicode);
 }
 
 bool IsNumeric(char32_t c)
@@ -160,7 +180,7 @@ bool IsNumeric(char32_t c)
 
 bool IsWordCharacter(char32_t c)
 {
-  return u_isUAlphabetic(Icu(c)) != 0 ||
+  return u_isUAlphabetic(Icu(c)) != 0 || u_hasBinaryProperty(Icu(c), UCHAR_JOIN_CONTROL) != 0 ||
          (U_GET_GC_MASK(Icu(c)) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0;
 }
 
@@ -168,7 +188,7 @@ bool IsChinese(char32_t c)
 {
   return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) ||
          (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B73F) ||
-         (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B820 && c <= 0x2CEAF) ||
+         (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 

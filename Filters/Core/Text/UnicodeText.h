@@ -34,14 +34,17 @@ std::string ToLower(std::string_view text);
 /// UTF-8.
 std::string FoldCase(std::string_view text);
 
-/// The character classes that BERT tokenizers use.
+/// The character classes of Hugging Face's tokenizers library. Those of a version of Unicode keep
+/// it: a later character is in none of them.
 bool IsWhitespace(char32_t c);     ///< Unicode's White_Space
-bool IsPunctuation(char32_t c);    ///< category P and all ASCII symbols, such as $ and +
-bool IsNonspacingMark(char32_t c); ///< category Mn: an accent
-bool IsOther(char32_t c);          ///< category C: control, format, private use, unassigned
+bool IsPunctuation(char32_t c);    ///< category P of Unicode 8, and all ASCII symbols, such as $
+bool IsNonspacingMark(char32_t c); ///< category Mn of Unicode 8: an accent, for BERT
+bool IsMark(char32_t c);           ///< category M of Unicode 9: an accent, for StripAccents
+bool IsOther(char32_t c);          ///< control, format or private use of Unicode 8
 bool IsNumeric(char32_t c);        ///< category N
-bool IsWordCharacter(char32_t c);  ///< letter, mark, digit or connector, like \w in regular
-                                   ///< expressions
-bool IsChinese(char32_t c);        ///< in a block of CJK ideographs, which BERT separates
+bool IsWordCharacter(char32_t c);  ///< \w in regular expressions: letter, mark, digit, connector,
+                                   ///< zero-width joiner or non-joiner
+bool IsChinese(char32_t c); ///< in a block of CJK ideographs, which BERT separates; extension
+                            ///< E counts from U+2B920 on, as in the library
 
 }

@@ -59,7 +59,7 @@ TEST(RegularExpression, ClassesMayHoldClasses)
 
 TEST(RegularExpression, WhatHasNoTranslationIsRefused)
 {
-  for (const char* pattern : { R"(\h)", R"(\H+)", R"([a\h])", "[a-z&&b]", "[a[^b]]" })
+  for (const char* pattern : { R"(\h)", R"(\H+)", R"([a\h])" })
   {
     EXPECT_THAT(MessageOf<FormatError>([&] { RegularExpression(pattern, "tokenizer.json"); }),
       testing::AllOf(StartsWith("tokenizer.json: the regular expression '"),

@@ -182,10 +182,15 @@ TEST(WordPieceModel, LongWordsAreUnknown)
   EXPECT_THAT(Encode(model, "\u00E9\u00E9\u00E9\u00E9"), ElementsAre(0));
 }
 
-TEST(WordPieceModel, NeedsItsUnknownToken)
+TEST(WordPieceModel, UnknownWordsNeedTheUnknownToken)
 {
-  EXPECT_EQ(MessageOf<FormatError>([] { WordPieceModel(Words({ "a" }), {}, "vocab.txt"); }),
-    "vocab.txt: the vocabulary has no unknown token '[UNK]'.");
+  const WordPieceModel model(Words({ "a" }), {}, "vocab.txt");
+  std::vector<std::int64_t> ids;
+  model.Encode("a", ids);
+  EXPECT_THAT(ids, ElementsAre(0));
+  EXPECT_EQ(MessageOf<FormatError>([&] { model.Encode("b", ids); }),
+    "vocab.txt: the vocabulary has no word 'b', which the text contains, and no token "
+    "'[UNK]' for unknown words.");
 }
 
 TEST(WordPieceModel, WordsAreReadWithSpaces)

@@ -13,12 +13,6 @@ namespace atlas
 namespace
 {
 
-/// A symbol that is not merged stands for a token by this number below 0.
-std::int32_t Frozen(std::int64_t id)
-{
-  return static_cast<std::int32_t>(-1 - id);
-}
-
 /// The character, if the text is one.
 std::optional<char32_t> OnlyCharacter(std::string_view text)
 {
@@ -83,11 +77,12 @@ CharacterPairModel::CharacterPairModel(std::shared_ptr<const Vocabulary> vocabul
         this->Characters.emplace(*character, static_cast<std::int32_t>(id));
       }
     });
-  this->Separate = !options.wholeWordsFirst && tokens.IdOf(SpaceMark).has_value();
+  this->Separate = !options.wholeWordsFirst && options.continuation.empty() &&
+                   options.wordEnd.empty() && tokens.IdOf(SpaceMark).has_value();
   this->Rules.Reserve(merges.size());
   for (std::size_t rank = 0; rank < merges.size(); ++rank)
   {
-    AddMerge(this->Rules, tokens, merges, rank, this->Source);
+    AddMerge(this->Rules, tokens, merges, rank, this->Source, options.continuation.size());
     this->Separate = this->Separate && IsOfOneWord(merges[rank].first + merges[rank].second);
   }
 }
@@ -189,6 +184,22 @@ void CharacterPairModel::AddUnknown(
   ids.push_back(*this->Settings.unknown);
 }
 
+std::optional<std::int32_t> CharacterPairModel::SymbolOf(
+  std::string_view character, bool beginsWord, bool endsWord) const
+{
+  const std::string_view before = beginsWord ? std::string_view() : this->Settings.continuation;
+  const std::string_view behind = endsWord ? this->Settings.wordEnd : std::string_view();
+  if (before.empty() && behind.empty())
+  {
+    std::size_t next = 0;
+    const auto found = this->Characters.find(NextCharacter(character, next));
+    return found == this->Characters.end() ? std::nullopt : std::optional(found->second);
+  }
+  const std::optional<std::int64_t> id =
+    this->GetVocabulary().IdOf(std::string(before) + std::string(character) + std::string(behind));
+  return id ? std::optional(static_cast<std::int32_t>(*id)) : std::nullopt;
+}
+
 void CharacterPairModel::AddSymbols(std::string_view word, std::vector<std::int32_t>& symbols) const
 {
   std::vector<std::int64_t> unknown;
@@ -197,20 +208,21 @@ void CharacterPairModel::AddSymbols(std::string_view word, std::vector<std::int3
     const PieceTrie::Match whole = this->Wholes.Longest(word.substr(i));
     if (whole.length > 0)
     {
-      symbols.push_back(Frozen(whole.number));
+      symbols.push_back(FrozenSymbol(whole.number));
       i += whole.length;
       continue;
     }
     const std::size_t begin = i;
-    const auto found = this->Characters.find(NextCharacter(word, i));
-    if (found != this->Characters.end())
+    NextCharacter(word, i);
+    const std::string_view character = word.substr(begin, i - begin);
+    if (const auto symbol = this->SymbolOf(character, begin == 0, i == word.size()))
     {
-      symbols.push_back(found->second);
+      symbols.push_back(*symbol);
       continue;
     }
     unknown.clear();
-    this->AddUnknown(word.substr(begin, i - begin), unknown);
-    std::transform(unknown.begin(), unknown.end(), std::back_inserter(symbols), Frozen);
+    this->AddUnknown(character, unknown);
+    std::transform(unknown.begin(), unknown.end(), std::back_inserter(symbols), FrozenSymbol);
   }
 }
 
@@ -232,7 +244,7 @@ void CharacterPairModel::Encode(std::string_view word, std::vector<std::int64_t>
   const auto before = static_cast<std::ptrdiff_t>(ids.size());
   for (const std::int32_t symbol : symbols)
   {
-    const std::int64_t id = symbol < 0 ? Frozen(symbol) : symbol;
+    const std::int64_t id = IdOfSymbol(symbol);
     if (id < tokens.Size())
     {
       ids.push_back(id);
@@ -250,14 +262,28 @@ void CharacterPairModel::Encode(std::string_view word, std::vector<std::int64_t>
   }
 }
 
+std::string CharacterPairModel::TextOf(std::string_view token) const
+{
+  const std::string_view before = this->Settings.continuation;
+  const std::string_view behind = this->Settings.wordEnd;
+  if (!before.empty() && token.substr(0, before.size()) == before)
+  {
+    token.remove_prefix(before.size());
+  }
+  const bool endsWord = !behind.empty() && token.size() >= behind.size() &&
+                        token.substr(token.size() - behind.size()) == behind;
+  token.remove_suffix(endsWord ? behind.size() : 0);
+  return PieceText(token) + (endsWord ? " " : "");
+}
+
 void CharacterPairModel::Decode(std::string_view token, std::string& text) const
 {
-  text += PieceText(token);
+  text += this->TextOf(token);
 }
 
 std::string CharacterPairModel::Label(std::string_view token) const
 {
-  return ReplaceInvalidUtf8(PieceText(token));
+  return ReplaceInvalidUtf8(this->TextOf(token));
 }
 
 }

@@ -21,6 +21,8 @@ public:
     bool fuseUnknown = true;             ///< unknown characters in a row are one token
     bool byteFallback = false;           ///< write unknown characters as bytes, if these are tokens
     bool wholeWordsFirst = false;        ///< a word that is itself a token is not split
+    std::string continuation; ///< begins the tokens that do not begin a word, such as "##"
+    std::string wordEnd;      ///< ends the tokens that end a word, such as "</w>"
   };
 
   /// With merges as tokenizer.json lists them. Throws FormatError if a merge uses or produces a
@@ -62,6 +64,9 @@ private:
   MergeRules Rules;
   bool Separate = false;
 
+  std::optional<std::int32_t> SymbolOf(
+    std::string_view character, bool beginsWord, bool endsWord) const;
+  std::string TextOf(std::string_view token) const;
   void FindBytes();
   void AddUnknown(std::string_view character, std::vector<std::int64_t>& ids) const;
   void AddSymbols(std::string_view word, std::vector<std::int32_t>& symbols) const;

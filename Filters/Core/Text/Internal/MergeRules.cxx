@@ -32,7 +32,7 @@ Merge ParseMerge(std::string_view line, const std::string& place)
 }
 
 void AddMerge(MergeRules& rules, const Vocabulary& tokens, const std::vector<Merge>& merges,
-  std::size_t rank, const std::string& source)
+  std::size_t rank, const std::string& source, std::size_t prefix)
 {
   const std::string& left = merges[rank].first;
   const std::string& right = merges[rank].second;
@@ -50,7 +50,7 @@ void AddMerge(MergeRules& rules, const Vocabulary& tokens, const std::vector<Mer
     }
     return static_cast<std::int32_t>(*id);
   };
-  const std::int32_t result = idOf(left + right);
+  const std::int32_t result = idOf(left + right.substr(std::min(prefix, right.size())));
   if (!rules.Add(idOf(left), idOf(right), static_cast<std::uint32_t>(rank), result))
   {
     fail(" is listed twice.");

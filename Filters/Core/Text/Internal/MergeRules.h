@@ -23,6 +23,16 @@ inline PairKey KeyOf(std::int32_t left, std::int32_t right)
          static_cast<std::uint32_t>(right);
 }
 
+/// A symbol that stands for a token and is not merged, and back: symbols are below 0 only if so.
+inline std::int32_t FrozenSymbol(std::int64_t id)
+{
+  return static_cast<std::int32_t>(-1 - id);
+}
+inline std::int64_t IdOfSymbol(std::int32_t symbol)
+{
+  return symbol < 0 ? -1 - std::int64_t{ symbol } : symbol;
+}
+
 /// The merges of byte pair encoding (Sennrich et al. 2016): which pair of symbols becomes which
 /// symbol, and which pair goes first. Symbols are numbers; those below 0 are never merged.
 class MergeRules
@@ -58,9 +68,10 @@ using Merge = std::pair<std::string, std::string>;
 /// "left right", with one space. Throws FormatError; the message starts with `place`.
 Merge ParseMerge(std::string_view line, const std::string& place);
 
-/// Adds the merge at `rank` of a list. Throws FormatError if it uses or produces a token that is
-/// not in the vocabulary, or is listed twice; the message starts with `source`.
+/// Adds the merge at `rank` of a list. The result lacks the first `prefix` bytes of the right
+/// token. Throws FormatError if it uses or produces a token that is not in the vocabulary, or is
+/// listed twice; the message starts with `source`.
 void AddMerge(MergeRules& rules, const Vocabulary& tokens, const std::vector<Merge>& merges,
-  std::size_t rank, const std::string& source);
+  std::size_t rank, const std::string& source, std::size_t prefix = 0);
 
 }

@@ -22,24 +22,42 @@ enum class LetterCase
   Ignored
 };
 
+/// Where ^ and $ match.
+enum class Anchors
+{
+  Lines, ///< at the ends of each line, as in tokenizer.json
+  Text,  ///< at the ends of the text, as in tiktoken
+  Perl   ///< at the ends of the text; $ also before a line end there
+};
+
+/// Whether matches without a character count.
+enum class EmptyMatches
+{
+  LeftOut, ///< a longer match is looked for instead
+  Kept     ///< as in Oniguruma
+};
+
 /// A regular expression, from a tokenizer file for example, run by PCRE2 on UTF-8 with Unicode
 /// properties.
 ///
-/// Tokenizer files use the syntax of Oniguruma, which is translated to that of PCRE2: \s and \S
-/// mean Unicode's White_Space, and a class may contain classes, [ab[cd]], whose members join it.
-/// Syntax that cannot be translated (negated classes within a class, intersections of classes, \h,
-/// \H) is rejected.
+/// Tokenizer files use the syntax of Oniguruma, which is translated to that of PCRE2. \s and \w,
+/// their negations and classes such as [:punct:] have Oniguruma's characters (\w: letters, marks,
+/// digits and connectors). \p{...} takes long names of categories (\p{Letter}), and the name of a
+/// script means the characters of that script alone (\p{Han}). A class may contain classes,
+/// [ab[^cd]], and intersections, [a-z&&[^aeiou]]. \h and \H are rejected.
 class RegularExpression
 {
 public:
   /// Throws FormatError if the expression is invalid or not supported; the message starts with
   /// `source`.
   RegularExpression(const std::string& pattern, const std::string& source,
-    LetterCase letterCase = LetterCase::Sensitive);
+    LetterCase letterCase = LetterCase::Sensitive, Anchors anchors = Anchors::Lines);
 
-  /// Returns all non-empty matches in order. `text` must be UTF-8. Thread-safe. Throws FormatError
-  /// if matching needs too many steps or too much memory.
-  std::vector<TextSpan> Matches(std::string_view text) const;
+  /// Returns all matches in order. Empty ones are left out unless they are wanted; then there is
+  /// none directly behind another match. `text` must be UTF-8. Thread-safe. Throws FormatError if
+  /// matching needs too many steps or too much memory.
+  std::vector<TextSpan> Matches(
+    std::string_view text, EmptyMatches empty = EmptyMatches::LeftOut) const;
 
 private:
   std::string Pattern;

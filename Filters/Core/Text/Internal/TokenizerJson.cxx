@@ -15,6 +15,14 @@ namespace
 
 using nlohmann::json;
 
+/// The characters that Punctuation and BertPreTokenizer split off.
+constexpr const char* PunctuationExpression = R"([\p{P}$+<=>^`|~])";
+
+/// The words of Whitespace: word characters, which the original takes from Unicode's UTS 18, or
+/// other characters that are no white space.
+constexpr const char* WordsExpression = R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+|)"
+                                        R"([^\s\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+)";
+
 /// The deepest nesting of Sequence components; files have two levels.
 constexpr int MaximumDepth = 16;
 
@@ -61,9 +69,10 @@ public:
       throw FormatError(this->Parts->source + ": expected the file to hold a JSON object, found " +
                         Describe(this->Root.Get()) + ".");
     }
-    this->ParsePreTokenizer(this->Root.At("pre_tokenizer"), 0);
-    this->ParseModel(this->Root.At("model"));
     this->ParseNormalizer(this->Root.At("normalizer"), 0);
+    this->ParsePreTokenizer(this->Root.At("pre_tokenizer"), 0);
+    this->EndByteLevel();
+    this->ParseModel(this->Root.At("model"));
     this->ParseAddedTokens(this->Root.At("added_tokens"));
     this->ParseDecoder(this->Root.At("decoder"), 0);
     this->ParsePostProcessor(this->Root.At("post_processor"), 0);
@@ -73,7 +82,7 @@ public:
 private:
   JsonNode Root;
   std::shared_ptr<TokenizerParts> Parts;
-  bool ByteLevel = false;
+  bool ByteLevel = false; ///< tokens are of bytes
 
   [[noreturn]] static void FailKind(const JsonNode& node, const std::string& found)
   {
@@ -99,11 +108,11 @@ private:
       return type.String();
     }
     // Old files do not state the kind.
-    if (!model.At("merges").IsNull())
-    {
-      return "BPE";
-    }
-    return model.At("max_input_chars_per_word").IsNull() ? "no kind of model" : "WordPiece";
+    return !model.At("merges").IsNull()                     ? "BPE"
+           : !model.At("max_input_chars_per_word").IsNull() ? "WordPiece"
+           : model.At("vocab").Get().is_array()             ? "Unigram"
+           : !model.At("unk_token").IsNull()                ? "WordLevel"
+                                                            : "no kind of model";
   }
 
   void ParseModel(const JsonNode& model)
@@ -154,28 +163,38 @@ private:
   {
     if (!ParseAffix(affix).empty())
     {
-      affix.FailExpected("none in BPE");
+      affix.FailExpected("none in BPE on bytes");
     }
+  }
+
+  /// The unknown token of byte pairs; none if it is not in the vocabulary.
+  static std::optional<std::int64_t> ParseUnknown(
+    const JsonNode& model, const Vocabulary& vocabulary)
+  {
+    const JsonNode unknown = model.At("unk_token");
+    return unknown.IsNull() ? std::nullopt : vocabulary.IdOf(unknown.String());
   }
 
   void ParseBytePairs(const JsonNode& model) const
   {
     RequireNoAffix(model.At("continuing_subword_prefix"));
     RequireNoDropout(model);
-    this->Parts->model = std::make_shared<BytePairModel>(ParseVocabulary(model.At("vocab")),
+    const std::shared_ptr<Vocabulary> vocabulary = ParseVocabulary(model.At("vocab"));
+    const UnknownParts unknown = { ParseUnknown(model, *vocabulary),
+      model.At("fuse_unk").Bool(false) };
+    this->Parts->model = std::make_shared<BytePairModel>(vocabulary,
       ParseMerges(model.At("merges")), model.At("ignore_merges").Bool(false), model.GetSource(),
-      ParseAffix(model.At("end_of_word_suffix")));
+      ParseAffix(model.At("end_of_word_suffix")), unknown);
   }
 
   void ParseCharacterPairs(const JsonNode& model) const
   {
-    RequireNoAffix(model.At("continuing_subword_prefix"));
-    RequireNoAffix(model.At("end_of_word_suffix"));
     RequireNoDropout(model);
     const std::shared_ptr<Vocabulary> vocabulary = ParseVocabulary(model.At("vocab"));
     CharacterPairModel::Options options;
-    const JsonNode unknown = model.At("unk_token");
-    options.unknown = unknown.IsNull() ? std::nullopt : vocabulary->IdOf(unknown.String());
+    options.continuation = ParseAffix(model.At("continuing_subword_prefix"));
+    options.wordEnd = ParseAffix(model.At("end_of_word_suffix"));
+    options.unknown = ParseUnknown(model, *vocabulary);
     options.fuseUnknown = model.At("fuse_unk").Bool(false);
     options.byteFallback = model.At("byte_fallback").Bool(false);
     options.wholeWordsFirst = model.At("ignore_merges").Bool(false);
@@ -275,9 +294,12 @@ private:
       { "NFKC", NormalizationForm::NFKC },
       { "NFKD", NormalizationForm::NFKD },
       { "Lowercase", LowerCase{} },
+      { "Nmt", CleanControls{} },
       { "StripAccents", RemoveMarks{} },
+      { "ByteLevel", ByteLevelText{} },
     };
     const std::string type = TypeOf(node, depth);
+    this->ByteLevel = this->ByteLevel || type == "ByteLevel";
     const auto found = simple.find(type);
     if (found != simple.end())
     {
@@ -320,7 +342,7 @@ private:
     {
       node.Fail("unknown normalizer '" + type +
                 "', expected one of BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, "
-                "StripAccents, Strip, Prepend, Replace, Precompiled, Sequence.");
+                "StripAccents, Strip, Nmt, Prepend, Replace, Precompiled, ByteLevel, Sequence.");
     }
   }
 
@@ -376,10 +398,6 @@ private:
       return;
     }
     const std::string type = TypeOf(node, depth);
-    if (this->ByteLevel)
-    {
-      node.Fail("expected ByteLevel to be the last pre-tokenizer, found " + type + " behind it.");
-    }
     if (type == "Sequence")
     {
       for (const JsonNode& item : node.At("pretokenizers").Items())
@@ -389,66 +407,120 @@ private:
     }
     else if (type == "ByteLevel")
     {
-      this->ByteLevel = true;
-      if (node.At("add_prefix_space").Bool(true))
-      {
-        this->Parts->preTokenizations.emplace_back(PrefixSpace{});
-      }
-      if (node.At("use_regex").Bool(true))
-      {
-        this->AddSplit(ByteLevelExpression);
-      }
+      this->ParseByteLevel(node);
     }
     else if (type == "BertPreTokenizer")
     {
       this->Parts->preTokenizations.emplace_back(SplitLikeBert{});
     }
+    else if (type == "Metaspace")
+    {
+      this->ParseMetaspace(node);
+    }
+    else if (type == "Split")
+    {
+      this->AddSplit(ParsePattern(node.At("pattern")), ParseBehavior(node.At("behavior")),
+        node.At("invert").Bool(false));
+    }
+    else if (type == "Punctuation")
+    {
+      this->AddSplit(PunctuationExpression, ParseBehavior(node.At("behavior")));
+    }
+    else if (!this->ParseFixedSplit(type, node))
+    {
+      node.Fail("unknown pre-tokenizer '" + type +
+                "', expected one of ByteLevel, BertPreTokenizer, Whitespace, WhitespaceSplit, "
+                "Digits, Punctuation, CharDelimiterSplit, FixedLength, Split, Metaspace, "
+                "Sequence.");
+    }
+  }
+
+  /// The pre-tokenizers that have one expression each. Returns false for any other.
+  bool ParseFixedSplit(const std::string& type, const JsonNode& node)
+  {
+    if (type == "Whitespace")
+    {
+      this->AddSplit(WordsExpression, SplitBehavior::Removed, true);
+    }
     else if (type == "WhitespaceSplit")
     {
       this->AddSplit(R"(\s+)", SplitBehavior::Removed);
+    }
+    else if (type == "CharDelimiterSplit")
+    {
+      this->AddSplit(LiteralExpression(node.At("delimiter").String()), SplitBehavior::Removed);
     }
     else if (type == "Digits")
     {
       this->AddSplit(node.At("individual_digits").Bool(false) ? R"(\p{N})" : R"(\p{N}+)");
     }
-    else if (type == "Punctuation")
+    else if (type == "FixedLength")
     {
-      this->AddSplit(R"([\p{P}$+<=>^`|~])", ParseBehavior(node.At("behavior")));
-    }
-    else if (type == "Split")
-    {
-      this->ParseSplit(node);
-    }
-    else if (type == "Metaspace")
-    {
-      this->ParseMetaspace(node);
+      this->AddSplit("(?s:.{1," + std::to_string(ParseLength(node.At("length"))) + "})");
     }
     else
     {
-      node.Fail("unknown pre-tokenizer '" + type +
-                "', expected one of ByteLevel, BertPreTokenizer, WhitespaceSplit, Digits, "
-                "Punctuation, Split, Metaspace, Sequence.");
+      return false;
+    }
+    return true;
+  }
+
+  static std::int64_t ParseLength(const JsonNode& node)
+  {
+    constexpr std::int64_t most = 65535; // PCRE2 counts no further
+    const std::int64_t length = node.IsNull() ? 5 : node.Integer();
+    if (length < 1 || length > most)
+    {
+      node.FailExpected("an integer from 1 to " + std::to_string(most));
+    }
+    return length;
+  }
+
+  void ParseByteLevel(const JsonNode& node)
+  {
+    this->ByteLevel = true;
+    if (node.At("add_prefix_space").Bool(true))
+    {
+      this->Parts->preTokenizations.emplace_back(PrefixSpace{});
+    }
+    if (node.At("use_regex").Bool(true))
+    {
+      this->AddSplit(ByteLevelExpression);
+    }
+    this->Parts->preTokenizations.emplace_back(ByteLevelText{});
+  }
+
+  /// The model writes bytes as characters itself, so that it takes them where nothing follows.
+  void EndByteLevel()
+  {
+    std::vector<PreTokenization>& steps = this->Parts->preTokenizations;
+    if (!steps.empty() && std::holds_alternative<ByteLevelText>(steps.back()))
+    {
+      steps.pop_back();
+    }
+    else if (this->ByteLevel)
+    {
+      steps.emplace_back(ByteLevelText{ true });
     }
   }
 
-  void ParseSplit(const JsonNode& node)
+  /// {"String": "a"} or {"Regex": "a+"}
+  static std::string ParsePattern(const JsonNode& pattern)
   {
-    const JsonNode pattern = node.At("pattern");
     const JsonNode text = pattern.At("String");
+    return text.IsNull() ? pattern.At("Regex").String() : LiteralExpression(text.String());
+  }
+
+  /// An expression that matches a text.
+  static std::string LiteralExpression(const std::string& text)
+  {
     std::string expression;
-    if (text.IsNull())
+    for (const char c : text)
     {
-      expression = pattern.At("Regex").String();
+      const bool isSign = static_cast<unsigned char>(c) < 128 && IsPunctuation(char32_t(c));
+      expression += isSign ? std::string("\\") + c : std::string(1, c);
     }
-    else
-    {
-      for (const char c : text.String())
-      {
-        const bool isSign = static_cast<unsigned char>(c) < 128 && IsPunctuation(char32_t(c));
-        expression += isSign ? std::string("\\") + c : std::string(1, c);
-      }
-    }
-    this->AddSplit(expression, ParseBehavior(node.At("behavior")), node.At("invert").Bool(false));
+    return expression;
   }
 
   static SplitBehavior ParseBehavior(const JsonNode& node)

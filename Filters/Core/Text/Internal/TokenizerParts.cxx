@@ -36,6 +36,26 @@ std::string Clean(std::string_view text)
   return clean;
 }
 
+/// The list of characters is that of the original.
+std::string WithoutControls(std::string_view text)
+{
+  constexpr std::u32string_view spaces =
+    U"\t\n\f\r\u1680\u200B\u200C\u200D\u200E\u200F\u2028\u2029\u2581\uFEFF\uFFFD";
+  std::string without;
+  without.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();)
+  {
+    const char32_t c = NextCharacter(text, i);
+    const bool isSpace = spaces.find(c) != std::u32string_view::npos;
+    const bool isControl = (c > 0 && c < U' ') || c == 0x7F || c == 0x8F || c == 0x9F;
+    if (isSpace || !isControl)
+    {
+      Append(without, isSpace ? U' ' : c);
+    }
+  }
+  return without;
+}
+
 std::string SeparateChinese(std::string_view text)
 {
   std::string separated;
@@ -51,14 +71,15 @@ std::string SeparateChinese(std::string_view text)
   return separated;
 }
 
-std::string WithoutMarks(std::string_view text)
+/// The text without the characters of a class.
+std::string Without(bool (*isOfClass)(char32_t), std::string_view text)
 {
   std::string without;
   without.reserve(text.size());
   for (std::size_t i = 0; i < text.size();)
   {
     const std::size_t begin = i;
-    if (!IsNonspacingMark(NextCharacter(text, i)))
+    if (!isOfClass(NextCharacter(text, i)))
     {
       without += text.substr(begin, i - begin);
     }
@@ -263,14 +284,16 @@ struct Normalizer
       }
       if (bert.stripAccents)
       {
-        result = WithoutMarks(Normalize(NormalizationForm::NFD, result));
+        result = Without(IsNonspacingMark, Normalize(NormalizationForm::NFD, result));
       }
     }
     return bert.lowerCase ? ToLower(result) : result;
   }
   std::string operator()(const LowerCase&) const { return ToLower(this->text); }
-  std::string operator()(const RemoveMarks&) const { return WithoutMarks(this->text); }
+  std::string operator()(const RemoveMarks&) const { return Without(IsMark, this->text); }
   std::string operator()(NormalizationForm form) const { return Normalize(form, this->text); }
+  std::string operator()(const ByteLevelText&) const { return ByteLevelToken(this->text); }
+  std::string operator()(const CleanControls&) const { return WithoutControls(this->text); }
   std::string operator()(const PrependText& prepend) const
   {
     GrowingText result(this->text, this->limit);
@@ -302,18 +325,22 @@ std::vector<SplitPart> PartsOf(const SplitByExpression& split, std::string_view 
   std::size_t position = 0;
   const auto add = [&](std::size_t end, bool isMatch)
   {
+    parts.push_back({ { position, end }, isMatch != split.invert });
+    position = end;
+  };
+  const auto addOthers = [&](std::size_t end)
+  {
     if (end > position)
     {
-      parts.push_back({ { position, end }, isMatch != split.invert });
-      position = end;
+      add(end, false);
     }
   };
-  for (const TextSpan& match : split.expression.Matches(piece))
+  for (const TextSpan& match : split.expression.Matches(piece, EmptyMatches::Kept))
   {
-    add(match.begin, false);
+    addOthers(match.begin);
     add(match.end, true);
   }
-  add(piece.size(), false);
+  addOthers(piece.size());
   return parts;
 }
 
@@ -363,6 +390,9 @@ struct PreTokenizer
         result.push_back(piece.substr(begin, end - begin));
       }
     }
+    result.erase(std::remove_if(result.begin(), result.end(),
+                   [](std::string_view piece) { return piece.empty(); }),
+      result.end());
     return result;
   }
 
@@ -408,6 +438,17 @@ struct PreTokenizer
       {
         piece = this->owned.emplace_back(" " + std::string(piece));
       }
+    }
+    return result;
+  }
+
+  Pieces operator()(const ByteLevelText& bytes) const
+  {
+    Pieces result = this->pieces;
+    for (std::string_view& piece : result)
+    {
+      piece =
+        this->owned.emplace_back(bytes.inverse ? ByteLevelBytes(piece) : ByteLevelToken(piece));
     }
     return result;
   }
@@ -471,6 +512,42 @@ bool IsWordCharacterAt(std::string_view text, std::size_t position)
   return IsWordCharacter(NextCharacter(text, position));
 }
 
+/// True if a word character is next to a part of a text.
+bool IsBesideWord(std::string_view text, const TextSpan& part)
+{
+  return (part.begin > 0 && IsWordCharacterAt(text, PreviousCharacter(text, part.begin))) ||
+         (part.end < text.size() && IsWordCharacterAt(text, part.end));
+}
+
+/// Where the white space before a position begins, but not before `first`.
+std::size_t SpacesBefore(std::string_view text, std::size_t position, std::size_t first)
+{
+  while (position > first)
+  {
+    const std::size_t begin = PreviousCharacter(text, position);
+    std::size_t next = begin;
+    if (!IsWhitespace(NextCharacter(text, next)))
+    {
+      break;
+    }
+    position = begin;
+  }
+  return position;
+}
+
+/// Where the white space from a position on ends.
+std::size_t SpacesAfter(std::string_view text, std::size_t position)
+{
+  for (std::size_t next = position; next < text.size(); position = next)
+  {
+    if (!IsWhitespace(NextCharacter(text, next)))
+    {
+      break;
+    }
+  }
+  return position;
+}
+
 }
 
 std::string Apply(
@@ -481,28 +558,25 @@ std::string Apply(
 
 void AddedTokenFinder::Add(const AddedToken& token)
 {
-  std::vector<AddedToken>& tokens =
-    this->ByFirstByte[static_cast<unsigned char>(token.content.front())];
-  const auto place = std::find_if(tokens.begin(), tokens.end(),
-    [&](const AddedToken& other) { return other.content.size() < token.content.size(); });
-  tokens.insert(place, token);
+  this->Tokens.insert_or_assign(token.content, token);
+  std::vector<std::size_t>& lengths =
+    this->LengthsByFirst[static_cast<unsigned char>(token.content.front())];
+  const auto place =
+    std::lower_bound(lengths.begin(), lengths.end(), token.content.size(), std::greater<>());
+  if (place == lengths.end() || *place != token.content.size())
+  {
+    lengths.insert(place, token.content.size());
+  }
 }
 
-const AddedToken* AddedTokenFinder::MatchAt(std::string_view text, std::size_t position) const
+const AddedToken* AddedTokenFinder::LongestAt(std::string_view text, std::size_t position) const
 {
-  for (const AddedToken& token : this->ByFirstByte[static_cast<unsigned char>(text[position])])
+  for (const std::size_t length : this->LengthsByFirst[static_cast<unsigned char>(text[position])])
   {
-    const std::size_t end = position + token.content.size();
-    if (text.substr(position, token.content.size()) != token.content)
+    const auto found = this->Tokens.find(text.substr(position, length));
+    if (found != this->Tokens.end())
     {
-      continue;
-    }
-    const bool besideWord =
-      (position > 0 && IsWordCharacterAt(text, PreviousCharacter(text, position))) ||
-      (end < text.size() && IsWordCharacterAt(text, end));
-    if (!token.singleWord || !besideWord)
-    {
-      return &token;
+      return &found->second;
     }
   }
   return nullptr;
@@ -511,40 +585,27 @@ const AddedToken* AddedTokenFinder::MatchAt(std::string_view text, std::size_t p
 std::vector<AddedTokenFinder::Piece> AddedTokenFinder::Split(std::string_view text) const
 {
   std::vector<Piece> pieces;
-  std::size_t begin = 0;
+  std::size_t done = 0; // the end of the last token and of the white space that belongs to it
   for (std::size_t i = 0; i < text.size();)
   {
-    const AddedToken* token = this->MatchAt(text, i);
+    const AddedToken* token = this->LongestAt(text, i);
     if (token == nullptr)
     {
       ++i;
       continue;
     }
-    std::size_t end = i;
-    while (token->stripLeft && end > begin)
+    const std::size_t begin = i;
+    i += token->content.size();
+    if (token->singleWord && IsBesideWord(text, { begin, i }))
     {
-      std::size_t previous = PreviousCharacter(text, end);
-      const std::size_t start = previous;
-      if (!IsWhitespace(NextCharacter(text, previous)))
-      {
-        break;
-      }
-      end = start;
+      continue;
     }
-    pieces.push_back({ text.substr(begin, end - begin), token->id });
-    begin = i + token->content.size();
-    while (token->stripRight && begin < text.size())
-    {
-      std::size_t next = begin;
-      if (!IsWhitespace(NextCharacter(text, next)))
-      {
-        break;
-      }
-      begin = next;
-    }
-    i = begin;
+    const std::size_t left = token->stripLeft ? SpacesBefore(text, begin, done) : begin;
+    // White space that the token before took may hold this one all the same.
+    pieces.push_back({ text.substr(done, std::max(left, done) - done), token->id });
+    done = token->stripRight ? SpacesAfter(text, i) : i;
   }
-  pieces.push_back({ text.substr(begin), std::nullopt });
+  pieces.push_back({ text.substr(done), std::nullopt });
   return pieces;
 }
 

@@ -9,6 +9,8 @@
 #include "WordModel.h"
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <variant>
 
@@ -35,8 +37,19 @@ struct LowerCase
 {
 };
 
-/// Removes nonspacing marks; usually applied after NFD.
+/// Removes marks of all kinds (StripAccents); usually applied after NFD.
 struct RemoveMarks
+{
+};
+
+/// Writes each byte as its character of byte-level vocabularies, or such characters as bytes.
+struct ByteLevelText
+{
+  bool inverse = false;
+};
+
+/// Removes control characters and writes white space as spaces, as in machine translation (Nmt).
+struct CleanControls
 {
 };
 
@@ -73,7 +86,7 @@ struct SentencePieceNormalization
 };
 
 using TextNormalization = std::variant<BertNormalization, LowerCase, RemoveMarks, NormalizationForm,
-  PrependText, ReplaceText, StripSpaces, SentencePieceNormalization>;
+  ByteLevelText, CleanControls, PrependText, ReplaceText, StripSpaces, SentencePieceNormalization>;
 
 /// How long a text may become.
 struct TextLimit
@@ -135,7 +148,7 @@ struct SplitWords
 };
 
 using PreTokenization =
-  std::variant<SplitByExpression, SplitLikeBert, PrefixSpace, Metaspace, SplitWords>;
+  std::variant<SplitByExpression, SplitLikeBert, PrefixSpace, ByteLevelText, Metaspace, SplitWords>;
 
 /// A token that is matched literally in the text.
 struct AddedToken
@@ -148,10 +161,13 @@ struct AddedToken
   bool normalized = false; ///< match in normalized text instead of the original text
 };
 
-/// Finds added tokens in a text: the leftmost match; among several, the longest.
+/// Finds added tokens in a text, the longest of those that begin leftmost, as Hugging Face's
+/// tokenizers library does. Text that spells a token of a single word beside a word character is
+/// passed over as a whole: shorter tokens in it are not tried.
 class AddedTokenFinder
 {
 public:
+  /// A token of the same content takes the place of one added before.
   void Add(const AddedToken& token);
 
   struct Piece
@@ -162,9 +178,10 @@ public:
   std::vector<Piece> Split(std::string_view text) const;
 
 private:
-  std::array<std::vector<AddedToken>, 256> ByFirstByte; ///< longest first
+  std::map<std::string, AddedToken, std::less<>> Tokens;    ///< by content
+  std::array<std::vector<std::size_t>, 256> LengthsByFirst; ///< by first byte, longest first
 
-  const AddedToken* MatchAt(std::string_view text, std::size_t position) const;
+  const AddedToken* LongestAt(std::string_view text, std::size_t position) const;
 };
 
 /// One element of the frame around a text or a pair of texts.

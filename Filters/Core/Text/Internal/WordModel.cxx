@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace atlas
 {
@@ -29,6 +30,21 @@ std::array<char32_t, 256> MakeByteLevelCharacters()
     characters[byte] = IsPrintableByte(byte) ? char32_t{ byte } : next++;
   }
   return characters;
+}
+
+/// The id of the token for unknown words, of which `word` is one.
+std::int64_t UnknownWord(const Vocabulary& vocabulary, const std::string& unknown,
+  std::string_view word, const std::string& source)
+{
+  const std::optional<std::int64_t> id = vocabulary.IdOf(unknown);
+  if (!id)
+  {
+    throw FormatError(source + ": the vocabulary has no word '" + std::string(word.substr(0, 80)) +
+                      "', which the text contains, and no token " +
+                      (unknown.empty() ? "" : "'" + unknown.substr(0, 80) + "' ") +
+                      "for unknown words.");
+  }
+  return *id;
 }
 
 }
@@ -65,19 +81,30 @@ std::string ByteLevelBytes(std::string_view token)
   return text;
 }
 
+std::string ByteLevelToken(std::string_view bytes)
+{
+  std::string token;
+  token.reserve(bytes.size() + bytes.size() / 2);
+  for (const char c : bytes)
+  {
+    Append(token, ByteLevelCharacters()[static_cast<unsigned char>(c)]);
+  }
+  return token;
+}
+
 BytePairModel::BytePairModel(std::shared_ptr<const Vocabulary> vocabulary,
   const std::vector<Merge>& merges, bool wholeWordsFirst, const std::string& source,
-  std::string wordEnd)
+  std::string wordEnd, UnknownParts unknown)
   : WordModel(std::move(vocabulary))
   , WholeWordsFirst(wholeWordsFirst)
   , WordEnd(std::move(wordEnd))
+  , Unknown(unknown)
   , Source(source)
 {
   const Vocabulary& tokens = this->GetVocabulary();
   for (std::size_t byte = 0; byte < this->ByteIds.size(); ++byte)
   {
-    std::string token;
-    Append(token, ByteLevelCharacters()[byte]);
+    std::string token = ByteLevelToken(std::string(1, static_cast<char>(byte)));
     this->ByteIds[byte] = static_cast<std::int32_t>(tokens.IdOf(token).value_or(-1));
     token += this->WordEnd;
     this->LastByteIds[byte] = static_cast<std::int32_t>(tokens.IdOf(token).value_or(-1));
@@ -89,16 +116,27 @@ BytePairModel::BytePairModel(std::shared_ptr<const Vocabulary> vocabulary,
   }
 }
 
+void BytePairModel::AddUnknown(unsigned char byte, std::vector<std::int32_t>& symbols) const
+{
+  if (!this->Unknown.token)
+  {
+    std::array<char, 8> text = {};
+    std::snprintf(text.data(), text.size(), "0x%02x", static_cast<unsigned>(byte));
+    throw FormatError(this->Source + ": the vocabulary has no token for the byte " + text.data() +
+                      ", which the text contains.");
+  }
+  const std::int32_t symbol = FrozenSymbol(*this->Unknown.token);
+  if (!this->Unknown.fuse || symbols.empty() || symbols.back() != symbol)
+  {
+    symbols.push_back(symbol);
+  }
+}
+
 void BytePairModel::Encode(std::string_view word, std::vector<std::int64_t>& ids) const
 {
   if (this->WholeWordsFirst)
   {
-    std::string token;
-    for (const char c : word)
-    {
-      Append(token, ByteLevelCharacters()[static_cast<unsigned char>(c)]);
-    }
-    if (const std::optional<std::int64_t> id = this->GetVocabulary().IdOf(token))
+    if (const std::optional<std::int64_t> id = this->GetVocabulary().IdOf(ByteLevelToken(word)))
     {
       ids.push_back(*id);
       return;
@@ -106,21 +144,22 @@ void BytePairModel::Encode(std::string_view word, std::vector<std::int64_t>& ids
   }
   std::vector<std::int32_t> symbols;
   symbols.reserve(word.size());
-  for (const char c : word)
+  for (std::size_t i = 0; i < word.size(); ++i)
   {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool isLast = symbols.size() + 1 == word.size();
-    symbols.push_back(isLast ? this->LastByteIds[byte] : this->ByteIds[byte]);
-    if (symbols.back() < 0)
+    const auto byte = static_cast<unsigned char>(word[i]);
+    const bool isLast = i + 1 == word.size();
+    const std::int32_t symbol = isLast ? this->LastByteIds[byte] : this->ByteIds[byte];
+    if (symbol >= 0)
     {
-      std::array<char, 8> text = {};
-      std::snprintf(text.data(), text.size(), "0x%02x", static_cast<unsigned>(byte));
-      throw FormatError(this->Source + ": the vocabulary has no token for the byte " + text.data() +
-                        ", which the text contains.");
+      symbols.push_back(symbol);
+    }
+    else
+    {
+      this->AddUnknown(byte, symbols);
     }
   }
   this->Merges.Apply(symbols);
-  ids.insert(ids.end(), symbols.begin(), symbols.end());
+  std::transform(symbols.begin(), symbols.end(), std::back_inserter(ids), IdOfSymbol);
 }
 
 std::string BytePairModel::BytesOf(std::string_view token) const
@@ -144,17 +183,11 @@ std::string BytePairModel::Label(std::string_view token) const
 }
 
 WordPieceModel::WordPieceModel(
-  std::shared_ptr<const Vocabulary> vocabulary, Options options, const std::string& source)
+  std::shared_ptr<const Vocabulary> vocabulary, Options options, std::string source)
   : WordModel(std::move(vocabulary))
   , Settings(std::move(options))
+  , Source(std::move(source))
 {
-  const std::optional<std::int64_t> unknown = this->GetVocabulary().IdOf(this->Settings.unknown);
-  if (!unknown)
-  {
-    throw FormatError(
-      source + ": the vocabulary has no unknown token '" + this->Settings.unknown + "'.");
-  }
-  this->UnknownId = *unknown;
 }
 
 void WordPieceModel::Encode(std::string_view word, std::vector<std::int64_t>& ids) const
@@ -174,12 +207,12 @@ void WordPieceModel::Encode(std::string_view word, std::vector<std::int64_t>& id
     }
     known = id.has_value();
     begin += candidate.size() - prefix;
-    ids.push_back(id.value_or(this->UnknownId));
+    ids.push_back(id.value_or(-1));
   }
   if (!known)
   {
     ids.resize(before);
-    ids.push_back(this->UnknownId);
+    ids.push_back(UnknownWord(this->GetVocabulary(), this->Settings.unknown, word, this->Source));
   }
 }
 
@@ -212,15 +245,8 @@ WordLevelModel::WordLevelModel(
 
 void WordLevelModel::Encode(std::string_view word, std::vector<std::int64_t>& ids) const
 {
-  std::optional<std::int64_t> id = this->GetVocabulary().IdOf(word);
-  id = id ? id : this->GetVocabulary().IdOf(this->Unknown);
-  if (!id)
-  {
-    throw FormatError(this->Source + ": the vocabulary has no word '" +
-                      std::string(word.substr(0, 80)) +
-                      "', which the text contains, and no token for unknown words.");
-  }
-  ids.push_back(*id);
+  const std::optional<std::int64_t> id = this->GetVocabulary().IdOf(word);
+  ids.push_back(id ? *id : UnknownWord(this->GetVocabulary(), this->Unknown, word, this->Source));
 }
 
 void WordLevelModel::Decode(std::string_view token, std::string& text) const

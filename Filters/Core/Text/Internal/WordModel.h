@@ -52,6 +52,16 @@ const std::array<char32_t, 256>& ByteLevelCharacters();
 /// The bytes that a byte-level token represents. A token with other characters represents itself.
 std::string ByteLevelBytes(std::string_view token);
 
+/// The byte-level token that represents bytes.
+std::string ByteLevelToken(std::string_view bytes);
+
+/// What becomes of a part of a word that has no token.
+struct UnknownParts
+{
+  std::optional<std::int64_t> token; ///< the unknown token; none: an error
+  bool fuse = false;                 ///< unknown parts in a row are one token
+};
+
 /// Byte-level byte pair encoding (Sennrich et al. 2016; on bytes: Radford et al. 2019). A word
 /// starts as its bytes. Of all adjacent pairs, the one that is earliest in the list of merges,
 /// leftmost first, is merged into one token; this repeats until no pair can be merged.
@@ -64,9 +74,10 @@ public:
   /// the last byte of each word ("</w>" of CLIP). Throws FormatError if a merge uses or produces a
   /// token that is not in the vocabulary, or is listed twice; the message starts with `source`.
   BytePairModel(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Merge>& merges,
-    bool wholeWordsFirst, const std::string& source, std::string wordEnd = {});
+    bool wholeWordsFirst, const std::string& source, std::string wordEnd = {},
+    UnknownParts unknown = {});
 
-  /// Throws FormatError for a byte that has no token.
+  /// Throws FormatError for a byte that has no token if there is no unknown token.
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
   void Decode(std::string_view token, std::string& text) const override;
 
@@ -80,8 +91,10 @@ private:
   MergeRules Merges;
   bool WholeWordsFirst;
   std::string WordEnd;
+  UnknownParts Unknown;
   std::string Source;
 
+  void AddUnknown(unsigned char byte, std::vector<std::int32_t>& symbols) const;
   std::string BytesOf(std::string_view token) const;
 };
 
@@ -98,11 +111,11 @@ public:
     std::size_t maximumCharacters = 100; ///< longest word that is split
   };
 
-  /// Throws FormatError if the unknown token is not in the vocabulary; the message starts with
-  /// `source`.
-  WordPieceModel(
-    std::shared_ptr<const Vocabulary> vocabulary, Options options, const std::string& source);
+  /// The unknown token may be missing in the vocabulary.
+  WordPieceModel(std::shared_ptr<const Vocabulary> vocabulary, Options options, std::string source);
 
+  /// Throws FormatError for an unknown word if there is no unknown token; the message starts with
+  /// `source`.
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
 
   /// Separates words by single spaces, as tokens do not record the original white space.
@@ -112,7 +125,7 @@ public:
 
 private:
   Options Settings;
-  std::int64_t UnknownId;
+  std::string Source;
 };
 
 /// Each word is a token (WordLevel of Hugging Face's tokenizers library). An unknown word becomes
