@@ -1,5 +1,6 @@
 #include "OpenTransformer.h"
 
+#include "CheckpointConfig.h"
 #include "CheckpointFiles.h"
 #include "Error.h"
 #include "Execution.h"
@@ -23,8 +24,9 @@ namespace
 std::vector<atlas::FileStamp> StampsOf(
   const std::filesystem::path& path, const std::filesystem::path& folder)
 {
-  std::vector<const char*> names = { atlas::ConfigFile, atlas::WeightsFile, atlas::ShardIndexFile,
-    atlas::TorchWeightsFile, atlas::TorchShardIndexFile, atlas::ImageProcessorFile };
+  std::vector<const char*> names = { atlas::ConfigFile, atlas::MetaConfigFile, atlas::WeightsFile,
+    atlas::ShardIndexFile, atlas::TorchWeightsFile, atlas::TorchShardIndexFile,
+    atlas::ImageProcessorFile };
   names.insert(names.end(), atlas::TokenizerFiles.begin(), atlas::TokenizerFiles.end());
   std::vector<atlas::FileStamp> stamps;
   if (path != folder)
@@ -45,7 +47,8 @@ std::vector<atlas::FileStamp> StampsOf(
 /// The folder of the first of the files that is there: a checkpoint of a training may leave to the
 /// folder above it what all checkpoints share.
 template<class Names>
-std::filesystem::path FolderOf(const Names& names, const std::filesystem::path& folder)
+std::filesystem::path FolderOf(const Names& names, const std::filesystem::path& folder,
+  const std::filesystem::path& weights = {})
 {
   const auto has = [&names](const std::filesystem::path& place)
   {
@@ -55,7 +58,9 @@ std::filesystem::path FolderOf(const Names& names, const std::filesystem::path& 
   };
   const bool isAbove =
     atlas::IsCheckpointFolder(folder) && !has(folder) && has(folder.parent_path());
-  return isAbove ? folder.parent_path() : folder;
+  const std::filesystem::path data =
+    isAbove || weights.empty() || has(folder) ? "" : atlas::FindTrainingData(weights);
+  return isAbove ? folder.parent_path() : data.empty() ? folder : data;
 }
 
 bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
@@ -195,7 +200,8 @@ atlas::Tokenizer OpenTransformer::ReadTokenizer() const
   }
   if (!this->Memory)
   {
-    return atlas::ReadTokenizer(FolderOf(atlas::TokenizerFiles, this->Folder));
+    return atlas::ReadTokenizer(
+      FolderOf(atlas::TokenizerFiles, this->Folder, this->Model.GetFiles().FileOf("")));
   }
   const char* name = atlas::TokenizerFiles.front();
   const auto found = this->Memory->files->find(name);

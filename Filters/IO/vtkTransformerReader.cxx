@@ -1,5 +1,6 @@
 #include "vtkTransformerReader.h"
 
+#include "CheckpointConfig.h"
 #include "CheckpointFiles.h"
 #include "GgufFile.h"
 #include "Joined.h"
@@ -50,13 +51,14 @@ int vtkTransformerReader::CanReadFile(const char* fileName)
   const std::filesystem::path path = fileName;
   const std::string ending = path.extension().string();
   std::error_code ignored;
-  const bool hasConfig = std::filesystem::exists(path.parent_path() / "config.json", ignored);
+  const bool hasConfig = std::filesystem::exists(path.parent_path() / atlas::ConfigFile, ignored);
   const bool isTorch =
     std::find(TorchEndings.begin(), TorchEndings.end(), ending) != TorchEndings.end() &&
     std::find(OtherTorchFiles.begin(), OtherTorchFiles.end(), path.stem().string()) ==
       OtherTorchFiles.end();
-  return path.filename() == "config.json" || atlas::IsGgufName(path) ||
-             (hasConfig && (isTorch || ending == ".safetensors"))
+  return path.filename() == atlas::ConfigFile || path.filename() == atlas::MetaConfigFile ||
+             atlas::IsGgufName(path) || (hasConfig && (isTorch || ending == ".safetensors")) ||
+             (isTorch && atlas::IsTransformerCheckpoint(path))
            ? 1
            : 0;
 }

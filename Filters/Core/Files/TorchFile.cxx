@@ -1,6 +1,7 @@
 #include "TorchFile.h"
 
 #include "Error.h"
+#include "JsonText.h"
 #include "PickleReader.h"
 #include "ZipDirectory.h"
 
@@ -167,6 +168,102 @@ std::vector<std::byte> PackedCopy(const PlacedTensor& tensor, std::uint64_t coun
   return copy;
 }
 
+/// The number whose eight bytes these are, the highest first.
+double RealOf(std::string_view bytes)
+{
+  std::uint64_t bits = 0;
+  for (const char byte : bytes)
+  {
+    bits = bits << 8U | static_cast<unsigned char>(byte);
+  }
+  double number = 0;
+  std::memcpy(&number, &bits, sizeof(number));
+  return number;
+}
+
+/// The plain data among the objects of a pickle.
+class PlainData
+{
+public:
+  explicit PlainData(const PickleObjects& objects)
+    : Objects(objects)
+  {
+  }
+
+  std::string Text()
+  {
+    const nlohmann::json data = this->ToJson(this->Objects.Root(), 0);
+    return this->Values > MaximumValues
+             ? "null"
+             : data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+
+private:
+  static constexpr std::size_t MaximumValues = 100'000;
+  static constexpr int MaximumDataDepth = 4;
+
+  const PickleObjects& Objects;
+  std::size_t Values = 0;
+
+  nlohmann::json ToJson(const PickleValue& value, int depth)
+  {
+    if (++this->Values > MaximumValues || depth > MaximumDataDepth)
+    {
+      return {};
+    }
+    switch (value.kind)
+    {
+      case PickleKind::Boolean:
+        return value.number != 0;
+      case PickleKind::Integer:
+        return value.number;
+      case PickleKind::Real:
+        return RealOf(value.text);
+      case PickleKind::Text:
+        return std::string(value.text);
+      case PickleKind::Tuple:
+      case PickleKind::List:
+        return this->ListOf(value, depth);
+      case PickleKind::Dictionary:
+        return this->ObjectOf(value, depth);
+      default:
+        return {};
+    }
+  }
+
+  nlohmann::json ListOf(const PickleValue& value, int depth)
+  {
+    auto list = nlohmann::json::array();
+    for (const PickleObjects::Index item : this->Objects.ItemsOf(value))
+    {
+      list.push_back(this->ToJson(this->Objects.values[item], depth + 1));
+      if (this->Values > MaximumValues)
+      {
+        break;
+      }
+    }
+    return list;
+  }
+
+  nlohmann::json ObjectOf(const PickleValue& value, int depth)
+  {
+    auto object = nlohmann::json::object();
+    const auto& items = this->Objects.ItemsOf(value);
+    for (std::size_t i = 0; i + 1 < items.size() && this->Values <= MaximumValues; i += 2)
+    {
+      const PickleValue& key = this->Objects.values[items[i]];
+      const PickleValue& item = this->Objects.values[items[i + 1]];
+      const bool isNamed = key.kind == PickleKind::Text || key.kind == PickleKind::Integer;
+      if (isNamed && item.kind != PickleKind::Tensor)
+      {
+        object[key.kind == PickleKind::Text ? std::string(key.text) : std::to_string(key.number)] =
+          this->ToJson(item, depth + 1);
+      }
+    }
+    return object;
+  }
+};
+
 /// Reads the objects of a file and finds the bytes of their storages.
 class Reader
 {
@@ -199,6 +296,8 @@ public:
     this->NameTensors();
     return std::move(this->Tensors);
   }
+
+  std::string Settings() const { return PlainData(this->Objects).Text(); }
 
 private:
   /// A dictionary, list or tuple whose items are being named.
@@ -620,33 +719,43 @@ private:
   }
 };
 
-TorchFile::Entries Parse(const std::byte* data, std::size_t size,
-  const std::shared_ptr<const void>& owner, const std::shared_ptr<const MappedFile>& file,
-  const std::string& source)
+}
+
+void TorchFile::Parse(const std::byte* data, std::size_t size,
+  const std::shared_ptr<const void>& owner, const std::string& source)
 {
   auto shared = std::make_shared<SharedFile>();
   shared->owner = owner;
-  shared->file = file;
+  shared->file = this->File;
   shared->source = source;
-  return Reader(data, size, std::move(shared)).Read();
-}
-
+  Reader reader(data, size, std::move(shared));
+  this->Tensors = reader.Read();
+  this->Settings = reader.Settings();
 }
 
 TorchFile::TorchFile(const std::filesystem::path& path)
   : File(std::make_shared<const MappedFile>(path))
-  , Tensors(ReadIntact(*this->File,
-      [&]
-      {
-        return Parse(this->File->Data(), this->File->Size(), this->File, this->File, path.string());
-      }))
 {
+  ReadIntact(*this->File,
+    [&]
+    {
+      this->Parse(this->File->Data(), this->File->Size(), this->File, path.string());
+      return true;
+    });
 }
 
 TorchFile::TorchFile(const std::byte* data, std::size_t size,
   const std::shared_ptr<const void>& owner, const std::string& source)
-  : Tensors(Parse(data, size, owner, nullptr, source))
 {
+  this->Parse(data, size, owner, source);
+}
+
+std::string ReadPickledData(const std::filesystem::path& path)
+{
+  const std::string bytes = ReadFile(path);
+  const PickleObjects objects =
+    ReadPickle(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), path.string());
+  return PlainData(objects).Text();
 }
 
 bool LooksLikeTorch(const std::byte* data, std::size_t size)

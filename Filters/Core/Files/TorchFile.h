@@ -53,13 +53,27 @@ public:
 
   const Entries& GetTensors() const { return this->Tensors; }
 
+  /// What is not a tensor, as JSON: the objects of the file with their dictionaries, lists,
+  /// numbers, texts, truth values and None, up to 4 deep, without tensors and anything else. Keys
+  /// that are integers are written as texts. Null if there are more than 100,000 values.
+  std::string GetSettings() const { return this->Settings; }
+
   /// The mapped file; nullptr if bytes were given.
   const std::shared_ptr<const MappedFile>& GetFile() const { return this->File; }
 
 private:
   std::shared_ptr<const MappedFile> File;
   Entries Tensors;
+  std::string Settings;
+
+  void Parse(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,
+    const std::string& source);
 };
+
+/// The data of a pickle that Python's pickle.dump wrote, as JSON text like
+/// TorchFile::GetSettings. Throws FileError, and FormatError if there is anything but dictionaries,
+/// lists, numbers and texts.
+std::string ReadPickledData(const std::filesystem::path& path);
 
 /// Whether the first bytes are those of a zip archive with a PyTorch file, or of a pickle.
 bool LooksLikeTorch(const std::byte* data, std::size_t size);

@@ -6,6 +6,8 @@
 #include "SentencePieceFile.h"
 #include "SentencePieceParts.h"
 #include "TokenizerJson.h"
+#include "TokenizerText.h"
+#include "TorchFile.h"
 #include "WordPieceParts.h"
 
 #include <algorithm>
@@ -455,6 +457,28 @@ Tokenizer ParseWordPieceTokenizer(
   return Tokenizer(parts);
 }
 
+namespace
+{
+
+/// The meta.pkl of nanoGPT: {'stoi': {character: id}, ...}. Another character is an error.
+Tokenizer ReadCharacterTokenizer(const std::filesystem::path& path)
+{
+  const std::string source = path.string();
+  const json data = json::parse(ReadPickledData(path));
+  const json ids = data.is_object() ? data.value("stoi", json()) : json();
+  if (!ids.is_object() || ids.empty())
+  {
+    throw FormatError(source + ": expected a dictionary 'stoi' of characters and their ids.");
+  }
+  TokenizerText text;
+  text.preTokenizer = { { "type", "Split" }, { "pattern", { { "Regex", R"([\s\S])" } } },
+    { "behavior", "Isolated" }, { "invert", false } };
+  text.model = { { "type", "WordLevel" }, { "vocab", ids }, { "unk_token", "" } };
+  text.decoder = { { "type", "Fuse" } };
+  return ParseTokenizer(text.Text(), source);
+}
+}
+
 Tokenizer ReadTokenizer(const std::filesystem::path& directory)
 {
   const std::filesystem::path path = directory / "tokenizer.json";
@@ -477,10 +501,14 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
   {
     return ReadWordPieceTokenizer(directory);
   }
+  if (std::filesystem::exists(directory / "meta.pkl"))
+  {
+    return ReadCharacterTokenizer(directory / "meta.pkl");
+  }
   throw FileError(directory.string() +
                   ": expected the tokenizer files tokenizer.json, tokenizer.model, vocab.json and "
-                  "merges.txt, or vocab.txt, found none of them; token ids can be given instead of "
-                  "text.");
+                  "merges.txt, vocab.txt, or meta.pkl, found none of them; token ids can be given "
+                  "instead of text.");
 }
 
 }

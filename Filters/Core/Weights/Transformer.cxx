@@ -1,5 +1,6 @@
 #include "Transformer.h"
 
+#include "CheckpointConfig.h"
 #include "Error.h"
 #include "GgufModel.h"
 #include "Joined.h"
@@ -29,6 +30,24 @@ std::vector<std::filesystem::path> Checkpoints(const std::filesystem::path& fold
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+}
+
+namespace
+{
+
+/// Whether the configuration is in the weights, or in a params.json beside them.
+bool HasOwnConfig(const std::filesystem::path& path, const std::filesystem::path& folder)
+{
+  std::error_code ignored;
+  if (path.filename() == ConfigFile || std::filesystem::exists(folder / ConfigFile, ignored))
+  {
+    return false;
+  }
+  const bool hasCheckpoint =
+    folder == path ? Checkpoints(folder).size() == 1 : HasTorchExtension(path);
+  return hasCheckpoint || std::filesystem::exists(folder / MetaConfigFile, ignored);
 }
 
 }
@@ -81,7 +100,14 @@ Transformer Transformer::Read(const std::filesystem::path& path, const std::stri
     return { std::move(config), WeightFiles::Read(gguf) };
   }
   const std::filesystem::path folder = ModelFolder(path);
-  const bool isConfig = folder == path || path.filename() == ConfigFile;
+  const bool isConfig =
+    folder == path || path.filename() == ConfigFile || path.filename() == MetaConfigFile;
+  if (HasOwnConfig(path, folder))
+  {
+    const std::filesystem::path weights = isConfig ? FindWeights(folder) : path;
+    TransformerConfig config = ReadCheckpointConfig(weights, architecture);
+    return { std::move(config), WeightFiles::Read(weights) };
+  }
   TransformerConfig config = ReadTransformerConfig(folder / ConfigFile, architecture);
   return { std::move(config), WeightFiles::Read(isConfig ? FindWeights(folder) : path) };
 }

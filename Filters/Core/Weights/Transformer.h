@@ -36,8 +36,9 @@ public:
 
   /// Reads a Hugging Face or TransformerLens model from its folder, its config.json, or its weights
   /// file next to a config.json. For a folder or config.json, the weights are those of FindWeights.
-  /// A GGUF file (FindGguf) contains its own configuration. Throws FileError, FormatError or
-  /// ModelError. For `architecture` see ParseTransformerConfig.
+  /// Without a config.json, that of a params.json or of a checkpoint itself is used
+  /// (ReadCheckpointConfig). A GGUF file (FindGguf) contains its own configuration. Throws
+  /// FileError, FormatError or ModelError. For `architecture` see ParseTransformerConfig.
   static Transformer Read(const std::filesystem::path& path, const std::string& architecture = {});
 
   const TransformerConfig& GetConfig() const { return this->Config; }

@@ -69,6 +69,11 @@ TransformerConfig ParseTransformerConfig(
     object["model_type"] = architecture;
   }
   const Settings settings(object, source);
+  const std::string found = ArchitectureBySettings(settings);
+  if (!settings.Has({ "model_type" }) && !found.empty())
+  {
+    object["model_type"] = found;
+  }
   if (!settings.Has({ "model_type" }))
   {
     settings.Fail("'model_type' is missing, expected one of " + KnownArchitectures() + ".");

@@ -231,13 +231,15 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
 std::string KnownArchitectures();
 
 /// Parses a config.json as written by Hugging Face for one of KnownArchitectures, or one with the
-/// setting names of TransformerLens and the model_type transformer_lens (positions standard,
-/// shortformer, rotary in halves of whole heads, and alibi with a causal mask). Missing settings
-/// have the default of the original code. Of a model with text_config or vision_config, the part
-/// that its architecture reads is parsed. Throws FormatError if it is not a JSON object. Throws
-/// ModelError if sizes do not match, or if the architecture, activation or variant of attention is
-/// unknown; the message lists the supported ones and starts with `source`. Unless it is empty,
-/// `architecture` replaces the model_type of the text.
+/// setting names of TransformerLens (positions standard, shortformer, rotary, and alibi with a
+/// causal mask; model_type transformer_lens), of nanoGPT (n_layer, n_head, n_embd, block_size,
+/// vocab_size and bias; model_type nanogpt) or of Meta's Llama and llama2.c (dim, n_layers,
+/// n_heads, vocab_size and others; model_type meta_llama), which may leave out their model_type.
+/// Missing settings have the default of the original code. Of a model with text_config or
+/// vision_config, the part that its architecture reads is parsed. Throws FormatError if it is not a
+/// JSON object. Throws ModelError if sizes do not match, or if the architecture, activation or
+/// variant of attention is unknown; the message lists the supported ones and starts with `source`.
+/// Unless it is empty, `architecture` replaces the model_type of the text.
 TransformerConfig ParseTransformerConfig(
   std::string_view text, const std::string& source, const std::string& architecture = {});
 

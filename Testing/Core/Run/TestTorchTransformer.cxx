@@ -69,7 +69,12 @@ class TorchTransformer : public testing::TestWithParam<TorchModel>
 INSTANTIATE_TEST_SUITE_P(Oracle, TorchTransformer,
   testing::Values(TorchModel{ "gpt2-zip.pt", "gpt2" }, TorchModel{ "gpt2-legacy.pt", "gpt2" },
     TorchModel{ "gpt2-torch2.pt", "gpt2" }, TorchModel{ "gpt2-module-prefix.pt", "gpt2" },
-    TorchModel{ "gpt2-lightning.ckpt", "gpt2" }, TorchModel{ "gpt2-half.bin", "gpt2-half" }),
+    TorchModel{ "gpt2-lightning.ckpt", "gpt2" }, TorchModel{ "gpt2-half.bin", "gpt2-half" },
+    TorchModel{ "checkpoints/nanogpt/ckpt.pt", "checkpoints/nanogpt/ckpt" },
+    TorchModel{ "checkpoints/nanogpt-unbiased/ckpt.pt", "checkpoints/nanogpt-unbiased/ckpt" },
+    TorchModel{ "checkpoints/nanogpt-unbiased", "checkpoints/nanogpt-unbiased/ckpt" },
+    TorchModel{ "checkpoints/llama2.c/ckpt.pt", "checkpoints/llama2.c/ckpt" },
+    TorchModel{ "checkpoints/meta_llama/params.json", "checkpoints/llama2.c/ckpt" }),
   [](const auto& model) { return TestName(model.param.name); });
 
 TEST_P(TorchTransformer, ComputesWhatTheOriginalDoes)

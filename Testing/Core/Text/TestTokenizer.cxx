@@ -4,6 +4,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "ModelsOracle.h"
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
 
@@ -18,6 +19,7 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
+using atlas::test::ModelsOracle;
 using atlas::test::ReadBytes;
 using atlas::test::TemporaryDirectory;
 using atlas::test::WriteBytes;
@@ -631,10 +633,11 @@ TEST(Tokenizer, RefusesADirectoryWithoutOne)
 {
   const TemporaryDirectory folder;
   const auto refusal = [&] { return MessageOf<FileError>([&] { ReadTokenizer(folder.Path()); }); };
-  EXPECT_EQ(refusal(), folder.Path().string() +
-                         ": expected the tokenizer files tokenizer.json, tokenizer.model, "
-                         "vocab.json and merges.txt, or "
-                         "vocab.txt, found none of them; token ids can be given instead of text.");
+  EXPECT_EQ(refusal(),
+    folder.Path().string() +
+      ": expected the tokenizer files tokenizer.json, tokenizer.model, "
+      "vocab.json and merges.txt, "
+      "vocab.txt, or meta.pkl, found none of them; token ids can be given instead of text.");
   WriteBytes(folder / "vocab.json", "{}");
   EXPECT_THAT(refusal(),
     HasSubstr("vocab.json: a vocabulary for byte pair encoding needs merges.txt beside it"));
@@ -908,4 +911,12 @@ TEST(Tokenizer, OfEqualLinesTheLastOneCounts)
   EXPECT_EQ(tokenizer.VocabularySize(), 5);
 }
 
+}
+
+TEST(CharacterTokenizer, HasTheIdsOfNanoGpt)
+{
+  const Tokenizer tokenizer = ReadTokenizer(ModelsOracle("files/pt/checkpoints/nanogpt"));
+  EXPECT_EQ(tokenizer.Encode("a b!\n", true).ids, (std::vector<std::int64_t>{ 3, 1, 4, 2, 0 }));
+  EXPECT_EQ(tokenizer.Decode({ 3, 1, 4, 2, 0 }), "a b!\n");
+  EXPECT_THAT(MessageOf<FormatError>([&] { tokenizer.Encode("z", true); }), HasSubstr("meta.pkl"));
 }

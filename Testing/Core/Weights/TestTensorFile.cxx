@@ -91,6 +91,19 @@ protected:
   }
 };
 
+TEST_F(Checkpoint, LossesAndStepsHideNoWeights)
+{
+  const std::string weights = Dictionary({ "wte.weight" });
+  const std::string loss = PickledTensor({ "0", 1 }, 0, {}, {});
+  const std::string random = PickledVector("0", 1);
+  for (const char* name : { "model", "module", "net", "ema" })
+  {
+    const std::string object =
+      PickledDictionary({ { name, weights }, { "best_val_loss", loss }, { "rng_state", random } });
+    EXPECT_THAT(this->Read(object), ElementsAre("wte.weight")) << name;
+  }
+}
+
 TEST_F(Checkpoint, WrappersAreTakenOff)
 {
   EXPECT_THAT(this->Read(Dictionary({ "a", "b" })), ElementsAre("a", "b"));
@@ -111,8 +124,8 @@ TEST_F(Checkpoint, WrappersAreTakenOff)
 TEST_F(Checkpoint, TensorsOutsideOfTheWrapperMakeItAModule)
 {
   EXPECT_THAT(this->Read(PickledDictionary(
-                { { "lm_head", PickledVector("0", 1) }, { "model", Dictionary({ "a" }) } })),
-    ElementsAre("lm_head", "model.a"));
+                { { "lm_head.weight", PickledVector("0", 1) }, { "model", Dictionary({ "a" }) } })),
+    ElementsAre("lm_head.weight", "model.a"));
 }
 
 TEST_F(Checkpoint, TensorsBesideAStateDictAreOfTheTraining)

@@ -399,8 +399,7 @@ private:
         this->PushLong(this->Take(this->TakeNumber(1)));
         return true;
       case 'G': // BINFLOAT
-        this->Take(8);
-        this->Push(PickleKind::Real);
+        this->Push(PickleKind::Real, 0, this->Take(8));
         return true;
       case 0x8c: // SHORT_BINUNICODE
         this->PushText(this->Take(this->TakeNumber(1)));

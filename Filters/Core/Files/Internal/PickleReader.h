@@ -19,7 +19,7 @@ enum class PickleKind
   Boolean,
   Integer,     ///< of up to 64 bits
   LongInteger, ///< of more; PickleValue::text are its bytes, the lowest first
-  Real,
+  Real,        ///< PickleValue::text are its bytes, the highest first
   Text,
   Bytes,
   Tuple,

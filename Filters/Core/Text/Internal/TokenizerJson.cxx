@@ -278,8 +278,10 @@ private:
       FailKind(model, "WordLevel on bytes");
     }
     const JsonNode unknown = model.At("unk_token");
+    const JsonNode decoder = this->Root.At("decoder");
+    const bool isFused = !decoder.IsNull() && TypeOf(decoder, 0) == "Fuse";
     this->Parts->model = std::make_shared<WordLevelModel>(ParseVocabulary(model.At("vocab")),
-      unknown.IsNull() ? std::string() : unknown.String(), model.GetSource());
+      unknown.IsNull() ? std::string() : unknown.String(), isFused ? "" : " ", model.GetSource());
   }
 
   void ParseNormalizer(const JsonNode& node, int depth)

@@ -235,10 +235,11 @@ std::string WordPieceModel::Label(std::string_view token) const
   return std::string(token);
 }
 
-WordLevelModel::WordLevelModel(
-  std::shared_ptr<const Vocabulary> vocabulary, std::string unknown, std::string source)
+WordLevelModel::WordLevelModel(std::shared_ptr<const Vocabulary> vocabulary, std::string unknown,
+  std::string separator, std::string source)
   : WordModel(std::move(vocabulary))
   , Unknown(std::move(unknown))
+  , Separator(std::move(separator))
   , Source(std::move(source))
 {
 }
@@ -251,7 +252,7 @@ void WordLevelModel::Encode(std::string_view word, std::vector<std::int64_t>& id
 
 void WordLevelModel::Decode(std::string_view token, std::string& text) const
 {
-  text += text.empty() ? "" : " ";
+  text += text.empty() ? std::string() : this->Separator;
   text += token;
 }
 

@@ -133,20 +133,21 @@ private:
 class WordLevelModel : public WordModel
 {
 public:
-  /// The unknown token may be missing in the vocabulary.
-  WordLevelModel(
-    std::shared_ptr<const Vocabulary> vocabulary, std::string unknown, std::string source);
+  /// The unknown token may be missing in the vocabulary. `separator`: between words of a decoded
+  /// text; a space, as tokens do not record the original white space, unless words are characters.
+  WordLevelModel(std::shared_ptr<const Vocabulary> vocabulary, std::string unknown,
+    std::string separator, std::string source);
 
   /// Throws FormatError for an unknown word if there is no unknown token.
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
 
-  /// Separates words by single spaces, as tokens do not record the original white space.
   void Decode(std::string_view token, std::string& text) const override;
   std::string Label(std::string_view token) const override;
   std::string_view Kind() const override { return "WordLevel"; }
 
 private:
   std::string Unknown;
+  std::string Separator;
   std::string Source;
 };
 

@@ -82,6 +82,25 @@ TransformerConfig ParseGpt2(const Settings& settings)
   return config;
 }
 
+/// nanoGPT: GPT-2 with or without biases, and by default with the exact GELU.
+TransformerConfig ParseNanoGpt(const Settings& settings)
+{
+  TransformerConfig config;
+  config.layers = settings.Size({ "n_layer" });
+  config.heads = settings.Size({ "n_head" });
+  config.modelDimension = settings.Size({ "n_embd" });
+  config.mlpDimension = 4 * config.modelDimension;
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "block_size" });
+  config.activation = settings.Choice({ "activation_function" }, "gelu", ActivationNames);
+  config.lastResidualIsNormed = true;
+  config.inputBias = settings.Flag({ "bias" }, true);
+  config.outputBias = config.inputBias;
+  config.mlpBias = config.inputBias;
+  SplitHeads(config, settings);
+  return config;
+}
+
 /// GPT-J: attention and MLP in parallel behind one normalization; neighbors are rotated.
 TransformerConfig ParseGptJ(const Settings& settings)
 {
@@ -501,6 +520,57 @@ TransformerConfig ParseLlama(const Settings& settings)
   return config;
 }
 
+/// The width of the MLP in Meta's code, which its files do not hold: 2/3 of 4 d_model, perhaps
+/// times a factor, as the next multiple.
+std::int64_t MetaMlpDimension(const Settings& settings, std::int64_t modelDimension)
+{
+  const double factor = settings.Number({ "ffn_dim_multiplier" }, 1);
+  const std::int64_t multiple = settings.Size({ "multiple_of" }, 256);
+  const auto hidden =
+    static_cast<std::int64_t>(factor * static_cast<double>(8 * modelDimension / 3));
+  return (hidden + multiple - 1) / multiple * multiple;
+}
+
+/// Llama with the settings of Meta's params.json, or of llama2.c's model_args.
+TransformerConfig ParseMetaLlama(const Settings& settings)
+{
+  settings.RefuseVariants(
+    { "moe", "moe_args", "lora_args", "quantization_args", "vision_chunk_size", "vision_args" },
+    "a variant of Llama");
+  TransformerConfig config;
+  config.layers = settings.Size({ "n_layers" });
+  config.heads = settings.Size({ "n_heads" });
+  config.modelDimension = settings.Size({ "dim" });
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "max_seq_len" }, 2048);
+  config.norm = NormKind::RmsNorm;
+  config.epsilon = settings.Number({ "norm_eps" }, 1e-5, true);
+  config.activation = Activation::Silu;
+  config.gated = true;
+  config.lastResidualIsNormed = true;
+  config.inputBias = false;
+  config.outputBias = false;
+  config.mlpBias = false;
+  SplitHeads(config, settings);
+  config.keyHeads = settings.Size({ "n_kv_heads" }, config.heads);
+  config.mlpDimension =
+    settings.Size({ "hidden_dim" }, MetaMlpDimension(settings, config.modelDimension));
+  config.position = PositionKind::Rotary;
+  config.rotaryBase = settings.Number({ "rope_theta" }, 10000);
+  config.rotatesNeighbors = true;
+  CheckRotatedPart(config, settings);
+  if (settings.Flag({ "use_scaled_rope" }, false))
+  {
+    RotaryScaling& scaling = config.rotaryScaling;
+    scaling.kind = RotaryScaling::Kind::Llama3;
+    scaling.factor = settings.Number({ "rope_scaling_factor" }, 8);
+    scaling.lowFactor = 1;
+    scaling.highFactor = settings.Number({ "rope_high_freq_factor" }, 4);
+    scaling.originalPositions = 8192;
+  }
+  return config;
+}
+
 TransformerConfig ParseMistral(const Settings& settings)
 {
   TransformerConfig config = ParseDecoder(settings, { 131072 });
@@ -696,7 +766,7 @@ TransformerConfig ParseOlmo(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 32> Architectures = { {
+constexpr std::array<Named<Parse>, 34> Architectures = { {
   { "bert", ParseBert },
   { "bloom", ParseBloom },
   { "camembert", ParseRoberta },
@@ -717,7 +787,9 @@ constexpr std::array<Named<Parse>, 32> Architectures = { {
   { "gpt_oss", ParseGptOss },
   { "gptj", ParseGptJ },
   { "llama", ParseLlama },
+  { "meta_llama", ParseMetaLlama },
   { "mistral", ParseMistral },
+  { "nanogpt", ParseNanoGpt },
   { "olmo", ParseOlmo },
   { "opt", ParseOpt },
   { "phi", ParsePhi },
@@ -782,6 +854,19 @@ constexpr std::array<Named<std::string_view>, 37> Refused = { {
 std::string KnownArchitectures()
 {
   return NamesOf(Architectures);
+}
+
+std::string ArchitectureBySettings(const Settings& settings)
+{
+  const auto hasAll = [&](std::initializer_list<const char*> keys)
+  {
+    return std::all_of(
+      keys.begin(), keys.end(), [&](const char* key) { return settings.Has({ key }); });
+  };
+  return hasAll({ "n_ctx", "d_head", "d_vocab" }) ? "transformer_lens"
+         : hasAll({ "n_layer", "n_head", "n_embd", "block_size", "vocab_size" }) ? "nanogpt"
+         : hasAll({ "dim", "n_layers", "n_heads", "vocab_size" })                ? "meta_llama"
+                                                                                 : "";
 }
 
 TransformerConfig ParseArchitecture(const Settings& settings)

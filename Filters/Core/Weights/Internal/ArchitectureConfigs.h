@@ -8,6 +8,10 @@
 namespace atlas
 {
 
+/// The model_type that settings without one have, by the names of their sizes: transformer_lens,
+/// nanogpt or meta_llama; empty if it is none of these.
+std::string ArchitectureBySettings(const Settings& settings);
+
 /// Parses the settings of the model_type that they name. Throws ModelError, with the names of all
 /// that are known, if it is another one; a model type that is known but not run is refused as what
 /// it is.

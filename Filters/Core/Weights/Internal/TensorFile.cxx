@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -80,15 +81,18 @@ private:
   {
     const auto isIn = [](std::string_view holder, std::string_view dictionary)
     { return BeginsWith(std::string(holder) + ".", dictionary); };
-    const bool hasTensors = std::any_of(this->Tensors.begin(), this->Tensors.end(),
-      [&](const auto& entry)
+    std::set<std::string> holders; // of weights, in this dictionary
+    for (const auto& [name, tensor] : this->Tensors)
+    {
+      if (IsWeight(name, tensor) && isIn(tensor.holder, prefix))
       {
-        const std::string& holder = entry.second.holder;
-        return prefix.empty() ? holder.empty() : holder + "." == prefix;
-      });
+        holders.insert(tensor.holder.substr(std::min(prefix.size(), tensor.holder.size())));
+      }
+    }
+    const bool hasWeights = holders.erase("") != 0;
     for (const std::string_view wrapper : Wrappers)
     {
-      if (hasTensors && CanBeModule(wrapper))
+      if (hasWeights && CanBeModule(wrapper))
       {
         continue;
       }
@@ -100,8 +104,19 @@ private:
         return inner;
       }
     }
-    return {};
+    return hasWeights || holders.size() != 1 ? std::string() : prefix + *holders.begin() + ".";
   }
+
+  /// Whether a tensor is named like a module's, or a matrix. Steps, losses and the state of random
+  /// numbers are not; an optimizer's state is numbered.
+  static bool IsWeight(const std::string& name, const TorchTensor& tensor)
+  {
+    const std::size_t begin = tensor.holder.empty() ? 0 : tensor.holder.size() + 1;
+    const bool isNumbered = !tensor.holder.empty() && IsDigit(tensor.holder.back());
+    return !isNumbered && (name.find('.', begin) != std::string::npos || tensor.shape.size() >= 2);
+  }
+
+  static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
   static bool DropPrefix(Names& names)
   {

@@ -27,7 +27,9 @@ struct TensorFile
 /// A PyTorch file of a training may hold more than the weights, or hold them under another name. If
 /// there are tensors below one of the entries state_dict, model_state_dict, model or module of the
 /// outermost dictionary, in this order, only those below it are read, and so on; below the latter
-/// two only if the dictionary holds no tensors itself, of which they may be modules. Then prefixes
+/// two only if the dictionary holds no weights itself, of which they may be modules. Without such
+/// an entry, and without weights of its own, they are those of the only dictionary in it that holds
+/// weights. Weights are tensors whose names have a dot, or with two axes or more. Then prefixes
 /// that all names have are dropped: module. (of DataParallel), _orig_mod. (of torch.compile), and
 /// model. (of Lightning) unless the model itself has this name. `isShard`: the file is one of
 /// several, whose tensors are all read under their own names.

@@ -199,6 +199,39 @@ constexpr TensorNames GptJNames()
   return names;
 }
 
+/// nanoGPT has nn.Linear where GPT-2 has its own matrices, and no shifts without biases.
+constexpr TensorNames NanoGptNames(bool hasBiases)
+{
+  TensorNames names = Gpt2Names;
+  names.layout = WeightLayout::OutputInput;
+  if (!hasBiases)
+  {
+    names.attentionNorm.shift = {};
+    names.mlpNorm.shift = {};
+    names.finalNorm.shift = {};
+  }
+  return names;
+}
+
+/// Meta's own names.
+constexpr TensorNames MetaLlamaNames()
+{
+  TensorNames names = LlamaNames;
+  names.prefix = {};
+  names.tokens = "tok_embeddings.weight";
+  names.query = { "attention.wq.weight", {} };
+  names.key = { "attention.wk.weight", {} };
+  names.value = { "attention.wv.weight", {} };
+  names.output = { "attention.wo.weight", {} };
+  names.attentionNorm = { "attention_norm.weight", {} };
+  names.mlpNorm = { "ffn_norm.weight", {} };
+  names.gate = { "feed_forward.w1.weight", {} };
+  names.up = { "feed_forward.w3.weight", {} };
+  names.down = { "feed_forward.w2.weight", {} };
+  names.unembedding = { "output.weight", {} };
+  return names;
+}
+
 constexpr TensorNames GptNeoNames()
 {
   TensorNames names = Gpt2Names;
@@ -312,7 +345,7 @@ constexpr TensorNames StableLmNames()
 }
 
 /// Those that differ from LlamaNames.
-constexpr std::array<Named<TensorNames>, 25> AllNames = { {
+constexpr std::array<Named<TensorNames>, 27> AllNames = { {
   { "bert", BertNames },
   { "bloom", BloomNames },
   { "camembert", RobertaNames() },
@@ -330,6 +363,8 @@ constexpr std::array<Named<TensorNames>, 25> AllNames = { {
   { "gpt_neox", GptNeoXNames() },
   { "gpt_oss", GptOssNames() },
   { "gptj", GptJNames() },
+  { "meta_llama", MetaLlamaNames() },
+  { "nanogpt", NanoGptNames(true) },
   { "opt", OptNames() },
   { "phi", PhiNames() },
   { "phi3", Phi3Names() },
@@ -340,15 +375,16 @@ constexpr std::array<Named<TensorNames>, 25> AllNames = { {
   { "xlm-roberta", RobertaNames() },
 } };
 
+constexpr TensorNames UnbiasedNanoGpt = NanoGptNames(false);
 constexpr TensorNames GatedDinoV2 = GatedDinoV2Names();
 constexpr TensorNames GatedRegisters = GatedRegisterNames();
 
 /// Suffixes of the names of stored tensors that are not weights.
-constexpr std::array<std::string_view, 15> Buffers = { "attn.mask", "attn.IGNORE",
+constexpr std::array<std::string_view, 19> Buffers = { "attn.mask", "attention.mask", "attn.IGNORE",
   "attn.rotary_sin", "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
   "rotary_emb.cos_cached", "rotary_emb.sin_cached", "embeddings.position_ids",
   "embeddings.token_type_ids", ".attention.bias", ".attention.masked_bias", "attn.embed_positions",
-  "embeddings.mask_token" };
+  "embeddings.mask_token", "rope.freqs", "freqs_cos", "freqs_sin" };
 
 constexpr std::array<std::string_view, 16> Heads = { "classifier", "cls", "cls_classifier",
   "distillation_classifier", "embed_out", "lm_head", "mlm_head", "nsp_head", "pooler",
@@ -382,6 +418,10 @@ const TensorNames& NamesFor(const TransformerConfig& config)
   if (config.gated && config.architecture == "dinov2_with_registers")
   {
     return GatedRegisters;
+  }
+  if (!config.mlpBias && config.architecture == "nanogpt")
+  {
+    return UnbiasedNanoGpt;
   }
   const auto* found = FindNamed(AllNames, config.architecture);
   return found != nullptr ? found->value : LlamaNames;
