@@ -371,6 +371,10 @@ int vtkAttentionFocus::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     for (int port = 0; port < 2; ++port)
     {
       vtkTable::GetData(outputVector, port)->Initialize();

@@ -360,6 +360,10 @@ int vtkAttentionTokens::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     Clear(outputVector);
     if (ranks.Rank() == 0)
     {

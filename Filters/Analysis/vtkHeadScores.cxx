@@ -291,6 +291,10 @@ bool vtkHeadScores::MeasureHeads(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return false;
+    }
     work->result.error = e.what();
   }
   this->Known = std::move(work);
@@ -371,6 +375,10 @@ int vtkHeadScores::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     clear();
     if (ranks.Rank() == 0 && this->Errors.IsNew(this))
     {

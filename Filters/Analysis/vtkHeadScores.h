@@ -33,7 +33,8 @@ class RankGroup;
  * a score is, by Measure, MUL: sum A D / sum A; ABS: 1 - sum |A - D| / queries (detect_head of
  * TransformerLens, which rounds ABS to three digits); STRIPE: the mean of A_(i, i-1), A_(i, i-P)
  * and A_(i, i-P+1) of sequences that repeat a block of P tokens. Sums are over all queries and keys
- * of all sequences. Independent of Measure and exclusions are
+ * of all sequences; Previous Token leaves out the first query, which has no token before it.
+ * Independent of Measure and exclusions are
  *
  * - Prefix Matching: the mean attention, of queries whose token was there before, to the tokens
  * that came after it (Olsson et al. 2022)

@@ -344,6 +344,10 @@ int vtkHeadUpdates::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     ClearOutputs(outputVector);
     if (ranks.Rank() == 0)
     {

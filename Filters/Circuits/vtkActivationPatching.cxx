@@ -393,6 +393,10 @@ bool vtkActivationPatching::MakeMap(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return false;
+    }
     work->result.error = e.what();
   }
   this->Known = std::move(work);
@@ -430,6 +434,10 @@ int vtkActivationPatching::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     table->Initialize();
     image->Initialize();
     if (ranks.Rank() == 0 && this->Errors.IsNew(this))

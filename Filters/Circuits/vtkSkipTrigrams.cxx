@@ -196,6 +196,10 @@ int vtkSkipTrigrams::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     output->Initialize();
     if (ranks.Rank() == 0)
     {

@@ -24,9 +24,9 @@ namespace
 std::vector<atlas::FileStamp> StampsOf(
   const std::filesystem::path& path, const std::filesystem::path& folder)
 {
-  std::vector<const char*> names = { atlas::ConfigFile, atlas::MetaConfigFile, atlas::WeightsFile,
-    atlas::ShardIndexFile, atlas::TorchWeightsFile, atlas::TorchShardIndexFile,
-    atlas::ImageProcessorFile };
+  std::vector<const char*> names = { atlas::ConfigFile, atlas::GenerationConfigFile,
+    atlas::MetaConfigFile, atlas::WeightsFile, atlas::ShardIndexFile, atlas::TorchWeightsFile,
+    atlas::TorchShardIndexFile, atlas::ImageProcessorFile };
   names.insert(names.end(), atlas::TokenizerFiles.begin(), atlas::TokenizerFiles.end());
   std::vector<atlas::FileStamp> stamps;
   if (path != folder)

@@ -3,10 +3,12 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiProcessController.h>
+#include <vtkOutputWindow.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
-#include <array>
+#include <cstdlib>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -30,6 +32,15 @@ std::vector<char> BytesOf(const std::vector<Number>& numbers)
   return { first, first + numbers.size() * sizeof(Number) };
 }
 
+/// A rank was canceled.
+struct Cancelled : std::runtime_error
+{
+  Cancelled()
+    : std::runtime_error("the user has canceled.")
+  {
+  }
+};
+
 /// The numbers in the bytes of all ranks.
 template<class Number>
 std::vector<Number> Joined(const std::vector<std::vector<char>>& parts)
@@ -46,7 +57,18 @@ std::vector<Number> Joined(const std::vector<std::vector<char>>& parts)
 
 }
 
+/// What this rank knows of a task.
+struct RankGroup::Task
+{
+  vtkTypeInt64 exchanges = 0;
+  bool isOver = false; ///< no rank does another exchange
+  bool isCancelled = false;
+  bool isReported = false;
+  std::string error;
+};
+
 RankGroup::RankGroup(vtkInformationVector* outputVector)
+  : State(std::make_shared<Task>())
 {
   using SDDP = vtkStreamingDemandDrivenPipeline;
   auto* controller = vtkMultiProcessController::GetGlobalController();
@@ -56,6 +78,36 @@ RankGroup::RankGroup(vtkInformationVector* outputVector)
       info->Get(SDDP::UPDATE_PIECE_NUMBER()) == controller->GetLocalProcessId())
   {
     this->Controller = controller;
+  }
+}
+
+RankGroup::RankGroup(const RankGroup& other)
+  : Controller(other.Controller)
+  , State(other.State)
+  , IsCopy(true)
+{
+}
+
+RankGroup::~RankGroup()
+{
+  if (this->IsCopy)
+  {
+    return;
+  }
+  try
+  {
+    if (this->State->exchanges > 0 && !this->State->isOver)
+    {
+      this->Meet(Exchange::End, {}, 0);
+    }
+  }
+  catch (const std::exception&)
+  {
+    this->State->isOver = true; // reported below
+  }
+  if (this->Rank() == 0 && !this->State->error.empty() && !this->State->isReported)
+  {
+    vtkOutputWindowDisplayErrorText(("ERROR: " + this->State->error + "\n").c_str());
   }
 }
 
@@ -69,45 +121,144 @@ int RankGroup::Rank() const
   return this->Controller == nullptr ? 0 : this->Controller->GetLocalProcessId();
 }
 
-bool RankGroup::Agree(const RankResult& result) const
+/// Fails or cancels as the environment variable for tests says.
+void RankGroup::RunTest() const
 {
-  using Numbers = std::array<vtkTypeInt64, 3>; // length of the error, canceled, input
-  const Numbers mine = { static_cast<vtkTypeInt64>(result.error.size()), result.cancelled ? 1 : 0,
-    static_cast<vtkTypeInt64>(result.input) };
-  std::vector<Numbers> all(static_cast<std::size_t>(this->Count()), mine);
+  const char* wanted = std::getenv("ATLAS_TEST_FAILURE");
+  const std::string place =
+    std::to_string(this->Rank()) + ":" + std::to_string(this->State->exchanges) + ":";
+  if (wanted == nullptr || std::string(wanted).compare(0, place.size(), place) != 0)
+  {
+    return;
+  }
+  const std::string kind = std::string(wanted).substr(place.size());
+  if (kind == "memory")
+  {
+    throw std::bad_alloc();
+  }
+  if (kind == "cancel")
+  {
+    this->State->isCancelled = true;
+    throw Cancelled();
+  }
+  throw std::runtime_error("a failure for a test.");
+}
+
+/// Throws the error of a rank on all ranks.
+void RankGroup::FailTogether(int rank, std::string error, std::size_t length) const
+{
+  error.resize(length);
+  if (this->Controller != nullptr)
+  {
+    this->Controller->Broadcast(error.data(), static_cast<vtkIdType>(length), rank);
+  }
+  this->State->isOver = true;
+  this->State->isCancelled = false;
+  this->State->error = error;
+  throw std::runtime_error(error);
+}
+
+/// The beginning of an exchange. Throws on all ranks if one has failed or does another exchange,
+/// and, but for an agreement of all, if one was canceled.
+std::vector<RankGroup::Header> RankGroup::Meet(
+  Exchange exchange, const RankResult& result, std::size_t bytes) const
+{
+  Task& task = *this->State;
+  if (task.isOver)
+  {
+    if (task.isCancelled)
+    {
+      throw Cancelled();
+    }
+    throw std::runtime_error(task.error);
+  }
+  if (exchange != Exchange::End)
+  {
+    this->RunTest();
+  }
+  const bool isCancelled = result.cancelled || task.isCancelled;
+  const std::string error = isCancelled ? std::string() : result.error;
+  const Header mine = { static_cast<vtkTypeInt64>(exchange), task.exchanges++,
+    static_cast<vtkTypeInt64>(error.size()), isCancelled ? 1 : 0,
+    static_cast<vtkTypeInt64>(result.input), static_cast<vtkTypeInt64>(bytes) };
+  std::vector<Header> all(static_cast<std::size_t>(this->Count()), mine);
   if (this->Controller != nullptr && this->Controller->AllGather(mine.data(), all.front().data(),
                                        static_cast<vtkIdType>(mine.size())) == 0)
   {
     FailToSend();
   }
   const auto failed =
-    std::find_if(all.begin(), all.end(), [](const Numbers& numbers) { return numbers[0] > 0; });
+    std::find_if(all.begin(), all.end(), [](const Header& header) { return header[2] > 0; });
   if (failed != all.end())
   {
-    std::string error = result.error;
-    error.resize(static_cast<std::size_t>((*failed)[0]));
-    if (this->Controller != nullptr)
-    {
-      this->Controller->Broadcast(
-        error.data(), static_cast<vtkIdType>(error.size()), static_cast<int>(failed - all.begin()));
-    }
-    throw std::runtime_error(error);
+    this->FailTogether(
+      static_cast<int>(failed - all.begin()), error, static_cast<std::size_t>((*failed)[2]));
   }
-  const auto cancelled =
-    std::any_of(all.begin(), all.end(), [](const Numbers& numbers) { return numbers[1] != 0; });
-  if (cancelled)
+  const auto isOther = [&](const Header& header)
+  { return header[0] != all.front()[0] || header[1] != all.front()[1]; };
+  const auto other = std::find_if(all.begin(), all.end(), isOther);
+  const bool isOneExchange = other == all.end();
+  const bool anyCancelled =
+    std::any_of(all.begin(), all.end(), [](const Header& header) { return header[3] != 0; });
+  task.isCancelled = anyCancelled;
+  task.isOver = !isOneExchange || exchange == Exchange::End ||
+                (anyCancelled && exchange != Exchange::Agreement);
+  if (anyCancelled && exchange != Exchange::Agreement)
+  {
+    throw Cancelled();
+  }
+  if (!isOneExchange && !anyCancelled)
+  {
+    task.error = "the ranks do different things: rank " + std::to_string(other - all.begin()) +
+                 " is at another exchange than rank 0.";
+    throw std::runtime_error(task.error);
+  }
+  task.isCancelled = anyCancelled && task.isOver;
+  return all;
+}
+
+bool RankGroup::Agree(const RankResult& result) const
+{
+  if (this->State->isOver && this->State->isCancelled)
+  {
+    return false;
+  }
+  const std::vector<Header> all = this->Meet(Exchange::Agreement, result, 0);
+  if (std::any_of(all.begin(), all.end(), [](const Header& header) { return header[3] != 0; }))
   {
     return false;
   }
   const auto other = std::find_if(
-    all.begin(), all.end(), [&](const Numbers& numbers) { return numbers[2] != all.front()[2]; });
+    all.begin(), all.end(), [&](const Header& header) { return header[4] != all.front()[4]; });
   if (other != all.end())
   {
-    throw std::runtime_error(
+    this->State->isOver = true; // on all ranks
+    this->State->error =
       "expected the same model and sequences on every rank, found others on rank " +
-      std::to_string(other - all.begin()) + " than on rank 0.");
+      std::to_string(other - all.begin()) + " than on rank 0.";
+    throw std::runtime_error(this->State->error);
   }
   return true;
+}
+
+bool RankGroup::Leave(const std::exception& error) const
+{
+  Task& task = *this->State;
+  try
+  {
+    RankResult result;
+    result.error = error.what();
+    if (!task.isOver)
+    {
+      this->Meet(Exchange::End, result, 0);
+    }
+  }
+  catch (const std::exception&)
+  {
+    task.isOver = true; // the ranks know now
+  }
+  task.isReported = true;
+  return task.isCancelled;
 }
 
 template<class Value>
@@ -126,6 +277,7 @@ void RankGroup::Send(Value* values, vtkIdType count, int rank) const
 void RankGroup::ShareRows(
   const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const
 {
+  this->Meet(Exchange::Rows, {}, 0);
   if (this->Controller == nullptr)
   {
     return;
@@ -145,31 +297,30 @@ void RankGroup::ShareRows(
 
 std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
 {
-  std::vector<std::vector<char>> all(static_cast<std::size_t>(this->Count()));
-  if (this->Controller == nullptr)
-  {
-    all.front() = std::move(mine);
-    return all;
-  }
-  const vtkTypeInt64 size = static_cast<vtkTypeInt64>(mine.size());
-  std::vector<vtkTypeInt64> sizes(all.size());
-  if (this->Controller->AllGather(&size, sizes.data(), 1) == 0)
-  {
-    FailToSend();
-  }
+  const std::vector<Header> headers = this->Meet(Exchange::Bytes, {}, mine.size());
+  std::vector<std::vector<char>> all(headers.size());
   all[static_cast<std::size_t>(this->Rank())] = std::move(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
+  for (std::size_t rank = 0; rank < all.size() && this->Controller != nullptr; ++rank)
   {
-    all[rank].resize(static_cast<std::size_t>(sizes[rank]));
-    this->Send(all[rank].data(), sizes[rank], static_cast<int>(rank));
+    all[rank].resize(static_cast<std::size_t>(headers[rank][5]));
+    this->Send(all[rank].data(), headers[rank][5], static_cast<int>(rank));
   }
   return all;
 }
 
 bool RankGroup::Any(bool mine) const
 {
-  const std::vector<vtkTypeInt64> all = this->Gather(std::vector<vtkTypeInt64>{ mine ? 1 : 0 });
-  return std::any_of(all.begin(), all.end(), [](vtkTypeInt64 other) { return other != 0; });
+  try
+  {
+    const std::vector<vtkTypeInt64> all = this->Gather(std::vector<vtkTypeInt64>{ mine ? 1 : 0 });
+    return std::any_of(all.begin(), all.end(), [](vtkTypeInt64 other) { return other != 0; });
+  }
+  catch (const std::exception& e)
+  {
+    this->Leave(e);
+    this->State->isReported = false;
+    return true;
+  }
 }
 
 std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& mine) const

@@ -507,6 +507,10 @@ int vtkAttentionLines::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     output->Initialize();
     if (ranks.Rank() == 0)
     {

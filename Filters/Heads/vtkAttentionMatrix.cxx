@@ -372,6 +372,10 @@ bool vtkAttentionMatrix::Pool(vtkMultiBlockDataSet* input, const AttentionAtlas:
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return false;
+    }
     part->result.error = e.what();
     part->isPooled = false;
     if (ranks.Rank() == 0)

@@ -75,6 +75,17 @@ std::uint64_t HashTokens(const atlas::Recording& recording, const std::vector<st
   return hash;
 }
 
+std::uint64_t HashTasks(const std::vector<atlas::LayoutTask>& tasks)
+{
+  std::uint64_t hash = 0;
+  for (const atlas::LayoutTask& task : tasks)
+  {
+    const std::array<std::int64_t, 2> place = { task.place.layer, task.place.head };
+    hash = atlas::HashValues(place.data(), sizeof(place), hash);
+  }
+  return hash;
+}
+
 std::uint64_t HashHead(const atlas::Recording& recording, const atlas::HeadPlace& place)
 {
   const atlas::RecordedHead& head = atlas::HeadWithKeys(recording, place.layer, place.head);
@@ -360,7 +371,19 @@ void vtkHeadEmbedding::LayOutPart(
   part.result.input = atlas::HashValues(part.request.contents.data(),
     part.request.contents.size() * sizeof(std::uint64_t), part.request.tokens);
 
-  const std::vector<atlas::LayoutTask> missing = this->Known->layouts.Missing(part.request);
+  // The ranks divide what they all miss. After an error or a cancel they may know different ones.
+  std::vector<atlas::LayoutTask> missing = this->Known->layouts.Missing(part.request);
+  const auto counts = ranks.Gather(std::vector<vtkTypeInt64>{
+    static_cast<vtkTypeInt64>(missing.size()), static_cast<vtkTypeInt64>(HashTasks(missing)) });
+  for (std::size_t i = 2; i < counts.size(); i += 2)
+  {
+    if (counts[i] != counts[0] || counts[i + 1] != counts[1])
+    {
+      this->Known->layouts = {};
+      missing = this->Known->layouts.Missing(part.request);
+      break;
+    }
+  }
   std::vector<atlas::LayoutTask> mine;
   for (auto i = atlas::ToIndex(ranks.Rank()); i < missing.size();
     i += atlas::ToIndex(ranks.Count()))
@@ -475,6 +498,10 @@ int vtkHeadEmbedding::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     vtkPolyData::GetData(outputVector, 0)->Initialize();
     vtkTable::GetData(outputVector, 1)->Initialize();
     vtkPolyData::GetData(outputVector, 2)->Initialize();

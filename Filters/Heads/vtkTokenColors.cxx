@@ -334,7 +334,10 @@ int vtkTokenColors::RequestData(
   }
   try
   {
-    ranks.Agree(result);
+    if (!ranks.Agree(result))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     const TokenScale scale = FindScale(quantity, this->Periods, heads, ranks, tokens);
     const auto paint = [&](vtkIdType begin, vtkIdType end)
     {
@@ -344,7 +347,8 @@ int vtkTokenColors::RequestData(
         colors->SetTypedTuple(i, color.data());
       }
     };
-    if (!this->Paint(paint, count))
+    result.cancelled = !this->Paint(paint, count);
+    if (!ranks.Agree(result))
     {
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
@@ -361,6 +365,10 @@ int vtkTokenColors::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     output->Initialize();
     legend->Initialize();
     if (ranks.Rank() == 0)

@@ -406,6 +406,10 @@ int vtkTokenSearch::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     for (int port = 0; port < 3; ++port)
     {
       vtkDataObject::GetData(outputVector, port)->Initialize();

@@ -284,6 +284,10 @@ int vtkTransformerTraining::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     this->Trained->given.reset();
     this->Trained->failed = this->GetMTime();
     if (ranks.Rank() == 0)

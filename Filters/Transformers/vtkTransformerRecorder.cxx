@@ -537,6 +537,10 @@ int vtkTransformerRecorder::RequestData(
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     output->Initialize();
     if (ranks.Rank() == 0)
     {

@@ -230,8 +230,9 @@ public:
   ///@{
   /**
    * The number of tokens, at most 100,000, that the model adds to each sequence, one per time step;
-   * fewer if it predicts the end of the text, which config.json names as eos_token_id. Each is
-   * predicted from all tokens before it. 0: none. Not together with interventions. Default: 0.
+   * fewer if it predicts the end of the text, which generation_config.json, or else config.json,
+   * names as eos_token_id. Each is predicted from all tokens before it. 0: none. Not together with
+   * interventions. Default: 0.
    */
   vtkSetClampMacro(GenerateTokens, int, 0, 100000);
   vtkGetMacro(GenerateTokens, int);

@@ -69,11 +69,14 @@ void AddQuery(const float* row, std::int64_t query, std::int64_t keys, const Rep
   auto& [previous, duplicate, induction] = sums.patterns;
   const auto isExcluded = [&](std::int64_t key)
   { return (options.excludeFirst && key == 0) || (options.excludeCurrent && key == query); };
-  sums.attention += std::accumulate(row, row + keys, 0.0);
-  sums.attention -= options.excludeFirst ? static_cast<double>(row[0]) : 0;
-  sums.attention -= options.excludeCurrent && !(options.excludeFirst && query == 0)
-                      ? static_cast<double>(row[query])
-                      : 0;
+  double attention = std::accumulate(row, row + keys, 0.0);
+  attention -= options.excludeFirst ? static_cast<double>(row[0]) : 0;
+  attention -= options.excludeCurrent && !(options.excludeFirst && query == 0)
+                 ? static_cast<double>(row[query])
+                 : 0;
+  sums.attention += attention;
+  sums.firstAttention += query == 0 ? attention : 0;
+  sums.firstQueries += query == 0 ? 1 : 0;
   ++sums.queries;
   if (query > 0)
   {
@@ -138,6 +141,8 @@ void PatternSums::Add(const PatternSums& other)
 {
   this->queries += other.queries;
   this->attention += other.attention;
+  this->firstQueries += other.firstQueries;
+  this->firstAttention += other.firstAttention;
   for (std::size_t p = 0; p < HeadPatternCount; ++p)
   {
     this->patterns[p].attention += other.patterns[p].attention;
@@ -154,16 +159,18 @@ void PatternSums::Add(const PatternSums& other)
 double PatternSums::Score(HeadPattern pattern, PatternMeasure measure) const
 {
   const Sums& sums = this->patterns.at(static_cast<std::size_t>(pattern));
+  const bool isPrevious = pattern == HeadPattern::PreviousToken;
+  const double all = this->attention - (isPrevious ? this->firstAttention : 0);
+  const std::int64_t count = this->queries - (isPrevious ? this->firstQueries : 0);
   switch (measure)
   {
     case PatternMeasure::Mul:
-      return Ratio(sums.attention, this->attention);
+      return Ratio(sums.attention, all);
     case PatternMeasure::Abs:
     {
       // As A is from 0 to 1, |A - D| is A outside the pattern and 1 - A in it.
-      const double difference =
-        this->attention - 2 * sums.attention + static_cast<double>(sums.pairs);
-      return this->queries > 0 ? 1 - difference / static_cast<double>(this->queries) : 0;
+      const double difference = all - 2 * sums.attention + static_cast<double>(sums.pairs);
+      return count > 0 ? 1 - difference / static_cast<double>(count) : 0;
     }
     case PatternMeasure::Stripe:
       break;

@@ -22,7 +22,8 @@ enum class HeadPattern
 inline constexpr std::size_t HeadPatternCount = 3;
 
 /// How attention A is compared with a pattern D. Mul and Abs are those of TransformerLens
-/// (detect_head, Nanda and Bloom 2022).
+/// (detect_head, Nanda and Bloom 2022), but PreviousToken leaves out the first query, which has no
+/// token before it: a head that always attends to the previous token has 1.
 enum class PatternMeasure
 {
   Mul,   ///< sum A D / sum A: the share of the attention that is in the pattern
@@ -80,6 +81,8 @@ struct PatternSums
 
   std::int64_t queries = 0;
   double attention = 0; ///< sum A
+  std::int64_t firstQueries = 0;
+  double firstAttention = 0; ///< sum A of the first queries of sequences
   std::array<Sums, HeadPatternCount> patterns = {};
   double prefix = 0; ///< sum A D of Induction, nothing excluded
   std::int64_t prefixQueries = 0;

@@ -21,20 +21,23 @@ using Vector = Eigen::RowVectorXd;
 constexpr const char* What = "Score Attribution";
 constexpr const char* AlibiName = "ALiBi";
 
-/// Rotates each row [d_head] as the queries and keys at a position, in a rotary model.
-void Rotate(const TransformerConfig& config, std::int64_t position, DoubleMatrix& rows)
+/// Rotates each row [d_head] as the queries and keys of a layer at a position of a sequence of
+/// `length` tokens, in a rotary model.
+void Rotate(const TransformerConfig& config, std::int64_t layer, std::int64_t length,
+  std::int64_t position, DoubleMatrix& rows)
 {
   if (config.position != PositionKind::Rotary)
   {
     return;
   }
-  const std::vector<float> frequencies = RotaryFrequencies(config);
+  const std::vector<float> frequencies = RotaryFrequencies(config, layer, length);
+  const double factor = config.RotaryScalingOf(layer).attentionFactor;
   const auto pairs = static_cast<std::int64_t>(frequencies.size());
   for (std::int64_t i = 0; i < pairs; ++i)
   {
     const float angle = static_cast<float>(position) * frequencies[ToIndex(i)];
-    const auto cosine = static_cast<double>(std::cos(angle));
-    const auto sine = static_cast<double>(std::sin(angle));
+    const double cosine = factor * static_cast<double>(std::cos(angle));
+    const double sine = factor * static_cast<double>(std::sin(angle));
     const Eigen::VectorXd a = rows.col(i);
     const Eigen::VectorXd b = rows.col(i + pairs);
     rows.col(i) = a * cosine - b * sine;
@@ -73,7 +76,8 @@ DoubleMatrix PartsOf(
   }
   parts.middleRows(hasPositions ? 2 : 1, read.rows() - 1) = read.bottomRows(read.rows() - 1);
   parts.bottomRows(1) = side.bias;
-  Rotate(config, position, parts);
+  const std::int64_t sequence = recording.tokens.sequence[ToIndex(side.row)];
+  Rotate(config, layer, recording.SequenceLength(sequence), position, parts);
   return parts;
 }
 

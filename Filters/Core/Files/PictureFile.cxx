@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csetjmp>
 #include <cstdio> // before jpeglib.h, which needs it
 #include <cstring>
 #include <functional>
@@ -97,6 +98,9 @@ void RequireWholeChunks(const MappedFile& file, const std::string& path)
   }
 }
 
+/// What went wrong in a library; large enough for libjpeg, whose messages are the longer ones.
+using ErrorText = std::array<char, JMSG_LENGTH_MAX>;
+
 /// Decodes a PNG in memory. VTK's reader is not used because it crashes on libpng errors: it jumps
 /// to a function that has already returned.
 class PngDecoder
@@ -123,11 +127,15 @@ public:
       throw std::bad_alloc();
     }
     RequireWholeChunks(this->File, this->Path);
-    png_set_read_fn(this->Png, this, &PngDecoder::Read);
-    // Texts, profiles and the like have no part in the pixels, and libpng would unpack and keep up
-    // to a thousand of 8 MB each. Only the critical chunks and tRNS are read.
-    png_set_keep_unknown_chunks(this->Png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-    png_read_info(this->Png, this->Info);
+    this->Guard(
+      [&]
+      {
+        png_set_read_fn(this->Png, this, &PngDecoder::Read);
+        // Texts, profiles and the like have no part in the pixels, and libpng would unpack and keep
+        // up to a thousand of 8 MB each. Only the critical chunks and tRNS are read.
+        png_set_keep_unknown_chunks(this->Png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+        png_read_info(this->Png, this->Info);
+      });
     const png_uint_32 width = png_get_image_width(this->Png, this->Info);
     const png_uint_32 height = png_get_image_height(this->Png, this->Info);
     RequireSize(this->Path, width, height);
@@ -136,11 +144,15 @@ public:
     result.hasTransparency =
       (png_get_color_type(this->Png, this->Info) & PNG_COLOR_MASK_ALPHA) != 0 ||
       png_get_valid(this->Png, this->Info, PNG_INFO_tRNS) != 0;
-    png_set_expand(this->Png);
-    png_set_gray_to_rgb(this->Png);
-    png_set_strip_alpha(this->Png);
-    png_set_interlace_handling(this->Png);
-    png_read_update_info(this->Png, this->Info);
+    this->Guard(
+      [&]
+      {
+        png_set_expand(this->Png);
+        png_set_gray_to_rgb(this->Png);
+        png_set_strip_alpha(this->Png);
+        png_set_interlace_handling(this->Png);
+        png_read_update_info(this->Png, this->Info);
+      });
 
     const std::size_t size = png_get_rowbytes(this->Png, this->Info);
     std::vector<png_byte> bytes(size * height);
@@ -149,8 +161,12 @@ public:
     {
       rows[row] = bytes.data() + size * row;
     }
-    png_read_image(this->Png, rows.data());
-    png_read_end(this->Png, nullptr);
+    this->Guard(
+      [&]
+      {
+        png_read_image(this->Png, rows.data());
+        png_read_end(this->Png, nullptr);
+      });
 
     Picture& picture = result.picture;
     picture.height = height;
@@ -176,6 +192,19 @@ private:
   std::size_t Left;
   png_structp Png;
   png_infop Info;
+  ErrorText Error = {};
+
+  /// Calls functions of libpng. Its errors jump back to here, as exceptions must not pass C code:
+  /// `call` has no objects with destructors.
+  template<class Call>
+  void Guard(const Call& call)
+  {
+    if (setjmp(png_jmpbuf(this->Png)) != 0) // NOLINT(cert-err52-cpp)
+    {
+      throw FormatError(this->Path + ": cannot be read as PNG: " + this->Error.data() + ".");
+    }
+    call();
+  }
 
   static void Read(png_structp png, png_bytep to, std::size_t size)
   {
@@ -190,8 +219,9 @@ private:
   }
   [[noreturn]] static void Fail(png_structp png, png_const_charp message)
   {
-    const auto* self = static_cast<const PngDecoder*>(png_get_error_ptr(png));
-    throw FormatError(self->Path + ": cannot be read as PNG: " + message + ".");
+    auto* self = static_cast<PngDecoder*>(png_get_error_ptr(png));
+    std::snprintf(self->Error.data(), self->Error.size(), "%s", message);
+    png_longjmp(png, 1);
   }
   static void Ignore(png_structp, png_const_charp) {}
 };
@@ -217,11 +247,15 @@ public:
 
   PictureFile Decode()
   {
-    jpeg_create_decompress(&this->Jpeg);
-    this->Jpeg.progress = &this->Progress;
-    jpeg_mem_src(
-      &this->Jpeg, reinterpret_cast<const unsigned char*>(this->File.Data()), this->File.Size());
-    jpeg_read_header(&this->Jpeg, TRUE);
+    this->Guard(
+      [&]
+      {
+        jpeg_create_decompress(&this->Jpeg);
+        this->Jpeg.progress = &this->Progress;
+        jpeg_mem_src(&this->Jpeg, reinterpret_cast<const unsigned char*>(this->File.Data()),
+          this->File.Size());
+        jpeg_read_header(&this->Jpeg, TRUE);
+      });
     RequireSize(this->Path, this->Jpeg.image_width, this->Jpeg.image_height);
     if (this->Jpeg.num_components != 1 && this->Jpeg.num_components != 3)
     {
@@ -229,7 +263,7 @@ public:
                         std::to_string(this->Jpeg.num_components) + " components.");
     }
     this->Jpeg.out_color_space = JCS_RGB;
-    jpeg_start_decompress(&this->Jpeg);
+    this->Guard([&] { jpeg_start_decompress(&this->Jpeg); });
     PictureFile result;
     Picture& picture = result.picture;
     picture.height = this->Jpeg.output_height;
@@ -239,10 +273,10 @@ public:
     while (this->Jpeg.output_scanline < this->Jpeg.output_height)
     {
       JSAMPROW rows = row.data();
-      jpeg_read_scanlines(&this->Jpeg, &rows, 1);
+      this->Guard([&] { jpeg_read_scanlines(&this->Jpeg, &rows, 1); });
       picture.pixels.insert(picture.pixels.end(), row.begin(), row.end());
     }
-    jpeg_finish_decompress(&this->Jpeg);
+    this->Guard([&] { jpeg_finish_decompress(&this->Jpeg); });
     return result;
   }
 
@@ -252,17 +286,25 @@ private:
   jpeg_decompress_struct Jpeg = {};
   jpeg_error_mgr Errors = {};
   jpeg_progress_mgr Progress = {};
+  ErrorText Error = {};
+  std::jmp_buf Place = {};
 
-  [[noreturn]] static void Refuse(j_common_ptr jpeg, const std::string& message)
+  /// Calls functions of libjpeg, as PngDecoder::Guard.
+  template<class Call>
+  void Guard(const Call& call)
   {
-    const auto* self = static_cast<const JpegDecoder*>(jpeg->client_data);
-    throw FormatError(self->Path + ": cannot be read as JPEG: " + message + ".");
+    if (setjmp(this->Place) != 0) // NOLINT(cert-err52-cpp)
+    {
+      throw FormatError(this->Path + ": cannot be read as JPEG: " + this->Error.data() + ".");
+    }
+    call();
   }
+
   [[noreturn]] static void Fail(j_common_ptr jpeg)
   {
-    std::array<char, JMSG_LENGTH_MAX> message = {};
-    jpeg->err->format_message(jpeg, message.data());
-    Refuse(jpeg, message.data());
+    auto* self = static_cast<JpegDecoder*>(jpeg->client_data);
+    jpeg->err->format_message(jpeg, self->Error.data());
+    std::longjmp(self->Place, 1); // NOLINT(cert-err52-cpp)
   }
   /// Rejects corrupt data, where libjpeg would fill in gray and continue.
   static void Hear(j_common_ptr jpeg, int level)
@@ -282,7 +324,9 @@ private:
     if (jpeg->is_decompressor != 0 &&
         reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number > most)
     {
-      Refuse(jpeg, "it has more than " + std::to_string(most) + " scans");
+      auto* self = static_cast<JpegDecoder*>(jpeg->client_data);
+      std::snprintf(self->Error.data(), self->Error.size(), "it has more than %d scans", most);
+      std::longjmp(self->Place, 1); // NOLINT(cert-err52-cpp)
     }
   }
 };

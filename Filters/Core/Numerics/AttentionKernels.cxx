@@ -28,7 +28,7 @@ void MultiplyKeys(const HeadScores& head, std::int64_t begin, std::int64_t end, 
   std::int64_t keys, float* values)
 {
   MultiplyMatrices(end - begin, keys - from, head.dimension, head.scale,
-    { head.query + begin * head.dimension, head.dimension },
+    { head.query + (begin - head.firstQuery) * head.dimension, head.dimension },
     { head.key + from * head.dimension, head.dimension, true }, values + from, keys);
 }
 

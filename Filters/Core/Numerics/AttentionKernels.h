@@ -18,7 +18,7 @@ double Softmax(Eigen::VectorXd& logits, Eigen::Index target);
 /// Queries and keys of one head on one sequence, and what turns them into attention.
 struct HeadScores
 {
-  const float* query = nullptr; ///< [length, dimension]
+  const float* query = nullptr; ///< [length - firstQuery, dimension]
   const float* key = nullptr;   ///< [length, dimension]
   std::int64_t length = 0;      ///< tokens of the sequence
   std::int64_t dimension = 0;   ///< d_head
@@ -29,6 +29,7 @@ struct HeadScores
   std::int64_t window = 0; ///< w > 0: query i may attend to keys j > i - w only
   std::optional<float> sink =
     std::nullopt; ///< a further logit in the softmax, whose weight is dropped (gpt-oss)
+  std::int64_t firstQuery = 0; ///< position of the first row of `query`
 
   /// The number of leading keys that contain all those which queries before `end` may attend to.
   std::int64_t KeyCount(std::int64_t end) const

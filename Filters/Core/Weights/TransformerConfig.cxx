@@ -4,12 +4,14 @@
 #include "Error.h"
 #include "Index.h"
 #include "JsonSettings.h"
+#include "JsonText.h"
 #include "MappedFile.h"
 #include "Pi.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <system_error>
 
 namespace atlas
 {
@@ -103,7 +105,25 @@ TransformerConfig ParseTransformerConfig(
 TransformerConfig ReadTransformerConfig(
   const std::filesystem::path& path, const std::string& architecture)
 {
-  return ParseTransformerConfig(ReadFile(path), path.string(), architecture);
+  TransformerConfig config = ParseTransformerConfig(ReadFile(path), path.string(), architecture);
+  const std::filesystem::path generation = path.parent_path() / GenerationConfigFile;
+  std::error_code ignored;
+  if (std::filesystem::exists(generation, ignored))
+  {
+    const json object = ParseJson(ReadFile(generation), generation.string());
+    if (!object.is_object())
+    {
+      throw FormatError(
+        generation.string() + ": expected a JSON object, found " + Describe(object) + ".");
+    }
+    const std::string source = generation.string();
+    const Settings settings(object, source);
+    if (settings.Has({ "eos_token_id" }))
+    {
+      config.endTokens = EndTokens(settings, config.outputVocabulary);
+    }
+  }
+  return config;
 }
 
 std::vector<double> AlibiSlopes(std::int64_t heads)

@@ -243,7 +243,11 @@ std::string KnownArchitectures();
 TransformerConfig ParseTransformerConfig(
   std::string_view text, const std::string& source, const std::string& architecture = {});
 
-/// Reads a config.json. Throws as ParseTransformerConfig does, and FileError.
+/// The file beside a config.json that says how texts are generated.
+inline constexpr const char* GenerationConfigFile = "generation_config.json";
+
+/// Reads a config.json. The eos_token_id of a generation_config.json beside it replaces its own, as
+/// in the original. Throws as ParseTransformerConfig does, and FileError.
 TransformerConfig ReadTransformerConfig(
   const std::filesystem::path& path, const std::string& architecture = {});
 

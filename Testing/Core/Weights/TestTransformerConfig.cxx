@@ -4,6 +4,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "TemporaryDirectory.h"
 
 #include <cmath>
 #include <string>
@@ -14,6 +15,8 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
+using atlas::test::TemporaryDirectory;
+using atlas::test::WriteBytes;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -488,4 +491,20 @@ TEST(TransformerConfig, EndsOfTextsAreOneIdOrSeveral)
   }
 }
 
+}
+
+TEST(TransformerConfig, GenerationConfigNamesTheEndTokens)
+{
+  const TemporaryDirectory folder;
+  const auto ends = [&] { return ReadTransformerConfig(folder / "config.json").endTokens; };
+  WriteBytes(folder / "config.json", R"({"model_type": "gpt2", "n_layer": 1, "n_head": 1,
+    "n_embd": 4, "vocab_size": 9, "eos_token_id": 2})");
+  EXPECT_THAT(ends(), testing::ElementsAre(2));
+  WriteBytes(folder / "generation_config.json", R"({"temperature": 0.6})");
+  EXPECT_THAT(ends(), testing::ElementsAre(2));
+  WriteBytes(folder / "generation_config.json", R"({"eos_token_id": [7, 8]})");
+  EXPECT_THAT(ends(), testing::ElementsAre(7, 8));
+  WriteBytes(folder / "generation_config.json", "[]");
+  EXPECT_THAT(MessageOf<FormatError>(ends),
+    testing::HasSubstr("generation_config.json: expected a JSON object, found"));
 }

@@ -227,7 +227,8 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
   const std::int64_t first = group.offsets[sequence];
   const std::int64_t past = group.past; // keys in the rows before those of the group
   HeadScores scores;
-  scores.query = rows.query + (first - past) * dimension;
+  scores.query = rows.query + first * dimension;
+  scores.firstQuery = past;
   scores.key = rows.key + (first - past) * dimension;
   scores.length = past + group.offsets[sequence + 1] - first;
   scores.dimension = dimension;

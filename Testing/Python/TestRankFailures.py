@@ -1,0 +1,107 @@
+"""No failure or cancel on one of several MPI ranks leaves the others waiting, at any exchange of any filter.
+
+A rank fails in place of an exchange, number 0, 1, ..., as the environment variable ATLAS_TEST_FAILURE says. When no
+exchange has that number, the filter gives what it gave before.
+"""
+
+import unittest
+
+import atlastest
+from atlastest import RANKS, AtlasTest
+from paraview import servermanager, simple
+
+TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
+RECORD = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
+MOST_EXCHANGES = 20
+
+
+@unittest.skipIf(RANKS == 1, "one rank has nobody to wait for")
+class RankFailures(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        self.ids = "\n".join(" ".join(str(7 * i * k % 200) for i in range(1, 12)) for k in range(1, 5))
+        self.recording = simple.TransformerRecorder(Input=self.model, TokenIds=self.ids, Record=RECORD)
+        self.embedding = simple.HeadEmbedding(Input=self.recording, Method="PCA")
+        self.embedding.UpdatePipeline()
+
+    def tell_ranks(self, text):
+        """Sets the variable on every rank."""
+        source = simple.ProgrammableSource(OutputDataSetType="vtkTable")
+        source.Script = f"import os; os.environ['ATLAS_TEST_FAILURE'] = {text!r}"
+        source.UpdatePipeline()
+        simple.Delete(source)
+
+    def size(self, source):
+        """How much the ranks have in the filter's first output."""
+        source.UpdatePipeline()
+        information = source.GetDataInformation()
+        return (information.GetNumberOfPoints(), information.GetNumberOfCells(), information.GetNumberOfRows(),
+                information.GetNumberOfDataSets(), information.GetMemorySize() > 0)
+
+    def check(self, make):
+        def run():
+            source = make()
+            size = self.size(source)
+            simple.Delete(source)
+            return size
+
+        expected = run()
+        self.assertTrue(any(expected))
+        failures = 0
+        for kind in ("throw", "memory", "cancel"):
+            for rank in range(RANKS):
+                for exchange in range(MOST_EXCHANGES + 1):
+                    self.assertLess(exchange, MOST_EXCHANGES)
+                    self.tell_ranks(f"{rank}:{exchange}:{kind}")
+                    size = run()
+                    self.tell_ranks("")
+                    errors = self.take_errors()
+                    if size == expected and not errors:
+                        break
+                    failures += 1
+                    wanted = {"throw": "a failure for a test.", "memory": "bad_alloc", "cancel": None}[kind]
+                    self.assertEqual(bool(errors), wanted is not None)  # once for each update of an output
+                    self.assertEqual([error for error in errors if wanted not in error], [])
+        self.assertGreater(failures, 0)
+        self.assertEqual(run(), expected)
+
+    def test_recorder(self):
+        self.check(lambda: simple.TransformerRecorder(Input=self.model, TokenIds=self.ids))
+
+    def test_head_embedding(self):
+        self.check(lambda: simple.HeadEmbedding(Input=self.recording, Method="PCA"))
+
+    def test_token_colors(self):
+        self.check(lambda: simple.TokenColors(Input=self.embedding, By="Norm"))
+
+    def test_token_search(self):
+        self.check(lambda: simple.TokenSearch(Input=self.embedding, Match="TokenId", Text="7 14"))
+
+    def test_attention_lines(self):
+        self.check(lambda: simple.AttentionLines(Input=self.embedding, Recording=self.recording))
+
+    def test_attention_matrix(self):
+        self.check(lambda: simple.AttentionMatrix(Input=self.recording))
+
+    def test_head_scores(self):
+        self.check(lambda: simple.HeadScores(Input=self.recording))
+
+    def test_head_updates(self):
+        self.check(lambda: simple.HeadUpdates(Input=self.recording, Model=self.model))
+
+    def test_attention_focus(self):
+        self.check(lambda: simple.AttentionFocus(Input=self.recording))
+
+    def test_attention_tokens(self):
+        self.check(lambda: simple.AttentionTokens(Input=self.recording, Model=self.model, Sequence=-1))
+
+    def test_skip_trigrams(self):
+        self.check(lambda: simple.SkipTrigrams(Input=self.model))
+
+    def test_activation_patching(self):
+        self.check(lambda: simple.ActivationPatching(Input=self.model, Prompt="1 2 3 4", PatchFrom="7 9 3 2", Target="#3", Against="#8"))
+
+
+if __name__ == "__main__":
+    atlastest.main()
