@@ -156,6 +156,48 @@ atlas::Recording RecordingUntil(
   return isWhole ? recording : atlas::FirstTokens(recording, lengths);
 }
 
+/// Where sequences begin and the last ends.
+std::vector<std::int64_t> OffsetsOf(const atlas::TransformerInput& input)
+{
+  std::vector<std::int64_t> offsets = { 0 };
+  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  {
+    offsets.push_back(offsets.back() + static_cast<std::int64_t>(sequence.size()));
+  }
+  return offsets;
+}
+
+/// Cuts sequences to the time step shown if their keys are rotated otherwise by then than at the
+/// end, which LongRope does: the recording at this step is not a part of that of the whole texts.
+void CutToStep(const atlas::TransformerConfig& config, const std::vector<std::int64_t>& given,
+  std::int64_t shown, AttentionAtlas::RecorderInput& input)
+{
+  const atlas::RotaryScaling& scaling = config.rotaryScaling;
+  std::vector<std::string> labels;
+  std::vector<std::vector<std::int64_t>> sequences;
+  bool isOther = false;
+  auto label = input.labels.begin();
+  for (std::size_t s = 0; s < given.size(); ++s)
+  {
+    const std::vector<std::int64_t>& whole = input.input.tokens[s];
+    const auto all = static_cast<std::int64_t>(whole.size());
+    const std::int64_t length = std::min(all, given[s] + shown);
+    isOther = isOther || (static_cast<double>(length) <= scaling.originalPositions &&
+                           static_cast<double>(all) > scaling.originalPositions);
+    sequences.emplace_back(whole.begin(), whole.begin() + length);
+    if (!input.labels.empty())
+    {
+      labels.insert(labels.end(), label, label + length);
+      label += all;
+    }
+  }
+  if (isOther && scaling.kind == atlas::RotaryScaling::Kind::LongRope)
+  {
+    input.input.tokens = std::move(sequences);
+    input.labels = std::move(labels);
+  }
+}
+
 }
 
 vtkStandardNewMacro(vtkTransformerRecorder);
@@ -296,7 +338,9 @@ struct vtkTransformerRecorder::Part
   atlas::RecordOptions options;
   std::optional<atlas::Recording> recording; ///< none: there are no sequences, or cancelled
   std::vector<atlas::SequenceRange> ranges;
-  std::vector<std::int64_t> given; ///< tokens per sequence before generation
+  std::vector<std::int64_t> given;       ///< tokens per sequence before generation
+  std::int64_t shown = 0;                ///< generated tokens to show
+  std::vector<std::int64_t> lastOffsets; ///< of sequences with all generated tokens
   AttentionAtlas::RankResult result;
 };
 
@@ -438,7 +482,10 @@ bool vtkTransformerRecorder::Generate(Part& part)
     static_cast<double>(memory.recording + memory.working +
                         atlas::GenerationBytes(transformer, input.input, options)),
     "the recording with its generated tokens", "generate fewer tokens.");
-  return this->Generated->Extend(this->Model, options, input);
+  const bool finished = this->Generated->Extend(this->Model, options, input);
+  part.lastOffsets = OffsetsOf(input.input);
+  CutToStep(transformer.GetConfig(), part.given, part.shown, input);
+  return finished;
 }
 
 void vtkTransformerRecorder::RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part)
@@ -495,6 +542,7 @@ int vtkTransformerRecorder::RequestData(
   const AttentionAtlas::RankGroup ranks(outputVector);
   this->Kept->SetLimit(static_cast<std::uint64_t>(this->KeptRecordings) << 20U);
   Part part;
+  part.shown = this->TokensToShow(inputVector, outputVector);
   try
   {
     this->PreparePart(vtkMultiBlockDataSet::GetData(inputVector[0]),
@@ -525,13 +573,12 @@ int vtkTransformerRecorder::RequestData(
         ranks.ShareRows(*part.recording, part.ranges);
         this->Kept->Keep(part.key, *part.recording, part.result.input);
       }
-      const std::int64_t generated = this->TokensToShow(inputVector, outputVector);
-      AttentionAtlas::ToDataSet(RecordingUntil(*part.recording, part.given, generated), output);
+      AttentionAtlas::ToDataSet(RecordingUntil(*part.recording, part.given, part.shown), output);
       if (this->HasOwnTime(inputVector))
       {
         output->GetInformation()->Set(
-          vtkDataObject::DATA_TIME_STEP(), static_cast<double>(generated));
-        AttentionAtlas::AddLastOffsets(part.recording->sequenceOffsets, output);
+          vtkDataObject::DATA_TIME_STEP(), static_cast<double>(part.shown));
+        AttentionAtlas::AddLastOffsets(part.lastOffsets, output);
       }
     }
   }

@@ -1,3 +1,4 @@
+#include "Core/ModelsOracle.h"
 #include "GenerateTokens.h"
 #include "Transformers.h"
 #include "vtkAttentionMap.h"
@@ -83,6 +84,40 @@ TEST(RecorderGeneration, ATimeStepShowsSoManyTokens)
   pipeline.Recorder->SetGenerateTokens(0);
   EXPECT_TRUE(TimesOf(pipeline).empty());
   EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(1, 2, 3, 7));
+}
+
+/// LongRope: up to 16 tokens keys have other angles than in longer texts.
+TEST(RecorderGeneration, KeysAreThoseOfTheirTimeStep)
+{
+  const std::filesystem::path folder = ModelsOracle("transformers/phi3-longrope");
+  Pipeline pipeline(folder);
+  pipeline.Recorder->SetTokenIds("1 2 3 4 5 6 7 8 9 10 11 12\n3 4 5 6 7 8 9 10 11 12 13 14 15 16");
+  pipeline.Recorder->SetGenerateTokens(8);
+  for (const double step : { 0, 2, 3, 4, 5, 8 }) // both short, one long, both long
+  {
+    const Recording shown = RecordAt(pipeline, step);
+    std::string ids;
+    for (std::int64_t s = 0; s < shown.SequenceCount(); ++s)
+    {
+      for (std::int64_t i = shown.sequenceOffsets[static_cast<std::size_t>(s)];
+        i < shown.sequenceOffsets[static_cast<std::size_t>(s) + 1]; ++i)
+      {
+        ids += std::to_string(shown.tokens.id[static_cast<std::size_t>(i)]) + " ";
+      }
+      ids += "\n";
+    }
+    Pipeline alone(folder);
+    alone.Recorder->SetTokenIds(ids.c_str());
+    const Recording expected = alone.Record();
+    ASSERT_EQ(shown.tokens.id, expected.tokens.id);
+    for (std::size_t l = 0; l < expected.layers.size(); ++l)
+    {
+      const SharedMatrix& key = expected.layers[l].heads[0].key;
+      const std::vector<float> values = Rows(key, 0, key.rows);
+      ExpectClose("keys", Rows(shown.layers[l].heads[0].key, 0, key.rows),
+        std::vector<double>(values.begin(), values.end()), 1e-6);
+    }
+  }
 }
 
 TEST(RecorderGeneration, FollowsTheSeed)

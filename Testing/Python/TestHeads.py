@@ -91,7 +91,7 @@ class Heads(AtlasTest):
         attention = tensors["attention"].astype(float)
         figure = heads.head_scores(atlastest.RECORDING, dpi=60)
         axes = {panel.get_title(loc="left"): panel for panel in figure.axes}
-        expected = numpy.trace(attention, offset=-1, axis1=2, axis2=3) / 6
+        expected = numpy.trace(attention, offset=-1, axis1=2, axis2=3) / 5  # the first query has no token before it
         found = self.cells_of(axes["Previous Token"].images[0], 12)
         numpy.testing.assert_allclose(found, expected, atol=1e-6)
         found = self.cells_of(axes["Sink"].images[0], 12)

@@ -5,6 +5,7 @@
 #include "MappedFile.h"
 #include "SentencePieceFile.h"
 #include "SentencePieceParts.h"
+#include "TiktokenFile.h"
 #include "TokenizerJson.h"
 #include "TokenizerText.h"
 #include "TorchFile.h"
@@ -490,6 +491,11 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
   {
     if (std::filesystem::exists(directory / name))
     {
+      const std::string text = ReadFile(directory / name);
+      if (LooksLikeTiktoken(text))
+      {
+        return ParseTiktokenModel(text, (directory / name).string());
+      }
       return ReadSentencePieceTokenizer(directory, name);
     }
   }

@@ -56,9 +56,10 @@ inline constexpr std::array<const char*, 10> TokenizerFiles = { "tokenizer.json"
   "vocab.txt", "meta.pkl", "tokenizer_config.json" };
 
 /// Reads the tokenizer from a model directory. It looks for tokenizer.json; then for a
-/// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model; then for
-/// vocab.json with merges.txt; then for vocab.txt; then for the meta.pkl of nanoGPT, whose tokens
-/// are characters. All but the first and the last use tokenizer_config.json and, but for vocab.txt,
+/// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model, of which the
+/// first may be tiktoken's ranks, as Meta gives those of Llama 3; then for vocab.json with
+/// merges.txt; then for vocab.txt; then for the meta.pkl of nanoGPT, whose tokens are characters.
+/// All but the first and the last use tokenizer_config.json and, but for vocab.txt,
 /// added_tokens.json, for what they leave out: tokenizer_class (else
 /// config.json's model_type) decides what is added to texts, how words are split (GPT-2, RoBERTa,
 /// Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token, add_eos_token, bos_token,
