@@ -24,8 +24,9 @@ class OpenTransformer;
  * pytorch_model.bin or the shards that an index of either names; or one safetensors file or file of
  * PyTorch (.bin, .pt, .pth, .ckpt) with a config.json beside it; a checkpoint of nanoGPT, llama2.c
  * or TransformerLens that holds its own configuration; Meta's params.json; or a GGUF file of
- * llama.cpp (llama, qwen2 or qwen3), which contains configuration and tokenizer. Architectures:
- * those of KnownArchitectures in TransformerConfig.h, among them models of TransformerLens.
+ * llama.cpp (of an architecture that ReadGgufConfig names), which contains configuration and
+ * tokenizer. Architectures: those of KnownArchitectures in TransformerConfig.h, among them models
+ * of TransformerLens.
  *
  * Output: a light vtkMultiBlockDataSet that describes the model (see TransformerConversion.h), the
  * same in each piece. Weights stay in their files, which are mapped for as long as the reader

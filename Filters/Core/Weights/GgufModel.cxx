@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <optional>
 #include <system_error>
 
 namespace atlas
@@ -21,46 +19,36 @@ using nlohmann::json;
 constexpr const char* ArchitectureKey = "general.architecture";
 constexpr const char* TokensTensor = "token_embd.weight";
 constexpr const char* FrequenciesTensor = "rope_freqs.weight";
-constexpr std::string_view FactorsPrefix = "rope_factors_";
-constexpr std::string_view LayerPrefix = "blk.";
+constexpr const char* ShortFactorsTensor = "rope_factors_short.weight";
+constexpr const char* LongFactorsTensor = "rope_factors_long.weight";
 
-/// How the files of an architecture differ from those of llama.
+/// An architecture of llama.cpp, and what Hugging Face calls it.
 struct Family
 {
   std::string_view name;
+  std::string_view architecture;
   bool interleavesRows; ///< of queries and keys
 };
-constexpr std::array<Family, 3> Families = { {
-  { "llama", true },
-  { "qwen2", false },
-  { "qwen3", false },
+constexpr std::array<Family, 14> Families = { {
+  { "bert", "bert", false },
+  { "bloom", "bloom", false },
+  { "gemma", "gemma", false },
+  { "gemma2", "gemma2", false },
+  { "gemma3", "gemma3_text", false },
+  { "gpt2", "gpt2", false },
+  { "gptneox", "gpt_neox", false },
+  { "llama", "llama", true },
+  { "olmo", "olmo", true },
+  { "phi2", "phi", false },
+  { "phi3", "phi3", false },
+  { "qwen2", "qwen2", false },
+  { "qwen3", "qwen3", false },
+  { "stablelm", "stablelm", false },
 } };
 
-/// A name in GGUF files, and the same in those of Hugging Face. In layers both are without their
-/// prefix.
-struct TensorName
-{
-  std::string_view name;
-  std::string_view here;
-};
-constexpr std::array<TensorName, 3> ModelNames = { {
-  { "token_embd", "model.embed_tokens" },
-  { "output_norm", "model.norm" },
-  { "output", "lm_head" },
-} };
-constexpr std::array<TensorName, 11> LayerNames = { {
-  { "attn_norm", "input_layernorm" },
-  { "attn_q", "self_attn.q_proj" },
-  { "attn_k", "self_attn.k_proj" },
-  { "attn_v", "self_attn.v_proj" },
-  { "attn_output", "self_attn.o_proj" },
-  { "attn_q_norm", "self_attn.q_norm" },
-  { "attn_k_norm", "self_attn.k_norm" },
-  { "ffn_norm", "post_attention_layernorm" },
-  { "ffn_gate", "mlp.gate_proj" },
-  { "ffn_up", "mlp.up_proj" },
-  { "ffn_down", "mlp.down_proj" },
-} };
+/// The layers of the models of 27 billion weights, whose scores llama.cpp scales otherwise.
+constexpr std::int64_t LargestGemma2 = 46;
+constexpr std::int64_t LargestGemma3 = 62;
 
 /// Reads the settings of a model, whose keys begin with its architecture.
 class GgufSettings
@@ -71,6 +59,10 @@ public:
     , Data(file.GetMetadata())
     , Architecture(this->Data.Text(ArchitectureKey))
   {
+    if (file.GetTensors().empty() && !this->Architecture.empty())
+    {
+      this->Fail("expected the weights of a model, found none: this file has a vocabulary alone.");
+    }
     if (FindNamed(Families, this->Architecture) == nullptr)
     {
       this->Fail("expected a model of one of the architectures " + NamesOf(Families) + ", found '" +
@@ -101,6 +93,10 @@ public:
     return this->Data.Integer(this->Key(key), otherwise);
   }
   double Number(const char* key) const { return this->Data.Number(this->Key(key)); }
+  bool Flag(const char* key, bool otherwise) const
+  {
+    return this->Data.Flag(this->Key(key), otherwise);
+  }
   std::string Text(const char* key, const std::string& otherwise) const
   {
     return this->Data.Text(this->Key(key), otherwise);
@@ -151,19 +147,31 @@ std::int64_t VocabularyOf(const GgufSettings& settings, const GgufFile& file)
   return found->second.shape.front();
 }
 
+/// Copies a number to the configuration if the file has it.
+void AddNumber(const GgufSettings& settings, const char* key, const char* name, json& config)
+{
+  if (settings.Has(key))
+  {
+    config[name] = settings.Number(key);
+  }
+}
+
 void AddRotation(const GgufSettings& settings, json& config)
 {
-  if (settings.Has("rope.freq_base"))
-  {
-    config["rope_theta"] = settings.Number("rope.freq_base");
-  }
+  AddNumber(settings, "rope.freq_base", "rope_theta", config);
+  AddNumber(settings, "rope.freq_base_swa", "rope_local_base_freq", config);
   const std::int64_t dimension = settings.HeadDimension();
   const std::int64_t rotated = settings.Size("rope.dimension_count", dimension);
-  if (rotated != dimension)
+  if (rotated > dimension)
   {
-    settings.Fail("expected a rotary embedding of all " + std::to_string(dimension) +
+    settings.Fail("expected a rotary embedding of at most " + std::to_string(dimension) +
                   " components of a head, found one of " + std::to_string(rotated) + ".");
   }
+  // Half a component more, so that the product with the dimension is never rounded down to one
+  // less.
+  config["partial_rotary_factor"] =
+    rotated == dimension ? 1
+                         : (static_cast<double>(rotated) + 0.5) / static_cast<double>(dimension);
   // As llama.cpp reads it: scaling is linear unless another type is named, and older files name the
   // factor otherwise.
   const char* key =
@@ -178,70 +186,150 @@ void AddRotation(const GgufSettings& settings, json& config)
   json& rope = config["rope_scaling"];
   rope["rope_type"] = scaling;
   rope["factor"] = factor;
-  if (settings.Has("rope.scaling.original_context_length"))
-  {
-    rope["original_max_position_embeddings"] =
-      settings.Size("rope.scaling.original_context_length");
-  }
+  AddNumber(
+    settings, "rope.scaling.original_context_length", "original_max_position_embeddings", rope);
+  AddNumber(settings, "rope.scaling.attn_factor", "attention_factor", rope);
+  AddNumber(settings, "rope.scaling.yarn_beta_fast", "beta_fast", rope);
+  AddNumber(settings, "rope.scaling.yarn_beta_slow", "beta_slow", rope);
 }
 
-/// Divides the rotary frequencies as the file says.
-void AddFrequencies(const GgufFile& file, const std::string& source, TransformerConfig& config)
+/// Reads what the rotary frequencies are divided by, one number for each rotated pair of a head.
+std::vector<double> ReadFactors(
+  const GgufSettings& settings, const TensorView& view, const char* name, std::int64_t pairs)
 {
-  const auto found = file.GetTensors().find(FrequenciesTensor);
-  if (found == file.GetTensors().end())
+  const std::string what = std::string("tensor '") + name + "': expected ";
+  if (view.Count() != static_cast<std::uint64_t>(pairs) || !IsFloating(view.dtype))
   {
-    return;
+    settings.Fail(what + std::to_string(pairs) +
+                  " numbers, one for each rotated pair of a head, found the shape " +
+                  ToString(view.shape) + " of type " + std::string(Name(view.dtype)) + ".");
   }
-  const std::string what = source + ": tensor '" + FrequenciesTensor + "': expected ";
-  RotaryScaling& scaling = config.rotaryScaling;
-  if (scaling.kind != RotaryScaling::Kind::None)
-  {
-    throw ModelError(what + "no other scaling of the rotary embedding, found one.");
-  }
-  const auto pairs = static_cast<std::uint64_t>(config.headDimension / 2);
-  if (found->second.Count() != pairs || !IsFloating(found->second.dtype))
-  {
-    throw ModelError(what + std::to_string(pairs) +
-                     " numbers, one for each rotated pair of a head, found the shape " +
-                     ToString(found->second.shape) + " of type " +
-                     std::string(Name(found->second.dtype)) + ".");
-  }
-  const std::vector<double> factors = found->second.ToDouble();
+  std::vector<double> factors = view.ToDouble();
   for (const double factor : factors)
   {
     if (!std::isfinite(factor) || factor <= 0)
     {
-      throw ModelError(what + "positive numbers, found " + std::to_string(factor) + ".");
+      settings.Fail(what + "positive numbers, found " + std::to_string(factor) + ".");
     }
   }
-  scaling.kind = RotaryScaling::Kind::LongRope;
-  scaling.shortFactors = factors;
-  scaling.longFactors = factors;
+  return factors;
 }
 
-/// Replaces the stem of a name "stem.weight" or "stem.bias".
-template<class Names>
-std::optional<std::string> Translated(const Names& names, std::string_view name)
+/// Divides the rotary frequencies as the file says: by the same numbers always, or by others in
+/// texts that are longer than those of the training.
+void AddFrequencies(const GgufSettings& settings, const GgufFile& file, TransformerConfig& config)
 {
-  const std::size_t dot = std::min(name.rfind('.'), name.size());
-  const auto* found = FindNamed(names, name.substr(0, dot));
-  return found == nullptr ? std::nullopt
-                          : std::optional(std::string(found->here) + std::string(name.substr(dot)));
-}
-
-/// The name in the files of Hugging Face. A tensor of a layer that has none there keeps the rest of
-/// its name, so that it is refused as one that the layer does not have; any other keeps its name.
-std::string HuggingFaceName(const std::string& name)
-{
-  const std::size_t dot = name.find('.', LayerPrefix.size());
-  if (name.compare(0, LayerPrefix.size(), LayerPrefix) != 0 || dot == std::string::npos)
+  const TensorViews& tensors = file.GetTensors();
+  const bool isAlways = tensors.count(FrequenciesTensor) != 0;
+  const char* shorter = isAlways ? FrequenciesTensor : ShortFactorsTensor;
+  const char* longer = isAlways ? FrequenciesTensor : LongFactorsTensor;
+  if (tensors.count(shorter) == 0 && tensors.count(longer) == 0)
   {
-    return Translated(ModelNames, name).value_or(name);
+    return;
   }
-  const std::string rest = name.substr(dot + 1);
-  return "model.layers." + name.substr(LayerPrefix.size(), dot + 1 - LayerPrefix.size()) +
-         Translated(LayerNames, rest).value_or(rest);
+  for (const char* name : { shorter, longer })
+  {
+    if (tensors.count(name) == 0)
+    {
+      settings.Fail(std::string("tensor '") + name + "' is missing, expected " +
+                    ShortFactorsTensor + " and " + LongFactorsTensor + ".");
+    }
+  }
+  RotaryScaling& scaling = config.rotaryScaling;
+  if (scaling.kind != RotaryScaling::Kind::None)
+  {
+    settings.Fail(std::string("tensor '") + shorter +
+                  "': expected no other scaling of the rotary embedding, found one.");
+  }
+  const std::int64_t pairs = config.RotatedDimension() / 2;
+  scaling.kind = RotaryScaling::Kind::LongRope;
+  scaling.shortFactors = ReadFactors(settings, tensors.at(shorter), shorter, pairs);
+  scaling.longFactors = ReadFactors(settings, tensors.at(longer), longer, pairs);
+  if (!isAlways)
+  {
+    scaling.originalPositions =
+      static_cast<double>(settings.Size("rope.scaling.original_context_length"));
+    scaling.attentionFactor =
+      settings.Has("rope.scaling.attn_factor") ? settings.Number("rope.scaling.attn_factor") : 1;
+  }
+}
+
+/// What scores of Gemma 2 and 3 are divided by, squared, which their files leave out: as llama.cpp
+/// knows it, the dimension of a head, or of the largest model d_model / H.
+std::int64_t ScoreScale(const GgufSettings& settings)
+{
+  const std::int64_t largest =
+    settings.GetFamily().name == "gemma2" ? LargestGemma2 : LargestGemma3;
+  return settings.Size("block_count") == largest
+           ? settings.Size("embedding_length") / settings.Size("attention.head_count")
+           : settings.HeadDimension();
+}
+
+/// The settings that only some architectures have.
+void AddVariants(const GgufSettings& settings, json& config)
+{
+  const std::string_view family = settings.GetFamily().name;
+  const std::int64_t window = settings.Integer("attention.sliding_window", 0);
+  if (window != 0)
+  {
+    config["model_type"] = family == "llama" ? "mistral" : settings.GetFamily().architecture;
+    config["sliding_window"] = settings.Size("attention.sliding_window");
+  }
+  else if (family == "gemma3")
+  {
+    config["sliding_window"] = nullptr;
+  }
+  if (family == "gemma2" || family == "gemma3")
+  {
+    config["query_pre_attn_scalar"] = ScoreScale(settings);
+  }
+  AddNumber(settings, "attention.clamp_kqv", "clip_qkv", config);
+  AddNumber(settings, "attn_logit_softcapping", "attn_logit_softcapping", config);
+  AddNumber(settings, "final_logit_softcapping", "final_logit_softcapping", config);
+  if (settings.Has("use_parallel_residual"))
+  {
+    config["use_parallel_residual"] = settings.Flag("use_parallel_residual", true);
+  }
+  config["qk_layernorm"] = settings.HasTensor("blk.0.attn_q_norm.weight");
+}
+
+/// The settings of a GGUF file as the text of the config.json from which llama.cpp made it.
+std::string ConfigText(const GgufSettings& settings, const GgufFile& file)
+{
+  json config;
+  config["model_type"] = settings.GetFamily().architecture;
+  config["num_hidden_layers"] = settings.Size("block_count");
+  config["num_attention_heads"] = settings.Size("attention.head_count");
+  config["num_key_value_heads"] =
+    settings.Size("attention.head_count_kv", settings.Size("attention.head_count"));
+  config["hidden_size"] = settings.Size("embedding_length");
+  config["head_dim"] = settings.HeadDimension();
+  for (const char* name : { "intermediate_size", "n_inner" })
+  {
+    config[name] = settings.Size("feed_forward_length");
+  }
+  config["vocab_size"] = VocabularyOf(settings, file);
+  config["max_position_embeddings"] = settings.Size("context_length");
+  const bool hasRms = settings.Has("attention.layer_norm_rms_epsilon");
+  const double epsilon =
+    settings.Number(hasRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
+  for (const char* name : { "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon" })
+  {
+    config[name] = epsilon;
+  }
+  config["tie_word_embeddings"] = !settings.HasTensor("output.weight");
+  if (settings.Integer("expert_count", 0) != 0)
+  {
+    settings.Fail("expected a model with one MLP per layer, found a mixture of experts.");
+  }
+  constexpr const char* end = "tokenizer.ggml.eos_token_id";
+  if (file.GetMetadata().Has(end))
+  {
+    config["eos_token_id"] = file.GetMetadata().Integer(end);
+  }
+  AddRotation(settings, config);
+  AddVariants(settings, config);
+  return config.dump();
 }
 
 /// Whether a tensor has the rows of queries or keys.
@@ -278,52 +366,26 @@ std::filesystem::path FindGguf(const std::filesystem::path& path)
   return found.empty() ? std::filesystem::path() : found.front();
 }
 
-std::string GgufConfigText(const GgufFile& file)
-{
-  const GgufSettings settings(file);
-  json config;
-  const bool hasWindow = settings.Has("attention.sliding_window");
-  const bool isMistral = hasWindow && settings.GetFamily().name == "llama";
-  config["model_type"] = isMistral ? "mistral" : std::string(settings.GetFamily().name);
-  if (hasWindow)
-  {
-    config["sliding_window"] = settings.Size("attention.sliding_window");
-  }
-  config["num_hidden_layers"] = settings.Size("block_count");
-  config["num_attention_heads"] = settings.Size("attention.head_count");
-  config["num_key_value_heads"] =
-    settings.Size("attention.head_count_kv", settings.Size("attention.head_count"));
-  config["hidden_size"] = settings.Size("embedding_length");
-  config["head_dim"] = settings.HeadDimension();
-  config["intermediate_size"] = settings.Size("feed_forward_length");
-  config["vocab_size"] = VocabularyOf(settings, file);
-  config["max_position_embeddings"] = settings.Size("context_length");
-  config["rms_norm_eps"] = settings.Number("attention.layer_norm_rms_epsilon");
-  config["attention_bias"] = settings.HasTensor("blk.0.attn_q.bias");
-  config["mlp_bias"] = settings.HasTensor("blk.0.ffn_up.bias");
-  config["tie_word_embeddings"] = !settings.HasTensor("output.weight");
-  if (settings.Integer("expert_count", 0) != 0)
-  {
-    settings.Fail("expected a model with one MLP per layer, found a mixture of experts.");
-  }
-  constexpr const char* end = "tokenizer.ggml.eos_token_id";
-  if (file.GetMetadata().Has(end))
-  {
-    config["eos_token_id"] = file.GetMetadata().Integer(end);
-  }
-  AddRotation(settings, config);
-  return config.dump();
-}
-
 TransformerConfig ReadGgufConfig(const std::filesystem::path& path, const std::string& architecture)
 {
   const GgufFile file(path);
   return ReadIntact(file,
     [&]
     {
+      const GgufSettings settings(file);
       TransformerConfig config =
-        ParseTransformerConfig(GgufConfigText(file), path.string(), architecture);
-      AddFrequencies(file, path.string(), config);
+        ParseTransformerConfig(ConfigText(settings, file), path.string(), architecture);
+      const auto has = [&](const char* first, const char* second)
+      { return settings.HasTensor(first) || settings.HasTensor(second); };
+      config.inputBias = has("blk.0.attn_q.bias", "blk.0.attn_qkv.bias");
+      config.outputBias = settings.HasTensor("blk.0.attn_output.bias");
+      config.mlpBias = settings.HasTensor("blk.0.ffn_up.bias");
+      config.gainOffset = 0; // llama.cpp stores the sums
+      const auto segments = file.GetTensors().find("token_types.weight");
+      const bool hasSegments =
+        segments != file.GetTensors().end() && !segments->second.shape.empty();
+      config.segments = hasSegments ? segments->second.shape.front() : 0;
+      AddFrequencies(settings, file, config);
       return config;
     });
 }
@@ -333,29 +395,18 @@ TensorViews GgufTensors(const GgufFile& file)
   const GgufSettings settings(file);
   const std::int64_t dimension = settings.HeadDimension();
   const bool interleaves = settings.GetFamily().interleavesRows && dimension % 2 == 0;
-  TensorViews tensors;
-  for (const auto& [name, view] : file.GetTensors())
+  TensorViews tensors = file.GetTensors();
+  for (const char* name : { FrequenciesTensor, ShortFactorsTensor, LongFactorsTensor })
   {
-    if (name == FrequenciesTensor) // part of the configuration
-    {
-      continue;
-    }
-    if (name.compare(0, FactorsPrefix.size(), FactorsPrefix) == 0)
-    {
-      settings.Fail("tensor '" + name + "': expected no rotary factors by length, found some.");
-    }
-    TensorView renamed = view;
+    tensors.erase(name); // part of the configuration
+  }
+  for (auto& [name, view] : tensors)
+  {
     const bool hasHeads =
       !view.shape.empty() && view.shape.front() > 0 && view.shape.front() % dimension == 0;
     if (interleaves && IsRotated(name) && hasHeads)
     {
-      renamed.interleavedRows = dimension;
-    }
-    const std::string translated = HuggingFaceName(name);
-    if (!tensors.emplace(translated, std::move(renamed)).second)
-    {
-      std::string message = "tensor '" + name + "': expected one tensor of this purpose, found '";
-      settings.Fail(message.append(translated).append("' too."));
+      view.interleavedRows = dimension;
     }
   }
   return tensors;

@@ -14,22 +14,22 @@ namespace atlas
 /// if the folder holds several.
 std::filesystem::path FindGguf(const std::filesystem::path& path);
 
-/// The settings in a GGUF file as the text of the config.json from which llama.cpp made it. Knows
-/// the architectures llama (with Mistral, which llama.cpp calls so too), qwen2 and qwen3. Throws
-/// FormatError if a setting is missing or has another type, and ModelError for another
-/// architecture.
-std::string GgufConfigText(const GgufFile& file);
-
-/// The configuration of the model in a GGUF file. The frequencies of a rotary embedding are divided
-/// by the numbers in `rope_freqs.weight`, if there is such a tensor. Throws as GgufConfigText and
-/// ParseTransformerConfig do, and FileError; `architecture` is as there.
+/// The configuration of the model in a GGUF file, as llama.cpp converts it: of bert (without the
+/// head that predicts masked words, and DistilBERT and RoBERTa in its form), bloom, gemma, gemma2,
+/// gemma3, gpt2, gptneox, llama (with Mistral, which llama.cpp calls so too), olmo, phi2, phi3,
+/// qwen2, qwen3 and stablelm. Biases are those that the first layer has. The frequencies of a
+/// rotary embedding are divided by the numbers in `rope_freqs.weight`, or in
+/// `rope_factors_short.weight` and `rope_factors_long.weight`, if there are such tensors.
+/// `architecture` is as for ParseTransformerConfig. Throws FileError, FormatError if a setting is
+/// missing or has another type, and ModelError for another architecture, and as
+/// ParseTransformerConfig does.
 TransformerConfig ReadGgufConfig(
   const std::filesystem::path& path, const std::string& architecture = {});
 
-/// The tensors of a GGUF file by the names that Hugging Face gives them. llama.cpp stores the rows
-/// of the queries and keys of llama so that it can rotate neighbors; the views undo this
-/// (TensorView::interleavedRows). Tensors without such a name keep their own, in layers behind the
-/// prefix of the layer. Throws as GgufConfigText does.
+/// The tensors of a GGUF file by their names there, without those that are part of the
+/// configuration. llama.cpp stores the rows of the queries and keys of llama and olmo so that it
+/// can rotate neighbors; the views undo this (TensorView::interleavedRows). Throws as
+/// ReadGgufConfig does.
 TensorViews GgufTensors(const GgufFile& file);
 
 }

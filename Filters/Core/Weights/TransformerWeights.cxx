@@ -41,6 +41,7 @@ public:
     , Lens(config.architecture == "transformer_lens" || this->Has(LensNames.tokens) ||
            this->Has(LensEncoderNames.tokens))
     , Bridge(!this->Lens && this->Has("embed.weight") && this->Has("blocks.0.attn.o.weight"))
+    , Gguf(!this->Lens && this->Has("token_embd.weight"))
     , Name(this->ChooseNames())
     , Prefixes(this->FindPrefixes())
     , Prefix(this->Prefixes.first)
@@ -81,6 +82,7 @@ private:
   const WeightFiles& Files;
   bool Lens;   ///< TransformerLens' names
   bool Bridge; ///< those of its TransformerBridge, for tensors as Hugging Face has them
+  bool Gguf;   ///< those of llama.cpp
   const TensorNames Name;
   std::pair<std::string, std::string> Prefixes; ///< of the base model, and of its unembedding
   const std::string& Prefix;
@@ -98,7 +100,9 @@ private:
     if (!this->Lens)
     {
       const TensorNames& names = NamesFor(this->Config);
-      return this->Bridge ? BridgeNames(names) : names;
+      return this->Gguf     ? GgufNames(this->Config, this->Has("blk.0.attn_qkv.weight"))
+             : this->Bridge ? BridgeNames(names)
+                            : names;
     }
     return this->Has(LensEncoderNames.tokens) ? LensEncoderNames : LensNames;
   }
@@ -417,6 +421,16 @@ private:
     }
     std::vector<NormTensors> norms;
     const std::size_t star = names.gain.find('*');
+    if (star == std::string_view::npos)
+    {
+      const TensorView all = this->Get(prefix + std::string(names.gain), { heads, dimension });
+      for (std::int64_t h = 0; h < heads; ++h)
+      {
+        norms.emplace_back().gain = RowsOf(all, h, 1);
+        norms.back().gain.shape = { dimension };
+      }
+      return norms;
+    }
     for (std::int64_t h = 0; h < heads; ++h)
     {
       std::string gain(names.gain);

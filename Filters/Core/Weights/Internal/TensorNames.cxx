@@ -471,6 +471,47 @@ TensorNames BridgeNames(const TensorNames& huggingFace)
   return names;
 }
 
+TensorNames GgufNames(const TransformerConfig& config, bool isFused)
+{
+  TensorNames names;
+  names.tokens = "token_embd.weight";
+  names.positions = "position_embd.weight";
+  names.segments = "token_types.weight";
+  names.embeddingNorm = { "token_embd_norm.weight", "token_embd_norm.bias" };
+  names.layers = "blk.";
+  names.query = { "attn_q.weight", "attn_q.bias" };
+  names.key = { "attn_k.weight", "attn_k.bias" };
+  names.value = { "attn_v.weight", "attn_v.bias" };
+  names.output = { "attn_output.weight", "attn_output.bias" };
+  names.attentionNorm = { "attn_norm.weight", "attn_norm.bias" };
+  names.mlpNorm = { "ffn_norm.weight", "ffn_norm.bias" };
+  names.gate = { "ffn_gate.weight", "ffn_gate.bias" };
+  names.up = { "ffn_up.weight", "ffn_up.bias" };
+  names.down = { "ffn_down.weight", "ffn_down.bias" };
+  names.finalNorm = { "output_norm.weight", "output_norm.bias" };
+  names.unembedding = { "output.weight", "output.bias" };
+  names.queryNorm = { "attn_q_norm.weight", {} };
+  names.keyNorm = { "attn_k_norm.weight", {} };
+  names.attentionAfter = { "post_attention_norm.weight", {} };
+  names.mlpAfter = { "post_ffw_norm.weight", {} };
+  if (isFused)
+  {
+    names.fused = Fused::KindHead;
+    names.query = { "attn_qkv.weight", "attn_qkv.bias" };
+  }
+  if (config.normPlace == NormPlace::AfterSublayer)
+  {
+    names.attentionNorm = { "attn_output_norm.weight", "attn_output_norm.bias" };
+    names.mlpNorm = { "layer_output_norm.weight", "layer_output_norm.bias" };
+  }
+  if (NamesFor(config).up.weight.empty())
+  {
+    names.gate = names.up;
+    names.up = {};
+  }
+  return names;
+}
+
 bool IsBuffer(std::string_view name)
 {
   return std::any_of(Buffers.begin(), Buffers.end(), [name](std::string_view end)

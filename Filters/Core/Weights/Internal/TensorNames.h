@@ -82,6 +82,10 @@ const TensorNames& NamesFor(const TransformerConfig& config);
 /// The names that TransformerBridge, TransformerLens since 3.0, gives the same tensors.
 TensorNames BridgeNames(const TensorNames& huggingFace);
 
+/// The names of llama.cpp in GGUF files. `isFused`: queries, keys and values are one tensor, in
+/// that order, whatever Hugging Face's files have.
+TensorNames GgufNames(const TransformerConfig& config, bool isFused);
+
 /// The names in TransformerLens.
 extern const TensorNames LensNames;
 
