@@ -10,6 +10,8 @@
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 
+#include <string_view>
+
 int vtkModelAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
 {
   if (port != 0)
@@ -70,12 +72,16 @@ int vtkModelAlgorithm::RequestFromModel(vtkInformationVector** inputVector,
 
 void vtkModelAlgorithm::CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output)
 {
-  for (const char* name : { AttentionAtlas::VocabularySizeField, AttentionAtlas::HeadsField,
-         AttentionAtlas::HeadDimensionField, AttentionAtlas::EmbeddingDimensionField })
+  vtkFieldData* from = model->GetFieldData();
+  vtkFieldData* to = output->GetFieldData();
+  for (int i = 0; i < from->GetNumberOfArrays(); ++i)
   {
-    if (vtkAbstractArray* array = model->GetFieldData()->GetAbstractArray(name))
+    vtkAbstractArray* array = from->GetAbstractArray(i);
+    const char* name = array->GetName();
+    if (name != nullptr && std::string_view(name) != AttentionAtlas::FormatField &&
+        !to->HasArray(name))
     {
-      output->GetFieldData()->AddArray(array);
+      to->AddArray(array);
     }
   }
 }

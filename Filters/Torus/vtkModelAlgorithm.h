@@ -47,7 +47,7 @@ protected:
   /**
    * RequestData of a filter with small outputs. Calls compute(model), which fills the outputs, for
    * the first piece, and thus on the first rank. Other pieces stay empty, so nothing is drawn or
-   * counted twice. Adds the model's dimensions and the formats, in the order of the ports, to the
+   * counted twice. Adds the model's field data and the formats, in the order of the ports, to the
    * field data of the outputs. If compute throws, the error is reported; if it returns false, the
    * user has canceled. In both cases every output is left empty.
    */
@@ -56,7 +56,8 @@ protected:
     const std::function<bool(const atlas::AttentionOnlyModel&)>& compute);
 
   /**
-   * Copies the model's dimensions to the field data of an output that was computed from it.
+   * Passes the model's field data, also what the user added, on to an output that was computed from
+   * it. The output keeps its format and the arrays that it has.
    */
   static void CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output);
 

@@ -3,9 +3,11 @@
 #include "ClassPalette.h"
 #include "Core/HandModel.h"
 #include "Core/Oracle.h"
+#include "DataFormat.h"
 #include "Pipeline.h"
 
 #include <vtkCellData.h>
+#include <vtkDoubleArray.h>
 #include <vtkNew.h>
 #include <vtkPointData.h>
 
@@ -194,6 +196,24 @@ TEST(EmbeddingCircle, IsOnRankZeroAlone)
   EXPECT_EQ(circle.GetOutput(1)->GetNumberOfPoints(), 0);
   circle->UpdatePiece(0, 2, 0);
   EXPECT_EQ(circle.GetOutput(0)->GetNumberOfPoints(), 4);
+}
+
+TEST(EmbeddingCircle, PassesTheUsersFieldDataOn)
+{
+  const auto model = DataSetOf(HandModel{});
+  vtkNew<vtkDoubleArray> array;
+  array->SetName("Run");
+  array->InsertNextValue(7);
+  model->GetFieldData()->AddArray(array);
+  vtkNew<vtkEmbeddingCircle> circle;
+  circle->SetInputDataObject(model);
+  circle->Update();
+  for (int port = 0; port < circle->GetNumberOfOutputPorts(); ++port)
+  {
+    vtkDataObject* output = circle->GetOutputDataObject(port);
+    EXPECT_THAT(Values(output->GetFieldData(), "Run"), ElementsAre(7)) << port;
+    EXPECT_NE(AttentionAtlas::FormatOf(output), AttentionAtlas::FormatOf(model)) << port;
+  }
 }
 
 TEST(EmbeddingCircle, OfAnEmptyModelIsNone)

@@ -108,7 +108,9 @@ double ProcessorsOf(const fs::path& group, bool isUnified)
     quota = ReadNumber(group / "cpu.cfs_quota_us"); // -1: no limit
     period = ReadNumber(group / "cpu.cfs_period_us");
   }
-  return quota.value_or(0) > 0 && period.value_or(0) > 0 ? *quota / *period : Unlimited;
+  const double time = quota.value_or(0);
+  const double whole = period.value_or(0);
+  return time > 0 && whole > 0 ? time / whole : Unlimited;
 }
 
 double FreeMemoryOf(const fs::path& group, bool isUnified)

@@ -41,8 +41,10 @@ std::optional<FoundSettings> FindSettings(const json& value, const std::string& 
   }
   for (const auto& [key, inner] : value.items())
   {
+    std::string inside = place;
+    inside.append(": ").append(key);
     std::optional<FoundSettings> found =
-      depth > 0 ? FindSettings(inner, place + ": " + key, depth - 1) : std::nullopt;
+      depth > 0 ? FindSettings(inner, inside, depth - 1) : std::nullopt;
     if (found)
     {
       return found;

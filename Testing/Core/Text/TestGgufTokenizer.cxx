@@ -1,3 +1,5 @@
+// Also tests: WordPieceParts
+
 #include "GgufTokenizer.h"
 
 #include "Error.h"

@@ -526,8 +526,8 @@ std::int64_t MetaMlpDimension(const Settings& settings, std::int64_t modelDimens
 {
   const double factor = settings.Number({ "ffn_dim_multiplier" }, 1);
   const std::int64_t multiple = settings.Size({ "multiple_of" }, 256);
-  const auto hidden =
-    static_cast<std::int64_t>(factor * static_cast<double>(8 * modelDimension / 3));
+  const std::int64_t twoThirds = 8 * modelDimension / 3; // of 4 d_model, rounded down there too
+  const auto hidden = static_cast<std::int64_t>(factor * static_cast<double>(twoThirds));
   return (hidden + multiple - 1) / multiple * multiple;
 }
 
