@@ -75,17 +75,27 @@ if [ -n "$until" ] && [ "$(date -d "$until" +%s)" -lt "$(date +%s)" ]; then
   echo "in-debian.sh: the Release file of $release expired on $until; its packages are used all the same" >&2
 fi
 
-# Files keep their times, so that what did not change is not built again.
+# Files keep their times, so that what did not change is not built again. Those that differ from the last
+# copy get the time of now: they may be older than what was built from that copy.
 echo "in-debian.sh: $release, copy $root$copy" >&2
-"${sudo[@]}" mkdir -p "$root$copy"
-"${sudo[@]}" find "$root$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+"${sudo[@]}" rm -rf "$root$copy.new"
+"${sudo[@]}" mkdir -p "$root$copy" "$root$copy.new"
 cd "$checkout"
 git ls-files -z --cached --others --exclude-standard |
   while IFS= read -r -d '' file; do
     if [ -e "$file" ] || [ -L "$file" ]; then printf '%s\0' "$file"; fi
   done |
   tar -c --null --files-from=- |
-  "${sudo[@]}" tar -x -C "$root$copy" --no-same-owner
+  "${sudo[@]}" tar -x -C "$root$copy.new" --no-same-owner
+"${sudo[@]}" bash -c '
+  set -euo pipefail
+  cd "$1.new"
+  find . -type f -print0 | while IFS= read -r -d "" file; do
+    if [ -f "$1/$file" ] && ! cmp -s "$file" "$1/$file"; then touch "$file"; fi
+  done
+  find "$1" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+  find . -mindepth 1 -maxdepth 1 -exec mv {} "$1" \;
+  rmdir "$1.new"' bash "$root$copy"
 
 # A mount and a process namespace of its own: nothing stays mounted or running, whatever happens.
 # Temporary files are its own too: process numbers, by which Open MPI names its folders, begin anew
