@@ -12,6 +12,7 @@
 #include "RecordingRanges.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
+#include "Utf8Text.h"
 
 #include <vtkDoubleArray.h>
 #include <vtkImageData.h>
@@ -67,6 +68,21 @@ EncodedPrompt ReadPrompt(const OpenTransformer& model, const char* text, const s
     throw atlas::OptionError(
       std::string(e.what()) + " The model has no tokenizer, so prompts are token ids.");
   }
+}
+
+/// Reads prompts, one per line; no lines are none.
+atlas::TransformerInput ReadPrompts(
+  const OpenTransformer& model, const char* text, const std::string& name)
+{
+  atlas::TransformerInput input;
+  for (const std::string& line : atlas::SplitLines(text))
+  {
+    const EncodedPrompt prompt = ReadPrompt(model, line.c_str(), name);
+    input.tokens.push_back(prompt.input.tokens.front());
+    input.segments.insert(
+      input.segments.end(), prompt.input.segments.begin(), prompt.input.segments.end());
+  }
+  return input;
 }
 
 /// The token that a user names, if any.
@@ -238,6 +254,7 @@ vtkActivationPatching::~vtkActivationPatching()
 {
   this->SetPrompt(nullptr);
   this->SetPatchFrom(nullptr);
+  this->SetReferencePrompts(nullptr);
   this->SetTarget(nullptr);
   this->SetAgainst(nullptr);
 }
@@ -258,7 +275,8 @@ int vtkActivationPatching::FillOutputPortInformation(int port, vtkInformation* i
 bool vtkActivationPatching::IsAsked(vtkMultiBlockDataSet* model) const
 {
   return !AttentionAtlas::IsEmpty(model) && IsSet(this->Prompt) &&
-         (this->Mode != PATCH || IsSet(this->PatchFrom));
+         (this->Mode != PATCH || IsSet(this->PatchFrom)) &&
+         (this->Mode != MEAN_OVER_PROMPTS || IsSet(this->ReferencePrompts));
 }
 
 /// The columns and rows of the map; 0 if there is nothing to run, and 1 if that is an error, so
@@ -310,6 +328,10 @@ atlas::PatchingOptions vtkActivationPatching::Options() const
   options.kind = static_cast<atlas::ActivationKind>(this->Site);
   options.by = static_cast<atlas::Replacement>(this->Mode);
   options.position = this->Position;
+  if (this->Mode == MEAN_OVER_PROMPTS)
+  {
+    options.reference = ReadPrompts(*this->Model, this->ReferencePrompts, "ReferencePrompts");
+  }
   options.target = FindToken(*this->Model, this->Target, "Target");
   options.against = FindToken(*this->Model, this->Against, "Against");
   options.threads = AttentionAtlas::ThreadLimit();
@@ -455,6 +477,7 @@ void vtkActivationPatching::PrintSelf(ostream& os, vtkIndent indent)
   { os << indent << name << ": " << (text != nullptr ? text : "") << "\n"; };
   print("Prompt", this->Prompt);
   print("PatchFrom", this->PatchFrom);
+  print("ReferencePrompts", this->ReferencePrompts);
   print("Target", this->Target);
   print("Against", this->Against);
   os << indent << "Mode: " << this->Mode << "\n";

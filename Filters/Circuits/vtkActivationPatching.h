@@ -27,14 +27,14 @@ class RankGroup;
  *
  * Input: a language model, as produced by vtkTransformerReader. A prompt is run once for each site
  * of a map, with the values there replaced by those of another prompt's run (activation patching:
- * Vig et al. 2020; Meng et al. 2022; Wang et al. 2023), by zero or by their mean over positions.
- * The measure is the logit difference of two tokens at the last position. Formulas: Core's
+ * Vig et al. 2020; Meng et al. 2022; Wang et al. 2023), by zero or by their mean over positions or
+ * prompts. The measure is the logit difference of two tokens at the last position. Formulas: Core's
  * ActivationPatching.h.
  *
  * Output port 0: a vtkTable with a row per site: Layer, Head or Position (int), of positions also
  * Token (string), Logit Difference and Effect (double). Effect is, for PATCH, 0 if the difference
- * is that of Prompt and 1 if it is that of PatchFrom; for ZERO and MEAN, the difference minus that
- * of Prompt. Output port 1: a vtkImageData with a point per site, x = head or position, y = -layer,
+ * is that of Prompt and 1 if it is that of PatchFrom; otherwise, the difference minus that of
+ * Prompt. Output port 1: a vtkImageData with a point per site, x = head or position, y = -layer,
  * with the same arrays, and for its labels the field arrays Key Token, Query Token, Key Title and
  * Query Title (string). Field data of both: Target, Against (string), Target TokenId, Against
  * TokenId (int), Prompt Logit Difference and, for PATCH, Source Logit Difference (double).
@@ -54,7 +54,8 @@ public:
   {
     PATCH = 0,
     ZERO = 1,
-    MEAN = 2
+    MEAN_OVER_POSITIONS = 2,
+    MEAN_OVER_PROMPTS = 3
   };
 
   enum SiteType
@@ -87,11 +88,21 @@ public:
 
   ///@{
   /**
-   * What values are replaced by: PATCH, those of PatchFrom; ZERO; MEAN, their mean over the
-   * positions of Prompt. Default: PATCH.
+   * What values are replaced by: PATCH, those of PatchFrom; ZERO; MEAN_OVER_POSITIONS, their mean
+   * over the positions of Prompt, later ones too; MEAN_OVER_PROMPTS, their mean over all tokens of
+   * ReferencePrompts. Default: PATCH.
    */
-  vtkSetClampMacro(Mode, int, PATCH, MEAN);
+  vtkSetClampMacro(Mode, int, PATCH, MEAN_OVER_PROMPTS);
   vtkGetMacro(Mode, int);
+  ///@}
+
+  ///@{
+  /**
+   * The data set of MEAN_OVER_PROMPTS, one prompt per line, of any lengths; as Prompt, texts or
+   * token ids. Null or empty: none, and the outputs are empty. Default: none.
+   */
+  vtkSetStringMacro(ReferencePrompts);
+  vtkGetStringMacro(ReferencePrompts);
   ///@}
 
   ///@{
@@ -116,7 +127,7 @@ public:
   ///@{
   /**
    * The token whose logit is measured, by text or id (Core's TokenFinder.h). Null or empty: the one
-   * that the run of PatchFrom predicts or, for ZERO and MEAN, that of Prompt. See Core's
+   * that the run of PatchFrom predicts or, without one, that of Prompt. See Core's
    * PatchingOptions. Default: none.
    */
   vtkSetStringMacro(Target);
@@ -126,7 +137,7 @@ public:
   ///@{
   /**
    * The token whose logit is subtracted, likewise. Null or empty: the one that the run of Prompt
-   * predicts or, for ZERO and MEAN, predicts second. Default: none.
+   * predicts or, without PatchFrom, predicts second. Default: none.
    */
   vtkSetStringMacro(Against);
   vtkGetStringMacro(Against);
@@ -159,6 +170,7 @@ private:
 
   char* Prompt = nullptr;
   char* PatchFrom = nullptr;
+  char* ReferencePrompts = nullptr;
   char* Target = nullptr;
   char* Against = nullptr;
   int Mode = PATCH;

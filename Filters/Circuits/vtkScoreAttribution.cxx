@@ -237,9 +237,17 @@ int vtkScoreAttribution::RequestData(
       throw atlas::OptionError(
         "Top: expected at least 1, found " + std::to_string(this->Top) + ".");
     }
+    if (!AttentionAtlas::ReportProgress(this, 0.3))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
+    const atlas::ScoreHead& head = this->Kept->Head(this->Layer, this->Head);
+    if (!AttentionAtlas::ReportProgress(this, 0.6))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     const ScoreTerms terms =
-      atlas::Grouped(atlas::AttributeScore(recording, this->Kept->stream.GetWeights(),
-                       this->Kept->Head(this->Layer, this->Head),
+      atlas::Grouped(atlas::AttributeScore(recording, this->Kept->stream.GetWeights(), head,
                        { this->Sequence, this->Layer, this->Head, this->Query, this->Key }),
         static_cast<atlas::ComponentGrouping>(this->Grouping));
     FillImage(terms, processes, outputVector->GetInformationObject(ScoreImage));

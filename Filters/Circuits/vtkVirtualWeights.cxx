@@ -29,6 +29,7 @@
 #include <array>
 #include <exception>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -151,14 +152,14 @@ int vtkVirtualWeights::RequestUpdateExtent(
   return 1;
 }
 
-/// Finds the product unless it is known.
-void vtkVirtualWeights::FindProduct(vtkMultiBlockDataSet* input)
+/// Finds the product unless it is known. Returns false if the user has canceled.
+bool vtkVirtualWeights::FindProduct(vtkMultiBlockDataSet* input)
 {
   const Product::Wanted wanted = { std::max(input->GetMTime(), input->GetUpdateTime()),
     this->GetMTime() };
   if (this->Known != nullptr && this->Known->wanted == wanted)
   {
-    return;
+    return true;
   }
   this->Known.reset();
   const auto model = AttentionAtlas::ToTransformer(input);
@@ -174,13 +175,18 @@ void vtkVirtualWeights::FindProduct(vtkMultiBlockDataSet* input)
   {
     leftOut.emplace_back("MLPs between the heads");
   }
-  this->Known = std::make_unique<Product>(Product{ wanted,
-    atlas::FindVirtualWeights(
-      model->GetModel(), { { this->FromLayer, this->FromHead }, { this->ToLayer, this->ToHead },
-                           static_cast<atlas::CompositionKind>(this->Kind),
-                           static_cast<atlas::VirtualSpace>(this->Space),
-                           atlas::CircuitSteps(this->Processing), AttentionAtlas::ThreadLimit() }),
-    std::move(leftOut) });
+  std::optional<atlas::VirtualWeights> weights = atlas::FindVirtualWeights(model->GetModel(),
+    { { this->FromLayer, this->FromHead }, { this->ToLayer, this->ToHead },
+      static_cast<atlas::CompositionKind>(this->Kind),
+      static_cast<atlas::VirtualSpace>(this->Space), atlas::CircuitSteps(this->Processing),
+      AttentionAtlas::ThreadLimit(),
+      [this](double done) { return AttentionAtlas::ReportProgress(this, done); } });
+  if (weights)
+  {
+    this->Known =
+      std::make_unique<Product>(Product{ wanted, std::move(*weights), std::move(leftOut) });
+  }
+  return weights.has_value();
 }
 
 int vtkVirtualWeights::RequestData(
@@ -200,7 +206,10 @@ int vtkVirtualWeights::RequestData(
   }
   try
   {
-    this->FindProduct(input);
+    if (!this->FindProduct(input))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     const atlas::VirtualWeights& weights = this->Known->weights;
     const std::string from = HeadNameOf(this->FromLayer, this->FromHead);
     const std::string to = HeadNameOf(this->ToLayer, this->ToHead);

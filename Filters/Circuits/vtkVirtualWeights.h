@@ -136,7 +136,7 @@ private:
   void operator=(const vtkVirtualWeights&) = delete;
 
   struct Product;
-  void FindProduct(vtkMultiBlockDataSet* input);
+  bool FindProduct(vtkMultiBlockDataSet* input);
 
   int Kind = K;
   int Space = HEADS;

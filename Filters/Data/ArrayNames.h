@@ -77,6 +77,7 @@ inline constexpr const char* Reachable = "Reachable";
 
 // EmbeddingCircle, in addition to ClassColor
 inline constexpr const char* Token = "Token";
+inline constexpr const char* Tokenizer = "Tokenizer"; ///< VocabularyReader's field data
 inline constexpr const char* Angle = "Angle";
 inline constexpr const char* Normalized = "Normalized";
 inline constexpr const char* CircleColor = "CircleColor";

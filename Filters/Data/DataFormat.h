@@ -24,6 +24,7 @@ inline constexpr const char* AttentionOnly =
   "attention-atlas.attention-only"; ///< also used in its files
 inline constexpr const char* Transformer = "attention-atlas.transformer";
 inline constexpr const char* Recording = "attention-atlas.recording"; ///< also used in its files
+inline constexpr const char* Vocabulary = "attention-atlas.vocabulary";
 inline constexpr const char* RandomPrompts = "attention-atlas.random-prompts";
 inline constexpr const char* AttentionMap = "attention-atlas.attention-map";
 inline constexpr const char* AttentionMatrix = "attention-atlas.attention-matrix.heads";

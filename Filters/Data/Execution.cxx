@@ -51,6 +51,26 @@ struct AbortRequest : vtkAlgorithm
   static auto Member() { return &AbortRequest::AbortExecute; }
 };
 
+/// Whether a filter, or one before it whose result it would use, is asked to stop.
+bool IsAskedToStop(vtkAlgorithm* filter)
+{
+  if (filter->GetAbortExecute() != 0)
+  {
+    return true;
+  }
+  for (int port = 0; port < filter->GetNumberOfInputPorts(); ++port)
+  {
+    for (int i = 0; i < filter->GetNumberOfInputConnections(port); ++i)
+    {
+      if (IsAskedToStop(filter->GetInputAlgorithm(port, i)))
+      {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// The positive number in an environment variable, or 0.
 int EnvironmentNumber(const char* name)
 {
@@ -184,7 +204,15 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
 bool ReportProgress(vtkAlgorithm* filter, double done)
 {
   filter->UpdateProgress(done);
-  return filter->GetAbortExecute() == 0;
+  return !IsCanceled(filter);
+}
+
+bool IsCanceled(vtkAlgorithm* filter)
+{
+  // As vtkAlgorithm::CheckAbort, which would also let VTK discard a part that is shown.
+  vtkAlgorithm* container = filter->GetContainerAlgorithm();
+  return filter->GetAbortOutput() || IsAskedToStop(filter) ||
+         (container != nullptr && IsCanceled(container));
 }
 
 void WithdrawCancel(vtkAlgorithm* filter)

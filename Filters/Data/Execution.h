@@ -39,9 +39,12 @@ ATTENTIONATLASDATA_EXPORT void ParallelFor(
 ATTENTIONATLASDATA_EXPORT void RequireMemory(
   double bytes, const std::string& what, const std::string& advice);
 
-/// Reports the progress of a filter, 0 to 1, and returns whether to continue: false once the user
-/// has canceled. Call it from the thread that executes the filter.
+/// Reports the progress of a filter, 0 to 1, and returns whether to continue: false once
+/// IsCanceled. Call it from the thread that executes the filter.
 ATTENTIONATLASDATA_EXPORT bool ReportProgress(vtkAlgorithm* filter, double done);
+
+/// Whether the user has canceled the filter, one before it, one that it is a part of, or an input.
+ATTENTIONATLASDATA_EXPORT bool IsCanceled(vtkAlgorithm* filter);
 
 /// Takes back the request to cancel a filter, which VTK 9.2 keeps for the next execution.
 ATTENTIONATLASDATA_EXPORT void WithdrawCancel(vtkAlgorithm* filter);

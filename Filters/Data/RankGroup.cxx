@@ -241,6 +241,15 @@ bool RankGroup::Agree(const RankResult& result) const
   return true;
 }
 
+void RankGroup::Require(const RankResult& result) const
+{
+  if (!this->Agree(result))
+  {
+    this->State->isCancelled = true;
+    throw Cancelled();
+  }
+}
+
 bool RankGroup::Leave(const std::exception& error) const
 {
   Task& task = *this->State;

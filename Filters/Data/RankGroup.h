@@ -56,7 +56,10 @@ public:
   /// Waits for the results of all ranks, and returns whether none was canceled. Throws
   /// std::runtime_error on every rank if one has an error, with the message of the first such rank,
   /// or if the inputs differ.
-  bool Agree(const RankResult& result) const;
+  [[nodiscard]] bool Agree(const RankResult& result) const;
+
+  /// Same, for a task that leaves by an exception if one was canceled, on every rank.
+  void Require(const RankResult& result) const;
 
   /// To be called where a task ends by an exception, on whichever ranks it does; see above. Returns
   /// whether the reason is that a rank was canceled, which is no error to report.

@@ -49,6 +49,12 @@ vtkAttentionOnlyModelReader::~vtkAttentionOnlyModelReader()
   this->SetFileName(nullptr);
 }
 
+vtkMTimeType vtkAttentionOnlyModelReader::GetMTime()
+{
+  this->Failed.Touch(this);
+  return this->Superclass::GetMTime();
+}
+
 int vtkAttentionOnlyModelReader::CanReadFile(const char* fileName)
 {
   try
@@ -101,6 +107,7 @@ int vtkAttentionOnlyModelReader::RequestData(
   }
   vtkInformation* info = outputVector->GetInformationObject(0);
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
+  this->Failed.Forget();
   try
   {
     const atlas::AttentionOnlyModel model =
@@ -119,6 +126,7 @@ int vtkAttentionOnlyModelReader::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
+    this->Failed.Remember({ this->FileName });
     vtkErrorMacro(<< e.what());
     return 1; // as in vtkModelAlgorithm
   }

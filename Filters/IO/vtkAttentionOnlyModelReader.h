@@ -2,6 +2,7 @@
 #define vtkAttentionOnlyModelReader_h
 
 #include "AttentionAtlasIOModule.h"
+#include "FailedFiles.h"
 
 #include <vtkMultiBlockDataSetAlgorithm.h>
 
@@ -53,6 +54,11 @@ public:
    */
   int CanReadFile(const char* fileName);
 
+  /**
+   * After an error, changes with the files, so that the next update reads them again.
+   */
+  vtkMTimeType GetMTime() override;
+
 protected:
   vtkAttentionOnlyModelReader();
   ~vtkAttentionOnlyModelReader() override;
@@ -67,6 +73,7 @@ private:
   void operator=(const vtkAttentionOnlyModelReader&) = delete;
 
   char* FileName = nullptr;
+  AttentionAtlas::FailedFiles Failed;
   int SubHeads = 1;
 };
 

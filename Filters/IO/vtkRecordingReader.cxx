@@ -55,6 +55,12 @@ vtkRecordingReader::~vtkRecordingReader()
   this->SetArchitecture(nullptr);
 }
 
+vtkMTimeType vtkRecordingReader::GetMTime()
+{
+  this->Failed.Touch(this);
+  return this->Superclass::GetMTime();
+}
+
 int vtkRecordingReader::CanReadFile(const char* fileName)
 {
   try
@@ -103,6 +109,7 @@ int vtkRecordingReader::RequestData(
                                                              : atlas::WeightProcessing::Unprocessed;
   }
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
+  this->Failed.Forget();
   try
   {
     const atlas::RecordingContent content = atlas::ReadRecording(this->FileName, options);
@@ -115,6 +122,7 @@ int vtkRecordingReader::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
+    this->Failed.Remember({ this->FileName });
     vtkErrorMacro(<< e.what());
     return 1; // as in vtkModelAlgorithm
   }

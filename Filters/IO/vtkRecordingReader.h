@@ -2,6 +2,7 @@
 #define vtkRecordingReader_h
 
 #include "AttentionAtlasIOModule.h"
+#include "FailedFiles.h"
 
 #include <vtkMultiBlockDataSetAlgorithm.h>
 
@@ -106,6 +107,11 @@ public:
    */
   int CanReadFile(const char* fileName);
 
+  /**
+   * After an error, changes with the files, so that the next update reads them again.
+   */
+  vtkMTimeType GetMTime() override;
+
 protected:
   vtkRecordingReader();
   ~vtkRecordingReader() override;
@@ -118,6 +124,7 @@ private:
   void operator=(const vtkRecordingReader&) = delete;
 
   char* FileName = nullptr;
+  AttentionAtlas::FailedFiles Failed;
   char* TokensFile = nullptr;
   char* Architecture = nullptr;
   int Mask = AUTOMATIC_MASK;

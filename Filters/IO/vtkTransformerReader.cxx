@@ -2,7 +2,7 @@
 
 #include "CheckpointConfig.h"
 #include "CheckpointFiles.h"
-#include "GgufFile.h"
+#include "GgufModel.h"
 #include "Joined.h"
 #include "TransformerConversion.h"
 
@@ -46,6 +46,12 @@ vtkTransformerReader::~vtkTransformerReader()
   this->SetArchitecture(nullptr);
 }
 
+vtkMTimeType vtkTransformerReader::GetMTime()
+{
+  this->Failed.Touch(this);
+  return this->Superclass::GetMTime();
+}
+
 int vtkTransformerReader::CanReadFile(const char* fileName)
 {
   const std::filesystem::path path = fileName;
@@ -57,7 +63,8 @@ int vtkTransformerReader::CanReadFile(const char* fileName)
     std::find(OtherTorchFiles.begin(), OtherTorchFiles.end(), path.stem().string()) ==
       OtherTorchFiles.end();
   return path.filename() == atlas::ConfigFile || path.filename() == atlas::MetaConfigFile ||
-             atlas::IsGgufName(path) || (hasConfig && (isTorch || ending == ".safetensors")) ||
+             (atlas::IsGgufName(path) && !atlas::IsVocabularyAlone(path)) ||
+             (hasConfig && (isTorch || ending == ".safetensors")) ||
              (isTorch && atlas::IsTransformerCheckpoint(path))
            ? 1
            : 0;
@@ -148,6 +155,7 @@ int vtkTransformerReader::RequestData(
   const Checkpoint* checkpoint = this->CheckpointAt(outputVector->GetInformationObject(0));
   const std::filesystem::path path =
     checkpoint == nullptr ? this->FileName : checkpoint->second / atlas::ConfigFile;
+  this->Failed.Forget();
   try
   {
     const atlas::Transformer& model = this->Open(path, architecture, processes).GetModel();
@@ -168,6 +176,7 @@ int vtkTransformerReader::RequestData(
   catch (const std::exception& e)
   {
     output->Initialize();
+    this->Failed.Remember({ this->FileName, path.c_str() });
     this->Models.erase(path);
     vtkErrorMacro(<< e.what());
     return 1; // as in vtkModelAlgorithm

@@ -2,6 +2,7 @@
 #define vtkTransformerReader_h
 
 #include "AttentionAtlasIOModule.h"
+#include "FailedFiles.h"
 
 #include <vtkMultiBlockDataSetAlgorithm.h>
 
@@ -95,6 +96,11 @@ public:
    */
   int CanReadFile(const char* fileName);
 
+  /**
+   * After an error, changes with the files, so that the next update reads them again.
+   */
+  vtkMTimeType GetMTime() override;
+
 protected:
   vtkTransformerReader();
   ~vtkTransformerReader() override;
@@ -112,6 +118,7 @@ private:
   using Checkpoint = CheckpointFolders::value_type;
 
   char* FileName = nullptr;
+  AttentionAtlas::FailedFiles Failed;
   char* Architecture = nullptr;
   int Processing = NONE;
   bool Checkpoints = true;

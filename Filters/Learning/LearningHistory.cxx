@@ -82,7 +82,7 @@ std::string LearningHistory::Update(
   {
     outcome.error = e.what();
   }
-  ranks.Agree(outcome);
+  ranks.Require(outcome);
   if (ranks.Count() > 1)
   {
     const std::vector<std::vector<char>> bytes = ranks.Share(packed);
@@ -98,7 +98,7 @@ std::string LearningHistory::Update(
     {
       received.error = e.what();
     }
-    ranks.Agree(received);
+    ranks.Require(received);
   }
   this->Take(request, result);
   this->Trained = key;

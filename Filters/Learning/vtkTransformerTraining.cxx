@@ -50,7 +50,7 @@ public:
       this->Algorithm->SetProgressText(text.data());
       return AttentionAtlas::ReportProgress(this->Algorithm, done);
     }
-    return this->Algorithm->GetAbortExecute() == 0;
+    return !AttentionAtlas::IsCanceled(this->Algorithm);
   }
 
 private:
@@ -265,7 +265,7 @@ int vtkTransformerTraining::RequestData(
   }
   try
   {
-    ranks.Agree(asked);
+    ranks.Require(asked);
     const std::string divergence = this->Trained->history.Update(request, ranks, Clock(this));
     if (!divergence.empty() && ranks.Rank() == 0)
     {
@@ -280,7 +280,7 @@ int vtkTransformerTraining::RequestData(
     {
       filled.error = e.what();
     }
-    ranks.Agree(filled);
+    ranks.Require(filled);
   }
   catch (const std::exception& e)
   {
@@ -289,6 +289,7 @@ int vtkTransformerTraining::RequestData(
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     this->Trained->given.reset();
+    this->Failed.Remember({ this->TextFile, this->ContinueFrom });
     this->Trained->failed = this->GetMTime();
     if (ranks.Rank() == 0)
     {
@@ -338,6 +339,12 @@ void vtkTransformerTraining::FillOutputs(
       AttentionAtlas::AddColumn<vtkDoubleArray>(table, curves.names[c], curves.rows, value);
     }
   }
+}
+
+vtkMTimeType vtkTransformerTraining::GetMTime()
+{
+  this->Failed.Touch(this);
+  return this->Superclass::GetMTime();
 }
 
 void vtkTransformerTraining::PrintSelf(ostream& os, vtkIndent indent)

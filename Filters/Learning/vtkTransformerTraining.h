@@ -2,6 +2,7 @@
 #define vtkTransformerTraining_h
 
 #include "AttentionAtlasLearningModule.h"
+#include "FailedFiles.h"
 
 #include <vtkDataObjectAlgorithm.h>
 
@@ -241,6 +242,11 @@ public:
   vtkGetFilePathMacro(ContinueFrom);
   ///@}
 
+  /**
+   * After an error, changes with the files that were read.
+   */
+  vtkMTimeType GetMTime() override;
+
 protected:
   vtkTransformerTraining();
   ~vtkTransformerTraining() override;
@@ -291,6 +297,7 @@ private:
   int Processing = NONE;
   char* ContinueFrom = nullptr;
   std::unique_ptr<Results> Trained;
+  AttentionAtlas::FailedFiles Failed;
 };
 
 #endif

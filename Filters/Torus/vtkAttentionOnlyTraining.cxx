@@ -60,7 +60,7 @@ public:
       this->Last = now;
       return AttentionAtlas::ReportProgress(this->Algorithm, done);
     }
-    return this->Algorithm->GetAbortExecute() == 0;
+    return !AttentionAtlas::IsCanceled(this->Algorithm);
   }
 
 private:
@@ -230,6 +230,7 @@ int vtkAttentionOnlyTraining::RequestData(
   catch (const std::exception& e)
   {
     *this->Trained = {};
+    this->Failed.Remember({ this->ModelFile });
     this->Trained->failed = this->GetMTime();
     vtkErrorMacro(<< e.what());
   }
@@ -281,6 +282,12 @@ void vtkAttentionOnlyTraining::FillRuns(const AttentionAtlas::TrainingRequest& r
     sweep.Update(request, options, progress);
   }
   AttentionAtlas::AddRuns(sweep.Runs(), vtkTable::SafeDownCast(vtkDataObject::GetData(info)));
+}
+
+vtkMTimeType vtkAttentionOnlyTraining::GetMTime()
+{
+  this->Failed.Touch(this);
+  return this->Superclass::GetMTime();
 }
 
 void vtkAttentionOnlyTraining::PrintSelf(ostream& os, vtkIndent indent)

@@ -2,6 +2,7 @@
 #define vtkAttentionOnlyTraining_h
 
 #include "AttentionAtlasTorusModule.h"
+#include "FailedFiles.h"
 
 #include <vtkDataObjectAlgorithm.h>
 
@@ -192,6 +193,11 @@ public:
   vtkBooleanMacro(AllModes, bool);
   ///@}
 
+  /**
+   * After an error, changes with the files that were read.
+   */
+  vtkMTimeType GetMTime() override;
+
 protected:
   vtkAttentionOnlyTraining();
   ~vtkAttentionOnlyTraining() override;
@@ -235,6 +241,7 @@ private:
   int Runs = 0;
   bool AllModes = false;
   std::unique_ptr<Results> Trained;
+  AttentionAtlas::FailedFiles Failed;
 };
 
 #endif

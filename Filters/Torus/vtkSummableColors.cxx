@@ -3,12 +3,12 @@
 #include "ArrayNames.h"
 #include "DataFields.h"
 #include "Execution.h"
+#include "RankGroup.h"
 #include "SummableColors.h"
 
 #include <vtkArrayDispatch.h>
 #include <vtkDataArrayRange.h>
 #include <vtkDataSet.h>
-#include <vtkMultiProcessController.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -19,7 +19,6 @@
 #include <array>
 #include <cmath>
 #include <exception>
-#include <limits>
 #include <stdexcept>
 
 namespace
@@ -73,24 +72,20 @@ void Dispatch(vtkDataArray* array, const Worker& worker, Arguments&&... argument
   }
 }
 
-/// The range over all ranks.
-atlas::ComponentRange OfAllRanks(const atlas::ComponentRange& range)
+/// The range over all ranks, of which some may have none.
+atlas::ComponentRange OfAllRanks(
+  const AttentionAtlas::RankGroup& ranks, const atlas::ComponentRange& range)
 {
-  vtkMultiProcessController* controller = vtkMultiProcessController::GetGlobalController();
-  if (controller == nullptr || controller->GetNumberOfProcesses() < 2)
+  std::vector<double> mine;
+  if (!range.IsEmpty())
   {
-    return range;
+    mine = { range.GetMinimum(), range.GetMaximum() };
   }
-  constexpr double none = std::numeric_limits<double>::infinity();
-  const double minimum = range.IsEmpty() ? none : range.GetMinimum();
-  const double maximum = range.IsEmpty() ? -none : range.GetMaximum();
-  double least = 0;
-  double most = 0;
-  controller->AllReduce(&minimum, &least, 1, vtkCommunicator::MIN_OP);
-  controller->AllReduce(&maximum, &most, 1, vtkCommunicator::MAX_OP);
   atlas::ComponentRange all;
-  all.Add(least);
-  all.Add(most);
+  for (const double value : ranks.Gather(mine))
+  {
+    all.Add(value);
+  }
   return all;
 }
 
@@ -157,6 +152,7 @@ int vtkSummableColors::RequestData(
 {
   vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
   vtkDataSet* output = vtkDataSet::GetData(outputVector);
+  const AttentionAtlas::RankGroup ranks(outputVector);
   try
   {
     if (!(this->Gain >= 0) || std::isinf(this->Gain))
@@ -166,28 +162,13 @@ int vtkSummableColors::RequestData(
         std::to_string(this->Gain) + ".");
     }
     output->ShallowCopy(input);
-    // All ranks must take part in finding the range, including those whose piece is empty and has
-    // no arrays, and those with an error.
-    std::vector<vtkDataArray*> arrays;
+    const std::vector<vtkDataArray*> arrays = this->FindVectors(input);
     atlas::ComponentRange range;
-    std::exception_ptr error;
-    try
+    for (vtkDataArray* array : arrays)
     {
-      arrays = this->FindVectors(input);
-      for (vtkDataArray* array : arrays)
-      {
-        Dispatch(array, FindRange(), range);
-      }
+      Dispatch(array, FindRange(), range);
     }
-    catch (const std::exception&)
-    {
-      error = std::current_exception();
-    }
-    range = OfAllRanks(range);
-    if (error)
-    {
-      std::rethrow_exception(error);
-    }
+    range = OfAllRanks(ranks, range);
     atlas::ColorScale scale =
       this->Scale == ADDITIVE ? atlas::AdditiveScale(range) : atlas::SharedRangeScale(range);
     if (this->Scale == ADDITIVE && this->Gain > 0)
@@ -199,6 +180,7 @@ int vtkSummableColors::RequestData(
         static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
       "the colors of " + std::to_string(input->GetNumberOfPoints()) + " points",
       "choose fewer Vectors.");
+    AttentionAtlas::RankResult result;
     std::size_t painted = 0;
     for (vtkDataArray* array : arrays)
     {
@@ -211,17 +193,29 @@ int vtkSummableColors::RequestData(
       const double done = static_cast<double>(++painted) / static_cast<double>(arrays.size());
       if (!AttentionAtlas::ReportProgress(this, done))
       {
-        return AttentionAtlas::LeaveUnfinished(this, outputVector);
+        result.cancelled = true;
+        break;
       }
+    }
+    if (!ranks.Agree(result))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     AttentionAtlas::AddField(output->GetFieldData(), Names::ColorGain, scale.gain);
     AttentionAtlas::AddField(output->GetFieldData(), Names::ColorOffset, scale.offset);
   }
   catch (const std::exception& e)
   {
+    if (ranks.Leave(e))
+    {
+      return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    }
     output->Initialize();
     // Returns 1, as in vtkAttentionTorus: 0 would leave downstream filters with a wrong extent.
-    vtkErrorMacro(<< e.what());
+    if (ranks.Rank() == 0)
+    {
+      vtkErrorMacro(<< e.what());
+    }
   }
   return 1;
 }

@@ -37,13 +37,10 @@ std::uint64_t BytesOf(const atlas::Recording& recording)
 
 bool RecordingKey::operator==(const RecordingKey& other) const
 {
-  const atlas::TransformerInput& mine = this->input.input;
-  const atlas::TransformerInput& others = other.input.input;
   return !this->model.expired() && this->model.lock() == other.model.lock() &&
-         this->options == other.options && mine.tokens == others.tokens &&
-         mine.segments == others.segments && mine.images == others.images &&
-         mine.pixels == others.pixels && this->input.labels == other.input.labels &&
-         this->input.pictures == other.input.pictures;
+         this->choice == other.choice && this->source == other.source &&
+         this->recordPictures == other.recordPictures && this->input.input == other.input.input &&
+         this->input.labels == other.input.labels && this->input.pictures == other.input.pictures;
 }
 
 void KeptRecordings::SetLimit(std::uint64_t bytes)

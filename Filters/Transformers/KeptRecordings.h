@@ -2,6 +2,7 @@
 
 #include "AttentionAtlasTransformersModule.h"
 #include "OpenTransformer.h"
+#include "RecordTransformer.h"
 #include "RecorderInput.h"
 #include "Recording.h"
 
@@ -20,7 +21,9 @@ struct ATTENTIONATLASTRANSFORMERS_EXPORT RecordingKey
 {
   std::weak_ptr<const OpenTransformer> model; ///< another one once its files have changed
   RecorderInput input;
-  std::string options; ///< what is recorded and changed, in words
+  atlas::RecordChoice choice;
+  std::string source; ///< PatchFrom, as the recording names it
+  bool recordPictures = true;
 
   bool operator==(const RecordingKey& other) const;
 };

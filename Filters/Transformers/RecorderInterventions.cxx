@@ -61,8 +61,7 @@ atlas::Interventions GatherInterventions(const InterventionSources& intervention
   atlas::Interventions found;
   for (const atlas::ActivationSite& site : atlas::ParseHeadSites(interventions.ablate, "Ablate"))
   {
-    found.list.push_back(
-      { site, interventions.toMean ? atlas::Replacement::Mean : atlas::Replacement::Zero });
+    found.list.push_back({ site, interventions.ablateTo });
   }
   const std::vector<atlas::ActivationSite> sites =
     atlas::ParseSites(interventions.patchSites, "PatchSites");

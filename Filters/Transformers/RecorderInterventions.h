@@ -12,7 +12,7 @@ namespace AttentionAtlas
 struct InterventionSources
 {
   std::string ablate; ///< heads, see atlas::ParseHeadSites
-  bool toMean = false;
+  atlas::Replacement ablateTo = atlas::Replacement::Zero;
   std::string patchFrom;  ///< a text or, if the sequences are token ids, token ids
   std::string patchSites; ///< see atlas::ParseSites
 };

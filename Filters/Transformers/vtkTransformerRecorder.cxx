@@ -5,6 +5,7 @@
 #include "GeneratedText.h"
 #include "KeptRecordings.h"
 #include "PatchColors.h"
+#include "PromptMeans.h"
 #include "RankGroup.h"
 #include "RecordPictures.h"
 #include "RecorderInput.h"
@@ -50,6 +51,10 @@ constexpr std::array<RecordArray, 5> RecordArrays = { {
   { "Residual", &atlas::RecordOptions::residual },
   { "Logits", &atlas::RecordOptions::logits },
 } };
+
+/// What replaces the outputs of ablated heads, by AblationType.
+constexpr atlas::Replacement AblationBy[] = { atlas::Replacement::Zero,
+  atlas::Replacement::MeanOverPositions, atlas::Replacement::MeanOverPrompts };
 
 /// The arrays, selected as Core does by default.
 void AddArrays(vtkDataArraySelection* selection)
@@ -282,7 +287,19 @@ void vtkTransformerRecorder::DisableAllRecord()
 
 vtkMTimeType vtkTransformerRecorder::GetMTime()
 {
+  this->Failed.Touch(this);
   return std::max(this->Superclass::GetMTime(), this->Record->GetMTime());
+}
+
+/// The files that an execution reads beside the model.
+std::vector<const char*> vtkTransformerRecorder::InputFiles() const
+{
+  std::vector<const char*> files = { this->PromptFile };
+  for (const std::string& image : this->Images)
+  {
+    files.push_back(image.c_str());
+  }
+  return files;
 }
 
 int vtkTransformerRecorder::FillInputPortInformation(int port, vtkInformation* info)
@@ -367,33 +384,6 @@ void vtkTransformerRecorder::AddPictures(
     gathered.input.pixels, config, processor, gathered.pictures, this->RecordPictures && fits);
 }
 
-/// What is recorded and changed, in words that differ between all choices.
-std::string vtkTransformerRecorder::OptionsText(const atlas::RecordOptions& options) const
-{
-  std::string text = this->RecordPictures ? "pictures" : "";
-  for (const RecordArray& array : RecordArrays)
-  {
-    text += this->Record->ArrayIsEnabled(array.name) != 0 ? std::string(" ") + array.name : "";
-  }
-  for (const int layer : this->Layers)
-  {
-    text += " " + std::to_string(layer);
-  }
-  for (const char* words : { this->Ablate, this->PatchFrom, this->PatchSites })
-  {
-    text += "\n" + Text(words);
-  }
-  // PatchFrom is of words or numbers, as the sequences are.
-  for (const std::vector<std::int64_t>& sequence : options.interventions.source.tokens)
-  {
-    for (const std::int64_t token : sequence)
-    {
-      text += " " + std::to_string(token);
-    }
-  }
-  return text + (this->AblateTo == MEAN ? "\nmean" : "\nzero");
-}
-
 /// Reads the input and the options, and checks them.
 void vtkTransformerRecorder::PreparePart(
   vtkMultiBlockDataSet* model, vtkTable* tokens, const AttentionAtlas::RankGroup& ranks, Part& part)
@@ -426,9 +416,10 @@ void vtkTransformerRecorder::PreparePart(
   {
     options.*array.option = this->Record->ArrayIsEnabled(array.name) != 0;
   }
-  options.interventions = AttentionAtlas::GatherInterventions(
-    { Text(this->Ablate), this->AblateTo == MEAN, Text(this->PatchFrom), Text(this->PatchSites) },
-    sources, gathered, *this->Model);
+  options.interventions =
+    AttentionAtlas::GatherInterventions({ Text(this->Ablate), AblationBy[this->AblateTo],
+                                          Text(this->PatchFrom), Text(this->PatchSites) },
+      sources, gathered, *this->Model);
   options.layers.assign(this->Layers.begin(), this->Layers.end());
   options.threads = AttentionAtlas::ThreadLimit();
   options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
@@ -441,7 +432,9 @@ void vtkTransformerRecorder::PreparePart(
   part.ranges = atlas::SplitSequences(transformer, gathered.input, ranks.Count());
   options.sequences = part.ranges[static_cast<std::size_t>(ranks.Rank())];
   part.key.model = this->Model;
-  part.key.options = this->OptionsText(options);
+  part.key.choice = options;
+  part.key.source = Text(this->PatchFrom);
+  part.key.recordPictures = this->RecordPictures;
 }
 
 /// Adds tokens to the sequences if that is asked for. Returns false if the user canceled.
@@ -497,6 +490,11 @@ void vtkTransformerRecorder::RecordPart(const AttentionAtlas::RankGroup& ranks, 
   AttentionAtlas::RequireMemory(static_cast<double>(memory.recording + memory.working),
     "the recording", "give fewer or shorter sequences, or record fewer layers or quantities.");
 
+  if (!this->FindMeans(ranks, part))
+  {
+    part.result.cancelled = true;
+    return;
+  }
   part.recording = atlas::RecordTransformer(transformer, gathered.input, options);
   part.result.cancelled = !part.recording;
   if (part.recording)
@@ -512,6 +510,44 @@ void vtkTransformerRecorder::RecordPart(const AttentionAtlas::RankGroup& ranks, 
       part.result.input = Fingerprint(transformer) ^ (Fingerprint(*part.recording) << 1U);
     }
   }
+}
+
+/// Finds the means over other prompts that interventions need, with all ranks. Returns false if the
+/// user canceled.
+bool vtkTransformerRecorder::FindMeans(const AttentionAtlas::RankGroup& ranks, Part& part)
+{
+  if (!part.options.interventions.NeedMeans())
+  {
+    return true;
+  }
+  const atlas::Transformer& transformer = this->Model->GetModel();
+  const atlas::TransformerInput& input = part.key.input.input;
+  atlas::RecordOptions options = part.options;
+  const auto share = [this](double begin)
+  {
+    return [this, begin](double done)
+    { return AttentionAtlas::ReportProgress(this, begin + done / 2); };
+  };
+  options.progress = share(0);
+  part.options.progress = share(0.5);
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(atlas::PromptSumsMemory(transformer, input, options)),
+    "the means over other prompts", "give fewer or shorter sequences.");
+  const std::optional<std::vector<double>> mine =
+    atlas::SumOverPrompts(transformer, input, options);
+  if (!mine)
+  {
+    return false;
+  }
+  const std::vector<double> all = ranks.Gather(*mine);
+  std::vector<double> sums(mine->size()); // of one rank each; 0 on the others
+  for (std::size_t i = 0; i < all.size(); ++i)
+  {
+    sums[i % sums.size()] += all[i];
+  }
+  part.options.interventions.means =
+    atlas::MeansOverOthers(sums, atlas::SequenceLengths(transformer.GetConfig(), input));
+  return true;
 }
 
 /// Takes the recording that was made before, if all ranks have it, or makes it.
@@ -541,6 +577,7 @@ int vtkTransformerRecorder::RequestData(
   auto* output = vtkMultiBlockDataSet::GetData(outputVector);
   const AttentionAtlas::RankGroup ranks(outputVector);
   this->Kept->SetLimit(static_cast<std::uint64_t>(this->KeptRecordings) << 20U);
+  this->Failed.Forget();
   Part part;
   part.shown = this->TokensToShow(inputVector, outputVector);
   try
@@ -589,6 +626,7 @@ int vtkTransformerRecorder::RequestData(
       return AttentionAtlas::LeaveUnfinished(this, outputVector);
     }
     output->Initialize();
+    this->Failed.Remember(this->InputFiles());
     if (ranks.Rank() == 0)
     {
       vtkErrorMacro(<< e.what());

@@ -2,6 +2,7 @@
 #define vtkTransformerRecorder_h
 
 #include "AttentionAtlasTransformersModule.h"
+#include "FailedFiles.h"
 
 #include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
@@ -16,7 +17,6 @@ class vtkTable;
 
 namespace atlas
 {
-struct RecordOptions;
 struct Recording;
 }
 namespace AttentionAtlas
@@ -165,7 +165,8 @@ public:
   ///@}
 
   /**
-   * Includes the selection of recorded quantities.
+   * Includes the selection of recorded quantities. After an error, changes with the files that were
+   * read.
    */
   vtkMTimeType GetMTime() override;
 
@@ -194,15 +195,18 @@ public:
   enum AblationType
   {
     ZERO = 0,
-    MEAN = 1
+    MEAN_OVER_POSITIONS = 1,
+    MEAN_OVER_PROMPTS = 2
   };
 
   ///@{
   /**
-   * What ablated heads output: ZERO, or MEAN, their mean over the positions of the sequence.
-   * Default: ZERO.
+   * What ablated heads output: ZERO; MEAN_OVER_POSITIONS, their mean over all positions of the
+   * sequence, so that what a position receives depends on later ones too; or MEAN_OVER_PROMPTS,
+   * their mean over all tokens of the other sequences, run without changes, of which there must be
+   * one: the mean ablation of the literature, over a data set. Default: ZERO.
    */
-  vtkSetClampMacro(AblateTo, int, ZERO, MEAN);
+  vtkSetClampMacro(AblateTo, int, ZERO, MEAN_OVER_PROMPTS);
   vtkGetMacro(AblateTo, int);
   ///@}
 
@@ -289,11 +293,12 @@ private:
   void operator=(const vtkTransformerRecorder&) = delete;
 
   struct Part;
+  std::vector<const char*> InputFiles() const;
   void AddPictures(
     const AttentionAtlas::RecorderInput& gathered, bool isFirst, atlas::Recording& recording);
-  std::string OptionsText(const atlas::RecordOptions& options) const;
   void PreparePart(vtkMultiBlockDataSet* model, vtkTable* tokens,
     const AttentionAtlas::RankGroup& ranks, Part& part);
+  bool FindMeans(const AttentionAtlas::RankGroup& ranks, Part& part);
   void RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part);
   bool Generate(Part& part);
   bool HasOwnTime(vtkInformationVector** inputVector) const;
@@ -320,6 +325,7 @@ private:
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
   int KeptRecordings = 1024;
+  AttentionAtlas::FailedFiles Failed;
   std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< model of the last execution
   std::unique_ptr<AttentionAtlas::KeptRecordings> Kept;
   std::unique_ptr<AttentionAtlas::GeneratedText> Generated;

@@ -45,6 +45,7 @@ CHAPTERS = {
         "RandomPrompts",
         "TransformerRecorder",
         "RecordingReader",
+        "VocabularyReader",
         "AttentionMap",
         "AttentionMatrix",
         "AttentionSentence",

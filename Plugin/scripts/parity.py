@@ -27,8 +27,9 @@ logits (which reach 40).
 
 The models are small ones with random weights, made and run by the original code (transformers 4.45; Qwen3, Gemma 3 and
 gpt-oss: layers of 5.10), in single precision. Rows of GGUF are compared with the original code on the same weights,
-dequantized by gguf-py. "-": the original values have no such quantity. Models whose values are too large for this
-repository are compared where `shared/oracle/models` lies beside it.
+dequantized by gguf-py. Rows of "GGUF, converted" are models that llama.cpp's script converted; they are compared with
+the original code on the model before the conversion. "-": the original values have no such quantity. Models whose values
+are too large for this repository are compared where `shared/oracle/models` lies beside it.
 
 | model | file | weights | """
 

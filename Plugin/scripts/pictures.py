@@ -227,11 +227,11 @@ def word_model(folder):
     return write_model(folder, tensors, config | {"vocab_size": count})
 
 
-def rows_of(table, columns, count):
-    """Some columns of the first rows of a table, one row per line; a middle dot for the space of a token."""
+def rows_of(table, columns, count, first=0):
+    """Some columns of rows of a table, one row per line; a middle dot for the space of a token."""
     data = s.servermanager.Fetch(table)
     lines = ["".join(f"{name:14}" for name in columns)]
-    for row in range(count):
+    for row in range(first, first + count):
         line = ""
         for name in columns:
             value = data.GetColumnByName(name).GetValue(row)
@@ -331,6 +331,8 @@ def main(transformer):
     text("AttentionOnlyModelWriter", ["SaveData('model.safetensors', model)"])
 
     text("TransformerReader", weights_of(TransformerReader(FileName=transformer)), size=16)
+    vocabulary = VocabularyReader(FileName=str(DATA / "models" / "language-2" / "tokenizer.json"))
+    text("VocabularyReader", rows_of(vocabulary, ("TokenId", "Token"), 8, first=300), size=18)
     prompts = RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16)
     title = "A block of 16 tokens, repeated"
     chart("RandomPrompts", "XYChartView", prompts, ["TokenId"], title, "position", "Position")

@@ -166,7 +166,7 @@ TEST(ActivationPatching, AblatesWithoutASource)
   Patching patching;
   patching.Filter->SetPatchFrom(nullptr);
   EXPECT_EQ(patching.Table()->GetNumberOfRows(), 0);
-  for (const int mode : { vtkActivationPatching::ZERO, vtkActivationPatching::MEAN })
+  for (const int mode : { vtkActivationPatching::ZERO, vtkActivationPatching::MEAN_OVER_POSITIONS })
   {
     patching.Filter->SetMode(mode);
     const double prompt = patching.Field("Prompt Logit Difference");
@@ -179,6 +179,27 @@ TEST(ActivationPatching, AblatesWithoutASource)
     }
     EXPECT_THAT(patching.Filter.TakeErrors(), IsEmpty());
   }
+}
+
+TEST(ActivationPatching, AblatesToTheMeanOverReferencePrompts)
+{
+  Patching patching;
+  patching.Filter->SetMode(vtkActivationPatching::MEAN_OVER_PROMPTS);
+  EXPECT_EQ(patching.Table()->GetNumberOfRows(), 0) << "there are none";
+  EXPECT_THAT(patching.Filter.TakeErrors(), IsEmpty());
+  patching.Filter->SetReferencePrompts("4 8 2\n7 7 1 9 3\n");
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
+  PatchingOptions options;
+  options.by = Replacement::MeanOverPrompts;
+  options.target = 3;
+  options.against = 8;
+  options.reference.tokens = { { 4, 8, 2 }, { 7, 7, 1, 9, 3 } };
+  TransformerInput prompt;
+  prompt.tokens = { { 1, 2, 3, 4, 5, 6 } };
+  EXPECT_EQ(patching.Column("Logit Difference"), // TestActivationPatching has an independent run
+    MapPatching(model, prompt, {}, options).value().difference);
+  patching.Filter->SetReferencePrompts("4 8 2\n7 99999");
+  patching.ExpectError("ReferencePrompts: sequence 1, position 1: expected a token id from 0 to");
 }
 
 TEST(ActivationPatching, StopsWhenAsked)

@@ -348,17 +348,19 @@ TEST(KeptRecordings, TheOldestLeaveFirst)
 {
   const Training training;
   const auto model = OpenTransformer::Open(training / "config.json", "");
-  const auto keyOf = [&](const std::string& options)
+  const auto keyOf = [&](const std::string& source)
   {
-    AttentionAtlas::RecordingKey key{ model, {}, options };
+    AttentionAtlas::RecordingKey key;
+    key.model = model;
+    key.source = source;
     key.input.input.tokens = { { 0, 1, 2, 3 } };
     return key;
   };
   KeptRecordings kept;
   kept.SetLimit(2 * 160 + 10);
-  for (const char* options : { "a", "b" })
+  for (const char* source : { "a", "b" })
   {
-    kept.Keep(keyOf(options), SmallRecording(), 0);
+    kept.Keep(keyOf(source), SmallRecording(), 0);
   }
   EXPECT_NE(kept.Find(keyOf("a")), nullptr); // is now used later than b
   kept.Keep(keyOf("c"), SmallRecording(), 0);
@@ -376,7 +378,8 @@ TEST(KeptRecordings, ThoseOfClosedModelsAreNotFound)
   const Training training;
   KeptRecordings kept;
   kept.SetLimit(1000);
-  AttentionAtlas::RecordingKey key{ OpenTransformer::Open(training / "config.json", ""), {}, "" };
+  AttentionAtlas::RecordingKey key;
+  key.model = OpenTransformer::Open(training / "config.json", "");
   EXPECT_TRUE(key.model.expired());
   kept.Keep(key, SmallRecording(), 0);
   EXPECT_EQ(kept.Find(key), nullptr);

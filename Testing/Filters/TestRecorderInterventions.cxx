@@ -1,5 +1,7 @@
 #include "Core/SameRecording.h"
+#include "Index.h"
 #include "Interventions.h"
+#include "PromptMeans.h"
 #include "Transformers.h"
 
 #include <vtkFieldData.h>
@@ -62,10 +64,47 @@ TEST(RecorderInterventions, AblatesHeads)
   pipeline.Recorder->SetAblate("0.1 1.0");
   EXPECT_EQ(pipeline.Recorder->GetAblateTo(), vtkTransformerRecorder::ZERO);
   ExpectSame(pipeline.Record(), FromCore("0.1 1.0", Replacement::Zero), "0.1, 1.0 to zero");
-  pipeline.Recorder->SetAblateTo(vtkTransformerRecorder::MEAN);
-  ExpectSame(pipeline.Record(), FromCore("0.1 1.0", Replacement::Mean),
+  pipeline.Recorder->SetAblateTo(vtkTransformerRecorder::MEAN_OVER_POSITIONS);
+  ExpectSame(pipeline.Record(), FromCore("0.1 1.0", Replacement::MeanOverPositions),
     "0.1, 1.0 to the mean over positions");
   EXPECT_TRUE(pipeline.Update()->GetFieldData()->HasArray("Interventions"));
+}
+
+TEST(RecorderInterventions, AblateToTheMeanOverOtherPrompts)
+{
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  RecordEverything(pipeline);
+  pipeline.Recorder->SetTokenIds("1 2 3 4 5\n5 9 3 2 7 1");
+  pipeline.Recorder->SetAblate("0.1");
+  pipeline.Recorder->SetAblateTo(vtkTransformerRecorder::MEAN_OVER_PROMPTS);
+  const Recording found = pipeline.Record();
+  EXPECT_EQ(found.interventions, "0.1 to the mean over other prompts");
+  // With one other prompt, the mean is the one over its positions.
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
+  const std::int64_t size = model.GetConfig().headDimension;
+  RecordOptions options;
+  options.interventions.list = { { { ActivationKind::HeadOutput, 0, 1 },
+    Replacement::MeanOverPrompts } };
+  TransformerInput input;
+  input.tokens = { { 1, 2, 3, 4, 5 }, { 5, 9, 3, 2, 7, 1 } };
+  const std::vector<double> sums = SumOverPrompts(model, input, options).value();
+  for (std::int64_t c = 0; c < size; ++c)
+  {
+    options.interventions.means.push_back(static_cast<float>(sums[ToIndex(size + c)] / 6));
+  }
+  for (std::int64_t c = 0; c < size; ++c)
+  {
+    options.interventions.means.push_back(static_cast<float>(sums[ToIndex(c)] / 5));
+  }
+  options.headOutputs = true;
+  options.residual = true;
+  options.logits = true;
+  ExpectSame(found, RecordTransformer(model, input, options).value(), found.interventions);
+
+  pipeline.Recorder->SetTokenIds(Prompt);
+  EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(pipeline.Recorder.TakeErrors(),
+    ElementsAre(HasSubstr("mean over other prompts: expected two prompts or more, found one")));
 }
 
 TEST(RecorderInterventions, PatchFromAnotherPrompt)

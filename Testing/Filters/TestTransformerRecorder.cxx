@@ -1,11 +1,16 @@
 #include "vtkRandomPrompts.h"
 
+#include "Execution.h"
 #include "Prompts.h"
 #include "TemporaryDirectory.h"
 #include "Transformers.h"
 
 #include <vtkCallbackCommand.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
+#include <vtkObjectFactory.h>
 #include <vtkTable.h>
 #include <vtkTypeInt64Array.h>
 #include <vtkVariant.h>
@@ -19,6 +24,7 @@ using namespace atlas::test;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 namespace
 {
@@ -176,21 +182,86 @@ TEST(TransformerRecorder, StopsWhenAsked)
 {
   Pipeline pipeline(TransformerOracle::Folder("bloom"));
   pipeline.Recorder->SetTokenIds("1 2 3");
+  pipeline.Recorder->SetKeptRecordings(0);
   vtkTransformerRecorder* recorder = pipeline.Recorder.Get();
-  const auto stop = [](vtkObject* caller, unsigned long, void*, void*)
+  for (vtkAlgorithm* asked : { vtkAlgorithm::SafeDownCast(recorder),
+         vtkAlgorithm::SafeDownCast(pipeline.Model.Get()) }) // or a filter before it
   {
-    auto* algorithm = vtkAlgorithm::SafeDownCast(caller);
-    if (algorithm->GetProgress() > 0 && algorithm->GetProgress() < 1) // not VTK's own events
+    const auto stop = [](vtkObject* caller, unsigned long, void* data, void*)
     {
-      algorithm->SetAbortExecute(1);
+      auto* algorithm = vtkAlgorithm::SafeDownCast(caller);
+      if (algorithm->GetProgress() > 0 && algorithm->GetProgress() < 1) // not VTK's own events
+      {
+        static_cast<vtkAlgorithm*>(data)->SetAbortExecute(1);
+      }
+    };
+    vtkNew<vtkCallbackCommand> command;
+    command->SetCallback(stop);
+    command->SetClientData(asked);
+    recorder->Modified();
+    const unsigned long observer = recorder->AddObserver(vtkCommand::ProgressEvent, command);
+    EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+    recorder->RemoveObserver(observer);
+    AttentionAtlas::WithdrawCancel(asked);
+    EXPECT_EQ(pipeline.Record().tokens.Count(), 3); // though nothing has changed
+  }
+}
+
+/// Passes a model on, unless it is canceled, as filters of VTK do.
+class PassModel : public vtkMultiBlockDataSetAlgorithm
+{
+public:
+  static PassModel* New();
+  vtkTypeMacro(PassModel, vtkMultiBlockDataSetAlgorithm);
+
+protected:
+  int RequestData(vtkInformation*, vtkInformationVector** in, vtkInformationVector* out) override
+  {
+    if (!this->CheckAbort())
+    {
+      vtkMultiBlockDataSet::GetData(out)->ShallowCopy(vtkMultiBlockDataSet::GetData(in[0]));
     }
-  };
-  vtkNew<vtkCallbackCommand> command;
-  command->SetCallback(stop);
-  const unsigned long observer = recorder->AddObserver(vtkCommand::ProgressEvent, command);
+    return 1;
+  }
+};
+vtkStandardNewMacro(PassModel);
+
+TEST(TransformerRecorder, IsCanceledWithItsInput)
+{
+  Pipeline pipeline(TransformerOracle::Folder("bloom"));
+  pipeline.Recorder->SetTokenIds("1 2 3");
+  vtkNew<PassModel> before;
+  before->SetInputConnection(pipeline.Model->GetOutputPort());
+  pipeline.Recorder->SetInputConnection(before->GetOutputPort());
+  before->SetAbortExecuteAndUpdateTime();
   EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
-  recorder->RemoveObserver(observer);
-  EXPECT_EQ(pipeline.Record().tokens.Count(), 3); // though nothing has changed
+  EXPECT_EQ(pipeline.Recorder->GetOutputInformation(0)->Get(vtkAlgorithm::ABORTED()), 1);
+  before->SetAbortExecute(0);
+  EXPECT_EQ(pipeline.Record().tokens.Count(), 3);
+}
+
+TEST(TransformerRecorder, ReadsACorrectedFileAtTheNextUpdate)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path bloom = TransformerOracle::Folder("bloom");
+  WriteBytes(folder / "config.json", ReadBytes(bloom / "config.json"));
+  Pipeline pipeline(folder / ".");
+  pipeline.Recorder->SetTokenIds("1 2 3");
+  EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(pipeline.Model.TakeErrors(), ElementsAre(HasSubstr("model.safetensors")));
+  std::filesystem::create_symlink(bloom / "model.safetensors", folder / "model.safetensors");
+  EXPECT_EQ(pipeline.Record().tokens.Count(), 3);
+
+  const BertWithWords model;
+  Pipeline words(model.Path());
+  const std::string prompts = folder / "prompts.txt";
+  words.Recorder->SetPromptFile(prompts.c_str());
+  EXPECT_EQ(words.Update()->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(words.Recorder.TakeErrors(), ElementsAre(HasSubstr("prompts.txt")));
+  words.Update();
+  EXPECT_THAT(words.Recorder.TakeErrors(), IsEmpty()) << "nothing has changed";
+  WriteBytes(prompts, "a");
+  EXPECT_EQ(words.Record().SequenceCount(), 1);
 }
 
 TEST(TransformerRecorder, RefusesBadInput)

@@ -22,6 +22,7 @@ TEXTS = {
     "Tokens",
     "Ablate",
     "PatchFrom",
+    "ReferencePrompts",
     "PatchSites",
     "Prompt",
     "Target",

@@ -99,6 +99,14 @@ class RankFailures(AtlasTest):
     def test_skip_trigrams(self):
         self.check(lambda: simple.SkipTrigrams(Input=self.model))
 
+    def test_summable_colors(self):
+        model = simple.OpenDataFile(str(atlastest.DATA / "trained-n5-h3.safetensors"))
+        torus = simple.AttentionTorus(Input=model, Quantities=["Output", "Head Output"])
+        self.check(lambda: simple.SummableColors(Input=torus))
+
+    def test_transformer_training(self):
+        self.check(lambda: simple.TransformerTraining(Task="RepeatedTokens", Steps=4, MeasureEvery=2))
+
     def test_activation_patching(self):
         self.check(lambda: simple.ActivationPatching(Input=self.model, Prompt="1 2 3 4", PatchFrom="7 9 3 2", Target="#3", Against="#8"))
 

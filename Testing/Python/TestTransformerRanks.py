@@ -105,7 +105,7 @@ class Ranks(AtlasTest):
             Input=self.model(),
             TokenIds=ids([20, 20, 20]),
             Ablate="0.1 1.2@3",
-            AblateTo="Mean",
+            AblateTo="MeanOverPrompts",
             PatchFrom=ids([0, 20]).strip(),
             PatchSites="0.3 r1@5 m1",
         )

@@ -35,6 +35,7 @@ FREE_TEXT = {
     ("TransformerRecorder", "PatchSites"),
     ("ActivationPatching", "Prompt"),
     ("ActivationPatching", "PatchFrom"),
+    ("ActivationPatching", "ReferencePrompts"),
     ("ActivationPatching", "Target"),
     ("ActivationPatching", "Against"),
     ("TransformerRecorder", "Segments"),

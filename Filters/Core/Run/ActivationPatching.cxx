@@ -6,6 +6,7 @@
 #include "LayerRunner.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
+#include "PromptMeans.h"
 #include "TransformerEmbedding.h"
 #include "TransformerNorm.h"
 
@@ -84,6 +85,16 @@ std::pair<std::int64_t, std::int64_t> LargestTwo(const std::vector<float>& value
   return { static_cast<std::int64_t>(found.first), static_cast<std::int64_t>(found.second) };
 }
 
+std::int64_t TokensOf(const TransformerInput& input)
+{
+  std::int64_t tokens = 0;
+  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  {
+    tokens += static_cast<std::int64_t>(sequence.size());
+  }
+  return tokens;
+}
+
 /// One map in the making. All arguments must outlive this object.
 class Patching
 {
@@ -105,12 +116,15 @@ public:
       this->Layers += this->Config.layers - this->Sites[i].layer;
     }
     this->Layers += (this->HasSource() ? 2 : 1) * this->Config.layers;
+    this->ReferenceLayers =
+      this->HasReference() ? this->Config.layers * TokensOf(options.reference) / this->Length : 0;
+    this->Layers += this->ReferenceLayers;
   }
 
   std::optional<PatchingMap> Run()
   {
     const SingleThreadedBlas blas;
-    if (!this->RunInputs())
+    if (!this->RunInputs() || !this->RunReference())
     {
       return std::nullopt;
     }
@@ -146,18 +160,22 @@ private:
   std::vector<std::size_t> Mine; ///< sites of this part, by layer
   std::int64_t Layers = 0;       ///< of one sequence, to run in all
   std::int64_t LayersDone = 0;
+  std::int64_t ReferenceLayers = 0; ///< of them, those of the reference
   LayerRunner Runner;
   Activations PromptRun;        ///< residual streams before all layers
   Activations SourceRun;        ///< what is patched
+  std::vector<float> Means;     ///< [layers, width], of the reference
   std::vector<float> PromptEnd; ///< [d_model], what is multiplied by W_U at the last position
   std::vector<float> SourceEnd;
 
   bool HasSource() const { return this->Options.by == Replacement::Source; }
+  bool HasReference() const { return this->Options.by == Replacement::MeanOverPrompts; }
 
-  bool Report(std::int64_t layersDone) const
+  bool Report(double more) const
   {
-    return !this->Options.progress || this->Options.progress(static_cast<double>(layersDone) /
-                                                             static_cast<double>(this->Layers));
+    const double done = static_cast<double>(this->LayersDone) + more;
+    return !this->Options.progress ||
+           this->Options.progress(done / static_cast<double>(this->Layers));
   }
 
   /// Runs the prompt and the source. Returns false if progress requested a stop.
@@ -172,8 +190,8 @@ private:
         places.insert({ l, place });
       }
       std::optional<Activations> captured =
-        CaptureActivations(this->Model, input, places, this->Options.threads,
-          [&](std::int64_t layers) { return this->Report(this->LayersDone + layers); });
+        CaptureActivations(this->Model, input, places, this->Options.threads, [&](double done)
+          { return this->Report(done * static_cast<double>(this->Config.layers)); });
       if (!captured)
       {
         return false;
@@ -187,6 +205,34 @@ private:
     return run(this->Prompt, ActivationPlace::Residual, this->PromptRun, this->PromptEnd) &&
            (!this->HasSource() || run(this->Source, SliceOf(this->Config, this->Sites[0]).place,
                                     this->SourceRun, this->SourceEnd));
+  }
+
+  /// Finds the means of all layers over the reference. Returns false if progress requested a stop.
+  bool RunReference()
+  {
+    if (!this->HasReference())
+    {
+      return true;
+    }
+    const bool isHead = this->Options.kind == ActivationKind::HeadOutput;
+    RecordOptions options;
+    options.threads = this->Options.threads;
+    options.progress = [this](double done)
+    { return this->Report(done * static_cast<double>(this->ReferenceLayers)); };
+    for (std::int64_t l = 0; l < this->Config.layers; ++l)
+    {
+      const auto kind = isHead ? ActivationKind::AttentionOutput : this->Options.kind; // all heads
+      options.interventions.list.push_back({ { kind, l }, Replacement::MeanOverPrompts });
+    }
+    const TransformerInput& reference = this->Options.reference;
+    const std::optional<std::vector<double>> sums = SumOverPrompts(this->Model, reference, options);
+    if (!sums)
+    {
+      return false;
+    }
+    this->LayersDone += this->ReferenceLayers;
+    this->Means = MeanOverAll(*sums, SequenceLengths(this->Config, reference));
+    return true;
   }
 
   /// The logits of a row of ForLogits.
@@ -280,7 +326,7 @@ private:
       const auto change = [&](ActivationPlace place, const RowGroup& group, float* values)
       { this->Change(batch, l, place, group, values); };
       if (!this->Runner.Run(l, copies, x.data(), change, [&](std::int64_t rows)
-            { return this->Report(this->LayersDone + rows / this->Length); }))
+            { return this->Report(static_cast<double>(rows / this->Length)); }))
       {
         return false;
       }
@@ -297,8 +343,24 @@ private:
     std::copy(from.begin(), from.end(), x);
     if (site.kind == ActivationKind::Residual)
     {
-      Replace(this->Config, { site, this->Options.by }, this->SourceRun, this->Length, x);
+      this->ReplaceAt(site, x);
     }
+  }
+
+  /// Replaces the values of the prompt's copy [length, width] at a site.
+  void ReplaceAt(const ActivationSite& site, float* values) const
+  {
+    const ActivationSlice slice = SliceOf(this->Config, site);
+    const float* given = nullptr;
+    if (this->HasSource())
+    {
+      given = this->SourceRun.at({ site.layer, slice.place }).data();
+    }
+    else if (this->HasReference())
+    {
+      given = this->Means.data() + site.layer * slice.width + slice.first;
+    }
+    Replace(this->Config, { site, this->Options.by }, given, this->Length, values);
   }
 
   /// Changes what begins to differ inside layer l.
@@ -311,8 +373,7 @@ private:
       const ActivationSite& site = this->Sites[batch[ToIndex(first) + s]];
       if (site.layer == l && SliceOf(this->Config, site).place == place)
       {
-        Replace(this->Config, { site, this->Options.by }, this->SourceRun, this->Length,
-          values + group.offsets[s] * WidthOf(this->Config, place));
+        this->ReplaceAt(site, values + group.offsets[s] * WidthOf(this->Config, place));
       }
     }
   }
@@ -356,6 +417,18 @@ private:
     return memory.empty() ? rows : memory;
   }
 };
+
+void CheckReference(const TransformerConfig& config, const TransformerInput& reference)
+{
+  try
+  {
+    CheckInput(config, reference);
+  }
+  catch (const OptionError& e)
+  {
+    throw OptionError("ReferencePrompts: " + std::string(e.what()));
+  }
+}
 
 void RequireToken(
   const TransformerConfig& config, const std::optional<std::int64_t>& token, const char* name)
@@ -401,6 +474,10 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
   RefuseSwitches(config, "comparing logits",
     { ArchitectureSwitch::LogitCap, ArchitectureSwitch::EmbeddingProjection });
   CheckInput(config, prompt);
+  if (options.by == Replacement::MeanOverPrompts)
+  {
+    CheckReference(config, options.reference);
+  }
   RequireToken(config, options.target, "Target");
   RequireToken(config, options.against, "Against");
   if (options.target && options.target == options.against)
@@ -443,7 +520,15 @@ std::uint64_t PatchingMemory(
   {
     widened = std::max(widened, WidenedBytes(layer));
   }
-  return ToIndex(floats) * sizeof(float) + widened;
+  std::uint64_t reference = 0;
+  if (options.by == Replacement::MeanOverPrompts)
+  {
+    const PackedSequences prompts(SequenceLengths(config, options.reference), std::nullopt);
+    const std::int64_t width = WidthOf(config, SliceOf(config, sites[0]).place);
+    reference = ToIndex(VisitFloats(config, prompts, options.threads)) * sizeof(float) +
+                ToIndex(config.layers * width) * prompts.offsets.size() * sizeof(double);
+  }
+  return ToIndex(floats) * sizeof(float) + widened + reference;
 }
 
 std::optional<PatchingMap> MapPatching(const Transformer& model, const TransformerInput& prompt,

@@ -19,6 +19,7 @@ struct PatchingOptions
                                                     ///< others: of layers x positions
   Replacement by = Replacement::Source;
   std::int64_t position = AllPositions; ///< HeadOutput only: where heads are changed
+  TransformerInput reference;           ///< the prompts of MeanOverPrompts, at least one
 
   /// The two tokens whose logits are compared. By default the one that the source's run predicts
   /// against the one that the prompt's run predicts or, if these are the same, the one whose logit
@@ -64,10 +65,11 @@ std::uint64_t PatchingMemory(
   const Transformer& model, std::int64_t length, const PatchingOptions& options);
 
 /// Runs a prompt once for each site of the map, with the values there replaced by those of the
-/// source's run, zero or their mean (activation patching: Vig et al. 2020; Wang et al. 2023), and
-/// measures the logit difference at the last position. A run begins at the layer of its site, with
-/// the residual stream of the prompt's run. Runs share matrix products, and two columns of W_U are
-/// all that is computed of the logits. In single precision; logits in double precision.
+/// source's run, zero or their mean over positions or other prompts (activation patching: Vig et
+/// al. 2020; Wang et al. 2023), and measures the logit difference at the last position. A run
+/// begins at the layer of its site, with the residual stream of the prompt's run. Runs share matrix
+/// products, and two columns of W_U are all that is computed of the logits. In single precision;
+/// logits in double precision.
 ///
 /// `prompt` and `source` are one sequence each, of equal length; `source` is used only for
 /// Replacement::Source. Results are equal to the byte for any number of threads and parts, and a

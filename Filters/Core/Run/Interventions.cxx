@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 
 namespace atlas
 {
@@ -118,6 +119,12 @@ void CheckSite(const TransformerConfig& config, const std::vector<std::int64_t>&
   }
 }
 
+bool HasReplacement(const Interventions& interventions, Replacement by)
+{
+  return std::any_of(interventions.list.begin(), interventions.list.end(),
+    [by](const Intervention& one) { return one.by == by; });
+}
+
 std::string QuotedTokens(const std::vector<std::string>& tokens)
 {
   return std::to_string(tokens.size()) + " (" +
@@ -126,10 +133,31 @@ std::string QuotedTokens(const std::vector<std::string>& tokens)
 
 }
 
+bool ActivationSite::operator==(const ActivationSite& other) const
+{
+  const auto tie = [](const ActivationSite& site)
+  { return std::tie(site.kind, site.layer, site.head, site.position); };
+  return tie(*this) == tie(other);
+}
+
+bool Intervention::operator==(const Intervention& other) const
+{
+  return this->site == other.site && this->by == other.by;
+}
+
+bool Interventions::operator==(const Interventions& other) const
+{
+  return this->list == other.list && this->source == other.source && this->means == other.means;
+}
+
 bool Interventions::NeedSource() const
 {
-  return std::any_of(this->list.begin(), this->list.end(),
-    [](const Intervention& one) { return one.by == Replacement::Source; });
+  return HasReplacement(*this, Replacement::Source);
+}
+
+bool Interventions::NeedMeans() const
+{
+  return HasReplacement(*this, Replacement::MeanOverPrompts);
 }
 
 std::string ToText(const ActivationSite& site)
@@ -170,7 +198,8 @@ std::string ToText(const Interventions& interventions)
     }
   };
   add(Replacement::Zero, " to zero");
-  add(Replacement::Mean, " to the mean over positions");
+  add(Replacement::MeanOverPositions, " to the mean over positions");
+  add(Replacement::MeanOverPrompts, " to the mean over other prompts");
   add(Replacement::Source, " from another input");
   return text;
 }

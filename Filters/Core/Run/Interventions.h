@@ -30,6 +30,8 @@ struct ActivationSite
   std::int64_t layer = 0;
   std::int64_t head = 0; ///< HeadOutput only
   std::int64_t position = AllPositions;
+
+  bool operator==(const ActivationSite& other) const;
 };
 
 /// What values are replaced by. Biases b_O and b_down are added afterwards in any case.
@@ -37,13 +39,16 @@ enum class Replacement
 {
   Source, ///< those of the same site in the run of another input
   Zero,
-  Mean ///< their mean over all positions of their sequence
+  MeanOverPositions, ///< their mean over all positions of their sequence, later ones too
+  MeanOverPrompts    ///< their mean over all tokens of other prompts, which are run without changes
 };
 
 struct Intervention
 {
   ActivationSite site;
   Replacement by = Replacement::Source;
+
+  bool operator==(const Intervention& other) const;
 };
 
 /// What is changed during a run, in the order of the list. Everything that comes after a site is
@@ -53,7 +58,14 @@ struct Interventions
   std::vector<Intervention> list;
   TransformerInput source; ///< one sequence, as long as each that is run; only for Source
 
+  /// Only for MeanOverPrompts: a row for each sequence of the run, with the columns of all such
+  /// sites, one site after the other (PromptMeans.h).
+  std::vector<float> means;
+
   bool NeedSource() const;
+  bool NeedMeans() const;
+
+  bool operator==(const Interventions& other) const;
 };
 
 /// "2.5", "2.5@3", "r2@3", "a2", "m2": see ParseSites.

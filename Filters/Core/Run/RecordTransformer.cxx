@@ -3,10 +3,42 @@
 #include "Error.h"
 #include "Index.h"
 #include "MappedFile.h"
+#include "PromptMeans.h"
 #include "TransformerRun.h"
+
+#include <tuple>
 
 namespace atlas
 {
+namespace
+{
+
+/// Throws OptionError unless there is a mean of each site that is replaced by it.
+void RequireMeans(
+  const Transformer& model, const TransformerInput& input, const Interventions& interventions)
+{
+  const TransformerConfig& config = model.GetConfig();
+  const std::size_t expected =
+    SequenceLengths(config, input).size() * ToIndex(MeanColumns(config, interventions));
+  if (interventions.means.size() != expected)
+  {
+    throw OptionError("interventions: expected " + std::to_string(expected) +
+                      " means over prompts, found " + std::to_string(interventions.means.size()) +
+                      ".");
+  }
+}
+
+}
+
+bool RecordChoice::operator==(const RecordChoice& other) const
+{
+  const auto tie = [](const RecordChoice& choice)
+  {
+    return std::tie(choice.queriesAndKeys, choice.values, choice.headOutputs, choice.residual,
+      choice.logits, choice.layers, choice.interventions);
+  };
+  return tie(*this) == tie(other);
+}
 
 void CheckInput(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
@@ -62,6 +94,7 @@ std::optional<Recording> RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
 {
   CheckInput(model, input, options);
+  RequireMeans(model, input, options.interventions);
   return ReadIntact(model.GetFiles(), [&] { return TransformerRun(model, input, options).Run(); });
 }
 

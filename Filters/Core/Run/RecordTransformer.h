@@ -13,8 +13,8 @@
 namespace atlas
 {
 
-/// What is recorded.
-struct RecordOptions
+/// What is recorded and changed: what a recording of an input depends on.
+struct RecordChoice
 {
   bool queriesAndKeys = true; ///< and the norms of values, one number per token and head, with
                               ///< which they give norm-weighted attention
@@ -24,12 +24,18 @@ struct RecordOptions
   bool logits = false;
   std::vector<std::int64_t> layers; ///< layers whose heads are recorded, and the residuals before
                                     ///< and after them; empty: all
-  int threads = 0;                  ///< as for ThreadCount; results do not depend on it
 
   /// What is changed during the run. Queries, keys, values and norms of values are those that the
   /// heads compute; head outputs and residuals are those after the change. Every sequence of a run
   /// with a source has as many tokens as the source.
   Interventions interventions;
+
+  bool operator==(const RecordChoice& other) const;
+};
+
+struct RecordOptions : RecordChoice
+{
+  int threads = 0; ///< as for ThreadCount; results do not depend on it
 
   /// The sequences that are run; all if not set. The recording has rows for all sequences in any
   /// case. Rows of the other sequences are 0, to be filled by the processes that run them
@@ -82,9 +88,9 @@ MemoryEstimate EstimateMemory(
 /// another order.
 ///
 /// Returns std::nullopt if `progress` returned false. Throws as CheckInput does, regardless of the
-/// range, and OptionError if the range exceeds the sequences. Throws ModelError with the layer if
-/// an activation is infinite or NaN, and FileError if a weights file was truncated or changed since
-/// it was opened.
+/// range, and OptionError if the range exceeds the sequences or interventions lack their means over
+/// prompts. Throws ModelError with the layer if an activation is infinite or NaN, and FileError if
+/// a weights file was truncated or changed since it was opened.
 std::optional<Recording> RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 

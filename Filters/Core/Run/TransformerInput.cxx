@@ -97,6 +97,12 @@ void CheckImages(const TransformerConfig& config, const TransformerInput& input)
 
 }
 
+bool TransformerInput::operator==(const TransformerInput& other) const
+{
+  return this->tokens == other.tokens && this->segments == other.segments &&
+         this->images == other.images && this->pixels == other.pixels;
+}
+
 void CheckInput(const TransformerConfig& config, const TransformerInput& input)
 {
   if (config.input == InputKind::Images)

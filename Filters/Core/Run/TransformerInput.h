@@ -16,6 +16,8 @@ struct TransformerInput
                                                    ///< 0
   std::vector<float> pixels; ///< [images, channels, height, width], normalized as in training
   std::int64_t images = 0;
+
+  bool operator==(const TransformerInput& other) const;
 };
 
 /// Sequences, or images, first <= s < end.

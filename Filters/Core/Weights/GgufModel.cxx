@@ -61,7 +61,8 @@ public:
   {
     if (file.GetTensors().empty() && !this->Architecture.empty())
     {
-      this->Fail("expected the weights of a model, found none: this file has a vocabulary alone.");
+      this->Fail("expected the weights of a model, found none: this file has a vocabulary alone, "
+                 "which Vocabulary Reader shows.");
     }
     if (FindNamed(Families, this->Architecture) == nullptr)
     {
@@ -364,6 +365,18 @@ std::filesystem::path FindGguf(const std::filesystem::path& path)
                     " and " + found[1].filename().string() + "; give one of them.");
   }
   return found.empty() ? std::filesystem::path() : found.front();
+}
+
+bool IsVocabularyAlone(const std::filesystem::path& path)
+{
+  try
+  {
+    return GgufFile(path).GetTensors().empty();
+  }
+  catch (const Error&)
+  {
+    return false;
+  }
 }
 
 TransformerConfig ReadGgufConfig(const std::filesystem::path& path, const std::string& architecture)

@@ -14,6 +14,9 @@ namespace atlas
 /// if the folder holds several.
 std::filesystem::path FindGguf(const std::filesystem::path& path);
 
+/// Whether a GGUF file has no tensors, but for instance a tokenizer. False if it cannot be read.
+bool IsVocabularyAlone(const std::filesystem::path& path);
+
 /// The configuration of the model in a GGUF file, as llama.cpp converts it: of bert (without the
 /// head that predicts masked words, and DistilBERT and RoBERTa in its form), bloom, gemma, gemma2,
 /// gemma3, gpt2, gptneox, llama (with Mistral, which llama.cpp calls so too), olmo, phi2, phi3,

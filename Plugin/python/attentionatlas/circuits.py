@@ -455,19 +455,22 @@ def contrast(circuits, page, layer=0, head=0, by=None, column="Segment"):
 
 
 @drawn_from(Circuits.opened)
-def patching(circuits, page, prompt=None, patch_from=None, site="HeadOutput", mode="Patch", target="", against=""):
+def patching(
+    circuits, page, prompt=None, patch_from=None, site="HeadOutput", mode="Patch", target="", against="", reference=None
+):
     """Which heads or positions make the model predict one token and not another: the effect of replacing their
-    activations by those of another prompt, by zero or by their mean."""
+    activations by those of another prompt, by zero or by their mean over positions or over the prompts of
+    `reference`, one per line."""
     if site not in SITES:
         raise ValueError(f"site: expected {', '.join(SITES)}, found {site}.")
-    texts = {"Prompt": prompt, "PatchFrom": patch_from}
+    texts = {"Prompt": prompt, "PatchFrom": patch_from, "ReferencePrompts": reference}
     properties = {name: text for name, text in texts.items() if text is not None}
     effects = circuits.filter(
         "ActivationPatching", 1, Site=site, Mode=mode, Target=target, Against=against, **properties
     )
     matrix = _Matrix(effects, "Effect", 1, (False, True))
     names = legible([_field(effects, name) for name in ("Target", "Against")])
-    what = {"Patch": "Patching", "Zero": "Zero ablation of", "Mean": "Mean ablation of"}[mode]
+    what = "Patching" if mode == "Patch" else "Zero ablation of" if mode == "Zero" else "Mean ablation of"
     title = f"{what} {SITES[site]}: effect on {names[0]} against {names[1]}"
     return _show_matrix(page, matrix, title, "Effect" if mode == "Patch" else "Change of the logit difference")
 

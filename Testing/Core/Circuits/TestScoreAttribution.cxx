@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "LogitsOracle.h"
+#include "ModelsOracle.h"
 #include "RecordedAttention.h"
 
 #include <cmath>
@@ -207,6 +208,41 @@ TEST(ScoreAttribution, OfImages)
       largest = std::max(largest, std::abs(terms.score));
     });
   EXPECT_LE(miss, LogitsTolerance * largest);
+}
+
+/// Rotated by other factors before and after its 16 original positions.
+TEST(ScoreAttribution, OfLongRope)
+{
+  const Transformer model =
+    Transformer::Read(atlas::test::ModelsOracle("transformers/phi3-longrope"));
+  for (const std::int64_t length : { 12, 40 })
+  {
+    TransformerInput input;
+    input.tokens.resize(2); // ForScores takes the second
+    for (std::int64_t t = 0; t < length; ++t)
+    {
+      input.tokens[0].push_back(t);
+      input.tokens[1].push_back((7 * t * t + 3) % model.GetConfig().vocabulary);
+    }
+    RecordOptions options;
+    options.headOutputs = true;
+    options.residual = true;
+    const Recording recording = RecordTransformer(model, input, options).value();
+    const ProcessedWeights weights(model, WeightSteps::Stored);
+    const ResidualWeights residual(weights);
+    double largest = 0;
+    ForScores(recording,
+      [&](const ScorePlace& place)
+      {
+        const ScoreTerms terms =
+          AttributeScore(recording, residual, ReadScoreHead(model, place.layer, place.head), place);
+        largest = std::max(largest, std::abs(terms.score));
+        const auto expected = static_cast<double>(RecordedScore(recording, place));
+        EXPECT_NEAR(terms.score, expected, 1e-6 * std::abs(expected) + 1e-6);
+        EXPECT_NEAR(terms.sum, terms.score, 1e-5) << length << " tokens, query " << place.query;
+      });
+    EXPECT_GT(largest, 0.1);
+  }
 }
 
 TEST(ScoreAttribution, BeginsWithTheStrongestKeyOfTheLastQuery)

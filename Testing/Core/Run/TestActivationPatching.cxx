@@ -59,9 +59,18 @@ double Reference(const Transformer& model, const Inputs& inputs, const Activatio
                              : site.kind == ActivationKind::MlpOutput ? "hidden"
                                                                       : "mixed";
   Matrix other;
-  reference.Logits(inputs.source.tokens[0],
-    [&](const std::string& place, std::int64_t l, const Matrix& values)
-    { other = place == wanted && l == site.layer ? values : other; });
+  const auto keep = [&](const std::string& place, std::int64_t l, const Matrix& values)
+  { other = place == wanted && l == site.layer ? values : other; };
+  Eigen::RowVectorXd sum; // over the reference prompts
+  double tokens = 0;
+  for (const std::vector<std::int64_t>& prompt : options.reference.tokens)
+  {
+    reference.Logits(prompt, keep);
+    const Eigen::RowVectorXd more = other.colwise().sum();
+    sum = tokens == 0 ? more : Eigen::RowVectorXd(sum + more);
+    tokens += static_cast<double>(other.rows());
+  }
+  reference.Logits(inputs.source.tokens[0], keep);
   const Matrix logits = reference.Logits(inputs.prompt.tokens[0],
     [&](const std::string& place, std::int64_t l, Matrix& values)
     {
@@ -75,9 +84,10 @@ double Reference(const Transformer& model, const Inputs& inputs, const Activatio
                                  c / model.GetConfig().headDimension == site.head);
           if (isThere)
           {
-            values(t, c) = options.by == Replacement::Source ? other(t, c)
-                           : options.by == Replacement::Mean ? before.col(c).mean()
-                                                             : 0;
+            values(t, c) = options.by == Replacement::Source              ? other(t, c)
+                           : options.by == Replacement::MeanOverPositions ? before.col(c).mean()
+                           : options.by == Replacement::MeanOverPrompts   ? sum[c] / tokens
+                                                                          : 0;
           }
         }
       }
@@ -107,14 +117,17 @@ TEST(MapPatching, EqualsOneReferenceRunPerSite)
   const TinyTransformer tiny;
   const Transformer model = tiny.Make();
   const Inputs inputs = TinyPair(6);
-  for (const Replacement by : { Replacement::Source, Replacement::Zero, Replacement::Mean })
+  for (const Replacement by : { Replacement::Source, Replacement::Zero,
+         Replacement::MeanOverPositions, Replacement::MeanOverPrompts })
   {
     for (const ActivationKind kind : { ActivationKind::HeadOutput, ActivationKind::Residual,
            ActivationKind::AttentionOutput, ActivationKind::MlpOutput })
     {
       SCOPED_TRACE(
         std::to_string(static_cast<int>(by)) + " " + std::to_string(static_cast<int>(kind)));
-      ExpectMap(model, inputs, OptionsOf(kind, by));
+      PatchingOptions options = OptionsOf(kind, by);
+      options.reference = TinyInput({ 9, 3, 6 });
+      ExpectMap(model, inputs, options);
     }
   }
   PatchingOptions options = OptionsOf(ActivationKind::HeadOutput, Replacement::Source);

@@ -1,9 +1,10 @@
-// Also tests: Activations LayerRunner
+// Also tests: Activations LayerRunner PromptMeans
 
 #include "Interventions.h"
 
 #include "ErrorMessage.h"
 #include "Index.h"
+#include "PromptMeans.h"
 #include "ReferenceTransformer.h"
 #include "SameRecording.h"
 #include "TinyTransformer.h"
@@ -140,9 +141,29 @@ std::string PlaceOf(const ActivationSite& site)
                                                   : "mixed";
 }
 
+/// All tokens of other prompts at a place, of runs without changes.
+Matrix Others(const Transformer& model, const std::string& wanted, std::int64_t layer,
+  const std::vector<std::vector<std::int64_t>>& others)
+{
+  Matrix all;
+  for (const std::vector<std::int64_t>& tokens : others)
+  {
+    ReferenceTransformer(model).Logits(tokens,
+      [&](const std::string& place, std::int64_t l, const Matrix& values)
+      {
+        if (place == wanted && l == layer)
+        {
+          all.conservativeResize(all.rows() + values.rows(), values.cols());
+          all.bottomRows(values.rows()) = values;
+        }
+      });
+  }
+  return all;
+}
+
 /// The logits of a run with changed sites, by the reference.
 Matrix Expected(const Transformer& model, const std::vector<std::int64_t>& tokens,
-  const Interventions& interventions)
+  const Interventions& interventions, const std::vector<std::vector<std::int64_t>>& others = {})
 {
   const ReferenceTransformer reference(model);
   std::map<std::pair<std::string, std::int64_t>, Matrix> source;
@@ -159,11 +180,14 @@ Matrix Expected(const Transformer& model, const std::vector<std::int64_t>& token
       {
         if (one.site.layer == l && PlaceOf(one.site) == place)
         {
-          const Matrix mean = values.colwise().mean().replicate(values.rows(), 1);
+          const Matrix& averaged = one.by == Replacement::MeanOverPrompts
+                                     ? Others(model, place, l, others)
+                                     : Matrix(values);
+          const Matrix mean = averaged.colwise().mean().replicate(values.rows(), 1);
           Copy(model.GetConfig(), one.site,
             one.by == Replacement::Source ? source.at({ place, l })
-            : one.by == Replacement::Mean ? mean
-                                          : Matrix(Matrix::Zero(values.rows(), values.cols())),
+            : one.by == Replacement::Zero ? Matrix(Matrix::Zero(values.rows(), values.cols()))
+                                          : mean,
             values);
         }
       }
@@ -225,6 +249,10 @@ TEST(Interventions, AreToldInWords)
   Interventions interventions = Made("0.1 1.2", Replacement::Zero);
   interventions.list.push_back({ ParseSites("r1@3", "")[0], Replacement::Source });
   EXPECT_EQ(ToText(interventions), "0.1, 1.2 to zero; r1@3 from another input");
+  interventions.list[1].by = Replacement::MeanOverPrompts;
+  interventions.list[2].by = Replacement::MeanOverPositions;
+  EXPECT_EQ(ToText(interventions),
+    "0.1 to zero; r1@3 to the mean over positions; 1.2 to the mean over other prompts");
   EXPECT_EQ(ToText(Interventions()), "");
 }
 
@@ -291,11 +319,103 @@ TEST(Ablation, EqualsAReference)
     const TransformerOracle oracle(name);
     const Transformer model = Transformer::Read(oracle.Path());
     const TransformerInput input = oracle.Input();
-    ExpectLogits(model, input, Made("0.0", Replacement::Mean));
-    ExpectLogits(model, input, Made("0.1 1.0", Replacement::Mean));
+    ExpectLogits(model, input, Made("0.0", Replacement::MeanOverPositions));
+    ExpectLogits(model, input, Made("0.1 1.0", Replacement::MeanOverPositions));
     ExpectLogits(model, input, Made("0.0 0.1 1.1", Replacement::Zero));
-    ExpectLogits(model, input, Made("1.0@1", Replacement::Mean));
+    ExpectLogits(model, input, Made("1.0@1", Replacement::MeanOverPositions));
   }
+}
+
+TEST(Ablation, ToTheMeanOfOtherPromptsEqualsAReference)
+{
+  for (const char* name : Models)
+  {
+    SCOPED_TRACE(name);
+    const TransformerOracle oracle(name);
+    const Transformer model = Transformer::Read(oracle.Path());
+    TransformerInput input = oracle.Input();
+    input.tokens.push_back({ 3, 1, 2 });
+    const std::size_t count = input.tokens.size();
+    for (const char* sites : { "1.1", "0.0 1.0", "0.1@1 a1", "r1 1.0@0" })
+    {
+      Interventions interventions = Made(sites, Replacement::MeanOverPrompts);
+      interventions.list.push_back({ ParseSites("0.1", "")[0], Replacement::Zero });
+      RecordOptions options = Everything(interventions, model);
+      const auto sums = SumOverPrompts(model, input, options);
+      interventions.means =
+        MeansOverOthers(sums.value(), SequenceLengths(model.GetConfig(), input));
+      const Recording found = Recorded(model, input, interventions);
+      for (std::size_t s = 0; s < count; ++s)
+      {
+        std::vector<std::vector<std::int64_t>> others = input.tokens;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(s));
+        const Matrix expected = Expected(model, input.tokens[s], interventions, others);
+        const Eigen::Map<const Eigen::Matrix<float, -1, -1, Eigen::RowMajor>> logits(
+          found.logits.Row(found.sequenceOffsets[s]), expected.rows(), expected.cols());
+        EXPECT_LE((logits.cast<double>() - expected).cwiseAbs().maxCoeff(),
+          1e-5 * std::max(1.0, expected.cwiseAbs().maxCoeff()))
+          << sites;
+      }
+    }
+  }
+}
+
+TEST(MeansOverOthers, AreThoseOfAllTokensOfTheOthers)
+{
+  // Two columns; sums of prompts of 1, 2 and 3 tokens.
+  const std::vector<double> sums = { 1, 10, 4, 20, 9, 60 };
+  EXPECT_THAT(MeansOverOthers(sums, { 1, 2, 3 }),
+    testing::ElementsAre(13 / 5.F, 80 / 5.F, 10 / 4.F, 70 / 4.F, 5 / 3.F, 30 / 3.F));
+  EXPECT_THAT(MeanOverAll(sums, { 1, 2, 3 }), testing::ElementsAre(14 / 6.F, 90 / 6.F));
+  EXPECT_THAT(MessageOf<OptionError>([] { MeansOverOthers({ 1, 2 }, { 3 }); }),
+    HasSubstr("the mean over other prompts: expected two prompts or more, found one"));
+}
+
+TEST(SumOverPrompts, IsTheSameInRangesAndOnThreads)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const TransformerInput input = TinyInput({ 70, 3, 320, 320, 320, 70 });
+  RecordOptions options = Everything(Made("0.1 r1 m1", Replacement::MeanOverPrompts), model);
+  const std::vector<double> whole = SumOverPrompts(model, input, options).value();
+  const std::int64_t columns = MeanColumns(model.GetConfig(), options.interventions);
+  ASSERT_EQ(whole.size(), 6 * ToIndex(columns));
+  options.threads = 4;
+  EXPECT_EQ(SumOverPrompts(model, input, options).value(), whole);
+  std::vector<double> together(whole.size());
+  for (const SequenceRange range :
+    { SequenceRange{ 0, 1 }, SequenceRange{ 1, 3 }, SequenceRange{ 3, 3 }, SequenceRange{ 3, 6 } })
+  {
+    options.sequences = range;
+    const std::vector<double> part = SumOverPrompts(model, input, options).value();
+    for (std::size_t i = 0; i < part.size(); ++i)
+    {
+      together[i] += part[i];
+    }
+  }
+  EXPECT_EQ(together, whole);
+  std::vector<double> reports;
+  options.sequences.reset();
+  options.progress = [&](double done)
+  {
+    reports.push_back(done);
+    return reports.size() < 3;
+  };
+  EXPECT_FALSE(SumOverPrompts(model, input, options));
+  EXPECT_EQ(reports.size(), 3U);
+  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+  EXPECT_LE(reports.back(), 1);
+}
+
+TEST(RecordTransformer, RefusesToReplaceByMeansThatAreNotGiven)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const std::int64_t size = model.GetConfig().headDimension;
+  EXPECT_THAT(
+    MessageOf<OptionError>(
+      [&] { Recorded(model, TinyInput({ 5, 4 }), Made("0.1", Replacement::MeanOverPrompts)); }),
+    HasSubstr("expected " + std::to_string(2 * size) + " means over prompts, found 0"));
 }
 
 TEST(Patching, EqualsAReference)
@@ -343,7 +463,8 @@ TEST(Patching, GivesTheSameBytesOnAnyNumberOfThreadsAndInRanges)
   const TransformerInput input = TinyInput({ 70, 70, 70 });
   Interventions interventions =
     Made("0.1 r1@2 m1", Replacement::Source, TinyInput({ 70 }).tokens[0]);
-  interventions.list.push_back({ { ActivationKind::HeadOutput, 1, 2 }, Replacement::Mean });
+  interventions.list.push_back(
+    { { ActivationKind::HeadOutput, 1, 2 }, Replacement::MeanOverPositions });
   const Recording whole = Recorded(model, input, interventions);
   RecordOptions options = Everything(interventions, model);
   options.threads = 4;

@@ -69,25 +69,27 @@ std::set<PlaceInLayer> SourcePlaces(
   return places;
 }
 
-void Replace(const TransformerConfig& config, const Intervention& intervention,
-  const Activations& source, std::int64_t length, float* values)
+void Replace(const TransformerConfig& config, const Intervention& intervention, const float* given,
+  std::int64_t length, float* values)
 {
   const ActivationSite& site = intervention.site;
   const ActivationSlice slice = SliceOf(config, site);
+  const bool isSource = intervention.by == Replacement::Source;
   std::vector<float> row(ToIndex(slice.count)); // the new values; zeros
-  if (intervention.by == Replacement::Mean)
+  if (intervention.by == Replacement::MeanOverPositions)
   {
     row = MeanOf(slice, length, values);
   }
-  const float* other = intervention.by == Replacement::Source
-                         ? source.at({ site.layer, slice.place }).data()
-                         : nullptr;
+  else if (intervention.by == Replacement::MeanOverPrompts)
+  {
+    row.assign(given, given + slice.count);
+  }
   const bool isOne = site.position != AllPositions;
   const std::int64_t end = isOne ? site.position + 1 : length;
   for (std::int64_t t = isOne ? site.position : 0; t < end; ++t)
   {
     const std::int64_t offset = t * slice.width + slice.first;
-    std::copy_n(other != nullptr ? other + offset : row.data(), slice.count, values + offset);
+    std::copy_n(isSource ? given + offset : row.data(), slice.count, values + offset);
   }
 }
 

@@ -51,8 +51,9 @@ std::set<PlaceInLayer> SourcePlaces(
   const TransformerConfig& config, const Interventions& interventions);
 
 /// Replaces the values of a sequence at a site. `values` is the first row [length, width] of the
-/// sequence in the matrix of the site.
-void Replace(const TransformerConfig& config, const Intervention& intervention,
-  const Activations& source, std::int64_t length, float* values);
+/// sequence in the matrix of the site. `given` is, for Source, the matrix of the source [length,
+/// width] and, for MeanOverPrompts, the mean of the site [columns of the site].
+void Replace(const TransformerConfig& config, const Intervention& intervention, const float* given,
+  std::int64_t length, float* values);
 
 }

@@ -5,6 +5,9 @@
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace atlas
 {
 
@@ -49,8 +52,8 @@ bool LayerRunner::Run(std::int64_t l, const PackedSequences& sequences, float* x
   const std::vector<HeadRows> heads = this->RowsOf(sequences.LargestGroup());
   for (const RowGroup& group : sequences.groups)
   {
-    layer.Apply(
-      group, heads, x + group.begin * config.modelDimension, this->Work, this->Threads, visitor);
+    layer.Apply(group, heads, x + (group.begin - sequences.FirstRow()) * config.modelDimension,
+      this->Work, this->Threads, visitor);
     if (!progress(group.end))
     {
       return false;
@@ -59,49 +62,82 @@ bool LayerRunner::Run(std::int64_t l, const PackedSequences& sequences, float* x
   return true;
 }
 
-std::optional<Activations> CaptureActivations(const Transformer& model,
-  const TransformerInput& input, const std::set<PlaceInLayer>& places, int threads,
-  const std::function<bool(std::int64_t)>& progress)
+bool VisitActivations(const Transformer& model, const TransformerInput& input,
+  const PackedSequences& sequences, const PlaceInLayer& last, int threads,
+  const LayerVisitor& visitor, const std::function<bool(double)>& progress)
 {
   const TransformerConfig& config = model.GetConfig();
-  const PackedSequences sequences(SequenceLengths(config, input), std::nullopt);
+  const std::int64_t d = config.modelDimension;
   const std::int64_t rows = sequences.Rows();
-  std::vector<float> x(ToIndex(rows * config.modelDimension));
+  const bool endsBefore = last.second == ActivationPlace::Residual; // the last layer does not run
+  const std::int64_t layers = endsBefore ? last.first : last.first + 1;
+  std::vector<float> x(ToIndex(rows * d));
   EmbedInput(config, model.GetWeights(), input, sequences, x.data(), threads);
-  Activations found;
-  LayerRunner runner(model, rows, threads);
-  const std::int64_t last = places.empty() ? 0 : places.rbegin()->first;
-  for (std::int64_t l = 0; l <= last; ++l)
+  std::int64_t longest = 0;
+  for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
-    const auto keep = [&](ActivationPlace place, const RowGroup&, const float* values)
-    {
-      if (places.count({ l, place }) != 0)
-      {
-        found[{ l, place }].assign(values, values + rows * WidthOf(config, place));
-      }
-    };
-    if (FindNotFinite(rows * config.modelDimension, x.data()) >= 0)
+    longest = std::max(longest, sequences.Length(s));
+  }
+  LayerRunner runner(model, longest, threads);
+  for (std::int64_t l = 0; l <= last.first; ++l)
+  {
+    if (FindNotFinite(rows * d, x.data()) >= 0)
     {
       throw ModelError("an activation before layer " + std::to_string(l) +
                        " is not finite; expected finite numbers.");
     }
-    keep(ActivationPlace::Residual, sequences.groups.front(), x.data());
-    const bool goesOn =
-      l < config.layers && (l < last || places.rbegin()->second != ActivationPlace::Residual);
-    if (goesOn &&
-        !runner.Run(l, sequences, x.data(), keep, [&](std::int64_t) { return progress(l + 1); }))
+    for (const RowGroup& group : sequences.groups)
     {
-      return std::nullopt;
+      visitor(
+        l, ActivationPlace::Residual, group, x.data() + (group.begin - sequences.FirstRow()) * d);
+    }
+    const auto visit = [&](ActivationPlace place, const RowGroup& group, const float* values)
+    { visitor(l, place, group, values); };
+    const auto report = [&](std::int64_t end)
+    {
+      const auto done = static_cast<double>(end - sequences.FirstRow());
+      return !progress || progress((static_cast<double>(l) + done / static_cast<double>(rows)) /
+                                   static_cast<double>(layers));
+    };
+    if (l < layers && !runner.Run(l, sequences, x.data(), visit, report))
+    {
+      return false;
     }
   }
-  return found;
+  return true;
+}
+
+std::int64_t VisitFloats(
+  const TransformerConfig& config, const PackedSequences& sequences, int threads)
+{
+  return sequences.Rows() * config.modelDimension +
+         LayerRunner::WorkingFloats(config, sequences.LargestGroup(), threads);
+}
+
+std::optional<Activations> CaptureActivations(const Transformer& model,
+  const TransformerInput& input, const std::set<PlaceInLayer>& places, int threads,
+  const std::function<bool(double)>& progress)
+{
+  const TransformerConfig& config = model.GetConfig();
+  const PackedSequences sequence(SequenceLengths(config, input), std::nullopt);
+  Activations found;
+  const auto keep =
+    [&](std::int64_t l, ActivationPlace place, const RowGroup& group, const float* values)
+  {
+    if (places.count({ l, place }) != 0)
+    {
+      found[{ l, place }].assign(values, values + group.Rows() * WidthOf(config, place));
+    }
+  };
+  const bool finished =
+    VisitActivations(model, input, sequence, *places.rbegin(), threads, keep, progress);
+  return finished ? std::optional(std::move(found)) : std::nullopt;
 }
 
 std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,
   const std::set<PlaceInLayer>& places, int threads)
 {
-  std::int64_t floats =
-    length * config.modelDimension + LayerRunner::WorkingFloats(config, length, threads);
+  std::int64_t floats = VisitFloats(config, PackedSequences({ length }, std::nullopt), threads);
   for (const auto& [layer, place] : places)
   {
     floats += length * WidthOf(config, place);

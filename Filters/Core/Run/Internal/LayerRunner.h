@@ -39,12 +39,27 @@ private:
   std::vector<HeadRows> RowsOf(std::int64_t rows);
 };
 
+/// Called with each matrix of layer l of a run, as an ActivationVisitor is.
+using LayerVisitor = std::function<void(
+  std::int64_t l, ActivationPlace place, const RowGroup& group, const float* values)>;
+
+/// Runs sequences of an input up to a matrix, and shows the visitor that and all before. Returns
+/// false if `progress`, called with the fraction done, 0 to 1, returned false. Throws ModelError if
+/// a residual stream is not finite.
+bool VisitActivations(const Transformer& model, const TransformerInput& input,
+  const PackedSequences& sequences, const PlaceInLayer& last, int threads,
+  const LayerVisitor& visitor, const std::function<bool(double)>& progress);
+
+/// An upper bound on the floats that VisitActivations allocates.
+std::int64_t VisitFloats(
+  const TransformerConfig& config, const PackedSequences& sequences, int threads);
+
 /// Runs one sequence and returns the matrices at these places. Returns std::nullopt if `progress`,
-/// called with the number of layers done, returned false. Throws ModelError if a residual stream is
+/// called as by VisitActivations, returned false. Throws ModelError if a residual stream is
 /// not finite.
 std::optional<Activations> CaptureActivations(const Transformer& model,
   const TransformerInput& input, const std::set<PlaceInLayer>& places, int threads,
-  const std::function<bool(std::int64_t)>& progress);
+  const std::function<bool(double)>& progress);
 
 /// An upper bound on the floats that CaptureActivations allocates, those of its result included.
 std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,

@@ -91,6 +91,12 @@ std::int64_t PackedSequences::Length(std::int64_t sequence) const
   return this->offsets[ToIndex(sequence + 1)] - this->offsets[ToIndex(sequence)];
 }
 
+std::int64_t PackedSequences::SequenceAt(std::int64_t row) const
+{
+  const auto next = std::upper_bound(this->offsets.begin(), this->offsets.end(), row);
+  return std::distance(this->offsets.begin(), next) - 1;
+}
+
 std::int64_t PackedSequences::FirstRow() const
 {
   return this->offsets[ToIndex(this->run.first)];

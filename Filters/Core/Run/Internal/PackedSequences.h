@@ -43,6 +43,9 @@ struct PackedSequences
 
   std::int64_t Length(std::int64_t sequence) const; ///< tokens
 
+  /// The sequence that a row belongs to.
+  std::int64_t SequenceAt(std::int64_t row) const;
+
   std::int64_t FirstRow() const;
   std::int64_t EndRow() const;
 

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "Index.h"
 #include "MatrixProduct.h"
+#include "PromptMeans.h"
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
@@ -149,10 +150,8 @@ bool TransformerRun::RunSource()
   const TransformerInput& input = this->Options.interventions.source;
   const auto length = static_cast<double>(input.tokens.front().size());
   const double share = length / (length + static_cast<double>(this->Sequences.Rows()));
-  const auto layers = static_cast<double>(this->SourceNeeds.rbegin()->first + 1);
-  std::optional<Activations> found =
-    CaptureActivations(this->Model, input, this->SourceNeeds, this->Options.threads,
-      [&](std::int64_t done) { return this->Report(share * static_cast<double>(done) / layers); });
+  std::optional<Activations> found = CaptureActivations(this->Model, input, this->SourceNeeds,
+    this->Options.threads, [&](double done) { return this->Report(share * done); });
   this->SourceShare = share;
   this->Source = found ? std::move(*found) : Activations();
   return found.has_value();
@@ -163,17 +162,30 @@ void TransformerRun::Change(
   ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const
 {
   const std::int64_t width = WidthOf(this->Config, place);
-  for (const Intervention& one : this->Options.interventions.list)
+  const Interventions& interventions = this->Options.interventions;
+  const std::int64_t meanColumns = MeanColumns(this->Config, interventions);
+  std::int64_t column = 0; // of the means
+  for (const Intervention& one : interventions.list)
   {
-    if (one.site.layer != l || SliceOf(this->Config, one.site).place != place)
+    const ActivationSlice slice = SliceOf(this->Config, one.site);
+    const bool isMean = one.by == Replacement::MeanOverPrompts;
+    for (std::size_t s = 0;
+      one.site.layer == l && slice.place == place && s + 1 < group.offsets.size(); ++s)
     {
-      continue;
-    }
-    for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
-    {
-      Replace(this->Config, one, this->Source, group.offsets[s + 1] - group.offsets[s],
+      const std::int64_t sequence = this->Sequences.SequenceAt(group.begin + group.offsets[s]);
+      const float* given = nullptr;
+      if (one.by == Replacement::Source)
+      {
+        given = this->Source.at({ l, place }).data();
+      }
+      else if (isMean)
+      {
+        given = interventions.means.data() + sequence * meanColumns + column;
+      }
+      Replace(this->Config, one, given, group.offsets[s + 1] - group.offsets[s],
         values + group.offsets[s] * width);
     }
+    column += isMean ? slice.count : 0;
   }
 }
 

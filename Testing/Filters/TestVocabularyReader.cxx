@@ -1,0 +1,158 @@
+#include "vtkTransformerReader.h"
+#include "vtkVocabularyReader.h"
+
+#include "Core/GgufBytes.h"
+#include "Core/Oracle.h"
+#include "MappedFile.h"
+#include "Pipeline.h"
+#include "Tables.h"
+#include "TemporaryDirectory.h"
+
+#include <vtkFieldData.h>
+#include <vtkNew.h>
+#include <vtkStringArray.h>
+
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace
+{
+
+/// The reader of a file, with its errors.
+class Reader : public Observed<vtkVocabularyReader>
+{
+public:
+  explicit Reader(const std::filesystem::path& path) { this->Get()->SetFileName(path.c_str()); }
+
+  vtkTable* Read()
+  {
+    this->Get()->Update();
+    return this->Get()->GetOutput();
+  }
+
+  std::vector<std::string> Tokens()
+  {
+    auto* column = vtkStringArray::SafeDownCast(this->Read()->GetColumnByName("Token"));
+    std::vector<std::string> tokens;
+    for (vtkIdType i = 0; column != nullptr && i < column->GetNumberOfValues(); ++i)
+    {
+      tokens.push_back(column->GetValue(i));
+    }
+    return tokens;
+  }
+};
+
+void Write(const std::filesystem::path& path, const std::string& bytes)
+{
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// The vocabulary of TinyGguf, without its model.
+std::string VocabularyAlone()
+{
+  GgufBytes file;
+  file.AddText("general.architecture", "llama");
+  file.AddText("tokenizer.ggml.model", "gpt2");
+  file.AddTexts("tokenizer.ggml.tokens", { "a", "b", "\xC4\xA0ho", "ab", "<|endoftext|>" });
+  file.AddTexts("tokenizer.ggml.merges", { "a b" });
+  return file.File();
+}
+
+bool CanRead(const std::filesystem::path& path)
+{
+  const vtkNew<vtkVocabularyReader> vocabularies;
+  const vtkNew<vtkTransformerReader> models;
+  const bool can = vocabularies->CanReadFile(path.c_str()) != 0;
+  EXPECT_NE(can, models->CanReadFile(path.c_str()) != 0) << "one of both opens " << path;
+  return can;
+}
+
+TEST(VocabularyReader, ShowsTheTokensOfAGgufFileWithoutAModel)
+{
+  const TemporaryDirectory folder;
+  Write(folder / "vocabulary.gguf", VocabularyAlone());
+  Reader reader(folder / "vocabulary.gguf");
+  EXPECT_THAT(reader.Tokens(), ElementsAre("a", "b", " ho", "ab", "<|endoftext|>"));
+  EXPECT_THAT(Values(reader.Read()->GetRowData(), "TokenId"), ElementsAre(0, 1, 2, 3, 4));
+  auto* kind =
+    vtkStringArray::SafeDownCast(reader.Read()->GetFieldData()->GetAbstractArray("Tokenizer"));
+  ASSERT_NE(kind, nullptr);
+  EXPECT_EQ(kind->GetValue(0), "byte-level BPE");
+  EXPECT_THAT(reader.TakeErrors(), IsEmpty());
+
+  Write(folder / "model.gguf", TinyGguf().File());
+  EXPECT_THAT(
+    Reader(folder / "model.gguf").Tokens(), ElementsAre("a", "b", "c", "ab", "<|endoftext|>"));
+}
+
+TEST(VocabularyReader, ShowsTheTokensOfATokenizer)
+{
+  const std::filesystem::path original =
+    std::filesystem::path(ATLAS_ORACLE_DIR) / "transformers" / "tokenizers" / "bert-vocab.txt";
+  const TemporaryDirectory folder;
+  std::filesystem::copy_file(original, folder / "vocab.txt");
+  std::vector<std::string> lines;
+  std::istringstream text(ReadFile(original));
+  for (std::string line; std::getline(text, line);)
+  {
+    lines.push_back(line);
+  }
+  EXPECT_EQ(Reader(folder / "vocab.txt").Tokens(), lines);
+}
+
+TEST(VocabularyReader, OpensWhatIsNoModel)
+{
+  const TemporaryDirectory folder;
+  Write(folder / "vocabulary.gguf", VocabularyAlone());
+  Write(folder / "model.gguf", TinyGguf().File());
+  Write(folder / "damaged.gguf", TinyGguf().File().substr(0, 300));
+  EXPECT_TRUE(CanRead(folder / "vocabulary.gguf"));
+  EXPECT_TRUE(CanRead(folder / "tokenizer.json"));
+  EXPECT_TRUE(CanRead(folder / "tokenizer.model"));
+  EXPECT_FALSE(CanRead(folder / "model.gguf"));
+  EXPECT_FALSE(CanRead(folder / "damaged.gguf"));
+  EXPECT_FALSE(CanRead(folder / "config.json"));
+}
+
+TEST(VocabularyReader, ReadsACorrectedFileAtTheNextUpdate)
+{
+  const TemporaryDirectory folder;
+  Write(folder / "tokens.gguf", "GGUF");
+  Reader reader(folder / "tokens.gguf");
+  EXPECT_THAT(reader.Tokens(), IsEmpty());
+  EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr("tokens.gguf")));
+  EXPECT_THAT(reader.Tokens(), IsEmpty());
+  EXPECT_THAT(reader.TakeErrors(), IsEmpty()) << "the file is the same";
+  Write(folder / "tokens.gguf", VocabularyAlone());
+  EXPECT_THAT(reader.Tokens(), ElementsAre("a", "b", " ho", "ab", "<|endoftext|>"));
+}
+
+TEST(VocabularyReader, RefusesBadFiles)
+{
+  const TemporaryDirectory folder;
+  const auto expect = [](const std::filesystem::path& path, const std::string& message)
+  {
+    Reader reader(path);
+    EXPECT_EQ(reader.Read()->GetNumberOfRows(), 0);
+    EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  expect(folder / "missing.gguf", "missing.gguf");
+  Write(folder / "short.gguf", VocabularyAlone().substr(0, 100));
+  expect(folder / "short.gguf", "short.gguf");
+  GgufBytes none;
+  none.AddText("general.architecture", "llama");
+  Write(folder / "none.gguf", none.File());
+  expect(folder / "none.gguf", "tokenizer.ggml.model");
+  Write(folder / "tokenizer.json", "{");
+  expect(folder / "tokenizer.json", "tokenizer.json");
+}
+
+}
