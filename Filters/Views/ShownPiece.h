@@ -28,7 +28,8 @@ inline vtkDataObject* ShownPiece(vtkInformation* input, vtkPVDataRepresentation*
   return producer != nullptr ? producer->GetOutputDataObject(port->GetIndex()) : nullptr;
 }
 
-/// The datasets that data consist of; none for null.
+/// The datasets that data consist of; none for null. Composite data have empty ones, too, which
+/// other ranks have made (ParaView 5.13); these are left out.
 inline std::vector<vtkDataSet*> LeavesOf(vtkDataObject* data)
 {
   std::vector<vtkDataSet*> leaves;
@@ -41,7 +42,8 @@ inline std::vector<vtkDataSet*> LeavesOf(vtkDataObject* data)
     const auto blocks = vtkSmartPointer<vtkCompositeDataIterator>::Take(composite->NewIterator());
     for (blocks->InitTraversal(); !blocks->IsDoneWithTraversal(); blocks->GoToNextItem())
     {
-      if (auto* leaf = vtkDataSet::SafeDownCast(blocks->GetCurrentDataObject()))
+      auto* leaf = vtkDataSet::SafeDownCast(blocks->GetCurrentDataObject());
+      if (leaf != nullptr && leaf->GetNumberOfPoints() > 0)
       {
         leaves.push_back(leaf);
       }

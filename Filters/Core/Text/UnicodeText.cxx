@@ -160,7 +160,7 @@ bool IsPunctuation(char32_t c)
 bool IsNonspacingMark(char32_t c)
 {
   const bool changedLater = c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == SharadaSandhi;
-  return c == 0x1734 || (!changedLater && IsOf(c, U_GC_MN_MASK, BertUnicode));
+  return c == 0x1734 || c == 0x1171E || (!changedLater && IsOf(c, U_GC_MN_MASK, BertUnicode));
 }
 
 bool IsMark(char32_t c)
