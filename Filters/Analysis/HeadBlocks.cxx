@@ -48,8 +48,8 @@ std::size_t HeadBlocks::EndOfStep(std::size_t begin) const
   return end;
 }
 
-bool HeadBlocks::Run(
-  vtkAlgorithm* filter, const std::function<void(std::size_t, std::size_t)>& measure) const
+void HeadBlocks::Run(const atlas::Progress& progress,
+  const std::function<void(std::size_t, std::size_t)>& measure) const
 {
   for (std::size_t begin = 0; begin < this->Blocks.size();)
   {
@@ -58,13 +58,8 @@ bool HeadBlocks::Run(
       [&measure](vtkIdType first, vtkIdType last)
       { measure(atlas::ToIndex(first), atlas::ToIndex(last)); });
     begin = end;
-    const double done = static_cast<double>(end) / static_cast<double>(this->Blocks.size());
-    if (!ReportProgress(filter, done))
-    {
-      return false;
-    }
+    progress(end, this->Blocks.size());
   }
-  return true;
 }
 
 }

@@ -5,12 +5,11 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "HeadBlocks.h"
 #include "Index.h"
-#include "RankGroup.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TokenColumns.h"
 
 #include <vtkFloatArray.h>
@@ -30,6 +29,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -279,43 +279,21 @@ void FillSorted(const std::vector<HeadPlace>& heads, const std::vector<atlas::Fo
 }
 
 vtkAttentionFocus::vtkAttentionFocus()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkTable", "vtkTable" }, TOGETHER)
 {
-  this->SetNumberOfOutputPorts(2);
 }
 
-int vtkAttentionFocus::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-/// Measures all blocks. Returns false if the user has canceled.
-bool vtkAttentionFocus::Run(Work& work)
-{
-  return work.heads.Run(this,
-    [&work](std::size_t begin, std::size_t end)
-    {
-      std::vector<float> weights;
-      std::vector<atlas::QueryFocus> found;
-      for (std::size_t b = begin; b < end; ++b)
-      {
-        work.Measure(b, weights, found);
-      }
-    });
-}
-
-void vtkAttentionFocus::FillTables(
-  const Work& work, const AttentionAtlas::RankGroup& ranks, vtkInformationVector* outputVector)
+void vtkAttentionFocus::FillTables(const Work& work, const Task& task) const
 {
   const std::vector<HeadPlace>& heads = work.heads.GetHeads();
   const std::vector<atlas::FocusSums> sums = work.heads.Gather(work.SumsOfHeads(), 1);
   const std::vector<atlas::QueryFocus> queries =
     work.heads.Gather(work.queries, work.isPerQuery ? work.rows.size() : 0);
-  if (ranks.Rank() != 0)
+  if (task.Ranks().Rank() != 0)
   {
     return;
   }
-  vtkTable* table = vtkTable::GetData(outputVector, 0);
+  auto* table = task.Output<vtkTable>();
   const bool hasVectors = HasVectors(work.recording);
   if (work.isPerQuery)
   {
@@ -332,67 +310,27 @@ void vtkAttentionFocus::FillTables(
       [](const atlas::FocusSums& sum, FocusMeasure measure) { return sum.Mean(measure); }, table);
   }
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocus);
-  FillSorted(heads, sums, Measures.at(ToIndex(this->Measure)), vtkTable::GetData(outputVector, 1));
+  FillSorted(heads, sums, Measures.at(ToIndex(this->Measure)), task.Output<vtkTable>(1));
 }
 
-int vtkAttentionFocus::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkAttentionFocus::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  for (int port = 0; port < 2; ++port)
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
-    vtkTable::GetData(outputVector, port)->Initialize();
+    return;
   }
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
-  {
-    return 1;
-  }
-  AttentionAtlas::RankResult result;
-  atlas::Recording recording;
-  std::optional<Work> work;
-  try
-  {
-    recording = AttentionAtlas::ToRecording(input);
-    work.emplace(recording, *this, ranks);
-    result.cancelled = !this->Run(*work);
-  }
-  catch (const std::exception& e)
-  {
-    result.error = e.what();
-  }
-  try
-  {
-    if (!ranks.Agree(result))
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  Work work(recording, *this, task.Ranks());
+  work.heads.Run(task.Progress(),
+    [&work](std::size_t begin, std::size_t end)
     {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    this->FillTables(*work, ranks, outputVector);
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    for (int port = 0; port < 2; ++port)
-    {
-      vtkTable::GetData(outputVector, port)->Initialize();
-    }
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkAttentionFocus::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Per: " << this->Per << "\n";
-  os << indent << "ExcludeFirst: " << this->ExcludeFirst << "\n";
-  os << indent << "SinkThreshold: " << this->SinkThreshold << "\n";
-  os << indent << "Quantity: " << this->Quantity << "\n";
-  os << indent << "Measure: " << this->Measure << "\n";
+      std::vector<float> weights;
+      std::vector<atlas::QueryFocus> found;
+      for (std::size_t b = begin; b < end; ++b)
+      {
+        work.Measure(b, weights, found);
+      }
+    });
+  this->FillTables(work, task);
 }

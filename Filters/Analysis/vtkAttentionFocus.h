@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAnalysisModule.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 namespace AttentionAtlas
 {
@@ -41,12 +41,11 @@ class RankGroup;
  *
  * On several ranks the heads are shared among them; the first one has the tables.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionFocus : public vtkTableAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionFocus : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionFocus* New();
-  vtkTypeMacro(vtkAttentionFocus, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionFocus, vtkTaskAlgorithm);
 
   enum PerType
   {
@@ -118,15 +117,11 @@ protected:
   vtkAttentionFocus();
   ~vtkAttentionFocus() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Work;
-  bool Run(Work& work);
-  void FillTables(
-    const Work& work, const AttentionAtlas::RankGroup& ranks, vtkInformationVector* outputVector);
+  void FillTables(const Work& work, const AttentionAtlas::Task& task) const;
 
   vtkAttentionFocus(const vtkAttentionFocus&) = delete;
   void operator=(const vtkAttentionFocus&) = delete;

@@ -5,17 +5,15 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
-#include "RankGroup.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TokenCells.h"
 #include "TokenCounts.h"
 #include "TransformerConversion.h"
 
 #include <vtkDataSetAttributes.h>
-#include <vtkExecutive.h>
 #include <vtkFloatArray.h>
 #include <vtkIdTypeArray.h>
 #include <vtkInformation.h>
@@ -27,12 +25,11 @@
 #include <vtkTypeInt64Array.h>
 
 #include <array>
-#include <cstring>
-#include <optional>
 #include <string>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -44,8 +41,7 @@ using AttentionAtlas::AddColumn;
 using AttentionAtlas::TokenNames;
 
 constexpr std::array<const char*, 3> ReadingNames = { "Plain", "Refactored", "PublishedCode" };
-constexpr int TableCount = 3;
-constexpr std::array<int, TableCount> TablePorts = { 0, 2, 3 };
+constexpr std::array<int, 3> TablePorts = { 0, 2, 3 };
 constexpr int CellPort = 1;
 constexpr int LabelPort = 4;
 
@@ -154,48 +150,41 @@ void JoinRanks(const AttentionAtlas::RankGroup& ranks, std::vector<HeadTokens>& 
   {
     return;
   }
-  std::vector<char> mine;
+  std::vector<atlas::TokenLogit> mine;
   for (const HeadTokens& ofHead : tokens)
   {
-    const auto* bytes = reinterpret_cast<const char*>(ofHead.tokens.data());
-    mine.insert(mine.end(), bytes, bytes + ofHead.tokens.size() * sizeof(atlas::TokenLogit));
+    mine.insert(mine.end(), ofHead.tokens.begin(), ofHead.tokens.end());
   }
-  const std::vector<std::vector<char>> all = ranks.Share(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
+  const std::vector<atlas::TokenLogit> all = ranks.Gather(mine);
+  for (int rank = 0; rank < ranks.Count(); ++rank)
   {
-    if (static_cast<int>(rank) != ranks.Rank())
+    if (rank != ranks.Rank())
     {
-      std::vector<atlas::TokenLogit> others(all[rank].size() / sizeof(atlas::TokenLogit));
-      std::memcpy(others.data(), all[rank].data(), all[rank].size());
-      atlas::JoinTokens(tokens, others.data());
+      atlas::JoinTokens(tokens, all.data() + ToIndex(rank) * mine.size());
     }
   }
 }
 
-void Clear(vtkInformationVector* outputVector)
+void RequireMemory(const atlas::Recording& recording, const atlas::Transformer& model,
+  const atlas::AttentionTokenOptions& options)
 {
-  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
-  {
-    vtkDataObject::GetData(outputVector, port)->Initialize();
-  }
+  const atlas::AttentionTokenMemory memory = atlas::MemoryOf(recording, model, options);
+  const double row = AttentionAtlas::CellBytes() + 2 * sizeof(std::string) + 64;
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(memory.bytes) + static_cast<double>(memory.tokens) * row,
+    std::to_string(memory.tokens) + " attention tokens of " +
+      std::to_string(model.GetConfig().outputVocabulary) + " in the vocabulary",
+    "choose a layer or head, fewer vectors, or a smaller MaximumTokens.");
 }
 
 }
 
 vtkStandardNewMacro(vtkAttentionTokens);
 
-/// What is read and found.
-struct vtkAttentionTokens::Work
-{
-  atlas::Recording recording;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model;
-  std::vector<HeadTokens> tokens;
-};
-
 vtkAttentionTokens::vtkAttentionTokens()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+      { "vtkTable", "vtkPolyData", "vtkTable", "vtkTable", "vtkPolyData" }, TOGETHER)
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(5);
 }
 
 void vtkAttentionTokens::AddVector(int vector)
@@ -210,46 +199,21 @@ void vtkAttentionTokens::ClearVectors()
   this->Modified();
 }
 
-int vtkAttentionTokens::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
-  }
-  return 1;
-}
-
-int vtkAttentionTokens::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  const bool isGeometry = port == CellPort || port == LabelPort;
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), isGeometry ? "vtkPolyData" : "vtkTable");
-  return 1;
-}
-
 /// Asks for the same piece of all outputs, which are made together, with the ghost level that
 /// ParaView asks for geometry on several ranks; else it would have all made again for that.
 int vtkAttentionTokens::RequestUpdateExtent(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  const int port = request->Get(vtkExecutive::FROM_OUTPUT_PORT());
-  if (port >= 0)
+  AskForAllOutputs(request, outputVector);
+  for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
-    vtkInformation* asked = outputVector->GetInformationObject(port);
-    for (int other = 0; other < this->GetNumberOfOutputPorts(); ++other)
-    {
-      vtkInformation* info = outputVector->GetInformationObject(other);
-      for (auto* key : { SDDP::UPDATE_PIECE_NUMBER(), SDDP::UPDATE_NUMBER_OF_PIECES() })
-      {
-        info->Set(key, asked->Get(key));
-      }
-      info->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 1);
-    }
+    outputVector->GetInformationObject(port)->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 1);
   }
   return this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
 }
 
-atlas::AttentionTokenOptions vtkAttentionTokens::MakeOptions(const AttentionAtlas::RankGroup& ranks)
+atlas::AttentionTokenOptions vtkAttentionTokens::MakeOptions(
+  const AttentionAtlas::RankGroup& ranks, const atlas::Progress& progress) const
 {
   atlas::AttentionTokenOptions options;
   options.vectors.clear();
@@ -272,45 +236,20 @@ atlas::AttentionTokenOptions vtkAttentionTokens::MakeOptions(const AttentionAtla
   options.threads = AttentionAtlas::ThreadLimit();
   options.part = ranks.Rank();
   options.parts = ranks.Count();
-  options.progress = [this](double done)
-  { return AttentionAtlas::ReportProgress(this, 0.95 * done); };
+  options.progress = progress;
   return options;
 }
 
-/// Finds the tokens in this rank's part of the vocabulary. Returns false if the user has canceled.
-bool vtkAttentionTokens::Find(
-  vtkInformationVector** inputVector, const AttentionAtlas::RankGroup& ranks, Work& work)
+void vtkAttentionTokens::FillOutputs(const atlas::Recording& recording, const TokenNames& names,
+  const std::vector<HeadTokens>& tokens, const Task& task) const
 {
-  work.recording = AttentionAtlas::ToRecording(vtkMultiBlockDataSet::GetData(inputVector[0]));
-  work.model = AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
-  const atlas::AttentionTokenOptions options = this->MakeOptions(ranks);
-  const atlas::AttentionTokenMemory memory =
-    atlas::MemoryOf(work.recording, work.model->GetModel(), options);
-  const double row = AttentionAtlas::CellBytes() + 2 * sizeof(std::string) + 64;
-  AttentionAtlas::RequireMemory(
-    static_cast<double>(memory.bytes) + static_cast<double>(memory.tokens) * row,
-    std::to_string(memory.tokens) + " attention tokens of " +
-      std::to_string(work.model->GetModel().GetConfig().outputVocabulary) + " in the vocabulary",
-    "choose a layer or head, fewer vectors, or a smaller MaximumTokens.");
-  std::optional<std::vector<HeadTokens>> found =
-    atlas::FindAttentionTokens(work.recording, work.model->GetModel(), options);
-  if (found)
-  {
-    work.tokens = std::move(*found);
-  }
-  return found.has_value();
-}
-
-void vtkAttentionTokens::FillOutputs(const Work& work, vtkInformationVector* outputVector)
-{
-  const TokenNames names(work.model);
-  const std::vector<TokenCount> counts = atlas::CountTokens(work.tokens);
-  FillTokens(RowsOf(work.recording, work.tokens), names, vtkTable::GetData(outputVector, 0));
-  FillCounts(counts, names, vtkTable::GetData(outputVector, 2));
-  FillUnique(atlas::CountUnique(counts), vtkTable::GetData(outputVector, 3));
-  auto* cells = vtkPolyData::GetData(outputVector, CellPort);
-  auto* labels = vtkPolyData::GetData(outputVector, LabelPort);
-  const AttentionAtlas::TokenImages images(work.recording, names, work.tokens);
+  const std::vector<TokenCount> counts = atlas::CountTokens(tokens);
+  FillTokens(RowsOf(recording, tokens), names, task.Output<vtkTable>(0));
+  FillCounts(counts, names, task.Output<vtkTable>(2));
+  FillUnique(atlas::CountUnique(counts), task.Output<vtkTable>(3));
+  auto* cells = task.Output<vtkPolyData>(CellPort);
+  auto* labels = task.Output<vtkPolyData>(LabelPort);
+  const AttentionAtlas::TokenImages images(recording, names, tokens);
   AttentionAtlas::FillCells(images, cells);
   AttentionAtlas::SetFormat(cells, AttentionAtlas::Formats::AttentionTokenCells);
   AttentionAtlas::FillLabels(images, labels);
@@ -318,7 +257,7 @@ void vtkAttentionTokens::FillOutputs(const Work& work, vtkInformationVector* out
   const bool processes = this->Processing == TRANSFORMER_LENS || this->Reading != PLAIN;
   for (const int port : TablePorts)
   {
-    vtkFieldData* fields = vtkTable::GetData(outputVector, port)->GetFieldData();
+    vtkFieldData* fields = task.Output<vtkTable>(port)->GetFieldData();
     AttentionAtlas::AddField(
       fields, Names::Reading, std::string(ReadingNames.at(ToIndex(this->Reading))));
     AttentionAtlas::AddField(
@@ -326,67 +265,23 @@ void vtkAttentionTokens::FillOutputs(const Work& work, vtkInformationVector* out
   }
 }
 
-int vtkAttentionTokens::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkAttentionTokens::Execute(Task& task)
 {
-  Clear(outputVector);
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  // A rank without a recording has told why.
-  if (ranks.Any(AttentionAtlas::IsEmpty(vtkMultiBlockDataSet::GetData(inputVector[0]))))
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
-    return 1;
+    return;
   }
-  AttentionAtlas::RankResult result;
-  Work work;
-  try
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const atlas::Transformer& model = transformer->GetModel();
+  const atlas::Progress searched = task.Progress().Part(0., 0.95);
+  const atlas::AttentionTokenOptions options = this->MakeOptions(task.Ranks(), searched);
+  RequireMemory(recording, model, options);
+  std::vector<HeadTokens> tokens = atlas::FindAttentionTokens(recording, model, options);
+  JoinRanks(task.Ranks(), tokens);
+  if (task.Ranks().Rank() == 0)
   {
-    result.cancelled = !this->Find(inputVector, ranks, work);
+    this->FillOutputs(recording, TokenNames(transformer), tokens, task);
   }
-  catch (const std::exception& e)
-  {
-    result.error = e.what();
-  }
-  try
-  {
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    JoinRanks(ranks, work.tokens);
-    if (ranks.Rank() == 0)
-    {
-      this->FillOutputs(work, outputVector);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    Clear(outputVector);
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkAttentionTokens::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Vectors:";
-  for (const int vector : this->Vectors)
-  {
-    os << " " << vector;
-  }
-  os << "\n";
-  os << indent << "Reading: " << this->Reading << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
-  os << indent << "Top: " << this->Top << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "MaximumTokens: " << this->MaximumTokens << "\n";
 }

@@ -3,18 +3,22 @@
 
 #include "AttentionAtlasAnalysisModule.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <vector>
 
 namespace atlas
 {
+class Progress;
 struct AttentionTokenOptions;
+struct HeadTokens;
+struct Recording;
 }
 
 namespace AttentionAtlas
 {
 class RankGroup;
+class TokenNames;
 }
 
 /**
@@ -57,12 +61,11 @@ class RankGroup;
  * The tables have the field arrays Reading and Processing (string). On several ranks the vocabulary
  * is shared among them; the first one has the outputs. Results do not depend on ranks or threads.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionTokens : public vtkTableAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionTokens : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionTokens* New();
-  vtkTypeMacro(vtkAttentionTokens, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionTokens, vtkTaskAlgorithm);
 
   enum VectorType
   {
@@ -167,18 +170,15 @@ protected:
   vtkAttentionTokens();
   ~vtkAttentionTokens() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  struct Work;
-  atlas::AttentionTokenOptions MakeOptions(const AttentionAtlas::RankGroup& ranks);
-  bool Find(vtkInformationVector** inputVector, const AttentionAtlas::RankGroup& ranks, Work& work);
-  void FillOutputs(const Work& work, vtkInformationVector* outputVector);
+  atlas::AttentionTokenOptions MakeOptions(
+    const AttentionAtlas::RankGroup& ranks, const atlas::Progress& progress) const;
+  void FillOutputs(const atlas::Recording& recording, const AttentionAtlas::TokenNames& names,
+    const std::vector<atlas::HeadTokens>& tokens, const AttentionAtlas::Task& task) const;
 
   vtkAttentionTokens(const vtkAttentionTokens&) = delete;
   void operator=(const vtkAttentionTokens&) = delete;

@@ -4,13 +4,15 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "HeadBlocks.h"
 #include "HeadCopying.h"
 #include "HeadPatterns.h"
+#include "ImageRequest.h"
 #include "Index.h"
 #include "PanelTitles.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
+#include "Task.h"
 #include "TokenColumns.h"
 #include "TransformerConversion.h"
 
@@ -27,11 +29,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,6 +38,7 @@ namespace Names = AttentionAtlas::ArrayNames;
 using atlas::HeadPattern;
 using atlas::PatternSums;
 using AttentionAtlas::HeadPlace;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -58,20 +58,19 @@ std::vector<atlas::RepeatedTokens> TokensOf(const atlas::Recording& recording)
 
 vtkStandardNewMacro(vtkHeadScores);
 
-/// What was asked for, and the outcome. VTK executes an image filter again for another output or
-/// extent, and whenever it has failed, which not all ranks need to do; so they exchange only what
-/// is new.
-struct vtkHeadScores::Work
+/// What is known of the heads of all ranks, by any Measure.
+struct vtkHeadScores::Measured
 {
-  using Wanted = std::tuple<vtkMTimeType, vtkMTimeType, bool, bool, int, int>;
-
-  Wanted wanted;                              ///< times of the inputs, settings, and the rank
-  std::vector<HeadPlace> heads;               ///< of all ranks
-  std::vector<PatternSums> sums;              ///< of the heads of this rank, then of all
-  std::optional<std::vector<double>> copying; ///< the same; none without a transformer
+  std::vector<HeadPlace> heads;
+  std::vector<PatternSums> sums;
+  std::optional<std::vector<double>> copying; ///< none without a transformer
   bool knowsTokens = false;
   bool repeats = false; ///< whether a sequence repeats a block
-  AttentionAtlas::RankResult result;
+};
+
+struct vtkHeadScores::Memory
+{
+  AttentionAtlas::LastResult<Measured> measured;
 };
 
 /// The scores of all heads, as columns.
@@ -88,7 +87,7 @@ struct vtkHeadScores::Scores
   }
 
   void MakeTable(const std::vector<HeadPlace>& heads, vtkTable* table) const;
-  void MakeImage(const std::vector<HeadPlace>& heads, vtkInformationVector* outputVector) const;
+  void MakeImage(const std::vector<HeadPlace>& heads, vtkInformation* info) const;
 };
 
 void vtkHeadScores::Scores::MakeTable(const std::vector<HeadPlace>& heads, vtkTable* table) const
@@ -103,9 +102,8 @@ void vtkHeadScores::Scores::MakeTable(const std::vector<HeadPlace>& heads, vtkTa
 
 /// Makes the part of the image that is asked for.
 void vtkHeadScores::Scores::MakeImage(
-  const std::vector<HeadPlace>& heads, vtkInformationVector* outputVector) const
+  const std::vector<HeadPlace>& heads, vtkInformation* info) const
 {
-  vtkInformation* info = outputVector->GetInformationObject(1);
   std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
   info->Get(vtkStreamingDemandDrivenPipeline::WHOLE_EXTENT(), whole.data());
   const int expected = (whole[1] + 1) * (whole[3] + 1);
@@ -158,33 +156,16 @@ void MakeTitles(const std::vector<HeadPlace>& heads, vtkPolyData* output)
 }
 
 vtkHeadScores::vtkHeadScores()
-  : Known(std::make_unique<Work>())
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+      { "vtkTable", "vtkImageData", "vtkPolyData" }, TOGETHER | WHOLE_INPUT)
+  , Kept(std::make_unique<Memory>())
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(3);
 }
 
 vtkHeadScores::~vtkHeadScores() = default;
 
-int vtkHeadScores::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
-  }
-  return 1;
-}
-
-int vtkHeadScores::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  constexpr std::array<const char*, 3> Types = { "vtkTable", "vtkImageData", "vtkPolyData" };
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), Types.at(atlas::ToIndex(port)));
-  return 1;
-}
-
 int vtkHeadScores::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
@@ -193,34 +174,23 @@ int vtkHeadScores::RequestInformation(
     isEmpty ? 1 : AttentionAtlas::RecordingRanges(recording).head[1] + 1,
     isEmpty ? 1 : static_cast<int>(AttentionAtlas::RecordedLayers(recording).size()),
     outputVector->GetInformationObject(1), VTK_DOUBLE);
-  for (const int port : { 0, 2 })
-  {
-    outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  }
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-int vtkHeadScores::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
-{
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
-}
-
-/// Measures the heads of this rank.
-void vtkHeadScores::MeasurePart(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model,
-  const AttentionAtlas::RankGroup& ranks, Work& work)
+/// Measures the heads with all ranks.
+vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
+  vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model, const Task& task) const
 {
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
   const std::vector<atlas::RepeatedTokens> tokens = TokensOf(recording);
-  work.knowsTokens = !tokens.empty() && tokens.front().AreKnown();
-  work.repeats = std::any_of(tokens.begin(), tokens.end(),
+  Measured found;
+  found.knowsTokens = !tokens.empty() && tokens.front().AreKnown();
+  found.repeats = std::any_of(tokens.begin(), tokens.end(),
     [](const atlas::RepeatedTokens& sequence) { return sequence.Period() > 0; });
-  const AttentionAtlas::HeadBlocks blocks(recording, ranks);
-  work.heads = blocks.GetHeads();
-  std::vector<PatternSums> sums(blocks.GetBlocks().size());
-  work.result.cancelled = !blocks.Run(this,
+  const AttentionAtlas::HeadBlocks blocks(recording, task.Ranks());
+  found.heads = blocks.GetHeads();
+  std::vector<PatternSums> ofBlocks(blocks.GetBlocks().size());
+  blocks.Run(task.Progress(),
     [&](std::size_t begin, std::size_t end)
     {
       std::vector<float> weights;
@@ -228,170 +198,85 @@ void vtkHeadScores::MeasurePart(vtkMultiBlockDataSet* input, vtkMultiBlockDataSe
       {
         const AttentionAtlas::QueryBlock& block = blocks.GetBlocks()[b];
         const HeadPlace& place = blocks.GetMine()[block.head];
-        sums[b] = atlas::MeasurePatterns(recording, tokens[atlas::ToIndex(block.sequence)],
+        ofBlocks[b] = atlas::MeasurePatterns(recording, tokens[atlas::ToIndex(block.sequence)],
           block.sequence, place.layer, place.head, block.begin, block.end,
           { this->ExcludeFirst, this->ExcludeCurrent }, weights);
       }
     });
-  work.sums.resize(blocks.GetMine().size());
-  for (std::size_t b = 0; b < sums.size(); ++b)
+  std::vector<PatternSums> sums(blocks.GetMine().size());
+  for (std::size_t b = 0; b < ofBlocks.size(); ++b)
   {
-    work.sums[blocks.GetBlocks()[b].head].Add(sums[b]);
+    sums[blocks.GetBlocks()[b].head].Add(ofBlocks[b]);
   }
-  if (AttentionAtlas::IsEmpty(model) || work.result.cancelled)
+  found.sums = blocks.Gather(sums, 1);
+  if (!AttentionAtlas::IsEmpty(model))
   {
-    return;
+    std::vector<atlas::HeadPlace> mine;
+    std::transform(blocks.GetMine().begin(), blocks.GetMine().end(), std::back_inserter(mine),
+      [](const HeadPlace& place)
+      {
+        return atlas::HeadPlace{ static_cast<std::int32_t>(place.layer),
+          static_cast<std::int32_t>(place.head) };
+      });
+    const auto transformer = AttentionAtlas::ToTransformer(model);
+    found.copying = blocks.Gather(atlas::MeasureCopying(recording, transformer->GetModel(), mine,
+                                    AttentionAtlas::ThreadLimit(), task.Progress()),
+      1);
   }
-  std::vector<atlas::HeadPlace> mine;
-  std::transform(blocks.GetMine().begin(), blocks.GetMine().end(), std::back_inserter(mine),
-    [](const HeadPlace& place)
-    {
-      return atlas::HeadPlace{ static_cast<std::int32_t>(place.layer),
-        static_cast<std::int32_t>(place.head) };
-    });
-  const auto transformer = AttentionAtlas::ToTransformer(model);
-  work.copying =
-    atlas::MeasureCopying(recording, transformer->GetModel(), mine, AttentionAtlas::ThreadLimit(),
-      [this](double done) { return AttentionAtlas::ReportProgress(this, done); });
-  work.result.cancelled = !work.copying;
-}
-
-/// Measures what is not known, with all ranks. Returns false if the user has canceled.
-bool vtkHeadScores::MeasureHeads(
-  vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks)
-{
-  auto work = std::make_unique<Work>();
-  work->wanted = { AttentionAtlas::TimeOf(input), AttentionAtlas::TimeOf(model), this->ExcludeFirst,
-    this->ExcludeCurrent, ranks.Rank(), ranks.Count() };
-  if (this->Known->wanted == work->wanted)
-  {
-    return true;
-  }
-  try
-  {
-    this->MeasurePart(input, model, ranks, *work);
-  }
-  catch (const std::exception& e)
-  {
-    work->result.error = e.what();
-  }
-  try
-  {
-    if (!ranks.Agree(work->result))
-    {
-      return false;
-    }
-    const std::size_t heads = work->heads.size();
-    work->sums = AttentionAtlas::GatherHeads(ranks, work->sums, heads, 1);
-    std::optional<std::vector<double>>& copying = work->copying;
-    if (copying)
-    {
-      copying = AttentionAtlas::GatherHeads(ranks, *copying, heads, 1);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return false;
-    }
-    work->result.error = e.what();
-  }
-  this->Known = std::move(work);
-  return true;
+  return found;
 }
 
 /// The scores of all heads.
-vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Work& work) const
+vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Measured& measured) const
 {
-  if (!work.result.error.empty())
-  {
-    throw std::runtime_error(work.result.error);
-  }
   const auto measure = static_cast<atlas::PatternMeasure>(this->Measure);
-  if (measure == atlas::PatternMeasure::Stripe && work.knowsTokens && !work.repeats)
+  if (measure == atlas::PatternMeasure::Stripe && measured.knowsTokens && !measured.repeats)
   {
     throw atlas::OptionError(
       "Measure Stripe: expected a sequence that repeats a block of tokens, such as those of Random "
       "Prompts with Kind RepeatedBlock, found none.");
   }
-  const std::vector<PatternSums>& sums = work.sums;
+  const std::vector<PatternSums>& sums = measured.sums;
   Scores scores;
   const auto addPattern = [&](const char* name, HeadPattern pattern)
   { scores.Add(name, sums, [=](const PatternSums& sum) { return sum.Score(pattern, measure); }); };
   addPattern(Names::PreviousToken, HeadPattern::PreviousToken);
-  if (work.knowsTokens)
+  if (measured.knowsTokens)
   {
     addPattern(Names::DuplicateToken, HeadPattern::DuplicateToken);
     addPattern(Names::Induction, HeadPattern::Induction);
     scores.Add(
       Names::PrefixMatching, sums, [](const PatternSums& sum) { return sum.PrefixMatching(); });
   }
-  if (work.copying)
+  if (measured.copying)
   {
-    scores.columns.emplace_back(Names::Copying, *work.copying);
+    scores.columns.emplace_back(Names::Copying, *measured.copying);
   }
   scores.Add(Names::Sink, sums, [](const PatternSums& sum) { return sum.Sink(); });
   return scores;
 }
 
-int vtkHeadScores::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkHeadScores::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  auto* model = inputVector[1]->GetNumberOfInformationObjects() > 0
-                  ? vtkMultiBlockDataSet::GetData(inputVector[1])
-                  : nullptr;
-  const auto clear = [outputVector]()
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  auto* model = task.Input<vtkMultiBlockDataSet>(1);
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
-    for (int port = 0; port < 3; ++port)
-    {
-      vtkDataObject::GetData(outputVector, port)->Initialize();
-    }
-  };
-  clear();
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
-  {
-    return 1;
+    return;
   }
-  if (ranks.Any(AttentionAtlas::IsEmpty(model)))
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(model)))
   {
     model = nullptr;
   }
-  if (!this->MeasureHeads(input, model, ranks))
+  const Measured& measured = this->Kept->measured.Get(task,
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), AttentionAtlas::TimeOf(model),
+      this->ExcludeFirst, this->ExcludeCurrent),
+    [&] { return this->MeasureHeads(input, model, task); });
+  const Scores scores = this->ScoresOf(measured);
+  scores.MakeImage(measured.heads, task.OutputInformation(1));
+  if (task.IsFirst())
   {
-    return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    scores.MakeTable(measured.heads, task.Output<vtkTable>());
+    MakeTitles(measured.heads, task.Output<vtkPolyData>(2));
   }
-  try
-  {
-    const Scores scores = this->ScoresOf(*this->Known);
-    scores.MakeImage(this->Known->heads, outputVector);
-    if (AttentionAtlas::IsFirstPiece(outputVector))
-    {
-      scores.MakeTable(this->Known->heads, vtkTable::GetData(outputVector, 0));
-      MakeTitles(this->Known->heads, vtkPolyData::GetData(outputVector, 2));
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    clear();
-    if (ranks.Rank() == 0 && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkHeadScores::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Measure: " << this->Measure << "\n";
-  os << indent << "ExcludeFirst: " << this->ExcludeFirst << "\n";
-  os << indent << "ExcludeCurrent: " << this->ExcludeCurrent << "\n";
 }

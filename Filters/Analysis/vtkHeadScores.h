@@ -2,19 +2,12 @@
 #define vtkHeadScores_h
 
 #include "AttentionAtlasAnalysisModule.h"
-#include "ErrorMemory.h"
-#include "RecordingRanges.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
 
 class vtkMultiBlockDataSet;
-
-namespace AttentionAtlas
-{
-class RankGroup;
-}
 
 /**
  * @class vtkHeadScores
@@ -55,12 +48,11 @@ class RankGroup;
  * each its part of the image. Another Measure computes no attention again. Canceling leaves all
  * empty.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkHeadScores : public vtkTableAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkHeadScores : public vtkTaskAlgorithm
 {
 public:
   static vtkHeadScores* New();
-  vtkTypeMacro(vtkHeadScores, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkHeadScores, vtkTaskAlgorithm);
 
   enum MeasureType
   {
@@ -106,24 +98,18 @@ protected:
   vtkHeadScores();
   ~vtkHeadScores() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  struct Work;
+  struct Measured;
   struct Scores;
+  struct Memory;
 
-  void MeasurePart(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model,
-    const AttentionAtlas::RankGroup& ranks, Work& work);
-  bool MeasureHeads(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model,
-    const AttentionAtlas::RankGroup& ranks);
-  Scores ScoresOf(const Work& work) const;
+  Measured MeasureHeads(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model,
+    const AttentionAtlas::Task& task) const;
+  Scores ScoresOf(const Measured& measured) const;
 
   vtkHeadScores(const vtkHeadScores&) = delete;
   void operator=(const vtkHeadScores&) = delete;
@@ -131,8 +117,7 @@ private:
   int Measure = MUL;
   bool ExcludeFirst = false;
   bool ExcludeCurrent = false;
-  std::unique_ptr<Work> Known; ///< the last
-  AttentionAtlas::ErrorMemory Errors;
+  std::unique_ptr<Memory> Kept;
 };
 
 #endif

@@ -3,14 +3,13 @@
 #include "ArrayNames.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "HeadBlocks.h"
 #include "HeadUpdates.h"
 #include "Index.h"
-#include "RankGroup.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TokenColumns.h"
 #include "TransformerConversion.h"
 
@@ -33,6 +32,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -43,7 +43,6 @@ using AttentionAtlas::AddColumn;
 using AttentionAtlas::HeadPlace;
 
 constexpr std::size_t BinCount = vtkHeadUpdates::Bins;
-constexpr int OutputPorts = 4;
 
 /// Updates of all heads [heads, tokens].
 struct Updates
@@ -220,14 +219,6 @@ void FillLayers(const atlas::Recording& recording, const atlas::Transformer& mod
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesLayers);
 }
 
-void ClearOutputs(vtkInformationVector* outputVector)
-{
-  for (int port = 0; port < OutputPorts; ++port)
-  {
-    vtkTable::GetData(outputVector, port)->Initialize();
-  }
-}
-
 }
 
 vtkStandardNewMacro(vtkHeadUpdates);
@@ -265,9 +256,9 @@ struct vtkHeadUpdates::Work
     this->updates.resize(this->heads.GetMine().size() * tokens);
   }
 
-  bool Run(vtkAlgorithm* filter)
+  void Run(const atlas::Progress& progress)
   {
-    return this->heads.Run(filter,
+    this->heads.Run(progress,
       [this](std::size_t begin, std::size_t end)
       {
         std::vector<float> memory;
@@ -290,69 +281,31 @@ struct vtkHeadUpdates::Work
 };
 
 vtkHeadUpdates::vtkHeadUpdates()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+      { "vtkTable", "vtkTable", "vtkTable", "vtkTable" }, TOGETHER)
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(OutputPorts);
 }
 
-int vtkHeadUpdates::FillInputPortInformation(int port, vtkInformation* info)
+void vtkHeadUpdates::Execute(Task& task)
 {
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), port);
-  return 1;
-}
-
-int vtkHeadUpdates::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  ClearOutputs(outputVector);
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
-    return 1;
+    return;
   }
-  AttentionAtlas::RankResult result;
-  std::optional<Work> work;
-  try
+  Work work(input, task.Input<vtkMultiBlockDataSet>(1), task.Ranks());
+  work.Run(task.Progress());
+  const Updates updates{ work.recording, work.heads.GetHeads(),
+    work.heads.Gather(work.updates, ToIndex(work.recording.tokens.Count())) };
+  if (task.Ranks().Rank() != 0)
   {
-    work.emplace(input, vtkMultiBlockDataSet::GetData(inputVector[1]), ranks);
-    result.cancelled = !work->Run(this);
+    return;
   }
-  catch (const std::exception& e)
+  FillUpdates(updates, task.Output<vtkTable>(0));
+  FillHistograms(updates, task.Output<vtkTable>(1));
+  FillPositions(updates, task.Output<vtkTable>(2));
+  if (work.model != nullptr)
   {
-    result.error = e.what();
+    FillLayers(work.recording, work.model->GetModel(), task.Output<vtkTable>(3));
   }
-  try
-  {
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    const Updates updates{ work->recording, work->heads.GetHeads(),
-      work->heads.Gather(work->updates, ToIndex(work->recording.tokens.Count())) };
-    if (ranks.Rank() == 0)
-    {
-      FillUpdates(updates, vtkTable::GetData(outputVector, 0));
-      FillHistograms(updates, vtkTable::GetData(outputVector, 1));
-      FillPositions(updates, vtkTable::GetData(outputVector, 2));
-      if (work->model != nullptr)
-      {
-        FillLayers(work->recording, work->model->GetModel(), vtkTable::GetData(outputVector, 3));
-      }
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    ClearOutputs(outputVector);
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
 }

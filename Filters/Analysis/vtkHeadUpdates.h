@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAnalysisModule.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkHeadUpdates
@@ -34,11 +34,11 @@
  *
  * On several ranks the heads are shared among them; the first one has the tables.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkHeadUpdates : public vtkTableAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkHeadUpdates : public vtkTaskAlgorithm
 {
 public:
   static vtkHeadUpdates* New();
-  vtkTypeMacro(vtkHeadUpdates, vtkTableAlgorithm);
+  vtkTypeMacro(vtkHeadUpdates, vtkTaskAlgorithm);
 
   /// Bins of each histogram.
   static constexpr int Bins = 50;
@@ -52,9 +52,7 @@ protected:
   vtkHeadUpdates();
   ~vtkHeadUpdates() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Work;

@@ -4,12 +4,12 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "RecordedAttention.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
 #include "ScoreBreakdown.h"
+#include "Task.h"
 #include "TokenColumns.h"
 #include "TokenText.h"
 #include "TransformerConversion.h"
@@ -31,6 +31,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -63,6 +64,7 @@ struct vtkScoreBreakdown::Scores
     const vtkScoreBreakdown& filter);
 
   void RequireMemory(const atlas::Recording& recording) const;
+  void Evaluate(const atlas::Recording& recording, const atlas::Progress& progress);
   void FillScores(const atlas::Recording& recording, vtkTable* table) const;
   void FillKeys(const atlas::Recording& recording, vtkTable* table) const;
 };
@@ -102,6 +104,31 @@ void vtkScoreBreakdown::Scores::RequireMemory(const atlas::Recording& recording)
                                          sizeof(vtkIdType) + 2. * sizeof(std::string)),
     "about " + std::to_string(static_cast<std::int64_t>(rows)) + " scores",
     "choose a Query, or the Top scores of each.");
+}
+
+/// Splits the scores in blocks on several threads.
+void vtkScoreBreakdown::Scores::Evaluate(
+  const atlas::Recording& recording, const atlas::Progress& progress)
+{
+  const std::int64_t first = this->begin / QueriesPerBlock;
+  const std::int64_t count = (this->end + QueriesPerBlock - 1) / QueriesPerBlock - first;
+  std::vector<std::vector<ScoreParts>> blocks(ToIndex(count));
+  AttentionAtlas::ParallelSteps(count, BlocksPerStep, progress,
+    [&](vtkIdType firstBlock, vtkIdType endBlock)
+    {
+      for (vtkIdType b = firstBlock; b < endBlock; ++b)
+      {
+        const std::int64_t query = (first + b) * QueriesPerBlock;
+        atlas::AppendScoreParts(recording, this->sequence, this->place.layer, this->place.head,
+          this->queryBias, this->keys, std::max(query, this->begin),
+          std::min(query + QueriesPerBlock, this->end), this->top, blocks[ToIndex(b)]);
+      }
+    });
+  for (std::vector<ScoreParts>& block : blocks)
+  {
+    this->parts.insert(this->parts.end(), block.begin(), block.end());
+    block = {};
+  }
 }
 
 void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vtkTable* table) const
@@ -153,19 +180,9 @@ void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkT
 }
 
 vtkScoreBreakdown::vtkScoreBreakdown()
+  : vtkTaskAlgorithm(
+      { "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" }, { "vtkTable", "vtkTable" })
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(2);
-}
-
-int vtkScoreBreakdown::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
-  }
-  return 1;
 }
 
 int vtkScoreBreakdown::RequestInformation(
@@ -175,81 +192,18 @@ int vtkScoreBreakdown::RequestInformation(
   return 1;
 }
 
-/// Splits the scores in blocks on several threads. Returns false if the user has canceled.
-bool vtkScoreBreakdown::Evaluate(const atlas::Recording& recording, Scores& scores)
+void vtkScoreBreakdown::Execute(Task& task)
 {
-  const std::int64_t first = scores.begin / QueriesPerBlock;
-  const std::int64_t last = (scores.end + QueriesPerBlock - 1) / QueriesPerBlock;
-  for (std::int64_t begin = first; begin < last; begin += BlocksPerStep)
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
-    const std::int64_t end = std::min(begin + BlocksPerStep, last);
-    std::vector<std::vector<ScoreParts>> blocks(ToIndex(end - begin));
-    AttentionAtlas::ParallelFor(begin, end,
-      [&](vtkIdType firstBlock, vtkIdType endBlock)
-      {
-        for (vtkIdType b = firstBlock; b < endBlock; ++b)
-        {
-          atlas::AppendScoreParts(recording, scores.sequence, scores.place.layer, scores.place.head,
-            scores.queryBias, scores.keys,
-            std::max<std::int64_t>(b * QueriesPerBlock, scores.begin),
-            std::min<std::int64_t>((b + 1) * QueriesPerBlock, scores.end), scores.top,
-            blocks[ToIndex(b - begin)]);
-        }
-      });
-    for (const std::vector<ScoreParts>& block : blocks)
-    {
-      scores.parts.insert(scores.parts.end(), block.begin(), block.end());
-    }
-    if (!AttentionAtlas::ReportProgress(
-          this, static_cast<double>(end - first) / static_cast<double>(last - first)))
-    {
-      return false;
-    }
+    return;
   }
-  return true;
-}
-
-int vtkScoreBreakdown::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  vtkTable* const scoreTable = vtkTable::GetData(outputVector, 0);
-  vtkTable* const keyTable = vtkTable::GetData(outputVector, 1);
-  scoreTable->Initialize();
-  keyTable->Initialize();
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-    const auto transformer =
-      AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
-    atlas::RequireSameModel(recording, transformer->GetModel(), "Score Breakdown");
-    Scores scores(recording, transformer->GetModel(), *this);
-    if (!this->Evaluate(recording, scores))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    scores.FillScores(recording, scoreTable);
-    scores.FillKeys(recording, keyTable);
-  }
-  catch (const std::exception& e)
-  {
-    scoreTable->Initialize();
-    keyTable->Initialize();
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkScoreBreakdown::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Query: " << this->Query << "\n";
-  os << indent << "Top: " << this->Top << "\n";
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  atlas::RequireSameModel(recording, transformer->GetModel(), "Score Breakdown");
+  Scores scores(recording, transformer->GetModel(), *this);
+  scores.Evaluate(recording, task.Progress());
+  scores.FillScores(recording, task.Output<vtkTable>(0));
+  scores.FillKeys(recording, task.Output<vtkTable>(1));
 }

@@ -4,12 +4,7 @@
 #include "AttentionAtlasAnalysisModule.h"
 #include "RecordingRanges.h"
 
-#include <vtkTableAlgorithm.h>
-
-namespace atlas
-{
-struct Recording;
-}
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkScoreBreakdown
@@ -37,12 +32,11 @@ struct Recording;
  *
  * On several ranks the first one has the tables.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkScoreBreakdown : public vtkTableAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkScoreBreakdown : public vtkTaskAlgorithm
 {
 public:
   static vtkScoreBreakdown* New();
-  vtkTypeMacro(vtkScoreBreakdown, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkScoreBreakdown, vtkTaskAlgorithm);
 
   /**
    * Sets the transformer of the recording.
@@ -103,15 +97,12 @@ protected:
   vtkScoreBreakdown();
   ~vtkScoreBreakdown() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Scores;
-  bool Evaluate(const atlas::Recording& recording, Scores& scores);
 
   vtkScoreBreakdown(const vtkScoreBreakdown&) = delete;
   void operator=(const vtkScoreBreakdown&) = delete;

@@ -5,14 +5,13 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Joined.h"
 #include "LabelPlacement.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TokenCounts.h"
 #include "TokensOfHeads.h"
 
-#include <vtkAlgorithm.h>
 #include <vtkCellArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
@@ -27,7 +26,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -36,14 +34,13 @@
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
 
 using AttentionAtlas::AddColumn;
 using AttentionAtlas::TokensOfHeads;
-
-constexpr std::array<const char*, 3> Types = { "vtkImageData", "vtkTable", "vtkPolyData" };
 
 bool IsEmpty(vtkTable* table)
 {
@@ -83,19 +80,15 @@ void RequireMemory(const TokensOfHeads& tokens)
     "read fewer layers or heads.");
 }
 
-/// The pairs of different heads; none if the user has canceled.
-std::optional<std::vector<Pair>> PairsOf(const TokensOfHeads& tokens, vtkAlgorithm* filter)
+/// The pairs of different heads.
+std::vector<Pair> PairsOf(const TokensOfHeads& tokens, const atlas::Progress& progress)
 {
   RequireMemory(tokens);
   std::vector<Pair> pairs;
   const std::size_t heads = tokens.heads.size();
   for (std::size_t i = 0; i < heads; ++i)
   {
-    if (!AttentionAtlas::ReportProgress(
-          filter, static_cast<double>(i) / static_cast<double>(heads)))
-    {
-      return std::nullopt;
-    }
+    progress(i, heads);
     for (std::size_t j = i + 1; j < tokens.heads.size(); ++j)
     {
       pairs.push_back({ i, j, atlas::CommonTokens(tokens.ids[i], tokens.ids[j]) });
@@ -186,20 +179,8 @@ void FillPairs(const TokensOfHeads& tokens, std::vector<Pair> pairs, vtkTable* t
 vtkStandardNewMacro(vtkSharedTokens);
 
 vtkSharedTokens::vtkSharedTokens()
+  : vtkTaskAlgorithm({ "vtkTable" }, { "vtkImageData", "vtkTable", "vtkPolyData" })
 {
-  this->SetNumberOfOutputPorts(3);
-}
-
-int vtkSharedTokens::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkTable");
-  return 1;
-}
-
-int vtkSharedTokens::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), Types.at(static_cast<std::size_t>(port)));
-  return 1;
 }
 
 int vtkSharedTokens::RequestInformation(
@@ -232,48 +213,17 @@ int vtkSharedTokens::RequestUpdateExtent(
   return 1; // the whole table
 }
 
-int vtkSharedTokens::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkSharedTokens::Execute(Task& task)
 {
-  vtkTable* input = vtkTable::GetData(inputVector[0]);
-  auto* image = vtkImageData::GetData(outputVector, 0);
-  auto* table = vtkTable::GetData(outputVector, 1);
-  auto* labels = vtkPolyData::GetData(outputVector, 2);
-  image->Initialize();
-  table->Initialize();
-  labels->Initialize();
+  auto* input = task.Input<vtkTable>();
   if (IsEmpty(input))
   {
-    return 1;
+    return;
   }
-  try
-  {
-    const TokensOfHeads tokens(
-      input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
-    std::optional<std::vector<Pair>> pairs = PairsOf(tokens, this);
-    if (!pairs)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    FillImage(tokens, *pairs, image);
-    FillPairs(tokens, std::move(*pairs), table);
-    FillLabels(tokens, labels);
-  }
-  catch (const std::exception& e)
-  {
-    image->Initialize();
-    table->Initialize();
-    labels->Initialize();
-    if (this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkSharedTokens::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Vector: " << this->Vector << "\n";
+  const TokensOfHeads tokens(
+    input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
+  std::vector<Pair> pairs = PairsOf(tokens, task.Progress());
+  FillImage(tokens, pairs, task.Output<vtkImageData>());
+  FillPairs(tokens, std::move(pairs), task.Output<vtkTable>(1));
+  FillLabels(tokens, task.Output<vtkPolyData>(2));
 }

@@ -2,9 +2,8 @@
 #define vtkSharedTokens_h
 
 #include "AttentionAtlasAnalysisModule.h"
-#include "ErrorMemory.h"
 
-#include <vtkImageAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkSharedTokens
@@ -28,12 +27,11 @@
  * The size of the image depends on the input, so UpdateInformation updates it. On several ranks the
  * first one has the outputs.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkSharedTokens : public vtkImageAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkSharedTokens : public vtkTaskAlgorithm
 {
 public:
   static vtkSharedTokens* New();
-  vtkTypeMacro(vtkSharedTokens, vtkImageAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkSharedTokens, vtkTaskAlgorithm);
 
   ///@{
   /**
@@ -47,21 +45,17 @@ protected:
   vtkSharedTokens();
   ~vtkSharedTokens() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkSharedTokens(const vtkSharedTokens&) = delete;
   void operator=(const vtkSharedTokens&) = delete;
 
   int Vector = 4;
-  AttentionAtlas::ErrorMemory Errors;
 };
 
 #endif

@@ -4,10 +4,10 @@
 #include "AttentionFocus.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "Index.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
+#include "Task.h"
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
@@ -29,6 +29,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -36,6 +37,9 @@ namespace
 using atlas::QueriesPerBlock;
 using atlas::QueryFocus;
 using atlas::ToIndex;
+
+/// Blocks between two reports of progress, each a chance to cancel.
+constexpr vtkIdType MeasuredPerStep = 64;
 
 /// Lines are in front of the image that they mark.
 constexpr double Front = 0.01;
@@ -102,10 +106,9 @@ void AddKinds(const std::vector<QueryFocus>& queries, vtkCellData* arrays)
 
 vtkStandardNewMacro(vtkStrongestKeys);
 
-int vtkStrongestKeys::FillInputPortInformation(int, vtkInformation* info)
+vtkStrongestKeys::vtkStrongestKeys()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkPolyData" })
 {
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
 }
 
 int vtkStrongestKeys::RequestInformation(
@@ -116,7 +119,8 @@ int vtkStrongestKeys::RequestInformation(
 }
 
 /// Measures all queries in blocks on several threads.
-std::vector<QueryFocus> vtkStrongestKeys::Measure(const atlas::Recording& recording) const
+std::vector<QueryFocus> vtkStrongestKeys::Measure(
+  const atlas::Recording& recording, const atlas::Progress& progress) const
 {
   const auto weights = atlas::AttentionQuantity::Weights;
   atlas::RequireOneSequence(recording, this->Sequence);
@@ -124,7 +128,8 @@ std::vector<QueryFocus> vtkStrongestKeys::Measure(const atlas::Recording& record
     recording, this->Sequence, this->Layer, this->Head, weights, 0, 0, nullptr);
   const std::int64_t length = recording.SequenceLength(this->Sequence);
   std::vector<QueryFocus> queries(ToIndex(length));
-  AttentionAtlas::ParallelFor(0, (length + QueriesPerBlock - 1) / QueriesPerBlock,
+  AttentionAtlas::ParallelSteps((length + QueriesPerBlock - 1) / QueriesPerBlock, MeasuredPerStep,
+    progress,
     [&](vtkIdType firstBlock, vtkIdType endBlock)
     {
       std::vector<float> work;
@@ -162,36 +167,17 @@ void vtkStrongestKeys::AddArrays(const atlas::Recording& recording,
   arrays->SetPedigreeIds(arrays->GetAbstractArray(Names::TokenIndex));
 }
 
-int vtkStrongestKeys::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkStrongestKeys::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  auto* output = vtkPolyData::GetData(outputVector);
-  output->Initialize();
-  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
-    return 1;
+    return;
   }
-  try
-  {
-    const atlas::Recording recording = AttentionAtlas::ToRecording(input, this->Layer, this->Head);
-    const std::vector<QueryFocus> queries = this->Measure(recording);
-    Draw(queries, output);
-    this->AddArrays(recording, queries, output->GetCellData());
-    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::StrongestKeys);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkStrongestKeys::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input, this->Layer, this->Head);
+  const std::vector<QueryFocus> queries = this->Measure(recording, task.Progress());
+  auto* output = task.Output<vtkPolyData>();
+  Draw(queries, output);
+  this->AddArrays(recording, queries, output->GetCellData());
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::StrongestKeys);
 }

@@ -4,7 +4,7 @@
 #include "AttentionAtlasAnalysisModule.h"
 #include "RecordingRanges.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <vector>
 
@@ -12,6 +12,7 @@ class vtkCellData;
 
 namespace atlas
 {
+class Progress;
 struct QueryFocus;
 struct Recording;
 }
@@ -34,12 +35,11 @@ struct Recording;
  *
  * On several ranks the first one has the lines.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkStrongestKeys : public vtkPolyDataAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkStrongestKeys : public vtkTaskAlgorithm
 {
 public:
   static vtkStrongestKeys* New();
-  vtkTypeMacro(vtkStrongestKeys, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkStrongestKeys, vtkTaskAlgorithm);
 
   enum KindType
   {
@@ -83,17 +83,16 @@ public:
   ///@}
 
 protected:
-  vtkStrongestKeys() = default;
+  vtkStrongestKeys();
   ~vtkStrongestKeys() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  std::vector<atlas::QueryFocus> Measure(const atlas::Recording& recording) const;
+  std::vector<atlas::QueryFocus> Measure(
+    const atlas::Recording& recording, const atlas::Progress& progress) const;
   void AddArrays(const atlas::Recording& recording, const std::vector<atlas::QueryFocus>& queries,
     vtkCellData* arrays) const;
 

@@ -6,10 +6,10 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "ProcessedWeights.h"
 #include "TSne.h"
+#include "Task.h"
 #include "TokensOfHeads.h"
 #include "TransformerConversion.h"
 
@@ -28,6 +28,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -120,73 +121,36 @@ void Fill(const TokensOfHeads& tokens, const std::vector<Place>& places,
 vtkStandardNewMacro(vtkTokenEmbedding);
 
 vtkTokenEmbedding::vtkTokenEmbedding()
+  : vtkTaskAlgorithm({ "vtkTable", "vtkMultiBlockDataSet?" }, { "vtkPolyData" })
 {
-  this->SetNumberOfInputPorts(2);
 }
 
-int vtkTokenEmbedding::FillInputPortInformation(int port, vtkInformation* info)
+void vtkTokenEmbedding::Execute(Task& task)
 {
-  info->Set(
-    vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), port == 0 ? "vtkTable" : "vtkMultiBlockDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
-  }
-  return 1;
-}
-
-int vtkTokenEmbedding::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  vtkTable* input = vtkTable::GetData(inputVector[0]);
-  auto* model = vtkMultiBlockDataSet::GetData(inputVector[1]);
-  auto* output = vtkPolyData::GetData(outputVector);
-  output->Initialize();
+  auto* input = task.Input<vtkTable>();
   const bool isEmpty = input == nullptr || input->GetNumberOfRows() == 0;
-  if (isEmpty || !AttentionAtlas::IsFirstPiece(outputVector))
+  if (isEmpty || !task.IsFirst())
   {
-    return 1;
+    return;
   }
-  try
+  const TokensOfHeads tokens(
+    input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
+  const std::vector<Place> places = PlacesOf(tokens);
+  const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const std::vector<float> embeddings = EmbeddingsOf(places, transformer->GetModel());
+  const auto count = static_cast<std::int64_t>(places.size());
+  atlas::TSneOptions options;
+  options.metric = atlas::PointMetric::Euclidean;
+  options.perplexity = std::min(this->Perplexity, atlas::LargestPerplexity(count));
+  options.iterations = this->Iterations;
+  options.seed = static_cast<std::uint64_t>(this->Seed);
+  options.threads = AttentionAtlas::ThreadLimit();
+  options.progress = [&](int iteration, double, const float*)
   {
-    const TokensOfHeads tokens(
-      input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
-    const std::vector<Place> places = PlacesOf(tokens);
-    const auto transformer = AttentionAtlas::ToTransformer(model);
-    const std::vector<float> embeddings = EmbeddingsOf(places, transformer->GetModel());
-    const auto count = static_cast<std::int64_t>(places.size());
-    atlas::TSneOptions options;
-    options.metric = atlas::PointMetric::Euclidean;
-    options.perplexity = std::min(this->Perplexity, atlas::LargestPerplexity(count));
-    options.iterations = this->Iterations;
-    options.seed = static_cast<std::uint64_t>(this->Seed);
-    options.threads = AttentionAtlas::ThreadLimit();
-    options.progress = [this](int iteration, double, const float*)
-    {
-      return AttentionAtlas::ReportProgress(
-        this, static_cast<double>(iteration) / this->Iterations);
-    };
-    const atlas::Layout layout = atlas::TSne(
-      { embeddings.data(), count, transformer->GetModel().GetConfig().modelDimension }, options);
-    if (layout.stopped)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    Fill(tokens, places, layout, output);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkTokenEmbedding::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Vector: " << this->Vector << "\n";
-  os << indent << "Perplexity: " << this->Perplexity << "\n";
-  os << indent << "Iterations: " << this->Iterations << "\n";
-  os << indent << "Seed: " << this->Seed << "\n";
+    task.Progress()(iteration, this->Iterations);
+    return true;
+  };
+  const atlas::Layout layout = atlas::TSne(
+    { embeddings.data(), count, transformer->GetModel().GetConfig().modelDimension }, options);
+  Fill(tokens, places, layout, task.Output<vtkPolyData>());
 }

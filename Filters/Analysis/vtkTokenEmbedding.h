@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAnalysisModule.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkTokenEmbedding
@@ -20,12 +20,11 @@
  *
  * On several ranks the first one has the points.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkTokenEmbedding : public vtkPolyDataAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkTokenEmbedding : public vtkTaskAlgorithm
 {
 public:
   static vtkTokenEmbedding* New();
-  vtkTypeMacro(vtkTokenEmbedding, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkTokenEmbedding, vtkTaskAlgorithm);
 
   /**
    * Sets the transformer.
@@ -69,9 +68,7 @@ protected:
   vtkTokenEmbedding();
   ~vtkTokenEmbedding() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkTokenEmbedding(const vtkTokenEmbedding&) = delete;

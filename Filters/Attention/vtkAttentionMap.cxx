@@ -3,10 +3,10 @@
 #include "ArrayRanges.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TokenText.h"
 #include "ValueRanges.h"
 
@@ -26,6 +26,8 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -53,6 +55,11 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
 
 vtkStandardNewMacro(vtkAttentionMap);
 
+vtkAttentionMap::vtkAttentionMap()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkImageData" }, WHOLE_INPUT)
+{
+}
+
 /// The rows of an image and the queries that they show, from the bottom up.
 struct vtkAttentionMap::Rows
 {
@@ -79,12 +86,6 @@ struct vtkAttentionMap::Rows
   }
 };
 
-int vtkAttentionMap::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
 int vtkAttentionMap::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
@@ -101,22 +102,15 @@ int vtkAttentionMap::RequestInformation(
   return 1;
 }
 
-int vtkAttentionMap::RequestUpdateExtent(
-  vtkInformation* request, vtkInformationVector**, vtkInformationVector* outputVector)
-{
-  this->Request.Limit(this, request, outputVector);
-  return 1; // the whole recording, whatever part of the image
-}
-
-/// Evaluates the rows on several threads. Returns false if the user has cancelled.
-bool vtkAttentionMap::EvaluateRows(
-  const atlas::Recording& recording, const Rows& rows, vtkFloatArray* image)
+/// Evaluates the rows on several threads.
+void vtkAttentionMap::EvaluateRows(const atlas::Recording& recording, const Rows& rows,
+  vtkFloatArray* image, const atlas::Progress& progress) const
 {
   AttentionAtlas::RangeCollector ranges({ image });
   std::atomic<bool> isFinite = true; // a recording may hold other numbers
   // Blocks begin at fixed rows, so that values do not depend on the part of the image.
   const std::int64_t first = rows.FirstQuery() / atlas::QueriesPerBlock * atlas::QueriesPerBlock;
-  const bool finished = atlas::EvaluateAttentionBlocks(
+  atlas::EvaluateAttentionBlocks(
     recording,
     { this->Sequence, this->Layer, this->Head,
       static_cast<atlas::AttentionQuantity>(this->Quantity), first, rows.EndQuery() },
@@ -132,80 +126,49 @@ bool vtkAttentionMap::EvaluateRows(
         isFinite = false;
       }
     },
-    AttentionAtlas::ThreadLimit(),
-    [this](double done) { return AttentionAtlas::ReportProgress(this, done); });
+    AttentionAtlas::ThreadLimit(), progress);
   if (isFinite)
   {
     ranges.Store();
   }
-  return finished;
 }
 
-int vtkAttentionMap::RequestData(
-  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkAttentionMap::Execute(Task& task)
 {
-  this->Request.Forget();
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  auto* output = vtkImageData::GetData(outputVector);
-  output->Initialize();
+  auto* input = task.Input<vtkMultiBlockDataSet>();
   if (AttentionAtlas::IsEmpty(input))
   {
-    return 1;
+    return;
   }
-  try
-  {
-    const auto quantity = static_cast<atlas::AttentionQuantity>(this->Quantity);
-    const atlas::Recording recording =
-      AttentionAtlas::ToRecording(input, this->Layer, this->Head, quantity);
-    // Checks the numbers, and that there is such a quantity, before anything is allocated.
-    atlas::EvaluateAttention(
-      recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
-    const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
-    std::array<int, 6> extent =
-      AttentionAtlas::RequestedExtent(outputVector->GetInformationObject(0), tokens, tokens);
-    const Rows rows{ tokens, extent };
-    const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
-    const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
-    AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
-      "a map of " + std::to_string(rows.keys) + " x " + std::to_string(rows.keys) + " tokens",
-      "record shorter sequences.");
-    const vtkSmartPointer<vtkFloatArray> values =
-      vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
-    this->Pool.ForgetFree();
-    values->SetName(atlas::AttentionQuantityNames[static_cast<std::size_t>(this->Quantity)]);
-    if (!this->EvaluateRows(recording, rows, values))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    output->SetExtent(extent.data());
-    output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
-    output->SetSpacing(1, 1, 1);
-    output->GetPointData()->SetScalars(values);
-    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
-    vtkFieldData* fields = output->GetFieldData();
-    AddLabels(recording, this->Sequence, fields);
-    AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
-    AttentionAtlas::AddField(fields, "Layer", this->Layer);
-    AttentionAtlas::AddField(fields, "Head", this->Head);
-    this->Request.Answered(request, outputVector);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    if (this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-    return 1; // as in vtkModelAlgorithm
-  }
-  return 1;
-}
-
-void vtkAttentionMap::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Quantity: " << this->Quantity << "\n";
+  const auto quantity = static_cast<atlas::AttentionQuantity>(this->Quantity);
+  const atlas::Recording recording =
+    AttentionAtlas::ToRecording(input, this->Layer, this->Head, quantity);
+  // Checks the numbers, and that there is such a quantity, before anything is allocated.
+  atlas::EvaluateAttention(
+    recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
+  const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
+  std::array<int, 6> extent =
+    AttentionAtlas::RequestedExtent(task.OutputInformation(), tokens, tokens);
+  const Rows rows{ tokens, extent };
+  const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
+  const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
+  AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
+    "a map of " + std::to_string(rows.keys) + " x " + std::to_string(rows.keys) + " tokens",
+    "record shorter sequences.");
+  const vtkSmartPointer<vtkFloatArray> values =
+    vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
+  this->Pool.ForgetFree();
+  values->SetName(atlas::AttentionQuantityNames[static_cast<std::size_t>(this->Quantity)]);
+  this->EvaluateRows(recording, rows, values, task.Progress());
+  auto* output = task.Output<vtkImageData>();
+  output->SetExtent(extent.data());
+  output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
+  output->SetSpacing(1, 1, 1);
+  output->GetPointData()->SetScalars(values);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
+  vtkFieldData* fields = output->GetFieldData();
+  AddLabels(recording, this->Sequence, fields);
+  AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
+  AttentionAtlas::AddField(fields, "Layer", this->Layer);
+  AttentionAtlas::AddField(fields, "Head", this->Head);
 }

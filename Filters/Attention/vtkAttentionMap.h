@@ -2,14 +2,13 @@
 #define vtkAttentionMap_h
 
 #include "ArrayPool.h"
-#include "AttentionAtlasHeadsModule.h"
-#include "ErrorMemory.h"
-#include "ImageRequest.h"
+#include "AttentionAtlasAttentionModule.h"
 
-#include <vtkImageAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 namespace atlas
 {
+class Progress;
 struct Recording;
 }
 class vtkFloatArray;
@@ -45,12 +44,11 @@ class vtkFloatArray;
  * The size of the image depends on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has the image.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkAttentionMap : public vtkImageAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMap : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionMap* New();
-  vtkTypeMacro(vtkAttentionMap, vtkImageAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionMap, vtkTaskAlgorithm);
 
   enum QuantityType
   {
@@ -107,20 +105,17 @@ public:
   ///@}
 
 protected:
-  vtkAttentionMap() = default;
+  vtkAttentionMap();
   ~vtkAttentionMap() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Rows;
-  bool EvaluateRows(const atlas::Recording& recording, const Rows& rows, vtkFloatArray* image);
+  void EvaluateRows(const atlas::Recording& recording, const Rows& rows, vtkFloatArray* image,
+    const atlas::Progress& progress) const;
 
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;
@@ -133,8 +128,6 @@ private:
   int LayerRange[2] = { 0, 0 };
   int HeadRange[2] = { 0, 0 };
   AttentionAtlas::ArrayPool Pool;
-  AttentionAtlas::ErrorMemory Errors;
-  AttentionAtlas::ImageRequest Request{ 0 };
 };
 
 #endif

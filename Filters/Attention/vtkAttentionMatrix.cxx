@@ -4,14 +4,13 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "MatrixPanels.h"
 #include "PointArrays.h"
 #include "PooledAttention.h"
-#include "RankGroup.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 
 #include <vtkDataSetAttributes.h>
 #include <vtkFloatArray.h>
@@ -28,16 +27,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <exception>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
-#include <tuple>
-#include <utility>
+#include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
 using AttentionAtlas::MatrixPanels;
 using AttentionAtlas::PanelPoint;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -134,56 +133,32 @@ struct PointValues
 
 vtkStandardNewMacro(vtkAttentionMatrix);
 
-/// What was asked for, and the outcome. VTK executes an image filter again for another output or
-/// extent, and whenever it has failed, which not all ranks need to do; so they exchange only what
-/// is new.
-struct vtkAttentionMatrix::Part
+/// The maps of all heads.
+struct vtkAttentionMatrix::Pooled
 {
-  using Wanted = std::tuple<vtkMTimeType, int, int, int, int, int, int, int>;
-
-  Wanted wanted;                              ///< the input's time, the settings, and the rank
-  std::pair<vtkMTimeType, std::string> order; ///< the time of the table of heads, and its column
-  MatrixPanels panels;
-  std::vector<float> values; ///< [heads of this rank, size, size], then those of all heads
-  bool isPooled = false;     ///< whether `values` are those of all heads
+  std::vector<atlas::HeadPlace> heads; ///< none without a recording
+  std::vector<float> values;           ///< [heads, size, size]
   std::int64_t tokens = 0;
-  std::vector<double> scores; ///< rows of the table of heads, which the first rank may have alone
-  AttentionAtlas::RankResult result;
+};
+
+struct vtkAttentionMatrix::LastOutput
+{
+  AttentionAtlas::LastResult<Pooled> pooled;
+  AttentionAtlas::LastResult<MatrixPanels> panels; ///< sorted
 };
 
 vtkAttentionMatrix::vtkAttentionMatrix()
-  : Known(std::make_unique<Part>())
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkTable?" }, { "vtkImageData", "vtkPolyData" },
+      TOGETHER | WHOLE_INPUT)
+  , Last(std::make_unique<LastOutput>())
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(2);
 }
 
-vtkAttentionMatrix::~vtkAttentionMatrix()
-{
-  this->SetSortBy(nullptr);
-}
-
-int vtkAttentionMatrix::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(
-    vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), port == 0 ? "vtkMultiBlockDataSet" : "vtkTable");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
-  }
-  return 1;
-}
-
-int vtkAttentionMatrix::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkImageData" : "vtkPolyData");
-  return 1;
-}
+vtkAttentionMatrix::~vtkAttentionMatrix() = default;
 
 bool vtkAttentionMatrix::IsSorted()
 {
-  return this->SortBy != nullptr && *this->SortBy != '\0' &&
-         this->GetNumberOfInputConnections(1) > 0;
+  return !this->SortBy.empty() && this->GetNumberOfInputConnections(1) > 0;
 }
 
 MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording, int tokens)
@@ -197,7 +172,7 @@ MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording, int t
 }
 
 int vtkAttentionMatrix::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   const AttentionAtlas::RecordingRanges ranges(recording);
@@ -210,75 +185,64 @@ int vtkAttentionMatrix::RequestInformation(
             : this->PanelsOf(recording, AttentionAtlas::SequenceTokens(recording, this->Sequence));
   AttentionAtlas::AnnounceImage(
     panels.Width(), panels.Height(), outputVector->GetInformationObject(0));
-  outputVector->GetInformationObject(1)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-int vtkAttentionMatrix::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+/// Pools the heads with all ranks.
+vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
 {
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
-}
-
-/// Pools the heads of this rank, unless they are known.
-void vtkAttentionMatrix::PoolPart(
-  vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part)
-{
-  part.panels = this->PanelsOf(input, AttentionAtlas::SequenceTokensNow(input, this->Sequence));
-  if (this->IsSorted())
+  Pooled pooled;
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
-    part.scores = ScoresOf(vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)), this->SortBy);
+    return pooled;
   }
-  if (this->Known->wanted == part.wanted && this->Known->isPooled)
-  {
-    part.values = this->Known->values;
-    part.tokens = this->Known->tokens;
-    part.isPooled = true;
-    return;
-  }
+  const MatrixPanels panels =
+    this->PanelsOf(input, AttentionAtlas::SequenceTokensNow(input, this->Sequence));
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-  part.tokens = atlas::AttentionLength(recording, this->Sequence);
+  pooled.tokens = atlas::AttentionLength(recording, this->Sequence);
+  pooled.heads = panels.Heads();
   std::vector<atlas::HeadPlace> mine;
-  const std::vector<atlas::HeadPlace>& heads = part.panels.Heads();
-  for (auto i = atlas::ToIndex(ranks.Rank()); i < heads.size(); i += atlas::ToIndex(ranks.Count()))
+  const auto ranks = atlas::ToIndex(task.Ranks().Count());
+  for (auto i = atlas::ToIndex(task.Ranks().Rank()); i < pooled.heads.size(); i += ranks)
   {
-    mine.push_back(heads[i]);
+    mine.push_back(pooled.heads[i]);
   }
   const int threads = AttentionAtlas::ThreadLimit();
-  const auto size = static_cast<double>(part.panels.Size());
-  const auto tokens = static_cast<double>(part.tokens);
+  const auto size = static_cast<double>(panels.Size());
+  const auto tokens = static_cast<double>(pooled.tokens);
   const double rows = this->Quantity == ROLLOUT ? 2 * tokens : 128. * threads; // at a time
-  const double points = static_cast<double>(part.panels.Width()) * part.panels.Height();
+  const double points = static_cast<double>(panels.Width()) * panels.Height();
+  const std::string side = std::to_string(panels.Size());
   AttentionAtlas::RequireMemory(
-    points * BytesPerPoint + 2 * static_cast<double>(heads.size()) * size * size * sizeof(float) +
+    points * BytesPerPoint +
+      2 * static_cast<double>(pooled.heads.size()) * size * size * sizeof(float) +
       rows * tokens * sizeof(float),
-    "a matrix of " + std::to_string(heads.size()) + " heads with " +
-      std::to_string(part.panels.Size()) + " x " + std::to_string(part.panels.Size()) +
+    "a matrix of " + std::to_string(pooled.heads.size()) + " heads with " + side + " x " + side +
       " points each",
     "choose a smaller Maximum Size, or one layer.");
-  const std::size_t side = atlas::ToIndex(part.panels.Size());
-  part.values.resize(mine.size() * side * side);
-  part.result.cancelled = !atlas::PoolAttention(recording, this->Sequence,
+  const std::size_t pointsOfHead = atlas::ToIndex(panels.Size()) * atlas::ToIndex(panels.Size());
+  std::vector<float> values(mine.size() * pointsOfHead);
+  atlas::PoolAttention(recording, this->Sequence,
     static_cast<atlas::AttentionQuantity>(this->Quantity), mine,
-    { part.panels.Size(), static_cast<atlas::AttentionPooling>(this->Pooling) }, part.values.data(),
-    threads, [this](double done) { return AttentionAtlas::ReportProgress(this, done); });
+    { panels.Size(), static_cast<atlas::AttentionPooling>(this->Pooling) }, values.data(), threads,
+    task.Progress());
+  pooled.values = task.Ranks().GatherDealt(values, pooled.heads.size(), pointsOfHead);
+  return pooled;
 }
 
-/// Makes the part of the image that is asked for, and the titles.
-void vtkAttentionMatrix::MakeOutputs(vtkInformationVector* outputVector)
+/// Makes the part of the image that is asked for.
+void vtkAttentionMatrix::MakeImage(
+  const MatrixPanels& panels, const Pooled& pooled, const Task& task) const
 {
-  const MatrixPanels& panels = this->Known->panels;
-  const std::vector<float>& values = this->Known->values;
-  std::array<int, 6> extent = AttentionAtlas::RequestedExtent(
-    outputVector->GetInformationObject(0), panels.Width(), panels.Height());
+  std::array<int, 6> extent =
+    AttentionAtlas::RequestedExtent(task.OutputInformation(), panels.Width(), panels.Height());
   const std::int64_t width = std::max(extent[1] - extent[0] + 1, 0);
   const std::int64_t height = std::max(extent[3] - extent[2] + 1, 0);
   PointValues points(
     atlas::AttentionQuantityNames.at(atlas::ToIndex(this->Quantity)), width * height);
   const int size = panels.Size();
-  const std::int64_t tokens = this->Known->tokens;
+  const std::int64_t tokens = pooled.tokens;
   const auto fill = [&](vtkIdType begin, vtkIdType end)
   {
     for (vtkIdType i = begin * width; i < end * width; ++i)
@@ -291,9 +255,10 @@ void vtkAttentionMatrix::MakeOutputs(vtkInformationVector* outputVector)
         continue;
       }
       const std::size_t head = panels.HeadAt(place.row, place.column);
-      points.values->SetValue(i,
-        values[(head * atlas::ToIndex(size) + atlas::ToIndex(place.query)) * atlas::ToIndex(size) +
-               atlas::ToIndex(place.key)]);
+      points.values->SetValue(
+        i, pooled.values[(head * atlas::ToIndex(size) + atlas::ToIndex(place.query)) *
+                           atlas::ToIndex(size) +
+                         atlas::ToIndex(place.key)]);
       points.layer->SetValue(i, panels.Heads()[head].layer);
       points.head->SetValue(i, panels.Heads()[head].head);
       points.query->SetValue(i, static_cast<int>(atlas::BinBegin(place.query, size, tokens)));
@@ -301,7 +266,7 @@ void vtkAttentionMatrix::MakeOutputs(vtkInformationVector* outputVector)
     }
   };
   AttentionAtlas::ParallelFor(0, height, fill);
-  auto* image = vtkImageData::GetData(outputVector, 0);
+  auto* image = task.Output<vtkImageData>();
   image->SetExtent(extent.data());
   image->SetOrigin(0, 1 - panels.Height(), 0);
   image->SetSpacing(1, 1, 1);
@@ -313,108 +278,34 @@ void vtkAttentionMatrix::MakeOutputs(vtkInformationVector* outputVector)
   AttentionAtlas::AddField(fields, "Panel Size", size);
   AttentionAtlas::AddField(fields, "Column Step", panels.ColumnStep());
   AttentionAtlas::AddField(fields, "Row Step", panels.RowStep());
-  if (AttentionAtlas::IsFirstPiece(outputVector))
-  {
-    panels.MakeTitles(vtkPolyData::GetData(outputVector, 1));
-  }
 }
 
-/// Joins the heads of all ranks, and sorts them.
-void vtkAttentionMatrix::JoinRanks(const AttentionAtlas::RankGroup& ranks, Part& part)
+void vtkAttentionMatrix::Execute(Task& task)
 {
-  const std::size_t side = atlas::ToIndex(part.panels.Size());
-  const std::size_t size = side * side;
-  if (!part.isPooled && ranks.Count() > 1)
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  auto* table = this->IsSorted() ? task.Input<vtkTable>(1) : nullptr;
+  const auto tokens =
+    AttentionAtlas::IsEmpty(input) ? 0 : AttentionAtlas::SequenceTokensNow(input, this->Sequence);
+  AttentionAtlas::TaskKey key = AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens,
+    this->Sequence, this->Layer, this->Quantity, this->MaximumSize, this->Pooling);
+  const Pooled& pooled = this->Last->pooled.Get(task, key, [&] { return this->Pool(task); });
+  if (pooled.heads.empty())
   {
-    const auto* begin = reinterpret_cast<const char*>(part.values.data());
-    const auto all = ranks.Share({ begin, begin + part.values.size() * sizeof(float) });
-    part.values.resize(part.panels.Heads().size() * size);
-    for (std::size_t head = 0; head < part.panels.Heads().size(); ++head)
+    return;
+  }
+  const AttentionAtlas::TaskKey order = AttentionAtlas::MakeKey(
+    this->IsSorted(), AttentionAtlas::TimeOf(table), std::hash<std::string>()(this->SortBy));
+  key.insert(key.end(), order.begin(), order.end());
+  const MatrixPanels& panels = this->Last->panels.Get(task, key,
+    [&]
     {
-      const auto bytes = all[head % all.size()].begin() +
-                         static_cast<std::ptrdiff_t>(head / all.size() * size * sizeof(float));
-      std::copy_n(
-        bytes, size * sizeof(float), reinterpret_cast<char*>(part.values.data() + head * size));
-    }
-  }
-  part.isPooled = true;
-  part.panels.Sort(ByHead(ranks.Gather(part.scores)));
-}
-
-/// Computes what is not known, with all ranks. Returns false if the user has canceled.
-bool vtkAttentionMatrix::Pool(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks)
-{
-  auto part = std::make_unique<Part>();
-  vtkDataObject* table = this->IsSorted() ? this->GetInputDataObject(1, 0) : nullptr;
-  part->wanted = { std::max(input->GetMTime(), input->GetUpdateTime()), this->Sequence, this->Layer,
-    this->Quantity, this->MaximumSize, this->Pooling, ranks.Rank(), ranks.Count() };
-  part->order = { table != nullptr ? std::max(table->GetMTime(), table->GetUpdateTime()) : 0,
-    table != nullptr ? this->SortBy : "" };
-  if (this->Known->wanted == part->wanted && this->Known->order == part->order)
+      MatrixPanels sorted = this->PanelsOf(input, tokens);
+      sorted.Sort(ByHead(task.Ranks().Gather(ScoresOf(table, this->SortBy.c_str()))));
+      return sorted;
+    });
+  this->MakeImage(panels, pooled, task);
+  if (task.IsFirst())
   {
-    return true;
+    panels.MakeTitles(task.Output<vtkPolyData>(1));
   }
-  try
-  {
-    this->PoolPart(input, ranks, *part);
-  }
-  catch (const std::exception& e)
-  {
-    part->result.error = e.what();
-  }
-  try
-  {
-    if (!ranks.Agree(part->result))
-    {
-      return false;
-    }
-    this->JoinRanks(ranks, *part);
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return false;
-    }
-    part->result.error = e.what();
-    part->isPooled = false;
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  this->Known = std::move(part);
-  return true;
-}
-
-int vtkAttentionMatrix::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkImageData::GetData(outputVector, 0)->Initialize();
-  vtkPolyData::GetData(outputVector, 1)->Initialize();
-  if (AttentionAtlas::IsEmpty(input))
-  {
-    return 1;
-  }
-  if (!this->Pool(input, AttentionAtlas::RankGroup(outputVector)))
-  {
-    return AttentionAtlas::LeaveUnfinished(this, outputVector);
-  }
-  if (this->Known->result.error.empty())
-  {
-    this->MakeOutputs(outputVector);
-  }
-  return 1; // after an error, too, as in vtkModelAlgorithm
-}
-
-void vtkAttentionMatrix::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Quantity: " << this->Quantity << "\n";
-  os << indent << "MaximumSize: " << this->MaximumSize << "\n";
-  os << indent << "Pooling: " << this->Pooling << "\n";
-  os << indent << "SortBy: " << (this->SortBy != nullptr ? this->SortBy : "(none)") << "\n";
 }

@@ -1,18 +1,18 @@
 #ifndef vtkAttentionMatrix_h
 #define vtkAttentionMatrix_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasAttentionModule.h"
 
-#include <vtkImageAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
+#include <string>
 
 class vtkMultiBlockDataSet;
 
 namespace AttentionAtlas
 {
 class MatrixPanels;
-class RankGroup;
 }
 
 /**
@@ -45,12 +45,11 @@ class RankGroup;
  * has the titles. Panels that are known are not computed again when only the order changes.
  * Canceling leaves all empty.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkAttentionMatrix : public vtkImageAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMatrix : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionMatrix* New();
-  vtkTypeMacro(vtkAttentionMatrix, vtkImageAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionMatrix, vtkTaskAlgorithm);
 
   enum QuantityType
   {
@@ -123,8 +122,8 @@ public:
    * number first; heads that have none are last, in their order. Null or empty, or without a table:
    * heads are in their order, as they are by the column Layer. Default: none.
    */
-  vtkSetStringMacro(SortBy);
-  vtkGetStringMacro(SortBy);
+  vtkSetStdStringFromCharMacro(SortBy);
+  vtkGetCharFromStdStringMacro(SortBy);
   ///@}
 
   ///@{
@@ -140,24 +139,19 @@ protected:
   vtkAttentionMatrix();
   ~vtkAttentionMatrix() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  struct Part;
+  struct Pooled;
+  struct LastOutput;
 
   bool IsSorted();
   AttentionAtlas::MatrixPanels PanelsOf(vtkMultiBlockDataSet* recording, int tokens);
-  void PoolPart(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part);
-  static void JoinRanks(const AttentionAtlas::RankGroup& ranks, Part& part);
-  bool Pool(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks);
-  void MakeOutputs(vtkInformationVector* outputVector);
+  Pooled Pool(const AttentionAtlas::Task& task);
+  void MakeImage(const AttentionAtlas::MatrixPanels& panels, const Pooled& pooled,
+    const AttentionAtlas::Task& task) const;
 
   vtkAttentionMatrix(const vtkAttentionMatrix&) = delete;
   void operator=(const vtkAttentionMatrix&) = delete;
@@ -167,10 +161,10 @@ private:
   int Quantity = WEIGHTS;
   int MaximumSize = 64;
   int Pooling = MAXIMUM;
-  char* SortBy = nullptr;
+  std::string SortBy;
   int SequenceRange[2] = { 0, 0 };
   int LayerRange[2] = { 0, 0 };
-  std::unique_ptr<Part> Known; ///< the last
+  std::unique_ptr<LastOutput> Last;
 };
 
 #endif

@@ -4,7 +4,6 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "Joined.h"
 #include "PointArrays.h"
@@ -12,6 +11,7 @@
 #include "RecordingRanges.h"
 #include "SentenceOutput.h"
 #include "SpecialTokens.h"
+#include "Task.h"
 
 #include <vtkDataSet.h>
 #include <vtkExtractSelection.h>
@@ -34,6 +34,7 @@
 namespace Names = AttentionAtlas::ArrayNames;
 using atlas::ToIndex;
 using atlas::TokenSide;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -134,9 +135,9 @@ struct vtkAttentionSentence::Shown
 };
 
 vtkAttentionSentence::vtkAttentionSentence()
+  : vtkTaskAlgorithm(
+      { "vtkMultiBlockDataSet", "vtkSelection?" }, { "vtkPolyData", "vtkPolyData", "vtkPolyData" })
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(3);
 }
 
 void vtkAttentionSentence::AddHead(int head)
@@ -175,17 +176,6 @@ void vtkAttentionSentence::ClearSelectedTokens()
   this->Modified();
 }
 
-int vtkAttentionSentence::FillInputPortInformation(int port, vtkInformation* info)
-{
-  const char* const types[] = { "vtkMultiBlockDataSet", "vtkSelection" };
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), types[port]);
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
-  }
-  return 1;
-}
-
 int vtkAttentionSentence::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector*)
 {
@@ -216,9 +206,8 @@ std::vector<bool> vtkAttentionSentence::FindHidden(const Shown& shown) const
 }
 
 /// Finds the tokens to which lines are restricted: those that are set, and the selected words.
-void vtkAttentionSentence::ChooseTokens(vtkInformationVector** inputVector, Shown& shown) const
+void vtkAttentionSentence::ChooseTokens(vtkSelection* selection, Shown& shown) const
 {
-  vtkSelection* selection = vtkSelection::GetData(inputVector[1]);
   const bool hasSelection = selection != nullptr && selection->GetNumberOfNodes() > 0;
   TokenSide side = this->Direction == FROM_QUERIES ? TokenSide::Query : TokenSide::Key;
   if (!this->SelectedTokens.empty() || hasSelection)
@@ -256,7 +245,7 @@ void vtkAttentionSentence::ChooseTokens(vtkInformationVector** inputVector, Show
 }
 
 /// Finds the words that are shown, and which tokens are hidden and chosen.
-void vtkAttentionSentence::FindWords(vtkInformationVector** inputVector, Shown& shown) const
+void vtkAttentionSentence::FindWords(vtkSelection* selection, Shown& shown) const
 {
   for (const int head : this->Heads.empty() ? std::vector<int>{ this->Head } : this->Heads)
   {
@@ -291,11 +280,11 @@ void vtkAttentionSentence::FindWords(vtkInformationVector** inputVector, Shown& 
   shown.options.end = shown.layout->End();
   shown.RequireMemory();
   AttentionAtlas::FillWords(*shown.words, *shown.layout, shown.wordPoints);
-  this->ChooseTokens(inputVector, shown);
+  this->ChooseTokens(selection, shown);
 }
 
-/// Evaluates the heads. Returns false if the user has canceled.
-bool vtkAttentionSentence::Evaluate(Shown& shown)
+/// Evaluates the heads.
+void vtkAttentionSentence::Evaluate(Shown& shown, const atlas::Progress& progress) const
 {
   float largest = 0;
   for (std::size_t h = 0; h < shown.numbers.size(); ++h)
@@ -305,16 +294,8 @@ bool vtkAttentionSentence::Evaluate(Shown& shown)
       shown.Read(shown.numbers[h]);
     }
     AttentionAtlas::SentenceHead head{ shown.numbers[h], {} };
-    const auto report = [&](double done)
-    {
-      return AttentionAtlas::ReportProgress(
-        this, 0.9 * (static_cast<double>(h) + done) / static_cast<double>(shown.numbers.size()));
-    };
-    if (!atlas::EvaluateSentence(
-          shown.recording, shown.options, head.attention, AttentionAtlas::ThreadLimit(), report))
-    {
-      return false;
-    }
+    atlas::EvaluateSentence(shown.recording, shown.options, head.attention,
+      AttentionAtlas::ThreadLimit(), progress.Part(h, h + 1, shown.numbers.size()));
     largest = std::max(largest, head.attention.largest);
     shown.heads.heads.push_back(std::move(head));
   }
@@ -322,13 +303,13 @@ bool vtkAttentionSentence::Evaluate(Shown& shown)
   {
     shown.heads.scale = static_cast<double>(largest);
   }
-  return true;
 }
 
 /// Fills the outputs and their field data.
-void vtkAttentionSentence::Fill(
-  const Shown& shown, const std::array<vtkPolyData*, 3>& outputs) const
+void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
 {
+  const std::array<vtkPolyData*, 3> outputs = { task.Output<vtkPolyData>(0),
+    task.Output<vtkPolyData>(1), task.Output<vtkPolyData>(2) };
   AttentionAtlas::FillLines(*shown.words, shown.heads, *shown.layout, outputs[0]);
   AttentionAtlas::AddSums(shown.heads, shown.wordPoints);
   outputs[1]->ShallowCopy(shown.wordPoints);
@@ -347,53 +328,15 @@ void vtkAttentionSentence::Fill(
   }
 }
 
-int vtkAttentionSentence::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkAttentionSentence::Execute(Task& task)
 {
-  const std::array<vtkPolyData*, 3> outputs = { vtkPolyData::GetData(outputVector, 0),
-    vtkPolyData::GetData(outputVector, 1), vtkPolyData::GetData(outputVector, 2) };
-  const auto clear = [&outputs]
-  { std::for_each(outputs.begin(), outputs.end(), [](vtkPolyData* o) { o->Initialize(); }); };
-  clear();
-  try
+  Shown shown;
+  shown.input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(shown.input) || !task.IsFirst())
   {
-    Shown shown;
-    shown.input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-    if (AttentionAtlas::IsEmpty(shown.input) || !AttentionAtlas::IsFirstPiece(outputVector))
-    {
-      return 1;
-    }
-    this->FindWords(inputVector, shown);
-    if (!this->Evaluate(shown))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    this->Fill(shown, outputs);
+    return;
   }
-  catch (const std::exception& e)
-  {
-    clear();
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkAttentionSentence::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Heads: " << OfList(this->Heads) << "\n";
-  os << indent << "Quantity: " << this->Quantity << "\n";
-  os << indent << "Threshold: " << this->Threshold << "\n";
-  os << indent << "HideFirst: " << this->HideFirst << "\n";
-  os << indent << "HideSpecial: " << this->HideSpecial << "\n";
-  os << indent << "HiddenTokens: " << OfList(this->HiddenTokens) << "\n";
-  os << indent << "Renormalize: " << this->Renormalize << "\n";
-  os << indent << "SelectedTokens: " << OfList(this->SelectedTokens) << "\n";
-  os << indent << "Direction: " << this->Direction << "\n";
-  os << indent << "FirstToken: " << this->FirstToken << "\n";
-  os << indent << "TokenCount: " << this->TokenCount << "\n";
-  os << indent << "RowsPerPage: " << this->RowsPerPage << "\n";
+  this->FindWords(task.Input<vtkSelection>(1), shown);
+  this->Evaluate(shown, task.Progress());
+  this->Fill(shown, task);
 }

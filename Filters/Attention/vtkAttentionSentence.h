@@ -1,12 +1,17 @@
 #ifndef vtkAttentionSentence_h
 #define vtkAttentionSentence_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasAttentionModule.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
-#include <array>
 #include <vector>
+
+namespace atlas
+{
+class Progress;
+}
+class vtkSelection;
 
 /**
  * @class vtkAttentionSentence
@@ -58,12 +63,11 @@
  * The ranges of properties depend on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has all. Canceling leaves the outputs empty.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkAttentionSentence : public vtkPolyDataAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkAttentionSentence : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionSentence* New();
-  vtkTypeMacro(vtkAttentionSentence, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionSentence, vtkTaskAlgorithm);
 
   enum QuantityType
   {
@@ -230,18 +234,16 @@ protected:
   vtkAttentionSentence();
   ~vtkAttentionSentence() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Shown;
-  void FindWords(vtkInformationVector** inputVector, Shown& shown) const;
-  bool Evaluate(Shown& shown);
-  void Fill(const Shown& shown, const std::array<vtkPolyData*, 3>& outputs) const;
-  void ChooseTokens(vtkInformationVector** inputVector, Shown& shown) const;
+  void FindWords(vtkSelection* selection, Shown& shown) const;
+  void Evaluate(Shown& shown, const atlas::Progress& progress) const;
+  void Fill(const Shown& shown, const AttentionAtlas::Task& task) const;
+  void ChooseTokens(vtkSelection* selection, Shown& shown) const;
   std::vector<bool> FindHidden(const Shown& shown) const;
 
   vtkAttentionSentence(const vtkAttentionSentence&) = delete;

@@ -2,13 +2,13 @@
 
 #include "ArrayNames.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "PatchAttention.h"
 #include "PatchOutput.h"
 #include "PointArrays.h"
 #include "RecordPictures.h"
 #include "RecordingConversion.h"
+#include "Task.h"
 
 #include <vtkCellData.h>
 #include <vtkDataObject.h>
@@ -29,16 +29,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
-#include <optional>
 #include <string>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
+using AttentionAtlas::Task;
 
 namespace
 {
 
 constexpr int PicturePort = 3;
-constexpr int Ports = 5;
 
 /// The quantities of this filter, in the order of QuantityType.
 constexpr std::array<atlas::AttentionQuantity, 3> PatchQuantities = {
@@ -64,6 +63,27 @@ std::array<int, 2> PictureSize(vtkMultiBlockDataSet* recording)
     }
   }
   return { 1, 1 };
+}
+
+/// The part of a picture of that size that is asked for, or that belongs to the piece of the output
+/// that is asked for.
+std::array<int, 6> PartOf(const std::array<int, 2>& size, const Task& task)
+{
+  std::array<int, 6> whole = { 0, size[0] - 1, 0, size[1] - 1, 0, 0 };
+  std::array<int, 6> part = whole;
+  vtkInformation* info = task.OutputInformation(task.Port());
+  const int pieces = info->Get(SDDP::UPDATE_NUMBER_OF_PIECES());
+  if (task.Port() == PicturePort && info->Has(SDDP::UPDATE_EXTENT()))
+  {
+    info->Get(SDDP::UPDATE_EXTENT(), part.data());
+  }
+  else if (pieces > 1)
+  {
+    vtkNew<vtkExtentTranslator> translator;
+    translator->PieceToExtentThreadSafe(info->Get(SDDP::UPDATE_PIECE_NUMBER()), pieces, 0,
+      whole.data(), part.data(), vtkExtentTranslator::BLOCK_MODE, 0);
+  }
+  return part;
 }
 
 /// The tokens of the cells of output 0 that are selected. Values of Token Index may belong to
@@ -100,40 +120,10 @@ std::vector<std::int64_t> SelectedTokens(vtkSelection* selection, vtkPolyData* p
 
 vtkStandardNewMacro(vtkPatchAttention);
 
-/// What is asked for.
-struct vtkPatchAttention::Part
-{
-  bool isFirst = true;       ///< has the cells, and tells errors
-  std::array<int, 2> size;   ///< of the picture
-  std::array<int, 6> extent; ///< of the part of the picture
-
-  Part(vtkMultiBlockDataSet* recording, vtkInformation* request, vtkInformationVector* outputVector)
-    : size(PictureSize(recording))
-    , extent{ 0, this->size[0] - 1, 0, this->size[1] - 1, 0, 0 }
-  {
-    const int port = std::max(request->Get(SDDP::FROM_OUTPUT_PORT()), 0);
-    vtkInformation* info = outputVector->GetInformationObject(port);
-    const int piece = info->Get(SDDP::UPDATE_PIECE_NUMBER());
-    const int pieces = info->Get(SDDP::UPDATE_NUMBER_OF_PIECES());
-    this->isFirst = piece <= 0;
-    if (port == PicturePort && info->Has(SDDP::UPDATE_EXTENT()))
-    {
-      info->Get(SDDP::UPDATE_EXTENT(), this->extent.data());
-    }
-    else if (pieces > 1)
-    {
-      std::array<int, 6> whole = this->extent;
-      vtkNew<vtkExtentTranslator> translator;
-      translator->PieceToExtentThreadSafe(
-        piece, pieces, 0, whole.data(), this->extent.data(), vtkExtentTranslator::BLOCK_MODE, 0);
-    }
-  }
-};
-
 vtkPatchAttention::vtkPatchAttention()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkSelection?" },
+      { "vtkPolyData", "vtkPolyData", "vtkPolyData", "vtkImageData", "vtkPolyData" }, WHOLE_INPUT)
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(Ports);
 }
 
 void vtkPatchAttention::AddSelectedToken(vtkIdType token)
@@ -146,21 +136,6 @@ void vtkPatchAttention::ClearSelectedTokens()
 {
   this->SelectedTokens.clear();
   this->Modified();
-}
-
-int vtkPatchAttention::FillInputPortInformation(int port, vtkInformation* info)
-{
-  const bool isSelection = port == 1;
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(),
-    isSelection ? "vtkSelection" : "vtkMultiBlockDataSet");
-  info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), isSelection ? 1 : 0);
-  return 1;
-}
-
-int vtkPatchAttention::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == PicturePort ? "vtkImageData" : "vtkPolyData");
-  return 1;
 }
 
 int vtkPatchAttention::RequestInformation(
@@ -183,20 +158,9 @@ int vtkPatchAttention::RequestInformation(
   return 1;
 }
 
-int vtkPatchAttention::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
-{
-  // The whole recording, whatever part of the picture.
-  if (inputVector[0]->GetNumberOfInformationObjects() > 0)
-  {
-    AttentionAtlas::KeepRequest(inputVector[0]->GetInformationObject(0));
-  }
-  return 1;
-}
-
 /// The positions of the chosen tokens in the image, rising.
 std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
-  AttentionAtlas::ShownPatches& shown, vtkInformationVector** inputVector) const
+  AttentionAtlas::ShownPatches& shown, vtkSelection* selection) const
 {
   std::vector<std::int64_t> rows(this->SelectedTokens.begin(), this->SelectedTokens.end());
   const std::int64_t count = shown.recording.tokens.Count();
@@ -209,7 +173,6 @@ std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
     }
   }
   const std::size_t tokens = shown.grid.row.size();
-  vtkSelection* selection = vtkSelection::GetData(inputVector[1]);
   if (selection != nullptr && selection->GetNumberOfNodes() > 0)
   {
     shown.attention.weights.assign(tokens, 0); // the cells, for now
@@ -231,12 +194,12 @@ std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
 }
 
 /// Makes the picture; tells once per image if there is none.
-void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown, vtkMTimeType input,
-  const Part& part, vtkInformationVector* outputVector)
+void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown, const Task& task)
 {
+  auto* input = task.Input<vtkMultiBlockDataSet>();
   const atlas::RecordedPictures& pictures = shown.recording.pictures;
-  const std::pair<vtkMTimeType, int> place = { input, this->Sequence };
-  const bool isTold = !part.isFirst || this->Told == place || this->Sequence < 0;
+  const std::pair<vtkMTimeType, int> place = { AttentionAtlas::TimeOf(input), this->Sequence };
+  const bool isTold = !task.IsFirst() || this->Told == place || this->Sequence < 0;
   std::shared_ptr<const std::uint8_t> pixels;
   try
   {
@@ -258,15 +221,18 @@ void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown, v
     }
   }
   this->Told = pixels == nullptr ? place : std::pair<vtkMTimeType, int>();
+  const std::array<int, 2> size = PictureSize(input);
   MakePicture(
-    shown, pixels.get(), part.size, part.extent, vtkImageData::GetData(outputVector, PicturePort));
+    shown, pixels.get(), size, PartOf(size, task), task.Output<vtkImageData>(PicturePort));
 }
 
-/// Makes all outputs. Returns false if the user has canceled.
-bool vtkPatchAttention::Show(
-  vtkInformationVector** inputVector, const Part& part, vtkInformationVector* outputVector)
+void vtkPatchAttention::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(input))
+  {
+    return;
+  }
   atlas::PatchOptions options;
   options.sequence = this->Sequence;
   options.layer = this->Layer;
@@ -276,83 +242,22 @@ bool vtkPatchAttention::Show(
   options.arrows = static_cast<atlas::PatchArrows>(this->Arrows);
   options.threshold = this->ArrowThreshold;
   options.threads = AttentionAtlas::ThreadLimit();
-  options.progress = [this](double done)
-  { return AttentionAtlas::ReportProgress(this, 0.9 * done); };
+  options.progress = task.Progress();
   const atlas::Recording recording =
     AttentionAtlas::ToRecording(input, this->Layer, this->Head, options.quantity);
   AttentionAtlas::ShownPatches shown{ recording, options,
     atlas::FindPatches(recording, this->Sequence), {} };
-  if (part.isFirst)
+  if (task.IsFirst())
   {
-    options.tokens = this->ChooseTokens(shown, inputVector);
-    std::optional<atlas::PatchAttention> attention = atlas::EvaluatePatches(recording, options);
-    if (!attention)
-    {
-      return false;
-    }
-    shown.attention = std::move(*attention);
+    options.tokens = this->ChooseTokens(shown, task.Input<vtkSelection>(1));
+    shown.attention = atlas::EvaluatePatches(recording, options);
     AttentionAtlas::RequireMemory(
       static_cast<double>(shown.attention.arrows.size()) * AttentionAtlas::BytesPerArrow,
       std::to_string(shown.attention.arrows.size()) + " arrows", "raise ArrowThreshold.");
-    MakePatches(shown, vtkPolyData::GetData(outputVector, 0));
-    MakeArrows(shown, vtkPolyData::GetData(outputVector, 1));
-    MakeMarks(shown, vtkPolyData::GetData(outputVector, 2));
-    MakeFrames(shown, vtkPolyData::GetData(outputVector, 4));
+    MakePatches(shown, task.Output<vtkPolyData>(0));
+    MakeArrows(shown, task.Output<vtkPolyData>(1));
+    MakeMarks(shown, task.Output<vtkPolyData>(2));
+    MakeFrames(shown, task.Output<vtkPolyData>(4));
   }
-  this->ShowPicture(shown, input->GetMTime(), part, outputVector);
-  return true;
-}
-
-int vtkPatchAttention::RequestData(
-  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  const auto clear = [outputVector]()
-  {
-    for (int port = 0; port < Ports; ++port)
-    {
-      vtkDataObject::GetData(outputVector, port)->Initialize();
-    }
-  };
-  clear();
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  if (AttentionAtlas::IsEmpty(input))
-  {
-    return 1;
-  }
-  const Part part(input, request, outputVector);
-  try
-  {
-    if (!this->Show(inputVector, part, outputVector))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    clear();
-    if (part.isFirst && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkPatchAttention::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Quantity: " << this->Quantity << "\n";
-  os << indent << "Patch: " << this->Patch[0] << " " << this->Patch[1] << "\n";
-  os << indent << "Direction: " << this->Direction << "\n";
-  os << indent << "Arrows: " << this->Arrows << "\n";
-  os << indent << "ArrowThreshold: " << this->ArrowThreshold << "\n";
-  os << indent << "SelectedTokens:";
-  for (const vtkIdType token : this->SelectedTokens)
-  {
-    os << " " << token;
-  }
-  os << "\n";
+  this->ShowPicture(shown, task);
 }

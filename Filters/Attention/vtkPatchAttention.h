@@ -1,18 +1,16 @@
 #ifndef vtkPatchAttention_h
 #define vtkPatchAttention_h
 
-#include "AttentionAtlasHeadsModule.h"
-#include "ErrorMemory.h"
+#include "AttentionAtlasAttentionModule.h"
 #include "RecordingRanges.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
-#include <array>
-#include <memory>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
-class vtkMultiBlockDataSet;
+class vtkSelection;
 
 namespace AttentionAtlas
 {
@@ -62,12 +60,11 @@ struct ShownPatches;
  * several ranks the first one has all cells, and each a part of the picture. Canceling leaves the
  * outputs empty.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkPatchAttention : public vtkPolyDataAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkPatchAttention : public vtkTaskAlgorithm
 {
 public:
   static vtkPatchAttention* New();
-  vtkTypeMacro(vtkPatchAttention, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkPatchAttention, vtkTaskAlgorithm);
 
   enum QuantityType
   {
@@ -189,23 +186,14 @@ protected:
   vtkPatchAttention();
   ~vtkPatchAttention() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  struct Part;
-  bool Show(
-    vtkInformationVector** inputVector, const Part& part, vtkInformationVector* outputVector);
-  void ShowPicture(const AttentionAtlas::ShownPatches& shown, vtkMTimeType input, const Part& part,
-    vtkInformationVector* outputVector);
+  void ShowPicture(const AttentionAtlas::ShownPatches& shown, const AttentionAtlas::Task& task);
   std::vector<std::int64_t> ChooseTokens(
-    AttentionAtlas::ShownPatches& shown, vtkInformationVector** inputVector) const;
+    AttentionAtlas::ShownPatches& shown, vtkSelection* selection) const;
 
   vtkPatchAttention(const vtkPatchAttention&) = delete;
   void operator=(const vtkPatchAttention&) = delete;
@@ -220,7 +208,6 @@ private:
   double ArrowThreshold = 0.1;
   std::vector<vtkIdType> SelectedTokens;
   AttentionAtlas::RecordingRanges Ranges;
-  AttentionAtlas::ErrorMemory Errors;
   /// The input and the image of which it was told that there is no picture.
   std::pair<vtkMTimeType, int> Told = { 0, 0 };
 };

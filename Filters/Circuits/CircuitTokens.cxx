@@ -1,7 +1,7 @@
 #include "CircuitTokens.h"
 
 #include "Bigrams.h"
-#include "Execution.h"
+#include "Task.h"
 
 namespace AttentionAtlas
 {
@@ -14,12 +14,12 @@ std::vector<std::int32_t> ChosenTokens(
   return tokens.empty() ? atlas::SampleTokens(finder) : tokens;
 }
 
-atlas::LargestProductOptions LargestOptions(vtkAlgorithm* filter, int top)
+atlas::LargestProductOptions LargestOptions(const Task& task, int top)
 {
   atlas::LargestProductOptions options;
   options.top = top;
   options.threads = ThreadLimit();
-  options.progress = [filter](double done) { return ReportProgress(filter, done); };
+  options.progress = task.Progress();
   return options;
 }
 

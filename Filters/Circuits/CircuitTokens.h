@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-class vtkAlgorithm;
-
 /// What the tables of tokens share.
 namespace AttentionAtlas
 {
+
+class Task;
 
 /// The tokens of the property Tokens, or Core's SampleTokens if there are none. Throws as
 /// TokenNames::Find.
@@ -19,6 +19,6 @@ std::vector<std::int32_t> ChosenTokens(
   const OpenTransformer& model, const std::vector<std::string>& entries);
 
 /// Settings of a filter's search for the largest entries: on its threads, with its progress.
-atlas::LargestProductOptions LargestOptions(vtkAlgorithm* filter, int top);
+atlas::LargestProductOptions LargestOptions(const Task& task, int top);
 
 }

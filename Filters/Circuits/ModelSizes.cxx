@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "DataFields.h"
 #include "DataFormat.h"
+#include "Execution.h"
 #include "RecordingRanges.h"
 
 #include <vtkDataArray.h>

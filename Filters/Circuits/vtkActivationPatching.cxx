@@ -6,10 +6,9 @@
 #include "DataFormat.h"
 #include "EncodedPrompt.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
-#include "RankGroup.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
 #include "Utf8Text.h"
@@ -39,17 +38,14 @@
 namespace Names = AttentionAtlas::ArrayNames;
 using AttentionAtlas::EncodedPrompt;
 using AttentionAtlas::OpenTransformer;
+using AttentionAtlas::Task;
 
 namespace
 {
 
-bool IsSet(const char* text)
-{
-  return text != nullptr && *text != '\0';
-}
-
 /// Reads a prompt: a text or, of a model without a tokenizer, token ids.
-EncodedPrompt ReadPrompt(const OpenTransformer& model, const char* text, const std::string& name)
+EncodedPrompt ReadPrompt(
+  const OpenTransformer& model, const std::string& text, const std::string& name)
 {
   if (model.GetModel().GetConfig().input != atlas::InputKind::Tokens)
   {
@@ -72,12 +68,12 @@ EncodedPrompt ReadPrompt(const OpenTransformer& model, const char* text, const s
 
 /// Reads prompts, one per line; no lines are none.
 atlas::TransformerInput ReadPrompts(
-  const OpenTransformer& model, const char* text, const std::string& name)
+  const OpenTransformer& model, const std::string& text, const std::string& name)
 {
   atlas::TransformerInput input;
   for (const std::string& line : atlas::SplitLines(text))
   {
-    const EncodedPrompt prompt = ReadPrompt(model, line.c_str(), name);
+    const EncodedPrompt prompt = ReadPrompt(model, line, name);
     input.tokens.push_back(prompt.input.tokens.front());
     input.segments.insert(
       input.segments.end(), prompt.input.segments.begin(), prompt.input.segments.end());
@@ -87,10 +83,10 @@ atlas::TransformerInput ReadPrompts(
 
 /// The token that a user names, if any.
 std::optional<std::int64_t> FindToken(
-  const OpenTransformer& model, const char* text, const std::string& name)
+  const OpenTransformer& model, const std::string& text, const std::string& name)
 {
-  return IsSet(text) ? std::optional<std::int64_t>(model.GetTokenFinder().Find(text, name))
-                     : std::nullopt;
+  return text.empty() ? std::nullopt
+                      : std::optional<std::int64_t>(model.GetTokenFinder().Find(text, name));
 }
 
 /// A token without the spaces around it.
@@ -116,14 +112,9 @@ std::vector<std::string> Numbers(std::int64_t count)
 
 vtkStandardNewMacro(vtkActivationPatching);
 
-/// What was asked for, and the outcome. VTK executes an image filter again for another output or
-/// extent, and whenever it has failed, which not all ranks need to do; so they exchange only what
-/// is new.
-struct vtkActivationPatching::Work
+/// A map of effects, and what its tables and images say of it.
+struct vtkActivationPatching::Map
 {
-  using Wanted = std::tuple<vtkMTimeType, vtkMTimeType, int, int>;
-
-  Wanted wanted; ///< times of the filter and of its input, and the rank
   std::vector<atlas::ActivationSite> sites;
   std::int64_t layers = 0;
   bool isHead = false;
@@ -134,7 +125,6 @@ struct vtkActivationPatching::Work
   std::string against;
   atlas::PatchingMap map;
   std::vector<double> effect; ///< of each site
-  AttentionAtlas::RankResult result;
 
   void FindEffects();
   void LabelColumns(const std::vector<std::string>& sourceTokens);
@@ -145,7 +135,12 @@ struct vtkActivationPatching::Work
   void MakeImage(vtkInformation* info) const;
 };
 
-void vtkActivationPatching::Work::FindEffects()
+struct vtkActivationPatching::Memory
+{
+  AttentionAtlas::LastResult<Map> map;
+};
+
+void vtkActivationPatching::Map::FindEffects()
 {
   const double range = this->hasSource ? this->map.source - this->map.prompt : 1;
   if (range == 0)
@@ -161,7 +156,7 @@ void vtkActivationPatching::Work::FindEffects()
 }
 
 /// Numbers of heads, or tokens, both of them where the prompts differ.
-void vtkActivationPatching::Work::LabelColumns(const std::vector<std::string>& sourceTokens)
+void vtkActivationPatching::Map::LabelColumns(const std::vector<std::string>& sourceTokens)
 {
   this->columns = this->isHead
                     ? Numbers(static_cast<std::int64_t>(this->sites.size()) / this->layers)
@@ -177,7 +172,7 @@ void vtkActivationPatching::Work::LabelColumns(const std::vector<std::string>& s
 
 /// Calls add(array) with each array of these sites.
 template<class Rows, class Add>
-void vtkActivationPatching::Work::AddArrays(const Rows& rows, const Add& add) const
+void vtkActivationPatching::Map::AddArrays(const Rows& rows, const Add& add) const
 {
   using AttentionAtlas::MakeArray;
   add(MakeArray<vtkIntArray>(
@@ -200,7 +195,7 @@ void vtkActivationPatching::Work::AddArrays(const Rows& rows, const Add& add) co
     Names::Effect, rows, [this](std::size_t i) { return this->effect[i]; }));
 }
 
-void vtkActivationPatching::Work::AddFields(vtkFieldData* fields) const
+void vtkActivationPatching::Map::AddFields(vtkFieldData* fields) const
 {
   using AttentionAtlas::AddField;
   AddField(fields, Names::Target, this->target);
@@ -214,7 +209,7 @@ void vtkActivationPatching::Work::AddFields(vtkFieldData* fields) const
   }
 }
 
-void vtkActivationPatching::Work::MakeTable(vtkTable* table) const
+void vtkActivationPatching::Map::MakeTable(vtkTable* table) const
 {
   std::vector<std::size_t> rows(this->sites.size());
   std::iota(rows.begin(), rows.end(), std::size_t{ 0 });
@@ -224,7 +219,7 @@ void vtkActivationPatching::Work::MakeTable(vtkTable* table) const
 }
 
 /// Makes the part of the image that is asked for.
-void vtkActivationPatching::Work::MakeImage(vtkInformation* info) const
+void vtkActivationPatching::Map::MakeImage(vtkInformation* info) const
 {
   const std::vector<std::size_t> shown = AttentionAtlas::BeginImage(info);
   auto* image = vtkImageData::GetData(info);
@@ -243,40 +238,22 @@ void vtkActivationPatching::Work::MakeImage(vtkInformation* info) const
 }
 
 vtkActivationPatching::vtkActivationPatching()
-  : Known(std::make_unique<Work>())
+  : vtkTaskAlgorithm(
+      { "vtkMultiBlockDataSet" }, { "vtkTable", "vtkImageData" }, TOGETHER | WHOLE_INPUT)
+  , Kept(std::make_unique<Memory>())
 {
-  this->SetNumberOfOutputPorts(2);
   this->SetPrompt("When John and Mary went to the store, John gave a drink to");
   this->SetPatchFrom("When Mary and John went to the store, Mary gave a drink to");
 }
 
-vtkActivationPatching::~vtkActivationPatching()
-{
-  this->SetPrompt(nullptr);
-  this->SetPatchFrom(nullptr);
-  this->SetReferencePrompts(nullptr);
-  this->SetTarget(nullptr);
-  this->SetAgainst(nullptr);
-}
-
-int vtkActivationPatching::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkActivationPatching::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkTable" : "vtkImageData");
-  return 1;
-}
+vtkActivationPatching::~vtkActivationPatching() = default;
 
 /// Whether there is anything to run.
 bool vtkActivationPatching::IsAsked(vtkMultiBlockDataSet* model) const
 {
-  return !AttentionAtlas::IsEmpty(model) && IsSet(this->Prompt) &&
-         (this->Mode != PATCH || IsSet(this->PatchFrom)) &&
-         (this->Mode != MEAN_OVER_PROMPTS || IsSet(this->ReferencePrompts));
+  return !AttentionAtlas::IsEmpty(model) && !this->Prompt.empty() &&
+         (this->Mode != PATCH || !this->PatchFrom.empty()) &&
+         (this->Mode != MEAN_OVER_PROMPTS || !this->ReferencePrompts.empty());
 }
 
 /// The columns and rows of the map; 0 if there is nothing to run, and 1 if that is an error, so
@@ -303,23 +280,14 @@ std::array<int, 2> vtkActivationPatching::MapSize(vtkMultiBlockDataSet* input)
 }
 
 int vtkActivationPatching::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   const std::array<int, 2> size =
     this->MapSize(vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this)));
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AttentionAtlas::AnnounceImage(
     std::max(size[0], 1), std::max(size[1], 1), outputVector->GetInformationObject(1), VTK_DOUBLE);
-  outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  return 1;
-}
-
-int vtkActivationPatching::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
-{
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
 atlas::PatchingOptions vtkActivationPatching::Options() const
@@ -338,149 +306,65 @@ atlas::PatchingOptions vtkActivationPatching::Options() const
   return options;
 }
 
-/// Does the runs of this rank.
-void vtkActivationPatching::RunPart(
-  vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Work& work)
+/// Makes the map with all ranks, of which each does a part of the runs.
+vtkActivationPatching::Map vtkActivationPatching::MakeMap(
+  vtkMultiBlockDataSet* input, const Task& task)
 {
   this->Model = AttentionAtlas::ToTransformer(input);
   const atlas::Transformer& model = this->Model->GetModel();
   const EncodedPrompt prompt = ReadPrompt(*this->Model, this->Prompt, "Prompt");
-  work.hasSource = this->Mode == PATCH;
+  Map found;
+  found.hasSource = this->Mode == PATCH;
   EncodedPrompt source;
-  if (work.hasSource)
+  if (found.hasSource)
   {
     source = ReadPrompt(*this->Model, this->PatchFrom, "PatchFrom");
     atlas::RequireSameLength(prompt.labels, source.labels);
   }
+  const AttentionAtlas::RankGroup& ranks = task.Ranks();
   atlas::PatchingOptions options = this->Options();
   options.part = ranks.Rank();
   options.parts = ranks.Count();
-  options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
+  options.progress = task.Progress();
   atlas::CheckPatching(model, prompt.input, source.input, options);
   const auto length = static_cast<std::int64_t>(prompt.labels.size());
   AttentionAtlas::RequireMemory(static_cast<double>(atlas::PatchingMemory(model, length, options)),
     "the runs", "give shorter prompts.");
-  std::optional<atlas::PatchingMap> map =
-    atlas::MapPatching(model, prompt.input, source.input, options);
-  work.result.cancelled = !map;
-  if (!map)
+  found.map = atlas::MapPatching(model, prompt.input, source.input, options);
+  found.sites = atlas::PatchingSites(model.GetConfig(), length, options);
+  found.layers = model.GetConfig().layers;
+  found.isHead = this->Site == HEAD_OUTPUT;
+  found.tokens = prompt.labels;
+  found.LabelColumns(source.labels);
+  const AttentionAtlas::TokenNames names(this->Model);
+  found.target = names.Of(static_cast<std::int32_t>(found.map.target));
+  found.against = names.Of(static_cast<std::int32_t>(found.map.against));
+  ranks.RequireSame(std::hash<std::string>()(
+    std::to_string(found.map.prompt) + " " + std::to_string(found.sites.size())));
+  std::vector<double>& differences = found.map.difference;
+  const std::vector<double> all = ranks.Gather(differences);
+  const std::size_t count = differences.size();
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    differences[i] = all[i % atlas::ToIndex(ranks.Count()) * count + i];
+  }
+  found.FindEffects();
+  return found;
+}
+
+void vtkActivationPatching::Execute(Task& task)
+{
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (task.Ranks().Any(!this->IsAsked(input))) // a rank without a model has told why
   {
     return;
   }
-  work.map = std::move(*map);
-  work.sites = atlas::PatchingSites(model.GetConfig(), length, options);
-  work.layers = model.GetConfig().layers;
-  work.isHead = this->Site == HEAD_OUTPUT;
-  work.tokens = prompt.labels;
-  work.LabelColumns(source.labels);
-  const AttentionAtlas::TokenNames names(this->Model);
-  work.target = names.Of(static_cast<std::int32_t>(work.map.target));
-  work.against = names.Of(static_cast<std::int32_t>(work.map.against));
-  work.result.input = std::hash<std::string>()(
-    std::to_string(work.map.prompt) + " " + std::to_string(work.sites.size()));
-}
-
-/// Makes the map unless it is known, with all ranks. Returns false if the user has canceled.
-bool vtkActivationPatching::MakeMap(
-  vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks)
-{
-  auto work = std::make_unique<Work>();
-  work->wanted = { this->GetMTime(), AttentionAtlas::TimeOf(input), ranks.Rank(), ranks.Count() };
-  if (this->Known->wanted == work->wanted)
+  const Map& map = this->Kept->map.Get(task,
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), this->GetMTime()),
+    [&] { return this->MakeMap(input, task); });
+  map.MakeImage(task.OutputInformation(1));
+  if (task.IsFirst())
   {
-    return true;
+    map.MakeTable(task.Output<vtkTable>());
   }
-  try
-  {
-    this->RunPart(input, ranks, *work);
-  }
-  catch (const std::exception& e)
-  {
-    work->result.error = e.what();
-  }
-  try
-  {
-    if (!ranks.Agree(work->result))
-    {
-      return false;
-    }
-    const std::vector<double> all = ranks.Gather(work->map.difference);
-    const std::size_t count = work->map.difference.size();
-    const auto parts = static_cast<std::size_t>(ranks.Count());
-    for (std::size_t i = 0; i < count; ++i)
-    {
-      work->map.difference[i] = all[i % parts * count + i];
-    }
-    work->FindEffects();
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return false;
-    }
-    work->result.error = e.what();
-  }
-  this->Known = std::move(work);
-  return true;
-}
-
-int vtkActivationPatching::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkTable* table = vtkTable::GetData(outputVector, 0);
-  auto* image = vtkImageData::GetData(outputVector, 1);
-  table->Initialize();
-  image->Initialize();
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  if (ranks.Any(!this->IsAsked(input))) // a rank without a model has told why
-  {
-    return 1;
-  }
-  if (!this->MakeMap(input, ranks))
-  {
-    return AttentionAtlas::LeaveUnfinished(this, outputVector);
-  }
-  try
-  {
-    if (!this->Known->result.error.empty())
-    {
-      throw std::runtime_error(this->Known->result.error);
-    }
-    this->Known->MakeImage(outputVector->GetInformationObject(1));
-    if (AttentionAtlas::IsFirstPiece(outputVector))
-    {
-      this->Known->MakeTable(table);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    table->Initialize();
-    image->Initialize();
-    if (ranks.Rank() == 0 && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkActivationPatching::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  const auto print = [&](const char* name, const char* text)
-  { os << indent << name << ": " << (text != nullptr ? text : "") << "\n"; };
-  print("Prompt", this->Prompt);
-  print("PatchFrom", this->PatchFrom);
-  print("ReferencePrompts", this->ReferencePrompts);
-  print("Target", this->Target);
-  print("Against", this->Against);
-  os << indent << "Mode: " << this->Mode << "\n";
-  os << indent << "Site: " << this->Site << "\n";
-  os << indent << "Position: " << this->Position << "\n";
 }

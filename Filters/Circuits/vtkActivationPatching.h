@@ -2,9 +2,10 @@
 #define vtkActivationPatching_h
 
 #include "AttentionAtlasCircuitsModule.h"
-#include "ErrorMemory.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
+
+#include <string>
 
 #include <array>
 #include <memory>
@@ -18,7 +19,6 @@ struct PatchingOptions;
 namespace AttentionAtlas
 {
 class OpenTransformer;
-class RankGroup;
 }
 
 /**
@@ -43,12 +43,11 @@ class RankGroup;
  * of the image. Results are equal to the byte on any number of ranks and threads. Canceling leaves
  * all empty.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkActivationPatching : public vtkTableAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkActivationPatching : public vtkTaskAlgorithm
 {
 public:
   static vtkActivationPatching* New();
-  vtkTypeMacro(vtkActivationPatching, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkActivationPatching, vtkTaskAlgorithm);
 
   enum ModeType
   {
@@ -72,8 +71,8 @@ public:
    * spaces. Null or empty: none, and the outputs are empty. Default: When John and Mary went to the
    * store, John gave a drink to (of the task of Wang et al. 2023).
    */
-  vtkSetStringMacro(Prompt);
-  vtkGetStringMacro(Prompt);
+  vtkSetStdStringFromCharMacro(Prompt);
+  vtkGetCharFromStdStringMacro(Prompt);
   ///@}
 
   ///@{
@@ -82,8 +81,8 @@ public:
    * Null or empty: none, and the outputs are empty. Default: When Mary and John went to the store,
    * Mary gave a drink to.
    */
-  vtkSetStringMacro(PatchFrom);
-  vtkGetStringMacro(PatchFrom);
+  vtkSetStdStringFromCharMacro(PatchFrom);
+  vtkGetCharFromStdStringMacro(PatchFrom);
   ///@}
 
   ///@{
@@ -101,8 +100,8 @@ public:
    * The data set of MEAN_OVER_PROMPTS, one prompt per line, of any lengths; as Prompt, texts or
    * token ids. Null or empty: none, and the outputs are empty. Default: none.
    */
-  vtkSetStringMacro(ReferencePrompts);
-  vtkGetStringMacro(ReferencePrompts);
+  vtkSetStdStringFromCharMacro(ReferencePrompts);
+  vtkGetCharFromStdStringMacro(ReferencePrompts);
   ///@}
 
   ///@{
@@ -130,8 +129,8 @@ public:
    * that the run of PatchFrom predicts or, without one, that of Prompt. See Core's
    * PatchingOptions. Default: none.
    */
-  vtkSetStringMacro(Target);
-  vtkGetStringMacro(Target);
+  vtkSetStdStringFromCharMacro(Target);
+  vtkGetCharFromStdStringMacro(Target);
   ///@}
 
   ///@{
@@ -139,46 +138,40 @@ public:
    * The token whose logit is subtracted, likewise. Null or empty: the one that the run of Prompt
    * predicts or, without PatchFrom, predicts second. Default: none.
    */
-  vtkSetStringMacro(Against);
-  vtkGetStringMacro(Against);
+  vtkSetStdStringFromCharMacro(Against);
+  vtkGetCharFromStdStringMacro(Against);
   ///@}
 
 protected:
   vtkActivationPatching();
   ~vtkActivationPatching() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  struct Work;
+  struct Map;
+  struct Memory;
 
   bool IsAsked(vtkMultiBlockDataSet* model) const;
   std::array<int, 2> MapSize(vtkMultiBlockDataSet* model);
   atlas::PatchingOptions Options() const;
-  void RunPart(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks, Work& work);
-  bool MakeMap(vtkMultiBlockDataSet* model, const AttentionAtlas::RankGroup& ranks);
+  Map MakeMap(vtkMultiBlockDataSet* model, const AttentionAtlas::Task& task);
 
   vtkActivationPatching(const vtkActivationPatching&) = delete;
   void operator=(const vtkActivationPatching&) = delete;
 
-  char* Prompt = nullptr;
-  char* PatchFrom = nullptr;
-  char* ReferencePrompts = nullptr;
-  char* Target = nullptr;
-  char* Against = nullptr;
+  std::string Prompt;
+  std::string PatchFrom;
+  std::string ReferencePrompts;
+  std::string Target;
+  std::string Against;
   int Mode = PATCH;
   int Site = HEAD_OUTPUT;
   int Position = -1;
   std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
-  std::unique_ptr<Work> Known;                                  ///< the last
-  AttentionAtlas::ErrorMemory Errors;
+  std::unique_ptr<Memory> Kept;
 };
 
 #endif

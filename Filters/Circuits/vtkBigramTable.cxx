@@ -6,9 +6,9 @@
 #include "CircuitWeights.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TransformerConversion.h"
 
 #include <vtkFloatArray.h>
@@ -22,6 +22,7 @@
 #include <optional>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -56,6 +57,11 @@ void Fill(const std::vector<std::int32_t>& tokens, const std::vector<TokenLogit>
 
 vtkStandardNewMacro(vtkBigramTable);
 
+vtkBigramTable::vtkBigramTable()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkTable" })
+{
+}
+
 void vtkBigramTable::AddToken(const char* token)
 {
   this->Tokens.emplace_back(token == nullptr ? "" : token);
@@ -68,51 +74,21 @@ void vtkBigramTable::ClearTokens()
   this->Modified();
 }
 
-int vtkBigramTable::FillInputPortInformation(int, vtkInformation* info)
+void vtkBigramTable::Execute(Task& task)
 {
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkBigramTable::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkTable* output = vtkTable::GetData(outputVector);
-  output->Initialize();
-  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
-    return 1;
+    return;
   }
-  try
-  {
-    const auto model = AttentionAtlas::ToTransformer(input);
-    const std::vector<std::int32_t> tokens = AttentionAtlas::ChosenTokens(*model, this->Tokens);
-    const auto found = atlas::FindBigrams(
-      model->GetModel(), this->Processing, tokens, AttentionAtlas::LargestOptions(this, this->Top));
-    if (!found)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    Fill(tokens, *found, AttentionAtlas::TokenNames(model), output);
-    std::vector<std::string> leftOut =
-      atlas::LeftOutOfOutputValue(model->GetModel().GetConfig(), this->Processing);
-    leftOut.emplace_back("attention and MLPs");
-    AttentionAtlas::Describe(
-      output, AttentionAtlas::Formats::BigramTable, this->Processing, leftOut);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkBigramTable::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Tokens: " << this->Tokens.size() << "\n";
-  os << indent << "Top: " << this->Top << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
+  const auto model = AttentionAtlas::ToTransformer(input);
+  const std::vector<std::int32_t> tokens = AttentionAtlas::ChosenTokens(*model, this->Tokens);
+  const std::vector<TokenLogit> found = atlas::FindBigrams(
+    model->GetModel(), this->Processing, tokens, AttentionAtlas::LargestOptions(task, this->Top));
+  auto* output = task.Output<vtkTable>();
+  Fill(tokens, found, AttentionAtlas::TokenNames(model), output);
+  std::vector<std::string> leftOut =
+    atlas::LeftOutOfOutputValue(model->GetModel().GetConfig(), this->Processing);
+  leftOut.emplace_back("attention and MLPs");
+  AttentionAtlas::Describe(output, AttentionAtlas::Formats::BigramTable, this->Processing, leftOut);
 }

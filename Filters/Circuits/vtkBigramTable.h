@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <string>
 #include <vector>
@@ -22,12 +22,11 @@
  *
  * On several ranks the first one has the table. Canceling leaves it empty.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkBigramTable : public vtkTableAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkBigramTable : public vtkTaskAlgorithm
 {
 public:
   static vtkBigramTable* New();
-  vtkTypeMacro(vtkBigramTable, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkBigramTable, vtkTaskAlgorithm);
 
   ///@{
   /**
@@ -57,12 +56,10 @@ public:
   ///@}
 
 protected:
-  vtkBigramTable() = default;
+  vtkBigramTable();
   ~vtkBigramTable() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkBigramTable(const vtkBigramTable&) = delete;

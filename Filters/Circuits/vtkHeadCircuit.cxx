@@ -5,13 +5,12 @@
 #include "CircuitWeights.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "HeadCircuit.h"
 #include "Index.h"
 #include "ModelSizes.h"
-#include "RankGroup.h"
 #include "RecordingRanges.h"
 #include "ScreenText.h"
+#include "Task.h"
 #include "TransformerConversion.h"
 
 #include <vtkFloatArray.h>
@@ -35,6 +34,7 @@
 namespace Names = AttentionAtlas::ArrayNames;
 namespace Formats = AttentionAtlas::Formats;
 using SDDP = vtkStreamingDemandDrivenPipeline;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -206,8 +206,8 @@ void vtkHeadCircuit::Result::MakeImage(vtkInformation* info) const
 }
 
 vtkHeadCircuit::vtkHeadCircuit()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkTable", "vtkImageData" }, WHOLE_INPUT)
 {
-  this->SetNumberOfOutputPorts(2);
 }
 
 void vtkHeadCircuit::AddToken(const char* token)
@@ -222,20 +222,8 @@ void vtkHeadCircuit::ClearTokens()
   this->Modified();
 }
 
-int vtkHeadCircuit::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkHeadCircuit::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkTable" : "vtkImageData");
-  return 1;
-}
-
 int vtkHeadCircuit::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   auto* input = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this));
   const AttentionAtlas::ModelSizes sizes(input);
@@ -251,72 +239,29 @@ int vtkHeadCircuit::RequestInformation(
     size = 1; // so that something is asked for and the error told
   }
   AttentionAtlas::AnnounceImage(size, size, outputVector->GetInformationObject(1));
-  outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-int vtkHeadCircuit::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+void vtkHeadCircuit::Execute(Task& task)
 {
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
-}
-
-int vtkHeadCircuit::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkTable* table = vtkTable::GetData(outputVector, 0);
-  auto* image = vtkImageData::GetData(outputVector, 1);
-  table->Initialize();
-  image->Initialize();
+  auto* input = task.Input<vtkMultiBlockDataSet>();
   if (AttentionAtlas::IsEmpty(input))
   {
-    return 1;
+    return;
   }
-  try
+  Result result(*this, input);
+  const auto size = static_cast<double>(result.shown.size());
+  const auto width = static_cast<double>(result.model->GetModel().GetConfig().modelDimension);
+  AttentionAtlas::RequireMemory((2 * size * size + 6 * size * width) * sizeof(double),
+    "a circuit of " + std::to_string(result.shown.size()) +
+      (this->Circuit == POSITION_QUERY_KEY ? " positions" : " tokens"),
+    this->Circuit == POSITION_QUERY_KEY ? "use a machine with more memory."
+                                        : "choose fewer tokens.");
+  result.options.largest = AttentionAtlas::LargestOptions(task, this->Top);
+  result.tables = atlas::EvaluateHeadCircuit(result.model->GetModel(), result.options);
+  result.MakeImage(task.OutputInformation(1));
+  if (task.IsFirst())
   {
-    Result result(*this, input);
-    const auto size = static_cast<double>(result.shown.size());
-    const auto width = static_cast<double>(result.model->GetModel().GetConfig().modelDimension);
-    AttentionAtlas::RequireMemory((2 * size * size + 6 * size * width) * sizeof(double),
-      "a circuit of " + std::to_string(result.shown.size()) +
-        (this->Circuit == POSITION_QUERY_KEY ? " positions" : " tokens"),
-      this->Circuit == POSITION_QUERY_KEY ? "use a machine with more memory."
-                                          : "choose fewer tokens.");
-    result.options.largest = AttentionAtlas::LargestOptions(this, this->Top);
-    auto tables = atlas::EvaluateHeadCircuit(result.model->GetModel(), result.options);
-    if (!tables)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    result.tables = *std::move(tables);
-    result.MakeImage(outputVector->GetInformationObject(1));
-    if (AttentionAtlas::IsFirstPiece(outputVector))
-    {
-      result.MakeTable(table);
-    }
+    result.MakeTable(task.Output<vtkTable>());
   }
-  catch (const std::exception& e)
-  {
-    table->Initialize();
-    image->Initialize();
-    if (AttentionAtlas::RankGroup(outputVector).Rank() == 0 && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkHeadCircuit::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Circuit: " << this->Circuit << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Tokens: " << this->Tokens.size() << "\n";
-  os << indent << "Top: " << this->Top << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
 }

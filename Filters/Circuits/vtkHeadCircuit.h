@@ -2,9 +2,8 @@
 #define vtkHeadCircuit_h
 
 #include "AttentionAtlasCircuitsModule.h"
-#include "ErrorMemory.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <string>
 #include <vector>
@@ -35,12 +34,11 @@
  * Field data of both: Processing, Left Out (string). On several ranks the first one has the table,
  * and each its part of the image. Canceling leaves both empty.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkHeadCircuit : public vtkTableAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkHeadCircuit : public vtkTaskAlgorithm
 {
 public:
   static vtkHeadCircuit* New();
-  vtkTypeMacro(vtkHeadCircuit, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkHeadCircuit, vtkTaskAlgorithm);
 
   enum CircuitType
   {
@@ -112,14 +110,9 @@ protected:
   vtkHeadCircuit();
   ~vtkHeadCircuit() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Result;
@@ -135,7 +128,6 @@ private:
   bool Processing = true;
   int LayerRange[2] = { 0, 0 };
   int HeadRange[2] = { 0, 0 };
-  AttentionAtlas::ErrorMemory Errors;
 };
 
 #endif

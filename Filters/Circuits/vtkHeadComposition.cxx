@@ -6,11 +6,11 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "HeadComposition.h"
 #include "Index.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TransformerConversion.h"
 
 #include <vtkCellArray.h>
@@ -42,6 +42,7 @@
 
 namespace Names = AttentionAtlas::ArrayNames;
 namespace Formats = AttentionAtlas::Formats;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -227,106 +228,61 @@ std::vector<std::string> LeftOut(
 
 vtkStandardNewMacro(vtkHeadComposition);
 
-/// What was asked for, and the outcome.
-struct vtkHeadComposition::Scores
+struct vtkHeadComposition::Memory
 {
-  using Wanted = std::tuple<vtkMTimeType, int, bool>;
-
-  Wanted wanted; ///< time of the input, and settings
-  std::vector<ComposedHeads> pairs;
+  AttentionAtlas::LastResult<std::vector<ComposedHeads>>
+    pairs; ///< of a model, a kind, processed or not
 };
 
 vtkHeadComposition::vtkHeadComposition()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkPolyData", "vtkTable", "vtkPolyData" })
+  , Kept(std::make_unique<Memory>())
 {
-  this->SetNumberOfOutputPorts(3);
 }
 
 vtkHeadComposition::~vtkHeadComposition() = default;
 
-int vtkHeadComposition::FillInputPortInformation(int, vtkInformation* info)
+void vtkHeadComposition::Execute(Task& task)
 {
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkHeadComposition::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 1 ? "vtkTable" : "vtkPolyData");
-  return 1;
-}
-
-int vtkHeadComposition::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  auto* graph = vtkPolyData::GetData(outputVector, 0);
-  auto* table = vtkTable::GetData(outputVector, 1);
-  auto* labels = vtkPolyData::GetData(outputVector, 2);
-  const std::array<vtkDataObject*, 3> outputs = { graph, table, labels };
-  const auto clear = [&outputs]()
-  { std::for_each(outputs.begin(), outputs.end(), [](vtkDataObject* o) { o->Initialize(); }); };
-  clear();
-  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
-    return 1;
+    return;
   }
-  try
+  if (std::isnan(this->Threshold))
   {
-    if (std::isnan(this->Threshold))
+    throw atlas::OptionError("Threshold: expected a number, found nan.");
+  }
+  const auto model = AttentionAtlas::ToTransformer(input);
+  const atlas::TransformerConfig& config = model->GetModel().GetConfig();
+  const std::vector<ComposedHeads>& pairs = this->Kept->pairs.Get(task,
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), this->Kind, this->Processing),
+    [&]
     {
-      throw atlas::OptionError("Threshold: expected a number, found nan.");
-    }
-    const auto model = AttentionAtlas::ToTransformer(input);
-    const atlas::TransformerConfig& config = model->GetModel().GetConfig();
-    const Scores::Wanted wanted = { std::max(input->GetMTime(), input->GetUpdateTime()), this->Kind,
-      this->Processing };
-    if (this->Known == nullptr || this->Known->wanted != wanted)
-    {
-      const auto pairs = static_cast<double>(atlas::CompositionPairs(model->GetModel()));
-      AttentionAtlas::RequireMemory(pairs * 2 * (sizeof(ComposedHeads) + 32),
+      const auto count = static_cast<double>(atlas::CompositionPairs(model->GetModel()));
+      AttentionAtlas::RequireMemory(count * 2 * (sizeof(ComposedHeads) + 32),
         std::to_string(atlas::CompositionPairs(model->GetModel())) + " pairs of heads",
         "use a smaller model.");
-      auto found = atlas::FindHeadComposition(model->GetModel(),
+      return atlas::FindHeadComposition(model->GetModel(),
         { static_cast<atlas::CompositionKind>(this->Kind), atlas::CircuitSteps(this->Processing),
-          AttentionAtlas::ThreadLimit(),
-          [this](double done) { return AttentionAtlas::ReportProgress(this, done); } });
-      if (!found)
-      {
-        return AttentionAtlas::LeaveUnfinished(this, outputVector);
-      }
-      this->Known = std::make_unique<Scores>(Scores{ wanted, std::move(*found) });
-    }
-    const double baseline = atlas::CompositionBaseline(model->GetModel());
-    const Lines lines(
-      this->Known->pairs, this->Threshold + (this->Corrected ? baseline : 0), this->Top);
-    FillHeads(static_cast<int>(config.layers), static_cast<int>(config.heads), graph);
-    labels->ShallowCopy(graph);
-    FillLabels(labels);
-    FillLines(lines, static_cast<int>(config.heads), this->Kind, baseline, graph);
-    AddHeads(this->Known->pairs, table->GetRowData());
-    AddNumbers<vtkDoubleArray>(this->Known->pairs, table->GetRowData(), baseline);
-    const std::array<const char*, 3> formats = { Formats::HeadComposition,
-      Formats::HeadCompositionPairs, Formats::HeadCompositionHeads };
-    for (std::size_t port = 0; port < outputs.size(); ++port)
-    {
-      AttentionAtlas::Describe(outputs.at(port), formats.at(port), this->Processing,
-        LeftOut(config, this->Processing, this->Kind == V));
-    }
-  }
-  catch (const std::exception& e)
+          AttentionAtlas::ThreadLimit(), task.Progress() });
+    });
+  const double baseline = atlas::CompositionBaseline(model->GetModel());
+  const Lines lines(pairs, this->Threshold + (this->Corrected ? baseline : 0), this->Top);
+  auto* graph = task.Output<vtkPolyData>(0);
+  auto* table = task.Output<vtkTable>(1);
+  auto* labels = task.Output<vtkPolyData>(2);
+  FillHeads(static_cast<int>(config.layers), static_cast<int>(config.heads), graph);
+  labels->ShallowCopy(graph);
+  FillLabels(labels);
+  FillLines(lines, static_cast<int>(config.heads), this->Kind, baseline, graph);
+  AddHeads(pairs, table->GetRowData());
+  AddNumbers<vtkDoubleArray>(pairs, table->GetRowData(), baseline);
+  const std::array<const char*, 3> formats = { Formats::HeadComposition,
+    Formats::HeadCompositionPairs, Formats::HeadCompositionHeads };
+  for (int port = 0; port < 3; ++port)
   {
-    clear();
-    vtkErrorMacro(<< e.what());
+    AttentionAtlas::Describe(task.Output<vtkDataObject>(port), formats.at(ToIndex(port)),
+      this->Processing, LeftOut(config, this->Processing, this->Kind == V));
   }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkHeadComposition::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Kind: " << this->Kind << "\n";
-  os << indent << "Corrected: " << this->Corrected << "\n";
-  os << indent << "Threshold: " << this->Threshold << "\n";
-  os << indent << "Top: " << this->Top << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
 }

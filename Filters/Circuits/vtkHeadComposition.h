@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
 
@@ -35,12 +35,11 @@
  * Field data of all: Processing, Left Out (string). On several ranks the first one has all. A
  * change of Corrected, Threshold or Top computes nothing again. Canceling leaves all empty.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkHeadComposition : public vtkPolyDataAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkHeadComposition : public vtkTaskAlgorithm
 {
 public:
   static vtkHeadComposition* New();
-  vtkTypeMacro(vtkHeadComposition, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkHeadComposition, vtkTaskAlgorithm);
 
   enum KindType
   {
@@ -95,10 +94,7 @@ protected:
   vtkHeadComposition();
   ~vtkHeadComposition() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkHeadComposition(const vtkHeadComposition&) = delete;
@@ -110,8 +106,8 @@ private:
   int Top = 60;
   bool Processing = true;
 
-  struct Scores;
-  std::unique_ptr<Scores> Known; ///< the last
+  struct Memory;
+  std::unique_ptr<Memory> Kept;
 };
 
 #endif

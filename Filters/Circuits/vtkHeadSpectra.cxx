@@ -4,12 +4,12 @@
 #include "CircuitWeights.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "HeadSpectra.h"
 #include "Index.h"
 #include "ModelSizes.h"
 #include "PanelTitles.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TransformerConversion.h"
 
 #include <vtkCellArray.h>
@@ -35,6 +35,7 @@
 
 namespace Names = AttentionAtlas::ArrayNames;
 namespace Formats = AttentionAtlas::Formats;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -186,20 +187,9 @@ void FillTitles(const Spectra& spectra, vtkPolyData* output)
 vtkStandardNewMacro(vtkHeadSpectra);
 
 vtkHeadSpectra::vtkHeadSpectra()
+  : vtkTaskAlgorithm(
+      { "vtkMultiBlockDataSet" }, { "vtkTable", "vtkPolyData", "vtkPolyData", "vtkPolyData" })
 {
-  this->SetNumberOfOutputPorts(4);
-}
-
-int vtkHeadSpectra::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkHeadSpectra::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkTable" : "vtkPolyData");
-  return 1;
 }
 
 int vtkHeadSpectra::RequestInformation(
@@ -215,69 +205,35 @@ int vtkHeadSpectra::RequestInformation(
   return 1;
 }
 
-int vtkHeadSpectra::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkHeadSpectra::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  std::array<vtkDataObject*, 4> outputs = {};
-  for (std::size_t port = 0; port < outputs.size(); ++port)
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
-    outputs.at(port) = vtkDataObject::GetData(outputVector, static_cast<int>(port));
-    outputs.at(port)->Initialize();
+    return;
   }
-  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
-  {
-    return 1;
-  }
-  try
-  {
-    const auto model = AttentionAtlas::ToTransformer(input);
-    const bool isOv = this->Circuit == OV;
-    const atlas::HeadSpectraOptions options = {
-      isOv ? atlas::SpectrumCircuit::OutputValue : atlas::SpectrumCircuit::QueryKey, this->Full,
+  const auto model = AttentionAtlas::ToTransformer(input);
+  const bool isOv = this->Circuit == OV;
+  const std::vector<HeadSpectrum> found = atlas::FindHeadSpectra(model->GetModel(),
+    { isOv ? atlas::SpectrumCircuit::OutputValue : atlas::SpectrumCircuit::QueryKey, this->Full,
       this->Layer, this->Head, atlas::CircuitSteps(this->Processing), AttentionAtlas::ThreadLimit(),
-      [this](double done) { return AttentionAtlas::ReportProgress(this, done); }
-    };
-    const auto found = atlas::FindHeadSpectra(model->GetModel(), options);
-    if (!found)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    FillTable(*found, vtkTable::SafeDownCast(outputs[0]));
-    FillSquares(*found, vtkPolyData::SafeDownCast(outputs[1]));
-    FillEigenvalues(*found, vtkPolyData::SafeDownCast(outputs[2]));
-    FillTitles(*found, vtkPolyData::SafeDownCast(outputs[3]));
-    const atlas::TransformerConfig& config = model->GetModel().GetConfig();
-    std::vector<std::string> leftOut = isOv ? atlas::LeftOutOfOutputValue(config, this->Processing)
-                                            : atlas::LeftOutOfQueryKey(config, this->Processing);
-    if (!isOv)
-    {
-      leftOut.emplace_back("division by sqrt(d_head)");
-    }
-    const std::array<const char*, 4> formats = { Formats::HeadSpectra, Formats::HeadSpectraHeads,
-      Formats::HeadSpectraEigenvalues, Formats::HeadSpectraTitles };
-    for (std::size_t port = 0; port < outputs.size(); ++port)
-    {
-      AttentionAtlas::Describe(outputs.at(port), formats.at(port), this->Processing, leftOut);
-    }
-  }
-  catch (const std::exception& e)
+      task.Progress() });
+  FillTable(found, task.Output<vtkTable>(0));
+  FillSquares(found, task.Output<vtkPolyData>(1));
+  FillEigenvalues(found, task.Output<vtkPolyData>(2));
+  FillTitles(found, task.Output<vtkPolyData>(3));
+  const atlas::TransformerConfig& config = model->GetModel().GetConfig();
+  std::vector<std::string> leftOut = isOv ? atlas::LeftOutOfOutputValue(config, this->Processing)
+                                          : atlas::LeftOutOfQueryKey(config, this->Processing);
+  if (!isOv)
   {
-    for (vtkDataObject* output : outputs)
-    {
-      output->Initialize();
-    }
-    vtkErrorMacro(<< e.what());
+    leftOut.emplace_back("division by sqrt(d_head)");
   }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkHeadSpectra::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Circuit: " << this->Circuit << "\n";
-  os << indent << "Full: " << this->Full << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
+  const std::array<const char*, 4> formats = { Formats::HeadSpectra, Formats::HeadSpectraHeads,
+    Formats::HeadSpectraEigenvalues, Formats::HeadSpectraTitles };
+  for (int port = 0; port < 4; ++port)
+  {
+    AttentionAtlas::Describe(
+      task.Output<vtkDataObject>(port), formats.at(ToIndex(port)), this->Processing, leftOut);
+  }
 }

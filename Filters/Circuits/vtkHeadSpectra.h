@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkHeadSpectra
@@ -33,12 +33,11 @@
  * Field data of all: Processing, Left Out (string). On several ranks the first one has all.
  * Canceling leaves all empty.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkHeadSpectra : public vtkTableAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkHeadSpectra : public vtkTaskAlgorithm
 {
 public:
   static vtkHeadSpectra* New();
-  vtkTypeMacro(vtkHeadSpectra, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkHeadSpectra, vtkTaskAlgorithm);
 
   enum CircuitType
   {
@@ -101,12 +100,9 @@ protected:
   vtkHeadSpectra();
   ~vtkHeadSpectra() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkHeadSpectra(const vtkHeadSpectra&) = delete;

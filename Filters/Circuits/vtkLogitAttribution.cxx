@@ -4,13 +4,13 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "LogitAttribution.h"
 #include "LogitLens.h"
 #include "ModelSizes.h"
 #include "RecordingConversion.h"
 #include "StreamModel.h"
+#include "Task.h"
 #include "TokenNames.h"
 #include "TokenText.h"
 #include "TransformerConversion.h"
@@ -33,6 +33,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -168,10 +169,10 @@ struct vtkLogitAttribution::Found
 };
 
 vtkLogitAttribution::vtkLogitAttribution()
-  : Kept(std::make_unique<Memory>())
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+      { "vtkTable", "vtkImageData" }, WHOLE_INPUT)
+  , Kept(std::make_unique<Memory>())
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(2);
 }
 
 vtkLogitAttribution::~vtkLogitAttribution() = default;
@@ -186,23 +187,6 @@ void vtkLogitAttribution::SetAgainst(const char* token)
 {
   this->Against = token == nullptr ? "" : token;
   this->Modified();
-}
-
-int vtkLogitAttribution::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
-  }
-  return 1;
-}
-
-int vtkLogitAttribution::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(
-    vtkDataObject::DATA_TYPE_NAME(), port == AttributionImage ? "vtkImageData" : "vtkTable");
-  return 1;
 }
 
 /// Announces the size of the image; that of one point if something is wrong, which RequestData
@@ -241,21 +225,10 @@ void vtkLogitAttribution::Announce(vtkInformation* info)
 }
 
 int vtkLogitAttribution::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
-{
-  this->Announce(outputVector->GetInformationObject(AttributionImage));
-  outputVector->GetInformationObject(AttributionTable)
-    ->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  return 1;
-}
-
-int vtkLogitAttribution::RequestUpdateExtent(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  this->Request.Limit(this, request, outputVector);
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
+  this->Announce(outputVector->GetInformationObject(AttributionImage));
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
 /// The rows of the recording whose logits are asked for: the first, and the one after the last.
@@ -338,64 +311,26 @@ vtkLogitAttribution::Found vtkLogitAttribution::Find(const atlas::Recording& rec
   return found;
 }
 
-int vtkLogitAttribution::RequestData(
-  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkLogitAttribution::Execute(Task& task)
 {
-  this->Request.Forget();
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkTable* table = vtkTable::GetData(outputVector, AttributionTable);
-  vtkImageData* image = vtkImageData::GetData(outputVector, AttributionImage);
-  table->Initialize();
-  image->Initialize();
+  auto* input = task.Input<vtkMultiBlockDataSet>();
   if (AttentionAtlas::IsEmpty(input))
   {
-    return 1;
+    return;
   }
-  try
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const auto model = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const bool processes = this->Processing == TRANSFORMER_LENS;
+  AttentionAtlas::StreamModel& stream = this->Kept->stream;
+  stream.Open(model, processes, input, recording, "Logit Attribution");
+  Found found = this->Find(recording);
+  found.terms = atlas::AttributeLogits(recording, stream.GetWeights(), found.targets,
+    stream.GetLastMlps(), AttentionAtlas::ThreadLimit(), task.Progress());
+  if (task.IsFirst())
   {
-    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-    const auto model = AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
-    AttentionAtlas::StreamModel& stream = this->Kept->stream;
-    stream.Open(model, this->Processing == TRANSFORMER_LENS, input, recording, "Logit Attribution");
-    Found found = this->Find(recording);
-    auto terms = atlas::AttributeLogits(recording, stream.GetWeights(), found.targets,
-      stream.GetLastMlps(), AttentionAtlas::ThreadLimit(),
-      [this](double done) { return AttentionAtlas::ReportProgress(this, done); });
-    if (!terms)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    found.terms = std::move(*terms);
-    const bool processes = this->Processing == TRANSFORMER_LENS;
-    if (AttentionAtlas::IsFirstPiece(outputVector))
-    {
-      found.FillTable(processes, table);
-    }
-    found.FillImage(atlas::ComponentGroups(found.terms.components,
-                      static_cast<atlas::ComponentGrouping>(this->Grouping)),
-      processes, outputVector->GetInformationObject(AttributionImage));
-    this->Request.Answered(request, outputVector);
+    found.FillTable(processes, task.Output<vtkTable>(AttributionTable));
   }
-  catch (const std::exception& e)
-  {
-    table->Initialize();
-    image->Initialize();
-    if (AttentionAtlas::IsFirstPiece(outputVector) && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkLogitAttribution::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Position: " << this->Position << "\n";
-  os << indent << "Target: " << this->Target << "\n";
-  os << indent << "TargetToken: " << this->TargetToken << "\n";
-  os << indent << "Against: " << this->Against << "\n";
-  os << indent << "Grouping: " << this->Grouping << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
+  found.FillImage(atlas::ComponentGroups(
+                    found.terms.components, static_cast<atlas::ComponentGrouping>(this->Grouping)),
+    processes, task.OutputInformation(AttributionImage));
 }

@@ -2,11 +2,9 @@
 #define vtkLogitAttribution_h
 
 #include "AttentionAtlasCircuitsModule.h"
-#include "ErrorMemory.h"
-#include "ImageRequest.h"
 #include "RecordingRanges.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <cstdint>
 #include <memory>
@@ -47,12 +45,11 @@ struct Recording;
  * The size of the image depends on the recording and the model, so UpdateInformation updates both.
  * On several ranks the first one has the table.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkLogitAttribution : public vtkTableAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkLogitAttribution : public vtkTaskAlgorithm
 {
 public:
   static vtkLogitAttribution* New();
-  vtkTypeMacro(vtkLogitAttribution, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkLogitAttribution, vtkTaskAlgorithm);
 
   enum TargetType
   {
@@ -151,14 +148,9 @@ protected:
   vtkLogitAttribution();
   ~vtkLogitAttribution() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Memory;
@@ -181,8 +173,6 @@ private:
   int Processing = TRANSFORMER_LENS;
   int PositionRange[2] = { 0, 0 };
   AttentionAtlas::RecordingRanges Ranges;
-  AttentionAtlas::ErrorMemory Errors;
-  AttentionAtlas::ImageRequest Request{ 1 };
   std::unique_ptr<Memory> Kept;
 };
 

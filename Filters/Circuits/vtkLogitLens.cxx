@@ -4,12 +4,12 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "LogitLens.h"
 #include "ModelSizes.h"
 #include "RecordedModel.h"
 #include "RecordingConversion.h"
+#include "Task.h"
 #include "TokenNames.h"
 #include "TokenText.h"
 #include "TransformerConversion.h"
@@ -38,6 +38,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -203,43 +204,22 @@ double CellBytes(int top)
 
 vtkStandardNewMacro(vtkLogitLens);
 
-/// What was read last: VTK executes an image filter again for another output or extent.
 struct vtkLogitLens::Memory
 {
-  using Wanted = std::tuple<vtkMTimeType, const void*, int, int>;
-  Wanted wanted;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model;
-  LensCells cells;
+  AttentionAtlas::LastResult<LensCells> cells;
 };
 
 vtkLogitLens::vtkLogitLens()
-  : Kept(std::make_unique<Memory>())
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+      { "vtkImageData", "vtkTable", "vtkPolyData" }, WHOLE_INPUT)
+  , Kept(std::make_unique<Memory>())
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(3);
 }
 
 vtkLogitLens::~vtkLogitLens() = default;
 
-int vtkLogitLens::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
-  }
-  return 1;
-}
-
-int vtkLogitLens::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  constexpr std::array<const char*, 3> Types = { "vtkImageData", "vtkTable", "vtkPolyData" };
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), Types.at(ToIndex(port)));
-  return 1;
-}
-
 int vtkLogitLens::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   this->Ranges.Find(recording);
@@ -260,109 +240,48 @@ int vtkLogitLens::RequestInformation(
   }
   AttentionAtlas::AnnounceImage(
     columns, rows, outputVector->GetInformationObject(ImagePort), VTK_FLOAT, Step);
-  for (const int port : { TablePort, LabelPort })
-  {
-    outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  }
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-int vtkLogitLens::RequestUpdateExtent(
-  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+/// Reads the recording through the unembedding.
+LensCells vtkLogitLens::Read(
+  const atlas::Recording& recording, const atlas::Transformer& model, const Task& task) const
 {
-  this->Request.Limit(this, request, outputVector);
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
-}
-
-/// Reads what is not known. Returns false if the user has canceled.
-bool vtkLogitLens::Read(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* modelInput)
-{
-  const auto model = AttentionAtlas::ToTransformer(modelInput);
-  const Memory::Wanted wanted = { AttentionAtlas::TimeOf(input), model.get(), this->Sequence,
-    this->Top };
-  if (this->Kept->model != nullptr && this->Kept->wanted == wanted)
-  {
-    return true;
-  }
-  *this->Kept = {};
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-  atlas::RequireSameModel(recording, model->GetModel(), "Logit Lens");
+  atlas::RequireSameModel(recording, model, "Logit Lens");
   const std::int64_t length = atlas::AttentionLength(recording, std::max(this->Sequence, 0));
-  AttentionAtlas::RequireMemory(static_cast<double>(length) * RecordedStreams(recording) *
-                                  CellBytes(static_cast<int>(std::min<std::int64_t>(this->Top,
-                                    model->GetModel().GetWeights().unembedding.outputs))),
+  const auto top = std::min<std::int64_t>(this->Top, model.GetWeights().unembedding.outputs);
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(length) * RecordedStreams(recording) * CellBytes(static_cast<int>(top)),
     "a lens of " + std::to_string(length) + " tokens",
     "record shorter sequences, or choose a smaller Top.");
   atlas::LensOptions options;
   options.sequence = this->Sequence;
   options.top = this->Top;
   options.threads = AttentionAtlas::ThreadLimit();
-  options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
-  auto cells = atlas::ReadThroughLens(recording, model->GetModel(), options);
-  if (!cells)
-  {
-    return false;
-  }
-  *this->Kept = { wanted, model, std::move(*cells) };
-  return true;
+  options.progress = task.Progress();
+  return atlas::ReadThroughLens(recording, model, options);
 }
 
-void vtkLogitLens::FillOutputs(
-  const atlas::Recording& recording, vtkInformationVector* outputVector)
+void vtkLogitLens::Execute(Task& task)
 {
-  const AttentionAtlas::TokenNames names(this->Kept->model);
-  const Lens lens = { this->Kept->cells, names, this->Sequence,
-    recording.sequenceOffsets[ToIndex(this->Sequence)] };
-  FillImage(recording, lens, outputVector->GetInformationObject(ImagePort));
-  if (AttentionAtlas::IsFirstPiece(outputVector))
-  {
-    FillTable(lens, vtkTable::GetData(outputVector, TablePort));
-    FillLabels(lens, vtkPolyData::GetData(outputVector, LabelPort));
-  }
-}
-
-int vtkLogitLens::RequestData(
-  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  this->Request.Forget();
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  const auto clear = [outputVector]()
-  {
-    for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
-    {
-      vtkDataObject::GetData(outputVector, port)->Initialize();
-    }
-  };
-  clear();
+  auto* input = task.Input<vtkMultiBlockDataSet>();
   if (AttentionAtlas::IsEmpty(input))
   {
-    return 1;
+    return;
   }
-  try
+  const auto model = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const LensCells& cells = this->Kept->cells.Get(task,
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input),
+      reinterpret_cast<std::uintptr_t>(model.get()), this->Sequence, this->Top),
+    [&] { return this->Read(recording, model->GetModel(), task); });
+  const AttentionAtlas::TokenNames names(model);
+  const Lens lens = { cells, names, this->Sequence,
+    recording.sequenceOffsets[ToIndex(this->Sequence)] };
+  FillImage(recording, lens, task.OutputInformation(ImagePort));
+  if (task.IsFirst())
   {
-    if (!this->Read(input, vtkMultiBlockDataSet::GetData(inputVector[1])))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    this->FillOutputs(AttentionAtlas::ToRecording(input), outputVector);
-    this->Request.Answered(request, outputVector);
+    FillTable(lens, task.Output<vtkTable>(TablePort));
+    FillLabels(lens, task.Output<vtkPolyData>(LabelPort));
   }
-  catch (const std::exception& e)
-  {
-    clear();
-    if (AttentionAtlas::IsFirstPiece(outputVector) && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkLogitLens::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Top: " << this->Top << "\n";
 }

@@ -2,11 +2,9 @@
 #define vtkLogitLens_h
 
 #include "AttentionAtlasCircuitsModule.h"
-#include "ErrorMemory.h"
-#include "ImageRequest.h"
 #include "RecordingRanges.h"
 
-#include <vtkImageAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
 
@@ -14,6 +12,7 @@ namespace atlas
 {
 struct LensCells;
 struct Recording;
+class Transformer;
 }
 
 /**
@@ -44,12 +43,11 @@ struct Recording;
  * The size of the image depends on the recording and the model, so UpdateInformation updates both.
  * On several ranks the first one has the table and the labels.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkLogitLens : public vtkImageAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkLogitLens : public vtkTaskAlgorithm
 {
 public:
   static vtkLogitLens* New();
-  vtkTypeMacro(vtkLogitLens, vtkImageAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkLogitLens, vtkTaskAlgorithm);
 
   /**
    * Sets the transformer of the recording.
@@ -83,19 +81,14 @@ protected:
   vtkLogitLens();
   ~vtkLogitLens() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Memory;
-  bool Read(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model);
-  void FillOutputs(const atlas::Recording& recording, vtkInformationVector* outputVector);
+  atlas::LensCells Read(const atlas::Recording& recording, const atlas::Transformer& model,
+    const AttentionAtlas::Task& task) const;
 
   vtkLogitLens(const vtkLogitLens&) = delete;
   void operator=(const vtkLogitLens&) = delete;
@@ -103,8 +96,6 @@ private:
   int Sequence = 0;
   int Top = 5;
   AttentionAtlas::RecordingRanges Ranges;
-  AttentionAtlas::ErrorMemory Errors;
-  AttentionAtlas::ImageRequest Request{ 0 };
   std::unique_ptr<Memory> Kept;
 };
 

@@ -5,12 +5,12 @@
 #include "DataFormat.h"
 #include "EmbeddingOutput.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "JointVectors.h"
 #include "QueryKeyContrast.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 
 #include <vtkCompositeDataSet.h>
 #include <vtkDataArray.h>
@@ -39,6 +39,7 @@
 
 namespace Names = AttentionAtlas::ArrayNames;
 namespace Formats = AttentionAtlas::Formats;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -271,8 +272,8 @@ std::vector<std::string> LeftOut(const atlas::Recording& recording)
 vtkStandardNewMacro(vtkQueryKeyContrast);
 
 vtkQueryKeyContrast::vtkQueryKeyContrast()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkPolyData", "vtkTable", "vtkPolyData" })
 {
-  this->SetNumberOfOutputPorts(3);
 }
 
 void vtkQueryKeyContrast::SetColumn(const char* name)
@@ -283,18 +284,6 @@ void vtkQueryKeyContrast::SetColumn(const char* name)
     this->Column = column;
     this->Modified();
   }
-}
-
-int vtkQueryKeyContrast::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkQueryKeyContrast::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 1 ? "vtkTable" : "vtkPolyData");
-  return 1;
 }
 
 int vtkQueryKeyContrast::RequestInformation(
@@ -312,7 +301,7 @@ int vtkQueryKeyContrast::RequestInformation(
 }
 
 atlas::QueryKeyContrastOptions vtkQueryKeyContrast::OptionsOf(
-  const atlas::Recording& recording, vtkMultiBlockDataSet* input)
+  const atlas::Recording& recording, vtkMultiBlockDataSet* input, const Task& task)
 {
   atlas::QueryKeyContrastOptions options;
   if (this->By == SAME_TOKEN)
@@ -329,8 +318,7 @@ atlas::QueryKeyContrastOptions vtkQueryKeyContrast::OptionsOf(
   options.head = this->Head;
   options.sequence = this->Sequence;
   options.threads = AttentionAtlas::ThreadLimit();
-  options.progress = [this](double done)
-  { return AttentionAtlas::ReportProgress(this, 0.9 * done); };
+  options.progress = task.Progress().Part(0, 0.9);
   return options;
 }
 
@@ -372,48 +360,15 @@ void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
   }
 }
 
-int vtkQueryKeyContrast::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkQueryKeyContrast::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  const auto clear = [outputVector]()
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
-    for (int port = 0; port < 3; ++port)
-    {
-      vtkDataObject::GetData(outputVector, port)->Initialize();
-    }
-  };
-  clear();
-  if (AttentionAtlas::IsEmpty(input) || !AttentionAtlas::IsFirstPiece(outputVector))
-  {
-    return 1;
+    return;
   }
-  try
-  {
-    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-    const auto contrast = atlas::FindQueryKeyContrast(recording, this->OptionsOf(recording, input));
-    if (!contrast)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    this->MakeOutputs(recording, *contrast, outputVector);
-  }
-  catch (const std::exception& e)
-  {
-    clear();
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkQueryKeyContrast::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "By: " << this->By << "\n";
-  os << indent << "Distance: " << this->Distance << "\n";
-  os << indent << "Column: " << this->Column << "\n";
-  os << indent << "IncludeSelf: " << this->IncludeSelf << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Sequence: " << this->Sequence << "\n";
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  this->MakeOutputs(recording,
+    atlas::FindQueryKeyContrast(recording, this->OptionsOf(recording, input, task)),
+    task.Outputs());
 }

@@ -1,9 +1,9 @@
 #ifndef vtkQueryKeyContrast_h
 #define vtkQueryKeyContrast_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasCircuitsModule.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <string>
 
@@ -47,12 +47,11 @@ struct Recording;
  * Field data of all: By (string), Pairs, Other Pairs (double, their numbers), Left Out (string). On
  * several ranks the first one has all. Canceling leaves all empty.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkQueryKeyContrast : public vtkPolyDataAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkQueryKeyContrast : public vtkTaskAlgorithm
 {
 public:
   static vtkQueryKeyContrast* New();
-  vtkTypeMacro(vtkQueryKeyContrast, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkQueryKeyContrast, vtkTaskAlgorithm);
 
   enum ByType
   {
@@ -134,19 +133,16 @@ protected:
   vtkQueryKeyContrast();
   ~vtkQueryKeyContrast() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkQueryKeyContrast(const vtkQueryKeyContrast&) = delete;
   void operator=(const vtkQueryKeyContrast&) = delete;
 
-  atlas::QueryKeyContrastOptions OptionsOf(
-    const atlas::Recording& recording, vtkMultiBlockDataSet* input);
+  atlas::QueryKeyContrastOptions OptionsOf(const atlas::Recording& recording,
+    vtkMultiBlockDataSet* input, const AttentionAtlas::Task& task);
   void MakeOutputs(const atlas::Recording& recording, const atlas::QueryKeyContrast& contrast,
     vtkInformationVector* outputVector) const;
 

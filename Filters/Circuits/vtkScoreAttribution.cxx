@@ -4,12 +4,12 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "Index.h"
 #include "ModelSizes.h"
 #include "RecordingConversion.h"
 #include "ScoreAttribution.h"
 #include "StreamModel.h"
+#include "Task.h"
 #include "TokenText.h"
 #include "TransformerConversion.h"
 
@@ -30,6 +30,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -149,32 +150,16 @@ struct vtkScoreAttribution::Memory
 };
 
 vtkScoreAttribution::vtkScoreAttribution()
-  : Kept(std::make_unique<Memory>())
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+      { "vtkImageData", "vtkTable" }, WHOLE_INPUT)
+  , Kept(std::make_unique<Memory>())
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(2);
 }
 
 vtkScoreAttribution::~vtkScoreAttribution() = default;
 
-int vtkScoreAttribution::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1); // an error of ours says what is missing
-  }
-  return 1;
-}
-
-int vtkScoreAttribution::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == ScoreImage ? "vtkImageData" : "vtkTable");
-  return 1;
-}
-
 int vtkScoreAttribution::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   this->Ranges.Find(recording);
@@ -202,83 +187,37 @@ int vtkScoreAttribution::RequestInformation(
   }
   AttentionAtlas::AnnounceImage(
     size, size, outputVector->GetInformationObject(ScoreImage), VTK_DOUBLE);
-  outputVector->GetInformationObject(ScoreTable)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-int vtkScoreAttribution::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+void vtkScoreAttribution::Execute(Task& task)
 {
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
-}
-
-int vtkScoreAttribution::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkImageData* image = vtkImageData::GetData(outputVector, ScoreImage);
-  vtkTable* table = vtkTable::GetData(outputVector, ScoreTable);
-  image->Initialize();
-  table->Initialize();
+  auto* input = task.Input<vtkMultiBlockDataSet>();
   if (AttentionAtlas::IsEmpty(input))
   {
-    return 1;
+    return;
   }
-  try
+  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const auto model = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const bool processes = this->Processing == TRANSFORMER_LENS;
+  this->Kept->stream.Open(model, processes, input, recording, "Score Attribution");
+  if (this->Top < 1)
   {
-    const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-    const auto model = AttentionAtlas::ToTransformer(vtkMultiBlockDataSet::GetData(inputVector[1]));
-    const bool processes = this->Processing == TRANSFORMER_LENS;
-    this->Kept->stream.Open(model, processes, input, recording, "Score Attribution");
-    if (this->Top < 1)
-    {
-      throw atlas::OptionError(
-        "Top: expected at least 1, found " + std::to_string(this->Top) + ".");
-    }
-    if (!AttentionAtlas::ReportProgress(this, 0.3))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    const atlas::ScoreHead& head = this->Kept->Head(this->Layer, this->Head);
-    if (!AttentionAtlas::ReportProgress(this, 0.6))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    const ScoreTerms terms =
-      atlas::Grouped(atlas::AttributeScore(recording, this->Kept->stream.GetWeights(), head,
-                       { this->Sequence, this->Layer, this->Head, this->Query, this->Key }),
-        static_cast<atlas::ComponentGrouping>(this->Grouping));
-    FillImage(terms, processes, outputVector->GetInformationObject(ScoreImage));
-    AddFields(recording, terms, image->GetFieldData());
-    if (AttentionAtlas::IsFirstPiece(outputVector))
-    {
-      FillTable(terms, this->Top, processes, table);
-      AddFields(recording, terms, table->GetFieldData());
-    }
+    throw atlas::OptionError("Top: expected at least 1, found " + std::to_string(this->Top) + ".");
   }
-  catch (const std::exception& e)
+  task.Progress()(0.3);
+  const atlas::ScoreHead& head = this->Kept->Head(this->Layer, this->Head);
+  task.Progress()(0.6);
+  const ScoreTerms terms =
+    atlas::Grouped(atlas::AttributeScore(recording, this->Kept->stream.GetWeights(), head,
+                     { this->Sequence, this->Layer, this->Head, this->Query, this->Key }),
+      static_cast<atlas::ComponentGrouping>(this->Grouping));
+  FillImage(terms, processes, task.OutputInformation(ScoreImage));
+  AddFields(recording, terms, task.Output<vtkImageData>(ScoreImage)->GetFieldData());
+  if (task.IsFirst())
   {
-    image->Initialize();
-    table->Initialize();
-    if (AttentionAtlas::IsFirstPiece(outputVector) && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
+    auto* table = task.Output<vtkTable>(ScoreTable);
+    FillTable(terms, this->Top, processes, table);
+    AddFields(recording, terms, table->GetFieldData());
   }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkScoreAttribution::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Query: " << this->Query << "\n";
-  os << indent << "Key: " << this->Key << "\n";
-  os << indent << "Grouping: " << this->Grouping << "\n";
-  os << indent << "Top: " << this->Top << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
 }

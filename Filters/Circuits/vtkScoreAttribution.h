@@ -2,10 +2,9 @@
 #define vtkScoreAttribution_h
 
 #include "AttentionAtlasCircuitsModule.h"
-#include "ErrorMemory.h"
 #include "RecordingRanges.h"
 
-#include <vtkImageAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
 
@@ -37,12 +36,11 @@
  * The size of the image depends on the recording and the model, so UpdateInformation updates both.
  * On several ranks the first one has the table.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkScoreAttribution : public vtkImageAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkScoreAttribution : public vtkTaskAlgorithm
 {
 public:
   static vtkScoreAttribution* New();
-  vtkTypeMacro(vtkScoreAttribution, vtkImageAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkScoreAttribution, vtkTaskAlgorithm);
 
   enum GroupingType
   {
@@ -143,14 +141,9 @@ protected:
   vtkScoreAttribution();
   ~vtkScoreAttribution() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Memory;
@@ -168,7 +161,6 @@ private:
   int Processing = TRANSFORMER_LENS;
   int PositionRange[2] = { 0, 0 };
   AttentionAtlas::RecordingRanges Ranges;
-  AttentionAtlas::ErrorMemory Errors;
   std::unique_ptr<Memory> Kept;
 };
 

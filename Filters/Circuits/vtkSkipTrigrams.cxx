@@ -4,11 +4,10 @@
 #include "CircuitWeights.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "ModelSizes.h"
-#include "RankGroup.h"
 #include "RecordingRanges.h"
 #include "SkipTrigrams.h"
+#include "Task.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
 
@@ -19,47 +18,25 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <numeric>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 vtkStandardNewMacro(vtkSkipTrigrams);
 
-/// A model, and its skip-trigrams.
-struct vtkSkipTrigrams::Work
+vtkSkipTrigrams::vtkSkipTrigrams()
+  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkTable" }, TOGETHER)
 {
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model;
-  std::vector<atlas::SkipTrigram> trigrams;
-};
+}
 
 namespace
 {
 
 using atlas::SkipTrigram;
 using AttentionAtlas::AddColumn;
-
-/// The skip-trigrams of all ranks, each of which has searched a part of the sources.
-std::vector<SkipTrigram> JoinRanks(
-  const AttentionAtlas::RankGroup& ranks, const std::vector<SkipTrigram>& mine, int top)
-{
-  if (ranks.Count() == 1)
-  {
-    return mine;
-  }
-  const auto* bytes = reinterpret_cast<const char*>(mine.data());
-  std::vector<SkipTrigram> all;
-  for (const std::vector<char>& part :
-    ranks.Share({ bytes, bytes + mine.size() * sizeof(SkipTrigram) }))
-  {
-    const std::size_t begin = all.size();
-    all.resize(begin + part.size() / sizeof(SkipTrigram));
-    std::memcpy(all.data() + begin, part.data(), part.size());
-  }
-  return atlas::JoinSkipTrigrams(all, top);
-}
 
 void AddTokens(const std::vector<SkipTrigram>& trigrams, const AttentionAtlas::TokenNames& names,
   vtkTable* table)
@@ -105,12 +82,6 @@ void vtkSkipTrigrams::ClearTokens()
   this->Modified();
 }
 
-int vtkSkipTrigrams::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
 int vtkSkipTrigrams::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
@@ -121,100 +92,54 @@ int vtkSkipTrigrams::RequestInformation(
   return 1;
 }
 
-/// Finds those of this rank's part of the sources. Returns false if the user has canceled.
-bool vtkSkipTrigrams::Find(const AttentionAtlas::RankGroup& ranks, Work& work)
+/// Finds those of this rank's part of the sources.
+std::vector<SkipTrigram> vtkSkipTrigrams::Find(
+  const AttentionAtlas::OpenTransformer& open, const Task& task) const
 {
+  const atlas::Transformer& model = open.GetModel();
   atlas::SkipTrigramOptions options;
   options.layer = this->Layer;
   options.head = this->Head;
   options.top = this->Top;
   options.processes = this->Processing;
-  options.sources = work.model->GetTokenFinder().FindAll(this->Tokens, "Tokens");
+  options.sources = open.GetTokenFinder().FindAll(this->Tokens, "Tokens");
   options.threads = AttentionAtlas::ThreadLimit();
-  options.part = ranks.Rank();
-  options.parts = ranks.Count();
-  options.progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
-  const atlas::Transformer& model = work.model->GetModel();
+  options.part = task.Ranks().Rank();
+  options.parts = task.Ranks().Count();
+  options.progress = task.Progress();
   AttentionAtlas::RequireMemory(atlas::SkipTrigramBytes(model.GetConfig(), options),
     "the search for " + std::to_string(this->Top) + " skip-trigrams of " +
       std::to_string(model.GetConfig().vocabulary) + " tokens",
     "lower Top, or use a machine with more memory.");
-  auto found = atlas::FindSkipTrigrams(model, options);
-  if (!found)
-  {
-    return false;
-  }
-  work.trigrams = std::move(found->trigrams);
-  return true;
+  return atlas::FindSkipTrigrams(model, options).trigrams;
 }
 
-int vtkSkipTrigrams::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkSkipTrigrams::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  vtkTable* output = vtkTable::GetData(outputVector);
-  output->Initialize();
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
-    return 1;
+    return;
   }
-  AttentionAtlas::RankResult result;
-  Work work;
-  try
+  const auto model = AttentionAtlas::ToTransformer(input);
+  // Each rank searches a part of the sources.
+  const std::vector<SkipTrigram> all =
+    atlas::JoinSkipTrigrams(task.Ranks().Gather(this->Find(*model, task)), this->Top);
+  if (task.Ranks().Rank() > 0)
   {
-    work.model = AttentionAtlas::ToTransformer(input);
-    result.cancelled = !this->Find(ranks, work);
+    return;
   }
-  catch (const std::exception& e)
+  auto* output = task.Output<vtkTable>();
+  std::vector<int> numbers(all.size());
+  std::iota(numbers.begin(), numbers.end(), 1);
+  AddColumn<vtkIntArray>(output, Names::Rank, numbers);
+  AddTokens(all, AttentionAtlas::TokenNames(model), output);
+  AddNumbers(all, output);
+  for (const auto& [name, number] :
+    { std::pair(Names::Layer, this->Layer), std::pair(Names::Head, this->Head) })
   {
-    result.error = e.what();
+    AddColumn<vtkIntArray>(output, name, std::vector<int>(all.size(), number));
   }
-  try
-  {
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    const std::vector<SkipTrigram> all = JoinRanks(ranks, work.trigrams, this->Top);
-    if (ranks.Rank() == 0)
-    {
-      std::vector<int> numbers(all.size());
-      std::iota(numbers.begin(), numbers.end(), 1);
-      AddColumn<vtkIntArray>(output, Names::Rank, numbers);
-      AddTokens(all, AttentionAtlas::TokenNames(work.model), output);
-      AddNumbers(all, output);
-      for (const auto& [name, number] :
-        { std::pair(Names::Layer, this->Layer), std::pair(Names::Head, this->Head) })
-      {
-        AddColumn<vtkIntArray>(output, name, std::vector<int>(all.size(), number));
-      }
-      const atlas::TransformerConfig& config = work.model->GetModel().GetConfig();
-      AttentionAtlas::Describe(output, AttentionAtlas::Formats::SkipTrigrams, this->Processing,
-        atlas::LeftOutOfQueryKey(config, this->Processing));
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    output->Initialize();
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkSkipTrigrams::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Top: " << this->Top << "\n";
-  os << indent << "Tokens: " << this->Tokens.size() << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
+  AttentionAtlas::Describe(output, AttentionAtlas::Formats::SkipTrigrams, this->Processing,
+    atlas::LeftOutOfQueryKey(model->GetModel().GetConfig(), this->Processing));
 }

@@ -3,14 +3,18 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <string>
 #include <vector>
 
+namespace atlas
+{
+struct SkipTrigram;
+}
 namespace AttentionAtlas
 {
-class RankGroup;
+class OpenTransformer;
 }
 
 /**
@@ -31,12 +35,11 @@ class RankGroup;
  * On several ranks the sources are shared among them, and the first rank has the table. Canceling
  * leaves it empty.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkSkipTrigrams : public vtkTableAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkSkipTrigrams : public vtkTaskAlgorithm
 {
 public:
   static vtkSkipTrigrams* New();
-  vtkTypeMacro(vtkSkipTrigrams, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkSkipTrigrams, vtkTaskAlgorithm);
 
   ///@{
   /**
@@ -91,18 +94,16 @@ public:
   ///@}
 
 protected:
-  vtkSkipTrigrams() = default;
+  vtkSkipTrigrams();
   ~vtkSkipTrigrams() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  struct Work;
-  bool Find(const AttentionAtlas::RankGroup& ranks, Work& work);
+  std::vector<atlas::SkipTrigram> Find(
+    const AttentionAtlas::OpenTransformer& model, const AttentionAtlas::Task& task) const;
 
   vtkSkipTrigrams(const vtkSkipTrigrams&) = delete;
   void operator=(const vtkSkipTrigrams&) = delete;

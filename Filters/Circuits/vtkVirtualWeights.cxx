@@ -4,11 +4,11 @@
 #include "CircuitWeights.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "Index.h"
 #include "ModelSizes.h"
 #include "PanelTitles.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 #include "TransformerConversion.h"
 #include "VirtualWeights.h"
 
@@ -38,6 +38,7 @@
 namespace Names = AttentionAtlas::ArrayNames;
 namespace Formats = AttentionAtlas::Formats;
 using SDDP = vtkStreamingDemandDrivenPipeline;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -96,39 +97,22 @@ void FillImage(const atlas::DoubleMatrix& product, vtkInformation* info, vtkImag
 
 vtkStandardNewMacro(vtkVirtualWeights);
 
-/// What was asked for, and the outcome. VTK executes an image filter again for another output or
-/// extent.
-struct vtkVirtualWeights::Product
+struct vtkVirtualWeights::Memory
 {
-  using Wanted = std::tuple<vtkMTimeType, vtkMTimeType>;
-
-  Wanted wanted; ///< times of the input and of the filter
-  atlas::VirtualWeights weights;
-  std::vector<std::string> leftOut;
+  AttentionAtlas::LastResult<atlas::VirtualWeights> weights;
 };
 
 vtkVirtualWeights::vtkVirtualWeights()
+  : vtkTaskAlgorithm(
+      { "vtkMultiBlockDataSet" }, { "vtkImageData", "vtkTable", "vtkPolyData" }, WHOLE_INPUT)
+  , Kept(std::make_unique<Memory>())
 {
-  this->SetNumberOfOutputPorts(3);
 }
 
 vtkVirtualWeights::~vtkVirtualWeights() = default;
 
-int vtkVirtualWeights::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkVirtualWeights::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  constexpr std::array<const char*, 3> Types = { "vtkImageData", "vtkTable", "vtkPolyData" };
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), Types.at(ToIndex(port)));
-  return 1;
-}
-
 int vtkVirtualWeights::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   const auto sizes = AttentionAtlas::ModelSizes::OfInput(this);
   this->LayerRange[1] = std::max(sizes.layers - 2, 0);
@@ -137,33 +121,12 @@ int vtkVirtualWeights::RequestInformation(
   AttentionAtlas::AnnounceImage(this->Space == HEADS ? sizes.headDimension : sizes.modelDimension,
     this->Space == STREAMS ? sizes.modelDimension : sizes.headDimension,
     outputVector->GetInformationObject(0), VTK_DOUBLE);
-  for (const int port : { 1, 2 })
-  {
-    outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-  }
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-int vtkVirtualWeights::RequestUpdateExtent(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
+/// What the product leaves out.
+std::vector<std::string> vtkVirtualWeights::LeftOut(const atlas::TransformerConfig& config) const
 {
-  AttentionAtlas::KeepRequest(
-    inputVector[0]->GetInformationObject(0)); // whatever part of the image
-  return 1;
-}
-
-/// Finds the product unless it is known. Returns false if the user has canceled.
-bool vtkVirtualWeights::FindProduct(vtkMultiBlockDataSet* input)
-{
-  const Product::Wanted wanted = { std::max(input->GetMTime(), input->GetUpdateTime()),
-    this->GetMTime() };
-  if (this->Known != nullptr && this->Known->wanted == wanted)
-  {
-    return true;
-  }
-  this->Known.reset();
-  const auto model = AttentionAtlas::ToTransformer(input);
-  const atlas::TransformerConfig& config = model->GetModel().GetConfig();
   std::vector<std::string> leftOut = this->Kind == V
                                        ? atlas::LeftOutOfOutputValue(config, this->Processing)
                                        : atlas::LeftOutOfQueryKey(config, this->Processing);
@@ -175,90 +138,53 @@ bool vtkVirtualWeights::FindProduct(vtkMultiBlockDataSet* input)
   {
     leftOut.emplace_back("MLPs between the heads");
   }
-  std::optional<atlas::VirtualWeights> weights = atlas::FindVirtualWeights(model->GetModel(),
-    { { this->FromLayer, this->FromHead }, { this->ToLayer, this->ToHead },
-      static_cast<atlas::CompositionKind>(this->Kind),
-      static_cast<atlas::VirtualSpace>(this->Space), atlas::CircuitSteps(this->Processing),
-      AttentionAtlas::ThreadLimit(),
-      [this](double done) { return AttentionAtlas::ReportProgress(this, done); } });
-  if (weights)
-  {
-    this->Known =
-      std::make_unique<Product>(Product{ wanted, std::move(*weights), std::move(leftOut) });
-  }
-  return weights.has_value();
+  return leftOut;
 }
 
-int vtkVirtualWeights::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkVirtualWeights::Execute(Task& task)
 {
-  auto* input = vtkMultiBlockDataSet::GetData(inputVector[0]);
-  auto* image = vtkImageData::GetData(outputVector, 0);
-  auto* table = vtkTable::GetData(outputVector, 1);
-  auto* titles = vtkPolyData::GetData(outputVector, 2);
-  const std::array<vtkDataObject*, 3> outputs = { image, table, titles };
-  const auto clear = [&outputs]()
-  { std::for_each(outputs.begin(), outputs.end(), [](vtkDataObject* o) { o->Initialize(); }); };
-  clear();
+  auto* input = task.Input<vtkMultiBlockDataSet>();
   if (AttentionAtlas::IsEmpty(input))
   {
-    return 1;
+    return;
   }
-  try
+  const auto model = AttentionAtlas::ToTransformer(input);
+  const atlas::VirtualWeights& weights = this->Kept->weights.Get(task,
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), this->GetMTime()),
+    [&]
+    {
+      return atlas::FindVirtualWeights(model->GetModel(),
+        { { this->FromLayer, this->FromHead }, { this->ToLayer, this->ToHead },
+          static_cast<atlas::CompositionKind>(this->Kind),
+          static_cast<atlas::VirtualSpace>(this->Space), atlas::CircuitSteps(this->Processing),
+          AttentionAtlas::ThreadLimit(), task.Progress() });
+    });
+  const std::string from = HeadNameOf(this->FromLayer, this->FromHead);
+  const std::string to = HeadNameOf(this->ToLayer, this->ToHead);
+  FillImage(weights.product, task.OutputInformation(0), task.Output<vtkImageData>(0));
+  if (task.IsFirst())
   {
-    if (!this->FindProduct(input))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    const atlas::VirtualWeights& weights = this->Known->weights;
-    const std::string from = HeadNameOf(this->FromLayer, this->FromHead);
-    const std::string to = HeadNameOf(this->ToLayer, this->ToHead);
-    FillImage(weights.product, outputVector->GetInformationObject(0), image);
-    if (AttentionAtlas::IsFirstPiece(outputVector))
-    {
-      FillTable(weights.singularValues, table);
-      const std::size_t kind = ToIndex(this->Kind);
-      AttentionAtlas::PanelTitles labels;
-      labels.AddToTheLeft(-1, static_cast<double>(1 - weights.product.rows()) / 2,
-        this->Space == STREAMS ? "stream that " + from + " reads" : "values of " + from);
-      labels.Add(0, 1,
-        this->Space == HEADS ? Readers.at(kind) + (" of " + to)
-                             : "stream of " + to + ": " + Streams.at(kind));
-      labels.MoveTo(titles, Formats::VirtualWeightsTitles);
-    }
-    const std::array<const char*, 3> formats = { Formats::VirtualWeights,
-      Formats::VirtualWeightsSpectrum, Formats::VirtualWeightsTitles };
-    const std::string heads = from + " to " + to;
-    for (std::size_t port = 0; port < outputs.size(); ++port)
-    {
-      AttentionAtlas::Describe(
-        outputs.at(port), formats.at(port), this->Processing, this->Known->leftOut);
-      vtkFieldData* fields = outputs.at(port)->GetFieldData();
-      AddField(
-        fields, Names::Kind, std::string(atlas::CompositionKindNames.at(ToIndex(this->Kind))));
-      AddField(fields, Names::HeadName, heads);
-      AddField(fields, Names::Score, weights.score);
-    }
+    FillTable(weights.singularValues, task.Output<vtkTable>(1));
+    AttentionAtlas::PanelTitles labels;
+    labels.AddToTheLeft(-1, static_cast<double>(1 - weights.product.rows()) / 2,
+      this->Space == STREAMS ? "stream that " + from + " reads" : "values of " + from);
+    const std::size_t kind = ToIndex(this->Kind);
+    labels.Add(0, 1,
+      this->Space == HEADS ? Readers.at(kind) + (" of " + to)
+                           : "stream of " + to + ": " + Streams.at(kind));
+    labels.MoveTo(task.Output<vtkPolyData>(2), Formats::VirtualWeightsTitles);
   }
-  catch (const std::exception& e)
+  const std::array<const char*, 3> formats = { Formats::VirtualWeights,
+    Formats::VirtualWeightsSpectrum, Formats::VirtualWeightsTitles };
+  const std::vector<std::string> leftOut = this->LeftOut(model->GetModel().GetConfig());
+  const std::string heads = from + " to " + to;
+  for (int port = 0; port < 3; ++port)
   {
-    clear();
-    if (AttentionAtlas::IsFirstPiece(outputVector) && this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
+    auto* output = task.Output<vtkDataObject>(port);
+    AttentionAtlas::Describe(output, formats.at(ToIndex(port)), this->Processing, leftOut);
+    vtkFieldData* fields = output->GetFieldData();
+    AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(ToIndex(this->Kind))));
+    AddField(fields, Names::HeadName, heads);
+    AddField(fields, Names::Score, weights.score);
   }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkVirtualWeights::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Kind: " << this->Kind << "\n";
-  os << indent << "Space: " << this->Space << "\n";
-  os << indent << "FromLayer: " << this->FromLayer << "\n";
-  os << indent << "FromHead: " << this->FromHead << "\n";
-  os << indent << "ToLayer: " << this->ToLayer << "\n";
-  os << indent << "ToHead: " << this->ToHead << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
 }

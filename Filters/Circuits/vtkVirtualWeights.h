@@ -3,13 +3,14 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 
-#include "ErrorMemory.h"
-
-#include <vtkImageAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
 
-class vtkMultiBlockDataSet;
+namespace atlas
+{
+struct TransformerConfig;
+}
 
 /**
  * @class vtkVirtualWeights
@@ -36,12 +37,11 @@ class vtkMultiBlockDataSet;
  * composition, see vtkHeadComposition). On several ranks the first one has table and titles, and
  * each its part of the image.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkVirtualWeights : public vtkImageAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkVirtualWeights : public vtkTaskAlgorithm
 {
 public:
   static vtkVirtualWeights* New();
-  vtkTypeMacro(vtkVirtualWeights, vtkImageAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkVirtualWeights, vtkTaskAlgorithm);
 
   enum KindType
   {
@@ -122,21 +122,16 @@ protected:
   vtkVirtualWeights();
   ~vtkVirtualWeights() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkVirtualWeights(const vtkVirtualWeights&) = delete;
   void operator=(const vtkVirtualWeights&) = delete;
 
-  struct Product;
-  bool FindProduct(vtkMultiBlockDataSet* input);
+  struct Memory;
+  std::vector<std::string> LeftOut(const atlas::TransformerConfig& config) const;
 
   int Kind = K;
   int Space = HEADS;
@@ -148,8 +143,7 @@ private:
   int LayerRange[2] = { 0, 0 };
   int HeadRange[2] = { 0, 0 };
   int ToLayerRange[2] = { 1, 1 };
-  std::unique_ptr<Product> Known; ///< the last
-  AttentionAtlas::ErrorMemory Errors;
+  std::unique_ptr<Memory> Kept;
 };
 
 #endif

@@ -22,24 +22,6 @@
 namespace AttentionAtlas
 {
 
-void AcceptTokens(vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkDataSet");
-  info->Append(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkTable");
-}
-
-void SetOutput(vtkInformationVector* outputVector, int port, const char* className)
-{
-  vtkInformation* info = outputVector->GetInformationObject(port);
-  vtkDataObject* output = vtkDataObject::GetData(info);
-  if (output == nullptr || std::strcmp(output->GetClassName(), className) != 0)
-  {
-    const auto fresh =
-      vtkSmartPointer<vtkDataObject>::Take(vtkDataObjectTypes::NewDataObject(className));
-    info->Set(vtkDataObject::DATA_OBJECT(), fresh);
-  }
-}
-
 vtkDataSetAttributes* TokenAttributes(vtkDataObject* data)
 {
   if (auto* points = vtkDataSet::SafeDownCast(data))

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "AttentionAtlasDataModule.h"
+
 #include <vtkType.h>
 
 #include <cstdint>
@@ -9,33 +11,25 @@
 class vtkDataArray;
 class vtkDataObject;
 class vtkDataSetAttributes;
-class vtkInformation;
-class vtkInformationVector;
 
 /// The arrays of points that stand for tokens, and their heads.
 namespace AttentionAtlas
 {
 
-/// Makes a port accept what TokenAttributes does.
-void AcceptTokens(vtkInformation* info);
-
-/// Makes the output of a port an empty object of a class, unless it is one.
-void SetOutput(vtkInformationVector* outputVector, int port, const char* className);
-
 /// Where the arrays of tokens are: the point data of a dataset, or the rows of a table.
-vtkDataSetAttributes* TokenAttributes(vtkDataObject* data);
+ATTENTIONATLASDATA_EXPORT vtkDataSetAttributes* TokenAttributes(vtkDataObject* data);
 
 /// The number of points of a dataset, or of rows of a table.
-vtkIdType TokenRows(vtkDataObject* data);
+ATTENTIONATLASDATA_EXPORT vtkIdType TokenRows(vtkDataObject* data);
 
 /// Throws atlas::OptionError unless the array of that name is there, with one number per row.
 /// `advice` ends the message: who makes the array.
-vtkDataArray* RequireNumbers(
+ATTENTIONATLASDATA_EXPORT vtkDataArray* RequireNumbers(
   vtkDataSetAttributes* attributes, const char* name, const std::string& advice);
 
 /// The numbers of an array as integers. Throws atlas::OptionError, with the row, for a number that
 /// is none.
-std::vector<std::int64_t> Integers(vtkDataArray* array);
+ATTENTIONATLASDATA_EXPORT std::vector<std::int64_t> Integers(vtkDataArray* array);
 
 /// The rows of one head.
 struct HeadRows
@@ -47,10 +41,11 @@ struct HeadRows
 
 /// Groups rows by their layer and head, in ascending order. Lists that are empty put all rows into
 /// one group of layer and head -1.
-std::vector<HeadRows> GroupByHead(
+ATTENTIONATLASDATA_EXPORT std::vector<HeadRows> GroupByHead(
   const std::vector<std::int64_t>& layers, const std::vector<std::int64_t>& heads, vtkIdType count);
 
 /// The same by the arrays Layer and Head; a missing one is all -1.
-std::vector<HeadRows> HeadsOf(vtkDataSetAttributes* attributes, vtkIdType count);
+ATTENTIONATLASDATA_EXPORT std::vector<HeadRows> HeadsOf(
+  vtkDataSetAttributes* attributes, vtkIdType count);
 
 }

@@ -32,16 +32,8 @@ struct ATTENTIONATLASDATA_EXPORT RecordingRanges
   void Find(vtkMultiBlockDataSet* recording);
 };
 
-/// Updates the input at a port of a filter, for filters whose information depends on it. Returns
-/// it, or null if there is none; what went wrong has then been told.
-ATTENTIONATLASDATA_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter, int port = 0);
-
 /// The same for a recording.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
-
-/// Asks for what UpdateRecording asked for, so that the recording is not made again. For
-/// RequestUpdateExtent, with the information of the first input.
-ATTENTIONATLASDATA_EXPORT void KeepRequest(vtkInformation* info);
 
 /// Whether there is nothing recorded, or no recording.
 ATTENTIONATLASDATA_EXPORT bool IsEmpty(vtkMultiBlockDataSet* recording);
@@ -55,26 +47,5 @@ ATTENTIONATLASDATA_EXPORT int SequenceTokens(vtkMultiBlockDataSet* recording, in
 
 /// The same at this time step.
 ATTENTIONATLASDATA_EXPORT int SequenceTokensNow(vtkMultiBlockDataSet* recording, int sequence);
-
-/// Announces an image of float points at x = 0 ... width - 1, y = 0 ... -(height - 1), of which any
-/// part can be asked for. `type`: of its active scalars. `step`: the distance of its columns.
-ATTENTIONATLASDATA_EXPORT void AnnounceImage(
-  int width, int height, vtkInformation* info, int type = VTK_FLOAT, double step = 1);
-
-/// The part of an announced image that is asked for, as far as it is in an image of this size: one
-/// of fewer tokens than at the last time step.
-ATTENTIONATLASDATA_EXPORT std::array<int, 6> RequestedExtent(
-  vtkInformation* info, std::int64_t width, std::int64_t height);
-
-/// Begins that part of an image of this size. Returns its points in their order, each as the number
-/// of the cell of the matrix, row by row from the top.
-ATTENTIONATLASDATA_EXPORT std::vector<std::size_t> BeginImage(
-  vtkInformation* info, std::int64_t width, std::int64_t height, double step = 1);
-
-/// The same for an image of the announced size.
-ATTENTIONATLASDATA_EXPORT std::vector<std::size_t> BeginImage(vtkInformation* info);
-
-/// When a data object was changed or updated last; 0 without one.
-ATTENTIONATLASDATA_EXPORT vtkMTimeType TimeOf(vtkDataObject* data);
 
 }

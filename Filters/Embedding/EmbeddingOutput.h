@@ -1,5 +1,6 @@
 #pragma once
 
+#include "AttentionAtlasEmbeddingModule.h"
 #include "HeadLayouts.h"
 #include "Recording.h"
 
@@ -37,18 +38,18 @@ struct EmbeddedHeads
 };
 
 /// The bytes that a point takes, about.
-double BytesPerPoint();
+ATTENTIONATLASEMBEDDING_EXPORT double BytesPerPoint();
 
 /// Adds vertices, point arrays and field data, which depend neither on the layouts nor on their
 /// arrangement.
-void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output);
+ATTENTIONATLASEMBEDDING_EXPORT void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output);
 
 /// Sets the coordinates, and the field data on what they are.
-void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output);
+ATTENTIONATLASEMBEDDING_EXPORT void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output);
 
-void MakeTable(const EmbeddedHeads& heads, vtkTable* output);
+ATTENTIONATLASEMBEDDING_EXPORT void MakeTable(const EmbeddedHeads& heads, vtkTable* output);
 
 /// Makes the titles of a grid of several heads; otherwise none.
-void MakeTitles(const EmbeddedHeads& heads, vtkPolyData* output);
+ATTENTIONATLASEMBEDDING_EXPORT void MakeTitles(const EmbeddedHeads& heads, vtkPolyData* output);
 
 }

@@ -1,14 +1,13 @@
 #include "vtkHeadEmbedding.h"
 
 #include "EmbeddingOutput.h"
-#include "Execution.h"
 #include "HeadLayouts.h"
 #include "Index.h"
 #include "LayoutBytes.h"
-#include "RankGroup.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "TSne.h"
+#include "Task.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>
@@ -26,15 +25,16 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -244,35 +244,22 @@ struct vtkHeadEmbedding::Memory
   }
 };
 
-/// The work of a rank.
+/// What is laid out.
 struct vtkHeadEmbedding::Part
 {
-  std::optional<atlas::Recording> recording; ///< none: the input is empty
-  std::vector<std::int64_t> rows;            ///< of the chosen tokens
+  atlas::Recording recording;
+  std::vector<std::int64_t> rows; ///< of the chosen tokens
   atlas::LayoutRequest request;
-  std::vector<atlas::HeadLayout> layouts; ///< those that this rank has computed
-  AttentionAtlas::RankResult result;
 };
 
 vtkHeadEmbedding::vtkHeadEmbedding()
-  : Known(std::make_unique<Memory>())
+  : vtkTaskAlgorithm(
+      { "vtkMultiBlockDataSet" }, { "vtkPolyData", "vtkTable", "vtkPolyData" }, TOGETHER)
+  , Known(std::make_unique<Memory>())
 {
-  this->SetNumberOfOutputPorts(3);
 }
 
 vtkHeadEmbedding::~vtkHeadEmbedding() = default;
-
-int vtkHeadEmbedding::FillInputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-  return 1;
-}
-
-int vtkHeadEmbedding::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 1 ? "vtkTable" : "vtkPolyData");
-  return 1;
-}
 
 int vtkHeadEmbedding::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
@@ -341,20 +328,16 @@ double* vtkHeadEmbedding::GetPerplexityRange()
   return this->PerplexityRange;
 }
 
-void vtkHeadEmbedding::LayOutPart(
-  vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part)
+vtkHeadEmbedding::Part vtkHeadEmbedding::Choose(const Task& task)
 {
-  if (input == nullptr || input->GetNumberOfBlocks() == 0)
-  {
-    return;
-  }
-  part.recording = this->Layer >= 0 && this->Head >= 0
-                     ? AttentionAtlas::ToRecording(input, this->Layer, this->Head)
-                     : AttentionAtlas::ToRecording(input);
-  const atlas::Recording& recording = *part.recording;
-  part.request = RequestOf(this, recording, input);
+  auto* input = task.Input<vtkMultiBlockDataSet>();
+  Part part{ this->Layer >= 0 && this->Head >= 0
+               ? AttentionAtlas::ToRecording(input, this->Layer, this->Head)
+               : AttentionAtlas::ToRecording(input),
+    {}, {} };
+  part.request = RequestOf(this, part.recording, input);
   part.rows = atlas::ChooseTokens(
-    recording, { this->Sequence, this->Sample, static_cast<std::uint64_t>(this->Seed) });
+    part.recording, { this->Sequence, this->Sample, static_cast<std::uint64_t>(this->Seed) });
   const std::int64_t points = 2 * static_cast<std::int64_t>(part.rows.size());
   if (input->GetFieldData()->HasArray(AttentionAtlas::LastSequenceOffsetsField) != 0)
   {
@@ -365,24 +348,23 @@ void vtkHeadEmbedding::LayOutPart(
     options.neighbors = static_cast<int>(std::min<std::int64_t>(options.neighbors, points));
   }
   atlas::CheckLayoutOptions(points, part.request.options);
-  part.request.contents = this->Known->ContentsOf(
-    recording, part.request.heads, std::max(input->GetMTime(), input->GetUpdateTime()));
-  part.request.tokens = HashTokens(recording, part.rows);
-  part.result.input = atlas::HashValues(part.request.contents.data(),
-    part.request.contents.size() * sizeof(std::uint64_t), part.request.tokens);
+  part.request.contents =
+    this->Known->ContentsOf(part.recording, part.request.heads, AttentionAtlas::TimeOf(input));
+  part.request.tokens = HashTokens(part.recording, part.rows);
+  return part;
+}
 
-  // The ranks divide what they all miss. After an error or a cancel they may know different ones.
+/// The heads that this rank has to lay out. The ranks divide what they all miss. After an error or
+/// a cancel they may know different ones.
+std::vector<atlas::LayoutTask> vtkHeadEmbedding::DealMissing(
+  const Part& part, const AttentionAtlas::RankGroup& ranks)
+{
   std::vector<atlas::LayoutTask> missing = this->Known->layouts.Missing(part.request);
-  const auto counts = ranks.Gather(std::vector<vtkTypeInt64>{
-    static_cast<vtkTypeInt64>(missing.size()), static_cast<vtkTypeInt64>(HashTasks(missing)) });
-  for (std::size_t i = 2; i < counts.size(); i += 2)
+  const auto hashes = ranks.Gather(std::vector<std::uint64_t>{ HashTasks(missing) });
+  if (std::adjacent_find(hashes.begin(), hashes.end(), std::not_equal_to<>()) != hashes.end())
   {
-    if (counts[i] != counts[0] || counts[i + 1] != counts[1])
-    {
-      this->Known->layouts = {};
-      missing = this->Known->layouts.Missing(part.request);
-      break;
-    }
+    this->Known->layouts = {};
+    missing = this->Known->layouts.Missing(part.request);
   }
   std::vector<atlas::LayoutTask> mine;
   for (auto i = atlas::ToIndex(ranks.Rank()); i < missing.size();
@@ -390,11 +372,21 @@ void vtkHeadEmbedding::LayOutPart(
   {
     mine.push_back(missing[i]);
   }
+  return mine;
+}
+
+/// Lays out what is not known, with all ranks. What is done when the user cancels is shown.
+void vtkHeadEmbedding::LayOut(Part& part, const Task& task)
+{
+  const AttentionAtlas::RankGroup& ranks = task.Ranks();
+  ranks.RequireSame(atlas::HashValues(part.request.contents.data(),
+    part.request.contents.size() * sizeof(std::uint64_t), part.request.tokens));
+  const std::vector<atlas::LayoutTask> mine = this->DealMissing(part, ranks);
   const auto tokens = static_cast<std::int64_t>(part.rows.size());
   const auto heads = static_cast<std::int64_t>(part.request.heads.size());
+  const atlas::HeadPlace& first = part.request.heads[0];
   const std::int64_t dimension =
-    atlas::HeadWithKeys(recording, part.request.heads[0].layer, part.request.heads[0].head)
-      .query.columns;
+    atlas::HeadWithKeys(part.recording, first.layer, first.head).query.columns;
   const int threads = AttentionAtlas::ThreadLimit();
   const auto [ofLayouts, working] =
     atlas::EstimateLayoutMemory(tokens, dimension, heads, part.request.options, threads);
@@ -404,18 +396,33 @@ void vtkHeadEmbedding::LayOutPart(
     "the joint embedding of " + std::to_string(heads) + " heads with " +
       std::to_string(2 * tokens) + " points each",
     "choose fewer layers or heads, or a smaller Sample of tokens.");
-  part.layouts = atlas::LayOutHeads(recording, part.rows, mine, part.request.options, threads,
-    [&](const atlas::LayoutProgress& progress)
+  bool isCanceled = false;
+  const std::vector<atlas::HeadLayout> done =
+    atlas::LayOutHeads(part.recording, part.rows, mine, part.request.options, threads,
+      [&](const atlas::LayoutProgress& progress)
+      {
+        this->SetProgressText(DescribeProgress(progress).c_str());
+        isCanceled = !task.GoesOn(progress.share) || isCanceled;
+        return !isCanceled;
+      });
+  isCanceled = ranks.Any(isCanceled);
+  std::vector<atlas::HeadLayout> layouts;
+  for (const std::vector<char>& bytes : ranks.Share(AttentionAtlas::ToBytes(done)))
+  {
+    AttentionAtlas::FromBytes(bytes, layouts);
+  }
+  if (isCanceled)
+  {
+    if (layouts.empty())
     {
-      this->SetProgressText(DescribeProgress(progress).c_str());
-      part.result.cancelled =
-        !AttentionAtlas::ReportProgress(this, progress.share) || part.result.cancelled;
-      return !part.result.cancelled;
-    });
+      throw atlas::Canceled();
+    }
+    task.KeepCanceled();
+  }
+  this->Known->layouts.Keep(part.request, std::move(layouts));
 }
 
-void vtkHeadEmbedding::MakeOutputs(
-  const atlas::Recording& recording, const Part& part, vtkInformationVector* outputVector)
+void vtkHeadEmbedding::MakeOutputs(const Part& part, const Task& task)
 {
   std::vector<std::shared_ptr<const atlas::HeadLayout>> layouts;
   std::string failed;
@@ -435,104 +442,38 @@ void vtkHeadEmbedding::MakeOutputs(
   {
     throw std::runtime_error(failed.substr(0, failed.find('\n')));
   }
-  const bool isFirst = AttentionAtlas::IsFirstPiece(outputVector);
+  const bool isFirst = task.IsFirst();
   if (!failed.empty() && isFirst)
   {
     vtkWarningMacro(<< "left out: " << failed);
   }
-  AttentionAtlas::EmbeddedHeads heads{ recording, part.rows, part.request.options,
+  AttentionAtlas::EmbeddedHeads heads{ part.recording, part.rows, part.request.options,
     this->Arrangement == GRID, this->Layer >= 0 && this->Head >= 0,
-    FrameOf(part.request.options, outputVector), layouts };
+    FrameOf(part.request.options, task.Outputs()), layouts };
   if (isFirst)
   {
-    MakeTable(heads, vtkTable::GetData(outputVector, 1));
-    MakeTitles(heads, vtkPolyData::GetData(outputVector, 2));
+    MakeTable(heads, task.Output<vtkTable>(1));
+    MakeTitles(heads, task.Output<vtkPolyData>(2));
   }
   // Each piece has consecutive heads.
-  vtkInformation* info = outputVector->GetInformationObject(0);
+  vtkInformation* info = task.OutputInformation();
   const auto pieces = std::max(info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()), 1);
   const auto piece = std::max(info->Get(SDDP::UPDATE_PIECE_NUMBER()), 0);
   const auto count = static_cast<std::ptrdiff_t>(layouts.size());
   heads.layouts.assign(
     layouts.begin() + count * piece / pieces, layouts.begin() + count * (piece + 1) / pieces);
-  auto* output = vtkPolyData::GetData(outputVector, 0);
+  auto* output = task.Output<vtkPolyData>();
   this->Known->AddPointArrays(heads, part.request, output);
   AttentionAtlas::PlacePoints(heads, output);
 }
 
-int vtkHeadEmbedding::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkHeadEmbedding::Execute(Task& task)
 {
-  vtkPolyData::GetData(outputVector, 0)->Initialize();
-  vtkTable::GetData(outputVector, 1)->Initialize();
-  vtkPolyData::GetData(outputVector, 2)->Initialize();
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  Part part;
-  try
+  if (task.Ranks().Any(AttentionAtlas::IsEmpty(task.Input<vtkMultiBlockDataSet>())))
   {
-    this->LayOutPart(vtkMultiBlockDataSet::GetData(inputVector[0]), ranks, part);
+    return; // a rank without one has told why
   }
-  catch (const std::exception& e)
-  {
-    part.result.error = e.what();
-  }
-  this->SetProgressText(nullptr);
-  try
-  {
-    const bool finished = ranks.Agree(part.result);
-    std::vector<atlas::HeadLayout> layouts;
-    for (const std::vector<char>& bytes : ranks.Share(AttentionAtlas::ToBytes(part.layouts)))
-    {
-      AttentionAtlas::FromBytes(bytes, layouts);
-    }
-    if (!finished && layouts.empty())
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    AttentionAtlas::WithdrawCancel(this);
-    if (part.recording)
-    {
-      this->Known->layouts.Keep(part.request, std::move(layouts));
-      this->MakeOutputs(*part.recording, part, outputVector);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    vtkPolyData::GetData(outputVector, 0)->Initialize();
-    vtkTable::GetData(outputVector, 1)->Initialize();
-    vtkPolyData::GetData(outputVector, 2)->Initialize();
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-    return 1; // as in vtkModelAlgorithm
-  }
-  return 1;
-}
-
-void vtkHeadEmbedding::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Method: " << this->Method << "\n";
-  os << indent << "Dimensions: " << this->Dimensions << "\n";
-  os << indent << "Layer: " << this->Layer << "\n";
-  os << indent << "Head: " << this->Head << "\n";
-  os << indent << "Sequence: " << this->Sequence << "\n";
-  os << indent << "KeyTranslation: " << this->KeyTranslation << "\n";
-  os << indent << "KeyScaling: " << this->KeyScaling << "\n";
-  os << indent << "KeyScale: " << this->KeyScale << "\n";
-  os << indent << "Metric: " << this->Metric << "\n";
-  os << indent << "Preset: " << this->Preset << "\n";
-  os << indent << "Perplexity: " << this->Perplexity << "\n";
-  os << indent << "Iterations: " << this->Iterations << "\n";
-  os << indent << "IterationsAsTime: " << this->IterationsAsTime << "\n";
-  os << indent << "Neighbors: " << this->Neighbors << "\n";
-  os << indent << "MinimumDistance: " << this->MinimumDistance << "\n";
-  os << indent << "Sample: " << this->Sample << "\n";
-  os << indent << "Seed: " << this->Seed << "\n";
-  os << indent << "Arrangement: " << this->Arrangement << "\n";
+  Part part = this->Choose(task);
+  this->LayOut(part, task);
+  this->MakeOutputs(part, task);
 }

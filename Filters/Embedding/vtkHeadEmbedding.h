@@ -1,17 +1,16 @@
 #ifndef vtkHeadEmbedding_h
 #define vtkHeadEmbedding_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasEmbeddingModule.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
-
-class vtkMultiBlockDataSet;
+#include <vector>
 
 namespace atlas
 {
-struct Recording;
+struct LayoutTask;
 }
 namespace AttentionAtlas
 {
@@ -72,12 +71,11 @@ class RankGroup;
  * receives the other layouts; output 0 of each rank has a part of the heads. Together they are
  * equal to the byte for any number of ranks and threads.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkHeadEmbedding : public vtkPolyDataAlgorithm
+class ATTENTIONATLASEMBEDDING_EXPORT vtkHeadEmbedding : public vtkTaskAlgorithm
 {
 public:
   static vtkHeadEmbedding* New();
-  vtkTypeMacro(vtkHeadEmbedding, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkHeadEmbedding, vtkTaskAlgorithm);
 
   enum MethodType
   {
@@ -294,14 +292,11 @@ protected:
   vtkHeadEmbedding();
   ~vtkHeadEmbedding() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkHeadEmbedding(const vtkHeadEmbedding&) = delete;
@@ -309,9 +304,11 @@ private:
 
   struct Part;
   struct Memory;
-  void LayOutPart(vtkMultiBlockDataSet* input, const AttentionAtlas::RankGroup& ranks, Part& part);
-  void MakeOutputs(
-    const atlas::Recording& recording, const Part& part, vtkInformationVector* outputVector);
+  Part Choose(const AttentionAtlas::Task& task);
+  std::vector<atlas::LayoutTask> DealMissing(
+    const Part& part, const AttentionAtlas::RankGroup& ranks);
+  void LayOut(Part& part, const AttentionAtlas::Task& task);
+  void MakeOutputs(const Part& part, const AttentionAtlas::Task& task);
 
   int Method = TSNE;
   int Dimensions = 2;

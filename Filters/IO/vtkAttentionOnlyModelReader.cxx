@@ -3,6 +3,7 @@
 #include "AttentionOnlyModel.h"
 #include "ModelConversion.h"
 #include "Safetensors.h"
+#include "Task.h"
 
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
@@ -14,6 +15,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <stdexcept>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -40,19 +44,8 @@ std::optional<double> TrainingStep(const atlas::Metadata& metadata)
 vtkStandardNewMacro(vtkAttentionOnlyModelReader);
 
 vtkAttentionOnlyModelReader::vtkAttentionOnlyModelReader()
+  : vtkTaskAlgorithm({}, { "vtkMultiBlockDataSet" })
 {
-  this->SetNumberOfInputPorts(0);
-}
-
-vtkAttentionOnlyModelReader::~vtkAttentionOnlyModelReader()
-{
-  this->SetFileName(nullptr);
-}
-
-vtkMTimeType vtkAttentionOnlyModelReader::GetMTime()
-{
-  this->Failed.Touch(this);
-  return this->Superclass::GetMTime();
 }
 
 int vtkAttentionOnlyModelReader::CanReadFile(const char* fileName)
@@ -75,7 +68,7 @@ int vtkAttentionOnlyModelReader::RequestInformation(
   vtkInformation* info = outputVector->GetInformationObject(0);
   info->Remove(vtkStreamingDemandDrivenPipeline::TIME_STEPS());
   info->Remove(vtkStreamingDemandDrivenPipeline::TIME_RANGE());
-  if (this->FileName == nullptr)
+  if (this->FileName.empty())
   {
     return 1;
   }
@@ -97,45 +90,26 @@ int vtkAttentionOnlyModelReader::RequestInformation(
   return 1;
 }
 
-int vtkAttentionOnlyModelReader::RequestData(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkAttentionOnlyModelReader::Execute(Task& task)
 {
-  if (this->FileName == nullptr || this->FileName[0] == '\0')
+  using SDDP = vtkStreamingDemandDrivenPipeline;
+  if (this->FileName.empty())
   {
-    vtkErrorMacro("FileName: expected the name of a safetensors file, found none.");
-    return 0;
+    throw std::runtime_error("FileName: expected the name of a safetensors file, found none.");
   }
-  vtkInformation* info = outputVector->GetInformationObject(0);
-  auto* output = vtkMultiBlockDataSet::GetData(outputVector);
-  this->Failed.Forget();
-  try
+  task.Reads(this->FileName.c_str());
+  const atlas::AttentionOnlyModel model =
+    atlas::ReadAttentionOnlyModel(this->FileName, this->SubHeads);
+  auto* output = task.Output<vtkMultiBlockDataSet>();
+  AttentionAtlas::ToDataSet(model, output);
+  vtkInformation* info = task.OutputInformation();
+  if (const std::optional<double> step = TrainingStep(model.metadata))
   {
-    const atlas::AttentionOnlyModel model =
-      atlas::ReadAttentionOnlyModel(this->FileName, this->SubHeads);
-    AttentionAtlas::ToDataSet(model, output);
-    if (const std::optional<double> step = TrainingStep(model.metadata))
-    {
-      output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), *step);
-    }
-    else if (info->Has(vtkStreamingDemandDrivenPipeline::UPDATE_TIME_STEP()))
-    {
-      output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(),
-        info->Get(vtkStreamingDemandDrivenPipeline::UPDATE_TIME_STEP()));
-    }
+    output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), *step);
   }
-  catch (const std::exception& e)
+  else if (info->Has(SDDP::UPDATE_TIME_STEP()))
   {
-    output->Initialize();
-    this->Failed.Remember({ this->FileName });
-    vtkErrorMacro(<< e.what());
-    return 1; // as in vtkModelAlgorithm
+    output->GetInformation()->Set(
+      vtkDataObject::DATA_TIME_STEP(), info->Get(SDDP::UPDATE_TIME_STEP()));
   }
-  return 1;
-}
-
-void vtkAttentionOnlyModelReader::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "FileName: " << (this->FileName ? this->FileName : "(none)") << "\n";
-  os << indent << "SubHeads: " << this->SubHeads << "\n";
 }

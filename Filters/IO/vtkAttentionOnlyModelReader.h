@@ -2,9 +2,10 @@
 #define vtkAttentionOnlyModelReader_h
 
 #include "AttentionAtlasIOModule.h"
-#include "FailedFiles.h"
 
-#include <vtkMultiBlockDataSetAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
+
+#include <string>
 
 /**
  * @class vtkAttentionOnlyModelReader
@@ -23,19 +24,18 @@
  * as its time. In ParaView this reader runs inside a vtkFileSeriesReader, which turns several files
  * into time steps.
  */
-class ATTENTIONATLASIO_EXPORT vtkAttentionOnlyModelReader : public vtkMultiBlockDataSetAlgorithm
+class ATTENTIONATLASIO_EXPORT vtkAttentionOnlyModelReader : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionOnlyModelReader* New();
-  vtkTypeMacro(vtkAttentionOnlyModelReader, vtkMultiBlockDataSetAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionOnlyModelReader, vtkTaskAlgorithm);
 
   ///@{
   /**
    * The file to read. Default: none.
    */
-  vtkSetFilePathMacro(FileName);
-  vtkGetFilePathMacro(FileName);
+  vtkSetStdStringFromCharMacro(FileName);
+  vtkGetCharFromStdStringMacro(FileName);
   ///@}
 
   ///@{
@@ -54,26 +54,19 @@ public:
    */
   int CanReadFile(const char* fileName);
 
-  /**
-   * After an error, changes with the files, so that the next update reads them again.
-   */
-  vtkMTimeType GetMTime() override;
-
 protected:
   vtkAttentionOnlyModelReader();
-  ~vtkAttentionOnlyModelReader() override;
+  ~vtkAttentionOnlyModelReader() override = default;
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkAttentionOnlyModelReader(const vtkAttentionOnlyModelReader&) = delete;
   void operator=(const vtkAttentionOnlyModelReader&) = delete;
 
-  char* FileName = nullptr;
-  AttentionAtlas::FailedFiles Failed;
+  std::string FileName;
   int SubHeads = 1;
 };
 

@@ -1,8 +1,8 @@
 #include "vtkRecordingReader.h"
 
-#include "Execution.h"
 #include "RecordingConversion.h"
 #include "RecordingFile.h"
+#include "Task.h"
 
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -12,16 +12,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
+using AttentionAtlas::Task;
+
 namespace
 {
-
-std::string Text(const char* text)
-{
-  return text != nullptr ? text : "";
-}
 
 /// Whether an array of this name can be part of a recording, under native or foreign names.
 bool IsOfRecording(const std::string& name)
@@ -44,21 +42,8 @@ bool IsOfRecording(const std::string& name)
 vtkStandardNewMacro(vtkRecordingReader);
 
 vtkRecordingReader::vtkRecordingReader()
+  : vtkTaskAlgorithm({}, { "vtkMultiBlockDataSet" })
 {
-  this->SetNumberOfInputPorts(0);
-}
-
-vtkRecordingReader::~vtkRecordingReader()
-{
-  this->SetFileName(nullptr);
-  this->SetTokensFile(nullptr);
-  this->SetArchitecture(nullptr);
-}
-
-vtkMTimeType vtkRecordingReader::GetMTime()
-{
-  this->Failed.Touch(this);
-  return this->Superclass::GetMTime();
 }
 
 int vtkRecordingReader::CanReadFile(const char* fileName)
@@ -80,18 +65,17 @@ int vtkRecordingReader::CanReadFile(const char* fileName)
   }
 }
 
-int vtkRecordingReader::RequestData(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkRecordingReader::Execute(Task& task)
 {
-  if (Text(this->FileName).empty())
+  if (this->FileName.empty())
   {
-    vtkErrorMacro(
+    throw std::runtime_error(
       "FileName: expected the name of a safetensors, npy, npz or PyTorch file, found none.");
-    return 0;
   }
+  task.Reads(this->FileName.c_str());
   atlas::RecordingReadOptions options;
-  options.tokensFile = Text(this->TokensFile);
-  options.architecture = Text(this->Architecture);
+  options.tokensFile = this->TokensFile;
+  options.architecture = this->Architecture;
   options.headCount = this->HeadCount;
   options.threads = AttentionAtlas::ThreadLimit();
   if (this->Mask != AUTOMATIC_MASK)
@@ -108,35 +92,10 @@ int vtkRecordingReader::RequestData(
     options.processing = this->WeightProcessing == PROCESSED ? atlas::WeightProcessing::Processed
                                                              : atlas::WeightProcessing::Unprocessed;
   }
-  auto* output = vtkMultiBlockDataSet::GetData(outputVector);
-  this->Failed.Forget();
-  try
+  const atlas::RecordingContent content = atlas::ReadRecording(this->FileName, options);
+  AttentionAtlas::ToDataSet(content.recording, task.Output<vtkMultiBlockDataSet>());
+  for (const std::string& warning : content.warnings)
   {
-    const atlas::RecordingContent content = atlas::ReadRecording(this->FileName, options);
-    AttentionAtlas::ToDataSet(content.recording, output);
-    for (const std::string& warning : content.warnings)
-    {
-      vtkWarningMacro(<< this->FileName << ": " << warning);
-    }
+    vtkWarningMacro(<< this->FileName << ": " << warning);
   }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    this->Failed.Remember({ this->FileName });
-    vtkErrorMacro(<< e.what());
-    return 1; // as in vtkModelAlgorithm
-  }
-  return 1;
-}
-
-void vtkRecordingReader::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "FileName: " << (this->FileName ? this->FileName : "(none)") << "\n";
-  os << indent << "TokensFile: " << (this->TokensFile ? this->TokensFile : "(none)") << "\n";
-  os << indent << "Architecture: " << (this->Architecture ? this->Architecture : "(none)") << "\n";
-  os << indent << "Mask: " << this->Mask << "\n";
-  os << indent << "ScoreScale: " << this->ScoreScale << "\n";
-  os << indent << "WeightProcessing: " << this->WeightProcessing << "\n";
-  os << indent << "HeadCount: " << this->HeadCount << "\n";
 }

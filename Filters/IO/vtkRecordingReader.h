@@ -2,9 +2,10 @@
 #define vtkRecordingReader_h
 
 #include "AttentionAtlasIOModule.h"
-#include "FailedFiles.h"
 
-#include <vtkMultiBlockDataSetAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
+
+#include <string>
 
 /**
  * @class vtkRecordingReader
@@ -18,12 +19,11 @@
  * Output: a recording (vtkMultiBlockDataSet, see RecordingConversion.h), the same in each piece.
  * Arrays stored in the layout of a recording are mapped, not copied.
  */
-class ATTENTIONATLASIO_EXPORT vtkRecordingReader : public vtkMultiBlockDataSetAlgorithm
+class ATTENTIONATLASIO_EXPORT vtkRecordingReader : public vtkTaskAlgorithm
 {
 public:
   static vtkRecordingReader* New();
-  vtkTypeMacro(vtkRecordingReader, vtkMultiBlockDataSetAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkRecordingReader, vtkTaskAlgorithm);
 
   enum MaskType
   {
@@ -42,8 +42,8 @@ public:
   /**
    * The file to read. Default: none.
    */
-  vtkSetFilePathMacro(FileName);
-  vtkGetFilePathMacro(FileName);
+  vtkSetStdStringFromCharMacro(FileName);
+  vtkGetCharFromStdStringMacro(FileName);
   ///@}
 
   ///@{
@@ -51,16 +51,16 @@ public:
    * A JSON or text file with the token strings. Null or empty: automatic, NAME.tokens.json or
    * NAME.tokens.txt next to the file, if there is one. Default: none.
    */
-  vtkSetFilePathMacro(TokensFile);
-  vtkGetFilePathMacro(TokensFile);
+  vtkSetStdStringFromCharMacro(TokensFile);
+  vtkGetCharFromStdStringMacro(TokensFile);
   ///@}
 
   ///@{
   /**
    * The architecture, free text. Null or empty: automatic, as stated in the file. Default: none.
    */
-  vtkSetStringMacro(Architecture);
-  vtkGetStringMacro(Architecture);
+  vtkSetStdStringFromCharMacro(Architecture);
+  vtkGetCharFromStdStringMacro(Architecture);
   ///@}
 
   ///@{
@@ -107,26 +107,19 @@ public:
    */
   int CanReadFile(const char* fileName);
 
-  /**
-   * After an error, changes with the files, so that the next update reads them again.
-   */
-  vtkMTimeType GetMTime() override;
-
 protected:
   vtkRecordingReader();
-  ~vtkRecordingReader() override;
+  ~vtkRecordingReader() override = default;
 
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkRecordingReader(const vtkRecordingReader&) = delete;
   void operator=(const vtkRecordingReader&) = delete;
 
-  char* FileName = nullptr;
-  AttentionAtlas::FailedFiles Failed;
-  char* TokensFile = nullptr;
-  char* Architecture = nullptr;
+  std::string FileName;
+  std::string TokensFile;
+  std::string Architecture;
   int Mask = AUTOMATIC_MASK;
   double ScoreScale = 0;
   int WeightProcessing = AUTOMATIC_WEIGHT_PROCESSING;

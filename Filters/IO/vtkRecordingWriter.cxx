@@ -11,8 +11,18 @@ vtkStandardNewMacro(vtkRecordingWriter);
 
 void vtkRecordingWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fileName)
 {
-  const auto progress = [this](double done) { return AttentionAtlas::ReportProgress(this, done); };
-  if (!atlas::WriteRecording(fileName, AttentionAtlas::ToRecording(input), progress))
+  try
+  {
+    atlas::WriteRecording(fileName, AttentionAtlas::ToRecording(input),
+      [this](double done)
+      {
+        if (!AttentionAtlas::ReportProgress(this, done))
+        {
+          throw atlas::Canceled();
+        }
+      });
+  }
+  catch (const atlas::Canceled&)
   {
     this->SetErrorCode(vtkErrorCode::UserError);
   }

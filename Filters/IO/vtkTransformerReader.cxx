@@ -4,6 +4,7 @@
 #include "CheckpointFiles.h"
 #include "GgufModel.h"
 #include "Joined.h"
+#include "Task.h"
 #include "TransformerConversion.h"
 
 #include <vtkDataObject.h>
@@ -17,9 +18,12 @@
 #include <array>
 #include <iterator>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -35,21 +39,8 @@ constexpr std::array<std::string_view, 4> OtherTorchFiles = { "optimizer", "rng_
 vtkStandardNewMacro(vtkTransformerReader);
 
 vtkTransformerReader::vtkTransformerReader()
+  : vtkTaskAlgorithm({}, { "vtkMultiBlockDataSet" })
 {
-  this->SetNumberOfInputPorts(0);
-  this->SetArchitecture("Auto");
-}
-
-vtkTransformerReader::~vtkTransformerReader()
-{
-  this->SetFileName(nullptr);
-  this->SetArchitecture(nullptr);
-}
-
-vtkMTimeType vtkTransformerReader::GetMTime()
-{
-  this->Failed.Touch(this);
-  return this->Superclass::GetMTime();
 }
 
 int vtkTransformerReader::CanReadFile(const char* fileName)
@@ -76,8 +67,7 @@ int vtkTransformerReader::RequestInformation(
   using SDDP = vtkStreamingDemandDrivenPipeline;
   vtkInformation* info = outputVector->GetInformationObject(0);
   this->Steps.clear();
-  if (this->Checkpoints && this->FileName != nullptr && this->FileName[0] != '\0' &&
-      !atlas::IsGgufName(this->FileName))
+  if (this->Checkpoints && !this->FileName.empty() && !atlas::IsGgufName(this->FileName))
   {
     this->Steps = atlas::FindCheckpoints(atlas::ModelFolder(this->FileName));
   }
@@ -140,25 +130,24 @@ const AttentionAtlas::OpenTransformer& vtkTransformerReader::Open(
   return *(this->Models[path] = std::move(model));
 }
 
-int vtkTransformerReader::RequestData(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkTransformerReader::Execute(Task& task)
 {
-  if (this->FileName == nullptr || this->FileName[0] == '\0')
+  if (this->FileName.empty())
   {
-    vtkErrorMacro("FileName: expected the config.json or the weights of a model, found none.");
-    return 0;
+    throw std::runtime_error(
+      "FileName: expected the config.json or the weights of a model, found none.");
   }
-  const std::string name = this->Architecture != nullptr ? this->Architecture : "";
-  const std::string architecture = name == "Auto" ? "" : name;
+  const std::string architecture = this->Architecture == "Auto" ? "" : this->Architecture;
   const bool processes = this->Processing == TRANSFORMER_LENS;
-  auto* output = vtkMultiBlockDataSet::GetData(outputVector);
-  const Checkpoint* checkpoint = this->CheckpointAt(outputVector->GetInformationObject(0));
-  const std::filesystem::path path =
-    checkpoint == nullptr ? this->FileName : checkpoint->second / atlas::ConfigFile;
-  this->Failed.Forget();
+  const Checkpoint* checkpoint = this->CheckpointAt(task.OutputInformation());
+  const std::filesystem::path path = checkpoint == nullptr ? std::filesystem::path(this->FileName)
+                                                           : checkpoint->second / atlas::ConfigFile;
+  task.Reads(this->FileName.c_str());
+  task.Reads(path.c_str());
   try
   {
     const atlas::Transformer& model = this->Open(path, architecture, processes).GetModel();
+    auto* output = task.Output<vtkMultiBlockDataSet>();
     AttentionAtlas::ToDataSet(model, path, architecture, processes, output);
     if (checkpoint != nullptr)
     {
@@ -173,22 +162,9 @@ int vtkTransformerReader::RequestData(
                       << " has the names of these tensors, which are not used: " << unused << ".");
     }
   }
-  catch (const std::exception& e)
+  catch (const std::exception&)
   {
-    output->Initialize();
-    this->Failed.Remember({ this->FileName, path.c_str() });
     this->Models.erase(path);
-    vtkErrorMacro(<< e.what());
-    return 1; // as in vtkModelAlgorithm
+    throw;
   }
-  return 1;
-}
-
-void vtkTransformerReader::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "FileName: " << (this->FileName ? this->FileName : "(none)") << "\n";
-  os << indent << "Architecture: " << (this->Architecture ? this->Architecture : "(none)") << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
-  os << indent << "Checkpoints: " << this->Checkpoints << "\n";
 }

@@ -2,9 +2,8 @@
 #define vtkTransformerReader_h
 
 #include "AttentionAtlasIOModule.h"
-#include "FailedFiles.h"
 
-#include <vtkMultiBlockDataSetAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -39,19 +38,18 @@ class OpenTransformer;
  * first, and the last if no time is asked for. Checkpoints that were shown stay open, unless their
  * weights are processed.
  */
-class ATTENTIONATLASIO_EXPORT vtkTransformerReader : public vtkMultiBlockDataSetAlgorithm
+class ATTENTIONATLASIO_EXPORT vtkTransformerReader : public vtkTaskAlgorithm
 {
 public:
   static vtkTransformerReader* New();
-  vtkTypeMacro(vtkTransformerReader, vtkMultiBlockDataSetAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkTransformerReader, vtkTaskAlgorithm);
 
   ///@{
   /**
    * The file to read. Default: none.
    */
-  vtkSetFilePathMacro(FileName);
-  vtkGetFilePathMacro(FileName);
+  vtkSetStdStringFromCharMacro(FileName);
+  vtkGetCharFromStdStringMacro(FileName);
   ///@}
 
   ///@{
@@ -59,8 +57,8 @@ public:
    * The architecture: one of KnownArchitectures (TransformerLens' is called transformer_lens),
    * whatever model_type the config.json has. Auto, empty or null: that. Default: Auto.
    */
-  vtkSetStringMacro(Architecture);
-  vtkGetStringMacro(Architecture);
+  vtkSetStdStringFromCharMacro(Architecture);
+  vtkGetCharFromStdStringMacro(Architecture);
   ///@}
 
   enum ProcessingType
@@ -96,19 +94,13 @@ public:
    */
   int CanReadFile(const char* fileName);
 
-  /**
-   * After an error, changes with the files, so that the next update reads them again.
-   */
-  vtkMTimeType GetMTime() override;
-
 protected:
   vtkTransformerReader();
-  ~vtkTransformerReader() override;
+  ~vtkTransformerReader() override = default;
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkTransformerReader(const vtkTransformerReader&) = delete;
@@ -117,9 +109,8 @@ private:
   using CheckpointFolders = std::map<std::int64_t, std::filesystem::path>; ///< by their steps
   using Checkpoint = CheckpointFolders::value_type;
 
-  char* FileName = nullptr;
-  AttentionAtlas::FailedFiles Failed;
-  char* Architecture = nullptr;
+  std::string FileName;
+  std::string Architecture = "Auto";
   int Processing = NONE;
   bool Checkpoints = true;
   CheckpointFolders Steps;

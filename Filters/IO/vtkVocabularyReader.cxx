@@ -4,17 +4,14 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "GgufModel.h"
 #include "GgufTokenizer.h"
+#include "Task.h"
 #include "TokenizerFile.h"
 
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
 
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <vector>
 
@@ -40,7 +37,7 @@ Tokens TokensOf(const atlas::Tokenizer& tokenizer)
     }
     catch (const atlas::OptionError&)
     {
-      // Vocabularies may have gaps.
+      continue; // vocabularies may have gaps
     }
   }
   return tokens;
@@ -51,19 +48,13 @@ Tokens TokensOf(const atlas::Tokenizer& tokenizer)
 vtkStandardNewMacro(vtkVocabularyReader);
 
 vtkVocabularyReader::vtkVocabularyReader()
+  : vtkTaskAlgorithm({}, { "vtkTable" })
 {
-  this->SetNumberOfInputPorts(0);
 }
 
 vtkVocabularyReader::~vtkVocabularyReader()
 {
   this->SetFileName(nullptr);
-}
-
-vtkMTimeType vtkVocabularyReader::GetMTime()
-{
-  this->Failed.Touch(this);
-  return this->Superclass::GetMTime();
 }
 
 int vtkVocabularyReader::CanReadFile(const char* fileName)
@@ -74,45 +65,27 @@ int vtkVocabularyReader::CanReadFile(const char* fileName)
   return isTokenizer || (atlas::IsGgufName(path) && atlas::IsVocabularyAlone(path)) ? 1 : 0;
 }
 
-int vtkVocabularyReader::RequestData(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkVocabularyReader::Execute(AttentionAtlas::Task& task)
 {
   if (this->FileName == nullptr || this->FileName[0] == '\0')
   {
-    vtkErrorMacro("FileName: expected a GGUF file or the file of a tokenizer, found none.");
-    return 0;
+    throw atlas::OptionError(
+      "FileName: expected a GGUF file or the file of a tokenizer, found none.");
   }
-  if (!AttentionAtlas::IsFirstPiece(outputVector))
+  if (!task.IsFirst())
   {
-    return 1;
+    return;
   }
-  vtkTable* output = vtkTable::GetData(outputVector);
-  this->Failed.Forget();
-  try
-  {
-    const std::filesystem::path path = this->FileName;
-    const atlas::Tokenizer tokenizer = atlas::IsGgufName(path)
-                                         ? atlas::ReadGgufTokenizer(path)
-                                         : atlas::ReadTokenizer(path.parent_path());
-    const Tokens tokens = TokensOf(tokenizer);
-    namespace Names = AttentionAtlas::ArrayNames;
-    AttentionAtlas::AddColumn<vtkIntArray>(output, Names::TokenId, tokens.ids);
-    AttentionAtlas::AddColumn<vtkStringArray>(output, Names::Token, tokens.labels);
-    AttentionAtlas::AddField(
-      output->GetFieldData(), Names::Tokenizer, std::string(tokenizer.Kind()));
-    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::Vocabulary);
-  }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    this->Failed.Remember({ this->FileName });
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkVocabularyReader::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "FileName: " << (this->FileName ? this->FileName : "(none)") << "\n";
+  task.Reads(this->FileName);
+  const std::filesystem::path path = this->FileName;
+  const atlas::Tokenizer tokenizer = atlas::IsGgufName(path)
+                                       ? atlas::ReadGgufTokenizer(path)
+                                       : atlas::ReadTokenizer(path.parent_path());
+  const Tokens tokens = TokensOf(tokenizer);
+  auto* output = task.Output<vtkTable>();
+  namespace Names = AttentionAtlas::ArrayNames;
+  AttentionAtlas::AddColumn<vtkIntArray>(output, Names::TokenId, tokens.ids);
+  AttentionAtlas::AddColumn<vtkStringArray>(output, Names::Token, tokens.labels);
+  AttentionAtlas::AddField(output->GetFieldData(), Names::Tokenizer, std::string(tokenizer.Kind()));
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::Vocabulary);
 }

@@ -2,9 +2,8 @@
 #define vtkVocabularyReader_h
 
 #include "AttentionAtlasIOModule.h"
-#include "FailedFiles.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkVocabularyReader
@@ -18,12 +17,11 @@
  * the token stands for (Core's Tokenizer::Label). Field data: Tokenizer (string), its kind. The
  * table is in the first piece; it is empty in the others.
  */
-class ATTENTIONATLASIO_EXPORT vtkVocabularyReader : public vtkTableAlgorithm
+class ATTENTIONATLASIO_EXPORT vtkVocabularyReader : public vtkTaskAlgorithm
 {
 public:
   static vtkVocabularyReader* New();
-  vtkTypeMacro(vtkVocabularyReader, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkVocabularyReader, vtkTaskAlgorithm);
 
   ///@{
   /**
@@ -38,24 +36,17 @@ public:
    */
   int CanReadFile(const char* fileName);
 
-  /**
-   * After an error, changes with the files, so that the next update reads them again.
-   */
-  vtkMTimeType GetMTime() override;
-
 protected:
   vtkVocabularyReader();
   ~vtkVocabularyReader() override;
 
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkVocabularyReader(const vtkVocabularyReader&) = delete;
   void operator=(const vtkVocabularyReader&) = delete;
 
   char* FileName = nullptr;
-  AttentionAtlas::FailedFiles Failed;
 };
 
 #endif

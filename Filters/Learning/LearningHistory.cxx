@@ -58,47 +58,20 @@ std::string LearningHistory::Update(
     return {};
   }
   *this = {};
-  std::vector<char> packed;
+  ranks.RequireSame(Hash(atlas::ToJson(request.recipe)));
   atlas::LearningResult result;
-  atlas::TransformerConfig config;
-  RankResult outcome;
-  outcome.input = Hash(atlas::ToJson(request.recipe));
-  try
+  if (ranks.Rank() == 0)
   {
-    if (ranks.Rank() == 0)
-    {
-      result = request.Train(report);
-      if (ranks.Count() > 1)
-      {
-        packed = Packed(result);
-      }
-    }
-    else
-    {
-      config = request.Config();
-    }
+    result = request.Train(report);
   }
-  catch (const std::exception& e)
-  {
-    outcome.error = e.what();
-  }
-  ranks.Require(outcome);
   if (ranks.Count() > 1)
   {
-    const std::vector<std::vector<char>> bytes = ranks.Share(packed);
-    RankResult received;
-    try
+    const std::vector<std::vector<char>> bytes =
+      ranks.Share(ranks.Rank() == 0 ? Packed(result) : std::vector<char>());
+    if (ranks.Rank() > 0)
     {
-      if (ranks.Rank() > 0)
-      {
-        result = Unpacked(bytes.front(), config);
-      }
+      result = Unpacked(bytes.front(), request.Config());
     }
-    catch (const std::exception& e)
-    {
-      received.error = e.what();
-    }
-    ranks.Require(received);
   }
   this->Take(request, result);
   this->Trained = key;

@@ -4,10 +4,10 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "LearningHistory.h"
 #include "RecipeFile.h"
 #include "SavedTraining.h"
+#include "Task.h"
 #include "TransformerConversion.h"
 
 #include <vtkInformation.h>
@@ -93,45 +93,17 @@ struct vtkTransformerTraining::Results
 {
   AttentionAtlas::LearningHistory history;
   std::shared_ptr<const AttentionAtlas::OpenTransformer> given; ///< the model of the output
-  vtkMTimeType failed = 0; ///< with the properties of this time nothing can be trained or given
 };
 
 vtkStandardNewMacro(vtkTransformerTraining);
 
 vtkTransformerTraining::vtkTransformerTraining()
-  : Trained(std::make_unique<Results>())
+  : vtkTaskAlgorithm({}, { "vtkMultiBlockDataSet", "vtkTable" }, TOGETHER)
+  , Trained(std::make_unique<Results>())
 {
-  this->SetNumberOfInputPorts(0);
-  this->SetNumberOfOutputPorts(2);
 }
 
-vtkTransformerTraining::~vtkTransformerTraining()
-{
-  this->SetTextFile(nullptr);
-  this->SetContinueFrom(nullptr);
-}
-
-int vtkTransformerTraining::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkMultiBlockDataSet" : "vtkTable");
-  return 1;
-}
-
-int vtkTransformerTraining::RequestDataObject(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
-{
-  if (vtkMultiBlockDataSet::GetData(outputVector, 0) == nullptr)
-  {
-    vtkNew<vtkMultiBlockDataSet> model;
-    outputVector->GetInformationObject(0)->Set(vtkDataObject::DATA_OBJECT(), model);
-  }
-  if (vtkTable::GetData(outputVector, 1) == nullptr)
-  {
-    vtkNew<vtkTable> table;
-    outputVector->GetInformationObject(1)->Set(vtkDataObject::DATA_OBJECT(), table);
-  }
-  return 1;
-}
+vtkTransformerTraining::~vtkTransformerTraining() = default;
 
 /// Tells the steps that are planned; none if the training is impossible, which RequestData reports.
 int vtkTransformerTraining::RequestInformation(
@@ -173,7 +145,7 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
   AttentionAtlas::LearningRequest request;
   const auto kind = static_cast<TaskKind>(this->Task);
   LearningRecipe& recipe = request.recipe;
-  if (this->ContinueFrom == nullptr || *this->ContinueFrom == '\0')
+  if (this->ContinueFrom.empty())
   {
     if (this->Seed < 0)
     {
@@ -194,7 +166,7 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
                         TaskNames().at(static_cast<std::size_t>(this->Task)) + ".");
     }
   }
-  if (this->TextFile != nullptr && *this->TextFile != '\0')
+  if (!this->TextFile.empty())
   {
     recipe.task.text = this->TextFile;
   }
@@ -229,100 +201,49 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
   return request;
 }
 
-/// Asks for the same piece of both outputs, which are made together.
 int vtkTransformerTraining::RequestUpdateExtent(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  const int port = request->Get(vtkExecutive::FROM_OUTPUT_PORT());
-  for (int other = 0; port >= 0 && other < this->GetNumberOfOutputPorts(); ++other)
-  {
-    for (auto* key : { SDDP::UPDATE_PIECE_NUMBER(), SDDP::UPDATE_NUMBER_OF_PIECES() })
-    {
-      outputVector->GetInformationObject(other)->Set(
-        key, outputVector->GetInformationObject(port)->Get(key));
-    }
-  }
+  AskForAllOutputs(request, outputVector);
   return this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
 }
 
-int vtkTransformerTraining::RequestData(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkTransformerTraining::Execute(AttentionAtlas::Task& task)
 {
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  if (!ranks.Any(this->Trained->failed != this->GetMTime()))
+  task.Reads(this->TextFile.c_str());
+  task.Reads(this->ContinueFrom.c_str());
+  const AttentionAtlas::LearningRequest request = this->GetRequest();
+  const std::string divergence = this->Trained->history.Update(request, task.Ranks(), Clock(this));
+  if (!divergence.empty() && task.Ranks().Rank() == 0)
   {
-    return 1; // which has been told
+    vtkWarningMacro(<< divergence);
   }
-  AttentionAtlas::LearningRequest request;
-  AttentionAtlas::RankResult asked;
-  try
-  {
-    request = this->GetRequest();
-  }
-  catch (const std::exception& e)
-  {
-    asked.error = e.what();
-  }
-  try
-  {
-    ranks.Require(asked);
-    const std::string divergence = this->Trained->history.Update(request, ranks, Clock(this));
-    if (!divergence.empty() && ranks.Rank() == 0)
-    {
-      vtkWarningMacro(<< divergence);
-    }
-    AttentionAtlas::RankResult filled;
-    try
-    {
-      this->FillOutputs(atlas::ToJson(request.recipe), outputVector);
-    }
-    catch (const std::exception& e)
-    {
-      filled.error = e.what();
-    }
-    ranks.Require(filled);
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    this->Trained->given.reset();
-    this->Failed.Remember({ this->TextFile, this->ContinueFrom });
-    this->Trained->failed = this->GetMTime();
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  this->SetProgressText(nullptr);
-  AttentionAtlas::WithdrawCancel(this); // what was trained until then is the result
-  return 1;
+  this->FillOutputs(atlas::ToJson(request.recipe), task);
+  task.KeepCanceled(); // what was trained until then is the result
 }
 
 /// The model at its time, the same in each piece, and the curves, in the first alone.
 void vtkTransformerTraining::FillOutputs(
-  const std::string& recipe, vtkInformationVector* outputVector)
+  const std::string& recipe, const AttentionAtlas::Task& task)
 {
   const AttentionAtlas::LearningHistory& history = this->Trained->history;
-  vtkInformation* info = outputVector->GetInformationObject(0);
+  vtkInformation* info = task.OutputInformation();
   const double time = info->Has(SDDP::UPDATE_TIME_STEP()) != 0
                         ? info->Get(SDDP::UPDATE_TIME_STEP())
                         : static_cast<double>(history.Models().back().step);
   const AttentionAtlas::KeptModel& kept = history.At(time);
-  vtkMultiBlockDataSet* output = vtkMultiBlockDataSet::GetData(outputVector, 0);
+  auto* output = task.Output<vtkMultiBlockDataSet>();
   const bool processes = this->Processing == TRANSFORMER_LENS;
   this->Trained->given =
     processes ? AttentionAtlas::OpenTransformer::Open(kept.path, "", true) : kept.model;
   AttentionAtlas::ToDataSet(this->Trained->given->GetModel(), kept.path, "", processes, output);
   AttentionAtlas::AddField(output->GetFieldData(), AttentionAtlas::ArrayNames::Recipe, recipe);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), static_cast<double>(kept.step));
-  if (!AttentionAtlas::IsFirstPiece(outputVector))
+  if (!task.IsFirst())
   {
     return;
   }
-  vtkTable* table = vtkTable::GetData(outputVector, 1);
+  auto* table = task.Output<vtkTable>(1);
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TransformerTraining);
   AttentionAtlas::AddField(table->GetFieldData(), AttentionAtlas::ArrayNames::Recipe, recipe);
   const atlas::LearningCurves& curves = history.Curves();
@@ -339,42 +260,4 @@ void vtkTransformerTraining::FillOutputs(
       AttentionAtlas::AddColumn<vtkDoubleArray>(table, curves.names[c], curves.rows, value);
     }
   }
-}
-
-vtkMTimeType vtkTransformerTraining::GetMTime()
-{
-  this->Failed.Touch(this);
-  return this->Superclass::GetMTime();
-}
-
-void vtkTransformerTraining::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  const auto text = [](const char* path) { return path != nullptr ? path : "(none)"; };
-  os << indent << "Task: " << this->Task << "\n";
-  os << indent << "TextFile: " << text(this->TextFile) << "\n";
-  os << indent << "Vocabulary: " << this->Vocabulary << "\n";
-  os << indent << "Context: " << this->Context << "\n";
-  os << indent << "Repeats: " << this->Repeats << "\n";
-  os << indent << "Curriculum: " << this->Curriculum << "\n";
-  os << indent << "TrainShare: " << this->TrainShare << "\n";
-  os << indent << "Layers: " << this->Layers << "\n";
-  os << indent << "Heads: " << this->Heads << "\n";
-  os << indent << "ModelDimension: " << this->ModelDimension << "\n";
-  os << indent << "HeadDimension: " << this->HeadDimension << "\n";
-  os << indent << "MlpDimension: " << this->MlpDimension << "\n";
-  os << indent << "Positions: " << this->Positions << "\n";
-  os << indent << "Normalization: " << this->Normalization << "\n";
-  os << indent << "Activation: " << this->Activation << "\n";
-  os << indent << "Tied: " << this->Tied << "\n";
-  os << indent << "BatchSize: " << this->BatchSize << "\n";
-  os << indent << "Steps: " << this->Steps << "\n";
-  os << indent << "LearningRate: " << this->LearningRate << "\n";
-  os << indent << "WeightDecay: " << this->WeightDecay << "\n";
-  os << indent << "Warmup: " << this->Warmup << "\n";
-  os << indent << "Seed: " << this->Seed << "\n";
-  os << indent << "CheckpointEvery: " << this->CheckpointEvery << "\n";
-  os << indent << "MeasureEvery: " << this->MeasureEvery << "\n";
-  os << indent << "Processing: " << this->Processing << "\n";
-  os << indent << "ContinueFrom: " << text(this->ContinueFrom) << "\n";
 }

@@ -2,9 +2,10 @@
 #define vtkTransformerTraining_h
 
 #include "AttentionAtlasLearningModule.h"
-#include "FailedFiles.h"
 
-#include <vtkDataObjectAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
+
+#include <string>
 
 #include <memory>
 
@@ -33,12 +34,11 @@ struct LearningRequest;
  * keeps what was reached; so does divergence, which is a warning. On several ranks the first one
  * trains, and all get its models; it alone has the table. Formulas: Core's TransformerTrainer.h.
  */
-class ATTENTIONATLASLEARNING_EXPORT vtkTransformerTraining : public vtkDataObjectAlgorithm
+class ATTENTIONATLASLEARNING_EXPORT vtkTransformerTraining : public vtkTaskAlgorithm
 {
 public:
   static vtkTransformerTraining* New();
-  vtkTypeMacro(vtkTransformerTraining, vtkDataObjectAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkTransformerTraining, vtkTaskAlgorithm);
 
   enum TaskType
   {
@@ -100,8 +100,8 @@ public:
   /**
    * TEXT and MASKED_TEXT: a UTF-8 file. Default: none.
    */
-  vtkSetFilePathMacro(TextFile);
-  vtkGetFilePathMacro(TextFile);
+  vtkSetStdStringFromCharMacro(TextFile);
+  vtkGetCharFromStdStringMacro(TextFile);
   ///@}
 
   ///@{
@@ -238,28 +238,19 @@ public:
    * training goes on. Its recipe replaces that of the task, and its seeds replace Seed; Task must
    * be the same. Null or empty: none. Default: none.
    */
-  vtkSetFilePathMacro(ContinueFrom);
-  vtkGetFilePathMacro(ContinueFrom);
+  vtkSetStdStringFromCharMacro(ContinueFrom);
+  vtkGetCharFromStdStringMacro(ContinueFrom);
   ///@}
-
-  /**
-   * After an error, changes with the files that were read.
-   */
-  vtkMTimeType GetMTime() override;
 
 protected:
   vtkTransformerTraining();
   ~vtkTransformerTraining() override;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkTransformerTraining(const vtkTransformerTraining&) = delete;
@@ -268,10 +259,10 @@ private:
   struct Results;
 
   AttentionAtlas::LearningRequest GetRequest() const;
-  void FillOutputs(const std::string& recipe, vtkInformationVector* outputVector);
+  void FillOutputs(const std::string& recipe, const AttentionAtlas::Task& task);
 
   int Task = REPEATED_TOKENS;
-  char* TextFile = nullptr;
+  std::string TextFile;
   int Vocabulary = 0;
   int Context = 0;
   double Repeats = -1;
@@ -295,9 +286,8 @@ private:
   int CheckpointEvery = 0;
   int MeasureEvery = 0;
   int Processing = NONE;
-  char* ContinueFrom = nullptr;
+  std::string ContinueFrom;
   std::unique_ptr<Results> Trained;
-  AttentionAtlas::FailedFiles Failed;
 };
 
 #endif

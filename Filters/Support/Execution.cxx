@@ -7,6 +7,7 @@
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
+#include <vtkMultiProcessController.h>
 #include <vtkSMPTools.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtksys/SystemInformation.hxx>
@@ -21,6 +22,8 @@
 #include <stdexcept>
 
 #include <unistd.h>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace AttentionAtlas
 {
@@ -162,6 +165,17 @@ void ParallelFor(
     { function(first + count * i / pieces, first + count * (i + 1) / pieces); });
 }
 
+void ParallelSteps(vtkIdType count, vtkIdType perStep, const atlas::Progress& progress,
+  const std::function<void(vtkIdType, vtkIdType)>& function)
+{
+  for (vtkIdType begin = 0; begin < count; begin += perStep)
+  {
+    const vtkIdType end = std::min(begin + perStep, count);
+    ParallelFor(begin, end, function);
+    progress(end, count);
+  }
+}
+
 namespace
 {
 
@@ -220,18 +234,6 @@ void WithdrawCancel(vtkAlgorithm* filter)
   filter->*AbortRequest::Member() = 0;
 }
 
-int LeaveUnfinished(vtkAlgorithm* filter, vtkInformationVector* outputVector)
-{
-  WithdrawCancel(filter);
-  for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
-  {
-    vtkInformation* info = outputVector->GetInformationObject(port);
-    vtkDataObject::GetData(info)->ReleaseData();
-    info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
-  }
-  return 1;
-}
-
 bool IsFirstPiece(vtkInformationVector* outputVector)
 {
   bool isFirst = true; // an output that was not asked for has no piece
@@ -241,6 +243,34 @@ bool IsFirstPiece(vtkInformationVector* outputVector)
                            vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER()) <= 0;
   }
   return isFirst;
+}
+
+vtkDataObject* UpdateInput(vtkAlgorithm* filter, int inputPort)
+{
+  if (filter->GetNumberOfInputConnections(inputPort) == 0)
+  {
+    return nullptr;
+  }
+  int port = 0;
+  vtkAlgorithm* producer = filter->GetInputAlgorithm(inputPort, 0, port);
+  vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
+  KeepRequest(request);
+  vtkNew<vtkInformationVector> requests;
+  requests->SetInformationObject(port, request);
+  return producer->Update(port, requests) != 0 ? filter->GetInputDataObject(inputPort, 0) : nullptr;
+}
+
+void KeepRequest(vtkInformation* info)
+{
+  auto* controller = vtkMultiProcessController::GetGlobalController();
+  info->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
+  info->Set(SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
+  info->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
+}
+
+vtkMTimeType TimeOf(vtkDataObject* data)
+{
+  return data == nullptr ? 0 : std::max(data->GetMTime(), data->GetUpdateTime());
 }
 
 }

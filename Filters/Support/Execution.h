@@ -1,6 +1,7 @@
 #pragma once
 
-#include "AttentionAtlasDataModule.h"
+#include "AttentionAtlasSupportModule.h"
+#include "Progress.h"
 
 #include <vtkType.h>
 
@@ -8,6 +9,8 @@
 #include <string>
 
 class vtkAlgorithm;
+class vtkDataObject;
+class vtkInformation;
 class vtkInformationVector;
 
 /// Threads, memory and pieces of the filters.
@@ -16,7 +19,7 @@ namespace AttentionAtlas
 
 /// The vtkSMPTools backend to use: that of VTK_SMP_BACKEND_IN_USE if set, else STDThread, since
 /// ParaView is often built with a sequential default.
-ATTENTIONATLASDATA_EXPORT const char* ParallelBackend();
+ATTENTIONATLASSUPPORT_EXPORT const char* ParallelBackend();
 
 /// The number of threads that a filter of this process may use, at least 1. It is the limit that
 /// vtkSMPTools::Initialize, vtkSMPTools::LocalScope or VTK_SMP_MAX_THREADS set for the
@@ -26,37 +29,46 @@ ATTENTIONATLASDATA_EXPORT const char* ParallelBackend();
 /// bound to a core thus has 1 thread, and the ranks of a host together use no more than its
 /// processors. The number of ranks is read from the environment of Open MPI, MPICH, Intel MPI and
 /// MVAPICH2.
-ATTENTIONATLASDATA_EXPORT int ThreadLimit();
+ATTENTIONATLASSUPPORT_EXPORT int ThreadLimit();
 
 /// Calls `function(begin, end)` for ranges that cover [first, last) on up to ThreadLimit() threads,
 /// those of Core's pool. Rethrows an exception of one of the calls.
-ATTENTIONATLASDATA_EXPORT void ParallelFor(
+ATTENTIONATLASSUPPORT_EXPORT void ParallelFor(
   vtkIdType first, vtkIdType last, const std::function<void(vtkIdType, vtkIdType)>& function);
+
+/// Same, in steps of `perStep` of 0 ... count - 1, with a report of progress after each.
+ATTENTIONATLASSUPPORT_EXPORT void ParallelSteps(vtkIdType count, vtkIdType perStep,
+  const atlas::Progress& progress, const std::function<void(vtkIdType, vtkIdType)>& function);
 
 /// Throws std::runtime_error if `bytes` exceeds the free memory of this machine, of the container
 /// that the process runs in, or what the process may still allocate. The message begins with
 /// `what`, which needs the memory, and ends with `advice`, what to change.
-ATTENTIONATLASDATA_EXPORT void RequireMemory(
+ATTENTIONATLASSUPPORT_EXPORT void RequireMemory(
   double bytes, const std::string& what, const std::string& advice);
 
 /// Reports the progress of a filter, 0 to 1, and returns whether to continue: false once
 /// IsCanceled. Call it from the thread that executes the filter.
-ATTENTIONATLASDATA_EXPORT bool ReportProgress(vtkAlgorithm* filter, double done);
+ATTENTIONATLASSUPPORT_EXPORT bool ReportProgress(vtkAlgorithm* filter, double done);
 
 /// Whether the user has canceled the filter, one before it, one that it is a part of, or an input.
-ATTENTIONATLASDATA_EXPORT bool IsCanceled(vtkAlgorithm* filter);
+ATTENTIONATLASSUPPORT_EXPORT bool IsCanceled(vtkAlgorithm* filter);
 
 /// Takes back the request to cancel a filter, which VTK 9.2 keeps for the next execution.
-ATTENTIONATLASDATA_EXPORT void WithdrawCancel(vtkAlgorithm* filter);
-
-/// For RequestData to return when the user has canceled. Empties all outputs, so that no partial
-/// results remain, and makes the next update compute them again, even if nothing has changed.
-/// Resets the abort request, which VTK 9.2 does not. Returns 1.
-ATTENTIONATLASDATA_EXPORT int LeaveUnfinished(
-  vtkAlgorithm* filter, vtkInformationVector* outputVector);
+ATTENTIONATLASSUPPORT_EXPORT void WithdrawCancel(vtkAlgorithm* filter);
 
 /// Whether this is the piece, and thus the rank, that holds small outputs. They are empty on all
 /// others, so nothing is drawn or counted twice.
-ATTENTIONATLASDATA_EXPORT bool IsFirstPiece(vtkInformationVector* outputVector);
+ATTENTIONATLASSUPPORT_EXPORT bool IsFirstPiece(vtkInformationVector* outputVector);
+
+/// Updates the input at a port of a filter, for filters whose information depends on it. Returns
+/// it, or null if there is none; what went wrong has then been told.
+ATTENTIONATLASSUPPORT_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter, int port = 0);
+
+/// Asks for what UpdateRecording asked for, so that the recording is not made again. For
+/// RequestUpdateExtent, with the information of the first input.
+ATTENTIONATLASSUPPORT_EXPORT void KeepRequest(vtkInformation* info);
+
+/// When a data object was changed or updated last; 0 without one.
+ATTENTIONATLASSUPPORT_EXPORT vtkMTimeType TimeOf(vtkDataObject* data);
 
 }

@@ -1,9 +1,14 @@
 #pragma once
 
-#include "AttentionAtlasDataModule.h"
+#include "AttentionAtlasSupportModule.h"
+
+#include <vtkType.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 class vtkAlgorithm;
 class vtkInformation;
@@ -15,7 +20,7 @@ namespace AttentionAtlas
 /// What is asked for of an image that is smaller at some time steps than announced. VTK would
 /// execute its filter at each update, because the image lacks a part that was asked for. While
 /// nothing has changed, this asks for no more than there is.
-class ATTENTIONATLASDATA_EXPORT ImageRequest
+class ATTENTIONATLASSUPPORT_EXPORT ImageRequest
 {
 public:
   /// `port` is that of the image.
@@ -51,5 +56,23 @@ private:
   Extent Limited = { 0, -1, 0, -1, 0, -1 }; ///< what was made of it
   std::optional<Request> Known;             ///< of which the image is all that there is
 };
+
+/// Announces an image of float points at x = 0 ... width - 1, y = 0 ... -(height - 1), of which any
+/// part can be asked for. `type`: of its active scalars. `step`: the distance of its columns.
+ATTENTIONATLASSUPPORT_EXPORT void AnnounceImage(
+  int width, int height, vtkInformation* info, int type = VTK_FLOAT, double step = 1);
+
+/// The part of an announced image that is asked for, as far as it is in an image of this size: one
+/// of fewer tokens than at the last time step.
+ATTENTIONATLASSUPPORT_EXPORT std::array<int, 6> RequestedExtent(
+  vtkInformation* info, std::int64_t width, std::int64_t height);
+
+/// Begins that part of an image of this size. Returns its points in their order, each as the number
+/// of the cell of the matrix, row by row from the top.
+ATTENTIONATLASSUPPORT_EXPORT std::vector<std::size_t> BeginImage(
+  vtkInformation* info, std::int64_t width, std::int64_t height, double step = 1);
+
+/// The same for an image of the announced size.
+ATTENTIONATLASSUPPORT_EXPORT std::vector<std::size_t> BeginImage(vtkInformation* info);
 
 }

@@ -1,12 +1,14 @@
 #include "RankGroup.h"
 
+#include "Progress.h"
+
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiProcessController.h>
-#include <vtkOutputWindow.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -25,50 +27,9 @@ constexpr vtkIdType MessageSize = vtkIdType{ 1 } << 28;
   throw std::runtime_error("the ranks could not exchange their parts.");
 }
 
-template<class Number>
-std::vector<char> BytesOf(const std::vector<Number>& numbers)
-{
-  const char* first = reinterpret_cast<const char*>(numbers.data());
-  return { first, first + numbers.size() * sizeof(Number) };
 }
-
-/// A rank was canceled.
-struct Cancelled : std::runtime_error
-{
-  Cancelled()
-    : std::runtime_error("the user has canceled.")
-  {
-  }
-};
-
-/// The numbers in the bytes of all ranks.
-template<class Number>
-std::vector<Number> Joined(const std::vector<std::vector<char>>& parts)
-{
-  std::vector<Number> numbers;
-  for (const std::vector<char>& bytes : parts)
-  {
-    const std::size_t before = numbers.size();
-    numbers.resize(before + bytes.size() / sizeof(Number));
-    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(numbers.data() + before));
-  }
-  return numbers;
-}
-
-}
-
-/// What this rank knows of a task.
-struct RankGroup::Task
-{
-  vtkTypeInt64 exchanges = 0;
-  bool isOver = false; ///< no rank does another exchange
-  bool isCancelled = false;
-  bool isReported = false;
-  std::string error;
-};
 
 RankGroup::RankGroup(vtkInformationVector* outputVector)
-  : State(std::make_shared<Task>())
 {
   using SDDP = vtkStreamingDemandDrivenPipeline;
   auto* controller = vtkMultiProcessController::GetGlobalController();
@@ -78,36 +39,6 @@ RankGroup::RankGroup(vtkInformationVector* outputVector)
       info->Get(SDDP::UPDATE_PIECE_NUMBER()) == controller->GetLocalProcessId())
   {
     this->Controller = controller;
-  }
-}
-
-RankGroup::RankGroup(const RankGroup& other)
-  : Controller(other.Controller)
-  , State(other.State)
-  , IsCopy(true)
-{
-}
-
-RankGroup::~RankGroup()
-{
-  if (this->IsCopy)
-  {
-    return;
-  }
-  try
-  {
-    if (this->State->exchanges > 0 && !this->State->isOver)
-    {
-      this->Meet(Exchange::End, {}, 0);
-    }
-  }
-  catch (const std::exception&)
-  {
-    this->State->isOver = true; // reported below
-  }
-  if (this->Rank() == 0 && !this->State->error.empty() && !this->State->isReported)
-  {
-    vtkOutputWindowDisplayErrorText(("ERROR: " + this->State->error + "\n").c_str());
   }
 }
 
@@ -126,7 +57,7 @@ void RankGroup::RunTest() const
 {
   const char* wanted = std::getenv("ATLAS_TEST_FAILURE");
   const std::string place =
-    std::to_string(this->Rank()) + ":" + std::to_string(this->State->exchanges) + ":";
+    std::to_string(this->Rank()) + ":" + std::to_string(this->Exchanges) + ":";
   if (wanted == nullptr || std::string(wanted).compare(0, place.size(), place) != 0)
   {
     return;
@@ -138,136 +69,128 @@ void RankGroup::RunTest() const
   }
   if (kind == "cancel")
   {
-    this->State->isCancelled = true;
-    throw Cancelled();
+    throw atlas::Canceled();
   }
   throw std::runtime_error("a failure for a test.");
 }
 
-/// Throws the error of a rank on all ranks.
-void RankGroup::FailTogether(int rank, std::string error, std::size_t length) const
+/// Ends the task on this rank as on all others.
+void RankGroup::EndWith(const End& end) const
 {
-  error.resize(length);
-  if (this->Controller != nullptr)
+  this->Over = end;
+  if (end.isCanceled)
   {
-    this->Controller->Broadcast(error.data(), static_cast<vtkIdType>(length), rank);
+    throw atlas::Canceled();
   }
-  this->State->isOver = true;
-  this->State->isCancelled = false;
-  this->State->error = error;
-  throw std::runtime_error(error);
+  throw std::runtime_error(end.error.value_or("the task of all ranks is over."));
 }
 
-/// The beginning of an exchange. Throws on all ranks if one has failed or does another exchange,
-/// and, but for an agreement of all, if one was canceled.
+/// The beginning of an exchange.
 std::vector<RankGroup::Header> RankGroup::Meet(
-  Exchange exchange, const RankResult& result, std::size_t bytes) const
+  Exchange exchange, vtkTypeInt64 number, std::size_t bytes) const
 {
-  Task& task = *this->State;
-  if (task.isOver)
+  if (this->Over)
   {
-    if (task.isCancelled)
-    {
-      throw Cancelled();
-    }
-    throw std::runtime_error(task.error);
+    this->EndWith(*this->Over);
   }
   if (exchange != Exchange::End)
   {
     this->RunTest();
   }
-  const bool isCancelled = result.cancelled || task.isCancelled;
-  const std::string error = isCancelled ? std::string() : result.error;
-  const Header mine = { static_cast<vtkTypeInt64>(exchange), task.exchanges++,
-    static_cast<vtkTypeInt64>(error.size()), isCancelled ? 1 : 0,
-    static_cast<vtkTypeInt64>(result.input), static_cast<vtkTypeInt64>(bytes) };
+  return this->Exchanged({ static_cast<vtkTypeInt64>(exchange), this->Exchanges, 0, 0, number,
+                           static_cast<vtkTypeInt64>(bytes) },
+    std::nullopt);
+}
+
+/// The headers of all ranks. Throws on all of them unless all do the same exchange.
+std::vector<RankGroup::Header> RankGroup::Exchanged(
+  const Header& mine, const std::optional<std::string>& error) const
+{
+  ++this->Exchanges;
   std::vector<Header> all(static_cast<std::size_t>(this->Count()), mine);
   if (this->Controller != nullptr && this->Controller->AllGather(mine.data(), all.front().data(),
                                        static_cast<vtkIdType>(mine.size())) == 0)
   {
     FailToSend();
   }
-  const auto failed =
-    std::find_if(all.begin(), all.end(), [](const Header& header) { return header[2] > 0; });
-  if (failed != all.end())
+  const auto find = [&all](const auto& holds)
+  { return std::find_if(all.begin(), all.end(), holds) - all.begin(); };
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  const std::ptrdiff_t failed = find([](const Header& header) { return header[2] > 0; });
+  if (failed < count)
   {
-    this->FailTogether(
-      static_cast<int>(failed - all.begin()), error, static_cast<std::size_t>((*failed)[2]));
+    std::string text = error.value_or("");
+    text.resize(static_cast<std::size_t>(all[static_cast<std::size_t>(failed)][2]));
+    if (this->Controller != nullptr)
+    {
+      this->Controller->Broadcast(
+        text.data(), static_cast<vtkIdType>(text.size()), static_cast<int>(failed));
+    }
+    this->EndWith({ text, false });
   }
-  const auto isOther = [&](const Header& header)
-  { return header[0] != all.front()[0] || header[1] != all.front()[1]; };
-  const auto other = std::find_if(all.begin(), all.end(), isOther);
-  const bool isOneExchange = other == all.end();
-  const bool anyCancelled =
-    std::any_of(all.begin(), all.end(), [](const Header& header) { return header[3] != 0; });
-  task.isCancelled = anyCancelled;
-  task.isOver = !isOneExchange || exchange == Exchange::End ||
-                (anyCancelled && exchange != Exchange::Agreement);
-  if (anyCancelled && exchange != Exchange::Agreement)
+  if (find([](const Header& header) { return header[3] != 0; }) < count)
   {
-    throw Cancelled();
+    this->EndWith({ std::nullopt, true });
   }
-  if (!isOneExchange && !anyCancelled)
+  const std::ptrdiff_t other = find([&](const Header& header)
+    { return header[0] != all.front()[0] || header[1] != all.front()[1]; });
+  if (other < count)
   {
-    task.error = "the ranks do different things: rank " + std::to_string(other - all.begin()) +
-                 " is at another exchange than rank 0.";
-    throw std::runtime_error(task.error);
+    this->EndWith({ "the ranks do different things: rank " + std::to_string(other) +
+                      " is at another exchange than rank 0.",
+      false });
   }
-  task.isCancelled = anyCancelled && task.isOver;
   return all;
 }
 
-bool RankGroup::Agree(const RankResult& result) const
+bool RankGroup::Any(bool mine) const
 {
-  if (this->State->isOver && this->State->isCancelled)
-  {
-    return false;
-  }
-  const std::vector<Header> all = this->Meet(Exchange::Agreement, result, 0);
-  if (std::any_of(all.begin(), all.end(), [](const Header& header) { return header[3] != 0; }))
-  {
-    return false;
-  }
+  const std::vector<Header> all = this->Meet(Exchange::Agreement, mine ? 1 : 0);
+  return std::any_of(all.begin(), all.end(), [](const Header& header) { return header[4] != 0; });
+}
+
+void RankGroup::RequireSame(std::size_t hash) const
+{
+  const std::vector<Header> all = this->Meet(Exchange::Agreement, static_cast<vtkTypeInt64>(hash));
   const auto other = std::find_if(
     all.begin(), all.end(), [&](const Header& header) { return header[4] != all.front()[4]; });
   if (other != all.end())
   {
-    this->State->isOver = true; // on all ranks
-    this->State->error =
-      "expected the same model and sequences on every rank, found others on rank " +
-      std::to_string(other - all.begin()) + " than on rank 0.";
-    throw std::runtime_error(this->State->error);
+    this->EndWith({ "expected the same model and sequences on every rank, found others on rank " +
+                      std::to_string(other - all.begin()) + " than on rank 0.",
+      false });
   }
-  return true;
 }
 
-void RankGroup::Require(const RankResult& result) const
+void RankGroup::Finish() const
 {
-  if (!this->Agree(result))
+  if (this->Exchanges > 0 && !this->Over)
   {
-    this->State->isCancelled = true;
-    throw Cancelled();
+    this->Meet(Exchange::End);
+    this->Over = End();
   }
 }
 
-bool RankGroup::Leave(const std::exception& error) const
+std::optional<std::string> RankGroup::Leave(const std::optional<std::string>& error) const
 {
-  Task& task = *this->State;
   try
   {
-    RankResult result;
-    result.error = error.what();
-    if (!task.isOver)
+    if (!this->Over)
     {
-      this->Meet(Exchange::End, result, 0);
+      const std::size_t length = error ? std::max(error->size(), std::size_t{ 1 }) : 0;
+      this->Exchanged({ static_cast<vtkTypeInt64>(Exchange::End), this->Exchanges,
+                        static_cast<vtkTypeInt64>(length), error ? 0 : 1, 0, 0 },
+        error);
     }
   }
-  catch (const std::exception&)
+  catch (const std::exception& e)
   {
-    task.isOver = true; // the ranks know now
+    if (!this->Over) // nothing could be sent
+    {
+      return e.what();
+    }
   }
-  task.isReported = true;
-  return task.isCancelled;
+  return this->Over ? this->Over->error : error;
 }
 
 template<class Value>
@@ -286,7 +209,7 @@ void RankGroup::Send(Value* values, vtkIdType count, int rank) const
 void RankGroup::ShareRows(
   const atlas::Recording& recording, const std::vector<atlas::SequenceRange>& ranges) const
 {
-  this->Meet(Exchange::Rows, {}, 0);
+  this->Meet(Exchange::Rows);
   if (this->Controller == nullptr)
   {
     return;
@@ -306,7 +229,7 @@ void RankGroup::ShareRows(
 
 std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
 {
-  const std::vector<Header> headers = this->Meet(Exchange::Bytes, {}, mine.size());
+  const std::vector<Header> headers = this->Meet(Exchange::Bytes, 0, mine.size());
   std::vector<std::vector<char>> all(headers.size());
   all[static_cast<std::size_t>(this->Rank())] = std::move(mine);
   for (std::size_t rank = 0; rank < all.size() && this->Controller != nullptr; ++rank)
@@ -315,31 +238,6 @@ std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
     this->Send(all[rank].data(), headers[rank][5], static_cast<int>(rank));
   }
   return all;
-}
-
-bool RankGroup::Any(bool mine) const
-{
-  try
-  {
-    const std::vector<vtkTypeInt64> all = this->Gather(std::vector<vtkTypeInt64>{ mine ? 1 : 0 });
-    return std::any_of(all.begin(), all.end(), [](vtkTypeInt64 other) { return other != 0; });
-  }
-  catch (const std::exception& e)
-  {
-    this->Leave(e);
-    this->State->isReported = false;
-    return true;
-  }
-}
-
-std::vector<vtkTypeInt64> RankGroup::Gather(const std::vector<vtkTypeInt64>& mine) const
-{
-  return Joined<vtkTypeInt64>(this->Share(BytesOf(mine)));
-}
-
-std::vector<double> RankGroup::Gather(const std::vector<double>& mine) const
-{
-  return Joined<double>(this->Share(BytesOf(mine)));
 }
 
 }

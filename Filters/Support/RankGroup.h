@@ -1,72 +1,59 @@
 #pragma once
 
-#include "AttentionAtlasDataModule.h"
+#include "AttentionAtlasSupportModule.h"
 #include "RecordTransformer.h"
 
 #include <vtkType.h>
 
+#include <algorithm>
 #include <array>
-#include <exception>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 class vtkInformationVector;
 class vtkMultiProcessController;
 
-/// Sharing work on a recording among MPI ranks.
 namespace AttentionAtlas
 {
 
-/// The outcome of a rank's part.
-struct RankResult
-{
-  std::string error;      ///< empty if there was none
-  bool cancelled = false; ///< by the user
-  std::size_t input = 0;  ///< a hash of the input, to detect ranks with different inputs
-};
-
-/// The ranks that update an algorithm together: all ranks if there are as many pieces as ranks and
+/// The ranks that execute a filter together: all ranks if there are as many pieces as ranks and
 /// each is asked for its own, else only this one, and nothing is sent.
 ///
 /// The ranks exchange what they know by the functions below, each rank the same ones in the same
 /// order. An exchange begins with a few numbers of every rank: which exchange it is, and whether
-/// the rank has failed or was canceled. A rank that leaves the task by an exception calls Leave,
-/// and thereby takes part in whatever exchange the others do next, which throws the same error on
-/// each of them, or ends as canceled on all. When the group is destroyed, each rank meets the
-/// others once more. So none waits for a rank that has left, and ranks that do different things
-/// throw std::runtime_error instead of mixing their data. Behind an error or a cancel nothing is
-/// sent: exchanges throw again. Copies are of the same task.
+/// the rank has failed or was canceled. If one has, the exchange throws on all ranks:
+/// atlas::Canceled, or std::runtime_error with the message of the first rank that failed. A rank
+/// that leaves its task meets the others in their next exchange, so none waits for it, and ranks
+/// that do different things fail instead of mixing their data (RunRankTask sees to both).
 ///
 /// For tests alone, the environment variable ATLAS_TEST_FAILURE, as RANK:EXCHANGE:KIND, lets a rank
 /// fail instead of doing exchange 0, 1, ...; KIND is throw, memory or cancel.
-class ATTENTIONATLASDATA_EXPORT RankGroup
+class ATTENTIONATLASSUPPORT_EXPORT RankGroup
 {
 public:
+  /// This rank alone.
+  RankGroup() = default;
+
   explicit RankGroup(vtkInformationVector* outputVector);
-  RankGroup(const RankGroup& other);
+
+  RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
-  ~RankGroup();
 
   int Count() const;
 
   /// The index of this rank in the group, from 0.
   int Rank() const;
 
-  /// Waits for the results of all ranks, and returns whether none was canceled. Throws
-  /// std::runtime_error on every rank if one has an error, with the message of the first such rank,
-  /// or if the inputs differ.
-  [[nodiscard]] bool Agree(const RankResult& result) const;
-
-  /// Same, for a task that leaves by an exception if one was canceled, on every rank.
-  void Require(const RankResult& result) const;
-
-  /// To be called where a task ends by an exception, on whichever ranks it does; see above. Returns
-  /// whether the reason is that a rank was canceled, which is no error to report.
-  bool Leave(const std::exception& error) const;
-
-  /// Whether something holds on any rank. True if a rank has failed; then the next exchange throws.
+  /// Whether something holds on any rank.
   bool Any(bool mine) const;
+
+  /// Throws std::runtime_error on all ranks unless all have the same number, such as a hash of what
+  /// they read.
+  void RequireSame(std::size_t hash) const;
 
   /// Sends the rows of all sequences to every rank; rank r has computed those in ranges[r].
   void ShareRows(
@@ -75,9 +62,23 @@ public:
   /// Sends bytes of each rank to all ranks. Returns those of rank r as entry r.
   std::vector<std::vector<char>> Share(std::vector<char> mine) const;
 
-  /// Sends numbers of each rank to all ranks. Returns all, those of rank 0 first.
-  std::vector<vtkTypeInt64> Gather(const std::vector<vtkTypeInt64>& mine) const;
-  std::vector<double> Gather(const std::vector<double>& mine) const;
+  /// Sends numbers, or records of them, of each rank to all ranks. Returns all, those of rank 0
+  /// first.
+  template<class Value>
+  std::vector<Value> Gather(const std::vector<Value>& mine) const;
+
+  /// Sends the values of items that were dealt to the ranks: rank r has those of items r,
+  /// r + Count(), ... Returns those of all items in order [items, perItem].
+  template<class Value>
+  std::vector<Value> GatherDealt(
+    const std::vector<Value>& mine, std::size_t items, std::size_t perItem) const;
+
+  /// The end of a task that exchanged something. Throws as an exchange does.
+  void Finish() const;
+
+  /// The end of a task by an exception. Returns the error that all ranks have then, or std::nullopt
+  /// if they are canceled. `error`: of this rank; std::nullopt if it was canceled.
+  std::optional<std::string> Leave(const std::optional<std::string>& error) const;
 
 private:
   enum class Exchange
@@ -87,21 +88,67 @@ private:
     Rows,
     End
   };
-  struct Task;
 
-  /// Exchange, its number, length of the error, whether canceled, hash of the input, bytes to send.
+  /// Exchange, its number, length of the error, whether canceled, a hash, bytes to send.
   using Header = std::array<vtkTypeInt64, 6>;
 
-  vtkMultiProcessController* Controller = nullptr; ///< nullptr: this rank alone
-  std::shared_ptr<Task> State;
-  bool IsCopy = false;
+  /// How the task ended on all ranks.
+  struct End
+  {
+    std::optional<std::string> error; ///< none: canceled or finished
+    bool isCanceled = false;
+  };
 
-  std::vector<Header> Meet(Exchange exchange, const RankResult& result, std::size_t bytes) const;
-  [[noreturn]] void FailTogether(int rank, std::string error, std::size_t length) const;
+  vtkMultiProcessController* Controller = nullptr; ///< nullptr: this rank alone
+  mutable vtkTypeInt64 Exchanges = 0;
+  mutable std::optional<End> Over; ///< no rank does another exchange
+
+  std::vector<Header> Meet(Exchange exchange, vtkTypeInt64 number = 0, std::size_t bytes = 0) const;
+  std::vector<Header> Exchanged(const Header& mine, const std::optional<std::string>& error) const;
+  [[noreturn]] void EndWith(const End& end) const;
   void RunTest() const;
 
   template<class Value>
   void Send(Value* values, vtkIdType count, int rank) const;
 };
+
+template<class Value>
+std::vector<Value> RankGroup::Gather(const std::vector<Value>& mine) const
+{
+  static_assert(std::is_trivially_copyable_v<Value>);
+  const char* first = reinterpret_cast<const char*>(mine.data());
+  const auto parts = this->Share({ first, first + mine.size() * sizeof(Value) });
+  std::vector<Value> all;
+  for (const std::vector<char>& bytes : parts)
+  {
+    const std::size_t before = all.size();
+    all.resize(before + bytes.size() / sizeof(Value));
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(all.data() + before));
+  }
+  return all;
+}
+
+template<class Value>
+std::vector<Value> RankGroup::GatherDealt(
+  const std::vector<Value>& mine, std::size_t items, std::size_t perItem) const
+{
+  const auto ranks = static_cast<std::size_t>(this->Count());
+  if (ranks == 1 || perItem == 0)
+  {
+    return mine;
+  }
+  const std::vector<Value> dealt = this->Gather(mine);
+  std::vector<Value> all(items * perItem);
+  auto from = dealt.begin();
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+  {
+    for (std::size_t item = rank; item < items; item += ranks)
+    {
+      std::copy_n(from, perItem, all.begin() + static_cast<std::ptrdiff_t>(item * perItem));
+      from += static_cast<std::ptrdiff_t>(perItem);
+    }
+  }
+  return all;
+}
 
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "AttentionAtlasTokensModule.h"
 #include "TokenPalette.h"
 #include "TokenValues.h"
 
@@ -34,16 +35,18 @@ struct LegendEntry
 };
 
 /// "Position (tokens)"
-std::string LegendTitle(TokenQuantity quantity);
+ATTENTIONATLASTOKENS_EXPORT std::string LegendTitle(TokenQuantity quantity);
 
 /// The entries of a legend: at most five values for each kind, or the hues.
-std::vector<LegendEntry> MakeLegend(const TokenScale& scale);
+ATTENTIONATLASTOKENS_EXPORT std::vector<LegendEntry> MakeLegend(const TokenScale& scale);
 
 /// The legend as one text, from which Filters/Views makes that of a view: the title, then a line
 /// "RED GREEN BLUE TEXT" for each entry.
-std::string LegendText(const std::string& title, const std::vector<LegendEntry>& entries);
+ATTENTIONATLASTOKENS_EXPORT std::string LegendText(
+  const std::string& title, const std::vector<LegendEntry>& entries);
 
 /// The legend as columns Label, Value, Kind and TokenColor.
-void FillLegend(const std::vector<LegendEntry>& entries, vtkTable* table);
+ATTENTIONATLASTOKENS_EXPORT void FillLegend(
+  const std::vector<LegendEntry>& entries, vtkTable* table);
 
 }

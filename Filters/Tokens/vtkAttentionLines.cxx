@@ -5,12 +5,12 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "PointArrays.h"
-#include "RankGroup.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "StrongestKeys.h"
+#include "Task.h"
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
@@ -37,6 +37,7 @@
 
 namespace Names = AttentionAtlas::ArrayNames;
 using AttentionAtlas::NewArray;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -47,6 +48,17 @@ constexpr const char* Advice = "give the output of a Head Embedding.";
 constexpr std::int64_t WeightsPerStep = std::int64_t{ 1 } << 24;
 
 constexpr std::int32_t Absent = -1;
+
+bool IsEmpty(vtkDataSet* data)
+{
+  return data == nullptr || data->GetNumberOfPoints() == 0;
+}
+
+bool HasSelection(const Task& task)
+{
+  auto* selection = task.Input<vtkSelection>(2);
+  return selection != nullptr && selection->GetNumberOfNodes() > 0;
+}
 
 /// A line between points of the input.
 struct Line
@@ -364,8 +376,9 @@ void vtkAttentionLines::Lines::Fill(vtkDataSet* input, vtkPolyData* output)
 }
 
 vtkAttentionLines::vtkAttentionLines()
+  : vtkTaskAlgorithm(
+      { "vtkDataSet", "vtkMultiBlockDataSet", "vtkSelection?" }, { "vtkPolyData" }, TOGETHER)
 {
-  this->SetNumberOfInputPorts(3);
 }
 
 void vtkAttentionLines::AddSelectedToken(vtkIdType token)
@@ -380,37 +393,18 @@ void vtkAttentionLines::ClearSelectedTokens()
   this->Modified();
 }
 
-int vtkAttentionLines::FillInputPortInformation(int port, vtkInformation* info)
-{
-  const char* const types[] = { "vtkDataSet", "vtkMultiBlockDataSet", "vtkSelection" };
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), types[port]);
-  if (port == 2)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
-  }
-  return 1;
-}
-
-bool vtkAttentionLines::HasSelection(vtkInformationVector** inputVector) const
-{
-  vtkSelection* selection = vtkSelection::GetData(inputVector[2]);
-  return selection != nullptr && selection->GetNumberOfNodes() > 0;
-}
-
 /// The tokens that are set, and those of the selected points of this rank.
-std::vector<vtkIdType> vtkAttentionLines::FindSelected(vtkInformationVector** inputVector) const
+std::vector<vtkIdType> vtkAttentionLines::FindSelected(const Task& task) const
 {
   std::vector<vtkIdType> tokens = this->SelectedTokens;
-  vtkDataSet* embedding = vtkDataSet::GetData(inputVector[0]);
-  vtkSelection* selection = vtkSelection::GetData(inputVector[2]);
-  if (!this->HasSelection(inputVector) || embedding == nullptr ||
-      embedding->GetNumberOfPoints() == 0)
+  auto* embedding = task.Input<vtkDataSet>();
+  if (!HasSelection(task) || IsEmpty(embedding))
   {
     return tokens;
   }
   vtkNew<vtkExtractSelection> extract;
   extract->SetInputDataObject(0, embedding);
-  extract->SetInputDataObject(1, selection);
+  extract->SetInputDataObject(1, task.Input<vtkSelection>(2));
   extract->Update();
   auto* points = vtkDataSet::SafeDownCast(extract->GetOutputDataObject(0));
   if (points != nullptr && points->GetNumberOfPoints() > 0)
@@ -422,15 +416,16 @@ std::vector<vtkIdType> vtkAttentionLines::FindSelected(vtkInformationVector** in
   return tokens;
 }
 
-/// Evaluates the blocks on several threads. Returns false if the user has canceled.
-bool vtkAttentionLines::FindLines(
-  vtkInformationVector** inputVector, const std::vector<vtkIdType>& selected, Lines& lines)
+/// Evaluates the blocks on several threads.
+vtkAttentionLines::Lines vtkAttentionLines::FindLines(
+  const Task& task, const std::vector<vtkIdType>& selected) const
 {
-  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
+  auto* input = task.Input<vtkDataSet>();
   const atlas::Recording recording =
-    AttentionAtlas::ToRecording(vtkMultiBlockDataSet::GetData(inputVector[1]));
+    AttentionAtlas::ToRecording(task.Input<vtkMultiBlockDataSet>(1));
   Work work(input, recording, selected, { this->Top, this->MinimumWeight });
   work.RequireMemory(input);
+  Lines lines;
   lines.ofBlock.resize(work.blocks.size());
   for (std::size_t begin = 0; begin < work.blocks.size();)
   {
@@ -446,89 +441,30 @@ bool vtkAttentionLines::FindLines(
         }
       });
     begin = end;
-    if (!AttentionAtlas::ReportProgress(
-          this, 0.9 * static_cast<double>(begin) / static_cast<double>(work.blocks.size())))
-    {
-      return false;
-    }
+    task.Progress()(begin, work.blocks.size());
   }
   lines.blocks = std::move(work.blocks);
   lines.heads = std::move(work.embedding.heads);
   lines.token = std::move(work.embedding.token);
-  return true;
+  return lines;
 }
 
-int vtkAttentionLines::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkAttentionLines::Execute(Task& task)
 {
-  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
-  auto* recording = vtkMultiBlockDataSet::GetData(inputVector[1]);
-  auto* output = vtkPolyData::GetData(outputVector);
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  AttentionAtlas::RankResult result;
-  Lines lines;
-  std::vector<vtkIdType> selected;
-  try
+  auto* input = task.Input<vtkDataSet>();
+  // What is selected on one rank is selected on all.
+  const std::vector<vtkIdType> selected = task.Ranks().Gather(this->FindSelected(task));
+  auto* output = task.Output<vtkPolyData>();
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionLines);
+  const bool selectsNothing = HasSelection(task) && selected.empty();
+  if (IsEmpty(input) || AttentionAtlas::IsEmpty(task.Input<vtkMultiBlockDataSet>(1)) ||
+      selectsNothing)
   {
-    selected = this->FindSelected(inputVector);
+    return;
   }
-  catch (const std::exception& e)
+  Lines lines = this->FindLines(task, selected);
+  if (!lines.blocks.empty())
   {
-    result.error = e.what();
+    lines.Fill(input, output);
   }
-  try
-  {
-    // What is selected on one rank is selected on all.
-    const auto all = ranks.Gather(std::vector<vtkTypeInt64>(selected.begin(), selected.end()));
-    selected.assign(all.begin(), all.end());
-    const bool isEmpty = input == nullptr || input->GetNumberOfPoints() == 0 ||
-                         recording == nullptr || recording->GetNumberOfBlocks() == 0;
-    const bool selectsNothing = this->HasSelection(inputVector) && selected.empty();
-    if (result.error.empty() && !isEmpty && !selectsNothing)
-    {
-      result.cancelled = !this->FindLines(inputVector, selected, lines);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    result.error = e.what();
-  }
-  try
-  {
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    if (!lines.blocks.empty())
-    {
-      lines.Fill(input, output);
-    }
-    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionLines);
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    output->Initialize();
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkAttentionLines::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Top: " << this->Top << "\n";
-  os << indent << "MinimumWeight: " << this->MinimumWeight << "\n";
-  os << indent << "SelectedTokens:";
-  for (const vtkIdType token : this->SelectedTokens)
-  {
-    os << " " << token;
-  }
-  os << "\n";
 }

@@ -1,9 +1,9 @@
 #ifndef vtkAttentionLines_h
 #define vtkAttentionLines_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasTokensModule.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <vector>
 
@@ -29,12 +29,11 @@
  * The lines of a head are made on the rank that has its points; the points of a head must be on one
  * rank. The result does not depend on the number of threads. Canceling leaves it empty.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkAttentionLines : public vtkPolyDataAlgorithm
+class ATTENTIONATLASTOKENS_EXPORT vtkAttentionLines : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionLines* New();
-  vtkTypeMacro(vtkAttentionLines, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionLines, vtkTaskAlgorithm);
 
   /**
    * Connects the recording.
@@ -82,16 +81,12 @@ protected:
   vtkAttentionLines();
   ~vtkAttentionLines() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Lines;
-  bool HasSelection(vtkInformationVector** inputVector) const;
-  std::vector<vtkIdType> FindSelected(vtkInformationVector** inputVector) const;
-  bool FindLines(
-    vtkInformationVector** inputVector, const std::vector<vtkIdType>& selected, Lines& lines);
+  std::vector<vtkIdType> FindSelected(const AttentionAtlas::Task& task) const;
+  Lines FindLines(const AttentionAtlas::Task& task, const std::vector<vtkIdType>& selected) const;
 
   vtkAttentionLines(const vtkAttentionLines&) = delete;
   void operator=(const vtkAttentionLines&) = delete;

@@ -2,6 +2,7 @@
 
 #include "ArrayNames.h"
 #include "PointArrays.h"
+#include "Task.h"
 
 #include <vtkDataObject.h>
 #include <vtkDataSetAttributes.h>
@@ -18,23 +19,21 @@
 #include <set>
 #include <vector>
 
+using AttentionAtlas::Task;
+
 vtkStandardNewMacro(vtkSelectedTokens);
 
-int vtkSelectedTokens::FillInputPortInformation(int, vtkInformation* info)
+vtkSelectedTokens::vtkSelectedTokens()
+  : vtkTaskAlgorithm({ "vtkDataSet|vtkTable" }, { "vtkSelection" })
 {
-  AttentionAtlas::AcceptTokens(info);
-  return 1;
 }
 
-int vtkSelectedTokens::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkSelectedTokens::Execute(Task& task)
 {
-  vtkDataObject* input = vtkDataObject::GetData(inputVector[0]);
-  auto* output = vtkSelection::GetData(outputVector);
-  output->Initialize();
+  auto* input = task.Input<vtkDataObject>();
   if (AttentionAtlas::TokenRows(input) == 0)
   {
-    return 1;
+    return;
   }
   const char* const name = AttentionAtlas::ArrayNames::TokenIndex;
   vtkDataSetAttributes* attributes = AttentionAtlas::TokenAttributes(input);
@@ -43,24 +42,16 @@ int vtkSelectedTokens::RequestData(
   {
     attributes = ofCells;
   }
-  try
+  const std::vector<std::int64_t> all = AttentionAtlas::Integers(
+    AttentionAtlas::RequireNumbers(attributes, name, "Head Embedding makes it."));
+  vtkNew<vtkIdTypeArray> tokens;
+  for (const std::int64_t token : std::set<std::int64_t>(all.begin(), all.end()))
   {
-    const std::vector<std::int64_t> all = AttentionAtlas::Integers(
-      AttentionAtlas::RequireNumbers(attributes, name, "Head Embedding makes it."));
-    vtkNew<vtkIdTypeArray> tokens;
-    for (const std::int64_t token : std::set<std::int64_t>(all.begin(), all.end()))
-    {
-      tokens->InsertNextValue(token);
-    }
-    vtkNew<vtkSelectionNode> node;
-    node->SetContentType(vtkSelectionNode::PEDIGREEIDS);
-    node->SetFieldType(vtkSelectionNode::POINT);
-    node->SetSelectionList(tokens);
-    output->AddNode(node);
+    tokens->InsertNextValue(token);
   }
-  catch (const std::exception& e)
-  {
-    vtkErrorMacro(<< e.what());
-  }
-  return 1; // as in vtkModelAlgorithm
+  vtkNew<vtkSelectionNode> node;
+  node->SetContentType(vtkSelectionNode::PEDIGREEIDS);
+  node->SetFieldType(vtkSelectionNode::POINT);
+  node->SetSelectionList(tokens);
+  task.Output<vtkSelection>()->AddNode(node);
 }

@@ -1,9 +1,9 @@
 #ifndef vtkSelectedTokens_h
 #define vtkSelectedTokens_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasTokensModule.h"
 
-#include <vtkSelectionAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkSelectedTokens
@@ -16,19 +16,17 @@
  * indices in ascending order. It is empty if there are no points. On several ranks each has the
  * tokens of its points. An input without the array Token Index is an error.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkSelectedTokens : public vtkSelectionAlgorithm
+class ATTENTIONATLASTOKENS_EXPORT vtkSelectedTokens : public vtkTaskAlgorithm
 {
 public:
   static vtkSelectedTokens* New();
-  vtkTypeMacro(vtkSelectedTokens, vtkSelectionAlgorithm);
+  vtkTypeMacro(vtkSelectedTokens, vtkTaskAlgorithm);
 
 protected:
-  vtkSelectedTokens() = default;
+  vtkSelectedTokens();
   ~vtkSelectedTokens() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkSelectedTokens(const vtkSelectedTokens&) = delete;

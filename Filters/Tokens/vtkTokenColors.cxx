@@ -4,10 +4,9 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "PointArrays.h"
-#include "RankGroup.h"
 #include "RecordingConversion.h"
+#include "Task.h"
 #include "TokenLegend.h"
 #include "TokenPalette.h"
 #include "TokenValues.h"
@@ -36,6 +35,7 @@
 
 namespace Names = AttentionAtlas::ArrayNames;
 using atlas::TokenKind;
+using AttentionAtlas::Task;
 using AttentionAtlas::TokenQuantity;
 using AttentionAtlas::TokenScale;
 using AttentionAtlas::UnknownValue;
@@ -245,143 +245,54 @@ atlas::Rgb ColorOf(const TokenScale& scale, const Tokens& tokens, vtkIdType row)
 vtkStandardNewMacro(vtkTokenColors);
 
 vtkTokenColors::vtkTokenColors()
+  : vtkTaskAlgorithm({ "vtkDataSet|vtkTable", "vtkMultiBlockDataSet?" },
+      { "=vtkDataObject", "vtkTable" }, TOGETHER)
 {
-  this->SetNumberOfInputPorts(2);
-  this->SetNumberOfOutputPorts(2);
 }
 
-int vtkTokenColors::FillInputPortInformation(int port, vtkInformation* info)
+void vtkTokenColors::Execute(Task& task)
 {
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkMultiBlockDataSet");
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
-    return 1;
-  }
-  AttentionAtlas::AcceptTokens(info);
-  return 1;
-}
-
-int vtkTokenColors::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 1 ? "vtkTable" : "vtkDataObject");
-  return 1;
-}
-
-int vtkTokenColors::RequestDataObject(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  vtkDataObject* input = vtkDataObject::GetData(inputVector[0]);
-  if (input == nullptr)
-  {
-    return 0;
-  }
-  AttentionAtlas::SetOutput(outputVector, 0, input->GetClassName());
-  AttentionAtlas::SetOutput(outputVector, 1, "vtkTable");
-  return 1;
-}
-
-/// Colors the tokens of this rank. Returns false if the user has canceled.
-bool vtkTokenColors::Paint(const std::function<void(vtkIdType, vtkIdType)>& paint, vtkIdType count)
-{
-  for (vtkIdType begin = 0; begin < count; begin += PointsPerStep)
-  {
-    const vtkIdType end = std::min(begin + PointsPerStep, count);
-    AttentionAtlas::ParallelFor(begin, end, paint);
-    const double done = static_cast<double>(end) / static_cast<double>(count);
-    if (!AttentionAtlas::ReportProgress(this, done))
-    {
-      return false;
-    }
-  }
-  return true;
-}
-
-int vtkTokenColors::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  vtkDataObject* input = vtkDataObject::GetData(inputVector[0]);
-  vtkDataObject* output = vtkDataObject::GetData(outputVector, 0);
-  vtkTable* legend = vtkTable::GetData(outputVector, 1);
+  auto* input = task.Input<vtkDataObject>();
   vtkDataSetAttributes* arrays = AttentionAtlas::TokenAttributes(input);
   const vtkIdType count = AttentionAtlas::TokenRows(input);
   const auto quantity = static_cast<TokenQuantity>(this->By);
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  AttentionAtlas::RankResult result;
-  Tokens tokens;
-  std::vector<AttentionAtlas::HeadRows> heads;
+  RequirePeriods(this->Periods);
+  AttentionAtlas::RequireMemory(3. * static_cast<double>(count),
+    "the colors of " + std::to_string(count) + " tokens", "show fewer heads.");
   vtkNew<vtkUnsignedCharArray> colors;
   colors->SetName(Names::TokenColor);
   colors->SetNumberOfComponents(3);
-  try // all that can fail on one rank alone
+  colors->SetNumberOfTuples(count);
+  Tokens tokens;
+  if (count > 0)
   {
-    RequirePeriods(this->Periods);
-    AttentionAtlas::RequireMemory(3. * static_cast<double>(count),
-      "the colors of " + std::to_string(count) + " tokens", "show fewer heads.");
-    colors->SetNumberOfTuples(count);
-    if (count > 0)
-    {
-      tokens = ReadTokens(arrays, count, vtkMultiBlockDataSet::GetData(inputVector[1]), quantity);
-    }
-    if (quantity == TokenQuantity::Norm)
-    {
-      heads = AttentionAtlas::HeadsOf(arrays, count);
-    }
+    tokens = ReadTokens(arrays, count, task.Input<vtkMultiBlockDataSet>(1), quantity);
   }
-  catch (const std::exception& e)
+  std::vector<AttentionAtlas::HeadRows> heads;
+  if (quantity == TokenQuantity::Norm)
   {
-    result.error = e.what();
+    heads = AttentionAtlas::HeadsOf(arrays, count);
   }
-  try
-  {
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    const TokenScale scale = FindScale(quantity, this->Periods, heads, ranks, tokens);
-    const auto paint = [&](vtkIdType begin, vtkIdType end)
+  const TokenScale scale = FindScale(quantity, this->Periods, heads, task.Ranks(), tokens);
+  AttentionAtlas::ParallelSteps(count, PointsPerStep, task.Progress(),
+    [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType i = begin; i < end; ++i)
       {
         const atlas::Rgb color = ColorOf(scale, tokens, i);
         colors->SetTypedTuple(i, color.data());
       }
-    };
-    result.cancelled = !this->Paint(paint, count);
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    output->ShallowCopy(input);
-    AttentionAtlas::TokenAttributes(output)->AddArray(colors);
-    const std::vector<AttentionAtlas::LegendEntry> entries = AttentionAtlas::MakeLegend(scale);
-    AttentionAtlas::AddField(output->GetFieldData(), Names::TokenColorLegend,
-      AttentionAtlas::LegendText(AttentionAtlas::LegendTitle(quantity), entries));
-    if (ranks.Rank() == 0)
-    {
-      AttentionAtlas::FillLegend(entries, legend);
-      AttentionAtlas::SetFormat(legend, AttentionAtlas::Formats::TokenColorsLegend);
-    }
-  }
-  catch (const std::exception& e)
+    });
+  auto* output = task.Output<vtkDataObject>();
+  output->ShallowCopy(input);
+  AttentionAtlas::TokenAttributes(output)->AddArray(colors);
+  const std::vector<AttentionAtlas::LegendEntry> entries = AttentionAtlas::MakeLegend(scale);
+  AttentionAtlas::AddField(output->GetFieldData(), Names::TokenColorLegend,
+    AttentionAtlas::LegendText(AttentionAtlas::LegendTitle(quantity), entries));
+  if (task.Ranks().Rank() == 0)
   {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    output->Initialize();
-    legend->Initialize();
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
+    auto* legend = task.Output<vtkTable>(1);
+    AttentionAtlas::FillLegend(entries, legend);
+    AttentionAtlas::SetFormat(legend, AttentionAtlas::Formats::TokenColorsLegend);
   }
-  return 1; // as in vtkModelAlgorithm
-}
-
-void vtkTokenColors::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "By: " << this->By << "\n";
-  os << indent << "Periods: " << this->Periods << "\n";
 }

@@ -1,11 +1,9 @@
 #ifndef vtkTokenColors_h
 #define vtkTokenColors_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasTokensModule.h"
 
-#include <vtkDataObjectAlgorithm.h>
-
-#include <functional>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkTokenColors
@@ -35,12 +33,11 @@
  * the patch's mean color at full saturation, PATCH_COLOR that color itself. Tokens without a value,
  * such as the class token of an image, are gray.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkTokenColors : public vtkDataObjectAlgorithm
+class ATTENTIONATLASTOKENS_EXPORT vtkTokenColors : public vtkTaskAlgorithm
 {
 public:
   static vtkTokenColors* New();
-  vtkTypeMacro(vtkTokenColors, vtkDataObjectAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkTokenColors, vtkTaskAlgorithm);
 
   enum ByType
   {
@@ -87,18 +84,11 @@ protected:
   vtkTokenColors();
   ~vtkTokenColors() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkTokenColors(const vtkTokenColors&) = delete;
   void operator=(const vtkTokenColors&) = delete;
-
-  bool Paint(const std::function<void(vtkIdType, vtkIdType)>& paint, vtkIdType count);
 
   int By = KIND;
   int Periods = 5;

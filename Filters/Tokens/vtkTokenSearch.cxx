@@ -4,11 +4,10 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
-#include "Execution.h"
 #include "MeanDistance.h"
 #include "PointArrays.h"
 #include "Prompts.h"
-#include "RankGroup.h"
+#include "Task.h"
 #include "TextMatcher.h"
 
 #include <vtkCellArray.h>
@@ -29,7 +28,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <set>
 #include <string_view>
@@ -37,6 +35,7 @@
 #include <utility>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -49,7 +48,7 @@ constexpr std::size_t MaximumPoints = 8192;
 /// Tokens between two reports of progress, each a chance to cancel.
 constexpr vtkIdType TokensPerStep = vtkIdType{ 1 } << 20;
 /// Heads between two reports of progress.
-constexpr std::size_t HeadsPerStep = 16;
+constexpr vtkIdType HeadsPerStep = 16;
 
 /// A row of the table.
 struct HeadMatches
@@ -260,30 +259,41 @@ void ExtractFound(vtkDataObject* input, vtkUnsignedCharArray* found, vtkDataObje
   points->SetVerts(vertices);
 }
 
+/// Fills the table of the heads on the first rank.
+void MeasureHeads(vtkDataSet* points, const std::vector<AttentionAtlas::HeadRows>& heads,
+  vtkUnsignedCharArray* found, const Task& task)
+{
+  const std::set<HeadNumber> split = SplitHeads(heads, task.Ranks());
+  std::vector<HeadMatches> rows(heads.size());
+  AttentionAtlas::ParallelSteps(static_cast<vtkIdType>(heads.size()), HeadsPerStep,
+    task.Progress().Part(0.4, 1),
+    [&](vtkIdType begin, vtkIdType end)
+    {
+      for (auto h = static_cast<std::size_t>(begin); h < static_cast<std::size_t>(end); ++h)
+      {
+        const bool isSplit = split.count({ heads[h].layer, heads[h].head }) != 0;
+        rows[h] = MeasureHead(isSplit ? nullptr : points, heads[h], found);
+      }
+    });
+  std::vector<HeadMatches> all = GatherRows(rows, task.Ranks());
+  MeasureSplit(points, heads, split, found, task.Ranks(), all);
+  std::sort(all.begin(), all.end());
+  if (task.Ranks().Rank() == 0)
+  {
+    auto* table = task.Output<vtkTable>(2);
+    FillTable(all, points != nullptr, table);
+    AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TokenSearchHeads);
+  }
+}
+
 }
 
 vtkStandardNewMacro(vtkTokenSearch);
 
 vtkTokenSearch::vtkTokenSearch()
+  : vtkTaskAlgorithm(
+      { "vtkDataSet|vtkTable" }, { "vtkDataObject", "vtkDataObject", "vtkTable" }, TOGETHER)
 {
-  this->SetNumberOfOutputPorts(3);
-}
-
-vtkTokenSearch::~vtkTokenSearch()
-{
-  this->SetText(nullptr);
-}
-
-int vtkTokenSearch::FillInputPortInformation(int, vtkInformation* info)
-{
-  AttentionAtlas::AcceptTokens(info);
-  return 1;
-}
-
-int vtkTokenSearch::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 2 ? "vtkTable" : "vtkDataObject");
-  return 1;
 }
 
 int vtkTokenSearch::RequestDataObject(
@@ -295,14 +305,13 @@ int vtkTokenSearch::RequestDataObject(
     return 0;
   }
   const char* matches = vtkTable::SafeDownCast(input) != nullptr ? "vtkTable" : "vtkPolyData";
-  AttentionAtlas::SetOutput(outputVector, 0, input->GetClassName());
-  AttentionAtlas::SetOutput(outputVector, 1, matches);
-  AttentionAtlas::SetOutput(outputVector, 2, "vtkTable");
+  MakeOutput(outputVector, 0, input->GetClassName());
+  MakeOutput(outputVector, 1, matches);
   return 1;
 }
 
-/// Marks the tokens whose texts are found. Returns false if the user has canceled.
-bool vtkTokenSearch::FindTexts(vtkDataSetAttributes* arrays, vtkUnsignedCharArray* found)
+void vtkTokenSearch::FindTexts(
+  vtkDataSetAttributes* arrays, const Task& task, vtkUnsignedCharArray* found) const
 {
   auto* tokens = vtkStringArray::SafeDownCast(arrays->GetAbstractArray(Names::Token));
   if (tokens == nullptr)
@@ -310,40 +319,30 @@ bool vtkTokenSearch::FindTexts(vtkDataSetAttributes* arrays, vtkUnsignedCharArra
     throw atlas::OptionError(
       std::string("input: expected an array 'Token' of texts, found none; ") + SearchAdvice);
   }
-  const atlas::TextMatcher matcher(this->Text != nullptr ? this->Text : "",
-    static_cast<atlas::TextMatch>(this->Match), this->CaseSensitive, "Text");
-  const vtkIdType count = tokens->GetNumberOfValues();
-  for (vtkIdType begin = 0; begin < count; begin += TokensPerStep)
-  {
-    const vtkIdType end = std::min(begin + TokensPerStep, count);
-    AttentionAtlas::ParallelFor(begin, end,
-      [&](vtkIdType first, vtkIdType last)
-      {
-        std::unordered_map<std::string_view, unsigned char> known; // tokens repeat
-        for (vtkIdType i = first; i < last; ++i)
-        {
-          const std::string& token = tokens->GetValue(i);
-          const auto [entry, isNew] = known.try_emplace(token, 0);
-          if (isNew)
-          {
-            entry->second = matcher.Finds(token) ? 1 : 0;
-          }
-          found->SetValue(i, entry->second);
-        }
-      });
-    if (!AttentionAtlas::ReportProgress(
-          this, 0.4 * static_cast<double>(end) / static_cast<double>(count)))
+  const atlas::TextMatcher matcher(
+    this->Text, static_cast<atlas::TextMatch>(this->Match), this->CaseSensitive, "Text");
+  AttentionAtlas::ParallelSteps(tokens->GetNumberOfValues(), TokensPerStep,
+    task.Progress().Part(0, 0.4),
+    [&](vtkIdType begin, vtkIdType end)
     {
-      return false;
-    }
-  }
-  return true;
+      std::unordered_map<std::string_view, unsigned char> known; // tokens repeat
+      for (vtkIdType i = begin; i < end; ++i)
+      {
+        const std::string& token = tokens->GetValue(i);
+        const auto [entry, isNew] = known.try_emplace(token, 0);
+        if (isNew)
+        {
+          entry->second = matcher.Finds(token) ? 1 : 0;
+        }
+        found->SetValue(i, entry->second);
+      }
+    });
 }
 
 void vtkTokenSearch::FindIds(vtkDataSetAttributes* arrays, vtkUnsignedCharArray* found) const
 {
   std::set<std::int64_t> wanted;
-  for (const auto& line : atlas::ParseIntegerLines(this->Text != nullptr ? this->Text : "", "Text"))
+  for (const auto& line : atlas::ParseIntegerLines(this->Text, "Text"))
   {
     wanted.insert(line.begin(), line.end());
   }
@@ -355,115 +354,30 @@ void vtkTokenSearch::FindIds(vtkDataSetAttributes* arrays, vtkUnsignedCharArray*
   }
 }
 
-bool vtkTokenSearch::FindTokens(vtkDataSetAttributes* arrays, vtkUnsignedCharArray* found)
+void vtkTokenSearch::Execute(Task& task)
 {
-  if (this->Match == TOKEN_ID)
-  {
-    this->FindIds(arrays, found);
-    return true;
-  }
-  return this->FindTexts(arrays, found);
-}
-
-int vtkTokenSearch::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  vtkDataObject* input = vtkDataObject::GetData(inputVector[0]);
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  AttentionAtlas::RankResult result;
+  auto* input = task.Input<vtkDataObject>();
   vtkDataSetAttributes* arrays = AttentionAtlas::TokenAttributes(input);
   const vtkIdType count = AttentionAtlas::TokenRows(input);
   vtkNew<vtkUnsignedCharArray> found;
   found->SetName(Names::Match);
-  Heads heads;
-  try
+  found->SetNumberOfValues(count);
+  std::vector<AttentionAtlas::HeadRows> heads;
+  if (count > 0)
   {
-    found->SetNumberOfValues(count);
-    if (count > 0)
+    heads = AttentionAtlas::HeadsOf(arrays, count);
+    if (this->Match == TOKEN_ID)
     {
-      heads = AttentionAtlas::HeadsOf(arrays, count);
-      result.cancelled = !this->FindTokens(arrays, found);
+      this->FindIds(arrays, found);
+    }
+    else
+    {
+      this->FindTexts(arrays, task, found);
     }
   }
-  catch (const std::exception& e)
-  {
-    result.error = e.what();
-  }
-  try
-  {
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    vtkDataObject* output = vtkDataObject::GetData(outputVector, 0);
-    output->ShallowCopy(input);
-    AttentionAtlas::TokenAttributes(output)->AddArray(found);
-    ExtractFound(output, found, vtkDataObject::GetData(outputVector, 1));
-    if (!this->MeasureHeads(input, heads, found, ranks, vtkTable::GetData(outputVector, 2)))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-  }
-  catch (const std::exception& e)
-  {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    for (int port = 0; port < 3; ++port)
-    {
-      vtkDataObject::GetData(outputVector, port)->Initialize();
-    }
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
-  }
-  return 1; // as in vtkModelAlgorithm
-}
-
-/// Fills the table of the heads on the first rank. Returns false if the user has canceled.
-bool vtkTokenSearch::MeasureHeads(vtkDataObject* input, const Heads& heads,
-  vtkUnsignedCharArray* found, const AttentionAtlas::RankGroup& ranks, vtkTable* table)
-{
-  auto* points = vtkDataSet::SafeDownCast(input);
-  const std::set<HeadNumber> split = SplitHeads(heads, ranks);
-  std::vector<HeadMatches> rows(heads.size());
-  AttentionAtlas::RankResult result;
-  for (std::size_t begin = 0; begin < heads.size() && !result.cancelled; begin += HeadsPerStep)
-  {
-    const std::size_t end = std::min(begin + HeadsPerStep, heads.size());
-    AttentionAtlas::ParallelFor(static_cast<vtkIdType>(begin), static_cast<vtkIdType>(end),
-      [&](vtkIdType first, vtkIdType last)
-      {
-        for (auto h = static_cast<std::size_t>(first); h < static_cast<std::size_t>(last); ++h)
-        {
-          const bool isSplit = split.count({ heads[h].layer, heads[h].head }) != 0;
-          rows[h] = MeasureHead(isSplit ? nullptr : points, heads[h], found);
-        }
-      });
-    const double done = static_cast<double>(end) / static_cast<double>(heads.size());
-    result.cancelled = !AttentionAtlas::ReportProgress(this, 0.4 + 0.6 * done);
-  }
-  if (!ranks.Agree(result))
-  {
-    return false;
-  }
-  std::vector<HeadMatches> all = GatherRows(rows, ranks);
-  MeasureSplit(points, heads, split, found, ranks, all);
-  std::sort(all.begin(), all.end());
-  if (ranks.Rank() == 0)
-  {
-    FillTable(all, points != nullptr, table);
-    AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TokenSearchHeads);
-  }
-  return true;
-}
-
-void vtkTokenSearch::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Text: " << (this->Text != nullptr ? this->Text : "") << "\n";
-  os << indent << "Match: " << this->Match << "\n";
-  os << indent << "CaseSensitive: " << this->CaseSensitive << "\n";
+  auto* output = task.Output<vtkDataObject>();
+  output->ShallowCopy(input);
+  AttentionAtlas::TokenAttributes(output)->AddArray(found);
+  ExtractFound(output, found, task.Output<vtkDataObject>(1));
+  MeasureHeads(vtkDataSet::SafeDownCast(input), heads, found, task);
 }

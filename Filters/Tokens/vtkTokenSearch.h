@@ -1,22 +1,14 @@
 #ifndef vtkTokenSearch_h
 #define vtkTokenSearch_h
 
-#include "AttentionAtlasHeadsModule.h"
+#include "AttentionAtlasTokensModule.h"
 
-#include <vtkDataObjectAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <string>
-#include <vector>
 
 class vtkDataSetAttributes;
-class vtkTable;
 class vtkUnsignedCharArray;
-
-namespace AttentionAtlas
-{
-class RankGroup;
-struct HeadRows;
-}
 
 /**
  * @class vtkTokenSearch
@@ -36,12 +28,11 @@ struct HeadRows;
  *
  * On several ranks the table has the heads of all, and is on the first rank.
  */
-class ATTENTIONATLASHEADS_EXPORT vtkTokenSearch : public vtkDataObjectAlgorithm
+class ATTENTIONATLASTOKENS_EXPORT vtkTokenSearch : public vtkTaskAlgorithm
 {
 public:
   static vtkTokenSearch* New();
-  vtkTypeMacro(vtkTokenSearch, vtkDataObjectAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkTokenSearch, vtkTaskAlgorithm);
 
   enum MatchType
   {
@@ -53,11 +44,11 @@ public:
 
   ///@{
   /**
-   * What is searched; for TOKEN_ID one or more ids, separated by spaces or commas. Null or empty:
-   * nothing is found. Default: none.
+   * What is searched; for TOKEN_ID one or more ids, separated by spaces or commas. Empty: nothing
+   * is found. Default: empty.
    */
-  vtkSetStringMacro(Text);
-  vtkGetStringMacro(Text);
+  vtkSetStdStringFromCharMacro(Text);
+  vtkGetCharFromStdStringMacro(Text);
   ///@}
 
   ///@{
@@ -81,27 +72,21 @@ public:
 
 protected:
   vtkTokenSearch();
-  ~vtkTokenSearch() override;
+  ~vtkTokenSearch() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkTokenSearch(const vtkTokenSearch&) = delete;
   void operator=(const vtkTokenSearch&) = delete;
 
-  using Heads = std::vector<AttentionAtlas::HeadRows>;
-  bool FindTokens(vtkDataSetAttributes* arrays, vtkUnsignedCharArray* found);
-  bool FindTexts(vtkDataSetAttributes* arrays, vtkUnsignedCharArray* found);
+  void FindTexts(vtkDataSetAttributes* arrays, const AttentionAtlas::Task& task,
+    vtkUnsignedCharArray* found) const;
   void FindIds(vtkDataSetAttributes* arrays, vtkUnsignedCharArray* found) const;
-  bool MeasureHeads(vtkDataObject* input, const Heads& heads, vtkUnsignedCharArray* found,
-    const AttentionAtlas::RankGroup& ranks, vtkTable* table);
 
-  char* Text = nullptr;
+  std::string Text;
   int Match = CONTAINS;
   bool CaseSensitive = false;
 };

@@ -5,12 +5,15 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Harmonics.h"
+#include "Task.h"
 
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
 
 #include <vector>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -36,38 +39,31 @@ void AddWaves(vtkTable* table, std::size_t head, const atlas::HarmonicCoefficien
 
 vtkStandardNewMacro(vtkAttentionHarmonics);
 
-int vtkAttentionHarmonics::FillOutputPortInformation(int, vtkInformation* info)
+vtkAttentionHarmonics::vtkAttentionHarmonics()
+  : vtkModelAlgorithm({ "vtkTable" })
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkTable");
-  return 1;
 }
 
-int vtkAttentionHarmonics::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkAttentionHarmonics::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  vtkTable* output = vtkTable::GetData(outputVector);
-  return this->RequestFromModel(inputVector, outputVector,
-    { AttentionAtlas::Formats::AttentionHarmonics },
-    [&](const atlas::AttentionOnlyModel& model)
-    {
-      std::vector<atlas::HarmonicCoefficients> heads;
-      heads.reserve(model.HeadCount());
-      for (std::size_t h = 0; h < model.HeadCount(); ++h)
-      {
-        heads.push_back(atlas::ScoreHarmonics(model, h));
-      }
-      // The coefficients of all heads side by side, followed by amplitudes and phases.
-      AddColumn<vtkStringArray>(output, Names::Harmonic, atlas::HarmonicNames);
-      for (std::size_t h = 0; h < heads.size(); ++h)
-      {
-        AddColumn<vtkDoubleArray>(output, Names::OfHead(Names::Head, h), heads[h]);
-      }
-      for (std::size_t h = 0; h < heads.size(); ++h)
-      {
-        AddWaves(output, h, heads[h]);
-      }
-      AttentionAtlas::AddField(output->GetFieldData(), Names::FreeParameters,
-        atlas::FreeParameterCount(model.HeadDimension()));
-      return true;
-    });
+  auto* output = task.Output<vtkTable>();
+  std::vector<atlas::HarmonicCoefficients> heads;
+  heads.reserve(model.HeadCount());
+  for (std::size_t h = 0; h < model.HeadCount(); ++h)
+  {
+    heads.push_back(atlas::ScoreHarmonics(model, h));
+  }
+  // The coefficients of all heads side by side, followed by amplitudes and phases.
+  AddColumn<vtkStringArray>(output, Names::Harmonic, atlas::HarmonicNames);
+  for (std::size_t h = 0; h < heads.size(); ++h)
+  {
+    AddColumn<vtkDoubleArray>(output, Names::OfHead(Names::Head, h), heads[h]);
+  }
+  for (std::size_t h = 0; h < heads.size(); ++h)
+  {
+    AddWaves(output, h, heads[h]);
+  }
+  AttentionAtlas::AddField(output->GetFieldData(), Names::FreeParameters,
+    atlas::FreeParameterCount(model.HeadDimension()));
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionHarmonics);
 }

@@ -33,12 +33,10 @@ public:
   vtkTypeMacro(vtkAttentionHarmonics, vtkModelAlgorithm);
 
 protected:
-  vtkAttentionHarmonics() = default;
+  vtkAttentionHarmonics();
   ~vtkAttentionHarmonics() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkAttentionHarmonics(const vtkAttentionHarmonics&) = delete;

@@ -1,12 +1,11 @@
 #include "vtkAttentionOnlyTraining.h"
 
-#include "Execution.h"
 #include "ModelConversion.h"
+#include "Task.h"
 #include "TrainingHistory.h"
 #include "TrainingSweep.h"
 #include "TrainingTables.h"
 
-#include <vtkExecutive.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
@@ -23,12 +22,15 @@
 #include <string>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
+using AttentionAtlas::Task;
 
 namespace
 {
 
 /// More would make ParaView's list of time steps slow.
 constexpr double MaximumCheckpoints = 1e5;
+
+constexpr int RunsPort = 2;
 
 /// The part of an output that is asked for: a rank's.
 struct Piece
@@ -74,47 +76,17 @@ struct vtkAttentionOnlyTraining::Results
 {
   AttentionAtlas::TrainingHistory history;
   AttentionAtlas::TrainingSweep sweep;
-  vtkMTimeType failed = 0; ///< with the properties of this time nothing can be trained
 };
 
 vtkStandardNewMacro(vtkAttentionOnlyTraining);
 
 vtkAttentionOnlyTraining::vtkAttentionOnlyTraining()
-  : Trained(std::make_unique<Results>())
+  : vtkTaskAlgorithm({}, { "vtkMultiBlockDataSet", "vtkTable", "vtkTable" })
+  , Trained(std::make_unique<Results>())
 {
-  this->SetNumberOfInputPorts(0);
-  this->SetNumberOfOutputPorts(3);
 }
 
-vtkAttentionOnlyTraining::~vtkAttentionOnlyTraining()
-{
-  this->SetModelFile(nullptr);
-}
-
-int vtkAttentionOnlyTraining::FillOutputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), port == 0 ? "vtkMultiBlockDataSet" : "vtkTable");
-  return 1;
-}
-
-int vtkAttentionOnlyTraining::RequestDataObject(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
-{
-  if (vtkMultiBlockDataSet::GetData(outputVector, 0) == nullptr)
-  {
-    vtkNew<vtkMultiBlockDataSet> model;
-    outputVector->GetInformationObject(0)->Set(vtkDataObject::DATA_OBJECT(), model);
-  }
-  for (const int port : { 1, 2 })
-  {
-    if (vtkTable::GetData(outputVector, port) == nullptr)
-    {
-      vtkNew<vtkTable> table;
-      outputVector->GetInformationObject(port)->Set(vtkDataObject::DATA_OBJECT(), table);
-    }
-  }
-  return 1;
-}
+vtkAttentionOnlyTraining::~vtkAttentionOnlyTraining() = default;
 
 double vtkAttentionOnlyTraining::CheckpointCount() const
 {
@@ -192,7 +164,7 @@ AttentionAtlas::TrainingRequest vtkAttentionOnlyTraining::GetRequest() const
   options.priorDecay = this->PriorDecay;
   options.specialization = this->Specialization;
   options.seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(this->Seed));
-  request.file = this->ModelFile != nullptr ? this->ModelFile : "";
+  request.file = this->ModelFile;
   request.continues = this->ContinueModel;
   if (!request.file.empty())
   {
@@ -206,15 +178,9 @@ AttentionAtlas::TrainingRequest vtkAttentionOnlyTraining::GetRequest() const
   return request;
 }
 
-/// Fills all outputs, since VTK has cleared them all; but sweeps only for who asks for its table.
-int vtkAttentionOnlyTraining::RequestData(
-  vtkInformation* request, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkAttentionOnlyTraining::Execute(Task& task)
 {
-  if (this->Trained->failed == this->GetMTime())
-  {
-    return 1; // which has been told
-  }
-  const int port = request->Get(vtkExecutive::FROM_OUTPUT_PORT());
+  task.Reads(this->ModelFile.c_str());
   try
   {
     const AttentionAtlas::TrainingRequest wanted = this->GetRequest();
@@ -224,55 +190,53 @@ int vtkAttentionOnlyTraining::RequestData(
     {
       vtkErrorMacro(<< divergence);
     }
-    this->FillTraining(outputVector);
-    this->FillRuns(wanted, port == 2, outputVector->GetInformationObject(2), progress);
+    this->FillTraining(task);
+    this->FillRuns(wanted, task, progress);
   }
-  catch (const std::exception& e)
+  catch (const std::exception&)
   {
     *this->Trained = {};
-    this->Failed.Remember({ this->ModelFile });
-    this->Trained->failed = this->GetMTime();
-    vtkErrorMacro(<< e.what());
+    throw;
   }
-  AttentionAtlas::WithdrawCancel(this); // what was trained until then is the result
-  return 1;
+  task.KeepCanceled(); // what was trained until then is the result
 }
 
 /// The model at its time, the same in each piece, and the table of checkpoints, in the first alone.
-void vtkAttentionOnlyTraining::FillTraining(vtkInformationVector* outputVector)
+void vtkAttentionOnlyTraining::FillTraining(const Task& task) const
 {
   const AttentionAtlas::TrainingHistory& history = this->Trained->history;
   if (history.Checkpoints().empty())
   {
     return;
   }
-  vtkInformation* info = outputVector->GetInformationObject(0);
+  vtkInformation* info = task.OutputInformation();
   const double time =
     info->Has(SDDP::UPDATE_TIME_STEP()) != 0 ? info->Get(SDDP::UPDATE_TIME_STEP()) : this->Steps;
   const AttentionAtlas::Checkpoint& checkpoint = history.At(time);
-  vtkMultiBlockDataSet* output = vtkMultiBlockDataSet::GetData(outputVector, 0);
+  auto* output = task.Output<vtkMultiBlockDataSet>();
   AttentionAtlas::ToDataSet(checkpoint.model, output);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), checkpoint.state.step);
-  if (Piece(outputVector->GetInformationObject(1)).number == 0)
+  if (Piece(task.OutputInformation(1)).number == 0)
   {
-    AttentionAtlas::AddCheckpoints(history.Checkpoints(), vtkTable::GetData(outputVector, 1));
+    AttentionAtlas::AddCheckpoints(history.Checkpoints(), task.Output<vtkTable>(1));
   }
 }
 
-/// The table of runs, of which each piece has a part.
+/// The table of runs, of which each piece has a part; trained only for who asks for it.
 void vtkAttentionOnlyTraining::FillRuns(const AttentionAtlas::TrainingRequest& request,
-  bool isWanted, vtkInformation* info, const AttentionAtlas::TrainingProgress& progress)
+  const Task& task, const AttentionAtlas::TrainingProgress& progress)
 {
   if (this->Runs == 0)
   {
     return;
   }
+  vtkInformation* info = task.OutputInformation(RunsPort);
   const Piece piece(info);
   const auto options =
     AttentionAtlas::SweepPiece(request, this->Runs, this->AllModes, piece.number, piece.count);
   AttentionAtlas::TrainingSweep& sweep = this->Trained->sweep;
   const bool isDone = sweep.IsDone(request, options);
-  if (!isDone && !isWanted)
+  if (!isDone && task.Port() != RunsPort)
   {
     info->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
     return;
@@ -281,34 +245,5 @@ void vtkAttentionOnlyTraining::FillRuns(const AttentionAtlas::TrainingRequest& r
   {
     sweep.Update(request, options, progress);
   }
-  AttentionAtlas::AddRuns(sweep.Runs(), vtkTable::SafeDownCast(vtkDataObject::GetData(info)));
-}
-
-vtkMTimeType vtkAttentionOnlyTraining::GetMTime()
-{
-  this->Failed.Touch(this);
-  return this->Superclass::GetMTime();
-}
-
-void vtkAttentionOnlyTraining::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "VocabularySize: " << this->VocabularySize << "\n";
-  os << indent << "Heads: " << this->Heads << "\n";
-  os << indent << "HeadDimension: " << this->HeadDimension << "\n";
-  os << indent << "Steps: " << this->Steps << "\n";
-  os << indent << "LearningRate: " << this->LearningRate << "\n";
-  os << indent << "BatchSize: " << this->BatchSize << "\n";
-  os << indent << "Mode: " << this->Mode << "\n";
-  os << indent << "PriorDecay: " << this->PriorDecay << "\n";
-  os << indent << "Specialization: " << this->Specialization << "\n";
-  os << indent << "Optimizer: " << this->Optimizer << "\n";
-  os << indent << "Initialization: " << this->Initialization << "\n";
-  os << indent << "ModelFile: " << (this->ModelFile != nullptr ? this->ModelFile : "(none)")
-     << "\n";
-  os << indent << "ContinueModel: " << this->ContinueModel << "\n";
-  os << indent << "Seed: " << this->Seed << "\n";
-  os << indent << "CheckpointEvery: " << this->CheckpointEvery << "\n";
-  os << indent << "Runs: " << this->Runs << "\n";
-  os << indent << "AllModes: " << this->AllModes << "\n";
+  AttentionAtlas::AddRuns(sweep.Runs(), task.Output<vtkTable>(RunsPort));
 }

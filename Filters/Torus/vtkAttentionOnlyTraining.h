@@ -2,9 +2,10 @@
 #define vtkAttentionOnlyTraining_h
 
 #include "AttentionAtlasTorusModule.h"
-#include "FailedFiles.h"
 
-#include <vtkDataObjectAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
+
+#include <string>
 
 #include <functional>
 #include <memory>
@@ -43,12 +44,11 @@ struct TrainingRequest;
  * after a change and is kept, so that moving in time costs nothing. Cancel keeps what was reached.
  * Formulas: Core's Training.h.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkAttentionOnlyTraining : public vtkDataObjectAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkAttentionOnlyTraining : public vtkTaskAlgorithm
 {
 public:
   static vtkAttentionOnlyTraining* New();
-  vtkTypeMacro(vtkAttentionOnlyTraining, vtkDataObjectAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkAttentionOnlyTraining, vtkTaskAlgorithm);
 
   enum ModeType
   {
@@ -146,8 +146,8 @@ public:
    * A .safetensors file of a model with next_token, whose task is trained instead of a random one;
    * VocabularySize is its. Null or empty: none. Default: none.
    */
-  vtkSetFilePathMacro(ModelFile);
-  vtkGetFilePathMacro(ModelFile);
+  vtkSetStdStringFromCharMacro(ModelFile);
+  vtkGetCharFromStdStringMacro(ModelFile);
   ///@}
 
   ///@{
@@ -193,22 +193,13 @@ public:
   vtkBooleanMacro(AllModes, bool);
   ///@}
 
-  /**
-   * After an error, changes with the files that were read.
-   */
-  vtkMTimeType GetMTime() override;
-
 protected:
   vtkAttentionOnlyTraining();
   ~vtkAttentionOnlyTraining() override;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkAttentionOnlyTraining(const vtkAttentionOnlyTraining&) = delete;
@@ -219,8 +210,8 @@ private:
   double CheckpointCount() const;
   std::vector<int> CheckpointSteps() const;
   AttentionAtlas::TrainingRequest GetRequest() const;
-  void FillTraining(vtkInformationVector* outputVector);
-  void FillRuns(const AttentionAtlas::TrainingRequest& request, bool isWanted, vtkInformation* info,
+  void FillTraining(const AttentionAtlas::Task& task) const;
+  void FillRuns(const AttentionAtlas::TrainingRequest& request, const AttentionAtlas::Task& task,
     const std::function<bool(double, bool)>& progress);
 
   int VocabularySize = 5;
@@ -234,14 +225,13 @@ private:
   double Specialization = 0;
   int Optimizer = ADAM;
   int Initialization = PUBLISHED;
-  char* ModelFile = nullptr;
+  std::string ModelFile;
   bool ContinueModel = false;
   int Seed = 0;
   int CheckpointEvery = 50;
   int Runs = 0;
   bool AllModes = false;
   std::unique_ptr<Results> Trained;
-  AttentionAtlas::FailedFiles Failed;
 };
 
 #endif

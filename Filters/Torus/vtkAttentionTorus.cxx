@@ -2,10 +2,10 @@
 
 #include "ArrayRanges.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "FieldEvaluation.h"
 #include "FieldOutput.h"
 #include "ModelConversion.h"
+#include "Task.h"
 #include "TorusChart.h"
 
 #include <vtkDataArraySelection.h>
@@ -21,14 +21,46 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
+using AttentionAtlas::Task;
 using SDDP = vtkStreamingDemandDrivenPipeline;
+
+namespace
+{
+
+/// Evaluates `count` rows or points in parallel, one part at a time, so that the main thread can
+/// report progress and react to Cancel in between.
+void EvaluateInChunks(vtkIdType count, const atlas::Progress& progress,
+  const std::function<void(vtkIdType, vtkIdType)>& evaluate)
+{
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::duration<double> wanted(0.05); // of a part
+  constexpr vtkIdType parts = 50;                       // if the first one is slow
+  constexpr vtkIdType growth = 10;
+  vtkIdType size = std::max<vtkIdType>(count / parts, 1);
+  for (vtkIdType begin = 0; begin < count;)
+  {
+    const vtkIdType end = std::min(begin + size, count);
+    const auto start = Clock::now();
+    AttentionAtlas::ParallelFor(begin, end, evaluate);
+    const std::chrono::duration<double> taken = Clock::now() - start;
+    size = taken * growth < wanted ? size * growth : size;
+    begin = end;
+    progress(end, count);
+  }
+}
+
+}
 
 vtkStandardNewMacro(vtkAttentionTorus);
 
 vtkAttentionTorus::vtkAttentionTorus()
+  : vtkTorusAlgorithm({ "vtkDataSet" }, { "vtkDataSet?" }, EVERY_PIECE)
 {
-  this->SetNumberOfInputPorts(2);
   AttentionAtlas::FieldOutput::AddQuantities(this->Quantities);
 }
 
@@ -77,35 +109,11 @@ vtkMTimeType vtkAttentionTorus::GetMTime()
   return std::max(this->Superclass::GetMTime(), this->Quantities->GetMTime());
 }
 
-int vtkAttentionTorus::FillInputPortInformation(int port, vtkInformation* info)
-{
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkDataSet");
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
-    return 1;
-  }
-  return this->Superclass::FillInputPortInformation(port, info);
-}
-
-int vtkAttentionTorus::FillOutputPortInformation(int, vtkInformation* info)
-{
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkDataSet");
-  return 1;
-}
-
 int vtkAttentionTorus::RequestDataObject(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkDataSet* points = vtkDataSet::GetData(inputVector[1]);
-  vtkDataSet* output = vtkDataSet::GetData(outputVector);
-  const char* type = points != nullptr ? points->GetClassName() : "vtkImageData";
-  if (output == nullptr || !output->IsA(type))
-  {
-    const auto created = vtkSmartPointer<vtkDataSet>::Take(
-      points != nullptr ? points->NewInstance() : static_cast<vtkDataSet*>(vtkImageData::New()));
-    outputVector->GetInformationObject(0)->Set(vtkDataObject::DATA_OBJECT(), created);
-  }
+  MakeOutput(outputVector, 0, points != nullptr ? points->GetClassName() : "vtkImageData");
   return 1;
 }
 
@@ -126,57 +134,33 @@ int vtkAttentionTorus::RequestInformation(
   return 1;
 }
 
-int vtkAttentionTorus::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkAttentionTorus::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  vtkMultiBlockDataSet* input = GetModelInput(inputVector);
-  vtkDataSet* points = vtkDataSet::GetData(inputVector[1]);
-  vtkDataSet* output = vtkDataSet::GetData(outputVector);
-  output->GetPointData()->Initialize(); // a vtkImageData keeps its scalars from the last execution
-  if (input == nullptr)
+  auto* points = task.Input<vtkDataSet>(1);
+  AttentionAtlas::FieldOutput fields(this->Quantities, static_cast<int>(model.HeadCount()),
+    static_cast<int>(model.VocabularySize()));
+  atlas::FieldEvaluator evaluator(model, this->GetOptions());
+  // With several ranks, one may have no points.
+  if (points != nullptr && points->GetNumberOfPoints() == 0 &&
+      task.OutputInformation()->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) <= 1)
   {
-    return 1;
+    throw std::runtime_error("Points: expected a dataset with points, found none.");
   }
-  try
+  if (points != nullptr)
   {
-    const atlas::AttentionOnlyModel model = AttentionAtlas::ToModel(input);
-    AttentionAtlas::FieldOutput fields(this->Quantities, static_cast<int>(model.HeadCount()),
-      static_cast<int>(model.VocabularySize()));
-    atlas::FieldEvaluator evaluator(model, this->GetOptions());
-    vtkInformation* info = outputVector->GetInformationObject(0);
-    const int* extent = info->Get(SDDP::UPDATE_EXTENT());
-    // With several ranks, one may have no points.
-    if (points != nullptr && points->GetNumberOfPoints() == 0 &&
-        info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) <= 1)
-    {
-      throw std::runtime_error("Points: expected a dataset with points, found none.");
-    }
-    const bool finished =
-      points != nullptr
-        ? this->EvaluatePoints(evaluator, fields, points, output)
-        : this->EvaluateImage(evaluator, fields, extent, vtkImageData::SafeDownCast(output));
-    if (!finished)
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    CopyModelFields(input, output);
+    this->EvaluatePoints(evaluator, fields, task);
   }
-  catch (const std::exception& e)
+  else
   {
-    output->Initialize();
-    // Returning 0 would leave downstream filters with the extent of this attempt, which VTK 9.2
-    // joins with that of the next one: a lower Resolution could no longer be computed.
-    if (this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
+    this->EvaluateImage(evaluator, fields, task);
   }
-  return 1;
 }
 
-bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
-  AttentionAtlas::FieldOutput& fields, const int extent[6], vtkImageData* output)
+void vtkAttentionTorus::EvaluateImage(
+  atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields, const Task& task)
 {
+  auto* output = task.Output<vtkImageData>();
+  const int* extent = task.OutputInformation()->Get(SDDP::UPDATE_EXTENT());
   AttentionAtlas::PrepareChart(this->Resolution, extent, output);
   const vtkIdType columns = extent[1] - extent[0] + 1;
   const vtkIdType rows = extent[3] - extent[2] + 1;
@@ -194,7 +178,7 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
   evaluator.SetColumns(theta1);
   const atlas::FieldArrays arrays = fields.Allocate(this->Pool, columns * rows);
   AttentionAtlas::RangeCollector ranges(fields.Arrays());
-  const bool finished = this->EvaluateInChunks(rows,
+  EvaluateInChunks(rows, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType row = begin; row < end; ++row)
@@ -208,12 +192,13 @@ bool vtkAttentionTorus::EvaluateImage(atlas::FieldEvaluator& evaluator,
   fields.Attach(output->GetPointData());
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionTorus);
   ranges.Store();
-  return finished;
 }
 
-bool vtkAttentionTorus::EvaluatePoints(atlas::FieldEvaluator& evaluator,
-  AttentionAtlas::FieldOutput& fields, vtkDataSet* points, vtkDataSet* output)
+void vtkAttentionTorus::EvaluatePoints(
+  atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields, const Task& task)
 {
+  auto* points = task.Input<vtkDataSet>(1);
+  auto* output = task.Output<vtkDataSet>();
   output->ShallowCopy(points);
   const vtkIdType count = points->GetNumberOfPoints();
   AttentionAtlas::RequireMemory(
@@ -237,47 +222,11 @@ bool vtkAttentionTorus::EvaluatePoints(atlas::FieldEvaluator& evaluator,
     theta2[static_cast<std::size_t>(i)] = point[1];
   }
   const atlas::FieldArrays arrays = fields.Allocate(this->Pool, count);
-  const bool finished = this->EvaluateInChunks(count,
+  EvaluateInChunks(count, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
       evaluator.EvaluatePoints(theta1.data(), theta2.data(), static_cast<std::size_t>(begin),
         static_cast<std::size_t>(end), arrays);
     });
   fields.Attach(output->GetPointData());
-  return finished;
-}
-
-/// Evaluates `count` rows or points in parallel, one part at a time, so that the main thread can
-/// report progress and react to Cancel in between. Returns false if canceled.
-bool vtkAttentionTorus::EvaluateInChunks(
-  vtkIdType count, const std::function<void(vtkIdType, vtkIdType)>& evaluate)
-{
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::duration<double> wanted(0.05); // of a part
-  constexpr vtkIdType parts = 50;                       // if the first one is slow
-  constexpr vtkIdType growth = 10;
-  vtkIdType size = std::max<vtkIdType>(count / parts, 1);
-  for (vtkIdType begin = 0; begin < count;)
-  {
-    const vtkIdType end = std::min(begin + size, count);
-    const auto start = Clock::now();
-    AttentionAtlas::ParallelFor(begin, end, evaluate);
-    const std::chrono::duration<double> taken = Clock::now() - start;
-    size = taken * growth < wanted ? size * growth : size;
-    begin = end;
-    if (!AttentionAtlas::ReportProgress(
-          this, static_cast<double>(end) / static_cast<double>(count)))
-    {
-      return false;
-    }
-  }
-  return true;
-}
-
-void vtkAttentionTorus::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Resolution: " << this->Resolution[0] << " x " << this->Resolution[1] << "\n";
-  os << indent << "Quantities:\n";
-  this->Quantities->PrintSelf(os, indent.GetNextIndent());
 }

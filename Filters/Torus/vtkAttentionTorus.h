@@ -2,12 +2,9 @@
 #define vtkAttentionTorus_h
 
 #include "ArrayPool.h"
-#include "ErrorMemory.h"
 #include "vtkTorusAlgorithm.h"
 
 #include <vtkNew.h>
-
-#include <functional>
 
 namespace AttentionAtlas
 {
@@ -18,8 +15,6 @@ namespace atlas
 class FieldEvaluator;
 }
 class vtkDataArraySelection;
-class vtkDataSet;
-class vtkImageData;
 
 /**
  * @class vtkAttentionTorus
@@ -52,7 +47,6 @@ class ATTENTIONATLASTORUS_EXPORT vtkAttentionTorus : public vtkTorusAlgorithm
 public:
   static vtkAttentionTorus* New();
   vtkTypeMacro(vtkAttentionTorus, vtkTorusAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   ///@{
   /**
@@ -87,29 +81,24 @@ protected:
   vtkAttentionTorus();
   ~vtkAttentionTorus() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
   int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkAttentionTorus(const vtkAttentionTorus&) = delete;
   void operator=(const vtkAttentionTorus&) = delete;
 
-  bool EvaluateImage(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,
-    const int extent[6], vtkImageData* output);
-  bool EvaluatePoints(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,
-    vtkDataSet* points, vtkDataSet* output);
-  bool EvaluateInChunks(vtkIdType count, const std::function<void(vtkIdType, vtkIdType)>& evaluate);
+  void EvaluateImage(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,
+    const AttentionAtlas::Task& task);
+  void EvaluatePoints(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,
+    const AttentionAtlas::Task& task);
 
   int Resolution[2] = { 512, 512 };
   vtkNew<vtkDataArraySelection> Quantities;
   AttentionAtlas::ArrayPool Pool;
-  AttentionAtlas::ErrorMemory Errors;
 };
 
 #endif

@@ -28,7 +28,6 @@ class ATTENTIONATLASTORUS_EXPORT vtkClassAreas : public vtkTorusAlgorithm
 public:
   static vtkClassAreas* New();
   vtkTypeMacro(vtkClassAreas, vtkTorusAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   ///@{
   /**
@@ -40,12 +39,10 @@ public:
   ///@}
 
 protected:
-  vtkClassAreas() = default;
+  vtkClassAreas();
   ~vtkClassAreas() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkClassAreas(const vtkClassAreas&) = delete;

@@ -6,6 +6,7 @@
 #include "DataFormat.h"
 #include "Pi.h"
 #include "PolyOutput.h"
+#include "Task.h"
 #include "TorusAngles.h"
 
 #include <vtkCellArray.h>
@@ -20,6 +21,8 @@
 
 #include <algorithm>
 #include <cmath>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -132,32 +135,16 @@ void SetCircle(double halfSide, vtkPolyData* output)
 vtkStandardNewMacro(vtkEmbeddingCircle);
 
 vtkEmbeddingCircle::vtkEmbeddingCircle()
+  : vtkModelAlgorithm({ "vtkPolyData", "vtkPolyData" })
 {
-  this->SetNumberOfOutputPorts(2);
 }
 
-int vtkEmbeddingCircle::FillOutputPortInformation(int, vtkInformation* info)
+void vtkEmbeddingCircle::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
-  return 1;
-}
-
-int vtkEmbeddingCircle::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  vtkPolyData* tokens = vtkPolyData::GetData(outputVector, TOKENS);
-  vtkPolyData* circle = vtkPolyData::GetData(outputVector, CIRCLE);
-  return this->RequestFromModel(inputVector, outputVector,
-    { AttentionAtlas::Formats::EmbeddingTokens, AttentionAtlas::Formats::EmbeddingCircle },
-    [&](const atlas::AttentionOnlyModel& model)
-    {
-      SetTokens(model.wordEmbedding, tokens);
-      SetCircle(HalfSide(model.wordEmbedding), circle);
-      return true;
-    });
-}
-
-void vtkEmbeddingCircle::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
+  auto* tokens = task.Output<vtkPolyData>(TOKENS);
+  auto* circle = task.Output<vtkPolyData>(CIRCLE);
+  SetTokens(model.wordEmbedding, tokens);
+  AttentionAtlas::SetFormat(tokens, AttentionAtlas::Formats::EmbeddingTokens);
+  SetCircle(HalfSide(model.wordEmbedding), circle);
+  AttentionAtlas::SetFormat(circle, AttentionAtlas::Formats::EmbeddingCircle);
 }

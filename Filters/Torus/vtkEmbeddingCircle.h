@@ -28,7 +28,6 @@ class ATTENTIONATLASTORUS_EXPORT vtkEmbeddingCircle : public vtkModelAlgorithm
 public:
   static vtkEmbeddingCircle* New();
   vtkTypeMacro(vtkEmbeddingCircle, vtkModelAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   enum OutputPort
   {
@@ -40,9 +39,7 @@ protected:
   vtkEmbeddingCircle();
   ~vtkEmbeddingCircle() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkEmbeddingCircle(const vtkEmbeddingCircle&) = delete;

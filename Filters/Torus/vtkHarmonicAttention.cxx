@@ -4,8 +4,8 @@
 #include "ArrayRanges.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "Harmonics.h"
+#include "Task.h"
 #include "TorusChart.h"
 #include "vtkTorusAlgorithm.h"
 
@@ -26,6 +26,7 @@
 #include <vector>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -48,8 +49,8 @@ double RequestedTime(vtkInformation* info)
 vtkStandardNewMacro(vtkHarmonicAttention);
 
 vtkHarmonicAttention::vtkHarmonicAttention()
+  : vtkTaskAlgorithm({}, { "vtkImageData" })
 {
-  this->SetNumberOfInputPorts(0);
 }
 
 void vtkHarmonicAttention::SetPattern(int pattern)
@@ -165,61 +166,41 @@ int vtkHarmonicAttention::RequestInformation(
   return 1;
 }
 
-int vtkHarmonicAttention::RequestData(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkHarmonicAttention::Execute(Task& task)
 {
-  vtkInformation* info = outputVector->GetInformationObject(0);
-  vtkImageData* output = vtkImageData::GetData(outputVector);
-  output->GetPointData()->Initialize(); // it keeps its scalars from the last execution
-  try
+  vtkInformation* info = task.OutputInformation();
+  auto* output = task.Output<vtkImageData>();
+  const int* extent = info->Get(SDDP::UPDATE_EXTENT());
+  AttentionAtlas::PrepareChart(this->Resolution, extent, output);
+  const double columns = extent[1] - extent[0] + 1.;
+  const double rows = extent[3] - extent[2] + 1.;
+  // Two arrays, and tables for the angles of the columns.
+  AttentionAtlas::RequireMemory(columns * (2 * sizeof(float) * rows + 4 * sizeof(double)),
+    "Resolution: a chart of " + std::to_string(extent[1] - extent[0] + 1) + " x " +
+      std::to_string(extent[3] - extent[2] + 1) + " points with 2 arrays",
+    "lower Resolution.");
+  const double time = RequestedTime(info);
+  const atlas::HarmonicCoefficients coefficients = this->CoefficientsAt(time);
+  std::vector<double> theta1;
+  for (int i = extent[0]; i <= extent[1]; ++i)
   {
-    const int* extent = info->Get(SDDP::UPDATE_EXTENT());
-    AttentionAtlas::PrepareChart(this->Resolution, extent, output);
-    const double columns = extent[1] - extent[0] + 1.;
-    const double rows = extent[3] - extent[2] + 1.;
-    // Two arrays, and tables for the angles of the columns.
-    AttentionAtlas::RequireMemory(columns * (2 * sizeof(float) * rows + 4 * sizeof(double)),
-      "Resolution: a chart of " + std::to_string(extent[1] - extent[0] + 1) + " x " +
-        std::to_string(extent[3] - extent[2] + 1) + " points with 2 arrays",
-      "lower Resolution.");
-    const double time = RequestedTime(info);
-    const atlas::HarmonicCoefficients coefficients = this->CoefficientsAt(time);
-    std::vector<double> theta1;
-    for (int i = extent[0]; i <= extent[1]; ++i)
-    {
-      theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
-    }
-    const atlas::HarmonicField field(
-      coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1);
-    if (!this->Evaluate(field, extent, output))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HarmonicAttention);
-    output->GetFieldData()->AddArray(
-      AttentionAtlas::MakeArray<vtkDoubleArray>(Names::Coefficients, coefficients));
-    if (this->IsSwept())
-    {
-      AttentionAtlas::AddField(output->GetFieldData(), Names::SweptValue, this->SweptValueAt(time));
-      output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), time);
-    }
+    theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
   }
-  catch (const std::exception& e)
+  this->Evaluate({ coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1 }, task);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HarmonicAttention);
+  output->GetFieldData()->AddArray(
+    AttentionAtlas::MakeArray<vtkDoubleArray>(Names::Coefficients, coefficients));
+  if (this->IsSwept())
   {
-    output->Initialize();
-    // Not 0, which would leave downstream filters with a wrong extent: see vtkAttentionTorus.
-    if (this->Errors.IsNew(this))
-    {
-      vtkErrorMacro(<< e.what());
-    }
+    AttentionAtlas::AddField(output->GetFieldData(), Names::SweptValue, this->SweptValueAt(time));
+    output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), time);
   }
-  return 1;
 }
 
-/// Computes the arrays of a part of the chart. Returns false if the user has canceled.
-bool vtkHarmonicAttention::Evaluate(
-  const atlas::HarmonicField& field, const int extent[6], vtkImageData* output)
+/// Computes the arrays of the part of the chart that is asked for.
+void vtkHarmonicAttention::Evaluate(const atlas::HarmonicField& field, const Task& task) const
 {
+  const int* extent = task.OutputInformation()->Get(SDDP::UPDATE_EXTENT());
   const vtkIdType columns = extent[1] - extent[0] + 1;
   const vtkIdType rows = extent[3] - extent[2] + 1;
   vtkNew<vtkFloatArray> score;
@@ -228,53 +209,19 @@ bool vtkHarmonicAttention::Evaluate(
   vtkNew<vtkFloatArray> attention;
   attention->SetName(Names::Attention);
   attention->SetNumberOfTuples(columns * rows);
-  constexpr vtkIdType chunks = 8;
-  for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
-  {
-    AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
-      [&](vtkIdType begin, vtkIdType end)
-      {
-        for (vtkIdType row = begin; row < end; ++row)
-        {
-          const int index = extent[2] + static_cast<int>(row);
-          field.EvaluateRow(AttentionAtlas::ChartAngle(index, this->Resolution[1]),
-            score->GetPointer(row * columns), attention->GetPointer(row * columns));
-        }
-      });
-    if (!AttentionAtlas::ReportProgress(this, static_cast<double>(chunk + 1) / chunks))
+  AttentionAtlas::ParallelSteps(rows, rows / 8 + 1, task.Progress(),
+    [&](vtkIdType begin, vtkIdType end)
     {
-      return false;
-    }
-  }
+      for (vtkIdType row = begin; row < end; ++row)
+      {
+        const int index = extent[2] + static_cast<int>(row);
+        field.EvaluateRow(AttentionAtlas::ChartAngle(index, this->Resolution[1]),
+          score->GetPointer(row * columns), attention->GetPointer(row * columns));
+      }
+    });
+  auto* output = task.Output<vtkImageData>();
   output->GetPointData()->AddArray(score);
   output->GetPointData()->AddArray(attention);
   output->GetPointData()->SetActiveScalars(Names::Score);
   AttentionAtlas::CacheRanges(output->GetPointData());
-  return true;
-}
-
-void vtkHarmonicAttention::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Resolution: " << this->Resolution[0] << " x " << this->Resolution[1] << "\n";
-  os << indent << "Pattern: " << this->Pattern << "\n";
-  os << indent << "Parametrization: " << this->Parametrization << "\n";
-  os << indent << "Coefficients:";
-  for (const double coefficient : this->Coefficients)
-  {
-    os << " " << coefficient;
-  }
-  os << "\n";
-  os << indent << "Ties: " << this->Ties << "\n";
-  os << indent << "A: " << this->A << "\n";
-  os << indent << "Alpha: " << this->Alpha << "\n";
-  os << indent << "B: " << this->B << "\n";
-  os << indent << "C: " << this->C << "\n";
-  os << indent << "Gamma: " << this->Gamma << "\n";
-  os << indent << "D: " << this->D << "\n";
-  os << indent << "SweptParameter: " << this->SweptParameter << "\n";
-  const auto precision = os.precision(16); // pi in full precision
-  os << indent << "SweepRange: " << this->SweepRange[0] << " " << this->SweepRange[1] << "\n";
-  os.precision(precision);
-  os << indent << "SweepSteps: " << this->SweepSteps << "\n";
 }

@@ -2,9 +2,8 @@
 #define vtkHarmonicAttention_h
 
 #include "AttentionAtlasTorusModule.h"
-#include "ErrorMemory.h"
 
-#include <vtkImageAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 namespace atlas
 {
@@ -34,12 +33,11 @@ class HarmonicField;
  * the byte for any number of threads and ranks. After an error the output is empty, and the next
  * update tries again.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkHarmonicAttention : public vtkImageAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkHarmonicAttention : public vtkTaskAlgorithm
 {
 public:
   static vtkHarmonicAttention* New();
-  vtkTypeMacro(vtkHarmonicAttention, vtkImageAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkHarmonicAttention, vtkTaskAlgorithm);
 
   enum ParametrizationType
   {
@@ -152,8 +150,7 @@ protected:
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkHarmonicAttention(const vtkHarmonicAttention&) = delete;
@@ -163,7 +160,7 @@ private:
   double SweptValueAt(double time) const;
   void CheckSweep() const;
   atlas::HarmonicCoefficients CoefficientsAt(double time) const;
-  bool Evaluate(const atlas::HarmonicField& field, const int extent[6], vtkImageData* output);
+  void Evaluate(const atlas::HarmonicField& field, const AttentionAtlas::Task& task) const;
 
   int Resolution[2] = { 512, 512 };
   int Pattern = 0;
@@ -179,7 +176,6 @@ private:
   int SweptParameter = NOTHING;
   double SweepRange[2] = { -3.141592653589793, 3.141592653589793 };
   int SweepSteps = 60;
-  AttentionAtlas::ErrorMemory Errors;
 };
 
 #endif

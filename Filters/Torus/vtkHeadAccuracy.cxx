@@ -5,6 +5,7 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "HeadAccuracy.h"
+#include "Task.h"
 
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -12,6 +13,8 @@
 
 #include <string>
 #include <vector>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -29,43 +32,30 @@ struct Row
 
 vtkStandardNewMacro(vtkHeadAccuracy);
 
-int vtkHeadAccuracy::FillOutputPortInformation(int, vtkInformation* info)
+vtkHeadAccuracy::vtkHeadAccuracy()
+  : vtkModelAlgorithm({ "vtkTable" })
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkTable");
-  return 1;
 }
 
-int vtkHeadAccuracy::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkHeadAccuracy::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  vtkTable* output = vtkTable::GetData(outputVector);
-  return this->RequestFromModel(inputVector, outputVector,
-    { AttentionAtlas::Formats::HeadAccuracy },
-    [&](const atlas::AttentionOnlyModel& model)
-    {
-      const atlas::HeadAccuracies counts =
-        atlas::CountCorrect(model, static_cast<atlas::Residual>(this->Residual));
-      std::vector<Row> rows;
-      rows.reserve(counts.alone.size() + 2);
-      for (std::size_t h = 0; h < counts.alone.size(); ++h)
-      {
-        rows.push_back({ "Head " + std::to_string(h), counts.alone[h] });
-      }
-      rows.push_back({ "All Heads", counts.all });
-      rows.push_back({ "Union", counts.any });
-      AddColumn<vtkStringArray>(output, Names::Name, rows, [](const Row& row) { return row.name; });
-      AddColumn<vtkDoubleArray>(
-        output, Names::Accuracy, rows, [&](const Row& row) { return counts.Share(row.correct); });
-      AddColumn<vtkIntArray>(
-        output, Names::Correct, rows, [](const Row& row) { return static_cast<int>(row.correct); });
-      AddColumn<vtkIntArray>(
-        output, Names::Pairs, rows, [&](const Row&) { return static_cast<int>(counts.pairs); });
-      return true;
-    });
-}
-
-void vtkHeadAccuracy::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Residual: " << this->Residual << "\n";
+  auto* output = task.Output<vtkTable>();
+  const atlas::HeadAccuracies counts =
+    atlas::CountCorrect(model, static_cast<atlas::Residual>(this->Residual));
+  std::vector<Row> rows;
+  rows.reserve(counts.alone.size() + 2);
+  for (std::size_t h = 0; h < counts.alone.size(); ++h)
+  {
+    rows.push_back({ "Head " + std::to_string(h), counts.alone[h] });
+  }
+  rows.push_back({ "All Heads", counts.all });
+  rows.push_back({ "Union", counts.any });
+  AddColumn<vtkStringArray>(output, Names::Name, rows, [](const Row& row) { return row.name; });
+  AddColumn<vtkDoubleArray>(
+    output, Names::Accuracy, rows, [&](const Row& row) { return counts.Share(row.correct); });
+  AddColumn<vtkIntArray>(
+    output, Names::Correct, rows, [](const Row& row) { return static_cast<int>(row.correct); });
+  AddColumn<vtkIntArray>(
+    output, Names::Pairs, rows, [&](const Row&) { return static_cast<int>(counts.pairs); });
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadAccuracy);
 }

@@ -24,7 +24,6 @@ class ATTENTIONATLASTORUS_EXPORT vtkHeadAccuracy : public vtkModelAlgorithm
 public:
   static vtkHeadAccuracy* New();
   vtkTypeMacro(vtkHeadAccuracy, vtkModelAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   ///@{
   /**
@@ -37,12 +36,10 @@ public:
   ///@}
 
 protected:
-  vtkHeadAccuracy() = default;
+  vtkHeadAccuracy();
   ~vtkHeadAccuracy() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkHeadAccuracy(const vtkHeadAccuracy&) = delete;

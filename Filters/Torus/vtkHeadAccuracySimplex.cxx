@@ -3,9 +3,9 @@
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "HeadAccuracy.h"
 #include "MixtureRegions.h"
+#include "Task.h"
 
 #include <vtkCellArray.h>
 #include <vtkFloatArray.h>
@@ -23,6 +23,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -170,10 +172,9 @@ private:
 
 vtkStandardNewMacro(vtkHeadAccuracySimplex);
 
-int vtkHeadAccuracySimplex::FillOutputPortInformation(int, vtkInformation* info)
+vtkHeadAccuracySimplex::vtkHeadAccuracySimplex()
+  : vtkModelAlgorithm({ "vtkPolyData" })
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
-  return 1;
 }
 
 /// Throws std::runtime_error if Resolution or Pair is invalid or needs too much memory.
@@ -200,52 +201,28 @@ void vtkHeadAccuracySimplex::CheckProperties(vtkIdType tokens) const
     "lower Resolution.");
 }
 
-int vtkHeadAccuracySimplex::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkHeadAccuracySimplex::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  vtkPolyData* output = vtkPolyData::GetData(outputVector);
-  return this->RequestFromModel(inputVector, outputVector,
-    { AttentionAtlas::Formats::HeadAccuracySimplex },
-    [&](const atlas::AttentionOnlyModel& model)
+  auto* output = task.Output<vtkPolyData>();
+  const vtkIdType tokens = model.VocabularySize();
+  this->CheckProperties(tokens);
+  const atlas::HeadMixture mixture(model,
+    { this->HeadIndices[0], this->HeadIndices[1], this->HeadIndices[2] },
+    static_cast<atlas::Residual>(this->Residual));
+  const bool hasPair = this->Pair[0] >= 0;
+  SimplexTable table(mixture, this->Resolution,
+    hasPair ? this->Pair[0] * tokens + this->Pair[1] : -1,
+    hasPair ? static_cast<int>(model.nextToken(this->Pair[0], this->Pair[1])) : -1);
+  const vtkIdType rows = static_cast<vtkIdType>(this->Resolution) + 1;
+  AttentionAtlas::ParallelSteps(rows, rows / 20 + 1, task.Progress(),
+    [&](vtkIdType begin, vtkIdType end)
     {
-      const vtkIdType tokens = model.VocabularySize();
-      this->CheckProperties(tokens);
-      const atlas::HeadMixture mixture(model,
-        { this->HeadIndices[0], this->HeadIndices[1], this->HeadIndices[2] },
-        static_cast<atlas::Residual>(this->Residual));
-      const bool hasPair = this->Pair[0] >= 0;
-      SimplexTable table(mixture, this->Resolution,
-        hasPair ? this->Pair[0] * tokens + this->Pair[1] : -1,
-        hasPair ? static_cast<int>(model.nextToken(this->Pair[0], this->Pair[1])) : -1);
-      const vtkIdType rows = static_cast<vtkIdType>(this->Resolution) + 1;
-      constexpr vtkIdType chunks = 20;
-      for (vtkIdType chunk = 0; chunk < chunks; ++chunk)
+      atlas::MixtureRow counts;
+      for (vtkIdType row = begin; row < end; ++row)
       {
-        AttentionAtlas::ParallelFor(rows * chunk / chunks, rows * (chunk + 1) / chunks,
-          [&](vtkIdType begin, vtkIdType end)
-          {
-            atlas::MixtureRow counts;
-            for (vtkIdType row = begin; row < end; ++row)
-            {
-              table.SetRow(static_cast<int>(row), counts);
-            }
-          });
-        if (!AttentionAtlas::ReportProgress(this, static_cast<double>(chunk + 1) / chunks))
-        {
-          return false;
-        }
+        table.SetRow(static_cast<int>(row), counts);
       }
-      table.MoveTo(output);
-      return true;
     });
-}
-
-void vtkHeadAccuracySimplex::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "HeadIndices: " << this->HeadIndices[0] << " " << this->HeadIndices[1] << " "
-     << this->HeadIndices[2] << "\n";
-  os << indent << "Resolution: " << this->Resolution << "\n";
-  os << indent << "Residual: " << this->Residual << "\n";
-  os << indent << "Pair: " << this->Pair[0] << " " << this->Pair[1] << "\n";
+  table.MoveTo(output);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadAccuracySimplex);
 }

@@ -32,7 +32,6 @@ class ATTENTIONATLASTORUS_EXPORT vtkHeadAccuracySimplex : public vtkModelAlgorit
 public:
   static vtkHeadAccuracySimplex* New();
   vtkTypeMacro(vtkHeadAccuracySimplex, vtkModelAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   ///@{
   /**
@@ -70,12 +69,10 @@ public:
   ///@}
 
 protected:
-  vtkHeadAccuracySimplex() = default;
+  vtkHeadAccuracySimplex();
   ~vtkHeadAccuracySimplex() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkHeadAccuracySimplex(const vtkHeadAccuracySimplex&) = delete;

@@ -3,12 +3,10 @@
 
 #include "AttentionAtlasTorusModule.h"
 
-#include <vtkDataObjectAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
-#include <functional>
+#include <string>
 #include <vector>
-
-class vtkMultiBlockDataSet;
 
 namespace atlas
 {
@@ -19,51 +17,42 @@ struct AttentionOnlyModel;
  * @class vtkModelAlgorithm
  * @brief Base class of the filters whose first input is an attention-only transformer.
  *
- * Input port 0: the model (vtkMultiBlockDataSet, as produced by vtkAttentionOnlyModelReader).
+ * Input port 0: the model (vtkMultiBlockDataSet, as produced by vtkAttentionOnlyModelReader). An
+ * empty one gives empty outputs and no error. The outputs have the model's field data, also what
+ * the user added.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkModelAlgorithm : public vtkDataObjectAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkModelAlgorithm : public vtkTaskAlgorithm
 {
 public:
-  vtkTypeMacro(vtkModelAlgorithm, vtkDataObjectAlgorithm);
+  vtkTypeMacro(vtkModelAlgorithm, vtkTaskAlgorithm);
 
 protected:
-  vtkModelAlgorithm() = default;
+  enum PieceType
+  {
+    FIRST_PIECE = 0, ///< small outputs: other pieces stay empty
+    EVERY_PIECE = 1
+  };
+
+  /**
+   * `outputs`, `moreInputs`: their types, as in vtkTaskAlgorithm. `pieces`: of PieceType, for which
+   * the model is evaluated.
+   */
+  vtkModelAlgorithm(const std::vector<std::string>& outputs,
+    const std::vector<std::string>& moreInputs = {}, int pieces = FIRST_PIECE);
   ~vtkModelAlgorithm() override = default;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
+  void Execute(AttentionAtlas::Task& task) final;
 
   /**
-   * Lets the executive create the output with the type set by FillOutputPortInformation.
+   * Computes the outputs from the model. Throws as Execute.
    */
-  int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
-
-  /**
-   * The model on input port 0, or nullptr if it has no blocks yet: an empty pipeline gives an empty
-   * output and no error.
-   */
-  static vtkMultiBlockDataSet* GetModelInput(vtkInformationVector** inputVector);
-
-  /**
-   * RequestData of a filter with small outputs. Calls compute(model), which fills the outputs, for
-   * the first piece, and thus on the first rank. Other pieces stay empty, so nothing is drawn or
-   * counted twice. Adds the model's field data and the formats, in the order of the ports, to the
-   * field data of the outputs. If compute throws, the error is reported; if it returns false, the
-   * user has canceled. In both cases every output is left empty.
-   */
-  int RequestFromModel(vtkInformationVector** inputVector, vtkInformationVector* outputVector,
-    const std::vector<const char*>& formats,
-    const std::function<bool(const atlas::AttentionOnlyModel&)>& compute);
-
-  /**
-   * Passes the model's field data, also what the user added, on to an output that was computed from
-   * it. The output keeps its format and the arrays that it has.
-   */
-  static void CopyModelFields(vtkMultiBlockDataSet* model, vtkDataObject* output);
+  virtual void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) = 0;
 
 private:
   vtkModelAlgorithm(const vtkModelAlgorithm&) = delete;
   void operator=(const vtkModelAlgorithm&) = delete;
+
+  int Pieces;
 };
 
 #endif

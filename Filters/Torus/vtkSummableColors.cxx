@@ -2,9 +2,8 @@
 
 #include "ArrayNames.h"
 #include "DataFields.h"
-#include "Execution.h"
-#include "RankGroup.h"
 #include "SummableColors.h"
+#include "Task.h"
 
 #include <vtkArrayDispatch.h>
 #include <vtkDataArrayRange.h>
@@ -20,6 +19,8 @@
 #include <cmath>
 #include <exception>
 #include <stdexcept>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -93,6 +94,11 @@ atlas::ComponentRange OfAllRanks(
 
 vtkStandardNewMacro(vtkSummableColors);
 
+vtkSummableColors::vtkSummableColors()
+  : vtkTaskAlgorithm({ "vtkDataSet" }, { "=vtkDataSet" }, TOGETHER)
+{
+}
+
 void vtkSummableColors::AddVectors(const char* name)
 {
   if (name != nullptr && *name != '\0')
@@ -147,88 +153,46 @@ std::vector<vtkDataArray*> vtkSummableColors::FindVectors(vtkDataSet* input) con
   return arrays;
 }
 
-int vtkSummableColors::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkSummableColors::Execute(Task& task)
 {
-  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
-  vtkDataSet* output = vtkDataSet::GetData(outputVector);
-  const AttentionAtlas::RankGroup ranks(outputVector);
-  try
+  if (!(this->Gain >= 0) || std::isinf(this->Gain))
   {
-    if (!(this->Gain >= 0) || std::isinf(this->Gain))
-    {
-      throw std::runtime_error(
-        "Gain: expected a positive number, or 0 for an automatic gain, found " +
-        std::to_string(this->Gain) + ".");
-    }
-    output->ShallowCopy(input);
-    const std::vector<vtkDataArray*> arrays = this->FindVectors(input);
-    atlas::ComponentRange range;
-    for (vtkDataArray* array : arrays)
-    {
-      Dispatch(array, FindRange(), range);
-    }
-    range = OfAllRanks(ranks, range);
-    atlas::ColorScale scale =
-      this->Scale == ADDITIVE ? atlas::AdditiveScale(range) : atlas::SharedRangeScale(range);
-    if (this->Scale == ADDITIVE && this->Gain > 0)
-    {
-      scale.gain = this->Gain;
-    }
-    AttentionAtlas::RequireMemory(
-      3. * static_cast<double>(arrays.size()) *
-        static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
-      "the colors of " + std::to_string(input->GetNumberOfPoints()) + " points",
-      "choose fewer Vectors.");
-    AttentionAtlas::RankResult result;
-    std::size_t painted = 0;
-    for (vtkDataArray* array : arrays)
-    {
-      vtkNew<vtkUnsignedCharArray> colors;
-      colors->SetName((std::string(array->GetName()) + Names::ColorSuffix).c_str());
-      colors->SetNumberOfComponents(3);
-      colors->SetNumberOfTuples(array->GetNumberOfTuples());
-      Dispatch(array, Paint(), scale, colors.Get());
-      output->GetPointData()->AddArray(colors);
-      const double done = static_cast<double>(++painted) / static_cast<double>(arrays.size());
-      if (!AttentionAtlas::ReportProgress(this, done))
-      {
-        result.cancelled = true;
-        break;
-      }
-    }
-    if (!ranks.Agree(result))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    AttentionAtlas::AddField(output->GetFieldData(), Names::ColorGain, scale.gain);
-    AttentionAtlas::AddField(output->GetFieldData(), Names::ColorOffset, scale.offset);
+    throw std::runtime_error(
+      "Gain: expected a positive number, or 0 for an automatic gain, found " +
+      std::to_string(this->Gain) + ".");
   }
-  catch (const std::exception& e)
+  auto* input = task.Input<vtkDataSet>();
+  auto* output = task.Output<vtkDataSet>();
+  output->ShallowCopy(input);
+  const std::vector<vtkDataArray*> arrays = this->FindVectors(input);
+  atlas::ComponentRange range;
+  for (vtkDataArray* array : arrays)
   {
-    if (ranks.Leave(e))
-    {
-      return AttentionAtlas::LeaveUnfinished(this, outputVector);
-    }
-    output->Initialize();
-    // Returns 1, as in vtkAttentionTorus: 0 would leave downstream filters with a wrong extent.
-    if (ranks.Rank() == 0)
-    {
-      vtkErrorMacro(<< e.what());
-    }
+    Dispatch(array, FindRange(), range);
   }
-  return 1;
-}
-
-void vtkSummableColors::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Scale: " << this->Scale << "\n";
-  os << indent << "Gain: " << this->Gain << "\n";
-  os << indent << "Vectors:";
-  for (const std::string& name : this->Vectors)
+  range = OfAllRanks(task.Ranks(), range);
+  atlas::ColorScale scale =
+    this->Scale == ADDITIVE ? atlas::AdditiveScale(range) : atlas::SharedRangeScale(range);
+  if (this->Scale == ADDITIVE && this->Gain > 0)
   {
-    os << " '" << name << "'";
+    scale.gain = this->Gain;
   }
-  os << "\n";
+  AttentionAtlas::RequireMemory(
+    3. * static_cast<double>(arrays.size()) *
+      static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
+    "the colors of " + std::to_string(input->GetNumberOfPoints()) + " points",
+    "choose fewer Vectors.");
+  std::size_t painted = 0;
+  for (vtkDataArray* array : arrays)
+  {
+    vtkNew<vtkUnsignedCharArray> colors;
+    colors->SetName((std::string(array->GetName()) + Names::ColorSuffix).c_str());
+    colors->SetNumberOfComponents(3);
+    colors->SetNumberOfTuples(array->GetNumberOfTuples());
+    Dispatch(array, Paint(), scale, colors.Get());
+    output->GetPointData()->AddArray(colors);
+    task.Progress()(++painted, arrays.size());
+  }
+  AttentionAtlas::AddField(output->GetFieldData(), Names::ColorGain, scale.gain);
+  AttentionAtlas::AddField(output->GetFieldData(), Names::ColorOffset, scale.offset);
 }

@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasTorusModule.h"
 
-#include <vtkDataSetAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <string>
 #include <vector>
@@ -21,12 +21,11 @@ class vtkDataArray;
  * On several ranks the scale is that of the data on all ranks. The colors are those of the post
  * "Visualizing small Attention-only Transformers".
  */
-class ATTENTIONATLASTORUS_EXPORT vtkSummableColors : public vtkDataSetAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkSummableColors : public vtkTaskAlgorithm
 {
 public:
   static vtkSummableColors* New();
-  vtkTypeMacro(vtkSummableColors, vtkDataSetAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkSummableColors, vtkTaskAlgorithm);
 
   enum ScaleType
   {
@@ -64,11 +63,10 @@ public:
   ///@}
 
 protected:
-  vtkSummableColors() = default;
+  vtkSummableColors();
   ~vtkSummableColors() override = default;
 
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkSummableColors(const vtkSummableColors&) = delete;

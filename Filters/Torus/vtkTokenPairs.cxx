@@ -6,9 +6,9 @@
 #include "ClassPalette.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "HeadAccuracy.h"
 #include "PolyOutput.h"
+#include "Task.h"
 
 #include <vtkFloatArray.h>
 #include <vtkInformation.h>
@@ -22,6 +22,8 @@
 
 #include <algorithm>
 #include <vector>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -123,62 +125,42 @@ constexpr vtkIdType PairsPerReport = 16384;
 
 vtkStandardNewMacro(vtkTokenPairs);
 
-int vtkTokenPairs::FillOutputPortInformation(int, vtkInformation* info)
+vtkTokenPairs::vtkTokenPairs()
+  : vtkTorusAlgorithm({ "vtkPolyData" })
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
-  return 1;
 }
 
-int vtkTokenPairs::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkTokenPairs::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  vtkPolyData* output = vtkPolyData::GetData(outputVector);
-  return this->RequestFromModel(inputVector, outputVector, { AttentionAtlas::Formats::TokenPairs },
-    [&](const atlas::AttentionOnlyModel& model)
+  auto* output = task.Output<vtkPolyData>();
+  const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());
+  const vtkIdType tokens = model.VocabularySize();
+  AttentionAtlas::RequireMemory(
+    BytesPerTokenPair * static_cast<double>(tokens) * static_cast<double>(tokens),
+    "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
+    "use a model with a smaller vocabulary.");
+  std::vector<double> angles;
+  angles.reserve(static_cast<std::size_t>(tokens));
+  for (vtkIdType t = 0; t < tokens; ++t)
+  {
+    angles.push_back(
+      atlas::AngleOfEmbedding(evaluator.TokenEmbedding(t), this->GetOptions().angles));
+  }
+  const vtkIdType pairs = tokens * tokens;
+  PairTable table(pairs);
+  AttentionAtlas::ParallelSteps(pairs, PairsPerReport, task.Progress(),
+    [&](vtkIdType begin, vtkIdType end)
     {
-      const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());
-      const vtkIdType tokens = model.VocabularySize();
-      AttentionAtlas::RequireMemory(
-        BytesPerTokenPair * static_cast<double>(tokens) * static_cast<double>(tokens),
-        "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
-        "use a model with a smaller vocabulary.");
-      std::vector<double> angles;
-      angles.reserve(static_cast<std::size_t>(tokens));
-      for (vtkIdType t = 0; t < tokens; ++t)
+      atlas::Evaluation scratch;
+      for (vtkIdType pair = begin; pair < end; ++pair)
       {
-        angles.push_back(
-          atlas::AngleOfEmbedding(evaluator.TokenEmbedding(t), this->GetOptions().angles));
+        table.Set(pair, model, evaluator, angles, scratch);
       }
-      const vtkIdType pairs = tokens * tokens;
-      PairTable table(pairs);
-      for (vtkIdType first = 0; first < pairs; first += PairsPerReport)
-      {
-        const vtkIdType last = std::min(first + PairsPerReport, pairs);
-        AttentionAtlas::ParallelFor(first, last,
-          [&](vtkIdType begin, vtkIdType end)
-          {
-            atlas::Evaluation scratch;
-            for (vtkIdType pair = begin; pair < end; ++pair)
-            {
-              table.Set(pair, model, evaluator, angles, scratch);
-            }
-          });
-        if (!AttentionAtlas::ReportProgress(
-              this, static_cast<double>(last) / static_cast<double>(pairs)))
-        {
-          return false;
-        }
-      }
-      table.MoveTo(output);
-      if (model.HasTargets())
-      {
-        AttentionAtlas::AddField(output->GetFieldData(), Names::Accuracy, table.Accuracy());
-      }
-      return true;
     });
-}
-
-void vtkTokenPairs::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
+  table.MoveTo(output);
+  if (model.HasTargets())
+  {
+    AttentionAtlas::AddField(output->GetFieldData(), Names::Accuracy, table.Accuracy());
+  }
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TokenPairs);
 }

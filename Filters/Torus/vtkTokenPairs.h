@@ -27,15 +27,12 @@ class ATTENTIONATLASTORUS_EXPORT vtkTokenPairs : public vtkTorusAlgorithm
 public:
   static vtkTokenPairs* New();
   vtkTypeMacro(vtkTokenPairs, vtkTorusAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
 protected:
-  vtkTokenPairs() = default;
+  vtkTokenPairs();
   ~vtkTokenPairs() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkTokenPairs(const vtkTokenPairs&) = delete;

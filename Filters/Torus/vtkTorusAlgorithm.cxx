@@ -62,21 +62,3 @@ atlas::EvaluationOptions vtkTorusAlgorithm::GetOptions() const
   options.positionInValues = this->PositionInValues != 0;
   return options;
 }
-
-void vtkTorusAlgorithm::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Angles: " << this->Angles << "\n";
-  os << indent << "Pattern: " << this->Pattern << "\n";
-  os << indent << "Residual: " << this->Residual << "\n";
-  os << indent << "HeadWeights:";
-  for (const double weight : this->HeadWeights)
-  {
-    os << " " << weight;
-  }
-  os << "\n";
-  os << indent << "WordInPattern: " << this->WordInPattern << "\n";
-  os << indent << "PositionInPattern: " << this->PositionInPattern << "\n";
-  os << indent << "WordInValues: " << this->WordInValues << "\n";
-  os << indent << "PositionInValues: " << this->PositionInValues << "\n";
-}

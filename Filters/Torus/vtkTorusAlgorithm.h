@@ -24,7 +24,6 @@ class ATTENTIONATLASTORUS_EXPORT vtkTorusAlgorithm : public vtkModelAlgorithm
 {
 public:
   vtkTypeMacro(vtkTorusAlgorithm, vtkModelAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   enum AnglesType
   {
@@ -124,7 +123,7 @@ public:
   ///@}
 
 protected:
-  vtkTorusAlgorithm() = default;
+  using vtkModelAlgorithm::vtkModelAlgorithm;
   ~vtkTorusAlgorithm() override = default;
 
   /**

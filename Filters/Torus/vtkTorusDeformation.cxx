@@ -4,7 +4,7 @@
 #include "DataFormat.h"
 #include "Deformation.h"
 #include "DeformedChart.h"
-#include "Execution.h"
+#include "Task.h"
 #include "TorusGrid.h"
 #include "TorusSurface.h"
 
@@ -36,6 +36,7 @@
 #include <vector>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -49,14 +50,6 @@ constexpr const char* NormalsName = "Normals";
 /// A generous estimate of the bytes per point, temporary and in the output: angles, vectors, points
 /// and normals in double and in float, and its quad.
 constexpr double BytesPerMovedPoint = 250;
-
-/// Thrown between two steps when the user has canceled.
-struct Cancelled
-{
-};
-
-/// Reports the fraction of the work that is done, 0 to 1. Throws Cancelled.
-using Advance = std::function<void(double)>;
 
 /// Calls function(i) for all 0 <= i < count, on several threads.
 template<class Function>
@@ -431,10 +424,11 @@ void PlaceVectors(const Form& form, const TorusGrid& grid, vtkDataSet* input,
 }
 
 /// Deforms data that is not a chart: token pairs, contour lines, any surface.
-void DeformOther(const Form& form, vtkDataSet* input, const Advance& advance, vtkPolyData* output)
+void DeformOther(
+  const Form& form, vtkDataSet* input, const atlas::Progress& progress, vtkPolyData* output)
 {
   const vtkSmartPointer<vtkPolyData> surface = SurfaceOf(input);
-  advance(0.3);
+  progress(0.3);
   const std::vector<vtkIdType> ids = DistinctPoints(surface, TorusGrid());
   const Angles angles(surface, ids);
   const std::vector<std::int64_t> rows(ids.begin(), ids.end());
@@ -445,7 +439,7 @@ void DeformOther(const Form& form, vtkDataSet* input, const Advance& advance, vt
   }
   SetPoints(output, form.Points(surface, ids, angles), rows);
   AddAngles(output, angles, rows);
-  advance(0.6);
+  progress(0.6);
   if (output->GetNumberOfPolys() + output->GetNumberOfStrips() == 0)
   {
     return;
@@ -471,9 +465,9 @@ static_assert(
   vtkTorusDeformation::UNIT_SPHERE == static_cast<int>(atlas::Normalization::UnitSphere));
 
 vtkTorusDeformation::vtkTorusDeformation()
-  : Chart(std::make_unique<AttentionAtlas::DeformedChart>())
+  : vtkTaskAlgorithm({ "vtkDataSet", "vtkDataSet?" }, { "vtkPolyData" })
+  , Chart(std::make_unique<AttentionAtlas::DeformedChart>())
 {
-  this->SetNumberOfInputPorts(2);
   this->SetInputArrayToProcess(0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, Names::Output);
 }
 
@@ -484,16 +478,6 @@ void vtkTorusDeformation::SetReferenceConnection(vtkAlgorithmOutput* output)
   this->SetInputConnection(1, output);
 }
 
-int vtkTorusDeformation::FillInputPortInformation(int port, vtkInformation* info)
-{
-  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkDataSet");
-  if (port == 1)
-  {
-    info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
-  }
-  return 1;
-}
-
 int vtkTorusDeformation::RequestUpdateExtent(
   vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector*)
 {
@@ -502,77 +486,46 @@ int vtkTorusDeformation::RequestUpdateExtent(
   return 1;
 }
 
-int vtkTorusDeformation::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+void vtkTorusDeformation::Execute(Task& task)
 {
-  vtkDataSet* input = vtkDataSet::GetData(inputVector[0]);
-  vtkPolyData* output = vtkPolyData::GetData(outputVector);
-  vtkInformation* info = outputVector->GetInformationObject(0);
+  auto* input = task.Input<vtkDataSet>();
+  auto* output = task.Output<vtkPolyData>();
+  vtkInformation* info = task.OutputInformation();
   const int piece = info->Get(SDDP::UPDATE_PIECE_NUMBER());
   const int pieces = std::max(info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()), 1);
-  const auto advance = [this](double done)
+  Form form;
+  form.isDonut = this->Shape == DONUT;
+  form.donut = { this->MajorRadius, this->MinorRadius };
+  form.normalization = static_cast<atlas::Normalization>(this->Normalization);
+  const char* name = this->GetInputArrayInformation(0)->Get(vtkDataObject::FIELD_NAME());
+  form.vectors = name != nullptr ? name : "";
+  form.reference = task.Input<vtkDataSet>(1);
+  if (form.isDonut)
   {
-    if (!AttentionAtlas::ReportProgress(this, done))
-    {
-      throw Cancelled();
-    }
-  };
-  try
+    atlas::CheckDonut(form.donut);
+  }
+  const TorusGrid grid = FindGrid(input);
+  AttentionAtlas::RequireMemory(
+    BytesPerMovedPoint * static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
+    "the surface of " + std::to_string(input->GetNumberOfPoints()) + " points",
+    "lower the Resolution of the chart.");
+  if (grid.columns > 0)
   {
-    Form form;
-    form.isDonut = this->Shape == DONUT;
-    form.donut = { this->MajorRadius, this->MinorRadius };
-    form.normalization = static_cast<atlas::Normalization>(this->Normalization);
-    const char* name = this->GetInputArrayInformation(0)->Get(vtkDataObject::FIELD_NAME());
-    form.vectors = name != nullptr ? name : "";
-    form.reference = vtkDataSet::GetData(inputVector[1]);
+    this->Chart->Begin(vtkImageData::SafeDownCast(input), grid, piece, pieces, output);
+    task.Progress()(0.5);
     if (form.isDonut)
     {
-      atlas::CheckDonut(form.donut);
+      this->Chart->PlaceDonut(form.donut, output);
     }
-    const TorusGrid grid = FindGrid(input);
-    AttentionAtlas::RequireMemory(
-      BytesPerMovedPoint * static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
-      "the surface of " + std::to_string(input->GetNumberOfPoints()) + " points",
-      "lower the Resolution of the chart.");
-    if (grid.columns > 0)
+    else
     {
-      auto* image = vtkImageData::SafeDownCast(input);
-      this->Chart->Begin(image, grid, piece, pieces, output);
-      advance(0.5);
-      if (form.isDonut)
-      {
-        this->Chart->PlaceDonut(form.donut, output);
-      }
-      else
-      {
-        PlaceVectors(form, grid, input, *this->Chart, output);
-      }
+      PlaceVectors(form, grid, input, *this->Chart, output);
     }
-    else if (piece == 0)
-    {
-      DeformOther(form, input, advance, output);
-    }
-    output->GetFieldData()->PassData(input->GetFieldData());
-    AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TorusDeformation);
   }
-  catch (const Cancelled&)
+  else if (piece == 0)
   {
-    return AttentionAtlas::LeaveUnfinished(this, outputVector);
+    DeformOther(form, input, task.Progress(), output);
   }
-  catch (const std::exception& e)
-  {
-    output->Initialize();
-    vtkErrorMacro(<< e.what());
-  }
-  return 1;
-}
-
-void vtkTorusDeformation::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Shape: " << this->Shape << "\n";
-  os << indent << "Normalization: " << this->Normalization << "\n";
-  os << indent << "MajorRadius: " << this->MajorRadius << "\n";
-  os << indent << "MinorRadius: " << this->MinorRadius << "\n";
+  output->GetFieldData()->PassData(input->GetFieldData());
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TorusDeformation);
 }

@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasTorusModule.h"
 
-#include <vtkPolyDataAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <memory>
 
@@ -33,12 +33,11 @@ class DeformedChart;
  * On several ranks a chart is split by rows, and all other data comes from rank 0. Each rank
  * reads the whole chart, so the shape does not depend on the number of ranks.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkTorusDeformation : public vtkPolyDataAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkTorusDeformation : public vtkTaskAlgorithm
 {
 public:
   static vtkTorusDeformation* New();
-  vtkTypeMacro(vtkTorusDeformation, vtkPolyDataAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkTorusDeformation, vtkTaskAlgorithm);
 
   enum ShapeType
   {
@@ -94,11 +93,9 @@ protected:
   vtkTorusDeformation();
   ~vtkTorusDeformation() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkTorusDeformation(const vtkTorusDeformation&) = delete;

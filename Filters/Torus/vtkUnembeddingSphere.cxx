@@ -3,9 +3,9 @@
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
 #include "DataFormat.h"
-#include "Execution.h"
 #include "PolyOutput.h"
 #include "SphericalVoronoi.h"
+#include "Task.h"
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
@@ -18,6 +18,8 @@
 #include <vtkPolyData.h>
 
 #include <algorithm>
+
+using AttentionAtlas::Task;
 
 namespace
 {
@@ -115,53 +117,35 @@ void SetArcs(const atlas::SphericalVoronoi& partition, const atlas::SphereTessel
 vtkStandardNewMacro(vtkUnembeddingSphere);
 
 vtkUnembeddingSphere::vtkUnembeddingSphere()
+  : vtkModelAlgorithm({ "vtkPolyData", "vtkPolyData", "vtkPolyData" })
 {
-  this->SetNumberOfOutputPorts(3);
 }
 
-int vtkUnembeddingSphere::FillOutputPortInformation(int, vtkInformation* info)
+void vtkUnembeddingSphere::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  info->Set(vtkDataObject::DATA_TYPE_NAME(), "vtkPolyData");
-  return 1;
-}
-
-int vtkUnembeddingSphere::RequestData(
-  vtkInformation*, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
-{
-  return this->RequestFromModel(inputVector, outputVector,
-    { AttentionAtlas::Formats::UnembeddingCells, AttentionAtlas::Formats::UnembeddingCentres,
-      AttentionAtlas::Formats::UnembeddingArcs },
-    [&](const atlas::AttentionOnlyModel& model)
+  const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);
+  task.Progress()(0.5);
+  AttentionAtlas::RequireMemory(
+    BytesPerSpherePoint * atlas::CountTessellationPoints(partition, this->Resolution),
+    "a sphere with great circles of " + std::to_string(this->Resolution) + " segments",
+    "lower Resolution.");
+  atlas::SphereTessellator tessellator(partition, this->Resolution);
+  const atlas::Progress tessellated = task.Progress().Part(0.5, 1.);
+  for (std::size_t cell = 0; cell < partition.cells.size(); ++cell)
+  {
+    if (cell % 64 == 0)
     {
-      const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);
-      if (!AttentionAtlas::ReportProgress(this, 0.5))
-      {
-        return false;
-      }
-      AttentionAtlas::RequireMemory(
-        BytesPerSpherePoint * atlas::CountTessellationPoints(partition, this->Resolution),
-        "a sphere with great circles of " + std::to_string(this->Resolution) + " segments",
-        "lower Resolution.");
-      atlas::SphereTessellator tessellator(partition, this->Resolution);
-      for (std::size_t cell = 0; cell < partition.cells.size(); ++cell)
-      {
-        const double share =
-          static_cast<double>(cell) / static_cast<double>(partition.cells.size());
-        if (cell % 64 == 0 && !AttentionAtlas::ReportProgress(this, 0.5 + share / 2))
-        {
-          return false;
-        }
-        tessellator.AddCell(cell);
-      }
-      SetCells(tessellator.Get(), vtkPolyData::GetData(outputVector, CELLS));
-      SetCentres(model.unembedding, partition, vtkPolyData::GetData(outputVector, CENTRES));
-      SetArcs(partition, tessellator.Get(), vtkPolyData::GetData(outputVector, ARCS));
-      return true;
-    });
-}
-
-void vtkUnembeddingSphere::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Resolution: " << this->Resolution << '\n';
+      tessellated(cell, partition.cells.size());
+    }
+    tessellator.AddCell(cell);
+  }
+  auto* cells = task.Output<vtkPolyData>(CELLS);
+  auto* centres = task.Output<vtkPolyData>(CENTRES);
+  auto* arcs = task.Output<vtkPolyData>(ARCS);
+  SetCells(tessellator.Get(), cells);
+  AttentionAtlas::SetFormat(cells, AttentionAtlas::Formats::UnembeddingCells);
+  SetCentres(model.unembedding, partition, centres);
+  AttentionAtlas::SetFormat(centres, AttentionAtlas::Formats::UnembeddingCentres);
+  SetArcs(partition, tessellator.Get(), arcs);
+  AttentionAtlas::SetFormat(arcs, AttentionAtlas::Formats::UnembeddingArcs);
 }

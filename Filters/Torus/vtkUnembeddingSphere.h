@@ -31,7 +31,6 @@ class ATTENTIONATLASTORUS_EXPORT vtkUnembeddingSphere : public vtkModelAlgorithm
 public:
   static vtkUnembeddingSphere* New();
   vtkTypeMacro(vtkUnembeddingSphere, vtkModelAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   enum OutputPort
   {
@@ -53,9 +52,7 @@ protected:
   vtkUnembeddingSphere();
   ~vtkUnembeddingSphere() override = default;
 
-  int FillOutputPortInformation(int port, vtkInformation* info) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
   vtkUnembeddingSphere(const vtkUnembeddingSphere&) = delete;

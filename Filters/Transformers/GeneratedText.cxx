@@ -1,9 +1,98 @@
 #include "GeneratedText.h"
 
+#include "Execution.h"
+#include "RecordingPrefix.h"
+
+#include <algorithm>
+#include <string>
 #include <tuple>
+#include <utility>
 
 namespace AttentionAtlas
 {
+namespace
+{
+
+/// Where sequences begin and the last ends.
+std::vector<std::int64_t> OffsetsOf(const atlas::TransformerInput& input)
+{
+  std::vector<std::int64_t> offsets = { 0 };
+  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  {
+    offsets.push_back(offsets.back() + static_cast<std::int64_t>(sequence.size()));
+  }
+  return offsets;
+}
+
+/// Cuts sequences to the time step shown if their keys are rotated otherwise by then than at the
+/// end, which LongRope does: the recording at this step is not a part of that of the whole texts.
+void CutToStep(const atlas::TransformerConfig& config, const std::vector<std::int64_t>& given,
+  std::int64_t shown, RecorderInput& input)
+{
+  const atlas::RotaryScaling& scaling = config.rotaryScaling;
+  std::vector<std::string> labels;
+  std::vector<std::vector<std::int64_t>> sequences;
+  bool isOther = false;
+  auto label = input.labels.begin();
+  for (std::size_t s = 0; s < given.size(); ++s)
+  {
+    const std::vector<std::int64_t>& whole = input.input.tokens[s];
+    const auto all = static_cast<std::int64_t>(whole.size());
+    const std::int64_t length = std::min(all, given[s] + shown);
+    isOther = isOther || (static_cast<double>(length) <= scaling.originalPositions &&
+                           static_cast<double>(all) > scaling.originalPositions);
+    sequences.emplace_back(whole.begin(), whole.begin() + length);
+    if (!input.labels.empty())
+    {
+      labels.insert(labels.end(), label, label + length);
+      label += all;
+    }
+  }
+  if (isOther && scaling.kind == atlas::RotaryScaling::Kind::LongRope)
+  {
+    input.input.tokens = std::move(sequences);
+    input.labels = std::move(labels);
+  }
+}
+
+void RequireMemory(const atlas::Transformer& model, const atlas::TransformerInput& input,
+  const atlas::GenerationOptions& options, const atlas::RecordOptions& recorded)
+{
+  atlas::TransformerInput whole = input;
+  for (std::vector<std::int64_t>& sequence : whole.tokens)
+  {
+    sequence.resize(sequence.size() + static_cast<std::size_t>(options.count));
+  }
+  whole.segments.clear();
+  const atlas::MemoryEstimate memory = atlas::EstimateMemory(model, whole, recorded);
+  AttentionAtlas::RequireMemory(static_cast<double>(memory.recording + memory.working +
+                                                    atlas::GenerationBytes(model, input, options)),
+    "the recording with its generated tokens", "generate fewer tokens.");
+}
+
+}
+
+TextSteps::TextSteps(const RecorderInput& input, std::int64_t shownTokens)
+  : shown(shownTokens)
+{
+  for (const std::vector<std::int64_t>& sequence : input.input.tokens)
+  {
+    this->given.push_back(static_cast<std::int64_t>(sequence.size()));
+  }
+}
+
+atlas::Recording TextSteps::Of(const atlas::Recording& recording) const
+{
+  std::vector<std::int64_t> lengths;
+  bool isWhole = true;
+  for (std::size_t s = 0; s < this->given.size(); ++s)
+  {
+    const std::int64_t all = recording.SequenceLength(static_cast<std::int64_t>(s));
+    lengths.push_back(std::min(all, this->given[s] + this->shown));
+    isWhole = isWhole && lengths.back() == all;
+  }
+  return isWhole ? recording : atlas::FirstTokens(recording, lengths);
+}
 
 bool GeneratedText::IsCurrent(const std::shared_ptr<const OpenTransformer>& model,
   const atlas::GenerationOptions& options, const atlas::TransformerInput& input) const
@@ -14,21 +103,20 @@ bool GeneratedText::IsCurrent(const std::shared_ptr<const OpenTransformer>& mode
          this->Input.tokens == input.tokens;
 }
 
-bool GeneratedText::Extend(const std::shared_ptr<const OpenTransformer>& model,
-  const atlas::GenerationOptions& options, RecorderInput& input)
+void GeneratedText::Extend(const std::shared_ptr<const OpenTransformer>& model,
+  const atlas::GenerationOptions& options, const atlas::RecordOptions& recorded,
+  RecorderInput& input, TextSteps& steps)
 {
+  const atlas::TransformerConfig& config = model->GetModel().GetConfig();
+  atlas::CheckGeneration(model->GetModel(), input.input, options);
+  RequireMemory(model->GetModel(), input.input, options, recorded);
   if (!this->IsCurrent(model, options, input.input))
   {
-    auto tokens = atlas::GenerateTokens(model->GetModel(), input.input, options);
-    if (!tokens)
-    {
-      return false;
-    }
-    this->Tokens = std::move(*tokens);
+    this->Tokens = atlas::GenerateTokens(model->GetModel(), input.input, options);
     this->Model = model;
     this->Input = input.input;
     this->Options = options;
-    this->Options.progress = nullptr;
+    this->Options.progress = {};
   }
   for (std::size_t s = 0; s < this->Tokens.size(); ++s)
   {
@@ -41,7 +129,8 @@ bool GeneratedText::Extend(const std::shared_ptr<const OpenTransformer>& model,
     }
   }
   input.labels = LabelTokens(input.input.tokens, *model);
-  return true;
+  steps.lastOffsets = OffsetsOf(input.input);
+  CutToStep(config, steps.given, steps.shown, input);
 }
 
 }

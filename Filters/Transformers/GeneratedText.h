@@ -3,8 +3,11 @@
 #include "AttentionAtlasTransformersModule.h"
 #include "GenerateTokens.h"
 #include "OpenTransformer.h"
+#include "RecordTransformer.h"
 #include "RecorderInput.h"
+#include "Recording.h"
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,15 +15,31 @@
 namespace AttentionAtlas
 {
 
+/// The time steps of texts that grow: a step shows the given tokens, and some of those that the
+/// model has added.
+struct TextSteps
+{
+  std::vector<std::int64_t> given;       ///< tokens per sequence
+  std::int64_t shown = 0;                ///< added tokens to show, at most
+  std::vector<std::int64_t> lastOffsets; ///< of the sequences with all tokens
+
+  TextSteps(const RecorderInput& input, std::int64_t shownTokens);
+
+  /// What is shown of a recording of the whole texts.
+  atlas::Recording Of(const atlas::Recording& recording) const;
+};
+
 /// The sequences with the tokens that a model added to them last, so that a time step of the same
 /// text runs nothing.
 class ATTENTIONATLASTRANSFORMERS_EXPORT GeneratedText
 {
 public:
-  /// Adds tokens and their labels to the sequences of `input`. Returns false if the progress of
-  /// `options` asked to stop. Throws as atlas::GenerateTokens does.
-  bool Extend(const std::shared_ptr<const OpenTransformer>& model,
-    const atlas::GenerationOptions& options, RecorderInput& input);
+  /// Adds tokens and their labels to the sequences of `input`. Texts whose recording at this step
+  /// is not a part of that of the whole texts are cut to it (LongRope). `recorded`: what will be
+  /// recorded of them, for which there must be memory. Throws as atlas::GenerateTokens does.
+  void Extend(const std::shared_ptr<const OpenTransformer>& model,
+    const atlas::GenerationOptions& options, const atlas::RecordOptions& recorded,
+    RecorderInput& input, TextSteps& steps);
 
 private:
   std::weak_ptr<const OpenTransformer> Model;

@@ -1,5 +1,9 @@
 #include "KeptRecordings.h"
 
+#include "Tensor.h"
+
+#include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -33,6 +37,50 @@ std::uint64_t BytesOf(const atlas::Recording& recording)
   return bytes;
 }
 
+/// A number that differs, almost certainly, between models: of names, types and shapes of all
+/// tensors, and of the bytes of small ones and of parts of large ones. Times of files do not count,
+/// since each machine may have its own copy.
+std::size_t FingerprintOf(const atlas::Transformer& model)
+{
+  constexpr std::uint64_t sample = 4096; // bytes
+  std::string text = model.GetConfig().architecture;
+  for (const auto& [name, tensor] : model.GetFiles().GetTensors())
+  {
+    text +=
+      name + ' ' + std::to_string(static_cast<int>(tensor.dtype)) + atlas::ToString(tensor.shape);
+    const std::uint64_t bytes = tensor.Bytes();
+    const auto* data = reinterpret_cast<const char*>(tensor.data);
+    const std::uint64_t part = std::min(bytes, sample);
+    text.append(data, part);
+    text.append(data + (bytes - part), part);
+  }
+  return std::hash<std::string>()(text);
+}
+
+/// A number that differs, almost certainly, between recordings of different sequences, and of
+/// matrices of different shapes, whose rows ranks cannot exchange.
+std::size_t FingerprintOf(const atlas::Recording& recording)
+{
+  std::string numbers;
+  for (const std::vector<std::int64_t>* list : { &recording.sequenceOffsets, &recording.tokens.id })
+  {
+    for (const std::int64_t number : *list)
+    {
+      numbers += std::to_string(number) + ' ';
+    }
+  }
+  for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(recording))
+  {
+    numbers += atlas::ToString({ matrix.rows, matrix.columns });
+  }
+  return std::hash<std::string>()(numbers);
+}
+
+}
+
+std::size_t Fingerprint(const atlas::Transformer& model, const atlas::Recording& recording)
+{
+  return FingerprintOf(model) ^ (FingerprintOf(recording) << 1U);
 }
 
 bool RecordingKey::operator==(const RecordingKey& other) const

@@ -28,6 +28,10 @@ struct ATTENTIONATLASTRANSFORMERS_EXPORT RecordingKey
   bool operator==(const RecordingKey& other) const;
 };
 
+/// A number that differs, almost certainly, between recordings of different models, of different
+/// sequences, and of matrices of different shapes, whose rows ranks cannot exchange.
+std::size_t Fingerprint(const atlas::Transformer& model, const atlas::Recording& recording);
+
 /// Recordings by what determines them, up to a limit of memory. The least recently used leave
 /// first, and those of models that nobody holds any more.
 class ATTENTIONATLASTRANSFORMERS_EXPORT KeptRecordings

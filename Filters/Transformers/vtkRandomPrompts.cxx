@@ -1,8 +1,8 @@
 #include "vtkRandomPrompts.h"
 
 #include "DataFormat.h"
-#include "Execution.h"
 #include "Prompts.h"
+#include "Task.h"
 
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -12,11 +12,13 @@
 #include <vtkTable.h>
 #include <vtkTypeInt64Array.h>
 
+using AttentionAtlas::Task;
+
 vtkStandardNewMacro(vtkRandomPrompts);
 
 vtkRandomPrompts::vtkRandomPrompts()
+  : vtkTaskAlgorithm({}, { "vtkTable" })
 {
-  this->SetNumberOfInputPorts(0);
 }
 
 int vtkRandomPrompts::RequestInformation(
@@ -27,8 +29,7 @@ int vtkRandomPrompts::RequestInformation(
   return 1;
 }
 
-int vtkRandomPrompts::RequestData(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+void vtkRandomPrompts::Execute(Task& task)
 {
   atlas::RandomPromptOptions options;
   options.kind = static_cast<atlas::RandomPromptKind>(this->Kind);
@@ -44,45 +45,25 @@ int vtkRandomPrompts::RequestData(
   sequences->SetName("Sequence");
   positions->SetName("Position");
   ids->SetName("TokenId");
-  try
+  constexpr double bytes = 3 * sizeof(std::int64_t);
+  AttentionAtlas::RequireMemory(bytes * this->Length * this->Count,
+    std::to_string(this->Count) + " sequences of " + std::to_string(this->Length) + " tokens",
+    "lower Length or Count.");
+  int sequence = 0;
+  for (const std::vector<std::int64_t>& prompt : atlas::MakeRandomPrompts(options))
   {
-    constexpr double bytes = 3 * sizeof(std::int64_t);
-    AttentionAtlas::RequireMemory(bytes * this->Length * this->Count,
-      std::to_string(this->Count) + " sequences of " + std::to_string(this->Length) + " tokens",
-      "lower Length or Count.");
-    int sequence = 0;
-    for (const std::vector<std::int64_t>& prompt : atlas::MakeRandomPrompts(options))
+    int position = 0;
+    for (const std::int64_t id : prompt)
     {
-      int position = 0;
-      for (const std::int64_t id : prompt)
-      {
-        sequences->InsertNextValue(sequence);
-        positions->InsertNextValue(position++);
-        ids->InsertNextValue(id);
-      }
-      ++sequence;
+      sequences->InsertNextValue(sequence);
+      positions->InsertNextValue(position++);
+      ids->InsertNextValue(id);
     }
+    ++sequence;
   }
-  catch (const std::exception& e)
-  {
-    vtkErrorMacro(<< e.what());
-    return 1; // as in vtkModelAlgorithm
-  }
-  vtkTable* output = vtkTable::GetData(outputVector);
+  auto* output = task.Output<vtkTable>();
   output->AddColumn(sequences);
   output->AddColumn(positions);
   output->AddColumn(ids);
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::RandomPrompts);
-  return 1;
-}
-
-void vtkRandomPrompts::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Kind: " << this->Kind << "\n";
-  os << indent << "Length: " << this->Length << "\n";
-  os << indent << "Count: " << this->Count << "\n";
-  os << indent << "Block: " << this->Block << "\n";
-  os << indent << "Seed: " << this->Seed << "\n";
-  os << indent << "IdRange: " << this->IdRange[0] << " " << this->IdRange[1] << "\n";
 }

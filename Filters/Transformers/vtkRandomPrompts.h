@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasTransformersModule.h"
 
-#include <vtkTableAlgorithm.h>
+#include <vtkTaskAlgorithm.h>
 
 /**
  * @class vtkRandomPrompts
@@ -15,12 +15,11 @@
  * with repetition (previous token, induction and duplicate token heads). Core's Prompts.h has the
  * details.
  */
-class ATTENTIONATLASTRANSFORMERS_EXPORT vtkRandomPrompts : public vtkTableAlgorithm
+class ATTENTIONATLASTRANSFORMERS_EXPORT vtkRandomPrompts : public vtkTaskAlgorithm
 {
 public:
   static vtkRandomPrompts* New();
-  vtkTypeMacro(vtkRandomPrompts, vtkTableAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkRandomPrompts, vtkTaskAlgorithm);
 
   enum KindType
   {
@@ -74,8 +73,7 @@ protected:
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkRandomPrompts(const vtkRandomPrompts&) = delete;

@@ -2,10 +2,9 @@
 #define vtkTransformerRecorder_h
 
 #include "AttentionAtlasTransformersModule.h"
-#include "FailedFiles.h"
 
-#include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
+#include <vtkTaskAlgorithm.h>
 
 #include <cstdint>
 #include <memory>
@@ -13,10 +12,10 @@
 #include <vector>
 
 class vtkDataArraySelection;
-class vtkTable;
 
 namespace atlas
 {
+struct RecordOptions;
 struct Recording;
 }
 namespace AttentionAtlas
@@ -24,8 +23,8 @@ namespace AttentionAtlas
 class GeneratedText;
 class KeptRecordings;
 class OpenTransformer;
-class RankGroup;
-struct RecorderInput;
+struct RecorderSources;
+struct TextSteps;
 }
 
 /**
@@ -60,13 +59,11 @@ struct RecorderInput;
  * and to that of a single rank. An error or canceling on one rank applies to all; the first rank
  * reports the error. If other pieces are requested, each rank runs everything itself.
  */
-class ATTENTIONATLASTRANSFORMERS_EXPORT vtkTransformerRecorder
-  : public vtkMultiBlockDataSetAlgorithm
+class ATTENTIONATLASTRANSFORMERS_EXPORT vtkTransformerRecorder : public vtkTaskAlgorithm
 {
 public:
   static vtkTransformerRecorder* New();
-  vtkTypeMacro(vtkTransformerRecorder, vtkMultiBlockDataSetAlgorithm);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
+  vtkTypeMacro(vtkTransformerRecorder, vtkTaskAlgorithm);
 
   /**
    * Connects the table of token ids.
@@ -78,24 +75,24 @@ public:
    * Texts, one sequence per line, for the tokenizer in the model's folder. For a model with
    * segments, a tab separates the two segments of a pair. Null or empty: none. Default: none.
    */
-  vtkSetStringMacro(Prompts);
-  vtkGetStringMacro(Prompts);
+  vtkSetStdStringFromCharMacro(Prompts);
+  vtkGetCharFromStdStringMacro(Prompts);
   ///@}
 
   ///@{
   /**
    * A UTF-8 file of such texts. Null or empty: none. Default: none.
    */
-  vtkSetFilePathMacro(PromptFile);
-  vtkGetFilePathMacro(PromptFile);
+  vtkSetStdStringFromCharMacro(PromptFile);
+  vtkGetCharFromStdStringMacro(PromptFile);
   ///@}
 
   ///@{
   /**
    * Token ids, one sequence per line, separated by spaces. Null or empty: none. Default: none.
    */
-  vtkSetStringMacro(TokenIds);
-  vtkGetStringMacro(TokenIds);
+  vtkSetStdStringFromCharMacro(TokenIds);
+  vtkGetCharFromStdStringMacro(TokenIds);
   ///@}
 
   ///@{
@@ -103,8 +100,8 @@ public:
    * The segments of TokenIds, in the same form: 0 for the first, 1 for the second. Null or empty:
    * all 0. Default: none.
    */
-  vtkSetStringMacro(Segments);
-  vtkGetStringMacro(Segments);
+  vtkSetStdStringFromCharMacro(Segments);
+  vtkGetCharFromStdStringMacro(Segments);
   ///@}
 
   ///@{
@@ -188,8 +185,8 @@ public:
    * sequences: layer.head, separated by spaces, such as "2.5 3.1", each at all positions or, as
    * "2.5@3", at one. Null or empty: none. Default: none.
    */
-  vtkSetStringMacro(Ablate);
-  vtkGetStringMacro(Ablate);
+  vtkSetStdStringFromCharMacro(Ablate);
+  vtkGetCharFromStdStringMacro(Ablate);
   ///@}
 
   enum AblationType
@@ -216,8 +213,8 @@ public:
    * the sequences are token ids, token ids. It must have as many tokens as every sequence. Null or
    * empty: none. Default: none.
    */
-  vtkSetStringMacro(PatchFrom);
-  vtkGetStringMacro(PatchFrom);
+  vtkSetStdStringFromCharMacro(PatchFrom);
+  vtkGetCharFromStdStringMacro(PatchFrom);
   ///@}
 
   ///@{
@@ -227,8 +224,8 @@ public:
    * positions or, as "r2@3", at one, counted from 0. Patches come after ablations. Null or empty:
    * none. Default: none.
    */
-  vtkSetStringMacro(PatchSites);
-  vtkGetStringMacro(PatchSites);
+  vtkSetStdStringFromCharMacro(PatchSites);
+  vtkGetCharFromStdStringMacro(PatchSites);
   ///@}
 
   ///@{
@@ -282,37 +279,32 @@ protected:
   vtkTransformerRecorder();
   ~vtkTransformerRecorder() override;
 
-  int FillInputPortInformation(int port, vtkInformation* info) override;
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
-  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
 
 private:
   vtkTransformerRecorder(const vtkTransformerRecorder&) = delete;
   void operator=(const vtkTransformerRecorder&) = delete;
 
-  struct Part;
-  std::vector<const char*> InputFiles() const;
-  void AddPictures(
-    const AttentionAtlas::RecorderInput& gathered, bool isFirst, atlas::Recording& recording);
-  void PreparePart(vtkMultiBlockDataSet* model, vtkTable* tokens,
-    const AttentionAtlas::RankGroup& ranks, Part& part);
-  bool FindMeans(const AttentionAtlas::RankGroup& ranks, Part& part);
-  void RecordPart(const AttentionAtlas::RankGroup& ranks, Part& part);
-  bool Generate(Part& part);
-  bool HasOwnTime(vtkInformationVector** inputVector) const;
-  std::int64_t TokensToShow(
-    vtkInformationVector** inputVector, vtkInformationVector* outputVector) const;
-  void FindOrRecord(const AttentionAtlas::RankGroup& ranks, Part& part);
+  struct Run;
+  AttentionAtlas::RecorderSources GetSources(AttentionAtlas::Task& task) const;
+  atlas::RecordOptions GetOptions(const AttentionAtlas::RecorderSources& sources, const Run& run,
+    const AttentionAtlas::Task& task) const;
+  void Generate(Run& run, AttentionAtlas::TextSteps& steps) const;
+  atlas::Recording RecordAll(
+    const Run& run, const AttentionAtlas::Task& task, std::string& warning) const;
+  atlas::Recording FindOrRecord(const Run& run, const AttentionAtlas::Task& task);
+  bool HasOwnTime(vtkInformation* model) const;
+  std::int64_t TokensToShow(const AttentionAtlas::Task& task) const;
 
-  char* Prompts = nullptr;
-  char* PromptFile = nullptr;
-  char* TokenIds = nullptr;
-  char* Segments = nullptr;
-  char* Ablate = nullptr;
-  char* PatchFrom = nullptr;
-  char* PatchSites = nullptr;
+  std::string Prompts;
+  std::string PromptFile;
+  std::string TokenIds;
+  std::string Segments;
+  std::string Ablate;
+  std::string PatchFrom;
+  std::string PatchSites;
   int AblateTo = ZERO;
   int MaximumLength = 0;
   int GenerateTokens = 0;
@@ -325,7 +317,6 @@ private:
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
   int KeptRecordings = 1024;
-  AttentionAtlas::FailedFiles Failed;
   std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< model of the last execution
   std::unique_ptr<AttentionAtlas::KeptRecordings> Kept;
   std::unique_ptr<AttentionAtlas::GeneratedText> Generated;

@@ -144,8 +144,7 @@ class Proxy:
             inner = self.known[within.get("proxygroup"), within.get("proxyname")].properties()
             found.update({name: inner[name] for name in exposed})
         for child in self.element:
-            is_old = child.find("AtlasRenamedPropertyDomain") is not None
-            if child.tag.endswith("Property") and child.get("information_only") != "1" and not is_old:
+            if child.tag.endswith("Property") and child.get("information_only") != "1":
                 found[child.get("name")] = child
         return found
 

@@ -68,7 +68,7 @@ double ProductSpeed(std::int64_t vectors)
 void Find(benchmark::State& state)
 {
   const std::int64_t length = state.range(0);
-  const atlas::Recording recording = *atlas::RecordTransformer(Model(), Input(1, length), {});
+  const atlas::Recording recording = atlas::RecordTransformer(Model(), Input(1, length), {});
   atlas::AttentionTokenOptions options;
   options.vectors = { atlas::HeadVector::Query, atlas::HeadVector::Key, atlas::HeadVector::Value,
     atlas::HeadVector::QueryKey };

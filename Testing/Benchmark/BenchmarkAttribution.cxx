@@ -29,7 +29,7 @@ const Recording& Recorded()
     RecordOptions options;
     options.headOutputs = true;
     options.residual = true;
-    return *RecordTransformer(Model(), benchmarks::Input(1, Length), options);
+    return RecordTransformer(Model(), benchmarks::Input(1, Length), options);
   }();
   return recording;
 }

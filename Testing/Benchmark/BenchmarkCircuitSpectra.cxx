@@ -97,7 +97,7 @@ void Contrast(benchmark::State& state)
   {
     id %= 200;
   }
-  const atlas::Recording recording = *atlas::RecordTransformer(Model(), input, {});
+  const atlas::Recording recording = atlas::RecordTransformer(Model(), input, {});
   atlas::QueryKeyContrastOptions options;
   options.group = recording.tokens.id;
   options.threads = ThreadCount;

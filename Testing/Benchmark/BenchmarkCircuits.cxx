@@ -76,7 +76,7 @@ void SkipTrigrams(benchmark::State& state)
   const double before = PeakMemory();
   for (auto _ : state)
   {
-    products = atlas::FindSkipTrigrams(model.Get(), options)->products;
+    products = atlas::FindSkipTrigrams(model.Get(), options).products;
   }
   state.counters["peak_MiB"] = PeakMemory();
   state.counters["before_MiB"] = before;

@@ -85,7 +85,8 @@ void MoveHead(benchmark::State& state)
     patches->SetLayer(head);
     patches->Update();
   }
-  state.counters["arrows"] = static_cast<double>(patches->GetOutput(1)->GetNumberOfCells());
+  state.counters["arrows"] =
+    static_cast<double>(patches->GetOutputDataObject(1)->GetNumberOfElements(vtkDataObject::CELL));
 }
 
 void Cases(benchmark::internal::Benchmark* benchmark)

@@ -116,7 +116,7 @@ void EditPrompt(benchmark::State& state)
     recorder->SetPrompts(prompt.c_str());
     recorder->Update();
   }
-  if (recorder->GetOutput()->GetNumberOfBlocks() == 0)
+  if (vtkMultiBlockDataSet::SafeDownCast(recorder->GetOutput())->GetNumberOfBlocks() == 0)
   {
     state.SkipWithError("nothing was recorded");
   }

@@ -132,7 +132,8 @@ void Lines(benchmark::State& state)
     MakeRecording(state.range(0), state.range(1), state.range(2)), recording);
   Connect(lines, 1, recording);
   Run(state, lines.Get());
-  state.counters["lines"] = static_cast<double>(lines->GetOutput()->GetNumberOfCells());
+  state.counters["lines"] =
+    static_cast<double>(lines->GetOutput()->GetNumberOfElements(vtkDataObject::CELL));
 }
 
 void LinesOfSelected(benchmark::State& state)
@@ -173,7 +174,8 @@ void Sentence(benchmark::State& state)
     sentence->Modified();
     sentence->Update();
   }
-  state.counters["lines"] = static_cast<double>(sentence->GetOutput()->GetNumberOfCells());
+  state.counters["lines"] =
+    static_cast<double>(sentence->GetOutput()->GetNumberOfElements(vtkDataObject::CELL));
 }
 
 void Sizes(benchmark::internal::Benchmark* benchmark)

@@ -23,7 +23,7 @@ public:
     RecordOptions options;
     options.headOutputs = true;
     options.residual = true;
-    this->Record = *RecordTransformer(this->Model, TransformerOracle(name).Input(), options);
+    this->Record = RecordTransformer(this->Model, TransformerOracle(name).Input(), options);
   }
 
   const Transformer& GetModel() const { return this->Model; }

@@ -32,7 +32,7 @@ public:
     options.headOutputs = true;
     options.residual = true;
     options.logits = model.HasLogits();
-    return *RecordTransformer(model, TransformerOracle(name).Input(), options);
+    return RecordTransformer(model, TransformerOracle(name).Input(), options);
   }
 
   const Transformer& GetModel() const { return this->Model; }

@@ -34,7 +34,7 @@ public:
   {
     const TransformerOracle oracle(name);
     this->Source =
-      *RecordTransformer(Transformer::Read(oracle.Path() / "config.json"), oracle.Input(), {});
+      RecordTransformer(Transformer::Read(oracle.Path() / "config.json"), oracle.Input(), {});
   }
 
   Recording Source;

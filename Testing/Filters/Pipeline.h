@@ -71,6 +71,13 @@ private:
   ErrorLog Errors{ this->Pointer };
 };
 
+/// An output of an algorithm as it is, without an update.
+template<class Data>
+Data* OutputOf(vtkAlgorithm* algorithm, int port = 0)
+{
+  return Data::SafeDownCast(algorithm->GetOutputDataObject(port));
+}
+
 inline vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const AttentionOnlyModel& model)
 {
   auto dataSet = vtkSmartPointer<vtkMultiBlockDataSet>::New();

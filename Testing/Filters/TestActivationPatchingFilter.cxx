@@ -62,7 +62,7 @@ public:
     EXPECT_THAT(this->Filter.TakeErrors(), ElementsAre(HasSubstr(message)));
   }
 
-  Reader Model;
+  TransformerReader Model;
   Warned<vtkActivationPatching> Filter;
 };
 
@@ -197,7 +197,7 @@ TEST(ActivationPatching, AblatesToTheMeanOverReferencePrompts)
   TransformerInput prompt;
   prompt.tokens = { { 1, 2, 3, 4, 5, 6 } };
   EXPECT_EQ(patching.Column("Logit Difference"), // TestActivationPatching has an independent run
-    MapPatching(model, prompt, {}, options).value().difference);
+    MapPatching(model, prompt, {}, options).difference);
   patching.Filter->SetReferencePrompts("4 8 2\n7 99999");
   patching.ExpectError("ReferencePrompts: sequence 1, position 1: expected a token id from 0 to");
 }

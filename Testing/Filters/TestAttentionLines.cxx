@@ -43,7 +43,7 @@ public:
   vtkPolyData* Update()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput();
+    return OutputOf<vtkPolyData>(this->Get());
   }
 
   std::vector<Link> Links()
@@ -278,7 +278,7 @@ TEST(AttentionLines, AreEmptyWithoutData)
   Connect(lines.Get(), 0, Embedding(SmallRecording()).Data());
   Connect(lines.Get(), 1, vtkSmartPointer<vtkMultiBlockDataSet>::New());
   lines->Update();
-  EXPECT_EQ(lines->GetOutput()->GetNumberOfCells(), 0);
+  EXPECT_EQ(OutputOf<vtkPolyData>(lines.Get())->GetNumberOfCells(), 0);
 }
 
 /// What is estimated before anything is computed: a line for each query and key at most.

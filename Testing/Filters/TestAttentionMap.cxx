@@ -33,7 +33,7 @@ public:
   vtkImageData* Image()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput();
+    return OutputOf<vtkImageData>(this->Get());
   }
 
   /// Values by query from 0, then key.
@@ -306,7 +306,7 @@ TEST(AttentionMap, IsTheSameInParts)
   const int extent[6] = { 10, 100, 20, 90, 0, 0 };
   part->UpdateInformation();
   part->UpdateExtent(extent);
-  vtkImageData* image = part->GetOutput();
+  vtkImageData* image = OutputOf<vtkImageData>(part.Get());
   EXPECT_THAT(std::vector<int>(image->GetExtent(), image->GetExtent() + 6),
     ElementsAre(10, 100, 20, 90, 0, 0));
   vtkDataArray* values = image->GetPointData()->GetArray("Weights");

@@ -31,7 +31,7 @@ public:
   vtkMultiBlockDataSet* Read()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput();
+    return OutputOf<vtkMultiBlockDataSet>(this->Get());
   }
 
   /// The times that it offers.
@@ -343,7 +343,7 @@ TEST_P(BadModelFile, IsRefusedWithTheReason)
 
   reader->SetFileName(path.c_str());
   EXPECT_EQ(reader.Read()->GetNumberOfBlocks(), 0U);
-  EXPECT_EQ(reader->GetOutput()->GetFieldData()->GetNumberOfArrays(), 0);
+  EXPECT_EQ(OutputOf<vtkMultiBlockDataSet>(reader.Get())->GetFieldData()->GetNumberOfArrays(), 0);
   EXPECT_THAT(reader.TakeErrors(),
     ElementsAre(AllOf(HasSubstr(path.string() + ": "), HasSubstr(GetParam().message))));
 

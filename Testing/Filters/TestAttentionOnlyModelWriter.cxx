@@ -19,14 +19,14 @@ using testing::HasSubstr;
 namespace
 {
 
-constexpr const char* SomeFile = "some.safetensors";
+constexpr const char* WrittenFile = "some.safetensors";
 
 vtkSmartPointer<vtkMultiBlockDataSet> Read(const std::filesystem::path& path)
 {
   Observed<vtkAttentionOnlyModelReader> reader;
   reader->SetFileName(path.c_str());
   reader->Update();
-  return reader->GetOutput();
+  return OutputOf<vtkMultiBlockDataSet>(reader.Get());
 }
 
 class Writer : public Observed<vtkAttentionOnlyModelWriter>
@@ -43,12 +43,12 @@ public:
 void ExpectRoundTrip(vtkMultiBlockDataSet* model)
 {
   const TemporaryDirectory folder;
-  Writer writer(model, folder / SomeFile);
+  Writer writer(model, folder / WrittenFile);
   EXPECT_EQ(writer->Write(), 1);
   EXPECT_EQ(writer->GetErrorCode(), static_cast<unsigned long>(vtkErrorCode::NoError));
-  EXPECT_THAT(folder.Entries(), ElementsAre(SomeFile));
+  EXPECT_THAT(folder.Entries(), ElementsAre(WrittenFile));
 
-  const auto back = Read(folder / SomeFile);
+  const auto back = Read(folder / WrittenFile);
   ExpectSameBlocks(back, model);
   EXPECT_EQ(Names(back->GetFieldData()), Names(model->GetFieldData()));
   for (const char* size : { "VocabularySize", "Heads", "HeadDimension", "EmbeddingDimension" })
@@ -92,12 +92,12 @@ TEST_P(WriterOnOracles, RoundTrip)
 TEST(AttentionOnlyModelWriter, ReplacesAFile)
 {
   const TemporaryDirectory folder;
-  WriteBytes(folder / SomeFile, std::string(100000, 'x'));
+  WriteBytes(folder / WrittenFile, std::string(100000, 'x'));
   const auto model = Read(ShippedModel());
-  Writer writer(model, folder / SomeFile);
+  Writer writer(model, folder / WrittenFile);
   EXPECT_EQ(writer->Write(), 1);
-  EXPECT_THAT(folder.Entries(), ElementsAre(SomeFile));
-  ExpectSameBlocks(Read(folder / SomeFile), model);
+  EXPECT_THAT(folder.Entries(), ElementsAre(WrittenFile));
+  ExpectSameBlocks(Read(folder / WrittenFile), model);
 }
 
 TEST(AttentionOnlyModelWriter, NeedsAFileName)
@@ -112,7 +112,7 @@ TEST(AttentionOnlyModelWriter, NeedsAFileName)
 TEST(AttentionOnlyModelWriter, NamesAFileThatItCannotWrite)
 {
   const TemporaryDirectory folder;
-  const std::filesystem::path path = folder / "no such folder" / SomeFile;
+  const std::filesystem::path path = folder / "no such folder" / WrittenFile;
   Writer writer(DataSetOf(HandModel()), path);
   EXPECT_EQ(writer->Write(), 0);
   EXPECT_EQ(writer->GetErrorCode(), static_cast<unsigned long>(vtkErrorCode::CannotOpenFileError));
@@ -123,25 +123,25 @@ TEST(AttentionOnlyModelWriter, NamesAFileThatItCannotWrite)
 TEST(AttentionOnlyModelWriter, LeavesNothingBehindWhereItCannotRename)
 {
   const TemporaryDirectory folder;
-  std::filesystem::create_directory(folder / SomeFile);
-  Writer writer(DataSetOf(HandModel()), folder / SomeFile);
+  std::filesystem::create_directory(folder / WrittenFile);
+  Writer writer(DataSetOf(HandModel()), folder / WrittenFile);
   EXPECT_EQ(writer->Write(), 0);
   EXPECT_EQ(writer.TakeErrors().size(), 1U);
-  EXPECT_THAT(folder.Entries(), ElementsAre(SomeFile));
+  EXPECT_THAT(folder.Entries(), ElementsAre(WrittenFile));
 }
 
 TEST(AttentionOnlyModelWriter, KeepsTheOldFileIfTheInputIsNoModel)
 {
   const TemporaryDirectory folder;
-  WriteBytes(folder / SomeFile, "old");
+  WriteBytes(folder / WrittenFile, "old");
   const auto input = vtkSmartPointer<vtkMultiBlockDataSet>::New();
   input->SetBlock(0, vtkSmartPointer<vtkTable>::New());
-  Writer writer(input, folder / SomeFile);
+  Writer writer(input, folder / WrittenFile);
   EXPECT_EQ(writer->Write(), 0);
   EXPECT_NE(writer->GetErrorCode(), static_cast<unsigned long>(vtkErrorCode::NoError));
   EXPECT_THAT(
     writer.TakeErrors(), ElementsAre(HasSubstr("input model: tensor 'word_embedding' is missing")));
-  EXPECT_EQ(ReadBytes(folder / SomeFile), "old");
+  EXPECT_EQ(ReadBytes(folder / WrittenFile), "old");
 }
 
 }

@@ -104,7 +104,7 @@ TEST(AttentionSentence, ShowsTheAttentionOfTheOriginalModels)
     SCOPED_TRACE(name);
     const TransformerOracle oracle(name);
     const Recording recording =
-      *RecordTransformer(Transformer::Read(oracle.Path() / "config.json"), oracle.Input(), {});
+      RecordTransformer(Transformer::Read(oracle.Path() / "config.json"), oracle.Input(), {});
     const std::int64_t padded = oracle.Get("layer.1.attention").shape[3];
     Sentence sentence(recording);
     sentence->SetLayer(1);

@@ -89,7 +89,7 @@ TEST(AttentionTokens, Defaults)
   EXPECT_THAT(tokens->GetVectors(), ElementsAre(vtkAttentionTokens::QUERY, vtkAttentionTokens::KEY,
                                       vtkAttentionTokens::VALUE, vtkAttentionTokens::QUERY_KEY));
   tokens->Update();
-  EXPECT_EQ(tokens->GetOutput()->GetNumberOfRows(), 0);
+  EXPECT_EQ(OutputOf<vtkTable>(tokens.Get())->GetNumberOfRows(), 0);
 }
 
 /// The largest logit of each vector of the first sequence, by the oracle.
@@ -282,7 +282,7 @@ TEST_F(OfGpt2, SharedTokensAreExpected)
   Observed<vtkSharedTokens> shared;
   shared->SetInputConnection(this->Tokens->GetOutputPort(0));
   shared->Update();
-  vtkImageData* image = shared->GetOutput();
+  vtkImageData* image = OutputOf<vtkImageData>(shared.Get());
   ASSERT_THAT(Values(image->GetPointData(), "Shared Tokens"), testing::SizeIs(64));
   const std::vector<double> expected = this->Expect("qk.shared");
   for (int i = 0; i < 8; ++i)
@@ -319,7 +319,7 @@ TEST_F(OfGpt2, EmbeddingHasAPointPerHeadAndToken)
   embedding->SetModelConnection(this->Source.Model->GetOutputPort());
   embedding->SetIterations(50);
   embedding->Update();
-  vtkPolyData* points = embedding->GetOutput();
+  vtkPolyData* points = OutputOf<vtkPolyData>(embedding.Get());
   double unique = 0;
   vtkTable* table = this->Table(3);
   const std::vector<std::string> kinds = Texts(table->GetColumnByName("Vector"));
@@ -342,7 +342,7 @@ TEST_F(OfGpt2, ErrorsNameWhatIsMissing)
   EXPECT_EQ(this->Table(0)->GetNumberOfRows(), 0);
   EXPECT_THAT(this->Tokens.TakeErrors(), ElementsAre(HasSubstr("Model: expected the transformer")));
 
-  Reader other;
+  TransformerReader other;
   other->SetFileName((TransformerOracle::Folder("bert") / "config.json").c_str());
   other->Update();
   other.TakeWarnings();
@@ -373,7 +373,7 @@ TEST_F(OfGpt2, CancelLeavesNothing)
   this->Tokens->AddObserver(
     vtkCommand::ProgressEvent, this->Tokens.Get(), &vtkAttentionTokens::AbortExecuteOn);
   this->Tokens->Update();
-  EXPECT_EQ(this->Tokens->GetOutput()->GetNumberOfRows(), 0);
+  EXPECT_EQ(OutputOf<vtkTable>(this->Tokens.Get())->GetNumberOfRows(), 0);
 }
 
 /// The reader's own processing gives values without their biases, and so the same tokens.

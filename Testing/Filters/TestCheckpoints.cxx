@@ -111,14 +111,14 @@ public:
   Recording At(double time)
   {
     this->Recorder->UpdateTimeStep(time);
-    return AttentionAtlas::ToRecording(this->Recorder->GetOutput());
+    return AttentionAtlas::ToRecording(OutputOf<vtkMultiBlockDataSet>(this->Recorder.Get()));
   }
 };
 
 TEST(Checkpoints, AreStepsInTime)
 {
   const Training training;
-  Reader reader;
+  TransformerReader reader;
   reader->SetFileName((training / "config.json").c_str());
   EXPECT_THAT(TimesOf(reader.Get()), ElementsAre(0, 10, 100));
   const double* range = reader->GetOutputInformation(0)->Get(SDDP::TIME_RANGE());
@@ -132,33 +132,34 @@ TEST(Checkpoints, AreStepsInTime)
          Case{ 55, 10 }, Case{ 100, 100 }, Case{ 1e9, 100 } })
   {
     reader->UpdateTimeStep(c.time);
-    EXPECT_EQ(TimeOf(reader->GetOutput()), c.step) << c.time;
+    EXPECT_EQ(TimeOf(OutputOf<vtkMultiBlockDataSet>(reader.Get())), c.step) << c.time;
     const std::string folder = "checkpoint-" + std::to_string(static_cast<int>(c.step));
-    EXPECT_EQ(ModelFileOf(reader->GetOutput()), training / folder / "config.json");
+    EXPECT_EQ(
+      ModelFileOf(OutputOf<vtkMultiBlockDataSet>(reader.Get())), training / folder / "config.json");
   }
 }
 
 TEST(Checkpoints, WithoutATimeTheLastIsRead)
 {
   const Training training;
-  Reader reader;
+  TransformerReader reader;
   reader->SetFileName((training / "config.json").c_str());
   reader->Update();
-  EXPECT_EQ(TimeOf(reader->GetOutput()), 100);
+  EXPECT_EQ(TimeOf(OutputOf<vtkMultiBlockDataSet>(reader.Get())), 100);
 }
 
 TEST(Checkpoints, CanBeTurnedOff)
 {
   const Training training;
-  Reader reader;
+  TransformerReader reader;
   reader->SetFileName((training / "config.json").c_str());
   EXPECT_TRUE(reader->GetCheckpoints());
   reader->CheckpointsOff();
   EXPECT_THAT(TimesOf(reader.Get()), IsEmpty());
   EXPECT_FALSE(reader->GetOutputInformation(0)->Has(SDDP::TIME_RANGE()));
   reader->Update();
-  EXPECT_EQ(ModelFileOf(reader->GetOutput()), training / "config.json");
-  EXPECT_EQ(TimeOf(reader->GetOutput()), -1);
+  EXPECT_EQ(ModelFileOf(OutputOf<vtkMultiBlockDataSet>(reader.Get())), training / "config.json");
+  EXPECT_EQ(TimeOf(OutputOf<vtkMultiBlockDataSet>(reader.Get())), -1);
   reader->CheckpointsOn();
   EXPECT_THAT(TimesOf(reader.Get()), ElementsAre(0, 10, 100));
 }
@@ -166,12 +167,13 @@ TEST(Checkpoints, CanBeTurnedOff)
 TEST(Checkpoints, OneAloneIsAModelWithoutTime)
 {
   const Training training;
-  Reader reader;
+  TransformerReader reader;
   reader->SetFileName((training / "checkpoint-10/config.json").c_str());
   EXPECT_THAT(TimesOf(reader.Get()), IsEmpty());
   reader->Update();
-  EXPECT_EQ(TimeOf(reader->GetOutput()), -1);
-  EXPECT_EQ(ModelFileOf(reader->GetOutput()), training / "checkpoint-10/config.json");
+  EXPECT_EQ(TimeOf(OutputOf<vtkMultiBlockDataSet>(reader.Get())), -1);
+  EXPECT_EQ(ModelFileOf(OutputOf<vtkMultiBlockDataSet>(reader.Get())),
+    training / "checkpoint-10/config.json");
 }
 
 TEST(Checkpoints, EachIsRecordedAsItIsAlone)
@@ -184,7 +186,7 @@ TEST(Checkpoints, EachIsRecordedAsItIsAlone)
   for (const double time : { 100., 0., 10. })
   {
     Recording found = watched.At(time);
-    EXPECT_EQ(TimeOf(watched.Recorder->GetOutput()), time);
+    EXPECT_EQ(TimeOf(OutputOf<vtkMultiBlockDataSet>(watched.Recorder.Get())), time);
     EXPECT_EQ(found.tokens.text.at(0), "a");
     found.tokens.text.clear(); // the one alone has no tokenizer
     ExpectEqual(found, alone.at(time));
@@ -252,7 +254,7 @@ TEST(Checkpoints, ABrokenOneIsOneErrorAtItsTime)
   EXPECT_EQ(watched.At(0).tokens.Count(), 4);
   watched.Recorder->UpdateTimeStep(10);
   EXPECT_THAT(watched.Model.TakeErrors(), ElementsAre(HasSubstr("checkpoint-10")));
-  EXPECT_EQ(watched.Recorder->GetOutput()->GetNumberOfBlocks(), 0U);
+  EXPECT_EQ(OutputOf<vtkMultiBlockDataSet>(watched.Recorder.Get())->GetNumberOfBlocks(), 0U);
   EXPECT_EQ(watched.At(100).tokens.Count(), 4);
   EXPECT_EQ(watched.At(0).tokens.Count(), 4);
 }
@@ -335,7 +337,7 @@ TEST(KeptRecordings, OfChangedFilesAreNotUsed)
 }
 
 /// A recording of four tokens and one matrix: 4 x 8 floats are 128 bytes, and the ids 32.
-Recording SmallRecording()
+Recording RecordingOfSource()
 {
   Recording recording;
   recording.layers.resize(1);
@@ -360,16 +362,16 @@ TEST(KeptRecordings, TheOldestLeaveFirst)
   kept.SetLimit(2 * 160 + 10);
   for (const char* source : { "a", "b" })
   {
-    kept.Keep(keyOf(source), SmallRecording(), 0);
+    kept.Keep(keyOf(source), RecordingOfSource(), 0);
   }
   EXPECT_NE(kept.Find(keyOf("a")), nullptr); // is now used later than b
-  kept.Keep(keyOf("c"), SmallRecording(), 0);
+  kept.Keep(keyOf("c"), RecordingOfSource(), 0);
   EXPECT_EQ(kept.Find(keyOf("b")), nullptr);
   EXPECT_NE(kept.Find(keyOf("a")), nullptr);
   EXPECT_NE(kept.Find(keyOf("c")), nullptr);
   kept.SetLimit(159);
   EXPECT_EQ(kept.Find(keyOf("c")), nullptr);
-  kept.Keep(keyOf("d"), SmallRecording(), 0);
+  kept.Keep(keyOf("d"), RecordingOfSource(), 0);
   EXPECT_EQ(kept.Find(keyOf("d")), nullptr) << "too large";
 }
 
@@ -381,7 +383,7 @@ TEST(KeptRecordings, ThoseOfClosedModelsAreNotFound)
   AttentionAtlas::RecordingKey key;
   key.model = OpenTransformer::Open(training / "config.json", "");
   EXPECT_TRUE(key.model.expired());
-  kept.Keep(key, SmallRecording(), 0);
+  kept.Keep(key, RecordingOfSource(), 0);
   EXPECT_EQ(kept.Find(key), nullptr);
 }
 

@@ -62,7 +62,7 @@ public:
     this->Get()->UpdateTimeStep(time);
     return this->GetOutput();
   }
-  vtkImageData* GetOutput() { return this->Get()->GetOutput(); }
+  vtkImageData* GetOutput() { return OutputOf<vtkImageData>(this->Get()); }
 
   std::vector<double> Times()
   {

@@ -58,7 +58,7 @@ public:
   vtkTable* Update() { return vtkTable::SafeDownCast(this->Filtered::Update()); }
 };
 
-AttentionOnlyModel Trained()
+AttentionOnlyModel ModelWithTargets()
 {
   return ReadAttentionOnlyModel(ShippedModel());
 }
@@ -112,7 +112,7 @@ TEST_P(AccuraciesOfOracle, AreInTheTable)
 
 TEST(HeadAccuracyTable, HasItsTypes)
 {
-  Accuracies table(Trained());
+  Accuracies table(ModelWithTargets());
   vtkTable* output = table.Update();
   EXPECT_EQ(output->GetColumnByName("Accuracy")->GetDataType(), VTK_DOUBLE);
   EXPECT_EQ(output->GetColumnByName("Correct")->GetDataType(), VTK_INT);
@@ -132,7 +132,7 @@ TEST(HeadAccuracyTable, IsOnRankZeroAlone)
 {
   for (int rank = 0; rank < 2; ++rank)
   {
-    Accuracies table(Trained());
+    Accuracies table(ModelWithTargets());
     table->UpdatePiece(rank, 2, 0);
     EXPECT_EQ(
       vtkTable::SafeDownCast(table->GetOutputDataObject(0))->GetNumberOfRows(), rank == 0 ? 5 : 0);
@@ -141,14 +141,14 @@ TEST(HeadAccuracyTable, IsOnRankZeroAlone)
 
 TEST(HeadAccuracyTable, OfAnEmptyModelIsEmpty)
 {
-  Accuracies table(Trained());
+  Accuracies table(ModelWithTargets());
   Connect(table.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
   EXPECT_EQ(table.Update()->GetNumberOfRows(), 0);
 }
 
 TEST(HeadAccuracySimplex, IsAnEquilateralTriangle)
 {
-  Simplex simplex(Trained());
+  Simplex simplex(ModelWithTargets());
   vtkPolyData* output = simplex.Update();
   ASSERT_EQ(output->GetNumberOfPoints(), 28);
   ASSERT_EQ(output->GetNumberOfPolys(), 36);
@@ -189,7 +189,7 @@ TEST(HeadAccuracySimplex, IsAnEquilateralTriangle)
 
 TEST(HeadAccuracySimplex, HasTheAccuracyOfHeadsAtItsCornersAndOfTheModelAtItsCentre)
 {
-  const AttentionOnlyModel model = Trained();
+  const AttentionOnlyModel model = ModelWithTargets();
   Accuracies table(model);
   const std::vector<double> expected = Values(table.Update()->GetRowData(), "Accuracy");
   Simplex simplex(model);
@@ -220,7 +220,7 @@ TEST(HeadAccuracySimplex, HasTheAccuracyOfHeadsAtItsCornersAndOfTheModelAtItsCen
 
 TEST(HeadAccuracySimplex, IsTheMeanOverTargets)
 {
-  const AttentionOnlyModel model = Trained();
+  const AttentionOnlyModel model = ModelWithTargets();
   Simplex simplex(model);
   vtkPointData* data = simplex.Update()->GetPointData();
   std::map<std::int64_t, double> pairs;
@@ -242,7 +242,7 @@ TEST(HeadAccuracySimplex, IsTheMeanOverTargets)
 
 TEST(HeadAccuracySimplex, HasItsTypesAndOnlyTargetsThatOccur)
 {
-  AttentionOnlyModel model = Trained();
+  AttentionOnlyModel model = ModelWithTargets();
   model.nextToken.setConstant(3);
   Simplex simplex(model);
   vtkPolyData* output = simplex.Update();
@@ -259,7 +259,7 @@ TEST(HeadAccuracySimplex, HasItsTypesAndOnlyTargetsThatOccur)
 
 TEST(HeadAccuracySimplex, ShowsAPairThatIsTheTokenPairInItsCentre)
 {
-  const AttentionOnlyModel model = Trained();
+  const AttentionOnlyModel model = ModelWithTargets();
   Filtered<vtkTokenPairs> tokenPairs(model);
   auto* tokens = vtkPolyData::SafeDownCast(tokenPairs.Update());
   const std::vector<double> predicted = Values(tokens->GetPointData(), "Predicted");
@@ -283,8 +283,8 @@ TEST(HeadAccuracySimplex, ShowsAPairThatIsTheTokenPairInItsCentre)
 
 TEST(HeadAccuracySimplex, HasTheSameBytesEveryTime)
 {
-  Simplex first(Trained());
-  Simplex second(Trained());
+  Simplex first(ModelWithTargets());
+  Simplex second(ModelWithTargets());
   first->SetResolution(31);
   second->SetResolution(31);
   ExpectSameArrays(first.Update()->GetPointData(), second.Update()->GetPointData());
@@ -292,7 +292,7 @@ TEST(HeadAccuracySimplex, HasTheSameBytesEveryTime)
 
 TEST(HeadAccuracySimplex, IsOnRankZeroAlone)
 {
-  Simplex simplex(Trained());
+  Simplex simplex(ModelWithTargets());
   simplex->UpdatePiece(1, 2, 0);
   EXPECT_EQ(vtkPolyData::SafeDownCast(simplex->GetOutputDataObject(0))->GetNumberOfPoints(), 0);
   simplex->UpdatePiece(0, 2, 0);
@@ -301,14 +301,14 @@ TEST(HeadAccuracySimplex, IsOnRankZeroAlone)
 
 TEST(HeadAccuracySimplex, OfAnEmptyModelIsEmpty)
 {
-  Simplex simplex(Trained());
+  Simplex simplex(ModelWithTargets());
   Connect(simplex.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
   EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
 }
 
 TEST(HeadAccuracySimplex, CanBeCancelled)
 {
-  Simplex simplex(Trained());
+  Simplex simplex(ModelWithTargets());
   simplex->SetAbortExecute(1);
   EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
   EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 28);
@@ -319,7 +319,7 @@ TEST(HeadAccuracySimplex, SaysWhatIsWrong)
   const std::string heads =
     "HeadIndices: expected three different heads of the model, which has 3 (0 to "
     "2), found ";
-  Simplex simplex(Trained());
+  Simplex simplex(ModelWithTargets());
   const auto expectError = [&](const std::string& message)
   {
     EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
@@ -343,7 +343,7 @@ TEST(HeadAccuracySimplex, SaysWhatIsWrong)
   EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 3);
   Connect(simplex.Get(), 0, DataSetOf(HandModel{}));
   expectError("the tensor 'next_token' [2, 2]");
-  AttentionOnlyModel two = Trained();
+  AttentionOnlyModel two = ModelWithTargets();
   two.heads.pop_back();
   Connect(simplex.Get(), 0, DataSetOf(two));
   expectError("which has 2 (0 to 1), found 0, 1, 2.");

@@ -141,7 +141,7 @@ TEST(HeadCompositionFilter, WithoutInputIsEmpty)
   Connect(composition.Get(), 0, nothing);
   composition->Update();
   EXPECT_THAT(composition.TakeErrors(), testing::IsEmpty()); // what made it has told why
-  EXPECT_EQ(composition->GetOutput()->GetNumberOfPoints(), 0);
+  EXPECT_EQ(OutputOf<vtkPolyData>(composition.Get())->GetNumberOfPoints(), 0);
 }
 
 }

@@ -73,7 +73,7 @@ public:
   vtkPolyData* Points()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput(0);
+    return OutputOf<vtkPolyData>(this->Get());
   }
 
   std::vector<double> Coordinates()
@@ -465,7 +465,7 @@ TEST(HeadEmbedding, ShowsIterationsAsTime)
   const auto extent = [&]()
   {
     double bounds[6];
-    embedding->GetOutput(0)->GetBounds(bounds);
+    OutputOf<vtkPolyData>(embedding.Get())->GetBounds(bounds);
     return bounds[1] - bounds[0];
   };
   EXPECT_LT(extent(), 0.01); // the start

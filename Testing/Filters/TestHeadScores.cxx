@@ -218,13 +218,13 @@ TEST(HeadScores, CopyingNeedsTheModel)
 {
   const TransformerOracle oracle("gpt2");
   const Transformer model = Transformer::Read(oracle.Path());
-  const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
+  const Recording recording = RecordTransformer(model, oracle.Input(), {});
   Scores scores(recording);
   EXPECT_EQ(scores.Table()->GetColumnByName("Copying"), nullptr);
   Connect(scores.Get(), 1, ModelOf("gpt2"));
   const std::vector<HeadPlace> heads = { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 0, 3 }, { 1, 0 }, { 1, 1 },
     { 1, 2 }, { 1, 3 } };
-  EXPECT_EQ(scores.Column("Copying"), MeasureCopying(recording, model, heads, 1).value());
+  EXPECT_EQ(scores.Column("Copying"), MeasureCopying(recording, model, heads, 1));
   Connect(scores.Get(), 1, ModelOf("bloom"));
   EXPECT_EQ(scores.Table()->GetNumberOfRows(), 0);
   EXPECT_THAT(

@@ -22,7 +22,7 @@ namespace
 {
 
 /// Of the oracle's arrays, relative to their largest magnitude.
-constexpr double Tolerance = 2e-5;
+constexpr double SpectrumTolerance = 2e-5;
 
 class Spectra : public Observed<vtkHeadSpectra>
 {
@@ -62,7 +62,7 @@ private:
   OracleModel Model;
 };
 
-std::vector<double> Expected(const std::string& name)
+std::vector<double> ExpectedSpectrum(const std::string& name)
 {
   return SafetensorsFile(
     std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / "gpt2.spectra.safetensors")
@@ -78,21 +78,23 @@ TEST(HeadSpectraFilter, HasARowPerHead)
   EXPECT_EQ(ColumnNames(table).size(), 3 + 16);
   EXPECT_THAT(Column(table, "Layer"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
   EXPECT_THAT(Column(table, "Head"), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
-  ExpectClose("Copying", Column(table, "Copying"), Expected("ov.copying"), Tolerance);
-  ExpectClose("Eigenvalue", spectra.Columns("Eigenvalue"), Expected("ov.eigenvalues"), Tolerance);
   ExpectClose(
-    "Singular Value", spectra.Columns("Singular Value"), Expected("ov.singular"), Tolerance);
+    "Copying", Column(table, "Copying"), ExpectedSpectrum("ov.copying"), SpectrumTolerance);
+  ExpectClose("Eigenvalue", spectra.Columns("Eigenvalue"), ExpectedSpectrum("ov.eigenvalues"),
+    SpectrumTolerance);
+  ExpectClose("Singular Value", spectra.Columns("Singular Value"), ExpectedSpectrum("ov.singular"),
+    SpectrumTolerance);
   EXPECT_EQ(AttentionAtlas::FieldText(table->GetFieldData(), "Processing"), "TransformerLens");
   EXPECT_EQ(AttentionAtlas::FieldText(table->GetFieldData(), "Left Out"), "biases");
   spectra->SetFull(true);
-  ExpectClose(
-    "Copying", Column(TableOf(spectra.Get()), "Copying"), Expected("ov.full.copying"), Tolerance);
-  ExpectClose(
-    "Eigenvalue", spectra.Columns("Eigenvalue"), Expected("ov.full.eigenvalues"), Tolerance);
+  ExpectClose("Copying", Column(TableOf(spectra.Get()), "Copying"),
+    ExpectedSpectrum("ov.full.copying"), SpectrumTolerance);
+  ExpectClose("Eigenvalue", spectra.Columns("Eigenvalue"), ExpectedSpectrum("ov.full.eigenvalues"),
+    SpectrumTolerance);
   spectra->SetFull(false);
   spectra->SetCircuit(vtkHeadSpectra::QK);
-  ExpectClose(
-    "Singular Value", spectra.Columns("Singular Value"), Expected("qk.singular"), Tolerance);
+  ExpectClose("Singular Value", spectra.Columns("Singular Value"), ExpectedSpectrum("qk.singular"),
+    SpectrumTolerance);
 }
 
 TEST(HeadSpectraFilter, HasASquarePerHeadWithItsEigenvalues)
@@ -101,7 +103,7 @@ TEST(HeadSpectraFilter, HasASquarePerHeadWithItsEigenvalues)
   vtkPolyData* squares = spectra.Output(1);
   ASSERT_EQ(squares->GetNumberOfPolys(), 8);
   ExpectClose("Copying Score", Values(squares->GetCellData(), "Copying Score"),
-    Expected("ov.copying"), Tolerance);
+    ExpectedSpectrum("ov.copying"), SpectrumTolerance);
   vtkPolyData* points = spectra.Output(2);
   ASSERT_EQ(points->GetNumberOfVerts(), 64);
   const std::vector<double> real = Values(points->GetPointData(), "Real");

@@ -99,7 +99,7 @@ TEST(HeadUpdates, OfASingleToken)
   options.headOutputs = true;
   options.residual = true;
   Updates updates;
-  Connect(updates.Get(), 0, DataSetOf(*RecordTransformer(model, input, options)));
+  Connect(updates.Get(), 0, DataSetOf(RecordTransformer(model, input, options)));
   EXPECT_EQ(TableOf(updates.Get())->GetNumberOfRows(), 8);
   EXPECT_THAT(Column(TableOf(updates.Get(), 2), "Tokens"), Each(4)); // heads
 }

@@ -26,7 +26,7 @@ protected:
     WriteRecording(this->Path, SmallRecording());
     this->Reader.Get()->SetFileName(this->Path.c_str());
     this->Reader.Get()->Update();
-    this->Read = AttentionAtlas::ToRecording(this->Reader.Get()->GetOutput());
+    this->Read = AttentionAtlas::ToRecording(OutputOf<vtkMultiBlockDataSet>(this->Reader.Get()));
     // The file shrinks to its header: the matrices that the reader mapped are gone.
     std::filesystem::resize_file(this->Path, 64);
   }
@@ -46,7 +46,7 @@ TEST_F(OneCore, AFileThatTheReaderMappedIsKnownToTheProgram)
 TEST_F(OneCore, AndToAFilterOfAnotherModule)
 {
   Observed<vtkAttentionMap> map;
-  map.Get()->SetInputData(this->Reader.Get()->GetOutput());
+  map.Get()->SetInputData(OutputOf<vtkMultiBlockDataSet>(this->Reader.Get()));
   map.Get()->Update();
   EXPECT_THAT(map.TakeErrors(), testing::ElementsAre(testing::HasSubstr(this->Path.string())));
 }

@@ -99,7 +99,7 @@ TEST(OpenTransformer, AGgufFileNeedsNothingBesideIt)
   const TemporaryDirectory folder;
   const std::filesystem::path path = folder / "tiny.gguf";
   WriteBytes(path, TinyGguf().File());
-  Reader reader;
+  TransformerReader reader;
   EXPECT_EQ(reader->CanReadFile(path.c_str()), 1);
   reader->SetFileName(path.c_str());
   Warned<vtkTransformerRecorder> recorder;
@@ -108,7 +108,8 @@ TEST(OpenTransformer, AGgufFileNeedsNothingBesideIt)
   OpenedFiles opened(folder.Path());
   recorder->Update();
   EXPECT_THAT(opened.Take(), ElementsAre("tiny.gguf"));
-  EXPECT_THAT(AttentionAtlas::ToRecording(recorder->GetOutput()).tokens.id, ElementsAre(3, 2, 4));
+  EXPECT_THAT(AttentionAtlas::ToRecording(OutputOf<vtkMultiBlockDataSet>(recorder.Get())).tokens.id,
+    ElementsAre(3, 2, 4));
   EXPECT_THAT(reader.TakeWarnings(), IsEmpty());
   WriteBytes(path, TinyGguf().File().substr(0, 500));
   reader->Modified();
@@ -126,12 +127,13 @@ TEST(OpenTransformer, AnotherRecorderOpensNoFile)
   Warned<vtkTransformerRecorder> other;
   // Of a copy, as ranks and clients have it.
   auto copy = vtkSmartPointer<vtkMultiBlockDataSet>::New();
-  copy->DeepCopy(pipeline.Model->GetOutput());
+  copy->DeepCopy(OutputOf<vtkMultiBlockDataSet>(pipeline.Model.Get()));
   Connect(other.Get(), 0, copy);
   other->SetPrompts("abc");
   other->Update();
   EXPECT_THAT(opened.Take(), IsEmpty());
-  ExpectEqual(AttentionAtlas::ToRecording(other->GetOutput()), pipeline.Record());
+  ExpectEqual(
+    AttentionAtlas::ToRecording(OutputOf<vtkMultiBlockDataSet>(other.Get())), pipeline.Record());
 }
 
 TEST(OpenTransformer, TheRecorderKeepsTheModelWithoutTheReader)
@@ -139,10 +141,10 @@ TEST(OpenTransformer, TheRecorderKeepsTheModelWithoutTheReader)
   const LetterModel model;
   auto description = vtkSmartPointer<vtkMultiBlockDataSet>::New();
   {
-    Reader reader;
+    TransformerReader reader;
     reader->SetFileName((model / "config.json").c_str());
     reader->Update();
-    description->DeepCopy(reader->GetOutput());
+    description->DeepCopy(OutputOf<vtkMultiBlockDataSet>(reader.Get()));
   }
   OpenedFiles opened(model.Path());
   Warned<vtkTransformerRecorder> recorder;
@@ -312,7 +314,7 @@ struct MemoryPipeline
   Recording Record()
   {
     this->Recorder->Update();
-    return AttentionAtlas::ToRecording(this->Recorder->GetOutput());
+    return AttentionAtlas::ToRecording(OutputOf<vtkMultiBlockDataSet>(this->Recorder.Get()));
   }
 };
 

@@ -38,7 +38,7 @@ public:
   vtkPolyData* Points()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput();
+    return OutputOf<vtkPolyData>(this->Get());
   }
   std::vector<double> OfPoints(const char* name)
   {
@@ -53,7 +53,7 @@ public:
     this->Get()->Update();
     const std::vector<std::string> errors = this->TakeErrors();
     EXPECT_THAT(errors, SizeIs(1));
-    EXPECT_EQ(this->Get()->GetOutput()->GetNumberOfPoints(), 0);
+    EXPECT_EQ(OutputOf<vtkPolyData>(this->Get())->GetNumberOfPoints(), 0);
     return errors.empty() ? std::string() : errors[0];
   }
 };
@@ -75,7 +75,7 @@ QueryKeyContrast Expected(
   QueryKeyContrastOptions options;
   options.group = group;
   options.distance = distance;
-  return FindQueryKeyContrast(recording, options).value(); // tested by brute force
+  return FindQueryKeyContrast(recording, options); // tested by brute force
 }
 
 /// 6 pairs of a token and the same one before, of 66.

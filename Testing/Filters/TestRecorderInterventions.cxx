@@ -44,7 +44,7 @@ Recording FromCore(const std::string& sites, Replacement by)
     options.interventions.list.push_back({ site, by });
   }
   options.interventions.source.tokens = { { 5, 9, 3, 2, 7 } };
-  return RecordTransformer(model, input, options).value();
+  return RecordTransformer(model, input, options);
 }
 
 void ExpectSame(Recording found, const Recording& expected, const std::string& words)
@@ -87,7 +87,7 @@ TEST(RecorderInterventions, AblateToTheMeanOverOtherPrompts)
     Replacement::MeanOverPrompts } };
   TransformerInput input;
   input.tokens = { { 1, 2, 3, 4, 5 }, { 5, 9, 3, 2, 7, 1 } };
-  const std::vector<double> sums = SumOverPrompts(model, input, options).value();
+  const std::vector<double> sums = SumOverPrompts(model, input, options);
   for (std::int64_t c = 0; c < size; ++c)
   {
     options.interventions.means.push_back(static_cast<float>(sums[ToIndex(size + c)] / 6));
@@ -99,7 +99,7 @@ TEST(RecorderInterventions, AblateToTheMeanOverOtherPrompts)
   options.headOutputs = true;
   options.residual = true;
   options.logits = true;
-  ExpectSame(found, RecordTransformer(model, input, options).value(), found.interventions);
+  ExpectSame(found, RecordTransformer(model, input, options), found.interventions);
 
   pipeline.Recorder->SetTokenIds(Prompt);
   EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);

@@ -23,19 +23,19 @@ std::filesystem::path ShippedRecording()
 }
 
 /// A reader of one file, with its errors and warnings.
-class Reader : public Observed<vtkRecordingReader>
+class FileReader : public Observed<vtkRecordingReader>
 {
 public:
-  explicit Reader(const std::filesystem::path& path)
+  explicit FileReader(const std::filesystem::path& path)
   {
     this->Get()->SetFileName(path.c_str());
-    this->Get()->AddObserver(vtkCommand::WarningEvent, this, &Reader::AddWarning);
+    this->Get()->AddObserver(vtkCommand::WarningEvent, this, &FileReader::AddWarning);
   }
 
   vtkMultiBlockDataSet* Read()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput();
+    return OutputOf<vtkMultiBlockDataSet>(this->Get());
   }
   std::vector<std::string> TakeWarnings() { return std::exchange(this->Warnings, {}); }
 
@@ -63,7 +63,7 @@ Tensors Activations()
 
 TEST(RecordingReader, ReadsTheShippedRecording)
 {
-  Reader reader(ShippedRecording());
+  FileReader reader(ShippedRecording());
   const Recording recording = AttentionAtlas::ToRecording(reader.Read());
   EXPECT_EQ(recording.layers.size(), 12U);
   EXPECT_EQ(recording.layers[11].heads.size(), 12U);
@@ -76,7 +76,7 @@ TEST(RecordingReader, NamesUnusedArraysInWarnings)
 {
   const TemporaryDirectory folder;
   WriteSafetensors(folder / "a.safetensors", Activations(), {});
-  Reader reader(folder / "a.safetensors");
+  FileReader reader(folder / "a.safetensors");
   EXPECT_GT(reader.Read()->GetNumberOfBlocks(), 0U);
   EXPECT_THAT(reader.TakeWarnings(), ElementsAre(HasSubstr("blocks.0.mlp.hook_pre")));
 }
@@ -86,7 +86,7 @@ TEST(RecordingReader, PassesItsOptionsOn)
   const TemporaryDirectory folder;
   WriteSafetensors(folder / "a.safetensors", Activations(), {});
   WriteBytes(folder / "b.txt", "one\ntwo\n");
-  Reader reader(folder / "a.safetensors");
+  FileReader reader(folder / "a.safetensors");
   reader->SetTokensFile((folder / "b.txt").c_str());
   reader->SetArchitecture("mine");
   reader->SetMask(vtkRecordingReader::BIDIRECTIONAL);
@@ -109,7 +109,7 @@ TEST(RecordingReader, KnowsItsFiles)
   const TemporaryDirectory folder;
   WriteSafetensors(folder / "a.safetensors", Activations(), {});
   WriteBytes(folder / "damaged.safetensors", "x");
-  Reader reader(ShippedRecording());
+  FileReader reader(ShippedRecording());
   EXPECT_EQ(reader->CanReadFile(ShippedRecording().c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "a.safetensors").c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "damaged.safetensors").c_str()), 1);
@@ -119,11 +119,11 @@ TEST(RecordingReader, KnowsItsFiles)
 TEST(RecordingReader, RefusesBadFiles)
 {
   const TemporaryDirectory folder;
-  Reader missing(folder / "missing.npy");
+  FileReader missing(folder / "missing.npy");
   EXPECT_EQ(missing.Read()->GetNumberOfBlocks(), 0U);
   EXPECT_THAT(missing.TakeErrors(), ElementsAre(HasSubstr("missing.npy: cannot open file")));
 
-  Reader none("");
+  FileReader none("");
   EXPECT_EQ(none.Read()->GetNumberOfBlocks(), 0U);
   EXPECT_THAT(none.TakeErrors(), ElementsAre(HasSubstr("FileName: expected")));
 
@@ -131,13 +131,13 @@ TEST(RecordingReader, RefusesBadFiles)
   tensors["blocks.0.attn.hook_k"] =
     Tensor::FromDouble(DType::F32, { 2, 2, 2 }, { 1, 2, 3, 4, 5, 6, 7, 8 });
   WriteSafetensors(folder / "a.safetensors", tensors, {});
-  Reader disagree(folder / "a.safetensors");
+  FileReader disagree(folder / "a.safetensors");
   EXPECT_EQ(disagree.Read()->GetNumberOfBlocks(), 0U);
   EXPECT_THAT(disagree.TakeErrors(), ElementsAre(HasSubstr("a.safetensors: ")));
   disagree.TakeWarnings();
 
   WriteBytes(folder / "pickle.npy", std::string("\x80\x04\x95", 3));
-  Reader pickled(folder / "pickle.npy");
+  FileReader pickled(folder / "pickle.npy");
   EXPECT_EQ(pickled.Read()->GetNumberOfBlocks(), 0U);
   EXPECT_THAT(pickled.TakeErrors(), ElementsAre(HasSubstr("pickle")));
 }
@@ -155,7 +155,7 @@ TEST(RecordingWriter, WritesWhatTheReaderReads)
   const TemporaryDirectory folder;
   Observed<vtkRecordingWriter> writer;
   Write(writer, DataSetOf(SmallRecording()), folder / "a.safetensors");
-  Reader reader(folder / "a.safetensors");
+  FileReader reader(folder / "a.safetensors");
   ExpectEqual(AttentionAtlas::ToRecording(reader.Read()), SmallRecording());
   EXPECT_EQ(folder.Entries().size(), 1U);
 }

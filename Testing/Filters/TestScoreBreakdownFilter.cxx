@@ -81,7 +81,7 @@ TEST(ScoreBreakdown, OfASingleToken)
   const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));
   TransformerInput input;
   input.tokens = { { 5 } };
-  Breakdown breakdown(*RecordTransformer(model, input, RecordOptions()), "gpt2");
+  Breakdown breakdown(RecordTransformer(model, input, RecordOptions()), "gpt2");
   EXPECT_THAT(Column(TableOf(breakdown.Get()), "Key"), ElementsAre(0));
   EXPECT_THAT(Column(TableOf(breakdown.Get(), 1), "Bias"), ElementsAre(0));
 }

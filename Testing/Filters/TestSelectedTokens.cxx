@@ -37,8 +37,8 @@ TEST(SelectedTokens, AreDistinctAndInOrder)
   Observed<vtkSelectedTokens> tokens;
   Connect(tokens.Get(), 0, TableOf("Token Index", { 7, 3, 7, 20, 3 }));
   tokens->Update();
-  ASSERT_EQ(tokens->GetOutput()->GetNumberOfNodes(), 1U);
-  vtkSelectionNode* node = tokens->GetOutput()->GetNode(0);
+  ASSERT_EQ(OutputOf<vtkSelection>(tokens.Get())->GetNumberOfNodes(), 1U);
+  vtkSelectionNode* node = OutputOf<vtkSelection>(tokens.Get())->GetNode(0);
   EXPECT_EQ(node->GetContentType(), vtkSelectionNode::PEDIGREEIDS);
   EXPECT_EQ(node->GetFieldType(), vtkSelectionNode::POINT);
   auto* list = vtkIdTypeArray::SafeDownCast(node->GetSelectionList());
@@ -53,7 +53,7 @@ TEST(SelectedTokens, OfNoPointsAreNone)
   Observed<vtkSelectedTokens> tokens;
   Connect(tokens.Get(), 0, vtkSmartPointer<vtkTable>::New());
   tokens->Update();
-  EXPECT_EQ(tokens->GetOutput()->GetNumberOfNodes(), 0U);
+  EXPECT_EQ(OutputOf<vtkSelection>(tokens.Get())->GetNumberOfNodes(), 0U);
 }
 
 TEST(SelectedTokens, NeedTheirIndices)
@@ -62,5 +62,5 @@ TEST(SelectedTokens, NeedTheirIndices)
   Connect(tokens.Get(), 0, TableOf("Row", { 1 }));
   tokens->Update();
   EXPECT_THAT(tokens.TakeErrors(), ElementsAre(HasSubstr("Token Index")));
-  EXPECT_EQ(tokens->GetOutput()->GetNumberOfNodes(), 0U);
+  EXPECT_EQ(OutputOf<vtkSelection>(tokens.Get())->GetNumberOfNodes(), 0U);
 }

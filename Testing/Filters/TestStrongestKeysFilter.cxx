@@ -29,7 +29,7 @@ TEST(StrongestKeys, FramesTheKeysOfTheOracle)
   strongest->SetSequence(1);
   strongest->SetHead(2);
   strongest->Update();
-  vtkPolyData* output = strongest->GetOutput();
+  vtkPolyData* output = OutputOf<vtkPolyData>(strongest.Get());
   ASSERT_EQ(output->GetNumberOfLines(), 16);
   const std::vector<double> keys = Values(output->GetCellData(), "Key");
   const std::vector<double> kinds = Values(output->GetCellData(), "Kind");
@@ -55,7 +55,7 @@ TEST(StrongestKeys, NamesWhatIsWrong)
   Connect(strongest.Get(), 0, DataSetOf(SmallRecording()));
   strongest->SetHead(2);
   strongest->Update();
-  EXPECT_EQ(strongest->GetOutput()->GetNumberOfCells(), 0);
+  EXPECT_EQ(OutputOf<vtkPolyData>(strongest.Get())->GetNumberOfCells(), 0);
   EXPECT_THAT(strongest.TakeErrors(), ElementsAre(HasSubstr("expected a head from 0 to 1")));
   strongest->SetHead(0);
   strongest->SetSequence(5);

@@ -47,7 +47,7 @@ public:
   vtkPolyData* Update()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput();
+    return OutputOf<vtkPolyData>(this->Get());
   }
 };
 
@@ -115,7 +115,7 @@ vtkIdType OddEdges(vtkPolyData* surface)
   edges->BoundaryEdgesOn();
   edges->NonManifoldEdgesOn();
   edges->Update();
-  return edges->GetOutput()->GetNumberOfCells();
+  return OutputOf<vtkPolyData>(edges)->GetNumberOfCells();
 }
 
 TEST(TorusDeformation, DonutIsTheFormula)
@@ -358,7 +358,7 @@ TEST(TorusDeformation, PiecesMakeUpTheWhole)
       part.SetVectors("Output");
       part->SetNormalization(vtkTorusDeformation::WHITENED);
       part->UpdatePiece(piece, pieces, 0);
-      vtkPolyData* output = part->GetOutput();
+      vtkPolyData* output = OutputOf<vtkPolyData>(part.Get());
       quads += output->GetNumberOfPolys();
       const Rows3 points = output->GetNumberOfPoints() > 0 ? PointsOf(output) : Rows3(0, 3);
       for (Eigen::Index i = 0; i < points.rows(); ++i)
@@ -431,7 +431,7 @@ TEST(TorusDeformation, EachChangeGivesWhatANewFilterGives)
     deformed->SetShape(change.shape);
     deformed->SetMajorRadius(change.radius);
     deformed->UpdatePiece(change.piece, change.pieces, 0);
-    return deformed->GetOutput();
+    return OutputOf<vtkPolyData>(deformed.Get());
   };
   Deformed deformed(charts[0]);
   std::vector<vtkSmartPointer<vtkPolyData>> shown;
@@ -511,7 +511,7 @@ TEST(TorusDeformation, OthersComeFromTheFirstPiece)
   {
     Deformed deformed(pairs);
     deformed->UpdatePiece(piece, 2, 0);
-    EXPECT_EQ(deformed->GetOutput()->GetNumberOfPoints(), piece == 0 ? 25 : 0);
+    EXPECT_EQ(OutputOf<vtkPolyData>(deformed.Get())->GetNumberOfPoints(), piece == 0 ? 25 : 0);
   }
 }
 

@@ -22,10 +22,10 @@ namespace
 {
 
 /// A chart of all quantities. Its sides are not multiples of any block size.
-class Chart : public Torus
+class WholeChart : public Torus
 {
 public:
-  Chart()
+  WholeChart()
     : Torus(ReadAttentionOnlyModel(ShippedModel()))
   {
     this->Get()->SetResolution(131, 97);
@@ -50,13 +50,13 @@ void ExpectIsPartOf(vtkImageData* part, vtkImageData* whole)
 
 TEST(TorusExecution, EveryPieceHasTheBytesOfTheWhole)
 {
-  const auto whole = Chart().Whole();
+  const auto whole = WholeChart().Whole();
   for (const int pieces : { 2, 3, 7 })
   {
     vtkIdType cells = 0;
     for (int piece = 0; piece < pieces; ++piece)
     {
-      Chart chart;
+      WholeChart chart;
       chart->UpdatePiece(piece, pieces, 0);
       ExpectIsPartOf(chart.GetImage(), whole);
       cells += chart.GetImage()->GetNumberOfCells();
@@ -67,12 +67,12 @@ TEST(TorusExecution, EveryPieceHasTheBytesOfTheWhole)
 
 TEST(TorusExecution, EveryExtentHasTheBytesOfTheWhole)
 {
-  const auto whole = Chart().Whole();
+  const auto whole = WholeChart().Whole();
   const int extents[][6] = { { 0, 130, 0, 0, 0, 0 }, { 1, 64, 5, 96, 0, 0 },
     { 63, 130, 96, 96, 0, 0 }, { 77, 77, 3, 3, 0, 0 } };
   for (const int* extent : extents)
   {
-    Chart chart;
+    WholeChart chart;
     chart->UpdateExtent(extent);
     EXPECT_THAT(std::vector<int>(chart.GetImage()->GetExtent(), chart.GetImage()->GetExtent() + 6),
       testing::ElementsAreArray(extent, 6));
@@ -83,12 +83,12 @@ TEST(TorusExecution, EveryExtentHasTheBytesOfTheWhole)
 TEST(TorusExecution, PiecesOfPointsHaveTheBytesOfTheWhole)
 {
   const Angles lattice = Lattice(1001);
-  Chart all;
+  WholeChart all;
   all.SetPoints(lattice.AsPoints());
   vtkPointData* expected = all.Update()->GetPointData();
   for (std::size_t i = 0; i < lattice.Count(); i += 143)
   {
-    Chart one;
+    WholeChart one;
     one.SetPoints(PointsAt({ lattice.theta1[i] }, { lattice.theta2[i] }));
     vtkNew<vtkPointData> point;
     point->CopyAllocate(expected);
@@ -99,7 +99,7 @@ TEST(TorusExecution, PiecesOfPointsHaveTheBytesOfTheWhole)
 
 TEST(TorusExecution, ARankAmongSeveralMayHaveNoPoints)
 {
-  Chart chart;
+  WholeChart chart;
   chart.SetPoints(PointsAt({}, {}));
   chart->UpdatePiece(1, 2, 0);
   EXPECT_EQ(chart.GetOutput()->GetNumberOfPoints(), 0);
@@ -126,7 +126,7 @@ void ExpectSameForAllThreads(const Make& make)
 
 TEST(TorusExecution, ThreadsDoNotChangeTheImage)
 {
-  ExpectSameForAllThreads([] { return Chart().Whole(); });
+  ExpectSameForAllThreads([] { return WholeChart().Whole(); });
 }
 
 TEST(TorusExecution, ThreadsDoNotChangeThePoints)
@@ -134,7 +134,7 @@ TEST(TorusExecution, ThreadsDoNotChangeThePoints)
   ExpectSameForAllThreads(
     []
     {
-      Chart chart;
+      WholeChart chart;
       chart.SetPoints(Lattice(1001).AsPoints());
       return vtkSmartPointer<vtkDataSet>(chart.Update());
     });
@@ -202,13 +202,13 @@ void ExpectCanBeCancelled(vtkAlgorithm* algorithm)
 
 TEST(TorusExecution, ImagesCanBeCancelled)
 {
-  Chart chart;
+  WholeChart chart;
   ExpectCanBeCancelled(chart.Get());
 }
 
 TEST(TorusExecution, PointsCanBeCancelled)
 {
-  Chart chart;
+  WholeChart chart;
   chart.SetPoints(Lattice(1001).AsPoints());
   ExpectCanBeCancelled(chart.Get());
 }
@@ -243,7 +243,7 @@ TEST(TorusExecution, ErrorsOfThreadsAreThrown)
 
 TEST(TorusExecution, MemoryIsLimitedByTheEnvironment)
 {
-  Chart chart;
+  WholeChart chart;
   chart->SetResolution(512, 512);
   chart.Choose({ "Class", "Probability", "ClassColor" });
   const char* variable = "ATLAS_MEMORY_LIMIT_KIB";
@@ -259,7 +259,7 @@ TEST(TorusExecution, MemoryIsLimitedByTheEnvironment)
 
 TEST(TorusExecution, ErrorsAreToldOncePerChange)
 {
-  Chart chart;
+  WholeChart chart;
   const auto errors = [&chart]()
   {
     chart->UpdateWholeExtent();
@@ -277,7 +277,7 @@ TEST(TorusExecution, ErrorsAreToldOncePerChange)
 
 TEST(TorusExecution, ProgressIsTold)
 {
-  Chart chart;
+  WholeChart chart;
   int events = 0;
   const auto count = [](vtkObject*, unsigned long, void* data, void*)
   { ++*static_cast<int*>(data); };
@@ -291,7 +291,7 @@ TEST(TorusExecution, ProgressIsTold)
 
 TEST(TorusExecution, AnOutputThatIsShownKeepsItsValues)
 {
-  Chart chart;
+  WholeChart chart;
   const auto shown = vtkSmartPointer<vtkImageData>::New(); // as ParaView holds it
   shown->ShallowCopy(chart.Whole());
   const auto before = vtkSmartPointer<vtkImageData>::New();
@@ -307,7 +307,7 @@ TEST(TorusExecution, AnOutputThatIsShownKeepsItsValues)
 
 TEST(TorusExecution, ArraysThatNobodyHoldsAreFilledAgain)
 {
-  Chart chart;
+  WholeChart chart;
   chart->SetNumberOfHeadWeights(3);
   std::set<const void*> memory;
   for (int i = 0; i < 6; ++i)

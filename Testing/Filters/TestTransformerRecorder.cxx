@@ -9,6 +9,7 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
+#include <vtkMultiBlockDataSetAlgorithm.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkTable.h>
@@ -169,7 +170,7 @@ TEST(TransformerRecorder, TakesATableOfTokenIds)
   const Recording recording = pipeline.Record();
   EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 7, 14));
   EXPECT_EQ(std::vector<double>(recording.tokens.id.begin(), recording.tokens.id.end()),
-    Values(prompts->GetOutput()->GetRowData(), "TokenId"));
+    Values(OutputOf<vtkTable>(prompts.Get())->GetRowData(), "TokenId"));
 }
 
 TEST(TransformerRecorder, IsEmptyWithoutSequences)
@@ -341,10 +342,10 @@ TEST(TransformerRecorder, RefusesOtherData)
 
 TEST(TransformerRecorder, ReaderTellsOfTheModel)
 {
-  Reader reader;
+  TransformerReader reader;
   reader->SetFileName((TransformerOracle::Folder("llama") / "config.json").c_str());
   reader->Update();
-  vtkMultiBlockDataSet* model = reader->GetOutput();
+  vtkMultiBlockDataSet* model = OutputOf<vtkMultiBlockDataSet>(reader.Get());
   ASSERT_EQ(model->GetNumberOfBlocks(), 1U);
   const SafetensorsFile file(TransformerOracle::Folder("llama") / "model.safetensors");
   auto* table = vtkTable::SafeDownCast(model->GetBlock(0));
@@ -362,14 +363,14 @@ TEST(TransformerRecorder, ReaderRefusesBadFiles)
 {
   const TemporaryDirectory folder;
   const std::string path = folder / "config.json";
-  Reader reader;
+  TransformerReader reader;
   EXPECT_STREQ(reader->GetArchitecture(), "Auto");
   const auto message = [&]()
   {
     reader->SetFileName(path.c_str());
     reader->Modified();
     reader->Update();
-    EXPECT_EQ(reader->GetOutput()->GetNumberOfBlocks(), 0U);
+    EXPECT_EQ(OutputOf<vtkMultiBlockDataSet>(reader.Get())->GetNumberOfBlocks(), 0U);
     const std::vector<std::string> errors = reader.TakeErrors();
     EXPECT_EQ(errors.size(), 1U);
     return errors.empty() ? "" : errors[0];
@@ -390,7 +391,7 @@ TEST(TransformerRecorder, ReaderRefusesBadFiles)
     reader->SetArchitecture(automatic);
     reader->Modified();
     reader->Update();
-    EXPECT_EQ(reader->GetOutput()->GetNumberOfBlocks(), 1U);
+    EXPECT_EQ(OutputOf<vtkMultiBlockDataSet>(reader.Get())->GetNumberOfBlocks(), 1U);
   }
   EXPECT_EQ(reader->CanReadFile(path.c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "model.safetensors").c_str()), 1);
@@ -404,7 +405,7 @@ public:
   std::vector<double> Ids()
   {
     this->Get()->Update();
-    return Values(this->Get()->GetOutput()->GetRowData(), "TokenId");
+    return Values(OutputOf<vtkTable>(this->Get())->GetRowData(), "TokenId");
   }
 };
 
@@ -423,7 +424,7 @@ TEST(RandomPrompts, RepeatsABlock)
     EXPECT_EQ(ids[10 + i], ids[10 + i - 4]);
   }
   EXPECT_GT(std::set<double>(ids.begin(), ids.end()).size(), 6U);
-  vtkDataSetAttributes* rows = prompts->GetOutput()->GetRowData();
+  vtkDataSetAttributes* rows = OutputOf<vtkTable>(prompts.Get())->GetRowData();
   EXPECT_EQ(Values(rows, "Sequence")[9], 0);
   EXPECT_EQ(Values(rows, "Sequence")[10], 1);
   EXPECT_EQ(Values(rows, "Position")[10], 0);

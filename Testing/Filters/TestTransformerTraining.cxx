@@ -338,7 +338,8 @@ TEST(TransformerTraining, EveryFilterFollowsItsTime)
     ofFiles.Recorder->SetTokenIds("1 2 3 4 5 1 2 3 4 5");
     const auto time = static_cast<double>(checkpoint.step);
     recorder->UpdateTimeStep(time);
-    const Recording found = AttentionAtlas::ToRecording(recorder->GetOutput());
+    const Recording found =
+      AttentionAtlas::ToRecording(OutputOf<vtkMultiBlockDataSet>(recorder.Get()));
     ExpectEqual(found, ofFiles.Record());
 
     vtkNew<vtkHeadScores> scoresOfFiles;

@@ -27,15 +27,18 @@ namespace
 {
 
 /// The reader of a file, with its errors.
-class Reader : public Observed<vtkVocabularyReader>
+class FileVocabulary : public Observed<vtkVocabularyReader>
 {
 public:
-  explicit Reader(const std::filesystem::path& path) { this->Get()->SetFileName(path.c_str()); }
+  explicit FileVocabulary(const std::filesystem::path& path)
+  {
+    this->Get()->SetFileName(path.c_str());
+  }
 
   vtkTable* Read()
   {
     this->Get()->Update();
-    return this->Get()->GetOutput();
+    return OutputOf<vtkTable>(this->Get());
   }
 
   std::vector<std::string> Tokens()
@@ -79,7 +82,7 @@ TEST(VocabularyReader, ShowsTheTokensOfAGgufFileWithoutAModel)
 {
   const TemporaryDirectory folder;
   Write(folder / "vocabulary.gguf", VocabularyAlone());
-  Reader reader(folder / "vocabulary.gguf");
+  FileVocabulary reader(folder / "vocabulary.gguf");
   EXPECT_THAT(reader.Tokens(), ElementsAre("a", "b", " ho", "ab", "<|endoftext|>"));
   EXPECT_THAT(Values(reader.Read()->GetRowData(), "TokenId"), ElementsAre(0, 1, 2, 3, 4));
   auto* kind =
@@ -89,8 +92,8 @@ TEST(VocabularyReader, ShowsTheTokensOfAGgufFileWithoutAModel)
   EXPECT_THAT(reader.TakeErrors(), IsEmpty());
 
   Write(folder / "model.gguf", TinyGguf().File());
-  EXPECT_THAT(
-    Reader(folder / "model.gguf").Tokens(), ElementsAre("a", "b", "c", "ab", "<|endoftext|>"));
+  EXPECT_THAT(FileVocabulary(folder / "model.gguf").Tokens(),
+    ElementsAre("a", "b", "c", "ab", "<|endoftext|>"));
 }
 
 TEST(VocabularyReader, ShowsTheTokensOfATokenizer)
@@ -105,7 +108,7 @@ TEST(VocabularyReader, ShowsTheTokensOfATokenizer)
   {
     lines.push_back(line);
   }
-  EXPECT_EQ(Reader(folder / "vocab.txt").Tokens(), lines);
+  EXPECT_EQ(FileVocabulary(folder / "vocab.txt").Tokens(), lines);
 }
 
 TEST(VocabularyReader, OpensWhatIsNoModel)
@@ -126,7 +129,7 @@ TEST(VocabularyReader, ReadsACorrectedFileAtTheNextUpdate)
 {
   const TemporaryDirectory folder;
   Write(folder / "tokens.gguf", "GGUF");
-  Reader reader(folder / "tokens.gguf");
+  FileVocabulary reader(folder / "tokens.gguf");
   EXPECT_THAT(reader.Tokens(), IsEmpty());
   EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr("tokens.gguf")));
   EXPECT_THAT(reader.Tokens(), IsEmpty());
@@ -140,7 +143,7 @@ TEST(VocabularyReader, RefusesBadFiles)
   const TemporaryDirectory folder;
   const auto expect = [](const std::filesystem::path& path, const std::string& message)
   {
-    Reader reader(path);
+    FileVocabulary reader(path);
     EXPECT_EQ(reader.Read()->GetNumberOfRows(), 0);
     EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr(message)));
   };

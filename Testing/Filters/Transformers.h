@@ -32,7 +32,7 @@ private:
   }
 };
 
-using Reader = Warned<vtkTransformerReader>;
+using TransformerReader = Warned<vtkTransformerReader>;
 
 /// A model of the oracle and a recorder of it.
 class Pipeline
@@ -48,11 +48,11 @@ public:
   {
     this->Recorder->Update();
     this->Model.TakeWarnings();
-    return this->Recorder->GetOutput();
+    return OutputOf<vtkMultiBlockDataSet>(this->Recorder.Get());
   }
   Recording Record() { return AttentionAtlas::ToRecording(this->Update()); }
 
-  Reader Model;
+  TransformerReader Model;
   Warned<vtkTransformerRecorder> Recorder;
 };
 

@@ -55,8 +55,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   fuzz::Use(
     [&]
     {
-      const auto recording = RecordTransformer(*model, InputFor(model->GetConfig()), options);
-      CheckRecording(recording.value(), fuzz::Source);
+      CheckRecording(
+        RecordTransformer(*model, InputFor(model->GetConfig()), options), fuzz::Source);
     });
   return 0;
 }

@@ -56,8 +56,7 @@ class Help(AtlasTest):
     def test_each_property_is_on_its_page(self):
         for name, proxy in self.proxies.items():
             for element in proxy:
-                is_old = element.find("AtlasRenamedPropertyDomain") is not None
-                if element.tag.endswith("Property") and element.get("information_only") != "1" and not is_old:
+                if element.tag.endswith("Property") and element.get("information_only") != "1":
                     with self.subTest(f"{name} {element.get('name')}"):
                         self.assertIn(f"<code>{element.get('name')}</code>", self.page(name))
 

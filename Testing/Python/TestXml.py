@@ -160,7 +160,7 @@ class Properties(unittest.TestCase):
         found = re.search(r"Default: (.+)\.$", documentation(element))
         self.assertTrue(found, documentation(element))
         kinds = {domain.tag: domain for domain in domains(element)}
-        enumeration = kinds.get("EnumerationDomain", kinds.get("AtlasEnumerationDomain"))
+        enumeration = kinds.get("EnumerationDomain")
         if enumeration is not None:
             texts = {entry.get("value"): entry.get("text") for entry in enumeration}
             self.assertEqual(found[1], " ".join(texts[default] for default in defaults))
@@ -177,8 +177,7 @@ class Properties(unittest.TestCase):
         other = r"\b(0|[Ee]mpty( list)?) (chooses|cuts|means|records|takes|trains|uses)\b|FromFile"
 
         def check(_, element):
-            if element.find("AtlasRenamedPropertyDomain") is None:
-                self.assertNotRegex(documentation(element), other)
+            self.assertNotRegex(documentation(element), other)
             for domain in domains(element):
                 if domain.tag.endswith("EnumerationDomain"):
                     texts = [entry.get("text") for entry in domain]

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -320,7 +321,7 @@ public:
   Finder(
     const Recording& recording, const Transformer& model, const AttentionTokenOptions& options);
 
-  std::optional<std::vector<HeadTokens>> Find();
+  std::vector<HeadTokens> Find();
 
 private:
   const Recording& Record;
@@ -353,7 +354,7 @@ private:
   void SearchBlock(std::int64_t begin, TopTokens& found) const;
   void SearchHead(std::size_t number, const float* projection, std::int64_t begin,
     std::int64_t count, const Eigen::RowVectorXf& bias, TopTokens& found) const;
-  bool SearchBlocks(TopTokenPool& pool) const;
+  void SearchBlocks(TopTokenPool& pool) const;
   std::vector<HeadTokens> Collect(const TopTokenPool& pool) const;
 };
 
@@ -519,8 +520,7 @@ void Finder::SearchBlock(std::int64_t begin, TopTokens& found) const
   }
 }
 
-/// Returns false if it was stopped.
-bool Finder::SearchBlocks(TopTokenPool& pool) const
+void Finder::SearchBlocks(TopTokenPool& pool) const
 {
   const std::int64_t all = (this->Vocabulary + BlockTokens - 1) / BlockTokens;
   const std::int64_t first = this->Options.part;
@@ -528,25 +528,18 @@ bool Finder::SearchBlocks(TopTokenPool& pool) const
   const std::int64_t blocks = first < all ? (all - first + step - 1) / step : 0;
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<std::int64_t> done = 0;
-  std::atomic<bool> stopped = false;
   ParallelFor(blocks, this->Options.threads,
     [&](std::int64_t block)
     {
-      if (stopped)
-      {
-        return;
-      }
       std::unique_ptr<TopTokens> list = pool.Take();
       this->SearchBlock((first + block * step) * BlockTokens, *list);
       pool.Return(std::move(list));
-      const double fraction = static_cast<double>(++done) / static_cast<double>(blocks);
-      if (this->Options.progress && std::this_thread::get_id() == caller &&
-          !this->Options.progress(fraction))
+      const std::int64_t searched = ++done;
+      if (std::this_thread::get_id() == caller)
       {
-        stopped = true;
+        this->Options.progress(searched, blocks);
       }
     });
-  return !stopped;
 }
 
 /// Joins the lists of all threads.
@@ -586,7 +579,7 @@ std::vector<HeadTokens> Finder::Collect(const TopTokenPool& pool) const
   return all;
 }
 
-std::optional<std::vector<HeadTokens>> Finder::Find()
+std::vector<HeadTokens> Finder::Find()
 {
   const std::size_t heads = this->Chosen.layers.size() * this->Chosen.heads.size();
   this->Projections.resize(this->Chosen.layers.size());
@@ -598,17 +591,11 @@ std::optional<std::vector<HeadTokens>> Finder::Find()
   {
     ParallelFor(std::min(together, layers - begin), this->Options.threads,
       [this, begin](std::int64_t l) { this->PrepareLayer(ToIndex(begin + l)); });
-    if (this->Options.progress && !this->Options.progress(0)) // so that it can be canceled
-    {
-      return std::nullopt;
-    }
+    this->Options.progress(0); // so that it can be canceled
   }
   TopTokenPool pool(static_cast<std::int64_t>(heads) * this->Vectors, this->Top);
   pool.Return(pool.Take()); // there is one, even if this part of the vocabulary is empty
-  if (!this->SearchBlocks(pool))
-  {
-    return std::nullopt;
-  }
+  this->SearchBlocks(pool);
   return this->Collect(pool);
 }
 
@@ -657,7 +644,7 @@ AttentionTokenMemory MemoryOf(
     static_cast<std::uint64_t>(lists + inputs + blocks + bias) };
 }
 
-std::optional<std::vector<HeadTokens>> FindAttentionTokens(
+std::vector<HeadTokens> FindAttentionTokens(
   const Recording& recording, const Transformer& model, const AttentionTokenOptions& options)
 {
   MemoryOf(recording, model, options); // checks all arguments

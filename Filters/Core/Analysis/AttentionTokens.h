@@ -1,13 +1,12 @@
 #pragma once
 
 #include "ProcessedWeights.h"
+#include "Progress.h"
 #include "Recording.h"
 #include "TopTokens.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -62,10 +61,7 @@ struct AttentionTokenOptions
   int threads = 0;            ///< as for ThreadCount; results do not depend on it
   int part = 0;               ///< of the vocabulary, which `parts` processes share: see JoinTokens
   int parts = 1;              ///< at least 1
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// The tokens of one vector of a head on one sequence.
@@ -106,11 +102,11 @@ AttentionTokenMemory MemoryOf(
 /// multiplied with it; no list of logits is kept. Products are in single precision from weights in
 /// double. Results are equal to the byte for any number of threads.
 ///
-/// Returns std::nullopt if `progress` returned false. Throws OptionError for options that do not
-/// fit, for a recording of another model (RequireSameModel) and for quantities that were not
-/// recorded, ModelError for models without logits, whose mask is not causal, or which cannot be
-/// processed, and FileError for files that were changed.
-std::optional<std::vector<HeadTokens>> FindAttentionTokens(
+/// Throws OptionError for options that do not fit, for a recording of another model
+/// (RequireSameModel) and for quantities that were not recorded, ModelError for models without
+/// logits, whose mask is not causal, or which cannot be processed, and FileError for files that
+/// were changed.
+std::vector<HeadTokens> FindAttentionTokens(
   const Recording& recording, const Transformer& model, const AttentionTokenOptions& options);
 
 /// Joins tokens that were found in one part of the vocabulary with those of another: both are lists

@@ -198,9 +198,8 @@ void RequireQuantities(const Recording& recording, const Transformer& model)
 
 }
 
-std::optional<std::vector<double>> MeasureCopying(const Recording& recording,
-  const Transformer& model, const std::vector<HeadPlace>& heads, int threads,
-  const std::function<bool(double)>& progress)
+std::vector<double> MeasureCopying(const Recording& recording, const Transformer& model,
+  const std::vector<HeadPlace>& heads, int threads, const Progress& progress)
 {
   RequireSameModel(recording, model, "Copying");
   RequireQuantities(recording, model);
@@ -226,10 +225,7 @@ std::optional<std::vector<double>> MeasureCopying(const Recording& recording,
         scores[begin + ToIndex(i)] = copying.Measure(place, weights.heads[ToIndex(place.head)]);
       });
     begin = end;
-    if (progress && !progress(static_cast<double>(end) / static_cast<double>(heads.size())))
-    {
-      return std::nullopt;
-    }
+    progress(end, heads.size());
   }
   return scores;
 }

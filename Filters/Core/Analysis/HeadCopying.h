@@ -1,10 +1,9 @@
 #pragma once
 
+#include "Progress.h"
 #include "Recording.h"
 #include "Transformer.h"
 
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -25,13 +24,11 @@ namespace atlas
 ///
 /// Heads of a layer are processed together; so pass them by layer. Uses up to ThreadCount(threads)
 /// threads; values do not depend on their number. Needs the columns of W_U of all different tokens
-/// of the recording in double precision. Returns std::nullopt if `progress`, which is called on
-/// this thread with the fraction done, returned false. Throws OptionError for a recording that is
-/// not of the model (RequireSameModel), without values or without token ids, and for a model
-/// without an unembedding; ModelError for one whose weights cannot be processed; and FileError if
-/// its files or those of the recording were changed.
-std::optional<std::vector<double>> MeasureCopying(const Recording& recording,
-  const Transformer& model, const std::vector<HeadPlace>& heads, int threads,
-  const std::function<bool(double)>& progress = {});
+/// of the recording in double precision. Throws OptionError for a recording that is not of the
+/// model (RequireSameModel), without values or without token ids, and for a model without an
+/// unembedding; ModelError for one whose weights cannot be processed; and FileError if its files or
+/// those of the recording were changed.
+std::vector<double> MeasureCopying(const Recording& recording, const Transformer& model,
+  const std::vector<HeadPlace>& heads, int threads, const Progress& progress = {});
 
 }

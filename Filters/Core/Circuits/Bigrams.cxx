@@ -15,7 +15,7 @@ constexpr std::array SampleWords = { "the", "of", "in", "to", "he", "she", "his"
 
 }
 
-std::optional<std::vector<TokenLogit>> FindBigrams(const Transformer& model, bool processes,
+std::vector<TokenLogit> FindBigrams(const Transformer& model, bool processes,
   const std::vector<std::int32_t>& tokens, const LargestProductOptions& options)
 {
   RequireUnembedding(model);

@@ -4,7 +4,6 @@
 #include "TokenFinder.h"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -16,10 +15,9 @@ namespace atlas
 /// CircuitEmbedding; the division by its scale and all biases are left out. With stored weights
 /// they are W_E and W_U as they are.
 ///
-/// Returns [tokens, min(top, V)]; std::nullopt if the progress returned false. Throws ModelError as
-/// RequireUnembedding and ProcessedWeights do, OptionError for a `top` below 1, and FileError for
-/// files that were changed.
-std::optional<std::vector<TokenLogit>> FindBigrams(const Transformer& model, bool processes,
+/// Returns [tokens, min(top, V)]. Throws ModelError as RequireUnembedding and ProcessedWeights do,
+/// OptionError for a `top` below 1, and FileError for files that were changed.
+std::vector<TokenLogit> FindBigrams(const Transformer& model, bool processes,
   const std::vector<std::int32_t>& tokens, const LargestProductOptions& options);
 
 /// Tokens to begin with: some frequent English words that the vocabulary has as tokens with a

@@ -148,8 +148,8 @@ void RequireIndex(const std::string& what, std::int64_t number, std::int64_t cou
                     ".");
 }
 
-std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& weights,
-  bool withUnembedding, int threads, const std::function<bool(double)>& progress)
+VocabularyProducts MultiplyVocabulary(
+  const ProcessedWeights& weights, bool withUnembedding, int threads, const Progress& progress)
 {
   const Transformer& model = weights.GetModel();
   RequireOneVocabulary(model, withUnembedding);
@@ -180,10 +180,7 @@ std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& wei
       AddProduct(columns, columns, true, threads, products.unembedding);
       AddProduct(columns, rows, false, threads, products.between);
     }
-    if (progress && !progress(static_cast<double>(end) / static_cast<double>(count)))
-    {
-      return std::nullopt;
-    }
+    progress(end, count);
   }
   Mirror(products.embedding);
   if (withUnembedding)

@@ -1,10 +1,9 @@
 #pragma once
 
 #include "ProcessedWeights.h"
+#include "Progress.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,11 +46,10 @@ struct VocabularyProducts
 };
 
 /// Reads the vocabulary once, in blocks of 1024 tokens, on up to `threads` threads; the sums do not
-/// depend on their number. Returns std::nullopt if `progress`, which is called with the fraction
-/// done, returned false. Throws ModelError as RequireVocabulary and, if it is needed,
+/// depend on their number. Throws ModelError as RequireVocabulary and, if it is needed,
 /// RequireUnembedding do, for an unembedding of another vocabulary, and for weights that are not
 /// finite.
-std::optional<VocabularyProducts> MultiplyVocabulary(const ProcessedWeights& weights,
-  bool withUnembedding, int threads, const std::function<bool(double)>& progress = {});
+VocabularyProducts MultiplyVocabulary(const ProcessedWeights& weights, bool withUnembedding,
+  int threads, const Progress& progress = {});
 
 }

@@ -53,43 +53,33 @@ std::vector<LargestEntries> Split(std::vector<TokenLogit> found, std::int64_t ro
 }
 
 /// The circuit of queries and keys among rows of an embedding: of `chosen` with all.
-std::optional<HeadCircuitTables> EvaluateQueryKey(const ProcessedHead& head, double scale,
+HeadCircuitTables EvaluateQueryKey(const ProcessedHead& head, double scale,
   const DoubleMatrix& chosen, const TokenRows& all, const LargestProductOptions& options)
 {
   const DoubleMatrix queries = scale * chosen * head.query;
   const DoubleMatrix keys = chosen * head.key;
   DoubleMatrix both(2 * chosen.rows(), chosen.cols());
   both << queries * head.key.transpose(), scale * keys * head.query.transpose();
-  auto found = LargestProducts(both, all, options);
-  if (!found)
-  {
-    return std::nullopt;
-  }
-  return HeadCircuitTables{ Split(*std::move(found), chosen.rows()), queries * keys.transpose() };
+  return { Split(LargestProducts(both, all, options), chosen.rows()), queries * keys.transpose() };
 }
 
-std::optional<HeadCircuitTables> EvaluateOutputValue(const ProcessedWeights& weights,
-  const ProcessedHead& head, const DoubleMatrix& chosen, const HeadCircuitOptions& options)
+HeadCircuitTables EvaluateOutputValue(const ProcessedWeights& weights, const ProcessedHead& head,
+  const DoubleMatrix& chosen, const HeadCircuitOptions& options)
 {
   const DoubleMatrix written = chosen * head.value * head.output;
   const std::int64_t vocabulary = weights.OutputVocabulary();
-  auto found = LargestProducts(written,
+  std::vector<TokenLogit> found = LargestProducts(written,
     { vocabulary, [&weights](std::int64_t begin, std::int64_t end)
       { return CircuitUnembedding(weights, begin, end); } },
     options.largest);
-  if (!found)
-  {
-    return std::nullopt;
-  }
   DoubleMatrix columns(chosen.rows(), chosen.cols());
   for (Eigen::Index i = 0; i < columns.rows(); ++i)
   {
     const std::int32_t id = options.tokens[ToIndex(i)];
     columns.row(i) = CircuitUnembedding(weights, id, id + 1);
   }
-  const auto top = static_cast<std::int64_t>(found->size()) / chosen.rows();
-  return HeadCircuitTables{ { { "Output", top, *std::move(found) } },
-    written * columns.transpose() };
+  const auto top = static_cast<std::int64_t>(found.size()) / chosen.rows();
+  return { { { "Output", top, std::move(found) } }, written * columns.transpose() };
 }
 
 }
@@ -102,8 +92,7 @@ std::int64_t CircuitSize(const Transformer& model, const HeadCircuitOptions& opt
            : static_cast<std::int64_t>(options.tokens.size());
 }
 
-std::optional<HeadCircuitTables> EvaluateHeadCircuit(
-  const Transformer& model, const HeadCircuitOptions& options)
+HeadCircuitTables EvaluateHeadCircuit(const Transformer& model, const HeadCircuitOptions& options)
 {
   CheckOptions(model, options);
   const ProcessedWeights weights(model, CircuitSteps(options.processes), options.largest.threads);

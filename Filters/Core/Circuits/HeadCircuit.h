@@ -5,8 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -58,11 +56,9 @@ struct HeadCircuitTables
 std::int64_t CircuitSize(const Transformer& model, const HeadCircuitOptions& options);
 
 /// Evaluates a circuit of a head; of the matrix over the vocabulary only blocks are formed.
-/// std::nullopt if the progress returned false. Throws OptionError for a layer, head, or `top` that
-/// does not fit and for positions of a model without a position embedding, ModelError as
-/// RequireVocabulary, RequireUnembedding (OutputValue) and ProcessedWeights do, and FileError for
-/// files that were changed.
-std::optional<HeadCircuitTables> EvaluateHeadCircuit(
-  const Transformer& model, const HeadCircuitOptions& options);
+/// Throws OptionError for a layer, head, or `top` that does not fit and for positions of a model
+/// without a position embedding, ModelError as RequireVocabulary, RequireUnembedding (OutputValue)
+/// and ProcessedWeights do, and FileError for files that were changed.
+HeadCircuitTables EvaluateHeadCircuit(const Transformer& model, const HeadCircuitOptions& options);
 
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 namespace atlas
@@ -88,24 +89,21 @@ public:
   {
   }
 
-  std::optional<std::vector<ComposedHeads>> Find()
+  std::vector<ComposedHeads> Find()
   {
     const SingleThreadedBlas blas;
     this->Factors.resize(ToIndex(this->Layers));
-    if (!this->Run(this->Layers, 0, 0.5,
-          [this](std::int64_t layer)
-          {
-            const ProcessedAttention attention = this->Weights.Attention(layer);
-            RequireFinite(attention, layer);
-            this->Factors[ToIndex(layer)] = FactorsOf(attention, this->Options.kind);
-          }))
-    {
-      return std::nullopt;
-    }
+    this->Run(this->Layers, this->Options.progress.Part(0, 0.5),
+      [this](std::int64_t layer)
+      {
+        const ProcessedAttention attention = this->Weights.Attention(layer);
+        RequireFinite(attention, layer);
+        this->Factors[ToIndex(layer)] = FactorsOf(attention, this->Options.kind);
+      });
     const std::vector<Task> tasks = this->Tasks();
-    const bool isDone = this->Run(static_cast<std::int64_t>(tasks.size()), 0.5, 1,
+    this->Run(static_cast<std::int64_t>(tasks.size()), this->Options.progress.Part(0.5, 1),
       [&](std::int64_t i) { this->Multiply(tasks[ToIndex(i)]); });
-    return isDone ? std::optional(std::move(this->Pairs)) : std::nullopt;
+    return std::move(this->Pairs);
   }
 
 private:
@@ -118,9 +116,8 @@ private:
   std::vector<LayerFactors> Factors;
   std::vector<ComposedHeads> Pairs;
 
-  /// Runs tasks in steps of a few per thread, with progress from `begin` to `end` in between.
-  /// Returns false if it was stopped.
-  bool Run(std::int64_t count, double begin, double end,
+  /// Runs tasks in steps of a few per thread.
+  void Run(std::int64_t count, const Progress& progress,
     const std::function<void(std::int64_t)>& body) const
   {
     const std::int64_t step = std::int64_t{ 2 } * ThreadCount(this->Options.threads);
@@ -128,13 +125,8 @@ private:
     {
       const std::int64_t last = std::min(first + step, count);
       ParallelFor(last - first, this->Options.threads, [&](std::int64_t i) { body(first + i); });
-      const double done = static_cast<double>(last) / static_cast<double>(count);
-      if (this->Options.progress && !this->Options.progress(begin + (end - begin) * done))
-      {
-        return false;
-      }
+      progress(last, count);
     }
-    return true;
   }
 
   std::vector<Task> Tasks() const
@@ -202,7 +194,7 @@ std::int64_t CompositionPairs(const Transformer& model)
   return config.layers * (config.layers - 1) / 2 * config.heads * config.heads;
 }
 
-std::optional<std::vector<ComposedHeads>> FindHeadComposition(
+std::vector<ComposedHeads> FindHeadComposition(
   const Transformer& model, const HeadCompositionOptions& options)
 {
   return Composition(model, options).Find();

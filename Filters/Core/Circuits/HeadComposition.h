@@ -1,11 +1,10 @@
 #pragma once
 
 #include "ProcessedWeights.h"
+#include "Progress.h"
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -27,10 +26,7 @@ struct HeadCompositionOptions
   CompositionKind kind = CompositionKind::Key;
   WeightSteps steps = WeightSteps::TransformerLens;
   int threads = 0; ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// Two heads, and how much the second composes with the first.
@@ -62,10 +58,9 @@ std::int64_t CompositionPairs(const Transformer& model);
 /// in single precision.
 ///
 /// Biases, rotation, normalizations that divide, and what MLPs do in between are left out. Keeps as
-/// many numbers as W_O and W_Q of all layers have, in single precision. Returns std::nullopt if
-/// `progress` returned false. Throws ModelError for weights that cannot be processed or are not
-/// finite, and FileError if files were changed.
-std::optional<std::vector<ComposedHeads>> FindHeadComposition(
+/// many numbers as W_O and W_Q of all layers have, in single precision. Throws ModelError for
+/// weights that cannot be processed or are not finite, and FileError if files were changed.
+std::vector<ComposedHeads> FindHeadComposition(
   const Transformer& model, const HeadCompositionOptions& options);
 
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 
 #include <Eigen/Eigenvalues>
@@ -92,7 +93,7 @@ Circuit CircuitOf(const ProcessedHead& head, SpectrumCircuit kind,
 
 }
 
-std::optional<std::vector<HeadSpectrum>> FindHeadSpectra(
+std::vector<HeadSpectrum> FindHeadSpectra(
   const Transformer& model, const HeadSpectraOptions& options)
 {
   const TransformerConfig& config = model.GetConfig();
@@ -103,15 +104,11 @@ std::optional<std::vector<HeadSpectrum>> FindHeadSpectra(
   std::optional<VocabularyProducts> vocabulary;
   if (options.overVocabulary)
   {
-    vocabulary =
-      MultiplyVocabulary(weights, options.circuit == SpectrumCircuit::OutputValue, options.threads,
-        [&](double done) { return !options.progress || options.progress(share * done); });
-    if (!vocabulary)
-    {
-      return std::nullopt;
-    }
+    vocabulary = MultiplyVocabulary(weights, options.circuit == SpectrumCircuit::OutputValue,
+      options.threads, options.progress.Part(0, share));
   }
   const SingleThreadedBlas blas;
+  const Progress progress = options.progress.Part(share, 1);
   std::vector<HeadSpectrum> spectra;
   const std::int64_t first = std::max<std::int64_t>(options.layer, 0);
   const std::int64_t last = options.layer < 0 ? config.layers : first + 1;
@@ -131,11 +128,7 @@ std::optional<std::vector<HeadSpectrum>> FindHeadSpectra(
         spectra[begin + ToIndex(i)] = SpectrumOf(
           place, CircuitOf(attention.heads[ToIndex(head + i)], options.circuit, vocabulary));
       });
-    const double done = static_cast<double>(layer + 1 - first) / static_cast<double>(last - first);
-    if (options.progress && !options.progress(share + (1 - share) * done))
-    {
-      return std::nullopt;
-    }
+    progress(layer + 1 - first, last - first);
   }
   return spectra;
 }

@@ -1,12 +1,11 @@
 #pragma once
 
 #include "ProcessedWeights.h"
+#include "Progress.h"
 #include "Recording.h"
 
 #include <complex>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -28,10 +27,7 @@ struct HeadSpectraOptions
   std::int64_t head = -1;      ///< -1: all
   WeightSteps steps = WeightSteps::TransformerLens;
   int threads = 0; ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 struct HeadSpectrum
@@ -57,10 +53,9 @@ struct HeadSpectrum
 /// same direction of the residual stream. Biases, positions, rotation, normalizations that divide,
 /// MLPs and other layers are left out.
 ///
-/// Returns std::nullopt if `progress` returned false. Throws OptionError for a layer or head that
-/// is not there and as MultiplyVocabulary, ModelError for weights that cannot be processed or are
-/// not finite, and FileError if files were changed.
-std::optional<std::vector<HeadSpectrum>> FindHeadSpectra(
+/// Throws OptionError for a layer or head that is not there and as MultiplyVocabulary, ModelError
+/// for weights that cannot be processed or are not finite, and FileError if files were changed.
+std::vector<HeadSpectrum> FindHeadSpectra(
   const Transformer& model, const HeadSpectraOptions& options);
 
 }

@@ -38,7 +38,7 @@ void Add(
 
 }
 
-std::optional<std::vector<TokenLogit>> LargestProducts(
+std::vector<TokenLogit> LargestProducts(
   const DoubleMatrix& rows, const TokenRows& tokens, const LargestProductOptions& options)
 {
   const SingleThreadedBlas blas;
@@ -48,11 +48,7 @@ std::optional<std::vector<TokenLogit>> LargestProducts(
     ToIndex(rows.rows()), BestItems<TokenLogit>(ToIndex(top)));
   for (std::int64_t first = 0; first < blocks; first += BlocksPerStep)
   {
-    if (options.progress &&
-        !options.progress(static_cast<double>(first) / static_cast<double>(blocks)))
-    {
-      return std::nullopt;
-    }
+    options.progress(first, blocks);
     std::vector<DoubleMatrix> products(ToIndex(std::min(BlocksPerStep, blocks - first)));
     ParallelFor(static_cast<std::int64_t>(products.size()), options.threads,
       [&](std::int64_t part)

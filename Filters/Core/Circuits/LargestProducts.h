@@ -1,11 +1,11 @@
 #pragma once
 
 #include "ProcessedWeights.h"
+#include "Progress.h"
 #include "TopTokens.h"
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -23,17 +23,13 @@ struct LargestProductOptions
 {
   int top = 10;    ///< at least 1
   int threads = 0; ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// The largest entries of each row of rows * tokens^T, where `rows` is [n, inner]: lists of
 /// min(top, count) tokens, one after another, by falling value, equal ones by id. Products are in
-/// double precision; of the matrix [n, count] only blocks are formed. std::nullopt if `progress`
-/// returned false.
-std::optional<std::vector<TokenLogit>> LargestProducts(
+/// double precision; of the matrix [n, count] only blocks are formed.
+std::vector<TokenLogit> LargestProducts(
   const DoubleMatrix& rows, const TokenRows& tokens, const LargestProductOptions& options);
 
 }

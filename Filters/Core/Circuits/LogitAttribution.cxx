@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 namespace atlas
 {
@@ -214,9 +215,8 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
 
 }
 
-std::optional<LogitTerms> AttributeLogits(const Recording& recording,
-  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, LastMlps& mlps,
-  int threads, const std::function<bool(double)>& progress)
+LogitTerms AttributeLogits(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<LogitTarget>& targets, LastMlps& mlps, int threads, const Progress& progress)
 {
   const TransformerConfig& config = weights.GetConfig();
   RequireUnembedding(weights.GetWeights().GetModel());
@@ -236,10 +236,7 @@ std::optional<LogitTerms> AttributeLogits(const Recording& recording,
     const std::int64_t end = std::min(begin + StepTargets, count);
     const std::vector<LogitTarget> step(targets.begin() + begin, targets.begin() + end);
     AddTerms(recording, weights, reader, step, begin, threads, mlps, terms);
-    if (progress && !progress(static_cast<double>(end) / static_cast<double>(count)))
-    {
-      return std::nullopt;
-    }
+    progress(end, count);
   }
   RequireIntactRecording(recording);
   return terms;

@@ -1,10 +1,9 @@
 #pragma once
 
+#include "Progress.h"
 #include "ResidualComponents.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,13 +36,12 @@ struct LogitTerms
 /// differences of logits are the same. `logits` are those of the recording or, if it has none, of
 /// its residual stream after the last layer; if that is missing too, they are the sums.
 ///
-/// `mlps` are those of this recording and model, empty at first. `progress` is called on this
-/// thread with the fraction done; if it returns false, there is no result. Runs on up to
-/// ThreadCount(threads) threads, whose number changes no value. Throws OptionError if the recording
-/// lacks components (RequireComponents), a row or an id is out of range, and ModelError if the
-/// model has no unembedding of the stream (RequireUnembedding).
-std::optional<LogitTerms> AttributeLogits(const Recording& recording,
-  const ResidualWeights& weights, const std::vector<LogitTarget>& targets, LastMlps& mlps,
-  int threads = 0, const std::function<bool(double)>& progress = {});
+/// `mlps` are those of this recording and model, empty at first. Runs on up to ThreadCount(threads)
+/// threads, whose number changes no value. Throws OptionError if the recording lacks components
+/// (RequireComponents), a row or an id is out of range, and ModelError if the model has no
+/// unembedding of the stream (RequireUnembedding).
+LogitTerms AttributeLogits(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<LogitTarget>& targets, LastMlps& mlps, int threads = 0,
+  const Progress& progress = {});
 
 }

@@ -270,7 +270,7 @@ std::vector<std::int32_t> PredictedTokens(const Recording& recording, const Tran
   return predicted;
 }
 
-std::optional<LensCells> ReadThroughLens(
+LensCells ReadThroughLens(
   const Recording& recording, const Transformer& model, const LensOptions& options)
 {
   LensCells cells = Prepare(recording, model, options);
@@ -299,11 +299,7 @@ std::optional<LensCells> ReadThroughLens(
         const std::size_t cell = ToIndex(begin + i);
         ReadCell(logits.data() + i * vocabulary, vocabulary, all[cell].next, cell, cells);
       });
-    if (options.progress &&
-        !options.progress(static_cast<double>(end) / static_cast<double>(count)))
-    {
-      return std::nullopt;
-    }
+    options.progress(end, count);
   }
   RequireIntactRecording(recording);
   return cells;

@@ -1,12 +1,11 @@
 #pragma once
 
+#include "Progress.h"
 #include "Recording.h"
 #include "TopTokens.h"
 #include "Transformer.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -20,10 +19,7 @@ struct LensOptions
   std::int64_t sequence = 0;
   std::int64_t top = 1; ///< tokens of each cell, at least 1
   int threads = 0;      ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// Cells of layers and positions; a cell is layer index * length + position.
@@ -59,10 +55,9 @@ std::vector<std::int32_t> PredictedTokens(const Recording& recording, const Tran
   std::int64_t begin, std::int64_t end, int threads = 0);
 
 /// Reads a sequence through the lens. At most about 16 million logits are in memory at a time.
-/// Returns std::nullopt if `progress` returned false. Throws OptionError if there is no such
-/// sequence, residual stream or `top`, and ModelError if the model has no unembedding of the stream
-/// (RequireUnembedding).
-std::optional<LensCells> ReadThroughLens(
+/// Throws OptionError if there is no such sequence, residual stream or `top`, and ModelError if the
+/// model has no unembedding of the stream (RequireUnembedding).
+LensCells ReadThroughLens(
   const Recording& recording, const Transformer& model, const LensOptions& options);
 
 }

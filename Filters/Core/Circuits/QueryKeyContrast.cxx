@@ -319,7 +319,7 @@ public:
     require(counts.others, "that are not in the set");
   }
 
-  std::optional<QueryKeyContrast> Find()
+  QueryKeyContrast Find()
   {
     const std::vector<HeadPlace> heads = HeadsOf(this->Record, this->Options);
     RequireQueriesAndKeys(this->Record, heads);
@@ -333,11 +333,7 @@ public:
       const std::int64_t end = std::min(begin + step, count);
       ParallelFor(end - begin, this->Options.threads, [&](std::int64_t i)
         { this->Found.heads[ToIndex(begin + i)] = this->Evaluate(heads[ToIndex(begin + i)]); });
-      const double done = static_cast<double>(end) / static_cast<double>(count);
-      if (this->Options.progress && !this->Options.progress(done))
-      {
-        return std::nullopt;
-      }
+      this->Options.progress(end, count);
     }
     return std::move(this->Found);
   }
@@ -388,7 +384,7 @@ private:
 
 }
 
-std::optional<QueryKeyContrast> FindQueryKeyContrast(
+QueryKeyContrast FindQueryKeyContrast(
   const Recording& recording, const QueryKeyContrastOptions& options)
 {
   return Contrast(recording, options).Find();

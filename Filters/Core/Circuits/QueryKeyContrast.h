@@ -1,11 +1,10 @@
 #pragma once
 
 #include "ProcessedWeights.h"
+#include "Progress.h"
 #include "Recording.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -24,10 +23,7 @@ struct QueryKeyContrastOptions
   std::int64_t head = -1;     ///< -1: all
   std::int64_t sequence = -1; ///< -1: all
   int threads = 0;            ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// The subspaces of the queries and keys of a head in which pairs differ.
@@ -63,11 +59,11 @@ struct QueryKeyContrast
 /// those of the recording: after any rotation, without ALiBi and before any cap of scores.
 ///
 /// Sums over keys are running sums, one for each group, so the time grows with the tokens and not
-/// with the pairs. Returns std::nullopt if `progress` returned false. Throws OptionError for a
-/// layer, head or sequence that is not there, for heads whose queries and keys were not recorded,
-/// and if one of the two sets of pairs is empty; FileError if the file that a head is mapped from
-/// was truncated or changed; and ModelError for queries or keys that are not finite.
-std::optional<QueryKeyContrast> FindQueryKeyContrast(
+/// with the pairs. Throws OptionError for a layer, head or sequence that is not there, for heads
+/// whose queries and keys were not recorded, and if one of the two sets of pairs is empty;
+/// FileError if the file that a head is mapped from was truncated or changed; and ModelError for
+/// queries or keys that are not finite.
+QueryKeyContrast FindQueryKeyContrast(
   const Recording& recording, const QueryKeyContrastOptions& options);
 
 /// q . u_r of the queries and then k . v_r of the keys of these rows of the recording, for the

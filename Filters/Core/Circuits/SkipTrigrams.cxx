@@ -70,7 +70,7 @@ public:
     this->SortSources();
   }
 
-  std::optional<SkipTrigramList> Run();
+  SkipTrigramList Run();
 
 private:
   /// A token and the largest score that it can have as a source.
@@ -168,19 +168,16 @@ Search::Part Search::SearchBlock(std::size_t begin, std::size_t end, double leas
   return part;
 }
 
-std::optional<SkipTrigramList> Search::Run()
+SkipTrigramList Search::Run()
 {
   const SingleThreadedBlas blas;
   SkipTrigramList list;
   const std::size_t count = this->Sources.size();
   const std::size_t perRound = BlockSources * BlocksInRound(this->Options);
+  const Progress progress = this->Options.progress.Part(FactorShare, 1);
   for (std::size_t first = 0; first < count; first += perRound)
   {
-    const double done = static_cast<double>(first) / static_cast<double>(count);
-    if (this->Options.progress && !this->Options.progress(FactorShare + (1 - FactorShare) * done))
-    {
-      return std::nullopt;
-    }
+    progress(first, count);
     const double least = this->LeastScore();
     if (this->Sources[first].bound < least)
     {
@@ -209,16 +206,15 @@ std::optional<SkipTrigramList> Search::Run()
 
 }
 
-std::optional<SkipTrigramList> FindSkipTrigrams(
-  const Transformer& model, const SkipTrigramOptions& options)
+SkipTrigramList FindSkipTrigrams(const Transformer& model, const SkipTrigramOptions& options)
 {
   RequireUnembedding(model);
   RequireHead(model, options.layer, options.head);
   RequireTop(options.top);
   const ProcessedWeights weights(model, CircuitSteps(options.processes), options.threads);
-  const auto factors = MakeHeadFactors(weights, options.layer, options.head, options.threads,
-    [&options](double done) { return !options.progress || options.progress(FactorShare * done); });
-  return factors ? Search(*factors, options).Run() : std::nullopt;
+  const HeadFactors factors = MakeHeadFactors(
+    weights, options.layer, options.head, options.threads, options.progress.Part(0, FactorShare));
+  return Search(factors, options).Run();
 }
 
 double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOptions& options)

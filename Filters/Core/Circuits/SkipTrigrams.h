@@ -1,10 +1,9 @@
 #pragma once
 
+#include "Progress.h"
 #include "Transformer.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -43,10 +42,7 @@ struct SkipTrigramOptions
   int threads = 0;                   ///< as for ThreadCount; results do not depend on it
   int part = 0;  ///< of the sources, which `parts` processes share: see JoinSkipTrigrams
   int parts = 1; ///< at least 1
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 struct SkipTrigramList
@@ -62,11 +58,9 @@ struct SkipTrigramList
 /// of its row of the second matter. Blocks of both are computed in single precision; what an exact
 /// bound of lengths and of rounding cannot rule out is computed again.
 ///
-/// std::nullopt if `progress` returned false. Throws OptionError for options that do not fit,
-/// ModelError as RequireUnembedding and ProcessedWeights do, and FileError for files that were
-/// changed.
-std::optional<SkipTrigramList> FindSkipTrigrams(
-  const Transformer& model, const SkipTrigramOptions& options);
+/// Throws OptionError for options that do not fit, ModelError as RequireUnembedding and
+/// ProcessedWeights do, and FileError for files that were changed.
+SkipTrigramList FindSkipTrigrams(const Transformer& model, const SkipTrigramOptions& options);
 
 /// The memory that it takes at most, in bytes.
 double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOptions& options);

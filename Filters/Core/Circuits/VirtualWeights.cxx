@@ -57,32 +57,20 @@ std::pair<DoubleMatrix, DoubleMatrix> ReaderOf(const ProcessedHead& head, Compos
 
 }
 
-std::optional<VirtualWeights> FindVirtualWeights(
-  const Transformer& model, const VirtualWeightsOptions& options)
+VirtualWeights FindVirtualWeights(const Transformer& model, const VirtualWeightsOptions& options)
 {
   RequireHeads(model.GetConfig(), options);
-  const auto goesOn = [&options](double done)
-  { return !options.progress || options.progress(done); };
   const SingleThreadedBlas blas;
   const ProcessedWeights weights(model, options.steps, options.threads);
   const ProcessedHead from = HeadOf(weights, options.from);
-  if (!goesOn(0.2))
-  {
-    return std::nullopt;
-  }
+  options.progress(0.2);
   const auto [reading, after] = ReaderOf(HeadOf(weights, options.to), options.kind);
-  if (!goesOn(0.4))
-  {
-    return std::nullopt;
-  }
+  options.progress(0.4);
   const DoubleMatrix between = Product(from.output, reading);
   // The same singular values as with the large factors.
   const DoubleMatrix left = ColumnRoot(from.value);
   const DoubleMatrix right = RowRoot(after).transpose();
-  if (!goesOn(0.6))
-  {
-    return std::nullopt;
-  }
+  options.progress(0.6);
   VirtualWeights found;
   switch (options.space)
   {
@@ -99,10 +87,7 @@ std::optional<VirtualWeights> FindVirtualWeights(
       found.singularValues = SingularValues(left * between * right);
       break;
   }
-  if (!goesOn(0.9))
-  {
-    return std::nullopt;
-  }
+  options.progress(0.9);
   const double norms = (left * from.output).norm() * (RowRoot(after) * reading.transpose()).norm();
   found.score = norms > 0 ? (left * between * right).norm() / norms : 0;
   return found;

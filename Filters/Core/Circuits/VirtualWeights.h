@@ -2,10 +2,9 @@
 
 #include "HeadComposition.h"
 #include "ProcessedWeights.h"
+#include "Progress.h"
 #include "Recording.h"
 
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -30,10 +29,7 @@ struct VirtualWeightsOptions
   VirtualSpace space = VirtualSpace::Heads;
   WeightSteps steps = WeightSteps::TransformerLens;
   int threads = 0;
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 struct VirtualWeights
@@ -48,9 +44,7 @@ struct VirtualWeights
 /// matrices, without biases, rotation, normalizations that divide, and what MLPs do in between.
 /// Scores are not divided by sqrt(d_head). Throws OptionError for a layer or head that is not there
 /// or if the first head is not of an earlier layer, ModelError for weights that cannot be processed
-/// or are not finite, and FileError if files were changed. Returns std::nullopt if `progress`
-/// returned false.
-std::optional<VirtualWeights> FindVirtualWeights(
-  const Transformer& model, const VirtualWeightsOptions& options);
+/// or are not finite, and FileError if files were changed.
+VirtualWeights FindVirtualWeights(const Transformer& model, const VirtualWeightsOptions& options);
 
 }

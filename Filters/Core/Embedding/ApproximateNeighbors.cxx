@@ -148,20 +148,15 @@ public:
     }
   }
 
-  /// The lists, empty if progress stops the search.
-  NeighborLists Find(const NeighborProgress& progress)
+  NeighborLists Find(const Progress& progress)
   {
-    constexpr double steps = Divisions + Passes;
-    const auto goesOn = [&](int step) { return !progress || progress(step / steps); };
+    constexpr int steps = Divisions + Passes;
     std::vector<std::uint32_t> cells = this->Divide(0);
     this->Renumber(cells); // so that near points are near in memory
     this->Lists.resize(ToIndex(this->Count * this->Neighbors));
     for (int division = 0; division < Divisions; ++division)
     {
-      if (!goesOn(division))
-      {
-        return {};
-      }
+      progress(division, steps);
       if (division > 0)
       {
         cells = this->Divide(division);
@@ -170,10 +165,7 @@ public:
     }
     for (int pass = 0; pass < Passes; ++pass)
     {
-      if (!goesOn(Divisions + pass))
-      {
-        return {};
-      }
+      progress(Divisions + pass, steps);
       if (this->TryNeighborsOfNeighbors() < FewReplaced)
       {
         break;
@@ -482,7 +474,7 @@ private:
 }
 
 NeighborLists FindNeighborsApproximately(const PointView& points, PointMetric metric, int count,
-  std::uint64_t seed, int threads, const NeighborProgress& progress)
+  std::uint64_t seed, int threads, const Progress& progress)
 {
   if (points.count <= 4 * CellPoints || count > CellPoints / 4)
   {

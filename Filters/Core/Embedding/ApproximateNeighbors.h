@@ -2,6 +2,7 @@
 
 #include "Neighbors.h"
 #include "PointView.h"
+#include "Progress.h"
 
 #include <cstdint>
 
@@ -18,10 +19,9 @@ inline constexpr std::int64_t ApproximateNeighborsFrom = 100'000;
 /// the points of which they are neighbors (Dong, Moses and Li, "Efficient k-nearest neighbor graph
 /// construction for generic similarity measures", 2011). Takes time proportional to
 /// points x log(points). The same seed gives the same bytes for any number of threads (as for
-/// ThreadCount). Throws as FindNeighbors does. If `progress` returns false, the result has no
-/// points.
+/// ThreadCount). Throws as FindNeighbors does.
 NeighborLists FindNeighborsApproximately(const PointView& points, PointMetric metric, int count,
-  std::uint64_t seed, int threads, const NeighborProgress& progress = nullptr);
+  std::uint64_t seed, int threads, const Progress& progress = {});
 
 /// The share of the exact nearest neighbors that the lists have, of `sample` points spread evenly
 /// over the indices, or of all if there are fewer. Equal distances count as the same neighbor.

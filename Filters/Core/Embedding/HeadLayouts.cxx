@@ -84,10 +84,20 @@ Layout RunTSne(const PointView& points, const TSneOptions& options)
   {
     return TSne(points, options);
   }
-  const NeighborLists neighbors = FindNeighborsApproximately(points, options.metric,
-    TSneNeighborCount(options.perplexity), options.seed, options.threads,
-    [&](double) { return options.progress(0, NotMeasured, nullptr); });
-  if (neighbors.points == 0) // stopped before the first iteration
+  const auto progress = [&options](double)
+  {
+    if (!options.progress(0, NotMeasured, nullptr))
+    {
+      throw Canceled();
+    }
+  };
+  NeighborLists neighbors;
+  try
+  {
+    neighbors = FindNeighborsApproximately(points, options.metric,
+      TSneNeighborCount(options.perplexity), options.seed, options.threads, progress);
+  }
+  catch (const Canceled&) // before the first iteration
   {
     return { Project(
                points, FindPrincipalComponents(points, options.dimensions), options.dimensions),

@@ -236,8 +236,8 @@ std::vector<double> ScalesOf(const PointView& points, PointMetric metric)
   return scales;
 }
 
-NeighborLists FindNeighbors(const PointView& points, PointMetric metric, int count, int threads,
-  const NeighborProgress& progress)
+NeighborLists FindNeighbors(
+  const PointView& points, PointMetric metric, int count, int threads, const Progress& progress)
 {
   CheckPoints(points, "neighbors");
   if (count < 1 || count >= points.count)
@@ -256,22 +256,17 @@ NeighborLists FindNeighbors(const PointView& points, PointMetric metric, int cou
   const std::int64_t blocks = (points.count + RowBlock - 1) / RowBlock;
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<std::int64_t> done = 0;
-  std::atomic<bool> isStopped = false;
   ParallelFor(blocks, threads,
     [&](std::int64_t block)
     {
-      if (isStopped)
-      {
-        return;
-      }
       search.Search(block * RowBlock);
-      const double share = static_cast<double>(++done) / static_cast<double>(blocks);
-      if (progress && std::this_thread::get_id() == caller && !progress(share))
+      const std::int64_t searched = ++done;
+      if (std::this_thread::get_id() == caller)
       {
-        isStopped = true;
+        progress(searched, blocks);
       }
     });
-  return isStopped ? NeighborLists() : lists;
+  return lists;
 }
 
 }

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "PointView.h"
+#include "Progress.h"
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace atlas
@@ -20,10 +20,6 @@ struct NeighborLists
                                     ///< |x - y| for Euclidean
 };
 
-/// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false to
-/// stop.
-using NeighborProgress = std::function<bool(double)>;
-
 /// Throws OptionError unless there are points, of at least one dimension and all finite.
 /// `what` begins the message: "t-SNE".
 void CheckPoints(const PointView& points, const char* what);
@@ -38,9 +34,8 @@ std::vector<double> ScalesOf(const PointView& points, PointMetric metric);
 /// the byte for any number of threads (as for ThreadCount).
 ///
 /// Takes time proportional to count^2 x dimension, and memory of the result and about 5 MiB a
-/// thread. Throws as CheckPoints does, and OptionError unless 1 <= count < points. If `progress`
-/// returns false, the result has no points.
+/// thread. Throws as CheckPoints does, and OptionError unless 1 <= count < points.
 NeighborLists FindNeighbors(const PointView& points, PointMetric metric, int count, int threads,
-  const NeighborProgress& progress = nullptr);
+  const Progress& progress = {});
 
 }

@@ -335,12 +335,17 @@ private:
   }
 };
 
-/// The neighbors that t-SNE needs, none if progress stops the search. Of very many points only the
-/// nearest are sought; the others are neighbors of neighbors.
+/// The neighbors that t-SNE needs. Of very many points only the nearest are sought; the others are
+/// neighbors of neighbors. Throws Canceled if progress stops the search.
 NeighborLists NeighborsFor(const PointView& points, const TSneOptions& options)
 {
-  const NeighborProgress progress = [&](double)
-  { return !options.progress || options.progress(0, NotKnown, nullptr); };
+  const auto progress = [&options](double)
+  {
+    if (options.progress && !options.progress(0, NotKnown, nullptr))
+    {
+      throw Canceled();
+    }
+  };
   const int count = TSneNeighborCount(options.perplexity);
   const int sought = std::max(20, count / 5);
   if (points.count < ApproximateNeighborsFrom || sought >= count)
@@ -349,9 +354,7 @@ NeighborLists NeighborsFor(const PointView& points, const TSneOptions& options)
   }
   const NeighborLists nearest = FindNeighborsApproximately(
     points, options.metric, sought, options.seed, options.threads, progress);
-  return nearest.points == 0
-           ? nearest
-           : ExtendNeighbors(points, options.metric, nearest, count, options.threads);
+  return ExtendNeighbors(points, options.metric, nearest, count, options.threads);
 }
 
 std::vector<float> StartOf(const PointView& points, const TSneOptions& options)
@@ -476,8 +479,12 @@ Layout TSne(const PointView& points, const TSneOptions& options)
 {
   CheckPoints(points, "t-SNE");
   CheckTSneOptions(points.count, options);
-  const NeighborLists neighbors = NeighborsFor(points, options);
-  if (neighbors.points == 0)
+  NeighborLists neighbors;
+  try
+  {
+    neighbors = NeighborsFor(points, options);
+  }
+  catch (const Canceled&)
   {
     return { StartOf(points, options), NotKnown, 0, true };
   }

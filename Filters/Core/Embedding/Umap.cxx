@@ -374,18 +374,23 @@ Layout Umap(const PointView& points, const UmapOptions& options)
   CheckPoints(points, "UMAP");
   CheckUmapOptions(points.count, options);
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  NeighborProgress progress;
-  if (options.progress)
+  const auto progress = [&options](double)
   {
-    progress = [&options](double) { return options.progress(0, unknown, nullptr); };
-  }
+    if (options.progress && !options.progress(0, unknown, nullptr))
+    {
+      throw Canceled();
+    }
+  };
   const int count = options.neighbors - 1;
-  const NeighborLists neighbors =
-    points.count < ApproximateNeighborsFrom
-      ? FindNeighbors(points, options.metric, count, options.threads, progress)
-      : FindNeighborsApproximately(
-          points, options.metric, count, options.seed, options.threads, progress);
-  if (neighbors.points == 0) // stopped
+  NeighborLists neighbors;
+  try
+  {
+    neighbors = points.count < ApproximateNeighborsFrom
+                  ? FindNeighbors(points, options.metric, count, options.threads, progress)
+                  : FindNeighborsApproximately(
+                      points, options.metric, count, options.seed, options.threads, progress);
+  }
+  catch (const Canceled&)
   {
     return { options.start ? GivenStart(points, options) : PrincipalLayout(points, options),
       unknown, 0, true };

@@ -261,8 +261,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
 {
 }
 
-bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
-  const Metadata& metadata, const WriteProgress& progress)
+void WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
+  const Metadata& metadata, const Progress& progress)
 {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
@@ -321,29 +321,21 @@ bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
       const std::uint64_t step = std::min(BytesPerStep, count - begin);
       stream.write(bytes + begin, static_cast<std::streamsize>(step));
       written += step;
-      if (progress && !progress(static_cast<double>(written) / static_cast<double>(offset)))
-      {
-        return false;
-      }
+      progress(written, offset);
     }
   }
-  return true;
 }
 
-bool WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
-  const Metadata& metadata, const WriteProgress& progress)
+void WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
+  const Metadata& metadata, const Progress& progress)
 {
   AtomicFile file(path);
-  if (!WriteSafetensorViews(file.GetStream(), tensors, metadata, progress))
-  {
-    return false;
-  }
+  WriteSafetensorViews(file.GetStream(), tensors, metadata, progress);
   for (const auto& [name, tensor] : tensors)
   {
     RequireIntact(tensor.data); // it may be mapped
   }
   file.Commit();
-  return true;
 }
 
 void WriteSafetensors(

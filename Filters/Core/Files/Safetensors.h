@@ -1,10 +1,10 @@
 #pragma once
 
 #include "MappedFile.h"
+#include "Progress.h"
 #include "Tensor.h"
 
 #include <filesystem>
-#include <functional>
 #include <iosfwd>
 #include <memory>
 
@@ -55,21 +55,17 @@ private:
   SafetensorsContent Content;
 };
 
-/// Called with the fraction of the file that is written, 0 to 1. Returns false to stop.
-using WriteProgress = std::function<bool(double done)>;
-
 /// Writes a safetensors file. Tensors are sorted by descending element size, then by name, so each
 /// is aligned to its element size. The bytes go to a temporary file in the same folder that is
-/// renamed at the end, so `path` holds either the old content or all of the new. Returns false, and
-/// keeps the old content, if `progress` returned false. Throws FileError, and FormatError for a
-/// tensor that is not plain (TensorView::IsPlain).
-bool WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
-  const Metadata& metadata, const WriteProgress& progress = {});
+/// renamed at the end, so `path` holds either the old content or all of the new; the old, if this
+/// throws. Throws FileError, and FormatError for a tensor that is not plain (TensorView::IsPlain).
+void WriteSafetensorViews(const std::filesystem::path& path, const TensorViews& tensors,
+  const Metadata& metadata, const Progress& progress = {});
 void WriteSafetensors(
   const std::filesystem::path& path, const Tensors& tensors, const Metadata& metadata);
 
 /// Writes the same bytes to a stream. The caller checks the stream for errors.
-bool WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
-  const Metadata& metadata, const WriteProgress& progress = {});
+void WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
+  const Metadata& metadata, const Progress& progress = {});
 
 }

@@ -1,7 +1,6 @@
 #include "BeliefStates.h"
 
 #include "Error.h"
-#include "Finished.h"
 #include "Index.h"
 #include "RecordTransformer.h"
 
@@ -174,7 +173,7 @@ BeliefRegression RegressBeliefs(const Mess3& process, const Transformer& model,
   options.threads = threads;
   TransformerInput input;
   input.tokens = sequences;
-  const Recording recording = Finished(RecordTransformer(model, input, options));
+  const Recording recording = RecordTransformer(model, input, options);
   const SharedMatrix& residual = recording.residual.back();
   return RegressBeliefs(std::move(beliefs), residual.Row(0), residual.columns);
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,9 +40,6 @@ struct TaskOptions
   double trainShare = 0;       ///< ModularAddition: share of the pairs that are trained on
   std::uint64_t seed = 0;      ///< of all data
 };
-
-/// Called from time to time with the fraction done, 0 to 1. Returns false to stop.
-using LearningProgress = std::function<bool(double)>;
 
 /// A source of training data with the measures of what is learned. All functions are constant: the
 /// batch of a step depends on the options and the step alone.

@@ -216,8 +216,7 @@ std::vector<std::int64_t> ChoosePatch(const PatchGrid& grid, std::int64_t row, s
   return tokens;
 }
 
-std::optional<PatchAttention> EvaluatePatches(
-  const Recording& recording, const PatchOptions& options)
+PatchAttention EvaluatePatches(const Recording& recording, const PatchOptions& options)
 {
   const PatchGrid grid = FindPatches(recording, options.sequence);
   const auto tokens = static_cast<std::int64_t>(grid.row.size());
@@ -231,16 +230,8 @@ std::optional<PatchAttention> EvaluatePatches(
   for (rows.begin = 0; rows.begin < tokens; rows.begin = rows.end)
   {
     rows.end = std::min(rows.begin + step, tokens);
-    const auto report = [&](double done)
-    {
-      const double row =
-        static_cast<double>(rows.begin) * (1 - done) + done * static_cast<double>(rows.end);
-      return !options.progress || options.progress(row / static_cast<double>(tokens));
-    };
-    if (!EvaluateAttentionRows(recording, rows, values.data(), options.threads, report))
-    {
-      return std::nullopt;
-    }
+    EvaluateAttentionRows(recording, rows, values.data(), options.threads,
+      options.progress.Part(rows.begin, rows.end, tokens));
     for (std::int64_t query = rows.begin; query < rows.end; ++query)
     {
       collector.Add(query, values.data() + (query - rows.begin) * tokens);

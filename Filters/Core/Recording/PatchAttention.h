@@ -1,12 +1,11 @@
 #pragma once
 
+#include "Progress.h"
 #include "RecordedAttention.h"
 #include "Recording.h"
 #include "StrongestKeys.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -60,10 +59,7 @@ struct PatchOptions
   PatchArrows arrows = PatchArrows::Strongest;
   double threshold = 0.1; ///< arrows and marks have at least this weight, and more than 0
   int threads = 0;        ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// The attention of one head on one image.
@@ -87,9 +83,8 @@ struct PatchAttention
 /// class token, it is marked, and has no arrow. Of many tokens, the attention of some queries is in
 /// memory at a time.
 ///
-/// Returns std::nullopt if `progress` returned false. Throws as EvaluateAttention and FindPatches,
-/// and OptionError for a threshold that is negative or not finite, or for no or wrong tokens.
-std::optional<PatchAttention> EvaluatePatches(
-  const Recording& recording, const PatchOptions& options);
+/// Throws as EvaluateAttention and FindPatches, and OptionError for a threshold that is negative or
+/// not finite, or for no or wrong tokens.
+PatchAttention EvaluatePatches(const Recording& recording, const PatchOptions& options);
 
 }

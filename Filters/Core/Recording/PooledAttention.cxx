@@ -109,9 +109,9 @@ struct Bins
 };
 
 /// Pools heads of which rows are cheap.
-bool PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
+void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
   const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
-  const std::function<bool(double)>& progress)
+  const Progress& progress)
 {
   const std::int64_t together =
     std::max(QueriesPerBlock * bins.count / bins.length, std::int64_t{ 1 });
@@ -136,19 +136,14 @@ bool PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
         bins.PoolRows(begin, std::min(begin + together, bins.count), evaluate,
           values + (head * bins.count + begin) * bins.count);
       });
-    const auto finished = static_cast<double>(std::min(done + step, tasks));
-    if (progress && !progress(finished / static_cast<double>(tasks)))
-    {
-      return false;
-    }
+    progress(std::min(done + step, tasks), tasks);
   }
-  return true;
 }
 
 /// Pools heads one after another, of which all rows are evaluated at once.
-bool PoolWhole(const Recording& recording, AttentionRows wanted,
+void PoolWhole(const Recording& recording, AttentionRows wanted,
   const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
-  const std::function<bool(double)>& progress)
+  const Progress& progress)
 {
   std::vector<float> map(ToIndex(bins.length * bins.length));
   wanted.end = bins.length;
@@ -156,15 +151,8 @@ bool PoolWhole(const Recording& recording, AttentionRows wanted,
   {
     wanted.layer = heads[head].layer;
     wanted.head = heads[head].head;
-    const auto report = [&](double done)
-    {
-      return !progress ||
-             progress((static_cast<double>(head) + done) / static_cast<double>(heads.size()));
-    };
-    if (!EvaluateAttentionRows(recording, wanted, map.data(), threads, report))
-    {
-      return false;
-    }
+    EvaluateAttentionRows(
+      recording, wanted, map.data(), threads, progress.Part(head, head + 1, heads.size()));
     ParallelFor(bins.count, threads,
       [&](std::int64_t bin)
       {
@@ -174,7 +162,6 @@ bool PoolWhole(const Recording& recording, AttentionRows wanted,
           values + (static_cast<std::int64_t>(head) * bins.count + bin) * bins.count);
       });
   }
-  return true;
 }
 
 }
@@ -189,9 +176,9 @@ std::int64_t BinBegin(std::int64_t bin, std::int64_t bins, std::int64_t length)
   return bin * length / bins;
 }
 
-bool PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQuantity quantity,
+void PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQuantity quantity,
   const std::vector<HeadPlace>& heads, const PoolingOptions& options, float* values, int threads,
-  const std::function<bool(double)>& progress)
+  const Progress& progress)
 {
   if (options.size < 1)
   {
@@ -205,9 +192,14 @@ bool PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQ
   }
   const AttentionRows wanted = { sequence, 0, 0, quantity, 0, 0 };
   const SingleThreadedBlas blas;
-  return quantity == AttentionQuantity::Rollout
-           ? PoolWhole(recording, wanted, heads, bins, values, threads, progress)
-           : PoolInBlocks(recording, wanted, heads, bins, values, threads, progress);
+  if (quantity == AttentionQuantity::Rollout)
+  {
+    PoolWhole(recording, wanted, heads, bins, values, threads, progress);
+  }
+  else
+  {
+    PoolInBlocks(recording, wanted, heads, bins, values, threads, progress);
+  }
 }
 
 }

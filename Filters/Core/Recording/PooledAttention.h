@@ -1,9 +1,9 @@
 #pragma once
 
+#include "Progress.h"
 #include "RecordedAttention.h"
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace atlas
@@ -33,11 +33,10 @@ std::int64_t BinBegin(std::int64_t bin, std::int64_t bins, std::int64_t length);
 ///
 /// Heads are pooled while they are evaluated, in blocks of a few rows, so that no map of tokens x
 /// tokens is ever in memory; but Rollout, whose cost hardly depends on the number of rows, has one.
-/// Uses up to ThreadCount(threads) threads; values do not depend on their number. Returns false if
-/// `progress`, which is called on this thread with the fraction done, did so; values are then
-/// unfinished. Throws as EvaluateAttention, and OptionError for a size below 1.
-bool PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQuantity quantity,
+/// Uses up to ThreadCount(threads) threads; values do not depend on their number. Throws as
+/// EvaluateAttention, and OptionError for a size below 1.
+void PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQuantity quantity,
   const std::vector<HeadPlace>& heads, const PoolingOptions& options, float* values, int threads,
-  const std::function<bool(double)>& progress = {});
+  const Progress& progress = {});
 
 }

@@ -249,23 +249,23 @@ void AverageHeads(const Recording& recording, const AttentionRows& rows, float* 
 }
 
 /// Rows on one sequence.
-bool EvaluateSequence(const Recording& recording, const AttentionRows& rows, float* values,
-  int threads, const std::function<bool(double)>& progress)
+void EvaluateSequence(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const Progress& progress)
 {
   if (rows.quantity == AttentionQuantity::Rollout)
   {
-    return EvaluateRollout(recording, rows, values, threads, progress);
+    EvaluateRollout(recording, rows, values, threads, progress);
+    return;
   }
   if (rows.head == AllHeads)
   {
     AverageHeads(recording, rows, values);
-    return true;
+    return;
   }
   const Place place = FindPlace(recording, rows.sequence, rows.layer, rows.head);
   const std::int64_t keys = KeysToEvaluate(recording, place, rows.quantity, rows.end);
   EvaluateHead(recording, place, rows.quantity, rows.begin, rows.end, keys, values);
   SpreadRows(rows.end - rows.begin, keys, recording.SequenceLength(rows.sequence), values);
-  return true;
 }
 
 /// Divides sums over sequences by the number of sequences that have both positions.
@@ -305,8 +305,8 @@ void ScaleRows(const std::vector<double>& sums, std::int64_t keys, float* values
 }
 
 /// The mean over the sequences that have both positions.
-bool AverageSequences(const Recording& recording, const AttentionRows& rows, float* values,
-  int threads, const std::function<bool(double)>& progress)
+void AverageSequences(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const Progress& progress)
 {
   const std::int64_t keys = AttentionLength(recording, AllSequences);
   const std::int64_t sequences = recording.SequenceCount();
@@ -325,15 +325,7 @@ bool AverageSequences(const Recording& recording, const AttentionRows& rows, flo
     part.begin = std::min(rows.begin, length);
     part.end = std::min(rows.end, length);
     one.resize(ToIndex((part.end - part.begin) * length));
-    const auto report = [&](double done)
-    {
-      return !progress ||
-             progress((static_cast<double>(s) + done) / static_cast<double>(sequences));
-    };
-    if (!EvaluateSequence(recording, part, one.data(), threads, report))
-    {
-      return false;
-    }
+    EvaluateSequence(recording, part, one.data(), threads, progress.Part(s, s + 1, sequences));
     for (std::int64_t i = 0; i < part.end - part.begin; ++i)
     {
       std::transform(one.begin() + i * length, one.begin() + (i + 1) * length, values + i * keys,
@@ -351,7 +343,6 @@ bool AverageSequences(const Recording& recording, const AttentionRows& rows, flo
   {
     ScaleRows(sums, keys, values);
   }
-  return true;
 }
 
 void RequireQueries(const Recording& recording, const AttentionRows& rows)
@@ -369,19 +360,23 @@ void RequireQueries(const Recording& recording, const AttentionRows& rows)
   }
 }
 
-bool Evaluate(const Recording& recording, const AttentionRows& rows, float* values, int threads,
-  const std::function<bool(double)>& progress)
+void Evaluate(const Recording& recording, const AttentionRows& rows, float* values, int threads,
+  const Progress& progress)
 {
-  return rows.sequence == AllSequences
-           ? AverageSequences(recording, rows, values, threads, progress)
-           : EvaluateSequence(recording, rows, values, threads, progress);
+  if (rows.sequence == AllSequences)
+  {
+    AverageSequences(recording, rows, values, threads, progress);
+  }
+  else
+  {
+    EvaluateSequence(recording, rows, values, threads, progress);
+  }
 }
 
 /// Calls body(block) for blocks of queries that begin at multiples of QueriesPerBlock, on several
-/// threads. Returns false if `progress` has.
-bool ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
-  const std::function<bool(double)>& progress,
-  const std::function<void(const AttentionRows&)>& body)
+/// threads.
+void ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
+  const Progress& progress, const std::function<void(const AttentionRows&)>& body)
 {
   const std::int64_t first = rows.begin / QueriesPerBlock;
   const std::int64_t last = (rows.end + QueriesPerBlock - 1) / QueriesPerBlock;
@@ -396,13 +391,8 @@ bool ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
         block.end = std::min(rows.end, (done + i + 1) * QueriesPerBlock);
         body(block);
       });
-    const double end = static_cast<double>(std::min(done + step, last) - first);
-    if (progress && !progress(end / static_cast<double>(last - first)))
-    {
-      return false;
-    }
+    progress(std::min(done + step, last) - first, last - first);
   }
-  return true;
 }
 
 }
@@ -490,21 +480,22 @@ void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::i
   Evaluate(recording, rows, values, 1, {});
 }
 
-bool EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows, float* values,
-  int threads, const std::function<bool(double)>& progress)
+void EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const Progress& progress)
 {
   RequireQueries(recording, rows);
   if (rows.quantity == AttentionQuantity::Rollout || rows.begin == rows.end)
   {
-    return Evaluate(recording, rows, values, threads, progress);
+    Evaluate(recording, rows, values, threads, progress);
+    return;
   }
   const std::int64_t keys = AttentionLength(recording, rows.sequence);
-  return ForEachBlock(rows, keys, threads, progress, [&](const AttentionRows& block)
+  ForEachBlock(rows, keys, threads, progress, [&](const AttentionRows& block)
     { Evaluate(recording, block, values + (block.begin - rows.begin) * keys, 1, {}); });
 }
 
-bool EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
-  const UseRows& use, int threads, const std::function<bool(double)>& progress)
+void EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
+  const UseRows& use, int threads, const Progress& progress)
 {
   RequireQueries(recording, rows);
   const std::int64_t keys = AttentionLength(recording, rows.sequence);
@@ -516,19 +507,17 @@ bool EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& ro
   };
   if (rows.begin == rows.end)
   {
-    return Evaluate(recording, rows, nullptr, threads, progress);
+    Evaluate(recording, rows, nullptr, threads, progress);
+    return;
   }
   if (rows.quantity == AttentionQuantity::Rollout)
   {
     const auto values = memoryFor(rows);
-    const bool finished = Evaluate(recording, rows, values.get(), threads, progress);
-    if (finished)
-    {
-      use(rows.begin, rows.end, values.get());
-    }
-    return finished;
+    Evaluate(recording, rows, values.get(), threads, progress);
+    use(rows.begin, rows.end, values.get());
+    return;
   }
-  return ForEachBlock(rows, keys, threads, progress,
+  ForEachBlock(rows, keys, threads, progress,
     [&](const AttentionRows& block)
     {
       const auto values = memoryFor(block);

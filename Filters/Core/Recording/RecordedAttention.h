@@ -1,5 +1,6 @@
 #pragma once
 
+#include "Progress.h"
 #include "Recording.h"
 
 #include <array>
@@ -106,11 +107,9 @@ struct AttentionRows
   std::int64_t end = 0;
 };
 
-/// The same on up to ThreadCount(threads) threads; values do not depend on their number. `progress`
-/// is called on this thread with the fraction done; if it returns false, so does this function, and
-/// values are unfinished.
-bool EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows, float* values,
-  int threads, const std::function<bool(double)>& progress = {});
+/// The same on up to ThreadCount(threads) threads; values do not depend on their number.
+void EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const Progress& progress = {});
 
 /// Takes rows of queries begin <= i < end: values [end - begin, T], packed, which last no longer
 /// than the call.
@@ -119,7 +118,7 @@ using UseRows = std::function<void(std::int64_t begin, std::int64_t end, const f
 /// The same, but hands the rows to `use` in blocks, each as soon as it is there and while it is in
 /// the processor's cache: each row once, and several blocks at the same time on their threads. Up
 /// to QueriesPerBlock rows per thread are in memory; all for Rollout.
-bool EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
-  const UseRows& use, int threads, const std::function<bool(double)>& progress = {});
+void EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
+  const UseRows& use, int threads, const Progress& progress = {});
 
 }

@@ -196,12 +196,12 @@ RecordingContent ReadRecording(
   return ReadIntact(file, [&] { return MakeRecording(file, found, path.string()); });
 }
 
-bool WriteRecording(
-  const std::filesystem::path& path, const Recording& recording, const WriteProgress& progress)
+void WriteRecording(
+  const std::filesystem::path& path, const Recording& recording, const Progress& progress)
 {
   CheckRecording(recording, path.string());
   const NativeArrays arrays = MakeNativeArrays(recording);
-  return WriteSafetensorViews(path, arrays.views, arrays.metadata, progress);
+  WriteSafetensorViews(path, arrays.views, arrays.metadata, progress);
 }
 
 void WriteRecording(std::ostream& stream, const Recording& recording)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ArrayFile.h"
+#include "Progress.h"
 #include "Recording.h"
 #include "RecordingReadOptions.h"
 #include "Safetensors.h"
@@ -80,9 +81,9 @@ std::vector<std::string> ReadTokenTexts(const std::filesystem::path& path);
 /// Writes a safetensors file with native names, which ReadRecording reads back byte for byte. The
 /// file is written completely or not at all. Throws ModelError if the recording is inconsistent,
 /// and FileError if writing fails or a file that the recording is mapped from was truncated or
-/// changed. Returns false, without writing a file, if `progress` returned false.
-bool WriteRecording(const std::filesystem::path& path, const Recording& recording,
-  const WriteProgress& progress = {});
+/// changed.
+void WriteRecording(
+  const std::filesystem::path& path, const Recording& recording, const Progress& progress = {});
 
 /// Writes the same bytes to a stream. The caller checks the stream for errors.
 void WriteRecording(std::ostream& stream, const Recording& recording);

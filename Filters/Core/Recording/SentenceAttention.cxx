@@ -182,8 +182,8 @@ void AddRows(
 
 }
 
-bool EvaluateSentence(const Recording& recording, const SentenceOptions& options,
-  SentenceAttention& result, int threads, const std::function<bool(double)>& progress)
+void EvaluateSentence(const Recording& recording, const SentenceOptions& options,
+  SentenceAttention& result, int threads, const Progress& progress)
 {
   EvaluateAttention(recording, options.sequence, options.layer, options.head, options.quantity, 0,
     0, nullptr); // checks the place
@@ -199,19 +199,10 @@ bool EvaluateSentence(const Recording& recording, const SentenceOptions& options
   for (; rows.end < length; rows.begin = rows.end)
   {
     rows.end = std::min(rows.begin + step.Rows(), length);
-    const auto report = [&](double done)
-    {
-      const auto count = static_cast<double>(rows.end - rows.begin);
-      return !progress || progress((static_cast<double>(rows.begin) + done * count) /
-                                   static_cast<double>(length));
-    };
-    if (!EvaluateAttentionRows(recording, rows, step.Row(0), threads, report))
-    {
-      return false;
-    }
+    EvaluateAttentionRows(
+      recording, rows, step.Row(0), threads, progress.Part(rows.begin, rows.end, length));
     AddRows(step, rows.begin, rows.end, result, threads);
   }
-  return true;
 }
 
 bool IsCausal(const Recording& recording, std::int64_t sequence)

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "Progress.h"
 #include "RecordedAttention.h"
 #include "StrongestKeys.h"
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace atlas
@@ -57,11 +57,10 @@ struct SentenceAttention
 /// - Lines are what is left from `threshold` on between positions first to end.
 ///
 /// Uses up to ThreadCount(threads) threads, on whose number the result does not depend, and
-/// 64 MiB or 64 rows, whichever is more. `progress` is called on this thread with the fraction
-/// done; if it returns false, so does this function, and the result is unfinished. Throws as
-/// EvaluateAttention, and OptionError for options outside their range.
-bool EvaluateSentence(const Recording& recording, const SentenceOptions& options,
-  SentenceAttention& result, int threads, const std::function<bool(double)>& progress = {});
+/// 64 MiB or 64 rows, whichever is more. Throws as EvaluateAttention, and OptionError for options
+/// outside their range.
+void EvaluateSentence(const Recording& recording, const SentenceOptions& options,
+  SentenceAttention& result, int threads, const Progress& progress = {});
 
 /// Whether no query of a sequence attends to a later key, by the mask and by the weights that are
 /// stored for heads of the recording. The sequence must be there, or be AllSequences.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace atlas
 {
@@ -121,13 +122,11 @@ public:
     this->Layers += this->ReferenceLayers;
   }
 
-  std::optional<PatchingMap> Run()
+  PatchingMap Run()
   {
     const SingleThreadedBlas blas;
-    if (!this->RunInputs() || !this->RunReference())
-    {
-      return std::nullopt;
-    }
+    this->RunInputs();
+    this->RunReference();
     PatchingMap map;
     this->ChooseTokens(map);
     const LogitDifference logits(this->Model.GetWeights().unembedding, map.target, map.against);
@@ -139,12 +138,9 @@ public:
     for (std::size_t begin = 0; begin < this->Mine.size(); begin += batch)
     {
       const std::size_t end = std::min(begin + batch, this->Mine.size());
-      if (!this->RunBatch({ this->Mine.begin() + static_cast<std::ptrdiff_t>(begin),
-                            this->Mine.begin() + static_cast<std::ptrdiff_t>(end) },
-            logits, map.difference))
-      {
-        return std::nullopt;
-      }
+      this->RunBatch({ this->Mine.begin() + static_cast<std::ptrdiff_t>(begin),
+                       this->Mine.begin() + static_cast<std::ptrdiff_t>(end) },
+        logits, map.difference);
     }
     return map;
   }
@@ -171,15 +167,14 @@ private:
   bool HasSource() const { return this->Options.by == Replacement::Source; }
   bool HasReference() const { return this->Options.by == Replacement::MeanOverPrompts; }
 
-  bool Report(double more) const
+  /// The progress of running so many layers next.
+  Progress ProgressOf(std::int64_t layers) const
   {
-    const double done = static_cast<double>(this->LayersDone) + more;
-    return !this->Options.progress ||
-           this->Options.progress(done / static_cast<double>(this->Layers));
+    return this->Options.progress.Part(this->LayersDone, this->LayersDone + layers, this->Layers);
   }
 
-  /// Runs the prompt and the source. Returns false if progress requested a stop.
-  bool RunInputs()
+  /// Runs the prompt and the source.
+  void RunInputs()
   {
     const auto run = [this](const TransformerInput& input, ActivationPlace place,
                        Activations& found, std::vector<float>& end)
@@ -189,50 +184,40 @@ private:
       {
         places.insert({ l, place });
       }
-      std::optional<Activations> captured =
-        CaptureActivations(this->Model, input, places, this->Options.threads, [&](double done)
-          { return this->Report(done * static_cast<double>(this->Config.layers)); });
-      if (!captured)
-      {
-        return false;
-      }
+      found = CaptureActivations(
+        this->Model, input, places, this->Options.threads, this->ProgressOf(this->Config.layers));
       this->LayersDone += this->Config.layers;
-      found = std::move(*captured);
       const std::vector<float>& last = found.at({ this->Config.layers, ActivationPlace::Residual });
       end = this->ForLogits({ last.end() - this->Config.modelDimension, last.end() });
-      return true;
     };
-    return run(this->Prompt, ActivationPlace::Residual, this->PromptRun, this->PromptEnd) &&
-           (!this->HasSource() || run(this->Source, SliceOf(this->Config, this->Sites[0]).place,
-                                    this->SourceRun, this->SourceEnd));
+    run(this->Prompt, ActivationPlace::Residual, this->PromptRun, this->PromptEnd);
+    if (this->HasSource())
+    {
+      run(this->Source, SliceOf(this->Config, this->Sites[0]).place, this->SourceRun,
+        this->SourceEnd);
+    }
   }
 
-  /// Finds the means of all layers over the reference. Returns false if progress requested a stop.
-  bool RunReference()
+  /// Finds the means of all layers over the reference, if there is one.
+  void RunReference()
   {
     if (!this->HasReference())
     {
-      return true;
+      return;
     }
     const bool isHead = this->Options.kind == ActivationKind::HeadOutput;
     RecordOptions options;
     options.threads = this->Options.threads;
-    options.progress = [this](double done)
-    { return this->Report(done * static_cast<double>(this->ReferenceLayers)); };
+    options.progress = this->ProgressOf(this->ReferenceLayers);
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
       const auto kind = isHead ? ActivationKind::AttentionOutput : this->Options.kind; // all heads
       options.interventions.list.push_back({ { kind, l }, Replacement::MeanOverPrompts });
     }
     const TransformerInput& reference = this->Options.reference;
-    const std::optional<std::vector<double>> sums = SumOverPrompts(this->Model, reference, options);
-    if (!sums)
-    {
-      return false;
-    }
+    this->Means = MeanOverAll(
+      SumOverPrompts(this->Model, reference, options), SequenceLengths(this->Config, reference));
     this->LayersDone += this->ReferenceLayers;
-    this->Means = MeanOverAll(*sums, SequenceLengths(this->Config, reference));
-    return true;
   }
 
   /// The logits of a row of ForLogits.
@@ -308,8 +293,8 @@ private:
   }
 
   /// Runs the prompt with one of these sites changed in each copy, together from the first changed
-  /// layer on. Returns false if progress requested a stop.
-  bool RunBatch(const std::vector<std::size_t>& batch, const LogitDifference& logits,
+  /// layer on.
+  void RunBatch(const std::vector<std::size_t>& batch, const LogitDifference& logits,
     std::vector<double>& difference)
   {
     const std::int64_t size = this->Length * this->Config.modelDimension;
@@ -325,15 +310,11 @@ private:
       const PackedSequences copies(std::vector<std::int64_t>(active, this->Length), std::nullopt);
       const auto change = [&](ActivationPlace place, const RowGroup& group, float* values)
       { this->Change(batch, l, place, group, values); };
-      if (!this->Runner.Run(l, copies, x.data(), change, [&](std::int64_t rows)
-            { return this->Report(static_cast<double>(rows / this->Length)); }))
-      {
-        return false;
-      }
-      this->LayersDone += static_cast<std::int64_t>(active);
+      const auto layers = static_cast<std::int64_t>(active); // one of each copy
+      this->Runner.Run(l, copies, x.data(), change, this->ProgressOf(layers));
+      this->LayersDone += layers;
     }
     this->Measure(batch, x, logits, difference);
-    return true;
   }
 
   /// Writes the residual stream [length, d_model] before the layer of a site.
@@ -531,7 +512,7 @@ std::uint64_t PatchingMemory(
   return ToIndex(floats) * sizeof(float) + widened + reference;
 }
 
-std::optional<PatchingMap> MapPatching(const Transformer& model, const TransformerInput& prompt,
+PatchingMap MapPatching(const Transformer& model, const TransformerInput& prompt,
   const TransformerInput& source, const PatchingOptions& options)
 {
   CheckPatching(model, prompt, source, options);

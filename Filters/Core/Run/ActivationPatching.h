@@ -1,10 +1,10 @@
 #pragma once
 
 #include "Interventions.h"
+#include "Progress.h"
 #include "Transformer.h"
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,10 +32,7 @@ struct PatchingOptions
   std::int64_t part = 0; ///< the runs with index part + k parts are done, the others left 0
   std::int64_t parts = 1;
   int threads = 0; ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// The logit of the target minus that of the token against it, at the last position.
@@ -75,10 +72,9 @@ std::uint64_t PatchingMemory(
 /// Replacement::Source. Results are equal to the byte for any number of threads and parts, and a
 /// site that changes nothing gives exactly the prompt's difference.
 ///
-/// Returns std::nullopt if `progress` returned false. Throws as CheckPatching does; OptionError if
-/// both runs have the same logits; ModelError if a run is not finite; and FileError if a
-/// weights file was truncated or changed since it was opened.
-std::optional<PatchingMap> MapPatching(const Transformer& model, const TransformerInput& prompt,
+/// Throws as CheckPatching does; OptionError if both runs have the same logits; ModelError if a run
+/// is not finite; and FileError if a weights file was truncated or changed since it was opened.
+PatchingMap MapPatching(const Transformer& model, const TransformerInput& prompt,
   const TransformerInput& source, const PatchingOptions& options);
 
 }

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -237,7 +238,7 @@ void Require(bool condition, const std::string& message)
 }
 
 /// The tokens of all sequences; see GenerateTokens.
-std::optional<std::vector<std::vector<std::int64_t>>> Generate(
+std::vector<std::vector<std::int64_t>> Generate(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
 {
   const SingleThreadedBlas blas;
@@ -256,10 +257,7 @@ std::optional<std::vector<std::vector<std::int64_t>>> Generate(
     {
       const double done =
         static_cast<double>(s) * static_cast<double>(options.count) + static_cast<double>(added);
-      if (options.progress && !options.progress(done / all))
-      {
-        return std::nullopt;
-      }
+      options.progress(done, all);
       if (continuation.IsAtSwitch())
       {
         continuation.Restart();
@@ -313,7 +311,7 @@ std::uint64_t GenerationBytes(
          (widened <= KeptBytes ? widened : 0);
 }
 
-std::optional<std::vector<std::vector<std::int64_t>>> GenerateTokens(
+std::vector<std::vector<std::int64_t>> GenerateTokens(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
 {
   CheckInput(model.GetConfig(), input);

@@ -1,11 +1,10 @@
 #pragma once
 
+#include "Progress.h"
 #include "Transformer.h"
 #include "TransformerInput.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -21,10 +20,7 @@ struct GenerationOptions
   std::uint64_t seed = 0; ///< of the draws. A sequence's tokens do not depend on the others
   std::vector<std::int64_t> ends; ///< tokens after which a sequence ends
   int threads = 0;                ///< as for ThreadCount; results do not depend on it
-
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// Throws OptionError if the model cannot go on with a text (its mask is not causal, it has no
@@ -45,10 +41,9 @@ std::uint64_t GenerationBytes(
 /// the smaller id comes first.
 ///
 /// On one machine with one version of OpenBLAS, tokens are the same for any number of threads.
-/// Returns std::nullopt if `progress` returned false. Throws as CheckInput and CheckGeneration do,
-/// ModelError if a logit is infinite or NaN, and FileError if a weights file was truncated or
-/// changed since it was opened.
-std::optional<std::vector<std::vector<std::int64_t>>> GenerateTokens(
+/// Throws as CheckInput and CheckGeneration do, ModelError if a logit is infinite or NaN, and
+/// FileError if a weights file was truncated or changed since it was opened.
+std::vector<std::vector<std::int64_t>> GenerateTokens(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options);
 
 }

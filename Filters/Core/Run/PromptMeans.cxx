@@ -82,7 +82,7 @@ std::int64_t MeanColumns(const TransformerConfig& config, const Interventions& i
   return sites.empty() ? 0 : sites.back().column + sites.back().slice.count;
 }
 
-std::optional<std::vector<double>> SumOverPrompts(
+std::vector<double> SumOverPrompts(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
 {
   const TransformerConfig& config = model.GetConfig();
@@ -104,14 +104,14 @@ std::optional<std::vector<double>> SumOverPrompts(
       }
     }
   };
-  const bool finished = ReadIntact(model.GetFiles(),
+  return ReadIntact(model.GetFiles(),
     [&]
     {
       const SingleThreadedBlas blas;
-      return VisitActivations(
+      VisitActivations(
         model, input, sequences, LastPlace(sites), options.threads, add, options.progress);
+      return std::move(sums);
     });
-  return finished ? std::optional(std::move(sums)) : std::nullopt;
 }
 
 std::uint64_t PromptSumsMemory(

@@ -3,7 +3,6 @@
 #include "RecordTransformer.h"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace atlas
@@ -18,10 +17,9 @@ std::int64_t MeanColumns(const TransformerConfig& config, const Interventions& i
 /// options.sequences are 0. Rows are equal to the byte for any number of threads, and whether a
 /// prompt is run alone or with others.
 ///
-/// The arguments pass CheckInput in RecordTransformer.h. Returns std::nullopt if `progress`
-/// returned false. Throws ModelError if an activation is not finite, and FileError if a weights
-/// file was truncated or changed since it was opened.
-std::optional<std::vector<double>> SumOverPrompts(
+/// The arguments pass CheckInput in RecordTransformer.h. Throws ModelError if an activation is not
+/// finite, and FileError if a weights file was truncated or changed since it was opened.
+std::vector<double> SumOverPrompts(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
 /// An upper bound on the memory that SumOverPrompts takes, in bytes.

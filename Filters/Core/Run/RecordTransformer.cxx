@@ -90,7 +90,7 @@ MemoryEstimate EstimateMemory(
   return TransformerRun(model, input, options).EstimateMemory();
 }
 
-std::optional<Recording> RecordTransformer(
+Recording RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
 {
   CheckInput(model, input, options);

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "Interventions.h"
+#include "Progress.h"
 #include "Recording.h"
 #include "Transformer.h"
 #include "TransformerInput.h"
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -42,9 +42,7 @@ struct RecordOptions : RecordChoice
   /// (SplitSequences).
   std::optional<SequenceRange> sequences;
 
-  /// Called from time to time on the calling thread with the fraction done, 0 to 1. Returns false
-  /// to stop.
-  std::function<bool(double)> progress;
+  Progress progress;
 };
 
 /// Checks the arguments of RecordTransformer: the input, like CheckInput in TransformerInput.h,
@@ -87,11 +85,11 @@ MemoryEstimate EstimateMemory(
 /// separately therefore give the same rows as a single run. On another processor sums may be in
 /// another order.
 ///
-/// Returns std::nullopt if `progress` returned false. Throws as CheckInput does, regardless of the
-/// range, and OptionError if the range exceeds the sequences or interventions lack their means over
-/// prompts. Throws ModelError with the layer if an activation is infinite or NaN, and FileError if
-/// a weights file was truncated or changed since it was opened.
-std::optional<Recording> RecordTransformer(
+/// Throws as CheckInput does, regardless of the range, and OptionError if the range exceeds the
+/// sequences or interventions lack their means over prompts. Throws ModelError with the layer if an
+/// activation is infinite or NaN, and FileError if a weights file was truncated or changed since it
+/// was opened.
+Recording RecordTransformer(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
 }

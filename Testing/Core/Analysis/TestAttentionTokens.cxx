@@ -61,7 +61,7 @@ Transformer ReadModel(const std::string& name)
 
 Recording Record(const Transformer& model, const TransformerInput& input)
 {
-  return RecordTransformer(model, input, {}).value();
+  return RecordTransformer(model, input, {});
 }
 
 Recording Record(const std::string& name)
@@ -125,7 +125,7 @@ protected:
 
   std::vector<HeadTokens> Find() const
   {
-    return FindAttentionTokens(this->Recorded, this->Model, this->Options()).value();
+    return FindAttentionTokens(this->Recorded, this->Model, this->Options());
   }
 
   /// Calls check(tokens, vector, index of the layer, sequence and head in the oracle's arrays).
@@ -312,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(Readings, OfTokens,
 
 std::vector<HeadTokens> Find(const std::string& name, const AttentionTokenOptions& options = {})
 {
-  return FindAttentionTokens(Record(name), ReadModel(name), options).value();
+  return FindAttentionTokens(Record(name), ReadModel(name), options);
 }
 
 /// The same numbers from the definition, one vector at a time, for models of other architectures.
@@ -328,7 +328,7 @@ TEST_P(OfModels, PlainTokensFollowTheDefinition)
   options.vectors = { HeadVector::QueryKey, HeadVector::Value };
   options.layer = 1;
   options.head = 3;
-  const std::vector<HeadTokens> found = FindAttentionTokens(recording, model, options).value();
+  const std::vector<HeadTokens> found = FindAttentionTokens(recording, model, options);
   ASSERT_EQ(found.size(), 2U * static_cast<std::size_t>(recording.SequenceCount()));
   const ProcessedWeights weights(model, WeightSteps::TransformerLens);
   const ProcessedHead head = weights.Attention(1).heads[3];
@@ -433,8 +433,7 @@ TEST(AttentionTokens, OneTokenHasOneCell)
   const Transformer model = ReadModel("gpt2");
   TransformerInput input;
   input.tokens = { { 7 } };
-  const std::vector<HeadTokens> found =
-    FindAttentionTokens(Record(model, input), model, {}).value();
+  const std::vector<HeadTokens> found = FindAttentionTokens(Record(model, input), model, {});
   ASSERT_EQ(found.size(), 8U);
   EXPECT_EQ(found[0].Count(), 1U);
   EXPECT_EQ(DiscoveryOf(found[0]), std::vector<std::int32_t>{ 0 });
@@ -467,15 +466,11 @@ TEST(AttentionTokens, ReportProgressAndStop)
   AttentionTokenOptions options;
   options.threads = 1;
   double last = 0;
-  options.progress = [&](double done)
-  {
-    last = done;
-    return true;
-  };
-  EXPECT_TRUE(FindAttentionTokens(recording, model, options).has_value());
+  options.progress = [&](double done) { last = done; };
+  FindAttentionTokens(recording, model, options);
   EXPECT_EQ(last, 1);
-  options.progress = [](double) { return false; };
-  EXPECT_FALSE(FindAttentionTokens(recording, model, options).has_value());
+  options.progress = [](double) { throw Canceled(); };
+  EXPECT_THROW(FindAttentionTokens(recording, model, options), Canceled);
 }
 
 std::string ErrorOf(

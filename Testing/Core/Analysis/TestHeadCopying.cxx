@@ -162,7 +162,7 @@ TEST(HeadCopying, EqualsItsFormula)
   {
     const TransformerOracle oracle(name);
     const Transformer model = Transformer::Read(oracle.Path());
-    const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
+    const Recording recording = RecordTransformer(model, oracle.Input(), {});
     const std::vector<HeadPlace> heads = AllHeadsOf(recording);
     const Reference reference(name);
     std::vector<double> expected;
@@ -170,9 +170,9 @@ TEST(HeadCopying, EqualsItsFormula)
     {
       expected.push_back(reference.Copying(place.layer, place.head));
     }
-    const std::vector<double> found = MeasureCopying(recording, model, heads, 1).value();
+    const std::vector<double> found = MeasureCopying(recording, model, heads, 1);
     ExpectClose(name, found, expected, 1e-5);
-    EXPECT_EQ(MeasureCopying(recording, model, heads, 3).value(), found);
+    EXPECT_EQ(MeasureCopying(recording, model, heads, 3), found);
   }
 }
 
@@ -180,11 +180,12 @@ TEST(HeadCopying, WorksWithBiasesAndCanBeStopped)
 {
   const TransformerOracle oracle("gpt2");
   const Transformer model = Transformer::Read(oracle.Path());
-  const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
+  const Recording recording = RecordTransformer(model, oracle.Input(), {});
   const std::vector<HeadPlace> heads = AllHeadsOf(recording);
-  EXPECT_THAT(MeasureCopying(recording, model, heads, 0).value(),
+  EXPECT_THAT(MeasureCopying(recording, model, heads, 0),
     testing::Each(testing::AllOf(testing::Ge(0), testing::Le(1))));
-  EXPECT_FALSE(MeasureCopying(recording, model, heads, 0, [](double) { return false; }));
+  EXPECT_THROW(
+    MeasureCopying(recording, model, heads, 0, [](double) { throw Canceled(); }), Canceled);
 }
 
 TEST(HeadCopying, NamesWhatIsMissing)
@@ -193,7 +194,7 @@ TEST(HeadCopying, NamesWhatIsMissing)
   const Transformer model = Transformer::Read(oracle.Path());
   RecordOptions options;
   options.values = false;
-  Recording recording = RecordTransformer(model, oracle.Input(), options).value();
+  Recording recording = RecordTransformer(model, oracle.Input(), options);
   const auto refusal = [&](const Transformer& other)
   { return MessageOf<OptionError>([&] { MeasureCopying(recording, other, {}, 1); }); };
   EXPECT_THAT(refusal(model), HasSubstr("Copying needs values, which were not recorded"));

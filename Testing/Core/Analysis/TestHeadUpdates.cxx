@@ -18,7 +18,7 @@ using testing::HasSubstr;
 namespace
 {
 
-std::vector<HeadUpdate> Measure(
+std::vector<HeadUpdate> MeasureHead(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
 {
   const std::int64_t length = recording.SequenceLength(sequence);
@@ -40,7 +40,8 @@ TEST_P(UpdatesOfModel, EqualTheOracle)
   this->Oracle.ForHeads(
     [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
     {
-      for (const HeadUpdate& update : Measure(this->Oracle.GetRecording(), sequence, layer, head))
+      for (const HeadUpdate& update :
+        MeasureHead(this->Oracle.GetRecording(), sequence, layer, head))
       {
         magnitude.push_back(update.output.magnitude);
         orientation.push_back(update.output.orientation);
@@ -102,10 +103,10 @@ TEST(HeadUpdates, AreZeroWhereAVectorIs)
   const auto zero = [](const StreamUpdate& update)
   { return update.magnitude == 0 && update.orientation == 0; };
   float* output = recording.layers[0].heads[0].output.Row(0);
-  EXPECT_TRUE(zero(Measure(recording, 0, 0, 0)[0].output));
+  EXPECT_TRUE(zero(MeasureHead(recording, 0, 0, 0)[0].output));
   output[1] = 3;
   output[2] = 3;
-  const std::vector<HeadUpdate> updates = Measure(recording, 0, 0, 0);
+  const std::vector<HeadUpdate> updates = MeasureHead(recording, 0, 0, 0);
   EXPECT_EQ(updates[0].output.magnitude, 1.5F);
   EXPECT_EQ(updates[0].output.orientation, 0);
   EXPECT_TRUE(zero(updates[1].output)); // the stream is 0
@@ -113,7 +114,7 @@ TEST(HeadUpdates, AreZeroWhereAVectorIs)
   EXPECT_FALSE(HasContext(recording.layers[0].heads[0]));
   output[0] = -1;
   output[1] = 0;
-  EXPECT_EQ(Measure(recording, 0, 0, 0)[0].output.orientation, -1);
+  EXPECT_EQ(MeasureHead(recording, 0, 0, 0)[0].output.orientation, -1);
 }
 
 TEST(HeadUpdates, AreCountedInHalfOpenBins)
@@ -127,7 +128,7 @@ TEST(HeadUpdates, NameWhatIsMissing)
 {
   Recording recording = Make();
   const auto message = [&recording]()
-  { return MessageOf<OptionError>([&recording] { Measure(recording, 0, 0, 0); }); };
+  { return MessageOf<OptionError>([&recording] { MeasureHead(recording, 0, 0, 0); }); };
   recording.residual[0] = SharedMatrix::Zero(2, 3);
   EXPECT_THAT(message(), HasSubstr("expected outputs of 3 components like the residual stream"));
   recording.residual[0] = {};

@@ -157,7 +157,7 @@ TEST(ScoreBreakdown, OfBidirectionalModels)
     SCOPED_TRACE(name);
     const Transformer model = Transformer::Read(TransformerOracle::Folder(name));
     const Recording recording =
-      *RecordTransformer(model, TransformerOracle(name).Input(), RecordOptions());
+      RecordTransformer(model, TransformerOracle(name).Input(), RecordOptions());
     const std::vector<float> bias = QueryBias(model, 1, 3);
     const KeyScores keys = EvaluateKeyScores(recording, 1, 1, 3, bias);
     const std::int64_t length = recording.SequenceLength(1);

@@ -1,4 +1,5 @@
 #include "ClassAreas.h"
+#include "Pi.h"
 
 #include "AttentionEvaluation.h"
 #include "Error.h"
@@ -14,8 +15,6 @@ using testing::ThrowsMessage;
 
 namespace
 {
-
-const double Pi = std::acos(-1.0);
 
 /// A model whose prediction depends only on the angle of token 2: the class with the nearest
 /// direction.

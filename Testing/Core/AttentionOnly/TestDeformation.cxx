@@ -1,4 +1,5 @@
 #include "Deformation.h"
+#include "Pi.h"
 
 #include "Error.h"
 
@@ -17,8 +18,6 @@ using testing::ThrowsMessage;
 
 namespace
 {
-
-const double Pi = std::acos(-1.0);
 
 Rows3 RandomVectors(Eigen::Index count, unsigned int seed)
 {

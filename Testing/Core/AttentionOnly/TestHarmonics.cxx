@@ -1,4 +1,5 @@
 #include "Harmonics.h"
+#include "Pi.h"
 
 #include "Error.h"
 #include "ErrorMessage.h"
@@ -21,8 +22,6 @@ using testing::HasSubstr;
 
 namespace
 {
-
-const double Pi = std::acos(-1.0);
 
 std::vector<double> ToVector(const HarmonicCoefficients& coefficients)
 {

@@ -1,3 +1,4 @@
+#include "Pi.h"
 #include "SphericalVoronoi.h"
 
 #include "Error.h"
@@ -18,8 +19,6 @@ using testing::HasSubstr;
 
 namespace
 {
-
-const double Pi = std::acos(-1.0);
 
 Rows3 Rows(std::initializer_list<Vector3d> vectors)
 {

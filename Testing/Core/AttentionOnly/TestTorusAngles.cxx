@@ -1,3 +1,4 @@
+#include "Pi.h"
 #include "TorusAngles.h"
 
 #include <cmath>
@@ -14,7 +15,6 @@ using Eigen::Vector3d;
 namespace
 {
 
-const double Pi = std::acos(-1.0);
 constexpr double Tolerance = 1e-14;
 
 void ExpectNear(const Vector3d& found, const Vector3d& expected)
@@ -33,15 +33,16 @@ void ExpectOnCircle(const Vector3d& embedding)
 std::vector<double> FineGrid()
 {
   constexpr int steps = 20000;
-  std::vector<double> grid = { -Pi, Pi, 0.0, -0.0, std::nextafter(Pi, 0), std::nextafter(-Pi, 0) };
+  std::vector<double> grid = { -atlas::Pi, atlas::Pi, 0.0, -0.0, std::nextafter(atlas::Pi, 0),
+    std::nextafter(-atlas::Pi, 0) };
   for (int i = 0; i < steps; ++i)
   {
-    grid.push_back(-Pi + 2 * Pi * (i + 0.5) / steps);
+    grid.push_back(-atlas::Pi + 2 * atlas::Pi * (i + 0.5) / steps);
   }
   for (int exponent = 1; exponent <= 60; ++exponent)
   {
     const double step = std::ldexp(1.0, -exponent);
-    grid.insert(grid.end(), { Pi - step, -Pi + step, step, -step });
+    grid.insert(grid.end(), { atlas::Pi - step, -atlas::Pi + step, step, -step });
   }
   return grid;
 }
@@ -87,7 +88,8 @@ TEST(Isometric, IsThreeCosinesAThirdApart)
   // The same circle without the basis u, v: its coordinates are cosines, 120 degrees apart.
   for (const double t : FineGrid())
   {
-    const Vector3d cosines(std::cos(t + Pi / 6), std::cos(t - Pi / 2), std::cos(t + 5 * Pi / 6));
+    const Vector3d cosines(
+      std::cos(t + atlas::Pi / 6), std::cos(t - atlas::Pi / 2), std::cos(t + 5 * atlas::Pi / 6));
     ExpectNear(EmbeddingAtAngle(t, AngleMap::Isometric), std::sqrt(2.0) * cosines);
   }
 }
@@ -110,12 +112,12 @@ TEST(Skewed, IsTheDefinitionByHand)
   const auto at = [](double t) { return EmbeddingAtAngle(t, AngleMap::Skewed); };
   // LN of (1,0,0), (0,1,0), (-1,0,0), (0,-1,0), then of a multiple of (1,1,0), (1,-1,0), (-1,1,0).
   ExpectNear(at(0), Vector3d(2, -1, -1) / std::sqrt(2.0));
-  ExpectNear(at(Pi / 2), Vector3d(-1, 2, -1) / std::sqrt(2.0));
-  ExpectNear(at(Pi), Vector3d(-2, 1, 1) / std::sqrt(2.0));
-  ExpectNear(at(-Pi / 2), Vector3d(1, -2, 1) / std::sqrt(2.0));
-  ExpectNear(at(Pi / 4), Vector3d(1, 1, -2) / std::sqrt(2.0));
-  ExpectNear(at(-Pi / 4), Vector3d(1, -1, 0) * std::sqrt(1.5));
-  ExpectNear(at(3 * Pi / 4), Vector3d(-1, 1, 0) * std::sqrt(1.5));
+  ExpectNear(at(atlas::Pi / 2), Vector3d(-1, 2, -1) / std::sqrt(2.0));
+  ExpectNear(at(atlas::Pi), Vector3d(-2, 1, 1) / std::sqrt(2.0));
+  ExpectNear(at(-atlas::Pi / 2), Vector3d(1, -2, 1) / std::sqrt(2.0));
+  ExpectNear(at(atlas::Pi / 4), Vector3d(1, 1, -2) / std::sqrt(2.0));
+  ExpectNear(at(-atlas::Pi / 4), Vector3d(1, -1, 0) * std::sqrt(1.5));
+  ExpectNear(at(3 * atlas::Pi / 4), Vector3d(-1, 1, 0) * std::sqrt(1.5));
   // (4/5, 3/5, 0) has mean 7/15 and variance 26/225.
   ExpectNear(at(std::atan2(3, 4)), Vector3d(5, 2, -7) / std::sqrt(26.0));
 }
@@ -150,7 +152,7 @@ TEST_P(BothMaps, AreInverted)
   for (const double t : FineGrid())
   {
     const double found = AngleOfEmbedding(EmbeddingAtAngle(t, GetParam()), GetParam());
-    EXPECT_NEAR(std::remainder(found - t, 2 * Pi), 0, Tolerance) << t;
+    EXPECT_NEAR(std::remainder(found - t, 2 * atlas::Pi), 0, Tolerance) << t;
   }
 }
 
@@ -159,11 +161,11 @@ TEST_P(BothMaps, GiveAnglesAboveMinusPiUpToPi)
   for (const double t : FineGrid())
   {
     const double found = AngleOfEmbedding(EmbeddingAtAngle(t, GetParam()), GetParam());
-    EXPECT_GT(found, -Pi) << t;
-    EXPECT_LE(found, Pi) << t;
+    EXPECT_GT(found, -atlas::Pi) << t;
+    EXPECT_LE(found, atlas::Pi) << t;
   }
   const Vector3d opposite = EmbeddingAtAngle(0, GetParam()) * -1;
-  EXPECT_DOUBLE_EQ(AngleOfEmbedding(opposite, GetParam()), Pi);
+  EXPECT_DOUBLE_EQ(AngleOfEmbedding(opposite, GetParam()), atlas::Pi);
 }
 
 TEST_P(BothMaps, GiveTheZeroVectorAngleZero)

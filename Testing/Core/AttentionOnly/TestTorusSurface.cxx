@@ -23,7 +23,7 @@ using testing::Throws;
 namespace
 {
 
-constexpr std::array<double, 2> Whole = { -Pi, Pi };
+constexpr std::array<double, 2> WholeTurn = { -Pi, Pi };
 
 Rows3 RandomRows(Eigen::Index count)
 {
@@ -118,8 +118,9 @@ TEST(TorusSurface, DonutIsTheFormula)
 TEST(TorusSurface, NormalsAreThoseOfTheQuads)
 {
   const std::array<double, 2> part = { 0, 1 };
-  for (const TorusGrid& grid : { TorusGrid(6, 5, Whole, Whole), TorusGrid(6, 5, part, Whole),
-         TorusGrid(6, 5, Whole, part), TorusGrid(6, 5, part, part) })
+  for (const TorusGrid& grid :
+    { TorusGrid(6, 5, WholeTurn, WholeTurn), TorusGrid(6, 5, part, WholeTurn),
+      TorusGrid(6, 5, WholeTurn, part), TorusGrid(6, 5, part, part) })
   {
     const std::int64_t rows = grid.DistinctRows();
     const Rows3 points = RandomRows(rows * grid.DistinctColumns());
@@ -139,7 +140,7 @@ TEST(TorusSurface, NormalsAreThoseOfTheQuads)
 
 TEST(TorusSurface, APointHasTheNormalOfAnAxis)
 {
-  const TorusGrid grid(6, 5, Whole, Whole);
+  const TorusGrid grid(6, 5, WholeTurn, WholeTurn);
   const Surface surface(grid, Rows3::Constant(20, 3, 7), 0, 4);
   for (Eigen::Index i = 0; i < surface.normals.rows(); ++i)
   {

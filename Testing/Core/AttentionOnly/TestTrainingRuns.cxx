@@ -150,7 +150,7 @@ TEST(TrainingRuns, SpecializationLetsHeadsShareTheWork)
   EXPECT_GE(CountLearned(with), CountLearned(without) - 2);
 }
 
-TEST(TrainingRuns, GiveWhatIsDoneWhenCancelled)
+TEST(TrainingRuns, GiveWhatIsDoneWhenCanceled)
 {
   TrainingOptions options;
   options.steps = 100;

@@ -36,7 +36,7 @@ TEST_P(OfBigrams, AreExpected)
     const std::string name = processes ? "bigram.folded.top" : "bigram.raw.top";
     const auto found = FindBigrams(this->Oracle.GetModel(), processes, tokens, {});
     ExpectLargest(
-      name, *found, 10, this->Oracle.Ids(name + ".ids"), this->Oracle.Values(name + ".values"));
+      name, found, 10, this->Oracle.Ids(name + ".ids"), this->Oracle.Values(name + ".values"));
   }
 }
 

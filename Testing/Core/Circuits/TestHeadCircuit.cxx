@@ -38,15 +38,15 @@ protected:
       for (options.head = 0; options.head < model.GetConfig().heads; ++options.head)
       {
         const auto tables = EvaluateHeadCircuit(model, options);
-        const DoubleMatrix& entries = tables->entries;
+        const DoubleMatrix& entries = tables.entries;
         EXPECT_EQ(entries.rows(), CircuitSize(model, options));
         const Eigen::Index shown = std::min<Eigen::Index>(entries.rows(), 16);
         const DoubleMatrix part = entries.topLeftCorner(shown, shown);
         found.entries.insert(found.entries.end(), part.data(), part.data() + part.size());
-        found.largest.resize(tables->largest.size());
+        found.largest.resize(tables.largest.size());
         for (std::size_t i = 0; i < found.largest.size(); ++i)
         {
-          const std::vector<TokenLogit>& list = tables->largest[i].entries;
+          const std::vector<TokenLogit>& list = tables.largest[i].entries;
           found.largest[i].insert(found.largest[i].end(), list.begin(), list.end());
         }
       }
@@ -104,17 +104,17 @@ TEST(HeadCircuit, LargestOfPositionsAreThoseOfRowsAndColumns)
   options.circuit = CircuitKind::PositionQueryKey;
   options.largest.top = 2;
   const auto tables = EvaluateHeadCircuit(oracle.GetModel(), options);
-  ASSERT_EQ(tables->largest.size(), 2U);
-  EXPECT_EQ(tables->largest[0].direction, "Source");
-  EXPECT_EQ(tables->largest[1].direction, "Destination");
-  for (Eigen::Index i = 0; i < tables->entries.rows(); ++i)
+  ASSERT_EQ(tables.largest.size(), 2U);
+  EXPECT_EQ(tables.largest[0].direction, "Source");
+  EXPECT_EQ(tables.largest[1].direction, "Destination");
+  for (Eigen::Index i = 0; i < tables.entries.rows(); ++i)
   {
     Eigen::Index source = 0;
     Eigen::Index destination = 0;
-    tables->entries.row(i).maxCoeff(&source);
-    tables->entries.col(i).maxCoeff(&destination);
-    EXPECT_EQ(tables->largest[0].entries[ToIndex(2 * i)].id, source);
-    EXPECT_EQ(tables->largest[1].entries[ToIndex(2 * i)].id, destination);
+    tables.entries.row(i).maxCoeff(&source);
+    tables.entries.col(i).maxCoeff(&destination);
+    EXPECT_EQ(tables.largest[0].entries[ToIndex(2 * i)].id, source);
+    EXPECT_EQ(tables.largest[1].entries[ToIndex(2 * i)].id, destination);
   }
 }
 

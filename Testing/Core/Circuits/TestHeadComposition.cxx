@@ -37,7 +37,7 @@ std::vector<ComposedHeads> Find(const Transformer& model, CompositionKind kind, 
   options.kind = kind;
   options.threads = threads;
   options.steps = steps;
-  return FindHeadComposition(model, options).value();
+  return FindHeadComposition(model, options);
 }
 
 class CompositionOfModel : public OfCircuits
@@ -127,8 +127,8 @@ TEST(HeadComposition, Stops)
 {
   const TinyTransformer tiny;
   HeadCompositionOptions options;
-  options.progress = [](double) { return false; };
-  EXPECT_FALSE(FindHeadComposition(tiny.Make(), options));
+  options.progress = [](double) { throw Canceled(); };
+  EXPECT_THROW(FindHeadComposition(tiny.Make(), options), Canceled);
 }
 
 }

@@ -6,6 +6,7 @@
 #include "CircuitOracle.h"
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "Reports.h"
 #include "TinyTransformer.h"
 
 #include <cmath>
@@ -25,7 +26,7 @@ namespace
 {
 
 /// Of each array, relative to its largest magnitude (Testing/Oracle/analysis/README.md).
-constexpr double Tolerance = 1e-5;
+constexpr double SpectrumTolerance = 1e-5;
 constexpr double EigenvalueTolerance = 2e-5;
 
 HeadSpectraOptions OptionsOf(SpectrumCircuit circuit, bool overVocabulary = false)
@@ -74,7 +75,7 @@ class SpectraOfModel : public OfCircuits
 protected:
   std::vector<HeadSpectrum> Find(const HeadSpectraOptions& options) const
   {
-    return FindHeadSpectra(this->Oracle.GetModel(), options).value();
+    return FindHeadSpectra(this->Oracle.GetModel(), options);
   }
 };
 
@@ -88,10 +89,10 @@ TEST_P(SpectraOfModel, EqualTheOracle)
   { ExpectClose(name, found, this->Oracle.Values(name), tolerance); };
   expect("ov.eigenvalues", EigenvaluesOf(ov), EigenvalueTolerance);
   expect("ov.full.eigenvalues", EigenvaluesOf(full), EigenvalueTolerance);
-  expect("ov.copying", CopyingOf(ov), Tolerance);
-  expect("ov.full.copying", CopyingOf(full), Tolerance);
-  expect("ov.singular", SingularValuesOf(ov), Tolerance);
-  expect("qk.singular", SingularValuesOf(qk), Tolerance);
+  expect("ov.copying", CopyingOf(ov), SpectrumTolerance);
+  expect("ov.full.copying", CopyingOf(full), SpectrumTolerance);
+  expect("ov.singular", SingularValuesOf(ov), SpectrumTolerance);
+  expect("qk.singular", SingularValuesOf(qk), SpectrumTolerance);
 }
 
 /// Circuits over the vocabulary, formed in full from processed weights; the embedding of BLOOM by
@@ -184,13 +185,13 @@ TEST(HeadSpectra, DoNotDependOnThreadsOrOnWhichHeadsAreAsked)
   const Transformer model = tiny.Make();
   HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue, true);
   options.threads = 1;
-  const std::vector<HeadSpectrum> all = FindHeadSpectra(model, options).value();
+  const std::vector<HeadSpectrum> all = FindHeadSpectra(model, options);
   ASSERT_EQ(all.size(), 6U);
   options.threads = 3;
-  EXPECT_EQ(EigenvaluesOf(all), EigenvaluesOf(FindHeadSpectra(model, options).value()));
+  EXPECT_EQ(EigenvaluesOf(all), EigenvaluesOf(FindHeadSpectra(model, options)));
   options.layer = 1;
   options.head = 2;
-  const std::vector<HeadSpectrum> one = FindHeadSpectra(model, options).value();
+  const std::vector<HeadSpectrum> one = FindHeadSpectra(model, options);
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].place.layer, 1);
   EXPECT_EQ(one[0].place.head, 2);
@@ -210,7 +211,7 @@ TEST(HeadSpectra, OfStoredWeightsAndOfAHeadWithoutAny)
   HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue);
   options.steps = WeightSteps::Stored;
   options.layer = 0;
-  const std::vector<HeadSpectrum> found = FindHeadSpectra(model, options).value();
+  const std::vector<HeadSpectrum> found = FindHeadSpectra(model, options);
   EXPECT_EQ(found[0].copying, 0);
   EXPECT_EQ(found[0].singularValues[0], 0);
   const ProcessedHead head = ProcessedWeights(model, WeightSteps::Stored).Attention(0).heads[1];
@@ -242,7 +243,7 @@ TEST(HeadSpectra, ReadEigenvaluesInTheirOrder)
   tiny.Set("h.0.attn.c_proj.weight", 2 * d + 2, 2);
   HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue);
   options.steps = WeightSteps::Stored;
-  const HeadSpectrum found = FindHeadSpectra(tiny.Make(), options).value()[0];
+  const HeadSpectrum found = FindHeadSpectra(tiny.Make(), options)[0];
   EXPECT_NEAR(std::abs(found.eigenvalues[0] - std::complex<double>(2, 0)), 0, 1e-12);
   EXPECT_NEAR(std::abs(found.eigenvalues[1] - std::complex<double>(0, 1)), 0, 1e-12);
   EXPECT_NEAR(std::abs(found.eigenvalues[2] - std::complex<double>(0, -1)), 0, 1e-12);
@@ -280,10 +281,10 @@ TEST(HeadSpectra, Stop)
 {
   const TinyTransformer tiny;
   HeadSpectraOptions options = OptionsOf(SpectrumCircuit::OutputValue, true);
-  int calls = 0;
-  options.progress = [&](double) { return ++calls < 2; };
-  EXPECT_FALSE(FindHeadSpectra(tiny.Make(), options));
-  EXPECT_EQ(calls, 2);
+  std::vector<double> reports;
+  options.progress = KeepReports(reports, 2);
+  EXPECT_THROW(FindHeadSpectra(tiny.Make(), options), Canceled);
+  EXPECT_EQ(reports.size(), 2U);
 }
 
 }

@@ -1,11 +1,14 @@
 #include "LargestProducts.h"
 
+#include "Reports.h"
+
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using atlas::test::KeepReports;
 
 namespace
 {
@@ -31,12 +34,12 @@ TEST(LargestProducts, AreThoseOfTheProduct)
   {
     options.threads = threads;
     const auto found = LargestProducts(rows, source, options);
-    ASSERT_EQ(found->size(), 12U);
-    for (std::size_t i = 0; i < found->size(); ++i)
+    ASSERT_EQ(found.size(), 12U);
+    for (std::size_t i = 0; i < found.size(); ++i)
     {
       const Eigen::VectorXd products =
         tokens * rows.row(static_cast<Eigen::Index>(i / 4)).transpose();
-      const TokenLogit& entry = (*found)[i];
+      const TokenLogit& entry = found[i];
       EXPECT_NEAR(entry.logit, products[entry.id], 1e-6);
       EXPECT_EQ((products.array() > products[entry.id]).count(), static_cast<long>(i % 4));
     }
@@ -52,20 +55,20 @@ TEST(LargestProducts, EqualOnesAreInOrderOfIds)
   const auto found = LargestProducts(DoubleMatrix::Ones(1, 2), same, options);
   for (std::int32_t i = 0; i < 3; ++i)
   {
-    EXPECT_EQ((*found)[static_cast<std::size_t>(i)].id, i);
-    EXPECT_EQ((*found)[static_cast<std::size_t>(i)].logit, 2);
+    EXPECT_EQ(found[static_cast<std::size_t>(i)].id, i);
+    EXPECT_EQ(found[static_cast<std::size_t>(i)].logit, 2);
   }
 }
 
 TEST(LargestProducts, StopOnRequest)
 {
   LargestProductOptions options;
-  int calls = 0;
-  options.progress = [&calls](double) { return ++calls < 2; };
+  std::vector<double> reports;
+  options.progress = KeepReports(reports, 2);
   const TokenRows zeros = { Count, [](std::int64_t begin, std::int64_t end)
     { return DoubleMatrix(DoubleMatrix::Zero(end - begin, 1)); } };
-  EXPECT_FALSE(LargestProducts(DoubleMatrix::Zero(1, 1), zeros, options).has_value());
-  EXPECT_EQ(calls, 2);
+  EXPECT_THROW(LargestProducts(DoubleMatrix::Zero(1, 1), zeros, options), Canceled);
+  EXPECT_EQ(reports.size(), 2U);
 }
 
 }

@@ -31,7 +31,7 @@ double Miss(const LogitTerms& terms)
 
 /// The terms of targets, with nothing known before.
 template<class... Rest>
-std::optional<LogitTerms> Attribute(const Recording& recording, const ResidualWeights& weights,
+LogitTerms Attribute(const Recording& recording, const ResidualWeights& weights,
   const std::vector<LogitTarget>& targets, const Rest&... rest)
 {
   LastMlps mlps;
@@ -63,7 +63,7 @@ TEST_P(OfLogitTerms, TermsAreThoseOfTheIndependentProgram)
 {
   const Recording& recording = this->Oracle.GetRecording();
   const std::vector<LogitTarget> targets = NextTokens(recording);
-  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Processed), targets).value();
+  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Processed), targets);
 
   std::string names = "[";
   for (std::size_t c = 0; c + 1 < terms.components.size(); ++c)
@@ -103,8 +103,7 @@ TEST_P(OfLogitTerms, AllTokensAtTheLastPosition)
     {
       targets.push_back({ recording.sequenceOffsets[s + 1] - 1, static_cast<std::int32_t>(v) });
     }
-    const LogitTerms terms =
-      Attribute(recording, ResidualWeights(this->Processed), targets).value();
+    const LogitTerms terms = Attribute(recording, ResidualWeights(this->Processed), targets);
     for (std::size_t v = 0; v < shape[2]; ++v)
     {
       for (std::size_t c = 0; c < shape[1]; ++c)
@@ -126,7 +125,7 @@ TEST_P(OfLogitTerms, ScalesAreThoseOfTheFinalNormalization)
   {
     targets.push_back({ row, 0 });
   }
-  ExpectClose("dla.scale", Attribute(recording, ResidualWeights(this->Processed), targets)->scales,
+  ExpectClose("dla.scale", Attribute(recording, ResidualWeights(this->Processed), targets).scales,
     this->Oracle.Values("dla.scale"), LogitsTolerance);
 }
 
@@ -138,11 +137,11 @@ TEST_P(OfLogitTerms, SumsAreTheRecordedLogits)
   {
     const ResidualWeights residual(*weights);
     recording.logits = this->Oracle.GetRecording().logits;
-    const LogitTerms terms = Attribute(recording, residual, targets).value();
+    const LogitTerms terms = Attribute(recording, residual, targets);
     EXPECT_LE(Miss(terms), LogitsTolerance);
     // Without logits, those of the recorded end of the stream.
     recording.logits = {};
-    const LogitTerms others = Attribute(recording, residual, targets).value();
+    const LogitTerms others = Attribute(recording, residual, targets);
     EXPECT_LE(Miss(others), LogitsTolerance);
     EXPECT_NE(others.logits, terms.logits);
     EXPECT_EQ(others.sums, terms.sums);
@@ -158,7 +157,7 @@ TEST_P(OfLogitTerms, StoredWeightsGiveTheLogitsOfTheModel)
   {
     expected.push_back(static_cast<double>(recording.logits.Row(target.row)[target.id]));
   }
-  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Stored), targets).value();
+  const LogitTerms terms = Attribute(recording, ResidualWeights(this->Stored), targets);
   ExpectClose("logits", terms.sums, expected, LogitsTolerance);
   EXPECT_EQ(terms.logits, expected);
 }
@@ -168,7 +167,7 @@ TEST_P(OfLogitTerms, DifferencesAreThoseOfTheirLogits)
   const Recording& recording = this->Oracle.GetRecording();
   const ResidualWeights weights(this->Processed);
   const std::vector<LogitTarget> all = { { 5, 7, 3 }, { 5, 7 }, { 5, 3 } };
-  const LogitTerms terms = Attribute(recording, weights, all).value();
+  const LogitTerms terms = Attribute(recording, weights, all);
   const double largest = terms.values.cwiseAbs().maxCoeff();
   const Eigen::RowVectorXd difference = terms.values.row(1) - terms.values.row(2);
   EXPECT_LE((terms.values.row(0) - difference).cwiseAbs().maxCoeff(), 1e-12 * largest);
@@ -181,10 +180,8 @@ TEST_P(OfLogitTerms, ThreadsChangeNothing)
 {
   const Recording& recording = this->Oracle.GetRecording();
   const std::vector<LogitTarget> targets = NextTokens(recording);
-  const LogitTerms one =
-    Attribute(recording, ResidualWeights(this->Processed, 1), targets, 1).value();
-  const LogitTerms three =
-    Attribute(recording, ResidualWeights(this->Processed, 3), targets, 3).value();
+  const LogitTerms one = Attribute(recording, ResidualWeights(this->Processed, 1), targets, 1);
+  const LogitTerms three = Attribute(recording, ResidualWeights(this->Processed, 3), targets, 3);
   EXPECT_EQ(one.values, three.values);
 }
 
@@ -194,9 +191,9 @@ TEST_P(OfLogitTerms, KnownMlpsChangeNothing)
   const ResidualWeights weights(this->Processed);
   const std::vector<LogitTarget> targets = NextTokens(recording);
   LastMlps mlps;
-  const LogitTerms all = AttributeLogits(recording, weights, targets, mlps).value();
-  const LogitTerms again = AttributeLogits(recording, weights, { targets[9] }, mlps).value();
-  const LogitTerms alone = Attribute(recording, weights, { targets[9] }).value();
+  const LogitTerms all = AttributeLogits(recording, weights, targets, mlps);
+  const LogitTerms again = AttributeLogits(recording, weights, { targets[9] }, mlps);
+  const LogitTerms alone = Attribute(recording, weights, { targets[9] });
   EXPECT_EQ(again.values.row(0), all.values.row(9));
   EXPECT_LE((alone.values.row(0) - all.values.row(9)).cwiseAbs().maxCoeff(), 1e-12);
 }
@@ -211,9 +208,10 @@ TEST(LogitAttribution, CanBeCanceled)
   const auto stop = [&](double fraction)
   {
     done = fraction;
-    return false;
+    throw Canceled();
   };
-  EXPECT_FALSE(Attribute(oracle.GetRecording(), ResidualWeights(weights), { { 0, 0 } }, 1, stop));
+  EXPECT_THROW(
+    Attribute(oracle.GetRecording(), ResidualWeights(weights), { { 0, 0 } }, 1, stop), Canceled);
   EXPECT_EQ(done, 1);
 }
 

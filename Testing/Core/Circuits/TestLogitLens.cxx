@@ -51,7 +51,7 @@ TEST_P(OfLens, CellsAreThoseOfTheLogits)
   const Recording& recording = this->Oracle.GetRecording();
   LensOptions options;
   options.top = 4;
-  const LensCells cells = ReadThroughLens(recording, this->Oracle.GetModel(), options).value();
+  const LensCells cells = ReadThroughLens(recording, this->Oracle.GetModel(), options);
   const std::vector<double> logits = this->Oracle.Values("lens.logits");
   const std::vector<std::size_t> shape = this->Oracle.ShapeOf("lens.logits"); // [L + 1, B, T, V]
   ASSERT_EQ(cells.layers.size(), shape[0]);
@@ -118,9 +118,9 @@ TEST_P(OfLens, ThreadsChangeNothing)
   LensOptions options;
   options.top = 2;
   options.threads = 1;
-  const LensCells one = ReadThroughLens(recording, this->Oracle.GetModel(), options).value();
+  const LensCells one = ReadThroughLens(recording, this->Oracle.GetModel(), options);
   options.threads = 3;
-  const LensCells three = ReadThroughLens(recording, this->Oracle.GetModel(), options).value();
+  const LensCells three = ReadThroughLens(recording, this->Oracle.GetModel(), options);
   EXPECT_EQ(one.probabilities, three.probabilities);
   EXPECT_EQ(one.nextRank, three.nextRank);
 }
@@ -131,8 +131,8 @@ TEST(LogitLens, CanBeCanceled)
 {
   const LogitsOracle oracle("gpt2");
   LensOptions options;
-  options.progress = [](double) { return false; };
-  EXPECT_FALSE(ReadThroughLens(oracle.GetRecording(), oracle.GetModel(), options));
+  options.progress = [](double) { throw Canceled(); };
+  EXPECT_THROW(ReadThroughLens(oracle.GetRecording(), oracle.GetModel(), options), Canceled);
 }
 
 TEST(LogitLens, ShowsTheLayersThatWereRecorded)
@@ -140,7 +140,7 @@ TEST(LogitLens, ShowsTheLayersThatWereRecorded)
   const LogitsOracle oracle("attn-only");
   Recording recording = oracle.GetRecording();
   recording.residual[0] = {};
-  const LensCells cells = ReadThroughLens(recording, oracle.GetModel(), {}).value();
+  const LensCells cells = ReadThroughLens(recording, oracle.GetModel(), {});
   EXPECT_EQ(cells.layers, (std::vector<std::int32_t>{ 1, 2 }));
   recording.residual.clear();
   EXPECT_THAT(MessageOf<OptionError>([&] { ReadThroughLens(recording, oracle.GetModel(), {}); }),

@@ -86,7 +86,7 @@ struct BruteForce
 void ExpectEqual(
   const Recording& recording, const IsInSet& isInSet, const QueryKeyContrastOptions& options)
 {
-  const QueryKeyContrast found = FindQueryKeyContrast(recording, options).value();
+  const QueryKeyContrast found = FindQueryKeyContrast(recording, options);
   ASSERT_FALSE(found.heads.empty());
   for (const HeadContrast& head : found.heads)
   {
@@ -118,7 +118,7 @@ void ExpectEqual(
 class OfPairs : public testing::TestWithParam<std::string>
 {
 protected:
-  Recording Recorded = *RecordTransformer(Transformer::Read(TransformerOracle::Folder(GetParam())),
+  Recording Recorded = RecordTransformer(Transformer::Read(TransformerOracle::Folder(GetParam())),
     TransformerOracle(GetParam()).Input(), {});
 
   /// A number of each token, of which several have the same.
@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(Models, OfPairs, testing::Values("gpt2", "llama", "bert
 TEST(QueryKeyContrast, OfLongSequences)
 {
   const TinyTransformer tiny;
-  const Recording recording = *RecordTransformer(tiny.Make(), TinyInput({ 300, 1, 17 }), {});
+  const Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 300, 1, 17 }), {});
   const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
   {
     return recording.tokens.id[static_cast<std::size_t>(i)] ==
@@ -182,10 +182,10 @@ TEST(QueryKeyContrast, OfLongSequences)
   options.head = 1;
   ExpectEqual(recording, sameToken, options);
   options.threads = 1;
-  const HeadContrast one = FindQueryKeyContrast(recording, options)->heads[0];
+  const HeadContrast one = FindQueryKeyContrast(recording, options).heads[0];
   options.threads = 3;
   options.head = -1;
-  const HeadContrast three = FindQueryKeyContrast(recording, options)->heads[1];
+  const HeadContrast three = FindQueryKeyContrast(recording, options).heads[1];
   EXPECT_EQ(one.difference, three.difference);
   EXPECT_EQ(one.singularValues, three.singularValues);
 }
@@ -194,7 +194,7 @@ TEST(QueryKeyContrast, OfLongSequences)
 TEST(QueryKeyContrast, OfWindows)
 {
   const TinyTransformer tiny;
-  Recording recording = *RecordTransformer(tiny.Make(), TinyInput({ 30, 1, 17 }), {});
+  Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 30, 1, 17 }), {});
   const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
   {
     return recording.tokens.id[static_cast<std::size_t>(i)] ==
@@ -223,15 +223,15 @@ TEST(QueryKeyContrast, OfWindows)
   recording.layers[0].window = 0; // the count of the layer that has the most
   options.distance = 1;
   options.layer = 0;
-  const std::int64_t most = FindQueryKeyContrast(recording, options)->others;
+  const std::int64_t most = FindQueryKeyContrast(recording, options).others;
   options.layer = -1;
-  EXPECT_EQ(FindQueryKeyContrast(recording, options)->others, most);
+  EXPECT_EQ(FindQueryKeyContrast(recording, options).others, most);
 }
 
 TEST(QueryKeyContrast, NamesWhatIsMissing)
 {
   const TinyTransformer tiny;
-  Recording recording = *RecordTransformer(tiny.Make(), TinyInput({ 4 }), {});
+  Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 4 }), {});
   const auto message = [&](const QueryKeyContrastOptions& options)
   { return MessageOf<OptionError>([&] { FindQueryKeyContrast(recording, options); }); };
   QueryKeyContrastOptions options;
@@ -260,9 +260,9 @@ TEST(QueryKeyContrast, Stops)
 {
   const TinyTransformer tiny;
   QueryKeyContrastOptions options;
-  options.progress = [](double) { return false; };
-  EXPECT_FALSE(
-    FindQueryKeyContrast(*RecordTransformer(tiny.Make(), TinyInput({ 9 }), {}), options));
+  options.progress = [](double) { throw Canceled(); };
+  EXPECT_THROW(
+    FindQueryKeyContrast(RecordTransformer(tiny.Make(), TinyInput({ 9 }), {}), options), Canceled);
 }
 
 }

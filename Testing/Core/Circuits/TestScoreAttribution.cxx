@@ -193,7 +193,7 @@ TEST(ScoreAttribution, OfImages)
     RecordOptions options;
     options.headOutputs = true;
     options.residual = true;
-    return *RecordTransformer(vit, TransformerOracle("vit").Input(), options);
+    return RecordTransformer(vit, TransformerOracle("vit").Input(), options);
   }();
   const ProcessedWeights weights(vit, WeightSteps::TransformerLens);
   const ResidualWeights residual(weights);
@@ -227,7 +227,7 @@ TEST(ScoreAttribution, OfLongRope)
     RecordOptions options;
     options.headOutputs = true;
     options.residual = true;
-    const Recording recording = RecordTransformer(model, input, options).value();
+    const Recording recording = RecordTransformer(model, input, options);
     const ProcessedWeights weights(model, WeightSteps::Stored);
     const ResidualWeights residual(weights);
     double largest = 0;

@@ -9,6 +9,7 @@
 #include "Index.h"
 #include "LargestPartners.h"
 #include "MatrixProduct.h"
+#include "Reports.h"
 #include "TablesOracle.h"
 
 #include <random>
@@ -41,7 +42,7 @@ std::vector<SkipTrigram> BruteForce(
 {
   const ProcessedWeights weights(
     model, processes ? WeightSteps::TransformerLens : WeightSteps::Stored);
-  const HeadFactors factors = *MakeHeadFactors(weights, layer, head, 1, {});
+  const HeadFactors factors = MakeHeadFactors(weights, layer, head, 1, {});
   const DoubleMatrix qk = factors.queries * factors.keys.transpose();
   const DoubleMatrix ov = factors.values * factors.outputs.transpose();
   std::vector<SkipTrigram> all;
@@ -82,10 +83,10 @@ TEST_P(OfSkipTrigrams, AreExpected)
     for (options.head = 0; options.head < model.GetConfig().heads; ++options.head)
     {
       const auto found = FindSkipTrigrams(model, options);
-      ASSERT_THAT(found->trigrams, SizeIs(50));
-      const Ids some = IdsOf(found->trigrams);
+      ASSERT_THAT(found.trigrams, SizeIs(50));
+      const Ids some = IdsOf(found.trigrams);
       ids.insert(ids.end(), some.begin(), some.end());
-      for (const SkipTrigram& trigram : found->trigrams)
+      for (const SkipTrigram& trigram : found.trigrams)
       {
         scores.push_back(trigram.score);
         factors.insert(factors.end(), { trigram.queryKey, trigram.outputValue });
@@ -109,7 +110,7 @@ TEST_P(OfSkipTrigrams, AreThoseOfBruteForce)
     options.processes = false;
     options.top = top;
     const auto found = FindSkipTrigrams(this->Oracle.GetModel(), options);
-    EXPECT_EQ(IdsOf(found->trigrams), IdsOf({ all.begin(), all.begin() + top }));
+    EXPECT_EQ(IdsOf(found.trigrams), IdsOf({ all.begin(), all.begin() + top }));
   }
 }
 
@@ -120,20 +121,19 @@ TEST(SkipTrigrams, DoNotDependOnThreadsAndParts)
   options.threads = 1;
   const auto expected = FindSkipTrigrams(oracle.GetModel(), options);
   options.threads = 4;
-  EXPECT_EQ(
-    IdsOf(FindSkipTrigrams(oracle.GetModel(), options)->trigrams), IdsOf(expected->trigrams));
+  EXPECT_EQ(IdsOf(FindSkipTrigrams(oracle.GetModel(), options).trigrams), IdsOf(expected.trigrams));
   options.parts = 3;
   std::vector<SkipTrigram> joined;
   for (options.part = 0; options.part < options.parts; ++options.part)
   {
     const auto part = FindSkipTrigrams(oracle.GetModel(), options);
-    joined.insert(joined.end(), part->trigrams.begin(), part->trigrams.end());
+    joined.insert(joined.end(), part.trigrams.begin(), part.trigrams.end());
   }
   const std::vector<SkipTrigram> best = JoinSkipTrigrams(joined, options.top);
-  EXPECT_EQ(IdsOf(best), IdsOf(expected->trigrams));
+  EXPECT_EQ(IdsOf(best), IdsOf(expected.trigrams));
   for (std::size_t i = 0; i < best.size(); ++i)
   {
-    EXPECT_EQ(best[i].score, expected->trigrams[i].score);
+    EXPECT_EQ(best[i].score, expected.trigrams[i].score);
   }
 }
 
@@ -148,7 +148,7 @@ TEST(SkipTrigrams, OfChosenSources)
   options.head = 1;
   options.sources = { 40, 5, 40 };
   options.top = 20;
-  EXPECT_EQ(IdsOf(FindSkipTrigrams(oracle.GetModel(), options)->trigrams),
+  EXPECT_EQ(IdsOf(FindSkipTrigrams(oracle.GetModel(), options).trigrams),
     IdsOf({ all.begin(), all.begin() + 20 }));
 }
 
@@ -156,11 +156,11 @@ TEST(SkipTrigrams, StopOnRequest)
 {
   const TablesOracle oracle("gpt2");
   SkipTrigramOptions options;
-  for (const int last : { 0, 1, 2 })
+  for (std::size_t last = 1; last <= 3; ++last)
   {
-    int calls = 0;
-    options.progress = [&calls, last](double) { return calls++ < last; };
-    EXPECT_FALSE(FindSkipTrigrams(oracle.GetModel(), options).has_value());
+    std::vector<double> reports;
+    options.progress = KeepReports(reports, last);
+    EXPECT_THROW(FindSkipTrigrams(oracle.GetModel(), options), Canceled);
   }
 }
 

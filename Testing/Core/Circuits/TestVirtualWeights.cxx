@@ -41,7 +41,7 @@ protected:
   }
   VirtualWeights Find(CompositionKind kind, VirtualSpace space) const
   {
-    return FindVirtualWeights(this->Oracle.GetModel(), this->Options(kind, space)).value();
+    return FindVirtualWeights(this->Oracle.GetModel(), this->Options(kind, space));
   }
   void Expect(const std::string& name, CompositionKind kind, VirtualSpace space) const
   {

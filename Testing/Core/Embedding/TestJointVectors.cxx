@@ -22,7 +22,7 @@ using testing::HasSubstr;
 namespace
 {
 
-constexpr double Tolerance = 1e-6; ///< vectors are floats
+constexpr double VectorTolerance = 1e-6; ///< vectors are floats
 
 SharedMatrix MatrixOf(std::int64_t columns, const std::vector<float>& values)
 {
@@ -57,16 +57,16 @@ TEST_P(JointVectorsOfEmbedding, JointVectorsAreThoseOfTheOracle)
     [&](std::int64_t layer, std::int64_t head, const std::string& prefix)
     {
       JointVectors joint = JoinQueriesAndKeys(this->Record, layer, head, this->Rows, true);
-      ExpectClose("shift", joint.shift, this->Expected.Values(prefix + "shift"), Tolerance);
-      ExpectClose("joint", joint.values, this->Expected.Values(prefix + "joint"), Tolerance);
+      ExpectClose("shift", joint.shift, this->Expected.Values(prefix + "shift"), VectorTolerance);
+      ExpectClose("joint", joint.values, this->Expected.Values(prefix + "joint"), VectorTolerance);
       if (this->Expected.Has(prefix + "norm"))
       {
-        ExpectClose("norm", joint.norms, this->Expected.Values(prefix + "norm"), Tolerance);
+        ExpectClose("norm", joint.norms, this->Expected.Values(prefix + "norm"), VectorTolerance);
         const double scale = NormScale(joint);
-        EXPECT_NEAR(scale, this->Expected.Value(prefix + "norm_scale"), Tolerance);
+        EXPECT_NEAR(scale, this->Expected.Value(prefix + "norm_scale"), VectorTolerance);
         ScaleJointVectors(scale, joint);
         ExpectClose("joint_norm_scaled", joint.values,
-          this->Expected.Values(prefix + "joint_norm_scaled"), Tolerance);
+          this->Expected.Values(prefix + "joint_norm_scaled"), VectorTolerance);
       }
     });
 }

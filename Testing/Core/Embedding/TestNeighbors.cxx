@@ -6,6 +6,7 @@
 #include "ErrorMessage.h"
 #include "EveryTarget.h"
 #include "ExtendedNeighbors.h"
+#include "Reports.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,7 @@
 using namespace atlas;
 using atlas::test::EmbeddingOracle;
 using atlas::test::ExpectClose;
+using atlas::test::KeepReports;
 using atlas::test::MessageOf;
 using atlas::test::OnTarget;
 using testing::HasSubstr;
@@ -246,19 +248,13 @@ TEST(Neighbors, ReportProgressAndStop)
 {
   const std::vector<float> values = RandomPoints(1000, 4, 4);
   std::vector<double> shares;
-  const auto report = [&](double share)
-  {
-    shares.push_back(share);
-    return true;
-  };
-  FindNeighbors({ values.data(), 1000, 4 }, PointMetric::Cosine, 5, 1, report);
+  const PointView points = { values.data(), 1000, 4 };
+  FindNeighbors(points, PointMetric::Cosine, 5, 1, KeepReports(shares));
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_EQ(shares.back(), 1);
   EXPECT_GE(shares.size(), 4U);
-  const NeighborLists stopped = FindNeighbors(
-    { values.data(), 1000, 4 }, PointMetric::Cosine, 5, 1, [](double) { return false; });
-  EXPECT_EQ(stopped.points, 0);
-  EXPECT_TRUE(stopped.index.empty());
+  EXPECT_THROW(
+    FindNeighbors(points, PointMetric::Cosine, 5, 1, [](double) { throw Canceled(); }), Canceled);
 }
 
 TEST(Neighbors, RejectWhatHasNone)

@@ -34,7 +34,7 @@ namespace
 {
 
 /// Points in `groups` clusters on the unit sphere, point i in cluster i % groups.
-std::vector<float> Clusters(std::int64_t count, std::int64_t dimension, int groups)
+std::vector<float> MakeClusters(std::int64_t count, std::int64_t dimension, int groups)
 {
   std::mt19937 generator(7);
   std::normal_distribution<float> normal;
@@ -178,7 +178,7 @@ TEST_P(TSneOnTarget, AttractionIsNearTheExactOne)
 {
   for (const std::int64_t count : { 130, 700 })
   {
-    const std::vector<float> values = Clusters(count, 10, 4);
+    const std::vector<float> values = MakeClusters(count, 10, 4);
     const PointView points = { values.data(), count, 10 };
     const Affinities p =
       TSneAffinities(FindNeighbors(points, PointMetric::Cosine, 60, 1), PointMetric::Cosine, 20, 1);
@@ -216,7 +216,7 @@ TEST_P(TSneOnTarget, AttractionIsNearTheExactOne)
 TEST_P(TSneOnTarget, ReachesTheDivergenceOfTheExactCode)
 {
   constexpr std::int64_t count = 240;
-  const std::vector<float> values = Clusters(count, 10, 4);
+  const std::vector<float> values = MakeClusters(count, 10, 4);
   const PointView points = { values.data(), count, 10 };
   TSneOptions options;
   options.perplexity = 20;
@@ -354,7 +354,7 @@ class TSneRun : public testing::Test
 {
 protected:
   static constexpr std::int64_t Count = 600;
-  std::vector<float> Values = Clusters(Count, 16, 5);
+  std::vector<float> Values = MakeClusters(Count, 16, 5);
   PointView Points = { this->Values.data(), Count, 16 };
   TSneOptions Options;
 
@@ -397,7 +397,7 @@ TEST_F(TSneRun, KeepsClustersTogether)
 TEST_F(TSneRun, DoesNotDependOnThreads)
 {
   const std::int64_t count = 3000; // several blocks of all kinds
-  const std::vector<float> values = Clusters(count, 16, 5);
+  const std::vector<float> values = MakeClusters(count, 16, 5);
   const PointView points = { values.data(), count, 16 };
   this->Options.iterations = 60;
   for (const int dimensions : { 2, 3 })

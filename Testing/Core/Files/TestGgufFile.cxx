@@ -38,14 +38,14 @@ GgufContent Parse(const std::string& file)
   return ParseGguf(reinterpret_cast<const std::byte*>(file.data()), file.size(), "some.gguf");
 }
 
-std::string Refusal(const std::string& file)
+std::string GgufRefusal(const std::string& file)
 {
   return MessageOf<FormatError>([&] { Parse(file); });
 }
 
-std::string Refusal(const GgufBytes& file)
+std::string GgufRefusal(const GgufBytes& file)
 {
-  return Refusal(file.File());
+  return GgufRefusal(file.File());
 }
 
 TEST(GgufFile, MetadataHaveTheirTypes)
@@ -159,7 +159,7 @@ TEST(GgufFile, StrictAboutTensors)
   {
     GgufBytes bytes;
     change(bytes);
-    return Refusal(bytes);
+    return GgufRefusal(bytes);
   };
   EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddTensor("a", { 2, 33 }, 8, ""); }),
     HasSubstr("tensor 'a': expected rows of a multiple of 32 elements, as Q8_0 has blocks of so "
@@ -190,20 +190,21 @@ TEST(GgufFile, StrictAboutMetadata)
   GgufBytes twice;
   twice.AddInteger("a", 1);
   twice.AddInteger("a", 1);
-  EXPECT_THAT(Refusal(twice), HasSubstr("the metadata 'a': expected it once, found it twice"));
+  EXPECT_THAT(GgufRefusal(twice), HasSubstr("the metadata 'a': expected it once, found it twice"));
   for (const std::uint32_t alignment : { 0U, 3U, 96U })
   {
     GgufBytes bytes;
     bytes.AddInteger("general.alignment", alignment);
-    EXPECT_THAT(Refusal(bytes),
+    EXPECT_THAT(GgufRefusal(bytes),
       HasSubstr("expected a power of two from 1 to 2^31, found " + std::to_string(alignment)));
   }
   const std::string start = "GGUF" + LittleEndian(3, 4) + LittleEndian(0, 8) + LittleEndian(1, 8);
-  EXPECT_THAT(Refusal(start + LittleEndian(1ULL << 63U, 8) + std::string(9, 'a')),
+  EXPECT_THAT(GgufRefusal(start + LittleEndian(1ULL << 63U, 8) + std::string(9, 'a')),
     HasSubstr("the file ends within a key of the metadata: expected 9223372036854775808 more "
               "bytes, found 9"));
-  EXPECT_THAT(Refusal("GGUF" + LittleEndian(4, 4)), HasSubstr("version 2 or 3 of GGUF, found 4"));
-  EXPECT_THAT(Refusal(""), HasSubstr("expected a GGUF file"));
+  EXPECT_THAT(
+    GgufRefusal("GGUF" + LittleEndian(4, 4)), HasSubstr("version 2 or 3 of GGUF, found 4"));
+  EXPECT_THAT(GgufRefusal(""), HasSubstr("expected a GGUF file"));
 }
 
 /// Invalid files, each with what is wrong (Testing/Oracle/models/README.md).

@@ -15,7 +15,7 @@ using testing::StartsWith;
 namespace
 {
 
-std::string Refusal(const std::string& text)
+std::string JsonRefusal(const std::string& text)
 {
   return MessageOf<FormatError>([&] { ParseJson(text, "file", "the header"); });
 }
@@ -31,9 +31,9 @@ TEST(JsonText, IsParsed)
 
 TEST(JsonText, ANameTwiceInOneObjectIsRefused)
 {
-  EXPECT_EQ(Refusal(R"({"a": 1, "b": 2, "a": 1})"), "file: the header has the name 'a' twice.");
+  EXPECT_EQ(JsonRefusal(R"({"a": 1, "b": 2, "a": 1})"), "file: the header has the name 'a' twice.");
   EXPECT_EQ(
-    Refusal(R"([{"x": {"b": 1, "\u0062": 2}}])"), "file: the header has the name 'b' twice.");
+    JsonRefusal(R"([{"x": {"b": 1, "\u0062": 2}}])"), "file: the header has the name 'b' twice.");
   EXPECT_NO_THROW(ParseJson(R"({"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}]})", "file"));
 }
 
@@ -42,7 +42,7 @@ TEST(JsonText, IsStrict)
   for (const char* text : { "", "{", "[1,]", "{} {}", "{a: 1}", "[1] // no", "/* no */ 1", "NaN",
          "\"\xFF\"", "'a'", "[01]" })
   {
-    EXPECT_THAT(Refusal(text), StartsWith("file: the header is not JSON: ")) << text;
+    EXPECT_THAT(JsonRefusal(text), StartsWith("file: the header is not JSON: ")) << text;
   }
   EXPECT_THAT(MessageOf<FormatError>([] { ParseJson("{", "file"); }),
     StartsWith("file: the file is not JSON: "));
@@ -50,7 +50,7 @@ TEST(JsonText, IsStrict)
 
 TEST(JsonText, DeepNestingIsNoTrouble)
 {
-  EXPECT_THAT(Refusal(std::string(1'000'000, '[')), HasSubstr("is not JSON"));
+  EXPECT_THAT(JsonRefusal(std::string(1'000'000, '[')), HasSubstr("is not JSON"));
 }
 
 TEST(JsonText, ValuesAreDescribedInShort)

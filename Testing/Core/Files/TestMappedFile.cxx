@@ -231,7 +231,7 @@ TEST(Truncation, OfWeights)
   const Transformer model = Transformer::Read(folder.Path());
   RecordOptions options;
   options.threads = 2;
-  EXPECT_TRUE(RecordTransformer(model, TinyInput({ 5, 9 }), options).has_value());
+  EXPECT_NO_THROW(RecordTransformer(model, TinyInput({ 5, 9 }), options));
   std::filesystem::resize_file(folder / "model.safetensors", 8);
   EXPECT_EQ(MessageOf<FileError>([&] { RecordTransformer(model, TinyInput({ 5 }), options); }),
     Truncated(folder / "model.safetensors"));

@@ -54,7 +54,7 @@ SafetensorsContent Parse(const std::string& file)
     reinterpret_cast<const std::byte*>(file.data()), file.size(), "some.safetensors");
 }
 
-std::string Refusal(const std::string& file)
+std::string SafetensorsRefusal(const std::string& file)
 {
   return MessageOf<FormatError>([&] { Parse(file); });
 }
@@ -138,8 +138,9 @@ TEST_P(SafetensorsDType, HasItsSize)
 
 TEST(Safetensors, BlocksAreNeitherReadNorWritten)
 {
-  EXPECT_THAT(Refusal(FileOf(R"({"a":{"dtype":"Q8_0","shape":[32],"data_offsets":[0,34]}})",
-                std::string(34, '\0'))),
+  EXPECT_THAT(
+    SafetensorsRefusal(FileOf(
+      R"({"a":{"dtype":"Q8_0","shape":[32],"data_offsets":[0,34]}})", std::string(34, '\0'))),
     HasSubstr("unknown dtype 'Q8_0'"));
   const std::vector<std::byte> bytes(34);
   const TemporaryDirectory folder;
@@ -365,7 +366,7 @@ INSTANTIATE_TEST_SUITE_P(Offsets, BadSafetensors,
 
 TEST_P(BadSafetensors, IsRefusedInMemory)
 {
-  const std::string message = Refusal(GetParam().bytes);
+  const std::string message = SafetensorsRefusal(GetParam().bytes);
   EXPECT_THAT(message, StartsWith("some.safetensors: "));
   EXPECT_THAT(message, HasSubstr(GetParam().message));
   EXPECT_LT(message.size(), 1000U);

@@ -39,7 +39,7 @@ TorchFile Open(const std::string& bytes)
   return { reinterpret_cast<const std::byte*>(owner->data()), owner->size(), owner, "some.pt" };
 }
 
-std::string Refusal(const std::string& bytes)
+std::string TorchRefusal(const std::string& bytes)
 {
   const std::string message = MessageOf<FormatError>(
     [&]
@@ -224,11 +224,11 @@ TEST(HostileTorchFile, DeepObjectsAreRefused)
   {
     tuples += '\x85';
   }
-  EXPECT_THAT(
-    Refusal(TorchZip(PickledDictionary({ { "a", tuples } }), {})), HasSubstr("at most 100 deep"));
+  EXPECT_THAT(TorchRefusal(TorchZip(PickledDictionary({ { "a", tuples } }), {})),
+    HasSubstr("at most 100 deep"));
   const std::string lists = std::string(depth, ']') + std::string(depth - 1, 'a');
-  EXPECT_THAT(
-    Refusal(TorchZip(PickledDictionary({ { "a", lists } }), {})), HasSubstr("at most 100 deep"));
+  EXPECT_THAT(TorchRefusal(TorchZip(PickledDictionary({ { "a", lists } }), {})),
+    HasSubstr("at most 100 deep"));
   // The same list many times over, in each of 30 lists.
   std::string doubled = "]q" + LittleEndian(0, 1);
   for (std::uint64_t i = 1; i < 30; ++i)
@@ -236,12 +236,12 @@ TEST(HostileTorchFile, DeepObjectsAreRefused)
     doubled +=
       "](h" + LittleEndian(i - 1, 1) + "h" + LittleEndian(i - 1, 1) + "eq" + LittleEndian(i, 1);
   }
-  EXPECT_THAT(Refusal(TorchZip("(" + doubled + "t", {})), HasSubstr("many times over"));
+  EXPECT_THAT(TorchRefusal(TorchZip("(" + doubled + "t", {})), HasSubstr("many times over"));
 }
 
 TEST(HostileTorchFile, CompressedRecordsAreRefused)
 {
-  EXPECT_THAT(Refusal(ZipFile({ { "a/data.pkl", Pickle("}") } }, true)),
+  EXPECT_THAT(TorchRefusal(ZipFile({ { "a/data.pkl", Pickle("}") } }, true)),
     HasSubstr("record 'a/data.pkl' is compressed or encrypted"));
 }
 
@@ -253,10 +253,10 @@ TEST(HostileTorchFile, LongNamesAreRefused)
     list += "h" + LittleEndian(0, 1);
   }
   const std::string tensor = PickledVector("0", 1) + "q" + LittleEndian(0, 1);
-  EXPECT_THAT(
-    Refusal(TorchZip(PickledList({ tensor,
-                       PickledDictionary({ { std::string(10'000, 'n'), "](" + list + "e" } }) }),
-      { { "0", FloatBytes({ 1 }) } })),
+  EXPECT_THAT(TorchRefusal(TorchZip(
+                PickledList({ tensor,
+                  PickledDictionary({ { std::string(10'000, 'n'), "](" + list + "e" } }) }),
+                { { "0", FloatBytes({ 1 }) } })),
     HasSubstr("names of its tensors are longer"));
 }
 
@@ -267,7 +267,7 @@ TEST(HostileTorchFile, CopiesAreLimited)
     PickledTensor({ "0", 1, "FloatStorage", false }, 0, { 12, 1'000'000 }, { 0, 0 });
   const std::string floats = FloatBytes({ 3 });
   EXPECT_EQ(Open(TorchZip(PickledList({ expanded }), { { "0", floats } })).GetTensors().size(), 1U);
-  EXPECT_THAT(Refusal(TorchZip(PickledList({ expanded, expanded }), { { "0", floats } })),
+  EXPECT_THAT(TorchRefusal(TorchZip(PickledList({ expanded, expanded }), { { "0", floats } })),
     HasSubstr("tensor '1' of shape [12, 1000000] is not stored as it is"));
 }
 
@@ -345,7 +345,7 @@ TEST(TorchFile, ChecksumsOfLargeRecordsAreComputedInParts)
   std::string file = TorchZip(PickledVector("0", count), { { "0", bytes } });
   EXPECT_EQ(Open(file).GetTensors().at("array").load().view.Count(), bytes.size() / 4);
   file[file.size() - 1000] ^= 1;
-  EXPECT_THAT(Refusal(file), HasSubstr("is damaged"));
+  EXPECT_THAT(TorchRefusal(file), HasSubstr("is damaged"));
 }
 
 TEST(TorchFile, RecordsMayHaveNoChecksum)
@@ -434,14 +434,14 @@ TEST(TorchFile, NoPrefixCrashesAndNoChangedByte)
   }
 }
 
-struct BadFile
+struct BadTorch
 {
   const char* name;
   std::string bytes;
   const char* message;
 };
 
-class BadTorchFile : public testing::TestWithParam<BadFile>
+class BadTorchFile : public testing::TestWithParam<BadTorch>
 {
 };
 
@@ -479,30 +479,30 @@ TEST(TorchFile, ViewsMayHaveAnyStrides)
 }
 
 INSTANTIATE_TEST_SUITE_P(Made, BadTorchFile,
-  testing::Values(BadFile{ "Empty", "", "expected a PyTorch file" },
-    BadFile{ "Text", "hello, world", "expected a PyTorch file" },
-    BadFile{ "OtherPickle", Pickle("]"), "found a pickle of something else" },
-    BadFile{ "NoPickle", ZipFile({ { "a/b", "c" } }), "has a record data.pkl, found none" },
-    BadFile{ "NoFolder", ZipFile({ { "data.pkl", Pickle("}") } }), "all in one folder" },
-    BadFile{ "TwoFolders", ZipFile({ { "a/data.pkl", Pickle("}") }, { "b/version", "3" } }),
+  testing::Values(BadTorch{ "Empty", "", "expected a PyTorch file" },
+    BadTorch{ "Text", "hello, world", "expected a PyTorch file" },
+    BadTorch{ "OtherPickle", Pickle("]"), "found a pickle of something else" },
+    BadTorch{ "NoPickle", ZipFile({ { "a/b", "c" } }), "has a record data.pkl, found none" },
+    BadTorch{ "NoFolder", ZipFile({ { "data.pkl", Pickle("}") } }), "all in one folder" },
+    BadTorch{ "TwoFolders", ZipFile({ { "a/data.pkl", Pickle("}") }, { "b/version", "3" } }),
       "found 'a/data.pkl' and 'b/version'" },
-    BadFile{ "BehindThePickle", ZipFile({ { "a/data.pkl", Pickle("}") + "x" } }),
+    BadTorch{ "BehindThePickle", ZipFile({ { "a/data.pkl", Pickle("}") + "x" } }),
       "expected nothing behind the pickle" },
-    BadFile{ "Twice",
+    BadTorch{ "Twice",
       Zipped(PickledDictionary({ { "a", PickledVector("0", 3) }, { "a", PickledVector("0", 3) } })),
       "tensor 'a' is there twice" },
-    BadFile{ "Missing", Zipped(PickledVector("1", 3)), "storage '1' is missing" },
-    BadFile{ "Short", Zipped(PickledVector("0", 4)), "expected 4 elements of F32, found 3" },
-    BadFile{ "Beyond", View(1, { 3 }, { 1 }), "is not inside its storage of 3 elements" },
-    BadFile{ "StrideBeyond", View(0, { 2 }, { 3 }), "is not inside" },
-    BadFile{ "TwoStridesBeyond", View(0, { 2, 2 }, { 2, 1 }), "is not inside" },
-    BadFile{ "ScalarBeyond", View(3, {}, {}), "is not inside" },
-    BadFile{ "EmptyBeyond", View(4, { 0 }, { 1 }), "is not inside" },
-    BadFile{ "Overflow", View(0, { std::int64_t{ 1 } << 62, 4 }, { 0, 0 }), "too many elements" },
-    BadFile{ "Negative", View(0, { -1 }, { 1 }), "expected a number of at least 0, found -1" },
-    BadFile{ "Arguments", Zipped(PickledGlobal("torch._utils", "_rebuild_tensor_v2") + ")R"),
+    BadTorch{ "Missing", Zipped(PickledVector("1", 3)), "storage '1' is missing" },
+    BadTorch{ "Short", Zipped(PickledVector("0", 4)), "expected 4 elements of F32, found 3" },
+    BadTorch{ "Beyond", View(1, { 3 }, { 1 }), "is not inside its storage of 3 elements" },
+    BadTorch{ "StrideBeyond", View(0, { 2 }, { 3 }), "is not inside" },
+    BadTorch{ "TwoStridesBeyond", View(0, { 2, 2 }, { 2, 1 }), "is not inside" },
+    BadTorch{ "ScalarBeyond", View(3, {}, {}), "is not inside" },
+    BadTorch{ "EmptyBeyond", View(4, { 0 }, { 1 }), "is not inside" },
+    BadTorch{ "Overflow", View(0, { std::int64_t{ 1 } << 62, 4 }, { 0, 0 }), "too many elements" },
+    BadTorch{ "Negative", View(0, { -1 }, { 1 }), "expected a number of at least 0, found -1" },
+    BadTorch{ "Arguments", Zipped(PickledGlobal("torch._utils", "_rebuild_tensor_v2") + ")R"),
       "_rebuild_tensor_v2: expected 6 to 7 arguments, found 0" },
-    BadFile{ "Conjugate",
+    BadTorch{ "Conjugate",
       Zipped(PickledGlobal("torch._utils", "_rebuild_tensor_v2") +
              PickledTuple({ PickledStorage{ "0", 3 }.Pickle(), PickledNumber(0),
                PickledTuple(std::vector<std::int64_t>{ 3 }),
@@ -510,17 +510,17 @@ INSTANTIATE_TEST_SUITE_P(Made, BadTorchFile,
                PickledDictionary({ { "conj", "\x88" } }) }) +
              "R"),
       "not marked as conjugate" },
-    BadFile{ "KeyWithoutValue", Zipped("}(Nu"), "expected a value for each key" },
-    BadFile{ "TwoObjects", Zipped("}}"), "expected one object at its end, found 2" },
-    BadFile{ "OpenMark", Zipped("}("), "takes 1 objects from the stack, which has 0" },
-    BadFile{ "Text8", Zipped("X" + LittleEndian(1, 4) + "\xff"), "a text of the pickle" },
-    BadFile{ "Protocol", ZipFile({ { "a/data.pkl", "\x80\x01}." } }), "expected protocol 2" },
-    BadFile{ "Build", Zipped("}}b"), "instruction BUILD sets attributes of a dictionary" },
-    BadFile{ "LegacyNoList", TorchLegacy("}", {}).substr(0, TorchLegacy("}", {}).size() - 4) + "}.",
-      "expected" },
-    BadFile{ "LegacyLeft", TorchLegacy("}", {}) + "123", "no storage holds the last 3 bytes" },
-    BadFile{ "LegacyUnused", TorchLegacy("}", { { "0", Three } }), "no tensor uses storage '0'" },
-    BadFile{ "LegacyTwoTypes",
+    BadTorch{ "KeyWithoutValue", Zipped("}(Nu"), "expected a value for each key" },
+    BadTorch{ "TwoObjects", Zipped("}}"), "expected one object at its end, found 2" },
+    BadTorch{ "OpenMark", Zipped("}("), "takes 1 objects from the stack, which has 0" },
+    BadTorch{ "Text8", Zipped("X" + LittleEndian(1, 4) + "\xff"), "a text of the pickle" },
+    BadTorch{ "Protocol", ZipFile({ { "a/data.pkl", "\x80\x01}." } }), "expected protocol 2" },
+    BadTorch{ "Build", Zipped("}}b"), "instruction BUILD sets attributes of a dictionary" },
+    BadTorch{ "LegacyNoList",
+      TorchLegacy("}", {}).substr(0, TorchLegacy("}", {}).size() - 4) + "}.", "expected" },
+    BadTorch{ "LegacyLeft", TorchLegacy("}", {}) + "123", "no storage holds the last 3 bytes" },
+    BadTorch{ "LegacyUnused", TorchLegacy("}", { { "0", Three } }), "no tensor uses storage '0'" },
+    BadTorch{ "LegacyTwoTypes",
       TorchLegacy(PickledList({ PickledVector("0", 3, true),
                     PickledTensor({ "0", 3, "IntStorage", true }, 0, { 3 }, { 1 }) }),
         { { "0", Three } }),
@@ -529,7 +529,7 @@ INSTANTIATE_TEST_SUITE_P(Made, BadTorchFile,
 
 TEST_P(BadTorchFile, IsRefused)
 {
-  EXPECT_THAT(Refusal(GetParam().bytes), HasSubstr(GetParam().message));
+  EXPECT_THAT(TorchRefusal(GetParam().bytes), HasSubstr(GetParam().message));
 }
 
 }

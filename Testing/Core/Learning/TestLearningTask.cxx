@@ -1,16 +1,14 @@
-// Also tests: Finished SequenceTask TrainingBatch
+// Also tests: SequenceTask TrainingBatch
 
 #include "LearningTask.h"
 
 #include "Error.h"
 #include "ErrorMessage.h"
-#include "Finished.h"
 #include "SequenceTask.h"
 #include "TaskModel.h"
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -224,12 +222,6 @@ TEST(LearningTask, LettersEndWithTheAlphabet)
   EXPECT_THAT(LetterNames(3), ElementsAre("A", "B", "C"));
   EXPECT_EQ(LetterNames(26).back(), "Z");
   EXPECT_EQ(LetterNames(27).back(), "26");
-}
-
-TEST(Finished, IsTheResultOrAnError)
-{
-  EXPECT_EQ(Finished(std::optional<int>(3)), 3);
-  EXPECT_THROW(Finished(std::optional<int>()), std::bad_optional_access);
 }
 
 }

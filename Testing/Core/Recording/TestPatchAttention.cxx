@@ -48,7 +48,7 @@ std::vector<double> Weights(const std::vector<AttentionLink>& links)
 
 PatchAttention Evaluate(const Recording& recording, const PatchOptions& options)
 {
-  return EvaluatePatches(recording, options).value();
+  return EvaluatePatches(recording, options);
 }
 
 /// The vision transformer of the oracle: two images of a class token and 4 x 4 patches.
@@ -405,7 +405,6 @@ TEST(PatchAttention, OfManyPatches)
     EXPECT_GT(done, 0);
     EXPECT_LE(done, 1);
     ++reports;
-    return true;
   };
   const PatchAttention one = Evaluate(recording, options);
   EXPECT_GE(reports, 2);
@@ -419,8 +418,8 @@ TEST(PatchAttention, OfManyPatches)
   ExpectClose("weights", one.weights, std::vector<double>(expected.begin(), expected.end()), 1e-6);
   EXPECT_EQ(one.arrows.size() + one.marks.size(), static_cast<std::size_t>(tokens));
 
-  options.progress = [](double) { return false; };
-  EXPECT_FALSE(EvaluatePatches(recording, options).has_value());
+  options.progress = [](double) { throw Canceled(); };
+  EXPECT_THROW(EvaluatePatches(recording, options), Canceled);
 }
 
 }

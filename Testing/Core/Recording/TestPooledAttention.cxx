@@ -29,7 +29,7 @@ std::vector<float> PoolHeads(const Recording& recording, std::int64_t sequence,
   const auto bins =
     static_cast<std::size_t>(BinCount(AttentionLength(recording, sequence), options.size));
   std::vector<float> values(heads.size() * bins * bins, -7);
-  EXPECT_TRUE(PoolAttention(recording, sequence, quantity, heads, options, values.data(), threads));
+  PoolAttention(recording, sequence, quantity, heads, options, values.data(), threads);
   return values;
 }
 
@@ -142,8 +142,12 @@ TEST(PooledAttention, CanBeStopped)
   for (const AttentionQuantity quantity :
     { AttentionQuantity::Weights, AttentionQuantity::Rollout })
   {
-    EXPECT_FALSE(PoolAttention(
-      recording, 0, quantity, { { 1, 0 } }, {}, values.data(), 1, [](double) { return false; }));
+    const auto pool = [&]
+    {
+      PoolAttention(recording, 0, quantity, { { 1, 0 } }, {}, values.data(), 1,
+        [](double) { throw Canceled(); });
+    };
+    EXPECT_THROW(pool(), Canceled);
   }
 }
 

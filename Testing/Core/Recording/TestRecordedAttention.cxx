@@ -7,6 +7,7 @@
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "Oracle.h"
+#include "Reports.h"
 #include "VariantOracle.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 using namespace atlas;
 using atlas::test::EmbeddingOracle;
 using atlas::test::ExpectClose;
+using atlas::test::KeepReports;
 using atlas::test::LongRecording;
 using atlas::test::MessageOf;
 using atlas::test::RandomRows;
@@ -526,18 +528,14 @@ TEST(RecordedAttention, BytesDoNotDependOnThreads)
     {
       std::vector<float> found(std::size_t{ 280 } * 300);
       std::vector<double> reported;
-      EXPECT_TRUE(EvaluateAttentionRows(recording, { 0, 3, AllHeads, quantity, 20, 300 },
-        found.data(), threads,
-        [&](double done)
-        {
-          reported.push_back(done);
-          return true;
-        }));
+      const AttentionRows rows = { 0, 3, AllHeads, quantity, 20, 300 };
+      EvaluateAttentionRows(recording, rows, found.data(), threads, KeepReports(reported));
       EXPECT_EQ(reported.back(), 1);
       expected = expected.empty() ? found : expected;
       EXPECT_TRUE(found == expected);
-      EXPECT_FALSE(EvaluateAttentionRows(recording, { 0, 3, AllHeads, quantity, 20, 300 },
-        found.data(), threads, [](double) { return false; }));
+      EXPECT_THROW(EvaluateAttentionRows(
+                     recording, rows, found.data(), threads, [](double) { throw Canceled(); }),
+        Canceled);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "NumpyBytes.h"
+#include "Reports.h"
 #include "Safetensors.h"
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
@@ -25,6 +26,7 @@
 using namespace atlas;
 using atlas::test::ExpectEqual;
 using atlas::test::FloatBytes;
+using atlas::test::KeepReports;
 using atlas::test::MessageOf;
 using atlas::test::NpyFile;
 using atlas::test::NpyHeader;
@@ -931,27 +933,17 @@ Recording ExpectRoundTrip(const Recording& recording)
   return content.recording;
 }
 
-TEST(RecordingRoundTrip, CanBeCancelled)
+TEST(RecordingRoundTrip, CanBeCanceled)
 {
   const TemporaryDirectory folder;
   const std::filesystem::path path = folder / "a.safetensors";
   std::vector<double> told;
-  const auto stopAtTwo = [&told](double done)
-  {
-    told.push_back(done);
-    return told.size() < 2;
-  };
-  EXPECT_FALSE(WriteRecording(path, Everything(), stopAtTwo));
+  EXPECT_THROW(WriteRecording(path, Everything(), KeepReports(told, 2)), Canceled);
   EXPECT_EQ(told.size(), 2U);
   EXPECT_TRUE(std::filesystem::is_empty(path.parent_path())); // of temporary files, too
 
   told.clear();
-  const auto goOn = [&told](double done)
-  {
-    told.push_back(done);
-    return true;
-  };
-  EXPECT_TRUE(WriteRecording(path, Everything(), goOn));
+  WriteRecording(path, Everything(), KeepReports(told));
   EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
   EXPECT_EQ(told.back(), 1);
   ExpectEqual(ReadRecording(path).recording, Everything());

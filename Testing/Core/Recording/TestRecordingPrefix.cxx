@@ -31,7 +31,7 @@ protected:
     options.headOutputs = true;
     options.residual = true;
     options.logits = true;
-    Recording recording = RecordTransformer(this->Model, input, options).value();
+    Recording recording = RecordTransformer(this->Model, input, options);
     for (const std::int64_t id : recording.tokens.id)
     {
       recording.tokens.text.push_back("token " + std::to_string(id));

@@ -28,7 +28,7 @@ TEST(SpecialTokens, FrameTexts)
   }
 }
 
-Recording Make()
+Recording MakeTokens()
 {
   Recording recording;
   recording.sequenceOffsets = { 0, 2, 5 };
@@ -39,7 +39,7 @@ Recording Make()
 
 TEST(SpecialTokens, AreFoundByText)
 {
-  Recording recording = Make();
+  Recording recording = MakeTokens();
   recording.tokens.text = { "[CLS]", "a", "b", "[CLS]", "</s>" };
   EXPECT_THAT(FindSpecialTokens(recording, 0), ElementsAre(true, false));
   EXPECT_THAT(FindSpecialTokens(recording, 1), ElementsAre(false, true, true));
@@ -47,7 +47,7 @@ TEST(SpecialTokens, AreFoundByText)
 
 TEST(SpecialTokens, AreClassTokensOfImages)
 {
-  Recording recording = Make();
+  Recording recording = MakeTokens();
   recording.tokens.row = { -1, 0, -1, 0, 0 };
   recording.tokens.column = { -1, 0, -1, 0, 1 };
   EXPECT_THAT(FindSpecialTokens(recording, 1), ElementsAre(true, false, false));
@@ -55,9 +55,9 @@ TEST(SpecialTokens, AreClassTokensOfImages)
 
 TEST(SpecialTokens, NeedTexts)
 {
-  EXPECT_THAT(MessageOf<OptionError>([] { FindSpecialTokens(Make(), 0); }),
+  EXPECT_THAT(MessageOf<OptionError>([] { FindSpecialTokens(MakeTokens(), 0); }),
     HasSubstr("HideSpecial: expected a recording with the texts of its tokens, found one without"));
-  EXPECT_THAT(MessageOf<OptionError>([] { FindSpecialTokens(Make(), AllSequences); }),
+  EXPECT_THAT(MessageOf<OptionError>([] { FindSpecialTokens(MakeTokens(), AllSequences); }),
     HasSubstr("HideSpecial: expected"));
 }
 

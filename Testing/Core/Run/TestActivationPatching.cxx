@@ -3,6 +3,7 @@
 #include "ErrorMessage.h"
 #include "Index.h"
 #include "ReferenceTransformer.h"
+#include "Reports.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using atlas::test::KeepReports;
 using atlas::test::MessageOf;
 using atlas::test::ReferenceTransformer;
 using atlas::test::TinyInput;
@@ -51,7 +53,7 @@ PatchingOptions OptionsOf(ActivationKind kind, Replacement by)
 }
 
 /// One run of the reference per site: columns of matrices are exchanged one by one.
-double Reference(const Transformer& model, const Inputs& inputs, const ActivationSite& site,
+double ReferenceEffect(const Transformer& model, const Inputs& inputs, const ActivationSite& site,
   const PatchingOptions& options)
 {
   const ReferenceTransformer reference(model);
@@ -98,13 +100,13 @@ double Reference(const Transformer& model, const Inputs& inputs, const Activatio
 /// Every cell within 1e-5 of the largest, and not all the same.
 void ExpectMap(const Transformer& model, const Inputs& inputs, const PatchingOptions& options)
 {
-  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, options);
   const auto sites = PatchingSites(
     model.GetConfig(), static_cast<std::int64_t>(inputs.prompt.tokens[0].size()), options);
   ASSERT_EQ(map.difference.size(), sites.size());
   for (std::size_t i = 0; i < sites.size(); ++i)
   {
-    const double expected = Reference(model, inputs, sites[i], options);
+    const double expected = ReferenceEffect(model, inputs, sites[i], options);
     EXPECT_NEAR(map.difference[i], expected, 1e-5 * std::max(1.0, std::abs(expected)))
       << ToText(sites[i]);
   }
@@ -200,20 +202,20 @@ TEST(MapPatching, ComparesWhatTheRunsPredict)
   const Eigen::Index other = Predicted(source)[0];
 
   PatchingOptions options;
-  const PatchingMap patched = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  const PatchingMap patched = MapPatching(model, inputs.prompt, inputs.source, options);
   EXPECT_EQ(patched.target, other);
   EXPECT_EQ(patched.against, first);
   EXPECT_NEAR(patched.prompt, prompt[other] - prompt[first], 1e-4);
   EXPECT_NEAR(patched.source, source[other] - source[first], 1e-4);
 
   options.target = first; // of the prompt's run, so that the other one is the source's
-  const PatchingMap reversed = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  const PatchingMap reversed = MapPatching(model, inputs.prompt, inputs.source, options);
   EXPECT_EQ(reversed.target, first);
   EXPECT_EQ(reversed.against, other);
 
   options.target.reset();
   options.by = Replacement::Zero;
-  const PatchingMap ablated = MapPatching(model, inputs.prompt, {}, options).value();
+  const PatchingMap ablated = MapPatching(model, inputs.prompt, {}, options);
   EXPECT_EQ(ablated.target, first);
   EXPECT_EQ(ablated.against, promptTokens[1]);
   EXPECT_NEAR(ablated.prompt, prompt[first] - prompt[promptTokens[1]], 1e-4);
@@ -226,7 +228,7 @@ TEST(MapPatching, ComparesWhatChangesMostIfBothRunsPredictTheSame)
   const Inputs inputs = PairWith(model, true);
   const std::vector<Eigen::Index> changed =
     Predicted(LastLogits(model, inputs.source) - LastLogits(model, inputs.prompt));
-  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, {}).value();
+  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, {});
   EXPECT_EQ(map.target, changed.front());
   EXPECT_EQ(map.against, changed.back());
   EXPECT_THAT(MessageOf<OptionError>([&] { MapPatching(model, inputs.prompt, inputs.prompt, {}); }),
@@ -242,8 +244,7 @@ TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)
          ActivationKind::AttentionOutput, ActivationKind::MlpOutput })
   {
     const PatchingMap map =
-      MapPatching(model, inputs.prompt, inputs.prompt, OptionsOf(kind, Replacement::Source))
-        .value();
+      MapPatching(model, inputs.prompt, inputs.prompt, OptionsOf(kind, Replacement::Source));
     for (const double difference : map.difference)
     {
       EXPECT_EQ(difference, map.prompt);
@@ -257,15 +258,14 @@ TEST(MapPatching, GivesTheSameBytesOnAnyNumberOfThreadsAndParts)
   const Transformer model = tiny.Make();
   const Inputs inputs = TinyPair(100); // several groups of rows
   PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
-  const PatchingMap whole = MapPatching(model, inputs.prompt, inputs.source, options).value();
+  const PatchingMap whole = MapPatching(model, inputs.prompt, inputs.source, options);
   options.threads = 4;
-  EXPECT_EQ(
-    MapPatching(model, inputs.prompt, inputs.source, options).value().difference, whole.difference);
+  EXPECT_EQ(MapPatching(model, inputs.prompt, inputs.source, options).difference, whole.difference);
   options.parts = 3;
   std::vector<double> sum(whole.difference.size());
   for (options.part = 0; options.part < options.parts; ++options.part)
   {
-    const PatchingMap part = MapPatching(model, inputs.prompt, inputs.source, options).value();
+    const PatchingMap part = MapPatching(model, inputs.prompt, inputs.source, options);
     for (std::size_t i = 0; i < sum.size(); ++i)
     {
       sum[i] += part.difference[i];
@@ -281,20 +281,16 @@ TEST(MapPatching, ReportsProgressAndStops)
   const Inputs inputs = TinyPair(40);
   PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
   std::vector<double> reports;
-  options.progress = [&](double done)
-  {
-    reports.push_back(done);
-    return true;
-  };
-  ASSERT_TRUE(MapPatching(model, inputs.prompt, inputs.source, options));
+  options.progress = KeepReports(reports);
+  MapPatching(model, inputs.prompt, inputs.source, options);
   EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
   EXPECT_EQ(reports.back(), 1);
   for (std::size_t stop = 1; stop <= reports.size(); ++stop)
   {
-    std::size_t calls = 0;
-    options.progress = [&](double) { return ++calls < stop; };
-    EXPECT_FALSE(MapPatching(model, inputs.prompt, inputs.source, options));
-    EXPECT_EQ(calls, stop);
+    std::vector<double> some;
+    options.progress = KeepReports(some, stop);
+    EXPECT_THROW(MapPatching(model, inputs.prompt, inputs.source, options), Canceled);
+    EXPECT_EQ(some.size(), stop);
   }
 }
 

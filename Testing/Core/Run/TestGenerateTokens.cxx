@@ -4,6 +4,7 @@
 #include "ErrorMessage.h"
 #include "ModelsOracle.h"
 #include "RecordTransformer.h"
+#include "Reports.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
@@ -17,6 +18,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using atlas::test::KeepReports;
 using atlas::test::MessageOf;
 using atlas::test::TinyInput;
 using atlas::test::TinyTransformer;
@@ -36,7 +38,7 @@ std::vector<double> LastLogits(const Transformer& model, const std::vector<std::
   options.logits = true;
   TransformerInput input;
   input.tokens = { tokens };
-  const SharedMatrix logits = RecordTransformer(model, input, options).value().logits;
+  const SharedMatrix logits = RecordTransformer(model, input, options).logits;
   const float* row = logits.Row(logits.rows - 1);
   return { row, row + logits.columns };
 }
@@ -61,7 +63,7 @@ TEST(GenerateTokens, GreedyTokensAreThoseOfWholeRuns)
     const Transformer model = Transformer::Read(TransformerOracle::Folder(name));
     TransformerInput input;
     input.tokens = { { 3, 1, 4, 1, 5 }, { 2 } };
-    const Sequences found = GenerateTokens(model, input, Count(6)).value();
+    const Sequences found = GenerateTokens(model, input, Count(6));
     ASSERT_EQ(found.size(), 2U);
     for (std::size_t s = 0; s < 2; ++s)
     {
@@ -96,7 +98,7 @@ TEST(GenerateTokens, GreedyTokensOfOtherArchitecturesAreThoseOfWholeRuns)
     const Transformer model = Transformer::Read(folder);
     TransformerInput input;
     input.tokens = { { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 } };
-    const Sequences found = GenerateTokens(model, input, Count(12)).value();
+    const Sequences found = GenerateTokens(model, input, Count(12));
     std::vector<std::int64_t> text = input.tokens.front();
     for (const std::int64_t token : found.front())
     {
@@ -124,17 +126,17 @@ TEST_F(GenerateTiny, TokensDependOnTheSeedOnly)
   options.temperature = 1.5;
   options.seed = 3;
   const TransformerInput input = TinyInput({ 5, 140 });
-  const Sequences found = GenerateTokens(this->Model, input, options).value();
+  const Sequences found = GenerateTokens(this->Model, input, options);
   for (const int threads : { 1, 2, 3 })
   {
     options.threads = threads;
-    EXPECT_EQ(GenerateTokens(this->Model, input, options).value(), found) << threads;
+    EXPECT_EQ(GenerateTokens(this->Model, input, options), found) << threads;
   }
   TransformerInput alone;
   alone.tokens = { input.tokens.front() };
-  EXPECT_EQ(GenerateTokens(this->Model, alone, options).value().front(), found.front());
+  EXPECT_EQ(GenerateTokens(this->Model, alone, options).front(), found.front());
   options.seed = 4;
-  EXPECT_NE(GenerateTokens(this->Model, input, options).value(), found);
+  EXPECT_NE(GenerateTokens(this->Model, input, options), found);
 }
 
 /// The first drawn token, over many seeds, beside the softmax of the logits over the temperature.
@@ -154,7 +156,7 @@ TEST_F(GenerateTiny, TokensAreDrawnFromTheSoftmaxOfTheMostProbable)
   for (int i = 0; i < draws; ++i)
   {
     options.seed = static_cast<std::uint64_t>(i);
-    const Sequences found = GenerateTokens(this->Model, input, options).value();
+    const Sequences found = GenerateTokens(this->Model, input, options);
     ++counts[static_cast<std::size_t>(found.front().front())];
   }
   double sum = 0;
@@ -169,17 +171,17 @@ TEST_F(GenerateTiny, TokensAreDrawnFromTheSoftmaxOfTheMostProbable)
     EXPECT_NEAR(counts[order[i]], p * draws, 4.5 * deviation) << i; // exactly 0 beyond TopK
   }
   options.topK = 1;
-  EXPECT_EQ(GenerateTokens(this->Model, input, options).value().front().front(),
+  EXPECT_EQ(GenerateTokens(this->Model, input, options).front().front(),
     static_cast<std::int64_t>(order.front()));
 }
 
 TEST_F(GenerateTiny, ASequenceEndsAfterAnEnd)
 {
   const TransformerInput input = TinyInput({ 5, 9 });
-  const Sequences all = GenerateTokens(this->Model, input, Count(12)).value();
+  const Sequences all = GenerateTokens(this->Model, input, Count(12));
   GenerationOptions options = Count(12);
   options.ends = { all.front()[3] };
-  const Sequences found = GenerateTokens(this->Model, input, options).value();
+  const Sequences found = GenerateTokens(this->Model, input, options);
   for (std::size_t s = 0; s < 2; ++s)
   {
     const auto end = std::find(all[s].begin(), all[s].end(), options.ends.front());
@@ -192,14 +194,10 @@ TEST_F(GenerateTiny, StopsWhenAsked)
 {
   GenerationOptions options = Count(10);
   std::vector<double> seen;
-  options.progress = [&](double done)
-  {
-    seen.push_back(done);
-    return seen.size() < 4;
-  };
-  EXPECT_FALSE(GenerateTokens(this->Model, TinyInput({ 5 }), options).has_value());
+  options.progress = KeepReports(seen, 4);
+  EXPECT_THROW(GenerateTokens(this->Model, TinyInput({ 5 }), options), Canceled);
   EXPECT_THAT(seen, ElementsAre(0, 0.1, 0.2, testing::DoubleNear(0.3, 1e-12)));
-  EXPECT_THAT(GenerateTokens(this->Model, TinyInput({ 5, 6 }), Count(0)).value(),
+  EXPECT_THAT(GenerateTokens(this->Model, TinyInput({ 5, 6 }), Count(0)),
     ElementsAre(testing::IsEmpty(), testing::IsEmpty()));
 }
 

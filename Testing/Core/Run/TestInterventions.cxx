@@ -6,6 +6,7 @@
 #include "Index.h"
 #include "PromptMeans.h"
 #include "ReferenceTransformer.h"
+#include "Reports.h"
 #include "SameRecording.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using atlas::test::KeepReports;
 using atlas::test::MessageOf;
 using atlas::test::ReferenceTransformer;
 using atlas::test::TinyInput;
@@ -104,7 +106,7 @@ private:
 Recording Recorded(
   const Transformer& model, const TransformerInput& input, const Interventions& interventions)
 {
-  return RecordTransformer(model, input, Everything(interventions, model)).value();
+  return RecordTransformer(model, input, Everything(interventions, model));
 }
 
 /// Forgets what cannot be the same with W_O = 0: the norms of value W_O, and the note.
@@ -341,9 +343,8 @@ TEST(Ablation, ToTheMeanOfOtherPromptsEqualsAReference)
       Interventions interventions = Made(sites, Replacement::MeanOverPrompts);
       interventions.list.push_back({ ParseSites("0.1", "")[0], Replacement::Zero });
       RecordOptions options = Everything(interventions, model);
-      const auto sums = SumOverPrompts(model, input, options);
-      interventions.means =
-        MeansOverOthers(sums.value(), SequenceLengths(model.GetConfig(), input));
+      interventions.means = MeansOverOthers(
+        SumOverPrompts(model, input, options), SequenceLengths(model.GetConfig(), input));
       const Recording found = Recorded(model, input, interventions);
       for (std::size_t s = 0; s < count; ++s)
       {
@@ -377,17 +378,17 @@ TEST(SumOverPrompts, IsTheSameInRangesAndOnThreads)
   const Transformer model = tiny.Make();
   const TransformerInput input = TinyInput({ 70, 3, 320, 320, 320, 70 });
   RecordOptions options = Everything(Made("0.1 r1 m1", Replacement::MeanOverPrompts), model);
-  const std::vector<double> whole = SumOverPrompts(model, input, options).value();
+  const std::vector<double> whole = SumOverPrompts(model, input, options);
   const std::int64_t columns = MeanColumns(model.GetConfig(), options.interventions);
   ASSERT_EQ(whole.size(), 6 * ToIndex(columns));
   options.threads = 4;
-  EXPECT_EQ(SumOverPrompts(model, input, options).value(), whole);
+  EXPECT_EQ(SumOverPrompts(model, input, options), whole);
   std::vector<double> together(whole.size());
   for (const SequenceRange range :
     { SequenceRange{ 0, 1 }, SequenceRange{ 1, 3 }, SequenceRange{ 3, 3 }, SequenceRange{ 3, 6 } })
   {
     options.sequences = range;
-    const std::vector<double> part = SumOverPrompts(model, input, options).value();
+    const std::vector<double> part = SumOverPrompts(model, input, options);
     for (std::size_t i = 0; i < part.size(); ++i)
     {
       together[i] += part[i];
@@ -396,12 +397,8 @@ TEST(SumOverPrompts, IsTheSameInRangesAndOnThreads)
   EXPECT_EQ(together, whole);
   std::vector<double> reports;
   options.sequences.reset();
-  options.progress = [&](double done)
-  {
-    reports.push_back(done);
-    return reports.size() < 3;
-  };
-  EXPECT_FALSE(SumOverPrompts(model, input, options));
+  options.progress = KeepReports(reports, 3);
+  EXPECT_THROW(SumOverPrompts(model, input, options), Canceled);
   EXPECT_EQ(reports.size(), 3U);
   EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
   EXPECT_LE(reports.back(), 1);
@@ -468,9 +465,9 @@ TEST(Patching, GivesTheSameBytesOnAnyNumberOfThreadsAndInRanges)
   const Recording whole = Recorded(model, input, interventions);
   RecordOptions options = Everything(interventions, model);
   options.threads = 4;
-  atlas::test::ExpectEqual(RecordTransformer(model, input, options).value(), whole);
+  atlas::test::ExpectEqual(RecordTransformer(model, input, options), whole);
   options.sequences = SequenceRange{ 1, 2 };
-  const Recording part = RecordTransformer(model, input, options).value();
+  const Recording part = RecordTransformer(model, input, options);
   EXPECT_EQ(atlas::test::Rows(part.logits, 70, 70), atlas::test::Rows(whole.logits, 70, 70));
 }
 
@@ -482,21 +479,17 @@ TEST(Patching, ReportsProgressAndStops)
   RecordOptions options =
     Everything(Made("1.1", Replacement::Source, TinyInput({ 7 }).tokens[0]), model);
   std::vector<double> reports;
-  options.progress = [&](double done)
-  {
-    reports.push_back(done);
-    return true;
-  };
-  ASSERT_TRUE(RecordTransformer(model, input, options));
+  options.progress = KeepReports(reports);
+  RecordTransformer(model, input, options);
   EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
   EXPECT_GT(reports.front(), 0);
   EXPECT_EQ(reports.back(), 1);
   for (std::size_t stop = 1; stop <= reports.size(); ++stop)
   {
-    std::size_t calls = 0;
-    options.progress = [&](double) { return ++calls < stop; };
-    EXPECT_FALSE(RecordTransformer(model, input, options));
-    EXPECT_EQ(calls, stop);
+    std::vector<double> some;
+    options.progress = KeepReports(some, stop);
+    EXPECT_THROW(RecordTransformer(model, input, options), Canceled);
+    EXPECT_EQ(some.size(), stop);
   }
 }
 

@@ -136,7 +136,7 @@ protected:
     options.headOutputs = true;
     options.residual = true;
     options.logits = this->Model->HasLogits();
-    this->Found = RecordTransformer(*this->Model, this->Expected->Input(), options).value();
+    this->Found = RecordTransformer(*this->Model, this->Expected->Input(), options);
   }
 
   /// The largest deviation of a matrix [tokens, columns] from the expected [B, H, T, columns] at
@@ -358,7 +358,7 @@ TEST_P(ModelParity, BytesDoNotDependOnTheOtherSequencesOrThreads)
   options.threads = 1;
   TransformerInput one;
   one.tokens = { input.tokens.back() };
-  const Recording alone = RecordTransformer(*this->Model, one, options).value();
+  const Recording alone = RecordTransformer(*this->Model, one, options);
   const std::int64_t first =
     this->Found.sequenceOffsets[static_cast<std::size_t>(this->Found.SequenceCount()) - 1];
   const SharedMatrix& expected = this->Found.residual.back();

@@ -7,6 +7,7 @@
 #include "ErrorMessage.h"
 #include "FloatValues.h"
 #include "RecordedAttention.h"
+#include "Reports.h"
 #include "SameRecording.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
@@ -26,6 +27,7 @@
 using namespace atlas;
 using atlas::test::ExpectClose;
 using atlas::test::ExpectRows;
+using atlas::test::KeepReports;
 using atlas::test::MessageOf;
 using atlas::test::Rows;
 using atlas::test::TinyInput;
@@ -38,8 +40,8 @@ using testing::IsEmpty;
 namespace
 {
 
-constexpr double Tolerance = 1e-4;
-constexpr double StreamTolerance = 5e-4; ///< of hidden states and logits
+constexpr double OracleTolerance = 1e-4;
+constexpr double OracleStreamTolerance = 5e-4; ///< of hidden states and logits
 
 RecordOptions Everything()
 {
@@ -74,7 +76,7 @@ protected:
   Recording RunAll(RecordOptions options = Everything()) const
   {
     options.logits = this->Model->HasLogits();
-    return RecordTransformer(*this->Model, this->Expected->Input(), options).value();
+    return RecordTransformer(*this->Model, this->Expected->Input(), options);
   }
 
   std::optional<TransformerOracle> Expected;
@@ -101,7 +103,7 @@ TEST_P(OracleTransformer, QueriesKeysValuesAndOutputsOfEachHead)
           std::pair("value", &head.value), std::pair("head_output", &head.output) })
       {
         ExpectRows(*this->Expected, recording, "layer." + std::to_string(layer.index) + "." + name,
-          h, *matrix, Tolerance);
+          h, *matrix, OracleTolerance);
       }
     }
   }
@@ -217,7 +219,7 @@ TEST_P(OracleTransformer, AttentionIsRecomputed)
           }
           ExpectClose(expected, found,
             Corner(this->Expected->Values(expected, s), h * padded * padded, length, padded),
-            Tolerance);
+            OracleTolerance);
         }
       }
     }
@@ -238,7 +240,7 @@ TEST_P(OracleTransformer, ResidualAndLogits)
   }
   for (const auto& [name, matrix] : quantities)
   {
-    ExpectRows(*this->Expected, recording, name, 0, matrix, StreamTolerance);
+    ExpectRows(*this->Expected, recording, name, 0, matrix, OracleStreamTolerance);
   }
 }
 
@@ -281,7 +283,7 @@ TEST(Transformer, RecordsWhatIsAskedForAndNothingElse)
   const Transformer model = tiny.Make();
   const TransformerInput input = TinyInput({ 3, 5 });
   const auto namesOf = [&](const RecordOptions& options)
-  { return Contents(RecordTransformer(model, input, options).value()).first; };
+  { return Contents(RecordTransformer(model, input, options)).first; };
   RecordOptions options;
   EXPECT_EQ(namesOf(options), "layer0 q k v n q k v n q k v n layer1 q k v n q k v n q k v n ");
   options.values = false;
@@ -308,12 +310,12 @@ TEST(Transformer, SelectedLayersAreThoseOfAFullRun)
   const TransformerInput input = TinyInput({ 3, 5 });
   RecordOptions options = Everything();
   options.logits = true;
-  const Recording full = RecordTransformer(model, input, options).value();
+  const Recording full = RecordTransformer(model, input, options);
   for (const std::int64_t l : { 0, 1 })
   {
     options.layers = { l };
     options.logits = false;
-    Recording selected = RecordTransformer(model, input, options).value();
+    Recording selected = RecordTransformer(model, input, options);
     Recording expected = full;
     expected.logits = {};
     expected.residual[l == 0 ? 2 : 0] = {};
@@ -330,11 +332,11 @@ TEST(Transformer, BytesDoNotDependOnThreads)
   RecordOptions options = Everything();
   options.logits = true;
   options.threads = 1;
-  const auto expected = Contents(RecordTransformer(model, input, options).value());
+  const auto expected = Contents(RecordTransformer(model, input, options));
   for (const int threads : { 0, 2, 3, 7 })
   {
     options.threads = threads;
-    EXPECT_TRUE(Contents(RecordTransformer(model, input, options).value()) == expected)
+    EXPECT_TRUE(Contents(RecordTransformer(model, input, options)) == expected)
       << threads << " threads";
   }
 }
@@ -346,13 +348,13 @@ TEST(Transformer, SequencesDoNotSeeEachOther)
   const TransformerInput input = TinyInput({ 1, 300, 5, 130, 17, 2, 320, 320 });
   RecordOptions options = Everything();
   options.logits = true;
-  const Recording together = RecordTransformer(model, input, options).value();
+  const Recording together = RecordTransformer(model, input, options);
   CheckRecording(together, "recording");
   for (std::size_t s = 0; s < input.tokens.size(); ++s)
   {
     TransformerInput one;
     one.tokens = { input.tokens[s] };
-    const Recording alone = RecordTransformer(model, one, options).value();
+    const Recording alone = RecordTransformer(model, one, options);
     const std::int64_t length = together.SequenceLength(static_cast<std::int64_t>(s));
     const auto expectEqual = [&](const char* name, const SharedMatrix& a, const SharedMatrix& b)
     {
@@ -425,7 +427,7 @@ void ExpectWholeFromParts(const Transformer& model, const TransformerInput& inpu
 {
   RecordOptions options = Everything();
   options.logits = model.HasLogits();
-  const Recording whole = RecordTransformer(model, input, options).value();
+  const Recording whole = RecordTransformer(model, input, options);
   const std::uint64_t memory = EstimateMemory(model, input, options).working;
   for (const int parts : { 2, 3, 12 })
   {
@@ -434,7 +436,7 @@ void ExpectWholeFromParts(const Transformer& model, const TransformerInput& inpu
     {
       options.sequences = range;
       EXPECT_LE(EstimateMemory(model, input, options).working, memory);
-      const Recording part = RecordTransformer(model, input, options).value();
+      const Recording part = RecordTransformer(model, input, options);
       if (!joined)
       {
         joined = part;
@@ -466,7 +468,7 @@ TEST(Transformer, PartsAreEmptyElsewhere)
   RecordOptions options = Everything();
   options.logits = true;
   options.sequences = { 1, 2 };
-  const Recording part = RecordTransformer(model, input, options).value();
+  const Recording part = RecordTransformer(model, input, options);
   for (const SharedMatrix& matrix : TokenMatrices(part))
   {
     ASSERT_EQ(matrix.rows, 12);
@@ -501,7 +503,7 @@ TEST(Transformer, UnalignedWeightsGiveTheSameBytes)
 {
   const TinyTransformer tiny;
   const TransformerInput input = TinyInput({ 9, 40 });
-  const auto expected = Contents(RecordTransformer(tiny.Make(), input, {}).value());
+  const auto expected = Contents(RecordTransformer(tiny.Make(), input, {}));
   std::vector<std::vector<std::byte>> memory;
   TensorViews views;
   for (const auto& [name, tensor] : tiny.tensors)
@@ -511,7 +513,7 @@ TEST(Transformer, UnalignedWeightsGiveTheSameBytes)
   }
   const Transformer model(
     ParseTransformerConfig(TinyTransformer::Config(), "config"), WeightFiles(views, "odd"));
-  EXPECT_TRUE(Contents(RecordTransformer(model, input, {}).value()) == expected);
+  EXPECT_TRUE(Contents(RecordTransformer(model, input, {})) == expected);
 }
 
 /// Rounding the weights of a whole model to 8 bits moves its numbers by some of those bits.
@@ -531,9 +533,9 @@ TEST(Transformer, Bf16WeightsAreUsed)
   }
   const TransformerInput input = TinyInput({ 9, 40 });
   RecordOptions options = Everything();
-  const SharedMatrix wide = RecordTransformer(tiny.Make(), input, options)->residual[2];
+  const SharedMatrix wide = RecordTransformer(tiny.Make(), input, options).residual[2];
   const std::vector<float> expected = Rows(wide, 0, 49);
-  const SharedMatrix found = RecordTransformer(narrow.Make(), input, options)->residual[2];
+  const SharedMatrix found = RecordTransformer(narrow.Make(), input, options).residual[2];
   ExpectClose(
     "residual", Rows(found, 0, 49), std::vector<double>(expected.begin(), expected.end()), 0.03);
 }
@@ -545,15 +547,13 @@ TEST(Transformer, ProgressRisesAndStops)
   const TransformerInput input = TinyInput({ 320, 320, 320, 320, 320 });
   std::vector<double> reported;
   RecordOptions options;
-  options.progress = [&](double done)
-  {
-    reported.push_back(done);
-    return true;
-  };
-  EXPECT_TRUE(RecordTransformer(model, input, options).has_value());
+  options.progress = KeepReports(reported);
+  RecordTransformer(model, input, options);
   EXPECT_THAT(reported, ElementsAre(0, 0.3, 0.5, 0.8, 1));
-  options.progress = [](double done) { return done < 0.5; };
-  EXPECT_FALSE(RecordTransformer(model, input, options).has_value());
+  reported.clear();
+  options.progress = KeepReports(reported, 3);
+  EXPECT_THROW(RecordTransformer(model, input, options), Canceled);
+  EXPECT_THAT(reported, ElementsAre(0, 0.3, 0.5));
 }
 
 TEST(Transformer, MemoryIsKnownBeforehand)
@@ -563,14 +563,13 @@ TEST(Transformer, MemoryIsKnownBeforehand)
   const TransformerInput input = TinyInput({ 3, 320, 7 });
   RecordOptions options = Everything();
   options.logits = true;
-  const std::uint64_t recorded =
-    Contents(RecordTransformer(model, input, options).value()).second.size();
+  const std::uint64_t recorded = Contents(RecordTransformer(model, input, options)).second.size();
   EXPECT_EQ(EstimateMemory(model, input, options).recording, recorded);
   EXPECT_GT(EstimateMemory(model, input, options).working, 0U);
   options.layers = { 1 };
   options.values = false;
   EXPECT_EQ(EstimateMemory(model, input, options).recording,
-    Contents(RecordTransformer(model, input, options).value()).second.size());
+    Contents(RecordTransformer(model, input, options)).second.size());
 }
 
 TEST(Transformer, BadInputIsRefused)
@@ -663,7 +662,7 @@ TEST(Transformer, PatchesKnowTheirPlace)
 {
   const TransformerOracle oracle("vit");
   const Transformer model = Transformer::Read(oracle.Path());
-  const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
+  const Recording recording = RecordTransformer(model, oracle.Input(), {});
   EXPECT_EQ(recording.tokens.row[17], -1);
   EXPECT_EQ(recording.tokens.row[18 + 6], 1);
   EXPECT_EQ(recording.tokens.column[18 + 6], 2);
@@ -674,7 +673,7 @@ TEST(Transformer, HeadsOfAGroupShareTheirKeys)
 {
   const TransformerOracle oracle("llama");
   const Transformer model = Transformer::Read(oracle.Path());
-  const Recording recording = RecordTransformer(model, oracle.Input(), {}).value();
+  const Recording recording = RecordTransformer(model, oracle.Input(), {});
   const std::vector<RecordedHead>& heads = recording.layers[1].heads;
   EXPECT_EQ(heads[0].key.Row(0), heads[1].key.Row(0));
   EXPECT_EQ(heads[2].value.Row(0), heads[3].value.Row(0));

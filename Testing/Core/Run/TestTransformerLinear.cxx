@@ -21,7 +21,7 @@ using testing::ElementsAre;
 namespace
 {
 
-std::vector<double> Numbers(std::size_t count, unsigned seed)
+std::vector<double> DoubleNumbers(std::size_t count, unsigned seed)
 {
   std::mt19937 generator(seed);
   std::vector<double> values(count);
@@ -98,8 +98,8 @@ struct Stored
   static constexpr std::int64_t Inputs = 6;
   static constexpr std::int64_t Outputs = 300; // more than a block of columns
 
-  std::vector<double> values = Numbers(Inputs * Outputs, 1);
-  std::vector<double> biases = Numbers(Outputs, 2);
+  std::vector<double> values = DoubleNumbers(Inputs * Outputs, 1);
+  std::vector<double> biases = DoubleNumbers(Outputs, 2);
   Tensor weight;
   Tensor bias = Tensor::FromDouble(DType::F32, { Outputs }, biases);
   LinearTensors tensors;
@@ -140,9 +140,9 @@ TEST(ApplyLinear, IsTheProductWithItsBias)
     {
       const std::int64_t rows = SequenceOffsets(lengths).back();
       const auto size = static_cast<std::size_t>(rows);
-      const std::vector<double> numbers = Numbers(size * Stored::Inputs, 3);
+      const std::vector<double> numbers = DoubleNumbers(size * Stored::Inputs, 3);
       const std::vector<float> from(numbers.begin(), numbers.end());
-      const std::vector<double> factors = Numbers(size * Stored::Outputs, 4);
+      const std::vector<double> factors = DoubleNumbers(size * Stored::Outputs, 4);
       const std::vector<float> factor(factors.begin(), factors.end());
       std::vector<float> product(factor.size(), 100);
       ApplyLinear(linear, MakeRowTiles(lengths), from.data(), product.data(),
@@ -171,7 +171,8 @@ TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
   {
     const std::int64_t outputs = 300;
     const auto size = static_cast<std::size_t>(inputs * outputs);
-    const Tensor weight = Tensor::FromDouble(DType::F32, { inputs, outputs }, Numbers(size, 5));
+    const Tensor weight =
+      Tensor::FromDouble(DType::F32, { inputs, outputs }, DoubleNumbers(size, 5));
     const Linear linear(
       LinearTensors{ weight.View(), {}, WeightLayout::InputOutput, inputs, outputs, 0, outputs });
     const std::vector<std::int64_t> lengths = { 7, 32, 50, 1, 250, 32, 100, 11, 48, 96, 23, 60 };

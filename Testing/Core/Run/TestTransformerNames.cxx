@@ -152,7 +152,7 @@ protected:
     RecordOptions options;
     options.residual = true;
     options.logits = this->Expected->Has("logits");
-    const Recording recording = RecordTransformer(model, this->Expected->Input(), options).value();
+    const Recording recording = RecordTransformer(model, this->Expected->Input(), options);
     for (const RecordedLayer& layer : recording.layers)
     {
       const std::string prefix = "layer." + std::to_string(layer.index) + ".";
@@ -421,7 +421,7 @@ TEST_F(TransformerNames, BertPredictsMaskedWords)
   const Transformer model = this->Make();
   RecordOptions options;
   options.logits = true;
-  const Recording recording = RecordTransformer(model, this->Expected->Input(), options).value();
+  const Recording recording = RecordTransformer(model, this->Expected->Input(), options);
   ExpectClose(
     "logits", Rows(recording.logits, 0, recording.SequenceLength(0)), expected, StreamTolerance);
 }
@@ -533,8 +533,8 @@ TEST(BridgeNames, AreReadAsThoseOfHuggingFace)
     input.tokens = { { 3, 1, 4, 1, 5, 9, 2, 6 } };
     RecordOptions options;
     options.logits = true;
-    const SharedMatrix expected = RecordTransformer(model, input, options).value().logits;
-    const SharedMatrix found = RecordTransformer(bridge, input, options).value().logits;
+    const SharedMatrix expected = RecordTransformer(model, input, options).logits;
+    const SharedMatrix found = RecordTransformer(bridge, input, options).logits;
     EXPECT_TRUE(
       std::equal(found.Row(0), found.Row(found.rows), expected.Row(0), expected.Row(expected.rows)))
       << name;

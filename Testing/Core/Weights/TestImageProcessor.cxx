@@ -193,7 +193,7 @@ TransformerConfig Model(std::int64_t height = 4, std::int64_t width = 6)
   return config;
 }
 
-ImageProcessor Parse(const std::string& text)
+ImageProcessor ParseProcessor(const std::string& text)
 {
   return ParseImageProcessor(text, "some/preprocessor_config.json", Model());
 }
@@ -223,7 +223,8 @@ TEST(ImageProcessor, WhatAFileLeavesOutIsTheDefault)
 
 TEST(ImageProcessor, ReadsAFile)
 {
-  const ImageProcessor processor = Parse(R"({"do_resize": false, "size": {"height": 9, "width": 8},
+  const ImageProcessor processor =
+    ParseProcessor(R"({"do_resize": false, "size": {"height": 9, "width": 8},
     "resample": 3, "do_center_crop": true, "crop_size": {"height": 7, "width": 5},
     "do_rescale": false, "rescale_factor": 0.25, "do_normalize": false,
     "image_mean": [0.1, -0.2, 0.3], "image_std": [1, 2, 0.3], "image_processor_type": "Other",
@@ -241,20 +242,21 @@ TEST(ImageProcessor, ReadsAFile)
   EXPECT_THAT(processor.mean, ElementsAre(0.1, -0.2, 0.3));
   EXPECT_THAT(processor.deviation, ElementsAre(1, 2, 0.3));
 
-  const ImageProcessor square = Parse(R"({"size": 5, "crop_size": 3, "image_mean": 0.25})");
+  const ImageProcessor square =
+    ParseProcessor(R"({"size": 5, "crop_size": 3, "image_mean": 0.25})");
   EXPECT_EQ(square.height, 5);
   EXPECT_EQ(square.width, 5);
   EXPECT_EQ(square.cropHeight, 3);
   EXPECT_EQ(square.cropWidth, 3);
   EXPECT_THAT(square.mean, Each(0.25));
-  EXPECT_EQ(Parse(R"({"size": [5, 7]})").width, 7);
-  EXPECT_EQ(Parse(R"({"size": {"shortest_edge": 11}})").shortestEdge, 11);
+  EXPECT_EQ(ParseProcessor(R"({"size": [5, 7]})").width, 7);
+  EXPECT_EQ(ParseProcessor(R"({"size": {"shortest_edge": 11}})").shortestEdge, 11);
 }
 
 TEST(ImageProcessor, IsWrittenAsAFile)
 {
   const ImageProcessor processor =
-    Parse(R"({"do_resize": false, "size": {"height": 7, "width": 9}, "resample": 3,
+    ParseProcessor(R"({"do_resize": false, "size": {"height": 7, "width": 9}, "resample": 3,
     "do_center_crop": true, "crop_size": {"height": 3, "width": 2}, "rescale_factor": 0.1,
     "image_mean": [0.1, 0.2, 0.3], "image_std": [1, 0.7, 0.3]})");
   ImageProcessor edge = processor;
@@ -263,7 +265,7 @@ TEST(ImageProcessor, IsWrittenAsAFile)
   edge.rescale = edge.normalize = edge.crop = false;
   for (const ImageProcessor& expected : { processor, edge })
   {
-    const ImageProcessor found = Parse(ToJson(expected));
+    const ImageProcessor found = ParseProcessor(ToJson(expected));
     EXPECT_EQ(ToJson(found), ToJson(expected));
     EXPECT_EQ(found.resize, expected.resize);
     EXPECT_EQ(found.shortestEdge, expected.shortestEdge);
@@ -277,8 +279,8 @@ TEST(ImageProcessor, IsWrittenAsAFile)
     EXPECT_EQ(found.mean, expected.mean);
     EXPECT_EQ(found.deviation, expected.deviation);
   }
-  EXPECT_EQ(Parse(ToJson(processor)).height, 7);
-  EXPECT_EQ(Parse(ToJson(processor)).width, 9);
+  EXPECT_EQ(ParseProcessor(ToJson(processor)).height, 7);
+  EXPECT_EQ(ParseProcessor(ToJson(processor)).width, 9);
 }
 
 /// Whatever the normalization, it is taken back.
@@ -287,7 +289,7 @@ TEST(ImageProcessor, BrightnessIsThatOfThePicture)
   for (const char* text : { "{}", R"({"do_rescale": false})", R"({"do_normalize": false})",
          R"({"rescale_factor": 3, "image_mean": [-1, 0, 9], "image_std": [0.1, 5, 77]})" })
   {
-    ImageProcessor processor = Parse(text);
+    ImageProcessor processor = ParseProcessor(text);
     processor.resize = false;
     const Picture picture = Pattern(6, 4);
     const std::vector<float> values = Preprocess(picture, processor);
@@ -305,7 +307,7 @@ TEST(ImageProcessor, RefusesWhatCannotBe)
 {
   const auto message = [](const std::string& text)
   {
-    const std::string found = MessageOf<ModelError>([&]() { Parse(text); });
+    const std::string found = MessageOf<ModelError>([&]() { ParseProcessor(text); });
     EXPECT_THAT(found, StartsWith("some/preprocessor_config.json: "));
     return found;
   };
@@ -329,10 +331,10 @@ TEST(ImageProcessor, RefusesWhatCannotBe)
   EXPECT_THAT(message(R"({"image_mean": [0.5, 0.5]})"), HasSubstr("a number or a list of 3"));
   EXPECT_THAT(message(R"({"image_mean": [0.5, 0.5, "a"]})"), HasSubstr("a number or a list of 3"));
   EXPECT_THAT(message(R"({"image_mean": {"r": 1}})"), HasSubstr("a number or a list of 3"));
-  EXPECT_THAT(MessageOf<FormatError>([]() { Parse("{"); }),
+  EXPECT_THAT(MessageOf<FormatError>([]() { ParseProcessor("{"); }),
     HasSubstr("some/preprocessor_config.json: the configuration is not JSON"));
-  EXPECT_THAT(
-    MessageOf<FormatError>([]() { Parse("[]"); }), HasSubstr("a JSON object, found array"));
+  EXPECT_THAT(MessageOf<FormatError>([]() { ParseProcessor("[]"); }),
+    HasSubstr("a JSON object, found array"));
   TransformerConfig gray = Model();
   gray.channels = 1;
   EXPECT_THAT(MessageOf<ModelError>([&]() { DefaultImageProcessor(gray); }),

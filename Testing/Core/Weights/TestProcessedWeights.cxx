@@ -187,7 +187,7 @@ TEST_P(OfProcessed, LogitsAreExpected)
     const auto begin = all.begin() + b * ids.shape[1];
     input.tokens.emplace_back(begin, begin + ids.shape[1]);
   }
-  const Recording recording = RecordTransformer(processed, input, options).value();
+  const Recording recording = RecordTransformer(processed, input, options);
   const SharedMatrix& logits = recording.logits;
   this->Expect(
     "processed.logits", { logits.values.get(), logits.values.get() + logits.Count() }, Tolerance);
@@ -303,8 +303,8 @@ TEST(ProcessedWeights, OfOtherArchitecturesPredictTheSame)
     input.tokens = { { 3, 1, 4, 1, 5, 9, 2, 6 } };
     RecordOptions options;
     options.logits = true;
-    const SharedMatrix stored = RecordTransformer(model, input, options).value().logits;
-    const SharedMatrix found = RecordTransformer(processed, input, options).value().logits;
+    const SharedMatrix stored = RecordTransformer(model, input, options).logits;
+    const SharedMatrix found = RecordTransformer(processed, input, options).logits;
     ASSERT_EQ(found.columns, stored.columns) << name;
     for (std::int64_t row = 0; row < stored.rows; ++row)
     {

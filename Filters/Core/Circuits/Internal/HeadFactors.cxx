@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace atlas
 {
@@ -19,17 +20,14 @@ constexpr std::int64_t TokensPerRead = 512;
 /// Blocks between two reports of progress, which run in parallel.
 constexpr std::int64_t ReadsPerStep = 16;
 
-/// Calls body(begin, end) for blocks of tokens. Returns false if the progress did.
-bool ForBlocks(std::int64_t count, int threads, const std::function<bool(double)>& progress,
+/// Calls body(begin, end) for blocks of tokens.
+void ForBlocks(std::int64_t count, int threads, const Progress& progress,
   const std::function<void(std::int64_t, std::int64_t)>& body)
 {
   constexpr std::int64_t step = TokensPerRead * ReadsPerStep;
   for (std::int64_t first = 0; first < count; first += step)
   {
-    if (progress && !progress(static_cast<double>(first) / static_cast<double>(count)))
-    {
-      return false;
-    }
+    progress(first, count);
     const std::int64_t tokens = std::min(step, count - first);
     ParallelFor((tokens + TokensPerRead - 1) / TokensPerRead, threads,
       [&](std::int64_t block)
@@ -38,7 +36,6 @@ bool ForBlocks(std::int64_t count, int threads, const std::function<bool(double)
         body(begin, std::min(begin + TokensPerRead, count));
       });
   }
-  return true;
 }
 
 void CenterOverTokens(DoubleMatrix& rows)
@@ -48,8 +45,8 @@ void CenterOverTokens(DoubleMatrix& rows)
 
 }
 
-std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std::int64_t layer,
-  std::int64_t head, int threads, const std::function<bool(double)>& progress)
+HeadFactors MakeHeadFactors(const ProcessedWeights& weights, std::int64_t layer, std::int64_t head,
+  int threads, const Progress& progress)
 {
   const ProcessedHead tensors = FiniteHead(weights, layer, head);
   const Eigen::Index dimension = tensors.query.cols();
@@ -63,27 +60,20 @@ std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std:
     rows->resize(tokens, dimension);
   }
   factors.outputs.resize(weights.OutputVocabulary(), dimension);
-  const auto half = [&progress](double begin)
-  { return [&progress, begin](double done) { return !progress || progress(begin + done / 2); }; };
-  const bool isDone =
-    ForBlocks(tokens, threads, half(0),
-      [&](std::int64_t begin, std::int64_t end)
-      {
-        const DoubleMatrix rows = CircuitEmbedding(weights, begin, end);
-        factors.queries.middleRows(begin, end - begin) = scale * Product(rows, tensors.query);
-        factors.keys.middleRows(begin, end - begin) = Product(rows, tensors.key);
-        factors.values.middleRows(begin, end - begin) = Product(rows, tensors.value);
-      }) &&
-    ForBlocks(factors.outputs.rows(), threads, half(0.5),
-      [&](std::int64_t begin, std::int64_t end)
-      {
-        factors.outputs.middleRows(begin, end - begin) =
-          Product(CircuitUnembedding(weights, begin, end), transposed);
-      });
-  if (!isDone)
-  {
-    return std::nullopt;
-  }
+  ForBlocks(tokens, threads, progress.Part(0, 0.5),
+    [&](std::int64_t begin, std::int64_t end)
+    {
+      const DoubleMatrix rows = CircuitEmbedding(weights, begin, end);
+      factors.queries.middleRows(begin, end - begin) = scale * Product(rows, tensors.query);
+      factors.keys.middleRows(begin, end - begin) = Product(rows, tensors.key);
+      factors.values.middleRows(begin, end - begin) = Product(rows, tensors.value);
+    });
+  ForBlocks(factors.outputs.rows(), threads, progress.Part(0.5, 1),
+    [&](std::int64_t begin, std::int64_t end)
+    {
+      factors.outputs.middleRows(begin, end - begin) =
+        Product(CircuitUnembedding(weights, begin, end), transposed);
+    });
   CenterOverTokens(factors.keys);
   CenterOverTokens(factors.outputs);
   return factors;

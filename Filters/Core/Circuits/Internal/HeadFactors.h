@@ -3,10 +3,9 @@
 // Internal to Core.
 
 #include "ProcessedWeights.h"
+#include "Progress.h"
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 
 namespace atlas
 {
@@ -22,9 +21,8 @@ struct HeadFactors
   DoubleMatrix outputs; ///< (W_O U)^T, centered over the tokens [V of the logits, d_head]
 };
 
-/// Reads embedding and unembedding in blocks. `progress` as in LargestProductOptions, from 0 to 1;
-/// std::nullopt if it returned false. Throws as ProcessedWeights does.
-std::optional<HeadFactors> MakeHeadFactors(const ProcessedWeights& weights, std::int64_t layer,
-  std::int64_t head, int threads, const std::function<bool(double)>& progress);
+/// Reads embedding and unembedding in blocks. Throws as ProcessedWeights does.
+HeadFactors MakeHeadFactors(const ProcessedWeights& weights, std::int64_t layer, std::int64_t head,
+  int threads, const Progress& progress);
 
 }

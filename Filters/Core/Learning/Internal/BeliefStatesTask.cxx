@@ -1,7 +1,6 @@
 #include "BeliefStatesTask.h"
 
 #include "BeliefStates.h"
-#include "Finished.h"
 #include "Index.h"
 #include "RecordTransformer.h"
 
@@ -52,7 +51,7 @@ public:
     options.residual = true;
     options.layers = { model.GetConfig().layers - 1 };
     options.threads = threads;
-    const Recording recording = Finished(RecordTransformer(model, batch.input, options));
+    const Recording recording = RecordTransformer(model, batch.input, options);
     const SharedMatrix& residual = recording.residual.back();
     const double r2 = RegressBeliefs(this->Beliefs, residual.Row(0), residual.columns).r2;
     return { r2, EvaluateBatch(model, batch, threads).loss - this->BestLoss };

@@ -1,6 +1,5 @@
 #include "RepeatedTokensTask.h"
 
-#include "Finished.h"
 #include "HeadComposition.h"
 #include "HeadPatterns.h"
 #include "Index.h"
@@ -88,7 +87,7 @@ double KeyComposition(const Transformer& model, const ScoreTable& scores, int th
   const HeadPlace to = scores.Best(&HeadScores::induction, 1, scores.LayerCount());
   HeadCompositionOptions options;
   options.threads = threads;
-  const std::vector<ComposedHeads> pairs = Finished(FindHeadComposition(model, options));
+  const std::vector<ComposedHeads> pairs = FindHeadComposition(model, options);
   const auto found = std::find_if(pairs.begin(), pairs.end(),
     [&](const ComposedHeads& pair)
     {
@@ -148,7 +147,7 @@ public:
     RecordOptions options;
     options.values = false;
     options.threads = threads;
-    const Recording recording = Finished(RecordTransformer(model, batch.input, options));
+    const Recording recording = RecordTransformer(model, batch.input, options);
     std::vector<RepeatedTokens> repeated;
     repeated.reserve(ToIndex(recording.SequenceCount()));
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)

@@ -105,13 +105,13 @@ std::vector<std::int64_t> LayersTo(const Recording& recording, const AttentionRo
 
 }
 
-bool EvaluateRollout(const Recording& recording, const AttentionRows& rows, float* values,
-  int threads, const std::function<bool(double)>& progress)
+void EvaluateRollout(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const Progress& progress)
 {
   const std::vector<std::int64_t> layers = LayersTo(recording, rows);
   if (rows.begin == rows.end)
   {
-    return true;
+    return;
   }
   const SingleThreadedBlas blas;
   const Product product(recording, rows.sequence, threads);
@@ -120,13 +120,14 @@ bool EvaluateRollout(const Recording& recording, const AttentionRows& rows, floa
   product.EvaluateLayer(rows.layer, rows.begin, rows.end, values);
   if (layers.size() == 1)
   {
-    return !progress || progress(1);
+    progress(1);
+    return;
   }
   std::vector<float> sums(ToIndex((rows.end - rows.begin) * length));
   std::vector<float> slab(ToIndex(std::min(SlabRows, keys) * length));
   const std::int64_t slabs = (keys + SlabRows - 1) / SlabRows;
-  const auto steps = static_cast<double>((static_cast<std::int64_t>(layers.size()) - 1) * slabs);
-  double done = 0;
+  const std::int64_t steps = (static_cast<std::int64_t>(layers.size()) - 1) * slabs;
+  std::int64_t done = 0;
   for (auto layer = layers.rbegin() + 1; layer != layers.rend(); ++layer)
   {
     std::fill(sums.begin(), sums.end(), 0.0F);
@@ -135,14 +136,10 @@ bool EvaluateRollout(const Recording& recording, const AttentionRows& rows, floa
       const std::int64_t to = std::min(from + SlabRows, keys);
       product.EvaluateLayer(*layer, from, to, slab.data());
       product.AddProduct(rows.begin, rows.end, from, to, values, slab.data(), sums.data());
-      if (progress && !progress(++done / steps))
-      {
-        return false;
-      }
+      progress(++done, steps);
     }
     std::copy(sums.begin(), sums.end(), values);
   }
-  return true;
 }
 
 }

@@ -2,6 +2,7 @@
 
 // Internal to Core.
 
+#include "Progress.h"
 #include "RecordedAttention.h"
 
 namespace atlas
@@ -9,7 +10,7 @@ namespace atlas
 
 /// Evaluates AttentionQuantity::Rollout on one sequence, as EvaluateAttentionRows. The sequence,
 /// layer, head and queries must be there; everything else is checked.
-bool EvaluateRollout(const Recording& recording, const AttentionRows& rows, float* values,
-  int threads, const std::function<bool(double)>& progress);
+void EvaluateRollout(const Recording& recording, const AttentionRows& rows, float* values,
+  int threads, const Progress& progress);
 
 }

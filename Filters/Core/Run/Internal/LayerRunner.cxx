@@ -6,7 +6,7 @@
 #include "TransformerKernels.h"
 
 #include <algorithm>
-#include <utility>
+#include <optional>
 
 namespace atlas
 {
@@ -43,8 +43,8 @@ std::vector<HeadRows> LayerRunner::RowsOf(std::int64_t rows)
   return heads;
 }
 
-bool LayerRunner::Run(std::int64_t l, const PackedSequences& sequences, float* x,
-  const ActivationVisitor& visitor, const std::function<bool(std::int64_t)>& progress)
+void LayerRunner::Run(std::int64_t l, const PackedSequences& sequences, float* x,
+  const ActivationVisitor& visitor, const Progress& progress)
 {
   const TransformerConfig& config = this->Model.GetConfig();
   const TransformerLayer layer(
@@ -54,17 +54,13 @@ bool LayerRunner::Run(std::int64_t l, const PackedSequences& sequences, float* x
   {
     layer.Apply(group, heads, x + (group.begin - sequences.FirstRow()) * config.modelDimension,
       this->Work, this->Threads, visitor);
-    if (!progress(group.end))
-    {
-      return false;
-    }
+    progress(group.end - sequences.FirstRow(), sequences.Rows());
   }
-  return true;
 }
 
-bool VisitActivations(const Transformer& model, const TransformerInput& input,
+void VisitActivations(const Transformer& model, const TransformerInput& input,
   const PackedSequences& sequences, const PlaceInLayer& last, int threads,
-  const LayerVisitor& visitor, const std::function<bool(double)>& progress)
+  const LayerVisitor& visitor, const Progress& progress)
 {
   const TransformerConfig& config = model.GetConfig();
   const std::int64_t d = config.modelDimension;
@@ -93,18 +89,11 @@ bool VisitActivations(const Transformer& model, const TransformerInput& input,
     }
     const auto visit = [&](ActivationPlace place, const RowGroup& group, const float* values)
     { visitor(l, place, group, values); };
-    const auto report = [&](std::int64_t end)
+    if (l < layers)
     {
-      const auto done = static_cast<double>(end - sequences.FirstRow());
-      return !progress || progress((static_cast<double>(l) + done / static_cast<double>(rows)) /
-                                   static_cast<double>(layers));
-    };
-    if (l < layers && !runner.Run(l, sequences, x.data(), visit, report))
-    {
-      return false;
+      runner.Run(l, sequences, x.data(), visit, progress.Part(l, l + 1, layers));
     }
   }
-  return true;
 }
 
 std::int64_t VisitFloats(
@@ -114,9 +103,8 @@ std::int64_t VisitFloats(
          LayerRunner::WorkingFloats(config, sequences.LargestGroup(), threads);
 }
 
-std::optional<Activations> CaptureActivations(const Transformer& model,
-  const TransformerInput& input, const std::set<PlaceInLayer>& places, int threads,
-  const std::function<bool(double)>& progress)
+Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
+  const std::set<PlaceInLayer>& places, int threads, const Progress& progress)
 {
   const TransformerConfig& config = model.GetConfig();
   const PackedSequences sequence(SequenceLengths(config, input), std::nullopt);
@@ -129,9 +117,8 @@ std::optional<Activations> CaptureActivations(const Transformer& model,
       found[{ l, place }].assign(values, values + group.Rows() * WidthOf(config, place));
     }
   };
-  const bool finished =
-    VisitActivations(model, input, sequence, *places.rbegin(), threads, keep, progress);
-  return finished ? std::optional(std::move(found)) : std::nullopt;
+  VisitActivations(model, input, sequence, *places.rbegin(), threads, keep, progress);
+  return found;
 }
 
 std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,

@@ -3,11 +3,11 @@
 // Internal to Core.
 
 #include "Activations.h"
+#include "Progress.h"
 #include "Transformer.h"
 #include "TransformerLayer.h"
 
 #include <functional>
-#include <optional>
 
 namespace atlas
 {
@@ -20,10 +20,9 @@ public:
   LayerRunner(const Transformer& model, std::int64_t length, int threads);
 
   /// Applies layer l to the residual stream x [rows, d_model] of these sequences, and shows the
-  /// visitor the matrices inside. `progress` is called after each group with the rows done; it
-  /// returns false to stop. Returns false if it did.
-  bool Run(std::int64_t l, const PackedSequences& sequences, float* x,
-    const ActivationVisitor& visitor, const std::function<bool(std::int64_t)>& progress);
+  /// visitor the matrices inside. Reports after each group.
+  void Run(std::int64_t l, const PackedSequences& sequences, float* x,
+    const ActivationVisitor& visitor, const Progress& progress);
 
   /// An upper bound on the floats that Run allocates for groups of `rows` rows.
   static std::int64_t WorkingFloats(
@@ -43,23 +42,20 @@ private:
 using LayerVisitor = std::function<void(
   std::int64_t l, ActivationPlace place, const RowGroup& group, const float* values)>;
 
-/// Runs sequences of an input up to a matrix, and shows the visitor that and all before. Returns
-/// false if `progress`, called with the fraction done, 0 to 1, returned false. Throws ModelError if
-/// a residual stream is not finite.
-bool VisitActivations(const Transformer& model, const TransformerInput& input,
+/// Runs sequences of an input up to a matrix, and shows the visitor that and all before. Throws
+/// ModelError if a residual stream is not finite.
+void VisitActivations(const Transformer& model, const TransformerInput& input,
   const PackedSequences& sequences, const PlaceInLayer& last, int threads,
-  const LayerVisitor& visitor, const std::function<bool(double)>& progress);
+  const LayerVisitor& visitor, const Progress& progress);
 
 /// An upper bound on the floats that VisitActivations allocates.
 std::int64_t VisitFloats(
   const TransformerConfig& config, const PackedSequences& sequences, int threads);
 
-/// Runs one sequence and returns the matrices at these places. Returns std::nullopt if `progress`,
-/// called as by VisitActivations, returned false. Throws ModelError if a residual stream is
-/// not finite.
-std::optional<Activations> CaptureActivations(const Transformer& model,
-  const TransformerInput& input, const std::set<PlaceInLayer>& places, int threads,
-  const std::function<bool(double)>& progress);
+/// Runs one sequence and returns the matrices at these places. Throws ModelError if a residual
+/// stream is not finite.
+Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
+  const std::set<PlaceInLayer>& places, int threads, const Progress& progress);
 
 /// An upper bound on the floats that CaptureActivations allocates, those of its result included.
 std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,

@@ -101,7 +101,7 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   return estimate;
 }
 
-std::optional<Recording> TransformerRun::Run()
+Recording TransformerRun::Run()
 {
   const SingleThreadedBlas blas;
   std::int64_t longest = 0;
@@ -112,49 +112,31 @@ std::optional<Recording> TransformerRun::Run()
   const PositionEncoding positions(this->Config, this->Weights, longest);
   this->Record.alibiSlopes = positions.GetSlopes();
   this->Describe();
-  if (!this->RunSource())
-  {
-    return std::nullopt;
-  }
+  this->RunSource();
   this->Embed();
+  const Progress progress = this->Options.progress.Part(this->SourceShare, 1);
   const std::int64_t layers = this->Selected.LayersToRun();
   for (std::int64_t l = 0; l < layers; ++l)
   {
-    if (!this->RunLayer(l, layers, positions))
-    {
-      return std::nullopt;
-    }
+    this->RunLayer(l, positions, progress.Part(l, l + 1, layers));
   }
   this->Finish();
-  if (!this->Report(1))
-  {
-    return std::nullopt;
-  }
+  progress(1);
   return std::move(this->Record);
 }
 
-bool TransformerRun::Report(double done) const
-{
-  const double all = this->SourceShare + (1 - this->SourceShare) * done;
-  return !this->Options.progress || this->Options.progress(all);
-}
-
-/// Runs the other input of the interventions, if they have one. Returns false if progress requested
-/// a stop.
-bool TransformerRun::RunSource()
+/// Runs the other input of the interventions, if they have one.
+void TransformerRun::RunSource()
 {
   if (this->SourceNeeds.empty() || this->Sequences.groups.empty())
   {
-    return true;
+    return;
   }
   const TransformerInput& input = this->Options.interventions.source;
   const auto length = static_cast<double>(input.tokens.front().size());
-  const double share = length / (length + static_cast<double>(this->Sequences.Rows()));
-  std::optional<Activations> found = CaptureActivations(this->Model, input, this->SourceNeeds,
-    this->Options.threads, [&](double done) { return this->Report(share * done); });
-  this->SourceShare = share;
-  this->Source = found ? std::move(*found) : Activations();
-  return found.has_value();
+  this->SourceShare = length / (length + static_cast<double>(this->Sequences.Rows()));
+  this->Source = CaptureActivations(this->Model, input, this->SourceNeeds, this->Options.threads,
+    this->Options.progress.Part(0, this->SourceShare));
 }
 
 /// Applies the interventions at a matrix of layer l to the rows of a group.
@@ -273,9 +255,8 @@ void TransformerRun::Embed()
   this->CheckFinite("the embedding", this->Sequences.FirstRow(), this->Sequences.EndRow());
 }
 
-/// Runs layer l of `layers`. Returns false if progress requested a stop.
-bool TransformerRun::RunLayer(
-  std::int64_t l, std::int64_t layers, const PositionEncoding& positions)
+void TransformerRun::RunLayer(
+  std::int64_t l, const PositionEncoding& positions, const Progress& progress)
 {
   const ActivationVisitor visitor = this->VisitorOf(l);
   this->ChangeResidual(l);
@@ -283,24 +264,16 @@ bool TransformerRun::RunLayer(
   this->AllocateHeads(l);
   if (this->Sequences.groups.empty())
   {
-    return true;
+    return;
   }
   const TransformerLayer layer(this->Config, this->Weights.layers[ToIndex(l)], l, positions);
   for (const RowGroup& group : this->Sequences.groups)
   {
-    const std::int64_t rowsDone = group.begin - this->Sequences.FirstRow();
-    const double done = (static_cast<double>(l) + static_cast<double>(rowsDone) /
-                                                    static_cast<double>(this->Sequences.Rows())) /
-                        static_cast<double>(layers);
-    if (!this->Report(done))
-    {
-      return false;
-    }
+    progress(group.begin - this->Sequences.FirstRow(), this->Sequences.Rows());
     layer.Apply(group, this->RowsOf(l, group), this->ResidualRow(group.begin), this->Work,
       this->Options.threads, visitor);
     this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
   }
-  return true;
 }
 
 void TransformerRun::RecordResidual(std::int64_t l)

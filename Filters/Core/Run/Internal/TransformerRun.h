@@ -47,7 +47,7 @@ public:
   MemoryEstimate EstimateMemory() const;
 
   /// As RecordTransformer. Must be called only once.
-  std::optional<Recording> Run();
+  Recording Run();
 
 private:
   const Transformer& Model;
@@ -66,8 +66,7 @@ private:
   std::vector<RecordedHead> Spare; ///< [rows of a group, ...], for quantities of a layer that are
                                    ///< not recorded
 
-  bool Report(double done) const;
-  bool RunSource();
+  void RunSource();
   void Change(ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const;
   void ChangeResidual(std::int64_t l);
   ActivationVisitor VisitorOf(std::int64_t l) const;
@@ -75,7 +74,7 @@ private:
   void Describe();
   void DescribeSequence(std::int64_t sequence);
   void Embed();
-  bool RunLayer(std::int64_t l, std::int64_t layers, const PositionEncoding& positions);
+  void RunLayer(std::int64_t l, const PositionEncoding& positions, const Progress& progress);
   void RecordResidual(std::int64_t l);
   void AllocateHeads(std::int64_t l);
   void AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded);

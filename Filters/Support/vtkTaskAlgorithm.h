@@ -1,0 +1,112 @@
+#ifndef vtkTaskAlgorithm_h
+#define vtkTaskAlgorithm_h
+
+#include "AttentionAtlasSupportModule.h"
+#include "ImageRequest.h"
+#include "TaskErrors.h"
+
+#include <vtkDataObjectAlgorithm.h>
+
+#include <string>
+#include <vector>
+
+namespace AttentionAtlas
+{
+class RankGroup;
+class Task;
+}
+
+/**
+ * @class vtkTaskAlgorithm
+ * @brief Base class of our readers, sources and filters: the one way in which they execute.
+ *
+ * A subclass names its inputs and outputs in its constructor, and computes in Execute. Everything
+ * else about an execution is here:
+ * - All outputs are empty before Execute. It fills them.
+ * - If Execute throws, all outputs are empty again and the filter reports the error, unless that is
+ *   the last one and nothing has changed since. RequestData returns 1 in any case: 0 would leave
+ *   downstream filters with the extent of this attempt, and other ranks waiting.
+ * - If Execute throws atlas::Canceled, as the progress of the task does once the user has canceled,
+ *   all outputs are empty, and the next update computes them again, even if nothing has changed.
+ * - After an error, files that were read (Task::Reads) are read again by the next update once they,
+ *   or files beside them, were changed.
+ * - On several ranks, a filter with TOGETHER executes on all of them at once: if a rank fails or is
+ *   canceled, wherever it is, all do, and the first one reports the error. With ALONE, each rank
+ *   executes for itself; what is wrong with data or options (atlas::Error) is reported by the first
+ *   piece alone, unless files were read, which may differ.
+ */
+class ATTENTIONATLASSUPPORT_EXPORT vtkTaskAlgorithm : public vtkDataObjectAlgorithm
+{
+public:
+  vtkTypeMacro(vtkTaskAlgorithm, vtkDataObjectAlgorithm);
+
+  /**
+   * Includes the time when files changed that could not be read.
+   */
+  vtkMTimeType GetMTime() override;
+
+protected:
+  enum OptionType
+  {
+    ALONE = 0,    ///< each rank executes for itself
+    TOGETHER = 1, ///< all ranks execute together
+    WHOLE_INPUT =
+      2 ///< of a matrix that is shown as an image: the first input is asked for the same
+        ///< piece whatever part of the image is shown, and so are the other outputs
+  };
+
+  /**
+   * The types of the inputs and outputs, by port, such as vtkTable or vtkDataSet|vtkTable. An input
+   * with a question mark behind its type is optional. An output with an equals sign before its type
+   * has the class of the first input, of that type. `options`: of OptionType, joined by |.
+   */
+  vtkTaskAlgorithm(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+    int options = ALONE);
+  ~vtkTaskAlgorithm() override = default;
+
+  /**
+   * Computes the outputs of the task. Throws std::exception with what is wrong. It may set the
+   * progress text, which is removed in the end.
+   */
+  virtual void Execute(AttentionAtlas::Task& task) = 0;
+
+  /**
+   * Makes the output of a port one of this class, unless it is. For RequestDataObject.
+   */
+  static void MakeOutput(vtkInformationVector* outputVector, int port, const char* className);
+
+  /**
+   * Asks for the piece of all outputs that is asked for of one. For RequestUpdateExtent.
+   */
+  static void AskForAllOutputs(vtkInformation* request, vtkInformationVector* outputVector);
+
+  int FillInputPortInformation(int port, vtkInformation* info) override;
+  int FillOutputPortInformation(int port, vtkInformation* info) override;
+  vtkExecutive* CreateDefaultExecutive() override;
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestDataObject(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  int RequestData(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) final;
+
+private:
+  vtkTaskAlgorithm(const vtkTaskAlgorithm&) = delete;
+  void operator=(const vtkTaskAlgorithm&) = delete;
+
+  struct Failure;
+
+  void Fail(AttentionAtlas::Task& task, const Failure& failure, vtkInformationVector* outputVector);
+
+  std::vector<std::string> Inputs;
+  std::vector<std::string> Outputs;
+  int Options;
+  AttentionAtlas::TaskErrors Errors;
+  AttentionAtlas::ImageRequest Shown; ///< of a matrix, by each rank alone
+
+  bool ShowsMatrix() const { return this->Options == WHOLE_INPUT; }
+};
+
+#endif
