@@ -20,7 +20,7 @@ HeadBlocks::HeadBlocks(const atlas::Recording& recording, const RankGroup& ranks
   : Ranks(ranks)
   , Heads(HeadsOf(recording))
 {
-  const auto first = atlas::ToIndex(ranks.Rank());
+  const std::size_t first = ranks.Rank();
   for (std::size_t h = first; h < this->Heads.size(); h += atlas::ToIndex(ranks.Count()))
   {
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
@@ -55,8 +55,7 @@ void HeadBlocks::Run(const atlas::Progress& progress,
   {
     const std::size_t end = this->EndOfStep(begin);
     ParallelFor(static_cast<vtkIdType>(begin), static_cast<vtkIdType>(end),
-      [&measure](vtkIdType first, vtkIdType last)
-      { measure(atlas::ToIndex(first), atlas::ToIndex(last)); });
+      [&measure](vtkIdType first, vtkIdType last) { measure(first, last); });
     begin = end;
     progress(end, this->Blocks.size());
   }

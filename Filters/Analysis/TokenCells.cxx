@@ -181,7 +181,7 @@ void AddArrays(const std::vector<Quad>& quads, vtkCellData* data)
 std::vector<float> WeightsOf(
   const atlas::Recording& recording, const HeadTokens& head, std::int64_t keys)
 {
-  std::vector<float> weights(ToIndex(head.length * keys));
+  std::vector<float> weights(head.length * keys);
   const atlas::RecordedHead& recorded = atlas::FindHead(recording, head.layer, head.head);
   if (recorded.HasAttention() || (recorded.query.IsRecorded() && recorded.key.IsRecorded()))
   {
@@ -195,7 +195,7 @@ std::vector<float> WeightsOf(
 void AddImage(const TokenImages& images, const HeadTokens& head, const Grid& grid, Quads& quads)
 {
   const std::int64_t keys = images.recording.SequenceLength(head.sequence);
-  const std::int64_t first = images.recording.sequenceOffsets[ToIndex(head.sequence)];
+  const std::int64_t first = images.recording.sequenceOffsets[head.sequence];
   const std::vector<float> weights = WeightsOf(images.recording, head, keys);
   const std::vector<std::int32_t> discovery = atlas::DiscoveryOf(head);
   const std::int32_t last = *std::max_element(discovery.begin(), discovery.end());
@@ -207,7 +207,7 @@ void AddImage(const TokenImages& images, const HeadTokens& head, const Grid& gri
       const atlas::TokenLogit& token = head.Best(IsOfCells(head.vector) ? i : ToIndex(query));
       const double share = last > 0 ? static_cast<double>(discovery[i]) / last : 0;
       quads.Add({ &head, query, key, first + query, &token, &images.names.Of(token.id),
-                  discovery[i], weights[ToIndex(query * keys + key)], RampColor(share), false },
+                  discovery[i], weights[query * keys + key], RampColor(share), false },
         grid.X(head) + key, grid.Y(head) - query);
     }
   }
@@ -231,7 +231,7 @@ void AddAxes(const TokenImages& images, std::vector<Label>& labels)
 {
   const std::vector<const HeadTokens*>& vectors = images.heads[0];
   const double end = static_cast<double>(vectors[0]->length) - 0.5;
-  const std::int64_t first = images.recording.sequenceOffsets[ToIndex(vectors[0]->sequence)];
+  const std::int64_t first = images.recording.sequenceOffsets[vectors[0]->sequence];
   const auto add = [&](const std::string& axis, const auto& textOf)
   {
     for (std::int64_t i = 0; i < vectors[0]->length; ++i)
@@ -251,7 +251,7 @@ void AddAxes(const TokenImages& images, std::vector<Label>& labels)
         tokens->vector == atlas::HeadVector::Value)
     {
       add(std::string(NameOf(tokens->vector)),
-        [&](std::int64_t i) { return images.names.Of(tokens->Best(ToIndex(i)).id); });
+        [&](std::int64_t i) { return images.names.Of(tokens->Best(i).id); });
     }
   }
   add("Input", [&](std::int64_t i) { return TokenText(images.recording, first + i); });

@@ -86,8 +86,7 @@ void AddTokenColumns(const atlas::Recording& recording, const std::vector<HeadPl
   const auto ofToken = [&](const char* name, const std::vector<std::int32_t>& list)
   {
     AddOfTokens<vtkIntArray>(
-      name, heads.size(), rows,
-      [&](std::size_t, std::size_t i) { return list[atlas::ToIndex(rows[i])]; }, table);
+      name, heads.size(), rows, [&](std::size_t, std::size_t i) { return list[rows[i]]; }, table);
   };
   ofHead(ArrayNames::Layer, &HeadPlace::layer);
   ofHead(ArrayNames::Head, &HeadPlace::head);

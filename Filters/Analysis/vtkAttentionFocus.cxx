@@ -163,7 +163,7 @@ void vtkAttentionFocus::Work::Measure(
 {
   const AttentionAtlas::QueryBlock& block = this->heads.GetBlocks()[b];
   const HeadPlace& place = this->heads.GetMine()[block.head];
-  found.resize(ToIndex(block.end - block.begin));
+  found.resize(block.end - block.begin);
   atlas::MeasureFocus(this->recording, block.sequence, place.layer, place.head, this->quantity,
     block.begin, block.end, weights, found.data());
   if (this->excludesFirst && block.begin == 0)
@@ -176,8 +176,7 @@ void vtkAttentionFocus::Work::Measure(
   }
   if (this->isPerQuery && !found.empty())
   {
-    const std::int64_t row =
-      this->recording.sequenceOffsets[ToIndex(block.sequence)] + found.front().query;
+    const std::int64_t row = this->recording.sequenceOffsets[block.sequence] + found.front().query;
     const auto at = std::lower_bound(this->rows.begin(), this->rows.end(), row);
     const auto first = static_cast<std::ptrdiff_t>(block.head * this->rows.size());
     std::copy(
@@ -310,7 +309,7 @@ void vtkAttentionFocus::FillTables(const Work& work, const Task& task) const
       [](const atlas::FocusSums& sum, FocusMeasure measure) { return sum.Mean(measure); }, table);
   }
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocus);
-  FillSorted(heads, sums, Measures.at(ToIndex(this->Measure)), task.Output<vtkTable>(1));
+  FillSorted(heads, sums, Measures.at(this->Measure), task.Output<vtkTable>(1));
 }
 
 void vtkAttentionFocus::Execute(Task& task)

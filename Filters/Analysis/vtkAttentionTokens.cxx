@@ -66,7 +66,7 @@ std::vector<Row> RowsOf(const atlas::Recording& recording, const std::vector<Hea
   std::vector<Row> rows;
   for (const HeadTokens& tokens : all)
   {
-    const std::int64_t first = recording.sequenceOffsets[ToIndex(tokens.sequence)];
+    const std::int64_t first = recording.sequenceOffsets[tokens.sequence];
     const bool isOfCells = IsOfCells(tokens.vector);
     std::size_t i = 0;
     for (int position = 0; position < tokens.length; ++position)
@@ -258,8 +258,7 @@ void vtkAttentionTokens::FillOutputs(const atlas::Recording& recording, const To
   for (const int port : TablePorts)
   {
     vtkFieldData* fields = task.Output<vtkTable>(port)->GetFieldData();
-    AttentionAtlas::AddField(
-      fields, Names::Reading, std::string(ReadingNames.at(ToIndex(this->Reading))));
+    AttentionAtlas::AddField(fields, Names::Reading, std::string(ReadingNames.at(this->Reading)));
     AttentionAtlas::AddField(
       fields, Names::Processing, std::string(processes ? "TransformerLens" : "None"));
   }

@@ -46,7 +46,7 @@ namespace
 std::vector<atlas::RepeatedTokens> TokensOf(const atlas::Recording& recording)
 {
   std::vector<atlas::RepeatedTokens> tokens;
-  tokens.reserve(static_cast<std::size_t>(recording.SequenceCount()));
+  tokens.reserve(recording.SequenceCount());
   for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
   {
     tokens.emplace_back(recording, s);
@@ -198,8 +198,8 @@ vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
       {
         const AttentionAtlas::QueryBlock& block = blocks.GetBlocks()[b];
         const HeadPlace& place = blocks.GetMine()[block.head];
-        ofBlocks[b] = atlas::MeasurePatterns(recording, tokens[atlas::ToIndex(block.sequence)],
-          block.sequence, place.layer, place.head, block.begin, block.end,
+        ofBlocks[b] = atlas::MeasurePatterns(recording, tokens[block.sequence], block.sequence,
+          place.layer, place.head, block.begin, block.end,
           { this->ExcludeFirst, this->ExcludeCurrent }, weights);
       }
     });

@@ -51,7 +51,7 @@ struct Updates
   const std::vector<HeadPlace>& heads;
   std::vector<HeadUpdate> values;
 
-  std::size_t TokenCount() const { return ToIndex(this->recording.tokens.Count()); }
+  std::size_t TokenCount() const { return this->recording.tokens.Count(); }
 
   /// A number of each token of a head.
   template<class Value>
@@ -79,7 +79,7 @@ float OrientationOf(const HeadUpdate& update)
 
 std::vector<std::int64_t> AllRows(const atlas::Recording& recording)
 {
-  std::vector<std::int64_t> rows(ToIndex(recording.tokens.Count()));
+  std::vector<std::int64_t> rows(recording.tokens.Count());
   std::iota(rows.begin(), rows.end(), std::int64_t{ 0 });
   return rows;
 }
@@ -247,7 +247,7 @@ struct vtkHeadUpdates::Work
     {
       atlas::MeasureUpdates(this->recording, 0, place.layer, place.head, 0, 0, none, nullptr);
     }
-    const auto tokens = ToIndex(this->recording.tokens.Count());
+    const std::size_t tokens = this->recording.tokens.Count();
     const auto rows = static_cast<double>(this->heads.GetHeads().size() * tokens);
     AttentionAtlas::RequireMemory(
       rows * (3. * sizeof(HeadUpdate) + AttentionAtlas::TokenColumnBytes()),
@@ -274,7 +274,7 @@ struct vtkHeadUpdates::Work
     const HeadPlace& place = this->heads.GetMine()[block.head];
     const std::int64_t row =
       static_cast<std::int64_t>(block.head) * this->recording.tokens.Count() +
-      this->recording.sequenceOffsets[ToIndex(block.sequence)] + block.begin;
+      this->recording.sequenceOffsets[block.sequence] + block.begin;
     atlas::MeasureUpdates(this->recording, block.sequence, place.layer, place.head, block.begin,
       block.end, memory, this->updates.data() + row);
   }
@@ -296,7 +296,7 @@ void vtkHeadUpdates::Execute(Task& task)
   Work work(input, task.Input<vtkMultiBlockDataSet>(1), task.Ranks());
   work.Run(task.Progress());
   const Updates updates{ work.recording, work.heads.GetHeads(),
-    work.heads.Gather(work.updates, ToIndex(work.recording.tokens.Count())) };
+    work.heads.Gather(work.updates, work.recording.tokens.Count()) };
   if (task.Ranks().Rank() != 0)
   {
     return;

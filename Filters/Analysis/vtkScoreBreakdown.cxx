@@ -112,7 +112,7 @@ void vtkScoreBreakdown::Scores::Evaluate(
 {
   const std::int64_t first = this->begin / QueriesPerBlock;
   const std::int64_t count = (this->end + QueriesPerBlock - 1) / QueriesPerBlock - first;
-  std::vector<std::vector<ScoreParts>> blocks(ToIndex(count));
+  std::vector<std::vector<ScoreParts>> blocks(count);
   AttentionAtlas::ParallelSteps(count, BlocksPerStep, progress,
     [&](vtkIdType firstBlock, vtkIdType endBlock)
     {
@@ -121,7 +121,7 @@ void vtkScoreBreakdown::Scores::Evaluate(
         const std::int64_t query = (first + b) * QueriesPerBlock;
         atlas::AppendScoreParts(recording, this->sequence, this->place.layer, this->place.head,
           this->queryBias, this->keys, std::max(query, this->begin),
-          std::min(query + QueriesPerBlock, this->end), this->top, blocks[ToIndex(b)]);
+          std::min(query + QueriesPerBlock, this->end), this->top, blocks[b]);
       }
     });
   for (std::vector<ScoreParts>& block : blocks)
@@ -133,10 +133,10 @@ void vtkScoreBreakdown::Scores::Evaluate(
 
 void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vtkTable* table) const
 {
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(this->sequence)];
+  const std::int64_t first = recording.sequenceOffsets[this->sequence];
   const std::int64_t length = recording.SequenceLength(this->sequence);
   std::vector<std::string> texts;
-  texts.reserve(ToIndex(length));
+  texts.reserve(length);
   for (std::int64_t i = 0; i < length; ++i)
   {
     texts.push_back(AttentionAtlas::TokenText(recording, first + i));
@@ -160,10 +160,10 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
   real(Names::Attention, &ScoreParts::attention);
   AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, this->parts,
     [&](const ScoreParts& part) { return vtkIdType{ first } + part.query; });
-  AddColumn<vtkStringArray>(table, Names::Token, this->parts,
-    [&](const ScoreParts& part) { return texts[ToIndex(part.query)]; });
-  AddColumn<vtkStringArray>(table, Names::KeyToken, this->parts,
-    [&](const ScoreParts& part) { return texts[ToIndex(part.key)]; });
+  AddColumn<vtkStringArray>(
+    table, Names::Token, this->parts, [&](const ScoreParts& part) { return texts[part.query]; });
+  AddColumn<vtkStringArray>(
+    table, Names::KeyToken, this->parts, [&](const ScoreParts& part) { return texts[part.key]; });
   vtkDataSetAttributes* rows = table->GetRowData();
   rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreBreakdown);
@@ -172,7 +172,7 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
 void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkTable* table) const
 {
   std::vector<std::int64_t> rows(this->keys.bias.size());
-  std::iota(rows.begin(), rows.end(), recording.sequenceOffsets[ToIndex(this->sequence)]);
+  std::iota(rows.begin(), rows.end(), recording.sequenceOffsets[this->sequence]);
   AttentionAtlas::AddTokenColumns(recording, { this->place }, rows, table);
   AddColumn<vtkDoubleArray>(table, Names::Alibi, atlas::WithoutMean(this->keys.alibi));
   AddColumn<vtkDoubleArray>(table, Names::Bias, atlas::WithoutMean(this->keys.bias));

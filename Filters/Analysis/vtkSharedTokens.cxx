@@ -6,10 +6,10 @@
 #include "DataFormat.h"
 #include "Error.h"
 #include "Joined.h"
-#include "LabelPlacement.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenCounts.h"
+#include "TokenLabel.h"
 #include "TokensOfHeads.h"
 
 #include <vtkCellArray.h>

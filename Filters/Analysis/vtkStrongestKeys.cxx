@@ -97,7 +97,7 @@ void AddKinds(const std::vector<QueryFocus>& queries, vtkCellData* arrays)
   colors->SetNumberOfComponents(3);
   for (const QueryFocus& focus : queries)
   {
-    colors->InsertNextTypedTuple(KindColors.at(ToIndex(KindOf(focus))).data());
+    colors->InsertNextTypedTuple(KindColors.at(KindOf(focus)).data());
   }
   arrays->AddArray(colors);
 }
@@ -127,7 +127,7 @@ std::vector<QueryFocus> vtkStrongestKeys::Measure(
   atlas::EvaluateAttention( // checks the numbers
     recording, this->Sequence, this->Layer, this->Head, weights, 0, 0, nullptr);
   const std::int64_t length = recording.SequenceLength(this->Sequence);
-  std::vector<QueryFocus> queries(ToIndex(length));
+  std::vector<QueryFocus> queries(length);
   AttentionAtlas::ParallelSteps((length + QueriesPerBlock - 1) / QueriesPerBlock, MeasuredPerStep,
     progress,
     [&](vtkIdType firstBlock, vtkIdType endBlock)
@@ -160,7 +160,7 @@ void vtkStrongestKeys::AddArrays(const atlas::Recording& recording,
     AddOfQueries<vtkFloatArray>(
       Names::Score, queries, [](const QueryFocus& focus) { return focus.strongestScore; }, arrays);
   }
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(this->Sequence)];
+  const std::int64_t first = recording.sequenceOffsets[this->Sequence];
   AddOfQueries<vtkIdTypeArray>(
     Names::TokenIndex, queries,
     [first](const QueryFocus& focus) { return vtkIdType{ first } + focus.query; }, arrays);

@@ -65,7 +65,7 @@ std::vector<float> EmbeddingsOf(const std::vector<Place>& places, const atlas::T
   {
     throw atlas::ModelError("Model: expected a model of text, found " + config.architecture + ".");
   }
-  const auto d = ToIndex(config.modelDimension);
+  const std::size_t d = config.modelDimension;
   AttentionAtlas::RequireMemory(static_cast<double>(places.size() * d) * sizeof(float),
     "the embeddings of " + std::to_string(places.size()) + " tokens of heads",
     "read fewer heads or vectors.");
@@ -138,7 +138,7 @@ void vtkTokenEmbedding::Execute(Task& task)
   const std::vector<Place> places = PlacesOf(tokens);
   const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
   const std::vector<float> embeddings = EmbeddingsOf(places, transformer->GetModel());
-  const auto count = static_cast<std::int64_t>(places.size());
+  const std::int64_t count = places.size();
   atlas::TSneOptions options;
   options.metric = atlas::PointMetric::Euclidean;
   options.perplexity = std::min(this->Perplexity, atlas::LargestPerplexity(count));

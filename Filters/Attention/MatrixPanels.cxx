@@ -69,7 +69,7 @@ PanelPoint MatrixPanels::PointAt(int x, int y) const
 
 std::size_t MatrixPanels::HeadAt(int row, int column) const
 {
-  return this->Order[atlas::ToIndex(row * this->Columns + column)];
+  return this->Order[row * this->Columns + column];
 }
 
 void MatrixPanels::Sort(const std::map<atlas::HeadPlace, double>& scores)

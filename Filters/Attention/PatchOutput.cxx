@@ -143,10 +143,10 @@ void AddTokens(
   output->GetCellData()->SetPedigreeIds(index);
   AddOf<vtkIntArray>(output, ArrayNames::Position, rows,
     [&](const auto& row) { return static_cast<int>(tokenOf(row)); });
-  AddOf<vtkIntArray>(output, ArrayNames::Row, rows,
-    [&](const auto& row) { return shown.grid.row[atlas::ToIndex(tokenOf(row))]; });
+  AddOf<vtkIntArray>(
+    output, ArrayNames::Row, rows, [&](const auto& row) { return shown.grid.row[tokenOf(row)]; });
   AddOf<vtkIntArray>(output, ArrayNames::Column, rows,
-    [&](const auto& row) { return shown.grid.column[atlas::ToIndex(tokenOf(row))]; });
+    [&](const auto& row) { return shown.grid.column[tokenOf(row)]; });
 }
 
 /// The arrays of cells that stand for a query and a key.
@@ -178,8 +178,7 @@ void Finish(const ShownPatches& shown, const char* format, vtkPolyData* output)
 std::vector<std::array<std::uint8_t, 3>> PatchColors(const ShownPatches& shown)
 {
   const atlas::PatchGrid& grid = shown.grid;
-  std::vector<std::array<std::uint8_t, 3>> colors(
-    atlas::ToIndex(grid.rows * grid.columns), { Gray, Gray, Gray });
+  std::vector<std::array<std::uint8_t, 3>> colors(grid.rows * grid.columns, { Gray, Gray, Gray });
   const atlas::SharedMatrix& mean = shown.recording.tokens.color;
   for (std::size_t i = 0; mean.IsRecorded() && shown.options.sequence >= 0 && i < grid.row.size();
     ++i)
@@ -187,8 +186,8 @@ std::vector<std::array<std::uint8_t, 3>> PatchColors(const ShownPatches& shown)
     if (grid.row[i] >= 0)
     {
       const float* color = mean.Row(shown.TokenIndex(static_cast<std::int64_t>(i)));
-      std::transform(color, color + 3,
-        colors[atlas::ToIndex(grid.row[i] * grid.columns + grid.column[i])].begin(), [](float part)
+      std::transform(color, color + 3, colors[grid.row[i] * grid.columns + grid.column[i]].begin(),
+        [](float part)
         { return static_cast<std::uint8_t>(std::lround(255 * std::clamp(part, 0.0F, 1.0F))); });
     }
   }
@@ -199,9 +198,7 @@ std::vector<std::array<std::uint8_t, 3>> PatchColors(const ShownPatches& shown)
 
 std::int64_t ShownPatches::TokenIndex(std::int64_t token) const
 {
-  return this->recording
-           .sequenceOffsets[atlas::ToIndex(std::max<std::int64_t>(this->options.sequence, 0))] +
-         token;
+  return this->recording.sequenceOffsets[std::max<std::int64_t>(this->options.sequence, 0)] + token;
 }
 
 double ShownPatches::PatchHeight() const
@@ -216,7 +213,7 @@ std::array<double, 2> ShownPatches::Center(std::int64_t token) const
 {
   if (this->grid.IsPatch(token))
   {
-    const std::size_t i = atlas::ToIndex(token);
+    const std::size_t i = token;
     return { static_cast<double>(this->grid.column[i]), -this->grid.row[i] * this->PatchHeight() };
   }
   const auto& others = this->grid.classTokens;
@@ -325,7 +322,7 @@ void MakePicture(const ShownPatches& shown, const std::uint8_t* pixels,
     {
       const std::int64_t patch = row * grid.rows / height * grid.columns + x * grid.columns / width;
       const std::uint8_t* color =
-        pixels != nullptr ? pixels + 3 * (row * width + x) : colors[atlas::ToIndex(patch)].data();
+        pixels != nullptr ? pixels + 3 * (row * width + x) : colors[patch].data();
       std::copy_n(color, 3, value);
     }
   }

@@ -133,7 +133,7 @@ public:
   std::array<vtkIdType, 2> PointsOf(std::size_t h, const atlas::AttentionLink& line) const
   {
     const SentencePage& page = this->Layout.PageOf(line.query, line.key);
-    const auto number = static_cast<std::size_t>(&page - this->Layout.Pages().data());
+    const std::size_t number = &page - this->Layout.Pages().data();
     const vtkIdType first = this->FirstOfPage[number] +
                             static_cast<vtkIdType>(h) * static_cast<vtkIdType>(this->Words.size());
     return { first + line.query - page.queryBegin,
@@ -229,10 +229,10 @@ struct Bars
 
 SentenceWords::SentenceWords(const atlas::Recording& recording, std::int64_t chosen)
   : sequence(chosen)
-  , hidden(ToIndex(atlas::AttentionLength(recording, chosen)))
+  , hidden(atlas::AttentionLength(recording, chosen))
 {
   const bool isOne = chosen != atlas::AllSequences;
-  this->firstRow = isOne ? recording.sequenceOffsets[ToIndex(chosen)] : 0;
+  this->firstRow = isOne ? recording.sequenceOffsets[chosen] : 0;
   for (std::size_t i = 0; i < this->hidden.size(); ++i)
   {
     this->tokens.push_back(isOne
@@ -257,7 +257,7 @@ double SentenceHeads::Received(std::int64_t position) const
   double sum = 0;
   for (const SentenceHead& head : this->heads)
   {
-    sum += head.attention.received[ToIndex(position)];
+    sum += head.attention.received[position];
   }
   return sum / static_cast<double>(this->heads.size());
 }
@@ -267,7 +267,7 @@ double SentenceHeads::Given(std::int64_t position) const
   double sum = 0;
   for (const SentenceHead& head : this->heads)
   {
-    sum += head.attention.given[ToIndex(position)];
+    sum += head.attention.given[position];
   }
   return sum / static_cast<double>(this->heads.size());
 }
@@ -302,17 +302,17 @@ void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, 
   output->SetPoints(points);
   output->SetVerts(vertices);
   vtkPointData* data = output->GetPointData();
-  data->AddArray(MakeArray<vtkStringArray>(ArrayNames::Token, places,
-    [&](const Word& word) { return words.tokens[ToIndex(word.position)]; }));
-  data->AddArray(MakeArray<vtkStringArray>(ArrayNames::Label, places,
-    [&](const Word& word) { return words.labels[ToIndex(word.position)]; }));
+  data->AddArray(MakeArray<vtkStringArray>(
+    ArrayNames::Token, places, [&](const Word& word) { return words.tokens[word.position]; }));
+  data->AddArray(MakeArray<vtkStringArray>(
+    ArrayNames::Label, places, [&](const Word& word) { return words.labels[word.position]; }));
   data->AddArray(SidesOf(places));
   data->AddArray(MakeArray<vtkIntArray>(
     ArrayNames::Sequence, places, [&](const Word&) { return static_cast<int>(words.sequence); }));
   data->AddArray(MakeArray<vtkIntArray>(ArrayNames::Position, places,
     [](const Word& word) { return static_cast<int>(word.position); }));
-  data->AddArray(MakeArray<vtkUnsignedCharArray>(ArrayNames::Hidden, places, [&](const Word& word)
-    { return static_cast<unsigned char>(words.hidden[ToIndex(word.position)]); }));
+  data->AddArray(MakeArray<vtkUnsignedCharArray>(ArrayNames::Hidden, places,
+    [&](const Word& word) { return static_cast<unsigned char>(words.hidden[word.position]); }));
   const auto rows = RowsOf(words, places);
   data->AddArray(rows);
   if (words.sequence != atlas::AllSequences)
@@ -408,7 +408,7 @@ void FillBars(const SentenceWords& words, const SentenceHeads& heads,
     const double y = layout.Place(word.page, word.side, word.position)[1];
     for (std::size_t h = 0; h < heads.heads.size(); ++h)
     {
-      const double sum = LengthsOf(heads, h)[ToIndex(word.position)];
+      const double sum = LengthsOf(heads, h)[word.position];
       if (sum <= 0)
       {
         continue;

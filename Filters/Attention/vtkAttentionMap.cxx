@@ -44,8 +44,7 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
       labels->InsertNextValue(
         sequence == atlas::AllSequences
           ? std::to_string(i)
-          : AttentionAtlas::TokenText(
-              recording, recording.sequenceOffsets[static_cast<std::size_t>(sequence)] + i));
+          : AttentionAtlas::TokenText(recording, recording.sequenceOffsets[sequence] + i));
     }
     fields->AddArray(labels);
   }
@@ -158,7 +157,7 @@ void vtkAttentionMap::Execute(Task& task)
   const vtkSmartPointer<vtkFloatArray> values =
     vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
   this->Pool.ForgetFree();
-  values->SetName(atlas::AttentionQuantityNames[static_cast<std::size_t>(this->Quantity)]);
+  values->SetName(atlas::AttentionQuantityNames[this->Quantity]);
   this->EvaluateRows(recording, rows, values, task.Progress());
   auto* output = task.Output<vtkImageData>();
   output->SetExtent(extent.data());

@@ -203,8 +203,8 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
   pooled.tokens = atlas::AttentionLength(recording, this->Sequence);
   pooled.heads = panels.Heads();
   std::vector<atlas::HeadPlace> mine;
-  const auto ranks = atlas::ToIndex(task.Ranks().Count());
-  for (auto i = atlas::ToIndex(task.Ranks().Rank()); i < pooled.heads.size(); i += ranks)
+  const std::size_t ranks = task.Ranks().Count();
+  for (std::size_t i = task.Ranks().Rank(); i < pooled.heads.size(); i += ranks)
   {
     mine.push_back(pooled.heads[i]);
   }
@@ -239,8 +239,7 @@ void vtkAttentionMatrix::MakeImage(
     AttentionAtlas::RequestedExtent(task.OutputInformation(), panels.Width(), panels.Height());
   const std::int64_t width = std::max(extent[1] - extent[0] + 1, 0);
   const std::int64_t height = std::max(extent[3] - extent[2] + 1, 0);
-  PointValues points(
-    atlas::AttentionQuantityNames.at(atlas::ToIndex(this->Quantity)), width * height);
+  PointValues points(atlas::AttentionQuantityNames.at(this->Quantity), width * height);
   const int size = panels.Size();
   const std::int64_t tokens = pooled.tokens;
   const auto fill = [&](vtkIdType begin, vtkIdType end)

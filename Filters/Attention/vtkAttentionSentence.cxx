@@ -60,7 +60,7 @@ std::vector<bool> FlagsOf(const std::vector<vtkIdType>& rows, const char* proper
     const std::int64_t position = row - words.firstRow;
     if (position >= 0 && position < static_cast<std::int64_t>(flags.size()))
     {
-      flags[ToIndex(position)] = true;
+      flags[position] = true;
     }
   }
   return flags;
@@ -236,7 +236,7 @@ void vtkAttentionSentence::ChooseTokens(vtkSelection* selection, Shown& shown) c
     }
     for (const std::int64_t position : positions.at(side == TokenSide::Key ? 1 : 0))
     {
-      shown.options.chosen[ToIndex(position)] = true;
+      shown.options.chosen[position] = true;
     }
   }
   shown.options.chosenSide = side;
@@ -260,7 +260,7 @@ void vtkAttentionSentence::FindWords(vtkSelection* selection, Shown& shown) cons
   }
   shown.options.sequence = this->Sequence;
   shown.options.layer = shown.heads.layer = this->Layer;
-  shown.options.quantity = SentenceQuantities.at(static_cast<std::size_t>(this->Quantity));
+  shown.options.quantity = SentenceQuantities.at(this->Quantity);
   shown.options.threshold = this->Threshold;
   shown.options.renormalize = this->Renormalize;
   bool isCausal = this->RowsPerPage > 0;
@@ -272,10 +272,9 @@ void vtkAttentionSentence::FindWords(vtkSelection* selection, Shown& shown) cons
   shown.words =
     std::make_unique<AttentionAtlas::SentenceWords>(shown.recording, shown.options.sequence);
   shown.words->hidden = shown.options.hidden = this->FindHidden(shown);
-  shown.layout =
-    std::make_unique<atlas::SentenceLayout>(static_cast<std::int64_t>(shown.words->tokens.size()),
-      atlas::SentenceLayoutOptions{
-        this->FirstToken, this->TokenCount, this->RowsPerPage, shown.words->Width(), isCausal });
+  shown.layout = std::make_unique<atlas::SentenceLayout>(
+    shown.words->tokens.size(), atlas::SentenceLayoutOptions{ this->FirstToken, this->TokenCount,
+                                  this->RowsPerPage, shown.words->Width(), isCausal });
   shown.options.first = shown.layout->First();
   shown.options.end = shown.layout->End();
   shown.RequireMemory();

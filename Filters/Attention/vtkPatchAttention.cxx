@@ -237,7 +237,7 @@ void vtkPatchAttention::Execute(Task& task)
   options.sequence = this->Sequence;
   options.layer = this->Layer;
   options.head = this->Head;
-  options.quantity = PatchQuantities.at(static_cast<std::size_t>(this->Quantity));
+  options.quantity = PatchQuantities.at(this->Quantity);
   options.direction = static_cast<atlas::PatchDirection>(this->Direction);
   options.arrows = static_cast<atlas::PatchArrows>(this->Arrows);
   options.threshold = this->ArrowThreshold;

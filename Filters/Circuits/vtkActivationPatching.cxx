@@ -100,7 +100,7 @@ std::string Trimmed(const std::string& token)
 std::vector<std::string> Numbers(std::int64_t count)
 {
   std::vector<std::string> numbers;
-  numbers.reserve(atlas::ToIndex(count));
+  numbers.reserve(count);
   for (std::int64_t i = 0; i < count; ++i)
   {
     numbers.push_back(std::to_string(i));
@@ -186,8 +186,8 @@ void vtkActivationPatching::Map::AddArrays(const Rows& rows, const Add& add) con
   {
     add(MakeArray<vtkIntArray>(Names::Position, rows,
       [this](std::size_t i) { return static_cast<int>(this->sites[i].position); }));
-    add(MakeArray<vtkStringArray>(Names::Token, rows,
-      [this](std::size_t i) { return this->tokens[atlas::ToIndex(this->sites[i].position)]; }));
+    add(MakeArray<vtkStringArray>(
+      Names::Token, rows, [this](std::size_t i) { return this->tokens[this->sites[i].position]; }));
   }
   add(MakeArray<vtkDoubleArray>(
     Names::LogitDifference, rows, [this](std::size_t i) { return this->map.difference[i]; }));
@@ -327,7 +327,7 @@ vtkActivationPatching::Map vtkActivationPatching::MakeMap(
   options.parts = ranks.Count();
   options.progress = task.Progress();
   atlas::CheckPatching(model, prompt.input, source.input, options);
-  const auto length = static_cast<std::int64_t>(prompt.labels.size());
+  const std::int64_t length = prompt.labels.size();
   AttentionAtlas::RequireMemory(static_cast<double>(atlas::PatchingMemory(model, length, options)),
     "the runs", "give shorter prompts.");
   found.map = atlas::MapPatching(model, prompt.input, source.input, options);

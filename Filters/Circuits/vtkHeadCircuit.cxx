@@ -58,7 +58,7 @@ std::vector<Row> RowsOf(
   {
     for (const atlas::LargestEntries& list : largest)
     {
-      const auto top = static_cast<std::size_t>(list.top);
+      const std::size_t top = list.top;
       for (std::size_t i = 0; i < top; ++i)
       {
         rows.push_back(
@@ -117,7 +117,7 @@ vtkHeadCircuit::Result::Result(const vtkHeadCircuit& filter, vtkMultiBlockDataSe
   const std::int64_t size = atlas::CircuitSize(this->model->GetModel(), this->options);
   if (this->IsOfPositions())
   {
-    this->shown.resize(atlas::ToIndex(size));
+    this->shown.resize(size);
     std::iota(this->shown.begin(), this->shown.end(), 0);
   }
 }

@@ -116,7 +116,7 @@ struct Lines
     if (top > 0 && this->pairs.size() > ToIndex(top))
     {
       this->leftOut = static_cast<int>(this->pairs.size() - ToIndex(top));
-      this->pairs.resize(ToIndex(top));
+      this->pairs.resize(top);
     }
     std::reverse(this->pairs.begin(), this->pairs.end());
   }
@@ -134,7 +134,7 @@ struct Lines
 std::string LegendOf(const Lines& lines, int kind, double baseline)
 {
   std::string text =
-    std::string(atlas::CompositionKindNames.at(ToIndex(kind))) + "-composition above chance";
+    std::string(atlas::CompositionKindNames.at(kind)) + "-composition above chance";
   std::vector<ComposedHeads> ends = { lines.pairs.back(), lines.pairs.front() };
   ends.resize(lines.pairs.size() > 1 ? 2 : 1);
   for (const ComposedHeads& pair : ends)
@@ -203,7 +203,7 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
     [&](const ComposedHeads& pair) { return static_cast<float>(lines.Opacity(pair)); }));
   data->AddArray(colors);
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(ToIndex(kind))));
+  AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(kind)));
   AddField(fields, Names::Baseline, baseline);
   AddField(fields, Names::LinesLeftOut, lines.leftOut);
   if (!pairs.empty())
@@ -282,7 +282,7 @@ void vtkHeadComposition::Execute(Task& task)
     Formats::HeadCompositionPairs, Formats::HeadCompositionHeads };
   for (int port = 0; port < 3; ++port)
   {
-    AttentionAtlas::Describe(task.Output<vtkDataObject>(port), formats.at(ToIndex(port)),
-      this->Processing, LeftOut(config, this->Processing, this->Kind == V));
+    AttentionAtlas::Describe(task.Output<vtkDataObject>(port), formats.at(port), this->Processing,
+      LeftOut(config, this->Processing, this->Kind == V));
   }
 }

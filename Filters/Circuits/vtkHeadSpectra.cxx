@@ -122,10 +122,7 @@ struct Eigenvalue
   const HeadSpectrum* spectrum;
   int index;
 
-  const std::complex<double>& Value() const
-  {
-    return this->spectrum->eigenvalues[ToIndex(this->index)];
-  }
+  const std::complex<double>& Value() const { return this->spectrum->eigenvalues[this->index]; }
 };
 
 void FillEigenvalues(const Spectra& spectra, vtkPolyData* output)
@@ -234,6 +231,6 @@ void vtkHeadSpectra::Execute(Task& task)
   for (int port = 0; port < 4; ++port)
   {
     AttentionAtlas::Describe(
-      task.Output<vtkDataObject>(port), formats.at(ToIndex(port)), this->Processing, leftOut);
+      task.Output<vtkDataObject>(port), formats.at(port), this->Processing, leftOut);
   }
 }

@@ -79,7 +79,7 @@ struct vtkLogitAttribution::Found
   {
     const auto add = [&](const char* name, const auto& number)
     { data->AddArray(MakeArray<vtkIntArray>(name, places, number)); };
-    const auto token = [](const Place& place) { return ToIndex(place.target->row); };
+    const auto token = [](const Place& place) { return place.target->row; };
     data->AddArray(MakeArray<vtkStringArray>(
       Names::Component, places, [](const Place& place) { return place.component->name; }));
     add(Names::Layer, [](const Place& place) { return place.component->component.layer; });
@@ -138,9 +138,8 @@ struct vtkLogitAttribution::Found
 
   void FillImage(const atlas::ComponentGroups& groups, bool processes, vtkInformation* info) const
   {
-    const auto count = static_cast<std::int64_t>(this->targets.size());
-    atlas::DoubleMatrix values =
-      atlas::DoubleMatrix::Zero(static_cast<std::int64_t>(groups.groups.size()), count);
+    const std::int64_t count = this->targets.size();
+    atlas::DoubleMatrix values = atlas::DoubleMatrix::Zero(groups.groups.size(), count);
     for (std::size_t c = 0; c < groups.groupOf.size(); ++c)
     {
       values.row(groups.groupOf[c]) +=
@@ -255,7 +254,7 @@ std::pair<std::int64_t, std::int64_t> vtkLogitAttribution::FindRows(
                              (isNext ? ", since the last token has no next one" : "") + ", found " +
                              std::to_string(this->Position) + ".");
   }
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(this->Sequence)];
+  const std::int64_t first = recording.sequenceOffsets[this->Sequence];
   return this->Position == -1 ? std::pair(first, first + end)
                               : std::pair(first + this->Position, first + this->Position + 1);
 }
@@ -273,7 +272,7 @@ std::vector<std::int32_t> vtkLogitAttribution::FindTargets(
   if (this->Target == TOKEN)
   {
     return std::vector<std::int32_t>(
-      ToIndex(end - begin), this->Kept->target.Find(model, this->TargetToken, "TargetToken"));
+      end - begin, this->Kept->target.Find(model, this->TargetToken, "TargetToken"));
   }
   const std::vector<std::int64_t>& ids = recording.tokens.id;
   if (ids.empty())
@@ -283,7 +282,7 @@ std::vector<std::int32_t> vtkLogitAttribution::FindTargets(
   std::vector<std::int32_t> next;
   for (std::int64_t row = begin; row < end; ++row)
   {
-    next.push_back(static_cast<std::int32_t>(ids[ToIndex(row + 1)]));
+    next.push_back(static_cast<std::int32_t>(ids[row + 1]));
   }
   return next;
 }
@@ -306,7 +305,7 @@ vtkLogitAttribution::Found vtkLogitAttribution::Find(const atlas::Recording& rec
     this->Against.empty() ? -1 : this->Kept->against.Find(model, this->Against, "Against");
   for (std::int64_t row = begin; row < end; ++row)
   {
-    found.targets.push_back({ row, targets[ToIndex(row - begin)], against });
+    found.targets.push_back({ row, targets[row - begin], against });
   }
   return found;
 }

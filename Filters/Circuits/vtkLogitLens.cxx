@@ -105,7 +105,7 @@ struct Lens
   /// A cell of the image, numbered row by row from the top left.
   Entry AtImage(std::size_t cell) const
   {
-    const std::size_t length = ToIndex(this->cells.length);
+    const std::size_t length = this->cells.length;
     const std::size_t row = cell / length;
     return { (this->cells.layers.size() - 1 - row) * length + cell % length, 0 };
   }
@@ -114,8 +114,8 @@ struct Lens
 void FillImage(const atlas::Recording& recording, const Lens& lens, vtkInformation* info)
 {
   std::vector<Entry> entries;
-  for (const std::size_t cell : AttentionAtlas::BeginImage(
-         info, lens.cells.length, static_cast<std::int64_t>(lens.cells.layers.size()), Step))
+  for (const std::size_t cell :
+    AttentionAtlas::BeginImage(info, lens.cells.length, lens.cells.layers.size(), Step))
   {
     entries.push_back(lens.AtImage(cell));
   }
@@ -146,7 +146,7 @@ void FillImage(const atlas::Recording& recording, const Lens& lens, vtkInformati
 
 void FillTable(const Lens& lens, vtkTable* table)
 {
-  const std::size_t top = ToIndex(lens.cells.top);
+  const std::size_t top = lens.cells.top;
   std::vector<Entry> entries;
   entries.reserve(lens.cells.tokens.size());
   for (std::size_t i = 0; i < lens.cells.tokens.size(); ++i)
@@ -167,7 +167,7 @@ void FillLabels(const Lens& lens, vtkPolyData* output)
   std::vector<Entry> entries;
   vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> vertices;
-  const std::size_t length = ToIndex(lens.cells.length);
+  const std::size_t length = lens.cells.length;
   for (std::size_t cell = 0; cell < lens.cells.layers.size() * length; ++cell)
   {
     entries.push_back(lens.AtImage(cell));
@@ -276,8 +276,7 @@ void vtkLogitLens::Execute(Task& task)
       reinterpret_cast<std::uintptr_t>(model.get()), this->Sequence, this->Top),
     [&] { return this->Read(recording, model->GetModel(), task); });
   const AttentionAtlas::TokenNames names(model);
-  const Lens lens = { cells, names, this->Sequence,
-    recording.sequenceOffsets[ToIndex(this->Sequence)] };
+  const Lens lens = { cells, names, this->Sequence, recording.sequenceOffsets[this->Sequence] };
   FillImage(recording, lens, task.OutputInformation(ImagePort));
   if (task.IsFirst())
   {

@@ -110,7 +110,7 @@ std::vector<std::int64_t> GroupsOfColumn(vtkTable* tokens, const std::string& na
   if (auto* texts = vtkStringArray::SafeDownCast(column))
   {
     std::vector<std::string> values;
-    values.reserve(static_cast<std::size_t>(texts->GetNumberOfValues()));
+    values.reserve(texts->GetNumberOfValues());
     for (vtkIdType i = 0; i < texts->GetNumberOfValues(); ++i)
     {
       values.emplace_back(texts->GetValue(i));
@@ -351,9 +351,9 @@ void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
   for (int port = 0; port < 3; ++port)
   {
     vtkDataObject* data = vtkDataObject::GetData(outputVector, port);
-    AttentionAtlas::SetFormat(data, formats.at(ToIndex(port)));
+    AttentionAtlas::SetFormat(data, formats.at(port));
     vtkFieldData* fields = data->GetFieldData();
-    AddField(fields, Names::By, std::string(ByNames.at(ToIndex(this->By))));
+    AddField(fields, Names::By, std::string(ByNames.at(this->By)));
     AddField(fields, Names::PairsInSet, static_cast<double>(contrast.pairs));
     AddField(fields, Names::OtherPairs, static_cast<double>(contrast.others));
     fields->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::LeftOut, LeftOut(recording)));

@@ -48,9 +48,9 @@ constexpr int ScoreTable = 1;
 void AddArrays(const ScoreTerms& terms, const std::vector<ScorePair>& pairs, vtkFieldData* data)
 {
   const auto query = [&](const ScorePair& pair) -> const NamedComponent&
-  { return terms.queries[ToIndex(pair.query)]; };
+  { return terms.queries[pair.query]; };
   const auto key = [&](const ScorePair& pair) -> const NamedComponent&
-  { return terms.keys[ToIndex(pair.key)]; };
+  { return terms.keys[pair.key]; };
   data->AddArray(MakeArray<vtkStringArray>(
     Names::QueryComponent, pairs, [&](const ScorePair& pair) { return query(pair).name; }));
   data->AddArray(MakeArray<vtkStringArray>(
@@ -77,7 +77,7 @@ void AddFields(const atlas::Recording& recording, const ScoreTerms& terms, vtkFi
   AddField(fields, Names::Head, place.head);
   AddField(fields, Names::Query, place.query);
   AddField(fields, Names::Key, place.key);
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(place.sequence)];
+  const std::int64_t first = recording.sequenceOffsets[place.sequence];
   AddField(fields, "Query Text", AttentionAtlas::TokenText(recording, first + place.query));
   AddField(fields, "Key Text", AttentionAtlas::TokenText(recording, first + place.key));
 }

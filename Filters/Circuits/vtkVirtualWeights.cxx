@@ -168,7 +168,7 @@ void vtkVirtualWeights::Execute(Task& task)
     AttentionAtlas::PanelTitles labels;
     labels.AddToTheLeft(-1, static_cast<double>(1 - weights.product.rows()) / 2,
       this->Space == STREAMS ? "stream that " + from + " reads" : "values of " + from);
-    const std::size_t kind = ToIndex(this->Kind);
+    const std::size_t kind = this->Kind;
     labels.Add(0, 1,
       this->Space == HEADS ? Readers.at(kind) + (" of " + to)
                            : "stream of " + to + ": " + Streams.at(kind));
@@ -181,9 +181,9 @@ void vtkVirtualWeights::Execute(Task& task)
   for (int port = 0; port < 3; ++port)
   {
     auto* output = task.Output<vtkDataObject>(port);
-    AttentionAtlas::Describe(output, formats.at(ToIndex(port)), this->Processing, leftOut);
+    AttentionAtlas::Describe(output, formats.at(port), this->Processing, leftOut);
     vtkFieldData* fields = output->GetFieldData();
-    AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(ToIndex(this->Kind))));
+    AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(this->Kind)));
     AddField(fields, Names::HeadName, heads);
     AddField(fields, Names::Score, weights.score);
   }

@@ -3,8 +3,7 @@
 #
 # A unit is NAME/UNIT.h and .cxx, a header only NAME/HEADER.h. Internal units are in NAME/Internal,
 # which nothing outside the room can include. A room sees the headers of the rooms that it DEPENDS
-# on and of its own EXTERNALS. Externals that appear in the room's headers are PUBLIC_EXTERNALS.
-# CMake propagates DEPENDS transitively, so TestArchitecture compares the direct includes with them.
+# on, of theirs in turn, and of its own EXTERNALS. Externals that appear in the room's headers are PUBLIC_EXTERNALS.
 function(atlas_add_room name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
     "UNITS;HEADERS;INTERNAL;DEPENDS;EXTERNALS;PUBLIC_EXTERNALS")

@@ -55,7 +55,7 @@ vtkDataArray* RequireNumbers(
 std::vector<std::int64_t> Integers(vtkDataArray* array)
 {
   std::vector<std::int64_t> numbers;
-  numbers.reserve(static_cast<std::size_t>(array->GetNumberOfTuples()));
+  numbers.reserve(array->GetNumberOfTuples());
   constexpr double largest = 9007199254740992; // exact in double
   for (const double number : vtk::DataArrayValueRange<1>(array))
   {
@@ -77,7 +77,7 @@ std::vector<HeadRows> GroupByHead(
   HeadRows* last = nullptr; // rows of a head usually follow each other
   for (vtkIdType i = 0; i < count; ++i)
   {
-    const auto row = static_cast<std::size_t>(i);
+    const std::size_t row = i;
     const std::int64_t layer = layers.empty() ? -1 : layers[row];
     const std::int64_t head = heads.empty() ? -1 : heads[row];
     if (last == nullptr || last->layer != layer || last->head != head)

@@ -486,7 +486,7 @@ std::vector<atlas::RecordedHead> ReadOneHead(vtkMultiBlockDataSet* layer, std::i
   std::vector<atlas::RecordedHead> heads(numbers.size());
   if (head >= 0 && head < static_cast<std::int64_t>(numbers.size()))
   {
-    heads[static_cast<std::size_t>(head)] = ReadHead(layer, *std::next(numbers.begin(), head));
+    heads[head] = ReadHead(layer, *std::next(numbers.begin(), head));
   }
   return heads;
 }
@@ -612,7 +612,7 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
                                 std::to_string(index) + ".");
       }
       recording.residual.resize(static_cast<std::size_t>(recording.layerCount) + 1);
-      recording.residual[static_cast<std::size_t>(index)] =
+      recording.residual[index] =
         MatrixOf(table, atlas::ResidualQuantity.label, atlas::ResidualQuantity.name);
     }
   }
@@ -673,7 +673,7 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
   AddBlock(output, "tokens", TokenTable(recording.tokens));
   for (std::int32_t index = 0; index <= recording.layerCount; ++index)
   {
-    const auto l = static_cast<std::size_t>(index);
+    const std::size_t l = index;
     const auto layer = std::find_if(recording.layers.begin(), recording.layers.end(),
       [index](const atlas::RecordedLayer& candidate) { return candidate.index == index; });
     vtkNew<vtkMultiBlockDataSet> block;

@@ -8,7 +8,7 @@ namespace AttentionAtlas
 std::string TokenText(const atlas::Recording& recording, std::int64_t row)
 {
   const atlas::RecordedTokens& tokens = recording.tokens;
-  const std::size_t i = atlas::ToIndex(row);
+  const std::size_t i = row;
   if (i < tokens.text.size())
   {
     return tokens.text[i];

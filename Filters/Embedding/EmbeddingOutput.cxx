@@ -63,7 +63,7 @@ void AddOfTokens(
     {
       for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
       {
-        array->SetValue(i, valueOf(ToIndex(i % tokens)));
+        array->SetValue(i, valueOf(i % tokens));
       }
     });
 }
@@ -159,8 +159,7 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
   {
     if (!list.empty())
     {
-      AddOfTokens<vtkIntArray>(
-        heads, name, [&](std::size_t i) { return list[ToIndex(rowOf(i))]; }, data);
+      AddOfTokens<vtkIntArray>(heads, name, [&](std::size_t i) { return list[rowOf(i)]; }, data);
     }
   };
   AddOfTokens<vtkIdTypeArray>(heads, ArrayNames::TokenIndex, rowOf, data);
@@ -170,7 +169,7 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
     heads, ArrayNames::RelativePosition,
     [&](std::size_t i)
     {
-      const std::size_t row = ToIndex(rowOf(i));
+      const std::size_t row = rowOf(i);
       const std::int64_t last = recording.SequenceLength(tokens.sequence[row]) - 1;
       return last > 0 ? static_cast<float>(tokens.position[row]) / static_cast<float>(last) : 0.F;
     },
@@ -178,7 +177,7 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
   if (!tokens.id.empty())
   {
     const std::unordered_map<std::int64_t, int> counts = CountIds(tokens);
-    const auto idOf = [&](std::size_t i) { return tokens.id[ToIndex(rowOf(i))]; };
+    const auto idOf = [&](std::size_t i) { return tokens.id[rowOf(i)]; };
     AddOfTokens<vtkIntArray>(
       heads, ArrayNames::TokenCount, [&](std::size_t i) { return counts.at(idOf(i)); }, data);
     AddOfTokens<vtkTypeInt64Array>(heads, ArrayNames::TokenId, idOf, data);
@@ -222,7 +221,7 @@ AxisMap Stretched(const float* layout, std::size_t size, int axis, int dimension
 {
   float least = layout[axis];
   float largest = least;
-  for (std::size_t i = ToIndex(axis); i < size; i += ToIndex(dimensions))
+  for (std::size_t i = axis; i < size; i += ToIndex(dimensions))
   {
     least = std::min(least, layout[i]);
     largest = std::max(largest, layout[i]);
@@ -265,7 +264,7 @@ void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, floa
   const float* const values = layout.Frame(heads.frame);
   for (int axis = 0; axis < 3; ++axis)
   {
-    const AxisMap map = MapOf(heads, layout, axis, corner.at(ToIndex(axis)));
+    const AxisMap map = MapOf(heads, layout, axis, corner.at(axis));
     for (std::size_t i = 0; i < heads.PointsPerHead(); ++i)
     {
       const float value = axis < dimensions ? values[i * ToIndex(dimensions) + ToIndex(axis)] : 0;
@@ -340,7 +339,7 @@ void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
     {
       for (vtkIdType i = begin; i < end; ++i)
       {
-        PlaceHead(heads, *heads.layouts[ToIndex(i)],
+        PlaceHead(heads, *heads.layouts[i],
           coordinates->GetPointer(3 * i * static_cast<vtkIdType>(heads.PointsPerHead())));
       }
     });

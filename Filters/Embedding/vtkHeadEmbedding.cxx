@@ -152,7 +152,7 @@ std::size_t FrameOf(const atlas::LayoutOptions& options, vtkInformationVector* o
       ->GetInformation()
       ->Set(vtkDataObject::DATA_TIME_STEP(), *frame);
   }
-  return static_cast<std::size_t>(frame - iterations.begin());
+  return frame - iterations.begin();
 }
 
 /// The ranges of the input as it is, without an update.
@@ -225,7 +225,7 @@ struct vtkHeadEmbedding::Memory
     AttentionAtlas::ParallelFor(0, static_cast<vtkIdType>(unknown.size()),
       [&](vtkIdType begin, vtkIdType end)
       {
-        for (std::size_t i = atlas::ToIndex(begin); i < atlas::ToIndex(end); ++i)
+        for (std::size_t i = begin; i < atlas::ToIndex(end); ++i)
         {
           hashes[i] = HashHead(recording, unknown[i]);
         }
@@ -367,8 +367,7 @@ std::vector<atlas::LayoutTask> vtkHeadEmbedding::DealMissing(
     missing = this->Known->layouts.Missing(part.request);
   }
   std::vector<atlas::LayoutTask> mine;
-  for (auto i = atlas::ToIndex(ranks.Rank()); i < missing.size();
-    i += atlas::ToIndex(ranks.Count()))
+  for (std::size_t i = ranks.Rank(); i < missing.size(); i += atlas::ToIndex(ranks.Count()))
   {
     mine.push_back(missing[i]);
   }
@@ -382,8 +381,8 @@ void vtkHeadEmbedding::LayOut(Part& part, const Task& task)
   ranks.RequireSame(atlas::HashValues(part.request.contents.data(),
     part.request.contents.size() * sizeof(std::uint64_t), part.request.tokens));
   const std::vector<atlas::LayoutTask> mine = this->DealMissing(part, ranks);
-  const auto tokens = static_cast<std::int64_t>(part.rows.size());
-  const auto heads = static_cast<std::int64_t>(part.request.heads.size());
+  const std::int64_t tokens = part.rows.size();
+  const std::int64_t heads = part.request.heads.size();
   const atlas::HeadPlace& first = part.request.heads[0];
   const std::int64_t dimension =
     atlas::HeadWithKeys(part.recording, first.layer, first.head).query.columns;
@@ -459,7 +458,7 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, const Task& task)
   vtkInformation* info = task.OutputInformation();
   const auto pieces = std::max(info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()), 1);
   const auto piece = std::max(info->Get(SDDP::UPDATE_PIECE_NUMBER()), 0);
-  const auto count = static_cast<std::ptrdiff_t>(layouts.size());
+  const std::int64_t count = layouts.size();
   heads.layouts.assign(
     layouts.begin() + count * piece / pieces, layouts.begin() + count * (piece + 1) / pieces);
   auto* output = task.Output<vtkPolyData>();

@@ -54,7 +54,7 @@ atlas::TransformerConfig LearningRequest::Config() const
 
 void LearningRequest::RequireMemory() const
 {
-  const auto checkpoints = static_cast<std::int64_t>(this->CheckpointSteps().size());
+  const std::int64_t checkpoints = this->CheckpointSteps().size();
   AttentionAtlas::RequireMemory(atlas::TrainingBytes(this->recipe, checkpoints), "the training",
     "choose smaller sizes or a larger CheckpointEvery.");
 }

@@ -44,7 +44,7 @@ atlas::LearningCurves UnpackedCurves(const atlas::TensorView& rows, const std::s
     curves.names.push_back(name);
   }
   const std::vector<double> values = rows.ToDouble();
-  const auto columns = static_cast<std::ptrdiff_t>(curves.names.size());
+  const std::int64_t columns = curves.names.size();
   for (auto row = values.begin(); row != values.end() && columns > 0; row += columns)
   {
     curves.rows.emplace_back(row, row + columns);

@@ -162,8 +162,7 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
     {
       throw OptionError("Task: expected " +
                         TaskNames().at(static_cast<std::size_t>(recipe.task.kind)) +
-                        ", that of ContinueFrom, found " +
-                        TaskNames().at(static_cast<std::size_t>(this->Task)) + ".");
+                        ", that of ContinueFrom, found " + TaskNames().at(this->Task) + ".");
     }
   }
   if (!this->TextFile.empty())

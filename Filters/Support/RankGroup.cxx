@@ -107,7 +107,7 @@ std::vector<RankGroup::Header> RankGroup::Exchanged(
   const Header& mine, const std::optional<std::string>& error) const
 {
   ++this->Exchanges;
-  std::vector<Header> all(static_cast<std::size_t>(this->Count()), mine);
+  std::vector<Header> all(this->Count(), mine);
   if (this->Controller != nullptr && this->Controller->AllGather(mine.data(), all.front().data(),
                                        static_cast<vtkIdType>(mine.size())) == 0)
   {
@@ -115,12 +115,12 @@ std::vector<RankGroup::Header> RankGroup::Exchanged(
   }
   const auto find = [&all](const auto& holds)
   { return std::find_if(all.begin(), all.end(), holds) - all.begin(); };
-  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  const std::int64_t count = all.size();
   const std::ptrdiff_t failed = find([](const Header& header) { return header[2] > 0; });
   if (failed < count)
   {
     std::string text = error.value_or("");
-    text.resize(static_cast<std::size_t>(all[static_cast<std::size_t>(failed)][2]));
+    text.resize(all[failed][2]);
     if (this->Controller != nullptr)
     {
       this->Controller->Broadcast(
@@ -214,13 +214,12 @@ void RankGroup::ShareRows(
   {
     return;
   }
-  const auto rowOf = [&](std::int64_t sequence)
-  { return recording.sequenceOffsets[static_cast<std::size_t>(sequence)]; };
+  const auto rowOf = [&](std::int64_t sequence) { return recording.sequenceOffsets[sequence]; };
   for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(recording))
   {
     for (int rank = 0; rank < this->Count(); ++rank)
     {
-      const atlas::SequenceRange& range = ranges[static_cast<std::size_t>(rank)];
+      const atlas::SequenceRange& range = ranges[rank];
       const std::int64_t begin = rowOf(range.first);
       this->Send(matrix.Row(begin), (rowOf(range.end) - begin) * matrix.columns, rank);
     }
@@ -231,10 +230,10 @@ std::vector<std::vector<char>> RankGroup::Share(std::vector<char> mine) const
 {
   const std::vector<Header> headers = this->Meet(Exchange::Bytes, 0, mine.size());
   std::vector<std::vector<char>> all(headers.size());
-  all[static_cast<std::size_t>(this->Rank())] = std::move(mine);
+  all[this->Rank()] = std::move(mine);
   for (std::size_t rank = 0; rank < all.size() && this->Controller != nullptr; ++rank)
   {
-    all[rank].resize(static_cast<std::size_t>(headers[rank][5]));
+    all[rank].resize(headers[rank][5]);
     this->Send(all[rank].data(), headers[rank][5], static_cast<int>(rank));
   }
   return all;

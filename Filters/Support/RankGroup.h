@@ -132,7 +132,7 @@ template<class Value>
 std::vector<Value> RankGroup::GatherDealt(
   const std::vector<Value>& mine, std::size_t items, std::size_t perItem) const
 {
-  const auto ranks = static_cast<std::size_t>(this->Count());
+  const std::size_t ranks = this->Count();
   if (ranks == 1 || perItem == 0)
   {
     return mine;

@@ -83,7 +83,7 @@ vtkMTimeType vtkTaskAlgorithm::GetMTime()
 
 int vtkTaskAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
 {
-  std::string type = this->Inputs.at(static_cast<std::size_t>(port));
+  std::string type = this->Inputs.at(port);
   if (type.back() == '?')
   {
     type.pop_back();
@@ -100,7 +100,7 @@ int vtkTaskAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
 
 int vtkTaskAlgorithm::FillOutputPortInformation(int port, vtkInformation* info)
 {
-  const std::string& type = this->Outputs.at(static_cast<std::size_t>(port));
+  const std::string& type = this->Outputs.at(port);
   info->Set(vtkDataObject::DATA_TYPE_NAME(), type.c_str() + (IsAsInput(type) ? 1 : 0));
   return 1;
 }

@@ -41,7 +41,7 @@ std::vector<double> Occurrences(const std::vector<Item>& list)
 TokenValues::TokenValues(
   vtkDataSetAttributes* arrays, vtkIdType count, const atlas::Recording* recording)
   : Arrays(arrays)
-  , Count(static_cast<std::size_t>(count))
+  , Count(count)
   , Source(recording)
 {
   if (vtkDataArray* kind = arrays->GetArray(ArrayNames::Kind))
@@ -94,7 +94,7 @@ std::vector<double> TokenValues::FromRecording(const char* name, const Value& va
   values.reserve(this->Count);
   for (const std::int64_t token : this->Token)
   {
-    values.push_back(static_cast<double>(value(static_cast<std::size_t>(token))));
+    values.push_back(static_cast<double>(value(token)));
   }
   return values;
 }

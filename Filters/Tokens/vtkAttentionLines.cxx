@@ -105,7 +105,7 @@ struct Embedding
     vtkDataArray* sequence = arrays->GetArray(Names::Sequence);
     for (std::size_t i = 0; sequence != nullptr && i < this->token.size(); ++i)
     {
-      const auto row = static_cast<std::size_t>(this->token[i]);
+      const std::size_t row = this->token[i];
       if (sequence->GetComponent(static_cast<vtkIdType>(i), 0) != recording.tokens.sequence[row])
       {
         throw atlas::OptionError("Recording: expected the recording of the embedding, found one "
@@ -130,14 +130,14 @@ struct Embedding
 
   Places PlacesOf(std::size_t head, std::int64_t tokens) const
   {
-    const auto count = static_cast<std::size_t>(tokens);
+    const std::size_t count = tokens;
     Places places{ std::vector<std::int32_t>(count, Absent),
       std::vector<std::int32_t>(count, Absent) };
     const std::vector<vtkIdType>& rows = this->heads[head].rows;
     for (std::size_t i = rows.size(); i-- > 0;) // the first of a token counts
     {
-      const auto row = static_cast<std::size_t>(rows[i]);
-      const auto at = static_cast<std::size_t>(this->token[row]);
+      const std::size_t row = rows[i];
+      const std::size_t at = this->token[row];
       (this->kind[row] == 0 ? places.query : places.key)[at] = static_cast<std::int32_t>(i);
     }
     return places;
@@ -147,7 +147,7 @@ struct Embedding
 /// The tokens whose queries have lines; all if none is selected.
 std::vector<bool> SelectedOf(const std::vector<vtkIdType>& selected, std::int64_t tokens)
 {
-  std::vector<bool> isSelected(static_cast<std::size_t>(tokens), selected.empty());
+  std::vector<bool> isSelected(tokens, selected.empty());
   for (const vtkIdType row : selected)
   {
     if (row < 0 || row >= tokens)
@@ -155,7 +155,7 @@ std::vector<bool> SelectedOf(const std::vector<vtkIdType>& selected, std::int64_
       throw atlas::OptionError("SelectedTokens: expected tokens from 0 to " +
                                std::to_string(tokens - 1) + ", found " + std::to_string(row) + ".");
     }
-    isSelected[static_cast<std::size_t>(row)] = true;
+    isSelected[row] = true;
   }
   return isSelected;
 }
@@ -224,18 +224,16 @@ struct Work
     links.clear();
     atlas::AppendStrongestKeys(this->recording, block.sequence, head.layer, head.head, block.begin,
       block.end, this->options, weights, links);
-    const std::int64_t first =
-      this->recording.sequenceOffsets[static_cast<std::size_t>(block.sequence)];
+    const std::int64_t first = this->recording.sequenceOffsets[block.sequence];
     std::vector<Line> lines;
     for (const atlas::AttentionLink& link : links)
     {
-      const auto row = static_cast<std::size_t>(first + link.query);
+      const std::size_t row = first + link.query;
       const std::int32_t query = this->isSelected[row] ? at.query[row] : Absent;
-      const std::int32_t key = at.key[static_cast<std::size_t>(first + link.key)];
+      const std::int32_t key = at.key[first + link.key];
       if (query != Absent && key != Absent)
       {
-        lines.push_back({ head.rows[static_cast<std::size_t>(query)],
-          head.rows[static_cast<std::size_t>(key)], link.weight });
+        lines.push_back({ head.rows[query], head.rows[key], link.weight });
       }
     }
     return lines;
@@ -247,12 +245,12 @@ private:
   {
     const auto isWanted = [&](std::int64_t i)
     {
-      const auto row = static_cast<std::size_t>(i);
+      const std::size_t row = i;
       return this->isSelected[row] && this->places[head].query[row] != Absent;
     };
     for (std::int64_t s = 0; s < this->recording.SequenceCount(); ++s)
     {
-      const std::int64_t first = this->recording.sequenceOffsets[static_cast<std::size_t>(s)];
+      const std::int64_t first = this->recording.sequenceOffsets[s];
       const std::int64_t length = this->recording.SequenceLength(s);
       for (std::int64_t begin = 0; begin < length; begin += atlas::QueriesPerBlock)
       {
@@ -274,13 +272,13 @@ private:
 /// Copies the points that lines use, in their order, and numbers the ends of the lines anew.
 void AddPoints(vtkDataSet* input, std::vector<std::vector<Line>>& lines, vtkPolyData* output)
 {
-  std::vector<vtkIdType> number(static_cast<std::size_t>(input->GetNumberOfPoints()), -1);
+  std::vector<vtkIdType> number(input->GetNumberOfPoints(), -1);
   for (const std::vector<Line>& block : lines)
   {
     for (const Line& line : block)
     {
-      number[static_cast<std::size_t>(line.query)] = 0;
-      number[static_cast<std::size_t>(line.key)] = 0;
+      number[line.query] = 0;
+      number[line.key] = 0;
     }
   }
   vtkNew<vtkIdList> from;
@@ -309,8 +307,8 @@ void AddPoints(vtkDataSet* input, std::vector<std::vector<Line>>& lines, vtkPoly
   {
     for (Line& line : block)
     {
-      line.query = number[static_cast<std::size_t>(line.query)];
-      line.key = number[static_cast<std::size_t>(line.key)];
+      line.query = number[line.query];
+      line.key = number[line.key];
     }
   }
 }
@@ -351,8 +349,8 @@ void vtkAttentionLines::Lines::Fill(vtkDataSet* input, vtkPolyData* output)
       weight->SetValue(i, line.weight);
       layer->SetValue(i, static_cast<int>(place.layer));
       head->SetValue(i, static_cast<int>(place.head));
-      query->SetValue(i, this->token[static_cast<std::size_t>(line.query)]);
-      key->SetValue(i++, this->token[static_cast<std::size_t>(line.key)]);
+      query->SetValue(i, this->token[line.query]);
+      key->SetValue(i++, this->token[line.key]);
     }
   }
   AddPoints(input, this->ofBlock, output);
@@ -435,7 +433,7 @@ vtkAttentionLines::Lines vtkAttentionLines::FindLines(
       {
         std::vector<float> weights;
         std::vector<atlas::AttentionLink> links;
-        for (auto b = static_cast<std::size_t>(first); b < static_cast<std::size_t>(last); ++b)
+        for (std::size_t b = first; b < static_cast<std::size_t>(last); ++b)
         {
           lines.ofBlock[b] = work.LinesOf(work.blocks[b], weights, links);
         }

@@ -90,7 +90,7 @@ struct Tokens
 
   TokenKind KindOf(vtkIdType i) const
   {
-    const bool isKey = !this->kinds.empty() && this->kinds[static_cast<std::size_t>(i)] != 0;
+    const bool isKey = !this->kinds.empty() && this->kinds[i] != 0;
     return isKey ? TokenKind::Key : TokenKind::Query;
   }
 };
@@ -126,8 +126,8 @@ bool FindHeadRanges(const std::vector<AttentionAtlas::HeadRows>& heads,
     Range range;
     for (const vtkIdType i : heads[h].rows)
     {
-      range.Add(tokens.values[static_cast<std::size_t>(i)]);
-      tokens.head[static_cast<std::size_t>(i)] = h;
+      range.Add(tokens.values[i]);
+      tokens.head[i] = h;
     }
     mine.insert(mine.end(), { static_cast<double>(heads[h].layer),
                               static_cast<double>(heads[h].head), range.least, range.largest });
@@ -217,7 +217,7 @@ double ShareOf(const TokenScale& scale, const Tokens& tokens, std::size_t i)
 
 atlas::Rgb ColorOf(const TokenScale& scale, const Tokens& tokens, vtkIdType row)
 {
-  const auto i = static_cast<std::size_t>(row);
+  const std::size_t i = row;
   const TokenKind kind = tokens.KindOf(row);
   switch (scale.quantity)
   {

@@ -269,7 +269,7 @@ void MeasureHeads(vtkDataSet* points, const std::vector<AttentionAtlas::HeadRows
     task.Progress().Part(0.4, 1),
     [&](vtkIdType begin, vtkIdType end)
     {
-      for (auto h = static_cast<std::size_t>(begin); h < static_cast<std::size_t>(end); ++h)
+      for (std::size_t h = begin; h < static_cast<std::size_t>(end); ++h)
       {
         const bool isSplit = split.count({ heads[h].layer, heads[h].head }) != 0;
         rows[h] = MeasureHead(isSplit ? nullptr : points, heads[h], found);

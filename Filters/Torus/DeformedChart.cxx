@@ -119,9 +119,9 @@ void CopyAttributes(vtkDataSetAttributes* from, const Copy& copyOf, vtkDataSetAt
   from->GetAttributeIndices(active.data());
   for (int type = 0; type < vtkDataSetAttributes::NUM_ATTRIBUTES; ++type)
   {
-    if (active.at(static_cast<std::size_t>(type)) >= 0)
+    if (active.at(type) >= 0)
     {
-      to->SetActiveAttribute(active.at(static_cast<std::size_t>(type)), type);
+      to->SetActiveAttribute(active.at(type), type);
     }
   }
 }

@@ -14,41 +14,46 @@
 #include <cstdint>
 #include <set>
 #include <stdexcept>
+#include <variant>
 
 namespace AttentionAtlas
 {
 namespace
 {
 
-using PerHead = std::vector<float*> atlas::FieldArrays::*;
+using Arrays = atlas::FieldArrays;
+using PerHead = std::vector<float*> Arrays::*;
 
 struct Quantity
 {
   const char* name;
   int type;
   int components; ///< 0: one per class
-  PerHead member; ///< destination of a per-head quantity; nullptr for others
+  std::variant<PerHead, float * Arrays::*, std::int32_t * Arrays::*, std::uint8_t * Arrays::*>
+    destination;
   bool byDefault;
+
+  bool IsPerHead() const { return std::holds_alternative<PerHead>(this->destination); }
 };
 
 // In the order of the user interface and of the output arrays.
 constexpr std::array<Quantity, 11> Quantities = { {
-  { ArrayNames::Class, VTK_INT, 1, nullptr, true },
-  { ArrayNames::Probability, VTK_FLOAT, 1, nullptr, true },
-  { ArrayNames::ClassColor, VTK_UNSIGNED_CHAR, 3, nullptr, true },
-  { ArrayNames::Logits, VTK_FLOAT, 0, nullptr, false },
-  { ArrayNames::Score, VTK_FLOAT, 1, &atlas::FieldArrays::score, false },
-  { ArrayNames::Attention, VTK_FLOAT, 1, &atlas::FieldArrays::attention, false },
-  { ArrayNames::WordMix, VTK_FLOAT, 3, &atlas::FieldArrays::wordMix, false },
-  { ArrayNames::PositionMix, VTK_FLOAT, 3, &atlas::FieldArrays::positionMix, false },
-  { ArrayNames::Mix, VTK_FLOAT, 3, &atlas::FieldArrays::mix, false },
-  { ArrayNames::HeadOutput, VTK_FLOAT, 3, &atlas::FieldArrays::headOutput, false },
-  { ArrayNames::Output, VTK_FLOAT, 3, nullptr, false },
+  { ArrayNames::Class, VTK_INT, 1, &Arrays::predicted, true },
+  { ArrayNames::Probability, VTK_FLOAT, 1, &Arrays::probability, true },
+  { ArrayNames::ClassColor, VTK_UNSIGNED_CHAR, 3, &Arrays::classColor, true },
+  { ArrayNames::Logits, VTK_FLOAT, 0, &Arrays::logits, false },
+  { ArrayNames::Score, VTK_FLOAT, 1, &Arrays::score, false },
+  { ArrayNames::Attention, VTK_FLOAT, 1, &Arrays::attention, false },
+  { ArrayNames::WordMix, VTK_FLOAT, 3, &Arrays::wordMix, false },
+  { ArrayNames::PositionMix, VTK_FLOAT, 3, &Arrays::positionMix, false },
+  { ArrayNames::Mix, VTK_FLOAT, 3, &Arrays::mix, false },
+  { ArrayNames::HeadOutput, VTK_FLOAT, 3, &Arrays::headOutput, false },
+  { ArrayNames::Output, VTK_FLOAT, 3, &Arrays::output, false },
 } };
 
 std::string HeadName(const Quantity& quantity, int head)
 {
-  return ArrayNames::OfHead(quantity.name, static_cast<std::size_t>(head));
+  return ArrayNames::OfHead(quantity.name, head);
 }
 
 /// The start of an array's values, or nullptr if the array is null.
@@ -56,6 +61,19 @@ template<class T>
 T* Values(vtkDataArray* array)
 {
   return array == nullptr ? nullptr : static_cast<T*>(array->GetVoidPointer(0));
+}
+
+/// Lets a member of the arrays begin where the array does.
+template<class T>
+void Point(Arrays& arrays, T* Arrays::* member, vtkDataArray* array, int /*head*/, int /*heads*/)
+{
+  arrays.*member = Values<T>(array);
+}
+
+void Point(Arrays& arrays, PerHead member, vtkDataArray* array, int head, int heads)
+{
+  (arrays.*member).resize(heads, nullptr);
+  (arrays.*member)[head] = Values<float>(array);
 }
 
 }
@@ -86,11 +104,11 @@ FieldOutput::FieldOutput(vtkDataArraySelection* selection, int heads, int classe
     const int components = quantity.components == 0 ? classes : quantity.components;
     const bool all = wanted.count(quantity.name) != 0;
     unknown.erase(quantity.name);
-    if (quantity.member == nullptr && all)
+    if (!quantity.IsPerHead() && all)
     {
       this->Items.push_back({ q, -1, quantity.name, components, nullptr });
     }
-    for (int h = 0; quantity.member != nullptr && h < heads; ++h)
+    for (int h = 0; quantity.IsPerHead() && h < heads; ++h)
     {
       const std::string name = HeadName(quantity, h);
       if (all || wanted.count(name) != 0)
@@ -128,33 +146,8 @@ atlas::FieldArrays FieldOutput::Allocate(ArrayPool& pool, vtkIdType points)
     const Quantity& quantity = Quantities[item.quantity];
     item.array = pool.Take(quantity.type, item.components, points);
     item.array->SetName(item.name.c_str());
-    const std::string name = quantity.name;
-    if (quantity.member != nullptr)
-    {
-      std::vector<float*>& heads = arrays.*quantity.member;
-      heads.resize(static_cast<std::size_t>(this->Heads), nullptr);
-      heads[static_cast<std::size_t>(item.head)] = Values<float>(item.array);
-    }
-    else if (name == ArrayNames::Class)
-    {
-      arrays.predicted = Values<std::int32_t>(item.array);
-    }
-    else if (name == ArrayNames::ClassColor)
-    {
-      arrays.classColor = Values<std::uint8_t>(item.array);
-    }
-    else if (name == ArrayNames::Probability)
-    {
-      arrays.probability = Values<float>(item.array);
-    }
-    else if (name == ArrayNames::Logits)
-    {
-      arrays.logits = Values<float>(item.array);
-    }
-    else
-    {
-      arrays.output = Values<float>(item.array);
-    }
+    std::visit([&](auto member) { Point(arrays, member, item.array, item.head, this->Heads); },
+      quantity.destination);
   }
   pool.ForgetFree();
   return arrays;

@@ -38,7 +38,7 @@ std::string TrainingHistory::Update(
   const std::optional<atlas::AttentionOnlyModel> model = request.ReadModel();
   atlas::CheckOptions(request.options);
   RequireMemoryFor(request.options, request.checkpoints.size());
-  atlas::Trainer trainer(request.options, { model ? &*model : nullptr, request.continues });
+  atlas::PairTrainer trainer(request.options, { model ? &*model : nullptr, request.continues });
   try
   {
     this->Train(trainer, request, progress);
@@ -51,7 +51,7 @@ std::string TrainingHistory::Update(
 }
 
 void TrainingHistory::Train(
-  atlas::Trainer& trainer, const TrainingRequest& request, const TrainingProgress& progress)
+  atlas::PairTrainer& trainer, const TrainingRequest& request, const TrainingProgress& progress)
 {
   const double all = std::max(request.options.steps, 1);
   bool goesOn = true;

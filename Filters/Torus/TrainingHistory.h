@@ -27,7 +27,7 @@ public:
 
 private:
   void Train(
-    atlas::Trainer& trainer, const TrainingRequest& request, const TrainingProgress& progress);
+    atlas::PairTrainer& trainer, const TrainingRequest& request, const TrainingProgress& progress);
 
   std::optional<TrainingRequest> Trained;
   std::vector<Checkpoint> Reached;

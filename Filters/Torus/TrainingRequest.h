@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionOnlyModel.h"
-#include "Training.h"
+#include "PairTrainer.h"
 
 #include <filesystem>
 #include <functional>

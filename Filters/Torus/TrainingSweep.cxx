@@ -25,7 +25,7 @@ std::vector<atlas::TrainingOptions> SweepPiece(
              : std::vector<Modes>{ request.options.mode };
   const auto all = atlas::SweepOptions(request.options, seeds, modes);
   const auto bound = [&](int number)
-  { return all.begin() + static_cast<std::ptrdiff_t>(all.size()) * number / pieces; };
+  { return all.begin() + static_cast<std::int64_t>(all.size()) * number / pieces; };
   return { bound(piece), bound(piece + 1) };
 }
 

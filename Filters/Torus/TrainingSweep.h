@@ -1,7 +1,7 @@
 #pragma once
 
+#include "PairTrainingRuns.h"
 #include "TrainingRequest.h"
-#include "TrainingRuns.h"
 
 #include <optional>
 #include <vector>

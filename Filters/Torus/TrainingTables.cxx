@@ -11,7 +11,7 @@ namespace AttentionAtlas
 
 namespace Names = ArrayNames;
 
-Checkpoint TakeCheckpoint(atlas::Trainer& trainer)
+Checkpoint TakeCheckpoint(atlas::PairTrainer& trainer)
 {
   Checkpoint checkpoint{ trainer.GetModel(), trainer.Measure(), trainer.GetPhase(), {} };
   const atlas::HeadAccuracies counts =
@@ -46,8 +46,8 @@ void AddRuns(const std::vector<atlas::TrainingRun>& runs, vtkTable* table)
   using R = atlas::TrainingRun;
   AddColumn<vtkTypeInt64Array>(
     table, Names::Seed, runs, [](const R& r) { return static_cast<vtkTypeInt64>(r.options.seed); });
-  AddColumn<vtkStringArray>(
-    table, Names::Mode, runs, [](const R& r) { return atlas::ModeName(r.options.mode); });
+  AddColumn<vtkStringArray>(table, Names::Mode, runs,
+    [](const R& r) { return atlas::NameOf(atlas::TrainingModes, r.options.mode); });
   AddColumn<vtkDoubleArray>(table, Names::Loss, runs, [](const R& r) { return r.last.loss; });
   AddColumn<vtkDoubleArray>(
     table, Names::Accuracy, runs, [](const R& r) { return r.last.accuracy; });

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "TrainingRuns.h"
+#include "PairTrainingRuns.h"
 
 #include <vector>
 
@@ -19,7 +19,7 @@ struct Checkpoint
   std::vector<double> heads; ///< accuracy of each head alone
 };
 
-Checkpoint TakeCheckpoint(atlas::Trainer& trainer);
+Checkpoint TakeCheckpoint(atlas::PairTrainer& trainer);
 
 /// Adds the columns of output port 1, one row per checkpoint.
 void AddCheckpoints(const std::vector<Checkpoint>& checkpoints, vtkTable* table);

@@ -185,7 +185,7 @@ void vtkAttentionTorus::EvaluateImage(
       {
         evaluator.EvaluateRow(
           AttentionAtlas::ChartAngle(extent[2] + static_cast<int>(row), this->Resolution[1]),
-          arrays, static_cast<std::size_t>(row * columns));
+          arrays, row * columns);
         ranges.Add(row * columns, (row + 1) * columns);
       }
     });
@@ -206,8 +206,8 @@ void vtkAttentionTorus::EvaluatePoints(
     "Points: " + std::to_string(count) + " points with " + std::to_string(fields.ArrayCount()) +
       " arrays",
     "give fewer points or choose fewer Quantities.");
-  std::vector<double> theta1(static_cast<std::size_t>(count));
-  std::vector<double> theta2(static_cast<std::size_t>(count));
+  std::vector<double> theta1(count);
+  std::vector<double> theta2(count);
   for (vtkIdType i = 0; i < count; ++i)
   {
     double point[3];
@@ -218,15 +218,11 @@ void vtkAttentionTorus::EvaluatePoints(
                                std::to_string(point[0]) + ", " + std::to_string(point[1]) +
                                ") at point " + std::to_string(i) + ".");
     }
-    theta1[static_cast<std::size_t>(i)] = point[0];
-    theta2[static_cast<std::size_t>(i)] = point[1];
+    theta1[i] = point[0];
+    theta2[i] = point[1];
   }
   const atlas::FieldArrays arrays = fields.Allocate(this->Pool, count);
-  EvaluateInChunks(count, task.Progress(),
-    [&](vtkIdType begin, vtkIdType end)
-    {
-      evaluator.EvaluatePoints(theta1.data(), theta2.data(), static_cast<std::size_t>(begin),
-        static_cast<std::size_t>(end), arrays);
-    });
+  EvaluateInChunks(count, task.Progress(), [&](vtkIdType begin, vtkIdType end)
+    { evaluator.EvaluatePoints(theta1.data(), theta2.data(), begin, end, arrays); });
   fields.Attach(output->GetPointData());
 }

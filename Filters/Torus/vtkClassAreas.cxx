@@ -36,7 +36,7 @@ void vtkClassAreas::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
   auto* output = task.Output<vtkTable>();
   const vtkIdType rows = this->Resolution[1];
   const atlas::ClassCounter counter(model, this->GetOptions(), this->Resolution[0], rows);
-  std::vector<std::size_t> classes(static_cast<std::size_t>(model.VocabularySize()));
+  std::vector<std::size_t> classes(model.VocabularySize());
   std::iota(classes.begin(), classes.end(), std::size_t{ 0 });
   atlas::ClassCounts counts{ std::vector<std::int64_t>(classes.size()),
     std::vector<std::int64_t>(classes.size()) };

@@ -131,8 +131,7 @@ atlas::HarmonicCoefficients vtkHarmonicAttention::CoefficientsAt(double time) co
   }
   else if (this->IsSwept())
   {
-    coefficients[static_cast<std::size_t>(this->SweptParameter - COEFFICIENT)] =
-      this->SweptValueAt(time);
+    coefficients[this->SweptParameter - COEFFICIENT] = this->SweptValueAt(time);
   }
   if (this->Parametrization == PRODUCT)
   {
@@ -154,10 +153,10 @@ int vtkHarmonicAttention::RequestInformation(
   info->Remove(SDDP::TIME_RANGE());
   if (this->IsSwept())
   {
-    std::vector<double> times(static_cast<std::size_t>(this->SweepSteps));
+    std::vector<double> times(this->SweepSteps);
     for (int step = 0; step < this->SweepSteps; ++step)
     {
-      times[static_cast<std::size_t>(step)] = static_cast<double>(step) / (this->SweepSteps - 1);
+      times[step] = static_cast<double>(step) / (this->SweepSteps - 1);
     }
     info->Set(SDDP::TIME_STEPS(), times.data(), this->SweepSteps);
     const double range[2] = { 0, 1 };

@@ -140,7 +140,7 @@ private:
   /// Sets the arrays that are not computed by rows.
   void SetPoint(vtkIdType point)
   {
-    const Eigen::Vector3d& weights = this->Weights[static_cast<std::size_t>(point)];
+    const Eigen::Vector3d& weights = this->Weights[point];
     this->Points->SetPoint(point, weights[0] + weights[1] / 2, weights[1] * std::sqrt(3.0) / 2, 0);
     for (int c = 0; c < 3; ++c)
     {

@@ -56,8 +56,7 @@ public:
     evaluator.AtTokens(t1, t2, at);
     const int target = model.HasTargets() ? static_cast<int>(model.nextToken(t1, t2)) : -1;
     const atlas::Rgb color = atlas::ClassColor(target);
-    this->Points->SetPoint(
-      pair, angles[static_cast<std::size_t>(t1)], angles[static_cast<std::size_t>(t2)], 0);
+    this->Points->SetPoint(pair, angles[t1], angles[t2], 0);
     this->First->SetValue(pair, static_cast<int>(t1));
     this->Second->SetValue(pair, static_cast<int>(t2));
     this->Target->SetValue(pair, target);
@@ -67,7 +66,7 @@ public:
     for (int c = 0; c < 3; ++c)
     {
       this->Output->SetTypedComponent(pair, c, static_cast<float>(at.output[c]));
-      this->TargetColor->SetTypedComponent(pair, c, color[static_cast<std::size_t>(c)]);
+      this->TargetColor->SetTypedComponent(pair, c, color[c]);
     }
   }
 
@@ -140,7 +139,7 @@ void vtkTokenPairs::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
     "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
     "use a model with a smaller vocabulary.");
   std::vector<double> angles;
-  angles.reserve(static_cast<std::size_t>(tokens));
+  angles.reserve(tokens);
   for (vtkIdType t = 0; t < tokens; ++t)
   {
     angles.push_back(

@@ -15,7 +15,7 @@ static_assert(vtkTorusAlgorithm::RAW_EMBEDDING == static_cast<int>(atlas::Residu
 
 void vtkTorusAlgorithm::SetNumberOfHeadWeights(int number)
 {
-  const auto size = static_cast<std::size_t>(number > 0 ? number : 0);
+  const std::size_t size = number > 0 ? number : 0;
   if (size != this->HeadWeights.size())
   {
     this->HeadWeights.resize(size, 1.);
@@ -34,7 +34,7 @@ void vtkTorusAlgorithm::SetHeadWeight(int head, double weight)
   {
     this->SetNumberOfHeadWeights(head + 1);
   }
-  double& current = this->HeadWeights[static_cast<std::size_t>(head)];
+  double& current = this->HeadWeights[head];
   if (current != weight)
   {
     current = weight;
@@ -44,9 +44,7 @@ void vtkTorusAlgorithm::SetHeadWeight(int head, double weight)
 
 double vtkTorusAlgorithm::GetHeadWeight(int head) const
 {
-  return head >= 0 && head < this->GetNumberOfHeadWeights()
-           ? this->HeadWeights[static_cast<std::size_t>(head)]
-           : 1;
+  return head >= 0 && head < this->GetNumberOfHeadWeights() ? this->HeadWeights[head] : 1;
 }
 
 atlas::EvaluationOptions vtkTorusAlgorithm::GetOptions() const

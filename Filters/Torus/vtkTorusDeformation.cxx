@@ -60,7 +60,7 @@ void ForEach(std::size_t count, Function&& function)
     {
       for (vtkIdType i = begin; i < end; ++i)
       {
-        function(static_cast<std::size_t>(i));
+        function(i);
       }
     });
 }
@@ -89,8 +89,7 @@ std::vector<vtkIdType> DistinctPoints(vtkDataSet* data, const TorusGrid& grid)
     return { points.begin(), points.end() };
   }
   // An empty image may have a negative number of points.
-  std::vector<vtkIdType> ids(
-    static_cast<std::size_t>(std::max<vtkIdType>(data->GetNumberOfPoints(), 0)));
+  std::vector<vtkIdType> ids(std::max<vtkIdType>(data->GetNumberOfPoints(), 0));
   std::iota(ids.begin(), ids.end(), 0);
   return ids;
 }
@@ -160,7 +159,7 @@ vtkDataArray* FindVectors(vtkDataSet* data, const std::string& name)
 /// The vectors of an array at some points.
 Rows3 VectorsAt(vtkDataArray* array, const std::vector<vtkIdType>& ids)
 {
-  Rows3 vectors(static_cast<Eigen::Index>(ids.size()), 3);
+  Rows3 vectors(ids.size(), 3);
   ForEach(ids.size(), [&](std::size_t i)
     { array->GetTuple(ids[i], vectors.row(static_cast<Eigen::Index>(i)).data()); });
   return vectors;
@@ -172,7 +171,7 @@ Rows3 InterpolateChart(
 {
   std::array<double, 4> bounds;
   std::copy_n(chart->GetBounds(), bounds.size(), bounds.begin());
-  Rows3 vectors(static_cast<Eigen::Index>(angles.theta1.size()), 3);
+  Rows3 vectors(angles.theta1.size(), 3);
   ForEach(angles.theta1.size(),
     [&](std::size_t i)
     {
@@ -191,7 +190,7 @@ Rows3 InterpolateChart(
 
 Rows3 DonutPoints(const atlas::Donut& donut, const Angles& angles)
 {
-  Rows3 points(static_cast<Eigen::Index>(angles.theta1.size()), 3);
+  Rows3 points(angles.theta1.size(), 3);
   ForEach(angles.theta1.size(),
     [&](std::size_t i)
     {
@@ -202,7 +201,7 @@ Rows3 DonutPoints(const atlas::Donut& donut, const Angles& angles)
 
 Rows3 DonutNormals(const atlas::Donut& donut, const Angles& angles)
 {
-  Rows3 normals(static_cast<Eigen::Index>(angles.theta1.size()), 3);
+  Rows3 normals(angles.theta1.size(), 3);
   ForEach(angles.theta1.size(),
     [&](std::size_t i)
     {
@@ -230,12 +229,8 @@ vtkSmartPointer<vtkFloatArray> ToArray(
   auto array = vtkSmartPointer<vtkFloatArray>::New();
   array->SetName(name);
   array->SetNumberOfTuples(static_cast<vtkIdType>(rows.size()));
-  ForEach(rows.size(),
-    [&](std::size_t i)
-    {
-      array->SetValue(
-        static_cast<vtkIdType>(i), static_cast<float>(values[static_cast<std::size_t>(rows[i])]));
-    });
+  ForEach(rows.size(), [&](std::size_t i)
+    { array->SetValue(static_cast<vtkIdType>(i), static_cast<float>(values[rows[i]])); });
   return array;
 }
 

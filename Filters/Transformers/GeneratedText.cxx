@@ -37,7 +37,7 @@ void CutToStep(const atlas::TransformerConfig& config, const std::vector<std::in
   for (std::size_t s = 0; s < given.size(); ++s)
   {
     const std::vector<std::int64_t>& whole = input.input.tokens[s];
-    const auto all = static_cast<std::int64_t>(whole.size());
+    const std::int64_t all = whole.size();
     const std::int64_t length = std::min(all, given[s] + shown);
     isOther = isOther || (static_cast<double>(length) <= scaling.originalPositions &&
                            static_cast<double>(all) > scaling.originalPositions);
@@ -77,7 +77,7 @@ TextSteps::TextSteps(const RecorderInput& input, std::int64_t shownTokens)
 {
   for (const std::vector<std::int64_t>& sequence : input.input.tokens)
   {
-    this->given.push_back(static_cast<std::int64_t>(sequence.size()));
+    this->given.push_back(sequence.size());
   }
 }
 

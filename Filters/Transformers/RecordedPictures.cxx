@@ -33,13 +33,12 @@ void AddPatchColors(const atlas::TransformerConfig& config, const atlas::ImagePr
   tokens.color = atlas::SharedMatrix::Zero(tokens.Count(), 3);
   for (std::int64_t i = 0; i < tokens.Count(); ++i)
   {
-    const auto row = static_cast<std::size_t>(i);
+    const std::size_t row = i;
     const std::int64_t patch = tokens.row[row] * config.PatchColumns() + tokens.column[row];
     const std::int64_t first = 3 * (tokens.sequence[row] * patches + patch);
     for (std::int64_t c = 0; c < 3; ++c)
     {
-      tokens.color.Row(i)[c] =
-        tokens.row[row] < 0 ? -1 : colors[static_cast<std::size_t>(first + c)];
+      tokens.color.Row(i)[c] = tokens.row[row] < 0 ? -1 : colors[first + c];
     }
   }
 }

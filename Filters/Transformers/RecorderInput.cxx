@@ -226,7 +226,7 @@ void Truncate(std::int64_t maximum, RecorderInput& result)
   for (std::size_t s = 0; maximum > 0 && s < result.input.tokens.size(); ++s)
   {
     const std::size_t length = result.input.tokens[s].size();
-    const auto most = static_cast<std::size_t>(maximum);
+    const std::size_t most = maximum;
     if (length <= most)
     {
       continue;

@@ -17,7 +17,7 @@ EncodedPrompt ReadSource(const InterventionSources& interventions, const Recorde
   EncodedPrompt source =
     isText ? EncodePrompt(model, interventions.patchFrom, "PatchFrom", sources.addSpecialTokens)
            : ParsePrompt(model, interventions.patchFrom, "PatchFrom");
-  const auto most = static_cast<std::size_t>(sources.maximumLength);
+  const std::size_t most = sources.maximumLength;
   if (most > 0 && source.labels.size() > most) // as the sequences
   {
     source.labels.resize(most);

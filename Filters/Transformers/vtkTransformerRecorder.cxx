@@ -337,7 +337,7 @@ void vtkTransformerRecorder::Execute(Task& task)
   AttentionAtlas::TextSteps steps(run.Input(), this->TokensToShow(task));
   this->Generate(run, steps);
   run.ranges = atlas::SplitSequences(run.Model(), run.Input().input, ranks.Count());
-  run.options.sequences = run.ranges[static_cast<std::size_t>(ranks.Rank())];
+  run.options.sequences = run.ranges[ranks.Rank()];
   run.key.choice = run.options;
   const atlas::Recording recording = this->FindOrRecord(run, task);
   auto* output = task.Output<vtkMultiBlockDataSet>();

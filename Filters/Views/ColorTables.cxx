@@ -118,8 +118,8 @@ std::vector<std::string> AnnotationsOf(vtkSMProxy* table)
   return texts;
 }
 
-/// Makes a legend that is written as one text, see TokenLegend.h in Filters/Heads, that of a table,
-/// unless it is.
+/// Makes a legend that is written as one text, see TokenLegend.h in Filters/Tokens, that of a
+/// table, unless it is.
 void SetLegend(vtkSMProxy* table, const std::string& legend)
 {
   std::istringstream lines(legend);

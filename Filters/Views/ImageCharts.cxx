@@ -61,7 +61,7 @@ std::vector<std::string> Tokens(vtkSMProxy* representation, const Axis& axis)
     ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD);
   const auto count = static_cast<vtkIdType>(known->GetNumberOfTuples());
   std::vector<std::string> tokens;
-  tokens.reserve(static_cast<std::size_t>(count));
+  tokens.reserve(count);
   for (vtkIdType i = 0; i < count; ++i)
   {
     tokens.push_back(

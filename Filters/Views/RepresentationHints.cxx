@@ -81,7 +81,7 @@ void SetProperty(vtkSMProxy* representation, vtkPVXMLElement* element)
   // One by one, since integer properties do not accept an array of doubles.
   for (int c = 0; c < count; ++c)
   {
-    property.Set(static_cast<unsigned int>(c), values.at(static_cast<std::size_t>(c)));
+    property.Set(static_cast<unsigned int>(c), values.at(c));
   }
 }
 

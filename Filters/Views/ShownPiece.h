@@ -63,8 +63,8 @@ inline void AddViewBounds(vtkDataObject* data, std::array<double, 6>& bounds)
     {
       if (wanted != nullptr && wanted->GetNumberOfValues() == 4)
       {
-        double& low = bounds.at(static_cast<std::size_t>(2 * axis));
-        double& high = bounds.at(static_cast<std::size_t>(2 * axis + 1));
+        double& low = bounds.at(2 * axis);
+        double& high = bounds.at(2 * axis + 1);
         low = std::min(low, wanted->GetComponent(2 * axis, 0));
         high = std::max(high, wanted->GetComponent(2 * axis + 1, 0));
       }

@@ -91,7 +91,7 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
   {
     return;
   }
-  const auto most = static_cast<std::size_t>(vtkTokenLabelsRepresentation::MaximumCandidates);
+  const std::size_t most = vtkTokenLabelsRepresentation::MaximumCandidates;
   for (const std::int64_t i : atlas::SpreadOrder(data->GetNumberOfPoints()))
   {
     if (candidates.size() >= most)

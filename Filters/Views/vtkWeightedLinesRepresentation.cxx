@@ -111,7 +111,7 @@ vtkSmartPointer<vtkUnsignedCharArray> OnBackground(
     const double opacity = colors->GetTypedComponent(i, 3) / 255.;
     for (int c = 0; c < 3; ++c)
     {
-      const double back = 255 * background.at(static_cast<std::size_t>(c));
+      const double back = 255 * background.at(c);
       const double mixed = back + opacity * (colors->GetTypedComponent(i, c) - back);
       opaque->SetTypedComponent(i, c, static_cast<unsigned char>(std::lround(mixed)));
     }
@@ -170,7 +170,7 @@ struct vtkWeightedLinesRepresentation::Lines
     this->dataTime = data->GetMTime();
     for (int w = 0; w < Widths; ++w)
     {
-      const auto place = static_cast<std::size_t>(w);
+      const std::size_t place = w;
       this->lines.at(place) = LinesOf(one, w);
       this->mappers.at(place)->SetInputData(this->lines.at(place));
     }

@@ -184,7 +184,7 @@ std::array<double, 2> PlaceInPlane(pqRenderView* view, int x, int y)
   {
     renderer->SetDisplayPoint(x, y, depth);
     renderer->DisplayToWorld();
-    renderer->GetWorldPoint(ends.at(static_cast<std::size_t>(depth)).data());
+    renderer->GetWorldPoint(ends.at(depth).data());
   }
   for (std::array<double, 4>& end : ends)
   {

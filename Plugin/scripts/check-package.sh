@@ -42,13 +42,13 @@ test -s figures/trained-n5-h3-deformed-torus.png
 
 # The tools and their pages.
 apt-get -qq -y -o Dpkg::Use-Pty=0 install man-db >>install.log
-for tool in attention-atlas-learn attention-atlas-map attention-atlas-train; do
+for tool in attention-atlas-learn attention-atlas-map; do
   "$tool" --help | head -n 1
   man -w "$tool"
   warnings=$(man --warnings "$tool" 2>&1 >/dev/null)
   test -z "$warnings"
 done
-attention-atlas-train --steps 20 --every 10 -o run
+attention-atlas-learn --task TokenPairs --steps 20 --checkpoint-every 10 -o run
 attention-atlas-map run/step-20.safetensors --size 64 -o map.png
 test -s map.png
 

@@ -33,7 +33,7 @@ double Seconds(const Function& function)
 void RunLayers(const std::vector<std::int64_t>& prompt, std::int64_t copies, std::int64_t layers)
 {
   atlas::TransformerInput input;
-  input.tokens.assign(static_cast<std::size_t>(copies), prompt);
+  input.tokens.assign(copies, prompt);
   atlas::RecordOptions options;
   options.queriesAndKeys = false;
   options.values = false;

@@ -33,8 +33,8 @@ atlas::Recording MakeRecording(std::int64_t tokens)
   atlas::Recording recording;
   recording.layerCount = Layers;
   recording.sequenceOffsets = { 0, tokens };
-  recording.tokens.sequence.assign(static_cast<std::size_t>(tokens), 0);
-  recording.tokens.position.resize(static_cast<std::size_t>(tokens));
+  recording.tokens.sequence.assign(tokens, 0);
+  recording.tokens.position.resize(tokens);
   std::iota(recording.tokens.position.begin(), recording.tokens.position.end(), 0);
   for (std::int32_t layer = 0; layer < Layers; ++layer)
   {
@@ -79,7 +79,7 @@ void Matrix(benchmark::State& state)
 void Rollout(benchmark::State& state)
 {
   const atlas::Recording recording = MakeRecording(state.range(0));
-  std::vector<float> values(static_cast<std::size_t>(state.range(0) * state.range(0)));
+  std::vector<float> values(state.range(0) * state.range(0));
   for (auto step : state)
   {
     atlas::EvaluateAttentionRows(recording,

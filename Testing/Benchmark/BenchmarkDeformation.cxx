@@ -50,7 +50,7 @@ void Normalize(benchmark::State& state)
 void Color(benchmark::State& state)
 {
   const atlas::Rows3 vectors = MakeVectors();
-  std::vector<atlas::Rgb> colors(static_cast<std::size_t>(Count));
+  std::vector<atlas::Rgb> colors(Count);
   for (auto _ : state)
   {
     atlas::ComponentRange range;
@@ -61,7 +61,7 @@ void Color(benchmark::State& state)
     const atlas::ColorScale scale = atlas::SharedRangeScale(range);
     for (Eigen::Index i = 0; i < Count; ++i)
     {
-      colors[static_cast<std::size_t>(i)] = scale.Color(vectors.row(i).data());
+      colors[i] = scale.Color(vectors.row(i).data());
     }
     benchmark::DoNotOptimize(colors.data());
   }

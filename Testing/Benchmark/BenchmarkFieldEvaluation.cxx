@@ -72,7 +72,7 @@ struct Chart
     , predicted(points)
     , probability(points)
     , color(3 * points)
-    , attention(static_cast<std::size_t>(forShape.heads), std::vector<float>(points))
+    , attention(forShape.heads, std::vector<float>(points))
     , evaluator(SmoothModel(forShape.heads, forShape.classes), {})
   {
     arrays.predicted = predicted.data();
@@ -211,8 +211,8 @@ void EvaluatePoints(benchmark::State& state, const std::string& target)
   }
   for (auto _ : state)
   {
-    const auto thread = static_cast<std::size_t>(state.thread_index());
-    const auto threads = static_cast<std::size_t>(state.threads());
+    const std::size_t thread = state.thread_index();
+    const std::size_t threads = state.threads();
     Shared->evaluator.EvaluatePoints(theta1.data(), theta2.data(),
       Shared->points * thread / threads, Shared->points * (thread + 1) / threads, Shared->arrays);
     benchmark::ClobberMemory();

@@ -218,7 +218,7 @@ public:
       {
         for (vtkIdType row = begin; row < end; ++row)
         {
-          const auto r = static_cast<std::size_t>(row);
+          const std::size_t r = row;
           evaluator.EvaluateRow(this->Angles[r], this->Arrays, r * this->Angles.size());
         }
       });
@@ -279,7 +279,7 @@ void Donut(benchmark::State& state)
     angles.push_back(AttentionAtlas::ChartAngle(i, side));
   }
   const vtkIdType rows = side - 1;
-  std::vector<float> points(static_cast<std::size_t>(3 * rows * rows));
+  std::vector<float> points(3 * rows * rows);
   const auto radius = [](int i) { return 2 + 1e-3 * i; };
   Compare(
     state,
@@ -296,8 +296,7 @@ void Donut(benchmark::State& state)
         {
           for (vtkIdType row = begin; row < end; ++row)
           {
-            grid.Points({ radius(i), 1 }, static_cast<std::size_t>(row),
-              &points[static_cast<std::size_t>(3 * row * rows)]);
+            grid.Points({ radius(i), 1 }, row, &points[3 * row * rows]);
           }
         });
     });
@@ -314,21 +313,21 @@ void Surface(benchmark::State& state)
   const std::array<double, 2> whole = { -atlas::Pi, atlas::Pi };
   const atlas::TorusGrid grid(side, side, whole, whole);
   const vtkIdType rows = side - 1;
-  const auto size = static_cast<std::size_t>(3 * rows * rows);
+  const std::size_t size = 3 * rows * rows;
   std::vector<float> points(size);
   std::vector<float> normals(size);
   Compare(
     state,
     [&](int i)
     {
-      deformation.SetInput(charts.at(static_cast<std::size_t>(i % 2)));
+      deformation.SetInput(charts.at(i % 2));
       deformation.Update();
     },
     [&](int i)
     {
-      const auto* vectors = vtkFloatArray::SafeDownCast(
-        charts.at(static_cast<std::size_t>(i % 2))->GetPointData()->GetArray("Output"))
-                              ->GetPointer(0);
+      const auto* vectors =
+        vtkFloatArray::SafeDownCast(charts.at(i % 2)->GetPointData()->GetArray("Output"))
+          ->GetPointer(0);
       const auto read = [&](std::int64_t row, double* values)
       { std::copy_n(vectors + 3 * row * side, 3 * rows, values); };
       const atlas::VectorNormalizer normalizer({ rows * rows, rows, read }, nullptr,
@@ -341,7 +340,7 @@ void Surface(benchmark::State& state)
       AttentionAtlas::ParallelFor(0, rows,
         [&](vtkIdType begin, vtkIdType end)
         {
-          const auto first = static_cast<std::size_t>(3 * begin * rows);
+          const std::size_t first = 3 * begin * rows;
           atlas::EvaluateSurface(grid, normalized, begin, end, &points[first], &normals[first]);
         });
     });
@@ -374,7 +373,7 @@ void Pairs(benchmark::State& state)
           for (vtkIdType pair = begin; pair < end; ++pair)
           {
             evaluator.AtTokens(pair / tokens, pair % tokens, at);
-            predicted[static_cast<std::size_t>(pair)] = at.predicted;
+            predicted[pair] = at.predicted;
           }
         });
     });
@@ -421,7 +420,7 @@ void Map(benchmark::State& state)
   const std::int64_t tokens = state.range(0);
   const atlas::Recording recording = MakeRecording(tokens);
   Shown<vtkAttentionMap> map(DataSetOf(recording));
-  std::vector<float> values(static_cast<std::size_t>(tokens * tokens));
+  std::vector<float> values(tokens * tokens);
   Compare(
     state,
     [&](int i)
@@ -446,7 +445,7 @@ void Embedding(benchmark::State& state)
   std::vector<atlas::LayoutTask> tasks(Heads);
   for (std::int32_t h = 0; h < Heads; ++h)
   {
-    tasks[static_cast<std::size_t>(h)].place = { 0, h };
+    tasks[h].place = { 0, h };
   }
   atlas::LayoutOptions options;
   options.method = atlas::LayoutMethod::Principal;

@@ -36,7 +36,7 @@ atlas::Recording MakeRecording(std::int64_t heads, std::int64_t length)
   head.key = RandomMatrix(length, Dimension, generator);
   atlas::RecordedLayer layer;
   layer.scoreScale = 0.125;
-  layer.heads.assign(static_cast<std::size_t>(heads), head);
+  layer.heads.assign(heads, head);
   recording.layers.push_back(layer);
   return recording;
 }
@@ -64,7 +64,7 @@ void Attention(benchmark::State& state)
     [](const atlas::Recording& recording, std::int64_t head, std::int64_t begin)
     {
       static thread_local std::vector<float> values;
-      values.resize(static_cast<std::size_t>(BlockRows * recording.SequenceLength(0)));
+      values.resize(BlockRows * recording.SequenceLength(0));
       atlas::EvaluateAttention(recording, 0, 0, head, atlas::AttentionQuantity::Weights, begin,
         begin + BlockRows, values.data());
       benchmark::DoNotOptimize(values.data());

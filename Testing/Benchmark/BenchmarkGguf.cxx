@@ -159,7 +159,7 @@ public:
   {
     constexpr std::size_t part = std::size_t{ 17 } * 18 * 210 * 64; // whole blocks of every type
     const std::vector<std::byte> weights = RandomBytes(this->Type, part);
-    const std::vector<float> gains(static_cast<std::size_t>(this->Size.dimension), 1);
+    const std::vector<float> gains(this->Size.dimension, 1);
     std::map<std::uint64_t, const atlas::TensorView*> order;
     for (const auto& [name, view] : this->Tensors)
     {

@@ -14,7 +14,7 @@ namespace
 /// Score and attention over a square chart. Argument: its side.
 void EvaluateHarmonicChart(benchmark::State& state)
 {
-  const auto side = static_cast<std::size_t>(state.range(0));
+  const std::size_t side = state.range(0);
   std::vector<double> angles;
   for (std::size_t i = 0; i < side; ++i)
   {
@@ -78,8 +78,7 @@ atlas::AttentionOnlyModel MakeModel(Eigen::Index classes, std::size_t heads)
 void EvaluateSimplex(benchmark::State& state)
 {
   const auto segments = static_cast<int>(state.range(0));
-  const atlas::AttentionOnlyModel model =
-    MakeModel(state.range(1), static_cast<std::size_t>(state.range(2)));
+  const atlas::AttentionOnlyModel model = MakeModel(state.range(1), state.range(2));
   atlas::MixtureRow counts;
   for (auto _ : state)
   {
@@ -101,8 +100,7 @@ void EvaluateSimplex(benchmark::State& state)
 void EvaluateSimplexDirectly(benchmark::State& state)
 {
   const std::vector<Eigen::Vector3d> points = atlas::SimplexGrid(static_cast<int>(state.range(0)));
-  const atlas::AttentionOnlyModel model =
-    MakeModel(state.range(1), static_cast<std::size_t>(state.range(2)));
+  const atlas::AttentionOnlyModel model = MakeModel(state.range(1), state.range(2));
   const atlas::HeadMixture mixture(model, { 0, 1, 2 }, atlas::Residual::None);
   std::size_t point = 0;
   for (auto _ : state)
@@ -116,8 +114,7 @@ void EvaluateSimplexDirectly(benchmark::State& state)
 /// Reading the model into a mixture alone, which is part of EvaluateSimplex.
 void MakeMixture(benchmark::State& state)
 {
-  const atlas::AttentionOnlyModel model =
-    MakeModel(state.range(0), static_cast<std::size_t>(state.range(1)));
+  const atlas::AttentionOnlyModel model = MakeModel(state.range(0), state.range(1));
   for (auto _ : state)
   {
     const atlas::HeadMixture mixture(model, { 0, 1, 2 }, atlas::Residual::None);

@@ -151,7 +151,7 @@ private:
   static void RunSlice()
   {
     thread_local std::vector<float> memory(
-      static_cast<std::size_t>(Rows * (Dimension + Vocabulary) + Dimension * Vocabulary), 1e-3F);
+      Rows * (Dimension + Vocabulary) + Dimension * Vocabulary, 1e-3F);
     std::fill(memory.begin(), memory.end(), 0.0F);
     for (std::int64_t l = 0; l < Layers; ++l)
     {

@@ -48,8 +48,7 @@ atlas::Recording MakeRecording(std::int64_t images)
   }
   recording.pictures.count = images;
   recording.pictures.height = recording.pictures.width = Pixels;
-  const std::shared_ptr<std::uint8_t[]> pixels(
-    new std::uint8_t[static_cast<std::size_t>(images * 3 * Pixels * Pixels)]());
+  const std::shared_ptr<std::uint8_t[]> pixels(new std::uint8_t[images * 3 * Pixels * Pixels]());
   recording.pictures.pixels = { pixels, pixels.get() };
   for (std::int32_t l = 0; l < recording.layerCount; ++l)
   {

@@ -165,7 +165,7 @@ void NextHead(benchmark::State& state)
   const auto heads = static_cast<int>(state.range(1));
   const auto sequences = static_cast<std::int32_t>(state.range(2));
   vtkNew<vtkTrivialProducer> producer;
-  producer->SetOutput(Recorded(layers, static_cast<std::size_t>(heads), sequences));
+  producer->SetOutput(Recorded(layers, heads, sequences));
   vtkNew<vtkAttentionMap> map;
   map->SetInputConnection(producer->GetOutputPort());
   map->SetLayer(layers / 2);

@@ -42,7 +42,7 @@ public:
 
 void WriteCache(const std::filesystem::path& path, std::int64_t tokens)
 {
-  std::vector<float> values(static_cast<std::size_t>(tokens * Heads * Width));
+  std::vector<float> values(tokens * Heads * Width);
   std::mt19937 random(1);
   for (float& value : values)
   {

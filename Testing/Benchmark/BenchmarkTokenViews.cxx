@@ -55,7 +55,7 @@ atlas::Recording MakeRecording(std::int64_t heads, std::int64_t sequences, std::
   head.key = RandomMatrix(sequences * length, Dimension, generator);
   atlas::RecordedLayer layer;
   layer.scoreScale = 0.25;
-  layer.heads.assign(static_cast<std::size_t>(heads), head);
+  layer.heads.assign(heads, head);
   recording.layers.push_back(layer);
   return recording;
 }

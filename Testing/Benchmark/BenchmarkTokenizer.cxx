@@ -62,7 +62,7 @@ std::string EnglishLikeText(std::size_t bytes, unsigned seed)
 
 void Encode(benchmark::State& state, const atlas::Tokenizer& tokenizer)
 {
-  const std::string text = EnglishLikeText(static_cast<std::size_t>(state.range(0)), 1);
+  const std::string text = EnglishLikeText(state.range(0), 1);
   std::size_t tokens = 0;
   for (auto _ : state)
   {
@@ -116,7 +116,7 @@ void BytePairsOfNewText(benchmark::State& state)
   {
     return;
   }
-  const std::string text = EnglishLikeText(static_cast<std::size_t>(state.range(0)), 2);
+  const std::string text = EnglishLikeText(state.range(0), 2);
   for (auto _ : state)
   {
     state.PauseTiming();

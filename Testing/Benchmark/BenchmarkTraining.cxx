@@ -1,7 +1,7 @@
 // Speed of training: steps of exact gradients over all pairs of tokens, on one thread, and sweeps
 // over seeds on several.
 
-#include "TrainingRuns.h"
+#include "PairTrainingRuns.h"
 
 #include <benchmark/benchmark.h>
 
@@ -15,7 +15,7 @@ void Step(benchmark::State& state)
   options.heads = static_cast<int>(state.range(1));
   options.specialization = static_cast<double>(state.range(2));
   options.learningRate = 1e-4;
-  atlas::Trainer trainer(options);
+  atlas::PairTrainer trainer(options);
   for (auto _ : state)
   {
     trainer.Step();
@@ -30,7 +30,7 @@ void Train(benchmark::State& state)
   atlas::TrainingOptions options;
   for (auto _ : state)
   {
-    atlas::Trainer trainer(options);
+    atlas::PairTrainer trainer(options);
     while (!trainer.IsFinished())
     {
       trainer.Step();

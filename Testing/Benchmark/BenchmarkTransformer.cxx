@@ -32,10 +32,10 @@ public:
   Products(std::int64_t sequences, std::int64_t length)
     : Sequences(sequences)
     , Length(length)
-    , From(static_cast<std::size_t>(sequences * length * HiddenDimension), 0.5F)
-    , Weight(static_cast<std::size_t>(ModelDimension * HiddenDimension), 0.5F)
+    , From(sequences * length * HiddenDimension, 0.5F)
+    , Weight(ModelDimension * HiddenDimension, 0.5F)
     , To(this->From.size())
-    , Scores(static_cast<std::size_t>(QueryBlock * length), 0.5F)
+    , Scores(QueryBlock * length, 0.5F)
   {
   }
 

@@ -45,7 +45,7 @@ inline EmbeddingPoints GeneratePoints(std::int64_t count)
   std::normal_distribution<float> normal;
   EmbeddingPoints points;
   const std::int64_t d = points.dimension;
-  std::vector<float> bases(static_cast<std::size_t>((words + contexts + turns) * d));
+  std::vector<float> bases((words + contexts + turns) * d);
   for (std::size_t i = 0; i < bases.size(); ++i)
   {
     const auto column = static_cast<float>(static_cast<std::int64_t>(i) % d);
@@ -53,7 +53,7 @@ inline EmbeddingPoints GeneratePoints(std::int64_t count)
     bases[i] = normal(generator) / (isWord ? std::sqrt(1 + column / 4) : 1);
   }
   std::uniform_real_distribution<float> uniform;
-  points.values.resize(static_cast<std::size_t>(count * d));
+  points.values.resize(count * d);
   for (std::int64_t i = 0; i < count; ++i)
   {
     // Word number w has a share of about 1 / w.
@@ -64,7 +64,7 @@ inline EmbeddingPoints GeneratePoints(std::int64_t count)
     {
       for (std::int64_t c = 0; c < d; ++c)
       {
-        row[c] += factor * bases[static_cast<std::size_t>(base * d + c)];
+        row[c] += factor * bases[base * d + c];
       }
     };
     add(word, 1);
@@ -149,7 +149,7 @@ inline std::vector<float> PlaceByPackage(benchmark::State& state, const char* sc
     }
     state.SetIterationTime(seconds);
   }
-  std::vector<float> layout(static_cast<std::size_t>(Head().View().count * 2));
+  std::vector<float> layout(Head().View().count * 2);
   std::ifstream(file, std::ios::binary)
     .read(reinterpret_cast<char*>(layout.data()),
       static_cast<std::streamsize>(layout.size() * sizeof(float)));

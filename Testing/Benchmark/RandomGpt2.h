@@ -94,10 +94,10 @@ inline TransformerInput Input(std::int64_t sequences, std::int64_t length)
   std::mt19937 generator(2);
   std::uniform_int_distribution<std::int64_t> uniform(0, Vocabulary - 1);
   TransformerInput input;
-  input.tokens.resize(static_cast<std::size_t>(sequences));
+  input.tokens.resize(sequences);
   for (auto& sequence : input.tokens)
   {
-    sequence.resize(static_cast<std::size_t>(length));
+    sequence.resize(length);
     std::generate(sequence.begin(), sequence.end(), [&] { return uniform(generator); });
   }
   return input;

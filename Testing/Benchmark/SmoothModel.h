@@ -21,7 +21,7 @@ inline atlas::AttentionOnlyModel SmoothModel(int heads, int classes)
   fill(model.wordEmbedding, classes, 3);
   fill(model.positionEmbedding, 2, 3);
   fill(model.unembedding, classes, 3);
-  model.heads.resize(static_cast<std::size_t>(heads));
+  model.heads.resize(heads);
   for (atlas::AttentionHead& head : model.heads)
   {
     fill(head.query, 3, 3);

@@ -97,7 +97,7 @@ private:
       recording.tokens.position.push_back(static_cast<std::int32_t>(position));
       if (position == 0)
       {
-        const auto tokens = static_cast<std::int64_t>(recording.tokens.position.size());
+        const std::int64_t tokens = recording.tokens.position.size();
         recording.sequenceOffsets.push_back(tokens - 1);
       }
     }

@@ -77,7 +77,7 @@ public:
 
   Field(const AttentionOnlyModel& model, std::size_t points)
     : Points(points)
-    , Classes(static_cast<std::size_t>(model.VocabularySize()))
+    , Classes(model.VocabularySize())
     , Predicted(points)
     , Probability(points)
     , ClassColor(3 * points)

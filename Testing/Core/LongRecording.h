@@ -27,8 +27,8 @@ inline Recording LongRecording(std::int64_t length)
   Recording recording;
   recording.layerCount = 4;
   recording.sequenceOffsets = { 0, length };
-  recording.tokens.sequence.assign(static_cast<std::size_t>(length), 0);
-  recording.tokens.position.resize(static_cast<std::size_t>(length));
+  recording.tokens.sequence.assign(length, 0);
+  recording.tokens.position.resize(length);
   std::iota(recording.tokens.position.begin(), recording.tokens.position.end(), 0);
   for (const std::int32_t index : { 1, 2, 3 })
   {

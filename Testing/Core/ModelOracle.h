@@ -53,7 +53,7 @@ public:
       input.tokens.emplace_back();
       for (const std::int64_t t : this->Places(s))
       {
-        input.tokens.back().push_back(ids[static_cast<std::size_t>(s * view.shape[1] + t)]);
+        input.tokens.back().push_back(ids[s * view.shape[1] + t]);
       }
     }
     return input;
@@ -71,7 +71,7 @@ public:
     std::vector<std::int64_t> places;
     for (std::int64_t t = 0; t < length; ++t)
     {
-      if (mask.empty() || mask[static_cast<std::size_t>(s * length + t)] != 0)
+      if (mask.empty() || mask[s * length + t] != 0)
       {
         places.push_back(t);
       }

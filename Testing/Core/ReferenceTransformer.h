@@ -48,7 +48,7 @@ public:
         hook(place, l, values);
       }
     };
-    const auto length = static_cast<Eigen::Index>(tokens.size());
+    const std::int64_t length = tokens.size();
     const Matrix embedding = Table(this->Weights.tokenEmbedding);
     const Matrix positions = this->Weights.positionEmbedding.data != nullptr
                                ? Table(this->Weights.positionEmbedding)
@@ -57,7 +57,7 @@ public:
     Matrix x(length, embedding.cols());
     for (Eigen::Index t = 0; t < length; ++t)
     {
-      x.row(t) = embedding.row(tokens[static_cast<std::size_t>(t)]);
+      x.row(t) = embedding.row(tokens[t]);
     }
     if (atStart)
     {
@@ -65,7 +65,7 @@ public:
     }
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
-      const LayerTensors& layer = this->Weights.layers[static_cast<std::size_t>(l)];
+      const LayerTensors& layer = this->Weights.layers[l];
       see("residual", l, x);
       const Matrix normed = this->Normed(layer.attentionNorm, x);
       Matrix mixed = this->Mixed(
@@ -109,7 +109,7 @@ private:
                                    : linear.layout == WeightLayout::OutputInput
                                      ? o * linear.inputs + i
                                      : (o / step * linear.inputs + i) * step + o % step;
-        weight(i, o) = values[static_cast<std::size_t>(place)];
+        weight(i, o) = values[place];
       }
     }
     return weight;

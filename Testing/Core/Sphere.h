@@ -92,10 +92,7 @@ inline std::map<int, double> AreasOfPolygons(const SphereTessellation& sphere)
   for (std::size_t p = 0; p < sphere.owners.size(); ++p)
   {
     const auto at = [&](std::int64_t i) -> const Eigen::Vector3d&
-    {
-      return sphere
-        .points[static_cast<std::size_t>(sphere.connectivity[static_cast<std::size_t>(i)])];
-    };
+    { return sphere.points[sphere.connectivity[i]]; };
     for (std::int64_t i = sphere.offsets[p] + 1; i + 1 < sphere.offsets[p + 1]; ++i)
     {
       areas[sphere.owners[p]] += TriangleArea(at(sphere.offsets[p]), at(i), at(i + 1));
@@ -114,8 +111,7 @@ inline std::size_t CountOpenEdges(
     const std::int64_t size = offsets[p + 1] - offsets[p];
     for (std::int64_t i = 0; i < size; ++i)
     {
-      edges.emplace_back(connectivity[static_cast<std::size_t>(offsets[p] + i)],
-        connectivity[static_cast<std::size_t>(offsets[p] + (i + 1) % size)]);
+      edges.emplace_back(connectivity[offsets[p] + i], connectivity[offsets[p] + (i + 1) % size]);
     }
   }
   std::sort(edges.begin(), edges.end());

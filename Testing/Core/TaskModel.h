@@ -34,7 +34,7 @@ public:
   void Set(const std::string& name, std::int64_t row, std::int64_t column, float value)
   {
     Tensor& tensor = this->Weights.at(name);
-    const auto i = static_cast<std::size_t>(row * tensor.shape.back() + column);
+    const std::size_t i = row * tensor.shape.back() + column;
     std::memcpy(tensor.bytes.data() + i * sizeof(float), &value, sizeof(float));
   }
 

@@ -92,7 +92,7 @@ private:
     const std::vector<std::int64_t> mask = this->Has("attention_mask")
                                              ? this->Get("attention_mask").ToInteger()
                                              : std::vector<std::int64_t>(ids.size(), 1);
-    const auto length = static_cast<std::size_t>(view.shape[1]);
+    const std::size_t length = view.shape[1];
     std::vector<std::vector<std::int64_t>> sequences(ids.size() / length);
     for (std::size_t i = 0; i < ids.size(); ++i)
     {
@@ -123,8 +123,7 @@ inline void ExpectRows(const TransformerOracle& oracle, const Recording& recordi
     const std::int64_t length = recording.SequenceLength(s);
     const std::vector<double> values = oracle.Values(quantity, s);
     const auto begin = values.begin() + head * padded * matrix.columns;
-    ExpectClose(quantity,
-      Rows(matrix, recording.sequenceOffsets[static_cast<std::size_t>(s)], length),
+    ExpectClose(quantity, Rows(matrix, recording.sequenceOffsets[s], length),
       std::vector<double>(begin, begin + length * matrix.columns), tolerance);
   }
 }

@@ -84,7 +84,7 @@ public:
           layer.sinks.push_back(static_cast<float>(sink));
         }
       }
-      layer.heads.resize(static_cast<std::size_t>(shape[1]));
+      layer.heads.resize(shape[1]);
       for (std::size_t h = 0; h < layer.heads.size(); ++h)
       {
         layer.heads[h].query = this->Rows(layer.index, "query", h);

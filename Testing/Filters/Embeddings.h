@@ -70,7 +70,7 @@ public:
   void Add(int layer, int head, int kind, std::int64_t token, double x, double y)
   {
     const RecordedTokens& tokens = this->Source.tokens;
-    const auto row = static_cast<std::size_t>(token);
+    const std::size_t row = token;
     const vtkIdType id = this->Points->InsertNextPoint(x, y, 0);
     this->Vertices->InsertNextCell(1, &id);
     this->Layer->InsertNextValue(layer);

@@ -118,7 +118,7 @@ inline void ExpectWhereDecided(const std::string& name, const std::vector<double
   }
   EXPECT_EQ(wrong, 0U) << name << ", of " << values.size() << " values";
   EXPECT_GT(std::count(decided.begin(), decided.end(), true),
-    static_cast<std::ptrdiff_t>(decided.size()) * 9 / 10);
+    static_cast<std::int64_t>(decided.size()) * 9 / 10);
 }
 
 /// Expects the arrays `expected`, no more, no less, in the precision that the filter promises.

@@ -75,7 +75,7 @@ void ExpectOracle(const ViewsOracle& oracle, Lines& lines)
       {
         const std::string name = "layer." + std::to_string(layer.index) + ".head." +
                                  std::to_string(h) + ".sequence." + std::to_string(s) + ".";
-        const std::int64_t first = oracle.Source.sequenceOffsets[static_cast<std::size_t>(s)];
+        const std::int64_t first = oracle.Source.sequenceOffsets[s];
         const std::vector<double> keys = oracle.Values(name + "top2_key");
         const std::vector<double> drawn = oracle.Values(name + "top2_drawn");
         const std::vector<double> top = oracle.Values(name + "top2_weight");
@@ -243,21 +243,21 @@ TEST(AttentionLines, OfLongSequences)
 {
   const Recording recording = LongRecording();
   const std::int64_t tokens = recording.tokens.Count();
-  std::vector<float> weights(static_cast<std::size_t>(tokens * tokens));
+  std::vector<float> weights(tokens * tokens);
   EvaluateAttention(recording, 0, 0, 0, AttentionQuantity::Weights, 0, tokens, weights.data());
   std::vector<Link> expected;
   for (std::int64_t query = 0; query < tokens; ++query)
   {
     const float* row = weights.data() + query * tokens;
-    std::vector<std::int64_t> keys(static_cast<std::size_t>(tokens));
+    std::vector<std::int64_t> keys(tokens);
     std::iota(keys.begin(), keys.end(), 0);
     std::stable_sort(
       keys.begin(), keys.end(), [row](std::int64_t a, std::int64_t b) { return row[a] > row[b]; });
     for (int k = 0; k < 3; ++k)
     {
-      if (static_cast<double>(row[keys[static_cast<std::size_t>(k)]]) >= 0.1)
+      if (static_cast<double>(row[keys[k]]) >= 0.1)
       {
-        expected.emplace_back(0, 0, query, keys[static_cast<std::size_t>(k)]);
+        expected.emplace_back(0, 0, query, keys[k]);
       }
     }
   }

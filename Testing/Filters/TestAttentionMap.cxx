@@ -60,7 +60,7 @@ std::vector<double> Expected(int head, bool content, bool bias)
 {
   const Recording recording = SmallRecording();
   const RecordedLayer& layer = recording.layers[1];
-  const RecordedHead& recorded = layer.heads[static_cast<std::size_t>(head)];
+  const RecordedHead& recorded = layer.heads[head];
   std::vector<double> values;
   for (std::int64_t query = 0; query < 3; ++query)
   {
@@ -72,7 +72,7 @@ std::vector<double> Expected(int head, bool content, bool bias)
         product += static_cast<double>(recorded.query.Row(query)[c]) *
                    static_cast<double>(recorded.key.Row(key)[c]);
       }
-      const double slope = recording.alibiSlopes[static_cast<std::size_t>(head)];
+      const double slope = recording.alibiSlopes[head];
       values.push_back(
         (content ? layer.scoreScale * product : 0) + (bias ? slope * static_cast<double>(key) : 0));
     }
@@ -126,8 +126,7 @@ TEST(AttentionMap, ShowsCapsWindowsAndSinks)
     map->SetQuantity(vtkAttentionMap::SCORES);
     ExpectClose("scores", map.ByQuery("Scores"), scores, 1e-6);
     map->SetQuantity(vtkAttentionMap::WEIGHTS);
-    const double sink =
-      std::exp(static_cast<double>(recording.layers[1].sinks[static_cast<std::size_t>(head)]));
+    const double sink = std::exp(static_cast<double>(recording.layers[1].sinks[head]));
     const double sum0 = sink + std::exp(scores[0]);
     const double sum1 = sink + std::exp(scores[3]) + std::exp(scores[4]);
     const double sum2 = sink + std::exp(scores[7]) + std::exp(scores[8]);
@@ -315,7 +314,7 @@ TEST(AttentionMap, IsTheSameInParts)
     for (int x = 10; x <= 100; ++x)
     {
       const int ijk[3] = { x, y, 0 };
-      const auto query = static_cast<std::size_t>(tokens - 1 - y);
+      const std::size_t query = tokens - 1 - y;
       EXPECT_EQ(values->GetComponent(image->ComputePointId(const_cast<int*>(ijk)), 0),
         whole[query * tokens + static_cast<std::size_t>(x)]);
     }

@@ -1,5 +1,3 @@
-// Also tests: MatrixPanels PanelTitles RecordingRanges
-
 #include "vtkAttentionMatrix.h"
 
 #include "Core/LongRecording.h"
@@ -95,7 +93,7 @@ std::map<std::pair<int, int>, double> Expected(const Recording& recording, std::
   std::int64_t layer, std::int64_t head, AttentionQuantity quantity)
 {
   const std::int64_t length = AttentionLength(recording, sequence);
-  std::vector<float> values(static_cast<std::size_t>(length * length));
+  std::vector<float> values(length * length);
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, length, values.data());
   std::map<std::pair<int, int>, double> expected;
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -117,8 +115,7 @@ TEST(AttentionMatrix, ShowsTheMapsOfAllHeads)
     for (const int sequence : { -1, 0, 1 })
     {
       matrix->SetSequence(sequence);
-      const auto found =
-        matrix.ByHead(AttentionQuantityNames.at(static_cast<std::size_t>(quantity)));
+      const auto found = matrix.ByHead(AttentionQuantityNames.at(quantity));
       EXPECT_EQ(found.size(), 4U);
       for (const auto& [place, values] : found)
       {
@@ -186,9 +183,7 @@ TEST(AttentionMatrix, PoolsLongSequences)
     for (const auto& [place, value] : found.at({ 2, 1 }))
     {
       EXPECT_EQ(place.first % 13, 0); // the first token of a bin
-      EXPECT_EQ(
-        value, static_cast<double>(
-                 expected[static_cast<std::size_t>(place.first / 13 * 10 + place.second / 13)]));
+      EXPECT_EQ(value, static_cast<double>(expected[place.first / 13 * 10 + place.second / 13]));
     }
   }
   Matrix matrix(recording);

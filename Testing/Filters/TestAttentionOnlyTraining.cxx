@@ -1,6 +1,6 @@
 #include "vtkAttentionOnlyTraining.h"
 
-#include "Training.h"
+#include "PairTrainer.h"
 
 #include "Pipeline.h"
 #include "vtkTokenPairs.h"
@@ -73,7 +73,7 @@ TEST(AttentionOnlyTraining, GivesTheModelOfATime)
   Training training;
   TrainingOptions options;
   options.steps = 120;
-  Trainer trainer(options);
+  PairTrainer trainer(options);
   EXPECT_EQ(training.At(0).wordEmbedding, trainer.GetModel().wordEmbedding);
   while (trainer.GetStep() < 100)
   {

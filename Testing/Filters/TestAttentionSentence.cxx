@@ -84,13 +84,13 @@ public:
   /// The weights of a sequence of some length as a matrix, 0 where there is no line.
   std::vector<double> Matrix(std::int64_t first, std::int64_t length)
   {
-    std::vector<double> matrix(static_cast<std::size_t>(length * length));
+    std::vector<double> matrix(length * length);
     const std::vector<double> weights = CellValues(this->Lines(), "Weight");
     const std::vector<Pair> pairs = this->Pairs();
     for (std::size_t i = 0; i < pairs.size(); ++i)
     {
       const std::int64_t query = pairs[i].first - first;
-      matrix.at(static_cast<std::size_t>(query * length + pairs[i].second - first)) = weights[i];
+      matrix.at(query * length + pairs[i].second - first) = weights[i];
     }
     return matrix;
   }
@@ -122,7 +122,7 @@ TEST(AttentionSentence, ShowsTheAttentionOfTheOriginalModels)
           const auto row = attention.begin() + (head * padded + i) * padded;
           expected.insert(expected.end(), row, row + length);
         }
-        const std::int64_t first = recording.sequenceOffsets[static_cast<std::size_t>(s)];
+        const std::int64_t first = recording.sequenceOffsets[s];
         ExpectClose("weights", sentence.Matrix(first, length), expected, 1e-5);
       }
     }
@@ -176,7 +176,7 @@ TEST(AttentionSentence, HidesTokensAsTheOracle)
         sentence->SetSequence(s);
         sentence->SetHideFirst(true);
         sentence->ClearHiddenTokens();
-        const std::int64_t first = oracle.Source.sequenceOffsets[static_cast<std::size_t>(s)];
+        const std::int64_t first = oracle.Source.sequenceOffsets[s];
         const std::int64_t length = oracle.Source.SequenceLength(s);
         const std::string prefix =
           "layer.1.head." + std::to_string(head) + ".sequence." + std::to_string(s) + ".";
@@ -212,10 +212,9 @@ TEST(AttentionSentence, MeansAreThoseOfTheAttentionMap)
     sentence->SetHead(head);
     sentence->SetSequence(sequence);
     const std::int64_t length = AttentionLength(oracle.Source, sequence);
-    std::vector<float> values(static_cast<std::size_t>(length * length));
+    std::vector<float> values(length * length);
     EvaluateAttention(oracle.Source, sequence, 1, head, expected, 0, length, values.data());
-    const std::int64_t first =
-      sequence < 0 ? 0 : oracle.Source.sequenceOffsets[static_cast<std::size_t>(sequence)];
+    const std::int64_t first = sequence < 0 ? 0 : oracle.Source.sequenceOffsets[sequence];
     ExpectClose("values", sentence.Matrix(first, length),
       std::vector<double>(values.begin(), values.end()), 1e-6);
   };
@@ -246,9 +245,8 @@ TEST(AttentionSentence, IsTwoColumnsOfWords)
     ASSERT_EQ(count, 2);
     EXPECT_EQ(lines->GetPoint(ends[0])[0], 0);
     EXPECT_EQ(lines->GetPoint(ends[1])[0], 8);
-    EXPECT_EQ(
-      lines->GetPoint(ends[0])[1], -CellValues(lines, "Query")[static_cast<std::size_t>(i)]);
-    EXPECT_EQ(lines->GetPoint(ends[1])[1], -CellValues(lines, "Key")[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(lines->GetPoint(ends[0])[1], -CellValues(lines, "Query")[i]);
+    EXPECT_EQ(lines->GetPoint(ends[1])[1], -CellValues(lines, "Key")[i]);
     EXPECT_EQ(lines->GetPoint(ends[0])[2], 0);
     EXPECT_EQ(lines->GetPointData()->GetArray("Side")->GetComponent(ends[1], 0), 1);
   }
@@ -475,10 +473,8 @@ TEST(AttentionSentence, BreaksIntoPages)
   for (vtkIdType i = 0; i < words->GetNumberOfPoints(); ++i)
   {
     const double* place = words->GetPoint(i);
-    const bool isNew = tokens
-                         .emplace(std::pair(place[0], place[1]),
-                           PointValues(words, "Token Index")[static_cast<std::size_t>(i)])
-                         .second;
+    const bool isNew =
+      tokens.emplace(std::pair(place[0], place[1]), PointValues(words, "Token Index")[i]).second;
     EXPECT_TRUE(isNew);
   }
   vtkPolyData* lines = sentence.Lines();
@@ -489,7 +485,7 @@ TEST(AttentionSentence, BreaksIntoPages)
     vtkIdType count = 0;
     const vtkIdType* ends = nullptr;
     lines->GetCellPoints(i, count, ends);
-    const Pair& pair = pairs[static_cast<std::size_t>(i)];
+    const Pair& pair = pairs[i];
     const double* query = lines->GetPoint(ends[0]);
     EXPECT_EQ(tokens.at({ query[0], query[1] }), pair.first);
     const double* key = lines->GetPoint(ends[1]);
@@ -534,7 +530,7 @@ TEST(AttentionSentence, OfOneToken)
   std::fill(recording.tokens.sequence.begin() + 1, recording.tokens.sequence.end(), 1);
   for (int i = 1; i < 50; ++i)
   {
-    recording.tokens.position[static_cast<std::size_t>(i)] = i - 1;
+    recording.tokens.position[i] = i - 1;
   }
   Sentence sentence(recording);
   EXPECT_THAT(CellValues(sentence.Lines(), "Weight"), ElementsAre(1));

@@ -1,5 +1,3 @@
-// Also tests: TokenCells TokenNames TokensOfHeads vtkSharedTokens vtkTokenEmbedding
-
 #include "vtkAttentionTokens.h"
 #include "vtkSharedTokens.h"
 #include "vtkTokenEmbedding.h"
@@ -107,19 +105,19 @@ TEST_F(OfGpt2, TableHasARowPerVector)
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
     const auto number = [&](const char* name) { return table->GetValueByName(row, name).ToInt(); };
-    const std::string& vector = vectors[static_cast<std::size_t>(row)];
+    const std::string& vector = vectors[row];
     EXPECT_EQ(number("Sequence"), 0);
     EXPECT_EQ(number("Rank"), 1);
     EXPECT_EQ(number("Token Index"), number("Position"));
-    EXPECT_EQ(texts[static_cast<std::size_t>(row)], std::to_string(number("TokenId")));
+    EXPECT_EQ(texts[row], std::to_string(number("TokenId")));
     if (vector == "QueryKey")
     {
       EXPECT_LE(number("Key Position"), number("Position"));
       continue;
     }
     EXPECT_EQ(number("Key Position"), -1);
-    const auto place = static_cast<std::size_t>(
-      ((number("Layer") * 2 * HeadCount + number("Head")) * TokenCount + number("Position")) * 10);
+    const std::size_t place =
+      ((number("Layer") * 2 * HeadCount + number("Head")) * TokenCount + number("Position")) * 10;
     const std::string& name = names.at(vector);
     const std::vector<double> values = this->Expect(name + ".values");
     EXPECT_NEAR(table->GetValueByName(row, "Logit").ToFloat(), values[place], 1e-4);
@@ -165,10 +163,10 @@ TEST_F(OfGpt2, FrequenciesAndUniqueAreExpected)
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
     const auto number = [&](const char* name) { return table->GetValueByName(row, name).ToInt(); };
-    if (vectors[static_cast<std::size_t>(row)] == "Key")
+    if (vectors[row] == "Key")
     {
-      const auto place = static_cast<std::size_t>(
-        (number("Layer") * HeadCount + number("Head")) * 211 + number("TokenId"));
+      const std::size_t place =
+        (number("Layer") * HeadCount + number("Head")) * 211 + number("TokenId");
       counts[place] = number("Count");
       positions[place] = number("Positions");
       ranks[place] = number("Rank");
@@ -184,7 +182,7 @@ TEST_F(OfGpt2, FrequenciesAndUniqueAreExpected)
   std::vector<double> ofLayers;
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
-    if (kinds[static_cast<std::size_t>(row)] == "QueryKey")
+    if (kinds[row] == "QueryKey")
     {
       const bool isLayer = table->GetValueByName(row, "Head").ToInt() == -1;
       (isLayer ? ofLayers : ofHeads).push_back(table->GetValueByName(row, "Unique").ToDouble());
@@ -291,8 +289,7 @@ TEST_F(OfGpt2, SharedTokensAreExpected)
     {
       std::array<double, 3> point = { static_cast<double>(j), static_cast<double>(-i), 0 };
       const vtkIdType id = image->FindPoint(point.data());
-      EXPECT_EQ(image->GetPointData()->GetScalars()->GetComponent(id, 0),
-        expected[static_cast<std::size_t>(8 * i + j)]);
+      EXPECT_EQ(image->GetPointData()->GetScalars()->GetComponent(id, 0), expected[8 * i + j]);
     }
   }
   auto* pairs = vtkTable::SafeDownCast(shared->GetOutputDataObject(1));
@@ -326,7 +323,7 @@ TEST_F(OfGpt2, EmbeddingHasAPointPerHeadAndToken)
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
     const bool isHead = table->GetValueByName(row, "Head").ToInt() >= 0;
-    const bool isShown = kinds[static_cast<std::size_t>(row)] == "QueryKey";
+    const bool isShown = kinds[row] == "QueryKey";
     unique += isHead && isShown ? table->GetValueByName(row, "Unique").ToDouble() : 0;
   }
   EXPECT_EQ(points->GetNumberOfPoints(), unique);
@@ -387,9 +384,8 @@ TEST_F(OfGpt2, ProcessedModelsHaveTheSameTokens)
   const std::vector<double> values = this->Expect("v.values");
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
-    const auto number = [&](const char* name)
-    { return static_cast<std::size_t>(table->GetValueByName(row, name).ToInt()); };
-    if (vectors[static_cast<std::size_t>(row)] == "Value")
+    const auto number = [&](const char* name) { return table->GetValueByName(row, name).ToInt(); };
+    if (vectors[row] == "Value")
     {
       const std::size_t place =
         (number("Layer") * 2 * HeadCount + number("Head")) * TokenCount + number("Position");

@@ -79,8 +79,7 @@ TEST(BigramTable, TokensHaveTexts)
   const std::vector<double> next = Column(table, "Next TokenId");
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
-    EXPECT_EQ(table->GetValueByName(row, "Next Token").ToString(),
-      WordModel::Text(next[static_cast<std::size_t>(row)]));
+    EXPECT_EQ(table->GetValueByName(row, "Next Token").ToString(), WordModel::Text(next[row]));
   }
 }
 

@@ -1,5 +1,3 @@
-// Also tests: KeptRecordings
-
 #include "KeptRecordings.h"
 #include "OpenTransformer.h"
 

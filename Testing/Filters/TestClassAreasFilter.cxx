@@ -61,7 +61,7 @@ TEST(ClassAreasFilter, CountsPointsAndPairs)
   const std::vector<double> targets = Values(points, "Target");
   for (int k = 0; k < 5; ++k)
   {
-    const auto index = static_cast<std::size_t>(k);
+    const std::size_t index = k;
     int both = 0;
     for (std::size_t pair = 0; pair < 25; ++pair)
     {

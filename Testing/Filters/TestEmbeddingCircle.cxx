@@ -62,9 +62,9 @@ TEST_P(OracleCircle, HasTheAnglesOfTheOracle)
   const std::vector<double> found = Values(tokens->GetPointData(), "Angle");
   for (vtkIdType t = 0; t < n; ++t)
   {
-    const double angle = angles[static_cast<std::size_t>(t)];
-    EXPECT_NEAR(found[static_cast<std::size_t>(t)], angle, 1e-6);
-    EXPECT_NEAR(found[static_cast<std::size_t>(n + t)], angle, 1e-6);
+    const double angle = angles[t];
+    EXPECT_NEAR(found[t], angle, 1e-6);
+    EXPECT_NEAR(found[n + t], angle, 1e-6);
     // Where that angle is on the circle: three cosines a third apart.
     const Vector3d expected = std::sqrt(2.0) * Vector3d(std::cos(angle + Pi / 6), std::sin(angle),
                                                  std::cos(angle + 5 * Pi / 6));
@@ -91,7 +91,7 @@ TEST_P(OracleCircle, JoinsTheTwoPointsOfAToken)
     ASSERT_EQ(size, 2);
     for (const int end : { 0, 1 })
     {
-      const auto id = static_cast<std::size_t>(ids[end]);
+      const std::size_t id = ids[end];
       EXPECT_EQ(token[id], t);
       EXPECT_EQ(normalized[id], end);
       EXPECT_THAT(std::vector<double>({ color[3 * id], color[3 * id + 1], color[3 * id + 2] }),
@@ -145,11 +145,11 @@ TEST(EmbeddingCircle, IsAClosedCircleOfRadiusRootThree)
     EXPECT_NEAR(point.sum(), 0, 1e-14);
     const double angle = std::atan2(point.dot(Vector3d(-1, 2, -1) / std::sqrt(6.0)),
       point.dot(Vector3d(1, 0, -1) / std::sqrt(2.0)));
-    EXPECT_NEAR(std::remainder(angles[static_cast<std::size_t>(ids[i])] - angle, 2 * Pi), 0, 1e-6);
+    EXPECT_NEAR(std::remainder(angles[ids[i]] - angle, 2 * Pi), 0, 1e-6);
   }
   EXPECT_EQ(Point(output, ids[0]), Point(output, ids[size - 1]));
-  EXPECT_NEAR(angles[static_cast<std::size_t>(ids[0])], -Pi, 1e-6);
-  EXPECT_NEAR(angles[static_cast<std::size_t>(ids[size - 1])], Pi, 1e-6);
+  EXPECT_NEAR(angles[ids[0]], -Pi, 1e-6);
+  EXPECT_NEAR(angles[ids[size - 1]], Pi, 1e-6);
 }
 
 TEST(EmbeddingCircle, HasAPlaneAroundItAndTheTokens)

@@ -48,7 +48,7 @@ public:
   {
     for (int i = 0; i < 11; ++i)
     {
-      this->Get()->SetCoefficient(i, coefficients[static_cast<std::size_t>(i)]);
+      this->Get()->SetCoefficient(i, coefficients[i]);
     }
   }
 
@@ -176,7 +176,7 @@ TEST(AttentionHarmonics, HaveTheNamesOfTheDesign)
     "cos 2t2", "sin 2t2", "cos(t1+t2)", "sin(t1+t2)", "cos(t1-t2)", "sin(t1-t2)" };
   for (vtkIdType i = 0; i < 11; ++i)
   {
-    EXPECT_EQ(names->GetValue(i), expected[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(names->GetValue(i), expected[i]);
   }
   EXPECT_THAT(Values(table.GetOutput()->GetFieldData(), "VocabularySize"), ElementsAre(2));
 }

@@ -163,7 +163,7 @@ TEST(HeadAccuracySimplex, IsAnEquilateralTriangle)
       double expected = 0;
       for (int c = 0; c < 3; ++c)
       {
-        expected += weights[static_cast<std::size_t>(3 * i + c)] * corners[c][axis];
+        expected += weights[3 * i + c] * corners[c][axis];
       }
       EXPECT_NEAR(output->GetPoint(i)[axis], expected, 1e-6);
     }
@@ -272,7 +272,7 @@ TEST(HeadAccuracySimplex, ShowsAPairThatIsTheTokenPairInItsCentre)
     vtkPointData* data = simplex.Update()->GetPointData();
     const std::vector<double> found = Values(data, "Predicted");
     const std::vector<double> correct = Values(data, "Correct Pair");
-    EXPECT_EQ(found[5], predicted[static_cast<std::size_t>(pair)]);
+    EXPECT_EQ(found[5], predicted[pair]);
     const auto target = static_cast<double>(model.nextToken(pair / 5, pair % 5));
     for (std::size_t i = 0; i < 10; ++i)
     {

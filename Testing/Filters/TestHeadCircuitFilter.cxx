@@ -34,7 +34,7 @@ void ExpectImage(
   vtkImageData* image, const std::string& array, const std::vector<double>& all, std::size_t head)
 {
   const std::vector<double> found = Values(image->GetPointData(), array);
-  const auto size = static_cast<std::size_t>(image->GetDimensions()[0]);
+  const std::size_t size = image->GetDimensions()[0];
   ASSERT_EQ(found.size(), size * size);
   for (std::size_t row = 0; row < size; ++row)
   {

@@ -127,7 +127,7 @@ TEST(HeadEmbedding, HasAPointPerQueryAndKey)
   EXPECT_EQ(tokens->GetValue(9), " e");
   for (int i = 0; i < 40; ++i)
   {
-    const auto point = static_cast<std::size_t>(i);
+    const std::size_t point = i;
     EXPECT_EQ(embedding.Array("Layer")[point], i < 20 ? 0 : 2);
     EXPECT_EQ(embedding.Array("Head")[point], i / 10 % 2);
   }

@@ -100,7 +100,7 @@ TEST(LogitLens, WritesWordsInTheirCells)
     labels->GetPoint(i, at.data());
     at = { at[0] + 0.48 * image->GetSpacing()[0], at[1], 0 };
     const vtkIdType point = image->FindPoint(at.data());
-    EXPECT_EQ(words[static_cast<std::size_t>(i)], cells[static_cast<std::size_t>(point)]);
+    EXPECT_EQ(words[i], cells[point]);
   }
 }
 

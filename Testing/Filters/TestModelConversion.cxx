@@ -30,7 +30,7 @@ vtkSmartPointer<vtkMultiBlockDataSet> ModelWithTargets(const std::vector<int>& t
   array->SetNumberOfTuples(2);
   for (int i = 0; i < 4; ++i)
   {
-    array->SetComponent(i / 2, i % 2, targets[static_cast<std::size_t>(i)]);
+    array->SetComponent(i / 2, i % 2, targets[i]);
   }
   vtkNew<vtkTable> table;
   table->AddColumn(array);

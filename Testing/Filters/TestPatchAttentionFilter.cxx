@@ -185,7 +185,7 @@ TEST_F(PatchAttentionFilter, HasACellPerToken)
   const std::vector<double> columns = patches.Cells("Column");
   for (int i = 0; i < Tokens; ++i)
   {
-    const auto token = static_cast<std::size_t>(i);
+    const std::size_t token = i;
     EXPECT_EQ(patches.Cells("Token Index")[token], Tokens + i);
     EXPECT_EQ(patches.Cells("Position")[token], i);
     EXPECT_EQ(rows[token], i == 0 ? -1 : (i - 1) / 4);
@@ -254,9 +254,8 @@ TEST_F(PatchAttentionFilter, ArrowsPointAtTheStrongestKey)
   {
     double query[6];
     double key[6];
-    cells->GetCellBounds(
-      std::get<0>(patches.Links(1)[static_cast<std::size_t>(i)]) - Tokens, query);
-    cells->GetCellBounds(std::get<1>(patches.Links(1)[static_cast<std::size_t>(i)]) - Tokens, key);
+    cells->GetCellBounds(std::get<0>(patches.Links(1)[i]) - Tokens, query);
+    cells->GetCellBounds(std::get<1>(patches.Links(1)[i]) - Tokens, key);
     const vtkIdType* corners = nullptr;
     vtkIdType number = 0;
     arrows->GetCellPoints(i, number, corners);
@@ -266,7 +265,7 @@ TEST_F(PatchAttentionFilter, ArrowsPointAtTheStrongestKey)
     const double* tail = arrows->GetPoint(corners[1]);
     EXPECT_TRUE(
       tail[0] > query[0] && tail[0] < query[1] && tail[1] > query[2] && tail[1] < query[3]);
-    EXPECT_GE(weights[static_cast<std::size_t>(i)], 0.1);
+    EXPECT_GE(weights[i], 0.1);
   }
 }
 
@@ -283,7 +282,7 @@ TEST_F(PatchAttentionFilter, ArrowsAboveAThreshold)
     for (int key = 0; key < Tokens; ++key)
     {
       const Link link(query, key);
-      if (row[static_cast<std::size_t>(key)] >= 0.25 && key != query &&
+      if (row[key] >= 0.25 && key != query &&
           std::find(marks.begin(), marks.end(), link) == marks.end())
       {
         expected.push_back(link);
@@ -304,17 +303,16 @@ TEST_F(PatchAttentionFilter, MeansQuantitiesAndAllImages)
   std::vector<std::vector<double>> rollout(Tokens); // rows of layer 0
   for (int query = 0; query < Tokens; ++query)
   {
-    rollout[static_cast<std::size_t>(query)].assign(Tokens, 0);
+    rollout[query].assign(Tokens, 0);
     for (int key = 0; key < Tokens; ++key)
     {
       double sum = 0;
       for (int head = 0; head < 4; ++head)
       {
-        sum += this->Row(0, 0, head, query)[static_cast<std::size_t>(key)] / 4;
+        sum += this->Row(0, 0, head, query)[key] / 4;
       }
-      rollout[static_cast<std::size_t>(query)][static_cast<std::size_t>(key)] =
-        (sum + (key == query ? 1 : 0)) / 2;
-      mean[static_cast<std::size_t>(key)] = query == 4 ? sum : mean[static_cast<std::size_t>(key)];
+      rollout[query][key] = (sum + (key == query ? 1 : 0)) / 2;
+      mean[key] = query == 4 ? sum : mean[key];
     }
   }
   ExpectClose("mean", patches.Cells("Weight"), mean, 1e-5);
@@ -420,8 +418,7 @@ TEST_F(PatchAttentionFilter, FindsThePictureAgainOrSaysWhyNot)
   EXPECT_EQ(colors.size(), pixels.size());
   for (int channel = 0; channel < 3; ++channel) // the lowest row shows the last row of patches
   {
-    EXPECT_EQ(colors[static_cast<std::size_t>(channel)],
-      std::lround(255 * named.tokens.color.Row(13)[channel]));
+    EXPECT_EQ(colors[channel], std::lround(255 * named.tokens.color.Row(13)[channel]));
   }
   (*patches)->SetHead(1); // told once
   patches->Update();

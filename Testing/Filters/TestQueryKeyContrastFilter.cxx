@@ -118,10 +118,10 @@ TEST(QueryKeyContrastFilter, HasAPointPerQueryAndKey)
   vtkDataArray* projection = points->GetPointData()->GetArray("Projection");
   for (vtkIdType i = 0; i < points->GetNumberOfPoints(); ++i)
   {
-    const HeadContrast& head = expected.heads[static_cast<std::size_t>(i / 24)];
+    const HeadContrast& head = expected.heads[i / 24];
     const bool isKey = i % 24 >= 12;
-    EXPECT_EQ(kind[static_cast<std::size_t>(i)], isKey ? 1 : 0);
-    EXPECT_EQ(token[static_cast<std::size_t>(i)], i % 12);
+    EXPECT_EQ(kind[i], isKey ? 1 : 0);
+    EXPECT_EQ(token[i], i % 12);
     const RecordedHead& recorded = FindHead(recording, head.place.layer, head.place.head);
     const float* vector = (isKey ? recorded.key : recorded.query).Row(i % 12);
     for (int r = 0; r < 3; ++r)

@@ -100,10 +100,10 @@ TEST(RecorderGeneration, KeysAreThoseOfTheirTimeStep)
     std::string ids;
     for (std::int64_t s = 0; s < shown.SequenceCount(); ++s)
     {
-      for (std::int64_t i = shown.sequenceOffsets[static_cast<std::size_t>(s)];
+      for (std::int64_t i = shown.sequenceOffsets[s];
         i < shown.sequenceOffsets[static_cast<std::size_t>(s) + 1]; ++i)
       {
-        ids += std::to_string(shown.tokens.id[static_cast<std::size_t>(i)]) + " ";
+        ids += std::to_string(shown.tokens.id[i]) + " ";
       }
       ids += "\n";
     }

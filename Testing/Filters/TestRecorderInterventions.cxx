@@ -90,11 +90,11 @@ TEST(RecorderInterventions, AblateToTheMeanOverOtherPrompts)
   const std::vector<double> sums = SumOverPrompts(model, input, options);
   for (std::int64_t c = 0; c < size; ++c)
   {
-    options.interventions.means.push_back(static_cast<float>(sums[ToIndex(size + c)] / 6));
+    options.interventions.means.push_back(static_cast<float>(sums[size + c] / 6));
   }
   for (std::int64_t c = 0; c < size; ++c)
   {
-    options.interventions.means.push_back(static_cast<float>(sums[ToIndex(c)] / 5));
+    options.interventions.means.push_back(static_cast<float>(sums[c] / 5));
   }
   options.headOutputs = true;
   options.residual = true;

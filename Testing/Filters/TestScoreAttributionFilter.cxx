@@ -48,7 +48,7 @@ TEST_P(OfScoreModels, PairsAddUpToTheScore)
     vtkFieldData* fields = image->GetFieldData();
     const auto length = recording.SequenceLength(0);
     const int at = query == -1 ? static_cast<int>(length) - 1 : query;
-    std::vector<float> scores(static_cast<std::size_t>(length));
+    std::vector<float> scores(length);
     EvaluateAttention(
       recording, 0, layer, head, AttentionQuantity::Scores, at, at + 1, scores.data());
     EXPECT_THAT(Values(fields, "Query"), ElementsAre(at));

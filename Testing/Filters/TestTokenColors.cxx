@@ -206,7 +206,7 @@ TEST(TokenColors, OfPatches)
   std::size_t patch = 0;
   for (std::int64_t i = 0; i < tokens.Count(); ++i)
   {
-    const bool isPatch = tokens.row[static_cast<std::size_t>(i)] >= 0;
+    const bool isPatch = tokens.row[i] >= 0;
     Rgb mean = Gray;
     for (std::size_t c = 0; c < 3; ++c)
     {

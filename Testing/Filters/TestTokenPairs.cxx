@@ -97,7 +97,7 @@ TEST_P(TokenPairsValues, KnowTheTargetsOfTheModel)
   const std::vector<double> predicted = Values(data, "Predicted");
   for (std::int64_t pair = 0; pair < n * n; ++pair)
   {
-    const auto i = static_cast<std::size_t>(pair);
+    const std::size_t i = pair;
     const int target = static_cast<int>(model.nextToken(pair / n, pair % n));
     EXPECT_EQ(Values(data, "First")[i], pair / n);
     EXPECT_EQ(Values(data, "Second")[i], pair % n);
@@ -172,7 +172,7 @@ TEST(TokenPairs, FollowTheHeadWeights)
   pairs.Update();
   for (int h = 0; h < 3; ++h)
   {
-    pairs->SetHeadWeight(h, options.headWeights[static_cast<std::size_t>(h)]);
+    pairs->SetHeadWeight(h, options.headWeights[h]);
   }
   const std::vector<double> output = Values(pairs.Update()->GetPointData(), "Output");
   for (Eigen::Index pair = 0; pair < 25; ++pair)
@@ -180,7 +180,7 @@ TEST(TokenPairs, FollowTheHeadWeights)
     const Eigen::Vector3d expected = evaluator.AtTokens(pair / 5, pair % 5).output;
     for (Eigen::Index c = 0; c < 3; ++c)
     {
-      EXPECT_NEAR(output[static_cast<std::size_t>(3 * pair + c)], expected[c], 1e-4);
+      EXPECT_NEAR(output[3 * pair + c], expected[c], 1e-4);
     }
   }
 }

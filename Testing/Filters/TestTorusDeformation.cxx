@@ -133,7 +133,7 @@ TEST(TorusDeformation, DonutIsTheFormula)
   {
     for (int column = 0; column < 30; ++column)
     {
-      const auto i = static_cast<std::size_t>(row * 30 + column);
+      const std::size_t i = row * 30 + column;
       const double t1 = -Pi + 2 * Pi * column / 30;
       const double t2 = -Pi + 2 * Pi * row / 24;
       EXPECT_NEAR(theta1[i], t1, 1e-6);

@@ -111,7 +111,7 @@ TEST_P(OracleSphere, IsWatertightAndRound)
     for (const std::vector<std::int64_t>& polygon : CellsOf(cells->GetPolys()))
     {
       connectivity.insert(connectivity.end(), polygon.begin(), polygon.end());
-      offsets.push_back(static_cast<std::int64_t>(connectivity.size()));
+      offsets.push_back(connectivity.size());
     }
     EXPECT_EQ(CountOpenEdges(offsets, connectivity), 0U);
     double longest = 0;
@@ -119,8 +119,7 @@ TEST_P(OracleSphere, IsWatertightAndRound)
     {
       for (std::int64_t i = offsets[p]; i + 1 < offsets[p + 1]; ++i)
       {
-        const auto at = [&](std::int64_t k)
-        { return Point(cells, connectivity[static_cast<std::size_t>(k)]); };
+        const auto at = [&](std::int64_t k) { return Point(cells, connectivity[k]); };
         longest = std::max(longest, (at(i) - at(i + 1)).norm());
       }
     }
@@ -172,9 +171,9 @@ TEST_P(OracleSphere, HasCentresInTheDirectionsOfTheRows)
   {
     const Eigen::Vector3d expected = rows.row(c).transpose() / rows.row(c).norm();
     EXPECT_LE((Point(centres, c) - expected).norm(), 1e-15);
-    EXPECT_EQ(Values(centres->GetPointData(), "Class")[static_cast<std::size_t>(c)], c);
-    EXPECT_EQ(Values(centres->GetPointData(), "Reachable")[static_cast<std::size_t>(c)],
-      withCells.count(static_cast<double>(c)));
+    EXPECT_EQ(Values(centres->GetPointData(), "Class")[c], c);
+    EXPECT_EQ(
+      Values(centres->GetPointData(), "Reachable")[c], withCells.count(static_cast<double>(c)));
   }
 }
 

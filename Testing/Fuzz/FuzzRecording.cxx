@@ -19,7 +19,7 @@ void Evaluate(const Recording& recording)
   {
     const std::int64_t length = recording.SequenceLength(s);
     const std::int64_t queries = std::min(length, most);
-    std::vector<float> values(static_cast<std::size_t>(queries * length));
+    std::vector<float> values(queries * length);
     for (const RecordedLayer& layer : recording.layers)
     {
       const auto heads = std::min(static_cast<std::int64_t>(layer.heads.size()), most);

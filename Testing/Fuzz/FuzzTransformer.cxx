@@ -21,8 +21,7 @@ TransformerInput InputFor(const TransformerConfig& config)
   constexpr std::int64_t largest = 64; // an image is given, in a program
   if (config.imageHeight <= largest && config.imageWidth <= largest && config.channels <= largest)
   {
-    input.pixels.resize(
-      static_cast<std::size_t>(config.channels * config.imageHeight * config.imageWidth), 0.5F);
+    input.pixels.resize(config.channels * config.imageHeight * config.imageWidth, 0.5F);
   }
   return input;
 }

@@ -4,8 +4,9 @@ import sys
 
 from paraview import simple
 
-from attentionatlas import load_plugin, recording_scene
-from attentionatlas.space import PLAIN, render_view
+from attentionatlas import load_plugin
+from attentionatlas._internal import recording_scene
+from attentionatlas._internal.space import PLAIN, flat_view, render_view
 
 
 def main():
@@ -14,7 +15,7 @@ def main():
     words = "5 17 101 8 42 5 17 9 10 11\n3 4 5 6 7 8 9 10 11 12"
     recording = simple.TransformerRecorder(registrationName="Recording", Input=model, TokenIds=words)
     layout = simple.CreateLayout(name="Heads")
-    grid, space = recording_scene.flat_view(), render_view(**PLAIN)
+    grid, space = flat_view(), render_view(**PLAIN)
     simple.AssignViewToLayout(view=grid, layout=layout, hint=0)
     simple.AssignViewToLayout(view=space, layout=layout, hint=layout.SplitHorizontal(0, 0.6) + 1)
     heads = simple.HeadEmbedding(registrationName="Heads", Input=recording, Method="PCA")

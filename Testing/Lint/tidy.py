@@ -7,9 +7,6 @@ which are read and searched once this way. The static analyzer takes an included
 name of the file that includes it contains UnifiedSource, as in WebKit. It begins at the functions of all sources,
 except those that it has followed from another function.
 
-For clang only the file that it is called with can have unused using declarations, namespace aliases and constants:
-unused_names.py searches for these.
-
 Ends with 1 if there is a warning, or a source in FOLDER that is not compiled.
 """
 

@@ -10,7 +10,8 @@ import atlastest
 import matplotlib
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import figures, heads, learning, style
+from attentionatlas import figures, heads
+from attentionatlas._internal import learning, style
 from attentionatlas.model import Model
 from attentionatlas.output import save
 from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors, poppler

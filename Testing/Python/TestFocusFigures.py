@@ -115,7 +115,7 @@ class FocusFigures(AtlasTest):
 
     def test_crowded_heads_are_counted(self):
         """Many heads at one place: as many numbers as fit, then how many are left."""
-        from attentionatlas.charts import Page
+        from attentionatlas._internal.charts import Page
 
         figure, (axes,) = Page(180, 60).panels(1, square=False)
         focus._label_lines(axes, 0, [(0.5, head) for head in range(12)], 8)

@@ -3,7 +3,8 @@
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import heads, style
+from attentionatlas import heads
+from attentionatlas._internal import style
 from attentionatlas.output import save
 from figuretest import pixel_colors
 

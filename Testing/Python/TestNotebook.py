@@ -8,7 +8,7 @@ import attentionatlas
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import embedding, figures, heads, sentence, web
-from attentionatlas.notebook import Figure, Figures, MovieFile
+from attentionatlas._internal.notebook import Figure, Figures, MovieFile
 from paraview import simple
 from randomrecording import write_recording
 from webpages import Page

@@ -1,8 +1,10 @@
 """What an installation has: the files of the Debian package, which find each other wherever they are, man pages that
-name every option, and the archive of the source.
+name every option, modules that import each other in one direction, and the archive of the source.
 
 ATLAS_BUILD_DIR is the build folder; ATLAS_CMAKE, ATLAS_CPACK and ATLAS_PVPYTHON are the programs."""
 
+import ast
+import graphlib
 import gzip
 import os
 import pathlib
@@ -18,7 +20,7 @@ BUILD = pathlib.Path(os.environ["ATLAS_BUILD_DIR"])
 PLUGIN = pathlib.Path(os.environ["ATLAS_PLUGIN"])
 #: The folder with the plugin, below the prefix.
 PLUGIN_FOLDER = PLUGIN.parent.relative_to(BUILD)
-TOOLS = ("attention-atlas-learn", "attention-atlas-map", "attention-atlas-train")
+TOOLS = ("attention-atlas-learn", "attention-atlas-map")
 #: Those of the Debian package. The component development is for a build of ParaView itself.
 COMPONENTS = ("Unspecified", "runtime", "debian")
 LINK = "share/paraview/plugins/AttentionAtlas"
@@ -190,6 +192,29 @@ class Installation(unittest.TestCase):
         terms = words[words.index("Redistribution") :]
         written = [word for word in (folder / "copyright").read_text(encoding="utf-8").split() if word != "."]
         self.assertEqual(written[-len(terms) :], terms)
+
+
+class Modules(unittest.TestCase):
+    def test_imports_have_no_circle(self):
+        """Nor does a module of _internal import one above, not even within a function."""
+        folder = SOURCE / "Plugin" / "python"
+        paths = {
+            ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__"): path
+            for path in folder.rglob("*.py")
+        }
+        imported = {}
+        for module, path in paths.items():
+            names = set()
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.ImportFrom):
+                    names |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names = {name if name in paths else name.rpartition(".")[0] for name in names}
+            imported[module] = names & paths.keys()
+            if "._internal" in module:
+                self.assertEqual([name for name in imported[module] if "._internal" not in name], [], module)
+        graphlib.TopologicalSorter(imported).prepare()  # raises CycleError
 
 
 class SourceArchive(unittest.TestCase):

@@ -6,7 +6,7 @@ On the first of its numbers of ranks this test leaves its arrays for the others.
 import atlastest
 import numpy
 from atlastest import RANKS, AtlasTest
-from attentionatlas import data
+from attentionatlas._internal import data
 from paraview import servermanager, simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 

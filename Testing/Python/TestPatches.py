@@ -5,7 +5,8 @@ import subprocess
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import data, heads, patches, tour
+from attentionatlas import heads, patches, tour
+from attentionatlas._internal import data
 from attentionatlas.output import save
 from figuretest import pixel_colors
 from paraview import simple

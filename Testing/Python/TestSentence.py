@@ -6,7 +6,8 @@ import warnings
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import data, sentence
+from attentionatlas import sentence
+from attentionatlas._internal import data
 from attentionatlas.output import Output, save
 from figuretest import poppler
 from matplotlib.collections import LineCollection

@@ -3,7 +3,8 @@
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import data, load_plugin, output, tokens
+from attentionatlas import load_plugin, output, tokens
+from attentionatlas._internal import data
 from figuretest import Pdf, overlaps, poppler
 from paraview import simple
 

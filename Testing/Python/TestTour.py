@@ -7,7 +7,8 @@ import unittest.mock
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import figures, heads, learning, movies, output, tour
+from attentionatlas import figures, heads, output, tour
+from attentionatlas._internal import learning, movies
 from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors
 from paraview import simple
 

@@ -10,7 +10,8 @@ import textwrap
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import data, display, scene, web
+from attentionatlas import display, scene, web
+from attentionatlas._internal import data
 from attentionatlas.model import Missing
 from figuretest import Expected
 from paraview import servermanager, simple

@@ -17,6 +17,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "Plugin" / "scripts"
 DOCUMENTATION = ROOT / "Plugin" / "Documentation"
+PAGES = [ROOT / "README.md", ROOT / "Data" / "README.md", ROOT / ".github" / "CONTRIBUTING.md"]
 XML = sorted((ROOT / "XML").glob("*.xml"))
 
 sys.dont_write_bytecode = True
@@ -229,7 +230,7 @@ class Documents(unittest.TestCase):
         self.assertIn(f"\nversion: {version}\n", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 
     def test_links_to_files_have_targets(self):
-        for path in (ROOT / "README.md", ROOT / "Data" / "README.md", *DOCUMENTATION.glob("*.md")):
+        for path in (*PAGES, *DOCUMENTATION.glob("*.md")):
             text = path.read_text(encoding="utf-8")
             links = re.findall(r'\]\(([^)#\s]+)[)#]|src="([^"]+)"', text)
             for target in {link for pair in links for link in pair if link}:
@@ -240,7 +241,7 @@ class Documents(unittest.TestCase):
         # bad-input.md has the program's messages, which a test writes.
         written = [path for path in DOCUMENTATION.glob("*.md") if path.name != "bad-input.md"]
         wrong = []
-        for path in [*XML, ROOT / "README.md", ROOT / "Data" / "README.md", *written]:
+        for path in [*XML, *PAGES, *written]:
             text = path.read_text(encoding="utf-8")
             for pattern, better in BANNED.items():
                 for found in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE):

@@ -206,12 +206,12 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
   const RecordedHead& recorded = FindHead(recording, layer, head);
   const bool hasScores = quantity == AttentionQuantity::Weights && recorded.weights.empty();
   const std::int64_t keys = recording.SequenceLength(sequence);
-  work.resize(ToIndex(std::max<std::int64_t>(end - begin, 0) * keys));
+  work.resize(std::max<std::int64_t>(end - begin, 0) * keys);
   EvaluateAttention(recording, sequence, layer, head,
     hasScores ? AttentionQuantity::Scores : quantity, begin, end, work.data());
   const RecordedLayer& recordedLayer = FindLayer(recording, layer);
   const bool hasSink = quantity == AttentionQuantity::Weights && !recordedLayer.sinks.empty();
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
   for (std::int64_t query = begin; query < end; ++query)
   {
     const KeyRange allowed = AllowedKeys(recording, sequence, layer, query);
@@ -219,7 +219,7 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
     ScoreRow row = { query, allowed.begin, allowed.end - allowed.begin, values, {} };
     if (hasSink && hasScores)
     {
-      row.sink = recordedLayer.sinks.at(ToIndex(head));
+      row.sink = recordedLayer.sinks.at(head);
     }
     else if (hasSink)
     {

@@ -50,7 +50,7 @@ std::vector<std::int64_t> ChosenNumbers(
   {
     return { chosen };
   }
-  std::vector<std::int64_t> numbers(ToIndex(count));
+  std::vector<std::int64_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0);
   return numbers;
 }
@@ -86,7 +86,7 @@ Selection::Selection(const Recording& recording, const AttentionTokenOptions& op
   {
     throw OptionError("the recording has no heads; record queries and keys.");
   }
-  const auto headCount = static_cast<std::int64_t>(this->layers.front()->heads.size());
+  const std::int64_t headCount = this->layers.front()->heads.size();
   this->heads = ChosenNumbers(options.head, headCount, "Head");
   this->sequences = ChosenNumbers(options.sequence, recording.SequenceCount(), "Sequence");
   for (const std::int64_t sequence : this->sequences)
@@ -153,7 +153,7 @@ void CheckHeads(const Selection& selection, const AttentionTokenOptions& options
   {
     for (const std::int64_t h : selection.heads)
     {
-      const RecordedHead& head = layer->heads[ToIndex(h)];
+      const RecordedHead& head = layer->heads[h];
       const char* missing = nullptr;
       if ((cells || needs(HeadVector::Query)) && !head.query.IsRecorded())
       {
@@ -396,11 +396,11 @@ void Finder::PrepareLayer(std::size_t l)
     this->Weights.GetModel().GetWeights().processing == WeightProcessing::Processed;
   FloatMatrix& projection = this->Projections[l];
   projection.resize(
-    static_cast<Eigen::Index>(this->Chosen.heads.size()) * this->Dimension, this->ModelDimension);
+    static_cast<std::int64_t>(this->Chosen.heads.size()) * this->Dimension, this->ModelDimension);
   for (std::size_t i = 0; i < this->Chosen.heads.size(); ++i)
   {
     const std::int64_t h = this->Chosen.heads[i];
-    const ProcessedHead& head = weights.heads[ToIndex(h)];
+    const ProcessedHead& head = weights.heads[h];
     const ProcessedHead used = isPlain ? head : Refactored(head);
     const std::optional<RefactoredBasis> basis =
       isPlain ? std::nullopt : std::optional(BasisOf(head, used));
@@ -418,8 +418,8 @@ void Finder::PrepareLayer(std::size_t l)
 HeadInput Finder::Read(const RecordedLayer& layer, std::int64_t h, std::size_t s,
   const Eigen::RowVectorXd& bias, const std::optional<RefactoredBasis>& basis) const
 {
-  const RecordedHead& head = layer.heads[ToIndex(h)];
-  const std::int64_t first = this->Record.sequenceOffsets[ToIndex(this->Chosen.sequences[s])];
+  const RecordedHead& head = layer.heads[h];
+  const std::int64_t first = this->Record.sequenceOffsets[this->Chosen.sequences[s]];
   const std::int64_t length = this->Chosen.lengths[s];
   const bool cells = this->Needs(HeadVector::QueryKey) || this->Needs(HeadVector::DotProduct);
   HeadInput input;
@@ -558,13 +558,13 @@ std::vector<HeadTokens> Finder::Collect(const TopTokenPool& pool) const
       }
     }
   }
-  ParallelFor(static_cast<std::int64_t>(all.size()), this->Options.threads,
+  ParallelFor(all.size(), this->Options.threads,
     [&](std::int64_t i)
     {
       const std::size_t number = ToIndex(i) / this->Parts.size();
       const Part& part = this->Parts[ToIndex(i) % this->Parts.size()];
       TopTokens& first = *pool.All().front();
-      std::vector<TokenLogit>& tokens = all[ToIndex(i)].tokens;
+      std::vector<TokenLogit>& tokens = all[i].tokens;
       for (std::int64_t row = 0; row < part.count; ++row)
       {
         const std::int64_t vector =
@@ -585,12 +585,12 @@ std::vector<HeadTokens> Finder::Find()
   this->Projections.resize(this->Chosen.layers.size());
   this->Inputs.resize(heads);
   const SingleThreadedBlas blas;
-  const auto layers = static_cast<std::int64_t>(this->Chosen.layers.size());
+  const std::int64_t layers = this->Chosen.layers.size();
   const std::int64_t together = ThreadCount(this->Options.threads);
   for (std::int64_t begin = 0; begin < layers; begin += together)
   {
     ParallelFor(std::min(together, layers - begin), this->Options.threads,
-      [this, begin](std::int64_t l) { this->PrepareLayer(ToIndex(begin + l)); });
+      [this, begin](std::int64_t l) { this->PrepareLayer(begin + l); });
     this->Options.progress(0); // so that it can be canceled
   }
   TopTokenPool pool(static_cast<std::int64_t>(heads) * this->Vectors, this->Top);
@@ -655,7 +655,7 @@ void JoinTokens(std::vector<HeadTokens>& tokens, const TokenLogit* others)
 {
   for (HeadTokens& ofHead : tokens)
   {
-    const auto top = static_cast<std::size_t>(ofHead.top);
+    const std::size_t top = ofHead.top;
     for (std::size_t first = 0; first < ofHead.tokens.size(); first += top)
     {
       TokenLogit* mine = ofHead.tokens.data() + first;

@@ -77,16 +77,12 @@ public:
     const std::vector<std::int64_t> all =
       SortedIds(ids.data(), ids.data() + ids.size(), vocabulary);
     const std::int64_t d = model.GetConfig().modelDimension;
-    this->Unembedding.resize(static_cast<Eigen::Index>(all.size()), d);
-    ParallelFor(static_cast<std::int64_t>(all.size()), threads,
-      [&](std::int64_t i)
-      {
-        this->Unembedding.row(i) =
-          this->Weights.UnembeddingColumns(all[ToIndex(i)], all[ToIndex(i)] + 1);
-      });
+    this->Unembedding.resize(all.size(), d);
+    ParallelFor(all.size(), threads, [&](std::int64_t i)
+      { this->Unembedding.row(i) = this->Weights.UnembeddingColumns(all[i], all[i] + 1); });
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
     {
-      const std::int64_t* first = ids.data() + recording.sequenceOffsets[ToIndex(s)];
+      const std::int64_t* first = ids.data() + recording.sequenceOffsets[s];
       const std::int64_t* last = first + recording.SequenceLength(s);
       const std::vector<std::int64_t> own = SortedIds(first, last, vocabulary);
       SequenceTokens tokens;
@@ -122,12 +118,12 @@ private:
   /// W_O W_U of the different tokens of a sequence, [d_head, tokens].
   FloatMatrix Projection(const ProcessedHead& weights, const SequenceTokens& tokens) const
   {
-    const auto count = static_cast<Eigen::Index>(tokens.rows.size());
+    const std::int64_t count = tokens.rows.size();
     FloatMatrix projection(weights.output.rows(), count);
     for (Eigen::Index i = 0; i < count; ++i)
     {
       projection.col(i) =
-        (weights.output * this->Unembedding.row(tokens.rows[ToIndex(i)]).transpose()).cast<float>();
+        (weights.output * this->Unembedding.row(tokens.rows[i]).transpose()).cast<float>();
     }
     return projection;
   }
@@ -139,7 +135,7 @@ private:
     const std::int64_t length = this->Record.SequenceLength(tokens.sequence);
     const std::int64_t dimension = recorded.columns;
     FloatMatrix values = Eigen::Map<const FloatMatrix>(
-      recorded.Row(this->Record.sequenceOffsets[ToIndex(tokens.sequence)]), length, dimension);
+      recorded.Row(this->Record.sequenceOffsets[tokens.sequence]), length, dimension);
     if (this->HasBias && weights.foldedBias.size() > 0)
     {
       values.rowwise() -= weights.foldedBias.cast<float>();
@@ -165,7 +161,7 @@ private:
       {
         Eigen::Index strongest = 0;
         attention.row(row).maxCoeff(&strongest);
-        const double share = ShareOf(logits.row(row), tokens.token[ToIndex(strongest)]);
+        const double share = ShareOf(logits.row(row), tokens.token[strongest]);
         sum += std::max(share, 0.0);
         queries += share < 0 ? 0 : 1;
       }
@@ -216,13 +212,13 @@ std::vector<double> MeasureCopying(const Recording& recording, const Transformer
     const std::int32_t layer = heads[begin].layer;
     const auto last = std::find_if(heads.begin() + static_cast<std::ptrdiff_t>(begin), heads.end(),
       [layer](const HeadPlace& place) { return place.layer != layer; });
-    const auto end = static_cast<std::size_t>(last - heads.begin());
+    const std::size_t end = last - heads.begin();
     const ProcessedAttention weights = copying.Attention(layer);
     ParallelFor(static_cast<std::int64_t>(end - begin), threads,
       [&](std::int64_t i)
       {
         const HeadPlace& place = heads[begin + ToIndex(i)];
-        scores[begin + ToIndex(i)] = copying.Measure(place, weights.heads[ToIndex(place.head)]);
+        scores[begin + ToIndex(i)] = copying.Measure(place, weights.heads[place.head]);
       });
     begin = end;
     progress(end, heads.size());

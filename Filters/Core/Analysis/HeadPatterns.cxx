@@ -32,15 +32,15 @@ std::vector<std::int64_t> EarlierPlaces(const Item* items, std::int64_t count)
 template<class Item>
 std::int64_t PeriodOf(const Item* items, std::int64_t count)
 {
-  std::vector<std::int64_t> border(ToIndex(count));
+  std::vector<std::int64_t> border(count);
   for (std::int64_t i = 1; i < count; ++i)
   {
-    std::int64_t length = border[ToIndex(i - 1)];
+    std::int64_t length = border[i - 1];
     while (length > 0 && !(items[length] == items[i]))
     {
-      length = border[ToIndex(length - 1)];
+      length = border[length - 1];
     }
-    border[ToIndex(i)] = items[length] == items[i] ? length + 1 : 0;
+    border[i] = items[length] == items[i] ? length + 1 : 0;
   }
   const std::int64_t period = count > 0 ? count - border.back() : 0;
   return 2 * period <= count ? period : 0;
@@ -111,7 +111,7 @@ RepeatedTokens::RepeatedTokens(const Recording& recording, std::int64_t sequence
 {
   RequireOneSequence(recording, sequence);
   const std::int64_t length = AttentionLength(recording, sequence);
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
   const auto find = [&](const auto* items)
   {
     this->Known = true;
@@ -133,7 +133,7 @@ RepeatedTokens::RepeatedTokens(const Recording& recording, std::int64_t sequence
   }
   else
   {
-    this->Previous.assign(ToIndex(length), -1);
+    this->Previous.assign(length, -1);
   }
 }
 
@@ -195,7 +195,7 @@ PatternSums MeasurePatterns(const Recording& recording, const RepeatedTokens& to
   const auto quantity = AttentionQuantity::Weights;
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
   const std::int64_t keys = AttentionLength(recording, sequence);
-  work.resize(ToIndex(std::max<std::int64_t>(std::min(end, keys) - begin, 0) * keys));
+  work.resize(std::max<std::int64_t>(std::min(end, keys) - begin, 0) * keys);
   EvaluateAttention(recording, sequence, layer, head, quantity, begin, end, work.data());
   PatternSums sums;
   for (std::int64_t query = begin; query < end; ++query)

@@ -50,10 +50,7 @@ public:
   bool AreKnown() const { return this->Known; }
 
   /// The last position before `position` with the same token, or -1.
-  std::int64_t Before(std::int64_t position) const
-  {
-    return this->Previous[static_cast<std::size_t>(position)];
-  }
+  std::int64_t Before(std::int64_t position) const { return this->Previous[position]; }
 
   /// The smallest P such that each token from position First() + P on is the one P before, if the
   /// sequence has at least two such blocks; else 0. First() is 1 if the first token is of no block,

@@ -43,12 +43,12 @@ StreamUpdate UpdateOf(const float* update, const float* stream, std::int64_t cou
 const SharedMatrix& ResidualBefore(const Recording& recording, std::int64_t layer)
 {
   const bool isKnown = ToIndex(layer) < recording.residual.size();
-  if (!isKnown || !recording.residual[ToIndex(layer)].IsRecorded())
+  if (!isKnown || !recording.residual[layer].IsRecorded())
   {
     throw OptionError("the recording has no residual stream before layer " + std::to_string(layer) +
                       ", with which updates are compared; record Residual.");
   }
-  return recording.residual[ToIndex(layer)];
+  return recording.residual[layer];
 }
 
 const SharedMatrix& OutputOf(const Recording& recording, std::int64_t layer, std::int64_t head)
@@ -77,14 +77,13 @@ const float* MixValues(const Recording& recording, std::int64_t sequence, std::i
   const SharedMatrix& value = FindHead(recording, layer, head).value;
   const std::int64_t keys = recording.SequenceLength(sequence);
   const std::int64_t weights = (end - begin) * keys;
-  work.resize(ToIndex(weights + (end - begin) * value.columns));
+  work.resize(weights + (end - begin) * value.columns);
   float* mixed = work.data() + weights;
   EvaluateAttention(
     recording, sequence, layer, head, AttentionQuantity::Weights, begin, end, work.data());
   const SingleThreadedBlas blas;
   MultiplyMatrices(end - begin, value.columns, keys, 1, { work.data(), keys },
-    { value.Row(recording.sequenceOffsets[ToIndex(sequence)]), value.columns }, mixed,
-    value.columns);
+    { value.Row(recording.sequenceOffsets[sequence]), value.columns }, mixed, value.columns);
   RequireIntact(value.values.get());
   return mixed;
 }
@@ -107,7 +106,7 @@ void MeasureUpdates(const Recording& recording, std::int64_t sequence, std::int6
   const float* mixed = HasContext(recorded) && begin < end
                          ? MixValues(recording, sequence, layer, head, begin, end, work)
                          : nullptr;
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
   for (std::int64_t i = begin; i < end; ++i)
   {
     const float* before = stream.Row(first + i);
@@ -129,8 +128,8 @@ std::vector<float> OutputBias(const Transformer& model, std::int64_t layer)
 {
   RefuseSwitches(model.GetConfig(), "updates of the residual stream",
     { ArchitectureSwitch::NormsAfterToo, ArchitectureSwitch::LayerScales });
-  std::vector<float> bias(ToIndex(model.GetConfig().modelDimension), 0.F);
-  const TensorView& view = model.GetWeights().layers.at(ToIndex(layer)).output.bias;
+  std::vector<float> bias(model.GetConfig().modelDimension, 0.F);
+  const TensorView& view = model.GetWeights().layers.at(layer).output.bias;
   if (view.data != nullptr)
   {
     view.ToFloat(0, bias.size(), bias.data());

@@ -40,7 +40,7 @@ Vector Embedding(const Recording& recording, const ProcessedWeights& stored)
 std::optional<Vector> InputOf(
   const Recording& recording, const RecordedLayer& layer, const ProcessedWeights& stored)
 {
-  const std::size_t l = ToIndex(layer.index);
+  const std::size_t l = layer.index;
   if (l < recording.residual.size() && recording.residual[l].IsRecorded())
   {
     const SharedMatrix& residual = recording.residual[l];
@@ -72,7 +72,7 @@ bool IsQueryOf(const RecordedLayer& layer, Vector x, const ProcessedWeights& sto
   }
   if (config.normPlace != NormPlace::AfterSublayer)
   {
-    NormalizeVector(config, model.GetWeights().layers[ToIndex(layer.index)].attentionNorm, x);
+    NormalizeVector(config, model.GetWeights().layers[layer.index].attentionNorm, x);
   }
   if (config.position == PositionKind::Shortformer)
   {
@@ -117,10 +117,9 @@ void RequireSameSizes(
   if (layers != ToIndex(config.layers) || first.heads.size() != ToIndex(config.heads) ||
       dimension != config.headDimension)
   {
-    throw OptionError(begin + "expected " +
-                      Sizes(ToIndex(config.layers), ToIndex(config.heads), config.headDimension) +
-                      " as in the model, found " + Sizes(layers, first.heads.size(), dimension) +
-                      ".");
+    throw OptionError(
+      begin + "expected " + Sizes(config.layers, config.heads, config.headDimension) +
+      " as in the model, found " + Sizes(layers, first.heads.size(), dimension) + ".");
   }
 }
 

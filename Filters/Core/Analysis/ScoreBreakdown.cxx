@@ -71,8 +71,8 @@ std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::
   RefuseSwitches(config, "parts of scores",
     { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
       ArchitectureSwitch::ScoreCap });
-  const LinearTensors& query = model.GetWeights().layers[ToIndex(layer)].query;
-  std::vector<float> bias(ToIndex(config.headDimension), 0.F);
+  const LinearTensors& query = model.GetWeights().layers[layer].query;
+  std::vector<float> bias(config.headDimension, 0.F);
   if (query.bias.data != nullptr)
   {
     const auto first = static_cast<std::uint64_t>(query.headFirst + head * query.headStep);
@@ -87,8 +87,8 @@ KeyScores EvaluateKeyScores(const Recording& recording, std::int64_t sequence, s
   RequireSplittable(recording, sequence, layer, head, queryBias);
   const double scale = FindLayer(recording, layer).scoreScale;
   const RecordedHead& recorded = FindHead(recording, layer, head);
-  const double slope = recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[ToIndex(head)];
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const double slope = recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[head];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
   KeyScores keys;
   for (std::int64_t j = 0; j < recording.SequenceLength(sequence); ++j)
   {
@@ -112,12 +112,12 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
     return;
   }
   const RecordedHead& recorded = FindHead(recording, layer, head);
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
   const std::int64_t length = recording.SequenceLength(sequence);
   const std::int64_t size = recorded.query.columns;
   const std::vector<float> queries =
     WithoutBias(recorded.query.Row(first + begin), end - begin, queryBias);
-  std::vector<float> attention(ToIndex((end - begin) * length));
+  std::vector<float> attention((end - begin) * length);
   const SingleThreadedBlas blas;
   MultiplyMatrices(end - begin, length, size,
     static_cast<float>(FindLayer(recording, layer).scoreScale), { queries.data(), size },
@@ -132,8 +132,8 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
     row.clear();
     for (std::int64_t j = allowed.begin; j < allowed.end; ++j)
     {
-      const float alibi = keys.alibi[ToIndex(j)];
-      const float bias = keys.bias[ToIndex(j)];
+      const float alibi = keys.alibi[j];
+      const float bias = keys.bias[j];
       row.push_back({ static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 0,
         products[j] + bias + alibi, alibi, bias, products[j] });
     }

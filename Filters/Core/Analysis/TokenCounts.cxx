@@ -63,7 +63,7 @@ std::vector<TokenCount> CountTokens(const std::vector<HeadTokens>& heads)
   std::vector<TokenCount> all;
   for (const auto& [key, ofHead] : counts)
   {
-    const auto begin = static_cast<std::ptrdiff_t>(all.size());
+    const std::int64_t begin = all.size();
     std::transform(ofHead.begin(), ofHead.end(), std::back_inserter(all),
       [](const auto& token) { return token.second; });
     Rank(all.begin() + begin, all.end());
@@ -116,7 +116,7 @@ std::vector<std::int32_t> DiscoveryOf(const HeadTokens& tokens)
 {
   std::map<std::int32_t, std::int32_t> numbers;
   std::vector<std::int32_t> discovery;
-  discovery.reserve(ToIndex(VectorCount(HeadVector::QueryKey, tokens.length)));
+  discovery.reserve(VectorCount(HeadVector::QueryKey, tokens.length));
   for (std::size_t i = 0; i < tokens.Count(); ++i)
   {
     const auto next = static_cast<std::int32_t>(numbers.size());

@@ -26,7 +26,7 @@ float LargestOf(std::int64_t count, const float* values, const float* bias)
 }
 
 TopTokens::TopTokens(std::int64_t vectors, std::int64_t top)
-  : Top(static_cast<std::size_t>(top))
+  : Top(top)
   , Tokens(static_cast<std::size_t>(vectors) * static_cast<std::size_t>(top),
       { std::numeric_limits<std::int32_t>::max(), NoLogit })
 {

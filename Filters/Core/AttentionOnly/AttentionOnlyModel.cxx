@@ -134,7 +134,7 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
         reader.Fail("tensor '" + name + "': expected a head's number after '" +
                     std::string(names.prefix) + "'.");
       }
-      const std::string_view suffix(result.ptr, static_cast<std::size_t>(end - result.ptr));
+      const std::string_view suffix(result.ptr, end - result.ptr);
       if (suffix != names.query && suffix != names.key && suffix != names.value &&
           suffix != names.output)
       {

@@ -26,7 +26,7 @@ double MiddleAngle(std::int64_t i, std::int64_t n)
 std::vector<double> MiddleAngles(std::int64_t n)
 {
   std::vector<double> angles;
-  angles.reserve(static_cast<std::size_t>(n));
+  angles.reserve(n);
   for (std::int64_t i = 0; i < n; ++i)
   {
     angles.push_back(MiddleAngle(i, n));
@@ -62,7 +62,7 @@ double ClassCounts::MeanProbability(std::size_t predicted) const
 ClassCounter::ClassCounter(const AttentionOnlyModel& model, const EvaluationOptions& options,
   std::int64_t columns, std::int64_t rows)
   : Evaluator(model, options)
-  , Classes(static_cast<std::size_t>(model.VocabularySize()))
+  , Classes(model.VocabularySize())
   , Columns(columns)
   , Rows(rows)
 {
@@ -80,7 +80,7 @@ ClassCounter::ClassCounter(const AttentionOnlyModel& model, const EvaluationOpti
 
 ClassCounts ClassCounter::Count(std::int64_t begin, std::int64_t end) const
 {
-  std::vector<std::int32_t> predicted(static_cast<std::size_t>(this->Columns));
+  std::vector<std::int32_t> predicted(this->Columns);
   std::vector<float> probability(predicted.size());
   FieldArrays arrays;
   arrays.predicted = predicted.data();
@@ -92,7 +92,7 @@ ClassCounts ClassCounter::Count(std::int64_t begin, std::int64_t end) const
     this->Evaluator.EvaluateRow(MiddleAngle(row, this->Rows), arrays, 0);
     for (std::size_t i = 0; i < predicted.size(); ++i)
     {
-      const auto k = static_cast<std::size_t>(predicted[i]);
+      const std::size_t k = predicted[i];
       ++counts.points[k];
       counts.probability[k] += std::lround(std::ldexp(probability[i], ProbabilityBits));
     }
@@ -102,7 +102,7 @@ ClassCounts ClassCounter::Count(std::int64_t begin, std::int64_t end) const
 
 double PairCounts::Accuracy() const
 {
-  const auto tokens = static_cast<Eigen::Index>(this->predicted.size());
+  const std::int64_t tokens = this->predicted.size();
   return PairAccuracy(
     std::accumulate(this->correct.begin(), this->correct.end(), Eigen::Index{ 0 }),
     tokens * tokens);
@@ -110,7 +110,7 @@ double PairCounts::Accuracy() const
 
 PairCounts CountPairs(const AttentionOnlyModel& model, const EvaluationOptions& options)
 {
-  const auto classes = static_cast<std::size_t>(model.VocabularySize());
+  const std::size_t classes = model.VocabularySize();
   PairCounts counts{ std::vector<int>(classes), std::vector<int>(classes),
     std::vector<int>(classes) };
   const ReferenceEvaluator evaluator(model, options);
@@ -120,11 +120,11 @@ PairCounts CountPairs(const AttentionOnlyModel& model, const EvaluationOptions& 
     for (Eigen::Index t2 = 0; t2 < model.VocabularySize(); ++t2)
     {
       evaluator.AtTokens(t1, t2, at);
-      const auto found = static_cast<std::size_t>(at.predicted);
+      const std::size_t found = at.predicted;
       ++counts.predicted[found];
       if (model.HasTargets())
       {
-        const auto target = static_cast<std::size_t>(model.nextToken(t1, t2));
+        const std::size_t target = model.nextToken(t1, t2);
         ++counts.targets[target];
         counts.correct[target] += found == target ? 1 : 0;
       }

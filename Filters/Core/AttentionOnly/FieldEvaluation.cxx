@@ -61,8 +61,7 @@ std::array<LinearFunction, 3> ByRow(const Matrix3d& m)
   {
     for (Eigen::Index column = 0; column < 3; ++column)
     {
-      rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)] =
-        static_cast<float>(m(row, column));
+      rows[row][column] = static_cast<float>(m(row, column));
     }
   }
   return rows;

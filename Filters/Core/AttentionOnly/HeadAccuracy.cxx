@@ -35,7 +35,7 @@ EvaluationOptions WithoutHeads(
   options.headWeights.assign(model.HeadCount(), 1);
   for (const int head : heads)
   {
-    options.headWeights[static_cast<std::size_t>(head)] = 0;
+    options.headWeights[head] = 0;
   }
   return options;
 }
@@ -150,28 +150,27 @@ HeadMixture::HeadMixture(
   const AttentionOnlyModel& model, const std::array<int, 3>& heads, Residual residual)
   : Unembedding(model.unembedding)
   , Pairs(model.VocabularySize() * model.VocabularySize())
-  , ByTarget(static_cast<std::size_t>(model.VocabularySize()))
-  , Blocks(static_cast<std::size_t>((Pairs + BlockSize - 1) / BlockSize))
+  , ByTarget(model.VocabularySize())
+  , Blocks((Pairs + BlockSize - 1) / BlockSize)
 {
   RequireTargets(model);
   CheckHeads(model, heads);
   const ReferenceEvaluator evaluator(model, WithoutHeads(model, heads, residual));
   const Index n = model.VocabularySize();
   Evaluation at;
-  for (Index lane = 0; lane < static_cast<Index>(this->Blocks.size()) * BlockSize; ++lane)
+  for (Index lane = 0; lane < static_cast<std::int64_t>(this->Blocks.size()) * BlockSize; ++lane)
   {
     const Index pair = std::min(lane, this->Pairs - 1);
     evaluator.AtTokens(pair / n, pair % n, at);
-    Block& block = this->Blocks[static_cast<std::size_t>(lane / BlockSize)];
+    Block& block = this->Blocks[lane / BlockSize];
     SetLane(block.terms.base, lane % BlockSize, at.output);
     for (std::size_t i = 0; i < 3; ++i)
     {
-      SetLane(block.terms.outputs.at(i), lane % BlockSize,
-        at.heads[static_cast<std::size_t>(heads.at(i))].output);
+      SetLane(block.terms.outputs.at(i), lane % BlockSize, at.heads[heads.at(i)].output);
     }
     const auto target = static_cast<int>(model.nextToken(pair / n, pair % n));
-    block.targets.at(static_cast<std::size_t>(lane % BlockSize)) = lane == pair ? target : -1;
-    this->ByTarget[static_cast<std::size_t>(target)] += lane == pair ? 1 : 0;
+    block.targets.at(lane % BlockSize) = lane == pair ? target : -1;
+    this->ByTarget[target] += lane == pair ? 1 : 0;
   }
 }
 
@@ -203,11 +202,11 @@ MixtureAccuracy HeadMixture::Evaluate(const Vector3d& weights) const
     const Lanes predicted = this->PredictBlock(block, weights);
     for (Index i = 0; i < BlockSize; ++i)
     {
-      const int target = block.targets[static_cast<std::size_t>(i)];
+      const int target = block.targets[i];
       if (predicted[i] == static_cast<double>(target))
       {
         ++result.correct;
-        ++result.correctByTarget[static_cast<std::size_t>(target)];
+        ++result.correctByTarget[target];
       }
     }
   }
@@ -233,13 +232,12 @@ int HeadMixture::Predict(const Vector3d& weights, Index pair) const
 
 int HeadMixture::Target(Index pair) const
 {
-  return this->Blocks[static_cast<std::size_t>(pair / BlockSize)]
-    .targets[static_cast<std::size_t>(pair % BlockSize)];
+  return this->Blocks[pair / BlockSize].targets[pair % BlockSize];
 }
 
 MixtureTerms<double> HeadMixture::Terms(Index pair) const
 {
-  const MixtureTerms<Lanes>& lanes = this->Blocks[static_cast<std::size_t>(pair / BlockSize)].terms;
+  const MixtureTerms<Lanes>& lanes = this->Blocks[pair / BlockSize].terms;
   const Index lane = pair % BlockSize;
   return { GetLane(lanes.base, lane),
     { GetLane(lanes.outputs[0], lane), GetLane(lanes.outputs[1], lane),

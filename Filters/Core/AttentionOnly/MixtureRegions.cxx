@@ -225,7 +225,7 @@ MixtureRegions::MixtureRegions(const HeadMixture& mixture)
       region.inner = this->Corners.size();
       this->Corners.insert(this->Corners.end(), inner.begin(), inner.end());
       region.end = this->Corners.size();
-      this->RegionsOfTarget[static_cast<std::size_t>(mixture.Target(pair))].push_back(region);
+      this->RegionsOfTarget[mixture.Target(pair)].push_back(region);
     }
   }
 }

@@ -59,7 +59,7 @@ void CheckRows(const Rows3& rows)
 /// The lowest class of each distinct row, in order.
 std::vector<int> DistinctRows(const Rows3& rows)
 {
-  std::vector<int> order(static_cast<std::size_t>(rows.rows()));
+  std::vector<int> order(rows.rows());
   std::iota(order.begin(), order.end(), 0);
   const auto compare = [&](int a, int b)
   {
@@ -83,7 +83,7 @@ public:
     : Rows(rows)
     , Classes(std::move(classes))
   {
-    this->Result.reachable.resize(static_cast<std::size_t>(rows.rows()), false);
+    this->Result.reachable.resize(rows.rows(), false);
     this->FindAxes();
   }
 
@@ -118,10 +118,10 @@ private:
 
   void FindAxes()
   {
-    MatrixXd centred(static_cast<Index>(this->Classes.size()), 3);
+    MatrixXd centred(this->Classes.size(), 3);
     for (Index i = 0; i < centred.rows(); ++i)
     {
-      centred.row(i) = this->Rows.row(this->Classes[static_cast<std::size_t>(i)]);
+      centred.row(i) = this->Rows.row(this->Classes[i]);
     }
     const Eigen::RowVector3d mean = centred.colwise().mean();
     centred.rowwise() -= mean;
@@ -151,7 +151,7 @@ private:
     return scaled;
   }
 
-  int Class(Index column) const { return this->Classes[static_cast<std::size_t>(column)]; }
+  int Class(Index column) const { return this->Classes[column]; }
 
   /// The two extreme rows of rows on a line.
   std::vector<Index> Ends() const
@@ -166,7 +166,7 @@ private:
   void AddWholeSphere()
   {
     this->Result.cells.push_back({ this->Classes.front(), {}, Vector3d::UnitZ(), Pi });
-    this->Result.reachable[static_cast<std::size_t>(this->Classes.front())] = true;
+    this->Result.reachable[this->Classes.front()] = true;
   }
 
   void AddArc(int first, int second, std::size_t begin, std::size_t end, const Vector3d& middle,
@@ -234,8 +234,8 @@ private:
     std::vector<std::vector<std::size_t>> arcsOf(this->Result.reachable.size());
     for (std::size_t i = 0; i < this->Result.arcs.size(); ++i)
     {
-      arcsOf[static_cast<std::size_t>(this->Result.arcs[i].first)].push_back(i);
-      arcsOf[static_cast<std::size_t>(this->Result.arcs[i].second)].push_back(i);
+      arcsOf[this->Result.arcs[i].first].push_back(i);
+      arcsOf[this->Result.arcs[i].second].push_back(i);
     }
     for (std::size_t c = 0; c < arcsOf.size(); ++c)
     {
@@ -441,7 +441,7 @@ void SphereTessellator::AddRings(
     std::vector<std::int64_t> outer = boundary;
     for (std::size_t i = 0; r < rings && i < boundary.size(); ++i)
     {
-      const Vector3d end = this->Result.points[static_cast<std::size_t>(boundary[i])];
+      const Vector3d end = this->Result.points[boundary[i]];
       outer[i] = this->AddPoint(Interpolate(cell.centre, end, static_cast<double>(r) / rings));
     }
     if (r == 1)
@@ -508,7 +508,7 @@ void SphereTessellator::AddPolygon(const std::vector<std::int64_t>& corners, int
 {
   std::vector<std::int64_t>& all = this->Result.connectivity;
   all.insert(all.end(), corners.begin(), corners.end());
-  this->Result.offsets.push_back(static_cast<std::int64_t>(all.size()));
+  this->Result.offsets.push_back(all.size());
   this->Result.owners.push_back(owner);
 }
 

@@ -52,7 +52,7 @@ BlockSum SumOf(const Vectors& vectors)
 /// Sums all vectors, block by block. Throws OptionError for one that is not finite.
 BlockSum SumOf(const VectorBlocks& vectors, int threads)
 {
-  std::vector<BlockSum> sums(ToIndex(vectors.Blocks()));
+  std::vector<BlockSum> sums(vectors.Blocks());
   constexpr std::int64_t perTask = 16;
   const std::int64_t tasks = (vectors.Blocks() + perTask - 1) / perTask;
   ParallelFor(tasks, threads,
@@ -63,7 +63,7 @@ BlockSum SumOf(const VectorBlocks& vectors, int threads)
       for (std::int64_t block = task * perTask; block < end; ++block)
       {
         vectors.read(block, values.data());
-        sums[ToIndex(block)] = SumOf(Vectors(values.data(), vectors.SizeOf(block), 3));
+        sums[block] = SumOf(Vectors(values.data(), vectors.SizeOf(block), 3));
       }
     });
   BlockSum all;

@@ -31,6 +31,18 @@ const typename List::value_type* FindNamed(const List& list, std::string_view na
   return nullptr;
 }
 
+/// The name of a value that the list has.
+template<class List, class Value>
+std::string NameOf(const List& list, Value value)
+{
+  const auto* item = list.data();
+  while (item->value != value)
+  {
+    ++item;
+  }
+  return std::string(item->name);
+}
+
 /// The value of that name. Throws ErrorType if there is none. The message begins with `what`, the
 /// origin of the name, and lists the names. An empty name is an error like any other.
 template<class ErrorType, class List>

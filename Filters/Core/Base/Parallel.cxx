@@ -261,7 +261,7 @@ void ParallelFor(std::int64_t count, int threads, const std::function<void(std::
     return;
   }
   Loop loop(count, body);
-  ProcessPool::Get().Run([&loop] { loop.Work(); }, static_cast<std::size_t>(useful - 1));
+  ProcessPool::Get().Run([&loop] { loop.Work(); }, useful - 1);
   loop.Rethrow();
 }
 

@@ -82,8 +82,8 @@ void Append(std::string& text, char32_t c)
 
 std::size_t CharacterCount(std::string_view text)
 {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(),
-    [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return std::count_if(text.begin(), text.end(),
+    [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
 
 }

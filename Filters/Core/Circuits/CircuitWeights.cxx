@@ -72,7 +72,7 @@ ProcessedHead FiniteHead(const ProcessedWeights& weights, std::int64_t layer, st
 {
   ProcessedAttention attention = weights.Attention(layer);
   RequireFinite(attention, layer);
-  return std::move(attention.heads[ToIndex(head)]);
+  return std::move(attention.heads[head]);
 }
 
 void RequireFinite(const DoubleMatrix& matrix, const std::string& name)
@@ -107,8 +107,7 @@ DoubleMatrix CircuitEmbedding(const ProcessedWeights& weights, std::int64_t begi
 DoubleMatrix CircuitEmbedding(
   const ProcessedWeights& weights, const std::vector<std::int32_t>& tokens)
 {
-  DoubleMatrix rows(
-    static_cast<Eigen::Index>(tokens.size()), weights.GetModel().GetConfig().modelDimension);
+  DoubleMatrix rows(tokens.size(), weights.GetModel().GetConfig().modelDimension);
   for (std::size_t i = 0; i < tokens.size(); ++i)
   {
     rows.row(static_cast<Eigen::Index>(i)) = CircuitEmbedding(weights, tokens[i], tokens[i] + 1);

@@ -75,7 +75,7 @@ HeadCircuitTables EvaluateOutputValue(const ProcessedWeights& weights, const Pro
   DoubleMatrix columns(chosen.rows(), chosen.cols());
   for (Eigen::Index i = 0; i < columns.rows(); ++i)
   {
-    const std::int32_t id = options.tokens[ToIndex(i)];
+    const std::int32_t id = options.tokens[i];
     columns.row(i) = CircuitUnembedding(weights, id, id + 1);
   }
   const auto top = static_cast<std::int64_t>(found.size()) / chosen.rows();

@@ -53,7 +53,7 @@ LayerFactors FactorsOf(const ProcessedAttention& attention, CompositionKind kind
 {
   const Eigen::Index dimension = attention.heads[0].output.rows();
   const Eigen::Index d = attention.heads[0].output.cols();
-  const auto rows = dimension * static_cast<Eigen::Index>(attention.heads.size());
+  const auto rows = dimension * static_cast<std::int64_t>(attention.heads.size());
   LayerFactors factors{ FloatMatrix(rows, d), FloatMatrix(rows, d) };
   Eigen::Index row = 0;
   for (const ProcessedHead& head : attention.heads)
@@ -85,24 +85,24 @@ public:
     , Dimension(model.GetConfig().headDimension)
     , ModelDimension(model.GetConfig().modelDimension)
     , Weights(model, options.steps, options.threads)
-    , Pairs(ToIndex(CompositionPairs(model)))
+    , Pairs(CompositionPairs(model))
   {
   }
 
   std::vector<ComposedHeads> Find()
   {
     const SingleThreadedBlas blas;
-    this->Factors.resize(ToIndex(this->Layers));
+    this->Factors.resize(this->Layers);
     this->Run(this->Layers, this->Options.progress.Part(0, 0.5),
       [this](std::int64_t layer)
       {
         const ProcessedAttention attention = this->Weights.Attention(layer);
         RequireFinite(attention, layer);
-        this->Factors[ToIndex(layer)] = FactorsOf(attention, this->Options.kind);
+        this->Factors[layer] = FactorsOf(attention, this->Options.kind);
       });
     const std::vector<Task> tasks = this->Tasks();
-    this->Run(static_cast<std::int64_t>(tasks.size()), this->Options.progress.Part(0.5, 1),
-      [&](std::int64_t i) { this->Multiply(tasks[ToIndex(i)]); });
+    this->Run(tasks.size(), this->Options.progress.Part(0.5, 1),
+      [&](std::int64_t i) { this->Multiply(tasks[i]); });
     return std::move(this->Pairs);
   }
 
@@ -157,8 +157,8 @@ private:
 
   void Multiply(const Task& task)
   {
-    const FloatMatrix& from = this->Factors[ToIndex(task.from)].from;
-    const FloatMatrix& to = this->Factors[ToIndex(task.to)].to;
+    const FloatMatrix& from = this->Factors[task.from].from;
+    const FloatMatrix& to = this->Factors[task.to].to;
     FloatMatrix product((task.end - task.begin) * this->Dimension, to.rows());
     MultiplyMatrices(product.rows(), product.cols(), this->ModelDimension, 1,
       { from.data() + task.begin * this->Dimension * this->ModelDimension, this->ModelDimension },

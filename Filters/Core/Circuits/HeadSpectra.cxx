@@ -125,8 +125,8 @@ std::vector<HeadSpectrum> FindHeadSpectra(
       {
         const HeadPlace place = { static_cast<std::int32_t>(layer),
           static_cast<std::int32_t>(head + i) };
-        spectra[begin + ToIndex(i)] = SpectrumOf(
-          place, CircuitOf(attention.heads[ToIndex(head + i)], options.circuit, vocabulary));
+        spectra[begin + ToIndex(i)] =
+          SpectrumOf(place, CircuitOf(attention.heads[head + i], options.circuit, vocabulary));
       });
     progress(layer + 1 - first, last - first);
   }

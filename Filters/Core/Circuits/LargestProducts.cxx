@@ -44,17 +44,16 @@ std::vector<TokenLogit> LargestProducts(
   const SingleThreadedBlas blas;
   const auto top = std::min<std::int64_t>(options.top, tokens.count);
   const std::int64_t blocks = (tokens.count + BlockTokens - 1) / BlockTokens;
-  std::vector<BestItems<TokenLogit>> best(
-    ToIndex(rows.rows()), BestItems<TokenLogit>(ToIndex(top)));
+  std::vector<BestItems<TokenLogit>> best(rows.rows(), BestItems<TokenLogit>(top));
   for (std::int64_t first = 0; first < blocks; first += BlocksPerStep)
   {
     options.progress(first, blocks);
-    std::vector<DoubleMatrix> products(ToIndex(std::min(BlocksPerStep, blocks - first)));
-    ParallelFor(static_cast<std::int64_t>(products.size()), options.threads,
+    std::vector<DoubleMatrix> products(std::min(BlocksPerStep, blocks - first));
+    ParallelFor(products.size(), options.threads,
       [&](std::int64_t part)
       {
         const std::int64_t begin = (first + part) * BlockTokens;
-        products[ToIndex(part)] =
+        products[part] =
           Multiply(rows, tokens.read(begin, std::min(begin + BlockTokens, tokens.count)));
       });
     ParallelFor(rows.rows(), options.threads,
@@ -63,7 +62,7 @@ std::vector<TokenLogit> LargestProducts(
         std::int64_t begin = first * BlockTokens;
         for (const DoubleMatrix& part : products)
         {
-          Add(part.row(row).data(), part.cols(), begin, best[ToIndex(row)]);
+          Add(part.row(row).data(), part.cols(), begin, best[row]);
           begin += part.cols();
         }
       });

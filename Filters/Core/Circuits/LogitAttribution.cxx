@@ -104,7 +104,7 @@ std::optional<Vector> RecordedEnd(
   const Recording& recording, const Transformer& model, const FinalNorm& norm, std::int64_t row)
 {
   const TransformerConfig& config = model.GetConfig();
-  const std::size_t last = ToIndex(config.layers);
+  const std::size_t last = config.layers;
   const bool isNormed = config.lastResidualIsNormed && config.norm != NormKind::None;
   if (last >= recording.residual.size() || !recording.residual[last].IsRecorded() ||
       recording.residual[last].columns != config.modelDimension ||
@@ -183,10 +183,10 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
   std::transform(targets.begin(), targets.end(), std::back_inserter(rows),
     [](const LogitTarget& target) { return target.row; });
   mlps.Find(recording, weights, rows, threads);
-  ParallelFor(static_cast<std::int64_t>(targets.size()), threads,
+  ParallelFor(targets.size(), threads,
     [&](std::int64_t t)
     {
-      const LogitTarget& target = targets[ToIndex(t)];
+      const LogitTarget& target = targets[t];
       DoubleMatrix vectors =
         ComponentVectors(recording, weights, target.row, config.layers, mlps.At(target.row));
       const NormSplit split = SplitNorm(config, vectors.colwise().sum());
@@ -198,7 +198,7 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
       auto values = terms.values.row(first + t);
       values.head(vectors.rows()) = (vectors * direction.transpose()).transpose() / split.sigma;
       values(vectors.rows()) = reader.Bias(target);
-      const std::size_t i = ToIndex(first + t);
+      const std::size_t i = first + t;
       terms.scales[i] = split.sigma;
       terms.sums[i] = values.sum();
       terms.logits[i] = terms.sums[i];
@@ -225,8 +225,8 @@ LogitTerms AttributeLogits(const Recording& recording, const ResidualWeights& we
   LogitTerms terms;
   terms.components = NamedComponentsBefore(config, config.layers);
   terms.components.push_back({ "b_U", {}, false });
-  const auto count = static_cast<std::int64_t>(targets.size());
-  terms.values.resize(count, static_cast<std::int64_t>(terms.components.size()));
+  const std::int64_t count = targets.size();
+  terms.values.resize(count, terms.components.size());
   terms.scales.resize(targets.size());
   terms.sums.resize(targets.size());
   terms.logits.resize(targets.size());

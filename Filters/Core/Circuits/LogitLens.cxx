@@ -90,7 +90,7 @@ void Normalized(const Recording& recording, const Transformer& model, std::int64
   std::int64_t row, float* to)
 {
   const TransformerConfig& config = model.GetConfig();
-  Eigen::RowVectorXd x = RowOf(recording.residual[ToIndex(layer)], row);
+  Eigen::RowVectorXd x = RowOf(recording.residual[layer], row);
   if (layer < config.layers || !config.lastResidualIsNormed)
   {
     NormalizeVector(config, model.GetWeights().finalNorm, x);
@@ -100,8 +100,7 @@ void Normalized(const Recording& recording, const Transformer& model, std::int64
 
 bool IsRecorded(const Recording& recording, std::int64_t layer)
 {
-  return ToIndex(layer) < recording.residual.size() &&
-         recording.residual[ToIndex(layer)].IsRecorded();
+  return ToIndex(layer) < recording.residual.size() && recording.residual[layer].IsRecorded();
 }
 
 void RequireStream(const Recording& recording, const Transformer& model, std::int64_t layer)
@@ -115,7 +114,7 @@ void RequireStream(const Recording& recording, const Transformer& model, std::in
       (isEnd ? std::string("after the last layer") : "before layer " + std::to_string(layer)) +
       ", found none.");
   }
-  const std::int64_t found = recording.residual[ToIndex(layer)].columns;
+  const std::int64_t found = recording.residual[layer].columns;
   if (found != model.GetConfig().modelDimension)
   {
     throw OptionError("expected a residual stream of " +
@@ -165,7 +164,7 @@ void ReadCell(const float* logits, std::int64_t vocabulary, std::int64_t next, s
 std::vector<Cell> CellsOf(const Recording& recording, const LensCells& cells, std::int64_t sequence,
   std::int64_t vocabulary)
 {
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
   const std::vector<std::int64_t>& ids = recording.tokens.id;
   std::vector<Cell> all;
   for (const std::int32_t layer : cells.layers)
@@ -173,7 +172,7 @@ std::vector<Cell> CellsOf(const Recording& recording, const LensCells& cells, st
     for (std::int64_t i = 0; i < cells.length; ++i)
     {
       const bool hasNext = i + 1 < cells.length && !ids.empty();
-      const std::int64_t next = hasNext ? ids[ToIndex(first + i + 1)] : -1;
+      const std::int64_t next = hasNext ? ids[first + i + 1] : -1;
       all.push_back({ layer, first + i, next < vocabulary ? next : -1 });
     }
   }
@@ -219,13 +218,13 @@ std::vector<float> LensLogits(const Recording& recording, const Transformer& mod
   RequireStream(recording, model, layer);
   const Unembedding unembedding(model, threads);
   const std::int64_t d = model.GetConfig().modelDimension;
-  std::vector<float> rows(ToIndex((end - begin) * d));
+  std::vector<float> rows((end - begin) * d);
   for (std::int64_t row = begin; row < end; ++row)
   {
     Normalized(recording, model, layer, row, rows.data() + (row - begin) * d);
   }
   RequireIntactRecording(recording);
-  std::vector<float> logits(ToIndex((end - begin) * unembedding.Vocabulary()));
+  std::vector<float> logits((end - begin) * unembedding.Vocabulary());
   if (begin < end)
   {
     unembedding.Apply(rows.data(), end - begin, logits.data());
@@ -278,25 +277,25 @@ LensCells ReadThroughLens(
   const std::int64_t vocabulary = unembedding.Vocabulary();
   const std::vector<Cell> all = CellsOf(recording, cells, options.sequence, vocabulary);
   const std::int64_t d = model.GetConfig().modelDimension;
-  const auto count = static_cast<std::int64_t>(all.size());
+  const std::int64_t count = all.size();
   const std::int64_t step =
     std::clamp(MaximumLogits / vocabulary, std::int64_t{ 1 }, std::min(RowsPerProduct, count));
-  std::vector<float> rows(ToIndex(step * d));
-  std::vector<float> logits(ToIndex(step * vocabulary));
+  std::vector<float> rows(step * d);
+  std::vector<float> logits(step * vocabulary);
   for (std::int64_t begin = 0; begin < count; begin += step)
   {
     const std::int64_t end = std::min(begin + step, count);
     ParallelFor(end - begin, options.threads,
       [&](std::int64_t i)
       {
-        const Cell& cell = all[ToIndex(begin + i)];
+        const Cell& cell = all[begin + i];
         Normalized(recording, model, cell.layer, cell.row, rows.data() + i * d);
       });
     unembedding.Apply(rows.data(), end - begin, logits.data());
     ParallelFor(end - begin, options.threads,
       [&](std::int64_t i)
       {
-        const std::size_t cell = ToIndex(begin + i);
+        const std::size_t cell = begin + i;
         ReadCell(logits.data() + i * vocabulary, vocabulary, all[cell].next, cell, cells);
       });
     options.progress(end, count);

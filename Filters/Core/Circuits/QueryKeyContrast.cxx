@@ -39,13 +39,13 @@ SequencePairs PairsOf(
   const Recording& recording, std::int64_t sequence, const std::vector<std::int64_t>& group)
 {
   SequencePairs pairs;
-  pairs.first = recording.sequenceOffsets[ToIndex(sequence)];
+  pairs.first = recording.sequenceOffsets[sequence];
   pairs.length = recording.SequenceLength(sequence);
   std::unordered_map<std::int64_t, std::int64_t> numbers;
   for (std::int64_t i = 0; i < pairs.length && !group.empty(); ++i)
   {
-    const auto next = static_cast<std::int64_t>(numbers.size());
-    pairs.group.push_back(numbers.emplace(group[ToIndex(pairs.first + i)], next).first->second);
+    const std::int64_t next = numbers.size();
+    pairs.group.push_back(numbers.emplace(group[pairs.first + i], next).first->second);
   }
   pairs.groups = static_cast<std::int64_t>(numbers.size());
   return pairs;
@@ -99,7 +99,7 @@ public:
     }
     if (!this->Pairs.group.empty())
     {
-      inSet = this->OfGroup.row(this->Pairs.group[ToIndex(i)]);
+      inSet = this->OfGroup.row(this->Pairs.group[i]);
       if (leavesSelf)
       {
         inSet -= this->Keys.row(i);
@@ -136,7 +136,7 @@ private:
     this->Total += sign * this->Keys.row(j);
     if (!this->Pairs.group.empty())
     {
-      this->OfGroup.row(this->Pairs.group[ToIndex(j)]) += sign * this->Keys.row(j);
+      this->OfGroup.row(this->Pairs.group[j]) += sign * this->Keys.row(j);
     }
   }
 };
@@ -327,12 +327,12 @@ public:
     const SingleThreadedBlas blas;
     this->Found.heads.resize(heads.size());
     const std::int64_t step = std::int64_t{ 2 } * ThreadCount(this->Options.threads);
-    const auto count = static_cast<std::int64_t>(heads.size());
+    const std::int64_t count = heads.size();
     for (std::int64_t begin = 0; begin < count; begin += step)
     {
       const std::int64_t end = std::min(begin + step, count);
-      ParallelFor(end - begin, this->Options.threads, [&](std::int64_t i)
-        { this->Found.heads[ToIndex(begin + i)] = this->Evaluate(heads[ToIndex(begin + i)]); });
+      ParallelFor(end - begin, this->Options.threads,
+        [&](std::int64_t i) { this->Found.heads[begin + i] = this->Evaluate(heads[begin + i]); });
       this->Options.progress(end, count);
     }
     return std::move(this->Found);

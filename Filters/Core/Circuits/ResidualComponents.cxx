@@ -29,7 +29,7 @@ constexpr std::size_t KeptNumbers = std::size_t{ 1 } << 23;
 /// The residual stream before a layer.
 Vector ResidualAt(const Recording& recording, std::int64_t row, std::int64_t layer)
 {
-  return RowOf(recording.residual[ToIndex(layer)], row);
+  return RowOf(recording.residual[layer], row);
 }
 
 double Activated(Activation activation, double x)
@@ -118,7 +118,7 @@ void RequireSum(const TransformerConfig& config)
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
 {
-  const std::int64_t position = recording.tokens.position[ToIndex(row)];
+  const std::int64_t position = recording.tokens.position[row];
   if (position < 0 || position >= count)
   {
     throw OptionError("expected positions from 0 to " + std::to_string(count - 1) +
@@ -229,8 +229,7 @@ ComponentGroups::ComponentGroups(
       term.name = "attn " + std::to_string(term.component.layer);
       term.component.head = -1;
     }
-    const auto [found, isNew] =
-      known.emplace(term.name, static_cast<std::int64_t>(this->groups.size()));
+    const auto [found, isNew] = known.emplace(term.name, this->groups.size());
     if (isNew)
     {
       this->groups.push_back(term);
@@ -245,31 +244,31 @@ ResidualWeights::ResidualWeights(const ProcessedWeights& weights, int threads)
   const TransformerConfig& config = this->GetConfig();
   RequireSum(config);
   this->PositionVectors = weights.PositionEmbedding();
-  this->Written.resize(ToIndex(config.layers));
-  this->Biases.resize(ToIndex(config.layers));
+  this->Written.resize(config.layers);
+  this->Biases.resize(config.layers);
   ParallelFor(config.layers, threads,
     [&](std::int64_t layer)
     {
       const ProcessedAttention attention = weights.Attention(layer);
-      DoubleMatrix& written = this->Written[ToIndex(layer)];
+      DoubleMatrix& written = this->Written[layer];
       written.resize(config.heads, config.modelDimension);
       for (std::int64_t h = 0; h < config.heads; ++h)
       {
-        const ProcessedHead& head = attention.heads[ToIndex(h)];
+        const ProcessedHead& head = attention.heads[h];
         written.row(h) = head.foldedBias * head.output;
       }
-      this->Biases[ToIndex(layer)] = attention.outputBias;
+      this->Biases[layer] = attention.outputBias;
     });
 }
 
 const DoubleMatrix& ResidualWeights::ValueBiases(std::int64_t layer) const
 {
-  return this->Written[ToIndex(layer)];
+  return this->Written[layer];
 }
 
 const Vector& ResidualWeights::Bias(std::int64_t layer) const
 {
-  return this->Biases[ToIndex(layer)];
+  return this->Biases[layer];
 }
 
 namespace
@@ -292,11 +291,11 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
   const std::string outputs = begin + "outputs of heads";
   for (std::int64_t l = 0; l <= std::min(layer, config.layers - 1); ++l)
   {
-    if (ToIndex(l) >= recording.residual.size() || !recording.residual[ToIndex(l)].IsRecorded())
+    if (ToIndex(l) >= recording.residual.size() || !recording.residual[l].IsRecorded())
     {
       ThrowMissing(begin, "the residual stream before layer ", l);
     }
-    RequireWidth(recording.residual[ToIndex(l)], config, residual);
+    RequireWidth(recording.residual[l], config, residual);
     if (l == layer)
     {
       continue;
@@ -328,9 +327,9 @@ DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& w
   }
   const Transformer& model = weights.GetWeights().GetModel();
   const std::int64_t last = config.layers - 1;
-  const NormTensors& norm = model.GetWeights().layers[ToIndex(last)].mlpNorm;
+  const NormTensors& norm = model.GetWeights().layers[last].mlpNorm;
   const ProcessedMlp mlp = ProcessedWeights(model, WeightSteps::Stored, 1).Mlp(last);
-  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::int64_t count = rows.size();
   DoubleMatrix outputs(count, config.modelDimension);
   ParallelFor((count + MlpRows - 1) / MlpRows, threads,
     [&](std::int64_t block)
@@ -340,7 +339,7 @@ DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& w
       DoubleMatrix inputs(size, config.modelDimension);
       for (std::int64_t i = 0; i < size; ++i)
       {
-        const std::int64_t row = rows[ToIndex(begin + i)];
+        const std::int64_t row = rows[begin + i];
         Vector x = ResidualAt(recording, row, last) + AttentionSum(recording, weights, row, last);
         NormalizeVector(config, norm, x);
         inputs.row(i) = x;
@@ -362,7 +361,7 @@ void LastMlps::Find(const Recording& recording, const ResidualWeights& weights,
   {
     return;
   }
-  const auto size = static_cast<std::size_t>(weights.GetConfig().modelDimension);
+  const std::size_t size = weights.GetConfig().modelDimension;
   if ((this->Known.size() + missing.size()) * size > KeptNumbers)
   {
     this->Known.clear();
@@ -386,7 +385,7 @@ DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights&
 {
   const TransformerConfig& config = weights.GetConfig();
   const std::vector<ResidualComponent> components = ComponentsBefore(config, layer);
-  DoubleMatrix vectors(static_cast<std::int64_t>(components.size()), config.modelDimension);
+  DoubleMatrix vectors(components.size(), config.modelDimension);
   std::int64_t c = 0;
   vectors.row(c++) = ResidualAt(recording, row, 0);
   if (config.position == PositionKind::Learned)

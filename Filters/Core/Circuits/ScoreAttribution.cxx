@@ -32,10 +32,10 @@ void Rotate(const TransformerConfig& config, std::int64_t layer, std::int64_t le
   }
   const std::vector<float> frequencies = RotaryFrequencies(config, layer, length);
   const double factor = config.RotaryScalingOf(layer).attentionFactor;
-  const auto pairs = static_cast<std::int64_t>(frequencies.size());
+  const std::int64_t pairs = frequencies.size();
   for (std::int64_t i = 0; i < pairs; ++i)
   {
-    const float angle = static_cast<float>(position) * frequencies[ToIndex(i)];
+    const float angle = static_cast<float>(position) * frequencies[i];
     const double cosine = factor * static_cast<double>(std::cos(angle));
     const double sine = factor * static_cast<double>(std::sin(angle));
     const Eigen::VectorXd a = rows.col(i);
@@ -65,7 +65,7 @@ DoubleMatrix PartsOf(
   {
     vectors.colwise() -= vectors.rowwise().mean().eval();
   }
-  const std::int64_t position = recording.tokens.position[ToIndex(side.row)];
+  const std::int64_t position = recording.tokens.position[side.row];
   const bool hasPositions = side.positions.size() > 0;
   DoubleMatrix parts(vectors.rows() + (hasPositions ? 2 : 1), side.weight.cols());
   const DoubleMatrix read = vectors * side.weight / split.sigma;
@@ -76,7 +76,7 @@ DoubleMatrix PartsOf(
   }
   parts.middleRows(hasPositions ? 2 : 1, read.rows() - 1) = read.bottomRows(read.rows() - 1);
   parts.bottomRows(1) = side.bias;
-  const std::int64_t sequence = recording.tokens.sequence[ToIndex(side.row)];
+  const std::int64_t sequence = recording.tokens.sequence[side.row];
   Rotate(config, layer, recording.SequenceLength(sequence), position, parts);
   return parts;
 }
@@ -100,8 +100,8 @@ public:
   RecordedScores(const Recording& recording, const ScorePlace& place)
     : Head(FindHead(recording, place.layer, place.head))
     , Scale(FindLayer(recording, place.layer).scoreScale)
-    , Slope(recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[ToIndex(place.head)])
-    , First(recording.sequenceOffsets[ToIndex(place.sequence)])
+    , Slope(recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[place.head])
+    , First(recording.sequenceOffsets[place.sequence])
   {
   }
 
@@ -200,7 +200,7 @@ ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64
       Switch::RotationByLayer, Switch::ScoreCap, Switch::ProjectionClip, Switch::GainOffset });
   const ProcessedWeights stored(model, WeightSteps::Stored, 1);
   const ProcessedAttention attention = stored.Attention(layer);
-  const ProcessedHead& weights = attention.heads[ToIndex(head)];
+  const ProcessedHead& weights = attention.heads[head];
   ScoreHead result = { weights.query, weights.key, weights.queryBias, weights.keyBias, {}, {} };
   if (config.position == PositionKind::Shortformer)
   {
@@ -208,7 +208,7 @@ ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64
     result.queryPositions = positions * weights.query;
     result.keyPositions = positions * weights.key;
   }
-  const NormTensors& norm = model.GetWeights().layers[ToIndex(layer)].attentionNorm;
+  const NormTensors& norm = model.GetWeights().layers[layer].attentionNorm;
   const Vector shift = ToVector(norm.shift);
   const Vector gain = ToVector(norm.gain);
   if (shift.size() > 0)
@@ -232,7 +232,7 @@ ScoreTerms AttributeScore(const Recording& recording, const ResidualWeights& wei
   terms.place = Found(recording, asked);
   const ScorePlace& place = terms.place;
   RequireComponents(recording, config, place.layer, What);
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(place.sequence)];
+  const std::int64_t first = recording.sequenceOffsets[place.sequence];
   const DoubleMatrix queries = PartsOf(recording, weights, place.layer,
     { head.query, head.queryBias, head.queryPositions, first + place.query });
   const DoubleMatrix keys = PartsOf(recording, weights, place.layer,
@@ -240,7 +240,7 @@ ScoreTerms AttributeScore(const Recording& recording, const ResidualWeights& wei
   const bool hasAlibi = !recording.alibiSlopes.empty();
   terms.queries = ScoreComponents(config, place.layer, "b_Q", hasAlibi);
   terms.keys = ScoreComponents(config, place.layer, "b_K", hasAlibi);
-  const auto count = static_cast<std::int64_t>(terms.queries.size());
+  const std::int64_t count = terms.queries.size();
   const RecordedScores scores(recording, place);
   terms.values = DoubleMatrix::Zero(count, count);
   terms.values.topLeftCorner(queries.rows(), keys.rows()) =
@@ -262,8 +262,7 @@ ScoreTerms Grouped(const ScoreTerms& terms, ComponentGrouping grouping)
   ScoreTerms joined = terms;
   joined.queries = queries.groups;
   joined.keys = keys.groups;
-  joined.values = DoubleMatrix::Zero(static_cast<std::int64_t>(queries.groups.size()),
-    static_cast<std::int64_t>(keys.groups.size()));
+  joined.values = DoubleMatrix::Zero(queries.groups.size(), keys.groups.size());
   for (std::size_t i = 0; i < queries.groupOf.size(); ++i)
   {
     for (std::size_t j = 0; j < keys.groupOf.size(); ++j)

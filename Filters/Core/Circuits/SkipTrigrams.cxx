@@ -65,7 +65,7 @@ public:
     , Options(options)
     , Queries(factors.queries)
     , Outputs(factors.outputs)
-    , Best(ToIndex(options.top))
+    , Best(options.top)
   {
     this->SortSources();
   }
@@ -109,7 +109,7 @@ void Search::SortSources()
   std::vector<std::int32_t> ids = this->Options.sources;
   if (ids.empty())
   {
-    ids.resize(ToIndex(this->Queries.Count()));
+    ids.resize(this->Queries.Count());
     std::iota(ids.begin(), ids.end(), 0);
   }
   std::sort(ids.begin(), ids.end());
@@ -123,8 +123,7 @@ void Search::SortSources()
       { id, largest * this->Factors.keys.row(id).norm() * this->Factors.values.row(id).norm() });
   }
   std::sort(all.begin(), all.end(), [](const Source& a, const Source& b) { return a.IsBefore(b); });
-  for (std::size_t i = ToIndex(this->Options.part); i < all.size();
-    i += ToIndex(this->Options.parts))
+  for (std::size_t i = this->Options.part; i < all.size(); i += ToIndex(this->Options.parts))
   {
     this->Sources.push_back(all[i]);
   }
@@ -133,7 +132,7 @@ void Search::SortSources()
 /// The best skip-trigrams with the sources of a block that are not below a score.
 Search::Part Search::SearchBlock(std::size_t begin, std::size_t end, double least) const
 {
-  const std::size_t top = ToIndex(this->Options.top);
+  const std::size_t top = this->Options.top;
   std::vector<PartnerSearch> destinations;
   for (std::size_t i = begin; i < end; ++i)
   {
@@ -185,12 +184,11 @@ SkipTrigramList Search::Run()
     }
     const std::size_t sources = std::min(perRound, count - first);
     std::vector<Part> parts((sources + BlockSources - 1) / BlockSources);
-    ParallelFor(static_cast<std::int64_t>(parts.size()), this->Options.threads,
+    ParallelFor(parts.size(), this->Options.threads,
       [&](std::int64_t block)
       {
         const std::size_t begin = first + ToIndex(block) * BlockSources;
-        parts[ToIndex(block)] =
-          this->SearchBlock(begin, std::min(begin + BlockSources, count), least);
+        parts[block] = this->SearchBlock(begin, std::min(begin + BlockSources, count), least);
       });
     for (const Part& part : parts)
     {
@@ -229,7 +227,7 @@ double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOption
 
 std::vector<SkipTrigram> JoinSkipTrigrams(const std::vector<SkipTrigram>& all, int top)
 {
-  BestItems<SkipTrigram> best(ToIndex(top));
+  BestItems<SkipTrigram> best(top);
   std::for_each(all.begin(), all.end(), [&best](const SkipTrigram& trigram) { best.Add(trigram); });
   return best.Take();
 }

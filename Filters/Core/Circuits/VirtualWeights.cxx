@@ -37,7 +37,7 @@ ProcessedHead HeadOf(const ProcessedWeights& weights, const HeadPlace& place)
 {
   ProcessedAttention attention = weights.Attention(place.layer);
   RequireFinite(attention, place.layer);
-  return std::move(attention.heads[ToIndex(place.head)]);
+  return std::move(attention.heads[place.head]);
 }
 
 /// What reads W [d_model, d_head], and what comes after it [d_head, d_model].

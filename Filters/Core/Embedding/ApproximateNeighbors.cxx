@@ -137,7 +137,7 @@ public:
     , Values(points.values, points.values + points.count * points.dimension)
     , Scales(ScalesOf(points, metric))
     , Mean(Eigen::VectorXd::Zero(points.dimension))
-    , Order(ToIndex(points.count))
+    , Order(points.count)
   {
     std::iota(this->Order.begin(), this->Order.end(), 0U);
     for (std::int64_t i = 0; i < this->Count && !this->IsCosine; ++i)
@@ -153,7 +153,7 @@ public:
     constexpr int steps = Divisions + Passes;
     std::vector<std::uint32_t> cells = this->Divide(0);
     this->Renumber(cells); // so that near points are near in memory
-    this->Lists.resize(ToIndex(this->Count * this->Neighbors));
+    this->Lists.resize(this->Count * this->Neighbors);
     for (int division = 0; division < Divisions; ++division)
     {
       progress(division, steps);
@@ -213,7 +213,7 @@ private:
   std::vector<std::uint32_t> Divide(int division) const
   {
     const HashedNumbers numbers(this->Seed, static_cast<std::uint64_t>(100 + division));
-    std::vector<std::uint32_t> cells(ToIndex(this->Count));
+    std::vector<std::uint32_t> cells(this->Count);
     std::iota(cells.begin(), cells.end(), 0U);
     for (std::int64_t level = 0; level < this->Levels(); ++level)
     {
@@ -236,7 +236,7 @@ private:
   void Split(std::uint32_t* places, std::uint64_t size, std::uint32_t a, std::uint32_t b,
     std::int64_t first) const
   {
-    std::vector<float> direction(ToIndex(this->Dimension));
+    std::vector<float> direction(this->Dimension);
     for (std::size_t c = 0; c < direction.size(); ++c)
     {
       direction[c] = static_cast<float>(static_cast<double>(this->Row(b)[c]) * this->Scales[b] -
@@ -320,8 +320,8 @@ private:
     std::vector<double> squares;
     for (std::int64_t i = 0; i < size; ++i)
     {
-      candidates.Begin(ToIndex(this->Neighbors + 1), 0);
-      candidates.Append(scores.data() + i * size, ToIndex(size), 0);
+      candidates.Begin(this->Neighbors + 1, 0);
+      candidates.Append(scores.data() + i * size, size, 0);
       candidates.Finish();
       others.clear();
       for (std::size_t c = 0; c < candidates.Count(); ++c)
@@ -347,13 +347,13 @@ private:
     }
     std::partial_sum(reverse.begin.begin(), reverse.begin.end(), reverse.begin.begin());
     std::vector<std::int64_t> next(reverse.begin.begin(), reverse.begin.end() - 1);
-    reverse.places.resize(ToIndex(reverse.begin.back()));
+    reverse.places.resize(reverse.begin.back());
     for (std::size_t e = 0; e < this->Lists.size(); ++e)
     {
       const std::size_t to = this->Lists[e].place;
       if (next[to] < reverse.begin[to + 1])
       {
-        reverse.places[ToIndex(next[to]++)] =
+        reverse.places[next[to]++] =
           static_cast<std::uint32_t>(e / static_cast<std::size_t>(this->Neighbors));
       }
     }
@@ -422,7 +422,7 @@ private:
     }
     for (std::int64_t e = reverse.begin[place]; e < reverse.begin[ToIndex(place) + 1]; ++e)
     {
-      const std::uint32_t from = reverse.places[ToIndex(e)];
+      const std::uint32_t from = reverse.places[e];
       if (seen.Add(from))
       {
         others.push_back(from);
@@ -459,11 +459,11 @@ private:
               this->IsCosine ? squares[k] / 2 : std::sqrt(squares[k]), this->Order[others[k]]);
           }
           std::sort(sorted.begin(), sorted.end());
-          std::int64_t to = static_cast<std::int64_t>(this->Order[ToIndex(i)]) * this->Neighbors;
+          std::int64_t to = static_cast<std::int64_t>(this->Order[i]) * this->Neighbors;
           for (const auto& [distance, index] : sorted)
           {
-            lists.index[ToIndex(to)] = index;
-            lists.distance[ToIndex(to++)] = static_cast<float>(distance);
+            lists.index[to] = index;
+            lists.distance[to++] = static_cast<float>(distance);
           }
         }
       });
@@ -503,7 +503,7 @@ double NeighborRecall(const PointView& points, PointMetric metric, const Neighbo
   InitializeTarget();
   const std::int64_t chosen = std::min(sample, points.count);
   const std::vector<double> scales = ScalesOf(points, metric);
-  std::vector<std::uint32_t> all(ToIndex(points.count));
+  std::vector<std::uint32_t> all(points.count);
   std::iota(all.begin(), all.end(), 0U);
   std::atomic<std::int64_t> found = 0;
   ParallelFor(chosen, threads,
@@ -512,7 +512,7 @@ double NeighborRecall(const PointView& points, PointMetric metric, const Neighbo
       const std::int64_t i = number * points.count / chosen;
       std::vector<double> squares;
       SquaresBetween(points, scales, static_cast<std::uint32_t>(i), all, squares);
-      squares[ToIndex(i)] = std::numeric_limits<double>::infinity();
+      squares[i] = std::numeric_limits<double>::infinity();
       std::vector<double> sorted = squares;
       const auto last = sorted.begin() + (lists.count - 1);
       std::nth_element(sorted.begin(), last, sorted.end());

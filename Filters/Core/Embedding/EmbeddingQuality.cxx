@@ -112,7 +112,7 @@ public:
   ComparedRows(const PointView& points, PointMetric metric)
     : Dimension(points.dimension)
     , Rows(points.values, points.values + points.count * points.dimension)
-    , Offsets(ToIndex(points.count), 0)
+    , Offsets(points.count, 0)
   {
     using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     Eigen::Map<Matrix> rows(this->Rows.data(), points.count, points.dimension);
@@ -123,7 +123,7 @@ public:
       if (metric == PointMetric::Euclidean)
       {
         row -= mean; // which leaves products small
-        this->Offsets[ToIndex(i)] = static_cast<float>(row.squaredNorm() / 2);
+        this->Offsets[i] = static_cast<float>(row.squaredNorm() / 2);
       }
       else
       {
@@ -133,13 +133,13 @@ public:
     }
   }
 
-  std::int64_t Count() const { return static_cast<std::int64_t>(this->Offsets.size()); }
+  std::int64_t Count() const { return this->Offsets.size(); }
 
   /// Numbers [chosen, Count()], those of a row in the order of the distances from its point:
   /// |y|^2 / 2 - x y, or - x y of unit vectors. A point is infinitely far from itself.
   void Compare(const std::vector<std::int64_t>& chosen, float* out) const
   {
-    const auto rows = static_cast<std::int64_t>(chosen.size());
+    const std::int64_t rows = chosen.size();
     std::vector<float> left;
     for (const std::int64_t point : chosen)
     {
@@ -154,7 +154,7 @@ public:
       { this->Rows.data(), this->Dimension, true }, out, this->Count(), true);
     for (std::int64_t row = 0; row < rows; ++row)
     {
-      out[row * this->Count() + chosen[ToIndex(row)]] = std::numeric_limits<float>::infinity();
+      out[row * this->Count() + chosen[row]] = std::numeric_limits<float>::infinity();
     }
   }
 
@@ -209,8 +209,8 @@ EmbeddingQuality Measure(const PointView& points, PointMetric metric, const floa
   const SingleThreadedBlas single;
   const ComparedRows rows(points, metric);
   const ComparedRows places({ layout, count, dimensions }, PointMetric::Euclidean);
-  std::vector<BlockSums> blocks(ToIndex((chosen + blockRows - 1) / blockRows));
-  ParallelFor(static_cast<std::int64_t>(blocks.size()), threads,
+  std::vector<BlockSums> blocks((chosen + blockRows - 1) / blockRows);
+  ParallelFor(blocks.size(), threads,
     [&](std::int64_t block)
     {
       std::vector<std::int64_t> ofBlock;
@@ -218,7 +218,7 @@ EmbeddingQuality Measure(const PointView& points, PointMetric metric, const floa
       {
         ofBlock.push_back(i * count / chosen);
       }
-      blocks[ToIndex(block)] = MeasureBlock(rows, places, ofBlock, k, withRanks);
+      blocks[block] = MeasureBlock(rows, places, ofBlock, k, withRanks);
     });
   BlockSums sums;
   for (const BlockSums& block : blocks)

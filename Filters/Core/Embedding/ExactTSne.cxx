@@ -48,14 +48,14 @@ void ForPairs(const ExactLayout& layout, const Function& function)
 template<class Factor>
 std::vector<double> SumDifferences(const ExactLayout& layout, const Factor& factor)
 {
-  std::vector<double> sums(ToIndex(layout.points * layout.dimensions));
+  std::vector<double> sums(layout.points * layout.dimensions);
   ForPairs(layout,
     [&](std::int64_t i, std::int64_t j, double w)
     {
       const double f = factor(i, j, w);
       for (std::int64_t c = 0; c < layout.dimensions; ++c)
       {
-        sums[ToIndex(i * layout.dimensions + c)] +=
+        sums[i * layout.dimensions + c] +=
           f * (layout.values[i * layout.dimensions + c] - layout.values[j * layout.dimensions + c]);
       }
     });
@@ -65,7 +65,7 @@ std::vector<double> SumDifferences(const ExactLayout& layout, const Factor& fact
 double At(
   const std::vector<double>& matrix, const ExactLayout& layout, std::int64_t i, std::int64_t j)
 {
-  return matrix[ToIndex(i * layout.points + j)];
+  return matrix[i * layout.points + j];
 }
 
 double SumOfWeights(const ExactLayout& layout)
@@ -88,23 +88,23 @@ std::vector<double> ExactAffinities(const PointView& points, PointMetric metric,
   }
   const auto count = static_cast<int>(points.count - 1);
   const NeighborLists neighbors = FindNeighbors(points, metric, count, 1);
-  std::vector<double> p(ToIndex(points.count * points.count));
-  std::vector<double> squares(ToIndex(count));
+  std::vector<double> p(points.count * points.count);
+  std::vector<double> squares(count);
   std::vector<double> row(squares.size());
   for (std::int64_t i = 0; i < points.count; ++i)
   {
     for (std::int64_t k = 0; k < count; ++k)
     {
-      const double distance = neighbors.distance[ToIndex(i * count + k)];
-      squares[ToIndex(k)] = metric == PointMetric::Cosine ? 2 * distance : distance * distance;
+      const double distance = neighbors.distance[i * count + k];
+      squares[k] = metric == PointMetric::Cosine ? 2 * distance : distance * distance;
     }
     SearchPerplexity(squares.data(), squares.size(), std::log(perplexity), row.data());
     for (std::int64_t k = 0; k < count; ++k)
     {
-      const std::int64_t j = neighbors.index[ToIndex(i * count + k)];
-      const double half = row[ToIndex(k)] / static_cast<double>(2 * points.count);
-      p[ToIndex(i * points.count + j)] += half;
-      p[ToIndex(j * points.count + i)] += half;
+      const std::int64_t j = neighbors.index[i * count + k];
+      const double half = row[k] / static_cast<double>(2 * points.count);
+      p[i * points.count + j] += half;
+      p[j * points.count + i] += half;
     }
   }
   return p;
@@ -112,13 +112,12 @@ std::vector<double> ExactAffinities(const PointView& points, PointMetric metric,
 
 std::vector<double> DenseAffinities(const Affinities& affinities)
 {
-  std::vector<double> dense(ToIndex(affinities.points * affinities.points));
+  std::vector<double> dense(affinities.points * affinities.points);
   for (std::int64_t i = 0; i < affinities.points; ++i)
   {
-    for (std::int64_t e = affinities.begin[ToIndex(i)]; e < affinities.begin[ToIndex(i + 1)]; ++e)
+    for (std::int64_t e = affinities.begin[i]; e < affinities.begin[i + 1]; ++e)
     {
-      dense[ToIndex(i * affinities.points) + affinities.index[ToIndex(e)]] =
-        affinities.value[ToIndex(e)];
+      dense[ToIndex(i * affinities.points) + affinities.index[e]] = affinities.value[e];
     }
   }
   return dense;
@@ -186,7 +185,7 @@ double TSneDivergence(
 {
   const std::vector<double> values(layout, layout + affinities.points * dimensions);
   const ExactLayout exact = { values.data(), affinities.points, dimensions };
-  std::vector<double> weights(ToIndex(affinities.points)); // sums of w by row
+  std::vector<double> weights(affinities.points); // sums of w by row
   std::vector<double> terms(weights.size());
   ParallelFor(affinities.points, threads,
     [&](std::int64_t i)
@@ -196,12 +195,12 @@ double TSneDivergence(
       {
         sum += 1 / (1 + SquaredDistance(exact, i, j));
       }
-      weights[ToIndex(i)] = sum - 1; // without itself
-      for (std::int64_t e = affinities.begin[ToIndex(i)]; e < affinities.begin[ToIndex(i + 1)]; ++e)
+      weights[i] = sum - 1; // without itself
+      for (std::int64_t e = affinities.begin[i]; e < affinities.begin[i + 1]; ++e)
       {
-        const double p = affinities.value[ToIndex(e)];
-        const double square = SquaredDistance(exact, i, affinities.index[ToIndex(e)]);
-        terms[ToIndex(i)] += p > 0 ? p * (std::log(p) + std::log1p(square)) : 0;
+        const double p = affinities.value[e];
+        const double square = SquaredDistance(exact, i, affinities.index[e]);
+        terms[i] += p > 0 ? p * (std::log(p) + std::log1p(square)) : 0;
       }
     });
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);

@@ -88,7 +88,7 @@ class Ranking
 {
 public:
   explicit Ranking(std::int64_t largest)
-    : Order(ToIndex(largest))
+    : Order(largest)
     , Ranks(largest)
   {
   }
@@ -161,15 +161,15 @@ HeadCorrelation::HeadCorrelation(const Recording& recording, const std::vector<s
 
 void HeadCorrelation::FindQueries(const Recording& recording, std::int64_t limit)
 {
-  const auto tokens = static_cast<std::int64_t>(this->Rows.size());
+  const std::int64_t tokens = this->Rows.size();
   std::vector<Query> all;
   std::int64_t pairs = 0;
   for (std::int64_t begin = 0; begin < tokens;)
   {
-    const std::int64_t sequence = recording.tokens.sequence[ToIndex(this->Rows[ToIndex(begin)])];
+    const std::int64_t sequence = recording.tokens.sequence[this->Rows[begin]];
     const std::int64_t last = recording.sequenceOffsets[ToIndex(sequence) + 1];
     std::int64_t end = begin;
-    while (end < tokens && this->Rows[ToIndex(end)] < last)
+    while (end < tokens && this->Rows[end] < last)
     {
       ++end;
     }
@@ -186,7 +186,7 @@ void HeadCorrelation::FindQueries(const Recording& recording, std::int64_t limit
   pairs = 0;
   for (std::int64_t i = step - 1; i < tokens; i += step)
   {
-    this->Queries.push_back(all[ToIndex(i)]);
+    this->Queries.push_back(all[i]);
     this->Queries.back().firstPair = pairs;
     pairs += this->Queries.back().keys;
   }
@@ -245,15 +245,15 @@ void HeadCorrelation::WeighByAttention(
   std::vector<float> row;
   for (const Query& query : this->Queries)
   {
-    const std::int64_t first = recording.sequenceOffsets[ToIndex(query.sequence)];
-    const std::int64_t position = this->Rows[ToIndex(query.index)] - first;
-    row.resize(ToIndex(recording.SequenceLength(query.sequence)));
+    const std::int64_t first = recording.sequenceOffsets[query.sequence];
+    const std::int64_t position = this->Rows[query.index] - first;
+    row.resize(recording.SequenceLength(query.sequence));
     EvaluateAttention(recording, query.sequence, layer, head, AttentionQuantity::Weights, position,
       position + 1, row.data());
     for (std::int64_t j = 0; j < query.keys; ++j)
     {
-      const std::int64_t key = this->Rows[ToIndex(query.firstKey + j)] - first;
-      this->Weights[query.firstPair + j] = static_cast<double>(row[ToIndex(key)]);
+      const std::int64_t key = this->Rows[query.firstKey + j] - first;
+      this->Weights[query.firstPair + j] = static_cast<double>(row[key]);
     }
   }
 }

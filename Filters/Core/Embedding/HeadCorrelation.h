@@ -46,7 +46,7 @@ public:
   HeadCorrelation(const Recording& recording, const std::vector<std::int64_t>& rows,
     const JointVectors& joint, std::int64_t pairLimit = PairLimit);
 
-  std::int64_t PairCount() const { return static_cast<std::int64_t>(this->Dots.size()); }
+  std::int64_t PairCount() const { return this->Dots.size(); }
 
   /// Weighs each pair by the attention of the query to the key from now on. Throws as
   /// EvaluateAttention does.

@@ -125,12 +125,12 @@ public:
   {
     const bool isLarge = 2 * static_cast<std::int64_t>(this->Rows.size()) >= ParallelPoints;
     const SingleThreadedBlas blas;
-    ParallelFor(static_cast<std::int64_t>(this->Tasks.size()), isLarge ? 1 : threads,
+    ParallelFor(this->Tasks.size(), isLarge ? 1 : threads,
       [&](std::int64_t i)
       {
         if (!this->Stopped)
         {
-          this->LayOut(ToIndex(i), isLarge ? threads : 1);
+          this->LayOut(i, isLarge ? threads : 1);
         }
       });
   }
@@ -269,7 +269,7 @@ private:
 
   std::atomic<float>& ShareOf(const LayoutTask& task)
   {
-    return this->Shares[ToIndex(&task - this->Tasks.data())];
+    return this->Shares[&task - this->Tasks.data()];
   }
 
   PointMetric Metric() const

@@ -32,7 +32,7 @@ void CopyRows(const SharedMatrix& matrix, const std::vector<std::int64_t>& rows,
   const auto bad = std::find_if(values, next, [](float value) { return !std::isfinite(value); });
   if (bad != next)
   {
-    const auto token = rows[ToIndex((bad - values) / matrix.columns)];
+    const auto token = rows[(bad - values) / matrix.columns];
     throw ModelError(what + " of token " + std::to_string(token) +
                      ": expected finite numbers, found " + std::to_string(*bad) + ".");
   }
@@ -59,7 +59,7 @@ std::vector<double> NormsOf(const JointVectors& joint)
 {
   const PointView view = joint.View();
   std::vector<double> norms;
-  norms.reserve(ToIndex(view.count));
+  norms.reserve(view.count);
   for (std::int64_t i = 0; i < view.count; ++i)
   {
     norms.push_back(
@@ -110,10 +110,10 @@ std::vector<std::int64_t> ChooseTokens(const Recording& recording, const TokenCh
                       std::to_string(choice.sample) + ".");
   }
   const bool isOne = choice.sequence >= 0;
-  const std::int64_t begin = isOne ? recording.sequenceOffsets[ToIndex(choice.sequence)] : 0;
+  const std::int64_t begin = isOne ? recording.sequenceOffsets[choice.sequence] : 0;
   const std::int64_t end =
     isOne ? recording.sequenceOffsets[ToIndex(choice.sequence) + 1] : recording.tokens.Count();
-  std::vector<std::int64_t> rows(ToIndex(end - begin));
+  std::vector<std::int64_t> rows(end - begin);
   std::iota(rows.begin(), rows.end(), begin);
   if (choice.sample > 0 && choice.sample < end - begin)
   {
@@ -122,7 +122,7 @@ std::vector<std::int64_t> ChooseTokens(const Recording& recording, const TokenCh
     {
       std::swap(rows[i], rows[i + generator() % (rows.size() - i)]);
     }
-    rows.resize(ToIndex(choice.sample));
+    rows.resize(choice.sample);
     std::sort(rows.begin(), rows.end());
   }
   if (rows.size() < 2)
@@ -152,7 +152,7 @@ JointVectors JoinQueriesAndKeys(const Recording& recording, std::int64_t layer, 
   joint.tokens = static_cast<std::int64_t>(rows.size());
   joint.dimension = head.query.columns;
   joint.values.resize(2 * rows.size() * ToIndex(joint.dimension));
-  joint.shift.resize(ToIndex(joint.dimension));
+  joint.shift.resize(joint.dimension);
   CopyRows(head.query, rows, name + "queries", joint.values.data());
   CopyRows(head.key, rows, name + "keys", joint.values.data() + joint.tokens * joint.dimension);
   joint.norms = NormsOf(joint);

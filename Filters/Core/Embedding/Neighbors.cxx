@@ -57,15 +57,14 @@ ScoredPoints ScoreByCosine(const PointView& points)
 {
   ScoredPoints scored;
   scored.inner = points.dimension;
-  scored.right.resize(ToIndex(points.count * points.dimension));
+  scored.right.resize(points.count * points.dimension);
   scored.scales = ScalesOf(points, PointMetric::Cosine);
   for (std::int64_t i = 0; i < points.count; ++i)
   {
-    const double scale = scored.scales[ToIndex(i)];
+    const double scale = scored.scales[i];
     for (std::int64_t c = 0; c < points.dimension; ++c)
     {
-      scored.right[ToIndex(i * points.dimension + c)] =
-        static_cast<float>(points.Row(i)[c] * scale);
+      scored.right[i * points.dimension + c] = static_cast<float>(points.Row(i)[c] * scale);
     }
   }
   scored.margin = static_cast<float>(2 * RoundingOf(points.dimension));
@@ -77,13 +76,13 @@ ScoredPoints ScoreByDistance(const PointView& points)
 {
   ScoredPoints scored;
   scored.inner = points.dimension + 1;
-  scored.left.resize(ToIndex(points.count * scored.inner));
+  scored.left.resize(points.count * scored.inner);
   scored.right.resize(scored.left.size());
-  scored.scales.assign(ToIndex(points.count), 1);
-  std::vector<double> mean(ToIndex(points.dimension));
+  scored.scales.assign(points.count, 1);
+  std::vector<double> mean(points.dimension);
   for (std::int64_t i = 0; i < points.count * points.dimension; ++i)
   {
-    mean[ToIndex(i % points.dimension)] += points.values[i] / static_cast<double>(points.count);
+    mean[i % points.dimension] += points.values[i] / static_cast<double>(points.count);
   }
   double largest = 0;
   for (std::int64_t i = 0; i < points.count; ++i)
@@ -93,7 +92,7 @@ ScoredPoints ScoreByDistance(const PointView& points)
     double square = 0;
     for (std::int64_t c = 0; c < points.dimension; ++c)
     {
-      const double centered = points.Row(i)[c] - mean[ToIndex(c)];
+      const double centered = points.Row(i)[c] - mean[c];
       left[c] = right[c] = static_cast<float>(centered);
       square += centered * centered;
     }
@@ -134,8 +133,7 @@ public:
     for (std::int64_t i = begin; i < end; ++i)
     {
       // One more than asked for, since the point itself is among them.
-      scratch.candidates[ToIndex(i - begin)].Begin(
-        ToIndex(this->Lists.count + 1), this->Scored.margin);
+      scratch.candidates[i - begin].Begin(this->Lists.count + 1, this->Scored.margin);
     }
     const std::int64_t inner = this->Scored.inner;
     for (std::int64_t first = 0; first < this->Points.count; first += ColumnBlock)
@@ -147,13 +145,13 @@ public:
         ColumnBlock);
       for (std::int64_t row = 0; row < end - begin; ++row)
       {
-        scratch.candidates[ToIndex(row)].Append(scratch.scores.data() + row * ColumnBlock,
-          ToIndex(columns), static_cast<std::uint32_t>(first));
+        scratch.candidates[row].Append(
+          scratch.scores.data() + row * ColumnBlock, columns, static_cast<std::uint32_t>(first));
       }
     }
     for (std::int64_t i = begin; i < end; ++i)
     {
-      NeighborCandidates& candidates = scratch.candidates[ToIndex(i - begin)];
+      NeighborCandidates& candidates = scratch.candidates[i - begin];
       candidates.Finish();
       this->SortNeighbors(i, candidates, scratch);
     }
@@ -169,7 +167,7 @@ private:
   {
     const std::size_t count = candidates.Count();
     scratch.squares.resize(count);
-    SquaredDistances(this->Points.Row(i), this->Scored.scales[ToIndex(i)], this->Points.values,
+    SquaredDistances(this->Points.Row(i), this->Scored.scales[i], this->Points.values,
       this->Scored.scales.data(), this->Points.dimension, candidates.Index(), count,
       scratch.squares.data());
     scratch.sorted.clear();
@@ -183,7 +181,7 @@ private:
     }
     const auto nearest = scratch.sorted.begin() + this->Lists.count;
     std::sort(scratch.sorted.begin(), scratch.sorted.end());
-    std::size_t to = ToIndex(i * this->Lists.count);
+    std::size_t to = i * this->Lists.count;
     for (auto neighbor = scratch.sorted.begin(); neighbor != nearest; ++neighbor, ++to)
     {
       this->Lists.index[to] = neighbor->second;
@@ -197,7 +195,7 @@ private:
     {
       return std::sqrt(square);
     }
-    const bool hasNoDirection = this->Scored.scales[ToIndex(i)] == 0 || this->Scored.scales[j] == 0;
+    const bool hasNoDirection = this->Scored.scales[i] == 0 || this->Scored.scales[j] == 0;
     return hasNoDirection ? 1 : square / 2;
   }
 };
@@ -227,11 +225,11 @@ void CheckPoints(const PointView& points, const char* what)
 
 std::vector<double> ScalesOf(const PointView& points, PointMetric metric)
 {
-  std::vector<double> scales(ToIndex(points.count), 1);
+  std::vector<double> scales(points.count, 1);
   for (std::int64_t i = 0; i < points.count && metric != PointMetric::Euclidean; ++i)
   {
     const double norm = NormOf(points, i);
-    scales[ToIndex(i)] = norm > 0 ? 1 / norm : 0;
+    scales[i] = norm > 0 ? 1 / norm : 0;
   }
   return scales;
 }
@@ -249,7 +247,7 @@ NeighborLists FindNeighbors(
   NeighborLists lists;
   lists.points = points.count;
   lists.count = count;
-  lists.index.resize(ToIndex(points.count * count));
+  lists.index.resize(points.count * count);
   lists.distance.resize(lists.index.size());
   const SingleThreadedBlas blas;
   const NeighborSearch search(points, metric, lists);

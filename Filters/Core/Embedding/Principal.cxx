@@ -48,7 +48,7 @@ template<class Function>
 void ForCenteredBlocks(
   const PointView& points, const Eigen::VectorXf& mean, const Function& function)
 {
-  std::vector<float> block(ToIndex(PointsPerProduct * points.dimension));
+  std::vector<float> block(PointsPerProduct * points.dimension);
   for (std::int64_t begin = 0; begin < points.count; begin += PointsPerProduct)
   {
     const std::int64_t rows = std::min(PointsPerProduct, points.count - begin);
@@ -140,7 +140,7 @@ std::vector<float> Project(
   const std::vector<float> components(principal.components.begin(), principal.components.end());
   const Eigen::VectorXf mean =
     Eigen::Map<const Eigen::VectorXd>(principal.mean.data(), d).cast<float>();
-  std::vector<float> scores(ToIndex(points.count * count));
+  std::vector<float> scores(points.count * count);
   const SingleThreadedBlas blas;
   ForCenteredBlocks(points, mean,
     [&](std::int64_t begin, std::int64_t rows, const float* block)

@@ -80,9 +80,9 @@ SparseRows Transpose(const SparseRows& matrix)
   std::vector<std::int64_t> next(transposed.begin.begin(), transposed.begin.end() - 1);
   for (std::size_t row = 0; row + 1 < matrix.begin.size(); ++row)
   {
-    for (auto e = ToIndex(matrix.begin[row]); e < ToIndex(matrix.begin[row + 1]); ++e)
+    for (std::size_t e = matrix.begin[row]; e < ToIndex(matrix.begin[row + 1]); ++e)
     {
-      const auto to = ToIndex(next[matrix.index[e]]++);
+      const std::size_t to = next[matrix.index[e]]++;
       transposed.index[to] = static_cast<std::uint32_t>(row);
       transposed.value[to] = matrix.value[e];
     }
@@ -102,10 +102,10 @@ Affinities Symmetrized(const SparseRows& matrix, const SparseRows& transposed)
   const double share = 0.5 / static_cast<double>(sum.points);
   for (std::size_t row = 0; row + 1 < matrix.begin.size(); ++row)
   {
-    auto a = ToIndex(matrix.begin[row]);
-    auto b = ToIndex(transposed.begin[row]);
-    const auto endA = ToIndex(matrix.begin[row + 1]);
-    const auto endB = ToIndex(transposed.begin[row + 1]);
+    std::size_t a = matrix.begin[row];
+    std::size_t b = transposed.begin[row];
+    const std::size_t endA = matrix.begin[row + 1];
+    const std::size_t endB = transposed.begin[row + 1];
     while (a < endA || b < endB)
     {
       const std::uint32_t columnA = a < endA ? matrix.index[a] : none;
@@ -120,7 +120,7 @@ Affinities Symmetrized(const SparseRows& matrix, const SparseRows& transposed)
         sum.value.push_back(static_cast<float>((ofA + ofB) * share));
       }
     }
-    sum.begin.push_back(static_cast<std::int64_t>(sum.index.size()));
+    sum.begin.push_back(sum.index.size());
   }
   return sum;
 }
@@ -148,7 +148,7 @@ public:
     , Options(options)
     , Stride(options.dimensions == 2 ? 2 : 4)
     , Start(std::move(start))
-    , Order(ToIndex(affinities.points))
+    , Order(affinities.points)
     , Repulsion_(options.dimensions, affinities.points, this->Stride, options.theta)
   {
     std::iota(this->Order.begin(), this->Order.end(), 0U);
@@ -278,12 +278,12 @@ private:
     const auto attraction = static_cast<float>(rate * RateFactor * exaggeration);
     const auto repulsion = static_cast<float>(rate * RateFactor / this->Sum);
     constexpr std::int64_t block = 1 << 14;
-    const auto size = static_cast<std::int64_t>(this->Points.size());
+    const std::int64_t size = this->Points.size();
     ParallelFor((size + block - 1) / block, this->Options.threads,
       [&](std::int64_t part)
       {
         const auto end = ToIndex(std::min(size, (part + 1) * block));
-        for (auto i = ToIndex(part * block); i < end; ++i)
+        for (std::size_t i = part * block; i < end; ++i)
         {
           const float slope = attraction * this->Forces[i] - repulsion * this->Repulsions[i];
           float gain = this->Gain[i];
@@ -312,8 +312,8 @@ private:
   /// The layout in the order of the input, centered.
   std::vector<float> Result() const
   {
-    const auto dimensions = ToIndex(this->Options.dimensions);
-    const auto stride = ToIndex(this->Stride);
+    const std::size_t dimensions = this->Options.dimensions;
+    const std::size_t stride = this->Stride;
     std::array<double, 3> mean = {};
     for (std::size_t row = 0; row < this->Order.size(); ++row)
     {
@@ -426,15 +426,15 @@ Affinities TSneAffinities(
                       std::to_string(neighbors.count) + ".");
   }
   SparseRows rows;
-  const auto size = ToIndex(neighbors.points * count);
-  rows.begin.resize(ToIndex(neighbors.points + 1));
+  const std::size_t size = neighbors.points * count;
+  rows.begin.resize(neighbors.points + 1);
   rows.index.resize(size);
   rows.value.resize(size);
   constexpr std::int64_t block = 256;
   ParallelFor((neighbors.points + block - 1) / block, threads,
     [&](std::int64_t part)
     {
-      std::vector<double> squares(ToIndex(count));
+      std::vector<double> squares(count);
       std::vector<double> probabilities(squares.size());
       const std::int64_t end = std::min(neighbors.points, (part + 1) * block);
       for (std::int64_t i = part * block; i < end; ++i)
@@ -445,7 +445,7 @@ Affinities TSneAffinities(
         SearchPerplexity(
           squares.data(), squares.size(), std::log(perplexity), probabilities.data());
         const std::int64_t to = i * count;
-        rows.begin[ToIndex(i + 1)] = to + count;
+        rows.begin[i + 1] = to + count;
         std::copy_n(neighbors.index.begin() + i * neighbors.count, count, rows.index.begin() + to);
         std::transform(probabilities.begin(), probabilities.end(), rows.value.begin() + to,
           [](double p) { return static_cast<float>(p); });

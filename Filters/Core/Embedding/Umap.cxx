@@ -56,7 +56,7 @@ int EpochCount(const UmapOptions& options, std::int64_t points)
 std::vector<std::uint32_t> OrderPoints(const FuzzyGraph& graph, std::uint64_t seed)
 {
   const HashedNumbers numbers(seed, 3);
-  std::vector<std::uint32_t> order(ToIndex(graph.points));
+  std::vector<std::uint32_t> order(graph.points);
   std::iota(order.begin(), order.end(), 0U);
   for (std::size_t i = order.size(); i > 1; --i)
   {
@@ -81,7 +81,7 @@ GroupedEdges GroupEdges(const FuzzyGraph& graph, const std::vector<std::uint32_t
     placeOf[order[place]] = static_cast<std::int32_t>(place);
   }
   const float largest = *std::max_element(graph.value.begin(), graph.value.end());
-  const std::size_t group = ToIndex(UmapGroup);
+  const std::size_t group = UmapGroup;
   GroupedEdges edges;
   edges.begin.push_back(0);
   edges.repulsion.resize((order.size() + group - 1) / group * group, 0);
@@ -103,7 +103,7 @@ GroupedEdges GroupEdges(const FuzzyGraph& graph, const std::vector<std::uint32_t
     for (std::size_t place = first; place <= last; ++place)
     {
       std::size_t at = offset + place - first;
-      for (auto e = ToIndex(graph.begin[order[place]]); e < ToIndex(graph.begin[order[place] + 1]);
+      for (std::size_t e = graph.begin[order[place]]; e < ToIndex(graph.begin[order[place] + 1]);
         ++e, at += group)
       {
         edges.target[at] = placeOf[graph.index[e]];
@@ -132,7 +132,7 @@ public:
     const std::size_t places = this->Edges.repulsion.size();
     for (int axis = 0; axis < options.dimensions; ++axis)
     {
-      std::vector<float>& ofAxis = this->Places[ToIndex(axis)];
+      std::vector<float>& ofAxis = this->Places[axis];
       ofAxis.resize(places + ToIndex(graph.points + UmapGroup));
       for (std::size_t place = 0; place < this->Order.size(); ++place)
       {
@@ -224,13 +224,13 @@ private:
   /// The layout in the order of the points, with its mean at the origin.
   std::vector<float> Centered() const
   {
-    const std::size_t dimensions = ToIndex(this->Options.dimensions);
+    const std::size_t dimensions = this->Options.dimensions;
     std::vector<float> points(this->Order.size() * dimensions);
     for (std::size_t c = 0; c < dimensions; ++c)
     {
       const std::vector<float>& axis = this->Places[c];
       const double mean = std::accumulate(axis.begin(),
-                            axis.begin() + static_cast<std::ptrdiff_t>(this->Order.size()), 0.) /
+                            axis.begin() + static_cast<std::int64_t>(this->Order.size()), 0.) /
                           static_cast<double>(this->Order.size());
       for (std::size_t place = 0; place < this->Order.size(); ++place)
       {

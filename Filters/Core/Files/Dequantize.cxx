@@ -220,9 +220,8 @@ void WidenByTable(const FourBitValues& table, float factor, const std::uint8_t* 
 {
   for (std::size_t i = 0; i < HalfBlock; ++i)
   {
-    values[i] = factor * static_cast<float>(table[static_cast<std::size_t>(LowHalf(q[i]))]);
-    values[i + HalfBlock] =
-      factor * static_cast<float>(table[static_cast<std::size_t>(HighHalf(q[i]))]);
+    values[i] = factor * static_cast<float>(table[LowHalf(q[i])]);
+    values[i + HalfBlock] = factor * static_cast<float>(table[HighHalf(q[i])]);
   }
 }
 

@@ -36,7 +36,7 @@ public:
   [[noreturn]] void Fail(const std::string& message) const;
 
   /// The number of settings.
-  std::int64_t Count() const { return static_cast<std::int64_t>(this->Object.size()); }
+  std::int64_t Count() const { return this->Object.size(); }
 
   bool Has(Keys keys) const { return this->Find(keys).second != nullptr; }
 

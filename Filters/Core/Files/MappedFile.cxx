@@ -213,7 +213,7 @@ public:
   FileMapping& operator=(const FileMapping&) = delete;
 
   const std::byte* Data() const { return this->Begin; }
-  std::size_t Size() const { return static_cast<std::size_t>(this->Opened.st_size); }
+  std::size_t Size() const { return this->Opened.st_size; }
 
   FileStamp Stamp() const { return { this->File.GetPath(), this->Opened }; }
 
@@ -289,7 +289,7 @@ void RequireIntact(const void* data)
 std::string ReadFile(const std::filesystem::path& path)
 {
   const Descriptor file(path);
-  std::string bytes(static_cast<std::size_t>(file.Status().st_size), '\0');
+  std::string bytes(file.Status().st_size, '\0');
   for (std::size_t begin = 0; begin < bytes.size();)
   {
     const ssize_t count = ::read(file.Get(), bytes.data() + begin, bytes.size() - begin);

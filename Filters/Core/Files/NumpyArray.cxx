@@ -326,7 +326,7 @@ std::shared_ptr<std::vector<std::byte>> ReorderedBytes(
 template<class From, class To>
 LoadedArray MakeSigned(const TensorView& view, const std::string& source)
 {
-  const auto count = static_cast<std::size_t>(view.Count());
+  const std::size_t count = view.Count();
   auto bytes = std::make_shared<std::vector<std::byte>>(count * sizeof(To));
   for (std::size_t i = 0; i < count; ++i)
   {

@@ -146,7 +146,7 @@ std::vector<MergedAxis> MergeAxes(const PlacedTensor& tensor)
 std::vector<std::byte> PackedCopy(const PlacedTensor& tensor, std::uint64_t count)
 {
   const std::size_t bytes = ByteSize(tensor.dtype);
-  std::vector<std::byte> copy(static_cast<std::size_t>(count * bytes));
+  std::vector<std::byte> copy(count * bytes);
   std::vector<MergedAxis> outer = MergeAxes(tensor);
   const MergedAxis columns = outer.back();
   outer.pop_back();
@@ -330,7 +330,7 @@ private:
     const ZipRecord* pickle = this->FindPickle(records);
     this->RequireLittleEndian(Find(records, "byteorder"));
     RequireChecksum(*pickle, this->Source);
-    this->Objects = ReadPickle(pickle->data, static_cast<std::size_t>(pickle->size), this->Source);
+    this->Objects = ReadPickle(pickle->data, pickle->size, this->Source);
     if (this->Objects.bytes != pickle->size)
     {
       this->Fail("expected nothing behind the pickle in " + std::string(pickle->name) + ".");
@@ -391,8 +391,8 @@ private:
 
   void RequireLittleEndian(const ZipRecord* order) const
   {
-    if (order != nullptr && std::string_view(reinterpret_cast<const char*>(order->data),
-                              static_cast<std::size_t>(order->size)) != "little")
+    if (order != nullptr &&
+        std::string_view(reinterpret_cast<const char*>(order->data), order->size) != "little")
     {
       this->Fail("expected numbers in little-endian order, found a record byteorder that says "
                  "otherwise.");
@@ -545,7 +545,7 @@ private:
       this->Fail(name + ": expected " + std::to_string(storage.count) + " elements of " +
                  std::string(Name(storage.dtype)) + ", found " + std::to_string(count) + ".");
     }
-    return static_cast<std::size_t>(found - storages.begin());
+    return found - storages.begin();
   }
 
   // Tensors
@@ -636,7 +636,7 @@ private:
 
   void AddTensor(const std::string& name, const std::string& holder, const PickleValue& value)
   {
-    const PickleTensor& tensor = this->Objects.tensors[static_cast<std::size_t>(value.number)];
+    const PickleTensor& tensor = this->Objects.tensors[value.number];
     const PickleStorage& storage = this->Objects.storages[tensor.storage];
     const std::size_t bytes = this->FindStorage(storage);
     const std::uint64_t count = this->RequireInside(name, tensor, storage.count);

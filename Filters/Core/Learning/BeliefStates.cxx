@@ -28,7 +28,7 @@ Belief Joint(const Mess3& process, const Belief& belief, std::int64_t symbol)
   {
     for (std::int64_t from = 0; from < Mess3States; ++from)
     {
-      joint[ToIndex(to)] += belief[ToIndex(from)] * process.Transition(symbol, from, to);
+      joint[to] += belief[from] * process.Transition(symbol, from, to);
     }
   }
   return joint;
@@ -57,7 +57,7 @@ void AddExpected(const Mess3& process, const Belief& belief, double weight, std:
 {
   for (std::int64_t symbol = 0; symbol < Mess3States && place < losses.size(); ++symbol)
   {
-    const double probability = NextSymbol(process, belief)[ToIndex(symbol)];
+    const double probability = NextSymbol(process, belief)[symbol];
     losses[place] -= weight * probability * std::log(probability);
     AddExpected(process, Updated(process, belief, symbol), weight * probability, place + 1, losses);
   }
@@ -100,7 +100,7 @@ Belief NextSymbol(const Mess3& process, const Belief& belief)
   Belief probabilities = {};
   for (std::int64_t symbol = 0; symbol < Mess3States; ++symbol)
   {
-    probabilities[ToIndex(symbol)] = Sum(Joint(process, belief, symbol));
+    probabilities[symbol] = Sum(Joint(process, belief, symbol));
   }
   return probabilities;
 }
@@ -112,7 +112,7 @@ std::vector<double> OptimalLosses(const Mess3& process, const std::vector<std::i
   for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
   {
     belief = Updated(process, belief, symbols[i]);
-    losses.push_back(-std::log(NextSymbol(process, belief)[ToIndex(symbols[i + 1])]));
+    losses.push_back(-std::log(NextSymbol(process, belief)[symbols[i + 1]]));
   }
   return losses;
 }
@@ -124,7 +124,7 @@ std::vector<double> ExpectedLosses(const Mess3& process, std::int64_t length)
     throw OptionError("Length: expected 1 to 14 symbols, found " + std::to_string(length) + ".");
   }
   // The first place is that of the first symbol, which is not predicted from any.
-  std::vector<double> losses(ToIndex(length + 1));
+  std::vector<double> losses(length + 1);
   AddExpected(process, Uniform, 1, 0, losses);
   losses.erase(losses.begin());
   return losses;
@@ -137,7 +137,7 @@ BeliefRegression RegressBeliefs(
   using Points = Eigen::Matrix<double, Eigen::Dynamic, Mess3States, Eigen::RowMajor>;
   BeliefRegression result;
   result.beliefs = std::move(beliefs);
-  const auto count = static_cast<Eigen::Index>(result.beliefs.size());
+  const std::int64_t count = result.beliefs.size();
   result.predicted.resize(result.beliefs.size());
   if (count == 0)
   {

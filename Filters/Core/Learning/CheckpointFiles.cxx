@@ -214,7 +214,7 @@ Json Extent(std::int64_t height, std::int64_t width)
 
 Json VitConfig(const TransformerConfig& config, const std::vector<std::string>& labels, DType dtype)
 {
-  const auto classes = static_cast<std::size_t>(config.outputVocabulary);
+  const std::size_t classes = config.outputVocabulary;
   if (!labels.empty() && labels.size() != classes)
   {
     FailConfig(config, "expected a name for each of the " + std::to_string(classes) +
@@ -386,20 +386,39 @@ void AddCsvLine(std::string& text, const Row& row, const ToText& toText)
   text += "\n";
 }
 
-/// The N of a folder checkpoint-N.
-std::optional<std::int64_t> CheckpointStep(const std::filesystem::path& folder)
+/// The number N in the name prefix N suffix of a file or folder; none for other names.
+std::optional<std::int64_t> StepInName(
+  const std::filesystem::path& path, std::string_view prefix, std::string_view suffix = "")
 {
-  const std::string prefix = "checkpoint-";
-  const std::string name = folder.filename().string();
-  if (name.compare(0, prefix.size(), prefix) != 0)
+  const std::string name = path.filename().string();
+  if (name.size() < prefix.size() + suffix.size() || name.compare(0, prefix.size(), prefix) != 0 ||
+      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
   {
     return {};
   }
   std::int64_t step = 0;
-  const char* end = name.data() + name.size();
+  const char* end = name.data() + name.size() - suffix.size();
   const auto parsed = std::from_chars(name.data() + prefix.size(), end, step);
   const bool isNumber = parsed.ec == std::errc() && parsed.ptr == end && step >= 0;
   return isNumber ? std::optional<std::int64_t>(step) : std::nullopt;
+}
+
+std::optional<std::int64_t> CheckpointStep(const std::filesystem::path& folder)
+{
+  return StepInName(folder, "checkpoint-");
+}
+
+/// Calls visit(path) for each entry of a folder; for none if it cannot be read.
+template<class Visit>
+void ForEachEntry(const std::filesystem::path& folder, const Visit& visit)
+{
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (const std::filesystem::directory_iterator end; !error && entry != end;
+    entry.increment(error))
+  {
+    visit(entry->path());
+  }
 }
 
 }
@@ -478,19 +497,39 @@ bool IsCheckpointFolder(const std::filesystem::path& folder)
 std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesystem::path& folder)
 {
   std::map<std::int64_t, std::filesystem::path> checkpoints;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (const std::filesystem::directory_iterator end; !error && entry != end;
-    entry.increment(error))
-  {
-    const auto step = CheckpointStep(entry->path());
-    std::error_code ignored;
-    if (step && std::filesystem::exists(entry->path() / ConfigFile, ignored))
+  ForEachEntry(folder,
+    [&](const std::filesystem::path& path)
     {
-      checkpoints.emplace(*step, entry->path());
-    }
-  }
+      const auto step = CheckpointStep(path);
+      std::error_code ignored;
+      if (step && std::filesystem::exists(path / ConfigFile, ignored))
+      {
+        checkpoints.emplace(*step, path);
+      }
+    });
   return checkpoints;
+}
+
+std::string PairCheckpointName(std::int64_t step, std::int64_t steps)
+{
+  std::string number = std::to_string(step);
+  const std::size_t digits = std::to_string(steps).size();
+  number.insert(0, digits - std::min(digits, number.size()), '0');
+  return "step-" + number + ".safetensors";
+}
+
+std::vector<std::filesystem::path> FindPairCheckpoints(const std::filesystem::path& folder)
+{
+  std::vector<std::filesystem::path> files;
+  ForEachEntry(folder,
+    [&](const std::filesystem::path& path)
+    {
+      if (StepInName(path, "step-", ".safetensors"))
+      {
+        files.push_back(path);
+      }
+    });
+  return files;
 }
 
 }

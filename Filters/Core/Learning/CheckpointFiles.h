@@ -44,6 +44,13 @@ void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves
 /// N. Only those with a config.json. None if the folder cannot be read.
 std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesystem::path& folder);
 
+/// The name of the file of a checkpoint of TokenPairs after a step of `steps`:
+/// step-0010.safetensors, with as many digits as the last one.
+std::string PairCheckpointName(std::int64_t step, std::int64_t steps);
+
+/// The files with such names in a folder. None if the folder cannot be read.
+std::vector<std::filesystem::path> FindPairCheckpoints(const std::filesystem::path& folder);
+
 /// Whether a folder has the name of a checkpoint, checkpoint-N.
 bool IsCheckpointFolder(const std::filesystem::path& folder);
 

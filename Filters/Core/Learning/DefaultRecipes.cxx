@@ -132,6 +132,16 @@ LearningRecipe MaskedTextRecipe()
   return recipe;
 }
 
+LearningRecipe TokenPairsRecipe()
+{
+  LearningRecipe recipe = RecipeOf(TaskKind::TokenPairs, 1e-2, 3500);
+  recipe.task.vocabulary = 5;
+  recipe.architecture.heads = 3;
+  recipe.architecture.headDimension = 3;
+  recipe.batchSize = 0;
+  return recipe;
+}
+
 }
 
 LearningRecipe DefaultRecipe(TaskKind kind)
@@ -155,9 +165,11 @@ LearningRecipe DefaultRecipe(TaskKind kind)
     case TaskKind::ColorPatches:
       return ColorPatchesRecipe();
     case TaskKind::MaskedText:
+      return MaskedTextRecipe();
+    case TaskKind::TokenPairs:
       break;
   }
-  return MaskedTextRecipe();
+  return TokenPairsRecipe();
 }
 
 }

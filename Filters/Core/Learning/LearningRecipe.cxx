@@ -3,6 +3,7 @@
 #include "Error.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace atlas
@@ -50,6 +51,38 @@ void SetEncoder(TransformerConfig& config)
   config.inputBias = config.outputBias = config.mlpBias = true;
 }
 
+/// A size as the options of pairs have it.
+int ToInt(std::int64_t value, const std::string& name)
+{
+  constexpr int most = std::numeric_limits<int>::max();
+  if (value > most)
+  {
+    throw OptionError(name + ": expected at most " + std::to_string(most) + ", found " +
+                      std::to_string(value) + ".");
+  }
+  return static_cast<int>(value);
+}
+
+}
+
+TrainingOptions ToPairTraining(const LearningRecipe& recipe)
+{
+  TrainingOptions options;
+  options.vocabularySize = ToInt(recipe.task.vocabulary, "Vocabulary");
+  options.heads = ToInt(recipe.architecture.heads, "Heads");
+  options.headDimension = ToInt(recipe.architecture.headDimension, "HeadDimension");
+  options.steps = ToInt(recipe.steps, "Steps");
+  options.learningRate = recipe.optimizer.rate;
+  options.batchSize = ToInt(recipe.batchSize, "BatchSize");
+  options.mode = recipe.pairs.mode;
+  options.optimizer = recipe.pairs.gradientDescent ? Optimizer::GradientDescent : Optimizer::Adam;
+  options.initialization =
+    recipe.pairs.gaussian ? Initialization::Gaussian : Initialization::Published;
+  options.priorDecay = recipe.pairs.priorDecay;
+  options.specialization = recipe.pairs.specialization;
+  options.seed = recipe.seed;
+  CheckOptions(options);
+  return options;
 }
 
 TransformerConfig MakeConfig(const ArchitectureOptions& architecture, const LearningTask& task)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "LearningTask.h"
+#include "PairTrainer.h"
 #include "TransformerConfig.h"
 
 #include <cstdint>
@@ -56,14 +57,27 @@ struct OptimizerOptions
   double clip = 1; ///< largest norm of the gradient of all parameters; 0: no limit
 };
 
+/// What only TokenPairs has.
+struct PairOptions
+{
+  TrainingMode mode = TrainingMode::Joint;
+  bool gradientDescent = false; ///< in place of Adam
+  bool gaussian = false;        ///< normal first weights in place of the published ones
+  double priorDecay = 1;
+  double specialization = 0;
+  std::filesystem::path model; ///< a file of a model whose task is trained; empty: draw a task
+  bool keepsWeights = false;   ///< whether to start from the weights of that model
+};
+
 /// Everything that determines a training.
 struct LearningRecipe
 {
   TaskOptions task;
+  PairOptions pairs;
   ArchitectureOptions architecture;
   OptimizerOptions optimizer;
   std::int64_t steps = 1000;
-  std::int64_t batchSize = 64; ///< sequences per step; ModularAddition: 0, all training pairs
+  std::int64_t batchSize = 64; ///< sequences per step; ModularAddition, TokenPairs: 0, all pairs
   double initialization = 0.8; ///< standard deviation of the first weights of all matrices, times
                                ///< sqrt(modelDimension), as in TransformerLens
   std::uint64_t seed = 0;      ///< of the first weights; TaskOptions has that of the data
@@ -72,6 +86,10 @@ struct LearningRecipe
 /// The settings with which the phenomenon of a task shows, and the time that it takes, measured in
 /// Plugin/Documentation/Learning.md. `text` is empty.
 LearningRecipe DefaultRecipe(TaskKind kind);
+
+/// The options of PairTrainer in a recipe of TokenPairs; rate, steps, batchSize, seed, vocabulary,
+/// heads and headDimension are the recipe's.
+TrainingOptions ToPairTraining(const LearningRecipe& recipe);
 
 /// The configuration of the model of a recipe: architecture transformer_lens; bert for MaskedText;
 /// vit for ColorPatches. Throws OptionError with the name of the first invalid option.

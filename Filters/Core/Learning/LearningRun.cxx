@@ -3,11 +3,14 @@
 #include "BatchEvaluation.h"
 #include "CheckpointFiles.h"
 #include "Error.h"
+#include "HeadAccuracy.h"
+#include "PairTrainer.h"
 #include "TransformerTrainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -76,8 +79,9 @@ void CheckRecipe(const LearningRecipe& recipe, const LearningOptions& options)
   };
   require(recipe.steps >= 0, "Steps", "0 or more", recipe.steps);
   require(recipe.batchSize > 0 ||
-            (recipe.batchSize == 0 && recipe.task.kind == TaskKind::ModularAddition),
-    "BatchSize", "at least 1, or 0 for ModularAddition", recipe.batchSize);
+            (recipe.batchSize == 0 && (recipe.task.kind == TaskKind::ModularAddition ||
+                                        recipe.task.kind == TaskKind::TokenPairs)),
+    "BatchSize", "at least 1, or 0 for ModularAddition and TokenPairs", recipe.batchSize);
   require(options.checkpointEvery >= 0, "CheckpointEvery", "0 or more", options.checkpointEvery);
   require(options.measureEvery >= 0, "MeasureEvery", "0 or more", options.measureEvery);
   RequireCount("CheckpointEvery", "checkpoints", recipe.steps, options.checkpointEvery);
@@ -89,30 +93,18 @@ void CheckRecipe(const LearningRecipe& recipe, const LearningOptions& options)
   }
 }
 
-/// A checkpoint with weights of its own.
-LearningCheckpoint MakeCheckpoint(const TransformerTrainer& trainer)
-{
-  LearningCheckpoint checkpoint;
-  checkpoint.step = trainer.StepCount();
-  checkpoint.weights = std::make_shared<const Tensors>(trainer.Weights());
-  checkpoint.model = std::make_shared<const Transformer>(
-    trainer.GetModel().GetConfig(), WeightFiles(ViewsOf(*checkpoint.weights),
-                                      "the model after step " + std::to_string(checkpoint.step)));
-  return checkpoint;
-}
-
-/// A training in progress.
-class Course
+/// A transformer that is trained on batches of its task.
+class TransformerCourse
 {
 public:
-  Course(const LearningRecipe& recipe, const LearningOptions& options, const TensorViews& state)
-    : Recipe(recipe)
-    , Options(options)
+  TransformerCourse(
+    const LearningRecipe& recipe, const LearningOptions& options, const TensorViews& state)
+    : BatchSize(recipe.batchSize)
+    , Threads(options.threads)
     , Task(MakeTask(recipe.task))
     , Config(MakeConfig(recipe.architecture, *Task))
     , Trainer(Config, InitialWeights(Config, recipe.initialization, recipe.seed), recipe.optimizer,
         recipe.steps, options.threads)
-    , Times(recipe.steps, options)
     , HeldOut(Task->MakeHeldOut())
   {
     if (!state.empty())
@@ -126,21 +118,165 @@ public:
                           std::to_string(recipe.steps) + ".");
       }
     }
-    this->Result.files = FilesOf(*this->Task);
-    this->Result.curves.names = { "Step", "Loss", "Accuracy", "Held-out Loss" };
+  }
+
+  std::vector<std::string> MeasureNames() const
+  {
+    std::vector<std::string> names = { "Accuracy", "Held-out Loss" };
     const std::vector<std::string> own = this->Task->MeasureNames();
+    names.insert(names.end(), own.begin(), own.end());
+    return names;
+  }
+
+  std::map<std::string, std::string> Files() const { return FilesOf(*this->Task); }
+
+  std::int64_t StepCount() const { return this->Trainer.StepCount(); }
+
+  /// Returns the loss of the batch.
+  double Step()
+  {
+    return this->Trainer.Step(this->Task->MakeBatch(this->StepCount(), this->BatchSize)).loss;
+  }
+
+  /// The loss, which only a step measures, and the values of MeasureNames.
+  std::vector<double> Measure()
+  {
+    const Transformer& model = this->Trainer.GetModel();
+    const BatchEvaluation heldOut = EvaluateBatch(model, this->HeldOut, this->Threads);
+    std::vector<double> values = { std::numeric_limits<double>::quiet_NaN(), heldOut.accuracy,
+      heldOut.loss };
+    const std::vector<double> own = this->Task->Measure(model, this->Threads);
+    values.insert(values.end(), own.begin(), own.end());
+    return values;
+  }
+
+  /// A checkpoint with weights of its own.
+  LearningCheckpoint Checkpoint() const
+  {
+    LearningCheckpoint checkpoint;
+    checkpoint.step = this->StepCount();
+    checkpoint.weights = std::make_shared<const Tensors>(this->Trainer.Weights());
+    checkpoint.model = std::make_shared<const Transformer>(
+      this->Config, WeightFiles(ViewsOf(*checkpoint.weights),
+                      "the model after step " + std::to_string(checkpoint.step)));
+    return checkpoint;
+  }
+
+  Tensors State() const { return this->Trainer.State(); }
+
+private:
+  std::int64_t BatchSize;
+  int Threads;
+  std::unique_ptr<LearningTask> Task;
+  TransformerConfig Config;
+  TransformerTrainer Trainer;
+  TrainingBatch HeldOut;
+};
+
+/// An attention-only model that is trained on all pairs.
+class PairCourse
+{
+public:
+  PairCourse(const LearningRecipe& recipe, const TensorViews& state)
+    : PairCourse(ToPairTraining(recipe),
+        recipe.pairs.model.empty() ? std::nullopt
+                                   : std::optional(ReadAttentionOnlyModel(recipe.pairs.model)),
+        recipe.pairs.keepsWeights)
+  {
+    if (!state.empty())
+    {
+      throw OptionError("Task: expected one of a transformer to continue, found TokenPairs.");
+    }
+    if (recipe.pairs.keepsWeights && recipe.pairs.model.empty())
+    {
+      throw OptionError("Model: expected a file whose weights are kept, found none.");
+    }
+  }
+
+  std::vector<std::string> MeasureNames() const
+  {
+    std::vector<std::string> names = { "Accuracy", "Phase" };
+    for (int head = 0; head < this->Trainer.GetOptions().heads; ++head)
+    {
+      names.push_back("Accuracy Head " + std::to_string(head));
+    }
+    return names;
+  }
+
+  std::map<std::string, std::string> Files() const { return {}; }
+
+  std::int64_t StepCount() const { return this->Trainer.GetStep(); }
+
+  /// Returns the loss over all pairs, if the step uses them, or else when it was last measured.
+  double Step()
+  {
+    const bool isSampled = this->Trainer.GetOptions().batchSize > 0;
+    this->Trainer.Step(isSampled ? nullptr : &this->Last);
+    return this->Last.loss;
+  }
+
+  std::vector<double> Measure()
+  {
+    this->Last = this->Trainer.Measure();
+    std::vector<double> values = { this->Last.loss, this->Last.accuracy,
+      static_cast<double>(this->Trainer.GetPhase()) };
+    const HeadAccuracies heads =
+      CountCorrect(this->Trainer.GetModel(), Residual::EmbeddingPosition);
+    for (const Eigen::Index correct : heads.alone)
+    {
+      values.push_back(heads.Share(correct));
+    }
+    return values;
+  }
+
+  LearningCheckpoint Checkpoint() const
+  {
+    LearningCheckpoint checkpoint;
+    checkpoint.step = this->StepCount();
+    checkpoint.pairs = std::make_shared<const AttentionOnlyModel>(this->Trainer.GetModel());
+    return checkpoint;
+  }
+
+  Tensors State() const { return {}; }
+
+private:
+  PairTrainer Trainer;
+  TrainingState Last;
+
+  PairCourse(const TrainingOptions& options, const std::optional<AttentionOnlyModel>& model,
+    bool keepsWeights)
+    : Trainer(options, { model ? &*model : nullptr, keepsWeights })
+  {
+  }
+};
+
+/// A training in progress: what is the same for all models.
+template<class Model>
+class Course
+{
+public:
+  /// Both must outlive it.
+  Course(Model& model, std::int64_t steps, const LearningOptions& options)
+    : Trained(model)
+    , Steps(steps)
+    , Options(options)
+    , Times(steps, options)
+  {
+    this->Result.files = model.Files();
+    this->Result.curves.names = { "Step", "Loss" };
+    const std::vector<std::string> own = model.MeasureNames();
     this->Result.curves.names.insert(this->Result.curves.names.end(), own.begin(), own.end());
   }
 
   LearningResult Train()
   {
     this->Reach(true);
-    while (this->Trainer.StepCount() < this->Recipe.steps && this->Step() && this->TryReach())
+    while (this->Trained.StepCount() < this->Steps && this->Step() && this->TryReach())
     {
     }
     // Weights with which a training diverges are no checkpoint; those at which it stops are one.
     if (this->Result.divergence.empty() &&
-        this->Result.checkpoints.back().step != this->Trainer.StepCount())
+        this->Result.checkpoints.back().step != this->Trained.StepCount())
     {
       this->TryReach();
     }
@@ -148,33 +284,29 @@ public:
   }
 
 private:
-  const LearningRecipe& Recipe;
+  Model& Trained;
+  std::int64_t Steps;
   const LearningOptions& Options;
-  std::unique_ptr<LearningTask> Task;
-  TransformerConfig Config;
-  TransformerTrainer Trainer;
   Schedule Times;
-  TrainingBatch HeldOut;
   LearningResult Result;
 
   /// One step; false if that was the last one.
   bool Step()
   {
-    const std::int64_t step = this->Trainer.StepCount();
+    const std::int64_t step = this->Trained.StepCount();
     try
     {
-      const TrainingStep done =
-        this->Trainer.Step(this->Task->MakeBatch(step, this->Recipe.batchSize));
+      const double loss = this->Trained.Step();
       std::vector<std::vector<double>>& rows = this->Result.curves.rows;
-      if (!rows.empty() && rows.back()[0] == static_cast<double>(step))
+      if (!rows.empty() && rows.back()[0] == static_cast<double>(step) &&
+          std::isnan(rows.back()[1]))
       {
-        rows.back()[1] = done.loss; // of the weights that were measured
+        rows.back()[1] = loss; // of the weights that were measured
       }
       if (this->Options.progress &&
-          !this->Options.progress(
-            static_cast<double>(step + 1) /
-              static_cast<double>(std::max<std::int64_t>(this->Recipe.steps, 1)),
-            done.loss))
+          !this->Options.progress(static_cast<double>(step + 1) /
+                                    static_cast<double>(std::max<std::int64_t>(this->Steps, 1)),
+            loss))
       {
         this->Result.stopped = true;
         return false;
@@ -193,12 +325,12 @@ private:
   {
     try
     {
-      this->Reach(this->Result.stopped || this->Trainer.StepCount() == this->Recipe.steps);
+      this->Reach(this->Result.stopped || this->Trained.StepCount() == this->Steps);
     }
     catch (const ModelError& e)
     {
       this->Result.divergence = "the training diverged in step " +
-                                std::to_string(this->Trainer.StepCount() - 1) + ": " + e.what();
+                                std::to_string(this->Trained.StepCount() - 1) + ": " + e.what();
       return false;
     }
     return true;
@@ -207,30 +339,20 @@ private:
   /// Measures and keeps the model if it is time.
   void Reach(bool isEnd)
   {
-    const std::int64_t step = this->Trainer.StepCount();
+    const std::int64_t step = this->Trained.StepCount();
     if (isEnd || this->Times.rows.count(step) != 0)
     {
-      const BatchEvaluation heldOut =
-        EvaluateBatch(this->Trainer.GetModel(), this->HeldOut, this->Options.threads);
-      std::vector<double> row = { static_cast<double>(step),
-        std::numeric_limits<double>::quiet_NaN(), heldOut.accuracy, heldOut.loss };
-      const std::vector<double> own =
-        this->Task->Measure(this->Trainer.GetModel(), this->Options.threads);
-      row.insert(row.end(), own.begin(), own.end());
+      std::vector<double> row = this->Trained.Measure();
+      row.insert(row.begin(), static_cast<double>(step));
       this->Result.curves.rows.push_back(std::move(row));
     }
     if (isEnd || this->Times.checkpoints.count(step) != 0)
     {
-      this->AddCheckpoint();
-    }
-  }
-
-  void AddCheckpoint()
-  {
-    this->Result.checkpoints.push_back(MakeCheckpoint(this->Trainer));
-    if (this->Options.checkpoint)
-    {
-      this->Options.checkpoint(this->Result.checkpoints.back(), this->Trainer.State());
+      this->Result.checkpoints.push_back(this->Trained.Checkpoint());
+      if (this->Options.checkpoint)
+      {
+        this->Options.checkpoint(this->Result.checkpoints.back(), this->Trained.State());
+      }
     }
   }
 };
@@ -270,6 +392,11 @@ std::vector<std::int64_t> CheckpointSteps(
 double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints)
 {
   const auto real = [](std::int64_t number) { return static_cast<double>(number); };
+  if (recipe.task.kind == TaskKind::TokenPairs)
+  {
+    const double heads = real(recipe.architecture.heads) * real(recipe.architecture.headDimension);
+    return sizeof(double) * real(checkpoints) * (6 * real(recipe.task.vocabulary) + 6 + 12 * heads);
+  }
   const ArchitectureOptions& model = recipe.architecture;
   const double d = real(model.modelDimension);
   const double heads = real(model.heads);
@@ -296,7 +423,13 @@ LearningResult Learn(
   const LearningRecipe& recipe, const LearningOptions& options, const TensorViews& state)
 {
   CheckRecipe(recipe, options);
-  return Course(recipe, options, state).Train();
+  if (recipe.task.kind == TaskKind::TokenPairs)
+  {
+    PairCourse model(recipe, state);
+    return Course(model, recipe.steps, options).Train();
+  }
+  TransformerCourse model(recipe, options, state);
+  return Course(model, recipe.steps, options).Train();
 }
 
 }

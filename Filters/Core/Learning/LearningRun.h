@@ -1,5 +1,6 @@
 #pragma once
 
+#include "AttentionOnlyModel.h"
 #include "LearningRecipe.h"
 #include "Tensor.h"
 #include "Transformer.h"
@@ -21,15 +22,18 @@ struct LearningCheckpoint
   std::int64_t step = 0;
   std::shared_ptr<const Tensors> weights; ///< F32
   std::shared_ptr<const Transformer> model;
+  std::shared_ptr<const AttentionOnlyModel> pairs; ///< TokenPairs, in place of these
 };
 
 /// What is measured during a training, one row per measured step.
 struct LearningCurves
 {
   std::vector<std::string>
-    names; ///< Step, Loss, Accuracy, Held-out Loss, then the measures of the task
+    names; ///< Step, Loss, Accuracy, Held-out Loss, then the measures of the task; TokenPairs:
+           ///< Step, Loss, Accuracy, Phase, Accuracy Head 0, ...
   std::vector<std::vector<double>> rows; ///< Loss: of the step's batch, NaN after the last step;
-                                         ///< Accuracy, Held-out Loss: of the held-out batch
+                                         ///< Accuracy, Held-out Loss: of the held-out batch;
+                                         ///< TokenPairs: of all pairs
 };
 
 struct LearningOptions

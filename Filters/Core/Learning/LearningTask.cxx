@@ -20,11 +20,14 @@ namespace atlas
 namespace
 {
 
-constexpr std::array<Named<TaskKind>, 9> Tasks = { { { "RepeatedTokens", TaskKind::RepeatedTokens },
-  { "Text", TaskKind::Text }, { "StatisticalInduction", TaskKind::StatisticalInduction },
-  { "ModularAddition", TaskKind::ModularAddition }, { "SortedList", TaskKind::SortedList },
-  { "Brackets", TaskKind::Brackets }, { "BeliefStates", TaskKind::BeliefStates },
-  { "ColorPatches", TaskKind::ColorPatches }, { "MaskedText", TaskKind::MaskedText } } };
+constexpr std::array<Named<TaskKind>, 10> Tasks = {
+  { { "RepeatedTokens", TaskKind::RepeatedTokens }, { "Text", TaskKind::Text },
+    { "StatisticalInduction", TaskKind::StatisticalInduction },
+    { "ModularAddition", TaskKind::ModularAddition }, { "SortedList", TaskKind::SortedList },
+    { "Brackets", TaskKind::Brackets }, { "BeliefStates", TaskKind::BeliefStates },
+    { "ColorPatches", TaskKind::ColorPatches }, { "MaskedText", TaskKind::MaskedText },
+    { "TokenPairs", TaskKind::TokenPairs } }
+};
 
 /// The options with the sizes of the task for those that are 0.
 TaskOptions Completed(TaskOptions options)
@@ -60,9 +63,11 @@ std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options)
     case TaskKind::ColorPatches:
       return MakeColorPatchesTask(completed);
     case TaskKind::MaskedText:
+      return MakeMaskedTextTask(completed);
+    case TaskKind::TokenPairs:
       break;
   }
-  return MakeMaskedTextTask(completed);
+  throw OptionError("Task: expected one of a transformer, found TokenPairs.");
 }
 
 const std::vector<std::string>& TaskNames()

@@ -25,7 +25,8 @@ enum class TaskKind
   Brackets,             ///< whether brackets are balanced
   BeliefStates,         ///< the Mess3 process: its belief simplex (Shai et al. 2024)
   ColorPatches,         ///< images of gradients, stripes and shapes: a small ViT
-  MaskedText            ///< a text file with masked tokens: a small BERT
+  MaskedText,           ///< a text file with masked tokens: a small BERT
+  TokenPairs ///< the next token of each pair: the attention-only model of the torus (PairTrainer)
 };
 
 /// The settings of a task. 0 or empty: the default of the task (DefaultRecipe).
@@ -81,8 +82,9 @@ public:
   virtual std::vector<std::string> Labels() const { return {}; }
 };
 
-/// Throws OptionError for an invalid option, and if a text is too short, a vocabulary larger than
-/// the text allows, or the context impossible for the task; FileError for the text.
+/// Throws OptionError for an invalid option, for TokenPairs, which has no batches, and if a text is
+/// too short, a vocabulary larger than the text allows, or the context impossible for the task;
+/// FileError for the text.
 std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options);
 
 /// The names of the tasks as above, in their order.

@@ -47,6 +47,10 @@ constexpr std::array<Named<DecayRule>, 3> DecayRules = { {
   { "All", DecayRule::All },
 } };
 
+constexpr const auto& NamesFor(TrainingMode)
+{
+  return TrainingModes;
+}
 constexpr const auto& NamesFor(PositionKind)
 {
   return Positions;
@@ -71,10 +75,7 @@ constexpr const auto& NamesFor(DecayRule)
 template<class Value>
 std::string NameOf(Value value)
 {
-  const auto& names = NamesFor(value);
-  const auto* found = std::find_if(names.data(), names.data() + names.size(),
-    [value](const Named<Value>& named) { return named.value == value; });
-  return std::string(found->name);
+  return NameOf(NamesFor(value), value);
 }
 
 /// The least value of a number: 0, or 1 for an integer and any positive one for another.
@@ -84,10 +85,30 @@ enum class Least
   Positive
 };
 
-/// Calls visit(name, value, least, description) for each setting except the task. This is the one
-/// place that lists them.
+/// The settings that only TokenPairs has.
 template<class Recipe, class Visit>
-void ForEachSetting(Recipe& recipe, const Visit& visit)
+void ForEachPairSetting(Recipe& recipe, const Visit& visit)
+{
+  constexpr Least zero = Least::Zero;
+  auto& pairs = recipe.pairs;
+  visit("mode", pairs.mode, zero, "TokenPairs: Joint, Boosting or BoostingOutputOnly");
+  visit("gradient_descent", pairs.gradientDescent, zero,
+    "TokenPairs: whether to take gradient descent in place of Adam (true, false)");
+  visit("gaussian", pairs.gaussian, zero,
+    "TokenPairs: whether first weights are normal, not as published (true, false)");
+  visit("prior_decay", pairs.priorDecay, Least::Positive,
+    "TokenPairs: weight of the pair (t1, t2) is this to the power t1 + t2");
+  visit("specialization", pairs.specialization, zero,
+    "TokenPairs: weight of the penalty that lets heads share the work");
+  visit("model", pairs.model, zero, "TokenPairs: file of a model whose task is trained");
+  visit("keep_weights", pairs.keepsWeights, zero,
+    "TokenPairs: whether to start from the weights of that model (true, false)");
+}
+
+/// Calls visit(name, value, least, description) for each setting of a transformer except the task.
+/// This and ForEachPairSetting are the places that list them.
+template<class Recipe, class Visit>
+void ForEachTransformerSetting(Recipe& recipe, const Visit& visit)
 {
   constexpr Least zero = Least::Zero;
   constexpr Least positive = Least::Positive;
@@ -135,6 +156,34 @@ void ForEachSetting(Recipe& recipe, const Visit& visit)
   visit("seed", recipe.seed, zero, "seed of the first weights");
 }
 
+/// The settings of transformers that TokenPairs has as well.
+bool IsOfPairs(std::string_view setting)
+{
+  constexpr std::array<std::string_view, 7> shared = { "vocabulary", "heads", "head_dimension",
+    "batch_size", "steps", "rate", "seed" };
+  return std::find(shared.begin(), shared.end(), setting) != shared.end();
+}
+
+/// Calls visit(name, value, least, description) for each setting that the recipe's task has, except
+/// the task.
+template<class Recipe, class Visit>
+void ForEachSetting(Recipe& recipe, const Visit& visit)
+{
+  const bool isOfPairs = recipe.task.kind == TaskKind::TokenPairs;
+  ForEachTransformerSetting(recipe,
+    [&](const char* name, auto& value, Least least, const char* description)
+    {
+      if (!isOfPairs || IsOfPairs(name))
+      {
+        visit(name, value, least, description);
+      }
+    });
+  if (isOfPairs)
+  {
+    ForEachPairSetting(recipe, visit);
+  }
+}
+
 /// Reads settings that are there; the others keep their values.
 class Reader
 {
@@ -176,10 +225,9 @@ private:
 };
 
 /// Whether a setting is text in JSON, by name.
-bool IsText(const std::string& setting)
+bool IsText(const LearningRecipe& recipe, const std::string& setting)
 {
   bool isText = false;
-  const LearningRecipe recipe;
   ForEachSetting(recipe,
     [&](const char* name, const auto& value, Least, const char*)
     {
@@ -189,9 +237,11 @@ bool IsText(const std::string& setting)
   return isText;
 }
 
-void RequireKnown(const json& object, const Settings& settings)
+void RequireKnown(const LearningRecipe& recipe, const json& object, const Settings& settings)
 {
-  const std::vector<RecipeSetting>& known = RecipeSettings();
+  std::vector<RecipeSetting> known = { { "task", "" } };
+  ForEachSetting(recipe, [&](const char* name, const auto&, Least, const char* description)
+    { known.push_back({ name, description }); });
   for (const auto& [name, value] : object.items())
   {
     const bool isKnown = std::any_of(known.begin(), known.end(),
@@ -212,8 +262,10 @@ const std::vector<RecipeSetting>& RecipeSettings()
   {
     std::vector<RecipeSetting> list = { { "task", "" } };
     const LearningRecipe recipe;
-    ForEachSetting(recipe, [&](const char* name, const auto&, Least, const char* description)
-      { list.push_back({ name, description }); });
+    const auto add = [&](const char* name, const auto&, Least, const char* description)
+    { list.push_back({ name, description }); };
+    ForEachTransformerSetting(recipe, add);
+    ForEachPairSetting(recipe, add);
     return list;
   }();
   return all;
@@ -222,14 +274,14 @@ const std::vector<RecipeSetting>& RecipeSettings()
 void SetRecipe(LearningRecipe& recipe, const std::string& setting, const std::string& value,
   const std::string& source)
 {
-  json parsed = IsText(setting) ? json(value) : json::parse(value, nullptr, false);
+  json parsed = IsText(recipe, setting) ? json(value) : json::parse(value, nullptr, false);
   if (parsed.is_discarded() || parsed.is_null())
   {
     parsed = value;
   }
   const json object = { { setting, parsed } };
   const Settings settings(object, source);
-  RequireKnown(object, settings);
+  RequireKnown(recipe, object, settings);
   ForEachSetting(recipe, Reader(settings));
 }
 
@@ -266,7 +318,6 @@ LearningRecipe ParseRecipe(std::string_view text, const std::string& source)
       source + ": expected the recipe to be a JSON object, found " + object.type_name() + ".");
   }
   const Settings settings(object, source);
-  RequireKnown(object, settings);
   LearningRecipe recipe;
   try
   {
@@ -276,6 +327,7 @@ LearningRecipe ParseRecipe(std::string_view text, const std::string& source)
   {
     settings.Fail(e.what());
   }
+  RequireKnown(recipe, object, settings);
   ForEachSetting(recipe, Reader(settings));
   return recipe;
 }
@@ -285,12 +337,14 @@ LearningRecipe ReadRecipe(const std::filesystem::path& path)
   const MappedFile file(path);
   LearningRecipe recipe =
     ParseRecipe({ reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string());
-  const std::filesystem::path beside = path.parent_path() / recipe.task.text;
-  std::error_code absent; // which opening the text reports
-  if (recipe.task.text.is_relative() && !recipe.task.text.empty() &&
-      std::filesystem::exists(beside, absent))
+  for (std::filesystem::path* named : { &recipe.task.text, &recipe.pairs.model })
   {
-    recipe.task.text = beside;
+    const std::filesystem::path beside = path.parent_path() / *named;
+    std::error_code absent; // which opening the file reports
+    if (named->is_relative() && !named->empty() && std::filesystem::exists(beside, absent))
+    {
+      *named = beside;
+    }
   }
   return recipe;
 }

@@ -20,15 +20,16 @@ struct RecipeSetting
   std::string description; ///< for the help of programs; empty for `task`
 };
 
-/// All settings, in the order in which they are written. The first one is the task.
+/// The settings of all tasks, in the order in which they are written. The first one is the task.
 const std::vector<RecipeSetting>& RecipeSettings();
 
-/// Sets one of them, except the task, from text: a number, true or false, or a name. Throws
-/// ModelError for an invalid value; the message begins with `source`.
+/// Sets one of the recipe's task, except the task, from text: a number, true or false, or a name.
+/// Throws ModelError for a setting that the task does not have or an invalid value; the message
+/// begins with `source`.
 void SetRecipe(LearningRecipe& recipe, const std::string& setting, const std::string& value,
   const std::string& source);
 
-/// A recipe as a JSON object of all settings, in lines.
+/// A recipe as a JSON object of all settings of its task, in lines.
 std::string ToJson(const LearningRecipe& recipe);
 
 /// Parses a JSON object of settings. The task is required; other settings that are missing are
@@ -36,7 +37,7 @@ std::string ToJson(const LearningRecipe& recipe);
 /// unknown name or an invalid value; the message begins with `source`.
 LearningRecipe ParseRecipe(std::string_view text, const std::string& source);
 
-/// Reads a file. A relative path of its text is taken from the folder of the file if the text is
+/// Reads a file. Relative paths are taken from the folder of the file if they are
 /// there, else from the working directory. Throws as ParseRecipe does, and FileError.
 LearningRecipe ReadRecipe(const std::filesystem::path& path);
 

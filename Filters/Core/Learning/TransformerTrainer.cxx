@@ -269,7 +269,7 @@ public:
     , Options(optimizer)
     , Steps(steps)
     , Threads(threads)
-    , Gradient(ToIndex(Parameters.Size()))
+    , Gradient(Parameters.Size())
   {
   }
 

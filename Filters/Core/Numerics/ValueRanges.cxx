@@ -181,7 +181,7 @@ void Extend(ValueRanges& ranges, const Value* values, std::ptrdiff_t components,
     for (std::ptrdiff_t c = 0; c < components; ++c)
     {
       const auto value = static_cast<double>(values[i * components + c]);
-      const auto k = static_cast<std::size_t>(c);
+      const std::size_t k = c;
       ranges.least[k] = std::min(ranges.least[k], value);
       ranges.largest[k] = std::max(ranges.largest[k], value);
       square += value * value;
@@ -242,7 +242,7 @@ ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdif
   if (tuples >= MostLanes)
   {
     InitializeTarget();
-    done = Vectors(values, components, static_cast<std::size_t>(tuples), ranges);
+    done = Vectors(values, components, tuples, ranges);
   }
   Extend(ranges, values, components, static_cast<std::ptrdiff_t>(done), tuples);
   return ranges;
@@ -261,7 +261,7 @@ bool AreFinite(const float* values, std::ptrdiff_t count)
   constexpr std::uint32_t sign = 0x80000000;
   std::array<std::uint32_t, 16> lanes = {};
   std::ptrdiff_t i = 0;
-  for (const auto size = static_cast<std::ptrdiff_t>(lanes.size()); i + size <= count; i += size)
+  for (const std::int64_t size = lanes.size(); i + size <= count; i += size)
   {
     std::array<std::uint32_t, 16> bits;
     std::memcpy(bits.data(), values + i, sizeof(bits));

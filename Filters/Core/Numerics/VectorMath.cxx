@@ -139,7 +139,7 @@ void Logistic(const float* x, std::size_t count, float* out)
 void SoftmaxRow(std::int64_t count, float* values)
 {
   InitializeTarget();
-  HWY_DYNAMIC_DISPATCH(SoftmaxRowOf)(values, static_cast<std::size_t>(count));
+  HWY_DYNAMIC_DISPATCH(SoftmaxRowOf)(values, count);
 }
 
 }

@@ -66,7 +66,7 @@ public:
   Collector(const PatchOptions& options, const PatchGrid& grid)
     : Options(options)
     , Grid(grid)
-    , Tokens(static_cast<std::int64_t>(grid.row.size()))
+    , Tokens(grid.row.size())
     , Sums(grid.row.size(), 0)
   {
   }
@@ -102,7 +102,7 @@ private:
     {
       for (const std::int64_t token : chosen)
       {
-        this->Sums[ToIndex(query)] += static_cast<double>(row[token]);
+        this->Sums[query] += static_cast<double>(row[token]);
       }
     }
     else if (std::binary_search(chosen.begin(), chosen.end(), query))
@@ -160,7 +160,7 @@ PatchGrid FindPatches(const Recording& recording, std::int64_t sequence)
                       recording.architecture + "' without.");
   }
   const std::int64_t length = AttentionLength(recording, sequence);
-  const std::size_t image = ToIndex(std::max<std::int64_t>(sequence, 0));
+  const std::size_t image = std::max<std::int64_t>(sequence, 0);
   const std::int64_t begin = recording.sequenceOffsets[image];
   const std::int64_t end = recording.sequenceOffsets[image + 1];
   if (end - begin != length)
@@ -219,7 +219,7 @@ std::vector<std::int64_t> ChoosePatch(const PatchGrid& grid, std::int64_t row, s
 PatchAttention EvaluatePatches(const Recording& recording, const PatchOptions& options)
 {
   const PatchGrid grid = FindPatches(recording, options.sequence);
-  const auto tokens = static_cast<std::int64_t>(grid.row.size());
+  const std::int64_t tokens = grid.row.size();
   CheckOptions(options, tokens);
   AttentionRows rows = { options.sequence, options.layer, options.head, options.quantity, 0, 0 };
   EvaluateAttentionRows(recording, rows, nullptr, options.threads); // checks the place

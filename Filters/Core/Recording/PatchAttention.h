@@ -20,7 +20,7 @@ struct PatchGrid
   std::vector<std::int32_t> column;      ///< of each token; -1 for a class token
   std::vector<std::int64_t> classTokens; ///< those that stand for no patch, such as [CLS]
 
-  bool IsPatch(std::int64_t token) const { return this->row[static_cast<std::size_t>(token)] >= 0; }
+  bool IsPatch(std::int64_t token) const { return this->row[token] >= 0; }
 };
 
 /// The patches of image `sequence`; for AllSequences those of the first image. Throws OptionError

@@ -75,7 +75,7 @@ struct Bins
     for (std::int64_t bin = 0; bin < this->count; ++bin)
     {
       const std::int64_t begin = this->Begin(bin);
-      pools[ToIndex(bin)].Add(row + begin, this->Begin(bin + 1) - begin);
+      pools[bin].Add(row + begin, this->Begin(bin + 1) - begin);
     }
   }
 
@@ -89,7 +89,7 @@ struct Bins
     const float* block = nullptr;
     for (std::int64_t bin = begin; bin < end; ++bin)
     {
-      std::vector<Pool> pools(ToIndex(this->count));
+      std::vector<Pool> pools(this->count);
       for (std::int64_t row = this->Begin(bin); row < this->Begin(bin + 1); ++row)
       {
         if (row >= last)
@@ -126,11 +126,11 @@ void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
       {
         const std::int64_t head = (done + i) / perHead;
         const std::int64_t begin = (done + i) % perHead * together;
-        std::vector<float> block(ToIndex(QueriesPerBlock * bins.length));
+        std::vector<float> block(QueriesPerBlock * bins.length);
         const auto evaluate = [&](std::int64_t first, std::int64_t last)
         {
-          EvaluateAttention(recording, wanted.sequence, heads[ToIndex(head)].layer,
-            heads[ToIndex(head)].head, wanted.quantity, first, last, block.data());
+          EvaluateAttention(recording, wanted.sequence, heads[head].layer, heads[head].head,
+            wanted.quantity, first, last, block.data());
           return block.data();
         };
         bins.PoolRows(begin, std::min(begin + together, bins.count), evaluate,
@@ -145,7 +145,7 @@ void PoolWhole(const Recording& recording, AttentionRows wanted,
   const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
   const Progress& progress)
 {
-  std::vector<float> map(ToIndex(bins.length * bins.length));
+  std::vector<float> map(bins.length * bins.length);
   wanted.end = bins.length;
   for (std::size_t head = 0; head < heads.size(); ++head)
   {

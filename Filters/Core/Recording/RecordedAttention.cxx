@@ -35,8 +35,8 @@ struct Place
 Place FindPlace(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
 {
-  return { FindLayer(recording, layer), FindHead(recording, layer, head), ToIndex(head),
-    ToIndex(sequence) };
+  return { FindLayer(recording, layer), FindHead(recording, layer, head),
+    static_cast<std::size_t>(head), ToIndex(sequence) };
 }
 
 /// Which keys queries may attend to, and what takes part in the softmax beside them.
@@ -231,7 +231,7 @@ void AverageHeads(const Recording& recording, const AttentionRows& rows, float* 
   const std::int64_t length = recording.SequenceLength(rows.sequence);
   const std::int64_t count = rows.end - rows.begin;
   std::fill_n(values, count * length, 0.0F);
-  std::vector<float> one(ToIndex(count * length));
+  std::vector<float> one(count * length);
   for (std::size_t h = 0; h < std::max<std::size_t>(heads, 1); ++h) // without heads: an error
   {
     const Place place =
@@ -272,7 +272,7 @@ void EvaluateSequence(const Recording& recording, const AttentionRows& rows, flo
 void DivideByCounts(const Recording& recording, const AttentionRows& rows, float* values)
 {
   const std::int64_t length = AttentionLength(recording, AllSequences);
-  std::vector<float> share(ToIndex(length), 0.0F); // of sequences that have a position
+  std::vector<float> share(length, 0.0F); // of sequences that have a position
   for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
   {
     std::for_each(
@@ -282,7 +282,7 @@ void DivideByCounts(const Recording& recording, const AttentionRows& rows, float
   {
     for (std::int64_t key = 0; key < length; ++key, ++values)
     {
-      *values /= share[ToIndex(std::max(i, key))];
+      *values /= share[std::max(i, key)];
     }
   }
 }
@@ -314,7 +314,7 @@ void AverageSequences(const Recording& recording, const AttentionRows& rows, flo
     rows.quantity == AttentionQuantity::Weights || rows.quantity == AttentionQuantity::Rollout;
   const bool hasSinks = isAttention && HasSinks(recording, rows.layer, rows.quantity);
   std::fill_n(values, (rows.end - rows.begin) * keys, 0.0F);
-  std::vector<double> sums(ToIndex(rows.end - rows.begin), hasSinks ? 0 : 1); // of each row
+  std::vector<double> sums(rows.end - rows.begin, hasSinks ? 0 : 1); // of each row
   std::vector<std::int64_t> counts(sums.size(), 0);
   std::vector<float> one;
   for (std::int64_t s = 0; s < sequences; ++s)
@@ -324,7 +324,7 @@ void AverageSequences(const Recording& recording, const AttentionRows& rows, flo
     part.sequence = s;
     part.begin = std::min(rows.begin, length);
     part.end = std::min(rows.end, length);
-    one.resize(ToIndex((part.end - part.begin) * length));
+    one.resize((part.end - part.begin) * length);
     EvaluateSequence(recording, part, one.data(), threads, progress.Part(s, s + 1, sequences));
     for (std::int64_t i = 0; i < part.end - part.begin; ++i)
     {
@@ -332,8 +332,8 @@ void AverageSequences(const Recording& recording, const AttentionRows& rows, flo
         values + i * keys, std::plus<float>());
       if (hasSinks)
       {
-        const auto share = 1 / static_cast<double>(++counts[ToIndex(i)]);
-        double& mean = sums[ToIndex(i)];
+        const auto share = 1 / static_cast<double>(++counts[i]);
+        double& mean = sums[i];
         mean += share * (SumOf(one.data() + i * length, length) - mean);
       }
     }
@@ -503,7 +503,7 @@ void EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& ro
   const auto memoryFor = [keys](const AttentionRows& block)
   {
     const std::int64_t count = std::max((block.end - block.begin) * keys, std::int64_t{ 1 });
-    return std::unique_ptr<float[]>(new float[ToIndex(count)]);
+    return std::unique_ptr<float[]>(new float[count]);
   };
   if (rows.begin == rows.end)
   {

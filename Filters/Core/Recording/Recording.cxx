@@ -106,7 +106,7 @@ private:
   template<class List>
   void CheckLength(const char* name, const List& list, bool optional) const
   {
-    const auto length = static_cast<std::int64_t>(list.size());
+    const std::int64_t length = list.size();
     if (length != this->Rows && !(optional && list.empty()))
     {
       this->Fail("expected a " + std::string(name) + " for each of the " +
@@ -177,7 +177,7 @@ private:
     {
       for (std::int64_t row = offsets[s]; row < offsets[s + 1]; ++row)
       {
-        const std::int32_t found = this->Record.tokens.sequence[static_cast<std::size_t>(row)];
+        const std::int32_t found = this->Record.tokens.sequence[row];
         if (found != static_cast<std::int64_t>(s))
         {
           this->Fail("token " + std::to_string(row) + ": expected sequence " + std::to_string(s) +
@@ -322,7 +322,7 @@ private:
     {
       return;
     }
-    const auto sequences = static_cast<std::size_t>(this->Record.SequenceCount());
+    const std::size_t sequences = this->Record.SequenceCount();
     if (attention.size() != sequences)
     {
       this->Fail(name + ": expected a matrix for each of the " + std::to_string(sequences) +
@@ -389,7 +389,7 @@ const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std
                       std::to_string(static_cast<std::int64_t>(heads.size()) - 1) + ", found " +
                       std::to_string(head) + ".");
   }
-  return heads[ToIndex(head)];
+  return heads[head];
 }
 
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording)

@@ -78,7 +78,7 @@ struct RecordedTokens
   SharedMatrix color; ///< [tokens, 3], mean red, green and blue of the patch, 0 to 1; -1 for a
                       ///< class token. Optional
 
-  std::int64_t Count() const { return static_cast<std::int64_t>(this->sequence.size()); }
+  std::int64_t Count() const { return this->sequence.size(); }
 };
 
 /// The most pixels on a side of a recorded picture.
@@ -178,7 +178,7 @@ struct Recording
   }
   std::int64_t SequenceLength(std::int64_t sequence) const
   {
-    const auto s = static_cast<std::size_t>(sequence);
+    const std::size_t s = sequence;
     return this->sequenceOffsets[s + 1] - this->sequenceOffsets[s];
   }
 };

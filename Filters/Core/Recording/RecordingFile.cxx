@@ -71,7 +71,7 @@ std::filesystem::path TokensBeside(const std::filesystem::path& path)
 
 void CheckTexts(const Recording& recording, const std::string& origin)
 {
-  const auto found = static_cast<std::int64_t>(recording.tokens.text.size());
+  const std::int64_t found = recording.tokens.text.size();
   if (found != recording.tokens.Count() && found != 0)
   {
     throw ModelError(origin + ": expected a string for each of the " +

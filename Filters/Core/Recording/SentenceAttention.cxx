@@ -24,7 +24,7 @@ std::int64_t BlockCount(std::int64_t rows)
 
 void CheckOptions(const SentenceOptions& options, std::int64_t length)
 {
-  const std::size_t count = ToIndex(length);
+  const std::size_t count = length;
   if (!(options.threshold >= 0))
   {
     throw OptionError("Threshold: expected a weight of at least 0, found " +
@@ -42,7 +42,7 @@ void CheckOptions(const SentenceOptions& options, std::int64_t length)
 
 bool IsSet(const std::vector<bool>& flags, std::int64_t i)
 {
-  return !flags.empty() && flags[ToIndex(i)];
+  return !flags.empty() && flags[i];
 }
 
 /// The rows of some queries, and what becomes of them.
@@ -123,7 +123,7 @@ private:
     double sum = 0;
     for (std::int64_t key = 0; key < this->Length; ++key)
     {
-      row[key] = this->Options.hidden[ToIndex(key)] ? 0 : row[key];
+      row[key] = this->Options.hidden[key] ? 0 : row[key];
       sum += static_cast<double>(row[key]);
     }
     if (this->Options.renormalize && sum > 0)
@@ -145,18 +145,18 @@ struct Part
 void AddRows(
   Step& step, std::int64_t begin, std::int64_t end, SentenceAttention& result, int threads)
 {
-  std::vector<Part> parts(ToIndex(BlockCount(end - begin)));
-  const auto length = static_cast<std::int64_t>(result.given.size());
+  std::vector<Part> parts(BlockCount(end - begin));
+  const std::int64_t length = result.given.size();
   const auto chooseBlock = [&](std::int64_t block)
   {
-    Part& part = parts[ToIndex(block)];
+    Part& part = parts[block];
     const std::int64_t first = begin + block * QueriesPerBlock;
     for (std::int64_t query = first; query < std::min(first + QueriesPerBlock, end); ++query)
     {
       float* row = step.Row(query - begin);
       step.Choose(query, row);
       step.AppendLines(query, row, part.lines);
-      result.given[ToIndex(query)] = std::accumulate(row, row + length, 0.0);
+      result.given[query] = std::accumulate(row, row + length, 0.0);
       part.largest = std::max(part.largest, *std::max_element(row, row + length));
     }
   };
@@ -168,7 +168,7 @@ void AddRows(
     {
       for (std::int64_t key = block * QueriesPerBlock; key < last; ++key)
       {
-        result.received[ToIndex(key)] += static_cast<double>(step.Row(row)[key]);
+        result.received[key] += static_cast<double>(step.Row(row)[key]);
       }
     }
   };
@@ -190,8 +190,8 @@ void EvaluateSentence(const Recording& recording, const SentenceOptions& options
   const std::int64_t length = AttentionLength(recording, options.sequence);
   CheckOptions(options, length);
   result = {};
-  result.given.resize(ToIndex(length));
-  result.received.resize(ToIndex(length));
+  result.given.resize(length);
+  result.received.resize(length);
   const bool isAttention = options.quantity == AttentionQuantity::Weights ||
                            options.quantity == AttentionQuantity::Rollout;
   Step step(options, length, isAttention && HasSinks(recording, options.layer, options.quantity));
@@ -222,10 +222,9 @@ bool IsCausal(const Recording& recording, std::int64_t sequence)
   };
   const auto isCausalHead = [&](const RecordedHead& head)
   {
-    return head.weights.empty() ||
-           (sequence == AllSequences
-               ? std::all_of(head.weights.begin(), head.weights.end(), isCausal)
-               : isCausal(head.weights[ToIndex(sequence)]));
+    return head.weights.empty() || (sequence == AllSequences ? std::all_of(head.weights.begin(),
+                                                                 head.weights.end(), isCausal)
+                                                             : isCausal(head.weights[sequence]));
   };
   return recording.mask == AttentionMask::Causal &&
          std::all_of(recording.layers.begin(), recording.layers.end(),

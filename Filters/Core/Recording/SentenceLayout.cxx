@@ -68,7 +68,7 @@ const SentencePage& SentenceLayout::PageOf(std::int64_t query, std::int64_t key)
   const std::int64_t row = (query - this->First_) / this->Rows;
   const std::int64_t column = (key - this->First_) / this->Rows;
   const std::int64_t columns = (this->End_ - this->First_ + this->Rows - 1) / this->Rows;
-  return this->Pages_[ToIndex((this->IsCausal ? row * (row + 1) / 2 : row * columns) + column)];
+  return this->Pages_[(this->IsCausal ? row * (row + 1) / 2 : row * columns) + column];
 }
 
 std::array<double, 2> SentenceLayout::Place(

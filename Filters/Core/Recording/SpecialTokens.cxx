@@ -44,14 +44,14 @@ std::vector<bool> FindSpecialTokens(const Recording& recording, std::int64_t seq
       "HideSpecial: expected one sequence, found the mean over all, whose positions "
       "have no tokens of their own.");
   }
-  const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
   const std::int64_t length = recording.SequenceLength(sequence);
-  std::vector<bool> special(ToIndex(length));
+  std::vector<bool> special(length);
   for (std::int64_t i = 0; i < length; ++i)
   {
-    const std::size_t row = ToIndex(first + i);
-    special[ToIndex(i)] = (row < tokens.row.size() && tokens.row[row] < 0) ||
-                          (row < tokens.text.size() && IsSpecialToken(tokens.text[row]));
+    const std::size_t row = first + i;
+    special[i] = (row < tokens.row.size() && tokens.row[row] < 0) ||
+                 (row < tokens.text.size() && IsSpecialToken(tokens.text[row]));
   }
   return special;
 }

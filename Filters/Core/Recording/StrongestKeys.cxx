@@ -54,9 +54,9 @@ void AppendStrongestKeys(const Recording& recording, std::int64_t sequence, std:
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
   const std::int64_t keys = AttentionLength(recording, sequence);
   const std::int64_t queries = std::max<std::int64_t>(std::min(end, keys) - begin, 0);
-  weights.resize(static_cast<std::size_t>(queries * keys));
+  weights.resize(queries * keys);
   EvaluateAttention(recording, sequence, layer, head, quantity, begin, end, weights.data());
-  const auto top = static_cast<std::size_t>(std::min<std::int64_t>(options.top, keys));
+  const std::size_t top = std::min<std::int64_t>(options.top, keys);
   for (std::int64_t query = begin; query < end; ++query)
   {
     const float* row = weights.data() + (query - begin) * keys;

@@ -24,7 +24,7 @@ constexpr std::int64_t BatchFloats = std::int64_t{ 1 } << 26U;
 
 std::vector<double> UnembeddingColumn(const LinearTensors& unembedding, std::int64_t token)
 {
-  const auto inputs = ToIndex(unembedding.inputs);
+  const std::size_t inputs = unembedding.inputs;
   const bool isRow = unembedding.layout == WeightLayout::OutputInput;
   const std::size_t first = isRow ? ToIndex(token) * inputs : ToIndex(token);
   const std::size_t step = isRow ? 1 : ToIndex(unembedding.outputs);
@@ -46,7 +46,7 @@ public:
   {
     if (unembedding.bias.data != nullptr)
     {
-      this->Bias = unembedding.bias.At(ToIndex(target)) - unembedding.bias.At(ToIndex(against));
+      this->Bias = unembedding.bias.At(target) - unembedding.bias.At(against);
     }
   }
 
@@ -107,11 +107,11 @@ public:
     , Prompt(prompt)
     , Source(source)
     , Options(options)
-    , Length(static_cast<std::int64_t>(prompt.tokens.front().size()))
+    , Length(prompt.tokens.front().size())
     , Sites(PatchingSites(this->Config, this->Length, options))
     , Runner(model, this->Length, options.threads)
   {
-    for (std::size_t i = ToIndex(options.part); i < this->Sites.size(); i += ToIndex(options.parts))
+    for (std::size_t i = options.part; i < this->Sites.size(); i += ToIndex(options.parts))
     {
       this->Mine.push_back(i);
       this->Layers += this->Config.layers - this->Sites[i].layer;
@@ -133,8 +133,8 @@ public:
     map.prompt = logits.Of(this->PromptEnd.data());
     map.source = logits.Of((this->HasSource() ? this->SourceEnd : this->PromptEnd).data());
     map.difference.resize(this->Sites.size());
-    const std::size_t batch = ToIndex(
-      std::max<std::int64_t>(1, BatchFloats / (this->Length * this->Config.modelDimension)));
+    const std::size_t batch =
+      std::max<std::int64_t>(1, BatchFloats / (this->Length * this->Config.modelDimension));
     for (std::size_t begin = 0; begin < this->Mine.size(); begin += batch)
     {
       const std::size_t end = std::min(begin + batch, this->Mine.size());
@@ -224,7 +224,7 @@ private:
   std::vector<float> LogitsOf(const std::vector<float>& end) const
   {
     const LinearTensors& unembedding = this->Model.GetWeights().unembedding;
-    std::vector<float> logits(ToIndex(unembedding.outputs));
+    std::vector<float> logits(unembedding.outputs);
     ApplyLinear(Linear(unembedding), MakeRowTiles({ 1 }), end.data(), logits.data(), {},
       this->Options.threads);
     return logits;
@@ -281,7 +281,7 @@ private:
       std::int64_t best = given == 0 ? 1 : 0;
       for (std::int64_t id = 0; id < static_cast<std::int64_t>(change.size()); ++id)
       {
-        if (id != given && sign * change[ToIndex(id)] > sign * change[ToIndex(best)])
+        if (id != given && sign * change[id] > sign * change[best])
         {
           best = id;
         }
@@ -392,7 +392,7 @@ private:
       TransformerNorm(this->Config, weights.finalNorm)
         .Apply(count, this->Config.modelDimension, rows.data(), rows.data(), this->Options.threads);
     }
-    const PackedSequences tokens(std::vector<std::int64_t>(ToIndex(count), 1), std::nullopt);
+    const PackedSequences tokens(std::vector<std::int64_t>(count, 1), std::nullopt);
     std::vector<float> memory;
     TransformForLogits(this->Config, weights, tokens, rows.data(), memory, this->Options.threads);
     return memory.empty() ? rows : memory;
@@ -491,7 +491,7 @@ std::uint64_t PatchingMemory(
   const std::int64_t row = length * config.modelDimension;
   const std::int64_t copies =
     std::min(static_cast<std::int64_t>(sites.size()), std::max<std::int64_t>(1, BatchFloats / row));
-  const PackedSequences batch(std::vector<std::int64_t>(ToIndex(copies), length), std::nullopt);
+  const PackedSequences batch(std::vector<std::int64_t>(copies, length), std::nullopt);
   const std::int64_t floats =
     (config.layers + 1) * length * kept + copies * row +
     LayerRunner::WorkingFloats(config, batch.LargestGroup(), options.threads);

@@ -88,11 +88,11 @@ public:
   const std::vector<float>& Append(const std::vector<std::int64_t>& tokens)
   {
     const std::int64_t d = this->Config.modelDimension;
-    const auto rows = static_cast<std::int64_t>(tokens.size());
+    const std::int64_t rows = tokens.size();
     const PackedSequences sequences = PackedSequences::Continue(this->Past, rows);
     TransformerInput input;
     input.tokens.push_back(tokens);
-    std::vector<float> x(ToIndex(rows * d));
+    std::vector<float> x(rows * d);
     EmbedInput(this->Config, this->Model.GetWeights(), input, sequences, x.data(), this->Threads);
     const RowGroup& group = sequences.groups.front();
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
@@ -120,12 +120,12 @@ private:
   std::shared_ptr<const TransformerLayer> MakeLayer(std::int64_t l) const
   {
     return std::make_shared<const TransformerLayer>(
-      this->Config, this->Model.GetWeights().layers[ToIndex(l)], l, this->Positions);
+      this->Config, this->Model.GetWeights().layers[l], l, this->Positions);
   }
 
   std::shared_ptr<const TransformerLayer> Layer(std::int64_t l) const
   {
-    return this->Layers.empty() ? this->MakeLayer(l) : this->Layers[ToIndex(l)];
+    return this->Layers.empty() ? this->MakeLayer(l) : this->Layers[l];
   }
 
   /// Keys and values are written after those of the past.
@@ -133,14 +133,14 @@ private:
   {
     const std::int64_t dimension = this->Config.headDimension;
     const std::int64_t keyHeads = this->Config.keyHeads;
-    this->Queries.resize(ToIndex(this->Config.heads * rows * dimension));
-    std::vector<HeadRows> heads(ToIndex(this->Config.heads));
+    this->Queries.resize(this->Config.heads * rows * dimension);
+    std::vector<HeadRows> heads(this->Config.heads);
     for (std::int64_t h = 0; h < this->Config.heads; ++h)
     {
       const std::int64_t keys = 2 * layer * keyHeads + h / (this->Config.heads / keyHeads);
       const auto end = [&](std::int64_t matrix)
       { return this->Cache.data() + (matrix * this->Capacity + this->Past) * dimension; };
-      HeadRows& head = heads[ToIndex(h)];
+      HeadRows& head = heads[h];
       head.query = this->Queries.data() + h * rows * dimension;
       head.key = end(keys);
       head.value = end(keys + keyHeads);
@@ -157,11 +157,10 @@ private:
       TransformerNorm(this->Config, weights.finalNorm)
         .Apply(1, this->Config.modelDimension, x, x, this->Threads);
     }
-    this->Logits.resize(ToIndex(weights.unembedding.outputs));
+    this->Logits.resize(weights.unembedding.outputs);
     EvaluateLogits(this->Config, weights, PackedSequences({ 1 }, std::nullopt), x,
       this->Logits.data(), this->Threads);
-    const std::int64_t found =
-      FindNotFinite(static_cast<std::int64_t>(this->Logits.size()), this->Logits.data());
+    const std::int64_t found = FindNotFinite(this->Logits.size(), this->Logits.data());
     if (found >= 0)
     {
       throw ModelError("generating: the logit of token " + std::to_string(found) +
@@ -177,7 +176,7 @@ class Sampler
 public:
   Sampler(const GenerationOptions& options, std::size_t sequence)
     : Temperature(options.temperature)
-    , TopK(ToIndex(options.topK))
+    , TopK(options.topK)
     // Consecutive seeds and sequences give unrelated draws: the golden ratio, as in SplitMix64.
     , Generator(options.seed + 0x9E3779B97F4A7C15U * (sequence + 1))
   {
@@ -196,8 +195,8 @@ public:
       this->Order.end(),
       [&](std::int64_t a, std::int64_t b)
       {
-        const float x = logits[ToIndex(a)];
-        const float y = logits[ToIndex(b)];
+        const float x = logits[a];
+        const float y = logits[b];
         return x > y || (x == y && a < b);
       });
     return this->Order[this->Draw(logits, count)];
@@ -213,12 +212,12 @@ private:
   /// Draws one of the `count` most probable tokens.
   std::size_t Draw(const std::vector<float>& logits, std::size_t count)
   {
-    const auto largest = static_cast<double>(logits[ToIndex(this->Order.front())]);
+    const auto largest = static_cast<double>(logits[this->Order.front()]);
     this->Sums.clear();
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i)
     {
-      const auto logit = static_cast<double>(logits[ToIndex(this->Order[i])]);
+      const auto logit = static_cast<double>(logits[this->Order[i]]);
       sum += std::exp((logit - largest) / this->Temperature);
       this->Sums.push_back(sum);
     }

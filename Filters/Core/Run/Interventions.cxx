@@ -34,7 +34,7 @@ bool TakeNumber(std::string_view& word, std::int64_t& number)
     return false;
   }
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  word.remove_prefix(static_cast<std::size_t>(end - word.data()));
+  word.remove_prefix(end - word.data());
   return error == std::errc();
 }
 
@@ -249,7 +249,7 @@ void CheckInterventions(const TransformerConfig& config, const std::vector<std::
   {
     throw OptionError(OtherInput + std::string(e.what()));
   }
-  const auto length = static_cast<std::int64_t>(interventions.source.tokens.front().size());
+  const std::int64_t length = interventions.source.tokens.front().size();
   for (std::size_t s = 0; s < lengths.size(); ++s)
   {
     if (lengths[s] != length)

@@ -135,7 +135,7 @@ std::shared_ptr<const std::uint8_t> FindPicture(
     return { pictures.pixels,
       pictures.pixels.get() + static_cast<std::uint64_t>(sequence) * pictures.BytesPerPicture() };
   }
-  const PictureSource& source = pictures.sources[ToIndex(sequence)];
+  const PictureSource& source = pictures.sources[sequence];
   try
   {
     return ReadAgain(pictures, source);

@@ -72,8 +72,8 @@ std::vector<SequenceRange> SplitSequences(
   {
     // Ends before the sequence whose middle exceeds this fraction of all tokens.
     std::int64_t end = first;
-    while (end < count && (offsets[ToIndex(end)] + offsets[ToIndex(end + 1)]) * parts <=
-                            std::int64_t{ 2 } * part * offsets.back())
+    while (end < count &&
+           (offsets[end] + offsets[end + 1]) * parts <= std::int64_t{ 2 } * part * offsets.back())
     {
       ++end;
     }

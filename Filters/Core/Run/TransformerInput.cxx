@@ -30,7 +30,7 @@ void CheckSequence(const TransformerConfig& config, const TransformerInput& inpu
 {
   const std::vector<std::int64_t>& tokens = input.tokens[s];
   const std::string name = "sequence " + std::to_string(s);
-  const auto length = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t length = tokens.size();
   if (length == 0)
   {
     throw OptionError(name + " is empty, expected at least one token.");
@@ -120,13 +120,13 @@ std::vector<std::int64_t> SequenceLengths(
 {
   if (config.input == InputKind::Images)
   {
-    return std::vector<std::int64_t>(ToIndex(input.images), config.positions);
+    return std::vector<std::int64_t>(input.images, config.positions);
   }
   std::vector<std::int64_t> lengths;
   lengths.reserve(input.tokens.size());
   for (const std::vector<std::int64_t>& sequence : input.tokens)
   {
-    lengths.push_back(static_cast<std::int64_t>(sequence.size()));
+    lengths.push_back(sequence.size());
   }
   return lengths;
 }

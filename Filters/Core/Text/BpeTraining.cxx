@@ -74,7 +74,7 @@ public:
     return false;
   }
 
-  std::int64_t Size() const { return static_cast<std::int64_t>(this->Texts.size()); }
+  std::int64_t Size() const { return this->Texts.size(); }
 
   const std::vector<std::string>& GetTokens() const { return this->Texts; }
 
@@ -194,8 +194,8 @@ private:
 
   void MergePair(PairKey key)
   {
-    const std::string left = this->Texts[ToIndex(LeftOf(key))];
-    const std::string right = this->Texts[ToIndex(RightOf(key))];
+    const std::string left = this->Texts[LeftOf(key)];
+    const std::string right = this->Texts[RightOf(key)];
     const std::int32_t merged = this->AddToken(left + right);
     this->Merges.push_back(left + " " + right);
     std::vector<std::size_t> words = std::move(this->Pairs[key].words);

@@ -184,7 +184,7 @@ Tokenizer MakeWordPieces(const GgufMetadata& metadata)
   }
   for (const std::int64_t id : { table.unknown, table.textBegin.front(), table.textEnd.front() })
   {
-    table.types[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(TokenType::Control);
+    table.types[id] = static_cast<std::int32_t>(TokenType::Control);
   }
   UnmarkWords(table);
   table.lowerCase = metadata.Flag(Key("normalizer.lowercase"), true);

@@ -99,13 +99,13 @@ std::vector<std::vector<std::int64_t>> MakeRandomPrompts(const RandomPromptOptio
                                 ? options.length
                                 : std::min(options.block, options.length);
   IdGenerator generator(options);
-  std::vector<std::vector<std::int64_t>> sequences(static_cast<std::size_t>(options.count));
+  std::vector<std::vector<std::int64_t>> sequences(options.count);
   for (std::vector<std::int64_t>& sequence : sequences)
   {
-    sequence.resize(static_cast<std::size_t>(options.length));
+    sequence.resize(options.length);
     const auto repeated = sequence.begin() + period;
     std::generate(sequence.begin(), repeated, [&generator]() { return generator.Next(); });
-    for (std::size_t i = static_cast<std::size_t>(period); i < sequence.size(); ++i)
+    for (std::size_t i = period; i < sequence.size(); ++i)
     {
       sequence[i] = sequence[i - static_cast<std::size_t>(period)];
     }

@@ -1,7 +1,7 @@
 #include "ScreenText.h"
 
 #include "Error.h"
-#include "LabelPlacement.h"
+#include "TokenLabel.h"
 #include "UnicodeText.h"
 
 #include <unicode/ubidi.h>

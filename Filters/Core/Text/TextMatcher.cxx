@@ -1,8 +1,8 @@
 #include "TextMatcher.h"
 
 #include "Error.h"
-#include "LabelPlacement.h"
 #include "RegularExpression.h"
+#include "TokenLabel.h"
 #include "UnicodeText.h"
 
 #include <algorithm>

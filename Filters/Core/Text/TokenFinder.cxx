@@ -1,8 +1,8 @@
 #include "TokenFinder.h"
 
 #include "Error.h"
-#include "LabelPlacement.h"
 #include "ScreenText.h"
+#include "TokenLabel.h"
 #include "UnicodeText.h"
 
 #include <algorithm>

@@ -65,7 +65,7 @@ Encoding Tokenizer::Assemble(
   {
     if (part.sequence >= 0)
     {
-      this->Append(encoding, texts.at(static_cast<std::size_t>(part.sequence)), part.type);
+      this->Append(encoding, texts.at(part.sequence), part.type);
       continue;
     }
     for (const std::int64_t id : part.ids)

@@ -270,7 +270,7 @@ SentencePieceTable FairseqTable(SentencePieceTable table, const std::string& sou
   put(table.tokens, { "<s>", "<pad>", "</s>", "<unk>" });
   put(table.scores, { 0, 0, 0, 0 });
   put(table.types, { control, control, control, static_cast<std::int32_t>(TokenType::Unknown) });
-  table.addedTokens.emplace_back("<mask>", static_cast<std::int64_t>(table.tokens.size()));
+  table.addedTokens.emplace_back("<mask>", table.tokens.size());
   return table;
 }
 

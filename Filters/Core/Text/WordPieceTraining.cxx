@@ -111,7 +111,7 @@ std::vector<std::string> MakeVocabulary(const Counts& words, std::int64_t size)
                       std::to_string(tokens.size()) + " tokens, found " + std::to_string(size) +
                       "; expected a smaller vocabulary or a longer text.");
   }
-  tokens.resize(static_cast<std::size_t>(size));
+  tokens.resize(size);
   return tokens;
 }
 

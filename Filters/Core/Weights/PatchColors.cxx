@@ -12,11 +12,11 @@ std::vector<float> PatchColors(const std::vector<float>& pixels, std::int64_t im
   constexpr std::int64_t channels = 3;
   const std::int64_t columns = config.PatchColumns();
   const std::int64_t patches = config.PatchRows() * columns;
-  std::vector<double> sums(static_cast<std::size_t>(images * patches * channels), 0);
+  std::vector<double> sums(images * patches * channels, 0);
   std::size_t pixel = 0;
   for (std::int64_t plane = 0; plane < images * channels; ++plane)
   {
-    const auto c = static_cast<std::size_t>(plane % channels);
+    const std::size_t c = plane % channels;
     for (std::int64_t y = 0; y < config.imageHeight; ++y)
     {
       for (std::int64_t x = 0; x < config.imageWidth; ++x)

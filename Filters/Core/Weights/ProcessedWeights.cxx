@@ -315,7 +315,7 @@ void ProcessedWeights::FoldNorm(
 ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
 {
   const TransformerConfig& config = this->Model.GetConfig();
-  const LayerTensors& tensors = this->Model.GetWeights().layers[ToIndex(layer)];
+  const LayerTensors& tensors = this->Model.GetWeights().layers[layer];
   const std::int64_t dimension = config.headDimension;
   const HeadMatrices queries(tensors.query, dimension);
   const HeadMatrices keys(tensors.key, dimension);
@@ -355,7 +355,7 @@ ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
 ProcessedMlp ProcessedWeights::Mlp(std::int64_t layer) const
 {
   const TransformerConfig& config = this->Model.GetConfig();
-  const LayerTensors& tensors = this->Model.GetWeights().layers[ToIndex(layer)];
+  const LayerTensors& tensors = this->Model.GetWeights().layers[layer];
   ProcessedMlp mlp;
   if (config.mlpDimension == 0)
   {
@@ -506,7 +506,7 @@ void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& wri
   const std::string shared = block + "attn." + (group > 1 ? "_" : "");
   for (std::int64_t h = 0; h < config.heads; ++h)
   {
-    const ProcessedHead& head = attention.heads[ToIndex(h)];
+    const ProcessedHead& head = attention.heads[h];
     writer.AddHead(block + "attn.W_Q", head.query);
     writer.AddHead(block + "attn.b_Q", head.queryBias);
     writer.AddHead(block + "attn.W_O", head.output);

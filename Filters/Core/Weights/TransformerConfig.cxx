@@ -195,7 +195,7 @@ std::vector<float> RotaryFrequencies(
     double frequency = std::pow(base, -2 * static_cast<double>(i) / rotated);
     if (scaling.kind == Kind::LongRope)
     {
-      frequency /= (isLong ? scaling.longFactors : scaling.shortFactors)[ToIndex(i)];
+      frequency /= (isLong ? scaling.longFactors : scaling.shortFactors)[i];
     }
     else if (scaling.kind != Kind::None)
     {

@@ -196,7 +196,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   /// The window of layer l, or 0.
   std::int64_t Window(std::int64_t layer) const
   {
-    return this->windows.empty() ? 0 : this->windows[static_cast<std::size_t>(layer)];
+    return this->windows.empty() ? 0 : this->windows[layer];
   }
 
   /// The number of components of a head that are rotated.

@@ -15,7 +15,7 @@ using Vector = Eigen::RowVectorXd;
 Vector ToVector(const TensorView& view)
 {
   const std::vector<double> values = view.data == nullptr ? std::vector<double>() : view.ToDouble();
-  return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
+  return Eigen::Map<const Vector>(values.data(), values.size());
 }
 
 NormSplit SplitNorm(const TransformerConfig& config, const Vector& x)

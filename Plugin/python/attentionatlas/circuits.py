@@ -16,7 +16,6 @@ lens(("gpt2/config.json", "run.safetensors")).
 """
 
 import argparse
-import contextlib
 import pathlib
 import sys
 
@@ -25,13 +24,14 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Circle
 from paraview import simple
 
-from attentionatlas import data, load_plugin
-from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit, foreground, label_heads, show_matrix
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import MILLIMETRE, color_bar, drawn_from, fit, foreground, label_heads, show_matrix
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.letters import legible
+from attentionatlas._internal.readers import Missing, Proxies, open_recording, open_transformer
+from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
 from attentionatlas.heads import Figure
-from attentionatlas.letters import legible
-from attentionatlas.model import Missing, Proxies, open_recording
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.style import BLUES, GREY, HEAD_COLORS, SIGNED
 
 KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 SITES = {"HeadOutput": "heads", "Residual": "residual stream", "AttentionOutput": "attention", "MlpOutput": "MLPs"}
@@ -39,14 +39,6 @@ SITES = {"HeadOutput": "heads", "Residual": "residual stream", "AttentionOutput"
 _RECORD = ["QueriesAndKeys", "Values", "HeadOutputs", "Residual"]
 #: More labels than these cannot be read.
 _LABELS = 64
-
-
-def _config(model):
-    path = pathlib.Path(model)
-    path = path / "config.json" if path.is_dir() else path
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file.")
-    return str(path)
 
 
 class Circuits(Proxies):
@@ -57,17 +49,10 @@ class Circuits(Proxies):
 
     def __init__(self, model, recording=None, text=None, sequence=0):
         super().__init__()
-        load_plugin()
-        config = pathlib.Path(_config(model))
-        self.name = config.parent.resolve().name
+        self.reader = self.own(open_transformer(model))
+        self.name = pathlib.Path(self.reader.FileName).parent.resolve().name
         self.sequence = sequence
-        self.reader = self.own(simple.TransformerReader(FileName=str(config)))
-        self.reader.UpdatePipeline()
-        self.layers, self.heads = (data.field_number(self.reader, name) for name in ("Layers", "Heads"))
-        if self.layers is None:
-            self.close()
-            raise ValueError(f"{model}: no model; see the error reported above.")
-        self.layers, self.heads = int(self.layers), int(self.heads)
+        self.layers, self.heads = (int(data.field_number(self.reader, name)) for name in ("Layers", "Heads"))
         self.recording = None
         if recording is not None:
             self.recording = self.own(open_recording(recording))
@@ -79,27 +64,6 @@ class Circuits(Proxies):
             if data.field_number(self.recording, "Rotated") is None:
                 self.close()
                 raise ValueError(f"{text!r}: cannot be recorded; see the error reported above.")
-
-    @classmethod
-    @contextlib.contextmanager
-    def opened(cls, circuits):
-        """The circuits themselves, or those of a model or of a pair of a model and a recording, which are
-        closed at the end of `with`."""
-        if isinstance(circuits, cls):
-            with circuits:
-                yield circuits
-            return
-        circuits = cls(*circuits) if isinstance(circuits, tuple) else cls(circuits)
-        try:
-            with circuits:
-                yield circuits
-        finally:
-            circuits.close()
-
-    def close(self):
-        """Takes the proxies out of the session."""
-        while self._proxies:
-            simple.Delete(self._proxies.pop())
 
     def check_head(self, layer, head):
         """Raises ValueError if the model has no such head."""
@@ -145,7 +109,7 @@ class _Matrix:
         self.values = data.image(source, array, port)[::-1].astype(float)
         fields = data.fetch(source, port).GetFieldData()
         names = ("Query Token", "Key Token", "Query Title", "Key Title")
-        rows, columns, row, column = (_texts(fields, name) for name in names)
+        rows, columns, row, column = (data.texts(fields.GetAbstractArray(name)) for name in names)
         self.rows, self.columns = (
             legible(texts) if are_words else texts for texts, are_words in zip((rows, columns), words)
         )
@@ -161,11 +125,6 @@ class _Matrix:
             axes.set_yticks(range(len(self.rows)), self.rows)
         axes.tick_params(length=0)
         axes.set(xlabel=columns, ylabel=rows)
-
-
-def _texts(fields, name):
-    array = fields.GetAbstractArray(name)
-    return [] if array is None else [array.GetValue(i) for i in range(array.GetNumberOfValues())]
 
 
 def _field(source, name, port=0):

@@ -12,7 +12,6 @@ is also a function that returns a matplotlib Figure: all_heads("run.safetensors"
 
 import argparse
 import collections
-import contextlib
 import pathlib
 import sys
 
@@ -21,12 +20,13 @@ import numpy
 from matplotlib.colors import LinearSegmentedColormap
 from paraview import simple
 
-from attentionatlas import data
-from attentionatlas.charts import check, color_bar, drawn_from, fit, foreground, label_heads, ramp, show_matrix
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import color_bar, drawn_from, fit, foreground, label_heads, ramp, show_matrix
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.readers import Missing, Proxies, holds_queries, open_recording
+from attentionatlas._internal.style import HIDDEN, ORANGES
 from attentionatlas.heads import Figure
-from attentionatlas.model import Missing, holds_queries, open_recording
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.style import HIDDEN, ORANGES
 
 METHODS = {"TSNE": "t-SNE", "UMAP": "UMAP", "PCA": "PCA"}
 #: What colors a figure: a value of the property By of TokenColors, what it is called, and its two ends.
@@ -42,7 +42,7 @@ _LABELS = 400
 _NUMBERS = 16
 
 
-class Embedding:
+class Embedding(Proxies):
     """The joint embeddings of a recording's heads.
 
     properties: of the proxy HeadEmbedding, such as Method="UMAP". Raises FileNotFoundError for a missing
@@ -51,13 +51,14 @@ class Embedding:
     """
 
     def __init__(self, path, **properties):
-        self.reader = open_recording(path)
+        super().__init__()
+        self.reader = self.own(open_recording(path))
         if not holds_queries(self.reader):
-            simple.Delete(self.reader)
+            self.close()
             raise Missing(f"{pathlib.Path(path).name} holds no queries and keys")
-        self.points = simple.HeadEmbedding(Input=self.reader, Dimensions=2, **properties)
-        self.colors = simple.TokenColors(Input=self.points)
-        self.search = simple.TokenSearch(Input=self.points)
+        self.points = self.own(simple.HeadEmbedding(Input=self.reader, Dimensions=2, **properties))
+        self.colors = self.own(simple.TokenColors(Input=self.points))
+        self.search = self.own(simple.TokenSearch(Input=self.points))
         self.points.UpdatePipeline()
         if self.points.GetDataInformation().GetNumberOfPoints() == 0:
             self.close()
@@ -67,26 +68,7 @@ class Embedding:
         self.places = data.points(whole)[:, :2]
         names = ("Kind", "Layer", "Head", "Token Index")
         self.kind, self.layer, self.head, self.token = (data.point_array(whole, name) for name in names)
-        texts = whole.GetPointData().GetAbstractArray("Token")
-        self.texts = texts and [texts.GetValue(i) for i in range(texts.GetNumberOfValues())]
-
-    @classmethod
-    @contextlib.contextmanager
-    def opened(cls, recording, **properties):
-        """The embeddings themselves, or those of a file, which is closed at the end of `with`."""
-        if isinstance(recording, cls):
-            yield recording
-            return
-        embedding = cls(recording, **properties)
-        try:
-            yield embedding
-        finally:
-            embedding.close()
-
-    def close(self):
-        """Takes the proxies out of the session."""
-        for proxy in (self.search, self.colors, self.points, self.reader):
-            simple.Delete(proxy)
+        self.texts = data.texts(whole.GetPointData().GetAbstractArray("Token"))
 
     @property
     def method(self):
@@ -372,11 +354,10 @@ def main(arguments=None):
     try:
         if properties["Method"] not in METHODS:
             raise ValueError(f"method: expected {', '.join(METHODS)}, found '{found.method}'.")
-        chosen = options(found)
-        style = {name: chosen.pop(name) for name in ("width_mm", "font_size", "dark")}
+        output = Output(**options(found))
         for path in found.recordings:
             place = (found.layer, found.head, found.search)
-            for file in render(path, found.output, *place, style=style, **chosen, **properties):
+            for file in render_named(path, found.output, *place, output, **properties).values():
                 print(file, flush=True)
     except (OSError, ValueError, Missing) as error:
         raise SystemExit(str(error)) from error

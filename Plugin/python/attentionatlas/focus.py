@@ -24,12 +24,15 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from paraview import simple
 
-from attentionatlas import data, heads
-from attentionatlas.charts import MILLIMETRE, check, color_bar, drawn_from, fit, foreground, show_matrix
+from attentionatlas import heads
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import MILLIMETRE, color_bar, drawn_from, fit, foreground, show_matrix
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
-from attentionatlas.model import Missing, Proxies
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
 
 #: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
 MEASURES = {
@@ -52,7 +55,7 @@ _LABELS = 40
 _VECTORS = 5000
 
 
-class Focus(heads.Recording):
+class Focus(Recording):
     """A recording with the tables of where its heads look and what they write.
 
     Raises FileNotFoundError for a missing file, ValueError for one that holds no recording.
@@ -62,12 +65,11 @@ class Focus(heads.Recording):
         super().__init__(path, sequence)
         self.sequence = sequence
         self.name = pathlib.Path(path).name
-        self._proxies = Proxies()
 
     def table(self, proxy, port=0, **properties):
         """A table of a filter on the recording; raises ValueError if the filter reports an error."""
-        with self._proxies as proxies:
-            table = data.table(proxies.own(getattr(simple, proxy)(Input=self.reader, **properties)), port)
+        with self:
+            table = data.table(self.own(getattr(simple, proxy)(Input=self.reader, **properties)), port)
         if not table:
             raise ValueError(f"{self.name}: no {proxy}; see the error reported above.")
         return table
@@ -78,8 +80,8 @@ class Focus(heads.Recording):
             raise Missing("the parts of scores need the model: --model CONFIG")
         if not pathlib.Path(config).exists():
             raise FileNotFoundError(f"{config}: no such file.")
-        with self._proxies as proxies:
-            reader = proxies.own(simple.TransformerReader(FileName=str(config)))
+        with self:
+            reader = self.own(simple.TransformerReader(FileName=str(config)))
             return self.table("ScoreBreakdown", port, Model=reader, Sequence=self.sequence, **properties)
 
     def updates(self, port=0):
@@ -90,9 +92,9 @@ class Focus(heads.Recording):
 
     def strongest(self, layer, head):
         """The strongest key of each query, and its kind."""
-        with self._proxies as proxies:
+        with self:
             place = {"Sequence": self.sequence, "Layer": layer, "Head": head}
-            frames = data.fetch(proxies.own(simple.StrongestKeys(Input=self.reader, **place)))
+            frames = data.fetch(self.own(simple.StrongestKeys(Input=self.reader, **place)))
             arrays = frames.GetCellData()
             return [
                 [int(arrays.GetArray(name).GetTuple1(row)) for row in range(frames.GetNumberOfCells())]
@@ -100,15 +102,9 @@ class Focus(heads.Recording):
             ]
 
     def _has_updates(self):
-        blocks = data.first_part(self.reader)
-        for i in range(blocks.GetNumberOfBlocks()):
-            layer = blocks.GetBlock(i)
-            if layer is None or not layer.IsA("vtkMultiBlockDataSet") or layer.GetNumberOfBlocks() == 0:
-                continue
-            names = [layer.GetMetaData(b).Get(layer.NAME()) for b in range(layer.GetNumberOfBlocks())]
-            first = layer.GetBlock(0)
-            if first is not None and first.IsA("vtkTable") and first.GetColumnByName("Output"):
-                return "residual" in names
+        for layer in map(data.blocks, data.blocks(data.first_part(self.reader)).values()):
+            if layer and data.has_column(next(iter(layer.values())), "Output"):
+                return "residual" in layer
         return False
 
     def place(self, layer, head):

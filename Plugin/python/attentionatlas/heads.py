@@ -12,137 +12,24 @@ sequence of -1 is the mean over all.
 
 import argparse
 import collections
-import contextlib
 import math
 import pathlib
 import sys
 
 import numpy
-from paraview import simple
 
-from attentionatlas import data
-from attentionatlas.charts import SHARES, check, color_bar, drawn_from, enlarged, fit, label_heads, show_matrix
-from attentionatlas.model import open_recording
+from attentionatlas._internal.charts import SHARES, color_bar, drawn_from, enlarged, fit, label_heads, show_matrix
+from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.style import ORANGES, WEIGHTS
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.patches import has_images, heads_of_patch, patches
+from attentionatlas.patches import heads_of_patch, patches
 from attentionatlas.sentence import sentence
-from attentionatlas.style import ORANGES, WEIGHTS
 
 #: More labels than these cannot be read.
 _LABELS = 40
 #: What the figure of weights can show, and how some are written.
 QUANTITIES = ("Weights", "NormWeighted", "Rollout")
 _NAMES = {"NormWeighted": "Norm-weighted"}
-
-
-def _holds_heads(layer):
-    """Whether a block of a recording is a layer with heads; that after the last has the residual alone."""
-    if not layer.IsA("vtkMultiBlockDataSet"):
-        return False
-    return any(
-        layer.GetMetaData(i).Get(layer.NAME()).startswith("head ") for i in range(layer.GetNumberOfBlocks())
-    )
-
-
-def _holds_scores(layer):
-    """Whether a block of a recording holds the queries of a head or blocks of its scores."""
-    if not layer.IsA("vtkMultiBlockDataSet"):
-        return False
-    for i in range(layer.GetNumberOfBlocks()):
-        block = layer.GetBlock(i)
-        is_table = block is not None and block.IsA("vtkTable")
-        if layer.GetMetaData(i).Get(layer.NAME()).endswith(" scores"):
-            return True
-        if is_table and block.GetColumnByName("Query"):
-            return True
-    return False
-
-
-def _listed(layers):
-    """Numbers of layers in words: 0 to 11, or 3, 7, 9."""
-    if len(layers) > 1 and layers == list(range(layers[0], layers[-1] + 1)):
-        return f"{layers[0]} to {layers[-1]}"
-    return ", ".join(map(str, layers))
-
-
-class Recording:
-    """The attention of a recording's heads on one sequence, as matrices with a row per query.
-
-    Raises FileNotFoundError for a missing file, ValueError for one that holds no recording.
-    """
-
-    def __init__(self, path, sequence=0):
-        self.reader = open_recording(path)
-        self.map = simple.AttentionMap(Input=self.reader, Sequence=sequence)
-        blocks = data.first_part(self.reader)
-        names = [blocks.GetMetaData(i).Get(blocks.NAME()) for i in range(blocks.GetNumberOfBlocks())]
-        self.layers = [int(name.split()[1]) for i, name in enumerate(names) if _holds_heads(blocks.GetBlock(i))]
-        self.heads = int(data.field_number(self.reader, "Heads"))
-        #: Whether it holds what goes into the softmax: queries, or the scores themselves.
-        self.has_scores = any(_holds_scores(blocks.GetBlock(i)) for i in range(len(names)))
-        self.has_images = has_images(self.reader)
-        self.tokens = []
-
-    @classmethod
-    @contextlib.contextmanager
-    def opened(cls, recording, sequence=0):
-        """The recording itself, or that in a file, which is closed at the end of `with`."""
-        if isinstance(recording, cls):
-            yield recording
-            return
-        recording = cls(recording, sequence)
-        try:
-            yield recording
-        finally:
-            simple.Delete(recording.map)
-            simple.Delete(recording.reader)
-
-    def check_place(self, layer, head):
-        """Raises ValueError if the recording has no such head; -1 is the mean over the layer's."""
-        if layer not in self.layers:
-            raise ValueError(f"layer: expected one of {_listed(self.layers)}, found {layer}.")
-        if head != -1:
-            check("head", head, 0, self.heads - 1)
-
-    def matrix(self, layer, head, quantity="Weights"):
-        """A quantity of a head, as AttentionMap names it; raises ValueError if the recording has no such head."""
-        self.check_place(layer, head)
-        self.map.Layer, self.map.Head, self.map.Quantity = layer, head, quantity
-        self.map.UpdatePipeline()
-        if self.map.GetDataInformation().GetNumberOfPoints() == 0:
-            raise ValueError(f"no {quantity} of layer {layer}, head {head}; see the error reported above.")
-        labels = data.fetch(self.map).GetFieldData().GetAbstractArray("Key Token")
-        self.tokens = [labels.GetValue(i) for i in range(labels.GetNumberOfValues())]
-        return data.image(self.map, quantity)[::-1].copy()
-
-    def panels(self, size):
-        """The weights of all heads: [layers, heads, rows, columns], of which at most `size` rows and columns."""
-        matrix = simple.AttentionMatrix(Input=self.reader, Sequence=self.map.Sequence, MaximumSize=min(size, 1024))
-        try:
-            matrix.UpdatePipeline()
-            if matrix.GetDataInformation().GetNumberOfPoints() == 0:
-                raise ValueError("no weights of all heads; see the error reported above.")
-            image = data.image(matrix, "Weights")[::-1]
-            names = ("Panel Size", "Row Step", "Column Step")
-            side, down, right = (int(data.field_number(matrix, name)) for name in names)
-        finally:
-            simple.Delete(matrix)
-        return numpy.array([
-            [image[row * down :, column * right :][:side, :side] for column in range(self.heads)]
-            for row in range(len(self.layers))
-        ])
-
-    def scores(self):
-        """The scores of all heads by HeadScores: {name: [layers, heads]}."""
-        scores = simple.HeadScores(Input=self.reader)
-        try:
-            columns = data.table(scores)
-        finally:
-            simple.Delete(scores)
-        if not columns:
-            raise ValueError("no scores of heads; see the error reported above.")
-        shape = len(self.layers), self.heads
-        return {name: values.reshape(shape) for name, values in columns.items() if name not in ("Layer", "Head")}
 
 
 def _label_tokens(axes, tokens):

@@ -3,7 +3,6 @@
 import base64
 import html
 import io
-import os
 import pathlib
 import re
 
@@ -11,8 +10,10 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
-from attentionatlas import style
-from attentionatlas.charts import FONT_SIZES, MILLIMETRE, WIDTHS, check
+from attentionatlas._internal import style
+from attentionatlas._internal.charts import MILLIMETRE
+from attentionatlas._internal.checks import check, check_page
+from attentionatlas._internal.files import complete
 
 FORMATS = ("png", "pdf", "svg")
 #: Of images in PDF and SVG.
@@ -29,9 +30,7 @@ class Output:
         if format not in FORMATS:
             raise ValueError(f"format: expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, found '{format}'.")
         check("width", width, 200, 16384, "pixels")
-        check("width-mm", width_mm, *WIDTHS)
-        if font_size is not None:
-            check("font-size", font_size, *FONT_SIZES)
+        check_page(width_mm, font_size)
         self.format, self.pixels = format, width
         self._options = {"width_mm": width_mm, "font_size": font_size, "dark": dark}
         self.options = self.options_for(width) if format == "png" else {**self._options, "dpi": PRINT_DPI}
@@ -51,17 +50,12 @@ def save(figure, path, dpi=PRINT_DPI):
     """Writes a figure in the format that the file's name ends with; the file appears complete or not at
     all. Letters stay text in an embedded font."""
     path = pathlib.Path(path)
-    temporary = path.with_name(f"{path.stem}.part{path.suffix}")
     options = {"dpi": dpi, "facecolor": figure.get_facecolor(), "bbox_inches": None}
-    try:
-        with style.applied():
-            if path.suffix == ".svg":
-                _save_svg(figure, temporary, **options)
-            else:
-                figure.savefig(temporary, **options)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with complete(path) as temporary, style.applied():
+        if path.suffix == ".svg":
+            _save_svg(figure, temporary, **options)
+        else:
+            figure.savefig(temporary, **options)
     return path
 
 

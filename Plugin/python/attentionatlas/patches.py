@@ -11,7 +11,6 @@ function that returns a matplotlib Figure: patches("run.safetensors", 0, layer=4
 """
 
 import argparse
-import contextlib
 import pathlib
 import sys
 
@@ -22,9 +21,11 @@ from matplotlib.lines import Line2D
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
-from attentionatlas import data
-from attentionatlas.charts import check, color_bar, drawn_from, fit, label_heads, ramp
-from attentionatlas.model import open_recording
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import color_bar, drawn_from, fit, label_heads, ramp
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.readers import has_images
+from attentionatlas._internal.recording import opened_sequence
 from attentionatlas.output import Output, add_options, options
 
 #: As on the screen: colors that no heat has.
@@ -32,26 +33,6 @@ _ARROWS, _FRAMES = "#00c2d6", "#33d633"
 _HEAT = matplotlib.colormaps["inferno"]
 CLASS_TOKEN = (-1, -1)
 ARROWS = ("Strongest", "Above", "None")
-
-
-@contextlib.contextmanager
-def _opened(recording):
-    """A reader of a recording, and the image to show: of a file, which is closed at the end of `with`, or of
-    what heads.Recording has opened."""
-    if hasattr(recording, "reader"):
-        yield recording.reader, int(recording.map.Sequence)
-        return
-    reader = open_recording(recording)
-    try:
-        yield reader, 0
-    finally:
-        simple.Delete(reader)
-
-
-def has_images(reader):
-    """Whether a recording is one of images."""
-    fields = reader.GetDataInformation().DataInformation.GetFieldDataInformation()
-    return fields.GetArrayInformation("Patch Grid") is not None
 
 
 class _View:
@@ -194,7 +175,7 @@ def _check(direction, arrows, opacity):
     check("opacity", opacity, 0, 1)
 
 
-@drawn_from(_opened)
+@drawn_from(opened_sequence)
 def patches(
     recording, page, sequence=None, layer=None, head=0, patch=CLASS_TOKEN, direction="From", quantity="Weights",
     arrows="Strongest", threshold=0.1, opacity=0.5, selected=(),
@@ -226,7 +207,7 @@ def patches(
         return fit(figure)
 
 
-@drawn_from(_opened)
+@drawn_from(opened_sequence)
 def heads_of_patch(
     recording, page, sequence=None, patch=CLASS_TOKEN, direction="From", quantity="Weights", opacity=0.5
 ):

@@ -14,9 +14,11 @@ import sys
 
 from paraview import simple
 
-from attentionatlas import circuit_scene, load_plugin, recording_scene
-from attentionatlas.model import is_model, open_model
-from attentionatlas.space import PLAIN, VIEWPOINT, render_view
+from attentionatlas._internal import circuit_scene, recording_scene
+from attentionatlas._internal.files import complete
+from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.readers import is_model, open_model
+from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
 
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
@@ -42,7 +44,7 @@ def build_model(path):
     )
     pairs = simple.TokenPairs(registrationName="Pairs", Input=model)
     layout = simple.CreateLayout(name="Attention Atlas")
-    chart = render_view(InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
+    chart = flat_view()
     sphere, surface = (render_view(CameraParallelProjection=1, **PLAIN) for _ in range(2))
     table = simple.CreateView("SpreadSheetView")
     simple.AssignViewToLayout(view=chart, layout=layout, hint=0)
@@ -129,9 +131,8 @@ def save(path, state):
     clear()
     build(pathlib.Path(path).resolve())
     simple.RenderAllViews()
-    temporary = state.with_name(state.stem + ".part.pvsm")
-    simple.SaveState(str(temporary))
-    temporary.replace(state)
+    with complete(state) as temporary:
+        simple.SaveState(str(temporary))
     return state
 
 

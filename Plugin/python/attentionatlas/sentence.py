@@ -13,7 +13,6 @@ sentence("run.safetensors", layer=4, head=11), and pages(...) is a list of figur
 """
 
 import argparse
-import contextlib
 import math
 import pathlib
 import sys
@@ -26,13 +25,14 @@ from matplotlib.patches import Rectangle
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
-from attentionatlas import data
-from attentionatlas.charts import MILLIMETRE, check, drawn_from, foreground
-from attentionatlas.letters import readable
-from attentionatlas.model import open_recording
-from attentionatlas.notebook import Figure, Figures
-from attentionatlas.output import Output, add_options
-from attentionatlas.style import GREY
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import MILLIMETRE, drawn_from, foreground
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.letters import readable
+from attentionatlas._internal.notebook import Figure, Figures
+from attentionatlas._internal.recording import opened_sequence
+from attentionatlas._internal.style import GREY
+from attentionatlas.output import Output, add_options, options
 
 #: The height of a printed page's figure.
 _HEIGHT_MM = 247
@@ -46,20 +46,6 @@ _WIDEST = 0.3
 _WIDTHS = (0.15, 1.4)
 #: A single head, darker than on the screen.
 _ONE_HEAD = numpy.array([0.80, 0.42, 0.0])
-
-
-@contextlib.contextmanager
-def _opened(recording):
-    """A reader of a recording, and the sequence to show: of a file, which is closed at the end of `with`, or
-    of what heads.Recording has opened."""
-    if hasattr(recording, "reader"):
-        yield recording.reader, int(recording.map.Sequence)
-        return
-    reader = open_recording(recording)
-    try:
-        yield reader, 0
-    finally:
-        simple.Delete(reader)
 
 
 def _length(reader, sequence):
@@ -307,7 +293,7 @@ def _properties(threshold, hide_first, hide_special, hidden, selected, direction
     }
 
 
-@drawn_from(_opened)
+@drawn_from(opened_sequence)
 def pages(
     recording, page, layer=None, head=0, sequence=None, threshold=0.01, hide_first=False, hide_special=False,
     hidden=(), selected=(), direction="FromQueries", quantity="Weights", first=0, count=0, rows=None,
@@ -328,7 +314,7 @@ def pages(
     )
 
 
-@drawn_from(_opened)
+@drawn_from(opened_sequence)
 def sentence(
     recording, page, layer=None, head=0, sequence=None, threshold=0.01, hide_first=False, hide_special=False,
     hidden=(), selected=(), direction="FromQueries", quantity="Weights", first=0, count=TOKENS, rows=None,
@@ -391,12 +377,12 @@ def _parser():
 
 
 def main(arguments=None):
-    found = vars(_parser().parse_args(arguments))
-    recordings, folder = found.pop("recordings"), found.pop("output")
-    output = {name: found.pop(name) for name in ("format", "width", "width_mm", "font_size", "dark")}
+    found = _parser().parse_args(arguments)
+    output = options(found)
+    place = {name: value for name, value in vars(found).items() if name not in (*output, "recordings", "output")}
     try:
-        for path in recordings:
-            for file in render(path, folder, Output(**output), **found):
+        for path in found.recordings:
+            for file in render(path, found.output, Output(**output), **place):
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

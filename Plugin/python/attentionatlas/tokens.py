@@ -13,7 +13,6 @@ Figure: one_head(("run.safetensors", "gpt2/config.json"), layer=0, head=1).
 """
 
 import argparse
-import contextlib
 import pathlib
 import sys
 
@@ -25,13 +24,14 @@ from matplotlib.ticker import FuncFormatter
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
-from attentionatlas import data, load_plugin
-from attentionatlas.charts import check, color_bar, drawn_from, fit, show_matrix
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import color_bar, drawn_from, fit, show_matrix
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.letters import legible
+from attentionatlas._internal.readers import Missing, Proxies, open_recording, open_transformer
+from attentionatlas._internal.style import HIDDEN, ORANGES
 from attentionatlas.heads import Figure
-from attentionatlas.letters import legible
-from attentionatlas.model import Missing, open_recording
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.style import HIDDEN, ORANGES
 
 READINGS = ("Plain", "Refactored", "PublishedCode")
 #: The vectors of a figure, as figures name them.
@@ -54,7 +54,7 @@ def _discovery():
     return colors
 
 
-class Tokens:
+class Tokens(Proxies):
     """The attention tokens of a recording, or of random prompts of its model.
 
     path: of the recording; None for random prompts. model: the config.json, or the folder, of the model that
@@ -64,20 +64,15 @@ class Tokens:
     """
 
     def __init__(self, path, model, random=None, **properties):
-        load_plugin()
-        self._proxies = []
-        self.model = self._own(simple.TransformerReader(FileName=_config(model)))
-        self.model.UpdatePipeline()
-        vocabulary = data.field_number(self.model, "VocabularySize")
-        if vocabulary is None:
-            self.close()
-            raise ValueError(f"{model}: no model; see the error reported above.")
+        super().__init__()
+        self.model = self.own(open_transformer(model, "VocabularySize"))
         if random is None:
-            self.recording = self._own(open_recording(path))
+            self.recording = self.own(open_recording(path))
         else:
-            prompts = self._own(simple.RandomPrompts(**{"IdRange": [0, int(vocabulary) - 1], **random}))
-            self.recording = self._own(simple.TransformerRecorder(Input=self.model, Tokens=prompts))
-        self.filter = self._own(
+            last = int(data.field_number(self.model, "VocabularySize")) - 1
+            prompts = self.own(simple.RandomPrompts(**{"IdRange": [0, last], **random}))
+            self.recording = self.own(simple.TransformerRecorder(Input=self.model, Tokens=prompts))
+        self.filter = self.own(
             simple.AttentionTokens(
                 Input=self.recording, Model=self.model, **{"Vectors": list(VECTORS), "Sequence": -1, **properties}
             )
@@ -92,36 +87,12 @@ class Tokens:
         self.vectors = [name for name in VECTORS if name in set(self.rows["Vector"])]
         self._read_cells()
 
-    def _own(self, proxy):
-        self._proxies.append(proxy)
-        return proxy
-
     def _read_cells(self):
         cells = data.fetch(self.filter, 1).GetCellData()
         names = ("Layer", "Head", "Query", "Key", "Discovery", "Weight", "Border")
         self.cells = {name: vtk_to_numpy(cells.GetArray(name)) for name in names}
         kept = self.cells["Border"] == 0
         self.cells = {name: values[kept] for name, values in self.cells.items()}
-
-    @classmethod
-    @contextlib.contextmanager
-    def opened(cls, tokens, *arguments, **properties):
-        """The tokens themselves, or those of a recording and its model, given one after the other or as a
-        pair, which are closed at the end of `with`."""
-        if isinstance(tokens, cls):
-            yield tokens
-            return
-        pair = tokens if isinstance(tokens, tuple) else (tokens, *arguments)
-        tokens = cls(*pair, **properties)
-        try:
-            yield tokens
-        finally:
-            tokens.close()
-
-    def close(self):
-        """Takes the proxies out of the session."""
-        while self._proxies:
-            simple.Delete(self._proxies.pop())
 
     def place(self, layer=None, head=0):
         """A layer, the first by default, and head; raises ValueError if there is no such head."""
@@ -174,27 +145,18 @@ class Tokens:
 
     def shared(self, vector):
         """How many tokens any two heads share, in the order of places."""
-        shared = simple.SharedTokens(Input=self.filter, Vector=vector)
-        matrix = data.image(shared, "Shared Tokens")[::-1].astype(float)
-        simple.Delete(shared)
-        return matrix
+        with self:
+            shared = self.own(simple.SharedTokens(Input=self.filter, Vector=vector))
+            return data.image(shared, "Shared Tokens")[::-1].astype(float)
 
     def embedded(self, vector, **properties):
         """The places of the embeddings of a vector's tokens, and their layers."""
-        embedding = simple.TokenEmbedding(Input=self.filter, Model=self.model, Vector=vector, **properties)
-        points = data.fetch(embedding)
-        simple.Delete(embedding)
+        properties = {"Input": self.filter, "Model": self.model, "Vector": vector, **properties}
+        with self:
+            points = data.fetch(self.own(simple.TokenEmbedding(**properties)))
         if points.GetNumberOfPoints() == 0:
             raise ValueError("no embedding of the tokens; see the error reported above.")
         return data.points(points)[:, :2], data.point_array(points, "Layer")
-
-
-def _config(model):
-    path = pathlib.Path(model)
-    path = path / "config.json" if path.is_dir() else path
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file.")
-    return str(path)
 
 
 def _pixels(discovery, weights, width):

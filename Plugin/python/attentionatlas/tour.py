@@ -8,14 +8,17 @@ models, and a page of them.
 
 import argparse
 import html
-import os
 import pathlib
 import sys
 import urllib.parse
 
-from attentionatlas import circuits, embedding, focus, heads, load_plugin, movies
-from attentionatlas.figures import FIGURES
-from attentionatlas.model import Missing, Model
+from attentionatlas import circuits, embedding, focus, heads
+from attentionatlas._internal import movies
+from attentionatlas._internal.catalogue import FIGURES
+from attentionatlas._internal.files import complete
+from attentionatlas._internal.model import Model
+from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.readers import Missing
 from attentionatlas.output import Output, add_options, options
 
 
@@ -61,7 +64,7 @@ def _draw_recording(path, folder, place, output, progress):
     try:
         progress(f"{stem}: its queries and keys")
         files.update(embedding.render_named(path, folder, *place[1:], output=output))
-    except embedding.Missing as reason:
+    except Missing as reason:
         progress(f"  omitted: {reason}.")
     progress(f"{stem}: where they look and what they write")
     sequence, layer, head = place
@@ -191,9 +194,8 @@ def write_index(folder, models):
             lines += [_shown(file) for file in files]
             lines.append("</figure>")
     lines.append("</body></html>\n")
-    temporary = folder / "index.html.part"
-    temporary.write_text("\n".join(lines), encoding="utf-8")
-    os.replace(temporary, folder / "index.html")
+    with complete(folder / "index.html") as temporary:
+        temporary.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _parser():

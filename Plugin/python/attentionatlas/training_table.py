@@ -1,6 +1,6 @@
 """How trainings of many seeds end: a table of modes and penalties, as CSV and in Markdown.
 
-    python3 -m attentionatlas.training_table attention-atlas-train -o training-100-seeds.csv
+    python3 -m attentionatlas.training_table attention-atlas-learn -o training-100-seeds.csv
 
 runs the program of that path (built into bin/) for each of SETTINGS on 100 seeds, N = 5 tokens, H = 3
 heads of dimension 3, writes a row per training and prints a row per setting. It needs no ParaView.
@@ -13,25 +13,42 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 
 RUNS = 100
 
 _MODES = ("Joint", "Boosting", "BoostingOutputOnly")
-_PUBLISHED = ("--rate", "0.001", "--batch", "256")
+#: The options of the program, as columns of the table.
+_COLUMNS = {
+    "Mode": "mode",
+    "Steps": "steps",
+    "Learning Rate": "rate",
+    "Batch Size": "batch-size",
+    "Specialization": "specialization",
+}
 
-#: The arguments of the program: modes with exact gradients and as published, then penalties.
+
+def _setting(mode="Joint", steps="3500", rate="0.01", pairs="0", penalty="0"):
+    return dict(zip(_COLUMNS, (mode, steps, rate, pairs, penalty)))
+
+
+#: Modes with exact gradients and as published, then penalties.
 SETTINGS = [
-    *[("--mode", mode, "--steps", steps) for mode in _MODES for steps in ("3500", "10500")],
-    *[("--mode", mode, "--steps", steps, *_PUBLISHED) for mode in _MODES for steps in ("3500", "10500")],
-    *[("--specialization", weight) for weight in ("0.03", "0.1", "0.3", "1", "3")],
+    *[_setting(mode, steps) for mode in _MODES for steps in ("3500", "10500")],
+    *[_setting(mode, steps, "0.001", "256") for mode in _MODES for steps in ("3500", "10500")],
+    *[_setting(penalty=weight) for weight in ("0.03", "0.1", "0.3", "1", "3")],
 ]
 
 
 def run(program, setting):
     """The rows of one setting, as text by column. Raises CalledProcessError if the program fails."""
-    command = [program, "--runs", str(RUNS), *setting]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return list(csv.DictReader(done.stdout.splitlines()))
+    options = [part for column, value in setting.items() for part in ("--" + _COLUMNS[column], value)]
+    with tempfile.TemporaryDirectory() as folder:
+        table = pathlib.Path(folder, "table.csv")
+        command = [program, "--task", "TokenPairs", "--seeds", str(RUNS), "--table", table, *options]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with open(table, encoding="utf-8", newline="") as file:
+            return [{**setting, **row} for row in csv.DictReader(file)]
 
 
 def summary(rows):
@@ -63,7 +80,7 @@ def markdown(table):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python3 -m attentionatlas.training_table")
-    parser.add_argument("program", help="attention-atlas-train")
+    parser.add_argument("program", help="attention-atlas-learn")
     parser.add_argument("-o", "--output", required=True, help="the CSV file to write")
     options = parser.parse_args(arguments)
     settings = [run(options.program, setting) for setting in SETTINGS]

@@ -24,14 +24,17 @@ import xml.etree.ElementTree
 
 from paraview import simple
 
-from attentionatlas import data, load_plugin, scene, session
-from attentionatlas.charts import check
+from attentionatlas import scene
+from attentionatlas._internal import data, session
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.model import Model
+from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.readers import Missing, holds_queries, is_model, open_recording
+from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
+from attentionatlas._internal.webpage import Page, Scene, checked
+from attentionatlas._internal.webscene import from_view, shows_data
 from attentionatlas.circuits import KINDS, Circuits
 from attentionatlas.embedding import METHODS
-from attentionatlas.model import Missing, Model, holds_queries, is_model, open_recording
-from attentionatlas.space import PLAIN, VIEWPOINT, render_view
-from attentionatlas.webpage import Page, checked
-from attentionatlas.webscene import Scene, from_view, shows_data
 
 __all__ = [
     "SCENES", "Page", "Scene", "attention_map", "composition", "deformed_torus", "from_view", "head_embedding",
@@ -58,8 +61,7 @@ def _keeps_session(make):
 @contextlib.contextmanager
 def _opened_view(flat):
     """A view that is deleted at the end of `with`."""
-    projection = {"InteractionMode": "2D"} if flat else {}
-    view = render_view(CameraParallelProjection=1, **projection, **PLAIN)
+    view = flat_view() if flat else render_view(CameraParallelProjection=1, **PLAIN)
     try:
         yield view
     finally:

@@ -25,7 +25,7 @@ std::vector<QueryFocus> Measure(const Recording& recording, std::int64_t sequenc
   std::int64_t layer, std::int64_t head, AttentionQuantity quantity = AttentionQuantity::Weights)
 {
   const std::int64_t length = recording.SequenceLength(sequence);
-  std::vector<QueryFocus> focus(static_cast<std::size_t>(length));
+  std::vector<QueryFocus> focus(length);
   std::vector<float> work;
   MeasureFocus(recording, sequence, layer, head, quantity, 0, length, work, focus.data());
   return focus;
@@ -51,14 +51,14 @@ Recording Stored(const std::vector<std::vector<float>>& rows)
   Recording recording;
   recording.mask = AttentionMask::Bidirectional;
   recording.layerCount = 1;
-  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::int64_t count = rows.size();
   recording.sequenceOffsets = { 0, count };
   recording.tokens.sequence.assign(rows.size(), 0);
   recording.tokens.position.assign(rows.size(), 0);
   SharedMatrix weights = SharedMatrix::Zero(count, count);
   for (std::int64_t i = 0; i < count; ++i)
   {
-    const std::vector<float>& row = rows[static_cast<std::size_t>(i)];
+    const std::vector<float>& row = rows[i];
     std::copy(row.begin(), row.end(), weights.Row(i));
   }
   RecordedLayer layer;
@@ -104,7 +104,7 @@ TEST_P(FocusOfModel, SplitsTheFirstScoreAndKnowsTheEntropy)
     {
       const std::vector<QueryFocus> focus = Measure(recording, sequence, layer, head);
       const std::int64_t length = recording.SequenceLength(sequence);
-      std::vector<float> weights(static_cast<std::size_t>(length * length));
+      std::vector<float> weights(length * length);
       std::vector<float> content(weights.size());
       EvaluateAttention(
         recording, sequence, layer, head, AttentionQuantity::Weights, 0, length, weights.data());
@@ -113,11 +113,11 @@ TEST_P(FocusOfModel, SplitsTheFirstScoreAndKnowsTheEntropy)
       const double scale = FindLayer(recording, layer).scoreScale;
       for (std::int64_t i = 0; i < length; ++i)
       {
-        const QueryFocus& found = focus[static_cast<std::size_t>(i)];
+        const QueryFocus& found = focus[i];
         double entropy = 0;
         for (std::int64_t j = 0; j <= i; ++j)
         {
-          const double a = weights[static_cast<std::size_t>(i * length + j)];
+          const double a = weights[i * length + j];
           entropy -= a > 0 ? a * std::log(a) : 0;
         }
         const double share = i > 0 ? entropy / std::log(static_cast<double>(i + 1)) : 0;
@@ -125,9 +125,9 @@ TEST_P(FocusOfModel, SplitsTheFirstScoreAndKnowsTheEntropy)
         const double product = static_cast<double>(found.firstCosine) *
                                static_cast<double>(found.queryNorm) *
                                static_cast<double>(found.firstKeyNorm);
-        const double score = content[static_cast<std::size_t>(i * length)];
+        const double score = content[i * length];
         EXPECT_NEAR(scale * product, score, 1e-5 * std::max(1., std::abs(score)));
-        const std::size_t at = static_cast<std::size_t>(i * length + found.strongest);
+        const std::size_t at = i * length + found.strongest;
         EXPECT_NEAR(found.strongestWeight, weights[at], 1e-6);
       }
     });
@@ -180,7 +180,7 @@ TEST_P(FocusOfVariant, EqualsTheOriginalAttention)
 {
   const VariantOracle oracle(GetParam());
   Recording recording = oracle.MakeRecording();
-  const auto length = static_cast<std::size_t>(recording.SequenceLength(0));
+  const std::size_t length = recording.SequenceLength(0);
   for (const bool isStored : { false, true })
   {
     for (RecordedLayer& layer : recording.layers)

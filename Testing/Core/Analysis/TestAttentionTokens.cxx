@@ -1,5 +1,3 @@
-// Also tests: RecordedModel TokenCounts TopTokens
-
 #include "AttentionTokens.h"
 
 #include "Error.h"
@@ -142,8 +140,7 @@ protected:
 
   std::size_t VectorsIn(const HeadTokens& tokens) const
   {
-    return static_cast<std::size_t>(
-      IsOfCells(tokens.vector) ? this->Length * this->Length : this->Length);
+    return IsOfCells(tokens.vector) ? this->Length * this->Length : this->Length;
   }
 
   /// The place of vector number i of a head in an array [..., T] or [..., T, T].
@@ -172,7 +169,7 @@ TEST_P(OfTokens, LargestLogitsAreExpected)
       const TensorView& view = this->Expected.GetTensors().at(this->Prefix(vector) + "values");
       const std::vector<double> values = view.ToDouble();
       const std::vector<std::int64_t> ids = this->Integers(this->Prefix(vector) + "ids");
-      const auto top = static_cast<std::size_t>(view.shape.back());
+      const std::size_t top = view.shape.back();
       const double scale = LargestMagnitude(values);
       const std::size_t first = static_cast<std::size_t>(place) * this->VectorsIn(tokens);
       for (std::size_t i = 0; i < tokens.Count(); ++i)
@@ -209,15 +206,14 @@ TEST_P(OfTokens, CountsAreExpected)
   for (const HeadVector vector : this->Options().vectors)
   {
     const std::string& name = Vectors()[static_cast<std::size_t>(vector)].name;
-    std::vector<std::int64_t> count(static_cast<std::size_t>(8 * vocabulary));
+    std::vector<std::int64_t> count(8 * vocabulary);
     std::vector<std::int64_t> positions(count.size());
     std::vector<std::int64_t> ranks(count.size());
     for (const TokenCount& token : counts)
     {
       if (token.vector == vector)
       {
-        const auto place =
-          static_cast<std::size_t>((token.layer * HeadCount + token.head) * vocabulary + token.id);
+        const std::size_t place = (token.layer * HeadCount + token.head) * vocabulary + token.id;
         count[place] = token.count;
         positions[place] = token.positions;
         ranks[place] = token.rank;
@@ -263,7 +259,7 @@ TEST_P(OfTokens, SharedTokensAreExpected)
     {
       if (token.vector == vector)
       {
-        ofHead[static_cast<std::size_t>(token.layer * HeadCount + token.head)].push_back(token.id);
+        ofHead[token.layer * HeadCount + token.head].push_back(token.id);
       }
     }
     std::vector<std::int64_t> shared;
@@ -351,12 +347,11 @@ TEST_P(OfModels, PlainTokensFollowTheDefinition)
   const std::int64_t first = recording.sequenceOffsets[1];
   for (std::int64_t i = 0; i < recording.SequenceLength(1); ++i)
   {
-    expect(
-      row(recorded.value, first + i) - head.foldedBias, found[3].Best(static_cast<std::size_t>(i)));
+    expect(row(recorded.value, first + i) - head.foldedBias, found[3].Best(i));
     for (std::int64_t j = 0; j <= i; ++j)
     {
       expect(row(recorded.query, first + i).cwiseProduct(row(recorded.key, first + j)),
-        found[2].Best(static_cast<std::size_t>(i * (i + 1) / 2 + j)));
+        found[2].Best(i * (i + 1) / 2 + j));
     }
   }
 }

@@ -64,11 +64,11 @@ public:
     {
       const std::vector<double> attention = this->Expected.Values(name + "attention", s);
       const std::vector<double> value = this->Expected.Values(name + "value", s);
-      const std::vector<std::int64_t>& ids = sequences[static_cast<std::size_t>(s)];
+      const std::vector<std::int64_t>& ids = sequences[s];
       for (std::int64_t i = 0; i < shape[2]; ++i)
       {
         const double* row = attention.data() + (head * shape[2] + i) * shape[2];
-        std::vector<double> residual(static_cast<std::size_t>(this->ModelDimension()));
+        std::vector<double> residual(this->ModelDimension());
         for (std::int64_t j = 0; j <= i; ++j)
         {
           for (std::int64_t c = 0; c < shape[3]; ++c)
@@ -76,15 +76,13 @@ public:
             for (std::size_t o = 0; o < residual.size(); ++o)
             {
               residual[o] +=
-                row[j] *
-                (value[static_cast<std::size_t>((head * shape[2] + j) * shape[3] + c)] -
-                  bias[static_cast<std::size_t>(c)]) *
+                row[j] * (value[(head * shape[2] + j) * shape[3] + c] - bias[c]) *
                 output[static_cast<std::size_t>(head * shape[3] + c) * residual.size() + o];
             }
           }
         }
         const std::int64_t strongest = std::max_element(row, row + i + 1) - row;
-        sum += this->Share(residual, ids, ids[static_cast<std::size_t>(strongest)]);
+        sum += this->Share(residual, ids, ids[strongest]);
         ++queries;
       }
     }
@@ -105,7 +103,7 @@ private:
   /// What values have beyond x W_V of a normalized x without gain and shift: b_V + shift W_V.
   std::vector<double> ValueBias(std::int64_t layer, std::int64_t head, std::int64_t dimension) const
   {
-    std::vector<double> bias(static_cast<std::size_t>(dimension));
+    std::vector<double> bias(dimension);
     const SafetensorsFile stored(this->Expected.Path() / "model.safetensors");
     const std::string name = "blocks." + std::to_string(layer) + ".";
     if (stored.GetTensors().count(name + "attn.b_V") == 0)

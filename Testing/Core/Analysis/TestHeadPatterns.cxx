@@ -54,8 +54,8 @@ protected:
     Recording recording;
     recording.layerCount = static_cast<std::int32_t>(attention.shape[0]);
     recording.sequenceOffsets = { 0, length };
-    recording.tokens.sequence.assign(static_cast<std::size_t>(length), 0);
-    recording.tokens.position.resize(static_cast<std::size_t>(length));
+    recording.tokens.sequence.assign(length, 0);
+    recording.tokens.position.resize(length);
     std::iota(recording.tokens.position.begin(), recording.tokens.position.end(), 0);
     recording.tokens.id = this->Expected.GetTensors().at("heads.ids").ToInteger();
     auto next = values.begin();
@@ -205,7 +205,7 @@ TEST_P(OfHeads, PrefixMatchingAndSink)
 
 RepeatedTokens TokensOf(const std::vector<std::int64_t>& ids)
 {
-  Recording recording = LongRecording(static_cast<std::int64_t>(ids.size()));
+  Recording recording = LongRecording(ids.size());
   recording.tokens.id = ids;
   return { recording, 0 };
 }

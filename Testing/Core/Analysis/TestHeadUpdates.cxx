@@ -22,7 +22,7 @@ std::vector<HeadUpdate> MeasureHead(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
 {
   const std::int64_t length = recording.SequenceLength(sequence);
-  std::vector<HeadUpdate> updates(static_cast<std::size_t>(length));
+  std::vector<HeadUpdate> updates(length);
   std::vector<float> work;
   MeasureUpdates(recording, sequence, layer, head, 0, length, work, updates.data());
   return updates;
@@ -62,7 +62,7 @@ TEST_P(UpdatesOfModel, OfAllHeadsEqualTheOracle)
   const std::int64_t tokens = recording.tokens.Count();
   for (const std::int64_t layer : { 0, 1 })
   {
-    std::vector<StreamUpdate> updates(static_cast<std::size_t>(tokens));
+    std::vector<StreamUpdate> updates(tokens);
     const std::vector<float> bias = OutputBias(this->Oracle.GetModel(), layer);
     MeasureLayerUpdates(recording, layer, bias, 0, 3, updates.data());
     MeasureLayerUpdates(recording, layer, bias, 3, tokens, updates.data() + 3);

@@ -42,7 +42,7 @@ class BreakdownOfModel : public OfFocus
 /// breakdown.sorted.*: [L, B, H, T, T], by query and rank.
 TEST_P(BreakdownOfModel, SortsScoresAsTheOracle)
 {
-  const auto length = static_cast<std::size_t>(this->Oracle.ShapeOf("breakdown.alibi")[1]);
+  const std::size_t length = this->Oracle.ShapeOf("breakdown.alibi")[1];
   std::vector<double> index;
   std::vector<std::vector<double>> found(4);
   this->Oracle.ForHeads(
@@ -85,8 +85,8 @@ TEST_P(BreakdownOfModel, SplitsScoresAsTheOracle)
   const std::vector<double> keyBias = this->Oracle.Values("breakdown.key_bias");
   const std::vector<double> constant = this->Oracle.Values("breakdown.constant");
   const std::vector<double> alibi = this->Oracle.Values("breakdown.alibi");
-  const auto length = static_cast<std::size_t>(this->Oracle.ShapeOf("breakdown.alibi")[1]);
-  const auto heads = static_cast<std::size_t>(this->Oracle.ShapeOf("breakdown.alibi")[0]);
+  const std::size_t length = this->Oracle.ShapeOf("breakdown.alibi")[1];
+  const std::size_t heads = this->Oracle.ShapeOf("breakdown.alibi")[0];
   std::vector<double> found;
   std::vector<double> expected;
   std::size_t block = 0; // of [L, B, H]
@@ -95,9 +95,9 @@ TEST_P(BreakdownOfModel, SplitsScoresAsTheOracle)
     {
       for (const ScoreParts& part : PartsOf(this->Oracle, layer, sequence, head, 1000))
       {
-        const auto i = static_cast<std::size_t>(part.query);
-        const auto j = static_cast<std::size_t>(part.key);
-        const auto h = static_cast<std::size_t>(head);
+        const std::size_t i = part.query;
+        const std::size_t j = part.key;
+        const std::size_t h = head;
         const std::size_t l = static_cast<std::size_t>(layer) * heads + h;
         found.insert(found.end(), { part.attention, part.bias, part.alibi });
         expected.insert(expected.end(),
@@ -169,7 +169,7 @@ TEST(ScoreBreakdown, OfBidirectionalModels)
     std::vector<float> found(parts.size());
     for (const ScoreParts& part : parts)
     {
-      found[static_cast<std::size_t>(part.query * length + part.key)] = part.score;
+      found[part.query * length + part.key] = part.score;
     }
     ExpectClose("scores", found, { scores.begin(), scores.end() }, FocusTolerance);
   }

@@ -21,14 +21,13 @@ namespace
 AttentionOnlyModel Compass(const std::vector<double>& directions)
 {
   AttentionOnlyModel model;
-  const auto n = static_cast<Eigen::Index>(directions.size());
+  const std::int64_t n = directions.size();
   model.wordEmbedding = Rows3::Random(n, 3);
   model.positionEmbedding = Rows3::Zero(2, 3);
   model.unembedding.resize(n, 3);
   for (Eigen::Index k = 0; k < n; ++k)
   {
-    model.unembedding.row(k) =
-      EmbeddingAtAngle(directions[static_cast<std::size_t>(k)], AngleMap::Isometric).transpose();
+    model.unembedding.row(k) = EmbeddingAtAngle(directions[k], AngleMap::Isometric).transpose();
   }
   model.heads.push_back(
     { Rows3::Zero(1, 3), Rows3::Zero(1, 3), Rows3::Zero(1, 3), Columns3::Zero(3, 1) });
@@ -61,8 +60,8 @@ TEST(ClassAreas, HaveTheProbabilityOfTheirPoints)
     for (const double theta1 : MiddleAngles(40))
     {
       const Evaluation at = evaluator.AtAngles(theta1, theta2);
-      ++points[static_cast<std::size_t>(at.predicted)];
-      sums[static_cast<std::size_t>(at.predicted)] += at.probability;
+      ++points[at.predicted];
+      sums[at.predicted] += at.probability;
     }
   }
   const ClassCounts counts = ClassCounter(model, {}, 40, 30).Count(0, 30);

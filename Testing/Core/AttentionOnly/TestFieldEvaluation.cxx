@@ -1,5 +1,3 @@
-// Also tests: FieldArrays FieldKernel
-
 #include "FieldEvaluation.h"
 
 #include "ClassPalette.h"

@@ -47,7 +47,7 @@ TEST_P(AccuracyAgainstOracle, CountsAreThoseOfTheOracle)
 {
   const AttentionOnlyModel& model = GetOracle().GetModel();
   const HeadAccuracies found = CountCorrect(model, Residual::EmbeddingPosition);
-  const auto pairs = static_cast<std::size_t>(found.pairs);
+  const std::size_t pairs = found.pairs;
   ASSERT_EQ(pairs, GetOracle().Integers("pair.class").size());
   std::vector<bool> any(pairs);
   for (std::size_t h = 0; h < model.HeadCount(); ++h)
@@ -131,8 +131,7 @@ TEST_P(AccuracyAgainstOracle, CornersAreTheHeadsAlone)
   const std::vector<int> heads = { 2, 0, 1 };
   for (Eigen::Index corner = 0; corner < 3; ++corner)
   {
-    const std::vector<int> expected =
-      Alone(static_cast<std::size_t>(heads[static_cast<std::size_t>(corner)]));
+    const std::vector<int> expected = Alone(heads[corner]);
     for (std::size_t pair = 0; pair < expected.size(); ++pair)
     {
       EXPECT_EQ(
@@ -163,7 +162,7 @@ TEST(HeadAccuracy, OfTheHandModel)
   for (Eigen::Index pair = 0; pair < 4; ++pair)
   {
     const double mix = evaluator.AtTokens(pair / 2, pair % 2).heads[1].mix.z();
-    EXPECT_EQ(second[static_cast<std::size_t>(pair)], mix > 0 ? 0 : 1);
+    EXPECT_EQ(second[pair], mix > 0 ? 0 : 1);
   }
   const HeadAccuracies counts = CountCorrect(model, Residual::None);
   EXPECT_EQ(counts.pairs, 4);
@@ -239,8 +238,7 @@ TEST(Simplex, IsCutIntoEqualTriangles)
     {
       // In barycentric coordinates the area is the determinant, whose sign is the orientation.
       Eigen::Matrix3d corners;
-      corners << points[static_cast<std::size_t>(a)], points[static_cast<std::size_t>(b)],
-        points[static_cast<std::size_t>(c)];
+      corners << points[a], points[b], points[c];
       EXPECT_NEAR(corners.determinant(), 1. / (segments * segments), 1e-15);
     }
   }

@@ -189,11 +189,11 @@ TEST(MixtureRegions, CountTiesAlongLinesAsPointByPoint)
     AttentionOnlyModel model = RandomModel(9, 3);
     for (std::size_t i = 0; i < 3; ++i)
     {
-      model.heads[i] = model.heads[static_cast<std::size_t>(alone)];
+      model.heads[i] = model.heads[alone];
       model.heads[i].output *= static_cast<int>(i) == alone ? 1 : -1;
     }
     ExpectSameCounts(model);
-    model.heads[static_cast<std::size_t>((alone + 1) % 3)].output.setZero();
+    model.heads[(alone + 1) % 3].output.setZero();
     ExpectSameCounts(model);
   }
 }

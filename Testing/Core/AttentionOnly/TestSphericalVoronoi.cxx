@@ -22,7 +22,7 @@ namespace
 
 Rows3 Rows(std::initializer_list<Vector3d> vectors)
 {
-  Rows3 rows(static_cast<Index>(vectors.size()), 3);
+  Rows3 rows(vectors.size(), 3);
   Index i = 0;
   for (const Vector3d& vector : vectors)
   {
@@ -150,10 +150,7 @@ public:
       for (std::int64_t i = 0; i < size; ++i)
       {
         const auto corner = [&](std::int64_t k)
-        {
-          return sphere.points[static_cast<std::size_t>(
-            sphere.connectivity[static_cast<std::size_t>(sphere.offsets[p] + k % size)])];
-        };
+        { return sphere.points[sphere.connectivity[sphere.offsets[p] + k % size]]; };
         normals.push_back(corner(i).cross(corner(i + 1)).stableNormalized());
       }
       this->Polygons[sphere.owners[p]].push_back(std::move(normals));
@@ -262,8 +259,7 @@ TEST_P(OracleSphere, KnowsWhatCanBePredicted)
   const SphericalVoronoi partition = PartitionSphere(rows);
   for (Index c = 0; c < rows.rows(); ++c)
   {
-    EXPECT_EQ(partition.reachable[static_cast<std::size_t>(c)], IsReachableByBruteForce(rows, c))
-      << c;
+    EXPECT_EQ(partition.reachable[c], IsReachableByBruteForce(rows, c)) << c;
   }
 }
 
@@ -273,7 +269,7 @@ TEST_P(OracleSphere, HasACellForEachClassThatTheOraclePredicts)
   const std::vector<std::int64_t> predicted = GetOracle().Integers("none.class");
   for (const std::int64_t c : std::set<std::int64_t>(predicted.begin(), predicted.end()))
   {
-    EXPECT_TRUE(partition.reachable[static_cast<std::size_t>(c)]) << c;
+    EXPECT_TRUE(partition.reachable[c]) << c;
   }
 }
 
@@ -312,8 +308,7 @@ TEST(Sphere, KnowsWhatCanBePredicted)
       const SphericalVoronoi partition = PartitionSphere(rows);
       for (Index c = 0; c < count; ++c)
       {
-        EXPECT_EQ(
-          partition.reachable[static_cast<std::size_t>(c)], IsReachableByBruteForce(rows, c));
+        EXPECT_EQ(partition.reachable[c], IsReachableByBruteForce(rows, c));
       }
     }
   }
@@ -519,8 +514,7 @@ TEST(Sphere, OfSmallIntegersIsCovered)
     ExpectVerticesAreWonByTheirCells(partition, rows);
     for (Index c = 0; c < count; ++c)
     {
-      ASSERT_EQ(partition.reachable[static_cast<std::size_t>(c)], IsReachableByBruteForce(rows, c))
-        << c;
+      ASSERT_EQ(partition.reachable[c], IsReachableByBruteForce(rows, c)) << c;
     }
   }
 }

@@ -90,10 +90,8 @@ TEST(TorusGrid, PiecesShareTheQuads)
       {
         for (int column = 0; column < 5; ++column)
         {
-          EXPECT_EQ(
-            points.at(static_cast<std::size_t>(piece.Point(column, r))), grid.Distinct(column, r));
-          EXPECT_EQ(points.at(static_cast<std::size_t>(piece.Point(column, r + 1))),
-            grid.Distinct(column, r + 1));
+          EXPECT_EQ(points.at(piece.Point(column, r)), grid.Distinct(column, r));
+          EXPECT_EQ(points.at(piece.Point(column, r + 1)), grid.Distinct(column, r + 1));
         }
       }
     }

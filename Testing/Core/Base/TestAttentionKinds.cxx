@@ -1,5 +1,3 @@
-// Also tests: NamedValues
-
 #include "AttentionKinds.h"
 
 #include <stdexcept>

@@ -46,8 +46,8 @@ private:
 
 std::vector<int> Calls(std::int64_t count, int threads)
 {
-  std::vector<int> calls(static_cast<std::size_t>(count));
-  ParallelFor(count, threads, [&](std::int64_t i) { ++calls[static_cast<std::size_t>(i)]; });
+  std::vector<int> calls(count);
+  ParallelFor(count, threads, [&](std::int64_t i) { ++calls[i]; });
   return calls;
 }
 
@@ -57,7 +57,7 @@ TEST(Parallel, CallsEachOnce)
   {
     for (const std::int64_t count : { 0, 1, 2, 3, 1000 })
     {
-      EXPECT_EQ(Calls(count, threads), std::vector<int>(static_cast<std::size_t>(count), 1))
+      EXPECT_EQ(Calls(count, threads), std::vector<int>(count, 1))
         << count << " on " << threads << " threads";
     }
   }

@@ -1,5 +1,3 @@
-// Also tests: CircuitWeights
-
 #include "Bigrams.h"
 
 #include "CircuitWeights.h"
@@ -28,8 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Models, OfBigrams, OfCircuits::Models(), OfCircuits::Na
 
 TEST_P(OfBigrams, AreExpected)
 {
-  std::vector<std::int32_t> tokens(
-    static_cast<std::size_t>(this->Oracle.GetModel().GetConfig().vocabulary));
+  std::vector<std::int32_t> tokens(this->Oracle.GetModel().GetConfig().vocabulary);
   std::iota(tokens.begin(), tokens.end(), 0);
   for (const bool processes : { false, true })
   {

@@ -113,8 +113,8 @@ TEST(HeadCircuit, LargestOfPositionsAreThoseOfRowsAndColumns)
     Eigen::Index destination = 0;
     tables.entries.row(i).maxCoeff(&source);
     tables.entries.col(i).maxCoeff(&destination);
-    EXPECT_EQ(tables.largest[0].entries[ToIndex(2 * i)].id, source);
-    EXPECT_EQ(tables.largest[1].entries[ToIndex(2 * i)].id, destination);
+    EXPECT_EQ(tables.largest[0].entries[2 * i].id, source);
+    EXPECT_EQ(tables.largest[1].entries[2 * i].id, destination);
   }
 }
 

@@ -53,12 +53,12 @@ TEST_P(CompositionOfModel, EqualsTheOracle)
   const std::int64_t all = model.GetConfig().layers * heads;
   for (const auto& [name, kind] : Kinds())
   {
-    std::vector<double> scores(static_cast<std::size_t>(all * all), 0);
+    std::vector<double> scores(all * all, 0);
     std::vector<double> corrected = scores;
     for (const ComposedHeads& pair : Find(model, kind))
     {
-      const auto at = static_cast<std::size_t>(
-        (pair.fromLayer * heads + pair.fromHead) * all + pair.toLayer * heads + pair.toHead);
+      const std::size_t at =
+        (pair.fromLayer * heads + pair.fromHead) * all + pair.toLayer * heads + pair.toHead;
       scores[at] = pair.score;
       corrected[at] = pair.score - baseline;
     }

@@ -1,5 +1,3 @@
-// Also tests: CircuitFactors
-
 #include "HeadSpectra.h"
 
 #include "CircuitFactors.h"
@@ -139,7 +137,7 @@ private:
 
   ProcessedHead HeadAt(const HeadPlace& place) const
   {
-    return this->Weights.Attention(place.layer).heads[static_cast<std::size_t>(place.head)];
+    return this->Weights.Attention(place.layer).heads[place.head];
   }
 };
 
@@ -147,7 +145,7 @@ private:
 void ExpectSpectrum(const HeadSpectrum& found, const Eigen::MatrixXd& circuit)
 {
   const Eigen::VectorXd all = Eigen::JacobiSVD<Eigen::MatrixXd>(circuit).singularValues();
-  const auto count = static_cast<Eigen::Index>(found.singularValues.size());
+  const std::int64_t count = found.singularValues.size();
   ExpectClose("singular values", found.singularValues,
     std::vector<double>(all.data(), all.data() + count), 1e-7);
   EXPECT_LT(all.tail(all.size() - count).maxCoeff(), 1e-9 * all[0]);
@@ -202,7 +200,7 @@ TEST(HeadSpectra, DoNotDependOnThreadsOrOnWhichHeadsAreAsked)
 TEST(HeadSpectra, OfStoredWeightsAndOfAHeadWithoutAny)
 {
   TinyTransformer tiny;
-  const auto dimension = static_cast<std::size_t>(TinyTransformer::ModelDimension);
+  const std::size_t dimension = TinyTransformer::ModelDimension;
   for (std::size_t i = 0; i < 16 * dimension; ++i) // W_O of head 0
   {
     tiny.Set("h.0.attn.c_proj.weight", i, 0);

@@ -55,8 +55,8 @@ TEST(LargestProducts, EqualOnesAreInOrderOfIds)
   const auto found = LargestProducts(DoubleMatrix::Ones(1, 2), same, options);
   for (std::int32_t i = 0; i < 3; ++i)
   {
-    EXPECT_EQ(found[static_cast<std::size_t>(i)].id, i);
-    EXPECT_EQ(found[static_cast<std::size_t>(i)].logit, 2);
+    EXPECT_EQ(found[i].id, i);
+    EXPECT_EQ(found[i].logit, 2);
   }
 }
 

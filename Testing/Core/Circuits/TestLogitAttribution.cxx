@@ -44,7 +44,7 @@ std::vector<LogitTarget> NextTokens(const Recording& recording)
   std::vector<LogitTarget> targets;
   for (std::int64_t row = 0; row + 1 < recording.tokens.Count(); ++row)
   {
-    const auto i = static_cast<std::size_t>(row);
+    const std::size_t i = row;
     if (recording.tokens.sequence[i] == recording.tokens.sequence[i + 1])
     {
       targets.push_back({ row, static_cast<std::int32_t>(recording.tokens.id[i + 1]) });

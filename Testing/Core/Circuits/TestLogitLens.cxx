@@ -105,8 +105,7 @@ TEST_P(OfLens, PredictsTheLargestLogit)
   for (std::int64_t i = 0; i < 7; ++i)
   {
     const float* logits = recording.logits.Row(2 + i);
-    EXPECT_EQ(
-      tokens[static_cast<std::size_t>(i)], std::max_element(logits, logits + vocabulary) - logits);
+    EXPECT_EQ(tokens[i], std::max_element(logits, logits + vocabulary) - logits);
   }
   recording.logits = {};
   EXPECT_EQ(PredictedTokens(recording, this->Oracle.GetModel(), 2, 9), tokens);

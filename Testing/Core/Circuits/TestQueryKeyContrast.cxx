@@ -50,7 +50,7 @@ struct BruteForce
       {
         continue;
       }
-      const std::int64_t begin = recording.sequenceOffsets[static_cast<std::size_t>(s)];
+      const std::int64_t begin = recording.sequenceOffsets[s];
       const std::int64_t end = begin + recording.SequenceLength(s);
       for (std::int64_t i = begin; i < end; ++i)
       {
@@ -136,9 +136,7 @@ TEST_P(OfPairs, OfEqualValuesIsTheSumOverPairs)
   QueryKeyContrastOptions options;
   options.group = this->Groups();
   const IsInSet isAlike = [&](std::int64_t i, std::int64_t j)
-  {
-    return options.group[static_cast<std::size_t>(i)] == options.group[static_cast<std::size_t>(j)];
-  };
+  { return options.group[i] == options.group[j]; };
   for (const bool includesSelf : { false, true })
   {
     options.includesSelf = includesSelf;
@@ -170,10 +168,7 @@ TEST(QueryKeyContrast, OfLongSequences)
   const TinyTransformer tiny;
   const Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 300, 1, 17 }), {});
   const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
-  {
-    return recording.tokens.id[static_cast<std::size_t>(i)] ==
-           recording.tokens.id[static_cast<std::size_t>(j)];
-  };
+  { return recording.tokens.id[i] == recording.tokens.id[j]; };
   QueryKeyContrastOptions options;
   options.group = recording.tokens.id;
   options.layer = 1;
@@ -196,10 +191,7 @@ TEST(QueryKeyContrast, OfWindows)
   const TinyTransformer tiny;
   Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 30, 1, 17 }), {});
   const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
-  {
-    return recording.tokens.id[static_cast<std::size_t>(i)] ==
-           recording.tokens.id[static_cast<std::size_t>(j)];
-  };
+  { return recording.tokens.id[i] == recording.tokens.id[j]; };
   QueryKeyContrastOptions options;
   options.includesSelf = true;
   for (const std::int64_t window : { 2, 9, 100 })

@@ -35,7 +35,7 @@ TEST_P(OfComponents, AddUpToTheStream)
     {
       const DoubleMatrix vectors = ComponentVectors(recording, residual, 7, layer);
       Vector sum = vectors.colwise().sum();
-      Vector expected = RowOf(recording.residual[static_cast<std::size_t>(layer)], 7);
+      Vector expected = RowOf(recording.residual[layer], 7);
       EXPECT_EQ(vectors.rows(), static_cast<std::int64_t>(ComponentsBefore(config, layer).size()));
       if (config.norm == NormKind::LayerNorm) // known up to the mean
       {
@@ -59,7 +59,7 @@ TEST_P(OfComponents, EndInTheRecordedEnd)
   const DoubleMatrix mlps = LastMlpOutputs(recording, residual, rows);
   for (std::int64_t i = 0; i < 2; ++i)
   {
-    const std::int64_t row = rows[static_cast<std::size_t>(i)];
+    const std::int64_t row = rows[i];
     Vector sum = ComponentVectors(
       recording, residual, row, config.layers, mlps.size() > 0 ? mlps.row(i).data() : nullptr)
                    .colwise()

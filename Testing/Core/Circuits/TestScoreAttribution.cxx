@@ -52,10 +52,10 @@ void ForScores(const Recording& recording, const Visit& visit)
 
 float RecordedScore(const Recording& recording, const ScorePlace& place)
 {
-  std::vector<float> row(static_cast<std::size_t>(recording.SequenceLength(place.sequence)));
+  std::vector<float> row(recording.SequenceLength(place.sequence));
   EvaluateAttention(recording, place.sequence, place.layer, place.head, AttentionQuantity::Scores,
     place.query, place.query + 1, row.data());
-  return row[static_cast<std::size_t>(place.key)];
+  return row[place.key];
 }
 
 /// The product of a query and a key whose rotary angles differ by `offset` positions.
@@ -63,12 +63,11 @@ double RotatedProduct(
   const TransformerConfig& config, const Vector& query, const Vector& key, std::int64_t offset)
 {
   const std::vector<float> frequencies = RotaryFrequencies(config);
-  const auto pairs = static_cast<std::int64_t>(frequencies.size());
+  const std::int64_t pairs = frequencies.size();
   double sum = 0;
   for (std::int64_t i = 0; i < pairs; ++i)
   {
-    const double angle =
-      static_cast<double>(offset) * static_cast<double>(frequencies[static_cast<std::size_t>(i)]);
+    const double angle = static_cast<double>(offset) * static_cast<double>(frequencies[i]);
     const double even = query(i) * key(i) + query(i + pairs) * key(i + pairs);
     const double odd = query(i) * key(i + pairs) - query(i + pairs) * key(i);
     sum += std::cos(angle) * even + std::sin(angle) * odd;
@@ -86,8 +85,7 @@ protected:
     const Recording& recording = this->Oracle.GetRecording();
     const ResidualWeights residual(this->Processed);
     const std::int64_t first = recording.sequenceOffsets[1];
-    const ProcessedHead head =
-      this->Processed.Attention(place.layer).heads[static_cast<std::size_t>(place.head)];
+    const ProcessedHead head = this->Processed.Attention(place.layer).heads[place.head];
     const auto part = [&](std::int64_t position, std::int64_t c, const DoubleMatrix& weight,
                         const Vector& bias) -> Vector
     {
@@ -140,8 +138,7 @@ TEST_P(OfScores, SumsAreTheRecordedScores)
         largest = std::max(largest, std::abs(terms.score));
         const double alibi = recording.alibiSlopes.empty()
                                ? 0
-                               : recording.alibiSlopes[static_cast<std::size_t>(place.head)] *
-                                   static_cast<double>(place.key);
+                               : recording.alibiSlopes[place.head] * static_cast<double>(place.key);
         EXPECT_EQ(terms.queries.back().name == "ALiBi", !recording.alibiSlopes.empty());
         if (!recording.alibiSlopes.empty())
         {
@@ -176,8 +173,7 @@ TEST_P(OfScores, TermsAreThoseOfFoldedWeights)
       for (std::int64_t b = 0; b < count; ++b)
       {
         EXPECT_NEAR(terms.values(a, b), this->Expected(place, a, b), tolerance)
-          << terms.queries[static_cast<std::size_t>(a)].name << " x "
-          << terms.keys[static_cast<std::size_t>(b)].name;
+          << terms.queries[a].name << " x " << terms.keys[b].name;
       }
     }
   }

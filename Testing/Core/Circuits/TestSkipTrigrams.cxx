@@ -1,5 +1,3 @@
-// Also tests: BestItems HeadFactors LargestPartners
-
 #include "SkipTrigrams.h"
 
 #include "DotProduct.h"

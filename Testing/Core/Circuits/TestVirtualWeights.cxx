@@ -63,10 +63,8 @@ TEST_P(VirtualWeightsOfModel, OfKeysAndValuesAreProducts)
 {
   const ProcessedWeights weights(this->Oracle.GetModel(), WeightSteps::TransformerLens);
   const VirtualWeightsOptions options = this->Options(CompositionKind::Key, VirtualSpace::Streams);
-  const ProcessedHead first =
-    weights.Attention(options.from.layer).heads[static_cast<std::size_t>(options.from.head)];
-  const ProcessedHead second =
-    weights.Attention(options.to.layer).heads[static_cast<std::size_t>(options.to.head)];
+  const ProcessedHead first = weights.Attention(options.from.layer).heads[options.from.head];
+  const ProcessedHead second = weights.Attention(options.to.layer).heads[options.to.head];
   const DoubleMatrix ofKeys = first.value * first.output * second.key * second.query.transpose();
   const DoubleMatrix ofValues = first.value * first.output * second.value * second.output;
   ExpectClose("keys", Flat(this->Find(CompositionKind::Key, VirtualSpace::Streams).product),
@@ -79,9 +77,9 @@ TEST_P(VirtualWeightsOfModel, HaveTheSingularValuesAndScoreOfTheirProduct)
 {
   const std::int64_t heads = this->Oracle.GetModel().GetConfig().heads;
   const std::vector<std::int64_t> pair = this->Oracle.Integers("virtual.pair");
-  const auto place = static_cast<std::size_t>(
+  const std::size_t place =
     (pair[0] * heads + pair[1]) * this->Oracle.GetModel().GetConfig().layers * heads +
-    pair[2] * heads + pair[3]);
+    pair[2] * heads + pair[3];
   const std::map<CompositionKind, std::string> kinds = { { CompositionKind::Query, "q" },
     { CompositionKind::Key, "k" }, { CompositionKind::Value, "v" } };
   for (const auto& [kind, name] : kinds)

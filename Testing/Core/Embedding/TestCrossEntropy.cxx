@@ -1,5 +1,3 @@
-// Also tests: UmapCurve
-
 #include "CrossEntropy.h"
 
 #include "UmapOracle.h"

@@ -18,12 +18,11 @@ namespace
 
 std::vector<double> Dense(const FuzzyGraph& graph)
 {
-  const auto points = static_cast<std::size_t>(graph.points);
+  const std::size_t points = graph.points;
   std::vector<double> dense(points * points, 0);
   for (std::size_t i = 0; i < points; ++i)
   {
-    for (auto e = static_cast<std::size_t>(graph.begin[i]);
-      e < static_cast<std::size_t>(graph.begin[i + 1]); ++e)
+    for (std::size_t e = graph.begin[i]; e < static_cast<std::size_t>(graph.begin[i + 1]); ++e)
     {
       dense[i * points + graph.index[e]] = static_cast<double>(graph.value[e]);
     }

@@ -1,4 +1,3 @@
-// Also tests: ExtendedNeighbors NeighborCandidates PointView
 #include "Neighbors.h"
 
 #include "EmbeddingOracle.h"
@@ -33,7 +32,7 @@ namespace
 std::vector<float> RandomPoints(std::int64_t count, std::int64_t dimension, unsigned seed)
 {
   std::mt19937 generator(seed);
-  std::vector<float> values(static_cast<std::size_t>(count * dimension));
+  std::vector<float> values(count * dimension);
   for (float& value : values)
   {
     value = static_cast<float>(generator() % 2001) / 1000 - 1;
@@ -78,8 +77,8 @@ void ExpectExact(const PointView& points, PointMetric metric, const NeighborList
     std::sort(all.begin(), all.end());
     for (int k = 0; k < found.count; ++k)
     {
-      const auto at = static_cast<std::size_t>(i * found.count + k);
-      const double expected = all[static_cast<std::size_t>(k)].first;
+      const std::size_t at = i * found.count + k;
+      const double expected = all[k].first;
       ASSERT_NEAR(found.distance[at], expected, tolerance) << i << " " << k;
       ASSERT_NEAR(DistanceOf(points, metric, i, found.index[at]), expected, 1e-14) << i << " " << k;
     }

@@ -1,5 +1,3 @@
-// Also tests: HashedNumbers
-
 #include "SpectralLayout.h"
 
 #include "HashedNumbers.h"
@@ -53,7 +51,7 @@ FuzzyGraph Path(std::int64_t points)
         graph.value.push_back(1);
       }
     }
-    graph.begin.push_back(static_cast<std::int64_t>(graph.index.size()));
+    graph.begin.push_back(graph.index.size());
   }
   return graph;
 }

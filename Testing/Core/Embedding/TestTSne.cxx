@@ -1,4 +1,3 @@
-// Also tests: Attraction CurveOrder PerplexitySearch Repulsion StartLayout
 #include "TSne.h"
 
 #include "Attraction.h"
@@ -38,15 +37,14 @@ std::vector<float> MakeClusters(std::int64_t count, std::int64_t dimension, int 
 {
   std::mt19937 generator(7);
   std::normal_distribution<float> normal;
-  std::vector<float> centers(static_cast<std::size_t>(groups * dimension));
+  std::vector<float> centers(groups * dimension);
   std::generate(centers.begin(), centers.end(), [&] { return normal(generator); });
   std::vector<float> values;
   for (std::int64_t i = 0; i < count; ++i)
   {
     for (std::int64_t c = 0; c < dimension; ++c)
     {
-      values.push_back(
-        centers[static_cast<std::size_t>(i % groups * dimension + c)] + 0.3F * normal(generator));
+      values.push_back(centers[i % groups * dimension + c] + 0.3F * normal(generator));
     }
   }
   return values;
@@ -56,7 +54,7 @@ std::vector<float> Normal(std::int64_t count, double deviation, unsigned seed)
 {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal(0, static_cast<float>(deviation));
-  std::vector<float> values(static_cast<std::size_t>(count));
+  std::vector<float> values(count);
   std::generate(values.begin(), values.end(), [&] { return normal(generator); });
   return values;
 }
@@ -189,7 +187,7 @@ TEST_P(TSneOnTarget, AttractionIsNearTheExactOne)
       const std::vector<float> layout = Normal(count * dimensions, 5, 4);
       const std::vector<double> exact(layout.begin(), layout.end());
       const std::vector<float> rows = InRows(layout, dimensions, StrideOf(dimensions));
-      std::vector<std::uint32_t> order(static_cast<std::size_t>(count));
+      std::vector<std::uint32_t> order(count);
       std::iota(order.begin(), order.end(), 0U);
       const Attraction attraction(p, order, dimensions, 1);
       std::vector<float> found(rows.size());
@@ -344,7 +342,7 @@ double Purity(const std::vector<float>& layout, int dimensions, int groups)
   for (std::size_t i = 0; i < nearest.index.size(); ++i)
   {
     const std::size_t point = i / 10;
-    const auto number = static_cast<std::size_t>(groups);
+    const std::size_t number = groups;
     same += nearest.index[i] % number == point % number ? 1 : 0;
   }
   return same / static_cast<double>(nearest.index.size());

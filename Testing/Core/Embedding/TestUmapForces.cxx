@@ -41,7 +41,7 @@ struct Places
     constexpr std::int64_t groups = 3; // of which the last is not full
     for (std::vector<float>& axis : this->from)
     {
-      axis.resize(static_cast<std::size_t>(groups * UmapGroup + this->count + UmapGroup));
+      axis.resize(groups * UmapGroup + this->count + UmapGroup);
     }
     std::uint64_t next = 0;
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -73,7 +73,7 @@ constexpr float LastStep = 0.125F;
 /// A place after a step, by the formulas in double precision.
 std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64_t i)
 {
-  const auto dimensions = static_cast<std::size_t>(step.dimensions);
+  const std::size_t dimensions = step.dimensions;
   const double a = step.curve.a;
   const double b = step.curve.b;
   const auto difference = [&](std::int64_t j)
@@ -82,8 +82,7 @@ std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64
     for (std::size_t c = 0; c < dimensions; ++c)
     {
       const std::vector<float>& axis = places.from[c];
-      to.push_back(static_cast<double>(axis[static_cast<std::size_t>(j)]) -
-                   static_cast<double>(axis[static_cast<std::size_t>(i)]));
+      to.push_back(static_cast<double>(axis[j]) - static_cast<double>(axis[i]));
     }
     return to;
   };
@@ -98,11 +97,11 @@ std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64
   };
   std::vector<double> force(dimensions, 0);
   double stiffness = 0;
-  const auto group = static_cast<std::size_t>(i / UmapGroup);
+  const std::size_t group = i / UmapGroup;
   for (std::int64_t column = places.edges.begin[group]; column < places.edges.begin[group + 1];
     ++column)
   {
-    const auto e = static_cast<std::size_t>(column * UmapGroup + i % UmapGroup);
+    const std::size_t e = column * UmapGroup + i % UmapGroup;
     const std::vector<double> to = difference(places.edges.target[e]);
     const double s = squareOf(to);
     if (s == 0)
@@ -117,8 +116,8 @@ std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64
       force[c] += pull * to[c];
     }
   }
-  const double repulsion = static_cast<double>(step.repulsion) *
-                           static_cast<double>(places.edges.repulsion[static_cast<std::size_t>(i)]);
+  const double repulsion =
+    static_cast<double>(step.repulsion) * static_cast<double>(places.edges.repulsion[i]);
   for (const std::int64_t shift : step.shifts)
   {
     const std::vector<double> to = difference((i + shift) % places.count);
@@ -133,7 +132,7 @@ std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64
   for (std::size_t c = 0; c < dimensions; ++c)
   {
     const double rate = step.rate;
-    moved.push_back(static_cast<double>(places.from[c][static_cast<std::size_t>(i)]) +
+    moved.push_back(static_cast<double>(places.from[c][i]) +
                     rate * force[c] / (1 + rate * stiffness) +
                     static_cast<double>(step.momentum * LastStep));
   }
@@ -175,8 +174,7 @@ TEST_P(UmapForces, AreTheirFormulas)
         const std::vector<double> expected = Moved(places, step, i);
         for (std::size_t c = 0; c < expected.size(); ++c)
         {
-          EXPECT_NEAR(to[c][static_cast<std::size_t>(i)], expected[c],
-            2e-5 * std::max(size, 1.)) // forces are about 1
+          EXPECT_NEAR(to[c][i], expected[c], 2e-5 * std::max(size, 1.)) // forces are about 1
             << i << " of size " << size;
         }
       }

@@ -1,5 +1,3 @@
-// Also tests: NumpyArray
-
 #include "ArrayFile.h"
 
 #include "Error.h"
@@ -99,7 +97,7 @@ TEST_P(NumpyType, IsRead)
   const std::string shape = "(" + std::to_string(known.values.size()) + ",)";
   const LoadedArray array = LoadNpy(NpyFile(NpyHeader(known.type, shape), known.bytes));
   EXPECT_EQ(array.view.dtype, known.dtype);
-  EXPECT_THAT(array.view.shape, ElementsAre(static_cast<std::int64_t>(known.values.size())));
+  EXPECT_THAT(array.view.shape, ElementsAre(known.values.size()));
   EXPECT_EQ(array.view.ToDouble(), known.values);
 }
 
@@ -243,6 +241,7 @@ std::string Damaged(std::string zip, std::size_t at)
 }
 
 const std::string GoodZip = ZipFile({ { "x.npy", GoodNpy } });
+const std::string DeflatedZip = ZipFile({ { "x.npy", GoodNpy } }, true);
 
 INSTANTIATE_TEST_SUITE_P(Zip, BadArrayFile,
   testing::Values(BadFile{ "Truncated", GoodZip.substr(0, GoodZip.size() / 2),
@@ -259,7 +258,9 @@ INSTANTIATE_TEST_SUITE_P(Zip, BadArrayFile,
     BadFile{
       "Bomb", ZipFile({ { "x.npy", GoodNpy } }, true, 4'000'000'000), "which is impossible" },
     BadFile{ "Checksum", Damaged(GoodZip, GoodZip.find("PK\x01\x02") - 1),
-      "array 'x.npy': cannot read it from the zip archive: CRC error" }),
+      "array 'x.npy': record 'x.npy' is damaged: its checksum differs" },
+    BadFile{ "Deflated", std::string(DeflatedZip).replace(35, 1, "\x07"), // no kind of block
+      "array 'x.npy': cannot read it from the zip archive: it is cut off or damaged" }),
   [](const auto& bad) { return std::string(bad.param.name); });
 
 TEST_P(BadArrayFile, IsRefused)

@@ -1,5 +1,3 @@
-// Also tests: PickleReader ZipDirectory
-
 #include "TorchFile.h"
 
 #include "ArrayFile.h"

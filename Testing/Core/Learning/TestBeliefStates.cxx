@@ -1,5 +1,3 @@
-// Also tests: BeliefStatesTask
-
 #include "BeliefStates.h"
 
 #include "Error.h"
@@ -70,8 +68,7 @@ double PathSum(const std::vector<std::int64_t>& symbols, std::int64_t last)
     for (const std::int64_t symbol : symbols)
     {
       rest /= 3;
-      probability *= matrices[static_cast<std::size_t>(symbol)][static_cast<std::size_t>(state)]
-                             [static_cast<std::size_t>(rest % 3)];
+      probability *= matrices[symbol][state][rest % 3];
       state = rest % 3;
     }
     sum += state == last ? probability : 0;
@@ -104,8 +101,8 @@ TEST(BeliefStates, AreThoseOfAllPaths)
     {
       const std::vector<std::int64_t> before(prefix.begin(), prefix.end() - 1);
       EXPECT_NEAR(losses[i - 1], -std::log(PathSum(prefix) / PathSum(before)), 1e-12);
-      EXPECT_NEAR(NextSymbol({}, beliefs[i - 1])[static_cast<std::size_t>(symbols[i])],
-        PathSum(prefix) / PathSum(before), 1e-12);
+      EXPECT_NEAR(
+        NextSymbol({}, beliefs[i - 1])[symbols[i]], PathSum(prefix) / PathSum(before), 1e-12);
     }
   }
   EXPECT_TRUE(BeliefsAfter({}, {}).empty());
@@ -153,16 +150,16 @@ TEST(BeliefStatesTask, DrawsTheProcess)
   for (std::size_t s = 0; s < count; ++s)
   {
     const std::vector<std::int64_t>& tokens = batch.input.tokens[s];
-    ++first[static_cast<std::size_t>(9 * tokens[0] + 3 * tokens[1] + tokens[2])];
+    ++first[9 * tokens[0] + 3 * tokens[1] + tokens[2]];
     const std::int64_t target = batch.targets[6 * s + 5];
-    ++last[static_cast<std::size_t>(9 * tokens[4] + 3 * tokens[5] + target)];
+    ++last[9 * tokens[4] + 3 * tokens[5] + target];
   }
   for (std::int64_t code = 0; code < 27; ++code)
   {
     const double probability = PathSum({ code / 9, code / 3 % 3, code % 3 });
     const double error = 5 * std::sqrt(count * probability);
-    EXPECT_NEAR(first[static_cast<std::size_t>(code)], count * probability, error);
-    EXPECT_NEAR(last[static_cast<std::size_t>(code)], count * probability, error);
+    EXPECT_NEAR(first[code], count * probability, error);
+    EXPECT_NEAR(last[code], count * probability, error);
   }
 }
 

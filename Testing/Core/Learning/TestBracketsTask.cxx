@@ -55,7 +55,7 @@ TEST(BracketsTask, AreLabeledByAnIndependentCheck)
     EXPECT_EQ(batch.targets[row], isBalanced ? 1 : 0) << text;
     EXPECT_EQ(std::count(batch.targets.begin() + static_cast<std::ptrdiff_t>(row + 1),
                 batch.targets.begin() + static_cast<std::ptrdiff_t>(row + tokens.size()), -1),
-      static_cast<std::ptrdiff_t>(text.size()));
+      text.size());
     row += tokens.size();
     const auto opening = std::count(text.begin(), text.end(), '(');
     const auto closing = std::count(text.begin(), text.end(), ')');

@@ -1,5 +1,3 @@
-// Also tests: LearningRecipe
-
 #include "CheckpointFiles.h"
 
 #include "Error.h"
@@ -384,6 +382,11 @@ TEST(CheckpointFiles, EveryTaskOfTokensHasATokenizer)
     if (options.kind == TaskKind::Text || options.kind == TaskKind::MaskedText)
     {
       continue; // they make theirs from the text: TestTextTask
+    }
+    if (options.kind == TaskKind::TokenPairs)
+    {
+      EXPECT_THROW(MakeTask(options), OptionError);
+      continue;
     }
     const auto task = MakeTask(options);
     const auto files = FilesOf(*task);

@@ -1,5 +1,3 @@
-// Also tests: ColorPictures ColorPictureDrawing
-
 #include "ColorPatchesTask.h"
 
 #include "ColorPictures.h"
@@ -27,7 +25,7 @@ using Color = std::array<double, 3>;
 
 Color PixelOf(const Picture& picture, std::int64_t row, std::int64_t column)
 {
-  const auto i = static_cast<std::size_t>(3 * (row * Side + column));
+  const std::size_t i = 3 * (row * Side + column);
   return { static_cast<double>(picture.pixels[i]), static_cast<double>(picture.pixels[i + 1]),
     static_cast<double>(picture.pixels[i + 2]) };
 }
@@ -86,8 +84,8 @@ TEST(ColorPictures, ShowTheirClasses)
     ASSERT_EQ(picture.width, Side);
     ASSERT_EQ(picture.maximum, 255);
     EXPECT_THAT(picture.pixels, testing::Each(testing::Le(255)));
-    ++counts[static_cast<std::size_t>(label)];
-    const std::string& name = ColorPictureNames()[static_cast<std::size_t>(label)];
+    ++counts[label];
+    const std::string& name = ColorPictureNames()[label];
     const double across = LargestEdge(picture, 0, 1);
     const double down = LargestEdge(picture, 1, 0);
     const bool isVertical = name.find("vertical") != std::string::npos;
@@ -169,7 +167,7 @@ TEST(ColorPictures, ShapesFillTheirBoxes)
     }
     const auto box = static_cast<double>((bottom - top + 1) * (right - left + 1));
     const std::array<double, 3> shares = { std::acos(-1.) / 4, 1, 0.5 };
-    EXPECT_NEAR(filled / box, shares[static_cast<std::size_t>(label - 7)], 0.13);
+    EXPECT_NEAR(filled / box, shares[label - 7], 0.13);
   }
 }
 

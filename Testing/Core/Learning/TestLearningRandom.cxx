@@ -71,7 +71,7 @@ TEST(LearningRandom, HasTheMomentsOfItsDistributions)
     square += x * x;
     fourth += x * x * x * x;
     exponential += random.Exponential();
-    ++counts[static_cast<std::size_t>(random.Integer(7))];
+    ++counts[random.Integer(7)];
   }
   const double error = 5 / std::sqrt(Draws);
   EXPECT_NEAR(uniform / Draws, 4, error * 4 / std::sqrt(12));
@@ -106,11 +106,11 @@ TEST(LearningRandom, PermutationsAreUniform)
   for (int i = 0; i < 60000; ++i)
   {
     const std::vector<std::int64_t> order = random.Permutation(3);
-    ++counts[static_cast<std::size_t>(9 * order[0] + 3 * order[1] + order[2])];
+    ++counts[9 * order[0] + 3 * order[1] + order[2]];
   }
   for (const int place : { 5, 7, 11, 15, 19, 21 }) // 012, 021, 102, 120, 201, 210
   {
-    EXPECT_NEAR(counts[static_cast<std::size_t>(place)], 10000, 5 * std::sqrt(60000. * 5 / 36));
+    EXPECT_NEAR(counts[place], 10000, 5 * std::sqrt(60000. * 5 / 36));
   }
   EXPECT_THAT(random.Permutation(1), ElementsAre(0));
   EXPECT_TRUE(random.Permutation(0).empty());
@@ -125,8 +125,8 @@ TEST(LearningRandom, AShuffledBeginningIsASample)
     std::vector<int> values = { 0, 1, 2, 3, 4 };
     random.Shuffle(values, 2);
     EXPECT_NE(values[0], values[1]);
-    ++counts[static_cast<std::size_t>(values[0])];
-    ++counts[static_cast<std::size_t>(values[1])];
+    ++counts[values[0]];
+    ++counts[values[1]];
   }
   for (const int count : counts)
   {

@@ -1,5 +1,3 @@
-// Also tests: SavedTraining
-
 #include "LearningRun.h"
 
 #include "CheckpointFiles.h"
@@ -92,6 +90,38 @@ std::int64_t ParameterCount(const LearningRecipe& recipe)
     count += static_cast<std::int64_t>(tensor.View().Count());
   }
   return count;
+}
+
+TEST(LearningRun, TrainsPairsAsTheirTrainer)
+{
+  LearningRecipe recipe = DefaultRecipe(TaskKind::TokenPairs);
+  recipe.steps = 9;
+  recipe.seed = 3;
+  LearningOptions options;
+  options.checkpointEvery = 4;
+  options.measureEvery = 9;
+  const LearningResult result = Learn(recipe, options);
+  EXPECT_EQ(StepsOf(result), (std::vector<std::int64_t>{ 0, 4, 8, 9 }));
+  TrainingOptions same;
+  same.steps = 9;
+  same.seed = 3;
+  PairTrainer trainer(same);
+  for (const LearningCheckpoint& checkpoint : result.checkpoints)
+  {
+    while (trainer.GetStep() < checkpoint.step)
+    {
+      trainer.Step();
+    }
+    ASSERT_NE(checkpoint.pairs, nullptr);
+    EXPECT_EQ(checkpoint.pairs->wordEmbedding, trainer.GetModel().wordEmbedding);
+    const TrainingState state = trainer.Measure();
+    const std::vector<double>& row = result.curves.rows.at(&checkpoint - result.checkpoints.data());
+    EXPECT_EQ(std::vector<double>(row.begin(), row.begin() + 4),
+      (std::vector<double>{ static_cast<double>(state.step), state.loss, state.accuracy, -1 }));
+  }
+  recipe.pairs.keepsWeights = true;
+  EXPECT_EQ(MessageOf<OptionError>([&] { Learn(recipe, options); }),
+    "Model: expected a file whose weights are kept, found none.");
 }
 
 TEST(LearningRun, StopKeepsWhatWasReached)

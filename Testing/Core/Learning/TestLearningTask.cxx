@@ -1,5 +1,3 @@
-// Also tests: SequenceTask TrainingBatch
-
 #include "LearningTask.h"
 
 #include "Error.h"
@@ -83,7 +81,7 @@ TEST_P(TaskOfKind, BatchesFitTheModel)
   for (const TrainingBatch& batch : { task->MakeBatch(3, 7), task->MakeHeldOut() })
   {
     EXPECT_NO_THROW(CheckInput(config, batch.input));
-    EXPECT_THAT(batch.targets, SizeIs(static_cast<std::size_t>(RowsOf(*task, batch))));
+    EXPECT_THAT(batch.targets, SizeIs(RowsOf(*task, batch)));
     EXPECT_THAT(batch.targets, testing::Each(testing::Ge(-1)));
     EXPECT_THAT(batch.targets, testing::Each(testing::Lt(config.outputVocabulary)));
     EXPECT_GT(std::count_if(batch.targets.begin(), batch.targets.end(),
@@ -113,9 +111,9 @@ INSTANTIATE_TEST_SUITE_P(LearningTask, TaskOfKind, testing::ValuesIn(Generated),
 
 TEST(LearningTask, HasNames)
 {
-  EXPECT_THAT(
-    TaskNames(), ElementsAre("RepeatedTokens", "Text", "StatisticalInduction", "ModularAddition",
-                   "SortedList", "Brackets", "BeliefStates", "ColorPatches", "MaskedText"));
+  EXPECT_THAT(TaskNames(),
+    ElementsAre("RepeatedTokens", "Text", "StatisticalInduction", "ModularAddition", "SortedList",
+      "Brackets", "BeliefStates", "ColorPatches", "MaskedText", "TokenPairs"));
   EXPECT_EQ(ParseTask("MaskedText"), TaskKind::MaskedText);
   EXPECT_EQ(ParseTask("RepeatedTokens"), TaskKind::RepeatedTokens);
   const std::string message = MessageOf<OptionError>([] { ParseTask("Chess"); });

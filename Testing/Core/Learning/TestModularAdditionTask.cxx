@@ -1,5 +1,3 @@
-// Also tests: CyclicSpectrum
-
 #include "ModularAdditionTask.h"
 
 #include "CyclicSpectrum.h"
@@ -106,7 +104,7 @@ TEST(CyclicSpectrum, IsTheFourierTransform)
     {
       vectors.push_back(static_cast<float>((i * i * 7 + 3 * i) % 11) - 4);
     }
-    std::vector<double> expected(static_cast<std::size_t>(p / 2 + 1));
+    std::vector<double> expected(p / 2 + 1);
     double norm = 0;
     for (std::int64_t k = 0; k < p; ++k)
     {
@@ -115,11 +113,10 @@ TEST(CyclicSpectrum, IsTheFourierTransform)
         std::complex<double> sum;
         for (std::int64_t a = 0; a < p; ++a)
         {
-          sum += static_cast<double>(vectors[static_cast<std::size_t>(a * dimension + c)]) *
+          sum += static_cast<double>(vectors[a * dimension + c]) *
                  std::polar(1., -Turn * static_cast<double>(k * a) / static_cast<double>(p));
         }
-        expected[static_cast<std::size_t>(std::min(k, p - k))] +=
-          std::norm(sum) / static_cast<double>(p);
+        expected[std::min(k, p - k)] += std::norm(sum) / static_cast<double>(p);
         norm += std::norm(sum) / static_cast<double>(p);
       }
     }

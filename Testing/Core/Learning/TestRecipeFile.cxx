@@ -65,6 +65,27 @@ TEST(RecipeFile, IsReadAsItWasWritten)
   EXPECT_EQ(ToJson(found), ToJson(recipe));
 }
 
+TEST(RecipeFile, TokenPairsHasSettingsOfItsOwn)
+{
+  LearningRecipe recipe = DefaultRecipe(TaskKind::TokenPairs);
+  recipe.pairs = { TrainingMode::Boosting, true, true, 0.5, 0.25, "a model", true };
+  const LearningRecipe found = ParseRecipe(ToJson(recipe), "test");
+  EXPECT_EQ(found.pairs.mode, TrainingMode::Boosting);
+  EXPECT_TRUE(found.pairs.gradientDescent);
+  EXPECT_TRUE(found.pairs.gaussian);
+  EXPECT_EQ(found.pairs.priorDecay, 0.5);
+  EXPECT_EQ(found.pairs.specialization, 0.25);
+  EXPECT_EQ(found.pairs.model, "a model");
+  EXPECT_TRUE(found.pairs.keepsWeights);
+  EXPECT_EQ(ToJson(found), ToJson(recipe));
+  for (const char* text :
+    { R"({"task": "TokenPairs", "layers": 2})", R"({"task": "Text", "mode": "Joint"})" })
+  {
+    EXPECT_THAT(MessageOf<ModelError>([&] { ParseRecipe(text, "test"); }),
+      StartsWith("test: unknown setting '"));
+  }
+}
+
 TEST(RecipeFile, EachTaskIsReadAsItWasWritten)
 {
   for (const std::string& name : TaskNames())
@@ -99,7 +120,8 @@ TEST(RecipeFile, SettingsHaveNamesOfTheirOwn)
   {
     EXPECT_TRUE(names.insert(setting.name).second) << setting.name;
     EXPECT_EQ(setting.description.empty(), setting.name == "task") << setting.name;
-    EXPECT_THAT(ToJson({}), HasSubstr("\"" + setting.name + "\": "));
+    EXPECT_THAT(ToJson({}) + ToJson(DefaultRecipe(TaskKind::TokenPairs)),
+      HasSubstr("\"" + setting.name + "\": "));
   }
 }
 

@@ -27,7 +27,7 @@ std::int64_t PeriodOf(const std::vector<std::int64_t>& tokens)
       return static_cast<std::int64_t>(period);
     }
   }
-  return static_cast<std::int64_t>(tokens.size());
+  return tokens.size();
 }
 
 TEST(RepeatedTokensTask, RepeatsBlocksOfRandomLengths)
@@ -159,7 +159,7 @@ TEST(RepeatedTokensTask, RepeatLossIsThatOfLaterBlocks)
   std::int64_t count = 0;
   for (const std::vector<std::int64_t>& tokens : batch.input.tokens)
   {
-    for (auto i = static_cast<std::size_t>(PeriodOf(tokens)); i + 1 < tokens.size(); ++i)
+    for (std::size_t i = PeriodOf(tokens); i + 1 < tokens.size(); ++i)
     {
       sum += std::log(17.) - (tokens[i + 1] == 0 ? std::log(2.) : 0);
       ++count;

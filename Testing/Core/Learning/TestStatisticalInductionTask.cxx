@@ -1,5 +1,3 @@
-// Also tests: MarkovPredictors
-
 #include "StatisticalInductionTask.h"
 
 #include "MarkovPredictors.h"
@@ -76,7 +74,7 @@ TEST(MarkovPredictors, UnigramIsBayesOfIndependentTokens)
     double result = 2;
     for (std::size_t i = 0; i < length; ++i)
     {
-      result *= ++counts[static_cast<std::size_t>(tokens[i])];
+      result *= ++counts[tokens[i]];
     }
     return result / std::tgamma(static_cast<double>(length) + 3);
   };

@@ -1,5 +1,3 @@
-// Also tests: MaskedTextTask TextSource
-
 #include "MaskedTextTask.h"
 #include "TextSource.h"
 #include "TextTask.h"
@@ -158,8 +156,8 @@ TEST_F(TextTasks, StretchesAreRepeatedLater)
       int length = 0;
       for (int i = shift; i < 40; ++i)
       {
-        const auto place = static_cast<std::size_t>(i);
-        const auto other = static_cast<std::size_t>(i - shift);
+        const std::size_t place = i;
+        const std::size_t other = i - shift;
         length = sequence[place] == sequence[other] ? length + 1 : 0;
         isRepeated = isRepeated || length >= 15;
       }

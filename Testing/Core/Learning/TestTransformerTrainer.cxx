@@ -1,6 +1,3 @@
-// Also tests: AdamW AttentionGradient BatchEvaluation EmbeddingGradient GradientPass LearningMath
-//   ParameterBlock ParameterMaps
-
 #include "TransformerTrainer.h"
 
 #include "AdamW.h"
@@ -201,8 +198,8 @@ private:
       std::vector<float> pixels(size);
       pool.ToFloat(ToIndex(image) * size, ToIndex(image + 1) * size, pixels.data());
       batch.input.pixels.insert(batch.input.pixels.end(), pixels.begin(), pixels.end());
-      batch.targets.push_back(targets[ToIndex(batch.input.images)]);
-      batch.targets.resize(ToIndex((++batch.input.images) * config.positions), -1);
+      batch.targets.push_back(targets[batch.input.images]);
+      batch.targets.resize((++batch.input.images) * config.positions, -1);
     }
     return batch;
   }
@@ -231,7 +228,7 @@ struct PlainTrainer
     : parameters(oracle.Config(), oracle.Group("init"))
     , pass(parameters)
     , optimizer(parameters, oracle.Optimizer(), 60)
-    , gradient(ToIndex(parameters.Size()))
+    , gradient(parameters.Size())
   {
   }
 
@@ -269,7 +266,7 @@ void CompareWithOracle(const std::string& name, const Tolerances& tolerances)
   for (std::int64_t step = 0; step < 60; ++step)
   {
     const double loss = trainer.Step(oracle.Batch(step));
-    const double expected = losses[ToIndex(step)];
+    const double expected = losses[step];
     ASSERT_NEAR(
       loss, expected, std::abs(expected) * (step < 20 ? tolerances.earlyLoss : tolerances.lateLoss))
       << "step " << step;
@@ -346,7 +343,7 @@ TEST_P(Variant, RatesAreThoseOfTheOracle)
   const std::vector<double> rates = oracle.Get("lr").ToDouble();
   for (std::int64_t step = 0; step < 60; ++step)
   {
-    EXPECT_NEAR(RateOf(oracle.Optimizer(), step, 60), rates[ToIndex(step)], 1e-15);
+    EXPECT_NEAR(RateOf(oracle.Optimizer(), step, 60), rates[step], 1e-15);
   }
 }
 
@@ -541,7 +538,7 @@ TEST_P(Gradients, AreCentralDifferences)
   TrainingBatch batch;
   batch.input.tokens = { { 1, 4, 2, 6, 0, 3 }, { 5, 5, 1 }, { 0, 2, 2, 4 } };
   batch.targets = { 4, 2, -1, 0, 3, 1, 5, -1, 6, -1, 2, 4, -1 };
-  std::vector<double> gradient(ToIndex(parameters.Size()));
+  std::vector<double> gradient(parameters.Size());
   pass.Gradient(batch, 1, gradient.data());
   double norm = 0;
   for (const double value : gradient)
@@ -561,7 +558,7 @@ TEST_P(Gradients, AreCentralDifferences)
       value = kept - step;
       const double below = pass.Loss(batch, 1, rows);
       value = kept;
-      EXPECT_NEAR(gradient[ToIndex(parameter.first + i)], (above - below) / (2 * step), 1e-6 * norm)
+      EXPECT_NEAR(gradient[parameter.first + i], (above - below) / (2 * step), 1e-6 * norm)
         << parameter.name << " " << i;
     }
   }

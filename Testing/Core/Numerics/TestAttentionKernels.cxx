@@ -1,5 +1,3 @@
-// Also tests: DotProduct Lanes
-
 #include "AttentionKernels.h"
 
 #include "DotProduct.h"
@@ -83,8 +81,8 @@ struct Head
     double sum = 0;
     for (std::int64_t c = 0; c < Dimension; ++c)
     {
-      sum += static_cast<double>(this->query[static_cast<std::size_t>(i * Dimension + c)]) *
-             static_cast<double>(this->key[static_cast<std::size_t>(j * Dimension + c)]);
+      sum += static_cast<double>(this->query[i * Dimension + c]) *
+             static_cast<double>(this->key[j * Dimension + c]);
     }
     return static_cast<double>(0.7F) * sum;
   }
@@ -99,7 +97,7 @@ TEST(AttentionKernels, ContentAndBiasAreTheirFormulas)
   {
     for (std::int64_t j = 0; j < 21; ++j)
     {
-      EXPECT_NEAR(values[static_cast<std::size_t>(i * 21 + j)], head.Content(4 + i, j), 1e-5);
+      EXPECT_NEAR(values[i * 21 + j], head.Content(4 + i, j), 1e-5);
     }
   }
   std::vector<float> biased(2 * 3, 1);
@@ -117,7 +115,7 @@ TEST(AttentionKernels, WeightsAreTheSoftmaxOfWhatTheMaskAllows)
     constexpr std::int64_t end = 11;
     const std::int64_t keys = head.scores.KeyCount(end);
     EXPECT_EQ(keys, mask == AttentionMask::Causal ? 11 : 21);
-    std::vector<float> values(static_cast<std::size_t>((end - begin) * keys), -1);
+    std::vector<float> values((end - begin) * keys, -1);
     EvaluateWeights(head.scores, begin, end, keys, values.data());
     for (std::int64_t query = begin; query < end; ++query)
     {
@@ -130,7 +128,7 @@ TEST(AttentionKernels, WeightsAreTheSoftmaxOfWhatTheMaskAllows)
         }
       }
       std::vector<double> expected = Softmax(scores);
-      expected.resize(static_cast<std::size_t>(keys), 0);
+      expected.resize(keys, 0);
       for (std::size_t key = 0; key < expected.size(); ++key)
       {
         const float found = values[static_cast<std::size_t>((query - begin) * keys) + key];
@@ -156,7 +154,7 @@ TEST(AttentionKernels, CapsWindowsAndSinks)
         head.scores.sink = sink;
         constexpr std::int64_t begin = 6;
         constexpr std::int64_t end = 17;
-        std::vector<float> values(static_cast<std::size_t>((end - begin) * end), -1);
+        std::vector<float> values((end - begin) * end, -1);
         EvaluateWeights(head.scores, begin, end, end, values.data());
         for (std::int64_t query = begin; query < end; ++query)
         {
@@ -169,8 +167,8 @@ TEST(AttentionKernels, CapsWindowsAndSinks)
             const double score =
               (c > 0 ? c * std::tanh(x / c) : x) + 0.25 * static_cast<double>(key);
             const bool isSeen = window == 0 || key > query - window;
-            expected[static_cast<std::size_t>(key)] = isSeen ? std::exp(score) : 0;
-            sum += expected[static_cast<std::size_t>(key)];
+            expected[key] = isSeen ? std::exp(score) : 0;
+            sum += expected[key];
           }
           for (std::size_t key = 0; key < expected.size(); ++key)
           {

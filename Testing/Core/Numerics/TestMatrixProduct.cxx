@@ -58,7 +58,7 @@ TEST(MatrixProduct, IsTheSumOfProducts)
             {
               sum += At(a, i, k) * At(b, k, j);
             }
-            float& value = expected[static_cast<std::size_t>(i * stride + j)];
+            float& value = expected[i * stride + j];
             value = 0.5F * sum + (add ? value : 0);
           }
         }

@@ -63,11 +63,11 @@ protected:
         std::vector<double> of;
         for (std::ptrdiff_t i = c; i < tuples * components; i += components)
         {
-          of.push_back(static_cast<double>(values[static_cast<std::size_t>(i)]));
+          of.push_back(static_cast<double>(values[i]));
         }
         const auto [least, largest] = std::minmax_element(of.begin(), of.end());
-        EXPECT_EQ(found.least[static_cast<std::size_t>(c)], *least);
-        EXPECT_EQ(found.largest[static_cast<std::size_t>(c)], *largest);
+        EXPECT_EQ(found.least[c], *least);
+        EXPECT_EQ(found.largest[c], *largest);
       }
       for (auto i = values.begin(); i != values.end(); i += components)
       {
@@ -150,7 +150,7 @@ TEST(ValueRanges, FindsWhatIsNotFinite)
     for (std::ptrdiff_t i = 0; i < count; ++i)
     {
       std::vector<float> changed = values;
-      changed[static_cast<std::size_t>(i)] = other;
+      changed[i] = other;
       EXPECT_FALSE(AreFinite(changed.data(), count)) << other << " at " << i;
       EXPECT_TRUE(AreFinite(changed.data(), i));
     }

@@ -1,5 +1,3 @@
-// Also tests: InstructionSets
-
 #include "VectorMath.h"
 
 #include "Error.h"

@@ -139,7 +139,7 @@ TEST_F(PatchOracle, WeightsAreRowsAndColumns)
         std::vector<double> column;
         for (std::int64_t query = 0; query < Tokens; ++query)
         {
-          column.push_back(attention[static_cast<std::size_t>(query * Tokens + token)]);
+          column.push_back(attention[query * Tokens + token]);
         }
         ExpectClose("to", Evaluate(this->Record, options).weights, column, 1e-5);
       }
@@ -241,8 +241,8 @@ TEST_F(PatchOracle, ManyTokensAreAveragedOrSummed)
   {
     for (std::int64_t other = 0; other < Tokens; ++other)
     {
-      from[ToIndex(other)] += attention[ToIndex(token * Tokens + other)] / 3;
-      to[ToIndex(other)] += attention[ToIndex(other * Tokens + token)];
+      from[other] += attention[token * Tokens + other] / 3;
+      to[other] += attention[other * Tokens + token];
     }
   }
   ExpectClose("from", Evaluate(this->Record, options).weights, from, 1e-5);
@@ -254,7 +254,7 @@ TEST_F(PatchOracle, ManyTokensAreAveragedOrSummed)
 Recording Stored(const std::vector<std::int32_t>& rows, const std::vector<std::int32_t>& columns,
   const std::vector<float>& weights)
 {
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+  const std::int64_t tokens = rows.size();
   Recording recording;
   recording.architecture = "vit";
   recording.mask = AttentionMask::Bidirectional;

@@ -26,8 +26,7 @@ std::vector<float> PoolHeads(const Recording& recording, std::int64_t sequence,
   AttentionQuantity quantity, const std::vector<HeadPlace>& heads, const PoolingOptions& options,
   int threads = 2)
 {
-  const auto bins =
-    static_cast<std::size_t>(BinCount(AttentionLength(recording, sequence), options.size));
+  const std::size_t bins = BinCount(AttentionLength(recording, sequence), options.size);
   std::vector<float> values(heads.size() * bins * bins, -7);
   PoolAttention(recording, sequence, quantity, heads, options, values.data(), threads);
   return values;
@@ -90,7 +89,7 @@ TEST(PooledAttention, PoolsTheMapsOfAllHeads)
     for (const AttentionQuantity quantity :
       { AttentionQuantity::Weights, AttentionQuantity::Scores, AttentionQuantity::Rollout })
     {
-      std::vector<float> map(static_cast<std::size_t>(length * length));
+      std::vector<float> map(length * length);
       for (const AttentionPooling pooling : { AttentionPooling::Maximum, AttentionPooling::Mean })
       {
         const std::vector<float> found =
@@ -101,8 +100,7 @@ TEST(PooledAttention, PoolsTheMapsOfAllHeads)
             recording, 0, heads[h].layer, heads[h].head, quantity, 0, length, map.data());
           const auto begin = found.begin() + static_cast<std::ptrdiff_t>(h) * bins * bins;
           ExpectClose("pooled", std::vector<float>(begin, begin + bins * bins),
-            PoolMap(map, static_cast<std::size_t>(length), static_cast<std::size_t>(bins), pooling),
-            1e-6);
+            PoolMap(map, length, bins, pooling), 1e-6);
         }
       }
     }

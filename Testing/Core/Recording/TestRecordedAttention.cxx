@@ -1,5 +1,3 @@
-// Also tests: Recording Rollout
-
 #include "RecordedAttention.h"
 
 #include "EmbeddingOracle.h"
@@ -74,7 +72,7 @@ struct Reference
 
   Reference(const Recording& recording, std::int64_t sequence, std::size_t layer, std::size_t h)
   {
-    const std::int64_t first = recording.sequenceOffsets[static_cast<std::size_t>(sequence)];
+    const std::int64_t first = recording.sequenceOffsets[sequence];
     const std::int64_t length = recording.SequenceLength(sequence);
     const RecordedHead& head = recording.layers[layer].heads[h];
     for (std::int64_t i = 0; i < length; ++i)
@@ -126,7 +124,7 @@ std::vector<float> Evaluate(const Recording& recording, std::int64_t sequence, s
   std::int64_t head, AttentionQuantity quantity)
 {
   const std::int64_t length = recording.SequenceLength(sequence);
-  std::vector<float> values(static_cast<std::size_t>(length * length), -7);
+  std::vector<float> values(length * length, -7);
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, length, values.data());
   return values;
 }
@@ -224,8 +222,8 @@ std::vector<double> NormWeighted(
 {
   std::vector<double> values = WeightsOf(recording, sequence, layer, head);
   const std::int64_t length = recording.SequenceLength(sequence);
-  const float* norms = recording.layers[layer].heads[head].valueNorm.Row(
-    recording.sequenceOffsets[static_cast<std::size_t>(sequence)]);
+  const float* norms =
+    recording.layers[layer].heads[head].valueNorm.Row(recording.sequenceOffsets[sequence]);
   for (std::size_t i = 0; i < values.size(); ++i)
   {
     values[i] *= static_cast<double>(norms[static_cast<std::int64_t>(i) % length]);
@@ -289,7 +287,7 @@ std::vector<double> Product(
 /// The rollout of `layers` layers, in double.
 std::vector<double> Rollout(const Recording& recording, std::int64_t sequence, std::size_t layers)
 {
-  const auto size = static_cast<std::size_t>(recording.SequenceLength(sequence));
+  const std::size_t size = recording.SequenceLength(sequence);
   std::vector<double> product;
   for (std::size_t layer = 0; layer < layers; ++layer)
   {
@@ -347,7 +345,7 @@ std::vector<float> EvaluateMean(
   const Recording& recording, std::int64_t layer, std::int64_t head, AttentionQuantity quantity)
 {
   const std::int64_t length = AttentionLength(recording, AllSequences);
-  std::vector<float> values(static_cast<std::size_t>(length * length), -7);
+  std::vector<float> values(length * length, -7);
   for (std::int64_t i = 0; i < length; i += 2) // in blocks
   {
     EvaluateAttention(recording, AllSequences, layer, head, quantity, i, std::min(i + 2, length),
@@ -369,7 +367,7 @@ TEST(RecordedAttention, AveragesSequences)
       int count = 0;
       for (const std::int64_t s : { 0, 1, 2 })
       {
-        const auto length = static_cast<std::size_t>(recording.SequenceLength(s));
+        const std::size_t length = recording.SequenceLength(s);
         if (i < length && j < length)
         {
           mean[6 * i + j] += NormWeighted(recording, s, 1, 1)[i * length + j];
@@ -480,7 +478,7 @@ TEST(RecordedAttention, MeansKeepWhatSinksTake)
     double count = 0;
     for (std::size_t s = 0; s < 3; ++s)
     {
-      const auto length = static_cast<std::size_t>(lengths[s]);
+      const std::size_t length = lengths[s];
       const std::vector<double> weights = WeightsOf(recording, static_cast<std::int64_t>(s), 1, 0);
       for (std::size_t j = 0; j < length && i < length; ++j)
       {

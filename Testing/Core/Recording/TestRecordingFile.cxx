@@ -1,6 +1,3 @@
-// Also tests: BatchAxes ForeignNames ForeignRecording NativeRecording RecordingArrays
-//   RecordingQuantities RecordingReadOptions StoredAttention
-
 #include "RecordingFile.h"
 
 #include "Error.h"
@@ -155,7 +152,7 @@ void ExpectQueriesKeysValues(const Recording& recording)
     EXPECT_DOUBLE_EQ(layer.scoreScale, std::sqrt(0.5));
     for (std::int64_t h = 0; h < H; ++h)
     {
-      const RecordedHead& head = layer.heads[static_cast<std::size_t>(h)];
+      const RecordedHead& head = layer.heads[h];
       EXPECT_EQ(Values(head.query), ExpectedRows(0, layer.index, h));
       EXPECT_EQ(Values(head.key), ExpectedRows(1, layer.index, h / 2));
       EXPECT_EQ(Values(head.value), ExpectedRows(2, layer.index, h / 2));
@@ -814,7 +811,7 @@ TEST(RecordingFile, RefusesArraysThatDisagree)
   const auto with = [](const std::string& name, Shape shape)
   {
     Tensors tensors = OldNames();
-    const auto count = static_cast<std::size_t>(*ElementCount(shape));
+    const std::size_t count = *ElementCount(shape);
     tensors[name] = Floats(std::move(shape), std::vector<double>(count, 1));
     return Refusal(tensors);
   };
@@ -1343,8 +1340,8 @@ TEST_P(OriginalModel, IsReadHeadsFirst)
   const Recording& recording = content.recording;
   EXPECT_EQ(recording.mask == AttentionMask::Bidirectional, name == "bert" || name == "vit");
   const TensorView& query = file.GetTensors().at("layer.1.query");
-  const auto tokens = static_cast<std::size_t>(query.shape[2]);
-  const auto width = static_cast<std::size_t>(query.shape[3]);
+  const std::size_t tokens = query.shape[2];
+  const std::size_t width = query.shape[3];
   // Head 2 of layer 1 in sequence 1, whose padding in BERT's case is at the end.
   const RecordedHead& head = recording.layers.at(1).heads.at(2);
   const std::int64_t begin = recording.sequenceOffsets[1];

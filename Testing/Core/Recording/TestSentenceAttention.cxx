@@ -256,8 +256,8 @@ Recording Long(std::int64_t tokens)
   Recording recording;
   recording.layerCount = 1;
   recording.sequenceOffsets = { 0, tokens };
-  recording.tokens.sequence.resize(static_cast<std::size_t>(tokens));
-  recording.tokens.position.resize(static_cast<std::size_t>(tokens));
+  recording.tokens.sequence.resize(tokens);
+  recording.tokens.position.resize(tokens);
   RecordedHead head;
   for (SharedMatrix* matrix : { &head.query, &head.key })
   {
@@ -296,7 +296,7 @@ TEST(SentenceAttention, OfLongSequences)
     }
     for (std::int64_t key = 0; key < tokens; ++key)
     {
-      const double weight = static_cast<double>(row[static_cast<std::size_t>(key)]) / sum;
+      const double weight = static_cast<double>(row[key]) / sum;
       if (weight >= 0.2)
       {
         lines.emplace_back(query, key, static_cast<float>(weight));

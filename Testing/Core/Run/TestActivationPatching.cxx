@@ -101,8 +101,7 @@ double ReferenceEffect(const Transformer& model, const Inputs& inputs, const Act
 void ExpectMap(const Transformer& model, const Inputs& inputs, const PatchingOptions& options)
 {
   const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, options);
-  const auto sites = PatchingSites(
-    model.GetConfig(), static_cast<std::int64_t>(inputs.prompt.tokens[0].size()), options);
+  const auto sites = PatchingSites(model.GetConfig(), inputs.prompt.tokens[0].size(), options);
   ASSERT_EQ(map.difference.size(), sites.size());
   for (std::size_t i = 0; i < sites.size(); ++i)
   {
@@ -159,7 +158,7 @@ TEST(MapPatching, EqualsTheReferenceOnModels)
 /// The tokens that the reference predicts after a sequence, the likeliest first.
 std::vector<Eigen::Index> Predicted(const Eigen::RowVectorXd& logits)
 {
-  std::vector<Eigen::Index> tokens(static_cast<std::size_t>(logits.size()));
+  std::vector<Eigen::Index> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
   std::sort(tokens.begin(), tokens.end(),
     [&](Eigen::Index a, Eigen::Index b) { return logits[a] > logits[b]; });

@@ -73,7 +73,7 @@ TEST(GenerateTokens, GreedyTokensAreThoseOfWholeRuns)
       {
         const std::vector<double> logits = LastLogits(model, text);
         const double largest = *std::max_element(logits.begin(), logits.end());
-        EXPECT_NEAR(logits[static_cast<std::size_t>(token)], largest, 1e-4) << name;
+        EXPECT_NEAR(logits[token], largest, 1e-4) << name;
         text.push_back(token);
       }
     }
@@ -104,8 +104,7 @@ TEST(GenerateTokens, GreedyTokensOfOtherArchitecturesAreThoseOfWholeRuns)
     {
       const std::vector<double> logits = LastLogits(model, text);
       const double largest = *std::max_element(logits.begin(), logits.end());
-      EXPECT_NEAR(logits[static_cast<std::size_t>(token)], largest, 2e-4)
-        << name << " after " << text.size() << " tokens";
+      EXPECT_NEAR(logits[token], largest, 2e-4) << name << " after " << text.size() << " tokens";
       text.push_back(token);
     }
     ++compared;
@@ -157,7 +156,7 @@ TEST_F(GenerateTiny, TokensAreDrawnFromTheSoftmaxOfTheMostProbable)
   {
     options.seed = static_cast<std::uint64_t>(i);
     const Sequences found = GenerateTokens(this->Model, input, options);
-    ++counts[static_cast<std::size_t>(found.front().front())];
+    ++counts[found.front().front()];
   }
   double sum = 0;
   for (std::size_t i = 0; i < 4; ++i)

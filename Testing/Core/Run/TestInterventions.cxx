@@ -1,5 +1,3 @@
-// Also tests: Activations LayerRunner PromptMeans
-
 #include "Interventions.h"
 
 #include "ErrorMessage.h"
@@ -70,7 +68,7 @@ public:
   WithoutHead(const Transformer& model, std::int64_t layer, std::int64_t head)
     : Weights(atlas::test::CopyTensors(model.GetFiles().GetTensors()))
   {
-    const LinearTensors& output = model.GetWeights().layers[ToIndex(layer)].output;
+    const LinearTensors& output = model.GetWeights().layers[layer].output;
     std::string name;
     for (const auto& [key, view] : model.GetFiles().GetTensors())
     {
@@ -84,7 +82,7 @@ public:
       for (std::int64_t o = 0; o < output.outputs; ++o)
       {
         const bool isTransposed = output.layout == WeightLayout::OutputInput;
-        values[ToIndex(isTransposed ? o * output.inputs + i : i * output.outputs + o)] = 0;
+        values[isTransposed ? o * output.inputs + i : i * output.outputs + o] = 0;
       }
     }
     tensor = Tensor::FromDouble(DType::F32, tensor.shape, values);

@@ -1,5 +1,3 @@
-// Also tests: ExpertMlp TensorNames
-
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "ModelOracle.h"
@@ -151,7 +149,7 @@ protected:
     double largest = 0;
     for (std::int64_t s = 0; s < this->Found.SequenceCount(); ++s)
     {
-      std::int64_t row = this->Found.sequenceOffsets[static_cast<std::size_t>(s)];
+      std::int64_t row = this->Found.sequenceOffsets[s];
       for (const std::int64_t place : this->Expected->Places(s))
       {
         const std::int64_t first = ((s * heads + head) * length + place) * found.columns;
@@ -179,8 +177,8 @@ protected:
     for (std::int64_t s = 0; s < this->Found.SequenceCount(); ++s)
     {
       const std::vector<std::int64_t> places = this->Expected->Places(s);
-      const auto count = static_cast<std::int64_t>(places.size());
-      std::vector<float> found(static_cast<std::size_t>(count * count));
+      const std::int64_t count = places.size();
+      std::vector<float> found(count * count);
       EvaluateAttention(
         this->Found, s, static_cast<std::int64_t>(l), h, quantity, 0, count, found.data());
       for (std::int64_t q = 0; q < count; ++q)
@@ -190,11 +188,10 @@ protected:
           const bool isMasked =
             this->Found.mask == AttentionMask::Causal && (k > q || (window > 0 && k <= q - window));
           const std::int64_t first = (s * view.shape[1] + h) * length * length;
-          const std::int64_t place =
-            places[static_cast<std::size_t>(q)] * length + places[static_cast<std::size_t>(k)];
+          const std::int64_t place = places[q] * length + places[k];
           if (!isScores || !isMasked)
           {
-            Raise(largest, static_cast<double>(found[static_cast<std::size_t>(q * count + k)]) -
+            Raise(largest, static_cast<double>(found[q * count + k]) -
                              view.At(static_cast<std::uint64_t>(first + place)));
           }
         }
@@ -264,7 +261,7 @@ TEST_P(ModelParity, IsThatOfTheOriginalCode)
     const std::string prefix = "layer." + std::to_string(l) + ".";
     for (std::int64_t h = 0; h < config.heads; ++h)
     {
-      const RecordedHead& head = layer.heads[static_cast<std::size_t>(h)];
+      const RecordedHead& head = layer.heads[h];
       raise("query", this->Deviation(prefix + "query", head.query, h));
       raise("key", this->Deviation(prefix + "key", head.key, h));
       if (has("value"))

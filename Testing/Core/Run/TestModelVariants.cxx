@@ -284,7 +284,7 @@ void RunAll(NaiveModel& model, Reference& reference)
   {
     reference.runs.push_back(model.RunText(ids));
   }
-  const auto images = static_cast<std::size_t>(reference.input.images);
+  const std::size_t images = reference.input.images;
   for (std::size_t s = 0; s < images; ++s)
   {
     const std::size_t size = reference.input.pixels.size() / images;
@@ -360,7 +360,7 @@ private:
   {
     ASSERT_EQ(found.SequenceLength(s), static_cast<std::int64_t>(expected.size()));
     ASSERT_EQ(matrix.columns, static_cast<std::int64_t>(expected[0].size())) << name;
-    const std::int64_t first = found.sequenceOffsets[static_cast<std::size_t>(s)];
+    const std::int64_t first = found.sequenceOffsets[s];
     for (std::size_t t = 0; t < expected.size(); ++t)
     {
       const float* row = matrix.Row(first + static_cast<std::int64_t>(t));

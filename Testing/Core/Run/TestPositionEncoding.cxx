@@ -32,7 +32,7 @@ TEST(PositionEncoding, RotaryTurnsPairsByTheirAngle)
       const double angle = static_cast<double>(position) * std::pow(100., -2. * i / 6);
       const double a = i + 1;
       const double b = i == 0 ? -1 : i == 1 ? 0 : 0.5;
-      const auto at = static_cast<std::size_t>(i);
+      const std::size_t at = i;
       EXPECT_NEAR(values[at], a * std::cos(angle) - b * std::sin(angle), 1e-5);
       EXPECT_NEAR(values[at + 3], b * std::cos(angle) + a * std::sin(angle), 1e-5);
     }
@@ -59,7 +59,7 @@ TEST(PositionEncoding, RotaryMayTurnNeighborsOfAPart)
     const double angle = i == 0 ? 3 : 0.3;
     const double a = 2 * i + 1;
     const double b = 2 * i + 2;
-    const auto at = static_cast<std::size_t>(2 * i);
+    const std::size_t at = 2 * i;
     EXPECT_NEAR(values[at], a * std::cos(angle) - b * std::sin(angle), 1e-5);
     EXPECT_NEAR(values[at + 1], b * std::cos(angle) + a * std::sin(angle), 1e-5);
   }

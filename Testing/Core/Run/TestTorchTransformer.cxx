@@ -88,7 +88,7 @@ TEST_P(TorchTransformer, ComputesWhatTheOriginalDoes)
   EXPECT_THAT(model.GetWeights().unused, IsEmpty());
   for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
   {
-    const std::int64_t first = recording.sequenceOffsets[static_cast<std::size_t>(s)];
+    const std::int64_t first = recording.sequenceOffsets[s];
     const std::int64_t length = recording.SequenceLength(s);
     const auto expect = [&](const std::string& quantity, const SharedMatrix& matrix)
     {
@@ -108,7 +108,7 @@ TEST_P(TorchTransformer, ComputesWhatTheOriginalDoes)
       auto begin = all.begin();
       for (std::size_t h = 0; h < recording.layers[l].heads.size(); ++h, begin += size)
       {
-        std::vector<float> weights(static_cast<std::size_t>(size));
+        std::vector<float> weights(size);
         EvaluateAttention(recording, s, static_cast<std::int64_t>(l), static_cast<std::int64_t>(h),
           AttentionQuantity::Weights, 0, length, weights.data());
         ExpectClose(

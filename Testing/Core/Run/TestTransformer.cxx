@@ -1,6 +1,3 @@
-// Also tests: RecordTransformer SelfAttention Transformer TransformerEmbedding TransformerInput
-//   TransformerLayer TransformerNorm
-
 #include "RecordTransformer.h"
 
 #include "Error.h"
@@ -97,7 +94,7 @@ TEST_P(OracleTransformer, QueriesKeysValuesAndOutputsOfEachHead)
     ASSERT_EQ(layer.heads.size(), 4U);
     for (std::int64_t h = 0; h < 4; ++h)
     {
-      const RecordedHead& head = layer.heads[static_cast<std::size_t>(h)];
+      const RecordedHead& head = layer.heads[h];
       for (const auto& [name, matrix] :
         { std::pair("query", &head.query), std::pair("key", &head.key),
           std::pair("value", &head.value), std::pair("head_output", &head.output) })
@@ -112,7 +109,7 @@ TEST_P(OracleTransformer, QueriesKeysValuesAndOutputsOfEachHead)
 /// W_O^h [d_head, d_model] of a layer.
 std::vector<double> OutputWeights(const Transformer& model, std::int64_t layer, std::int64_t head)
 {
-  const LinearTensors& output = model.GetWeights().layers[static_cast<std::size_t>(layer)].output;
+  const LinearTensors& output = model.GetWeights().layers[layer].output;
   const FloatValues weight(output.weight);
   const std::int64_t dimension = model.GetConfig().headDimension;
   std::vector<double> values;
@@ -138,7 +135,7 @@ double NormOfProduct(const double* value, std::int64_t size, const std::vector<d
     double product = 0;
     for (std::int64_t i = 0; i < size; ++i)
     {
-      product += value[i] * matrix[static_cast<std::size_t>(i * columns + o)];
+      product += value[i] * matrix[i * columns + o];
     }
     sum += product * product;
   }
@@ -168,8 +165,7 @@ TEST_P(OracleTransformer, NormsOfValues)
             NormOfProduct(values.data() + (h * padded + t) * dimension, dimension, weights));
         }
       }
-      const RecordedHead& head =
-        recording.layers[static_cast<std::size_t>(l)].heads[static_cast<std::size_t>(h)];
+      const RecordedHead& head = recording.layers[l].heads[h];
       ExpectClose("value norm", Rows(head.valueNorm, 0, recording.tokens.Count()), expected, 1e-5);
     }
   }
@@ -190,8 +186,7 @@ TEST_P(OracleTransformer, NormOfTheFirstValueIsThatOfTheFirstOutput)
     const auto first =
       outputs.begin() + h * this->Expected->Get("layer.1.head_output").shape[2] * d;
     const double norm = std::sqrt(std::inner_product(first, first + d, first, 0.0));
-    EXPECT_NEAR(recording.layers[1].heads[static_cast<std::size_t>(h)].valueNorm.Row(0)[0], norm,
-      1e-5 * norm);
+    EXPECT_NEAR(recording.layers[1].heads[h].valueNorm.Row(0)[0], norm, 1e-5 * norm);
   }
 }
 
@@ -208,7 +203,7 @@ TEST_P(OracleTransformer, AttentionIsRecomputed)
       for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
       {
         const std::int64_t length = recording.SequenceLength(s);
-        std::vector<float> found(static_cast<std::size_t>(length * length));
+        std::vector<float> found(length * length);
         for (std::int64_t h = 0; h < 4; ++h)
         {
           // In blocks of 7 queries.
@@ -319,7 +314,7 @@ TEST(Transformer, SelectedLayersAreThoseOfAFullRun)
     Recording expected = full;
     expected.logits = {};
     expected.residual[l == 0 ? 2 : 0] = {};
-    expected.layers = { full.layers[static_cast<std::size_t>(l)] };
+    expected.layers = { full.layers[l] };
     EXPECT_EQ(Contents(selected), Contents(expected));
   }
 }
@@ -388,8 +383,7 @@ std::vector<std::int64_t> SplitTokens(
     counts.push_back(0);
     for (std::int64_t s = range.first; s < range.end; ++s)
     {
-      counts.back() +=
-        static_cast<std::int64_t>(input.tokens.at(static_cast<std::size_t>(s)).size());
+      counts.back() += static_cast<std::int64_t>(input.tokens.at(s).size());
     }
   }
   EXPECT_EQ(next, static_cast<std::int64_t>(input.tokens.size()));
@@ -410,8 +404,8 @@ TEST(Transformer, SequencesAreSplitByTheirTokens)
 /// Copies the rows of a range of sequences from one recording to another.
 void CopyRows(const Recording& from, const SequenceRange& range, const Recording& to)
 {
-  const std::int64_t begin = from.sequenceOffsets[static_cast<std::size_t>(range.first)];
-  const std::int64_t end = from.sequenceOffsets[static_cast<std::size_t>(range.end)];
+  const std::int64_t begin = from.sequenceOffsets[range.first];
+  const std::int64_t end = from.sequenceOffsets[range.end];
   const std::vector<SharedMatrix> source = TokenMatrices(from);
   const std::vector<SharedMatrix> target = TokenMatrices(to);
   ASSERT_EQ(source.size(), target.size());

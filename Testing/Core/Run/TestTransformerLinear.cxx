@@ -1,5 +1,3 @@
-// Also tests: PackedSequences
-
 #include "TransformerLinear.h"
 
 #include "Error.h"
@@ -50,7 +48,7 @@ TEST(RowTiles, HoldEveryRowOnce)
         EXPECT_LE(chunk.rows, ChunkRows);
         const auto sequence =
           std::upper_bound(offsets.begin(), offsets.end(), chunk.begin) - offsets.begin() - 1;
-        const std::int64_t first = offsets[static_cast<std::size_t>(sequence)];
+        const std::int64_t first = offsets[sequence];
         EXPECT_EQ((chunk.begin - first) % ChunkRows, 0) << "its place is that in its sequence";
         EXPECT_LE(chunk.begin + chunk.rows, offsets[static_cast<std::size_t>(sequence) + 1]);
         for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
@@ -120,11 +118,10 @@ struct Stored
 
   double Product(const std::vector<float>& from, std::int64_t row, std::int64_t output) const
   {
-    double sum = this->biases[static_cast<std::size_t>(output)];
+    double sum = this->biases[output];
     for (std::int64_t i = 0; i < Inputs; ++i)
     {
-      sum += static_cast<double>(from[static_cast<std::size_t>(row * Inputs + i)]) *
-             this->values[static_cast<std::size_t>(i * Outputs + output)];
+      sum += static_cast<double>(from[row * Inputs + i]) * this->values[i * Outputs + output];
     }
     return sum;
   }
@@ -139,7 +136,7 @@ TEST(ApplyLinear, IsTheProductWithItsBias)
     for (const std::vector<std::int64_t>& lengths : Lengths)
     {
       const std::int64_t rows = SequenceOffsets(lengths).back();
-      const auto size = static_cast<std::size_t>(rows);
+      const std::size_t size = rows;
       const std::vector<double> numbers = DoubleNumbers(size * Stored::Inputs, 3);
       const std::vector<float> from(numbers.begin(), numbers.end());
       const std::vector<double> factors = DoubleNumbers(size * Stored::Outputs, 4);
@@ -170,7 +167,7 @@ TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
   for (const std::int64_t inputs : { 33, 768 }) // tiles are joined for the latter alone
   {
     const std::int64_t outputs = 300;
-    const auto size = static_cast<std::size_t>(inputs * outputs);
+    const std::size_t size = inputs * outputs;
     const Tensor weight =
       Tensor::FromDouble(DType::F32, { inputs, outputs }, DoubleNumbers(size, 5));
     const Linear linear(
@@ -179,11 +176,11 @@ TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
     const std::vector<std::int64_t> offsets = SequenceOffsets(lengths);
     std::mt19937 generator(6);
     std::normal_distribution<float> normal;
-    std::vector<float> from(static_cast<std::size_t>(offsets.back() * inputs));
+    std::vector<float> from(offsets.back() * inputs);
     std::generate(from.begin(), from.end(), [&] { return normal(generator); });
     const auto apply = [&](const std::vector<std::int64_t>& of, const float* rows, int threads)
     {
-      std::vector<float> to(static_cast<std::size_t>(SequenceOffsets(of).back() * outputs));
+      std::vector<float> to(SequenceOffsets(of).back() * outputs);
       ApplyLinear(linear, MakeRowTiles(of), rows, to.data(), {}, threads);
       return to;
     };
@@ -241,7 +238,7 @@ TEST(PackedSequences, LieOneBehindTheOther)
       EXPECT_EQ(group.begin + group.offsets[s], all.offsets[sequence]);
       for (std::int64_t i = group.offsets[s]; i < group.offsets[s + 1]; ++i)
       {
-        EXPECT_EQ(group.positions[static_cast<std::size_t>(i)], i - group.offsets[s]);
+        EXPECT_EQ(group.positions[i], i - group.offsets[s]);
       }
     }
     row = group.end;

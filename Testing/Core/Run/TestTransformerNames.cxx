@@ -44,7 +44,7 @@ struct Matrix
   Matrix(std::int64_t r, std::int64_t c)
     : rows(r)
     , columns(c)
-    , values(static_cast<std::size_t>(r * c))
+    , values(r * c)
   {
   }
   explicit Matrix(const Tensor& tensor)
@@ -55,7 +55,7 @@ struct Matrix
   }
   double& operator()(std::int64_t row, std::int64_t column)
   {
-    return this->values[static_cast<std::size_t>(row * this->columns + column)];
+    return this->values[row * this->columns + column];
   }
   Matrix Transposed() const
   {
@@ -112,7 +112,7 @@ void Fold(Matrix& weight, Matrix& bias, const Tensor& gain, const Tensor& shift)
     const auto row = static_cast<std::uint64_t>(r);
     for (std::int64_t c = 0; c < weight.columns; ++c)
     {
-      bias.values[static_cast<std::size_t>(c)] += shift.View().At(row) * weight(r, c);
+      bias.values[c] += shift.View().At(row) * weight(r, c);
       weight(r, c) *= gain.View().At(row);
     }
   }
@@ -158,7 +158,7 @@ protected:
       const std::string prefix = "layer." + std::to_string(layer.index) + ".";
       for (std::int64_t h = 0; h < HeadCount; ++h)
       {
-        const RecordedHead& head = layer.heads[static_cast<std::size_t>(h)];
+        const RecordedHead& head = layer.heads[h];
         ExpectRows(*this->Expected, recording, prefix + "query", h, head.query, Tolerance);
         ExpectRows(*this->Expected, recording, prefix + "key", h, head.key, Tolerance);
         ExpectRows(*this->Expected, recording, prefix + "value", h, head.value, Tolerance);

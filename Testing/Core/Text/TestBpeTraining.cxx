@@ -79,7 +79,7 @@ struct NaiveTraining
   {
     for (char c = '!'; c <= '~'; ++c)
     {
-      this->tokens[static_cast<std::size_t>(c - '!')] = c;
+      this->tokens[c - '!'] = c;
     }
     this->tokens[188 + 32] = " ";
     std::vector<Word> words;
@@ -108,8 +108,7 @@ struct NaiveTraining
       [](const auto& a, const auto& b) { return a.second < b.second; });
     ASSERT_GE(best->second, 2);
     const Pair pair = best->first;
-    const std::string text = this->tokens[static_cast<std::size_t>(pair.first)] +
-                             this->tokens[static_cast<std::size_t>(pair.second)];
+    const std::string text = this->tokens[pair.first] + this->tokens[pair.second];
     const auto known = std::find(this->tokens.begin(), this->tokens.end(), text);
     const std::int64_t id = known - this->tokens.begin();
     if (known == this->tokens.end())
@@ -167,9 +166,8 @@ TEST(BpeTraining, MergesAreThoseOfTheDefinition)
     ASSERT_EQ(merges.size(), naive.merges.size());
     for (std::size_t i = 0; i < merges.size(); ++i)
     {
-      std::string expected = naive.tokens[static_cast<std::size_t>(naive.merges[i].first.first)] +
-                             "|" +
-                             naive.tokens[static_cast<std::size_t>(naive.merges[i].first.second)];
+      std::string expected = naive.tokens[naive.merges[i].first.first] + "|" +
+                             naive.tokens[naive.merges[i].first.second];
       std::string found = merges[i];
       found[found.find(' ')] = '|';
       while (found.find("\u0120") != std::string::npos)

@@ -1,5 +1,3 @@
-// Also tests: WordPieceParts
-
 #include "GgufTokenizer.h"
 
 #include "Error.h"

@@ -1,6 +1,3 @@
-// Also tests: SentencePieceFile TokenTables UnigramModel CharacterPairModel TokenizerJson
-//   ByteLevelSplits CharacterMap JsonNode MergeRules PieceText PieceTrie SentencePieceParts
-
 #include "TokenTables.h"
 
 #include "ByteLevelSplits.h"

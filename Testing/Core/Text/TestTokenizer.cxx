@@ -1,5 +1,3 @@
-// Also tests: TokenizerFile TokenizerParts
-
 #include "TokenizerFile.h"
 
 #include "Error.h"

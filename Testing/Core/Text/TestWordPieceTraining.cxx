@@ -1,5 +1,3 @@
-// Also tests: TokenizerText
-
 #include "WordPieceTraining.h"
 
 #include "Error.h"

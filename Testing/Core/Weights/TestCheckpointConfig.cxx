@@ -45,7 +45,7 @@ void WriteCheckpoint(const std::filesystem::path& path, const std::string& weigh
     PickledDictionary({ { weight, PickledTensor(storage, 0, shape, strides) } });
   WriteBytes(path,
     TorchZip(PickledDictionary({ { "model", state }, { "config", PickledDictionary(settings) } }),
-      { { "0", FloatBytes(std::vector<float>(static_cast<std::size_t>(count), 1)) } }));
+      { { "0", FloatBytes(std::vector<float>(count, 1)) } }));
 }
 
 }

@@ -77,7 +77,7 @@ protected:
   double Deviation(
     const std::string& quantity, const float* found, std::int64_t count, std::int64_t begin) const
   {
-    std::vector<float> expected(static_cast<std::size_t>(count));
+    std::vector<float> expected(count);
     this->Get(quantity).ToFloat(static_cast<std::uint64_t>(begin),
       static_cast<std::uint64_t>(begin + count), expected.data());
     double largest = 0;
@@ -130,13 +130,12 @@ TEST_P(GgufOracle, ComputesWhatTheOriginalCodeDoes)
     const std::string layer = "layer." + std::to_string(l) + ".";
     for (std::int64_t h = 0; h < heads; ++h)
     {
-      const RecordedHead& head =
-        recording.layers[static_cast<std::size_t>(l)].heads[static_cast<std::size_t>(h)];
+      const RecordedHead& head = recording.layers[l].heads[h];
       EXPECT_LE(this->RowDeviation(layer + "query", head.query, heads, h), 2e-5) << l << " " << h;
       EXPECT_LE(this->RowDeviation(layer + "key", head.key, heads, h), 2e-5) << l << " " << h;
       for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
       {
-        std::vector<float> found(static_cast<std::size_t>(length * length));
+        std::vector<float> found(length * length);
         EvaluateAttention(recording, s, l, h, AttentionQuantity::Weights, 0, length, found.data());
         largest = std::max(largest, this->Deviation(layer + "attention", found.data(),
                                       length * length, (s * heads + h) * length * length));

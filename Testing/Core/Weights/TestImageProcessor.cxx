@@ -44,8 +44,7 @@ Picture Pattern(std::int64_t width, std::int64_t height)
 
 Picture Constant(std::int64_t width, std::int64_t height, std::uint16_t value)
 {
-  return { height, width, 255,
-    std::vector<std::uint16_t>(static_cast<std::size_t>(3 * width * height), value) };
+  return { height, width, 255, std::vector<std::uint16_t>(3 * width * height, value) };
 }
 
 /// A gray row.

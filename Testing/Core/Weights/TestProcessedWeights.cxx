@@ -1,5 +1,3 @@
-// Also tests: ThinSvd
-
 #include "ProcessedWeights.h"
 
 #include "Error.h"
@@ -72,7 +70,7 @@ protected:
     const ProcessedAttention& attention) const
   {
     const TransformerConfig& config = this->Model.GetConfig();
-    const auto group = static_cast<std::size_t>(config.heads / config.keyHeads);
+    const std::size_t group = config.heads / config.keyHeads;
     const std::string shared = group > 1 ? "_" : "";
     std::vector<std::pair<std::string, std::vector<double>>> tensors = { { "W_Q", {} },
       { "b_Q", {} }, { shared + "W_K", {} }, { shared + "b_K", {} }, { shared + "W_V", {} },

@@ -1,5 +1,3 @@
-// Also tests: ActivationNames ArchitectureConfigs LensConfig RotaryConfig
-
 #include "TransformerConfig.h"
 
 #include "Error.h"

@@ -1,5 +1,3 @@
-// Also tests: WeightFiles
-
 #include "TransformerWeights.h"
 
 #include "Error.h"

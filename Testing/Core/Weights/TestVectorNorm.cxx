@@ -24,12 +24,12 @@ TransformerConfig With(NormKind kind, double epsilon)
 
 Vector Make(const std::vector<double>& values)
 {
-  return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
+  return Eigen::Map<const Vector>(values.data(), static_cast<std::int64_t>(values.size()));
 }
 
 void ExpectNear(const Vector& found, const std::vector<double>& expected)
 {
-  ASSERT_EQ(found.size(), static_cast<Eigen::Index>(expected.size()));
+  ASSERT_EQ(found.size(), static_cast<std::int64_t>(expected.size()));
   EXPECT_LE((found - Make(expected)).cwiseAbs().maxCoeff(), 1e-15);
 }
 

@@ -131,7 +131,7 @@ private:
 
 SortedVectors::SortedVectors(const DoubleMatrix& rows)
   : Exact(rows)
-  , Ids(static_cast<std::size_t>(rows.rows()))
+  , Ids(rows.rows())
   , Values(static_cast<std::size_t>(rows.size()))
 {
   const Eigen::VectorXd lengths = rows.rowwise().norm();
@@ -154,15 +154,15 @@ std::int64_t FindPartners(
   std::vector<PartnerSearch>& searches, const SortedVectors& tokens, std::size_t top)
 {
   const std::int64_t dimension = tokens.Dimension();
-  const auto count = static_cast<std::int64_t>(searches.size());
+  const std::int64_t count = searches.size();
   std::vector<Collector> collectors;
-  std::vector<float> units(static_cast<std::size_t>(count * dimension));
+  std::vector<float> units(count * dimension);
   for (std::int64_t i = 0; i < count; ++i)
   {
-    collectors.emplace_back(searches[static_cast<std::size_t>(i)], tokens, top);
+    collectors.emplace_back(searches[i], tokens, top);
     collectors.back().WriteUnit(units.data() + i * dimension);
   }
-  std::vector<float> products(static_cast<std::size_t>(count * TokensPerProduct));
+  std::vector<float> products(count * TokensPerProduct);
   std::int64_t computed = 0;
   for (std::int64_t begin = 0; begin < tokens.Count() && count > 0; begin += TokensPerProduct)
   {
@@ -178,7 +178,7 @@ std::int64_t FindPartners(
       { tokens.Vector(begin), dimension, true }, products.data(), columns);
     for (std::int64_t i = 0; i < count; ++i)
     {
-      collectors[static_cast<std::size_t>(i)].Add(products.data() + i * columns, begin, columns);
+      collectors[i].Add(products.data() + i * columns, begin, columns);
     }
     computed += count * columns;
   }

@@ -40,8 +40,8 @@ public:
 
   /// In order of length: the vectors divided by Largest(), their ids and their lengths so divided.
   const float* Vector(std::int64_t i) const { return this->Values.data() + i * this->Dimension(); }
-  std::int32_t Id(std::int64_t i) const { return this->Ids[static_cast<std::size_t>(i)]; }
-  float LengthOf(std::int64_t i) const { return this->Lengths[static_cast<std::size_t>(i)]; }
+  std::int32_t Id(std::int64_t i) const { return this->Ids[i]; }
+  float LengthOf(std::int64_t i) const { return this->Lengths[i]; }
 
 private:
   const DoubleMatrix& Exact;

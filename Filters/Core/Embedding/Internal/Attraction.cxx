@@ -233,7 +233,7 @@ void ForRowBlocks(std::size_t rows, int threads, const Work& work)
   ParallelFor(static_cast<std::int64_t>((rows + RowBlock - 1) / RowBlock), threads,
     [&](std::int64_t number)
     {
-      const std::size_t block = ToIndex(number);
+      const std::size_t block = number;
       work(block, block * RowBlock, std::min(rows, (block + 1) * RowBlock));
     });
 }
@@ -251,7 +251,7 @@ Attraction::Attraction(const Affinities& affinities, const std::vector<std::uint
   for (std::size_t row = 0; row < order.size(); ++row)
   {
     rank[order[row]] = static_cast<std::uint32_t>(row);
-    const auto count = ToIndex(affinities.begin[order[row] + 1] - affinities.begin[order[row]]);
+    const std::size_t count = affinities.begin[order[row] + 1] - affinities.begin[order[row]];
     this->Begin[row + 1] =
       this->Begin[row] + (count + AttractionUnit - 1) / AttractionUnit * AttractionUnit;
   }
@@ -266,8 +266,8 @@ Attraction::Attraction(const Affinities& affinities, const std::vector<std::uint
         for (std::size_t row = first; row < last; ++row)
         {
           std::size_t to = this->Begin[row];
-          const auto end = ToIndex(affinities.begin[order[row] + 1]);
-          for (auto e = ToIndex(affinities.begin[order[row]]); e < end; ++e, ++to)
+          const std::size_t end = affinities.begin[order[row] + 1];
+          for (std::size_t e = affinities.begin[order[row]]; e < end; ++e, ++to)
           {
             numbers[to] = static_cast<Number>(rank[affinities.index[e]]);
             this->Weights[to] = Pack(affinities.value[e] / this->Scale);

@@ -49,8 +49,7 @@ public:
       apart -= std::log1p(-this->Similarity(i, (i + 1 + step) % this->Graph.points));
     }
     sum.repulsive += apart / 2 * static_cast<double>(this->All) / static_cast<double>(this->Drawn);
-    for (auto e = ToIndex(this->Graph.begin[ToIndex(i)]);
-      e < ToIndex(this->Graph.begin[ToIndex(i) + 1]); ++e)
+    for (std::size_t e = this->Graph.begin[i]; e < ToIndex(this->Graph.begin[ToIndex(i) + 1]); ++e)
     {
       if (this->Graph.index[e] > i)
       {
@@ -97,14 +96,14 @@ CrossEntropy EvaluateCrossEntropy(const FuzzyGraph& graph, const float* layout, 
   const UmapCurve& curve, std::int64_t others, int threads)
 {
   const PointTerms terms(graph, layout, dimensions, curve, others);
-  std::vector<CrossEntropy> groups(ToIndex((graph.points + PointsPerSum - 1) / PointsPerSum));
-  ParallelFor(static_cast<std::int64_t>(groups.size()), threads,
+  std::vector<CrossEntropy> groups((graph.points + PointsPerSum - 1) / PointsPerSum);
+  ParallelFor(groups.size(), threads,
     [&](std::int64_t group)
     {
       const std::int64_t end = std::min((group + 1) * PointsPerSum, graph.points);
       for (std::int64_t i = group * PointsPerSum; i < end; ++i)
       {
-        terms.Add(i, groups[ToIndex(group)]);
+        terms.Add(i, groups[group]);
       }
     });
   CrossEntropy sum;

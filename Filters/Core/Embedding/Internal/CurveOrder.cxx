@@ -197,8 +197,7 @@ std::vector<std::uint32_t> CurveOrder(
   const float* points, std::int64_t count, int dimensions, std::int64_t stride)
 {
   InitializeTarget();
-  return dimensions == 2 ? OrderOf<2>(points, ToIndex(count), ToIndex(stride))
-                         : OrderOf<3>(points, ToIndex(count), ToIndex(stride));
+  return dimensions == 2 ? OrderOf<2>(points, count, stride) : OrderOf<3>(points, count, stride);
 }
 
 }

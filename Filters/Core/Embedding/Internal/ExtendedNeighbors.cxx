@@ -31,7 +31,7 @@ public:
 
   void Extend(std::int64_t begin, std::int64_t end, NeighborLists& to) const
   {
-    std::vector<std::int64_t> seenBy(ToIndex(this->Points.count), -1);
+    std::vector<std::int64_t> seenBy(this->Points.count, -1);
     std::vector<std::uint32_t> others;
     std::vector<double> squares;
     std::vector<std::pair<double, std::uint32_t>> sorted;
@@ -39,14 +39,14 @@ public:
     {
       this->Collect(i, seenBy, others);
       squares.resize(others.size());
-      SquaredDistances(this->Points.Row(i), this->Scales[ToIndex(i)], this->Points.values,
+      SquaredDistances(this->Points.Row(i), this->Scales[i], this->Points.values,
         this->Scales.data(), this->Points.dimension, others.data(), others.size(), squares.data());
       sorted.clear();
       for (std::size_t k = 0; k < others.size(); ++k)
       {
         sorted.emplace_back(this->DistanceOf(i, others[k], squares[k]), others[k]);
       }
-      const auto wanted = ToIndex(to.count);
+      const std::size_t wanted = to.count;
       if (sorted.size() > wanted)
       {
         std::nth_element(sorted.begin(), sorted.begin() + to.count, sorted.end());
@@ -72,13 +72,13 @@ private:
   void Collect(
     std::int64_t i, std::vector<std::int64_t>& seenBy, std::vector<std::uint32_t>& others) const
   {
-    seenBy[ToIndex(i)] = i;
+    seenBy[i] = i;
     others.clear();
     const auto addThoseOf = [&](std::int64_t point)
     {
       for (std::int64_t e = point * this->From.count; e < (point + 1) * this->From.count; ++e)
       {
-        const std::uint32_t other = this->From.index[ToIndex(e)];
+        const std::uint32_t other = this->From.index[e];
         if (std::exchange(seenBy[other], i) != i)
         {
           others.push_back(other);
@@ -99,7 +99,7 @@ private:
     {
       return std::sqrt(square);
     }
-    const bool hasNoDirection = this->Scales[ToIndex(i)] == 0 || this->Scales[j] == 0;
+    const bool hasNoDirection = this->Scales[i] == 0 || this->Scales[j] == 0;
     return hasNoDirection ? 1 : square / 2;
   }
 };
@@ -113,7 +113,7 @@ NeighborLists ExtendNeighbors(const PointView& points, PointMetric metric,
   NeighborLists extended;
   extended.points = points.count;
   extended.count = count;
-  extended.index.resize(ToIndex(points.count * count));
+  extended.index.resize(points.count * count);
   extended.distance.resize(extended.index.size());
   const Extension extension(points, metric, neighbors);
   ParallelFor((points.count + Group - 1) / Group, threads,

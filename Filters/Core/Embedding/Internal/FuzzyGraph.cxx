@@ -87,8 +87,8 @@ NeighborScales FitNeighborScales(const NeighborLists& neighbors, int threads)
   const double mean = std::accumulate(neighbors.distance.begin(), neighbors.distance.end(), 0.) /
                       (static_cast<double>(neighbors.points) * (neighbors.count + 1));
   NeighborScales scales;
-  scales.rho.resize(ToIndex(neighbors.points));
-  scales.sigma.resize(ToIndex(neighbors.points));
+  scales.rho.resize(neighbors.points);
+  scales.sigma.resize(neighbors.points);
   ForPoints(neighbors.points, threads,
     [&](std::int64_t i)
     {
@@ -102,8 +102,8 @@ NeighborScales FitNeighborScales(const NeighborLists& neighbors, int threads)
         excess.push_back(std::max(static_cast<double>(*d) - rho, 0.));
       }
       const double ofPoint = std::accumulate(begin, end, 0.) / (neighbors.count + 1);
-      scales.rho[ToIndex(i)] = rho;
-      scales.sigma[ToIndex(i)] = FitSigma(excess, (rho > 0 ? ofPoint : mean) / 1000);
+      scales.rho[i] = rho;
+      scales.sigma[i] = FitSigma(excess, (rho > 0 ? ofPoint : mean) / 1000);
     });
   return scales;
 }
@@ -117,10 +117,8 @@ std::vector<float> NeighborMemberships(
     {
       for (std::int64_t e = i * neighbors.count; e < (i + 1) * neighbors.count; ++e)
       {
-        const double excess =
-          static_cast<double>(neighbors.distance[ToIndex(e)]) - scales.rho[ToIndex(i)];
-        memberships[ToIndex(e)] =
-          excess > 0 ? static_cast<float>(std::exp(-excess / scales.sigma[ToIndex(i)])) : 1;
+        const double excess = static_cast<double>(neighbors.distance[e]) - scales.rho[i];
+        memberships[e] = excess > 0 ? static_cast<float>(std::exp(-excess / scales.sigma[i])) : 1;
       }
     });
   return memberships;
@@ -128,8 +126,8 @@ std::vector<float> NeighborMemberships(
 
 FuzzyGraph UniteMemberships(const NeighborLists& neighbors, const std::vector<float>& memberships)
 {
-  const std::size_t points = ToIndex(neighbors.points);
-  const std::size_t count = ToIndex(neighbors.count);
+  const std::size_t points = neighbors.points;
+  const std::size_t count = neighbors.count;
   // Both directions of each membership, by rows, in the order of the points: entries of one row
   // and column, of which there are at most two, are then found by sorting.
   std::vector<std::int64_t> begin(points + 1, static_cast<std::int64_t>(count));
@@ -140,14 +138,14 @@ FuzzyGraph UniteMemberships(const NeighborLists& neighbors, const std::vector<fl
   }
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   using Entry = std::pair<std::uint32_t, float>;
-  std::vector<Entry> entries(ToIndex(begin.back()));
+  std::vector<Entry> entries(begin.back());
   std::vector<std::int64_t> next(begin.begin(), begin.end() - 1);
   for (std::size_t e = 0; e < neighbors.index.size(); ++e)
   {
     const auto i = static_cast<std::uint32_t>(e / count);
     const std::uint32_t j = neighbors.index[e];
-    entries[ToIndex(next[i]++)] = { j, memberships[e] };
-    entries[ToIndex(next[j]++)] = { i, memberships[e] };
+    entries[next[i]++] = { j, memberships[e] };
+    entries[next[j]++] = { i, memberships[e] };
   }
   FuzzyGraph graph;
   graph.points = neighbors.points;
@@ -170,7 +168,7 @@ FuzzyGraph UniteMemberships(const NeighborLists& neighbors, const std::vector<fl
         graph.value.push_back(value);
       }
     }
-    graph.begin.push_back(static_cast<std::int64_t>(graph.index.size()));
+    graph.begin.push_back(graph.index.size());
   }
   return graph;
 }
@@ -178,7 +176,7 @@ FuzzyGraph UniteMemberships(const NeighborLists& neighbors, const std::vector<fl
 std::vector<std::uint32_t> ConnectedParts(const FuzzyGraph& graph)
 {
   constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> parts(ToIndex(graph.points), none);
+  std::vector<std::uint32_t> parts(graph.points, none);
   std::vector<std::uint32_t> reached;
   std::uint32_t count = 0;
   for (std::size_t first = 0; first < parts.size(); ++first)
@@ -195,7 +193,7 @@ std::vector<std::uint32_t> ConnectedParts(const FuzzyGraph& graph)
       reached.pop_back();
       for (std::int64_t e = graph.begin[point]; e < graph.begin[point + 1]; ++e)
       {
-        const std::uint32_t other = graph.index[ToIndex(e)];
+        const std::uint32_t other = graph.index[e];
         if (parts[other] == none)
         {
           parts[other] = count;
@@ -217,11 +215,11 @@ FuzzyGraph PartOf(const FuzzyGraph& graph, const std::vector<std::uint32_t>& poi
   {
     for (std::int64_t e = graph.begin[point]; e < graph.begin[point + 1]; ++e)
     {
-      const auto place = std::lower_bound(points.begin(), points.end(), graph.index[ToIndex(e)]);
+      const auto place = std::lower_bound(points.begin(), points.end(), graph.index[e]);
       part.index.push_back(static_cast<std::uint32_t>(place - points.begin()));
-      part.value.push_back(graph.value[ToIndex(e)]);
+      part.value.push_back(graph.value[e]);
     }
-    part.begin.push_back(static_cast<std::int64_t>(part.index.size()));
+    part.begin.push_back(part.index.size());
   }
   return part;
 }

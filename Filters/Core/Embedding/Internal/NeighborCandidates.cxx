@@ -94,7 +94,7 @@ void SquaresOf(const float* x, double scale, const float* points, const double* 
 {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> df;
-  const auto size = static_cast<std::size_t>(dimension);
+  const std::size_t size = dimension;
   const std::size_t lanes = hn::Lanes(d);
   const auto ofX = hn::Set(d, scale);
   for (std::size_t c = 0; c < count; ++c)

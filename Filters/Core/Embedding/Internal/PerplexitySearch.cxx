@@ -85,7 +85,7 @@ double SearchPerplexity(
   const double* squares, std::size_t count, double entropy, double* probabilities)
 {
   const auto isNearest = [&](double square) { return square <= squares[0]; };
-  const auto nearest = static_cast<std::size_t>(std::count_if(squares, squares + count, isNearest));
+  const std::size_t nearest = std::count_if(squares, squares + count, isNearest);
   if (static_cast<double>(nearest) >= std::exp(entropy) * (1 - 1e-12))
   {
     ShareWeight(nearest, count, probabilities);

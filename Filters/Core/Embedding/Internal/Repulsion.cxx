@@ -731,9 +731,9 @@ void BuildLevels(const std::vector<float>& coordinates, std::size_t padded, std:
 }
 
 Repulsion::Repulsion(int dimensions, std::int64_t count, std::int64_t stride, double theta)
-  : Dimensions(ToIndex(dimensions))
-  , Count(ToIndex(count))
-  , Stride(ToIndex(stride))
+  : Dimensions(dimensions)
+  , Count(count)
+  , Stride(stride)
   , Theta(theta)
   , Padded(RoundUp(this->Count, RepulsionCell * RepulsionFan))
 {

@@ -47,9 +47,9 @@ public:
         for (std::int64_t i = begin; i < begin + rows; ++i)
         {
           double degree = 0;
-          for (std::int64_t e = graph.begin[ToIndex(i)]; e < graph.begin[ToIndex(i) + 1]; ++e)
+          for (std::int64_t e = graph.begin[i]; e < graph.begin[ToIndex(i) + 1]; ++e)
           {
-            degree += static_cast<double>(graph.value[ToIndex(e)]);
+            degree += static_cast<double>(graph.value[e]);
           }
           this->Roots[i] = std::sqrt(degree);
           this->InverseRoots[i] = degree > 0 ? 1 / this->Roots[i] : 0;
@@ -74,8 +74,8 @@ public:
         for (std::int64_t i = begin; i < begin + rows; ++i)
         {
           double sum = 0;
-          for (auto e = ToIndex(this->Graph.begin[ToIndex(i)]);
-            e < ToIndex(this->Graph.begin[ToIndex(i) + 1]); ++e)
+          for (std::size_t e = this->Graph.begin[i]; e < ToIndex(this->Graph.begin[ToIndex(i) + 1]);
+            ++e)
           {
             sum += static_cast<double>(this->Graph.value[e]) * scaled[this->Graph.index[e]];
           }
@@ -140,7 +140,7 @@ public:
     this->Append(std::move(start));
   }
 
-  std::int64_t Steps() const { return static_cast<std::int64_t>(this->Diagonal.size()); }
+  std::int64_t Steps() const { return this->Diagonal.size(); }
 
   /// One more step: a further row and column of the tridiagonal matrix. `multiply` is the matrix.
   template<class Multiply>
@@ -279,7 +279,7 @@ void NormalizeColumns(Eigen::MatrixXd& vectors)
 Eigen::MatrixXd PartCenters(const PointView& points, PointMetric metric,
   const std::vector<std::vector<std::uint32_t>>& parts, int dimensions)
 {
-  const auto count = static_cast<Eigen::Index>(parts.size());
+  const std::int64_t count = parts.size();
   if (count == 1)
   {
     return Eigen::MatrixXd::Zero(1, dimensions);
@@ -287,7 +287,7 @@ Eigen::MatrixXd PartCenters(const PointView& points, PointMetric metric,
   Eigen::MatrixXd means = Eigen::MatrixXd::Zero(points.dimension, count);
   for (Eigen::Index part = 0; part < count; ++part)
   {
-    const std::vector<std::uint32_t>& ofPart = parts[ToIndex(part)];
+    const std::vector<std::uint32_t>& ofPart = parts[part];
     for (const std::uint32_t point : ofPart)
     {
       const Eigen::VectorXd row =
@@ -409,7 +409,7 @@ std::vector<float> SpectralLayout(const PointView& points, PointMetric metric,
   }
   const HashedNumbers numbers(seed, 2);
   layout *= 1 / std::max(layout.cwiseAbs().maxCoeff(), 1e-300);
-  std::vector<float> result(ToIndex(graph.points * dimensions));
+  std::vector<float> result(graph.points * dimensions);
   for (Eigen::Index c = 0; c < dimensions; ++c)
   {
     for (Eigen::Index i = 0; i < graph.points; ++i)
@@ -420,7 +420,7 @@ std::vector<float> SpectralLayout(const PointView& points, PointMetric metric,
     const double scale = extent / std::max(layout.col(c).maxCoeff() - least, noise);
     for (Eigen::Index i = 0; i < graph.points; ++i)
     {
-      result[ToIndex(i * dimensions + c)] = static_cast<float>((layout(i, c) - least) * scale);
+      result[i * dimensions + c] = static_cast<float>((layout(i, c) - least) * scale);
     }
   }
   return result;

@@ -43,7 +43,7 @@ double Uniform(std::mt19937_64& generator) // 0 < u < 1, the same with every sta
 std::vector<float> RandomStart(std::int64_t count, int dimensions, std::uint64_t seed)
 {
   std::mt19937_64 generator(seed);
-  std::vector<float> layout(ToIndex(count * dimensions));
+  std::vector<float> layout(count * dimensions);
   for (float& value : layout)
   {
     const double radius = std::sqrt(-2 * std::log(Uniform(generator)));
@@ -69,10 +69,10 @@ std::vector<float> PrincipalStart(
   for (std::int64_t component = 0; component < principal.count; ++component)
   {
     // What is left by rounding is no component.
-    const bool isThere = principal.variance[ToIndex(component)] > 1e-6 * largest;
+    const bool isThere = principal.variance[component] > 1e-6 * largest;
     for (std::int64_t i = 0; i < points.count && isThere; ++i)
     {
-      const auto at = ToIndex(i * dimensions + component);
+      const std::size_t at = i * dimensions + component;
       layout[at] += static_cast<float>(scale * scores[at]);
     }
   }

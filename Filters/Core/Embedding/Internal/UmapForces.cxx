@@ -80,7 +80,7 @@ HWY_INLINE void Attract(const GroupedEdges& edges, std::int64_t group, std::int6
   const V power = hn::Set(d, static_cast<float>(curve.b - 1));
   const V a = hn::Set(d, static_cast<float>(curve.a));
   const V factor = hn::Set(d, static_cast<float>(4 * curve.a * curve.b));
-  for (std::int64_t e = edges.begin[static_cast<std::size_t>(group)] * UmapGroup + lane;
+  for (std::int64_t e = edges.begin[group] * UmapGroup + lane;
     e < edges.begin[static_cast<std::size_t>(group) + 1] * UmapGroup; e += UmapGroup)
   {
     const auto target = hn::LoadU(di, edges.target.data() + e);

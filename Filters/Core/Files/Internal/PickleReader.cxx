@@ -234,7 +234,7 @@ private:
 
   void PushItems(PickleKind kind, std::vector<Index> items, bool ordered = false)
   {
-    const auto number = static_cast<std::int64_t>(this->Objects.items.size());
+    const std::int64_t number = this->Objects.items.size();
     this->Objects.items.push_back(std::move(items));
     this->Push({ kind, ordered, number, {} });
   }
@@ -300,7 +300,7 @@ private:
 
   std::vector<Index>& ItemsOf(const PickleValue& value)
   {
-    return this->Objects.items[static_cast<std::size_t>(value.number)];
+    return this->Objects.items[value.number];
   }
 
   void Append(PickleKind kind, const std::vector<Index>& added)
@@ -327,16 +327,16 @@ private:
     {
       this->Memo.resize(static_cast<std::size_t>(index) + 1, NoValue);
     }
-    this->Memo[static_cast<std::size_t>(index)] = this->Stack.back();
+    this->Memo[index] = this->Stack.back();
   }
 
   void Recall(std::uint64_t index)
   {
-    if (index >= this->Memo.size() || this->Memo[static_cast<std::size_t>(index)] == NoValue)
+    if (index >= this->Memo.size() || this->Memo[index] == NoValue)
     {
       this->Fail("refers to object " + std::to_string(index) + ", which was not stored.");
     }
-    this->PushIndex(this->Memo[static_cast<std::size_t>(index)]);
+    this->PushIndex(this->Memo[index]);
   }
 
   // Instructions
@@ -677,7 +677,7 @@ private:
     storage.key = this->Require(parts[2], PickleKind::Text).text;
     this->Require(parts[3], PickleKind::Text);
     storage.count = static_cast<std::uint64_t>(this->Unsigned(parts[4]));
-    const auto number = static_cast<std::int64_t>(this->Objects.storages.size());
+    const std::int64_t number = this->Objects.storages.size();
     this->Objects.storages.push_back(storage);
     this->Push(PickleKind::Storage, number);
   }
@@ -706,7 +706,7 @@ private:
       }
     }
     this->Count(2 * tensor.shape.size());
-    const auto number = static_cast<std::int64_t>(this->Objects.tensors.size());
+    const std::int64_t number = this->Objects.tensors.size();
     this->Objects.tensors.push_back(std::move(tensor));
     this->Push(PickleKind::Tensor, number);
   }

@@ -76,7 +76,7 @@ struct PickleObjects
   /// The items of a tuple, list or dictionary.
   const std::vector<Index>& ItemsOf(const PickleValue& value) const
   {
-    return this->items[static_cast<std::size_t>(value.number)];
+    return this->items[value.number];
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include <zlib.h>
@@ -30,9 +31,15 @@ constexpr std::uint64_t In64Bits = 0xffffffff; ///< a number that the zip64 fiel
 constexpr std::uint64_t CountIn64Bits = 0xffff;
 constexpr std::uint64_t Zip64Field = 1; ///< its kind among the extra fields
 constexpr std::uint64_t Encrypted = 1;  ///< flag of an entry
+constexpr std::uint64_t Deflated = 8;   ///< method of an entry
 
 /// The number of bytes whose checksum one thread computes at a time.
 constexpr std::uint64_t ChecksumStep = std::uint64_t{ 1 } << 24;
+
+[[noreturn]] void FailDamaged(const std::string& source)
+{
+  throw FormatError(source + ": cannot read it from the zip archive: it is cut off or damaged.");
+}
 
 /// Reads an archive; offsets are from its beginning.
 class Archive
@@ -193,8 +200,11 @@ private:
     std::uint64_t whole = this->Number(at + 24, 4);
     std::uint64_t local = this->Number(at + 42, 4);
     this->Widen({ &whole, &record.size, &local }, at + EntryBytes + nameBytes, extraBytes);
-    record.isStored = this->Number(at + 10, 2) == 0 && whole == record.size &&
-                      (this->Number(at + 8, 2) & Encrypted) == 0;
+    record.fullSize = whole;
+    const std::uint64_t method = this->Number(at + 10, 2);
+    const bool isPlain = (this->Number(at + 8, 2) & Encrypted) == 0;
+    record.isStored = isPlain && method == 0 && whole == record.size;
+    record.isDeflated = isPlain && method == Deflated;
     this->Place(record, local);
     return next;
   }
@@ -282,6 +292,59 @@ private:
 
 }
 
+std::vector<std::byte> ReadZipBeginning(
+  const ZipRecord& record, std::size_t count, const std::string& source)
+{
+  if (record.isStored)
+  {
+    return { record.data, record.data + std::min<std::uint64_t>(count, record.size) };
+  }
+  std::vector<std::byte> bytes(count);
+  z_stream stream = {};
+  constexpr int withoutHeader = -MAX_WBITS;
+  if (inflateInit2(&stream, withoutHeader) != Z_OK)
+  {
+    throw FormatError(source + ": cannot decompress: out of memory.");
+  }
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  int status = Z_OK;
+  while (status == Z_OK && written < count)
+  {
+    constexpr std::uint64_t most = std::numeric_limits<uInt>::max();
+    const auto input = static_cast<uInt>(std::min(most, record.size - read));
+    const auto output = static_cast<uInt>(std::min(most, count - written));
+    stream.next_in = // which zlib does not change
+      reinterpret_cast<Bytef*>(const_cast<std::byte*>(record.data + read));
+    stream.avail_in = input;
+    stream.next_out = reinterpret_cast<Bytef*>(bytes.data() + written);
+    stream.avail_out = output;
+    status = inflate(&stream, Z_NO_FLUSH);
+    read += input - stream.avail_in;
+    written += output - stream.avail_out;
+  }
+  if (status != Z_OK && status != Z_STREAM_END)
+  {
+    FailDamaged(source);
+  }
+  bytes.resize(written);
+  return bytes;
+}
+
+std::vector<std::byte> ReadZipRecord(const ZipRecord& record, const std::string& source)
+{
+  // One more byte than stated, which must not be there.
+  std::vector<std::byte> bytes = ReadZipBeginning(record, record.fullSize + 1, source);
+  const ZipRecord whole = { record.name, bytes.data(), bytes.size(), bytes.size(), record.crc };
+  if (bytes.size() != record.fullSize)
+  {
+    FailDamaged(source);
+  }
+  RequireChecksum(whole, source);
+  return bytes;
+}
+
 std::vector<ZipRecord> ReadZipDirectory(
   const std::byte* data, std::size_t size, const std::string& source)
 {
@@ -295,13 +358,13 @@ void RequireChecksum(const ZipRecord& record, const std::string& source)
     return;
   }
   const auto steps = static_cast<std::int64_t>((record.size - 1) / ChecksumStep + 1);
-  std::vector<unsigned long> parts(static_cast<std::size_t>(steps));
+  std::vector<unsigned long> parts(steps);
   const auto sizeOf = [&](std::size_t step)
   { return std::min(ChecksumStep, record.size - step * ChecksumStep); };
   ParallelFor(steps, 0,
     [&](std::int64_t i)
     {
-      const auto step = static_cast<std::size_t>(i);
+      const std::size_t step = i;
       const auto* bytes = reinterpret_cast<const Bytef*>(record.data + step * ChecksumStep);
       parts[step] = crc32(0, bytes, static_cast<uInt>(sizeOf(step)));
     });

@@ -6,6 +6,7 @@
 #include "Pi.h"
 
 #include <cmath>
+#include <functional>
 #include <string_view>
 
 namespace atlas
@@ -59,8 +60,8 @@ double RateOf(const OptimizerOptions& options, std::int64_t step, std::int64_t s
 template<class Number>
 AdamW<Number>::AdamW(
   const ParameterBlock<Number>& parameters, const OptimizerOptions& options, std::int64_t steps)
-  : first(ToIndex(parameters.Size()))
-  , second(ToIndex(parameters.Size()))
+  : first(parameters.Size())
+  , second(parameters.Size())
   , Options(options)
   , Steps(steps)
 {
@@ -72,17 +73,27 @@ AdamW<Number>::AdamW(
 }
 
 template<class Number>
+AdamW<Number>::AdamW(std::int64_t count, const OptimizerOptions& options, std::int64_t steps)
+  : first(count)
+  , second(count)
+  , Options(options)
+  , Steps(steps)
+  , Ends({ count })
+  , Decaying({ false })
+{
+}
+
+template<class Number>
 double AdamW<Number>::Norm(const Number* gradient, int threads) const
 {
-  const auto size = static_cast<std::int64_t>(this->first.size());
-  std::vector<double> sums(ToIndex((size + BlockSize - 1) / BlockSize));
-  ParallelFor(static_cast<std::int64_t>(sums.size()), threads,
+  const std::int64_t size = this->first.size();
+  std::vector<double> sums((size + BlockSize - 1) / BlockSize);
+  ParallelFor(sums.size(), threads,
     [&](std::int64_t b)
     {
       const Number* values = gradient + b * BlockSize;
-      sums[ToIndex(b)] =
-        LaneSum<double>(std::min(BlockSize, size - b * BlockSize), [values](std::int64_t i)
-          { return static_cast<double>(values[i]) * static_cast<double>(values[i]); });
+      sums[b] = LaneSum<double>(std::min(BlockSize, size - b * BlockSize), [values](std::int64_t i)
+        { return static_cast<double>(values[i]) * static_cast<double>(values[i]); });
     });
   double sum = 0;
   for (const double part : sums)
@@ -126,15 +137,15 @@ void AdamW<Number>::Update(Number* values, const Number* gradient, double norm, 
   constexpr double least = 1e-6; // as in clip_grad_norm_
   const double factor =
     this->Options.clip > 0 ? std::min(1.0, this->Options.clip / (norm + least)) : 1;
-  ParallelFor(static_cast<std::int64_t>(this->Ends.size()), threads,
-    [&](std::int64_t i)
-    {
-      const std::size_t k = ToIndex(i);
-      const std::int64_t begin = k == 0 ? 0 : this->Ends[k - 1];
-      this->UpdateRange(begin, this->Ends[k],
-        this->Decaying[k] ? rate * this->Options.weightDecay : 0, factor, size, deviation, values,
-        gradient);
-    });
+  const auto update = [&](std::int64_t i)
+  {
+    const std::size_t k = i;
+    const std::int64_t begin = k == 0 ? 0 : this->Ends[k - 1];
+    this->UpdateRange(begin, this->Ends[k],
+      this->Decaying[k] ? rate * this->Options.weightDecay : 0, factor, size, deviation, values,
+      gradient);
+  };
+  ParallelFor(this->Ends.size(), threads, std::ref(update));
 }
 
 template class AdamW<float>;

@@ -27,6 +27,9 @@ public:
   AdamW(
     const ParameterBlock<Number>& parameters, const OptimizerOptions& options, std::int64_t steps);
 
+  /// For this many values, none of which decays.
+  AdamW(std::int64_t count, const OptimizerOptions& options, std::int64_t steps);
+
   /// The norm of a gradient over all parameters, before clipping.
   double Norm(const Number* gradient, int threads) const;
 

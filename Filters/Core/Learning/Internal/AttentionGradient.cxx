@@ -60,17 +60,17 @@ void PackHeads(const ParameterBlock<Number>& parameters, std::vector<PackedHeads
 {
   const TransformerConfig& config = parameters.GetConfig();
   const std::int64_t columns = HeadColumns(config);
-  heads.resize(ToIndex(config.layers));
+  heads.resize(config.layers);
   for (std::size_t l = 0; l < heads.size(); ++l)
   {
     PackedHeads<Number>& packed = heads[l];
-    packed.weight.resize(ToIndex(config.modelDimension * columns));
-    packed.bias.assign(ToIndex(columns), 0);
+    packed.weight.resize(config.modelDimension * columns);
+    packed.bias.assign(columns, 0);
     for (const HeadKind& kind : HeadKinds(config, parameters.GetModel().GetWeights().layers[l]))
     {
       const Number* weight = parameters.Of(kind.linear->weight);
       ForHeadWeights(*kind.linear, kind.heads, config.headDimension, kind.first, columns,
-        [&](std::int64_t to, std::int64_t from) { packed.weight[ToIndex(to)] = weight[from]; });
+        [&](std::int64_t to, std::int64_t from) { packed.weight[to] = weight[from]; });
       if (kind.linear->bias.data != nullptr)
       {
         const Number* bias = parameters.Of(kind.linear->bias);
@@ -159,7 +159,7 @@ AttentionGradient<Number>::AttentionGradient(const ParameterBlock<Number>& param
   , Maps(maps)
   , Tables(tables)
   , Slopes(Config.position == PositionKind::Alibi ? AlibiSlopes(Config.heads)
-                                                  : std::vector<double>(ToIndex(Config.heads)))
+                                                  : std::vector<double>(Config.heads))
   , Layers(Weights.layers.size())
   , HeadGradients(Weights.layers.size())
 {
@@ -170,8 +170,8 @@ void AttentionGradient<Number>::Begin()
 {
   for (PackedHeads<Number>& heads : this->HeadGradients)
   {
-    heads.weight.assign(ToIndex(this->Config.modelDimension * HeadColumns(this->Config)), 0);
-    heads.bias.assign(ToIndex(HeadColumns(this->Config)), 0);
+    heads.weight.assign(this->Config.modelDimension * HeadColumns(this->Config), 0);
+    heads.bias.assign(HeadColumns(this->Config), 0);
   }
 }
 
@@ -187,7 +187,7 @@ void AttentionGradient<Number>::End()
       Number* weight = this->Maps.GradientOf(kind.linear->weight);
       ForHeadWeights(*kind.linear, kind.heads, dimension, kind.first, columns,
         [&](std::int64_t packed, std::int64_t index)
-        { weight[index] += this->HeadGradients[l].weight[ToIndex(packed)]; });
+        { weight[index] += this->HeadGradients[l].weight[packed]; });
       if (kind.linear->bias.data != nullptr)
       {
         Number* bias = this->Maps.GradientOf(kind.linear->bias);
@@ -333,7 +333,7 @@ Number* AttentionGradient<Number>::EvaluateAttention(const HeadBlock& block, std
   Number* scores = this->Scores.data();
   Multiply<Number>(block.Queries(), block.keys, this->Config.headDimension, this->ScoreScale(layer),
     { block.query, columns, false }, { block.key, columns, true }, scores, block.keys, false);
-  const auto slope = static_cast<Number>(this->Slopes[ToIndex(block.head)]);
+  const auto slope = static_cast<Number>(this->Slopes[block.head]);
   for (std::int64_t i = block.begin; i < block.end; ++i)
   {
     Number* row = scores + (i - block.begin) * block.keys;

@@ -28,13 +28,13 @@ BracketKind KindOf(std::int64_t index)
 /// Swaps an opening bracket with a later closing one so that the sequence is unbalanced.
 void Swap(std::vector<std::int64_t>& brackets, LearningRandom& random)
 {
-  const auto size = static_cast<std::int64_t>(brackets.size());
+  const std::int64_t size = brackets.size();
   while (AreBalanced(brackets))
   {
     const std::int64_t first = random.Integer(size);
     const std::int64_t second = random.Integer(size);
-    std::int64_t& one = brackets[ToIndex(std::min(first, second))];
-    std::int64_t& other = brackets[ToIndex(std::max(first, second))];
+    std::int64_t& one = brackets[std::min(first, second)];
+    std::int64_t& other = brackets[std::max(first, second)];
     if (one == OpeningBracket && other == ClosingBracket)
     {
       std::swap(one, other);
@@ -48,8 +48,7 @@ void Swap(std::vector<std::int64_t>& brackets, LearningRandom& random)
 
 void Turn(std::vector<std::int64_t>& brackets, LearningRandom& random)
 {
-  std::int64_t& bracket =
-    brackets[ToIndex(random.Integer(static_cast<std::int64_t>(brackets.size())))];
+  std::int64_t& bracket = brackets[random.Integer(brackets.size())];
   bracket = bracket == OpeningBracket ? ClosingBracket : OpeningBracket;
 }
 
@@ -122,9 +121,9 @@ std::vector<std::int64_t> DrawBalanced(LearningRandom& random, std::int64_t pair
 {
   // Of all rotations of a sequence with one more closing bracket than opening ones, exactly one is
   // balanced up to its last bracket: that which begins after the first of the lowest places.
-  std::vector<std::int64_t> brackets(ToIndex(pairs), OpeningBracket);
-  brackets.resize(ToIndex(2 * pairs + 1), ClosingBracket);
-  random.Shuffle(brackets, static_cast<std::int64_t>(brackets.size()));
+  std::vector<std::int64_t> brackets(pairs, OpeningBracket);
+  brackets.resize(2 * pairs + 1, ClosingBracket);
+  random.Shuffle(brackets, brackets.size());
   std::int64_t depth = 0;
   std::int64_t lowest = 0;
   auto begin = brackets.begin();

@@ -204,7 +204,7 @@ private:
       ActivateRows(this->Config.activation, size, store.gate.data(), store.hidden.data());
       for (std::int64_t i = 0; i < size; ++i)
       {
-        store.hidden[ToIndex(i)] *= store.up[ToIndex(i)];
+        store.hidden[i] *= store.up[i];
       }
     }
     else
@@ -228,7 +228,7 @@ private:
       Number* gate = this->GateBuffer.data();
       for (std::int64_t i = 0; i < size; ++i)
       {
-        gate[i] = hidden[i] * store.up[ToIndex(i)];
+        gate[i] = hidden[i] * store.up[i];
       }
       ActivateBackward(this->Config.activation, size, store.gate.data(), gate, gate);
       this->Maps.Backward(tensors.gate, rows, store.mlp.input.data(), gate, dx, false);
@@ -267,14 +267,14 @@ private:
 
   std::int64_t TargetOf(std::int64_t row) const
   {
-    return this->Batch->targets[ToIndex(this->Slice->firstRow + row)];
+    return this->Batch->targets[this->Slice->firstRow + row];
   }
 
   /// The loss and, if there is one, the gradient of a slice.
   double Unembed()
   {
     this->SelectRows();
-    const auto rows = static_cast<std::int64_t>(this->Rows.size());
+    const std::int64_t rows = this->Rows.size();
     const std::int64_t d = this->Config.modelDimension;
     const LinearTensors& unembedding = this->Parameters.GetUnembedding();
     const bool transforms = this->Weights.logitsTransform.Exists();
@@ -324,7 +324,7 @@ private:
     std::fill_n(this->X.data(), this->Slice->Rows() * d, Number(0));
     for (std::int64_t i = 0; i < rows; ++i)
     {
-      std::copy_n(gradient + i * d, d, this->X.data() + this->Rows[ToIndex(i)] * d);
+      std::copy_n(gradient + i * d, d, this->X.data() + this->Rows[i] * d);
     }
   }
 
@@ -361,7 +361,7 @@ private:
     for (std::int64_t i = 0; i < rows; ++i)
     {
       Number* logits = this->Logits.data() + i * classes;
-      const std::int64_t row = this->Rows[ToIndex(i)];
+      const std::int64_t row = this->Rows[i];
       const std::int64_t target = this->TargetOf(row);
       const std::int64_t best = std::max_element(logits, logits + classes) - logits;
       const double difference = static_cast<double>(logits[best]) - logits[target];
@@ -371,8 +371,8 @@ private:
       sum += loss;
       if (this->Results != nullptr)
       {
-        this->Results->loss[ToIndex(this->Slice->firstRow + row)] = loss;
-        this->Results->predicted[ToIndex(this->Slice->firstRow + row)] = best;
+        this->Results->loss[this->Slice->firstRow + row] = loss;
+        this->Results->predicted[this->Slice->firstRow + row] = best;
       }
       for (std::int64_t c = 0; c < classes; ++c)
       {
@@ -405,14 +405,14 @@ namespace
 /// Divides the sequences of a batch, of these lengths, into shards of slices.
 std::vector<std::vector<BatchSlice>> MakeShards(const std::vector<std::int64_t>& lengths)
 {
-  const auto count = static_cast<std::int64_t>(lengths.size());
+  const std::int64_t count = lengths.size();
   const std::int64_t shardCount = std::min(ShardCount, count);
-  std::vector<std::vector<BatchSlice>> shards(ToIndex(shardCount));
+  std::vector<std::vector<BatchSlice>> shards(shardCount);
   std::int64_t row = 0;
   for (std::int64_t s = 0; s < count; ++s)
   {
-    std::vector<BatchSlice>& shard = shards[ToIndex(s * shardCount / count)];
-    const std::int64_t length = lengths[ToIndex(s)];
+    std::vector<BatchSlice>& shard = shards[s * shardCount / count];
+    const std::int64_t length = lengths[s];
     if (shard.empty() || shard.back().Rows() + length > SliceRows)
     {
       shard.push_back({ s, { 0 }, row });
@@ -492,20 +492,20 @@ double GradientPass<Number>::Run(
   }
   std::vector<double> losses(shards.size());
   const SingleThreadedBlas single;
-  ParallelFor(static_cast<std::int64_t>(shards.size()), threads,
+  ParallelFor(shards.size(), threads,
     [&](std::int64_t i)
     {
       std::unique_ptr<Worker> worker = this->TakeWorker();
       Number* gradient = nullptr;
       if (backward)
       {
-        this->ShardGradients[ToIndex(i)].assign(ToIndex(this->Parameters.Size()), 0);
-        gradient = this->ShardGradients[ToIndex(i)].data();
+        this->ShardGradients[i].assign(this->Parameters.Size(), 0);
+        gradient = this->ShardGradients[i].data();
       }
       worker->Begin(batch, 1 / static_cast<Number>(targets), rows, gradient);
-      for (const BatchSlice& slice : shards[ToIndex(i)])
+      for (const BatchSlice& slice : shards[i])
       {
-        losses[ToIndex(i)] += worker->Run(slice);
+        losses[i] += worker->Run(slice);
       }
       worker->End();
       const std::lock_guard<std::mutex> lock(this->Mutex);

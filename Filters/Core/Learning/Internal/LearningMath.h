@@ -28,12 +28,12 @@ Number LaneSum(std::int64_t count, const Term& term)
   {
     for (std::int64_t k = 0; k < size; ++k)
     {
-      lanes[static_cast<std::size_t>(k)] += term(i + k);
+      lanes[k] += term(i + k);
     }
   }
   for (std::int64_t k = 0; i + k < count; ++k)
   {
-    lanes[static_cast<std::size_t>(k)] += term(i + k);
+    lanes[k] += term(i + k);
   }
   for (std::size_t half = size / 2; half > 0; half /= 2)
   {

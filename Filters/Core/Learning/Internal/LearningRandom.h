@@ -83,20 +83,20 @@ public:
   template<class Value>
   void Shuffle(std::vector<Value>& values, std::int64_t count)
   {
-    const auto size = static_cast<std::int64_t>(values.size());
+    const std::int64_t size = values.size();
     for (std::int64_t i = 0; i < count && i + 1 < size; ++i)
     {
-      std::swap(values[ToIndex(i)], values[ToIndex(this->Integer(i, size - 1))]);
+      std::swap(values[i], values[this->Integer(i, size - 1)]);
     }
   }
 
   /// 0, ..., count - 1 in random order.
   std::vector<std::int64_t> Permutation(std::int64_t count)
   {
-    std::vector<std::int64_t> order(ToIndex(count));
+    std::vector<std::int64_t> order(count);
     for (std::int64_t i = 0; i < count; ++i)
     {
-      order[ToIndex(i)] = i;
+      order[i] = i;
     }
     this->Shuffle(order, count);
     return order;

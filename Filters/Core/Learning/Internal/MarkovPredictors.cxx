@@ -9,13 +9,13 @@ namespace atlas
 
 std::vector<double> BigramLosses(const std::vector<std::int64_t>& tokens, std::int64_t states)
 {
-  std::vector<double> counts(ToIndex(states * states), 1);
-  std::vector<double> sums(ToIndex(states), static_cast<double>(states));
+  std::vector<double> counts(states * states, 1);
+  std::vector<double> sums(states, static_cast<double>(states));
   std::vector<double> losses;
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
   {
-    double& count = counts[ToIndex(tokens[i] * states + tokens[i + 1])];
-    double& sum = sums[ToIndex(tokens[i])];
+    double& count = counts[tokens[i] * states + tokens[i + 1]];
+    double& sum = sums[tokens[i]];
     losses.push_back(std::log(sum / count));
     ++count;
     ++sum;
@@ -25,14 +25,14 @@ std::vector<double> BigramLosses(const std::vector<std::int64_t>& tokens, std::i
 
 std::vector<double> UnigramLosses(const std::vector<std::int64_t>& tokens, std::int64_t states)
 {
-  std::vector<double> counts(ToIndex(states), 1);
+  std::vector<double> counts(states, 1);
   auto sum = static_cast<double>(states);
   std::vector<double> losses;
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
   {
-    ++counts[ToIndex(tokens[i])];
+    ++counts[tokens[i]];
     ++sum;
-    losses.push_back(std::log(sum / counts[ToIndex(tokens[i + 1])]));
+    losses.push_back(std::log(sum / counts[tokens[i + 1]]));
   }
   return losses;
 }
@@ -40,7 +40,7 @@ std::vector<double> UnigramLosses(const std::vector<std::int64_t>& tokens, std::
 std::vector<double> StationaryDistribution(std::vector<double> transitions, std::int64_t states)
 {
   const auto at = [&](std::int64_t from, std::int64_t to) -> double&
-  { return transitions[ToIndex(from * states + to)]; };
+  { return transitions[from * states + to]; };
   // Takes out the last state, whose visits become direct transitions between the others.
   for (std::int64_t last = states - 1; last > 0; --last)
   {
@@ -58,15 +58,15 @@ std::vector<double> StationaryDistribution(std::vector<double> transitions, std:
       }
     }
   }
-  std::vector<double> shares(ToIndex(states), 1);
+  std::vector<double> shares(states, 1);
   double sum = 1;
   for (std::int64_t to = 1; to < states; ++to)
   {
-    double& share = shares[ToIndex(to)];
+    double& share = shares[to];
     share = 0;
     for (std::int64_t from = 0; from < to; ++from)
     {
-      share += shares[ToIndex(from)] * at(from, to);
+      share += shares[from] * at(from, to);
     }
     sum += share;
   }

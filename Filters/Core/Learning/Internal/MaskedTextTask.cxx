@@ -123,11 +123,11 @@ private:
     const auto count =
       std::max<std::int64_t>(1, std::llround(PredictedShare * static_cast<double>(this->Window)));
     std::vector<std::int64_t> places = random.Permutation(this->Window);
-    places.resize(ToIndex(count));
+    places.resize(count);
     for (const std::int64_t place : places)
     {
-      std::int64_t& token = tokens[ToIndex(place + 1)];
-      targets[ToIndex(place + 1)] = token;
+      std::int64_t& token = tokens[place + 1];
+      targets[place + 1] = token;
       token = this->Hidden(token, random);
     }
     batch.input.tokens.push_back(std::move(tokens));

@@ -63,7 +63,7 @@ public:
     {
       LearningRandom random(this->Seed, RandomPurpose::Batches, step);
       random.Shuffle(pairs, size);
-      pairs.resize(ToIndex(size));
+      pairs.resize(size);
     }
     return this->Ask(pairs);
   }

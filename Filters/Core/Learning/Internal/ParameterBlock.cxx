@@ -41,7 +41,7 @@ ParameterBlock<Number>::ParameterBlock(const TransformerConfig& config, const Te
     this->Parameters.push_back({ name, shape, size, count });
     size += (count + Alignment - 1) / Alignment * Alignment;
   }
-  this->Memory.resize(static_cast<std::size_t>(size));
+  this->Memory.resize(size);
   const DType type = std::is_same_v<Number, float> ? DType::F32 : DType::F64;
   TensorViews views;
   for (const Parameter& parameter : this->Parameters)

@@ -43,7 +43,7 @@ public:
 
   Number* Values() { return this->Memory.data(); }
   const Number* Values() const { return this->Memory.data(); }
-  std::int64_t Size() const { return static_cast<std::int64_t>(this->Memory.size()); }
+  std::int64_t Size() const { return this->Memory.size(); }
 
   /// The numbers of a tensor that the model reads.
   const Number* Of(const TensorView& view) const

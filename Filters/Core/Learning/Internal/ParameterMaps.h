@@ -18,7 +18,7 @@ void Reserve(std::vector<Number>& values, std::int64_t count)
 {
   if (values.size() < ToIndex(count))
   {
-    values.resize(ToIndex(count));
+    values.resize(count);
   }
 }
 

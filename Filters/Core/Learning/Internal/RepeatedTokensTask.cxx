@@ -25,9 +25,9 @@ class ScoreTable
 {
 public:
   ScoreTable(const Recording& recording, const std::vector<RepeatedTokens>& repeated, int threads)
-    : Layers(static_cast<std::int64_t>(recording.layers.size()))
-    , Heads(static_cast<std::int64_t>(recording.layers[0].heads.size()))
-    , Scores(ToIndex(this->Layers * this->Heads))
+    : Layers(recording.layers.size())
+    , Heads(recording.layers[0].heads.size())
+    , Scores(this->Layers * this->Heads)
   {
     ParallelFor(this->Layers * this->Heads, threads,
       [&](std::int64_t i)
@@ -37,7 +37,7 @@ public:
         std::vector<float> work;
         for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
         {
-          const RepeatedTokens& tokens = repeated[ToIndex(s)];
+          const RepeatedTokens& tokens = repeated[s];
           const auto measure = [&](std::int64_t begin, std::int64_t end)
           {
             return MeasurePatterns(
@@ -47,7 +47,7 @@ public:
           later.Add(measure(tokens.Period(), recording.SequenceLength(s)));
         }
         // Later blocks repeat what the first one says: heads need the token before there alone.
-        this->Scores[ToIndex(i)] = { later.PrefixMatching(),
+        this->Scores[i] = { later.PrefixMatching(),
           first.Score(HeadPattern::PreviousToken, PatternMeasure::Stripe) };
       });
   }
@@ -66,7 +66,7 @@ public:
   double Largest(double HeadScores::* score) const
   {
     const HeadPlace place = this->Best(score, 0, this->Layers);
-    return this->Scores[ToIndex(place.layer * this->Heads + place.head)].*score;
+    return this->Scores[place.layer * this->Heads + place.head].*score;
   }
 
   std::int64_t LayerCount() const { return this->Layers; }
@@ -109,8 +109,8 @@ double RepeatLoss(const BatchEvaluation& evaluation, const TrainingBatch& batch,
     const auto end = first + static_cast<std::int64_t>(batch.input.tokens[s].size());
     for (std::int64_t row = first + repeated[s].Period(); row < end; ++row)
     {
-      sum += evaluation.rowLoss[ToIndex(row)]; // 0 without a target
-      count += batch.targets[ToIndex(row)] >= 0 ? 1 : 0;
+      sum += evaluation.rowLoss[row]; // 0 without a target
+      count += batch.targets[row] >= 0 ? 1 : 0;
     }
     first = end;
   }
@@ -149,7 +149,7 @@ public:
     options.threads = threads;
     const Recording recording = RecordTransformer(model, batch.input, options);
     std::vector<RepeatedTokens> repeated;
-    repeated.reserve(ToIndex(recording.SequenceCount()));
+    repeated.reserve(recording.SequenceCount());
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
     {
       repeated.emplace_back(recording, s);
@@ -169,7 +169,7 @@ protected:
     std::vector<std::int64_t> tokens = DrawTokens(random, period, this->Vocabulary);
     for (std::int64_t i = period; i < this->Context; ++i)
     {
-      tokens.push_back(tokens[ToIndex(i - period)]);
+      tokens.push_back(tokens[i - period]);
     }
     AddNextTokens(batch, std::move(tokens), false);
   }

@@ -54,14 +54,14 @@ std::vector<std::int64_t> DrawTokens(
   LearningRandom& random, std::int64_t count, std::int64_t vocabulary)
 {
   std::vector<std::int64_t> tokens;
-  std::vector<bool> isTaken(ToIndex(vocabulary));
+  std::vector<bool> isTaken(vocabulary);
   const bool isDistinct = count <= vocabulary;
   while (static_cast<std::int64_t>(tokens.size()) < count)
   {
     const std::int64_t token = random.Integer(vocabulary);
-    if (!isDistinct || !isTaken[ToIndex(token)])
+    if (!isDistinct || !isTaken[token])
     {
-      isTaken[ToIndex(token)] = true;
+      isTaken[token] = true;
       tokens.push_back(token);
     }
   }
@@ -71,7 +71,7 @@ std::vector<std::int64_t> DrawTokens(
 std::vector<std::string> NumberNames(std::int64_t count)
 {
   std::vector<std::string> names;
-  names.reserve(ToIndex(count));
+  names.reserve(count);
   for (std::int64_t i = 0; i < count; ++i)
   {
     names.push_back(std::to_string(i));
@@ -86,7 +86,7 @@ std::vector<std::string> LetterNames(std::int64_t count)
     return NumberNames(count);
   }
   std::vector<std::string> names;
-  names.reserve(ToIndex(count));
+  names.reserve(count);
   for (std::int64_t i = 0; i < count; ++i)
   {
     names.emplace_back(1, static_cast<char>('A' + i));

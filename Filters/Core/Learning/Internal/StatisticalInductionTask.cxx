@@ -79,7 +79,7 @@ private:
 
   std::vector<double> DrawTransitions(LearningRandom& random) const
   {
-    std::vector<double> transitions(ToIndex(this->States * this->States));
+    std::vector<double> transitions(this->States * this->States);
     for (std::int64_t state = 0; state < this->States; ++state)
     {
       double* row = transitions.data() + state * this->States;

@@ -32,7 +32,7 @@ std::size_t SplitOf(std::string_view text)
 void RequireTokens(const std::filesystem::path& path, const std::string& part,
   const std::vector<std::int64_t>& tokens, std::int64_t window)
 {
-  const auto count = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t count = tokens.size();
   if (count < window)
   {
     throw OptionError("Text: " + path.string() + " is too short: expected at least " +
@@ -71,10 +71,10 @@ std::vector<std::int64_t> TextSource::Window(
 
 std::vector<std::int64_t> TextSource::HeldOutStarts(std::int64_t window, std::int64_t most) const
 {
-  const auto size = static_cast<std::int64_t>(this->heldOut.size());
+  const std::int64_t size = this->heldOut.size();
   const std::int64_t count = std::min(most, size / window);
   std::vector<std::int64_t> starts;
-  starts.reserve(ToIndex(count));
+  starts.reserve(count);
   for (std::int64_t i = 0; i < count; ++i)
   {
     starts.push_back(count == 1 ? 0 : i * (size - window) / (count - 1));

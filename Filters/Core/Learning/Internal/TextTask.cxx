@@ -108,7 +108,7 @@ private:
   /// Writes a stretch again at a later place of the window.
   static void RepeatStretch(std::vector<std::int64_t>& tokens, LearningRandom& random)
   {
-    const auto size = static_cast<std::int64_t>(tokens.size());
+    const std::int64_t size = tokens.size();
     const std::int64_t length = random.Integer(ShortestStretch, (size - 1) / 2);
     const std::int64_t from = random.Integer(0, size - 2 * length);
     const std::int64_t to = random.Integer(from + length, size - length);

@@ -131,13 +131,13 @@ void BatchAxes::LeaveOutPadding(RecordingArrays& arrays)
   this->FirstRows = { 0 };
   for (std::int64_t row = 0; row < rows; ++row)
   {
-    if (mask.empty() || mask[ToIndex(row)] != 0)
+    if (mask.empty() || mask[row] != 0)
     {
       this->Rows.push_back(row);
     }
     if ((row + 1) % this->Tokens == 0)
     {
-      this->FirstRows.push_back(static_cast<std::int64_t>(this->Rows.size()));
+      this->FirstRows.push_back(this->Rows.size());
     }
   }
 }
@@ -161,7 +161,7 @@ std::vector<std::int64_t> BatchAxes::ReadIntegers(
   kept.reserve(this->Rows.size());
   for (const std::int64_t row : this->Rows)
   {
-    kept.push_back(all[ToIndex(row)]);
+    kept.push_back(all[row]);
   }
   return kept;
 }
@@ -170,8 +170,8 @@ SharedMatrix BatchAxes::ReadVectors(RecordingArrays& arrays, const std::string& 
 {
   const LoadedArray array = arrays.LoadFloating(name, this->With({ this->Tokens, -1 }));
   const std::int64_t width = array.view.shape.back();
-  return arrays.Gather(name, array, static_cast<std::int64_t>(this->Rows.size()), width,
-    [&](std::int64_t i) { return ToIndex(this->Rows[ToIndex(i)] * width); });
+  return arrays.Gather(
+    name, array, this->Rows.size(), width, [&](std::int64_t i) { return this->Rows[i] * width; });
 }
 
 std::vector<SharedMatrix> BatchAxes::ReadHeads(
@@ -213,14 +213,13 @@ std::vector<SharedMatrix> BatchAxes::ReadHeads(
   {
     const auto offset = [&](std::int64_t i)
     {
-      const std::int64_t row = this->Rows[ToIndex(i)];
+      const std::int64_t row = this->Rows[i];
       const std::int64_t vector =
         headFirst ? (row / this->Tokens * heads + h) * this->Tokens + row % this->Tokens
                   : row * heads + h;
-      return ToIndex(vector * width);
+      return vector * width;
     };
-    matrices.push_back(
-      arrays.Gather(from.name, array, static_cast<std::int64_t>(this->Rows.size()), width, offset));
+    matrices.push_back(arrays.Gather(from.name, array, this->Rows.size(), width, offset));
   }
   return matrices;
 }
@@ -230,16 +229,15 @@ SharedMatrix BatchAxes::ReadSquare(const RecordingArrays& arrays, const std::str
 {
   SharedMatrix whole = arrays.Gather(
     name, array, this->Tokens, this->Tokens,
-    [&](std::int64_t i) { return ToIndex((before * this->Tokens + i) * this->Tokens); }, isScores);
+    [&](std::int64_t i) { return (before * this->Tokens + i) * this->Tokens; }, isScores);
   if (static_cast<std::int64_t>(this->Rows.size()) == this->Batch * this->Tokens)
   {
     return whole; // there is no padding
   }
-  const std::int64_t begin = this->FirstRows[ToIndex(sequence)];
+  const std::int64_t begin = this->FirstRows[sequence];
   const std::int64_t kept = this->FirstRows[ToIndex(sequence) + 1] - begin;
   SharedMatrix square = SharedMatrix::Zero(kept, kept);
-  const auto positionOf = [&](std::int64_t i)
-  { return this->Rows[ToIndex(begin + i)] % this->Tokens; };
+  const auto positionOf = [&](std::int64_t i) { return this->Rows[begin + i] % this->Tokens; };
   for (std::int64_t i = 0; i < kept; ++i)
   {
     for (std::int64_t j = 0; j < kept; ++j)

@@ -331,7 +331,7 @@ private:
     const std::int64_t heads = shape[shape.size() - 3];
     if (layer.heads.empty() && heads > 0 && heads <= MaximumHeads)
     {
-      layer.heads.resize(static_cast<std::size_t>(heads));
+      layer.heads.resize(heads);
     }
     if (heads != static_cast<std::int64_t>(layer.heads.size()))
     {
@@ -343,7 +343,7 @@ private:
     {
       for (std::int64_t b = 0; b < this->Tokens.Sequences(); ++b)
       {
-        (layer.heads[static_cast<std::size_t>(h)].*place)
+        (layer.heads[h].*place)
           .push_back(this->Tokens.ReadSquare(this->Arrays, from.name, from.array,
             from.first + b * heads + h, b, place == &RecordedHead::scores));
       }
@@ -374,11 +374,11 @@ private:
         this->Arrays.Fail(name, "expected " + std::to_string(this->Record.layers.size()) +
                                   " layers, found " + std::to_string(layers) + ".");
       }
-      this->Record.layers.resize(static_cast<std::size_t>(layers));
+      this->Record.layers.resize(layers);
       this->Record.layerCount = static_cast<std::int32_t>(layers);
       for (std::int64_t l = 0; l < layers; ++l)
       {
-        RecordedLayer& layer = this->Record.layers[static_cast<std::size_t>(l)];
+        RecordedLayer& layer = this->Record.layers[l];
         layer.index = static_cast<std::int32_t>(l);
         this->AddAttention(layer, { name, array, l * heads * this->Tokens.Sequences() }, place);
       }
@@ -439,7 +439,7 @@ private:
     bool any = false;
     for (const auto& [layer, names] : this->Names.layers)
     {
-      const auto l = static_cast<std::size_t>(layer);
+      const std::size_t l = layer;
       if (const ForeignArray* before = names.Find(ForeignQuantity::ResidualBefore))
       {
         any = true;
@@ -448,7 +448,7 @@ private:
     }
     for (const auto& [layer, names] : this->Names.layers)
     {
-      const auto l = static_cast<std::size_t>(layer);
+      const std::size_t l = layer;
       const ForeignArray* after = names.Find(ForeignQuantity::ResidualAfter);
       if (after != nullptr && residual[l + 1].IsRecorded())
       {

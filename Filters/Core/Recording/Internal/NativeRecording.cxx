@@ -173,7 +173,7 @@ private:
       RecordedLayer layer;
       layer.index = static_cast<std::int32_t>(*index);
       layer.scoreScale = scale.get<double>();
-      layer.heads.resize(static_cast<std::size_t>(heads));
+      layer.heads.resize(heads);
       this->Record.layers.push_back(std::move(layer));
     }
     std::sort(this->Record.layers.begin(), this->Record.layers.end(),
@@ -390,7 +390,7 @@ private:
     }
     for (const StoredQuantity& quantity : StoredQuantities)
     {
-      const auto sequences = static_cast<std::size_t>(this->Record.SequenceCount());
+      const std::size_t sequences = this->Record.SequenceCount();
       for (std::size_t s = 0; s < sequences; ++s)
       {
         const std::string name = prefix + quantity.name + "." + std::to_string(s);

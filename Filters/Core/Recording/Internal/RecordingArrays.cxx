@@ -188,7 +188,7 @@ void RecordingArrays::CheckFinite(
     const float value = values[i];
     if (!std::isfinite(value) && !(allowMinusInfinity && std::isinf(value) && value < 0))
     {
-      const auto columns = static_cast<std::size_t>(matrix.columns);
+      const std::size_t columns = matrix.columns;
       this->Fail(name, "expected finite numbers, found " + std::to_string(value) +
                          " for the token in row " + std::to_string(i / columns) + ", column " +
                          std::to_string(i % columns) + ".");

@@ -123,8 +123,8 @@ void EvaluateRollout(const Recording& recording, const AttentionRows& rows, floa
     progress(1);
     return;
   }
-  std::vector<float> sums(ToIndex((rows.end - rows.begin) * length));
-  std::vector<float> slab(ToIndex(std::min(SlabRows, keys) * length));
+  std::vector<float> sums((rows.end - rows.begin) * length);
+  std::vector<float> slab(std::min(SlabRows, keys) * length);
   const std::int64_t slabs = (keys + SlabRows - 1) / SlabRows;
   const std::int64_t steps = (static_cast<std::int64_t>(layers.size()) - 1) * slabs;
   std::int64_t done = 0;

@@ -134,10 +134,10 @@ Deviation Compare(const Recording& stored, const Recording& computed, const Comp
   head.window = layer.window;
   if (!layer.sinks.empty())
   {
-    head.sink = layer.sinks.at(ToIndex(block.head));
+    head.sink = layer.sinks.at(block.head);
   }
   const std::int64_t length = head.length;
-  std::vector<float> p(ToIndex((block.end - block.begin) * length));
+  std::vector<float> p((block.end - block.begin) * length);
   std::vector<float> q(p.size());
   EvaluateAttention(stored, block.sequence, block.layer, block.head, AttentionQuantity::Weights,
     block.begin, block.end, p.data());
@@ -146,7 +146,7 @@ Deviation Compare(const Recording& stored, const Recording& computed, const Comp
   Deviation largest;
   for (std::int64_t query = block.begin; query < block.end; ++query)
   {
-    const std::size_t row = ToIndex((query - block.begin) * length);
+    const std::size_t row = (query - block.begin) * length;
     Deviation found;
     found.query = query;
     found.tolerance = Tolerance(q.data() + row, head.KeyCount(query + 1));
@@ -217,15 +217,15 @@ std::string DropStoredAttention(Recording& recording, int threads)
   std::vector<Deviation> deviations(blocks.size());
   {
     const SingleThreadedBlas blas;
-    ParallelFor(static_cast<std::int64_t>(blocks.size()), threads, [&](std::int64_t i)
-      { deviations[ToIndex(i)] = Compare(recording, computed, blocks[ToIndex(i)]); });
+    ParallelFor(blocks.size(), threads,
+      [&](std::int64_t i) { deviations[i] = Compare(recording, computed, blocks[i]); });
   }
   const auto largest = std::max_element(deviations.begin(), deviations.end(),
     [](const Deviation& a, const Deviation& b) { return a.Excess() < b.Excess(); });
   if (largest->Excess() > 1)
   {
     return "the stored attention is shown, as queries and keys do not give it (" +
-           DescribeDeviation(blocks[ToIndex(largest - deviations.begin())], *largest) +
+           DescribeDeviation(blocks[largest - deviations.begin()], *largest) +
            "): the scores have another scale, a bias, a cap, a window or a sink, or were rounded "
            "more coarsely "
            "than in half precision.";

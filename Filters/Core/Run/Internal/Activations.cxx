@@ -12,7 +12,7 @@ namespace
 /// The mean of each column of a slice over all rows.
 std::vector<float> MeanOf(const ActivationSlice& slice, std::int64_t length, const float* values)
 {
-  std::vector<double> sums(ToIndex(slice.count));
+  std::vector<double> sums(slice.count);
   for (std::int64_t t = 0; t < length; ++t)
   {
     const float* row = values + t * slice.width + slice.first;
@@ -75,7 +75,7 @@ void Replace(const TransformerConfig& config, const Intervention& intervention, 
   const ActivationSite& site = intervention.site;
   const ActivationSlice slice = SliceOf(config, site);
   const bool isSource = intervention.by == Replacement::Source;
-  std::vector<float> row(ToIndex(slice.count)); // the new values; zeros
+  std::vector<float> row(slice.count); // the new values; zeros
   if (intervention.by == Replacement::MeanOverPositions)
   {
     row = MeanOf(slice, length, values);

@@ -22,13 +22,13 @@ struct Best
   std::vector<double> weights;
 
   Best(const double* scores, std::int64_t count, std::int64_t kept)
-    : experts(ToIndex(count))
+    : experts(count)
   {
     std::iota(this->experts.begin(), this->experts.end(), std::size_t{ 0 });
     std::partial_sort(this->experts.begin(), this->experts.begin() + kept, this->experts.end(),
       [scores](std::size_t a, std::size_t b)
       { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-    this->experts.resize(ToIndex(kept));
+    this->experts.resize(kept);
     double sum = 0;
     for (const std::size_t expert : this->experts)
     {
@@ -78,7 +78,7 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
 {
   const std::int64_t count = this->Config.experts;
   // In double precision: small differences of scores are large ones of the sum.
-  std::vector<double> scores(ToIndex(group.Rows() * count));
+  std::vector<double> scores(group.Rows() * count);
   const Linear router(this->Tensors.router);
   const std::int64_t d = this->Config.modelDimension;
   ParallelFor(group.Rows(), threads,
@@ -88,12 +88,12 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
       {
         const float* weights = router.Part(0, e).data;
         const double bias = static_cast<double>(*router.Bias(e));
-        scores[ToIndex(row * count + e)] =
+        scores[row * count + e] =
           std::inner_product(from + row * d, from + (row + 1) * d, weights, bias, std::plus<>(),
             [](float a, float b) { return static_cast<double>(a) * static_cast<double>(b); });
       }
     });
-  std::vector<Chosen> chosen(ToIndex(count));
+  std::vector<Chosen> chosen(count);
   for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
   {
     for (Chosen& one : chosen)
@@ -133,7 +133,7 @@ void ExpertMlp::AddExpert(
   ApplyLinear(Linear(this->Tensors.in[expert]), tiles, values.data(), both.data(), {}, threads);
   std::vector<float> hidden(count * ToIndex(m));
   const auto limit = static_cast<float>(this->Config.expertLimit);
-  ApplyGate(limit, static_cast<std::int64_t>(hidden.size()), both.data(), hidden.data());
+  ApplyGate(limit, hidden.size(), both.data(), hidden.data());
   ApplyLinear(Linear(this->Tensors.out[expert]), tiles, hidden.data(), values.data(), {}, threads);
   for (std::size_t i = 0; i < count; ++i)
   {

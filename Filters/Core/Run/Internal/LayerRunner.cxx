@@ -30,12 +30,12 @@ std::vector<HeadRows> LayerRunner::RowsOf(std::int64_t rows)
 {
   const TransformerConfig& config = this->Model.GetConfig();
   const std::int64_t size = rows * config.headDimension;
-  this->Spare.resize(ToIndex(size * (config.heads + 2 * config.keyHeads)));
-  std::vector<HeadRows> heads(ToIndex(config.heads));
+  this->Spare.resize(size * (config.heads + 2 * config.keyHeads));
+  std::vector<HeadRows> heads(config.heads);
   for (std::int64_t h = 0; h < config.heads; ++h)
   {
     const std::int64_t keyHead = h / (config.heads / config.keyHeads);
-    HeadRows& head = heads[ToIndex(h)];
+    HeadRows& head = heads[h];
     head.query = this->Spare.data() + h * size;
     head.key = this->Spare.data() + (config.heads + keyHead) * size;
     head.value = this->Spare.data() + (config.heads + config.keyHeads + keyHead) * size;
@@ -47,8 +47,7 @@ void LayerRunner::Run(std::int64_t l, const PackedSequences& sequences, float* x
   const ActivationVisitor& visitor, const Progress& progress)
 {
   const TransformerConfig& config = this->Model.GetConfig();
-  const TransformerLayer layer(
-    config, this->Model.GetWeights().layers[ToIndex(l)], l, this->Positions);
+  const TransformerLayer layer(config, this->Model.GetWeights().layers[l], l, this->Positions);
   const std::vector<HeadRows> heads = this->RowsOf(sequences.LargestGroup());
   for (const RowGroup& group : sequences.groups)
   {
@@ -67,7 +66,7 @@ void VisitActivations(const Transformer& model, const TransformerInput& input,
   const std::int64_t rows = sequences.Rows();
   const bool endsBefore = last.second == ActivationPlace::Residual; // the last layer does not run
   const std::int64_t layers = endsBefore ? last.first : last.first + 1;
-  std::vector<float> x(ToIndex(rows * d));
+  std::vector<float> x(rows * d);
   EmbedInput(config, model.GetWeights(), input, sequences, x.data(), threads);
   std::int64_t longest = 0;
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)

@@ -57,18 +57,18 @@ std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengt
 PackedSequences::PackedSequences(
   const std::vector<std::int64_t>& lengths, const std::optional<SequenceRange>& range)
   : offsets(SequenceOffsets(lengths))
-  , run(RangeToRun(range, static_cast<std::int64_t>(lengths.size())))
+  , run(RangeToRun(range, lengths.size()))
 {
   std::int64_t s = this->run.first;
   while (s < this->run.end)
   {
-    const std::int64_t begin = this->offsets[ToIndex(s)];
+    const std::int64_t begin = this->offsets[s];
     std::vector<std::int64_t> together;
     do
     {
-      together.push_back(lengths[ToIndex(s)]);
+      together.push_back(lengths[s]);
       ++s;
-    } while (s < this->run.end && this->offsets[ToIndex(s + 1)] - begin <= GroupRows);
+    } while (s < this->run.end && this->offsets[s + 1] - begin <= GroupRows);
     this->groups.push_back(MakeGroup(begin, together));
   }
 }
@@ -88,7 +88,7 @@ PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows)
 
 std::int64_t PackedSequences::Length(std::int64_t sequence) const
 {
-  return this->offsets[ToIndex(sequence + 1)] - this->offsets[ToIndex(sequence)];
+  return this->offsets[sequence + 1] - this->offsets[sequence];
 }
 
 std::int64_t PackedSequences::SequenceAt(std::int64_t row) const
@@ -99,12 +99,12 @@ std::int64_t PackedSequences::SequenceAt(std::int64_t row) const
 
 std::int64_t PackedSequences::FirstRow() const
 {
-  return this->offsets[ToIndex(this->run.first)];
+  return this->offsets[this->run.first];
 }
 
 std::int64_t PackedSequences::EndRow() const
 {
-  return this->offsets[ToIndex(this->run.end)];
+  return this->offsets[this->run.end];
 }
 
 std::int64_t PackedSequences::LargestGroup() const

@@ -48,10 +48,10 @@ void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64
 {
   std::int64_t own = -1;
   std::int64_t shared = -1;
-  this->HasOwn.resize(ToIndex(config.layers));
+  this->HasOwn.resize(config.layers);
   for (std::int64_t l = config.layers - 1; l >= 0; --l)
   {
-    this->HasOwn[ToIndex(l)] = config.HasOwnRotation(l);
+    this->HasOwn[l] = config.HasOwnRotation(l);
     (config.HasOwnRotation(l) ? own : shared) = l;
   }
   if (shared >= 0)
@@ -86,7 +86,7 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
     RotationTable table;
     table.pairs = static_cast<std::int64_t>(frequencies.size());
     table.neighbors = config.rotatesNeighbors;
-    table.cosines.reserve(ToIndex(length * table.pairs));
+    table.cosines.reserve(length * table.pairs);
     table.sines.reserve(table.cosines.capacity());
     for (std::int64_t position = 0; position < length; ++position)
     {
@@ -109,7 +109,7 @@ const RotationTable* PositionEncoding::Rotation(std::int64_t layer, std::int64_t
     return nullptr;
   }
   const std::vector<RotationTable>& tables =
-    this->HasOwn[ToIndex(layer)] ? this->OwnRotations : this->Rotations;
+    this->HasOwn[layer] ? this->OwnRotations : this->Rotations;
   return static_cast<double>(length) > this->ShortLength ? &tables.back() : &tables.front();
 }
 
@@ -120,7 +120,7 @@ const float* PositionEncoding::Vector(std::int64_t position) const
 
 float PositionEncoding::Slope(std::int64_t head) const
 {
-  return this->Slopes.empty() ? 0 : static_cast<float>(this->Slopes[ToIndex(head)]);
+  return this->Slopes.empty() ? 0 : static_cast<float>(this->Slopes[head]);
 }
 
 }

@@ -69,7 +69,7 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   const ActivationVisitor& visitor) const
 {
   this->ProjectHeads(group, from, heads, work, threads);
-  work.mixed.resize(ToIndex(group.Rows() * MixedWidth(this->Config)));
+  work.mixed.resize(group.Rows() * MixedWidth(this->Config));
   this->MeasureValues(group, heads, work, threads);
   this->MixValues(group, heads, work.mixed.data(), threads);
   if (visitor)
@@ -113,7 +113,7 @@ const float* SelfAttention::AddPositions(
   shifted.assign(from, from + group.Rows() * d);
   for (std::int64_t row = 0; row < group.Rows(); ++row)
   {
-    AddRow(d, this->Positions.Vector(group.positions[ToIndex(row)]), shifted.data() + row * d);
+    AddRow(d, this->Positions.Vector(group.positions[row]), shifted.data() + row * d);
   }
   return shifted.data();
 }
@@ -151,7 +151,7 @@ void SelfAttention::Project(const std::vector<Projection>& projections, const Ro
     for (std::int64_t i = 0; i < headsOf[block].count; ++i)
     {
       const std::int64_t head = headsOf[block].first + i;
-      float* to = heads[ToIndex(head * groupSize)].*projection.rows + row * dimension;
+      float* to = heads[head * groupSize].*projection.rows + row * dimension;
       std::copy_n(product + i * dimension, dimension, to);
       this->FinishHead(projection, head, group, row, to);
     }
@@ -178,15 +178,14 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   if (projection.norms != nullptr && !projection.norms->empty())
   {
     const std::vector<TransformerNorm>& norms = *projection.norms;
-    const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[ToIndex(head)];
+    const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[head];
     norm.ApplyRow(dimension, values, values);
   }
   const RotationTable* rotation =
-    projection.rotated ? this->Positions.Rotation(this->Layer, group.lengths[ToIndex(row)])
-                       : nullptr;
+    projection.rotated ? this->Positions.Rotation(this->Layer, group.lengths[row]) : nullptr;
   if (rotation != nullptr)
   {
-    rotation->Apply(group.positions[ToIndex(row)], values);
+    rotation->Apply(group.positions[row], values);
   }
 }
 
@@ -208,13 +207,13 @@ void SelfAttention::MixValues(
       tasks.push_back({ s, begin });
     }
   }
-  const auto count = static_cast<std::int64_t>(heads.size());
+  const std::int64_t count = heads.size();
   ParallelFor(static_cast<std::int64_t>(tasks.size()) * count, threads,
     [&](std::int64_t i)
     {
-      const Task& task = tasks[ToIndex(i / count)];
+      const Task& task = tasks[i / count];
       const std::int64_t head = i % count;
-      this->MixBlock(group, task.sequence, task.begin, head, heads[ToIndex(head)], mixed);
+      this->MixBlock(group, task.sequence, task.begin, head, heads[head], mixed);
     });
 }
 
@@ -245,7 +244,7 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
   const std::int64_t end = std::min(scores.length, from + QueryBlock);
   const std::int64_t keys = scores.KeyCount(end);
   const std::int64_t unseen = scores.FirstKey(from); // keys before the window have no weight
-  std::vector<float> weights(ToIndex((end - from) * keys));
+  std::vector<float> weights((end - from) * keys);
   EvaluateWeights(scores, from, end, keys, weights.data());
   const std::int64_t stride = MixedWidth(this->Config);
   MultiplyMatrices(end - from, dimension, keys - unseen, 1, { weights.data() + unseen, keys },
@@ -265,7 +264,7 @@ void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadR
   const std::int64_t dimension = this->Config.headDimension;
   const std::int64_t d = this->Config.modelDimension;
   const std::int64_t stride = MixedWidth(this->Config);
-  work.grams.resize(ToIndex(stride * dimension));
+  work.grams.resize(stride * dimension);
   ParallelFor(this->Config.heads, threads,
     [&](std::int64_t head)
     {
@@ -274,15 +273,15 @@ void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadR
         { output.data, output.stride, !output.transposed },
         work.grams.data() + head * dimension * dimension, dimension);
     });
-  const auto tiles = static_cast<std::int64_t>(group.tiles.size());
+  const std::int64_t tiles = group.tiles.size();
   ParallelFor(this->Config.heads * tiles, threads,
     [&](std::int64_t i)
     {
       const std::int64_t head = i / tiles;
-      const RowTile& tile = group.tiles[ToIndex(i % tiles)];
-      const HeadRows& rows = heads[ToIndex(head)];
+      const RowTile& tile = group.tiles[i % tiles];
+      const HeadRows& rows = heads[head];
       const TileRows values(tile, dimension, rows.value, dimension);
-      std::vector<float> products(ToIndex(tile.rows * dimension));
+      std::vector<float> products(tile.rows * dimension);
       MultiplyTile(tile, dimension, dimension, values.Matrix(),
         { work.grams.data() + head * dimension * dimension, dimension }, products.data());
       VisitRows(tile,
@@ -304,18 +303,18 @@ void SelfAttention::SeparateOutputs(
   }
   const std::int64_t dimension = this->Config.headDimension;
   const std::int64_t d = this->Config.modelDimension;
-  const auto tiles = static_cast<std::int64_t>(group.tiles.size());
+  const std::int64_t tiles = group.tiles.size();
   ParallelFor(this->Config.heads * tiles, threads,
     [&](std::int64_t i)
     {
       const std::int64_t head = i / tiles;
-      const RowTile& tile = group.tiles[ToIndex(i % tiles)];
+      const RowTile& tile = group.tiles[i % tiles];
       const TileRows rows(tile, dimension, mixed + head * dimension, MixedWidth(this->Config));
-      std::vector<float> products(ToIndex(tile.rows * d));
+      std::vector<float> products(tile.rows * d);
       MultiplyTile(
         tile, d, dimension, rows.Matrix(), this->Output.Part(head * dimension, 0), products.data());
       VisitRows(tile, [&](std::int64_t place, std::int64_t row)
-        { std::copy_n(products.data() + place * d, d, heads[ToIndex(head)].output + row * d); });
+        { std::copy_n(products.data() + place * d, d, heads[head].output + row * d); });
     });
 }
 

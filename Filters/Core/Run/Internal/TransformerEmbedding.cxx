@@ -17,7 +17,7 @@ namespace
 void AddEmbedding(
   const TensorView& table, std::int64_t d, const std::vector<std::int64_t>& indices, float* x)
 {
-  std::vector<float> values(ToIndex(d));
+  std::vector<float> values(d);
   for (const std::int64_t index : indices)
   {
     if (index >= 0)
@@ -56,7 +56,7 @@ void EmbedImages(const TransformerConfig& config, const TransformerWeights& weig
   const std::int64_t d = config.modelDimension;
   const std::int64_t patches = config.PatchRows() * config.PatchColumns();
   const std::int64_t size = config.channels * config.imageHeight * config.imageWidth;
-  std::vector<float> pixels(ToIndex(patches * embedding.Inputs()));
+  std::vector<float> pixels(patches * embedding.Inputs());
   for (std::int64_t image = images.first; image < images.end; ++image)
   {
     GatherPatches(config, input.pixels.data() + image * size, pixels.data());
@@ -85,7 +85,7 @@ void EmbedTokens(const TransformerConfig& config, const TransformerWeights& weig
   float* first = embedded; // of the sequence
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
-    AddEmbedding(weights.tokenEmbedding, width, input.tokens[ToIndex(s)], first);
+    AddEmbedding(weights.tokenEmbedding, width, input.tokens[s], first);
     first += sequences.Length(s) * width;
   }
   if (config.embeddingScale != 1)
@@ -104,7 +104,7 @@ void EmbedTokens(const TransformerConfig& config, const TransformerWeights& weig
 std::vector<std::int64_t> PositionRows(const TransformerConfig& config,
   const TransformerInput& input, std::int64_t s, std::int64_t past, std::int64_t length)
 {
-  std::vector<std::int64_t> rows(ToIndex(length));
+  std::vector<std::int64_t> rows(length);
   std::iota(rows.begin(), rows.end(), config.firstPosition + past);
   if (config.input == InputKind::Images)
   {
@@ -117,7 +117,7 @@ std::vector<std::int64_t> PositionRows(const TransformerConfig& config,
     std::int64_t next = config.firstPosition;
     for (std::size_t t = 0; t < rows.size(); ++t)
     {
-      const bool isPadding = input.tokens[ToIndex(s)][t] == config.paddingToken;
+      const bool isPadding = input.tokens[s][t] == config.paddingToken;
       rows[t] = isPadding ? config.firstPosition - 1 : next;
       next += isPadding ? 0 : 1;
     }
@@ -151,9 +151,7 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
     if (config.segments > 0)
     {
       AddEmbedding(weights.segmentEmbedding, d,
-        input.segments.empty() ? std::vector<std::int64_t>(ToIndex(length))
-                               : input.segments[ToIndex(s)],
-        first);
+        input.segments.empty() ? std::vector<std::int64_t>(length) : input.segments[s], first);
     }
     first += length * d;
   }
@@ -168,7 +166,7 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
 {
   if (weights.embeddingOut.Exists())
   {
-    memory.resize(ToIndex(sequences.Rows() * config.EmbeddingDimension()));
+    memory.resize(sequences.Rows() * config.EmbeddingDimension());
     ApplyLinear(Linear(weights.embeddingOut), sequences.Tiles(), x, memory.data(), {}, threads);
     return memory.data();
   }
@@ -177,7 +175,7 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
     return x;
   }
   const std::int64_t d = config.modelDimension;
-  memory.resize(ToIndex(sequences.Rows() * d));
+  memory.resize(sequences.Rows() * d);
   ApplyLinear(Linear(weights.logitsTransform), sequences.Tiles(), x, memory.data(),
     { config.logitsActivation.value_or(config.activation), nullptr, false }, threads);
   TransformerNorm(config, weights.logitsNorm)

@@ -73,7 +73,7 @@ void TransformerLayer::ApplySublayer(const TransformerNorm& norm, const Finish& 
     norm.Apply(group.Rows(), d, x, x, threads);
     return;
   }
-  work.normed.resize(ToIndex(group.Rows() * d));
+  work.normed.resize(group.Rows() * d);
   norm.Apply(group.Rows(), d, x, work.normed.data(), threads);
   this->AddFinished(
     finish, group, x, work, threads, [&](float* to) { add(work.normed.data(), to); });
@@ -90,7 +90,7 @@ void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, 
     return;
   }
   const std::int64_t d = this->Config.modelDimension;
-  work.added.assign(ToIndex(group.Rows() * d), 0.F);
+  work.added.assign(group.Rows() * d, 0.F);
   float* added = work.added.data();
   add(added);
   if (this->Config.normPlace == NormPlace::BeforeAndAfter)
@@ -113,7 +113,7 @@ void TransformerLayer::ApplyParallel(const RowGroup& group, const std::vector<He
   float* x, LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
 {
   const std::int64_t d = this->Config.modelDimension;
-  const std::size_t size = ToIndex(group.Rows() * d);
+  const std::size_t size = group.Rows() * d;
   work.normed.resize(size);
   this->AttentionNorm.Apply(group.Rows(), d, x, work.normed.data(), threads);
   const float* mlpInput = work.normed.data();
@@ -141,7 +141,7 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
     return;
   }
   const Activation activation = this->Config.activation;
-  const std::size_t size = ToIndex(group.Rows() * this->Config.mlpDimension);
+  const std::size_t size = group.Rows() * this->Config.mlpDimension;
   work.hidden.resize(size);
   float* hidden = work.hidden.data();
   if (this->Config.gated)

@@ -33,14 +33,12 @@ bool IsContiguous(const RowTile& tile)
 std::int64_t AddChunk(
   std::vector<RowTile>& tiles, std::int64_t index, std::int64_t rows, const RowChunk& chunk)
 {
-  if (index < 0 ||
-      static_cast<std::int64_t>(tiles[static_cast<std::size_t>(index)].chunks.size()) * ChunkRows ==
-        rows)
+  if (index < 0 || static_cast<std::int64_t>(tiles[index].chunks.size()) * ChunkRows == rows)
   {
     index = static_cast<std::int64_t>(tiles.size());
     tiles.push_back({ rows, {} });
   }
-  tiles[static_cast<std::size_t>(index)].chunks.push_back(chunk);
+  tiles[index].chunks.push_back(chunk);
   return index;
 }
 
@@ -57,9 +55,9 @@ struct TilePart
 std::vector<TilePart> MakeParts(const std::vector<RowTile>& tiles, std::size_t blocks, int threads)
 {
   const std::int64_t wanted = PartsPerThread * ThreadCount(threads);
-  const std::int64_t perTile = std::min(
-    static_cast<std::int64_t>(blocks), BlockCount(wanted, static_cast<std::int64_t>(tiles.size())));
-  const auto step = ToIndex(BlockCount(static_cast<std::int64_t>(blocks), perTile));
+  const std::int64_t perTile =
+    std::min(static_cast<std::int64_t>(blocks), BlockCount(wanted, tiles.size()));
+  const std::size_t step = BlockCount(static_cast<std::int64_t>(blocks), perTile);
   std::vector<TilePart> parts;
   for (const RowTile& tile : tiles)
   {
@@ -158,14 +156,14 @@ std::vector<RowTile> JoinTiles(const std::vector<RowTile>& tiles, std::int64_t c
     {
       joined.push_back(tile);
     }
-    else if (last < 0 || joined[ToIndex(last)].joined == most)
+    else if (last < 0 || joined[last].joined == most)
     {
       last = static_cast<std::int64_t>(joined.size());
       joined.push_back(tile);
     }
     else
     {
-      RowTile& to = joined[ToIndex(last)];
+      RowTile& to = joined[last];
       to.rows += tile.rows;
       to.joined += 1;
       to.chunks.insert(to.chunks.end(), tile.chunks.begin(), tile.chunks.end());
@@ -181,7 +179,7 @@ TileRows::TileRows(const RowTile& tile, std::int64_t inner, const float* from, s
     this->Rows = { from + tile.chunks.front().begin * stride, stride };
     return;
   }
-  this->Copy.reset(new float[ToIndex(tile.rows * inner)]); // each number of which is set below
+  this->Copy.reset(new float[tile.rows * inner]); // each number of which is set below
   this->Rows = { this->Copy.get(), inner };
   float* to = this->Copy.get();
   for (const RowChunk& chunk : tile.chunks)
@@ -218,17 +216,17 @@ void MultiplyTiles(const std::vector<RowTile>& tiles, const std::vector<ColumnBl
   const std::int64_t joined = products / (PartsPerThread * ThreadCount(threads));
   const std::vector<RowTile> larger = JoinTiles(tiles, std::max<std::int64_t>(joined, 1));
   const std::vector<TilePart> parts = MakeParts(larger, blocks.size(), threads);
-  ParallelFor(static_cast<std::int64_t>(parts.size()), threads,
+  ParallelFor(parts.size(), threads,
     [&](std::int64_t i)
     {
-      const TilePart& part = parts[ToIndex(i)];
+      const TilePart& part = parts[i];
       const TileRows rows(*part.tile, inner, from, inner);
       std::int64_t columns = 0;
       for (std::size_t block = part.begin; block < part.end; ++block)
       {
         columns = std::max(columns, blocks[block].columns);
       }
-      const std::unique_ptr<float[]> product(new float[ToIndex(part.tile->rows * columns)]);
+      const std::unique_ptr<float[]> product(new float[part.tile->rows * columns]);
       for (std::size_t block = part.begin; block < part.end; ++block)
       {
         const ColumnBlock& column = blocks[block];

@@ -15,19 +15,19 @@ namespace atlas
 {
 
 RecordSelection::RecordSelection(const TransformerConfig& config, const RecordOptions& options)
-  : Layers(ToIndex(config.layers), options.layers.empty())
+  : Layers(config.layers, options.layers.empty())
   , Residual(options.residual)
   , Logits(options.logits)
 {
   for (const std::int64_t layer : options.layers)
   {
-    this->Layers[ToIndex(layer)] = true;
+    this->Layers[layer] = true;
   }
 }
 
 bool RecordSelection::HasLayer(std::int64_t layer) const
 {
-  return layer >= 0 && ToIndex(layer) < this->Layers.size() && this->Layers[ToIndex(layer)];
+  return layer >= 0 && ToIndex(layer) < this->Layers.size() && this->Layers[layer];
 }
 
 bool RecordSelection::HasResidual(std::int64_t l) const
@@ -37,7 +37,7 @@ bool RecordSelection::HasResidual(std::int64_t l) const
 
 std::int64_t RecordSelection::LayersToRun() const
 {
-  auto count = static_cast<std::int64_t>(this->Layers.size());
+  std::int64_t count = this->Layers.size();
   while (!this->Logits && count > 0 && !this->HasLayer(count - 1))
   {
     --count;
@@ -93,8 +93,7 @@ MemoryEstimate TransformerRun::EstimateMemory() const
                      widened;
   if (!this->SourceNeeds.empty())
   {
-    const auto length =
-      static_cast<std::int64_t>(options.interventions.source.tokens.front().size());
+    const std::int64_t length = options.interventions.source.tokens.front().size();
     estimate.working +=
       ToIndex(CaptureFloats(config, length, this->SourceNeeds, options.threads)) * sizeof(float);
   }
@@ -222,7 +221,7 @@ void TransformerRun::Describe()
 void TransformerRun::DescribeSequence(std::int64_t sequence)
 {
   RecordedTokens& tokens = this->Record.tokens;
-  const std::size_t s = ToIndex(sequence);
+  const std::size_t s = sequence;
   for (std::int64_t t = 0; t < this->Sequences.Length(sequence); ++t)
   {
     tokens.sequence.push_back(static_cast<std::int32_t>(s));
@@ -236,12 +235,11 @@ void TransformerRun::DescribeSequence(std::int64_t sequence)
     }
     else
     {
-      tokens.id.push_back(this->Input.tokens[s][ToIndex(t)]);
+      tokens.id.push_back(this->Input.tokens[s][t]);
       if (this->Config.segments > 0)
       {
         const auto& segments = this->Input.segments;
-        tokens.segment.push_back(
-          segments.empty() ? 0 : static_cast<std::int32_t>(segments[s][ToIndex(t)]));
+        tokens.segment.push_back(segments.empty() ? 0 : static_cast<std::int32_t>(segments[s][t]));
       }
     }
   }
@@ -266,7 +264,7 @@ void TransformerRun::RunLayer(
   {
     return;
   }
-  const TransformerLayer layer(this->Config, this->Weights.layers[ToIndex(l)], l, positions);
+  const TransformerLayer layer(this->Config, this->Weights.layers[l], l, positions);
   for (const RowGroup& group : this->Sequences.groups)
   {
     progress(group.begin - this->Sequences.FirstRow(), this->Sequences.Rows());
@@ -280,7 +278,7 @@ void TransformerRun::RecordResidual(std::int64_t l)
 {
   if (this->Selected.HasResidual(l))
   {
-    SharedMatrix& residual = this->Record.residual[ToIndex(l)];
+    SharedMatrix& residual = this->Record.residual[l];
     residual = SharedMatrix::Zero(this->Record.tokens.Count(), this->Config.modelDimension);
     std::copy_n(
       this->Residual.Row(0), this->Residual.Count(), residual.Row(this->Sequences.FirstRow()));
@@ -292,7 +290,7 @@ void TransformerRun::RecordResidual(std::int64_t l)
 void TransformerRun::AllocateHeads(std::int64_t l)
 {
   const bool recorded = this->Selected.HasLayer(l);
-  const auto heads = ToIndex(this->Config.heads);
+  const std::size_t heads = this->Config.heads;
   if (recorded)
   {
     RecordedLayer layer;
@@ -302,7 +300,7 @@ void TransformerRun::AllocateHeads(std::int64_t l)
     layer.window = this->Config.Window(l);
     if (this->Config.sinks)
     {
-      const FloatValues sinks(this->Weights.layers[ToIndex(l)].sinks);
+      const FloatValues sinks(this->Weights.layers[l].sinks);
       layer.sinks.assign(sinks.Data(), sinks.Data() + heads);
     }
     layer.heads.resize(heads);
@@ -317,7 +315,7 @@ void TransformerRun::AllocateHeads(std::int64_t l)
 
 void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded)
 {
-  const std::size_t groupSize = ToIndex(this->Config.heads / this->Config.keyHeads);
+  const std::size_t groupSize = this->Config.heads / this->Config.keyHeads;
   const auto allocate =
     [&](bool record, SharedMatrix RecordedHead::* quantity, bool shared, std::int64_t columns)
   {
@@ -418,7 +416,7 @@ void TransformerRun::CheckFinite(
   const std::int64_t found = FindNotFinite((end - begin) * d, x);
   if (found >= 0)
   {
-    const std::size_t row = ToIndex(begin + found / d);
+    const std::size_t row = begin + found / d;
     const std::string text =
       std::isnan(x[found]) ? "nan" : std::to_string(x[found]); // regardless of its sign
     throw ModelError(name + ": an activation is " + text + " (sequence " +

@@ -241,7 +241,7 @@ void CharacterPairModel::Encode(std::string_view word, std::vector<std::int64_t>
   symbols.reserve(word.size());
   this->AddSymbols(word, symbols);
   this->Rules.Apply(symbols);
-  const auto before = static_cast<std::ptrdiff_t>(ids.size());
+  const std::int64_t before = ids.size();
   for (const std::int32_t symbol : symbols)
   {
     const std::int64_t id = IdOfSymbol(symbol);
@@ -251,7 +251,7 @@ void CharacterPairModel::Encode(std::string_view word, std::vector<std::int64_t>
     }
     else
     {
-      this->AddUnknown(this->Extras[static_cast<std::size_t>(id - tokens.Size())], ids);
+      this->AddUnknown(this->Extras[id - tokens.Size()], ids);
     }
   }
   if (this->Settings.fuseUnknown && this->Settings.unknown)

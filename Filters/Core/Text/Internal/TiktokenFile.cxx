@@ -143,7 +143,7 @@ Tokenizer MakeTiktokenTokenizer(const std::vector<std::string>& ranks,
   const auto parts =
     MakeByteLevelParts(vocabulary, merges, MakeByteLevelSplit("llama3", source), source);
   parts->source = source;
-  auto id = static_cast<std::int64_t>(ranks.size());
+  std::int64_t id = ranks.size();
   const std::int64_t first = id;
   for (const std::string& token : special)
   {

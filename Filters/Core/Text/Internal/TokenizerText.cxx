@@ -27,7 +27,7 @@ TokenizerText::Json TokenizerText::Vocabulary(const std::vector<std::string>& to
   for (const std::string& token : tokens)
   {
     // operator[] would search all that are there.
-    object.emplace_back(token, static_cast<std::int64_t>(object.size()));
+    object.emplace_back(token, object.size());
   }
   return vocabulary;
 }

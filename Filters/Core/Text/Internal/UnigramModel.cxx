@@ -79,7 +79,7 @@ std::vector<UnigramModel::Step> UnigramModel::Search(std::string_view word) cons
       const std::int32_t piece = this->Trie.NumberAt(node);
       if (piece >= 0)
       {
-        const auto place = static_cast<std::size_t>(piece);
+        const std::size_t place = piece;
         const double score = this->Wholes[place]
                                ? static_cast<double>(end - begin) * this->HighestScore - 0.1
                                : this->Scores[place];
@@ -137,7 +137,7 @@ void UnigramModel::Encode(std::string_view word, std::vector<std::int64_t>& ids)
     const Step& step = steps[ends[i]];
     if (step.piece >= 0)
     {
-      ids.push_back(this->Ids[static_cast<std::size_t>(step.piece)]);
+      ids.push_back(this->Ids[step.piece]);
       continue;
     }
     while (i > 0 && steps[ends[i - 1]].piece == Unknown) // neighbors are one

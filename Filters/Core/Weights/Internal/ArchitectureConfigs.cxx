@@ -499,7 +499,7 @@ void ParseWindows(
   for (std::int64_t l = 0; l < config.layers; ++l)
   {
     const std::string type =
-      types.empty() ? (slides(l) ? "sliding_attention" : "full_attention") : types[ToIndex(l)];
+      types.empty() ? (slides(l) ? "sliding_attention" : "full_attention") : types[l];
     if (type != "sliding_attention" && type != "full_attention")
     {
       settings.Fail("unknown layer_types '" + type.substr(0, 80) +

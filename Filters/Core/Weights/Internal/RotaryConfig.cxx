@@ -60,7 +60,7 @@ std::vector<double> ParseFactors(const Settings& settings, const char* key, std:
   {
     settings.Fail("'" + std::string(key) + "' is missing.");
   }
-  std::vector<double> factors = settings.Numbers({ key }, ToIndex(pairs), 1);
+  std::vector<double> factors = settings.Numbers({ key }, pairs, 1);
   for (const double factor : factors)
   {
     if (factor <= 0)

@@ -10,13 +10,14 @@ and recipe.json. A finding whose model is not there is listed as such. In Python
 import pathlib
 import tempfile
 
-from attentionatlas import load_plugin, style
-from attentionatlas.charts import MILLIMETRE, Page
+from attentionatlas._internal import style
+from attentionatlas._internal.charts import MILLIMETRE, Page
+from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.readers import Missing
 from attentionatlas.findings import torus
 from attentionatlas.findings.claims import FINDINGS, MODELS
 from attentionatlas.findings.page import write_numbers, write_page
 from attentionatlas.findings.study import Study
-from attentionatlas.model import Missing
 from attentionatlas.output import save
 
 __all__ = ["FINDINGS", "MODELS", "models_folder", "render"]

@@ -3,16 +3,16 @@
 import numpy
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from attentionatlas import data
-from attentionatlas.charts import color_bar
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import color_bar
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.style import GREY, HEAD_COLORS
 from attentionatlas.embedding import Embedding
 from attentionatlas.findings.base import (
     Result, highest, name_of, name_points, number, row, show_heads, show_map, threshold_line,
 )
 from attentionatlas.findings.study import Attention
 from attentionatlas.focus import Focus
-from attentionatlas.model import Missing
-from attentionatlas.style import GREY, HEAD_COLORS
 
 #: A head is one of positions if so much of the variance of its weights depends on positions alone ...
 SHARE = 0.8

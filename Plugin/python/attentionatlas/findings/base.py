@@ -6,8 +6,8 @@ import matplotlib
 import numpy
 from matplotlib.ticker import MaxNLocator
 
-from attentionatlas.charts import MILLIMETRE, label_heads, show_matrix
-from attentionatlas.style import GREY, HEAD_COLORS, WEIGHTS
+from attentionatlas._internal.charts import MILLIMETRE, label_heads, show_matrix
+from attentionatlas._internal.style import GREY, WEIGHTS
 
 #: A claim with the figure that tests it. name: of its files. source: author and year. model: the name of a folder of
 #: models, or "gpt2" for the recording of GPT-2. draw: makes a figure and a Result from a Study and a Page. seen: what
@@ -17,8 +17,6 @@ Finding = collections.namedtuple("Finding", "name title source claim model draw 
 #: What a finding measured. holds: True, False or None (cannot be tested). measured: the number in words. numbers:
 #: those behind it, by name. definition: what the number means. threshold: by which it holds.
 Result = collections.namedtuple("Result", "holds measured numbers definition threshold")
-
-HOLDS, FAILS = HEAD_COLORS[2], HEAD_COLORS[4]
 
 
 def name_of(place):

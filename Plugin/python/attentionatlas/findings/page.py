@@ -2,11 +2,11 @@
 
 import html
 import json
-import os
 import urllib.parse
 
 import numpy
 
+from attentionatlas._internal.files import complete
 from attentionatlas.findings.base import Result
 from attentionatlas.findings.claims import FINDINGS, MODELS
 
@@ -51,12 +51,6 @@ def _plain(value):
     return value
 
 
-def _write(path, text):
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
 def _verdict(result):
     return result.holds if isinstance(result, Result) else None
 
@@ -76,7 +70,8 @@ def write_numbers(path, results):
         else:
             entry["reason"] = result
         entries[finding.name] = entry
-    _write(path, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+    with complete(path) as temporary:
+        temporary.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _text(value):
@@ -179,4 +174,5 @@ def write_page(path, results, facts):
         if finding.name in results:
             lines += _section(finding, results[finding.name])
     lines.append("</body></html>\n")
-    _write(path, "\n".join(lines))
+    with complete(path) as temporary:
+        temporary.write_text("\n".join(lines), encoding="utf-8")

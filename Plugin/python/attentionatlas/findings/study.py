@@ -9,9 +9,10 @@ import numpy
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
-from attentionatlas import data, heads
+from attentionatlas._internal import data
+from attentionatlas._internal.readers import Missing, Proxies
+from attentionatlas._internal.recording import Recording
 from attentionatlas.findings.texts import PASSAGES
-from attentionatlas.model import Missing, Proxies
 
 #: What most findings need of a run.
 RECORD = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
@@ -46,7 +47,7 @@ def read_curves(path):
     return dict(zip(names, numpy.array(values).reshape(-1, len(names)).T))
 
 
-class Attention(heads.Recording):
+class Attention(Recording):
     """The attention of a recording's heads on all of its sequences, cut to the shortest."""
 
     def stack(self, layer, head, quantity="Weights"):
@@ -80,10 +81,9 @@ class Attention(heads.Recording):
         """The columns of a block of the recording, such as columns("layer 0", "residual"), in double precision."""
         block = data.first_part(self.reader)
         for name in names:
-            found = [i for i in range(block.GetNumberOfBlocks()) if block.GetMetaData(i).Get(block.NAME()) == name]
-            if not found:
+            block = data.blocks(block).get(name)
+            if block is None:
                 raise Missing(f"the recording has no {' / '.join(names)}")
-            block = block.GetBlock(found[0])
         columns = (block.GetColumn(i) for i in range(block.GetNumberOfColumns()))
         return {c.GetName(): vtk_to_numpy(c).astype(float) for c in columns if not c.IsA("vtkStringArray")}
 
@@ -123,11 +123,6 @@ class Study(Proxies):
             if file.is_file() and not link.exists():
                 link.symlink_to(file.resolve())
         return folder / "config.json"
-
-    def close(self):
-        """Takes the proxies out of the session."""
-        while self._proxies:
-            simple.Delete(self._proxies.pop())
 
     @property
     def recipe(self):
@@ -240,9 +235,7 @@ class Study(Proxies):
     def logits(self, config=None, **properties):
         """The logits of a run of the model or of another config.json, and the columns of its tokens."""
         with self:
-            blocks = data.first_part(_updated(self.recorder(config, ["Logits"], **properties)))
-            count = blocks.GetNumberOfBlocks()
-            tables = {blocks.GetMetaData(i).Get(blocks.NAME()): blocks.GetBlock(i) for i in range(count)}
+            tables = data.blocks(data.first_part(self.recorder(config, ["Logits"], **properties)))
             if "logits" not in tables:
                 raise ValueError(f"{self.name}: no logits; see the error reported above.")
             tokens = {n: vtk_to_numpy(tables["tokens"].GetColumnByName(n)) for n in ("Sequence", "Position", "TokenId")}
@@ -251,18 +244,12 @@ class Study(Proxies):
     def last_residual(self, config=None, **properties):
         """The residual stream after the last layer of a run of the model or of another config.json: a row per token."""
         with self:
-            block = data.first_part(_updated(self.recorder(config, ["Residual"], **properties)))
+            block = data.first_part(self.recorder(config, ["Residual"], **properties))
             for name in (f"layer {self.layers}", "residual"):
-                names = [block.GetMetaData(i).Get(block.NAME()) for i in range(block.GetNumberOfBlocks())]
-                if name not in names:
+                block = data.blocks(block).get(name)
+                if block is None:
                     raise ValueError(f"{self.name}: no residual stream; see the error reported above.")
-                block = block.GetBlock(names.index(name))
             return vtk_to_numpy(block.GetColumnByName("Residual")).astype(float)
-
-
-def _updated(proxy):
-    proxy.UpdatePipeline()
-    return proxy
 
 
 def ids(rows):

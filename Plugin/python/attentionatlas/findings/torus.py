@@ -6,11 +6,12 @@ import csv
 import numpy
 from matplotlib.colors import LogNorm
 
-from attentionatlas import data
-from attentionatlas.charts import show_matrix
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import show_matrix
+from attentionatlas._internal.model import Model
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS
 from attentionatlas.findings.base import Result, number, row
-from attentionatlas.model import Missing, Model
-from attentionatlas.style import BLUES, GREY, HEAD_COLORS
 
 MODEL, TRAININGS = "trained-n5-h3.safetensors", "training-100-seeds.csv"
 #: Points of a side of the torus, and how far frequencies are shown.

@@ -4,10 +4,10 @@ induction."""
 import numpy
 from matplotlib.colors import to_rgb
 
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.style import GREY, HEAD_COLORS
 from attentionatlas.findings.base import Result, highest, name_of, number, row, step_axis, threshold_line
 from attentionatlas.findings.study import ids, log_softmax
-from attentionatlas.model import Missing
-from attentionatlas.style import GREY, HEAD_COLORS
 
 #: The Mess3 process (Marzen and Crutchfield 2017; as in Shai et al. 2024).
 ALPHA, X = 0.85, 0.05

@@ -6,13 +6,13 @@ import numpy
 from matplotlib.colors import hsv_to_rgb
 from matplotlib.image import imsave
 
-from attentionatlas import data
-from attentionatlas.charts import color_bar
+from attentionatlas._internal import data
+from attentionatlas._internal.charts import color_bar
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.style import ORANGES, SIGNED
 from attentionatlas.embedding import Embedding
 from attentionatlas.findings.base import Result, highest, name_of, number, row, show_heads
 from attentionatlas.findings.study import Attention
-from attentionatlas.model import Missing
-from attentionatlas.style import ORANGES, SIGNED
 
 #: Pictures of each kind, the directions of gradients.
 PICTURES, DIRECTIONS = 12, 8

@@ -3,12 +3,12 @@
 import numpy
 from matplotlib.ticker import MaxNLocator
 
-from attentionatlas.charts import color_bar, show_matrix
+from attentionatlas._internal.charts import color_bar, show_matrix
+from attentionatlas._internal.letters import legible
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.style import GREY, HEAD_COLORS, ORANGES, SIGNED
 from attentionatlas.findings.base import Result, highest, name_of, number, row, show_heads, threshold_line
 from attentionatlas.findings.study import ids, log_softmax, read_tensors
-from attentionatlas.letters import legible
-from attentionatlas.model import Missing
-from attentionatlas.style import GREY, HEAD_COLORS, ORANGES, SIGNED
 from attentionatlas.tokens import VECTORS, Tokens
 
 #: Skip-trigrams of each head that are tested, fillings of each, tokens of each filling, place of the source.

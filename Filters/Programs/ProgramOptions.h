@@ -1,0 +1,38 @@
+#pragma once
+
+#include "Error.h"
+
+#include <sstream>
+#include <string>
+
+#include <cxxopts.hpp>
+
+namespace atlas::programs
+{
+
+/// The number given for an option. Throws OptionError with the name that the option has on the
+/// command line unless `holds` is true of it; `expected` says for which numbers it is.
+template<class Number, class Holds>
+Number Checked(const cxxopts::ParseResult& parsed, const std::string& option,
+  const std::string& expected, const Holds& holds)
+{
+  const auto number = parsed[option].as<Number>();
+  if (!holds(number))
+  {
+    std::ostringstream message;
+    message << "--" << option << ": expected " << expected << ", found " << number << ".";
+    throw OptionError(message.str());
+  }
+  return number;
+}
+
+template<class Number>
+Number AtLeast(const cxxopts::ParseResult& parsed, const std::string& option, Number least)
+{
+  std::ostringstream expected;
+  expected << "at least " << least;
+  return Checked<Number>(
+    parsed, option, expected.str(), [least](Number number) { return number >= least; });
+}
+
+}

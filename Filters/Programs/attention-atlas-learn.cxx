@@ -1,0 +1,561 @@
+// Trains small transformers without ParaView and writes them as folders that the plugin, Hugging
+// Face and TransformerLens read; or trains many seeds and summarizes what they learn.
+
+#include "AtomicFile.h"
+#include "CheckpointFiles.h"
+#include "Error.h"
+#include "PairTrainingRuns.h"
+#include "ProgramOptions.h"
+#include "RecipeFile.h"
+#include "SavedTraining.h"
+#include "SystemLimits.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <cxxopts.hpp>
+
+#include <unistd.h>
+
+namespace
+{
+
+namespace fs = std::filesystem;
+using atlas::LearningRecipe;
+using atlas::LearningResult;
+using atlas::programs::AtLeast;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The first Ctrl+C ends the training after its step, the second one the program.
+void Interrupt(int signal)
+{
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+/// The name of a setting as an option: - for _.
+std::string OptionOf(std::string setting)
+{
+  std::replace(setting.begin(), setting.end(), '_', '-');
+  return setting;
+}
+
+cxxopts::Options Arguments()
+{
+  using cxxopts::value;
+  cxxopts::Options arguments("attention-atlas-learn",
+    "Trains small transformers on tasks that show known phenomena. Settings that are not given "
+    "are\n"
+    "those of the recipe of the task. Ctrl+C keeps what was reached.\n");
+  auto add = arguments.add_options();
+  add("task", atlas::Joined(atlas::TaskNames(), [](const std::string& name) { return name; }),
+    value<std::string>());
+  add("o,output", "folder for the model, its checkpoints, curves.csv and recipe.json",
+    value<std::string>());
+  add("recipe", "JSON file of settings, such as the recipe.json of a model", value<std::string>());
+  add("continue", "folder of a model whose training goes on", value<std::string>());
+  add("seeds", "number of seeds to train, starting at --seed; summarizes their measures",
+    value<int>());
+  add("table", "CSV file with a row per seed, for --seeds", value<std::string>());
+  add("checkpoint-every", "steps between checkpoints; 0: about 30, denser at the beginning",
+    value<std::int64_t>()->default_value("0"));
+  add("measure-every", "steps between rows of curves.csv; 0: about 100 rows",
+    value<std::int64_t>()->default_value("0"));
+  add("print-recipe", "print all settings as JSON, without training");
+  add("f16", "write weights as 16-bit floating-point numbers");
+  add("threads", "number of threads; 0: one per processor that the process may use",
+    value<int>()->default_value("0"));
+  add("h,help", "show this");
+  auto addSetting = arguments.add_options("Settings of the recipe");
+  for (const atlas::RecipeSetting& setting : atlas::RecipeSettings())
+  {
+    if (setting.name != "task")
+    {
+      addSetting(OptionOf(setting.name), setting.description, value<std::string>());
+    }
+  }
+  return arguments;
+}
+
+/// The recipe of the task, or of a file, with the settings that are given.
+LearningRecipe ToRecipe(
+  const cxxopts::ParseResult& parsed, const std::optional<atlas::SavedTraining>& saved)
+{
+  LearningRecipe recipe;
+  const bool hasFile = parsed.count("recipe") != 0;
+  if (saved)
+  {
+    recipe = saved->recipe;
+  }
+  else if (hasFile)
+  {
+    recipe = atlas::ReadRecipe(parsed["recipe"].as<std::string>());
+  }
+  if ((saved ? 1 : 0) + (hasFile ? 1 : 0) + (parsed.count("task") != 0 ? 1 : 0) != 1)
+  {
+    throw atlas::OptionError("expected one of --task, --recipe and --continue; --help shows them.");
+  }
+  if (parsed.count("task") != 0)
+  {
+    recipe = atlas::DefaultRecipe(atlas::ParseTask(parsed["task"].as<std::string>()));
+  }
+  for (const atlas::RecipeSetting& setting : atlas::RecipeSettings())
+  {
+    const std::string option = OptionOf(setting.name);
+    if (setting.name != "task" && parsed.count(option) != 0)
+    {
+      atlas::SetRecipe(recipe, setting.name, parsed[option].as<std::string>(), "--" + option);
+    }
+  }
+  if (parsed.count("seed") != 0 && parsed.count("data-seed") == 0)
+  {
+    recipe.task.seed = recipe.seed;
+  }
+  return recipe;
+}
+
+/// Prints the step and the loss: in one line of a terminal, or in a line every few seconds.
+class Display
+{
+public:
+  explicit Display(const LearningRecipe& recipe)
+    : Steps(recipe.steps)
+    , Interval(this->IsTerminal ? 0.1 : 5)
+  {
+  }
+  ~Display()
+  {
+    if (this->IsTerminal && this->HasLine)
+    {
+      std::cerr << "\n";
+    }
+  }
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  void Show(double done, double loss)
+  {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - this->Last < this->Interval)
+    {
+      return;
+    }
+    this->Last = now;
+    this->HasLine = true;
+    std::array<char, 80> line;
+    const long long step = std::llround(done * static_cast<double>(this->Steps));
+    std::snprintf(line.data(), line.size(), "step %lld of %lld, loss %.4f", step,
+      static_cast<long long>(this->Steps), loss);
+    std::cerr << (this->IsTerminal ? "\r" : "") << line.data() << (this->IsTerminal ? " " : "\n")
+              << std::flush;
+  }
+
+private:
+  bool IsTerminal = ::isatty(STDERR_FILENO) == 1;
+  std::int64_t Steps;
+  std::chrono::duration<double> Interval;
+  std::chrono::steady_clock::time_point Last = std::chrono::steady_clock::now();
+  bool HasLine = false;
+};
+
+/// The names of the classes of images; none for tokens.
+std::vector<std::string> LabelsOf(const atlas::TaskOptions& task)
+{
+  return task.kind == atlas::TaskKind::ColorPatches ? atlas::MakeTask(task)->Labels()
+                                                    : std::vector<std::string>();
+}
+
+/// The curves with the rows before them of a curves.csv of the same columns, if there is one: of a
+/// training that has gone on.
+atlas::LearningCurves WithEarlierRows(const fs::path& path, atlas::LearningCurves curves)
+{
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  if (line != atlas::Joined(curves.names, [](const std::string& name) { return name; }, ","))
+  {
+    return curves;
+  }
+  std::vector<std::vector<double>> rows;
+  while (std::getline(file, line))
+  {
+    std::istringstream fields(line);
+    std::vector<double> row;
+    for (std::string field; std::getline(fields, field, ',');)
+    {
+      row.push_back(std::strtod(field.c_str(), nullptr));
+    }
+    if (row.size() == curves.names.size() && row[0] < curves.rows.front()[0])
+    {
+      rows.push_back(std::move(row));
+    }
+  }
+  curves.rows.insert(curves.rows.begin(), rows.begin(), rows.end());
+  return curves;
+}
+
+/// The folder of a trained model, written as the training goes.
+class ModelFolder
+{
+public:
+  ModelFolder(fs::path folder, const LearningRecipe& recipe, atlas::DType dtype)
+    : Folder(std::move(folder))
+    , Recipe(atlas::ToJson(recipe))
+    , Steps(recipe.steps)
+    , Type(dtype)
+    , Labels(LabelsOf(recipe.task))
+  {
+  }
+
+  /// Writes a checkpoint. The first one, with which the training is known to be possible, replaces
+  /// what another training left in the folder.
+  void WriteStep(const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state)
+  {
+    if (!this->HasBegun)
+    {
+      this->Begin(checkpoint.step);
+      this->HasBegun = true;
+    }
+    if (checkpoint.pairs != nullptr)
+    {
+      atlas::WriteAttentionOnlyModel(
+        this->Folder / atlas::PairCheckpointName(checkpoint.step, this->Steps), *checkpoint.pairs);
+      return;
+    }
+    atlas::WriteCheckpoint(this->Folder / ("checkpoint-" + std::to_string(checkpoint.step)),
+      *checkpoint.model, {}, this->Type, this->Labels);
+    atlas::WriteSafetensors(this->Folder / atlas::TrainingStateFile, state, {});
+  }
+
+  void WriteLast(const LearningResult& result) const
+  {
+    if (const auto& model = result.checkpoints.back().model)
+    {
+      atlas::WriteCheckpoint(this->Folder, *model, result.files, this->Type, this->Labels);
+    }
+    const fs::path curves = this->Folder / "curves.csv";
+    const bool hasEarlier = result.checkpoints.front().step > 0;
+    atlas::WriteCurves(curves, hasEarlier ? WithEarlierRows(curves, result.curves) : result.curves);
+  }
+
+private:
+  fs::path Folder;
+  std::string Recipe;
+  std::int64_t Steps;
+  atlas::DType Type;
+  std::vector<std::string> Labels;
+  bool HasBegun = false;
+
+  /// Writes the recipe and removes checkpoints that a training from this step on does not reach.
+  void Begin(std::int64_t first) const
+  {
+    fs::create_directories(this->Folder);
+    for (const auto& [step, path] : atlas::FindCheckpoints(this->Folder))
+    {
+      if (first == 0 || step > first)
+      {
+        fs::remove_all(path);
+      }
+    }
+    for (const fs::path& path : atlas::FindPairCheckpoints(this->Folder))
+    {
+      fs::remove(path);
+    }
+    atlas::AtomicFile file(this->Folder / atlas::RecipeFile);
+    file.Write(this->Recipe.data(), this->Recipe.size());
+    file.Commit();
+  }
+};
+
+/// Throws atlas::OptionError if a training does not fit into memory.
+void RequireMemory(const LearningRecipe& recipe, std::int64_t checkpointEvery)
+{
+  constexpr std::int64_t byDefault = 32;
+  const std::int64_t checkpoints =
+    checkpointEvery > 0 ? recipe.steps / checkpointEvery + 2 : byDefault;
+  const double needed = atlas::TrainingBytes(recipe, checkpoints);
+  const double free = atlas::FreeMemory();
+  if (needed > free)
+  {
+    std::ostringstream message;
+    message << std::setprecision(3) << "the training would take " << needed / 1e9
+            << " GB of memory, but only " << free / 1e9
+            << " GB are free; choose smaller sizes or a larger --checkpoint-every.";
+    throw atlas::OptionError(message.str());
+  }
+}
+
+/// What is the same for all trainings of a run of the program.
+struct Setup
+{
+  atlas::LearningOptions options;
+  atlas::TensorViews state;
+  atlas::DType dtype = atlas::DType::F32;
+};
+
+LearningResult Train(
+  const LearningRecipe& recipe, Setup setup, const std::optional<fs::path>& output)
+{
+  RequireMemory(recipe, setup.options.checkpointEvery);
+  std::optional<ModelFolder> folder;
+  if (output)
+  {
+    folder.emplace(*output, recipe, setup.dtype);
+    setup.options.checkpoint =
+      [&](const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state)
+    { folder->WriteStep(checkpoint, state); };
+  }
+  LearningResult result;
+  {
+    Display display(recipe);
+    setup.options.progress = [&](double done, double loss)
+    {
+      display.Show(done, loss);
+      return interrupted == 0;
+    };
+    result = atlas::Learn(recipe, setup.options, setup.state);
+  }
+  if (!result.divergence.empty())
+  {
+    std::cerr << "attention-atlas-learn: " << result.divergence << "\n";
+  }
+  if (folder)
+  {
+    folder->WriteLast(result);
+  }
+  return result;
+}
+
+/// The values of the last row that is a number in each column.
+std::vector<double> LastValues(const atlas::LearningCurves& curves)
+{
+  std::vector<double> last(curves.names.size(), std::nan(""));
+  for (const std::vector<double>& row : curves.rows)
+  {
+    for (std::size_t c = 0; c < row.size(); ++c)
+    {
+      last[c] = std::isnan(row[c]) ? last[c] : row[c];
+    }
+  }
+  return last;
+}
+
+std::string Text(double value)
+{
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+void PrintRow(const std::string& name, const std::vector<std::string>& values)
+{
+  std::printf("%-28s", name.c_str());
+  for (const std::string& value : values)
+  {
+    std::printf(" %12s", value.c_str());
+  }
+  std::printf("\n");
+}
+
+/// Trains once and prints the measures of the last step.
+int TrainOne(
+  const LearningRecipe& recipe, const Setup& setup, const std::optional<fs::path>& output)
+{
+  const LearningResult result = Train(recipe, setup, output);
+  const std::vector<double> last = LastValues(result.curves);
+  for (std::size_t c = 0; c < last.size(); ++c)
+  {
+    PrintRow(result.curves.names[c], { Text(last[c]) });
+  }
+  return result.divergence.empty() ? 0 : 1;
+}
+
+/// Prints mean, least and largest value of each measure, over the seeds that have it; `seeds` has a
+/// row per seed. Its first column, Seed, is left out.
+void PrintSummary(const atlas::LearningCurves& seeds)
+{
+  PrintRow(std::to_string(seeds.rows.size()) + " seeds", { "mean", "min", "max" });
+  for (std::size_t c = 1; c < seeds.names.size(); ++c)
+  {
+    double sum = 0;
+    double count = 0;
+    double least = std::nan("");
+    double most = least;
+    for (const std::vector<double>& values : seeds.rows)
+    {
+      if (!std::isnan(values[c]))
+      {
+        sum += values[c];
+        ++count;
+        least = std::fmin(least, values[c]);
+        most = std::fmax(most, values[c]);
+      }
+    }
+    PrintRow(seeds.names[c], { Text(sum / count), Text(least), Text(most) });
+  }
+}
+
+/// A row per seed of TokenPairs, which are trained beside each other. Nothing is written of each.
+atlas::LearningCurves TrainPairs(const LearningRecipe& recipe, int seeds, int threads)
+{
+  std::optional<atlas::AttentionOnlyModel> model;
+  if (!recipe.pairs.model.empty())
+  {
+    model = atlas::ReadAttentionOnlyModel(recipe.pairs.model);
+  }
+  Display display(recipe);
+  const std::vector<atlas::TrainingRun> runs = atlas::RunTrainings(
+    atlas::SweepOptions(atlas::ToPairTraining(recipe), seeds, { recipe.pairs.mode }),
+    { model ? &*model : nullptr, recipe.pairs.keepsWeights }, threads,
+    [](double /*done*/) { return interrupted == 0; });
+  atlas::LearningCurves table;
+  table.names = { "Seed", "Loss", "Accuracy", "Steps to Learn" };
+  const std::size_t heads = runs.empty() ? 0 : runs.front().heads.alone.size();
+  for (std::size_t head = 0; head < heads; ++head)
+  {
+    table.names.push_back("Accuracy Head " + std::to_string(head));
+  }
+  table.names.emplace_back("Union");
+  for (const atlas::TrainingRun& run : runs)
+  {
+    std::vector<double> row = { static_cast<double>(run.options.seed), run.last.loss,
+      run.last.accuracy, run.learned < 0 ? std::nan("") : run.learned };
+    for (const Eigen::Index correct : run.heads.alone)
+    {
+      row.push_back(run.heads.Share(correct));
+    }
+    row.push_back(run.heads.Share(run.heads.any));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+/// A row per seed with the last measures of its training.
+atlas::LearningCurves TrainSeeds(LearningRecipe recipe, const Setup& setup,
+  const std::optional<fs::path>& output, int seeds, bool& diverged)
+{
+  atlas::LearningCurves table;
+  for (int i = 0; i < seeds && interrupted == 0; ++i)
+  {
+    std::cerr << "seed " << recipe.seed << "\n";
+    const std::optional<fs::path> folder =
+      output ? std::optional(*output / ("seed-" + std::to_string(recipe.seed))) : std::nullopt;
+    const LearningResult result = Train(recipe, setup, folder);
+    table.names = result.curves.names;
+    table.names.insert(table.names.begin(), "Seed");
+    table.rows.push_back(LastValues(result.curves));
+    table.rows.back().insert(table.rows.back().begin(), static_cast<double>(recipe.seed));
+    diverged = diverged || !result.divergence.empty();
+    ++recipe.seed;
+    ++recipe.task.seed;
+  }
+  return table;
+}
+
+/// Trains many seeds, writes a table of them and prints its summary.
+int TrainMany(const cxxopts::ParseResult& parsed, const LearningRecipe& recipe, const Setup& setup,
+  const std::optional<fs::path>& output)
+{
+  const int seeds = AtLeast(parsed, "seeds", 1);
+  const bool isOfPairs = recipe.task.kind == atlas::TaskKind::TokenPairs;
+  if (isOfPairs && output)
+  {
+    throw atlas::OptionError("--output: expected none with --seeds of TokenPairs, found one.");
+  }
+  bool diverged = false;
+  const atlas::LearningCurves table = isOfPairs
+                                        ? TrainPairs(recipe, seeds, setup.options.threads)
+                                        : TrainSeeds(recipe, setup, output, seeds, diverged);
+  if (parsed.count("table") != 0)
+  {
+    atlas::WriteCurves(parsed["table"].as<std::string>(), table);
+  }
+  PrintSummary(table);
+  return diverged ? 1 : 0;
+}
+
+int Run(const cxxopts::ParseResult& parsed)
+{
+  std::optional<atlas::SavedTraining> saved;
+  if (parsed.count("continue") != 0)
+  {
+    saved.emplace(parsed["continue"].as<std::string>());
+  }
+  const LearningRecipe recipe = ToRecipe(parsed, saved);
+  if (parsed.count("print-recipe") != 0)
+  {
+    std::cout << atlas::ToJson(recipe);
+    return 0;
+  }
+  Setup setup;
+  if (saved)
+  {
+    saved->RequireMoreSteps(recipe);
+    setup.state = saved->state.GetTensors();
+  }
+  setup.options.checkpointEvery = AtLeast<std::int64_t>(parsed, "checkpoint-every", 0);
+  setup.options.measureEvery = AtLeast<std::int64_t>(parsed, "measure-every", 0);
+  setup.options.threads = AtLeast(parsed, "threads", 0);
+  setup.dtype = parsed.count("f16") != 0 ? atlas::DType::F16 : atlas::DType::F32;
+  std::optional<fs::path> output;
+  if (parsed.count("output") != 0)
+  {
+    output = parsed["output"].as<std::string>();
+  }
+  if (parsed.count("seeds") != 0)
+  {
+    if (saved)
+    {
+      throw atlas::OptionError("--seeds: expected none with --continue, whose seed is given.");
+    }
+    return TrainMany(parsed, recipe, setup, output);
+  }
+  if (!output)
+  {
+    throw atlas::OptionError("expected --output or --seeds, found neither; --help shows them.");
+  }
+  return TrainOne(recipe, setup, output);
+}
+
+}
+
+int main(int argc, char** argv)
+{
+  try
+  {
+    cxxopts::Options arguments = Arguments();
+    const cxxopts::ParseResult parsed = arguments.parse(argc, argv);
+    if (parsed.count("help") != 0)
+    {
+      std::cout << arguments.help();
+      return 0;
+    }
+    if (!parsed.unmatched().empty())
+    {
+      throw atlas::OptionError(
+        "expected only options, found '" + parsed.unmatched().front() + "'.");
+    }
+    std::signal(SIGINT, Interrupt);
+    return Run(parsed);
+  }
+  catch (const std::exception& e) // includes those of cxxopts
+  {
+    std::cerr << "attention-atlas-learn: " << e.what() << "\n";
+    return 1;
+  }
+}

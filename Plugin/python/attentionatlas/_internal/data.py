@@ -1,0 +1,90 @@
+"""The data of proxies as NumPy arrays, gathered from all ranks."""
+
+import numpy
+from paraview import servermanager
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+
+def fetch(source, port=0):
+    """The output of a proxy, up to date."""
+    source.UpdatePipeline()
+    return servermanager.Fetch(source, idx=port)
+
+
+def first_part(source):
+    """The output of a proxy on its first rank, up to date. Blocks keep their names, before which Fetch of
+    all ranks puts others since ParaView 6.1."""
+    source.UpdatePipeline()
+    return servermanager.Fetch(source, 0)
+
+
+def blocks(data):
+    """The blocks of fetched data by name; none of data that are no vtkMultiBlockDataSet."""
+    if data is None or not data.IsA("vtkMultiBlockDataSet"):
+        return {}
+    return {data.GetMetaData(i).Get(data.NAME()): data.GetBlock(i) for i in range(data.GetNumberOfBlocks())}
+
+
+def has_column(data, name):
+    """Whether fetched data are a table with a column."""
+    return data is not None and data.IsA("vtkTable") and data.GetColumnByName(name) is not None
+
+
+def field_number(source, name):
+    """A number of the field data of a proxy's output, or None if it has none of that name."""
+    fields = source.GetDataInformation().DataInformation.GetFieldDataInformation()
+    array = fields.GetArrayInformation(name)
+    return None if array is None else array.GetComponentRange(0)[0]
+
+
+def point_array(data, name):
+    """A point array of a fetched dataset."""
+    return vtk_to_numpy(data.GetPointData().GetArray(name))
+
+
+def texts(array):
+    """The values of an array of texts; none without it."""
+    return [] if array is None else [array.GetValue(i) for i in range(array.GetNumberOfValues())]
+
+
+def points(data):
+    """The points of a fetched dataset, a row each."""
+    if data.GetPoints() is None:
+        return numpy.zeros((0, 3))
+    return vtk_to_numpy(data.GetPoints().GetData()).astype(float)
+
+
+def cells(array):
+    """The cells of a vtkCellArray as arrays of point numbers."""
+    offsets = vtk_to_numpy(array.GetOffsetsArray()).tolist()
+    connectivity = vtk_to_numpy(array.GetConnectivityArray())
+    return [connectivity[begin:end] for begin, end in zip(offsets, offsets[1:])]
+
+
+def image(source, name, port=0):
+    """A point array of an image: [rows, columns] or [rows, columns, components], bottom row first."""
+    source.UpdatePipeline()
+    left, right, bottom, top, _, _ = source.GetDataInformation(port).GetExtent()
+    whole = None
+    for rank in range(servermanager.ActiveConnection.GetNumberOfDataPartitions()):
+        part = servermanager.Fetch(source, rank, idx=port)
+        if part.GetNumberOfPoints() == 0:
+            continue
+        x0, x1, y0, y1, _, _ = part.GetExtent()
+        values = point_array(part, name)
+        values = values.reshape(y1 - y0 + 1, x1 - x0 + 1, *values.shape[1:])
+        if whole is None:
+            whole = numpy.empty((top - bottom + 1, right - left + 1, *values.shape[2:]), values.dtype)
+        whole[y0 - bottom : y1 - bottom + 1, x0 - left : x1 - left + 1] = values
+    return whole
+
+
+def table(source, port=0):
+    """The columns of a table, by name: arrays of numbers, or lists of text."""
+    data = fetch(source, port)
+    columns = {}
+    for number in range(data.GetNumberOfColumns()):
+        column = data.GetColumn(number)
+        is_text = column.IsA("vtkStringArray")
+        columns[column.GetName()] = texts(column) if is_text else vtk_to_numpy(column).copy()
+    return columns

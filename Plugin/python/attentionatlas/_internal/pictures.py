@@ -1,0 +1,67 @@
+"""Pictures of views and sources, which Jupyter shows."""
+
+import pathlib
+import tempfile
+
+from paraview import servermanager, simple
+
+from attentionatlas._internal import session
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.files import complete
+from attentionatlas._internal.space import PLAIN, flat_view, render_view
+
+
+class Picture:
+    """A picture of a ParaView view. png: the bytes of the file; width, height: in pixels."""
+
+    def __init__(self, png, width, height):
+        self.png, self.width, self.height = png, width, height
+
+    def _repr_png_(self):
+        return self.png
+
+    def save(self, path):
+        """Writes the picture to a .png file; returns its path. Raises ValueError for another name."""
+        path = pathlib.Path(path)
+        if path.suffix != ".png":
+            raise ValueError(f"{path}: expected a name that ends with .png.")
+        with complete(path) as temporary:
+            temporary.write_bytes(self.png)
+        return path
+
+
+def _pictured(view, width, height):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "view.png")
+        simple.SaveScreenshot(str(file), view, ImageResolution=[width, height])
+        return Picture(file.read_bytes(), width, height)
+
+
+def display(shown, width, height):
+    """What attentionatlas.display does."""
+    check("width", width, 16, 16384, "pixels")
+    check("height", height, 16, 16384, "pixels")
+    if isinstance(shown, servermanager.Proxy) and shown.SMProxy.IsA("vtkSMViewProxy"):
+        if shown.SMProxy.IsA("vtkSMSpreadSheetViewProxy"):
+            raise ValueError(f"display: expected a view that draws, found {shown.GetXMLName()}.")
+        return _pictured(shown, width, height)
+    if not isinstance(shown, servermanager.SourceProxy):
+        raise ValueError(f"display: expected a view or a source, found {type(shown).__name__}.")
+    shown.UpdatePipeline()
+    port = shown.Port
+    information = shown.GetDataInformation(port)
+    if information.GetNumberOfPoints() == 0:
+        found = (information.GetDataClassName() or "no data").removeprefix("vtk")
+        raise ValueError(
+            f"display: expected a source with points, found none ({found}). SpreadSheetView shows tables."
+        )
+    low, high = information.GetBounds()[4:]
+    with session.kept():
+        view = flat_view() if low == high else render_view(**PLAIN)
+        try:
+            simple.Show(simple.OutputPort(shown, port), view)
+            view.ViewSize = [width, height]
+            simple.ResetCamera(view)
+            return _pictured(view, width, height)
+        finally:
+            simple.Delete(view)

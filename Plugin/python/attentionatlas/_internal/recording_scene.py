@@ -1,0 +1,86 @@
+"""Linked views of a recorded transformer; scene.py writes them as a ParaView state.
+
+Two layouts. Heads: all heads as a matrix, the map of one head, its words with lines between them or, of
+images, its picture, and the tokens as a spreadsheet. Embedding, for recordings with queries and keys: the
+joint embedding of all heads, and of one head in space. Layer, head and sequence are the same in all views of
+one head. In the GUI, a double click on a head in the matrix or the embedding chooses it in all of them, and
+selected tokens are selected in all views.
+"""
+
+from paraview import servermanager, simple
+
+from attentionatlas._internal.readers import has_images, holds_queries, open_recording
+from attentionatlas._internal.space import PLAIN, flat_view, render_view
+
+#: Of the properties that all views of one head share.
+LINKS = ("Layer", "Head", "Sequence")
+
+
+def build(path):
+    """Builds the views of a recording in the present session; returns the layout of its heads.
+
+    Raises FileNotFoundError or ValueError for a file that is not there or no recording, OSError where
+    ParaView cannot render.
+    """
+    recording = open_recording(path)
+    layout = simple.CreateLayout(name="Heads")
+    matrix, head, words = (flat_view() for _ in range(3))
+    table = simple.CreateView("SpreadSheetView")
+    simple.AssignViewToLayout(view=matrix, layout=layout, hint=0)
+    right = layout.SplitHorizontal(0, 0.45)
+    simple.AssignViewToLayout(view=words, layout=layout, hint=right + 1)
+    layout.SplitVertical(right, 0.55)
+    simple.AssignViewToLayout(view=head, layout=layout, hint=2 * right + 2)
+    layout.SplitVertical(right + 1, 0.65)
+    simple.AssignViewToLayout(view=table, layout=layout, hint=2 * (right + 1) + 2)
+
+    show(simple.AttentionMatrix(registrationName="All heads", Input=recording), matrix, (0, 1))
+    shown = [show(simple.AttentionMap(registrationName="Head", Input=recording), head)]
+    if has_images(recording):
+        shown.append(show(simple.PatchAttention(registrationName="Picture", Input=recording), words, range(5)))
+        simple.Show(shown[-1], table)
+    else:
+        shown.append(show(simple.AttentionSentence(registrationName="Words", Input=recording), words, range(3)))
+        simple.Show(simple.OutputPort(shown[-1], 1), table)
+    if holds_queries(recording):
+        shown.append(_show_embedding(recording, shown[0]))
+    link(shown)
+    simple.SetActiveSource(shown[0])
+    simple.SetActiveView(head)
+    return layout
+
+
+def show(source, view, ports=(0,)):
+    """Shows outputs of a source; returns it."""
+    for port in ports:
+        simple.Show(simple.OutputPort(source, port), view)
+    simple.ResetCamera(view)
+    return source
+
+
+def _show_embedding(recording, head):
+    """The joint embedding of all heads, and of the head that a map shows in space, which is returned."""
+    layout = simple.CreateLayout(name="Embedding")
+    grid, space = flat_view(), render_view(**PLAIN)
+    simple.AssignViewToLayout(view=grid, layout=layout, hint=0)
+    right = layout.SplitHorizontal(0, 0.6)
+    simple.AssignViewToLayout(view=space, layout=layout, hint=right + 1)
+    heads = simple.HeadEmbedding(registrationName="Embedding", Input=recording)
+    for port in (0, 2):
+        simple.Show(simple.OutputPort(heads, port), grid)
+    simple.ResetCamera(grid)
+    one = simple.HeadEmbedding(
+        registrationName="Embedding of the head", Input=recording, Layer=head.Layer, Head=head.Head, Dimensions=3
+    )
+    return show(one, space)
+
+
+def link(sources, names=LINKS):
+    """Gives the views of one head the same layer, head and sequence, now and later."""
+    for name in names:
+        joined = servermanager.vtkSMPropertyLink()
+        linked = [s for s in sources if not (name == "Sequence" and s.GetXMLName() == "HeadEmbedding")]
+        for source in linked:
+            joined.AddLinkedProperty(source.SMProxy, name, joined.INPUT)
+            joined.AddLinkedProperty(source.SMProxy, name, joined.OUTPUT)
+        servermanager.ProxyManager().RegisterLink(name, joined)

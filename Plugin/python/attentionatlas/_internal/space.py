@@ -1,0 +1,165 @@
+"""What lies in space: surfaces rendered by ParaView and placed into matplotlib axes as images."""
+
+import ctypes
+import os
+import pathlib
+import tempfile
+
+import matplotlib
+import numpy
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from paraview import simple
+from vtkmodules.vtkRenderingCore import vtkRenderWindow
+from vtkmodules.vtkRenderingUI import vtkGenericRenderWindowInteractor
+
+from attentionatlas._internal import data
+from attentionatlas._internal.readers import Proxies
+
+VIEWPOINT = (1.0, 0.75, 0.55)
+#: Properties of a view for a white page.
+PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
+#: Bright enough for pale colours to stay pale, with light and shade that show the shape.
+_SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower": 30}
+_SMOOTHING = 2
+
+
+def _has_display():
+    """Whether there is an X server, and it answers."""
+    try:
+        x11 = ctypes.CDLL("libX11.so.6")
+    except OSError:
+        return False
+    x11.XOpenDisplay.restype = ctypes.c_void_p
+    display = x11.XOpenDisplay(None)
+    if display:
+        x11.XCloseDisplay(ctypes.c_void_p(display))
+    return bool(display)
+
+
+def render_view(**properties):
+    """A render view, where there is no display too. Raises OSError for ParaView before 6.0, which would crash
+    without one."""
+    if _has_display():
+        return simple.CreateRenderView(**properties)
+    # Otherwise VTK tries X first, with a warning.
+    os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
+    if vtkRenderWindow().GetClassName() == "vtkXOpenGLRenderWindow":
+        version = simple.GetParaViewVersion()
+        raise OSError(
+            f"DISPLAY: ParaView {version.major}.{version.minor} draws surfaces on an X display only, and found "
+            "none. Run the command with a virtual one: xvfb-run -a pvpython ..."
+        )
+    view = simple.CreateRenderView(**properties)
+    # That of pvpython takes the display of any window for one of X, and crashes (VTK 9.6).
+    interactor = vtkGenericRenderWindowInteractor()
+    interactor.Initialize()
+    view.SMProxy.SetupInteractor(interactor)
+    return view
+
+
+def flat_view():
+    """A view of the plane."""
+    return render_view(InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
+
+
+def _unit(vector):
+    return numpy.array(vector, float) / numpy.linalg.norm(vector)
+
+
+class Camera:
+    """A parallel projection along a direction, from the middle to the eye; up is what points upwards."""
+
+    def __init__(self, direction=VIEWPOINT, up=(0, 0, 1)):
+        self.back = _unit(direction)
+        self.right = _unit(numpy.cross(up, self.back))
+        self.up = numpy.cross(self.back, self.right)
+
+    def project(self, points):
+        """Places to the right and upwards, and how near to the eye, a row per point."""
+        return numpy.asarray(points) @ numpy.array([self.right, self.up, self.back]).T
+
+    def visible_on_sphere(self, points):
+        """The projection of points of the unit sphere, those behind it as nan."""
+        places = self.project(points)
+        return numpy.where(places[:, 2:] > 0, places[:, :2], numpy.nan)
+
+
+class Scene(Proxies):
+    """A square render view whose image becomes the content of a panel.
+
+    pixels: the side of the image. camera: from VIEWPOINT by default.
+    """
+
+    def __init__(self, pixels, camera=None):
+        super().__init__()
+        self.camera = camera or Camera()
+        self._pixels = _SMOOTHING * pixels
+        self._sources = []
+        self._background = to_rgb(matplotlib.rcParams["figure.facecolor"])
+        self.view = render_view(
+            ViewSize=[self._pixels] * 2,
+            UseColorPaletteForBackground=0,
+            Background=self._background,
+            OrientationAxesVisibility=0,
+            CameraParallelProjection=1,
+            **{f"{light}LightWarmth": 0.5 for light in ("Key", "Fill", "Back", "Head")},
+        )
+
+    def __exit__(self, *error):
+        simple.Delete(self.view)  # first: a view that loses its sources one by one takes long
+        super().__exit__(*error)
+
+    def show(self, source, array=None, color="white", association="POINTS", **properties):
+        """Shows a surface in the colours of an array, or in one colour."""
+        display = simple.Show(source, self.view)
+        self._sources.append(source)
+        display.SetRepresentationType("Surface")
+        display.ColorArrayName = [association if array else None, array or ""]
+        if array is None:
+            display.AmbientColor = display.DiffuseColor = to_rgb(color)
+        else:
+            display.LookupTable = simple.GetColorTransferFunction(array)
+            display.MapScalars = 0 if array.endswith("Color") else 1
+        for name, value in {**_SHADING, **properties}.items():
+            setattr(display, name, value)
+
+    def place(self, axes, margin=1.04):
+        """Renders all that is shown into axes, whose coordinates become those of the projection."""
+        places = numpy.concatenate(
+            [self.camera.project(data.points(data.fetch(source))) for source in self._sources]
+        )
+        low, high = places.min(axis=0), places.max(axis=0)
+        middle, half = (low + high) / 2, margin * (high - low)[:2].max() / 2
+        self._look(middle, half, 2 * (high[2] - low[2]) + half)
+        extent = (middle[0] - half, middle[0] + half, middle[1] - half, middle[1] + half)
+        axes.set_axis_off()
+        return axes.imshow(self.pixels(), extent=extent, interpolation="antialiased")
+
+    def _look(self, middle, half, distance):
+        camera = self.camera
+        focus = middle @ numpy.array([camera.right, camera.up, camera.back])
+        self.view.CameraFocalPoint = focus
+        self.view.CameraPosition = focus + distance * camera.back
+        self.view.CameraViewUp = camera.up
+        self.view.CameraParallelScale = half
+
+    def pixels(self):
+        """What the view shows, its edges smoothed: rows of RGB from the top."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "scene.png")
+            simple.SaveScreenshot(str(file), self.view)
+            fine = imread(file)[..., :3]
+        side = self._pixels // _SMOOTHING
+        return fine.reshape(side, _SMOOTHING, side, _SMOOTHING, 3).mean(axis=(1, 3))
+
+
+def color_scale(name, colors, low, high):
+    """Gives an array of ParaView a colour map of matplotlib between two values."""
+    table = simple.GetColorTransferFunction(name)
+    shares = numpy.linspace(0, 1, 33)
+    points = numpy.column_stack([low + (high - low) * shares, colors(shares)[:, :3]])
+    table.RGBPoints = points.ravel().tolist()
+    table.ColorSpace = "RGB"
+    table.AutomaticRescaleRangeMode = "Never"
+    table.ScalarRangeInitialized = 1  # or the first display would fit it to its data

@@ -1,0 +1,168 @@
+"""A self-contained page of scenes in HTML: its data, its script and its style are in the one file.
+
+The script is assets/page.min.js, made from Plugin/web with vtk.js. The page forbids itself any network: its
+policy allows the one script and the one style in it, by their hashes.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import pathlib
+import zlib
+
+import numpy
+
+from attentionatlas._internal.files import complete
+
+_ASSETS = pathlib.Path(__file__).parents[1] / "assets"
+#: How the script calls the types of arrays.
+_TYPES = {f"{sign}int{8 * size}": f"{short}{size}" for size in (1, 2, 4) for sign, short in (("", "i"), ("u", "u"))}
+_TYPES.update(float32="f4", float64="f8")
+#: The height of the frame in a notebook, in pixels.
+_FRAME = 640
+
+
+class Texts:
+    """A text per item: the different texts, and the number of each item's."""
+
+    def __init__(self, values):
+        numbers = {}
+        self.indices = numpy.array([numbers.setdefault(value, len(numbers)) for value in values], numpy.uint32)
+        self.texts = list(numbers)
+
+
+class Block:
+    """Arrays one after the other, each described by where it begins and what it holds."""
+
+    def __init__(self):
+        self._parts, self._size = [], 0
+
+    def add(self, values, differences=False):
+        """Adds an array [items, components]; returns its description. differences: each less the one before it,
+        which takes less room."""
+        values = numpy.ascontiguousarray(values)
+        if values.ndim == 1:
+            values = values[:, None]
+        count, width = values.shape
+        described = {"type": _TYPES[values.dtype.name], "at": self._size, "count": count, "width": width}
+        if differences:
+            values = numpy.diff(values.ravel(), prepend=values.dtype.type(0))
+            described["differences"] = True
+        data = values.astype(values.dtype.newbyteorder("<")).tobytes()
+        data += bytes(-len(data) % 8)
+        self._parts.append(data)
+        self._size += len(data)
+        return described
+
+    def text(self):
+        """All arrays, compressed, as text."""
+        return base64.b64encode(zlib.compress(b"".join(self._parts), 6)).decode()
+
+
+def _described(value, block, key=""):
+    """A value of a part for JSON, its arrays being in the block."""
+    if isinstance(value, Texts):
+        return {**block.add(value.indices), "texts": value.texts}
+    if isinstance(value, numpy.ndarray):
+        return block.add(value, differences=value.dtype == numpy.int32 and key in ("points", "offsets"))
+    if isinstance(value, dict):
+        return {name: _described(part, block, name) for name, part in value.items()}
+    return value
+
+
+def _json(value):
+    """JSON that cannot end the element it is in."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _hash(text):
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def checked(path):
+    """The path of a page to write; raises ValueError for another name, FileNotFoundError without its folder."""
+    path = pathlib.Path(path)
+    if path.suffix not in (".html", ".htm"):
+        raise ValueError(f"{path}: expected a name that ends with .html.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: expected a file in a folder that exists, found no folder {path.parent}.")
+    return path
+
+
+class Scene:
+    """What a page shows at a time.
+
+    title, caption: texts about it. camera: position, focalPoint, viewUp, parallelScale, isParallel, viewAngle and,
+    of scenes in the plane, extent: half of what has to be seen, rightward and upward. parts, legends: as
+    dictionaries whose arrays are NumPy's.
+    """
+
+    def __init__(self, title, caption, is_flat, camera, parts, legends):
+        self.title, self.caption, self.is_flat = title, caption, is_flat
+        self.camera, self.parts, self.legends = camera, parts, legends
+
+    def _repr_html_(self):
+        """The page of this scene in a frame, as Jupyter shows it."""
+        return Page([self])._repr_html_()
+
+
+class Page:
+    """A page of scenes. Jupyter shows it in a frame.
+
+    scenes: each with a tab of its own. title: of the page. dark: light letters on a dark page,
+    which a button of the page changes. Raises ValueError without scenes.
+    """
+
+    def __init__(self, scenes, title="Attention Atlas", dark=False):
+        self.scenes = list(scenes)
+        if not self.scenes:
+            raise ValueError("page: expected at least one scene, found none.")
+        self.title, self.dark = title, dark
+
+    def html(self):
+        """The text of the page."""
+        block = Block()
+        scenes = [
+            {
+                "title": scene.title,
+                "caption": scene.caption,
+                "isFlat": scene.is_flat,
+                "camera": scene.camera,
+                "legends": scene.legends,
+                "parts": [_described(part, block) for part in scene.parts],
+            }
+            for scene in self.scenes
+        ]
+        script, style, body = (
+            (_ASSETS / name).read_text(encoding="utf-8") for name in ("page.min.js", "page.css", "page.html")
+        )
+        values = {
+            "title": html.escape(self.title, quote=True),
+            "theme": "dark" if self.dark else "light",
+            "other": "Light" if self.dark else "Dark",
+            "script-hash": _hash(script),
+            "style-hash": _hash(style),
+            "style": style,
+            "scenes": _json(scenes),
+            "data": block.text(),
+            "script": script,
+        }
+        pieces = body.split("@@")
+        pieces[1::2] = [values[name] for name in pieces[1::2]]
+        return "".join(pieces)
+
+    def save(self, path):
+        """Writes the page to a file, which appears complete or not at all; returns its path."""
+        path = checked(path)
+        with complete(path) as temporary:
+            temporary.write_text(self.html(), encoding="utf-8")
+        return path
+
+    def _repr_html_(self):
+        """The page in a frame of its own, as Jupyter shows it."""
+        return (
+            f'<iframe title="{html.escape(self.title, quote=True)}" width="100%" height="{_FRAME}" '
+            f'sandbox="allow-scripts" style="border: 0" srcdoc="{html.escape(self.html(), quote=True)}"></iframe>'
+        )

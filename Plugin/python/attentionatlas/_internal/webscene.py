@@ -1,0 +1,612 @@
+"""The visible parts of a ParaView view as arrays, for a page in a browser: what web.py writes.
+
+A scene has parts. Each is an image in the plane; discs or dots at points; or a mesh of lines and faces. Places
+are 32-bit numbers and colors bytes, as ParaView maps them; arrays of the data are what the page shows of the
+item under the pointer.
+"""
+
+import numpy
+from paraview import servermanager
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkCommonTransforms import vtkTransform
+from vtkmodules.vtkFiltersGeneral import vtkTransformPolyDataFilter
+from vtkmodules.vtkFiltersGeometry import vtkCompositeDataGeometryFilter, vtkGeometryFilter
+from vtkmodules.vtkFiltersModeling import vtkOutlineFilter
+from vtkmodules.vtkFiltersPoints import vtkConvertToPointCloud
+
+from attentionatlas._internal.letters import visible
+from attentionatlas._internal.webpage import Scene, Texts
+
+#: Representations in ways that a page knows; surfaces are drawn of all other data.
+POINTS = ("Points", "Token Labels")
+DISCS = ("Point Gaussian", "Collected Discs")
+IMAGES = ("Slice", "Squares")
+SURFACES = ("Surface", "Surface With Edges", "Wireframe", "Weighted Lines", "Opaque Surface", "Outline")
+#: A search reads the first of these point arrays that exists, or else the two token numbers of a pair.
+_TEXTS = ("Token", "Head Name", "Label")
+_PAIR = ("First", "Second")
+#: Arrays that the page needs for drawing only.
+_DRAWING = ("Normals", "Side", "Hidden", "Opacity", "TCoords", "Label", "vtkOriginalPointIds", "vtkGhostType")
+#: Widths of weighted lines, and tokens of a map that are written, as in ParaView.
+_WIDTHS, _LABELS = 5, 256
+_MAP_SCALARS = 1
+#: The side of labels below columns.
+_BELOW = 3
+
+
+def from_view(view, title=None, caption=""):
+    """The scene that a render view shows: the representations that are visible in it, in their colors.
+
+    title: "Scene" by default. Raises ValueError for a view that shows nothing or is no render view, and for a
+    representation that a page cannot show, such as Volume.
+    """
+    if not isinstance(view, servermanager.Proxy):
+        found = "no view" if view is None else type(view).__name__
+        raise ValueError(f"view: expected a render view, found {found}.")
+    if view.GetProperty("CameraPosition") is None or view.GetProperty("Representations") is None:
+        raise ValueError(f"view: expected a render view, found {view.GetXMLName()}.")
+    view.Update()
+    parts, legends = [], []
+    for representation in view.Representations:
+        if _is_shown(representation):
+            _add(representation, view.ViewTime, parts, legends)
+    if not parts:
+        raise ValueError("view: expected a visible representation with data, found none.")
+    flat = _is_2d(view) and _looks_along_z(view)
+    return Scene(title or "Scene", caption, flat, _camera(view, parts, flat), parts, legends)
+
+
+def shows_data(view):
+    """Whether a render view shows data with points, and not only texts or legends of colors."""
+    view.Update()
+    return any(_is_shown(shown) and _has_points(shown, view.ViewTime) for shown in view.Representations)
+
+
+def _has_points(representation, time):
+    source = representation.Input
+    source.UpdatePipeline(time)
+    information = source.GetDataInformation(source.Port)
+    # One that a page cannot show is an error, and not left out.
+    return information.GetNumberOfPoints() > 0 or information.GetDataClassName() == "vtkHyperTreeGrid"
+
+
+def _is_2d(view):
+    return str(view.InteractionMode).strip("'") == "2D"
+
+
+def _looks_along_z(view):
+    """Whether a view shows the plane of x and y from above, y being upward."""
+    back = numpy.subtract(view.CameraPosition, view.CameraFocalPoint)
+    up = numpy.array(list(view.CameraViewUp))
+    return all(bool(v > (1 - 1e-9) * numpy.linalg.norm(w)) for v, w in ((back[2], back), (up[1], up)))
+
+
+def _is_shown(representation):
+    return (
+        representation.GetProperty("Visibility") is not None
+        and representation.Visibility == 1
+        and representation.GetProperty("Input") is not None
+        and representation.GetProperty("Representation") is not None
+        and representation.Input is not None
+    )
+
+
+def _add(representation, time, parts, legends):
+    """Adds the parts of a representation at a time, and the legend of its colors unless it is there already."""
+    kind = str(representation.Representation).strip("'")
+    if kind not in (*POINTS, *DISCS, *IMAGES, *SURFACES):
+        known = ", ".join([*SURFACES, *POINTS, *DISCS[:1], *IMAGES])
+        raise ValueError(f"representation: a page shows {known}; found {kind}. Hide it or choose another.")
+    source = representation.Input
+    source.UpdatePipeline(time)
+    data = servermanager.Fetch(source, idx=source.Port)
+    if data is not None and not hasattr(data, "GetNumberOfPoints"):
+        raise ValueError(f"{_name(source)}: expected data with points, found {data.GetClassName()}.")
+    if data is None or data.GetNumberOfPoints() == 0:
+        return
+    if data.IsA("vtkImageData") and kind in IMAGES:
+        made = _images(representation, data, kind == "Squares")
+    else:
+        made = _shapes(representation, _poly_data(data, representation, kind), kind)
+    name = _name(source)
+    for part in made:
+        part.setdefault("name", name)
+        if "points" in part and not numpy.isfinite(part["points"]).all():
+            raise ValueError(f"{name}: expected finite coordinates, found NaN or infinity.")
+    parts += made
+    _add_legend(_legend(representation, data), legends)
+
+
+def _add_legend(legend, legends):
+    """Adds a legend; one with the same colors as another becomes a part of its title."""
+    if not legend:
+        return
+    for other in legends:
+        if "entries" in legend and legend["entries"] == other.get("entries"):
+            if legend["title"] not in other["title"].split(" / "):
+                other["title"] += f" / {legend['title']}"
+            return
+    if legend not in legends:
+        legends.append(legend)
+
+
+def _name(source):
+    """How the pipeline calls a source, or else what kind it is."""
+    manager = servermanager.ProxyManager()
+    name = manager.GetProxyName("sources", source.SMProxy) or ""
+    return source.GetXMLLabel() if name.rstrip("0123456789") in ("", source.GetXMLName()) else name
+
+
+def _poly_data(data, representation, kind):
+    """The surface of any data, where the representation shows it."""
+    if kind == "Outline":
+        data = _filtered(vtkOutlineFilter(), data)
+    elif kind in DISCS and not data.IsA("vtkPolyData"):
+        data = _filtered(vtkConvertToPointCloud(), data)  # those inside too
+    if data.IsA("vtkCompositeDataSet"):
+        data = _filtered(vtkCompositeDataGeometryFilter(), data)
+    elif not data.IsA("vtkPolyData"):
+        data = _filtered(vtkGeometryFilter(), data)
+    return _moved(data, representation)
+
+
+def _filtered(made, data):
+    """The output of a VTK filter."""
+    made.SetInputDataObject(data)
+    made.Update()
+    return made.GetOutputDataObject(0)
+
+
+def _placement(representation):
+    """Position, scale and orientation of a representation; as they are where it has none."""
+
+    def values(name, default):
+        found = representation.GetProperty(name) or representation.GetProperty(f"{name}Info")
+        return list(found.GetData()) if found is not None else default
+
+    position = values("Position", None) or values("Translation", [0, 0, 0])
+    return position, values("Scale", [1, 1, 1]), values("Orientation", [0, 0, 0]), values("Origin", [0, 0, 0])
+
+
+def _moved(data, representation):
+    position, scale, orientation, origin = _placement(representation)
+    if not any(position) and list(scale) == [1, 1, 1] and not any(orientation):
+        return data
+    transform = vtkTransform()
+    transform.Translate(*(p + o for p, o in zip(position, origin)))
+    for axis, angle in zip((2, 0, 1), (orientation[2], orientation[0], orientation[1])):
+        transform.RotateWXYZ(angle, *(float(axis == i) for i in range(3)))
+    transform.Scale(*scale)
+    transform.Translate(*(-o for o in origin))
+    mover = vtkTransformPolyDataFilter()
+    mover.SetTransform(transform)
+    mover.SetInputData(data)
+    mover.Update()
+    return mover.GetOutput()
+
+
+def _bytes(color):
+    return [round(255 * channel) for channel in color]
+
+
+def _colors(representation, data):
+    """The colors of points or cells as ParaView maps them: (association, [items, 3 or 4]), or None for one color."""
+    association, name = representation.ColorArrayName
+    if not name:
+        return None
+    is_cells = str(association).strip("'") == "CELLS"
+    attributes = data.GetCellData() if is_cells else data.GetPointData()
+    array = attributes.GetArray(str(name).strip("'"))
+    if array is None:
+        return None
+    maps = representation.GetProperty("MapScalars") is None or representation.MapScalars == 1
+    if not maps and array.GetDataTypeSize() == 1 and array.GetNumberOfComponents() in (3, 4):
+        colors = vtk_to_numpy(array).astype(numpy.uint8)
+    else:
+        table = representation.LookupTable.SMProxy.GetClientSideObject()
+        colors = vtk_to_numpy(table.MapScalars(array, _MAP_SCALARS, -1))
+    if colors.shape[1] == 4 and (colors[:, 3] == 255).all():
+        colors = colors[:, :3]
+    return "cells" if is_cells else "points", colors
+
+
+def _numbers(array):
+    """An array of the data as the smallest type that holds its integers, or as 32-bit reals."""
+    values = vtk_to_numpy(array)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.dtype.kind == "f":
+        return values.astype(numpy.float32)
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    for kind in (numpy.uint8, numpy.int8, numpy.uint16, numpy.int16, numpy.uint32, numpy.int32):
+        if numpy.iinfo(kind).min <= low and high <= numpy.iinfo(kind).max:
+            return values.astype(kind)
+    return values.astype(numpy.float64)
+
+
+def _strings(array):
+    return Texts([array.GetValue(i) for i in range(array.GetNumberOfValues())])
+
+
+def _arrays(attributes):
+    """The arrays that a person reads, by name: NumPy arrays [items, components] or Texts."""
+    found = {}
+    for number in range(attributes.GetNumberOfArrays()):
+        array = attributes.GetAbstractArray(number)
+        name = array.GetName()
+        if not name or name in _DRAWING or name.endswith("Color"):
+            continue
+        if array.IsA("vtkStringArray"):
+            found[name] = _strings(array)
+        elif attributes.GetArray(name) is not None and array.GetNumberOfTuples():
+            found[name] = _numbers(attributes.GetArray(name))
+    return found
+
+
+def _searched(arrays):
+    """The names of the arrays that a search looks at."""
+    texts = [name for name in _TEXTS if isinstance(arrays.get(name), Texts)]
+    if texts:
+        return texts[:1]
+    return list(_PAIR) if all(name in arrays for name in _PAIR) else []
+
+
+def _light(representation):
+    def value(name, default):
+        return float(getattr(representation, name)) if representation.GetProperty(name) is not None else default
+
+    return {
+        "ambient": value("Ambient", 0.0),
+        "diffuse": value("Diffuse", 1.0),
+        "specular": value("Specular", 0.0),
+        "power": value("SpecularPower", 1.0),
+    }
+
+
+def _is_ink(color):
+    """Whether a color is nearly black or white, as lines and dots on a page that is dark or light."""
+    return max(color) - min(color) < 16 and (max(color) <= 64 or min(color) >= 192)
+
+
+def _common(representation, data):
+    """What all shapes have."""
+    light = _light(representation)
+    part = {
+        "points": vtk_to_numpy(data.GetPoints().GetData()).astype(numpy.float32),
+        "color": _bytes(representation.DiffuseColor if light["diffuse"] else representation.AmbientColor),
+        "light": light,
+        "opacity": float(representation.Opacity),
+        "pointArrays": _arrays(data.GetPointData()),
+        "isPicked": True,
+    }
+    colors = _colors(representation, data)
+    if colors is None:
+        part["inherits"] = _is_ink(part["color"])
+    else:
+        part[f"{colors[0][:-1]}Colors"] = colors[1]
+    # Letters of axes have neither data nor a meaning to search for.
+    part["search"] = _searched(part["pointArrays"])
+    if set(part["pointArrays"]) == {"Token"}:
+        part["search"], part["isPicked"] = [], False
+    return part
+
+
+def _shapes(representation, data, kind):
+    """The parts of a surface, of lines or of points."""
+    if data.GetNumberOfPoints() == 0:
+        return []
+    common = _common(representation, data)
+    if kind in (*POINTS, *DISCS):
+        _color_points(common, data)
+    if kind in DISCS:
+        return [{**common, "kind": "discs", **_radii(representation, data)}]
+    if kind in POINTS:
+        part = {**common, "kind": "dots", "size": _dot_size(representation, data)}
+        if kind == "Token Labels":
+            part["labels"] = _labels(representation, data)
+        return [part]
+    made = []
+    if data.GetNumberOfVerts() and not data.GetNumberOfPolys() and not data.GetNumberOfLines():
+        dots = {**common, "kind": "dots", "size": _dot_size(representation, data)}
+        _color_points(dots, data)
+        made.append(dots)
+    mesh = _mesh(representation, data, kind)
+    if mesh:
+        made.append({**common, **mesh, "search": [], "kind": "mesh"})
+    return made
+
+
+def _color_points(part, data):
+    """Gives points the colors of the vertices that they are."""
+    colors = part.pop("cellColors", None)
+    if colors is None:
+        return
+    verts = data.GetVerts()
+    if data.GetNumberOfCells() != verts.GetNumberOfCells():
+        raise ValueError("points: expected colors of points, found those of cells. Color them by a point array.")
+    part["pointColors"] = numpy.full((data.GetNumberOfPoints(), colors.shape[1]), 255, numpy.uint8)
+    part["pointColors"][:, :3] = part["color"]
+    sizes = numpy.diff(vtk_to_numpy(verts.GetOffsetsArray()))
+    part["pointColors"][vtk_to_numpy(verts.GetConnectivityArray())] = numpy.repeat(colors, sizes, axis=0)
+
+
+def _dot_size(representation, data):
+    """The diameter of dots, in pixels; larger than ParaView's where there is room for it."""
+    size = float(representation.PointSize)
+    if size <= 1 and set(_arrays(data.GetPointData())) == {"Token"}:
+        return 0  # the letters of axes
+    return max(size, 8 if data.GetNumberOfPoints() <= 500 else 6 if data.GetNumberOfPoints() <= 5000 else 4)
+
+
+def _radii(representation, data):
+    """The radius of discs, in units of the scene, and whether they have a rim."""
+    radius = float(representation.GaussianRadius)
+    preset = str(representation.ShaderPreset).strip("'")
+    found = {"radius": radius, "hasRim": preset in ("Custom", "Black-edged circle")}
+    if preset in ("Plain circle", "Custom", "Black-edged circle"):
+        found["light"] = {"ambient": 1.0, "diffuse": 0.0, "specular": 0.0, "power": 1.0}
+    scaled = representation.GetProperty("ScaleByArray")
+    name = representation.GaussianScaleArray[1] if scaled is not None and representation.ScaleByArray else None
+    array = data.GetPointData().GetArray(name) if name else None
+    if array is not None:
+        values = vtk_to_numpy(array).astype(numpy.float32).reshape(data.GetNumberOfPoints(), -1)[:, 0]
+        found["radii"] = radius * values[:, None]
+    return found
+
+
+def _labels(representation, data):
+    """The texts beside points, as the representation Token Labels has them."""
+    tokens = data.GetPointData().GetAbstractArray("Token")
+    if tokens is None:
+        return None
+    size = float(representation.LabelFontSize)
+    found = {
+        "names": _strings(tokens),
+        "most": int(representation.MaximumLabels),
+        "size": size * 96 / 72 * 0.8,
+        "largest": 2 * size,
+        "height": float(representation.LabelHeight),
+    }
+    for name, key in (("Side", "sides"), ("Hidden", "hidden")):
+        array = data.GetPointData().GetArray(name)
+        if array is not None:
+            found[key] = _numbers(array)
+    return found
+
+
+def _cells(cells, first):
+    """The cells of a vtkCellArray: `size` points each, or `offsets` of their first points. first: number of the
+    first one among all cells."""
+    offsets = vtk_to_numpy(cells.GetOffsetsArray())
+    found = {
+        "first": first,
+        "count": cells.GetNumberOfCells(),
+        "points": vtk_to_numpy(cells.GetConnectivityArray()).astype(numpy.int32)[:, None],
+    }
+    sizes = numpy.diff(offsets)
+    if len(sizes) and (sizes == sizes[0]).all():
+        found["size"] = int(sizes[0])
+    else:
+        found["offsets"] = offsets.astype(numpy.int32)[:, None]
+    return found
+
+
+def _mesh(representation, data, kind):
+    """The lines and faces of a dataset; None without any."""
+    lines, polys = data.GetNumberOfLines(), data.GetNumberOfPolys()
+    if data.GetNumberOfStrips():
+        raise ValueError("triangle strips: expected lines and polygons. Put the filter Triangulate before the view.")
+    if not lines and not polys:
+        return None
+    first = data.GetNumberOfVerts()
+    mesh = {"cellArrays": _arrays(data.GetCellData()), "lineWidth": float(representation.LineWidth)}
+    if lines:
+        mesh["lines"] = _cells(data.GetLines(), first)
+        opacity = data.GetCellData().GetArray("Opacity")
+        if kind == "Weighted Lines" and opacity is not None:
+            share = vtk_to_numpy(opacity)[first : first + lines]
+            step = numpy.clip((share * _WIDTHS).astype(int), 0, _WIDTHS - 1) + 1
+            widths = numpy.maximum(1, float(representation.LineWidth) * step / _WIDTHS)
+            mesh["lines"]["widths"] = widths.astype(numpy.float32)[:, None]
+    if polys:
+        cells = _cells(data.GetPolys(), first + lines)
+        if kind == "Wireframe":
+            mesh.setdefault("lines", _outlines(data.GetPolys(), first + lines))
+        else:
+            mesh["polys"] = cells
+            if kind == "Surface With Edges":
+                mesh.update(showsEdges=True, edgeColor=_bytes(representation.EdgeColor))
+    normals = data.GetPointData().GetNormals() or data.GetPointData().GetArray("Normals")
+    if polys and normals is not None and _light(representation)["diffuse"] > 0:
+        mesh["normals"] = numpy.round(127 * numpy.clip(vtk_to_numpy(normals), -1, 1)).astype(numpy.int8)
+    return mesh
+
+
+def _outlines(polys, first):
+    """The borders of faces, as closed lines."""
+    offsets, points = (vtk_to_numpy(a) for a in (polys.GetOffsetsArray(), polys.GetConnectivityArray()))
+    closed = [numpy.append(points[a:b], points[a]) for a, b in zip(offsets[:-1], offsets[1:])]
+    return {
+        "first": first,
+        "count": len(closed),
+        "points": numpy.concatenate(closed).astype(numpy.int32)[:, None],
+        "offsets": (offsets + numpy.arange(len(offsets))).astype(numpy.int32)[:, None],
+    }
+
+
+def _images(representation, data, has_squares):
+    """The parts of an image in the plane: its points as pixels, and the tokens of a map."""
+    left, right, bottom, top, low, high = data.GetExtent()
+    if low != high:
+        raise ValueError(f"image: expected one in the plane, found {high - low + 1} layers. Take a slice of it.")
+    position, scale, _, _ = _placement(representation)
+    spacing = [s * f for s, f in zip(data.GetSpacing(), scale)]
+    corner = [o + e * s for o, e, s in zip(data.GetOrigin(), (left, bottom, low), data.GetSpacing())]
+    colors = _colors(representation, data)
+    if colors is None or colors[0] != "points":
+        raise ValueError("image: expected colors of its points. Color it by a point array.")
+    arrays = _arrays(data.GetPointData())
+    part = {
+        "kind": "image",
+        "dimensions": [right - left + 1, top - bottom + 1],
+        "origin": [c * f + p for c, f, p in zip(corner, scale, position)],
+        "spacing": spacing[:2],
+        "colors": colors[1],
+        "hasSquares": has_squares,
+        "pointArrays": arrays,
+        "opacity": float(representation.Opacity),
+        "isPicked": True,
+        "search": [],
+    }
+    tokens = _tokens_of_axes(data, part["dimensions"])
+    if tokens is None:
+        return [part]
+    keys, queries = tokens
+    # The first row is on top, and the points of an image begin at the bottom.
+    arrays[_axis_title(data, "Query")] = Texts([query for query in reversed(queries) for _ in keys])
+    arrays[_axis_title(data, "Key")] = Texts(keys * len(queries))
+    return [part, *(_axes(part, *tokens) if has_squares and max(map(len, tokens)) <= _LABELS else [])]
+
+
+def _tokens_of_axes(data, dimensions):
+    """The tokens of the columns and of the rows, from the top, of a map; None where it has none."""
+    fields = [data.GetFieldData().GetAbstractArray(f"{axis} Token") for axis in ("Key", "Query")]
+    if None in fields or [field.GetNumberOfValues() for field in fields] != dimensions:
+        return None
+    return tuple([field.GetValue(i) for i in range(field.GetNumberOfValues())] for field in fields)
+
+
+def _axis_title(data, axis):
+    """What the columns or rows of a map are called."""
+    title = data.GetFieldData().GetAbstractArray(f"{axis} Title")
+    return title.GetValue(0) if title is not None and title.GetNumberOfValues() else axis
+
+
+def _axes(image, keys, queries):
+    """The tokens of the columns and rows of a map, at its border, and the frame."""
+    (columns, rows), (dx, dy), (x, y, z) = image["dimensions"], image["spacing"], image["origin"]
+    below = [[x + i * dx, y - 0.5 * dy, z] for i in range(columns)]
+    beside = [[x - 0.5 * dx, y + (rows - 1 - j) * dy, z] for j in range(rows)]
+    tokens = Texts([token.strip() or visible(token) for token in [*keys, *queries]])
+    labels = {
+        "kind": "dots",
+        "size": 0,
+        "points": numpy.array(below + beside, numpy.float32),
+        "color": [0, 0, 0],
+        "opacity": 1.0,
+        "pointArrays": {"Token": tokens},
+        "search": ["Token"],
+        "isPicked": False,
+        "labels": {
+            "names": tokens,
+            "most": 2 * _LABELS,
+            "size": 12.0,
+            "largest": 28.0,
+            "height": 0.8 * min(dx, dy),
+            "sides": numpy.array([_BELOW] * columns + [0] * rows, numpy.uint8)[:, None],
+        },
+    }
+    ends = ((0, 0), (1, 0), (1, 1), (0, 1))
+    corners = [[x + (i * columns - 0.5) * dx, y + (j * rows - 0.5) * dy, z] for i, j in ends]
+    frame = {
+        "kind": "mesh",
+        "points": numpy.array(corners, numpy.float32),
+        "color": [0, 0, 0],
+        "inherits": True,
+        "opacity": 1.0,
+        "pointArrays": {},
+        "cellArrays": {},
+        "isPicked": False,
+        "search": [],
+        "lineWidth": 1.0,
+        "lines": {"first": 0, "count": 1, "size": 5, "points": numpy.array([0, 1, 2, 3, 0], numpy.int32)[:, None]},
+    }
+    return [labels, frame]
+
+
+#: What colors mean whose array has no legend of its own.
+_MEANINGS = {"ClassColor": "Predicted token", "TargetColor": "True next token"}
+
+
+def _title(name, data):
+    """The title of an array's legend: the first line of the field that describes it, or its name."""
+    field = data.GetFieldData().GetAbstractArray(f"{name} Legend")
+    if field is not None and field.GetNumberOfValues():
+        return field.GetValue(0).split("\n")[0]
+    return _MEANINGS.get(name, name)
+
+
+def _legend(representation, data):
+    """What the colors of a representation mean: a name for each, or a ramp with its ends; None for one color."""
+    association, name = representation.ColorArrayName
+    if not name or representation.GetProperty("LookupTable") is None or representation.LookupTable is None:
+        return None
+    table = representation.LookupTable
+    title = _title(str(name).strip("'"), data)
+    if table.InterpretValuesAsCategories:
+        names = list(table.Annotations)[1::2]
+        colors = numpy.array(list(table.IndexedColors)).reshape(-1, 3)
+        return {"title": title, "entries": [[n, _bytes(c)] for n, c in zip(names, colors)]} if names else None
+    if representation.MapScalars != 1 or not len(table.RGBPoints):
+        return None
+    points = numpy.array(list(table.RGBPoints)).reshape(-1, 4)
+    low, high = points[0, 0], points[-1, 0]
+    shades = _shades(table.SMProxy.GetClientSideObject(), numpy.linspace(low, high, 17))
+    return {"title": title, "ramp": shades, "range": [float(low), float(high)]}
+
+
+def _shades(table, values):
+    """The colors of a table at values."""
+    colors, color = [], [0.0, 0.0, 0.0]
+    for value in values:
+        table.GetColor(value, color)
+        colors.append(_bytes(color))
+    return colors
+
+
+def _camera(view, parts, flat):
+    camera = {
+        "position": list(view.CameraPosition),
+        "focalPoint": list(view.CameraFocalPoint),
+        "viewUp": list(view.CameraViewUp),
+        "parallelScale": float(view.CameraParallelScale),
+        "isParallel": bool(view.CameraParallelProjection) or _is_2d(view),
+        "viewAngle": float(view.CameraViewAngle),
+    }
+    if flat:
+        low, high = _bounds(parts)
+        middle, half = (low + high) / 2, (high - low)[:2] / 2
+        camera.update(
+            focalPoint=middle.tolist(),
+            position=[*middle[:2].tolist(), float(high[2]) + 10 * float(max(half.max(), 1e-6))],
+            viewUp=[0.0, 1.0, 0.0],
+            extent=(1.06 * numpy.maximum(half, 1e-6)).tolist(),
+        )
+    return camera
+
+
+def _bounds(parts):
+    """The least and the largest coordinates of all parts, with room for letters beside them."""
+    low, high = numpy.full(3, numpy.inf), numpy.full(3, -numpy.inf)
+    for part in parts:
+        if part["kind"] == "image":
+            margin = 0.5 if part["hasSquares"] else 0
+            ends = numpy.array([[-margin, -margin], numpy.array(part["dimensions"]) - 1 + margin]) * part["spacing"]
+            places = numpy.column_stack([ends + part["origin"][:2], [part["origin"][2]] * 2])
+        else:
+            places = part["points"].astype(float)
+        room = _room(part)
+        low, high = numpy.minimum(low, places.min(axis=0) - room[0]), numpy.maximum(high, places.max(axis=0) + room[1])
+    return low, high
+
+
+def _room(part):
+    """How much room the labels of a part need at its left and below, and at its right and above."""
+    labels = part.get("labels")
+    if not labels or not labels["height"]:
+        return numpy.zeros((2, 3))
+    longest = max(map(len, labels["names"].texts), default=0)
+    width, height = 0.42 * labels["height"] * (longest + 1), labels["height"]
+    sides = set(labels["sides"].ravel().tolist()) if "sides" in labels else set()
+    below = width if _BELOW in sides else height
+    return numpy.array([[width if 0 in sides else height, below, 0], [width if 1 in sides else height, height, 0]])
