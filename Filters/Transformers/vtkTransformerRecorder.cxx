@@ -311,7 +311,9 @@ void vtkTransformerRecorder::Execute(Task& task)
   const AttentionAtlas::RankGroup& ranks = task.Ranks();
   this->Kept->SetLimit(static_cast<std::uint64_t>(this->KeptRecordings) << 20U);
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (ranks.Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  const bool hasModel = !AttentionAtlas::IsEmpty(input);
+  ranks.RequireSame(hasModel ? 1 : 0);
+  if (!hasModel)
   {
     this->Model.reset();
     return;

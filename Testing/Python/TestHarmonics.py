@@ -263,7 +263,7 @@ class Accuracy(AtlasTest):
 
     def test_simplex_defaults(self):
         simplex = simple.HeadAccuracySimplex(Input=atlastest.read_model())
-        self.assertEqual(list(simplex.Heads), [0, 1, 2])
+        self.assertEqual(list(simplex.HeadIndices), [0, 1, 2])
         self.assertEqual(list(simplex.Pair), [-1, -1])
         self.assertEqual((simplex.Resolution, simplex.Residual), (128, "None"))
         self.assertEqual(fetch(simplex).GetNumberOfPolys(), 128 * 128)

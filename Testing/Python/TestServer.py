@@ -223,17 +223,6 @@ class WithPlugin(ServerTest):
             for name in sources:
                 self.assertEqual(atlastest.takes("filters", name, source), name == mine, name)
 
-    def test_old_names(self):
-        simplex = simple.HeadAccuracySimplex(
-            Input=atlastest.read_model(), Heads=[2, 0, 1], Resolution=6
-        )
-        self.assert_one_error("Heads is deprecated; use HeadIndices.")
-        found = atlastest.point_arrays(simplex)["Accuracy"]
-        simplex.HeadIndices = [2, 0, 1]
-        numpy.testing.assert_array_equal(atlastest.point_arrays(simplex)["Accuracy"], found)
-        simplex.HeadIndices = [0, 1, 2]
-        self.assertNotEqual(atlastest.point_arrays(simplex)["Accuracy"].tolist(), found.tolist())
-
     def test_errors_reach_the_client(self):
         model = atlastest.read_model()
         torus = atlastest.torus(model, Resolution=[0, 7])
