@@ -64,8 +64,8 @@ TEST(RecorderGeneration, ATimeStepShowsSoManyTokens)
   EXPECT_TRUE(TimesOf(pipeline).empty());
   pipeline.Recorder->SetGenerateTokens(3);
   EXPECT_THAT(TimesOf(pipeline), ElementsAre(0, 1, 2, 3));
-  const double* range = pipeline.Recorder->GetOutputInformation(0)->Get(
-    vtkStreamingDemandDrivenPipeline::TIME_RANGE());
+  const double* range =
+    pipeline.Recorder->GetOutputInformation(0)->Get(vtkStreamingDemandDrivenPipeline::TIME_RANGE());
   EXPECT_EQ(range[0], 0);
   EXPECT_EQ(range[1], 3);
   const auto added = FromCore({ { 1, 2, 3 }, { 7 } }, 3);
