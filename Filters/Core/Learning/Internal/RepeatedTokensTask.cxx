@@ -14,7 +14,7 @@ namespace
 {
 
 /// The scores of a head, over all sequences of a recording.
-struct HeadScores
+struct InductionScores
 {
   double induction = 0;
   double previous = 0;
@@ -53,17 +53,17 @@ public:
   }
 
   /// The first of the heads of layers first <= l < end with the largest score. The layers exist.
-  HeadPlace Best(double HeadScores::* score, std::int64_t first, std::int64_t end) const
+  HeadPlace Best(double InductionScores::* score, std::int64_t first, std::int64_t end) const
   {
     const auto begin = this->Scores.begin();
     const auto best = std::max_element(begin + first * this->Heads, begin + end * this->Heads,
-      [score](const HeadScores& a, const HeadScores& b) { return a.*score < b.*score; });
+      [score](const InductionScores& a, const InductionScores& b) { return a.*score < b.*score; });
     const std::int64_t place = best - begin;
     return { static_cast<std::int32_t>(place / this->Heads),
       static_cast<std::int32_t>(place % this->Heads) };
   }
 
-  double Largest(double HeadScores::* score) const
+  double Largest(double InductionScores::* score) const
   {
     const HeadPlace place = this->Best(score, 0, this->Layers);
     return this->Scores[place.layer * this->Heads + place.head].*score;
@@ -74,7 +74,7 @@ public:
 private:
   std::int64_t Layers;
   std::int64_t Heads;
-  std::vector<HeadScores> Scores;
+  std::vector<InductionScores> Scores;
 };
 
 double KeyComposition(const Transformer& model, const ScoreTable& scores, int threads)
@@ -83,8 +83,8 @@ double KeyComposition(const Transformer& model, const ScoreTable& scores, int th
   {
     return 0;
   }
-  const HeadPlace from = scores.Best(&HeadScores::previous, 0, 1);
-  const HeadPlace to = scores.Best(&HeadScores::induction, 1, scores.LayerCount());
+  const HeadPlace from = scores.Best(&InductionScores::previous, 0, 1);
+  const HeadPlace to = scores.Best(&InductionScores::induction, 1, scores.LayerCount());
   HeadCompositionOptions options;
   options.threads = threads;
   const std::vector<ComposedHeads> pairs = FindHeadComposition(model, options);
@@ -155,8 +155,8 @@ public:
       repeated.emplace_back(recording, s);
     }
     const ScoreTable scores(recording, repeated, threads);
-    return { scores.Largest(&HeadScores::induction), scores.Largest(&HeadScores::previous),
-      KeyComposition(model, scores, threads),
+    return { scores.Largest(&InductionScores::induction),
+      scores.Largest(&InductionScores::previous), KeyComposition(model, scores, threads),
       RepeatLoss(EvaluateBatch(model, batch, threads), batch, repeated) };
   }
 
