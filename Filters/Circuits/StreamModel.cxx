@@ -21,8 +21,7 @@ void StreamModel::Open(const std::shared_ptr<const OpenTransformer>& model, bool
   const vtkMTimeType time = TimeOf(data);
   const bool isOther =
     this->Residual == nullptr || model != this->Model || processes != this->Processes;
-  this->Changed = isOther || time != this->RecordingTime;
-  if (!this->Changed)
+  if (!isOther && time == this->RecordingTime)
   {
     return;
   }

@@ -25,9 +25,6 @@ public:
   void Open(const std::shared_ptr<const OpenTransformer>& model, bool processes,
     vtkMultiBlockDataSet* data, const atlas::Recording& recording, const std::string& what);
 
-  /// Whether Open read or checked anything at its last call.
-  bool HasChanged() const { return this->Changed; }
-
   const atlas::Transformer& GetModel() const { return this->Model->GetModel(); }
   const std::shared_ptr<const OpenTransformer>& GetOpenModel() const { return this->Model; }
   const atlas::ResidualWeights& GetWeights() const { return *this->Residual; }
@@ -37,7 +34,6 @@ private:
   std::shared_ptr<const OpenTransformer> Model;
   bool Processes = true;
   vtkMTimeType RecordingTime = 0;
-  bool Changed = false;
   std::unique_ptr<const atlas::ProcessedWeights> Weights;
   std::unique_ptr<const atlas::ResidualWeights> Residual;
   atlas::LastMlps Mlps;

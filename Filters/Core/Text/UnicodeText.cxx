@@ -173,11 +173,6 @@ bool IsOther(char32_t c)
   return IsOf(c, U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK, BertUnicode);
 }
 
-bool IsNumeric(char32_t c)
-{
-  return (U_GET_GC_MASK(Icu(c)) & U_GC_N_MASK) != 0;
-}
-
 bool IsWordCharacter(char32_t c)
 {
   return u_isUAlphabetic(Icu(c)) != 0 || u_hasBinaryProperty(Icu(c), UCHAR_JOIN_CONTROL) != 0 ||

@@ -41,7 +41,6 @@ bool IsPunctuation(char32_t c);    ///< category P of Unicode 8, and all ASCII s
 bool IsNonspacingMark(char32_t c); ///< category Mn of Unicode 8: an accent, for BERT
 bool IsMark(char32_t c);           ///< category M of Unicode 9: an accent, for StripAccents
 bool IsOther(char32_t c);          ///< control, format or private use of Unicode 8
-bool IsNumeric(char32_t c);        ///< category N
 bool IsWordCharacter(char32_t c);  ///< \w in regular expressions: letter, mark, digit, connector,
                                    ///< zero-width joiner or non-joiner
 bool IsChinese(char32_t c); ///< in a block of CJK ideographs, which BERT separates; extension

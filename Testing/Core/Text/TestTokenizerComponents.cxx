@@ -132,5 +132,4 @@ TEST(TokenizerComponents, WordsHaveTheCharactersOfTheOriginal)
   const json oracle = Oracle("characters.json");
   const std::set<char32_t> later = CodePoints(oracle["later"]);
   EXPECT_THAT(Differences(IsWordCharacter, oracle["Whitespace"], later), testing::IsEmpty());
-  EXPECT_THAT(Differences(IsNumeric, oracle["Digits"], later), testing::IsEmpty());
 }

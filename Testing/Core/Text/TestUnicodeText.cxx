@@ -64,7 +64,6 @@ TEST(UnicodeText, CharactersHaveCategories)
   EXPECT_TRUE(IsOther(U'\u0007') && IsOther(U'\u200B') && IsOther(U'\uE000'));
   EXPECT_FALSE(IsOther(U'\uFFFF')); // not assigned
   EXPECT_FALSE(IsOther(U' '));
-  EXPECT_TRUE(IsNumeric(U'7') && IsNumeric(U'\u00BD') && IsNumeric(U'\u2167')); // 1/2, Roman VIII
   EXPECT_TRUE(IsWordCharacter(U'_') && IsWordCharacter(U'\u00E9') && IsWordCharacter(U'7'));
   EXPECT_FALSE(IsWordCharacter(U'-') || IsWordCharacter(U' '));
   EXPECT_TRUE(IsChinese(U'\u4E00') && IsChinese(U'\U00020000'));
