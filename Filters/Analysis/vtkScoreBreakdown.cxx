@@ -180,16 +180,9 @@ void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkT
 }
 
 vtkScoreBreakdown::vtkScoreBreakdown()
-  : vtkTaskAlgorithm(
-      { "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" }, { "vtkTable", "vtkTable" })
+  : vtkHeadAlgorithm(WITHOUT_MEANS, { "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+      { "vtkTable", "vtkTable" })
 {
-}
-
-int vtkScoreBreakdown::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
-{
-  this->Ranges.Find(AttentionAtlas::UpdateRecording(this));
-  return 1;
 }
 
 void vtkScoreBreakdown::Execute(Task& task)

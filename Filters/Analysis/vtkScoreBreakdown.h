@@ -2,9 +2,8 @@
 #define vtkScoreBreakdown_h
 
 #include "AttentionAtlasAnalysisModule.h"
-#include "RecordingRanges.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
 /**
  * @class vtkScoreBreakdown
@@ -32,40 +31,16 @@
  *
  * On several ranks the first one has the tables.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkScoreBreakdown : public vtkTaskAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkScoreBreakdown : public vtkHeadAlgorithm
 {
 public:
   static vtkScoreBreakdown* New();
-  vtkTypeMacro(vtkScoreBreakdown, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkScoreBreakdown, vtkHeadAlgorithm);
 
   /**
    * Sets the transformer of the recording.
    */
   void SetModelConnection(vtkAlgorithmOutput* model) { this->SetInputConnection(1, model); }
-
-  ///@{
-  /**
-   * The index of the sequence, from 0. Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. Default: 0.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the head, from 0. Default: 0.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
 
   ///@{
   /**
@@ -83,22 +58,10 @@ public:
   vtkGetMacro(Top, int);
   ///@}
 
-  ///@{
-  /**
-   * The first and last sequence, recorded layer and head of the input as of the last
-   * UpdateInformation; 0, 0 without input.
-   */
-  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
-  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
-  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
-  ///@}
-
 protected:
   vtkScoreBreakdown();
   ~vtkScoreBreakdown() override = default;
 
-  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
@@ -107,12 +70,8 @@ private:
   vtkScoreBreakdown(const vtkScoreBreakdown&) = delete;
   void operator=(const vtkScoreBreakdown&) = delete;
 
-  int Sequence = 0;
-  int Layer = 0;
-  int Head = 0;
   int Query = -1;
   int Top = 0;
-  AttentionAtlas::RecordingRanges Ranges;
 };
 
 #endif

@@ -107,15 +107,8 @@ void AddKinds(const std::vector<QueryFocus>& queries, vtkCellData* arrays)
 vtkStandardNewMacro(vtkStrongestKeys);
 
 vtkStrongestKeys::vtkStrongestKeys()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkPolyData" })
+  : vtkHeadAlgorithm(WITHOUT_MEANS, { "vtkMultiBlockDataSet" }, { "vtkPolyData" })
 {
-}
-
-int vtkStrongestKeys::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
-{
-  this->Ranges.Find(AttentionAtlas::UpdateRecording(this));
-  return 1;
 }
 
 /// Measures all queries in blocks on several threads.

@@ -2,9 +2,8 @@
 #define vtkStrongestKeys_h
 
 #include "AttentionAtlasAnalysisModule.h"
-#include "RecordingRanges.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
 #include <vector>
 
@@ -35,11 +34,11 @@ struct Recording;
  *
  * On several ranks the first one has the lines.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkStrongestKeys : public vtkTaskAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkStrongestKeys : public vtkHeadAlgorithm
 {
 public:
   static vtkStrongestKeys* New();
-  vtkTypeMacro(vtkStrongestKeys, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkStrongestKeys, vtkHeadAlgorithm);
 
   enum KindType
   {
@@ -48,46 +47,10 @@ public:
     FIRST = 2
   };
 
-  ///@{
-  /**
-   * The index of the sequence, from 0. Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. Default: 0.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the head, from 0. Default: 0.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
-
-  ///@{
-  /**
-   * The first and last sequence, recorded layer and head of the input as of the last
-   * UpdateInformation; 0, 0 without input.
-   */
-  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
-  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
-  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
-  ///@}
-
 protected:
   vtkStrongestKeys();
   ~vtkStrongestKeys() override = default;
 
-  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
@@ -98,11 +61,6 @@ private:
 
   vtkStrongestKeys(const vtkStrongestKeys&) = delete;
   void operator=(const vtkStrongestKeys&) = delete;
-
-  int Sequence = 0;
-  int Layer = 0;
-  int Head = 0;
-  AttentionAtlas::RecordingRanges Ranges;
 };
 
 #endif

@@ -55,7 +55,7 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
 vtkStandardNewMacro(vtkAttentionMap);
 
 vtkAttentionMap::vtkAttentionMap()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkImageData" }, WHOLE_INPUT)
+  : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet" }, { "vtkImageData" }, WHOLE_INPUT)
 {
 }
 
@@ -86,19 +86,14 @@ struct vtkAttentionMap::Rows
 };
 
 int vtkAttentionMap::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  const AttentionAtlas::RecordingRanges ranges(recording);
-  std::copy_n(ranges.sequence, 2, this->SequenceRange);
-  std::copy_n(ranges.layer, 2, this->LayerRange);
-  std::copy_n(ranges.head, 2, this->HeadRange);
-  this->SequenceRange[0] = this->HeadRange[0] = AttentionAtlas::IsEmpty(recording) ? 0 : -1;
   const int tokens = AttentionAtlas::IsEmpty(recording)
                        ? 0
                        : AttentionAtlas::SequenceTokens(recording, this->Sequence);
   AttentionAtlas::AnnounceImage(tokens, tokens, outputVector->GetInformationObject(0));
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
 /// Evaluates the rows on several threads.

@@ -4,7 +4,7 @@
 #include "ArrayPool.h"
 #include "AttentionAtlasAttentionModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
 namespace atlas
 {
@@ -41,14 +41,17 @@ class vtkFloatArray;
  * unknown, their places in the image, their ids, or their positions from 0; of all sequences, the
  * positions), Sequence, Layer and Head (int).
  *
+ * The mean over the sequences (Sequence -1) is over those that have both positions; its rows of
+ * Weights and Rollout are divided by their sum.
+ *
  * The size of the image depends on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has the image.
  */
-class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMap : public vtkTaskAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMap : public vtkHeadAlgorithm
 {
 public:
   static vtkAttentionMap* New();
-  vtkTypeMacro(vtkAttentionMap, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkAttentionMap, vtkHeadAlgorithm);
 
   enum QuantityType
   {
@@ -62,46 +65,11 @@ public:
 
   ///@{
   /**
-   * The index of the sequence or image, from 0. -1: the mean over the sequences that have both
-   * positions; its rows of WEIGHTS and ROLLOUT are divided by their sum. Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. Default: 0.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the head, from 0. -1: the mean over the heads of the layer. Default: 0.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
-
-  ///@{
-  /**
    * The quantity to show: WEIGHTS, SCORES, CONTENT, BIAS, NORM_WEIGHTED or ROLLOUT, see above.
    * Default: WEIGHTS.
    */
   vtkSetClampMacro(Quantity, int, WEIGHTS, ROLLOUT);
   vtkGetMacro(Quantity, int);
-  ///@}
-
-  ///@{
-  /**
-   * The first and last sequence, recorded layer and head of the input as of the last
-   * UpdateInformation, where sequences and heads begin with -1; 0, 0 without input.
-   */
-  vtkGetVector2Macro(SequenceRange, int);
-  vtkGetVector2Macro(LayerRange, int);
-  vtkGetVector2Macro(HeadRange, int);
   ///@}
 
 protected:
@@ -120,13 +88,7 @@ private:
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;
 
-  int Sequence = 0;
-  int Layer = 0;
-  int Head = 0;
   int Quantity = WEIGHTS;
-  int SequenceRange[2] = { 0, 0 };
-  int LayerRange[2] = { 0, 0 };
-  int HeadRange[2] = { 0, 0 };
   AttentionAtlas::ArrayPool Pool;
 };
 

@@ -183,8 +183,9 @@ int vtkAttentionMatrix::RequestInformation(
   const MatrixPanels panels =
     isEmpty ? MatrixPanels()
             : this->PanelsOf(recording, AttentionAtlas::SequenceTokens(recording, this->Sequence));
-  AttentionAtlas::AnnounceImage(
-    panels.Width(), panels.Height(), outputVector->GetInformationObject(0));
+  // Never an empty image: VTK would not execute this rank, for which the others would wait.
+  AttentionAtlas::AnnounceImage(std::max(panels.Width(), 1), std::max(panels.Height(), 1),
+    outputVector->GetInformationObject(0));
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 

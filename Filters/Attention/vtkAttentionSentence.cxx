@@ -135,8 +135,8 @@ struct vtkAttentionSentence::Shown
 };
 
 vtkAttentionSentence::vtkAttentionSentence()
-  : vtkTaskAlgorithm(
-      { "vtkMultiBlockDataSet", "vtkSelection?" }, { "vtkPolyData", "vtkPolyData", "vtkPolyData" })
+  : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet", "vtkSelection?" },
+      { "vtkPolyData", "vtkPolyData", "vtkPolyData" })
 {
 }
 
@@ -174,18 +174,6 @@ void vtkAttentionSentence::ClearSelectedTokens()
 {
   this->SelectedTokens.clear();
   this->Modified();
-}
-
-int vtkAttentionSentence::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector*)
-{
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  const AttentionAtlas::RecordingRanges ranges(recording);
-  std::copy_n(ranges.sequence, 2, this->SequenceRange);
-  std::copy_n(ranges.layer, 2, this->LayerRange);
-  std::copy_n(ranges.head, 2, this->HeadRange);
-  this->SequenceRange[0] = this->HeadRange[0] = AttentionAtlas::IsEmpty(recording) ? 0 : -1;
-  return 1;
 }
 
 std::vector<bool> vtkAttentionSentence::FindHidden(const Shown& shown) const

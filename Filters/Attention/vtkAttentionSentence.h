@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAttentionModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
 #include <vector>
 
@@ -57,17 +57,19 @@ class vtkSelection;
  * of the same queries and keys. Cell arrays: Received or Given
  * (float), Token Index, Layer, Head, HeadColor.
  *
+ * The words of the mean over sequences (Sequence -1) are positions.
+ *
  * Field data of all: Sequence, Layer, HeadColor Legend (string), and View Bounds (double [4], least
  * and largest x and y of words and bars, which a view makes room for).
  *
  * The ranges of properties depend on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has all. Canceling leaves the outputs empty.
  */
-class ATTENTIONATLASATTENTION_EXPORT vtkAttentionSentence : public vtkTaskAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkAttentionSentence : public vtkHeadAlgorithm
 {
 public:
   static vtkAttentionSentence* New();
-  vtkTypeMacro(vtkAttentionSentence, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkAttentionSentence, vtkHeadAlgorithm);
 
   enum QuantityType
   {
@@ -89,31 +91,6 @@ public:
   {
     this->SetInputConnection(1, selection);
   }
-
-  ///@{
-  /**
-   * The index of the sequence, from 0; -1: the mean over sequences, whose words are positions.
-   * Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. Default: 0.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the head, from 0; -1: the mean over the heads of the layer. Default: 0.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
 
   ///@{
   /**
@@ -220,22 +197,10 @@ public:
   vtkGetMacro(RowsPerPage, int);
   ///@}
 
-  ///@{
-  /**
-   * -1 and the last sequence, the first and last recorded layer, and -1 and the last head of the
-   * input as of the last UpdateInformation; 0, 0 without input.
-   */
-  vtkGetVector2Macro(SequenceRange, int);
-  vtkGetVector2Macro(LayerRange, int);
-  vtkGetVector2Macro(HeadRange, int);
-  ///@}
-
 protected:
   vtkAttentionSentence();
   ~vtkAttentionSentence() override = default;
 
-  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
-    vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
@@ -249,9 +214,6 @@ private:
   vtkAttentionSentence(const vtkAttentionSentence&) = delete;
   void operator=(const vtkAttentionSentence&) = delete;
 
-  int Sequence = 0;
-  int Layer = 0;
-  int Head = 0;
   std::vector<int> Heads;
   int Quantity = WEIGHTS;
   double Threshold = 0;
@@ -264,9 +226,6 @@ private:
   int FirstToken = 0;
   int TokenCount = 0;
   int RowsPerPage = 0;
-  int SequenceRange[2] = { 0, 0 };
-  int LayerRange[2] = { 0, 0 };
-  int HeadRange[2] = { 0, 0 };
 };
 
 #endif

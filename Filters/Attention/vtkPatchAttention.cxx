@@ -121,7 +121,7 @@ std::vector<std::int64_t> SelectedTokens(vtkSelection* selection, vtkPolyData* p
 vtkStandardNewMacro(vtkPatchAttention);
 
 vtkPatchAttention::vtkPatchAttention()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkSelection?" },
+  : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet", "vtkSelection?" },
       { "vtkPolyData", "vtkPolyData", "vtkPolyData", "vtkImageData", "vtkPolyData" }, WHOLE_INPUT)
 {
 }
@@ -139,15 +139,9 @@ void vtkPatchAttention::ClearSelectedTokens()
 }
 
 int vtkPatchAttention::RequestInformation(
-  vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  this->Ranges.Find(recording);
-  if (!AttentionAtlas::IsEmpty(recording))
-  {
-    this->Ranges.sequence[0] = static_cast<int>(atlas::AllSequences);
-    this->Ranges.head[0] = static_cast<int>(atlas::AllHeads);
-  }
   const std::array<int, 2> size =
     AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : PictureSize(recording);
   const std::array<int, 6> extent = { 0, size[0] - 1, 0, size[1] - 1, 0, size[0] == 0 ? -1 : 0 };
@@ -155,7 +149,7 @@ int vtkPatchAttention::RequestInformation(
   info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
   info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
   vtkDataObject::SetPointDataActiveScalarInfo(info, VTK_UNSIGNED_CHAR, 3);
-  return 1;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
 /// The positions of the chosen tokens in the image, rising.

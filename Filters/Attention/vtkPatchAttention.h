@@ -2,9 +2,8 @@
 #define vtkPatchAttention_h
 
 #include "AttentionAtlasAttentionModule.h"
-#include "RecordingRanges.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
 #include <cstdint>
 #include <utility>
@@ -49,7 +48,8 @@ struct ShownPatches;
  * each pixel and the point array PictureColor (unsigned char [3]). Its pixels are those that the
  * model saw, as they were recorded or read again from the file, if its pixels are still the same.
  * If not, an error says so; then, and in recordings without pictures, which gives a warning, each
- * patch has its mean color or, if that was not recorded, gray.
+ * patch has its mean color or, if that was not recorded, gray. The mean over all images (Sequence
+ * -1) has no picture.
  *
  * Output 4, vtkPolyData: frames around the chosen tokens, with Token Index, Position, Row, Column,
  * Layer, Head and Sequence.
@@ -60,11 +60,11 @@ struct ShownPatches;
  * several ranks the first one has all cells, and each a part of the picture. Canceling leaves the
  * outputs empty.
  */
-class ATTENTIONATLASATTENTION_EXPORT vtkPatchAttention : public vtkTaskAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkPatchAttention : public vtkHeadAlgorithm
 {
 public:
   static vtkPatchAttention* New();
-  vtkTypeMacro(vtkPatchAttention, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkPatchAttention, vtkHeadAlgorithm);
 
   enum QuantityType
   {
@@ -92,31 +92,6 @@ public:
   {
     this->SetInputConnection(1, selection);
   }
-
-  ///@{
-  /**
-   * The index of the image, from 0; -1: the mean over all images, which then have no picture.
-   * Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. Default: 0.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the head, from 0; -1: the mean over the heads of the layer. Default: 0.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
 
   ///@{
   /**
@@ -172,16 +147,6 @@ public:
   const std::vector<vtkIdType>& GetSelectedTokens() const { return this->SelectedTokens; }
   ///@}
 
-  ///@{
-  /**
-   * The first and last image, recorded layer and head of the input as of the last
-   * UpdateInformation, from -1 on for images and heads; 0, 0 without input.
-   */
-  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
-  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
-  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
-  ///@}
-
 protected:
   vtkPatchAttention();
   ~vtkPatchAttention() override = default;
@@ -198,16 +163,12 @@ private:
   vtkPatchAttention(const vtkPatchAttention&) = delete;
   void operator=(const vtkPatchAttention&) = delete;
 
-  int Sequence = 0;
-  int Layer = 0;
-  int Head = 0;
   int Quantity = WEIGHTS;
   int Patch[2] = { -1, -1 };
   int Direction = FROM;
   int Arrows = STRONGEST;
   double ArrowThreshold = 0.1;
   std::vector<vtkIdType> SelectedTokens;
-  AttentionAtlas::RecordingRanges Ranges;
   /// The input and the image of which it was told that there is no picture.
   std::pair<vtkMTimeType, int> Told = { 0, 0 };
 };

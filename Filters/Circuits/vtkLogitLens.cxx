@@ -206,6 +206,7 @@ vtkStandardNewMacro(vtkLogitLens);
 
 struct vtkLogitLens::Memory
 {
+  std::shared_ptr<const AttentionAtlas::OpenTransformer> model; ///< no other one has its address
   AttentionAtlas::LastResult<LensCells> cells;
 };
 
@@ -270,6 +271,7 @@ void vtkLogitLens::Execute(Task& task)
     return;
   }
   const auto model = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  this->Kept->model = model;
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
   const LensCells& cells = this->Kept->cells.Get(task,
     AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input),

@@ -150,7 +150,7 @@ struct vtkScoreAttribution::Memory
 };
 
 vtkScoreAttribution::vtkScoreAttribution()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+  : vtkHeadAlgorithm(WITHOUT_MEANS, { "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
       { "vtkImageData", "vtkTable" }, WHOLE_INPUT)
   , Kept(std::make_unique<Memory>())
 {
@@ -161,8 +161,8 @@ vtkScoreAttribution::~vtkScoreAttribution() = default;
 int vtkScoreAttribution::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
+  this->Superclass::RequestInformation(request, inputVector, outputVector); // finds the ranges
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  this->Ranges.Find(recording);
   std::fill_n(this->PositionRange, 2, 0);
   int size = 0;
   if (!AttentionAtlas::IsEmpty(recording))
@@ -178,7 +178,7 @@ int vtkScoreAttribution::RequestInformation(
       const bool hasAlibi =
         recording->GetFieldData()->HasArray(AttentionAtlas::AlibiSlopesField) != 0;
       size = CountGroups(model->GetModel().GetConfig(), hasAlibi,
-        std::clamp(this->Layer, 0, this->Ranges.layer[1]), this->Grouping);
+        std::clamp(this->Layer, 0, this->GetLayerRange()[1]), this->Grouping);
     }
     catch (const std::exception&)
     {
@@ -187,7 +187,7 @@ int vtkScoreAttribution::RequestInformation(
   }
   AttentionAtlas::AnnounceImage(
     size, size, outputVector->GetInformationObject(ScoreImage), VTK_DOUBLE);
-  return this->Superclass::RequestInformation(request, inputVector, outputVector);
+  return 1;
 }
 
 void vtkScoreAttribution::Execute(Task& task)

@@ -2,9 +2,8 @@
 #define vtkScoreAttribution_h
 
 #include "AttentionAtlasCircuitsModule.h"
-#include "RecordingRanges.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
 #include <memory>
 
@@ -36,11 +35,11 @@
  * The size of the image depends on the recording and the model, so UpdateInformation updates both.
  * On several ranks the first one has the table.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkScoreAttribution : public vtkTaskAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkScoreAttribution : public vtkHeadAlgorithm
 {
 public:
   static vtkScoreAttribution* New();
-  vtkTypeMacro(vtkScoreAttribution, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkScoreAttribution, vtkHeadAlgorithm);
 
   enum GroupingType
   {
@@ -59,30 +58,6 @@ public:
    * Sets the transformer of the recording.
    */
   void SetModelConnection(vtkAlgorithmOutput* model) { this->SetInputConnection(1, model); }
-
-  ///@{
-  /**
-   * The index of the sequence, from 0. Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. Default: 0.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the head, from 0. Default: 0.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
 
   ///@{
   /**
@@ -128,12 +103,8 @@ public:
 
   ///@{
   /**
-   * The first and last sequence, recorded layer and head of the input, and -1 and the last position
-   * of the sequence, as of the last UpdateInformation; 0, 0 without input.
+   * -1 and the last position of the sequence, as of the last UpdateInformation; 0, 0 without input.
    */
-  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
-  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
-  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
   vtkGetVector2Macro(PositionRange, int);
   ///@}
 
@@ -151,16 +122,12 @@ private:
   vtkScoreAttribution(const vtkScoreAttribution&) = delete;
   void operator=(const vtkScoreAttribution&) = delete;
 
-  int Sequence = 0;
-  int Layer = 0;
-  int Head = 0;
   int Query = -1;
   int Key = -1;
   int Grouping = AUTOMATIC;
   int Top = 20;
   int Processing = TRANSFORMER_LENS;
   int PositionRange[2] = { 0, 0 };
-  AttentionAtlas::RecordingRanges Ranges;
   std::unique_ptr<Memory> Kept;
 };
 

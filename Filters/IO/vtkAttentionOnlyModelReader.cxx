@@ -1,6 +1,7 @@
 #include "vtkAttentionOnlyModelReader.h"
 
 #include "AttentionOnlyModel.h"
+#include "Error.h"
 #include "ModelConversion.h"
 #include "Safetensors.h"
 #include "Task.h"
@@ -95,7 +96,7 @@ void vtkAttentionOnlyModelReader::Execute(Task& task)
   using SDDP = vtkStreamingDemandDrivenPipeline;
   if (this->FileName.empty())
   {
-    throw std::runtime_error("FileName: expected the name of a safetensors file, found none.");
+    throw atlas::OptionError("FileName: expected the name of a safetensors file, found none.");
   }
   task.Reads(this->FileName.c_str());
   const atlas::AttentionOnlyModel model =

@@ -1,5 +1,6 @@
 #include "vtkRecordingReader.h"
 
+#include "Error.h"
 #include "RecordingConversion.h"
 #include "RecordingFile.h"
 #include "Task.h"
@@ -69,7 +70,7 @@ void vtkRecordingReader::Execute(Task& task)
 {
   if (this->FileName.empty())
   {
-    throw std::runtime_error(
+    throw atlas::OptionError(
       "FileName: expected the name of a safetensors, npy, npz or PyTorch file, found none.");
   }
   task.Reads(this->FileName.c_str());

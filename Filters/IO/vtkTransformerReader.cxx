@@ -2,6 +2,7 @@
 
 #include "CheckpointConfig.h"
 #include "CheckpointFiles.h"
+#include "Error.h"
 #include "GgufModel.h"
 #include "Joined.h"
 #include "Task.h"
@@ -134,7 +135,7 @@ void vtkTransformerReader::Execute(Task& task)
 {
   if (this->FileName.empty())
   {
-    throw std::runtime_error(
+    throw atlas::OptionError(
       "FileName: expected the config.json or the weights of a model, found none.");
   }
   const std::string architecture = this->Architecture == "Auto" ? "" : this->Architecture;

@@ -92,6 +92,29 @@ cxxopts::Options Arguments()
   return arguments;
 }
 
+/// Takes the sizes that are not given from the model whose task is trained. Its vocabulary cannot
+/// be another one, nor its heads if its weights are kept.
+void TakeSizes(LearningRecipe& recipe, const cxxopts::ParseResult& parsed)
+{
+  const atlas::AttentionOnlyModel model = atlas::ReadAttentionOnlyModel(recipe.pairs.model);
+  const auto take = [&](const char* option, std::int64_t& size, std::int64_t found, bool isFixed)
+  {
+    if (parsed.count(option) == 0)
+    {
+      size = found;
+    }
+    else if (isFixed && size != found)
+    {
+      throw atlas::OptionError("--" + std::string(option) + ": expected that of the model, " +
+                               std::to_string(found) + ", found " + std::to_string(size) + ".");
+    }
+  };
+  const bool keeps = recipe.pairs.keepsWeights;
+  take("vocabulary", recipe.task.vocabulary, model.VocabularySize(), true);
+  take("heads", recipe.architecture.heads, model.HeadCount(), keeps);
+  take("head-dimension", recipe.architecture.headDimension, model.HeadDimension(), keeps);
+}
+
 /// The recipe of the task, or of a file, with the settings that are given.
 LearningRecipe ToRecipe(
   const cxxopts::ParseResult& parsed, const std::optional<atlas::SavedTraining>& saved)
@@ -121,6 +144,10 @@ LearningRecipe ToRecipe(
     {
       atlas::SetRecipe(recipe, setting.name, parsed[option].as<std::string>(), "--" + option);
     }
+  }
+  if (!recipe.pairs.model.empty())
+  {
+    TakeSizes(recipe, parsed);
   }
   if (parsed.count("seed") != 0 && parsed.count("data-seed") == 0)
   {
@@ -285,9 +312,8 @@ private:
 /// Throws atlas::OptionError if a training does not fit into memory.
 void RequireMemory(const LearningRecipe& recipe, std::int64_t checkpointEvery)
 {
-  constexpr std::int64_t byDefault = 32;
-  const std::int64_t checkpoints =
-    checkpointEvery > 0 ? recipe.steps / checkpointEvery + 2 : byDefault;
+  const auto checkpoints =
+    static_cast<std::int64_t>(atlas::CheckpointSteps(0, recipe.steps, checkpointEvery).size());
   const double needed = atlas::TrainingBytes(recipe, checkpoints);
   const double free = atlas::FreeMemory();
   if (needed > free)
@@ -411,14 +437,15 @@ void PrintSummary(const atlas::LearningCurves& seeds)
 }
 
 /// A row per seed of TokenPairs, which are trained beside each other. Nothing is written of each.
-atlas::LearningCurves TrainPairs(const LearningRecipe& recipe, int seeds, int threads)
+atlas::LearningCurves TrainPairs(
+  const LearningRecipe& recipe, int seeds, int threads, bool& diverged)
 {
+  RequireMemory(recipe, recipe.steps); // no checkpoints
   std::optional<atlas::AttentionOnlyModel> model;
   if (!recipe.pairs.model.empty())
   {
     model = atlas::ReadAttentionOnlyModel(recipe.pairs.model);
   }
-  Display display(recipe);
   const std::vector<atlas::TrainingRun> runs = atlas::RunTrainings(
     atlas::SweepOptions(atlas::ToPairTraining(recipe), seeds, { recipe.pairs.mode }),
     { model ? &*model : nullptr, recipe.pairs.keepsWeights }, threads,
@@ -440,6 +467,7 @@ atlas::LearningCurves TrainPairs(const LearningRecipe& recipe, int seeds, int th
       row.push_back(run.heads.Share(correct));
     }
     row.push_back(run.heads.Share(run.heads.any));
+    diverged = diverged || std::isnan(run.last.loss);
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -479,7 +507,7 @@ int TrainMany(const cxxopts::ParseResult& parsed, const LearningRecipe& recipe, 
   }
   bool diverged = false;
   const atlas::LearningCurves table = isOfPairs
-                                        ? TrainPairs(recipe, seeds, setup.options.threads)
+                                        ? TrainPairs(recipe, seeds, setup.options.threads, diverged)
                                         : TrainSeeds(recipe, setup, output, seeds, diverged);
   if (parsed.count("table") != 0)
   {
@@ -517,6 +545,10 @@ int Run(const cxxopts::ParseResult& parsed)
   {
     output = parsed["output"].as<std::string>();
   }
+  if (setup.dtype == atlas::DType::F16 && recipe.task.kind == atlas::TaskKind::TokenPairs)
+  {
+    throw atlas::OptionError("--f16: expected none with TokenPairs, whose weights have 64 bits.");
+  }
   if (parsed.count("seeds") != 0)
   {
     if (saved)
@@ -524,6 +556,10 @@ int Run(const cxxopts::ParseResult& parsed)
       throw atlas::OptionError("--seeds: expected none with --continue, whose seed is given.");
     }
     return TrainMany(parsed, recipe, setup, output);
+  }
+  if (parsed.count("table") != 0)
+  {
+    throw atlas::OptionError("--table: expected none without --seeds, found one.");
   }
   if (!output)
   {

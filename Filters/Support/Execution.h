@@ -64,7 +64,7 @@ ATTENTIONATLASSUPPORT_EXPORT bool IsFirstPiece(vtkInformationVector* outputVecto
 /// it, or null if there is none; what went wrong has then been told.
 ATTENTIONATLASSUPPORT_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter, int port = 0);
 
-/// Asks for what UpdateRecording asked for, so that the recording is not made again. For
+/// Asks for what UpdateInput asked for, so that the recording is not made again. For
 /// RequestUpdateExtent, with the information of the first input.
 ATTENTIONATLASSUPPORT_EXPORT void KeepRequest(vtkInformation* info);
 

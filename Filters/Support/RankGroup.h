@@ -28,7 +28,7 @@ namespace AttentionAtlas
 /// the rank has failed or was canceled. If one has, the exchange throws on all ranks:
 /// atlas::Canceled, or std::runtime_error with the message of the first rank that failed. A rank
 /// that leaves its task meets the others in their next exchange, so none waits for it, and ranks
-/// that do different things fail instead of mixing their data (RunRankTask sees to both).
+/// that do different things fail instead of mixing their data (vtkTaskAlgorithm sees to both).
 ///
 /// For tests alone, the environment variable ATLAS_TEST_FAILURE, as RANK:EXCHANGE:KIND, lets a rank
 /// fail instead of doing exchange 0, 1, ...; KIND is throw, memory or cancel.

@@ -29,6 +29,11 @@ Task::Task(vtkAlgorithm* filter, vtkInformation* request, vtkInformationVector**
 {
 }
 
+vtkMTimeType Task::FilterTime() const
+{
+  return this->Filter->GetMTime();
+}
+
 vtkInformation* Task::InputInformation(int port) const
 {
   return this->InputVector[port]->GetInformationObject(0);

@@ -73,6 +73,9 @@ public:
   /// The files that were read.
   const std::vector<std::string>& GetFiles() const { return this->Files; }
 
+  /// When the filter was last modified.
+  vtkMTimeType FilterTime() const;
+
 private:
   vtkAlgorithm* Filter;
   vtkInformationVector** InputVector;
@@ -109,13 +112,16 @@ class LastResult
 {
 public:
   /// The result for a key: the last one if that has the same key, or that of compute(), a Result.
-  /// An error of any rank is remembered by all, and thrown as KnownError.
+  /// An error of any rank is remembered by all until the filter is modified, and thrown as
+  /// KnownError. All ranks of a filter that executes together call this.
   template<class Compute>
   const Result& Get(const Task& task, TaskKey key, const Compute& compute)
   {
     key.push_back(task.Ranks().Rank());
     key.push_back(task.Ranks().Count());
-    if (this->Known != key)
+    const bool isKnown =
+      this->Known == key && (this->Value || this->ErrorTime == task.FilterTime());
+    if (task.Ranks().Any(!isKnown)) // all ranks compute, or none
     {
       this->Forget();
       try
@@ -133,6 +139,7 @@ public:
         this->Forget();
         this->Known = std::move(key);
         this->Error = e.what();
+        this->ErrorTime = task.FilterTime();
         throw;
       }
       this->Known = std::move(key);
@@ -155,6 +162,7 @@ private:
   std::optional<TaskKey> Known;
   std::optional<Result> Value;
   std::string Error; ///< if there is no value
+  vtkMTimeType ErrorTime = 0;
 };
 
 }

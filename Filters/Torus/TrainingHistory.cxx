@@ -13,14 +13,11 @@ namespace
 /// Throws std::runtime_error if the task and the checkpoints need too much memory.
 void RequireMemoryFor(const atlas::TrainingOptions& options, std::size_t checkpoints)
 {
-  const double n = options.vocabularySize;
-  const double pairs = n * n;
-  RequireMemory(4. * sizeof(double) * pairs,
+  const double pairs = static_cast<double>(options.vocabularySize) * options.vocabularySize;
+  RequireMemory(atlas::PairTaskBytes(options),
     "VocabularySize: a task of " + std::to_string(static_cast<std::int64_t>(pairs)) + " pairs",
     "lower VocabularySize.");
-  const double parameters = 6 * n + 6 + 12. * options.heads * options.headDimension;
-  const double model = sizeof(double) * (pairs + parameters);
-  RequireMemory(model * static_cast<double>(checkpoints),
+  RequireMemory(atlas::PairModelBytes(options) * static_cast<double>(checkpoints),
     "CheckpointEvery: " + std::to_string(checkpoints) + " models", "raise CheckpointEvery.");
 }
 

@@ -1,5 +1,6 @@
 #include "vtkAttentionOnlyTraining.h"
 
+#include "Error.h"
 #include "ModelConversion.h"
 #include "Task.h"
 #include "TrainingHistory.h"
@@ -140,14 +141,14 @@ AttentionAtlas::TrainingRequest vtkAttentionOnlyTraining::GetRequest() const
 {
   if (this->CheckpointEvery < 1)
   {
-    throw std::runtime_error("CheckpointEvery: expected at least 1 step, found " +
+    throw atlas::OptionError("CheckpointEvery: expected at least 1 step, found " +
                              std::to_string(this->CheckpointEvery) + ".");
   }
   AttentionAtlas::TrainingRequest request;
   request.checkpoints = this->CheckpointSteps();
   if (request.checkpoints.empty())
   {
-    throw std::runtime_error("CheckpointEvery: expected at most 100000 checkpoints, found " +
+    throw atlas::OptionError("CheckpointEvery: expected at most 100000 checkpoints, found " +
                              std::to_string(static_cast<std::int64_t>(this->CheckpointCount())) +
                              "; raise it.");
   }
@@ -173,7 +174,7 @@ AttentionAtlas::TrainingRequest vtkAttentionOnlyTraining::GetRequest() const
   }
   else if (request.continues)
   {
-    throw std::runtime_error("ModelFile: expected the file of a model to continue, found none.");
+    throw atlas::OptionError("ModelFile: expected the file of a model to continue, found none.");
   }
   return request;
 }
@@ -186,7 +187,7 @@ void vtkAttentionOnlyTraining::Execute(Task& task)
     const AttentionAtlas::TrainingRequest wanted = this->GetRequest();
     const AttentionAtlas::TrainingProgress progress = Clock(this);
     const std::string divergence = this->Trained->history.Update(wanted, progress);
-    if (!divergence.empty())
+    if (!divergence.empty() && task.IsFirst())
     {
       vtkErrorMacro(<< divergence);
     }

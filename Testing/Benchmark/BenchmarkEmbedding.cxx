@@ -7,6 +7,7 @@
 
 #include "ApproximateNeighbors.h"
 #include "EmbeddingPoints.h"
+#include "ExactTSne.h"
 #include "Neighbors.h"
 #include "Principal.h"
 #include "TSne.h"

@@ -103,6 +103,11 @@ TEST(AttentionAtlasLearn, WritesCheckpointsOfPairs)
     EXPECT_EQ(result.code, 0) << result.errors;
     EXPECT_THAT(result.output, HasSubstr("Accuracy Head 2"));
   }
+  const ProgramResult more = RunProgram(
+    ATLAS_PROGRAM, "--continue " + Quoted(folder / "run") + " -o " + Quoted(folder / "more"));
+  EXPECT_EQ(more.code, 1);
+  EXPECT_THAT(
+    more.errors, HasSubstr("recipe.json: expected the task of a transformer to continue"));
   std::vector<std::string> names;
   for (const auto& [name, bytes] : FilesIn(folder / "run"))
   {
@@ -179,6 +184,7 @@ TEST(AttentionAtlasLearn, RefusesWhatItCannotDo)
     { task + output + "--layers 0", "--layers: expected 'layers' to be an integer from 1" },
     { "--task TokenPairs --seeds 1 " + output,
       "--output: expected none with --seeds of TokenPairs" },
+    { "--task TokenPairs --f16 " + output, "--f16: expected none with TokenPairs" },
     { "--task TokenPairs --layers 2 " + output, "--layers: unknown setting 'layers'" },
     { task + output + "--mode Joint", "--mode: unknown setting 'mode'" },
     { "--task TokenPairs --mode Both " + output, "--mode: unknown mode 'Both'" },

@@ -98,8 +98,4 @@ struct Affinities
 Affinities TSneAffinities(
   const NeighborLists& neighbors, PointMetric metric, double perplexity, int threads);
 
-/// KL as above in double precision, with the exact Z: takes time proportional to points^2.
-double TSneDivergence(
-  const Affinities& affinities, const float* layout, int dimensions, int threads);
-
 }

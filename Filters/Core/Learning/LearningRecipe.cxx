@@ -82,6 +82,10 @@ TrainingOptions ToPairTraining(const LearningRecipe& recipe)
   options.specialization = recipe.pairs.specialization;
   options.seed = recipe.seed;
   CheckOptions(options);
+  if (recipe.pairs.keepsWeights && recipe.pairs.model.empty())
+  {
+    throw OptionError("Model: expected a file whose weights are kept, found none.");
+  }
   return options;
 }
 

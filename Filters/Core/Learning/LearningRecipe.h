@@ -88,7 +88,7 @@ struct LearningRecipe
 LearningRecipe DefaultRecipe(TaskKind kind);
 
 /// The options of PairTrainer in a recipe of TokenPairs; rate, steps, batchSize, seed, vocabulary,
-/// heads and headDimension are the recipe's.
+/// heads and headDimension are the recipe's. Throws OptionError for an invalid one.
 TrainingOptions ToPairTraining(const LearningRecipe& recipe);
 
 /// The configuration of the model of a recipe: architecture transformer_lens; bert for MaskedText;

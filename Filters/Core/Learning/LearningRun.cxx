@@ -187,10 +187,6 @@ public:
     {
       throw OptionError("Task: expected one of a transformer to continue, found TokenPairs.");
     }
-    if (recipe.pairs.keepsWeights && recipe.pairs.model.empty())
-    {
-      throw OptionError("Model: expected a file whose weights are kept, found none.");
-    }
   }
 
   std::vector<std::string> MeasureNames() const
@@ -394,8 +390,8 @@ double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints)
   const auto real = [](std::int64_t number) { return static_cast<double>(number); };
   if (recipe.task.kind == TaskKind::TokenPairs)
   {
-    const double heads = real(recipe.architecture.heads) * real(recipe.architecture.headDimension);
-    return sizeof(double) * real(checkpoints) * (6 * real(recipe.task.vocabulary) + 6 + 12 * heads);
+    const TrainingOptions options = ToPairTraining(recipe);
+    return PairTaskBytes(options) + real(checkpoints) * PairModelBytes(options);
   }
   const ArchitectureOptions& model = recipe.architecture;
   const double d = real(model.modelDimension);

@@ -335,6 +335,18 @@ void CheckOptions(const TrainingOptions& options)
     "Specialization: expected at least 0" + Found(options.specialization));
 }
 
+double PairTaskBytes(const TrainingOptions& options)
+{
+  constexpr double tables = 4; // the targets, the prior, its sums, and the model
+  return tables * sizeof(double) * options.vocabularySize * options.vocabularySize;
+}
+
+double PairModelBytes(const TrainingOptions& options)
+{
+  const double n = options.vocabularySize;
+  return sizeof(double) * (n * n + 6 * n + 6 + 12. * options.heads * options.headDimension);
+}
+
 PairTrainer::~PairTrainer() = default;
 
 PairTrainer::PairTrainer(const TrainingOptions& options, const TrainingStart& start)

@@ -68,6 +68,11 @@ struct TrainingOptions
 /// Throws OptionError with the name of the first invalid option.
 void CheckOptions(const TrainingOptions& options);
 
+/// The memory, in bytes, of a task of N^2 pairs, and of a model that is kept; as doubles, so that
+/// no size overflows.
+double PairTaskBytes(const TrainingOptions& options);
+double PairModelBytes(const TrainingOptions& options);
+
 /// The progress of a training.
 struct TrainingState
 {

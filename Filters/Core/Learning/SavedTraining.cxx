@@ -8,8 +8,25 @@
 namespace atlas
 {
 
+namespace
+{
+
+LearningRecipe ReadRecipeToContinue(const std::filesystem::path& path)
+{
+  LearningRecipe recipe = ReadRecipe(path);
+  if (recipe.task.kind == TaskKind::TokenPairs)
+  {
+    throw ModelError(path.string() +
+                     ": expected the task of a transformer to continue, found "
+                     "TokenPairs, which starts from a file by model and keep_weights.");
+  }
+  return recipe;
+}
+
+}
+
 SavedTraining::SavedTraining(const std::filesystem::path& folder)
-  : recipe(ReadRecipe(folder / RecipeFile))
+  : recipe(ReadRecipeToContinue(folder / RecipeFile))
   , state(folder / TrainingStateFile)
 {
   const TensorViews& tensors = this->state.GetTensors();

@@ -56,4 +56,8 @@ struct ExactDescentOptions
 std::vector<double> ExactDescent(
   const std::vector<double>& p, const ExactLayout& start, const ExactDescentOptions& options);
 
+/// KL(P || Q) of TSne.h in double precision, with the exact Z: takes time proportional to points^2.
+double TSneDivergence(
+  const Affinities& affinities, const float* layout, int dimensions, int threads);
+
 }
