@@ -57,7 +57,6 @@ pqHeadWeightsWidget::pqHeadWeightsWidget(
   title->addWidget(reset);
   layout->addLayout(title);
   layout->addLayout(this->SliderLayout);
-  this->setToolTip(pqPropertyWidget::getTooltip(smProperty));
 
   QObject::connect(reset, &QPushButton::clicked, this, &pqHeadWeightsWidget::resetWeights);
   pqCoreUtilities::connect(

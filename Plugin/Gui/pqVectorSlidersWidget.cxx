@@ -61,7 +61,6 @@ pqVectorSlidersWidget::pqVectorSlidersWidget(
     QObject::connect(
       slider, &pqDoubleRangeWidget::valueEdited, this, &pqVectorSlidersWidget::changeFinished);
   }
-  this->setToolTip(pqPropertyWidget::getTooltip(smProperty));
   this->addPropertyLink(this, "values", SIGNAL(valuesChanged()), smProperty);
 }
 

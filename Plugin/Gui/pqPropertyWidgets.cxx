@@ -1,0 +1,150 @@
+#include "pqPropertyWidgets.h"
+
+#include "pqHeadWeightsWidget.h"
+#include "pqSpecialValueWidget.h"
+#include "pqVectorSlidersWidget.h"
+
+#include <pqPropertyWidget.h>
+
+#include <vtkPVXMLElement.h>
+#include <vtkSMDocumentation.h>
+#include <vtkSMEnumerationDomain.h>
+#include <vtkSMProperty.h>
+#include <vtkSMProxy.h>
+
+#include <QComboBox>
+#include <QHash>
+#include <QRegularExpression>
+#include <QSignalBlocker>
+#include <QStyledItemDelegate>
+#include <QTreeView>
+
+namespace
+{
+
+using Words = QHash<QString, QString>; ///< what is shown, by name
+
+/// Shows items of a list in words. The items keep their names.
+class WordsDelegate : public QStyledItemDelegate
+{
+public:
+  WordsDelegate(Words words, QObject* parent)
+    : QStyledItemDelegate(parent)
+    , Texts(std::move(words))
+  {
+  }
+
+  QString displayText(const QVariant& value, const QLocale& locale) const override
+  {
+    const QString name = QStyledItemDelegate::displayText(value, locale);
+    return this->Texts.value(name, name);
+  }
+
+private:
+  Words Texts;
+};
+
+/// Whether a proxy is of this plugin: its menu says so, or a hint, where it is in no menu.
+bool IsOurs(vtkSMProxy* proxy)
+{
+  vtkPVXMLElement* hints = proxy->GetHints();
+  vtkPVXMLElement* menu = hints ? hints->FindNestedElementByName("ShowInMenu") : nullptr;
+  return (menu != nullptr &&
+           QString(menu->GetAttributeOrEmpty("category")).startsWith("Attention Atlas")) ||
+         (hints != nullptr && hints->FindNestedElementByName("AtlasPanel") != nullptr);
+}
+
+Words WordsOf(vtkSMProperty* property)
+{
+  Words words;
+  auto* choices =
+    vtkSMEnumerationDomain::SafeDownCast(property->FindDomain("vtkSMEnumerationDomain"));
+  for (unsigned int i = 0; choices != nullptr && i < choices->GetNumberOfEntries(); ++i)
+  {
+    if (const char* info = choices->GetInfoText(i))
+    {
+      words[choices->GetEntryText(i)] = info;
+    }
+  }
+  vtkPVXMLElement* hints = property->GetHints();
+  vtkPVXMLElement* list = hints ? hints->FindNestedElementByName("AtlasWords") : nullptr;
+  for (unsigned int i = 0; list != nullptr && i < list->GetNumberOfNestedElements(); ++i)
+  {
+    vtkPVXMLElement* entry = list->GetNestedElement(i);
+    words[entry->GetAttributeOrEmpty("text")] = entry->GetAttributeOrEmpty("info");
+  }
+  return words;
+}
+
+void ShowWords(pqPropertyWidget* widget, const Words& words)
+{
+  for (QComboBox* box : widget->findChildren<QComboBox*>())
+  {
+    const QSignalBlocker blocker(box);
+    // Long words are cut off in a narrow panel, which otherwise could be no narrower.
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(8);
+    for (int i = 0; i < box->count(); ++i)
+    {
+      const QString name = box->itemData(i).toString();
+      box->setItemText(i, words.value(name, name));
+    }
+  }
+  for (QTreeView* list : widget->findChildren<QTreeView*>())
+  {
+    list->setItemDelegate(new WordsDelegate(words, list));
+  }
+}
+
+/// The first sentence of a text. The point of "et al." ends none.
+QString FirstSentence(const QString& text)
+{
+  static const QRegularExpression end("(?<! al)\\.(?= )");
+  const QString line = text.simplified();
+  const QRegularExpressionMatch found = end.match(line);
+  return found.hasMatch() ? line.left(found.capturedEnd()) : line;
+}
+
+}
+
+pqPropertyWidgets::pqPropertyWidgets(QObject* parent)
+  : QObject(parent)
+{
+}
+
+pqPropertyWidgets::~pqPropertyWidgets() = default;
+
+pqPropertyWidget* pqPropertyWidgets::createWidgetForProperty(
+  vtkSMProxy* proxy, vtkSMProperty* property, QWidget* parent)
+{
+  const QString type = property->GetPanelWidget();
+  if (type == "head_weights")
+  {
+    return new pqHeadWeightsWidget(proxy, property, parent);
+  }
+  if (type == "vector_sliders")
+  {
+    return new pqVectorSlidersWidget(proxy, property, parent);
+  }
+  vtkPVXMLElement* hints = property->GetHints();
+  vtkPVXMLElement* special = hints ? hints->FindNestedElementByName("AtlasSpecial") : nullptr;
+  return special ? new pqSpecialValueWidget(proxy, property, special, parent) : nullptr;
+}
+
+void pqPropertyWidgets::createDefaultWidgetDecorators(pqPropertyWidget* widget)
+{
+  vtkSMProperty* property = widget->property();
+  if (property == nullptr || !IsOurs(widget->proxy()))
+  {
+    return;
+  }
+  if (const Words words = WordsOf(property); !words.isEmpty())
+  {
+    ShowWords(widget, words);
+  }
+  if (vtkSMDocumentation* documentation = property->GetDocumentation())
+  {
+    const QString sentence = FirstSentence(documentation->GetDescription());
+    widget->setToolTip(QString("<p>%1</p>").arg(sentence.toHtmlEscaped()));
+  }
+}
