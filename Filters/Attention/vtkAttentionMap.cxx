@@ -3,6 +3,7 @@
 #include "ArrayRanges.h"
 #include "DataFields.h"
 #include "DataFormat.h"
+#include "MapFrames.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
@@ -18,6 +19,7 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
+#include <vtkPolyData.h>
 #include <vtkSmartPointer.h>
 
 #include <algorithm>
@@ -26,7 +28,10 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
+using atlas::AttentionQuantity;
+using AttentionAtlas::StrongestKey;
 using AttentionAtlas::Task;
 
 namespace
@@ -50,12 +55,54 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
   }
 }
 
+/// Names of the arrays of StrongestKey::value, by quantity.
+constexpr std::array<const char*, 6> ValueNames = { "Weight", "Score", "Content", "Bias",
+  "NormWeighted", "Rollout" };
+
+/// The keys among which the strongest of a query is. Where the mask or a window excludes a key,
+/// quantities after the softmax are 0, but others are as for any key.
+class Candidates
+{
+public:
+  Candidates(const atlas::Recording& recording, int sequence, int layer, AttentionQuantity quantity)
+    : Recording(recording)
+    , Sequence(sequence)
+    , Layer(layer)
+    , IsMasked(quantity == AttentionQuantity::Scores || quantity == AttentionQuantity::Content ||
+               quantity == AttentionQuantity::Bias)
+    , Length(atlas::AttentionLength(recording, sequence))
+  {
+    if (sequence == atlas::AllSequences)
+    {
+      this->Sequence = 0;
+      while (recording.SequenceLength(this->Sequence) < this->Length)
+      {
+        ++this->Sequence;
+      }
+    }
+  }
+
+  atlas::KeyRange Of(std::int64_t query) const
+  {
+    return this->IsMasked ? atlas::AllowedKeys(this->Recording, this->Sequence, this->Layer, query)
+                          : atlas::KeyRange{ 0, this->Length };
+  }
+
+private:
+  const atlas::Recording& Recording;
+  std::int64_t Sequence;
+  std::int64_t Layer;
+  bool IsMasked;
+  std::int64_t Length;
+};
+
 }
 
 vtkStandardNewMacro(vtkAttentionMap);
 
 vtkAttentionMap::vtkAttentionMap()
-  : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet" }, { "vtkImageData" }, WHOLE_INPUT)
+  : vtkHeadAlgorithm(
+      WITH_MEANS, { "vtkMultiBlockDataSet" }, { "vtkImageData", "vtkPolyData" }, WHOLE_INPUT)
 {
 }
 
@@ -96,20 +143,29 @@ int vtkAttentionMap::RequestInformation(
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-/// Evaluates the rows on several threads.
-void vtkAttentionMap::EvaluateRows(const atlas::Recording& recording, const Rows& rows,
-  vtkFloatArray* image, const atlas::Progress& progress) const
+/// Evaluates the rows on several threads. Returns the strongest key of each.
+std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& recording,
+  const Rows& rows, vtkFloatArray* image, const atlas::Progress& progress) const
 {
+  const auto quantity = static_cast<AttentionQuantity>(this->Quantity);
+  const Candidates candidates(recording, this->Sequence, this->Layer, quantity);
+  std::vector<StrongestKey> strongest(rows.EndQuery() - rows.FirstQuery());
   AttentionAtlas::RangeCollector ranges({ image });
   std::atomic<bool> isFinite = true; // a recording may hold other numbers
   // Blocks begin at fixed rows, so that values do not depend on the part of the image.
   const std::int64_t first = rows.FirstQuery() / atlas::QueriesPerBlock * atlas::QueriesPerBlock;
   atlas::EvaluateAttentionBlocks(
-    recording,
-    { this->Sequence, this->Layer, this->Head,
-      static_cast<atlas::AttentionQuantity>(this->Quantity), first, rows.EndQuery() },
+    recording, { this->Sequence, this->Layer, this->Head, quantity, first, rows.EndQuery() },
     [&](std::int64_t begin, std::int64_t end, const float* values)
     {
+      for (std::int64_t query = std::max(begin, rows.FirstQuery()); query < end; ++query)
+      {
+        const float* row = values + (query - begin) * rows.keys;
+        const atlas::KeyRange keys = candidates.Of(query);
+        const float* largest = std::max_element(row + keys.begin, row + keys.end);
+        strongest[query - rows.FirstQuery()] = { static_cast<int>(query),
+          static_cast<int>(largest - row), *largest };
+      }
       const auto [from, to] = rows.Copy(begin, end, values, image->GetPointer(0));
       if (atlas::AreFinite(image->GetPointer(from), to - from))
       {
@@ -125,6 +181,7 @@ void vtkAttentionMap::EvaluateRows(const atlas::Recording& recording, const Rows
   {
     ranges.Store();
   }
+  return strongest;
 }
 
 void vtkAttentionMap::Execute(Task& task)
@@ -134,7 +191,7 @@ void vtkAttentionMap::Execute(Task& task)
   {
     return;
   }
-  const auto quantity = static_cast<atlas::AttentionQuantity>(this->Quantity);
+  const auto quantity = static_cast<AttentionQuantity>(this->Quantity);
   const atlas::Recording recording =
     AttentionAtlas::ToRecording(input, this->Layer, this->Head, quantity);
   // Checks the numbers, and that there is such a quantity, before anything is allocated.
@@ -153,16 +210,26 @@ void vtkAttentionMap::Execute(Task& task)
     vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
   this->Pool.ForgetFree();
   values->SetName(atlas::AttentionQuantityNames[this->Quantity]);
-  this->EvaluateRows(recording, rows, values, task.Progress());
+  const std::vector<StrongestKey> strongest =
+    this->EvaluateRows(recording, rows, values, task.Progress());
   auto* output = task.Output<vtkImageData>();
   output->SetExtent(extent.data());
   output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
   output->SetSpacing(1, 1, 1);
   output->GetPointData()->SetScalars(values);
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
-  vtkFieldData* fields = output->GetFieldData();
-  AddLabels(recording, this->Sequence, fields);
-  AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
-  AttentionAtlas::AddField(fields, "Layer", this->Layer);
-  AttentionAtlas::AddField(fields, "Head", this->Head);
+  AddLabels(recording, this->Sequence, output->GetFieldData());
+  auto* frames = task.Output<vtkPolyData>(1);
+  AttentionAtlas::FrameStrongestKeys(strongest, ValueNames.at(this->Quantity), frames);
+  if (this->Sequence != atlas::AllSequences)
+  {
+    AttentionAtlas::AddQueryTokens(strongest, recording.sequenceOffsets[this->Sequence], frames);
+  }
+  AttentionAtlas::SetFormat(frames, AttentionAtlas::Formats::StrongestKeys);
+  for (vtkFieldData* fields : { output->GetFieldData(), frames->GetFieldData() })
+  {
+    AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
+    AttentionAtlas::AddField(fields, "Layer", this->Layer);
+    AttentionAtlas::AddField(fields, "Head", this->Head);
+  }
 }

@@ -6,6 +6,13 @@
 
 #include <vtkHeadAlgorithm.h>
 
+#include <vector>
+
+namespace AttentionAtlas
+{
+struct StrongestKey;
+}
+
 namespace atlas
 {
 class Progress;
@@ -21,7 +28,7 @@ class vtkFloatArray;
  * vtkRecordingReader). Attention is recomputed from queries and keys (Vaswani et al. 2017), unless
  * the recording stores attention, which is then shown. Formulas: Core's RecordedAttention.h.
  *
- * Output: a vtkImageData with one point per key and query: x = key, y = -query, 0 for the first
+ * Output 0: a vtkImageData with one point per key and query: x = key, y = -query, 0 for the first
  * token, so queries run downward as in printed matrices. The spacing is 1. One point array (float),
  * named after Quantity:
  *
@@ -44,8 +51,22 @@ class vtkFloatArray;
  * The mean over the sequences (Sequence -1) is over those that have both positions; its rows of
  * Weights and Rollout are divided by their sum.
  *
+ * Output 1: a vtkPolyData with a closed line for each query, a frame around the square of the key
+ * with the largest value among those that the mask allows (Claus, "Attention Focus Plots", Figure
+ * 1); the first of several. Cell arrays:
+ *
+ * - Kind (unsigned char): 0 another key, 1 the query's own position, 2 the first token. The first
+ *   query, whose own position is that of the first token, has 1
+ * - KindColor (unsigned char, 3): orange, green, purple
+ * - Query, Key (int; positions)
+ * - Weight, Score, Content, Bias, NormWeighted or Rollout (float): the value, by Quantity
+ * - Token Index (id type): the row of the query's token in the recording; also the pedigree id. Not
+ *   of all sequences
+ *
+ * Field data: Sequence, Layer and Head (int). It has the queries of the rows that the image has.
+ *
  * The size of the image depends on the recording, so UpdateInformation updates the input. On
- * several ranks the first one has the image.
+ * several ranks the first one has both outputs.
  */
 class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMap : public vtkHeadAlgorithm
 {
@@ -82,8 +103,8 @@ protected:
 
 private:
   struct Rows;
-  void EvaluateRows(const atlas::Recording& recording, const Rows& rows, vtkFloatArray* image,
-    const atlas::Progress& progress) const;
+  std::vector<AttentionAtlas::StrongestKey> EvaluateRows(const atlas::Recording& recording,
+    const Rows& rows, vtkFloatArray* image, const atlas::Progress& progress) const;
 
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;

@@ -45,14 +45,14 @@ inline constexpr const char* ColorOffset = "Color Offset"; ///< field data
 inline constexpr const char* Theta1 = "Theta1";
 inline constexpr const char* Theta2 = "Theta2";
 
-// AttentionHarmonics: columns, the last three followed by a head number; and field data
+// ScoreHarmonics: columns, the last three followed by a head number; and field data
 inline constexpr const char* Harmonic = "Harmonic";
 inline constexpr const char* Head = "Head";
 inline constexpr const char* Amplitude = "Amplitude";
 inline constexpr const char* Phase = "Phase";
 inline constexpr const char* FreeParameters = "FreeParameters";
 
-// HarmonicAttention, in addition to Score and Attention without a head number: field data
+// HarmonicHead, in addition to Score and Attention without a head number: field data
 inline constexpr const char* Coefficients = "Coefficients";
 inline constexpr const char* SweptValue = "Swept Value";
 
@@ -75,7 +75,7 @@ inline constexpr const char* Pairs = "Pairs";
 // UnembeddingSphere, in addition to Class, ClassColor, First and Second
 inline constexpr const char* Reachable = "Reachable";
 
-// EmbeddingCircle, in addition to ClassColor
+// WordCircle, in addition to ClassColor
 inline constexpr const char* Token = "Token";
 inline constexpr const char* Tokenizer = "Tokenizer"; ///< VocabularyReader's field data
 inline constexpr const char* Angle = "Angle";
@@ -185,7 +185,7 @@ inline constexpr const char* OrientationHigh = "Orientation High";
 inline constexpr const char* OrientationCount = "Orientation Count";
 inline constexpr const char* Tokens = "Tokens";
 
-// StrongestKeys, in addition: cell arrays
+// AttentionMap, strongest keys: cell arrays
 inline constexpr const char* KindColor = "KindColor";
 
 // AttentionTokens and SharedTokens, in addition, with Rank from 1: columns, and arrays of cells

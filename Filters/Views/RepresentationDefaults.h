@@ -19,7 +19,7 @@
 /// - Pictures (PictureColor) have no legend.
 /// - An Image Chart View has titled axes, with the tokens of an attention map; it shows classes by
 ///   number, since it cannot show colors as they are.
-/// - A chart of AttentionHarmonics starts with the coefficients, without amplitudes and phases.
+/// - A chart of ScoreHarmonics starts with the coefficients, without amplitudes and phases.
 /// - A representation starts with the values that the hint AtlasRepresentation of its source gives.
 ///
 /// An existing lookup table or property belongs to the user and is not changed, except that missing

@@ -313,16 +313,16 @@ def main(transformer):
     show("SummableColors", SummableColors(Input=outputs, Scale="SharedRange"), zoom=1.3)
     sphere = UnembeddingSphere(Input=model())
     show("UnembeddingSphere", *(s.OutputPort(sphere, port) for port in range(3)), direction=(1, -0.6, 0.7))
-    circle = EmbeddingCircle(Input=model())
+    circle = WordCircle(Input=model())
     ports = [s.OutputPort(circle, port) for port in range(2)]
-    show("EmbeddingCircle", *ports, direction=(1, -0.3, 0.25), zoom=1.6)
+    show("WordCircle", *ports, direction=(1, -0.3, 0.25), zoom=1.6)
     show("HeadAccuracySimplex", HeadAccuracySimplex(Input=model()), zoom=1.3)
     chart("HeadAccuracy", "XYBarChartView", HeadAccuracy(Input=model()), ["Accuracy"],
           "Accuracy of each head alone, of all, and of any", "row")
     amplitudes = [f"Amplitude {head}" for head in range(3)]
-    chart("AttentionHarmonics", "XYBarChartView", AttentionHarmonics(Input=model()), amplitudes,
+    chart("ScoreHarmonics", "XYBarChartView", ScoreHarmonics(Input=model()), amplitudes,
           "Amplitudes of the scores of each head", "harmonic")
-    show("HarmonicAttention", HarmonicAttention(), zoom=1.3)
+    show("HarmonicHead", HarmonicHead(), zoom=1.3)
     rows = s.OutputPort(AttentionOnlyTraining(), 1)
     chart("AttentionOnlyTraining", "XYChartView", rows, ["Loss", "Accuracy"], "A training", "step", "Step")
     rows = s.OutputPort(TransformerTraining(Steps=500, MeasureEvery=20), 1)
@@ -372,9 +372,6 @@ def main(transformer):
     focus = AttentionFocus(Input=recording)
     chart("AttentionFocus", "XYChartView", focus, ["First Weight", "Self Weight"],
           "Mean attention of 144 heads to the first and to the same token", "row")
-    recording = RecordingReader(FileName=RECORDING)
-    place = {"Input": recording, "Layer": 4, "Head": 11}
-    show("StrongestKeys", AttentionMap(Quantity="Scores", **place), StrongestKeys(**place), zoom=1.2)
     reader, recording = recorded(transformer)
     scores = ScoreBreakdown(Input=recording, Model=reader, Layer=1, Head=1, Top=1)
     chart("ScoreBreakdown", "XYChartView", scores, ["ALiBi", "Bias", "Attention"],
@@ -391,7 +388,7 @@ def main(transformer):
     show("SharedTokens", s.OutputPort(shared, 0), s.OutputPort(shared, 2), zoom=1.2)
     reader, recording = recorded(transformer)
     tokens = AttentionTokens(Input=recording, Model=reader)
-    show("TokenEmbedding", TokenEmbedding(Input=tokens, Model=reader), zoom=1.2)
+    show("AttentionTokenLayout", AttentionTokenLayout(Input=tokens, Model=reader), zoom=1.2)
     prompts = "Then, Mary and John went to the store"
     for name, ports, properties in (
         ("LogitAttribution", (1,), {}),

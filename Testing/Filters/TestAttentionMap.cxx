@@ -1,14 +1,17 @@
 #include "vtkAttentionMap.h"
 
+#include "Core/FocusOracle.h"
 #include "Core/Oracle.h"
 #include "RecordedAttention.h"
 #include "Recordings.h"
 #include "vtkRecordingReader.h"
 
+#include <vtkCellData.h>
 #include <vtkCompositeDataSet.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkPointData.h>
+#include <vtkPolyData.h>
 #include <vtkStringArray.h>
 
 #include <algorithm>
@@ -35,6 +38,9 @@ public:
     this->Get()->Update();
     return OutputOf<vtkImageData>(this->Get());
   }
+
+  /// The strongest keys, as of the last update.
+  vtkPolyData* Frames() { return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(1)); }
 
   /// Values by query from 0, then key.
   std::vector<double> ByQuery(const char* quantity)
@@ -397,6 +403,65 @@ TEST(AttentionMap, NamesTheRangeOfItsNumbers)
   EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a head from 0 to 1, found -2")));
   map->SetHead(1);
   EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
+}
+
+/// The strongest keys that an independent program found (Testing/Oracle/focus).
+TEST(AttentionMap, FramesTheKeysOfTheOracle)
+{
+  const FocusOracle oracle("bloom");
+  const std::vector<std::int64_t> top = oracle.Integers("focus.top"); // [2, 2, 4, 16]
+  const std::vector<double> scores = oracle.Values("breakdown.sorted.score");
+  Map map(DataSetOf(oracle.GetRecording()));
+  map->SetLayer(1);
+  map->SetSequence(1);
+  map->SetHead(2);
+  const std::size_t head = (2 + 1) * 4 + 2;
+  for (const bool ofScores : { false, true })
+  {
+    map->SetQuantity(ofScores ? vtkAttentionMap::SCORES : vtkAttentionMap::WEIGHTS);
+    map->Update();
+    vtkPolyData* frames = map.Frames();
+    ASSERT_EQ(frames->GetNumberOfLines(), 16);
+    const std::vector<double> keys = Values(frames->GetCellData(), "Key");
+    const std::vector<double> kinds = Values(frames->GetCellData(), "Kind");
+    const std::vector<double> values = Values(frames->GetCellData(), ofScores ? "Score" : "Weight");
+    for (std::size_t i = 0; i < 16; ++i)
+    {
+      const std::int64_t key = top[head * 16 + i];
+      EXPECT_EQ(keys[i], key);
+      EXPECT_EQ(kinds[i], key == static_cast<std::int64_t>(i) ? 1 : key == 0 ? 2 : 0);
+      if (ofScores)
+      {
+        EXPECT_NEAR(values[i], scores[(head * 16 + i) * 16], 1e-4);
+      }
+      double bounds[6];
+      frames->GetCellBounds(static_cast<vtkIdType>(i), bounds);
+      EXPECT_EQ(bounds[0], keys[i] - 0.5);
+      EXPECT_EQ(bounds[3], 0.5 - static_cast<double>(i));
+    }
+    EXPECT_EQ(Values(frames->GetCellData(), "Token Index")[3], 19);
+  }
+}
+
+/// Of means, the frames are around the largest mean of each row, and belong to no tokens.
+TEST(AttentionMap, FramesTheStrongestOfMeans)
+{
+  Map map(DataSetOf(SmallRecording()));
+  map->SetLayer(2);
+  map->SetHead(-1);
+  map->SetSequence(-1);
+  const std::vector<double> weights = map.ByQuery("Weights");
+  vtkCellData* arrays = map.Frames()->GetCellData();
+  const std::vector<double> keys = Values(arrays, "Key");
+  const auto tokens = static_cast<std::ptrdiff_t>(keys.size());
+  ASSERT_EQ(weights.size(), keys.size() * keys.size());
+  for (std::ptrdiff_t i = 0; i < tokens; ++i)
+  {
+    const auto row = weights.begin() + i * tokens;
+    EXPECT_EQ(keys[i], std::max_element(row, row + tokens) - row);
+    EXPECT_EQ(Values(arrays, "Weight")[i], row[static_cast<std::ptrdiff_t>(keys[i])]);
+  }
+  EXPECT_EQ(arrays->GetArray("Token Index"), nullptr);
 }
 
 TEST(AttentionMap, NamesTheLayersWhoseBlocksAreThere)

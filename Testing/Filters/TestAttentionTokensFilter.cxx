@@ -1,6 +1,6 @@
+#include "vtkAttentionTokenLayout.h"
 #include "vtkAttentionTokens.h"
 #include "vtkSharedTokens.h"
-#include "vtkTokenEmbedding.h"
 
 #include "DataFormat.h"
 #include "Transformers.h"
@@ -311,7 +311,7 @@ TEST_F(OfGpt2, SharedTokensAreExpected)
 
 TEST_F(OfGpt2, EmbeddingHasAPointPerHeadAndToken)
 {
-  Observed<vtkTokenEmbedding> embedding;
+  Observed<vtkAttentionTokenLayout> embedding;
   embedding->SetInputConnection(0, this->Tokens->GetOutputPort(0));
   embedding->SetModelConnection(this->Source.Model->GetOutputPort());
   embedding->SetIterations(50);

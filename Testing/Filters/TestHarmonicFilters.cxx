@@ -1,8 +1,8 @@
 #include "Core/HandModel.h"
 #include "Core/Oracle.h"
 #include "Torus.h"
-#include "vtkAttentionHarmonics.h"
-#include "vtkHarmonicAttention.h"
+#include "vtkHarmonicHead.h"
+#include "vtkScoreHarmonics.h"
 
 #include <vtkInformation.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
@@ -25,7 +25,7 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace
 {
 
-class HarmonicTable : public Observed<vtkAttentionHarmonics>
+class HarmonicTable : public Observed<vtkScoreHarmonics>
 {
 public:
   explicit HarmonicTable(const AttentionOnlyModel& model)
@@ -41,7 +41,7 @@ public:
   vtkTable* GetOutput() { return vtkTable::SafeDownCast(this->Get()->GetOutputDataObject(0)); }
 };
 
-class Source : public Observed<vtkHarmonicAttention>
+class Source : public Observed<vtkHarmonicHead>
 {
 public:
   void SetCoefficients(const std::vector<double>& coefficients)
@@ -167,7 +167,7 @@ TEST_P(HarmonicsOfOracle, DrawTheScoresOfTheModel)
   }
 }
 
-TEST(AttentionHarmonics, HaveTheNamesOfTheDesign)
+TEST(ScoreHarmonics, HaveTheNamesOfTheDesign)
 {
   HarmonicTable table(HandModel{});
   auto* names = vtkStringArray::SafeDownCast(table.Update()->GetColumnByName("Harmonic"));
@@ -181,7 +181,7 @@ TEST(AttentionHarmonics, HaveTheNamesOfTheDesign)
   EXPECT_THAT(Values(table.GetOutput()->GetFieldData(), "VocabularySize"), ElementsAre(2));
 }
 
-TEST(AttentionHarmonics, AreOnRankZeroAlone)
+TEST(ScoreHarmonics, AreOnRankZeroAlone)
 {
   for (int rank = 0; rank < 2; ++rank)
   {
@@ -191,14 +191,14 @@ TEST(AttentionHarmonics, AreOnRankZeroAlone)
   }
 }
 
-TEST(AttentionHarmonics, OfAnEmptyModelAreNone)
+TEST(ScoreHarmonics, OfAnEmptyModelAreNone)
 {
   HarmonicTable table(HandModel{});
   Connect(table.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
   EXPECT_EQ(table.Update()->GetNumberOfRows(), 0);
 }
 
-TEST(AttentionHarmonics, OfWeightsBeyondDoubleAreAnError)
+TEST(ScoreHarmonics, OfWeightsBeyondDoubleAreAnError)
 {
   HandModel model;
   model.heads[1].query *= 1e200;
@@ -209,7 +209,7 @@ TEST(AttentionHarmonics, OfWeightsBeyondDoubleAreAnError)
   EXPECT_THAT(table.TakeErrors(), ElementsAre(HasSubstr("the scores of head 1 are too large")));
 }
 
-TEST(HarmonicAttention, IsTheSumOfItsTerms)
+TEST(HarmonicHead, IsTheSumOfItsTerms)
 {
   const std::vector<double> coefficients = { 1, -2, 3, 0.5, -1.5, 2.5, 4, -3, 1.25, 0.75, -0.25 };
   Source source;
@@ -230,7 +230,7 @@ TEST(HarmonicAttention, IsTheSumOfItsTerms)
   EXPECT_EQ(Values(source.GetOutput()->GetFieldData(), "Coefficients"), coefficients);
 }
 
-TEST(HarmonicAttention, IgnoresTiedCoefficients)
+TEST(HarmonicHead, IgnoresTiedCoefficients)
 {
   Source source;
   source->SetResolution(9, 9);
@@ -245,18 +245,18 @@ TEST(HarmonicAttention, IgnoresTiedCoefficients)
   EXPECT_NE(Values(source.Update()->GetPointData(), "Score"), before);
 }
 
-TEST(HarmonicAttention, StartsWithCoefficientsThatAreTied)
+TEST(HarmonicHead, StartsWithCoefficientsThatAreTied)
 {
   Source source;
   EXPECT_EQ(source->GetCoefficient(5), -source->GetCoefficient(7));
   EXPECT_EQ(source->GetCoefficient(6), -source->GetCoefficient(8));
 }
 
-TEST(HarmonicAttention, IsTheProduct)
+TEST(HarmonicHead, IsTheProduct)
 {
   Source source;
   source->SetResolution(33, 21);
-  source->SetParametrization(vtkHarmonicAttention::PRODUCT);
+  source->SetParametrization(vtkHarmonicHead::PRODUCT);
   source->SetA(1.5);
   source->SetAlpha(-0.7);
   source->SetB(0.3);
@@ -272,7 +272,7 @@ TEST(HarmonicAttention, IsTheProduct)
   ExpectClose("Score", Values(source.Update()->GetPointData(), "Score"), expected, 1e-6);
 }
 
-TEST(HarmonicAttention, OfTheHardmaxIsOneWhereTheScoreIsPositive)
+TEST(HarmonicHead, OfTheHardmaxIsOneWhereTheScoreIsPositive)
 {
   Source source;
   source->SetResolution(20, 20);
@@ -288,7 +288,7 @@ TEST(HarmonicAttention, OfTheHardmaxIsOneWhereTheScoreIsPositive)
   EXPECT_THAT(attention, testing::Contains(1));
 }
 
-TEST(HarmonicAttention, HasTheSameBytesInAPart)
+TEST(HarmonicHead, HasTheSameBytesInAPart)
 {
   Source whole;
   whole->SetResolution(131, 97);
@@ -312,7 +312,7 @@ TEST(HarmonicAttention, HasTheSameBytesInAPart)
   }
 }
 
-TEST(HarmonicAttention, HasNoTimeUnlessSwept)
+TEST(HarmonicHead, HasNoTimeUnlessSwept)
 {
   Source source;
   EXPECT_THAT(source.Times(), testing::IsEmpty());
@@ -323,7 +323,7 @@ TEST(HarmonicAttention, HasNoTimeUnlessSwept)
   EXPECT_THAT(source.Times(), testing::IsEmpty());
 }
 
-TEST(HarmonicAttention, SweepsEachParameter)
+TEST(HarmonicHead, SweepsEachParameter)
 {
   for (int swept = 1; swept <= 17; ++swept)
   {
@@ -348,7 +348,7 @@ TEST(HarmonicAttention, SweepsEachParameter)
     {
       still->SetCoefficient(swept - 1, value);
     }
-    vtkHarmonicAttention* product = still.Get();
+    vtkHarmonicHead* product = still.Get();
     const std::map<int, std::function<void()>> setters = {
       { 12, [&] { product->SetA(value); } },
       { 13, [&] { product->SetAlpha(value); } },
@@ -366,7 +366,7 @@ TEST(HarmonicAttention, SweepsEachParameter)
   }
 }
 
-TEST(HarmonicAttention, StaysAtTheEndsOfASweep)
+TEST(HarmonicHead, StaysAtTheEndsOfASweep)
 {
   Source source;
   source->SetResolution(5, 5);
@@ -376,7 +376,7 @@ TEST(HarmonicAttention, StaysAtTheEndsOfASweep)
   EXPECT_THAT(Values(source.UpdateAt(-7)->GetFieldData(), "Swept Value"), ElementsAre(1));
 }
 
-TEST(HarmonicAttention, SaysWhyASweepWouldNotMove)
+TEST(HarmonicHead, SaysWhyASweepWouldNotMove)
 {
   Source source;
   source->SetResolution(5, 5);
@@ -391,14 +391,14 @@ TEST(HarmonicAttention, SaysWhyASweepWouldNotMove)
   EXPECT_THAT(
     source.TakeErrors(), ElementsAre(HasSubstr("Coefficients, found one of the Product")));
   source->SetSweptParameter(1);
-  source->SetParametrization(vtkHarmonicAttention::PRODUCT);
+  source->SetParametrization(vtkHarmonicHead::PRODUCT);
   source.Update();
   EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("Product, found a coefficient")));
   source->SetSweptParameter(0);
   EXPECT_EQ(source.Update()->GetPointData()->GetNumberOfArrays(), 2);
 }
 
-TEST(HarmonicAttention, RefusesWhatHasNoScore)
+TEST(HarmonicHead, RefusesWhatHasNoScore)
 {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   Source source;
@@ -410,7 +410,7 @@ TEST(HarmonicAttention, RefusesWhatHasNoScore)
   source->SetCoefficient(3, nan);
   source.Update();
   EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("found nan for cos t2")));
-  source->SetParametrization(vtkHarmonicAttention::PRODUCT);
+  source->SetParametrization(vtkHarmonicHead::PRODUCT);
   source->SetGamma(std::numeric_limits<double>::infinity());
   source.Update();
   EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("Product: expected finite numbers")));
@@ -420,7 +420,7 @@ TEST(HarmonicAttention, RefusesWhatHasNoScore)
   EXPECT_EQ(source.Update()->GetPointData()->GetNumberOfArrays(), 2);
 }
 
-TEST(HarmonicAttention, CanBeCancelled)
+TEST(HarmonicHead, CanBeCancelled)
 {
   Source source;
   source->SetResolution(50, 50);

@@ -2,7 +2,7 @@
 
 #include "Pipeline.h"
 #include "vtkAttentionTorus.h"
-#include "vtkHarmonicAttention.h"
+#include "vtkHarmonicHead.h"
 #include "vtkHeadAccuracy.h"
 #include "vtkTokenPairs.h"
 
@@ -22,7 +22,7 @@ namespace
 
 TEST(Defaults, OfCoefficientsAreThoseOfTheDesign)
 {
-  const vtkNew<vtkHarmonicAttention> harmonics;
+  const vtkNew<vtkHarmonicHead> harmonics;
   const std::vector<double> expected = { 0.5, 2, 0, 0, -1, -1.5, 1, 1.5, -1, 3, 0 };
   for (std::size_t i = 0; i < expected.size(); ++i)
   {

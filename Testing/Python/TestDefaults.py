@@ -22,7 +22,7 @@ HELPERS = {
 #: Lists with a default, which no method without arguments gives: where they are tested instead.
 ELSEWHERE = {
     ("AttentionTokens", "Vectors"): "TestAttentionTokensFilter",
-    ("HarmonicAttention", "Coefficients"): "TestTorusAlgorithm",
+    ("HarmonicHead", "Coefficients"): "TestTorusAlgorithm",
 }
 
 

@@ -11,7 +11,6 @@ FILTERS = {
     "AttentionMap": True,
     "AttentionMatrix": True,
     "AttentionSentence": True,
-    "StrongestKeys": True,
     "HeadEmbedding": False,
     "AttentionFocus": False,
     "HeadScores": False,

@@ -34,7 +34,7 @@ class Formats(AtlasTest):
         learning = simple.TransformerTraining(Steps=1)
         torus = atlastest.torus(model)
         sphere = simple.UnembeddingSphere(Input=model, Resolution=16)
-        circle = simple.EmbeddingCircle(Input=model)
+        circle = simple.WordCircle(Input=model)
         llama = simple.TransformerReader(FileName=str(LLAMA))
         run = simple.TransformerRecorder(Input=llama, TokenIds="1 2 3 4 5 6")
         embedding = simple.HeadEmbedding(Input=run, Method="PCA")
@@ -78,7 +78,7 @@ class Formats(AtlasTest):
             (score, 1, "score-attribution.pairs"),
             (focus, 0, "attention-focus.focus"),
             (focus, 1, "attention-focus.sorted"),
-            (simple.StrongestKeys(Input=run), 0, "strongest-keys"),
+            (simple.AttentionMap(Input=run), 1, "strongest-keys"),
             (breakdown, 0, "score-breakdown.scores"),
             (breakdown, 1, "score-breakdown.keys"),
             (updates, 0, "head-updates.updates"),
@@ -93,7 +93,7 @@ class Formats(AtlasTest):
             (shared, 0, "shared-tokens.heads"),
             (shared, 1, "shared-tokens.pairs"),
             (shared, 2, "shared-tokens.labels"),
-            (simple.TokenEmbedding(Input=tokens, Model=reader), 0, "token-embedding"),
+            (simple.AttentionTokenLayout(Input=tokens, Model=reader), 0, "attention-token-layout"),
             (patching, 0, "activation-patching.effects"),
             (patching, 1, "activation-patching.image"),
             (colors, 0, "head-embedding.points"),
@@ -122,18 +122,18 @@ class Formats(AtlasTest):
             (embedding, 0, "head-embedding.points"),
             (embedding, 1, "head-embedding.heads"),
             (torus, 0, "attention-torus"),
-            (simple.HarmonicAttention(Resolution=[8, 8]), 0, "harmonic-attention"),
+            (simple.HarmonicHead(Resolution=[8, 8]), 0, "harmonic-head"),
             (simple.TokenPairs(Input=model), 0, "token-pairs"),
             (simple.ClassAreas(Input=model, Resolution=[8, 8]), 0, "class-areas"),
             (simple.TorusDeformation(Input=torus), 0, "torus-deformation"),
-            (simple.AttentionHarmonics(Input=model), 0, "attention-harmonics"),
+            (simple.ScoreHarmonics(Input=model), 0, "score-harmonics"),
             (simple.HeadAccuracy(Input=model), 0, "head-accuracy"),
             (simple.HeadAccuracySimplex(Input=model, Resolution=8), 0, "head-accuracy-simplex"),
             (sphere, 0, "unembedding-sphere.cells"),
             (sphere, 1, "unembedding-sphere.centres"),
             (sphere, 2, "unembedding-sphere.arcs"),
-            (circle, 0, "embedding-circle.tokens"),
-            (circle, 1, "embedding-circle.circle"),
+            (circle, 0, "word-circle.tokens"),
+            (circle, 1, "word-circle.circle"),
             (training, 0, "attention-only"),
             (training, 1, "attention-only-training.training"),
             (training, 2, "attention-only-training.runs"),
@@ -186,7 +186,6 @@ class Formats(AtlasTest):
             ("filters", "HeadEmbedding"): "recording",
             ("filters", "AttentionFocus"): "recording",
             ("filters", "AttentionTokens"): "recording",
-            ("filters", "StrongestKeys"): "recording",
             ("filters", "ScoreBreakdown"): "recording",
             ("filters", "HeadUpdates"): "recording",
             ("filters", "LogitAttribution"): "recording",

@@ -28,7 +28,7 @@ WRONG = {
     "Resolution: expected at least 1 segment along each edge, found 0.": {"Resolution": 0},
 }
 
-#: No property of HarmonicAttention and HeadAccuracySimplex at its default.
+#: No property of HarmonicHead and HeadAccuracySimplex at its default.
 SOURCE = {
     "Parametrization": "Product",
     "Coefficients": [1, -2, 3, 0.5, -1.5, 2.5, 4, -3, 1.25, 0.75, -0.25],
@@ -89,7 +89,7 @@ class Harmonics(AtlasTest):
     def test_table(self):
         for name, free in (("trained-n5-h3", 9), ("random-n5-h1-d1", 5)):
             expected, path = self.oracle(name)
-            table = simple.AttentionHarmonics(Input=atlastest.read_model(path))
+            table = simple.ScoreHarmonics(Input=atlastest.read_model(path))
             found = columns(table)
             self.assertEqual(found["Harmonic"], HARMONICS)
             for head, coefficients in enumerate(expected["harmonics"]):
@@ -102,7 +102,7 @@ class Harmonics(AtlasTest):
             self.assertEqual(atlastest.field_value(table, "FreeParameters"), free)
 
     def test_bar_chart(self):
-        table = simple.AttentionHarmonics(Input=atlastest.read_model())
+        table = simple.ScoreHarmonics(Input=atlastest.read_model())
         view = simple.CreateView("XYBarChartView", ViewSize=[500, 400])
         display = simple.Show(table, view)
         self.assertEqual(list(display.SeriesVisibility), ["Head 0", "Head 1", "Head 2"])
@@ -116,7 +116,7 @@ class Harmonics(AtlasTest):
     def test_preferred_views(self):
         model = atlastest.read_model()
         for create, view in (
-            (simple.AttentionHarmonics, "XYBarChartView"),
+            (simple.ScoreHarmonics, "XYBarChartView"),
             (simple.HeadAccuracy, "SpreadSheetView"),
         ):
             hints = create(Input=model).SMProxy.GetHints()
@@ -125,7 +125,7 @@ class Harmonics(AtlasTest):
 
 class Attention(AtlasTest):
     def test_defaults(self):
-        source = simple.HarmonicAttention()
+        source = simple.HarmonicHead()
         self.assertEqual(source.Parametrization, "Coefficients")
         coefficients = list(source.Coefficients)
         self.assertEqual(coefficients, [0.5, 2, 0, 0, -1, -1.5, 1, 1.5, -1, 3, 0])
@@ -150,8 +150,8 @@ class Attention(AtlasTest):
         model = atlastest.read_model()
         torus = atlastest.torus(model, Quantities=["Score", "Attention"])
         expected = point_arrays(torus)
-        table = columns(simple.AttentionHarmonics(Input=model))
-        source = simple.HarmonicAttention(Resolution=[64, 48])
+        table = columns(simple.ScoreHarmonics(Input=model))
+        source = simple.HarmonicHead(Resolution=[64, 48])
         for head in range(3):
             source.Coefficients = table[f"Head {head}"].tolist()
             found = point_arrays(source)
@@ -159,7 +159,7 @@ class Attention(AtlasTest):
                 self.assert_close(found[name], expected[f"{name} {head}"])
 
     def test_product(self):
-        source = simple.HarmonicAttention(Resolution=[64, 48], Parametrization="Product")
+        source = simple.HarmonicHead(Resolution=[64, 48], Parametrization="Product")
         source.Gamma = 0.75
         t1, t2 = chart_angles(64, 48)
         a, alpha, b, c, gamma, d = (
@@ -170,7 +170,7 @@ class Attention(AtlasTest):
         self.assert_close(point_arrays(source)["Score"], (query * key).ravel())
 
     def test_play(self):
-        source = simple.HarmonicAttention(Resolution=[64, 48])
+        source = simple.HarmonicHead(Resolution=[64, 48])
         source.UpdatePipelineInformation()
         self.assertEqual(len(source.TimestepValues), 0)
         source.SweptParameter = "CosT1"
@@ -200,13 +200,13 @@ class Attention(AtlasTest):
 
     def test_first_show(self):
         view = atlastest.chart_view()
-        source = simple.HarmonicAttention(Resolution=[400, 400])
+        source = simple.HarmonicHead(Resolution=[400, 400])
         display = simple.Show(source, view)
         self.assertEqual(display.Representation, "Slice")
         self.assertEqual(list(display.ColorArrayName), ["POINTS", "Attention"])
         points = numpy.array(simple.GetColorTransferFunction("Attention").RGBPoints)
         self.assertEqual(points.reshape(-1, 4).tolist(), [[0, 1, 1, 1], [1, 0, 0, 0]])
-        pixels = atlastest.picture(view, "harmonic-attention")
+        pixels = atlastest.picture(view, "harmonic-head")
         attention = point_arrays(source)["Attention"].reshape(400, 400, 1)
         expected = numpy.rint(255 * (1 - attention)).astype(int) * numpy.ones(3, int)
         self.assertLess(atlastest.different_pixels(pixels, expected), 0.02)
@@ -217,7 +217,7 @@ class Attention(AtlasTest):
         self.assertEqual(points[0][0], -points[2][0])
 
     def test_errors(self):
-        source = simple.HarmonicAttention(Resolution=[8, 8], SweptParameter="CosTwiceT2")
+        source = simple.HarmonicHead(Resolution=[8, 8], SweptParameter="CosTwiceT2")
         source.UpdatePipeline()
         self.assert_one_error("follow from cos(t1+t2)")
         source.SweptParameter = "None"
@@ -333,9 +333,9 @@ class State(AtlasTest):
 
     def test_pvsm(self):
         model = atlastest.read_model()
-        simple.HarmonicAttention(registrationName="Source", **SOURCE)
+        simple.HarmonicHead(registrationName="Source", **SOURCE)
         simple.HeadAccuracySimplex(registrationName="Simplex", Input=model, **SIMPLEX)
-        simple.AttentionHarmonics(registrationName="Harmonics", Input=model)
+        simple.ScoreHarmonics(registrationName="Harmonics", Input=model)
         simple.HeadAccuracy(registrationName="Accuracy", Input=model, Residual="RawEmbedding")
         properties, arrays = self.look()
         self.assertEqual(properties["source"], SOURCE)

@@ -17,13 +17,13 @@ class HarmonicsRanks(AtlasTest):
 
     def test_tables(self):
         model = atlastest.read_model()
-        for create, rows in ((simple.AttentionHarmonics, 11), (simple.HeadAccuracy, 5)):
+        for create, rows in ((simple.ScoreHarmonics, 11), (simple.HeadAccuracy, 5)):
             table = create(Input=model)
             table.UpdatePipeline()
             self.assertEqual(table.GetDataInformation().GetNumberOfRows(), rows)
 
     def test_chart(self):
-        source = simple.HarmonicAttention(Resolution=[131, 97])
+        source = simple.HarmonicHead(Resolution=[131, 97])
         source.UpdatePipeline()
         whole = {name: numpy.full((97, 131), -9, "f4") for name in ("Score", "Attention")}
         for rank in range(RANKS):
@@ -38,7 +38,7 @@ class HarmonicsRanks(AtlasTest):
 
     def test_picture(self):
         view = atlastest.chart_view()
-        simple.Show(simple.HarmonicAttention(Resolution=[400, 400]), view)
+        simple.Show(simple.HarmonicHead(Resolution=[400, 400]), view)
         pixels = atlastest.picture(view, "attention")
         reference = atlastest.read_picture(atlastest.REFERENCE / "attention.png")
         self.assertEqual(atlastest.different_pixels(pixels, reference), 0)

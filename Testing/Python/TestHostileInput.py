@@ -268,9 +268,9 @@ SOURCES = [
     ("TransformerTraining", {"Steps": 10**9, "CheckpointEvery": 1}, "100000 checkpoints"),
     ("TransformerTraining", {"Positions": "Rotary", "HeadDimension": 15, "Steps": 1}, "even"),
     ("TransformerTraining", {"ContinueFrom": "/no/such/folder"}, "/no/such/folder"),
-    ("HarmonicAttention", {"Coefficients": [math.nan] * 11}, "Coefficients"),
-    ("HarmonicAttention", {"Resolution": [0, 0]}, "at least 2 points"),
-    ("HarmonicAttention", {"Resolution": [10**6, 10**6]}, "memory"),
+    ("HarmonicHead", {"Coefficients": [math.nan] * 11}, "Coefficients"),
+    ("HarmonicHead", {"Resolution": [0, 0]}, "at least 2 points"),
+    ("HarmonicHead", {"Resolution": [10**6, 10**6]}, "memory"),
     ("RandomPrompts", {"IdRange": [9, 3]}, "IdRange: the last id: expected at least 9"),
     ("RandomPrompts", {"Length": 10**9, "Count": 10**6}, "memory"),
 ]
@@ -453,8 +453,6 @@ class HostileInput(AtlasTest):
             ("AttentionFocus", "SinkThreshold nan", {"Input": plain, "SinkThreshold": math.nan}, "found nan"),
             ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
             ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
-            ("StrongestKeys", "Layer 2", {"Input": plain, "Layer": 2}, "layer 2"),
-            ("StrongestKeys", "Sequence -1", {"Input": plain, "Sequence": -1}, "found -1, all"),
             ("ScoreBreakdown", "no model", {"Input": plain}, "found none"),
             ("ScoreBreakdown", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("ScoreBreakdown", "stored attention", {"Input": attention, "Model": other}, "model that was"),
@@ -558,8 +556,8 @@ class HostileInput(AtlasTest):
             self.check("AttentionTokens", what, simple.AttentionTokens(**properties), message)
         tokens = simple.AttentionTokens(**plain, Vectors="Query")
         self.check("SharedTokens", "other vectors", simple.SharedTokens(Input=tokens), "Vector: expected one of")
-        embedding = simple.TokenEmbedding(Input=tokens, Model=model, Vector="Query", Perplexity=0)
-        self.check("TokenEmbedding", "Perplexity 0", embedding, "perplexity")
+        embedding = simple.AttentionTokenLayout(Input=tokens, Model=model, Vector="Query", Perplexity=0)
+        self.check("AttentionTokenLayout", "Perplexity 0", embedding, "perplexity")
 
     def test_tables_of_circuits(self):
         def reader(name):

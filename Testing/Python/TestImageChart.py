@@ -58,7 +58,7 @@ class ImageChart(AtlasTest):
 
     def test_another_source(self):
         self.show_map()
-        self.show(simple.HarmonicAttention())
+        self.show(simple.HarmonicHead())
         self.assertEqual(self.titles(), ("theta_1", "theta_2"))
         self.assertNotIn("Data", self.labels()[0])
 

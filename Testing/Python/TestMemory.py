@@ -31,9 +31,9 @@ class Pipelines(AtlasTest):
         simplex = simple.HeadAccuracySimplex(Input=model, Resolution=16)
         self.assertGreater(fetch(simplex).GetNumberOfPoints(), 0)
         self.assertGreater(fetch(simple.HeadAccuracy(Input=model)).GetNumberOfRows(), 0)
-        self.assertGreater(fetch(simple.AttentionHarmonics(Input=model)).GetNumberOfRows(), 0)
-        self.assertGreater(fetch(simple.EmbeddingCircle(Input=model)).GetNumberOfPoints(), 0)
-        attention = simple.HarmonicAttention(Resolution=[16, 12])
+        self.assertGreater(fetch(simple.ScoreHarmonics(Input=model)).GetNumberOfRows(), 0)
+        self.assertGreater(fetch(simple.WordCircle(Input=model)).GetNumberOfPoints(), 0)
+        attention = simple.HarmonicHead(Resolution=[16, 12])
         self.assertEqual(fetch(attention).GetNumberOfPoints(), 16 * 12)
 
     def test_training(self):

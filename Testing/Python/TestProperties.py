@@ -35,7 +35,7 @@ class Proxies(AtlasTest):
             for create in (
                 simple.AttentionTorus,
                 simple.TokenPairs,
-                simple.AttentionHarmonics,
+                simple.ScoreHarmonics,
                 simple.HeadAccuracySimplex,
                 simple.HeadAccuracy,
             )
@@ -44,7 +44,7 @@ class Proxies(AtlasTest):
     def test_filters_are_in_the_menu(self):
         for proxy in FILTERS:
             menu = proxy.find("Hints/ShowInMenu")
-            self.assertEqual(menu.get("category"), "Attention Atlas")
+            self.assertRegex(menu.get("category"), "^Attention Atlas: ")
             self.assertTrue(menu.get("icon"))
 
     def test_defaults_are_those_of_the_xml(self):

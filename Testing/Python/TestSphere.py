@@ -124,7 +124,7 @@ class Sphere(AtlasTest):
 
     def test_state(self):
         self.sphere.Resolution = 44
-        circle = simple.EmbeddingCircle(registrationName="Circle", Input=self.sphere.Input)
+        circle = simple.WordCircle(registrationName="Circle", Input=self.sphere.Input)
         shown = view()
         for port in range(3):
             simple.Show(simple.OutputPort(self.sphere, port), shown)
@@ -145,7 +145,7 @@ class Sphere(AtlasTest):
 class Circle(AtlasTest):
     def setUp(self):
         super().setUp()
-        self.circle = simple.EmbeddingCircle(Input=atlastest.read_model())
+        self.circle = simple.WordCircle(Input=atlastest.read_model())
 
     def test_tokens(self):
         expected, path = self.oracle()

@@ -32,7 +32,7 @@ class Ranks(AtlasTest):
         self.expect_as_on_one_rank(sphere, 3)
 
     def test_circle(self):
-        circle = simple.EmbeddingCircle(Input=atlastest.read_model())
+        circle = simple.WordCircle(Input=atlastest.read_model())
         self.expect_as_on_one_rank(circle, 2)
 
     def test_picture(self):

@@ -47,7 +47,7 @@ class Tokens(AtlasTest):
         self.assert_as_on_one_rank("shared", numbers(image.GetPointData()))
 
     def test_embedding(self):
-        points = self.output(simple.TokenEmbedding(Input=self.tokens, Model=self.model, Iterations=50), 0)
+        points = self.output(simple.AttentionTokenLayout(Input=self.tokens, Model=self.model, Iterations=50), 0)
         places = {"places": vtk_to_numpy(points.GetPoints().GetData()).copy()}
         self.assert_as_on_one_rank("embedding", places)
 

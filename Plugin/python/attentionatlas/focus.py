@@ -94,7 +94,7 @@ class Focus(Recording):
         """The strongest key of each query, and its kind."""
         with self:
             place = {"Sequence": self.sequence, "Layer": layer, "Head": head}
-            frames = data.fetch(self.own(simple.StrongestKeys(Input=self.reader, **place)))
+            frames = data.fetch(self.own(simple.AttentionMap(Input=self.reader, **place)), 1)
             arrays = frames.GetCellData()
             return [
                 [int(arrays.GetArray(name).GetTuple1(row)) for row in range(frames.GetNumberOfCells())]

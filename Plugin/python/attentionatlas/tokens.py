@@ -153,7 +153,7 @@ class Tokens(Proxies):
         """The places of the embeddings of a vector's tokens, and their layers."""
         properties = {"Input": self.filter, "Model": self.model, "Vector": vector, **properties}
         with self:
-            points = data.fetch(self.own(simple.TokenEmbedding(**properties)))
+            points = data.fetch(self.own(simple.AttentionTokenLayout(**properties)))
         if points.GetNumberOfPoints() == 0:
             raise ValueError("no embedding of the tokens; see the error reported above.")
         return data.points(points)[:, :2], data.point_array(points, "Layer")

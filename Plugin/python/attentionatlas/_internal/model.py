@@ -10,7 +10,7 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Missing, Proxies, open_model
 
 #: Filters that have no model as input.
-_SOURCES = ("HarmonicAttention", "AttentionOnlyTraining")
+_SOURCES = ("HarmonicHead", "AttentionOnlyTraining")
 
 
 class Model(Proxies):

@@ -25,7 +25,7 @@ from attentionatlas._internal.style import GREY, GREYS, HEAD_COLORS
 
 def _coefficients(model):
     """The names of the harmonics, and the coefficients of each head."""
-    columns = data.table(model.filter("AttentionHarmonics"))
+    columns = data.table(model.filter("ScoreHarmonics"))
     return columns["Harmonic"], [columns[f"Head {head}"] for head in range(model.heads)]
 
 
@@ -76,7 +76,7 @@ def boundary_motion(model, page, head=None):
     columns = page.columns(6)
     figure, axes = page.panels(6, columns, f"Decision boundary of head {head} as its phases turn")
     pattern, level = (
-        model.filter("HarmonicAttention", Resolution=[size] * 2)
+        model.filter("HarmonicHead", Resolution=[size] * 2)
         for size in (page.pixels(columns), LEVEL_POINTS)
     )
     for number, panel in enumerate(axes):
@@ -95,7 +95,7 @@ def boundary_movie(model, page, path):
     starts = _coefficients(model)[1][:HEADS]
     count = len(starts)
     figure, axes = page.panels(count, count, "Decision boundaries in motion")
-    pattern = model.filter("HarmonicAttention", Resolution=[LEVEL_POINTS] * 2)
+    pattern = model.filter("HarmonicHead", Resolution=[LEVEL_POINTS] * 2)
     empty, panels = numpy.zeros((LEVEL_POINTS, LEVEL_POINTS)), []
     for head, (panel, start) in enumerate(zip(axes, starts)):
         torus_axes(panel, head, count, count)

@@ -157,7 +157,7 @@ def _label_angles(axes, camera):
 @drawn_from(Model.opened)
 def layer_norm(model, page):
     """The word embeddings before and after layer normalization, in space and along (1, 1, 1)."""
-    source = model.filter("EmbeddingCircle")
+    source = model.filter("WordCircle")
     words, circle = data.fetch(source), data.fetch(source, port=1)
     cameras = (Camera((1, -0.45, 0.55)), Camera((1, 1, 1), (-1, 2, -1)))
     figure, axes = page.panels(2, 2, "Layer normalization puts words on a circle")

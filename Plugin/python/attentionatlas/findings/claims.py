@@ -157,7 +157,7 @@ FINDINGS = (
         "The cells are the Fourier coefficients of each head\u2019s score as a function of the two angles. All but "
         "the middle ones are empty: the score is a product of two vectors that each move on a circle, so no faster "
         "wave can appear.",
-        "Attention-Only Model Reader > Attention Harmonics; Harmonic Attention animates the coefficients.",
+        "Attention-Only Model Reader > Score Harmonics; Harmonic Head animates the coefficients.",
     ),
     Finding(
         "boosting",

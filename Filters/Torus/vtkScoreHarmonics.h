@@ -1,10 +1,10 @@
-#ifndef vtkAttentionHarmonics_h
-#define vtkAttentionHarmonics_h
+#ifndef vtkScoreHarmonics_h
+#define vtkScoreHarmonics_h
 
 #include "vtkModelAlgorithm.h"
 
 /**
- * @class vtkAttentionHarmonics
+ * @class vtkScoreHarmonics
  * @brief The scores of the heads of an attention-only transformer as trigonometric polynomials.
  *
  * Input: the model. Output: a vtkTable with one row per harmonic of the isometric angles t1 and t2:
@@ -26,21 +26,21 @@
  * score: 5 for heads of dimension 1, 8 for 2, 9 for 3 and more. On several ranks, rank 0 has the
  * table.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkAttentionHarmonics : public vtkModelAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkScoreHarmonics : public vtkModelAlgorithm
 {
 public:
-  static vtkAttentionHarmonics* New();
-  vtkTypeMacro(vtkAttentionHarmonics, vtkModelAlgorithm);
+  static vtkScoreHarmonics* New();
+  vtkTypeMacro(vtkScoreHarmonics, vtkModelAlgorithm);
 
 protected:
-  vtkAttentionHarmonics();
-  ~vtkAttentionHarmonics() override = default;
+  vtkScoreHarmonics();
+  ~vtkScoreHarmonics() override = default;
 
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
-  vtkAttentionHarmonics(const vtkAttentionHarmonics&) = delete;
-  void operator=(const vtkAttentionHarmonics&) = delete;
+  vtkScoreHarmonics(const vtkScoreHarmonics&) = delete;
+  void operator=(const vtkScoreHarmonics&) = delete;
 };
 
 #endif

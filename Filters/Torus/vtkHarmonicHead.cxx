@@ -1,4 +1,4 @@
-#include "vtkHarmonicAttention.h"
+#include "vtkHarmonicHead.h"
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
@@ -34,7 +34,7 @@ namespace
 namespace Names = AttentionAtlas::ArrayNames;
 
 constexpr int HarmonicCount = static_cast<int>(atlas::HarmonicCount);
-static_assert(vtkHarmonicAttention::PARAMETER == vtkHarmonicAttention::COEFFICIENT + HarmonicCount);
+static_assert(vtkHarmonicHead::PARAMETER == vtkHarmonicHead::COEFFICIENT + HarmonicCount);
 
 /// The requested time, clamped to the sweep.
 double RequestedTime(vtkInformation* info)
@@ -46,14 +46,14 @@ double RequestedTime(vtkInformation* info)
 
 }
 
-vtkStandardNewMacro(vtkHarmonicAttention);
+vtkStandardNewMacro(vtkHarmonicHead);
 
-vtkHarmonicAttention::vtkHarmonicAttention()
+vtkHarmonicHead::vtkHarmonicHead()
   : vtkTaskAlgorithm({}, { "vtkImageData" })
 {
 }
 
-void vtkHarmonicAttention::SetPattern(int pattern)
+void vtkHarmonicHead::SetPattern(int pattern)
 {
   pattern = std::clamp<int>(pattern, vtkTorusAlgorithm::SOFTMAX, vtkTorusAlgorithm::HARDMAX);
   if (pattern != this->Pattern)
@@ -63,7 +63,7 @@ void vtkHarmonicAttention::SetPattern(int pattern)
   }
 }
 
-void vtkHarmonicAttention::SetCoefficient(int harmonic, double coefficient)
+void vtkHarmonicHead::SetCoefficient(int harmonic, double coefficient)
 {
   if (harmonic < 0 || harmonic >= HarmonicCount)
   {
@@ -78,18 +78,18 @@ void vtkHarmonicAttention::SetCoefficient(int harmonic, double coefficient)
   }
 }
 
-double vtkHarmonicAttention::GetCoefficient(int harmonic) const
+double vtkHarmonicHead::GetCoefficient(int harmonic) const
 {
   return harmonic >= 0 && harmonic < HarmonicCount ? this->Coefficients[harmonic] : 0;
 }
 
-double vtkHarmonicAttention::SweptValueAt(double time) const
+double vtkHarmonicHead::SweptValueAt(double time) const
 {
   return (1 - time) * this->SweepRange[0] + time * this->SweepRange[1];
 }
 
 /// Throws std::runtime_error if the score does not depend on the swept parameter.
-void vtkHarmonicAttention::CheckSweep() const
+void vtkHarmonicHead::CheckSweep() const
 {
   const bool isCoefficient =
     this->SweptParameter >= COEFFICIENT && this->SweptParameter < PARAMETER;
@@ -116,7 +116,7 @@ void vtkHarmonicAttention::CheckSweep() const
   }
 }
 
-atlas::HarmonicCoefficients vtkHarmonicAttention::CoefficientsAt(double time) const
+atlas::HarmonicCoefficients vtkHarmonicHead::CoefficientsAt(double time) const
 {
   atlas::HarmonicCoefficients coefficients;
   std::copy(std::begin(this->Coefficients), std::end(this->Coefficients), coefficients.begin());
@@ -144,7 +144,7 @@ atlas::HarmonicCoefficients vtkHarmonicAttention::CoefficientsAt(double time) co
   return coefficients;
 }
 
-int vtkHarmonicAttention::RequestInformation(
+int vtkHarmonicHead::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   vtkInformation* info = outputVector->GetInformationObject(0);
@@ -165,7 +165,7 @@ int vtkHarmonicAttention::RequestInformation(
   return 1;
 }
 
-void vtkHarmonicAttention::Execute(Task& task)
+void vtkHarmonicHead::Execute(Task& task)
 {
   vtkInformation* info = task.OutputInformation();
   auto* output = task.Output<vtkImageData>();
@@ -186,7 +186,7 @@ void vtkHarmonicAttention::Execute(Task& task)
     theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
   }
   this->Evaluate({ coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1 }, task);
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HarmonicAttention);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HarmonicHead);
   output->GetFieldData()->AddArray(
     AttentionAtlas::MakeArray<vtkDoubleArray>(Names::Coefficients, coefficients));
   if (this->IsSwept())
@@ -197,7 +197,7 @@ void vtkHarmonicAttention::Execute(Task& task)
 }
 
 /// Computes the arrays of the part of the chart that is asked for.
-void vtkHarmonicAttention::Evaluate(const atlas::HarmonicField& field, const Task& task) const
+void vtkHarmonicHead::Evaluate(const atlas::HarmonicField& field, const Task& task) const
 {
   const int* extent = task.OutputInformation()->Get(SDDP::UPDATE_EXTENT());
   const vtkIdType columns = extent[1] - extent[0] + 1;

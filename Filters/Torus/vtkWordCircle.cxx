@@ -1,4 +1,4 @@
-#include "vtkEmbeddingCircle.h"
+#include "vtkWordCircle.h"
 
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
@@ -132,19 +132,19 @@ void SetCircle(double halfSide, vtkPolyData* output)
 
 }
 
-vtkStandardNewMacro(vtkEmbeddingCircle);
+vtkStandardNewMacro(vtkWordCircle);
 
-vtkEmbeddingCircle::vtkEmbeddingCircle()
+vtkWordCircle::vtkWordCircle()
   : vtkModelAlgorithm({ "vtkPolyData", "vtkPolyData" })
 {
 }
 
-void vtkEmbeddingCircle::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
+void vtkWordCircle::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
   auto* tokens = task.Output<vtkPolyData>(TOKENS);
   auto* circle = task.Output<vtkPolyData>(CIRCLE);
   SetTokens(model.wordEmbedding, tokens);
   AttentionAtlas::SetFormat(tokens, AttentionAtlas::Formats::EmbeddingTokens);
   SetCircle(HalfSide(model.wordEmbedding), circle);
-  AttentionAtlas::SetFormat(circle, AttentionAtlas::Formats::EmbeddingCircle);
+  AttentionAtlas::SetFormat(circle, AttentionAtlas::Formats::WordCircle);
 }

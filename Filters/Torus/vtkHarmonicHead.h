@@ -1,5 +1,5 @@
-#ifndef vtkHarmonicAttention_h
-#define vtkHarmonicAttention_h
+#ifndef vtkHarmonicHead_h
+#define vtkHarmonicHead_h
 
 #include "AttentionAtlasTorusModule.h"
 
@@ -12,7 +12,7 @@ class HarmonicField;
 }
 
 /**
- * @class vtkHarmonicAttention
+ * @class vtkHarmonicHead
  * @brief An attention pattern on the torus that is computed from its harmonics instead of a model.
  *
  * Source without input. Output: a vtkImageData, x = theta_1 (token 1), y = theta_2 (token 2), from
@@ -22,7 +22,7 @@ class HarmonicField;
  * - Attention (float): the attention from token 2 to token 1 for that score, 0 to 1
  *
  * Field data: Coefficients (double, 11 tuples), those of the image, in the order of
- * vtkAttentionHarmonics; and Swept Value (double) while a parameter is swept.
+ * vtkScoreHarmonics; and Swept Value (double) while a parameter is swept.
  *
  * While a parameter is swept, the source has SweepSteps time steps from 0 to 1. Over them the
  * parameter changes linearly from the first to the second value of SweepRange. Times between steps
@@ -33,11 +33,11 @@ class HarmonicField;
  * the byte for any number of threads and ranks. After an error the output is empty, and the next
  * update tries again.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkHarmonicAttention : public vtkTaskAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkHarmonicHead : public vtkTaskAlgorithm
 {
 public:
-  static vtkHarmonicAttention* New();
-  vtkTypeMacro(vtkHarmonicAttention, vtkTaskAlgorithm);
+  static vtkHarmonicHead* New();
+  vtkTypeMacro(vtkHarmonicHead, vtkTaskAlgorithm);
 
   enum ParametrizationType
   {
@@ -82,7 +82,7 @@ public:
 
   ///@{
   /**
-   * The coefficient of a harmonic, from 0 to 10, in the order of vtkAttentionHarmonics. Any finite
+   * The coefficient of a harmonic, from 0 to 10, in the order of vtkScoreHarmonics. Any finite
    * number. Default: 0.5, 2, 0, 0, -1, -1.5, 1, 1.5, -1, 3, 0.
    */
   void SetCoefficient(int harmonic, double coefficient);
@@ -145,16 +145,16 @@ public:
   ///@}
 
 protected:
-  vtkHarmonicAttention();
-  ~vtkHarmonicAttention() override = default;
+  vtkHarmonicHead();
+  ~vtkHarmonicHead() override = default;
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkHarmonicAttention(const vtkHarmonicAttention&) = delete;
-  void operator=(const vtkHarmonicAttention&) = delete;
+  vtkHarmonicHead(const vtkHarmonicHead&) = delete;
+  void operator=(const vtkHarmonicHead&) = delete;
 
   bool IsSwept() const { return this->SweptParameter != NOTHING; }
   double SweptValueAt(double time) const;

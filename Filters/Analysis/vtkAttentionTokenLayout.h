@@ -1,12 +1,12 @@
-#ifndef vtkTokenEmbedding_h
-#define vtkTokenEmbedding_h
+#ifndef vtkAttentionTokenLayout_h
+#define vtkAttentionTokenLayout_h
 
 #include "AttentionAtlasAnalysisModule.h"
 
 #include <vtkTaskAlgorithm.h>
 
 /**
- * @class vtkTokenEmbedding
+ * @class vtkAttentionTokenLayout
  * @brief The embeddings of the attention tokens of heads, laid out in a plane.
  *
  * Input port 0: the first output of vtkAttentionTokens, of which the tokens of rank 1 count. Input
@@ -20,11 +20,11 @@
  *
  * On several ranks the first one has the points.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkTokenEmbedding : public vtkTaskAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionTokenLayout : public vtkTaskAlgorithm
 {
 public:
-  static vtkTokenEmbedding* New();
-  vtkTypeMacro(vtkTokenEmbedding, vtkTaskAlgorithm);
+  static vtkAttentionTokenLayout* New();
+  vtkTypeMacro(vtkAttentionTokenLayout, vtkTaskAlgorithm);
 
   /**
    * Sets the transformer.
@@ -65,14 +65,14 @@ public:
   ///@}
 
 protected:
-  vtkTokenEmbedding();
-  ~vtkTokenEmbedding() override = default;
+  vtkAttentionTokenLayout();
+  ~vtkAttentionTokenLayout() override = default;
 
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkTokenEmbedding(const vtkTokenEmbedding&) = delete;
-  void operator=(const vtkTokenEmbedding&) = delete;
+  vtkAttentionTokenLayout(const vtkAttentionTokenLayout&) = delete;
+  void operator=(const vtkAttentionTokenLayout&) = delete;
 
   int Vector = 4;
   double Perplexity = 30;

@@ -1,4 +1,4 @@
-#include "vtkTokenEmbedding.h"
+#include "vtkAttentionTokenLayout.h"
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
@@ -82,7 +82,7 @@ std::vector<float> EmbeddingsOf(const std::vector<Place>& places, const atlas::T
                                std::to_string(config.vocabulary - 1) + ", found " +
                                std::to_string(id) + " among them.");
     }
-    const atlas::DoubleMatrix row = weights.TokenEmbedding(id, id + 1);
+    const atlas::DoubleMatrix row = weights.AttentionTokenLayout(id, id + 1);
     std::transform(row.data(), row.data() + d, embeddings.data() + i * d,
       [](double value) { return static_cast<float>(value); });
   }
@@ -113,19 +113,19 @@ void Fill(const TokensOfHeads& tokens, const std::vector<Place>& places,
     Names::Token, places, [&](const Place& place) { return tokens.texts.at(place.id); }));
   AttentionAtlas::CacheRanges(data);
   AttentionAtlas::AddField(output->GetFieldData(), Names::Divergence, layout.divergence);
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TokenEmbedding);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionTokenLayout);
 }
 
 }
 
-vtkStandardNewMacro(vtkTokenEmbedding);
+vtkStandardNewMacro(vtkAttentionTokenLayout);
 
-vtkTokenEmbedding::vtkTokenEmbedding()
+vtkAttentionTokenLayout::vtkAttentionTokenLayout()
   : vtkTaskAlgorithm({ "vtkTable", "vtkMultiBlockDataSet?" }, { "vtkPolyData" })
 {
 }
 
-void vtkTokenEmbedding::Execute(Task& task)
+void vtkAttentionTokenLayout::Execute(Task& task)
 {
   auto* input = task.Input<vtkTable>();
   const bool isEmpty = input == nullptr || input->GetNumberOfRows() == 0;

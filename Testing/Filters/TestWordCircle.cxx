@@ -1,4 +1,4 @@
-#include "vtkEmbeddingCircle.h"
+#include "vtkWordCircle.h"
 
 #include "ClassPalette.h"
 #include "Core/HandModel.h"
@@ -24,7 +24,7 @@ namespace
 
 const double Pi = std::acos(-1.0);
 
-class Circle : public Observed<vtkEmbeddingCircle>
+class Circle : public Observed<vtkWordCircle>
 {
 public:
   explicit Circle(const AttentionOnlyModel& model) { Connect(this->Get(), 0, DataSetOf(model)); }
@@ -100,7 +100,7 @@ TEST_P(OracleCircle, JoinsTheTwoPointsOfAToken)
   }
 }
 
-TEST(EmbeddingCircle, HasTheEmbeddingsOfTheHandModel)
+TEST(WordCircle, HasTheEmbeddingsOfTheHandModel)
 {
   Circle circle(HandModel{});
   vtkPolyData* tokens = circle.Update();
@@ -112,7 +112,7 @@ TEST(EmbeddingCircle, HasTheEmbeddingsOfTheHandModel)
   EXPECT_NEAR(angles[3], HandModel::Theta2, 1e-7);
 }
 
-TEST(EmbeddingCircle, HasAConstantEmbeddingAtTheOrigin)
+TEST(WordCircle, HasAConstantEmbeddingAtTheOrigin)
 {
   AttentionOnlyModel model = HandModel{};
   model.wordEmbedding.row(0).setConstant(0.1);
@@ -128,10 +128,10 @@ TEST(EmbeddingCircle, HasAConstantEmbeddingAtTheOrigin)
   }
 }
 
-TEST(EmbeddingCircle, IsAClosedCircleOfRadiusRootThree)
+TEST(WordCircle, IsAClosedCircleOfRadiusRootThree)
 {
   Circle circle(HandModel{});
-  vtkPolyData* output = circle.Update(vtkEmbeddingCircle::CIRCLE);
+  vtkPolyData* output = circle.Update(vtkWordCircle::CIRCLE);
   ASSERT_EQ(output->GetNumberOfLines(), 1);
   vtkIdType size = 0;
   const vtkIdType* ids = nullptr;
@@ -152,10 +152,10 @@ TEST(EmbeddingCircle, IsAClosedCircleOfRadiusRootThree)
   EXPECT_NEAR(angles[ids[size - 1]], Pi, 1e-6);
 }
 
-TEST(EmbeddingCircle, HasAPlaneAroundItAndTheTokens)
+TEST(WordCircle, HasAPlaneAroundItAndTheTokens)
 {
   Circle circle(HandModel{});
-  vtkPolyData* output = circle.Update(vtkEmbeddingCircle::CIRCLE);
+  vtkPolyData* output = circle.Update(vtkWordCircle::CIRCLE);
   ASSERT_EQ(output->GetNumberOfPolys(), 1);
   vtkIdType size = 0;
   const vtkIdType* ids = nullptr;
@@ -173,7 +173,7 @@ TEST(EmbeddingCircle, HasAPlaneAroundItAndTheTokens)
   }
 }
 
-TEST(EmbeddingCircle, HasItsTypes)
+TEST(WordCircle, HasItsTypes)
 {
   Circle circle(HandModel{});
   vtkPointData* data = circle.Update()->GetPointData();
@@ -188,7 +188,7 @@ TEST(EmbeddingCircle, HasItsTypes)
   }
 }
 
-TEST(EmbeddingCircle, IsOnRankZeroAlone)
+TEST(WordCircle, IsOnRankZeroAlone)
 {
   Circle circle(HandModel{});
   circle->UpdatePiece(1, 2, 0);
@@ -198,14 +198,14 @@ TEST(EmbeddingCircle, IsOnRankZeroAlone)
   EXPECT_EQ(circle.GetOutput(0)->GetNumberOfPoints(), 4);
 }
 
-TEST(EmbeddingCircle, PassesTheUsersFieldDataOn)
+TEST(WordCircle, PassesTheUsersFieldDataOn)
 {
   const auto model = DataSetOf(HandModel{});
   vtkNew<vtkDoubleArray> array;
   array->SetName("Run");
   array->InsertNextValue(7);
   model->GetFieldData()->AddArray(array);
-  vtkNew<vtkEmbeddingCircle> circle;
+  vtkNew<vtkWordCircle> circle;
   circle->SetInputDataObject(model);
   circle->Update();
   for (int port = 0; port < circle->GetNumberOfOutputPorts(); ++port)
@@ -216,14 +216,14 @@ TEST(EmbeddingCircle, PassesTheUsersFieldDataOn)
   }
 }
 
-TEST(EmbeddingCircle, OfAnEmptyModelIsNone)
+TEST(WordCircle, OfAnEmptyModelIsNone)
 {
   Circle circle(HandModel{});
   Connect(circle.Get(), 0, vtkNew<vtkMultiBlockDataSet>());
   EXPECT_EQ(circle.Update()->GetNumberOfPoints(), 0);
 }
 
-TEST(EmbeddingCircle, ToleratesABadModel)
+TEST(WordCircle, ToleratesABadModel)
 {
   AttentionOnlyModel model = HandModel{};
   const auto data = DataSetOf(model);

@@ -1,4 +1,4 @@
-#include "vtkAttentionHarmonics.h"
+#include "vtkScoreHarmonics.h"
 
 #include "ArrayNames.h"
 #include "AttentionOnlyModel.h"
@@ -37,14 +37,14 @@ void AddWaves(vtkTable* table, std::size_t head, const atlas::HarmonicCoefficien
 
 }
 
-vtkStandardNewMacro(vtkAttentionHarmonics);
+vtkStandardNewMacro(vtkScoreHarmonics);
 
-vtkAttentionHarmonics::vtkAttentionHarmonics()
+vtkScoreHarmonics::vtkScoreHarmonics()
   : vtkModelAlgorithm({ "vtkTable" })
 {
 }
 
-void vtkAttentionHarmonics::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
+void vtkScoreHarmonics::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
   auto* output = task.Output<vtkTable>();
   std::vector<atlas::HarmonicCoefficients> heads;
@@ -65,5 +65,5 @@ void vtkAttentionHarmonics::Evaluate(const atlas::AttentionOnlyModel& model, Tas
   }
   AttentionAtlas::AddField(output->GetFieldData(), Names::FreeParameters,
     atlas::FreeParameterCount(model.HeadDimension()));
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionHarmonics);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::ScoreHarmonics);
 }

@@ -1,10 +1,10 @@
-#ifndef vtkEmbeddingCircle_h
-#define vtkEmbeddingCircle_h
+#ifndef vtkWordCircle_h
+#define vtkWordCircle_h
 
 #include "vtkModelAlgorithm.h"
 
 /**
- * @class vtkEmbeddingCircle
+ * @class vtkWordCircle
  * @brief Layer normalization as geometry: word embeddings, and the circle to which it maps them.
  *
  * Input: the model. e(t) = LN(word_embedding[t]) = (x - mean(x)) / sqrt(mean((x - mean(x))^2)): the
@@ -23,11 +23,11 @@
  *
  * Field data of each: the model's dimensions. On several ranks, rank 0 has all.
  */
-class ATTENTIONATLASTORUS_EXPORT vtkEmbeddingCircle : public vtkModelAlgorithm
+class ATTENTIONATLASTORUS_EXPORT vtkWordCircle : public vtkModelAlgorithm
 {
 public:
-  static vtkEmbeddingCircle* New();
-  vtkTypeMacro(vtkEmbeddingCircle, vtkModelAlgorithm);
+  static vtkWordCircle* New();
+  vtkTypeMacro(vtkWordCircle, vtkModelAlgorithm);
 
   enum OutputPort
   {
@@ -36,14 +36,14 @@ public:
   };
 
 protected:
-  vtkEmbeddingCircle();
-  ~vtkEmbeddingCircle() override = default;
+  vtkWordCircle();
+  ~vtkWordCircle() override = default;
 
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
-  vtkEmbeddingCircle(const vtkEmbeddingCircle&) = delete;
-  void operator=(const vtkEmbeddingCircle&) = delete;
+  vtkWordCircle(const vtkWordCircle&) = delete;
+  void operator=(const vtkWordCircle&) = delete;
 };
 
 #endif
