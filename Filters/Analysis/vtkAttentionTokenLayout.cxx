@@ -82,7 +82,7 @@ std::vector<float> EmbeddingsOf(const std::vector<Place>& places, const atlas::T
                                std::to_string(config.vocabulary - 1) + ", found " +
                                std::to_string(id) + " among them.");
     }
-    const atlas::DoubleMatrix row = weights.AttentionTokenLayout(id, id + 1);
+    const atlas::DoubleMatrix row = weights.TokenEmbedding(id, id + 1);
     std::transform(row.data(), row.data() + d, embeddings.data() + i * d,
       [](double value) { return static_cast<float>(value); });
   }

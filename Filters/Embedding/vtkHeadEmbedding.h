@@ -113,7 +113,7 @@ public:
   ///@{
   /**
    * PCA: principal components. TSNE: t-SNE (van der Maaten and Hinton 2008). UMAP: McInnes, Healy
-   * and Melville 2018. Default: TSNE.
+   * and Melville 2018. Default: PCA, which shows many heads at once.
    */
   vtkSetClampMacro(Method, int, PCA, UMAP);
   vtkGetMacro(Method, int);
@@ -310,7 +310,7 @@ private:
   void LayOut(Part& part, const AttentionAtlas::Task& task);
   void MakeOutputs(const Part& part, const AttentionAtlas::Task& task);
 
-  int Method = TSNE;
+  int Method = PCA;
   int Dimensions = 2;
   int Layer = -1;
   int Head = -1;

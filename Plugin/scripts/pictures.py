@@ -119,7 +119,7 @@ def embedding(transformer, **properties):
     """The recording of random tokens, and the embedding of their queries and keys."""
     prompts = RandomPrompts(Count=24, Length=24, IdRange=[0, 199])
     recording = TransformerRecorder(Input=TransformerReader(FileName=transformer), Tokens=prompts)
-    return recording, HeadEmbedding(Input=recording, **properties)
+    return recording, HeadEmbedding(Input=recording, Method="TSNE", **properties)
 
 
 def recorded(transformer):

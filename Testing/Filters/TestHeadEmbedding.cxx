@@ -66,7 +66,12 @@ Recording RandomRecording(int sequences, unsigned int seed = 1)
 class Embedding : public Observed<vtkHeadEmbedding>
 {
 public:
-  explicit Embedding(const Recording& recording) { this->Take(DataSetOf(recording)); }
+  /// By t-SNE, the method with the most options.
+  explicit Embedding(const Recording& recording)
+  {
+    this->Get()->SetMethod(vtkHeadEmbedding::TSNE);
+    this->Take(DataSetOf(recording));
+  }
 
   void Take(vtkDataObject* data) { Connect(this->Get(), 0, data); }
 

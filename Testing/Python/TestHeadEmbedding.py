@@ -68,8 +68,8 @@ class HeadEmbedding(AtlasTest):
         extract.Update()
         self.assertEqual(extract.GetOutput().GetNumberOfPoints(), 2 * 2 * 8)
 
-    def test_default_is_t_sne_of_all_heads_in_a_grid(self):
-        embedding = simple.HeadEmbedding(Input=self.recording, Perplexity=20)
+    def test_t_sne_of_all_heads_in_a_grid(self):
+        embedding = simple.HeadEmbedding(Input=self.recording, Method="TSNE", Perplexity=20)
         x, y, z = coordinates(embedding).T
         arrays = atlastest.point_arrays(embedding)
         self.assertEqual(len(x), 8 * 68)
@@ -106,13 +106,13 @@ class HeadEmbedding(AtlasTest):
 
     def test_iterations_can_be_played(self):
         embedding = simple.HeadEmbedding(
-            Input=self.recording, Perplexity=20, Iterations=35, IterationsAsTime=1, Layer=0, Head=0
+            Input=self.recording, Method="TSNE", Perplexity=20, Iterations=35, IterationsAsTime=1, Layer=0, Head=0
         )
         embedding.UpdatePipelineInformation()
         self.assertEqual(list(embedding.TimestepValues), [0, 10, 20, 30, 35])
 
     def test_errors_name_what_works(self):
-        embedding = simple.HeadEmbedding(Input=self.recording, Perplexity=50)
+        embedding = simple.HeadEmbedding(Input=self.recording, Method="TSNE", Perplexity=50)
         embedding.UpdatePipeline()
         self.assert_one_error("expected a perplexity from 1 to 22.33", "68 points", "found 50")
         embedding.Perplexity = 22

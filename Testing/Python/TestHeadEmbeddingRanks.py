@@ -48,7 +48,7 @@ class HeadEmbedding(AtlasTest):
             self.check(method, embedding)
 
     def test_a_change_is_the_same_everywhere(self):
-        embedding = simple.HeadEmbedding(Input=self.recording, Perplexity=20)
+        embedding = simple.HeadEmbedding(Input=self.recording, Method="TSNE", Perplexity=20)
         embedding.UpdatePipeline()
         embedding.Perplexity = 25  # starts from the layout before, whichever rank has made it
         self.check("warm", embedding)
@@ -59,7 +59,7 @@ class HeadEmbedding(AtlasTest):
         self.assert_as_on_one_rank("one", arrays)
 
     def test_an_error_is_told_once(self):
-        simple.HeadEmbedding(Input=self.recording, Perplexity=100).UpdatePipeline()
+        simple.HeadEmbedding(Input=self.recording, Method="TSNE", Perplexity=100).UpdatePipeline()
         self.assert_one_error("the largest that works for 136 points")
 
 

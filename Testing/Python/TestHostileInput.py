@@ -222,9 +222,9 @@ PATCHES = [
 ]
 
 EMBEDDINGS = [
-    ({"Perplexity": 50}, "the largest that works for 24 points"),
-    ({"Perplexity": 0}, "found 0"),
-    ({"Perplexity": math.nan}, "found nan"),
+    ({"Method": "TSNE", "Perplexity": 50}, "the largest that works for 24 points"),
+    ({"Method": "TSNE", "Perplexity": 0}, "found 0"),
+    ({"Method": "TSNE", "Perplexity": math.nan}, "found nan"),
     ({"Method": "UMAP", "Neighbors": 25}, "25"),
     ({"Method": "UMAP", "MinimumDistance": -1}, "-1"),
     ({"Method": "PCA", "Layer": 2}, "layer 2"),
