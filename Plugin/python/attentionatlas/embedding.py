@@ -56,7 +56,7 @@ class Embedding(Proxies):
         if not holds_queries(self.reader):
             self.close()
             raise Missing(f"{pathlib.Path(path).name} holds no queries and keys")
-        self.points = self.own(simple.HeadEmbedding(Input=self.reader, Dimensions=2, **properties))
+        self.points = self.own(simple.HeadEmbedding(Input=self.reader, Dimensions=2, **{"Method": "TSNE", **properties}))
         self.colors = self.own(simple.TokenColors(Input=self.points))
         self.search = self.own(simple.TokenSearch(Input=self.points))
         self.points.UpdatePipeline()

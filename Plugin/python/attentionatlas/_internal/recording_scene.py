@@ -70,7 +70,12 @@ def _show_embedding(recording, head):
         simple.Show(simple.OutputPort(heads, port), grid)
     simple.ResetCamera(grid)
     one = simple.HeadEmbedding(
-        registrationName="Embedding of the head", Input=recording, Layer=head.Layer, Head=head.Head, Dimensions=3
+        registrationName="Embedding of the head",
+        Input=recording,
+        Method="TSNE",
+        Layer=head.Layer,
+        Head=head.Head,
+        Dimensions=3,
     )
     return show(one, space)
 
