@@ -23,7 +23,7 @@ from webpages import Page, pair_angles
 HOSTILE = [
     "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;", '"onload="', "<!--", "@@title@@",
 ]
-SETTINGS = {"Perplexity": 10, "Iterations": 100}
+SETTINGS = {"Method": "TSNE", "Perplexity": 10, "Iterations": 100}
 
 
 def read(scenes, **options):

@@ -230,7 +230,7 @@ def head_embedding(recording, layer=None, head=0, dimensions=2, **properties):
             raise Missing("the recording holds no queries and keys")
         if layer is None:
             layer = _first_layer(reader)
-        chosen = {"Dimensions": dimensions, **properties}
+        chosen = {"Method": "TSNE", "Dimensions": dimensions, **properties}
         with _of_head("HeadEmbedding", reader, dimensions == 2, layer, head, **chosen) as (made, view):
             _show(made, view).SetRepresentationType("Token Labels")
             caption = (
