@@ -1,5 +1,6 @@
 #include "pqToolBarBehavior.h"
 
+#include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
 #include <pqCoreUtilities.h>
 #include <pqSettings.h>
@@ -7,6 +8,7 @@
 #include <QAction>
 #include <QMainWindow>
 #include <QMenu>
+#include <QTimer>
 #include <QToolBar>
 
 namespace
@@ -27,9 +29,20 @@ pqToolBarBehavior::~pqToolBarBehavior() = default;
 
 void pqToolBarBehavior::startup()
 {
+  this->build();
+  if (this->ToolBar == nullptr) // a plugin of the command line, which is loaded before the window
+  {
+    this->connect(pqApplicationCore::instance(), SIGNAL(clientEnvironmentDone()), SLOT(build()));
+  }
+}
+
+void pqToolBarBehavior::shutdown() {}
+
+void pqToolBarBehavior::build()
+{
   auto* window = qobject_cast<QMainWindow*>(pqCoreUtilities::mainWidget());
   auto* menu = window != nullptr ? window->findChild<QMenu*>("menuFilters") : nullptr;
-  if (menu == nullptr)
+  if (menu == nullptr || this->ToolBar != nullptr)
   {
     return;
   }
@@ -39,17 +52,28 @@ void pqToolBarBehavior::startup()
   this->ToolBar->setVisible(settings->value(ShownSetting, false).toBool());
   QObject::connect(this->ToolBar->toggleViewAction(), &QAction::triggered, settings,
     [settings](bool shown) { settings->setValue(ShownSetting, shown); });
-  for (QObject* child : menu->children())
+  for (QObject* child : menu->findChildren<QObject*>())
   {
     if (child->inherits("pqProxyGroupMenuManager"))
     {
       this->connect(child, SIGNAL(menuPopulated()), SLOT(fill()));
     }
+    if (child->inherits("pqFiltersMenuReaction"))
+    {
+      this->Reaction = child;
+    }
   }
+  // After the timer of 10 ms with which the menu learns of the same.
+  auto* timer = new QTimer(this->ToolBar);
+  timer->setSingleShot(true);
+  timer->setInterval(20);
+  this->connect(timer, SIGNAL(timeout()), SLOT(enable()));
+  pqActiveObjects* active = &pqActiveObjects::instance();
+  QObject::connect(active, SIGNAL(selectionChanged(pqProxySelection)), timer, SLOT(start()));
+  QObject::connect(active, SIGNAL(dataUpdated()), timer, SLOT(start()));
+  QObject::connect(this->ToolBar, SIGNAL(visibilityChanged(bool)), timer, SLOT(start()));
   this->fill();
 }
-
-void pqToolBarBehavior::shutdown() {}
 
 void pqToolBarBehavior::fill()
 {
@@ -61,5 +85,13 @@ void pqToolBarBehavior::fill()
     {
       this->ToolBar->addAction(action);
     }
+  }
+}
+
+void pqToolBarBehavior::enable()
+{
+  if (this->ToolBar->isVisible() && this->Reaction != nullptr)
+  {
+    QMetaObject::invokeMethod(this->Reaction, "updateEnableState", Q_ARG(bool, false));
   }
 }

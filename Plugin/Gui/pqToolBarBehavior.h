@@ -22,8 +22,14 @@ public:
 private:
   Q_DISABLE_COPY(pqToolBarBehavior)
 
+  Q_SLOT void build();
+
   /// ParaView makes the entries of its menus anew whenever a plugin adds some.
   Q_SLOT void fill();
 
+  /// ParaView enables entries of the menu when it opens; here whenever the toolbar is shown.
+  Q_SLOT void enable();
+
   QToolBar* ToolBar = nullptr;
+  QObject* Reaction = nullptr; ///< of the menu Filters
 };

@@ -188,12 +188,18 @@ def chapters(known):
     return found
 
 
+def choice(entry):
+    """A choice as the panel shows it and, if they differ, its name in Python."""
+    name = entry.get("text")
+    return f"{entry.get('info')} ({name})" if entry.get("info") else name
+
+
 def values(element):
-    """The values that a property can have, from its domains."""
-    found = []
+    """The values that a property can have, from its domains and the hints of Plugin/Gui/pqPropertyWidgets.h."""
+    found = [", ".join(choice(entry) for entry in listed) for listed in element.findall("Hints/AtlasWords")]
     for domain in element:
         if domain.tag.endswith("EnumerationDomain"):
-            found.append(", ".join(entry.get("text") for entry in domain if not entry.get("new_text")))
+            found.append(", ".join(choice(entry) for entry in domain))
         elif domain.tag == "StringListDomain":
             found.append(", ".join(entry.get("value") for entry in domain))
         elif domain.tag == "BooleanDomain":
@@ -203,6 +209,7 @@ def values(element):
             found.append(" ".join(f"{word} {bound.split()[0]}" for word, bound in bounds if bound))
         elif domain.tag == "FileListDomain":
             found.append("files" if element.get("repeatable") or element.get("repeat_command") else "a file")
+    found += [f"{hint.get('text')} ({hint.get('value')})" for hint in element.findall("Hints/AtlasSpecial")]
     return "; ".join(found)
 
 

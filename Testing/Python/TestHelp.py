@@ -70,7 +70,8 @@ class Help(AtlasTest):
 
     def test_allowed_values_and_groups_are_on_the_page(self):
         page = self.page("filters.AttentionTorus.html")
-        self.assertIn("<td>Softmax, Hardmax</td>", page)
+        self.assertIn("<td>Softmax, All weight on the largest score (Hardmax)</td>", page)
+        self.assertIn("<td>Mean of heads (-1)</td>", self.page("filters.AttentionMap.html"))
         self.assertIn("<td>from -2 to 2</td>", page)
         self.assertIn('<th class="group" colspan="3">Ablation</th>', page)
 

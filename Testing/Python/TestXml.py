@@ -50,6 +50,12 @@ FREE_TEXT = {
 }
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
+#: A panel shows no more properties than this at first, the rest after a click on its gear.
+SHOWN_AT_MOST = 8
+#: Names in CamelCase that are written so everywhere.
+PROPER_NAMES = "ALiBi|AttentionViz|ReLU|SiLU|TransformerLens"
+#: The first sentence of a property's text is its tooltip (Plugin/Gui/pqPropertyWidgets.cxx).
+TOOLTIP_AT_MOST = 170
 #: Words that the style excludes, with what to write in their place.
 BANNED = {
     r"tells?": "reports, shows",
@@ -79,6 +85,19 @@ def visible(element):
     is_selection = element.find("Hints/SelectionInput") is not None
     is_hidden_input = element.tag == "InputProperty" and not element.get("panel_widget") and not is_selection
     return not is_hidden_input and element.get("panel_visibility") != "never"
+
+
+def shown_at_first(element, properties):
+    """Whether a panel of a new proxy has a row for a property. Decorators hide some at other choices."""
+    if not visible(element) or element.get("panel_visibility") == "advanced":
+        return False
+    shown = True
+    for decorator in element.findall("Hints/PropertyWidgetDecorator"):
+        other = properties.get(decorator.get("property"))
+        if decorator.get("mode") == "visibility" and other is not None:
+            matches = other.get("default_values") in (decorator.get("value") or decorator.get("values")).split()
+            shown = shown and matches != (decorator.get("inverse") == "1")
+    return shown
 
 
 def domains(element):
@@ -195,6 +214,42 @@ class Properties(unittest.TestCase):
                 self.assertLessEqual(set(grouped), shown)
                 if len(shown) > UNGROUPED_AT_MOST:
                     self.assertEqual(set(), shown - set(grouped))
+
+    def test_panels_are_short(self):
+        for proxy in OF_USERS:
+            with self.subTest(proxy.name):
+                properties = proxy.properties()
+                shown = [name for name, each in properties.items() if shown_at_first(each, properties)]
+                self.assertLessEqual(len(shown), SHOWN_AT_MOST, shown)
+
+    def test_choices_are_words(self):
+        def check(_, element):
+            for entry in element.iter("Entry"):
+                text = entry.get("info") or entry.get("text")
+                self.assertNotRegex(re.sub(PROPER_NAMES, "", text), r"[a-z][A-Z]", "in CamelCase")
+
+        def texts_differ(_, element):
+            for domain in domains(element):
+                texts = [entry.get("info") or entry.get("text") for entry in domain.findall("Entry")]
+                self.assertEqual(len(texts), len(set(texts)))
+
+        self.each(check)
+        self.each(texts_differ)
+
+    def test_minus_one_has_a_check_box(self):
+        def check(_, element):
+            one = element.tag == "IntVectorProperty" and element.get("number_of_elements") == "1"
+            if one and re.search(r"(^| )-1: ", documentation(element)):
+                self.assertEqual("-1", element.find("Hints/AtlasSpecial").get("value"))
+
+        self.each(check)
+
+    def test_tooltips_are_short(self):
+        def check(_, element):
+            sentence = re.split(r"(?<! al)\.(?= )", documentation(element))[0]
+            self.assertLessEqual(len(sentence), TOOLTIP_AT_MOST, sentence)
+
+        self.each(check)
 
     def test_proxies_are_documented(self):
         for proxy in OF_USERS:
