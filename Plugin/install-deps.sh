@@ -1,9 +1,9 @@
 #!/bin/sh
 # install-deps.sh [--all]: installs the packages needed to build, test and run Attention Atlas on
-# Debian 12, 13 and unstable; with --all also those for static analysis (preset lint) and for other
-# releases of Debian (in-debian.sh). The release's own ParaView decides which Qt and which VTK are
-# installed. It is quick if everything is already installed, and uses sudo only if it does not run as
-# root.
+# Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm for
+# web pages) and for other releases of Debian (in-debian.sh). The release's own ParaView decides which
+# Qt and which VTK are installed. It is quick if everything is already installed, and uses sudo only if
+# it does not run as root.
 set -eu
 
 case "$*" in
@@ -57,7 +57,10 @@ case "$(depends)" in
   *libvtk9*) packages="$packages libvtk9-dev libvtk9-qt-dev" ;; # ParaView built on the release's VTK
 esac
 
-[ -z "$*" ] || packages="$packages $analysis debootstrap"
+if [ -n "$*" ]; then
+  packages="$packages $analysis debootstrap"
+  command -v npm >/dev/null || packages="$packages npm" # or that of another nodejs, which conflicts
+fi
 
 missing=""
 for package in $packages; do

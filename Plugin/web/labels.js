@@ -66,6 +66,7 @@ export class Labels {
     canvas.height = Math.round(projection.height * theme.pixelRatio);
     context.setTransform(theme.pixelRatio, 0, 0, theme.pixelRatio, 0, 0);
     const taken = new Taken();
+    this.boxes = [];
     let count = 0;
     for (const part of scene.parts) {
       if (part.labels) count += this.drawPart(scene, part, projection, theme, taken, found.get(part));
@@ -91,7 +92,7 @@ export class Labels {
         if (!isOf(i) || !isOnScreen || !(Math.abs(depth) <= 1)) continue;
         ++tries;
         const isFaint = hidden?.[i] || number === 1;
-        const color = isFaint ? theme.faintText : matches ? theme.found : theme.text;
+        const color = isFaint ? theme.faintText : theme.text;
         const size = this.sizeOf(scene, part, i, projection, y);
         const side = sides ? sides[i] : 2;
         const text = shownToken(labels.names.texts[names[i]]);
@@ -122,6 +123,7 @@ export class Labels {
     else if (side === RIGHT) box = [x + GAP, y - half, x + GAP + width, y + half];
     else box = [x + GAP, y - GAP - 2 * half, x + GAP + width, y - GAP];
     if (!taken.add(box)) return 0;
+    this.boxes.push(box);
     context.fillStyle = color;
     context.textBaseline = "middle";
     context.textAlign = "left";

@@ -1,5 +1,5 @@
-// A page of scenes: drawn by vtk.js, to be turned, hovered and searched. attentionatlas.web writes the data into
-// the page. Texts of tokens are only ever set as text, never as HTML.
+// A page of scenes: drawn by vtk.js, to be turned, inspected, searched and read as tables. attentionatlas.web
+// writes the data into the page.
 import vtkOpenGLRenderWindow from "@kitware/vtk.js/Rendering/OpenGL/RenderWindow.js";
 import vtkInteractorStyleManipulator from "@kitware/vtk.js/Interaction/Style/InteractorStyleManipulator.js";
 import vtkGestureCameraManipulator from "@kitware/vtk.js/Interaction/Manipulators/GestureCameraManipulator.js";
@@ -11,22 +11,21 @@ import vtkRenderWindowInteractor from "@kitware/vtk.js/Rendering/Core/RenderWind
 import vtkRenderer from "@kitware/vtk.js/Rendering/Core/Renderer.js";
 
 import { actorsOf } from "./actors.js";
-import { Labels, shownToken } from "./labels.js";
+import { byId, element, page } from "./elements.js";
+import { Inspector } from "./inspector.js";
+import { Labels } from "./labels.js";
 import { Projection, pick } from "./picking.js";
-import { inflated, matches, written } from "./scene.js";
+import { inflated, matches } from "./scene.js";
+import { Table } from "./table.js";
 
-const THEMES = {
-  light: { ink: [0, 0, 0], faint: [212, 212, 212], text: "#000", faintText: "#999", found: "#000" },
-  dark: { ink: [238, 238, 238], faint: [70, 72, 78], text: "#eee", faintText: "#888", found: "#fff" },
-};
 /** A turn and a step by an arrow key; a zoom by a key. */
 const TURN = 5;
 const STEP = 0.05;
 const ZOOM = 1.2;
+/** A search waits until no letter has been typed for so long, in milliseconds. */
+const PAUSE = 200;
 
 const began = performance.now();
-const page = document.documentElement;
-const byId = (id) => document.getElementById(id);
 
 /** What the page did, for people in the line of the status and for programs in attributes. */
 function report(status, details = {}) {
@@ -37,12 +36,6 @@ function fail(error) {
   const message = error?.message ?? String(error);
   report("error", { error: message });
   byId("status").textContent = `This page cannot be drawn: ${message}`;
-}
-
-function element(name, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
 }
 
 const counted = (count, name) => `${count.toLocaleString("en")} ${name}${count === 1 ? "" : "s"}`;
@@ -68,12 +61,19 @@ class Viewer {
     new ResizeObserver(() => this.resize()).observe(this.stage);
   }
 
-  /** The colors of the page. */
+  /** The colors of the page, which its style has. */
   theme() {
-    const name = page.dataset.theme;
-    const background = getComputedStyle(page).getPropertyValue("--page").trim();
-    const channels = [1, 3, 5].map((at) => parseInt(background.slice(at, at + 2), 16));
-    return { ...THEMES[name], background: channels, pixelRatio: window.devicePixelRatio || 1 };
+    const style = getComputedStyle(page);
+    const text = (name) => style.getPropertyValue(name).trim();
+    const color = (name) => [1, 3, 5].map((at) => parseInt(text(name).slice(at, at + 2), 16));
+    return {
+      background: color("--page"),
+      ink: color("--drawn"),
+      faint: color("--faint"),
+      text: text("--drawn"),
+      faintText: text("--faint-text"),
+      pixelRatio: window.devicePixelRatio || 1,
+    };
   }
 
   /** Shows a scene, by its number. */
@@ -89,13 +89,18 @@ class Viewer {
 
   build() {
     this.renderer.removeAllViewProps();
+    this.actors = new Map();
     this.shownTheme = this.theme();
     this.renderer.setBackground(this.shownTheme.background.map((c) => c / 255));
-    for (const part of this.scene.parts) {
-      for (const actor of actorsOf(this.scene, part, this.shownTheme, this.found.get(part) ?? null)) {
-        this.renderer.addActor(actor);
-      }
-    }
+    for (const part of this.scene.parts) this.buildPart(part);
+  }
+
+  buildPart(part) {
+    for (const actor of this.actors.get(part) ?? []) this.renderer.removeActor(actor);
+    const made = actorsOf(this.scene, part, this.shownTheme, this.found.get(part) ?? null);
+    for (const actor of made) this.renderer.addActor(actor);
+    this.actors.set(part, made);
+    page.dataset.built = Number(page.dataset.built ?? 0) + 1;
   }
 
   setStyle() {
@@ -117,9 +122,11 @@ class Viewer {
   resize(draws = true) {
     const { clientWidth: width, clientHeight: height } = this.stage;
     if (!width || !height || !this.scene) return;
-    const { left, top, right, bottom } = this.stage.getBoundingClientRect();
-    page.dataset.margins = [left, top, window.innerWidth - right, window.innerHeight - bottom].join(" ");
     const ratio = window.devicePixelRatio || 1;
+    // The stage can end within a pixel; what is drawn is not stretched to there.
+    for (const name of ["canvas", "labels", "mark"]) {
+      Object.assign(byId(name).style, { width: `${width}px`, height: `${height}px` });
+    }
     this.canvas.setSize(Math.round(width * ratio), Math.round(height * ratio));
     if (draws && this.isWhole) this.reset();
     else if (draws) this.render();
@@ -166,6 +173,7 @@ class Viewer {
     this.shownProjection = this.projection();
     const count = this.labels.draw(this.scene, this.shownProjection, this.shownTheme, this.found);
     page.dataset.labels = count;
+    this.onDrawn?.();
   }
 
   zoom(factor) {
@@ -215,77 +223,15 @@ class Viewer {
   }
 
   highlight(text) {
+    const before = this.found;
     this.found = this.search(text);
-    this.build();
+    for (const part of this.scene.parts) if (before.has(part) || this.found.has(part)) this.buildPart(part);
     this.render();
   }
 
   /** What is at a place of the stage, in pixels from its upper left corner. */
   at(x, y) {
     return this.scene && this.shownProjection ? pick(this.scene, this.shownProjection, x, y) : null;
-  }
-}
-
-/** The names and values of what was picked. */
-function describe(scene, { part, point, cell }) {
-  const rows = [];
-  const add = (arrays, item) => {
-    for (const [name, array] of Object.entries(arrays ?? {})) {
-      rows.push([name, shownToken(written(scene.buffer, array, item))]);
-    }
-  };
-  if (cell !== undefined) add(part.cellArrays, cell);
-  if (point !== undefined) add(part.pointArrays, point);
-  return rows;
-}
-
-class Tooltip {
-  constructor(viewer) {
-    this.viewer = viewer;
-    this.box = byId("tooltip");
-    const { stage } = viewer;
-    stage.addEventListener("pointermove", (event) => this.request(event));
-    stage.addEventListener("pointerleave", () => this.hide());
-    stage.addEventListener("pointerdown", () => this.hide());
-  }
-
-  request(event) {
-    this.event = event;
-    if (event.buttons || this.isWaiting) return;
-    this.isWaiting = true;
-    requestAnimationFrame(() => {
-      this.isWaiting = false;
-      const { stage } = this.viewer;
-      const { left, top } = stage.getBoundingClientRect();
-      const [x, y] = [this.event.clientX - left - stage.clientLeft, this.event.clientY - top - stage.clientTop];
-      if (!this.event.buttons) this.show(x, y);
-    });
-  }
-
-  show(x, y) {
-    const picked = this.viewer.at(x, y);
-    const rows = picked ? describe(this.viewer.scene, picked) : [];
-    if (!rows.length) {
-      this.hide();
-      return;
-    }
-    const list = rows.flatMap(([name, value]) => [
-      element("dt", { textContent: name }),
-      element("dd", { textContent: value }),
-    ]);
-    this.box.replaceChildren(element("strong", { textContent: picked.part.name }), element("dl", {}, ...list));
-    this.box.hidden = false;
-    const { clientWidth, clientHeight } = this.viewer.stage;
-    const left = x + 14 + this.box.offsetWidth > clientWidth ? x - 10 - this.box.offsetWidth : x + 14;
-    const top = Math.min(y + 10, clientHeight - this.box.offsetHeight - 2);
-    this.box.style.left = `${Math.max(0, left)}px`;
-    this.box.style.top = `${Math.max(0, top)}px`;
-    page.dataset.hover = rows.map((row) => row.join(": ")).join("; ");
-  }
-
-  hide() {
-    this.box.hidden = true;
-    delete page.dataset.hover;
   }
 }
 
@@ -309,14 +255,21 @@ function legendOf(legend) {
 class Controls {
   constructor(viewer) {
     this.viewer = viewer;
+    this.inspector = new Inspector(viewer);
+    this.table = new Table(viewer);
     this.tabs = viewer.scenes.map((scene, number) => this.tab(scene, number));
     byId("tabs").append(...this.tabs);
     byId("tabs").hidden = viewer.scenes.length < 2;
     byId("reset").addEventListener("click", () => viewer.reset());
     byId("closer").addEventListener("click", () => viewer.zoom(ZOOM));
     byId("farther").addEventListener("click", () => viewer.zoom(1 / ZOOM));
-    byId("theme").addEventListener("click", () => this.changeTheme());
-    byId("search").addEventListener("input", (event) => viewer.highlight(event.target.value));
+    byId("theme").value = page.dataset.theme;
+    byId("theme").addEventListener("change", (event) => {
+      page.dataset.theme = event.target.value;
+      this.redraw();
+    });
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    byId("search").addEventListener("input", () => this.search());
     viewer.stage.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => this.follow());
   }
@@ -337,27 +290,39 @@ class Controls {
     return tab;
   }
 
-  changeTheme() {
-    page.dataset.theme = page.dataset.theme === "dark" ? "light" : "dark";
-    byId("theme").textContent = page.dataset.theme === "dark" ? "Light" : "Dark";
+  /** Draws the scene in the colors of the page, after these have changed. */
+  redraw() {
     this.viewer.build();
     this.viewer.render();
   }
 
+  /** Searches once the typing pauses. */
+  search() {
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => this.viewer.highlight(byId("search").value), PAUSE);
+  }
+
   key(event) {
-    const { viewer } = this;
+    const { viewer, inspector } = this;
+    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     const actions = {
-      ArrowLeft: () => viewer.move(-1, 0),
-      ArrowRight: () => viewer.move(1, 0),
-      ArrowUp: () => viewer.move(0, 1),
-      ArrowDown: () => viewer.move(0, -1),
+      PageDown: () => inspector.change(1),
+      PageUp: () => inspector.change(-1),
+      Home: () => inspector.end(false),
+      End: () => inspector.end(true),
+      Escape: () => {
+        inspector.hide();
+        (this.table.opener.hidden ? byId("reset") : this.table.opener).focus();
+      },
       "+": () => viewer.zoom(ZOOM),
       "=": () => viewer.zoom(ZOOM),
       "-": () => viewer.zoom(1 / ZOOM),
       0: () => viewer.reset(),
-      Home: () => viewer.reset(),
       "/": () => byId("search").focus(),
     };
+    for (const [name, step] of Object.entries(arrows)) {
+      actions[name] = () => (event.shiftKey ? viewer.move(...step) : inspector.step(...step));
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return;
     event.preventDefault();
     event.stopPropagation();
@@ -372,6 +337,7 @@ class Controls {
       tab.setAttribute("aria-selected", i === number);
       tab.tabIndex = i === number ? 0 : -1;
     });
+    byId("tabs").scrollLeft = this.tabs[number].offsetLeft - byId("tabs").offsetLeft - 8;
     byId("panel").setAttribute("aria-labelledby", `tab-${number}`);
     byId("scene-title").textContent = scene.title;
     byId("caption").textContent = scene.caption;
@@ -379,10 +345,14 @@ class Controls {
     const canSearch = scene.parts.some((part) => part.search?.length);
     byId("searching").hidden = !canSearch;
     viewer.stage.setAttribute("aria-label", `${scene.title}. ${scene.caption}`);
-    byId("keys").textContent = scene.isFlat
-      ? "Drag to move, scroll to zoom. Keys: arrows move, + and \u2212 zoom, 0 resets, / searches."
-      : "Drag to turn, shift and drag to move, scroll to zoom. Keys: arrows turn, + and \u2212 zoom, 0 resets, / searches.";
+    const [drag, shifted] = scene.isFlat ? ["Drag to move", "move"] : ["Drag to turn, shift and drag to move", "turn"];
+    byId("keys").textContent =
+      `${drag}, scroll or pinch to zoom, point at an item or tap it to read its data. Keys: arrows step through the ` +
+      `items, Page Up and Page Down through their kinds, Escape leaves them; shift and arrows ${shifted}, + and \u2212 ` +
+      "zoom, 0 resets, / searches.";
+    this.inspector.begin(scene);
     viewer.show(number);
+    this.table.begin(scene);
     this.count(scene, number);
   }
 
@@ -403,11 +373,6 @@ class Controls {
     byId("search").value = text;
     this.viewer.text = text;
     this.choose(Number.isInteger(number) && this.viewer.scenes[number] ? number : 0);
-    if (asked.has("hover")) {
-      const [x, y] = asked.get("hover").split(",").map(Number);
-      const { clientWidth, clientHeight } = this.viewer.stage;
-      this.tooltip.show(x * clientWidth, y * clientHeight);
-    }
   }
 }
 
@@ -419,9 +384,7 @@ async function main() {
   const buffer = await inflated(byId("data").textContent);
   byId("data").textContent = "";
   const viewer = new Viewer(scenes, buffer);
-  const controls = new Controls(viewer);
-  controls.tooltip = new Tooltip(viewer);
-  controls.follow();
+  new Controls(viewer).follow();
 }
 
 main().catch(fail);

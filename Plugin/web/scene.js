@@ -37,17 +37,28 @@ export function arrayOf(buffer, reference) {
   return reference.values;
 }
 
-/** The value of an item in an array of numbers or texts, for a person to read. */
-export function written(buffer, array, item) {
+const isReal = ({ type }) => type === "f4" || type === "f8";
+
+/** The value of an item in an array of numbers or texts, or one component of it, for a person to read. */
+export function written(buffer, array, item, component) {
   const values = arrayOf(buffer, array);
   if (array.texts) return array.texts[values[item]];
-  const shown = [];
-  for (let c = 0; c < array.width; ++c) {
-    const value = values[item * array.width + c];
-    const isReal = array.type === "f4" || array.type === "f8";
-    shown.push(isReal ? String(Number(value.toPrecision(4))) : String(value));
+  const at = item * array.width;
+  const shown = component === undefined ? values.subarray(at, at + array.width) : [values[at + component]];
+  const digits = (value) => String(isReal(array) ? Number(value.toPrecision(4)) : value);
+  return Array.from(shown, digits).join(", ").replaceAll("-", "\u2212");
+}
+
+/** A component of an item with all its digits: as few as read back as the same number. */
+export function exact(buffer, array, item, component) {
+  const values = arrayOf(buffer, array);
+  if (array.texts) return array.texts[values[item]];
+  const value = values[item * array.width + component];
+  for (let digits = 6; array.type === "f4" && digits < 9; ++digits) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return String(short);
   }
-  return shown.join(", ").replaceAll("-", "\u2212");
+  return String(value);
 }
 
 /** What a search looks at of an item: its text, or the numbers of its tokens. */

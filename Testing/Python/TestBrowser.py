@@ -1,81 +1,101 @@
-"""Web pages in a browser: headless Chromium draws them, without an error, in the colors of the tokens.
+"""Web pages in a browser: headless Chromium draws them, without an error, in the colors of the tokens. They are
+pointed at, tapped, walked through by keys, searched, and read as tables.
 
 Skipped where there is no Chromium.
 """
 
-import pathlib
+import csv
 import re
-import shutil
-import subprocess
-import tempfile
+import time
 import unittest
-import urllib.parse
 
 import atlastest
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import web
+from chromium import PROGRAM, Chromium
 from figuretest import Expected
 from paraview import simple
-from randomrecording import write_recording
-from webpages import Document, Page, pair_angles
+from randomrecording import SIZE, TOKENS, write_recording
+from webpages import Page, pair_angles
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-#: A graphics processor is not needed. Time runs as fast as the page does its work, for at most ten seconds.
-OPTIONS = [
-    "--headless=new", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-    "--enable-logging=stderr", "--window-size=1000,800", "--hide-scrollbars", "--disable-dev-shm-usage",
-    "--virtual-time-budget=10000",
-]
 HOSTILE = [
     "</script><script>document.title='run'</script>", "<img src=x onerror=document.title='run'>", " the", " The",
     "&amp;", "<b>",
 ]
 
 
-class Shown:
-    """What a browser made of a page: the attributes of its root, its elements, its picture and the console."""
-
-    def __init__(self, path, **asked):
-        asks = urllib.parse.urlencode(asked, safe=",", quote_via=urllib.parse.quote)
-        address = f"{pathlib.Path(path).as_uri()}#{asks}"
-        picture = atlastest.OUTPUT / f"{self._name(path, asked)}.png"
-        picture.unlink(missing_ok=True)
-        with tempfile.TemporaryDirectory() as profile:
-            command = [CHROMIUM, *OPTIONS, f"--user-data-dir={profile}", f"--screenshot={picture}", "--dump-dom"]
-            ran = subprocess.run([*command, address], capture_output=True, text=True, timeout=300)
-        self.console = [line for line in ran.stderr.splitlines() if "CONSOLE" in line]
-        self.document = Document(ran.stdout)
-        self.state = dict(self.document.elements)["html"]
-        self.pixels = atlastest.read_picture(picture)[::-1]  # rows from the top
-        self.text = re.sub(r"<script.*?</script>", "", ran.stdout, flags=re.S)
-
-    @staticmethod
-    def _name(path, asked):
-        return re.sub(r"\W+", "-", "-".join([path.stem, *asked, *asked.values()])).strip("-")
-
-    def stage(self):
-        """The pixels of the stage within its border."""
-        left, top, right, bottom = (round(float(value)) + 1 for value in self.state["data-margins"].split())
-        height, width = self.pixels.shape[:2]
-        return self.pixels[top : height - bottom, left : width - right]
+#: The texts of the rows of the table.
+CELLS = """[...document.querySelectorAll("#sheet tr")].map(row => [...row.children].map(cell => cell.textContent))"""
 
 
-@unittest.skipUnless(CHROMIUM, "needs Chromium")
+def value(text):
+    """The number that a page writes."""
+    return float(text.replace("\N{MINUS SIGN}", "-"))
+
+
+def separate(a, b):
+    """Whether two rectangles do not meet."""
+    return a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+@unittest.skipUnless(PROGRAM, "needs Chromium")
 class Browser(AtlasTest):
-    def shown(self, path, **asked):
-        shown = Shown(path, **asked)
-        self.assertEqual(shown.console, [])
-        self.assertEqual(shown.state["data-status"], "ready", shown.state.get("data-error"))
-        return shown
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser = cls.enterClassContext(Chromium())
+        cls.recording = write_recording(atlastest.OUTPUT / "random.safetensors")
+
+    def setUp(self):
+        super().setUp()
+        self.browser.resize()
+        self.browser.prefer("light")
+
+    def open(self, path, asks=""):
+        """Opens a page, which draws its scene without a message."""
+        self.browser.open(path, asks)
+        self.assertEqual(self.browser.state("error"), None)
+        self.assertEqual(self.browser.console, [])
+
+    def page(self, name, scenes, asks="", **options):
+        path = atlastest.OUTPUT / f"{name}.html"
+        web.page(scenes, path, **options)
+        self.open(path, asks)
+        return path
+
+    def place(self, across, down):
+        """A place of the stage, as shares of its width and height, in the window."""
+        left, top, right, bottom = self.browser.rectangle("#stage")
+        return left + across * (right - left), top + down * (bottom - top)
+
+    def point(self, across, down):
+        """What the box says of a place of the stage under the pointer."""
+        self.browser.point(*self.place(across, down))
+        return self.browser.state("item")
+
+    def stage(self, name):
+        """The pixels of the stage within its border, rows from the top."""
+        path = atlastest.OUTPUT / f"{name}.png"
+        self.browser.picture(path)
+        left, top, right, bottom = (round(v) for v in self.browser.rectangle("#stage"))
+        return atlastest.read_picture(path)[::-1][top:bottom, left:right]
+
+    def text(self, name):
+        return self.browser.run(f"document.getElementById('{name}').textContent")
+
+    def click(self, name):
+        self.browser.run(f"document.getElementById('{name}').click()")
+        self.browser.settle()
+
+    def focused(self):
+        return self.browser.run("document.activeElement.id")
 
     def test_torus(self):
         """The picture has the colors of the tokens to the byte, and the pointer finds the class below it."""
-        path = atlastest.OUTPUT / "torus.html"
-        web.page(web.torus(atlastest.TRAINED, size=256), path)
-        shown = self.shown(path, hover="0.5,0.55")
-        self.assertEqual(shown.state["data-points"], str(256 * 256 + 25))
-        stage = shown.stage()
+        path = self.page("torus", web.torus(atlastest.TRAINED, size=256))
+        self.assertEqual(self.browser.state("points"), str(256 * 256 + 25))
+        stage = self.stage("torus")
         height, width = stage.shape[:2]
         # The map is a square in the middle, with a margin of 6 percent.
         side = height / 1.06
@@ -87,10 +107,6 @@ class Browser(AtlasTest):
         classes, probability = Expected(atlastest.TRAINED, theta).classes()
         dots = pair_angles()
         apart = numpy.linalg.norm(theta[:, None] - dots, axis=-1).min(axis=1) > 0.2
-        # The box of what is at the pointer lies to the right of it. The window of the picture is a little higher
-        # than the one in which the pointer was.
-        down, right = down.ravel() / height, right.ravel() - width / 2
-        apart &= ~((down > 0.35) & (down < 0.75) & (right > 0) & (right < 250))
         # Each pixel has the color of the point of the map there, or of its neighbor at the border of a square.
         points = Page(path.read_text(encoding="utf-8"))
         colors = points.values(points.parts("image")[0]["colors"]).reshape(256, 256, 3).astype(int)
@@ -107,54 +123,238 @@ class Browser(AtlasTest):
         # What lies at the pointer, at a twentieth of the stage below its middle.
         place = [[0, -0.05 * 1.06 * 2 * numpy.pi]]
         expected, _ = Expected(atlastest.TRAINED, place).classes()
-        self.assertIn(f"Class: {expected[0]}", shown.state["data-hover"])
+        self.assertIn(f"Class: {expected[0]}", self.point(0.5, 0.55))
 
     def test_search_and_hostile_tokens(self):
         """A search finds the tokens with a text, and no token becomes an element."""
         tokens = (HOSTILE * 5)[:30]
         path = write_recording(atlastest.OUTPUT / "hostile.safetensors", tokens)
-        page = atlastest.OUTPUT / "hostile.html"
         scenes = [
             web.sentence(path, layer=0, head=1),
             web.head_embedding(path, 0, 1, 3, Perplexity=10, Iterations=100),
         ]
-        web.page(scenes, page, dark=True)
-        found = self.shown(page, scene="1", search="THE")
-        self.assertEqual(found.state["data-found"], "20")  # queries and keys of " the" and " The"
-        self.assertIn("20 of 60 points", found.text)
-        self.assertEqual(found.state["data-points"], "60")
-        self.assertEqual(found.state["data-scene"], "1")
-        self.assertGreater(int(found.state["data-labels"]), 10)
-        self.assert_no_token_is_an_element(found)
-        stage = found.stage()
+        page = self.page("hostile", scenes, "scene=1&search=THE", theme="dark")
+        state = self.browser.state
+        self.assertEqual(state("found"), "20")  # queries and keys of " the" and " The"
+        self.assertEqual(self.text("found"), "20 of 60 points")
+        self.assertEqual((state("points"), state("scene")), ("60", "1"))
+        self.assertGreater(int(state("labels")), 10)
+        self.assert_no_token_is_an_element()
+        stage = self.stage("hostile")
         background = stage[2, 2]
         self.assertLess(background.max(), 40)  # dark
         self.assertGreater((numpy.abs(stage - background).max(axis=-1) > 40).sum(), 500)
 
-        words = self.shown(page, scene="0", search="<b>")
-        self.assertEqual(words.state["data-found"], "2")  # once as a query, once as a key
-        self.assert_no_token_is_an_element(words)
+        self.open(page, "scene=0&search=<b>")
+        self.assertEqual(state("found"), "2")  # once as a query, once as a key
+        self.assert_no_token_is_an_element()
 
-    def assert_no_token_is_an_element(self, shown):
-        tags = [tag for tag, _ in shown.document.elements]
-        self.assertEqual([tags.count(tag) for tag in ("img", "script")], [0, 3])
-        self.assertNotIn("<title>run", shown.text)
+    def assert_no_token_is_an_element(self):
+        """Nor with the box of an item and the table."""
+        self.browser.run("document.getElementById('stage').focus()")
+        self.browser.press("ArrowRight")
+        self.click("table")
+        rows = self.browser.run(CELLS)
+        self.assertTrue(set(HOSTILE) & {cell for row in rows for cell in row})
+        tags = self.browser.run("['img', 'script', 'b'].map(tag => document.body.querySelectorAll(tag).length)")
+        legends = self.browser.run("document.querySelectorAll('.legend > b').length")
+        self.assertEqual(tags, [0, 3, legends])
+        self.assertEqual(self.browser.run("document.title"), "Attention Atlas")
+
+    def test_typing(self):
+        """A search begins when the typing pauses, and draws only what it changes."""
+        self.page("typing", web.deformed_torus(atlastest.TRAINED, 32))
+        built = int(self.browser.state("built"))
+        self.browser.run("document.getElementById('search').focus()")
+        for letter in ("1", "2", "1"):
+            self.browser.press(letter)
+        self.browser.press("3")
+        self.browser.wait("document.documentElement.dataset.found === '0'")  # no token has this number
+        self.assertEqual(int(self.browser.state("built")), built + 1)  # the pairs once, and not the surface
+        time.sleep(0.4)
+        self.assertEqual(int(self.browser.state("built")), built + 1)
+
+    def test_tap(self):
+        """A tap shows the box of an item, which it does not cover, until a tap elsewhere; a phone has room for it."""
+        self.browser.resize(390, 844, phone=True)
+        self.page("tap", web.attention_map(self.recording, layer=0, head=1))
+        width = self.browser.run("document.documentElement.scrollWidth")
+        self.assertLessEqual(width, 390)
+        self.browser.run("document.getElementById('stage').scrollIntoView()")
+        weights = self.weights(0, 1)
+        for across, down in ((0.5, 0.5), (0.6, 0.6), (0.7, 0.4)):
+            x, y = self.place(across, down)
+            self.browser.tap(x, y)
+            item = re.fullmatch(r"Weights: (\S+); Query: (.*); Key: (.*)", self.browser.state("item"))
+            query, key = (self.shown_tokens().index(name) for name in item.groups()[1:])
+            places = numpy.argwhere(numpy.isclose(weights, value(item[1]), rtol=1e-3, atol=1e-12))
+            tokens = [tuple(TOKENS[i] for i in place) for place in places]
+            self.assertIn((TOKENS[query], TOKENS[key]), tokens)
+            self.assertTrue(separate(self.browser.rectangle("#box"), [x - 8, y - 8, x + 8, y + 8]))
+            self.assertIn(item[0], self.text("announced"))
+            self.assertGreater(self.browser.run("document.getElementById('mark').width"), 0)
+        self.browser.picture(atlastest.OUTPUT / "tap.png")
+        self.click("closer")
+        self.assertEqual(self.browser.state("item"), item[0])  # it stays
+        self.click("reset")
+        self.browser.tap(*self.place(0.01, 0.99))
+        self.assertEqual(self.browser.state("item"), None)
+        self.assertTrue(self.browser.run("document.getElementById('box').hidden"))
+
+    def shown_tokens(self):
+        """The tokens of the recording as a page writes them."""
+        return [token.replace(" ", "\N{MIDDLE DOT}") for token in TOKENS[:10]]
+
+    def weights(self, layer, head):
+        """The causal attention of the first sequence, from the queries and keys of the file."""
+        tensors, _ = atlastest.read_safetensors(self.recording)
+        query, key = (tensors[f"layers.{layer}.heads.{head}.{name}"][:10].astype(float) for name in ("query", "key"))
+        scores = numpy.where(numpy.tri(10, dtype=bool), query @ key.T / SIZE**0.5, -numpy.inf)
+        weights = numpy.exp(scores - scores.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def test_keys(self):
+        """Tab leads into the scene, arrows step through the items that are announced, Escape leaves."""
+        self.page("keys", web.torus(atlastest.TRAINED, size=64))
+        tensors, _ = atlastest.read_safetensors(atlastest.TRAINED)
+        for _ in range(20):
+            self.browser.press("Tab")
+            if self.focused() == "stage":
+                break
+        self.assertEqual(self.focused(), "stage")
+        count = len(tensors["word_embedding"])
+        for step in range(7):
+            first, second = divmod(step, count)
+            item = self.browser.state("item")
+            self.assertTrue(item.startswith(f"First: {first}; Second: {second}; Target: "), item)
+            self.assertIn(f"Target: {tensors['next_token'][first, second]};", item)
+            self.assertEqual(self.text("announced"), f"Token Pairs: 25 points, number {step + 1}. {item}")
+            # The mark lies around the pair on the map, and the box beside it.
+            place = self.pair_on_screen(step)
+            ring = self.mark_near(*place)
+            self.assertGreater(ring, 40)
+            x, y = place
+            self.assertTrue(separate(self.browser.rectangle("#box"), [x - 8, y - 8, x + 8, y + 8]))
+            self.browser.press("ArrowRight")
+        self.browser.press("End")
+        self.assertIn("number 25.", self.text("announced"))
+        self.browser.press("ArrowRight")
+        self.assertIn("number 1.", self.text("announced"))
+        # The map itself: by columns and rows.
+        self.browser.press("PageDown")
+        for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
+            self.browser.press(key)
+        self.assertIn(f"Attention Torus: 4,096 points, number {64 + 3}.", self.text("announced"))
+        theta = -numpy.pi + numpy.array([[2, 1]]) * 2 * numpy.pi / 63
+        classes, probability = Expected(atlastest.TRAINED, theta).classes()
+        self.assertIn(f"Class: {classes[0]}; Probability: {probability[0]:.4g}", self.browser.state("item"))
+        self.browser.press("Escape")
+        self.assertEqual((self.browser.state("item"), self.focused()), (None, "table"))
+
+    def pair_on_screen(self, number):
+        """Where a pair of the torus is in the window. The map is a square in the middle with a margin of 6 percent."""
+        left, top, right, bottom = self.browser.rectangle("#stage")
+        across, up = pair_angles()[number] / (2 * numpy.pi)
+        side = (bottom - top) / 1.06
+        return (left + right) / 2 + across * side, (top + bottom) / 2 - up * side
+
+    def mark_near(self, x, y):
+        """How many pixels of the mark have its color within 16 pixels of a place."""
+        left, top, _, _ = self.browser.rectangle("#stage")
+        return self.browser.run(
+            f"(() => {{ const d = document.getElementById('mark').getContext('2d')"
+            f".getImageData({round(x - left) - 16}, {round(y - top) - 16}, 33, 33).data; let n = 0;"
+            "for (let i = 0; i < d.length; i += 4) n += d[i + 3] > 200 && d[i] < 40 && d[i + 2] > 150; return n; })()"
+        )
+
+    def test_table(self):
+        """The table has the values of the model by pages, and the file all of them with all digits."""
+        self.page("table", web.torus(atlastest.TRAINED, size=64))
+        self.assertTrue(self.browser.run("document.getElementById('rows').hidden"))
+        self.click("table")
+        heads, *rows = self.browser.run(CELLS)
+        self.assertEqual(heads[:5], ["Point", "First", "Second", "Target", "Predicted"])
+        tensors, _ = atlastest.read_safetensors(atlastest.TRAINED)
+        classes, probability = Expected(atlastest.TRAINED, pair_angles()).classes()
+        named = [dict(zip(heads, row)) for row in rows]
+        for number, row in enumerate(named):
+            place = divmod(number, 5)
+            self.assertEqual((row["First"], row["Second"]), tuple(map(str, place)))
+            self.assertEqual(row["Target"], str(tensors["next_token"][place]))
+            self.assertEqual(row["Predicted"], str(classes[number]))
+        found = [value(row["Probability"]) for row in named]
+        numpy.testing.assert_allclose(found, probability, atol=6e-5)
+        found = [[value(row["x"]), value(row["y"])] for row in named]
+        numpy.testing.assert_allclose(found, pair_angles(), atol=6e-4)
+        self.assertEqual(self.text("table-caption"), "Torus. Token Pairs: 25 points")
+        self.browser.picture(atlastest.OUTPUT / "table.png")
+
+        self.browser.run("(k => { k.value = '1'; k.dispatchEvent(new Event('change')); })(document.getElementById('kind'))")
+        self.assertEqual(self.text("shown-rows"), "1 to 100 of 4,096")
+        for _ in range(40):
+            self.click("next")
+        self.assertEqual(self.text("shown-rows"), "4,001 to 4,096 of 4,096")
+        self.assertTrue(self.browser.run("document.getElementById('next').disabled"))
+        self.assertEqual(self.browser.run(CELLS)[-1][0], "4095")
+
+        folder = atlastest.OUTPUT / "downloads"
+        file = folder / "attention-torus.csv"
+        file.unlink(missing_ok=True)
+        self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        self.click("csv")
+        end = time.monotonic() + 30
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        with file.open(newline="", encoding="utf-8") as opened:
+            heads, *rows = csv.reader(opened)
+        self.assertEqual(heads, ["Point", "Class", "Probability", "x", "y"])
+        rows = numpy.array(rows, float)
+        steps = numpy.linspace(-numpy.pi, numpy.pi, 64)
+        theta = numpy.stack(numpy.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+        classes, probability = Expected(atlastest.TRAINED, theta).classes()
+        numpy.testing.assert_array_equal(rows[:, 0], numpy.arange(4096))
+        same = rows[:, 1] == classes
+        self.assertGreater(same.mean(), 0.999)  # but for ties in single precision
+        numpy.testing.assert_allclose(rows[same, 2], probability[same], atol=1e-4)
+        numpy.testing.assert_allclose(rows[:, 3:], theta, atol=1e-6)
+
+    def test_theme(self):
+        """A page follows the system while it is open, until its reader chooses; labels follow too."""
+        self.page("theme", web.composition(atlastest.DATA / "models" / "induction" / "config.json"))
+        for system, choice, is_dark in (
+            ("dark", None, True), ("light", None, False), ("light", "dark", True), ("dark", "light", False),
+            ("dark", "system", True),
+        ):
+            self.browser.prefer(system)
+            if choice:
+                self.browser.run(
+                    f"(t => {{ t.value = '{choice}'; t.dispatchEvent(new Event('change')); }})"
+                    "(document.getElementById('theme'))"
+                )
+            self.browser.settle()
+            stage = self.stage(f"theme-{system}-{choice}").astype(float)
+            lightness = stage.mean(axis=-1)
+            background = lightness[3, 3]
+            self.assertEqual(background < 40, is_dark, (system, choice))
+            # Labels and dots are the other extreme.
+            most = lightness.max() if is_dark else 255 - lightness.min()
+            self.assertGreater(most, 230, (system, choice))
 
     def test_surfaces(self):
         """Surfaces in space are drawn with light, in the colors of their tokens, and their items are found."""
-        page = atlastest.OUTPUT / "surfaces.html"
-        web.page([web.sphere(atlastest.TRAINED), web.deformed_torus(atlastest.TRAINED, 64)], page)
-        sphere = self.shown(page, scene="0", hover="0.5,0.5")
-        self.assertRegex(sphere.state["data-hover"], r"Class: [0-4]")
-        stage = sphere.stage()
+        scenes = [web.sphere(atlastest.TRAINED), web.deformed_torus(atlastest.TRAINED, 64)]
+        page = self.page("surfaces", scenes, "scene=0")
+        stage = self.stage("sphere")
+        item = self.point(0.5, 0.5)
+        self.assertRegex(item, r"Class: [0-4]")
         middle = stage[stage.shape[0] // 2, stage.shape[1] // 2].astype(float)
         # The same color as that of the token, but for the light.
-        token = numpy.array(atlastest.PALETTE[int(re.search(r"Class: (\d)", sphere.state["data-hover"])[1])], float)
+        token = numpy.array(atlastest.PALETTE[int(re.search(r"Class: (\d)", item)[1])], float)
         cosine = middle @ token / numpy.linalg.norm(middle) / numpy.linalg.norm(token)
         self.assertGreater(cosine, 0.99)
-        torus = self.shown(page, scene="1")
-        self.assertEqual(torus.state["data-cells"], str(63 * 63))
-        drawn = numpy.abs(torus.stage() - 255).max(axis=-1) > 24
+        self.open(page, "scene=1")
+        self.assertEqual(self.browser.state("cells"), str(63 * 63))
+        drawn = numpy.abs(self.stage("surface") - 255).max(axis=-1) > 24
         self.assertGreater(drawn.mean(), 0.05)
 
     def test_small_and_large_cells(self):
@@ -166,23 +366,24 @@ class Browser(AtlasTest):
         wall = simple.Plane(Origin=[-3, -3, -1], Point1=[3, -3, -1], Point2=[-3, 3, -1])
         for name, source in (("Ball", ball), ("Wall", wall)):
             simple.Show(simple.Calculator(Input=source, Function="coordsY", ResultArrayName=name))
-        page = atlastest.OUTPUT / "cells.html"
-        web.page(web.scenes(), page)
-        for down, expected in (("0.5", 0), ("0.6", -0.2), ("0.35", 0.3)):  # of 2, the height of the stage
-            hover = self.shown(page, hover=f"0.5,{down}").state["data-hover"].replace("\N{MINUS SIGN}", "-")
-            self.assertRegex(hover, r"^Ball: [-+.\de]+$")
-            self.assertAlmostEqual(float(hover.split()[-1]), expected, delta=0.04)  # at the nearest corner
-        for down, expected in (("0.1", "3"), ("0.9", "\N{MINUS SIGN}3")):
-            self.assertRegex(self.shown(page, hover=f"0.5,{down}").state["data-hover"], f"Wall: {expected}$")
+        self.page("cells", web.scenes())
+        for down, expected in ((0.5, 0), (0.6, -0.2), (0.35, 0.3)):  # of 2, the height of the stage
+            item = self.point(0.5, down)
+            self.assertRegex(item, r"^Ball: \S+$")
+            self.assertAlmostEqual(value(item.split()[-1]), expected, delta=0.04)  # at the nearest corner
+        for down, expected in ((0.1, 3), (0.9, -3)):
+            item = self.point(0.5, down)
+            self.assertRegex(item, r"\bWall: \S+$")
+            self.assertEqual(value(item.split()[-1]), expected)
 
     def test_broken_page(self):
         """A page whose data are damaged says so."""
         page = atlastest.OUTPUT / "damaged.html"
         text = web.page(web.torus(atlastest.TRAINED, size=8)).html()
         page.write_text(re.sub(r'(id="data">)[^<]{20}', r"\1" + "A" * 20, text), encoding="utf-8")
-        shown = Shown(page)
-        self.assertEqual(shown.state["data-status"], "error")
-        self.assertIn("This page cannot be drawn", shown.text)
+        self.browser.open(page)
+        self.assertEqual(self.browser.state("status"), "error")
+        self.assertIn("This page cannot be drawn", self.text("status"))
 
 
 if __name__ == "__main__":

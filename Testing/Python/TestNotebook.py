@@ -72,7 +72,7 @@ class Notebook(AtlasTest):
 
         Frame().feed(page._repr_html_())
         ((tag, attributes),) = frames
-        self.assertEqual((tag, attributes["sandbox"]), ("iframe", "allow-scripts"))
+        self.assertEqual((tag, attributes["sandbox"]), ("iframe", "allow-scripts allow-downloads"))
         self.assertEqual(attributes["srcdoc"], page.html())
         self.assertEqual(attributes["title"], 'A "title" & more')
         self.assertEqual(len(Page(attributes["srcdoc"]).scenes), 1)

@@ -288,7 +288,7 @@ class WebPages(AtlasTest):
         page.unlink(missing_ok=True)
         files = [atlastest.TRAINED, atlastest.RECORDING, atlastest.DATA / "models" / "induction" / "config.json"]
         only = "torus,sentence,embedding,composition"
-        web.main([*map(str, files), "-o", str(page), "--only", only, "--size", "16", "--title", "A title", "--dark"])
+        web.main([*map(str, files), "-o", str(page), "--only", only, "--size", "16", "--title", "A title", "--theme", "dark"])
         found = Page(page.read_text(encoding="utf-8"))
         titles = [made["title"] for made in found.scenes]
         expected = [
@@ -365,6 +365,7 @@ class WebPages(AtlasTest):
             (self.no_number, "Broken: expected finite coordinates, found NaN"),
             (lambda: web.from_view(simple.CreateView("SpreadSheetView")), "a render view, found SpreadSheetView"),
             (lambda: web.from_view(simple.CreateRenderView()), "expected a visible representation"),
+            (lambda: web.page(web.torus(atlastest.TRAINED, size=8), theme="blue"), "system, light, dark, found 'blue'"),
             (lambda: web.page([]), "expected at least one scene, found none"),
             (lambda: web.head_embedding(self.recording, dimensions=4), "dimensions: expected 2 or 3, found 4"),
             (self.volume, "found Volume"),

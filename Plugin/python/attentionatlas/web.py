@@ -1,7 +1,8 @@
 """Pages for a browser: scenes to be turned, hovered and searched, in one HTML file that needs no network.
 
     pvpython -m attentionatlas.web FILE ... -o PAGE.html [--only NAME,...] [--layer L] [--head H] [--sequence S]
-        [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--title TEXT] [--dark]
+        [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--title TEXT]
+        [--theme system|light|dark]
 
 FILE is an attention-only model (torus, deformed-torus, sphere), a recording (map, sentence, and with queries and
 keys embedding, embedding-3d), the config.json of a language model (composition), or a ParaView state, whose
@@ -31,7 +32,7 @@ from attentionatlas._internal.model import Model
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, holds_queries, is_model, open_recording
 from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
-from attentionatlas._internal.webpage import Page, Scene, checked
+from attentionatlas._internal.webpage import THEMES, Page, Scene, checked
 from attentionatlas._internal.webscene import from_view, shows_data
 from attentionatlas.circuits import KINDS, Circuits
 from attentionatlas.embedding import METHODS
@@ -277,13 +278,14 @@ def scenes(title=None):
     return found
 
 
-def page(scenes, path=None, title="Attention Atlas", dark=False):
+def page(scenes, path=None, title="Attention Atlas", theme="system"):
     """A page of a scene, or of several with a tab each, which Jupyter shows in a frame.
 
-    path: the .html file to write, which appears complete or not at all; None writes none. dark: light letters on a
-    dark page. Returns the Page. Raises ValueError without scenes or for another name of the file.
+    path: the .html file to write, which appears complete or not at all; None writes none. theme: system,
+    which follows the reader's settings, light or dark; the page has a choice of it. Returns the Page. Raises
+    ValueError without scenes, or for another theme or name of the file.
     """
-    made = Page([scenes] if isinstance(scenes, Scene) else scenes, title, dark)
+    made = Page([scenes] if isinstance(scenes, Scene) else scenes, title, theme)
     if path is not None:
         made.save(path)
     return made
@@ -394,7 +396,7 @@ def _parser():
     parser.add_argument("-o", "--output", default="page.html", help="the page (default: page.html)")
     parser.add_argument("--only", metavar="NAME,...", help=f"these scenes ({known}; default: all)")
     parser.add_argument("--title", default="Attention Atlas", help="of the page (default: Attention Atlas)")
-    parser.add_argument("--dark", action="store_true", help="light letters on a dark page; a button changes it")
+    parser.add_argument("--theme", choices=THEMES, default="system", help="of the page (default: system, the reader's)")
     parser.add_argument("--sequence", type=int, default=0, help="of a recording (default: 0)")
     parser.add_argument("--layer", type=int, help="of a recording (default: the first recorded one)")
     parser.add_argument("--head", type=int, default=0, help="of a recording (default: 0)")
@@ -419,7 +421,7 @@ def main(arguments=None):
         made = list(_scenes_of(found.files, found, names, left_out))
         if not made:
             raise ValueError("; ".join(left_out) or f"page: the files have no scene named {found.only}.")
-        page(made, found.output, found.title, found.dark)
+        page(made, found.output, found.title, found.theme)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
     for reason in left_out:

@@ -19,6 +19,8 @@ _ASSETS = pathlib.Path(__file__).parents[1] / "assets"
 #: How the script calls the types of arrays.
 _TYPES = {f"{sign}int{8 * size}": f"{short}{size}" for size in (1, 2, 4) for sign, short in (("", "i"), ("u", "u"))}
 _TYPES.update(float32="f4", float64="f8")
+#: The colors of a page.
+THEMES = ("system", "light", "dark")
 #: The height of the frame in a notebook, in pixels.
 _FRAME = 640
 
@@ -111,15 +113,17 @@ class Scene:
 class Page:
     """A page of scenes. Jupyter shows it in a frame.
 
-    scenes: each with a tab of its own. title: of the page. dark: light letters on a dark page,
-    which a button of the page changes. Raises ValueError without scenes.
+    scenes: each with a tab of its own. title: of the page. theme: system, light or dark, which the page lets its
+    reader change; system follows the reader's settings. Raises ValueError without scenes or for another theme.
     """
 
-    def __init__(self, scenes, title="Attention Atlas", dark=False):
+    def __init__(self, scenes, title="Attention Atlas", theme="system"):
         self.scenes = list(scenes)
         if not self.scenes:
             raise ValueError("page: expected at least one scene, found none.")
-        self.title, self.dark = title, dark
+        if theme not in THEMES:
+            raise ValueError(f"theme: expected {', '.join(THEMES)}, found '{theme}'.")
+        self.title, self.theme = title, theme
 
     def html(self):
         """The text of the page."""
@@ -140,8 +144,7 @@ class Page:
         )
         values = {
             "title": html.escape(self.title, quote=True),
-            "theme": "dark" if self.dark else "light",
-            "other": "Light" if self.dark else "Dark",
+            "theme": self.theme,
             "script-hash": _hash(script),
             "style-hash": _hash(style),
             "style": style,
@@ -164,5 +167,5 @@ class Page:
         """The page in a frame of its own, as Jupyter shows it."""
         return (
             f'<iframe title="{html.escape(self.title, quote=True)}" width="100%" height="{_FRAME}" '
-            f'sandbox="allow-scripts" style="border: 0" srcdoc="{html.escape(self.html(), quote=True)}"></iframe>'
+            f'sandbox="allow-scripts allow-downloads" style="border: 0" srcdoc="{html.escape(self.html(), quote=True)}"></iframe>'
         )

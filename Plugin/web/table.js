@@ -1,0 +1,75 @@
+// The data of a scene as a table, by pages, and all of it as a file.
+import { byId, element } from "./elements.js";
+import { columnsOf, setsOf, titleOf } from "./items.js";
+
+/** Rows of a page. */
+const ROWS = 100;
+
+const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+
+export class Table {
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.opener = byId("table");
+    this.opener.addEventListener("click", () => this.open(byId("rows").hidden));
+    byId("kind").addEventListener("change", (event) => this.choose(Number(event.target.value)));
+    byId("previous").addEventListener("click", () => this.turn(this.from - ROWS));
+    byId("next").addEventListener("click", () => this.turn(this.from + ROWS));
+    byId("csv").addEventListener("click", () => this.download());
+  }
+
+  /** The table of the scene that is shown. */
+  begin(scene) {
+    this.scene = scene;
+    this.sets = setsOf(scene);
+    this.opener.hidden = !this.sets.length;
+    const option = (set, value) => element("option", { textContent: titleOf(set), value });
+    byId("kind").replaceChildren(...this.sets.map(option));
+    this.open(!byId("rows").hidden && this.sets.length > 0);
+  }
+
+  open(isOpen) {
+    byId("rows").hidden = !isOpen;
+    this.opener.setAttribute("aria-expanded", isOpen);
+    if (isOpen) this.choose(Number(byId("kind").value));
+  }
+
+  choose(number) {
+    this.set = this.sets[number];
+    this.columns = columnsOf(this.scene, this.set);
+    byId("table-caption").textContent = `${this.scene.title}. ${titleOf(this.set)}`;
+    const heads = this.columns.map(({ name }) => element("th", { scope: "col", textContent: name }));
+    byId("heads").replaceChildren(...heads);
+    this.turn(0);
+  }
+
+  /** Shows the page that begins with a row. */
+  turn(from) {
+    this.from = from;
+    const end = Math.min(from + ROWS, this.set.count);
+    const rows = Array.from({ length: end - from }, (_, i) => {
+      const cells = this.columns.map(({ shown, isText }, column) =>
+        element(column ? "td" : "th", { textContent: shown(from + i), ...(column ? {} : { scope: "row" }), className: isText ? "text" : "" }),
+      );
+      return element("tr", {}, ...cells);
+    });
+    byId("cells").replaceChildren(...rows);
+    byId("sheet").scrollTop = 0;
+    const written = [from + 1, end, this.set.count].map((value) => value.toLocaleString("en"));
+    byId("shown-rows").textContent = `${written[0]} to ${written[1]} of ${written[2]}`;
+    byId("previous").disabled = from === 0;
+    byId("next").disabled = end === this.set.count;
+  }
+
+  /** All rows, with all digits, as CSV. */
+  download() {
+    const lines = [this.columns.map(({ name }) => quoted(name)).join(",")];
+    for (let number = 0; number < this.set.count; ++number) {
+      lines.push(this.columns.map(({ exact, isText }) => (isText ? quoted(exact(number)) : exact(number))).join(","));
+    }
+    const address = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
+    const name = titleOf(this.set).split(":")[0].replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase();
+    element("a", { href: address, download: `${name || "data"}.csv` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+  }
+}

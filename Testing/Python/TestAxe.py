@@ -1,0 +1,84 @@
+"""Web pages: axe-core finds no serious or critical issue in them, and their script is what its sources give.
+
+Needs npm and Chromium; a test of the preset lint, since npm loads what package-lock.json in Plugin/web names.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import atlastest
+import chromium
+from atlastest import AtlasTest
+from attentionatlas import web
+from randomrecording import write_recording
+
+WEB = atlastest.SOURCE / "Plugin" / "web"
+RESULT = pathlib.Path("python", "attentionatlas", "assets", "page.min.js")
+FOUND = """axe.run().then(({violations, passes}) => [passes.length, violations
+  .filter(({impact}) => impact === "serious" || impact === "critical")
+  .map(({id, help, nodes}) => [id, help, ...nodes.map(({html}) => html.slice(0, 120))].join(" | "))])"""
+
+
+class Accessible(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = atlastest.OUTPUT / "web"
+        shutil.rmtree(cls.folder, ignore_errors=True)
+        shutil.copytree(WEB, cls.folder, ignore=shutil.ignore_patterns("node_modules"))
+        (atlastest.OUTPUT / RESULT).parent.mkdir(parents=True, exist_ok=True)
+        cls.npm("ci")
+
+    @classmethod
+    def npm(cls, *arguments):
+        ran = subprocess.run(["npm", *arguments], cwd=cls.folder, capture_output=True, text=True, timeout=300)
+        if ran.returncode:
+            raise RuntimeError(f"npm {' '.join(arguments)}: {ran.stdout}{ran.stderr}")
+
+    def test_script(self):
+        """The script in the package is what the sources and the pinned packages give, to the byte."""
+        self.npm("run", "build")
+        kept = atlastest.SOURCE / "Plugin" / RESULT
+        self.assertEqual((atlastest.OUTPUT / RESULT).read_bytes(), kept.read_bytes())
+
+    def test_pages(self):
+        """Every kind of scene, light and dark, as wide as a screen and as a phone, without and with its table."""
+        recording = write_recording(atlastest.OUTPUT / "random.safetensors")
+        settings = {"Perplexity": 10, "Iterations": 100}
+        scenes = [
+            web.torus(atlastest.TRAINED, 32), web.deformed_torus(atlastest.TRAINED, 32), web.sphere(atlastest.TRAINED),
+            web.attention_map(recording), web.sentence(recording), web.head_embedding(recording, **settings),
+            web.head_embedding(recording, dimensions=3, **settings),
+            web.composition(atlastest.DATA / "models" / "induction" / "config.json"),
+        ]
+        axe = (self.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+        path = atlastest.OUTPUT / "page.html"
+        web.page(scenes, path)
+        with chromium.Chromium() as browser:
+            for theme, phone in (("light", False), ("dark", False), ("light", True), ("dark", True)):
+                browser.prefer(theme)
+                browser.resize(*((390, 844) if phone else (1000, 800)), phone)
+                for number in range(len(scenes)):
+                    browser.open(path, f"scene={number}")
+                    browser.run(axe)
+                    browser.run("document.getElementById('stage').focus()")
+                    for table in ("closed", "open"):
+                        with self.subTest(scene=number, theme=theme, phone=phone, table=table):
+                            passed, issues = browser.run(FOUND)
+                            self.assertEqual(issues, [])
+                            self.assertGreater(passed, 20)
+                        browser.run("document.getElementById('table').click()")
+                        browser.settle()
+            # What it finds where there is an issue: a field without a label.
+            browser.run("document.querySelector('label').remove()")
+            self.assertIn("label |", "".join(browser.run(FOUND)[1]))
+
+
+if __name__ == "__main__":
+    for name, found in (("npm", shutil.which("npm")), ("Chromium", chromium.PROGRAM)):
+        if not found:
+            print(f"Skipped: there is no {name}; Plugin/install-deps.sh --all installs it.")
+            sys.exit(atlastest.SKIPPED)
+    atlastest.main()
