@@ -227,7 +227,7 @@ vtkStandardNewMacro(vtkHeadUpdates);
 struct vtkHeadUpdates::Work
 {
   atlas::Recording recording;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model; ///< may be null
+  std::shared_ptr<const atlas::OpenTransformer> model; ///< may be null
   AttentionAtlas::HeadBlocks heads;
   std::vector<HeadUpdate> updates; ///< [heads of this rank, tokens]
 

@@ -7,7 +7,7 @@ namespace AttentionAtlas
 {
 
 std::vector<std::int32_t> ChosenTokens(
-  const OpenTransformer& model, const std::vector<std::string>& entries)
+  const atlas::OpenTransformer& model, const std::vector<std::string>& entries)
 {
   const atlas::TokenFinder& finder = model.GetTokenFinder();
   const std::vector<std::int32_t> tokens = finder.FindAll(entries, "Tokens");

@@ -16,7 +16,7 @@ class Task;
 /// The tokens of the property Tokens, or Core's SampleTokens if there are none. Throws as
 /// TokenNames::Find.
 std::vector<std::int32_t> ChosenTokens(
-  const OpenTransformer& model, const std::vector<std::string>& entries);
+  const atlas::OpenTransformer& model, const std::vector<std::string>& entries);
 
 /// Settings of a filter's search for the largest entries: on its threads, with its progress.
 atlas::LargestProductOptions LargestOptions(const Task& task, int top);

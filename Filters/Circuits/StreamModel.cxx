@@ -15,7 +15,7 @@
 namespace AttentionAtlas
 {
 
-void StreamModel::Open(const std::shared_ptr<const OpenTransformer>& model, bool processes,
+void StreamModel::Open(const std::shared_ptr<const atlas::OpenTransformer>& model, bool processes,
   vtkMultiBlockDataSet* data, const atlas::Recording& recording, const std::string& what)
 {
   const vtkMTimeType time = TimeOf(data);
@@ -43,7 +43,7 @@ void StreamModel::Open(const std::shared_ptr<const OpenTransformer>& model, bool
   this->RecordingTime = time;
 }
 
-std::int32_t NamedToken::Find(const std::shared_ptr<const OpenTransformer>& model,
+std::int32_t NamedToken::Find(const std::shared_ptr<const atlas::OpenTransformer>& model,
   const std::string& text, const std::string& source)
 {
   if (model == this->Model && text == this->Text)

@@ -22,16 +22,16 @@ public:
   /// Makes it that of this model and recording, unless it is already. `data`: of the recording.
   /// Throws atlas::OptionError if the recording is of another model, which `what` needs, and as
   /// atlas::ResidualWeights.
-  void Open(const std::shared_ptr<const OpenTransformer>& model, bool processes,
+  void Open(const std::shared_ptr<const atlas::OpenTransformer>& model, bool processes,
     vtkMultiBlockDataSet* data, const atlas::Recording& recording, const std::string& what);
 
   const atlas::Transformer& GetModel() const { return this->Model->GetModel(); }
-  const std::shared_ptr<const OpenTransformer>& GetOpenModel() const { return this->Model; }
+  const std::shared_ptr<const atlas::OpenTransformer>& GetOpenModel() const { return this->Model; }
   const atlas::ResidualWeights& GetWeights() const { return *this->Residual; }
   atlas::LastMlps& GetLastMlps() { return this->Mlps; }
 
 private:
-  std::shared_ptr<const OpenTransformer> Model;
+  std::shared_ptr<const atlas::OpenTransformer> Model;
   bool Processes = true;
   vtkMTimeType RecordingTime = 0;
   std::unique_ptr<const atlas::ProcessedWeights> Weights;
@@ -44,11 +44,11 @@ private:
 class NamedToken
 {
 public:
-  std::int32_t Find(const std::shared_ptr<const OpenTransformer>& model, const std::string& text,
-    const std::string& source);
+  std::int32_t Find(const std::shared_ptr<const atlas::OpenTransformer>& model,
+    const std::string& text, const std::string& source);
 
 private:
-  std::shared_ptr<const OpenTransformer> Model;
+  std::shared_ptr<const atlas::OpenTransformer> Model;
   std::string Text;
   std::int32_t Id = -1;
 };

@@ -36,8 +36,8 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::EncodedPrompt;
-using AttentionAtlas::OpenTransformer;
+using atlas::EncodedPrompt;
+using atlas::OpenTransformer;
 using AttentionAtlas::Task;
 
 namespace
@@ -51,13 +51,13 @@ EncodedPrompt ReadPrompt(
   {
     throw atlas::OptionError(name + ": expected a model of texts, found one of images.");
   }
-  if (AttentionAtlas::FindTokenizer(model) != nullptr)
+  if (atlas::FindTokenizer(model) != nullptr)
   {
-    return AttentionAtlas::EncodePrompt(model, text, name);
+    return atlas::EncodePrompt(model, text, name);
   }
   try
   {
-    return AttentionAtlas::ParsePrompt(model, text, name);
+    return atlas::ParsePrompt(model, text, name);
   }
   catch (const atlas::OptionError& e)
   {

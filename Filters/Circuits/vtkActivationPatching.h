@@ -14,11 +14,8 @@ class vtkMultiBlockDataSet;
 
 namespace atlas
 {
-struct PatchingOptions;
-}
-namespace AttentionAtlas
-{
 class OpenTransformer;
+struct PatchingOptions;
 }
 
 /**
@@ -170,7 +167,7 @@ private:
   int Mode = PATCH;
   int Site = HEAD_OUTPUT;
   int Position = -1;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< of the last execution
+  std::shared_ptr<const atlas::OpenTransformer> Model; ///< of the last execution
   std::unique_ptr<Memory> Kept;
 };
 

@@ -76,7 +76,7 @@ vtkStandardNewMacro(vtkHeadCircuit);
 /// What is shown, and of which tokens or positions.
 struct vtkHeadCircuit::Result
 {
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model;
+  std::shared_ptr<const atlas::OpenTransformer> model;
   atlas::HeadCircuitOptions options;
   std::vector<std::int32_t> shown; ///< tokens, or positions
   atlas::HeadCircuitTables tables;

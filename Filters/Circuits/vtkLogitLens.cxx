@@ -206,7 +206,7 @@ vtkStandardNewMacro(vtkLogitLens);
 
 struct vtkLogitLens::Memory
 {
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model; ///< no other one has its address
+  std::shared_ptr<const atlas::OpenTransformer> model; ///< no other one has its address
   AttentionAtlas::LastResult<LensCells> cells;
 };
 

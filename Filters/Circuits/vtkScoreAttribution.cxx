@@ -131,7 +131,7 @@ vtkStandardNewMacro(vtkScoreAttribution);
 struct vtkScoreAttribution::Memory
 {
   AttentionAtlas::StreamModel stream;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model; ///< of the head
+  std::shared_ptr<const atlas::OpenTransformer> model; ///< of the head
   int layer = -1;
   int number = -1;
   atlas::ScoreHead head;

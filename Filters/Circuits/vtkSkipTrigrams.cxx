@@ -94,7 +94,7 @@ int vtkSkipTrigrams::RequestInformation(
 
 /// Finds those of this rank's part of the sources.
 std::vector<SkipTrigram> vtkSkipTrigrams::Find(
-  const AttentionAtlas::OpenTransformer& open, const Task& task) const
+  const atlas::OpenTransformer& open, const Task& task) const
 {
   const atlas::Transformer& model = open.GetModel();
   atlas::SkipTrigramOptions options;

@@ -10,11 +10,8 @@
 
 namespace atlas
 {
-struct SkipTrigram;
-}
-namespace AttentionAtlas
-{
 class OpenTransformer;
+struct SkipTrigram;
 }
 
 /**
@@ -103,7 +100,7 @@ protected:
 
 private:
   std::vector<atlas::SkipTrigram> Find(
-    const AttentionAtlas::OpenTransformer& model, const AttentionAtlas::Task& task) const;
+    const atlas::OpenTransformer& model, const AttentionAtlas::Task& task) const;
 
   vtkSkipTrigrams(const vtkSkipTrigrams&) = delete;
   void operator=(const vtkSkipTrigrams&) = delete;

@@ -1,5 +1,6 @@
 #include "RecordingRanges.h"
 
+#include "Execution.h"
 #include "Index.h"
 #include "ModelConversion.h"
 #include "RecordingConversion.h"

@@ -7,7 +7,7 @@
 namespace AttentionAtlas
 {
 
-TokenNames::TokenNames(std::shared_ptr<const OpenTransformer> model)
+TokenNames::TokenNames(std::shared_ptr<const atlas::OpenTransformer> model)
   : Model(std::move(model))
 {
   try

@@ -16,7 +16,7 @@ namespace AttentionAtlas
 class ATTENTIONATLASDATA_EXPORT TokenNames
 {
 public:
-  explicit TokenNames(std::shared_ptr<const OpenTransformer> model);
+  explicit TokenNames(std::shared_ptr<const atlas::OpenTransformer> model);
 
   /// The text of a token, as Tokenizer::Label; its id if the model has no tokenizer or the
   /// tokenizer no such token.
@@ -30,7 +30,7 @@ public:
   const atlas::Tokenizer* GetTokenizer() const { return this->Tokenizer; }
 
 private:
-  std::shared_ptr<const OpenTransformer> Model; ///< owns the tokenizer
+  std::shared_ptr<const atlas::OpenTransformer> Model; ///< owns the tokenizer
   const atlas::Tokenizer* Tokenizer = nullptr;
   mutable std::map<std::int32_t, std::string> Known;
 };

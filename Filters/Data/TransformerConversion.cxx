@@ -60,8 +60,8 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   vtkFieldData* fields = output->GetFieldData();
   SetFormat(output, Formats::Transformer);
   AddField(fields, ArchitectureField, config.architecture);
-  AddField(
-    fields, ModelFileField, (IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
+  AddField(fields, ModelFileField,
+    (atlas::IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
   AddField(fields, ModelTypeField, architecture);
   AddField(fields, ProcessingField, std::string(processes ? ProcessedByLens : "None"));
   AddField(fields, MaskField, std::string(atlas::Name(config.mask)));
@@ -81,7 +81,7 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   fields->AddArray(size);
 }
 
-std::shared_ptr<const OpenTransformer> ToTransformer(vtkMultiBlockDataSet* input)
+std::shared_ptr<const atlas::OpenTransformer> ToTransformer(vtkMultiBlockDataSet* input)
 {
   if (input == nullptr || input->GetNumberOfBlocks() == 0)
   {
@@ -89,7 +89,7 @@ std::shared_ptr<const OpenTransformer> ToTransformer(vtkMultiBlockDataSet* input
       "Model: expected the transformer that was recorded, from a Transformer Reader, found none.");
   }
   vtkFieldData* fields = input->GetFieldData();
-  return OpenTransformer::Open(RequireModelFile(input), FieldText(fields, ModelTypeField),
+  return atlas::OpenTransformer::Open(RequireModelFile(input), FieldText(fields, ModelTypeField),
     FieldText(fields, ProcessingField) == ProcessedByLens);
 }
 

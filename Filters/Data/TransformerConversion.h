@@ -38,7 +38,7 @@ ATTENTIONATLASDATA_EXPORT void ToDataSet(const atlas::Transformer& model,
 /// The model that the input describes, even if the data was copied or sent elsewhere: the one that
 /// the reader holds, if that is in this process. Throws atlas::OptionError for null or empty data,
 /// atlas::ModelError for other data, and as OpenTransformer::Open does.
-ATTENTIONATLASDATA_EXPORT std::shared_ptr<const OpenTransformer> ToTransformer(
+ATTENTIONATLASDATA_EXPORT std::shared_ptr<const atlas::OpenTransformer> ToTransformer(
   vtkMultiBlockDataSet* input);
 
 }

@@ -112,10 +112,10 @@ const vtkTransformerReader::Checkpoint* vtkTransformerReader::CheckpointAt(
 
 /// The model of a path, which stays open; a single one at a time if its weights are processed,
 /// since these take memory.
-const AttentionAtlas::OpenTransformer& vtkTransformerReader::Open(
+const atlas::OpenTransformer& vtkTransformerReader::Open(
   const std::filesystem::path& path, const std::string& architecture, bool processes)
 {
-  auto model = AttentionAtlas::OpenTransformer::Open(path, architecture, processes);
+  auto model = atlas::OpenTransformer::Open(path, architecture, processes);
   std::set<std::filesystem::path> kept;
   for (const auto& [step, folder] : this->Steps)
   {

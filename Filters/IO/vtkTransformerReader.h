@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace AttentionAtlas
+namespace atlas
 {
 class OpenTransformer;
 }
@@ -114,12 +114,12 @@ private:
   int Processing = NONE;
   bool Checkpoints = true;
   CheckpointFolders Steps;
-  std::map<std::filesystem::path, std::shared_ptr<const AttentionAtlas::OpenTransformer>>
+  std::map<std::filesystem::path, std::shared_ptr<const atlas::OpenTransformer>>
     Models;             ///< that stay open
   std::string OpenedAs; ///< the architecture and processing of these
 
   const Checkpoint* CheckpointAt(vtkInformation* outputInfo) const;
-  const AttentionAtlas::OpenTransformer& Open(
+  const atlas::OpenTransformer& Open(
     const std::filesystem::path& path, const std::string& architecture, bool processes);
 };
 

@@ -84,8 +84,8 @@ void LearningHistory::Take(const LearningRequest& request, const atlas::Learning
   for (const atlas::LearningCheckpoint& checkpoint : result.checkpoints)
   {
     const std::string path = PathOf(request.recipe, *files, checkpoint);
-    const ModelInMemory model = { checkpoint.model->GetConfig(), checkpoint.weights, files };
-    this->Kept.push_back({ checkpoint.step, path, OpenTransformer::Keep(path, model) });
+    const atlas::ModelInMemory model = { checkpoint.model->GetConfig(), checkpoint.weights, files };
+    this->Kept.push_back({ checkpoint.step, path, atlas::OpenTransformer::Keep(path, model) });
   }
   this->Measured = result.curves;
 }

@@ -17,7 +17,7 @@ struct KeptModel
 {
   std::int64_t step = 0;
   std::string path; ///< with which OpenTransformer finds it
-  std::shared_ptr<const OpenTransformer> model;
+  std::shared_ptr<const atlas::OpenTransformer> model;
 };
 
 /// One training with its checkpoints, which it keeps.

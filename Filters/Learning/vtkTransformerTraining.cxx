@@ -92,7 +92,7 @@ void ReplaceKind(Setting& setting, int value, std::initializer_list<Setting> kin
 struct vtkTransformerTraining::Results
 {
   AttentionAtlas::LearningHistory history;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> given; ///< the model of the output
+  std::shared_ptr<const atlas::OpenTransformer> given; ///< the model of the output
 };
 
 vtkStandardNewMacro(vtkTransformerTraining);
@@ -234,7 +234,7 @@ void vtkTransformerTraining::FillOutputs(
   auto* output = task.Output<vtkMultiBlockDataSet>();
   const bool processes = this->Processing == TRANSFORMER_LENS;
   this->Trained->given =
-    processes ? AttentionAtlas::OpenTransformer::Open(kept.path, "", true) : kept.model;
+    processes ? atlas::OpenTransformer::Open(kept.path, "", true) : kept.model;
   AttentionAtlas::ToDataSet(this->Trained->given->GetModel(), kept.path, "", processes, output);
   AttentionAtlas::AddField(output->GetFieldData(), AttentionAtlas::ArrayNames::Recipe, recipe);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), static_cast<double>(kept.step));

@@ -1,7 +1,6 @@
 #include "Execution.h"
 
 #include "Parallel.h"
-#include "SystemLimits.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>
@@ -10,16 +9,13 @@
 #include <vtkMultiProcessController.h>
 #include <vtkSMPTools.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtksys/SystemInformation.hxx>
 #include <vtksys/SystemTools.hxx>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
-#include <stdexcept>
+#include <string>
 
 #include <unistd.h>
 
@@ -29,24 +25,6 @@ namespace AttentionAtlas
 {
 namespace
 {
-
-constexpr double Kibibyte = 1024.;
-
-std::string Size(double bytes)
-{
-  const double mebibytes = bytes / (Kibibyte * Kibibyte);
-  const double gibibytes = mebibytes / 1024;
-  std::array<char, 64> text;
-  if (gibibytes < 1)
-  {
-    std::snprintf(text.data(), text.size(), "%.*f MiB", mebibytes < 10 ? 2 : 0, mebibytes);
-  }
-  else
-  {
-    std::snprintf(text.data(), text.size(), "%.*f GiB", gibibytes < 10 ? 2 : 0, gibibytes);
-  }
-  return text.data();
-}
 
 /// The abort request of a filter. Its setter would count as a change of the filter.
 struct AbortRequest : vtkAlgorithm
@@ -173,45 +151,6 @@ void ParallelSteps(vtkIdType count, vtkIdType perStep, const atlas::Progress& pr
     const vtkIdType end = std::min(begin + perStep, count);
     ParallelFor(begin, end, function);
     progress(end, count);
-  }
-}
-
-namespace
-{
-
-/// The KiB that this process holds beside mapped files, whose pages the system takes back when it
-/// needs them. An open model maps its weights.
-double MemoryOfProcess(vtksys::SystemInformation& system)
-{
-  std::ifstream file("/proc/self/statm");
-  double total = 0;
-  double resident = 0;
-  double shared = 0; // pages of files
-  if (file >> total >> resident >> shared)
-  {
-    return (resident - shared) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / Kibibyte;
-  }
-  return static_cast<double>(system.GetProcMemoryUsed());
-}
-
-}
-
-void RequireMemory(double bytes, const std::string& what, const std::string& advice)
-{
-  vtksys::SystemInformation system;
-  // The free memory of the machine and of a container, and what this process may still allocate
-  // within its own limit, which the system (ulimit) or the environment sets.
-  const double ofGroups = atlas::LimitsOfGroups().freeMemory;
-  const double ofProcess =
-    Kibibyte *
-    (static_cast<double>(system.GetProcMemoryAvailable(nullptr, "ATLAS_MEMORY_LIMIT_KIB")) -
-      MemoryOfProcess(system));
-  const double free = std::max(std::min({ atlas::AvailableMemory(), ofGroups, ofProcess }), 0.);
-  if (bytes > free)
-  {
-    throw std::runtime_error(
-      what + " would take " + Size(bytes) + " of memory, but only " + Size(free) + " are free" +
-      (free == ofGroups ? " within the limit of this container; " : "; ") + advice);
   }
 }
 

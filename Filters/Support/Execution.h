@@ -2,11 +2,11 @@
 
 #include "AttentionAtlasSupportModule.h"
 #include "Progress.h"
+#include "SystemLimits.h"
 
 #include <vtkType.h>
 
 #include <functional>
-#include <string>
 
 class vtkAlgorithm;
 class vtkDataObject;
@@ -40,11 +40,7 @@ ATTENTIONATLASSUPPORT_EXPORT void ParallelFor(
 ATTENTIONATLASSUPPORT_EXPORT void ParallelSteps(vtkIdType count, vtkIdType perStep,
   const atlas::Progress& progress, const std::function<void(vtkIdType, vtkIdType)>& function);
 
-/// Throws std::runtime_error if `bytes` exceeds the free memory of this machine, of the container
-/// that the process runs in, or what the process may still allocate. The message begins with
-/// `what`, which needs the memory, and ends with `advice`, what to change.
-ATTENTIONATLASSUPPORT_EXPORT void RequireMemory(
-  double bytes, const std::string& what, const std::string& advice);
+using atlas::RequireMemory;
 
 /// Reports the progress of a filter, 0 to 1, and returns whether to continue: false once
 /// IsCanceled. Call it from the thread that executes the filter.

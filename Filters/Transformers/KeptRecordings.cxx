@@ -12,7 +12,7 @@ namespace AttentionAtlas
 namespace
 {
 
-std::uint64_t BytesOf(const RecorderInput& input)
+std::uint64_t BytesOf(const atlas::RecorderInput& input)
 {
   std::uint64_t bytes = input.input.pixels.size() * sizeof(float);
   for (const std::vector<std::int64_t>& sequence : input.input.tokens)

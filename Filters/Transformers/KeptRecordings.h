@@ -19,8 +19,8 @@ namespace AttentionAtlas
 /// What determines a recording.
 struct ATTENTIONATLASTRANSFORMERS_EXPORT RecordingKey
 {
-  std::weak_ptr<const OpenTransformer> model; ///< another one once its files have changed
-  RecorderInput input;
+  std::weak_ptr<const atlas::OpenTransformer> model; ///< another one once its files have changed
+  atlas::RecorderInput input;
   atlas::RecordChoice choice;
   std::string source; ///< PatchFrom, as the recording names it
   bool recordPictures = true;

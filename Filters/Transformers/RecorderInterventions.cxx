@@ -10,13 +10,14 @@ namespace AttentionAtlas
 namespace
 {
 
-EncodedPrompt ReadSource(const InterventionSources& interventions, const RecorderSources& sources,
-  const OpenTransformer& model)
+atlas::EncodedPrompt ReadSource(const InterventionSources& interventions,
+  const atlas::RecorderSources& sources, const atlas::OpenTransformer& model)
 {
   const bool isText = !sources.prompts.empty() || !sources.promptFile.empty();
-  EncodedPrompt source =
-    isText ? EncodePrompt(model, interventions.patchFrom, "PatchFrom", sources.addSpecialTokens)
-           : ParsePrompt(model, interventions.patchFrom, "PatchFrom");
+  atlas::EncodedPrompt source =
+    isText
+      ? atlas::EncodePrompt(model, interventions.patchFrom, "PatchFrom", sources.addSpecialTokens)
+      : atlas::ParsePrompt(model, interventions.patchFrom, "PatchFrom");
   const std::size_t most = sources.maximumLength;
   if (most > 0 && source.labels.size() > most) // as the sequences
   {
@@ -31,7 +32,8 @@ EncodedPrompt ReadSource(const InterventionSources& interventions, const Recorde
 }
 
 /// The tokens of a sequence, by text or id.
-std::vector<std::string> TokensOf(const RecorderInput& input, std::size_t s, std::size_t first)
+std::vector<std::string> TokensOf(
+  const atlas::RecorderInput& input, std::size_t s, std::size_t first)
 {
   const std::vector<std::int64_t>& ids = input.input.tokens[s];
   std::vector<std::string> tokens;
@@ -43,7 +45,7 @@ std::vector<std::string> TokensOf(const RecorderInput& input, std::size_t s, std
   return tokens;
 }
 
-void RequireSameLengths(const RecorderInput& input, const EncodedPrompt& source)
+void RequireSameLengths(const atlas::RecorderInput& input, const atlas::EncodedPrompt& source)
 {
   std::size_t first = 0;
   for (std::size_t s = 0; s < input.input.tokens.size(); ++s)
@@ -56,7 +58,8 @@ void RequireSameLengths(const RecorderInput& input, const EncodedPrompt& source)
 }
 
 atlas::Interventions GatherInterventions(const InterventionSources& interventions,
-  const RecorderSources& sources, const RecorderInput& input, const OpenTransformer& model)
+  const atlas::RecorderSources& sources, const atlas::RecorderInput& input,
+  const atlas::OpenTransformer& model)
 {
   atlas::Interventions found;
   for (const atlas::ActivationSite& site : atlas::ParseHeadSites(interventions.ablate, "Ablate"))
@@ -84,7 +87,7 @@ atlas::Interventions GatherInterventions(const InterventionSources& intervention
     throw atlas::OptionError("PatchFrom: expected no Segments, since they would be those of the "
                              "prompts alone, found some.");
   }
-  EncodedPrompt source = ReadSource(interventions, sources, model);
+  atlas::EncodedPrompt source = ReadSource(interventions, sources, model);
   RequireSameLengths(input, source);
   for (const atlas::ActivationSite& site : sites)
   {

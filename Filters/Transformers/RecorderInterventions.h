@@ -21,6 +21,7 @@ struct InterventionSources
 /// property, for what cannot be read, a source without sites or sites without a source, and, with
 /// all tokens, for a source that does not have as many tokens as every sequence.
 atlas::Interventions GatherInterventions(const InterventionSources& interventions,
-  const RecorderSources& sources, const RecorderInput& input, const OpenTransformer& model);
+  const atlas::RecorderSources& sources, const atlas::RecorderInput& input,
+  const atlas::OpenTransformer& model);
 
 }

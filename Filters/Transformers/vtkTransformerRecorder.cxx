@@ -4,7 +4,7 @@
 #include "GeneratedText.h"
 #include "KeptRecordings.h"
 #include "PromptMeans.h"
-#include "RecordedPictures.h"
+#include "RecordInput.h"
 #include "RecorderInput.h"
 #include "RecorderInterventions.h"
 #include "RecordingConversion.h"
@@ -12,6 +12,7 @@
 #include "Task.h"
 #include "TransformerConversion.h"
 
+#include <vtkDataArray.h>
 #include <vtkDataArraySelection.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -24,7 +25,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,20 +37,6 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace
 {
 
-/// What can be recorded, as users select it.
-struct RecordArray
-{
-  const char* name;
-  bool atlas::RecordOptions::* option;
-};
-constexpr std::array<RecordArray, 5> RecordArrays = { {
-  { "QueriesAndKeys", &atlas::RecordOptions::queriesAndKeys },
-  { "Values", &atlas::RecordOptions::values },
-  { "HeadOutputs", &atlas::RecordOptions::headOutputs },
-  { "Residual", &atlas::RecordOptions::residual },
-  { "Logits", &atlas::RecordOptions::logits },
-} };
-
 /// What replaces the outputs of ablated heads, by AblationType.
 constexpr atlas::Replacement AblationBy[] = { atlas::Replacement::Zero,
   atlas::Replacement::MeanOverPositions, atlas::Replacement::MeanOverPrompts };
@@ -56,10 +45,33 @@ constexpr atlas::Replacement AblationBy[] = { atlas::Replacement::Zero,
 void AddArrays(vtkDataArraySelection* selection)
 {
   const atlas::RecordOptions defaults;
-  for (const RecordArray& array : RecordArrays)
+  for (const atlas::RecordedQuantity& array : atlas::RecordedQuantities)
   {
     selection->AddArray(array.name, defaults.*array.option);
   }
+}
+
+/// Reads sequences from a table: the column TokenId, grouped by the column Sequence.
+std::vector<std::vector<std::int64_t>> ReadTable(vtkTable* table)
+{
+  auto* ids = vtkDataArray::SafeDownCast(table->GetColumnByName("TokenId"));
+  auto* numbers = vtkDataArray::SafeDownCast(table->GetColumnByName("Sequence"));
+  if (ids == nullptr)
+  {
+    throw atlas::OptionError("table of token ids: expected a column 'TokenId' of integers, found none.");
+  }
+  std::map<double, std::vector<std::int64_t>> sequences;
+  for (vtkIdType i = 0; i < ids->GetNumberOfTuples(); ++i)
+  {
+    sequences[numbers != nullptr ? numbers->GetComponent(i, 0) : 0].push_back(
+      static_cast<std::int64_t>(ids->GetComponent(i, 0)));
+  }
+  std::vector<std::vector<std::int64_t>> rows;
+  for (auto& [number, sequence] : sequences)
+  {
+    rows.push_back(std::move(sequence));
+  }
+  return rows;
 }
 
 /// The means over other prompts that interventions need, of which each rank has run a part.
@@ -86,7 +98,7 @@ vtkStandardNewMacro(vtkTransformerRecorder);
 vtkTransformerRecorder::vtkTransformerRecorder()
   : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkTable?" }, { "vtkMultiBlockDataSet" }, TOGETHER)
   , Kept(std::make_unique<AttentionAtlas::KeptRecordings>())
-  , Generated(std::make_unique<AttentionAtlas::GeneratedText>())
+  , Generated(std::make_unique<atlas::GeneratedText>())
 {
   AddArrays(this->Record);
 }
@@ -195,32 +207,34 @@ std::int64_t vtkTransformerRecorder::TokensToShow(const Task& task) const
 /// What is recorded, and how.
 struct vtkTransformerRecorder::Run
 {
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> model;
+  std::shared_ptr<const atlas::OpenTransformer> model;
   AttentionAtlas::RecordingKey key;
   atlas::RecordOptions options;
   std::vector<atlas::SequenceRange> ranges; ///< of all ranks
 
   const atlas::Transformer& Model() const { return this->model->GetModel(); }
-  const AttentionAtlas::RecorderInput& Input() const { return this->key.input; }
+  const atlas::RecorderInput& Input() const { return this->key.input; }
 };
 
-AttentionAtlas::RecorderSources vtkTransformerRecorder::GetSources(Task& task) const
+atlas::RecorderSources vtkTransformerRecorder::GetSources(Task& task) const
 {
   task.Reads(this->PromptFile.c_str());
   for (const std::string& image : this->Images)
   {
     task.Reads(image.c_str());
   }
+  auto* table = task.Input<vtkTable>(1);
   return { this->Prompts, this->PromptFile, this->TokenIds, this->Segments, this->Images,
-    task.Input<vtkTable>(1), this->AddSpecialTokens, this->MaximumLength };
+    table != nullptr ? std::optional(ReadTable(table)) : std::nullopt, this->AddSpecialTokens,
+    this->MaximumLength };
 }
 
 /// The options without the sequences of a rank.
 atlas::RecordOptions vtkTransformerRecorder::GetOptions(
-  const AttentionAtlas::RecorderSources& sources, const Run& run, const Task& task) const
+  const atlas::RecorderSources& sources, const Run& run, const Task& task) const
 {
   atlas::RecordOptions options;
-  for (const RecordArray& array : RecordArrays)
+  for (const atlas::RecordedQuantity& array : atlas::RecordedQuantities)
   {
     options.*array.option = this->Record->ArrayIsEnabled(array.name) != 0;
   }
@@ -235,7 +249,7 @@ atlas::RecordOptions vtkTransformerRecorder::GetOptions(
 }
 
 /// Adds tokens to the sequences if that is asked for.
-void vtkTransformerRecorder::Generate(Run& run, AttentionAtlas::TextSteps& steps) const
+void vtkTransformerRecorder::Generate(Run& run, atlas::TextSteps& steps) const
 {
   if (this->GenerateTokens == 0)
   {
@@ -261,24 +275,21 @@ void vtkTransformerRecorder::Generate(Run& run, AttentionAtlas::TextSteps& steps
 atlas::Recording vtkTransformerRecorder::RecordAll(
   const Run& run, const Task& task, std::string& warning) const
 {
-  const AttentionAtlas::RecorderInput& input = run.Input();
+  const atlas::RecorderInput& input = run.Input();
   atlas::RecordOptions options = run.options;
-  const atlas::MemoryEstimate memory = atlas::EstimateMemory(run.Model(), input.input, options);
-  AttentionAtlas::RequireMemory(static_cast<double>(memory.recording + memory.working),
-    "the recording", "give fewer or shorter sequences, or record fewer layers or quantities.");
+  atlas::RequireRecordingMemory(run.Model(), input.input, options);
   if (options.interventions.NeedMeans())
   {
     options.progress = task.Progress().Part(0., 0.5);
     options.interventions.means = MeansOverRanks(run.Model(), input.input, options, task.Ranks());
     options.progress = task.Progress().Part(0.5, 1.);
   }
-  atlas::Recording recording = atlas::RecordTransformer(run.Model(), input.input, options);
-  recording.tokens.text = input.labels;
+  atlas::Recording recording =
+    atlas::RecordInput(*run.model, input, options, this->RecordPictures, warning);
   if (options.interventions.NeedSource())
   {
     recording.interventions += ": " + this->PatchFrom;
   }
-  warning = AttentionAtlas::AddPictures(*run.model, input, this->RecordPictures, recording);
   return recording;
 }
 
@@ -320,8 +331,8 @@ void vtkTransformerRecorder::Execute(Task& task)
   }
   Run run;
   this->Model = run.model = AttentionAtlas::ToTransformer(input);
-  const AttentionAtlas::RecorderSources sources = this->GetSources(task);
-  run.key = { run.model, AttentionAtlas::GatherInput(sources, *run.model), {}, this->PatchFrom,
+  const atlas::RecorderSources sources = this->GetSources(task);
+  run.key = { run.model, atlas::GatherInput(sources, *run.model), {}, this->PatchFrom,
     this->RecordPictures };
   for (const std::string& warning : run.Input().warnings)
   {
@@ -336,7 +347,7 @@ void vtkTransformerRecorder::Execute(Task& task)
     return;
   }
   run.options = this->GetOptions(sources, run, task);
-  AttentionAtlas::TextSteps steps(run.Input(), this->TokensToShow(task));
+  atlas::TextSteps steps(run.Input(), this->TokensToShow(task));
   this->Generate(run, steps);
   run.ranges = atlas::SplitSequences(run.Model(), run.Input().input, ranks.Count());
   run.options.sequences = run.ranges[ranks.Rank()];

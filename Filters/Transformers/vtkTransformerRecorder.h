@@ -15,16 +15,16 @@ class vtkDataArraySelection;
 
 namespace atlas
 {
+class GeneratedText;
+class OpenTransformer;
 struct RecordOptions;
+struct RecorderSources;
 struct Recording;
+struct TextSteps;
 }
 namespace AttentionAtlas
 {
-class GeneratedText;
 class KeptRecordings;
-class OpenTransformer;
-struct RecorderSources;
-struct TextSteps;
 }
 
 /**
@@ -288,10 +288,10 @@ private:
   void operator=(const vtkTransformerRecorder&) = delete;
 
   struct Run;
-  AttentionAtlas::RecorderSources GetSources(AttentionAtlas::Task& task) const;
-  atlas::RecordOptions GetOptions(const AttentionAtlas::RecorderSources& sources, const Run& run,
-    const AttentionAtlas::Task& task) const;
-  void Generate(Run& run, AttentionAtlas::TextSteps& steps) const;
+  atlas::RecorderSources GetSources(AttentionAtlas::Task& task) const;
+  atlas::RecordOptions GetOptions(
+    const atlas::RecorderSources& sources, const Run& run, const AttentionAtlas::Task& task) const;
+  void Generate(Run& run, atlas::TextSteps& steps) const;
   atlas::Recording RecordAll(
     const Run& run, const AttentionAtlas::Task& task, std::string& warning) const;
   atlas::Recording FindOrRecord(const Run& run, const AttentionAtlas::Task& task);
@@ -317,9 +317,9 @@ private:
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
   int KeptRecordings = 1024;
-  std::shared_ptr<const AttentionAtlas::OpenTransformer> Model; ///< model of the last execution
+  std::shared_ptr<const atlas::OpenTransformer> Model; ///< model of the last execution
   std::unique_ptr<AttentionAtlas::KeptRecordings> Kept;
-  std::unique_ptr<AttentionAtlas::GeneratedText> Generated;
+  std::unique_ptr<atlas::GeneratedText> Generated;
 };
 
 #endif

@@ -20,7 +20,7 @@
 using namespace atlas;
 using namespace atlas::test;
 using AttentionAtlas::KeptRecordings;
-using AttentionAtlas::OpenTransformer;
+using atlas::OpenTransformer;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -15,7 +15,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using AttentionAtlas::OpenTransformer;
+using atlas::OpenTransformer;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -287,7 +287,7 @@ TEST(OpenTransformer, IsOneForAllThreads)
 }
 
 /// The model of LetterModel in memory.
-AttentionAtlas::ModelInMemory LettersInMemory(const LetterModel& model)
+atlas::ModelInMemory LettersInMemory(const LetterModel& model)
 {
   const std::string tokenizer =
     R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "model": {"type": "BPE", "merges": [], "vocab": )" +
@@ -366,7 +366,7 @@ TEST(OpenTransformer, AModelInMemoryNeedsATokenizerForTexts)
 {
   const LetterModel model;
   const std::string path = "training:letters/without";
-  AttentionAtlas::ModelInMemory letters = LettersInMemory(model);
+  atlas::ModelInMemory letters = LettersInMemory(model);
   letters.files = std::make_shared<const std::map<std::string, std::string>>();
   const auto kept = OpenTransformer::Keep(path, letters);
   MemoryPipeline pipeline(*kept, path, false);

@@ -1,12 +1,19 @@
 #include "SystemLimits.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace atlas
 {
@@ -15,6 +22,7 @@ namespace
 
 namespace fs = std::filesystem;
 
+constexpr double Kibibyte = 1024;
 constexpr double Unlimited = std::numeric_limits<double>::infinity();
 
 /// A mounted hierarchy of control groups.
@@ -151,6 +159,49 @@ GroupLimits LimitsOf(const Mount& mount, const std::string& group)
   }
 }
 
+/// The bytes that this process holds beside mapped files, whose pages the system takes back when it
+/// needs them. An open model maps its weights.
+double MemoryOfProcess()
+{
+  std::ifstream file("/proc/self/statm");
+  double total = 0;
+  double resident = 0;
+  double shared = 0; // pages of files
+  file >> total >> resident >> shared;
+  return (resident - shared) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+/// What this process may still allocate within its own limits.
+double FreeWithinProcess()
+{
+  double limit = Unlimited;
+  for (const auto resource : { RLIMIT_DATA, RLIMIT_AS })
+  {
+    rlimit found{};
+    if (::getrlimit(resource, &found) == 0 && found.rlim_cur != RLIM_INFINITY)
+    {
+      limit = std::min(limit, static_cast<double>(found.rlim_cur));
+    }
+  }
+  const char* kibibytes = std::getenv("ATLAS_MEMORY_LIMIT_KIB");
+  const double given = kibibytes == nullptr ? 0 : std::atof(kibibytes);
+  limit = given > 0 ? std::min(limit, Kibibyte * given) : limit;
+  return limit - MemoryOfProcess();
+}
+
+/// "1.5 GiB"
+std::string Size(double bytes)
+{
+  const double mebibytes = bytes / (Kibibyte * Kibibyte);
+  const double gibibytes = mebibytes / Kibibyte;
+  const bool isSmall = gibibytes < 1;
+  const double number = isSmall ? mebibytes : gibibytes;
+  std::array<char, 64> text;
+  std::snprintf(
+    text.data(), text.size(), "%.*f %s", number < 10 ? 2 : 0, number, isSmall ? "MiB" : "GiB");
+  return text.data();
+}
+
 }
 
 GroupLimits LimitsOfGroups(int process, const fs::path& root)
@@ -187,7 +238,6 @@ GroupLimits LimitsOfGroups(int process, const fs::path& root)
 
 double AvailableMemory(const fs::path& root)
 {
-  constexpr double kibibyte = 1024;
   std::ifstream file(root / "proc/meminfo");
   std::string name;
   double kibibytes = 0;
@@ -195,12 +245,26 @@ double AvailableMemory(const fs::path& root)
   {
     file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
-  return file ? kibibyte * kibibytes : Unlimited;
+  return file ? Kibibyte * kibibytes : Unlimited;
 }
 
 double FreeMemory(const fs::path& root)
 {
-  return std::min(AvailableMemory(root), LimitsOfGroups(0, root).freeMemory);
+  return std::max(
+    std::min({ AvailableMemory(root), LimitsOfGroups(0, root).freeMemory, FreeWithinProcess() }),
+    0.);
+}
+
+void RequireMemory(double bytes, const std::string& what, const std::string& advice)
+{
+  const double free = FreeMemory();
+  if (bytes > free)
+  {
+    const bool isOfGroups = LimitsOfGroups().freeMemory <= free;
+    throw std::runtime_error(
+      what + " would take " + Size(bytes) + " of memory, but only " + Size(free) + " are free" +
+      (isOfGroups ? " within the limit of this container; " : "; ") + advice);
+  }
 }
 
 }

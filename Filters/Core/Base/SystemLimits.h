@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <string>
 
 namespace atlas
 {
@@ -27,8 +28,13 @@ GroupLimits LimitsOfGroups(int process = 0, const std::filesystem::path& root = 
 /// system does not say.
 double AvailableMemory(const std::filesystem::path& root = "/");
 
-/// The bytes that this process may still allocate: AvailableMemory(), at most what its control
-/// groups leave.
+/// The bytes that this process may still allocate, at least 0: AvailableMemory(), at most what its
+/// control groups and its own limit leave, which the system (ulimit) or the environment variable
+/// ATLAS_MEMORY_LIMIT_KIB sets.
 double FreeMemory(const std::filesystem::path& root = "/");
+
+/// Throws std::runtime_error if `bytes` exceeds FreeMemory(). The message begins with `what`, which
+/// needs the memory, and ends with `advice`, what to change.
+void RequireMemory(double bytes, const std::string& what, const std::string& advice);
 
 }

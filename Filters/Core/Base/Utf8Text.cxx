@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdio>
 #include <iterator>
+#include <numeric>
+#include <utility>
 
 #include <utf8.h>
 
@@ -84,6 +86,23 @@ std::size_t CharacterCount(std::string_view text)
 {
   return std::count_if(text.begin(), text.end(),
     [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+}
+
+std::size_t EditDistance(const std::u32string& a, const std::u32string& b)
+{
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 0; i < a.size(); ++i)
+  {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j)
+    {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({ replaced, row[j] + 1, diagonal + 1 });
+    }
+  }
+  return row.back();
 }
 
 }

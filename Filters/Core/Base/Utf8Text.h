@@ -25,6 +25,10 @@ char32_t NextCharacter(std::string_view text, std::size_t& position);
 /// Appends a character as UTF-8.
 void Append(std::string& text, char32_t c);
 
+/// The number of characters to insert, delete or replace that makes one text of another
+/// (Levenshtein 1966).
+std::size_t EditDistance(const std::u32string& a, const std::u32string& b);
+
 /// The number of characters of UTF-8 text.
 std::size_t CharacterCount(std::string_view text);
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -57,24 +56,6 @@ std::u32string CharactersOf(std::string_view text)
 std::u32string Folded(const std::string& text)
 {
   return CharactersOf(FoldCase(text.substr(std::min(text.find_first_not_of(' '), text.size()))));
-}
-
-/// Levenshtein's distance.
-std::size_t EditDistance(const std::u32string& a, const std::u32string& b)
-{
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < a.size(); ++i)
-  {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j)
-    {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({ replaced, row[j] + 1, diagonal + 1 });
-    }
-  }
-  return row.back();
 }
 
 }

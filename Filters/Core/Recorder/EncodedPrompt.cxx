@@ -4,7 +4,7 @@
 #include "Prompts.h"
 #include "Utf8Text.h"
 
-namespace AttentionAtlas
+namespace atlas
 {
 namespace
 {
@@ -13,20 +13,20 @@ void RequireOne(std::size_t lines, const std::string& name, const std::string& w
 {
   if (lines != 1)
   {
-    throw atlas::OptionError(
+    throw OptionError(
       name + ": expected one line of " + what + ", found " + std::to_string(lines) + ".");
   }
 }
 
 }
 
-const atlas::Tokenizer* FindTokenizer(const OpenTransformer& model)
+const Tokenizer* FindTokenizer(const OpenTransformer& model)
 {
   try
   {
     return &model.GetTokenizer();
   }
-  catch (const atlas::Error&)
+  catch (const Error&)
   {
     return nullptr;
   }
@@ -35,12 +35,12 @@ const atlas::Tokenizer* FindTokenizer(const OpenTransformer& model)
 EncodedPrompt EncodePrompt(const OpenTransformer& model, const std::string& text,
   const std::string& name, bool addSpecialTokens)
 {
-  const std::vector<std::string> lines = atlas::SplitLines(text);
+  const std::vector<std::string> lines = SplitLines(text);
   RequireOne(lines.size(), name, "text");
   try
   {
-    const atlas::Tokenizer& tokenizer = model.GetTokenizer();
-    const atlas::Encoding encoding = tokenizer.EncodePrompt(lines.front(), addSpecialTokens);
+    const Tokenizer& tokenizer = model.GetTokenizer();
+    const Encoding encoding = tokenizer.EncodePrompt(lines.front(), addSpecialTokens);
     EncodedPrompt prompt;
     prompt.labels = encoding.tokens;
     prompt.input.tokens = { encoding.ids };
@@ -53,20 +53,20 @@ EncodedPrompt EncodePrompt(const OpenTransformer& model, const std::string& text
       return prompt;
     }
   }
-  catch (const atlas::Error& e)
+  catch (const Error& e)
   {
-    throw atlas::OptionError(name + ": " + e.what());
+    throw OptionError(name + ": " + e.what());
   }
-  throw atlas::OptionError(name + ": expected a text, found no tokens.");
+  throw OptionError(name + ": expected a text, found no tokens.");
 }
 
 EncodedPrompt ParsePrompt(
   const OpenTransformer& model, const std::string& ids, const std::string& name)
 {
   EncodedPrompt prompt;
-  prompt.input.tokens = atlas::ParseIntegerLines(ids, name);
+  prompt.input.tokens = ParseIntegerLines(ids, name);
   RequireOne(prompt.input.tokens.size(), name, "token ids");
-  const atlas::Tokenizer* tokenizer = FindTokenizer(model);
+  const Tokenizer* tokenizer = FindTokenizer(model);
   for (const std::int64_t id : prompt.input.tokens.front())
   {
     const bool isKnown = tokenizer != nullptr && id >= 0 && id < tokenizer->VocabularySize();

@@ -11,15 +11,11 @@
 #include "TokenizerFile.h"
 #include "UnicodeText.h"
 
-#include <vtkDataArray.h>
-#include <vtkTable.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <utility>
 
-namespace AttentionAtlas
+namespace atlas
 {
 namespace
 {
@@ -40,75 +36,49 @@ void RequireOneSource(const RecorderSources& sources)
   add(!sources.promptFile.empty(), "PromptFile");
   add(!sources.tokenIds.empty(), "TokenIds");
   add(!sources.imageFiles.empty(), "Images");
-  add(sources.table != nullptr, "the table of token ids");
+  add(sources.table.has_value(), "the table of token ids");
   if (found.size() > 1)
   {
-    throw atlas::OptionError(
+    throw OptionError(
       "expected one of Prompts, PromptFile, TokenIds, Images and a table of token ids, found " +
       std::to_string(found.size()) + ": " +
-      atlas::Joined(found, [](const std::string& name) { return name; }) + ".");
+      Joined(found, [](const std::string& name) { return name; }) + ".");
   }
-}
-
-/// Reads sequences from a table: the column TokenId, grouped by the column Sequence.
-Sequences ReadTable(vtkTable* table)
-{
-  auto* ids = vtkDataArray::SafeDownCast(table->GetColumnByName("TokenId"));
-  auto* numbers = vtkDataArray::SafeDownCast(table->GetColumnByName("Sequence"));
-  if (ids == nullptr)
-  {
-    throw atlas::OptionError(
-      "table of token ids: expected a column 'TokenId' of integers, found none.");
-  }
-  std::map<double, std::vector<std::int64_t>> sequences;
-  for (vtkIdType i = 0; i < ids->GetNumberOfTuples(); ++i)
-  {
-    sequences[numbers != nullptr ? numbers->GetComponent(i, 0) : 0].push_back(
-      static_cast<std::int64_t>(ids->GetComponent(i, 0)));
-  }
-  Sequences rows;
-  for (auto& [number, sequence] : sequences)
-  {
-    rows.push_back(std::move(sequence));
-  }
-  return rows;
 }
 
 /// Opens a file that is not a PNG or JPEG image.
-atlas::ArrayFile OpenArrays(const std::string& path)
+ArrayFile OpenArrays(const std::string& path)
 {
   try
   {
-    return atlas::ArrayFile(path);
+    return ArrayFile(path);
   }
-  catch (const atlas::FormatError& e)
+  catch (const FormatError& e)
   {
-    throw atlas::FormatError(std::string(e.what()) + " It is not a PNG or JPEG image either.");
+    throw FormatError(std::string(e.what()) + " It is not a PNG or JPEG image either.");
   }
 }
 
 /// Images that are normalized as in training: pixel_values [B,3,h,w], or the array of a .npy file.
-void ReadPixelValues(const std::string& path, atlas::TransformerInput& input)
+void ReadPixelValues(const std::string& path, TransformerInput& input)
 {
-  const atlas::ArrayFile file = OpenArrays(path);
-  const atlas::ArrayFile::Entries& entries = file.GetEntries();
+  const ArrayFile file = OpenArrays(path);
+  const ArrayFile::Entries& entries = file.GetEntries();
   auto found = entries.find("pixel_values");
   found = found != entries.end() ? found : entries.find("array");
-  if (found == entries.end() || found->second.shape.size() != 4 ||
-      !atlas::IsFloating(found->second.dtype))
+  if (found == entries.end() || found->second.shape.size() != 4 || !IsFloating(found->second.dtype))
   {
-    throw atlas::ModelError(
+    throw ModelError(
       path +
       ": expected an array 'pixel_values' [images, channels, height, "
       "width] of floating type, found " +
-      (found == entries.end() ? "none" : "one of shape " + atlas::ToString(found->second.shape)) +
-      ".");
+      (found == entries.end() ? "none" : "one of shape " + ToString(found->second.shape)) + ".");
   }
   input.images = found->second.shape[0];
-  input.pixels = atlas::ReadIntact(file,
+  input.pixels = ReadIntact(file,
     [&]
     {
-      const atlas::LoadedArray array = found->second.load();
+      const LoadedArray array = found->second.load();
       std::vector<float> pixels(array.view.Count());
       array.view.ToFloat(0, pixels.size(), pixels.data());
       return pixels;
@@ -123,9 +93,9 @@ std::string ToText(std::int64_t width, std::int64_t height)
 
 /// Describes how an image is changed for the model; empty if it is not.
 std::string ChangesOf(
-  const std::string& path, const atlas::PictureFile& file, const atlas::ImageProcessor& processor)
+  const std::string& path, const PictureFile& file, const ImageProcessor& processor)
 {
-  const atlas::Picture& picture = file.picture;
+  const Picture& picture = file.picture;
   std::string changes;
   if (picture.width != processor.modelWidth || picture.height != processor.modelHeight)
   {
@@ -140,21 +110,21 @@ std::string ChangesOf(
   return changes.empty() ? changes : path + ": " + changes + ".";
 }
 
-void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProcessor& processor,
-  RecorderInput& result)
+void ReadPictures(
+  const std::vector<std::string>& paths, const ImageProcessor& processor, RecorderInput& result)
 {
   for (const std::string& path : paths)
   {
-    atlas::PictureFile file = atlas::ReadPicture(path);
+    PictureFile file = ReadPicture(path);
     const std::string changes = ChangesOf(path, file, processor);
     try
     {
-      const std::vector<float> pixels = atlas::Preprocess(std::move(file.picture), processor);
+      const std::vector<float> pixels = Preprocess(std::move(file.picture), processor);
       result.input.pixels.insert(result.input.pixels.end(), pixels.begin(), pixels.end());
     }
-    catch (const atlas::OptionError& e)
+    catch (const OptionError& e)
     {
-      throw atlas::OptionError(path + ": " + e.what());
+      throw OptionError(path + ": " + e.what());
     }
     ++result.input.images;
     result.pictures.push_back(std::filesystem::absolute(path).string());
@@ -169,23 +139,23 @@ void ReadPictures(const std::vector<std::string>& paths, const atlas::ImageProce
 void ReadImages(
   const std::vector<std::string>& paths, const OpenTransformer& model, RecorderInput& result)
 {
-  const auto other = std::find_if_not(paths.begin(), paths.end(), atlas::IsPicture);
+  const auto other = std::find_if_not(paths.begin(), paths.end(), IsPicture);
   if (other != paths.end() && paths.size() > 1)
   {
-    throw atlas::OptionError("Images: expected PNG or JPEG images, or one file with "
-                             "pixel_values, found " +
-                             std::to_string(paths.size()) + " files, of which " + *other +
-                             " is no image.");
+    throw OptionError("Images: expected PNG or JPEG images, or one file with "
+                      "pixel_values, found " +
+                      std::to_string(paths.size()) + " files, of which " + *other +
+                      " is no image.");
   }
   if (other != paths.end())
   {
     ReadPixelValues(*other, result.input);
     return;
   }
-  const atlas::TransformerConfig& config = model.GetModel().GetConfig();
-  if (config.input != atlas::InputKind::Images)
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  if (config.input != InputKind::Images)
   {
-    throw atlas::OptionError(
+    throw OptionError(
       "Images: expected a model of images, found one of architecture " + config.architecture + ".");
   }
   ReadPictures(paths, model.GetImageProcessor(), result);
@@ -193,24 +163,24 @@ void ReadImages(
 
 /// Encodes each line; an error message gives the line.
 void Encode(const RecorderSources& sources, const std::string& text, const std::string& name,
-  const atlas::Tokenizer& tokenizer, RecorderInput& result)
+  const Tokenizer& tokenizer, RecorderInput& result)
 {
-  for (const std::string& line : atlas::SplitLines(text))
+  for (const std::string& line : SplitLines(text))
   {
     const std::string place =
       name + ", line " + std::to_string(result.input.tokens.size() + 1) + ": ";
-    atlas::Encoding encoding;
+    Encoding encoding;
     try
     {
       encoding = tokenizer.EncodePrompt(line, sources.addSpecialTokens);
     }
-    catch (const atlas::Error& e)
+    catch (const Error& e)
     {
-      throw atlas::OptionError(place + e.what());
+      throw OptionError(place + e.what());
     }
     if (encoding.ids.empty())
     {
-      throw atlas::OptionError(place + "expected a text, found no tokens.");
+      throw OptionError(place + "expected a text, found no tokens.");
     }
     result.input.tokens.push_back(encoding.ids);
     if (tokenizer.HasSegments())
@@ -247,7 +217,7 @@ void Truncate(std::int64_t maximum, RecorderInput& result)
 
 std::vector<std::string> LabelTokens(const Sequences& sequences, const OpenTransformer& model)
 {
-  const atlas::Tokenizer* tokenizer = FindTokenizer(model);
+  const Tokenizer* tokenizer = FindTokenizer(model);
   std::vector<std::string> labels;
   for (const std::vector<std::int64_t>& sequence : sequences)
   {
@@ -275,15 +245,14 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
   if (!sources.prompts.empty() || !sources.promptFile.empty())
   {
     const bool isFile = sources.prompts.empty();
-    Encode(sources, isFile ? atlas::ReadFile(sources.promptFile) : sources.prompts,
+    Encode(sources, isFile ? ReadFile(sources.promptFile) : sources.prompts,
       isFile ? sources.promptFile : "Prompts", model.GetTokenizer(), result);
   }
   else
   {
-    result.input.tokens = sources.table != nullptr
-                            ? ReadTable(sources.table)
-                            : atlas::ParseIntegerLines(sources.tokenIds, "TokenIds");
-    result.input.segments = atlas::ParseIntegerLines(sources.segments, "Segments");
+    result.input.tokens =
+      sources.table ? *sources.table : ParseIntegerLines(sources.tokenIds, "TokenIds");
+    result.input.segments = ParseIntegerLines(sources.segments, "Segments");
   }
   Truncate(sources.maximumLength, result);
   result.labels = LabelTokens(result.input.tokens, model);

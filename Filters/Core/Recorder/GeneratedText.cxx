@@ -1,20 +1,20 @@
 #include "GeneratedText.h"
 
-#include "Execution.h"
 #include "RecordingPrefix.h"
+#include "SystemLimits.h"
 
 #include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
 
-namespace AttentionAtlas
+namespace atlas
 {
 namespace
 {
 
 /// Where sequences begin and the last ends.
-std::vector<std::int64_t> OffsetsOf(const atlas::TransformerInput& input)
+std::vector<std::int64_t> OffsetsOf(const TransformerInput& input)
 {
   std::vector<std::int64_t> offsets = { 0 };
   for (const std::vector<std::int64_t>& sequence : input.tokens)
@@ -26,10 +26,10 @@ std::vector<std::int64_t> OffsetsOf(const atlas::TransformerInput& input)
 
 /// Cuts sequences to the time step shown if their keys are rotated otherwise by then than at the
 /// end, which LongRope does: the recording at this step is not a part of that of the whole texts.
-void CutToStep(const atlas::TransformerConfig& config, const std::vector<std::int64_t>& given,
+void CutToStep(const TransformerConfig& config, const std::vector<std::int64_t>& given,
   std::int64_t shown, RecorderInput& input)
 {
-  const atlas::RotaryScaling& scaling = config.rotaryScaling;
+  const RotaryScaling& scaling = config.rotaryScaling;
   std::vector<std::string> labels;
   std::vector<std::vector<std::int64_t>> sequences;
   bool isOther = false;
@@ -48,25 +48,25 @@ void CutToStep(const atlas::TransformerConfig& config, const std::vector<std::in
       label += all;
     }
   }
-  if (isOther && scaling.kind == atlas::RotaryScaling::Kind::LongRope)
+  if (isOther && scaling.kind == RotaryScaling::Kind::LongRope)
   {
     input.input.tokens = std::move(sequences);
     input.labels = std::move(labels);
   }
 }
 
-void RequireMemory(const atlas::Transformer& model, const atlas::TransformerInput& input,
-  const atlas::GenerationOptions& options, const atlas::RecordOptions& recorded)
+void RequireMemoryFor(const Transformer& model, const TransformerInput& input,
+  const GenerationOptions& options, const RecordOptions& recorded)
 {
-  atlas::TransformerInput whole = input;
+  TransformerInput whole = input;
   for (std::vector<std::int64_t>& sequence : whole.tokens)
   {
     sequence.resize(sequence.size() + static_cast<std::size_t>(options.count));
   }
   whole.segments.clear();
-  const atlas::MemoryEstimate memory = atlas::EstimateMemory(model, whole, recorded);
-  AttentionAtlas::RequireMemory(static_cast<double>(memory.recording + memory.working +
-                                                    atlas::GenerationBytes(model, input, options)),
+  const MemoryEstimate memory = EstimateMemory(model, whole, recorded);
+  RequireMemory(
+    static_cast<double>(memory.recording + memory.working + GenerationBytes(model, input, options)),
     "the recording with its generated tokens", "generate fewer tokens.");
 }
 
@@ -81,7 +81,7 @@ TextSteps::TextSteps(const RecorderInput& input, std::int64_t shownTokens)
   }
 }
 
-atlas::Recording TextSteps::Of(const atlas::Recording& recording) const
+Recording TextSteps::Of(const Recording& recording) const
 {
   std::vector<std::int64_t> lengths;
   bool isWhole = true;
@@ -91,28 +91,28 @@ atlas::Recording TextSteps::Of(const atlas::Recording& recording) const
     lengths.push_back(std::min(all, this->given[s] + this->shown));
     isWhole = isWhole && lengths.back() == all;
   }
-  return isWhole ? recording : atlas::FirstTokens(recording, lengths);
+  return isWhole ? recording : FirstTokens(recording, lengths);
 }
 
 bool GeneratedText::IsCurrent(const std::shared_ptr<const OpenTransformer>& model,
-  const atlas::GenerationOptions& options, const atlas::TransformerInput& input) const
+  const GenerationOptions& options, const TransformerInput& input) const
 {
-  const auto choice = [](const atlas::GenerationOptions& o)
+  const auto choice = [](const GenerationOptions& o)
   { return std::tie(o.count, o.temperature, o.topK, o.seed, o.ends); };
   return this->Model.lock() == model && choice(this->Options) == choice(options) &&
          this->Input.tokens == input.tokens;
 }
 
 void GeneratedText::Extend(const std::shared_ptr<const OpenTransformer>& model,
-  const atlas::GenerationOptions& options, const atlas::RecordOptions& recorded,
-  RecorderInput& input, TextSteps& steps)
+  const GenerationOptions& options, const RecordOptions& recorded, RecorderInput& input,
+  TextSteps& steps)
 {
-  const atlas::TransformerConfig& config = model->GetModel().GetConfig();
-  atlas::CheckGeneration(model->GetModel(), input.input, options);
-  RequireMemory(model->GetModel(), input.input, options, recorded);
+  const TransformerConfig& config = model->GetModel().GetConfig();
+  CheckGeneration(model->GetModel(), input.input, options);
+  RequireMemoryFor(model->GetModel(), input.input, options, recorded);
   if (!this->IsCurrent(model, options, input.input))
   {
-    this->Tokens = atlas::GenerateTokens(model->GetModel(), input.input, options);
+    this->Tokens = GenerateTokens(model->GetModel(), input.input, options);
     this->Model = model;
     this->Input = input.input;
     this->Options = options;

@@ -3,10 +3,10 @@
 #include "CheckpointConfig.h"
 #include "CheckpointFiles.h"
 #include "Error.h"
-#include "Execution.h"
 #include "GgufModel.h"
 #include "GgufTokenizer.h"
 #include "ProcessedWeights.h"
+#include "SystemLimits.h"
 
 #include <algorithm>
 #include <array>
@@ -15,20 +15,19 @@
 #include <tuple>
 #include <utility>
 
-namespace AttentionAtlas
+namespace atlas
 {
 namespace
 {
 
 /// The stamps of the files of a model that are read, or would be read if they existed.
-std::vector<atlas::FileStamp> StampsOf(
+std::vector<FileStamp> StampsOf(
   const std::filesystem::path& path, const std::filesystem::path& folder)
 {
-  std::vector<const char*> names = { atlas::ConfigFile, atlas::GenerationConfigFile,
-    atlas::MetaConfigFile, atlas::WeightsFile, atlas::ShardIndexFile, atlas::TorchWeightsFile,
-    atlas::TorchShardIndexFile, atlas::ImageProcessorFile };
-  names.insert(names.end(), atlas::TokenizerFiles.begin(), atlas::TokenizerFiles.end());
-  std::vector<atlas::FileStamp> stamps;
+  std::vector<const char*> names = { ConfigFile, GenerationConfigFile, MetaConfigFile, WeightsFile,
+    ShardIndexFile, TorchWeightsFile, TorchShardIndexFile, ImageProcessorFile };
+  names.insert(names.end(), TokenizerFiles.begin(), TokenizerFiles.end());
+  std::vector<FileStamp> stamps;
   if (path != folder)
   {
     stamps.emplace_back(path);
@@ -36,7 +35,7 @@ std::vector<atlas::FileStamp> StampsOf(
   for (const char* name : names)
   {
     stamps.emplace_back(folder / name);
-    if (atlas::IsCheckpointFolder(folder))
+    if (IsCheckpointFolder(folder))
     {
       stamps.emplace_back(folder.parent_path() / name);
     }
@@ -56,17 +55,16 @@ std::filesystem::path FolderOf(const Names& names, const std::filesystem::path& 
     return std::any_of(names.begin(), names.end(),
       [&](const char* name) { return std::filesystem::exists(place / name, ignored); });
   };
-  const bool isAbove =
-    atlas::IsCheckpointFolder(folder) && !has(folder) && has(folder.parent_path());
+  const bool isAbove = IsCheckpointFolder(folder) && !has(folder) && has(folder.parent_path());
   const std::filesystem::path data =
-    isAbove || weights.empty() || has(folder) ? "" : atlas::FindTrainingData(weights);
+    isAbove || weights.empty() || has(folder) ? "" : FindTrainingData(weights);
   return isAbove ? folder.parent_path() : data.empty() ? folder : data;
 }
 
-bool AreCurrent(const std::vector<atlas::FileStamp>& stamps)
+bool AreCurrent(const std::vector<FileStamp>& stamps)
 {
   return std::all_of(
-    stamps.begin(), stamps.end(), [](const atlas::FileStamp& stamp) { return stamp.IsCurrent(); });
+    stamps.begin(), stamps.end(), [](const FileStamp& stamp) { return stamp.IsCurrent(); });
 }
 
 constexpr std::string_view MemoryPrefix = "training:";
@@ -104,10 +102,10 @@ bool IsInMemory(const std::filesystem::path& path)
 
 OpenTransformer::OpenTransformer(
   const std::filesystem::path& path, const std::string& architecture, bool processes)
-  : Folder(atlas::ModelFolder(path))
-  , Gguf(atlas::FindGguf(path))
+  : Folder(ModelFolder(path))
+  , Gguf(FindGguf(path))
   , Stamps(StampsOf(path, this->Folder))
-  , Model(atlas::Transformer::Read(path, architecture))
+  , Model(Transformer::Read(path, architecture))
 {
   if (processes)
   {
@@ -119,7 +117,7 @@ OpenTransformer::OpenTransformer(
   const std::filesystem::path& path, const ModelInMemory& model, bool processes)
   : Memory(model)
   , Folder(path)
-  , Model(model.config, atlas::WeightFiles(atlas::ViewsOf(*model.weights), path.string()))
+  , Model(model.config, WeightFiles(ViewsOf(*model.weights), path.string()))
 {
   if (processes)
   {
@@ -137,9 +135,9 @@ void OpenTransformer::Process(const std::filesystem::path& path)
   }
   // The unembedding is processed in double precision.
   RequireMemory(5 * bytes, "the processed weights of " + path.string(), "set Processing to None.");
-  this->ProcessedWeights = atlas::ProcessedTensors(this->Model);
+  this->ProcessedWeights = ProcessedTensors(this->Model);
   this->Processed.emplace(this->Model.GetConfig(),
-    atlas::WeightFiles(atlas::ViewsOf(this->ProcessedWeights), path.string() + ", processed"));
+    WeightFiles(ViewsOf(this->ProcessedWeights), path.string() + ", processed"));
 }
 
 std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
@@ -166,9 +164,9 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
     const std::optional<ModelInMemory> model = kept != nullptr ? kept->Memory : std::nullopt;
     if (!model)
     {
-      throw atlas::ModelError(path.string() +
-                              ": expected a model that was trained in this session, found none; "
-                              "its training is gone or was done with other settings.");
+      throw ModelError(path.string() +
+                       ": expected a model that was trained in this session, found none; "
+                       "its training is gone or was done with other settings.");
     }
     open.reset(new OpenTransformer(place, *model, processes));
   }
@@ -192,62 +190,60 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
 }
 
 /// Parses tokenizer.json, of the folder or in memory, or the tokenizer in a GGUF file.
-atlas::Tokenizer OpenTransformer::ReadTokenizer() const
+Tokenizer OpenTransformer::MakeTokenizer() const
 {
   if (!this->Gguf.empty())
   {
-    return atlas::ReadGgufTokenizer(this->Gguf);
+    return ReadGgufTokenizer(this->Gguf);
   }
   if (!this->Memory)
   {
-    return atlas::ReadTokenizer(
-      FolderOf(atlas::TokenizerFiles, this->Folder, this->Model.GetFiles().FileOf("")));
+    return ReadTokenizer(FolderOf(TokenizerFiles, this->Folder, this->Model.GetFiles().FileOf("")));
   }
-  const char* name = atlas::TokenizerFiles.front();
+  const char* name = TokenizerFiles.front();
   const auto found = this->Memory->files->find(name);
   if (found == this->Memory->files->end())
   {
-    throw atlas::FileError(this->Folder.string() +
-                           ": expected a model with a tokenizer, found one " +
-                           "without; token ids can be given instead of text.");
+    throw FileError(this->Folder.string() + ": expected a model with a tokenizer, found one " +
+                    "without; token ids can be given instead of text.");
   }
-  return atlas::ParseTokenizer(found->second, this->Folder.string() + ", " + name);
+  return ParseTokenizer(found->second, this->Folder.string() + ", " + name);
 }
 
 /// Parses preprocessor_config.json, of the folder or in memory.
-atlas::ImageProcessor OpenTransformer::ReadImageProcessor() const
+ImageProcessor OpenTransformer::MakeImageProcessor() const
 {
-  const atlas::TransformerConfig& config = this->Model.GetConfig();
+  const TransformerConfig& config = this->Model.GetConfig();
   if (!this->Memory)
   {
-    constexpr std::array<const char*, 1> names = { atlas::ImageProcessorFile };
-    return atlas::ReadImageProcessor(FolderOf(names, this->Folder), config);
+    constexpr std::array<const char*, 1> names = { ImageProcessorFile };
+    return ReadImageProcessor(FolderOf(names, this->Folder), config);
   }
-  const char* name = atlas::ImageProcessorFile;
+  const char* name = ImageProcessorFile;
   const auto found = this->Memory->files->find(name);
   return found == this->Memory->files->end()
-           ? atlas::DefaultImageProcessor(config)
-           : atlas::ParseImageProcessor(found->second, this->Folder.string() + ", " + name, config);
+           ? DefaultImageProcessor(config)
+           : ParseImageProcessor(found->second, this->Folder.string() + ", " + name, config);
 }
 
-const atlas::Tokenizer& OpenTransformer::GetTokenizer() const
+const Tokenizer& OpenTransformer::GetTokenizer() const
 {
   const std::lock_guard<std::mutex> lock(this->Mutex);
-  if (!this->Tokenizer)
+  if (!this->Texts)
   {
-    this->Tokenizer = this->ReadTokenizer();
+    this->Texts = this->MakeTokenizer();
   }
-  return *this->Tokenizer;
+  return *this->Texts;
 }
 
-const atlas::TokenFinder& OpenTransformer::GetTokenFinder() const
+const TokenFinder& OpenTransformer::GetTokenFinder() const
 {
-  const atlas::Tokenizer* tokenizer = nullptr;
+  const Tokenizer* tokenizer = nullptr;
   try
   {
     tokenizer = &this->GetTokenizer();
   }
-  catch (const atlas::Error&)
+  catch (const Error&)
   {
     tokenizer = nullptr; // tokens are then known by their ids
   }
@@ -259,12 +255,12 @@ const atlas::TokenFinder& OpenTransformer::GetTokenFinder() const
   return *this->Finder;
 }
 
-const atlas::ImageProcessor& OpenTransformer::GetImageProcessor() const
+const ImageProcessor& OpenTransformer::GetImageProcessor() const
 {
   const std::lock_guard<std::mutex> lock(this->Mutex);
   if (!this->Processor)
   {
-    this->Processor = this->ReadImageProcessor();
+    this->Processor = this->MakeImageProcessor();
   }
   return *this->Processor;
 }

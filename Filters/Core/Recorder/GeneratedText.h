@@ -1,6 +1,5 @@
 #pragma once
 
-#include "AttentionAtlasTransformersModule.h"
 #include "GenerateTokens.h"
 #include "OpenTransformer.h"
 #include "RecordTransformer.h"
@@ -11,8 +10,7 @@
 #include <memory>
 #include <vector>
 
-/// How vtkTransformerRecorder lets a model go on with its sequences.
-namespace AttentionAtlas
+namespace atlas
 {
 
 /// The time steps of texts that grow: a step shows the given tokens, and some of those that the
@@ -26,29 +24,28 @@ struct TextSteps
   TextSteps(const RecorderInput& input, std::int64_t shownTokens);
 
   /// What is shown of a recording of the whole texts.
-  atlas::Recording Of(const atlas::Recording& recording) const;
+  Recording Of(const Recording& recording) const;
 };
 
 /// The sequences with the tokens that a model added to them last, so that a time step of the same
 /// text runs nothing.
-class ATTENTIONATLASTRANSFORMERS_EXPORT GeneratedText
+class GeneratedText
 {
 public:
   /// Adds tokens and their labels to the sequences of `input`. Texts whose recording at this step
   /// is not a part of that of the whole texts are cut to it (LongRope). `recorded`: what will be
-  /// recorded of them, for which there must be memory. Throws as atlas::GenerateTokens does.
-  void Extend(const std::shared_ptr<const OpenTransformer>& model,
-    const atlas::GenerationOptions& options, const atlas::RecordOptions& recorded,
-    RecorderInput& input, TextSteps& steps);
+  /// recorded of them, for which there must be memory. Throws as GenerateTokens does.
+  void Extend(const std::shared_ptr<const OpenTransformer>& model, const GenerationOptions& options,
+    const RecordOptions& recorded, RecorderInput& input, TextSteps& steps);
 
 private:
   std::weak_ptr<const OpenTransformer> Model;
-  atlas::TransformerInput Input;
-  atlas::GenerationOptions Options;
+  TransformerInput Input;
+  GenerationOptions Options;
   std::vector<std::vector<std::int64_t>> Tokens;
 
   bool IsCurrent(const std::shared_ptr<const OpenTransformer>& model,
-    const atlas::GenerationOptions& options, const atlas::TransformerInput& input) const;
+    const GenerationOptions& options, const TransformerInput& input) const;
 };
 
 }
