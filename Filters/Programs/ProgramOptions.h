@@ -2,13 +2,22 @@
 
 #include "Error.h"
 
+#include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
+// Commas do not separate values: prompts and names of files have them.
+#define CXXOPTS_VECTOR_DELIMITER '\0'
 #include <cxxopts.hpp>
 
 namespace atlas::programs
 {
+
+/// Parses the arguments of a command. Returns nothing after --help, which is printed with examples:
+/// what a user types after the name of the command.
+std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
+  const std::vector<std::string>& arguments, const std::vector<std::string>& examples);
 
 /// The number given for an option. Throws OptionError with the name that the option has on the
 /// command line unless `holds` is true of it; `expected` says for which numbers it is.

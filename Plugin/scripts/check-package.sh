@@ -34,23 +34,36 @@ print(torus.GetDataInformation().GetNumberOfPoints(), "points")
 END
 pvpython plugins.py
 
-# Figures of an installed model and recording.
-./with-display.sh pvpython -m attentionatlas.tour /usr/share/attention-atlas/trained-n5-h3.safetensors \
-  --only class-map,deformed-torus -o figures
+# The command, without any variable that would help it; it finds a display itself.
+atlas() { env -i PATH="$PATH" HOME="$HOME" attention-atlas "$@"; }
+data=/usr/share/attention-atlas
+atlas figures "$data/trained-n5-h3.safetensors" --only class-map,deformed-torus -o figures
 test -s figures/trained-n5-h3-class-map.png
 test -s figures/trained-n5-h3-deformed-torus.png
+atlas web "$data/trained-n5-h3.safetensors" -o page.html
+atlas scene "$data/recordings/gpt2-data-visualization.safetensors" -o scene.pvsm
+test -s page.html
+test -s scene.pvsm
+atlas record "$data/models/language-2" "In the beginning" -o run.safetensors
+atlas figures run.safetensors --only sentence -o figures
+test -s figures/run-sentence.png
+atlas learn --task TokenPairs --steps 20 --checkpoint-every 10 -o run
+atlas map run/step-20.safetensors --size 64 -o map.png
+test -s map.png
 
-# The tools and their pages.
+# Its pages, and what bash completes.
 apt-get -qq -y -o Dpkg::Use-Pty=0 install man-db >>install.log
-for tool in attention-atlas-learn attention-atlas-map; do
-  "$tool" --help | head -n 1
-  man -w "$tool"
-  warnings=$(man --warnings "$tool" 2>&1 >/dev/null)
+for page in attention-atlas attention-atlas-figures attention-atlas-record attention-atlas-learn; do
+  man -w "$page"
+  warnings=$(man --warnings "$page" 2>&1 >/dev/null)
   test -z "$warnings"
 done
-attention-atlas-learn --task TokenPairs --steps 20 --checkpoint-every 10 -o run
-attention-atlas-map run/step-20.safetensors --size 64 -o map.png
-test -s map.png
+(
+  . /usr/share/bash-completion/completions/attention-atlas
+  COMP_WORDS=(attention-atlas rec) COMP_CWORD=1
+  _attention_atlas
+  test "${COMPREPLY[*]}" = record
+)
 
 # The Plugin Manager of the GUI offers it: manager.png is to be looked at.
 cat >manager.xml <<'END'

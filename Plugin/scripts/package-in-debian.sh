@@ -42,7 +42,7 @@ export ATLAS_DEBIAN_ROOTS=$roots ATLAS_DEBIAN_COPY=check
   set -e
   mkdir /root/check
   cat >/root/check/attention-atlas.deb
-  cp Plugin/scripts/check-package.sh Plugin/scripts/with-display.sh /root/check
+  cp Plugin/scripts/check-package.sh /root/check
   rm -rf "$PWD"/*
   cd /root/check
   { ./check-package.sh 2>&1 || true; } | tee transcript >&2 # its last line says whether it passed

@@ -2,7 +2,7 @@
 # Trains the models of Data/models again, from their recipes: the same bytes on the same processor
 # and version of OpenBLAS. The language models need the Debian package bible-kjv.
 #
-# Usage: train-models.sh DIR [NAME...]   all models by default; attention-atlas-learn is in PATH
+# Usage: train-models.sh DIR [NAME...]   all models by default; attention-atlas is in PATH
 set -eu
 
 if [ $# -lt 1 ]
@@ -27,5 +27,5 @@ do
     "$scripts/king-james-text.sh" king-james.txt
   fi
   echo "$name"
-  attention-atlas-learn --recipe "$recipe" --f16 -o "$name"
+  attention-atlas learn --recipe "$recipe" --f16 -o "$name"
 done

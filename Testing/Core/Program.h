@@ -20,6 +20,12 @@ struct ProgramResult
   std::string errors;
 };
 
+/// A path as one word of a shell.
+inline std::string Quoted(const std::filesystem::path& path)
+{
+  return "'" + path.string() + "'";
+}
+
 /// Runs a program with arguments as a shell reads them.
 inline ProgramResult RunProgram(const std::string& program, const std::string& arguments)
 {

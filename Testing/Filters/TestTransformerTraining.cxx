@@ -387,7 +387,7 @@ TEST(TransformerTraining, IsGoneWithItsSource)
   EXPECT_THAT(recorder.TakeErrors(), ElementsAre(HasSubstr("trained in this session, found none")));
 }
 
-/// A folder as attention-atlas-learn writes it, after 8 steps.
+/// A folder as attention-atlas learn writes it, after 8 steps.
 void WriteTraining(const std::filesystem::path& folder)
 {
   LearningRecipe recipe = SmallRecipe();

@@ -1,5 +1,5 @@
-"""What an installation has: the files of the Debian package, which find each other wherever they are, man pages that
-name every option, modules that import each other in one direction, and the archive of the source.
+"""What an installation has: the files of the Debian package, which find each other wherever they are, a command that
+needs no setting, man pages that name every option, completion, modules that import each other in one direction, and the archive of the source.
 
 ATLAS_BUILD_DIR is the build folder; ATLAS_CMAKE, ATLAS_CPACK and ATLAS_PVPYTHON are the programs."""
 
@@ -20,7 +20,10 @@ BUILD = pathlib.Path(os.environ["ATLAS_BUILD_DIR"])
 PLUGIN = pathlib.Path(os.environ["ATLAS_PLUGIN"])
 #: The folder with the plugin, below the prefix.
 PLUGIN_FOLDER = PLUGIN.parent.relative_to(BUILD)
-TOOLS = ("attention-atlas-learn", "attention-atlas-map")
+PROGRAM = "attention-atlas"
+COMMANDS = ("figures", "web", "scene", "record", "learn", "map", "findings")
+PAGES = (PROGRAM, *(f"{PROGRAM}-{command}" for command in COMMANDS))
+COMPLETION = f"share/bash-completion/completions/{PROGRAM}"
 #: Those of the Debian package. The component development is for a build of ParaView itself.
 COMPONENTS = ("Unspecified", "runtime", "debian")
 LINK = "share/paraview/plugins/AttentionAtlas"
@@ -74,14 +77,15 @@ class Installation(unittest.TestCase):
         }
 
     def binaries(self):
-        return [*(self.prefix / PLUGIN_FOLDER).glob("*.so"), *(self.prefix / "bin" / tool for tool in TOOLS)]
+        return [*(self.prefix / PLUGIN_FOLDER).glob("*.so"), self.prefix / "bin" / PROGRAM]
 
     def test_files(self):
         package = SOURCE / "Plugin" / "python"
         sources = [*package.rglob("*.py"), *package.rglob("assets/page.*")]
         expected = {
-            *(f"bin/{tool}" for tool in TOOLS),
-            *(f"share/man/man1/{tool}.1.gz" for tool in TOOLS),
+            f"bin/{PROGRAM}",
+            COMPLETION,
+            *(f"share/man/man1/{page}.1.gz" for page in PAGES),
             *(f"lib/python3/dist-packages/{path.relative_to(package)}" for path in sources),
             *(f"share/attention-atlas/{name}" for name in files(SOURCE / "Data")),
             *(f"{PLUGIN_FOLDER}/{library.name}" for library in PLUGIN.parent.glob("*.so")),
@@ -166,19 +170,111 @@ class Installation(unittest.TestCase):
             ],
         )
 
+    def help(self, page):
+        """What --help of a command says, in the words of its man page."""
+        command = page.removeprefix(PROGRAM).lstrip("-")
+        return run(self.prefix / "bin" / PROGRAM, *filter(None, [command]), "--help", env=self.nothing())
+
+    def nothing(self):
+        """The environment of a user who has set nothing."""
+        return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONDONTWRITEBYTECODE": "1"}
+
     def test_man_pages_have_every_option_of_help(self):
-        for tool in TOOLS:
-            text = run(self.prefix / "bin" / tool, "--help", env=self.environment)
-            options = set(re.findall(r"^ +(?:-\w, )?--([a-z][a-z0-9-]*)", text, re.MULTILINE))
+        for name in PAGES:
+            options = set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", self.help(name)))
             self.assertIn("help", options)
-            page = gzip.decompress((self.prefix / "share" / "man" / "man1" / f"{tool}.1.gz").read_bytes()).decode()
+            page = gzip.decompress((self.prefix / "share" / "man" / "man1" / f"{name}.1.gz").read_bytes()).decode()
             body = page.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
-            for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES"):
-                self.assertIn(f"\n.SH {section}\n", body, tool)
-            described = set(re.findall(r"^\.TP\n(?:-\w, )?--([a-z][a-z0-9-]*)", body, re.MULTILINE))
-            self.assertEqual(described, options, tool)
-            # Examples use options that there are.
-            self.assertLessEqual(set(re.findall(r"--([a-z][a-z0-9-]*)", body)), options, tool)
+            for section in ("NAME", "DESCRIPTION", "EXAMPLES"):
+                self.assertRegex(body, rf'\n\.SH "?{section}"?\n', name)
+            self.assertEqual(set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", body)), options, name)
+
+    def completed(self, *words):
+        """What bash offers for the last of the words."""
+        script = (
+            f'source "{self.prefix / COMPLETION}"; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _attention_atlas; '
+            'printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        return run("bash", "-c", script, "bash", PROGRAM, *words).split()
+
+    def test_completion(self):
+        self.assertEqual(self.completed(""), list(COMMANDS))
+        self.assertEqual(self.completed("f"), ["figures", "findings"])
+        self.assertEqual(self.completed("--v"), ["--version"])
+        self.assertEqual(self.completed("record", "gpt2", "--la"), ["--layers"])
+        self.assertEqual(self.completed("figures", "run.safetensors", "--hide-f"), ["--hide-first"])
+        self.assertEqual(self.completed("figures", "run"), [])  # files, which bash itself offers
+        for command in COMMANDS:
+            options = set(re.findall(r"^ +(?:-\w, ?)?(--[a-z][a-z0-9-]*)", self.help(f"{PROGRAM}-{command}"), re.MULTILINE))
+            self.assertLessEqual(options, set(self.completed(command, "--")), command)
+
+    def test_the_command_needs_no_setting(self):
+        """From the build folder and from the installation: no variable names the plugin, Python's modules or a display."""
+        model = SOURCE / "Data" / "trained-n5-h3.safetensors"
+        recording = SOURCE / "Data" / "recordings" / "gpt2-data-visualization.safetensors"
+        config = SOURCE / "Data" / "models" / "language-1" / "config.json"
+        for place in (BUILD, self.prefix):
+            with tempfile.TemporaryDirectory() as folder, self.subTest(place=place):
+
+                def atlas(*arguments):
+                    return run(place / "bin" / PROGRAM, *arguments, cwd=folder, env=self.nothing())
+
+                surface = ["--only", "class-map,deformed-torus", "--width", "300"]
+                atlas("figures", model, *surface, "-o", "figures")
+                atlas("figures", recording, "--only", "sentence", "--head", "0,3", "--width", "300", "-o", "figures")
+                atlas("record", config, "In the beginning", "--record", "all", "-o", "run.safetensors")
+                atlas("figures", "run.safetensors", "--only", "heads", "--width", "300", "-o", "figures")
+                atlas("web", model, "run.safetensors", "--only", "torus,map", "-o", "page.html")
+                atlas("scene", "run.safetensors", "-o", "scene.pvsm")
+                written = files(pathlib.Path(folder))
+                for name in (
+                    "trained-n5-h3-class-map.png", "trained-n5-h3-deformed-torus.png",
+                    "gpt2-data-visualization-sentence.png", "run-all-heads.png",
+                ):
+                    self.assertIn(f"figures/{name}", written)
+                self.assertIn("page.html", written)
+                self.assertIn("scene.pvsm", written)
+
+    def test_errors_of_the_command(self):
+        program = self.prefix / "bin" / PROGRAM
+
+        def fails(*arguments):
+            done = subprocess.run(
+                [program, *arguments], capture_output=True, text=True, check=False, env=self.nothing()
+            )
+            self.assertEqual(done.returncode, 1, done.stderr)
+            return done.stderr
+
+        model = SOURCE / "Data" / "trained-n5-h3.safetensors"
+        self.assertEqual(fails("figures", "none.safetensors"), "attention-atlas figures: none.safetensors: no such file.\n")
+        self.assertIn("--only: expected some of class-map", fails("figures", model, "--only", "class"))
+        self.assertIn("--patch: none of the chosen figures", fails("figures", model, "--patch", "1", "2"))
+        self.assertIn("none.safetensors", fails("scene", "none.safetensors"))
+
+    def test_recordings_are_those_of_the_plugin(self):
+        """record writes the bytes that the recorder of the plugin and the writer write."""
+        script = (
+            "import sys\n"
+            "from attentionatlas import load_plugin\n"
+            "from paraview import simple\n"
+            "load_plugin()\n"
+            "model = simple.TransformerReader(FileName=sys.argv[1], Checkpoints=0)\n"
+            "recorder = simple.TransformerRecorder(Input=model, Prompts='In the beginning\\nGod said, let',"
+            " Record=['QueriesAndKeys', 'Values', 'Residual'], GenerateTokens=3, Temperature=1, Seed=2)\n"
+            "simple.SaveData(sys.argv[2], proxy=recorder)\n"
+        )
+        config = SOURCE / "Data" / "models" / "language-1" / "config.json"
+        python = self.prefix / "lib" / "python3" / "dist-packages"
+        environment = {**self.environment, "PYTHONPATH": str(python), "PYTHONDONTWRITEBYTECODE": "1"}
+        with tempfile.TemporaryDirectory() as folder:
+            own, other = pathlib.Path(folder, "own.safetensors"), pathlib.Path(folder, "other.safetensors")
+            run(
+                *(self.prefix / "bin" / PROGRAM, "record", config, "In the beginning", "God said, let"),
+                *("--record", "QueriesAndKeys,Values,Residual", "--generate", "3", "--temperature", "1", "--seed", "2"),
+                *("-o", own), env=self.nothing(),
+            )
+            run(os.environ["ATLAS_PVPYTHON"], "-c", script, config, other, env=environment)
+            self.assertEqual(own.read_bytes(), other.read_bytes())
 
     def test_changelog_and_copyright(self):
         folder = self.prefix / "share" / "doc" / "attention-atlas"

@@ -130,7 +130,7 @@ class Training(AtlasTest):
         """The program writes what the source trains, and the reader reads it as time steps."""
         folder = atlastest.OUTPUT / "runner"
         shutil.rmtree(folder, ignore_errors=True)
-        train = [os.environ["ATLAS_LEARN"], "--task", "TokenPairs", "--steps", "300", "--seed", "3"]
+        train = [os.environ["ATLAS_PROGRAM"], "learn", "--task", "TokenPairs", "--steps", "300", "--seed", "3"]
         train += ["--specialization", "0.1"]
         quietly = {"check": True, "stdout": subprocess.DEVNULL}
         subprocess.run([*train, "--checkpoint-every", "100", "-o", folder], **quietly)

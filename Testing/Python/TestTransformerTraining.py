@@ -12,7 +12,7 @@ import atlastest
 from atlastest import AtlasTest
 from paraview import servermanager, simple
 
-LEARN = os.environ.get("ATLAS_LEARN", "")
+PROGRAM = os.environ.get("ATLAS_PROGRAM", "")
 SMALL = {
     "Vocabulary": 16, "Context": 32, "Layers": 2, "Heads": 2, "ModelDimension": 32, "BatchSize": 16,
     "Steps": 40, "CheckpointEvery": 20, "Warmup": 5,
@@ -49,7 +49,7 @@ def documented():
 
 
 def learn(*arguments):
-    return subprocess.run([LEARN, *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([PROGRAM, "learn", *map(str, arguments)], capture_output=True, text=True)
 
 
 class TransformerTraining(AtlasTest):

@@ -1,6 +1,6 @@
 """How trainings of many seeds end: a table of modes and penalties, as CSV and in Markdown.
 
-    python3 -m attentionatlas.training_table attention-atlas-learn -o training-100-seeds.csv
+    python3 -m attentionatlas.training_table attention-atlas -o training-100-seeds.csv
 
 runs the program of that path (built into bin/) for each of SETTINGS on 100 seeds, N = 5 tokens, H = 3
 heads of dimension 3, writes a row per training and prints a row per setting. It needs no ParaView.
@@ -45,7 +45,7 @@ def run(program, setting):
     options = [part for column, value in setting.items() for part in ("--" + _COLUMNS[column], value)]
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder, "table.csv")
-        command = [program, "--task", "TokenPairs", "--seeds", str(RUNS), "--table", table, *options]
+        command = [program, "learn", "--task", "TokenPairs", "--seeds", str(RUNS), "--table", table, *options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with open(table, encoding="utf-8", newline="") as file:
             return [{**setting, **row} for row in csv.DictReader(file)]
@@ -80,7 +80,7 @@ def markdown(table):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python3 -m attentionatlas.training_table")
-    parser.add_argument("program", help="attention-atlas-learn")
+    parser.add_argument("program", help="attention-atlas")
     parser.add_argument("-o", "--output", required=True, help="the CSV file to write")
     options = parser.parse_args(arguments)
     settings = [run(options.program, setting) for setting in SETTINGS]

@@ -3,6 +3,7 @@
 
 #include "AtomicFile.h"
 #include "ClassAreas.h"
+#include "Commands.h"
 #include "Error.h"
 #include "Parallel.h"
 #include "ProgramOptions.h"
@@ -11,10 +12,12 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <utility>
 
-#include <cxxopts.hpp>
 #include <png.h>
 
+namespace atlas::programs
+{
 namespace
 {
 
@@ -51,44 +54,44 @@ public:
   }
 
 private:
-  atlas::AtomicFile File;
+  AtomicFile File;
   png_structp Png = nullptr;
   png_infop Info = nullptr;
 
   static void Write(png_structp png, png_bytep bytes, std::size_t size)
   {
-    static_cast<atlas::AtomicFile*>(png_get_io_ptr(png))
+    static_cast<AtomicFile*>(png_get_io_ptr(png))
       ->Write(reinterpret_cast<const char*>(bytes), size);
   }
 
   [[noreturn]] static void Fail(png_structp, png_const_charp message)
   {
-    throw atlas::FileError(std::string("PNG: ") + message + ".");
+    throw FileError(std::string("PNG: ") + message + ".");
   }
 };
 
 /// The number of rows that all threads together evaluate at a time.
 constexpr std::int64_t BlockRows = 64;
 
-void WriteMap(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOptions& options,
-  std::int64_t size, int threads, const fs::path& path)
+void WriteMap(const AttentionOnlyModel& model, const EvaluationOptions& options, std::int64_t size,
+  int threads, const fs::path& path)
 {
-  atlas::FieldEvaluator evaluator(model, options);
-  evaluator.SetColumns(atlas::MiddleAngles(size));
+  FieldEvaluator evaluator(model, options);
+  evaluator.SetColumns(MiddleAngles(size));
   const std::size_t width = size;
   std::vector<std::uint8_t> block(3 * width * BlockRows);
-  atlas::FieldArrays arrays;
+  FieldArrays arrays;
   arrays.classColor = block.data();
   PngFile png(path, size, size);
   for (std::int64_t top = 0; top < size; top += BlockRows)
   {
     const std::int64_t count = std::min(BlockRows, size - top);
-    atlas::ParallelFor(count, threads,
+    ParallelFor(count, threads,
       [&](std::int64_t row)
       {
         // The top row has the largest angle theta_2.
-        evaluator.EvaluateRow(atlas::MiddleAngle(size - 1 - top - row, size), arrays,
-          static_cast<std::size_t>(row) * width);
+        evaluator.EvaluateRow(
+          MiddleAngle(size - 1 - top - row, size), arrays, static_cast<std::size_t>(row) * width);
       });
     for (std::int64_t row = 0; row < count; ++row)
     {
@@ -98,13 +101,13 @@ void WriteMap(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOpt
   png.Commit();
 }
 
-void PrintAreas(const atlas::AttentionOnlyModel& model, const atlas::EvaluationOptions& options,
-  std::int64_t size, int threads)
+void PrintAreas(
+  const AttentionOnlyModel& model, const EvaluationOptions& options, std::int64_t size, int threads)
 {
-  const atlas::ClassCounter counter(model, options, size, size);
+  const ClassCounter counter(model, options, size, size);
   const auto parts = std::min<std::int64_t>(size, 256);
-  std::vector<atlas::ClassCounts> counts(parts);
-  atlas::ParallelFor(parts, threads, [&](std::int64_t part)
+  std::vector<ClassCounts> counts(parts);
+  ParallelFor(parts, threads, [&](std::int64_t part)
     { counts[part] = counter.Count(size * part / parts, size * (part + 1) / parts); });
   for (std::size_t part = 1; part < counts.size(); ++part)
   {
@@ -136,15 +139,16 @@ void RequireOneModel(const cxxopts::ParseResult& parsed)
   }
   if (!found.empty())
   {
-    throw atlas::OptionError(
-      "expected the file of one model, found " + found + "; --help shows how.");
+    throw OptionError("expected the file of one model, found " + found + "; --help shows how.");
   }
 }
 
-int Run(int argc, char** argv)
+}
+
+int Map(const std::vector<std::string>& words)
 {
   using cxxopts::value;
-  cxxopts::Options arguments("attention-atlas-map",
+  cxxopts::Options arguments("attention-atlas map",
     "The class map of a small attention-only transformer, of any size: as a PNG, theta_1 to the\n"
     "right and theta_2 upward from -pi to pi, and the share of each class on standard output.\n");
   auto add = arguments.add_options();
@@ -156,25 +160,23 @@ int Run(int argc, char** argv)
     "o,output", "PNG file to write; without it only the shares are written", value<std::string>());
   add("threads", "number of threads; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
-  add("h,help", "show this");
   arguments.parse_positional({ "model" });
   arguments.positional_help("MODEL");
-  const cxxopts::ParseResult parsed = arguments.parse(argc, argv);
-  if (parsed.count("help") != 0)
+  const auto found =
+    Parse(std::move(arguments), words, { "model.safetensors --size 8192 -o map.png" });
+  if (!found)
   {
-    std::cout << arguments.help();
     return 0;
   }
+  const cxxopts::ParseResult& parsed = *found;
   RequireOneModel(parsed);
-  const auto size = atlas::programs::Checked<std::int64_t>(parsed, "size",
-    "1 to " + std::to_string(MostPoints) + " points",
-    [](std::int64_t points) { return points >= 1 && points <= MostPoints; });
-  const int threads = atlas::programs::AtLeast(parsed, "threads", 0);
-  const atlas::AttentionOnlyModel model =
-    atlas::ReadAttentionOnlyModel(parsed["model"].as<std::string>());
-  atlas::EvaluationOptions options;
-  options.pattern =
-    parsed.count("hardmax") != 0 ? atlas::Pattern::Hardmax : atlas::Pattern::Softmax;
+  const auto size =
+    Checked<std::int64_t>(parsed, "size", "1 to " + std::to_string(MostPoints) + " points",
+      [](std::int64_t points) { return points >= 1 && points <= MostPoints; });
+  const int threads = AtLeast(parsed, "threads", 0);
+  const AttentionOnlyModel model = ReadAttentionOnlyModel(parsed["model"].as<std::string>());
+  EvaluationOptions options;
+  options.pattern = parsed.count("hardmax") != 0 ? Pattern::Hardmax : Pattern::Softmax;
   PrintAreas(model, options, size, threads);
   if (parsed.count("output") != 0)
   {
@@ -183,17 +185,4 @@ int Run(int argc, char** argv)
   return 0;
 }
 
-}
-
-int main(int argc, char** argv)
-{
-  try
-  {
-    return Run(argc, argv);
-  }
-  catch (const std::exception& e) // includes those of cxxopts
-  {
-    std::cerr << "attention-atlas-map: " << e.what() << "\n";
-    return 1;
-  }
 }

@@ -1,4 +1,4 @@
-// The program attention-atlas-learn, run as its users run it.
+// attention-atlas learn, run as its users run it.
 
 #include "CheckpointFiles.h"
 #include "Program.h"
@@ -15,7 +15,7 @@
 
 using namespace atlas;
 using atlas::test::ProgramResult;
-using atlas::test::RunProgram;
+using atlas::test::Quoted;
 using atlas::test::TemporaryDirectory;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -28,9 +28,9 @@ namespace
 const std::string Small = "--task RepeatedTokens --vocabulary 8 --context 16 --heads 2 "
                           "--model-dimension 16 --batch-size 4 --warmup 5 ";
 
-std::string Quoted(const std::filesystem::path& path)
+ProgramResult Learn(const std::string& arguments)
 {
-  return "'" + path.string() + "'";
+  return test::RunProgram(ATLAS_PROGRAM, "learn " + arguments);
 }
 
 /// The files below a folder by name, with their bytes.
@@ -47,11 +47,11 @@ std::map<std::string, std::string> FilesIn(const std::filesystem::path& folder)
   return files;
 }
 
-TEST(AttentionAtlasLearn, WritesAModelItsCheckpointsAndCurves)
+TEST(LearnCommand, WritesAModelItsCheckpointsAndCurves)
 {
   const TemporaryDirectory folder;
-  const ProgramResult result = RunProgram(
-    ATLAS_PROGRAM, Small + "--steps 20 --checkpoint-every 10 -o " + Quoted(folder / "run"));
+  const ProgramResult result =
+    Learn(Small + "--steps 20 --checkpoint-every 10 -o " + Quoted(folder / "run"));
   EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("Held-out Loss"));
   const std::map<std::string, std::string> files = FilesIn(folder / "run");
@@ -68,43 +68,41 @@ TEST(AttentionAtlasLearn, WritesAModelItsCheckpointsAndCurves)
   EXPECT_EQ(SavedTraining(folder / "run").step, 20);
 }
 
-TEST(AttentionAtlasLearn, TheRecipeOfAModelMakesItAgain)
+TEST(LearnCommand, TheRecipeOfAModelMakesItAgain)
 {
   const TemporaryDirectory folder;
-  RunProgram(ATLAS_PROGRAM, Small + "--steps 9 --seed 5 -o " + Quoted(folder / "one"));
+  Learn(Small + "--steps 9 --seed 5 -o " + Quoted(folder / "one"));
   const ProgramResult again =
-    RunProgram(ATLAS_PROGRAM, "--threads 1 --recipe " + Quoted(folder / "one" / "recipe.json") +
-                                " -o " + Quoted(folder / "other"));
+    Learn("--threads 1 --recipe " + Quoted(folder / "one" / "recipe.json") + " -o " +
+          Quoted(folder / "other"));
   EXPECT_EQ(again.code, 0) << again.errors;
   EXPECT_EQ(FilesIn(folder / "one"), FilesIn(folder / "other"));
 }
 
-TEST(AttentionAtlasLearn, GoesOn)
+TEST(LearnCommand, GoesOn)
 {
   const TemporaryDirectory folder;
-  RunProgram(
-    ATLAS_PROGRAM, Small + "--steps 20 --checkpoint-every 10 -o " + Quoted(folder / "whole"));
-  RunProgram(
-    ATLAS_PROGRAM, Small + "--steps 10 --checkpoint-every 10 -o " + Quoted(folder / "part"));
+  Learn(Small + "--steps 20 --checkpoint-every 10 -o " + Quoted(folder / "whole"));
+  Learn(Small + "--steps 10 --checkpoint-every 10 -o " + Quoted(folder / "part"));
   const ProgramResult rest =
-    RunProgram(ATLAS_PROGRAM, "--continue " + Quoted(folder / "part") +
-                                " --steps 20 --checkpoint-every 10 -o " + Quoted(folder / "part"));
+    Learn("--continue " + Quoted(folder / "part") + " --steps 20 --checkpoint-every 10 -o " +
+          Quoted(folder / "part"));
   EXPECT_EQ(rest.code, 0) << rest.errors;
   EXPECT_EQ(FilesIn(folder / "part"), FilesIn(folder / "whole"));
 }
 
-TEST(AttentionAtlasLearn, WritesCheckpointsOfPairs)
+TEST(LearnCommand, WritesCheckpointsOfPairs)
 {
   const TemporaryDirectory folder;
   for (const std::string steps : { "1000", "20" })
   {
-    const ProgramResult result = RunProgram(ATLAS_PROGRAM,
+    const ProgramResult result = Learn(
       "--task TokenPairs --steps " + steps + " --checkpoint-every 10 -o " + Quoted(folder / "run"));
     EXPECT_EQ(result.code, 0) << result.errors;
     EXPECT_THAT(result.output, HasSubstr("Accuracy Head 2"));
   }
-  const ProgramResult more = RunProgram(
-    ATLAS_PROGRAM, "--continue " + Quoted(folder / "run") + " -o " + Quoted(folder / "more"));
+  const ProgramResult more =
+    Learn("--continue " + Quoted(folder / "run") + " -o " + Quoted(folder / "more"));
   EXPECT_EQ(more.code, 1);
   EXPECT_THAT(
     more.errors, HasSubstr("recipe.json: expected the task of a transformer to continue"));
@@ -117,16 +115,15 @@ TEST(AttentionAtlasLearn, WritesCheckpointsOfPairs)
                        "step-10.safetensors", "step-20.safetensors"));
 }
 
-TEST(AttentionAtlasLearn, WritesATableOfSeeds)
+TEST(LearnCommand, WritesATableOfSeeds)
 {
   const TemporaryDirectory folder;
   for (const std::string& task : { std::string("--task TokenPairs "), Small })
   {
     const auto table = [&](const std::string& threads)
     {
-      const ProgramResult result =
-        RunProgram(ATLAS_PROGRAM, task + "--steps 20 --seed 7 --seeds 3 --threads " + threads +
-                                    " --table " + Quoted(folder / threads));
+      const ProgramResult result = Learn(task + "--steps 20 --seed 7 --seeds 3 --threads " +
+                                         threads + " --table " + Quoted(folder / threads));
       EXPECT_EQ(result.code, 0) << result.errors;
       EXPECT_THAT(result.output, StartsWith("3 seeds "));
       return test::ReadBytes(folder / threads);
@@ -139,34 +136,32 @@ TEST(AttentionAtlasLearn, WritesATableOfSeeds)
   }
 }
 
-TEST(AttentionAtlasLearn, SummarizesSeeds)
+TEST(LearnCommand, SummarizesSeeds)
 {
-  const ProgramResult one = RunProgram(ATLAS_PROGRAM, Small + "--steps 10 --seeds 2 --threads 1");
+  const ProgramResult one = Learn(Small + "--steps 10 --seeds 2 --threads 1");
   EXPECT_EQ(one.code, 0) << one.errors;
   EXPECT_THAT(one.output, StartsWith("2 seeds "));
   EXPECT_THAT(one.output, HasSubstr("Held-out Loss"));
-  EXPECT_EQ(
-    RunProgram(ATLAS_PROGRAM, Small + "--steps 10 --seeds 2 --threads 2").output, one.output);
+  EXPECT_EQ(Learn(Small + "--steps 10 --seeds 2 --threads 2").output, one.output);
 }
 
-TEST(AttentionAtlasLearn, PrintsARecipe)
+TEST(LearnCommand, PrintsARecipe)
 {
-  const ProgramResult result =
-    RunProgram(ATLAS_PROGRAM, "--task Brackets --layers 7 --print-recipe");
+  const ProgramResult result = Learn("--task Brackets --layers 7 --print-recipe");
   LearningRecipe expected = DefaultRecipe(TaskKind::Brackets);
   expected.architecture.layers = 7;
   EXPECT_EQ(result.output, ToJson(expected));
 }
 
-TEST(AttentionAtlasLearn, WritesHalfPrecision)
+TEST(LearnCommand, WritesHalfPrecision)
 {
   const TemporaryDirectory folder;
-  RunProgram(ATLAS_PROGRAM, Small + "--steps 1 --f16 -o " + Quoted(folder / "run"));
+  Learn(Small + "--steps 1 --f16 -o " + Quoted(folder / "run"));
   const SafetensorsFile file(folder / "run" / "model.safetensors");
   EXPECT_EQ(file.GetTensors().begin()->second.dtype, DType::F16);
 }
 
-TEST(AttentionAtlasLearn, RefusesWhatItCannotDo)
+TEST(LearnCommand, RefusesWhatItCannotDo)
 {
   const TemporaryDirectory folder;
   const std::string output = "--steps 1 -o " + Quoted(folder / "run") + " ";
@@ -198,9 +193,9 @@ TEST(AttentionAtlasLearn, RefusesWhatItCannotDo)
   };
   for (const auto& [arguments, message] : cases)
   {
-    const ProgramResult result = RunProgram(ATLAS_PROGRAM, arguments);
+    const ProgramResult result = Learn(arguments);
     EXPECT_EQ(result.code, 1) << arguments;
-    EXPECT_THAT(result.errors, StartsWith("attention-atlas-learn: ")) << arguments;
+    EXPECT_THAT(result.errors, StartsWith("attention-atlas learn: ")) << arguments;
     EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
     EXPECT_THAT(result.output, IsEmpty()) << arguments;
   }

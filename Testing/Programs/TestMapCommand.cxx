@@ -1,4 +1,4 @@
-// The program attention-atlas-map, run as its users run it.
+// attention-atlas map, run as its users run it.
 #include "AttentionEvaluation.h"
 #include "PictureFile.h"
 #include "Program.h"
@@ -28,10 +28,13 @@ namespace
 constexpr int Size = 70; // more than the rows that are written at once
 const std::string Model = ATLAS_DATA_DIR "/trained-n5-h3.safetensors";
 
-class AttentionAtlasMap : public testing::Test
+class MapCommand : public testing::Test
 {
 protected:
-  static Result Run(const std::string& arguments) { return RunProgram(ATLAS_PROGRAM, arguments); }
+  static Result Run(const std::string& arguments)
+  {
+    return RunProgram(ATLAS_PROGRAM, "map " + arguments);
+  }
 
   /// Runs it and reads its picture.
   Picture Draw(const std::string& arguments)
@@ -98,12 +101,12 @@ void ExpectMap(const Picture& picture, const Expected& expected)
   EXPECT_LT(error, 1);
 }
 
-TEST_F(AttentionAtlasMap, DrawsTheClassMap)
+TEST_F(MapCommand, DrawsTheClassMap)
 {
   ExpectMap(this->Draw("'" + Model + "' --size 70"), Expected(Pattern::Softmax));
 }
 
-TEST_F(AttentionAtlasMap, DrawsTheHardmax)
+TEST_F(MapCommand, DrawsTheHardmax)
 {
   const Expected expected(Pattern::Hardmax);
   ExpectMap(this->Draw("'" + Model + "' --size 70 --hardmax"), expected);
@@ -112,7 +115,7 @@ TEST_F(AttentionAtlasMap, DrawsTheHardmax)
     [](const Evaluation& a, const Evaluation& b) { return a.predicted == b.predicted; }));
 }
 
-TEST_F(AttentionAtlasMap, PrintsTheShareOfEachClass)
+TEST_F(MapCommand, PrintsTheShareOfEachClass)
 {
   const Result result = this->Run("'" + Model + "' --size 70");
   EXPECT_EQ(result.code, 0);
@@ -142,7 +145,7 @@ TEST_F(AttentionAtlasMap, PrintsTheShareOfEachClass)
   EXPECT_FALSE(lines >> line) << "there are five classes";
 }
 
-TEST_F(AttentionAtlasMap, ThreadsDoNotMatter)
+TEST_F(MapCommand, ThreadsDoNotMatter)
 {
   const Picture one = this->Draw("'" + Model + "' --size 70 --threads 1");
   const std::string shares = this->Drawn.output;
@@ -151,7 +154,7 @@ TEST_F(AttentionAtlasMap, ThreadsDoNotMatter)
   EXPECT_EQ(shares, this->Drawn.output);
 }
 
-TEST_F(AttentionAtlasMap, SaysWhatItCanDo)
+TEST_F(MapCommand, SaysWhatItCanDo)
 {
   const Result result = this->Run("--help");
   EXPECT_EQ(result.code, 0);
@@ -161,7 +164,7 @@ TEST_F(AttentionAtlasMap, SaysWhatItCanDo)
   }
 }
 
-TEST_F(AttentionAtlasMap, RefusesWhatItCannotDo)
+TEST_F(MapCommand, RefusesWhatItCannotDo)
 {
   WriteBytes(this->Log / "text", "no model");
   const std::string text = this->Log / "text";
@@ -185,19 +188,19 @@ TEST_F(AttentionAtlasMap, RefusesWhatItCannotDo)
   {
     const Result result = this->Run(arguments);
     EXPECT_EQ(result.code, 1) << arguments;
-    EXPECT_THAT(result.errors, StartsWith("attention-atlas-map: ")) << arguments;
+    EXPECT_THAT(result.errors, StartsWith("attention-atlas map: ")) << arguments;
     EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
     EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << arguments;
     EXPECT_THAT(result.output, IsEmpty()) << arguments;
   }
 }
 
-TEST_F(AttentionAtlasMap, LeavesNoPartOfAPicture)
+TEST_F(MapCommand, LeavesNoPartOfAPicture)
 {
   const std::string missing = (this->Folder / "missing").string() + "/map.png";
   const Result result = this->Run("'" + Model + "' --size 8 -o '" + missing + "'");
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.errors, StartsWith("attention-atlas-map: " + missing));
+  EXPECT_THAT(result.errors, StartsWith("attention-atlas map: " + missing));
   // A folder with something in it is not replaced.
   std::filesystem::create_directories((this->Folder / "full") / "of things");
   const Result full =

@@ -3,23 +3,22 @@
 
 #include "AtomicFile.h"
 #include "CheckpointFiles.h"
+#include "Commands.h"
 #include "Error.h"
 #include "PairTrainingRuns.h"
 #include "ProgramOptions.h"
+#include "ProgressBar.h"
 #include "RecipeFile.h"
 #include "SavedTraining.h"
 #include "SystemLimits.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iomanip>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -27,26 +26,12 @@
 #include <utility>
 #include <vector>
 
-#include <cxxopts.hpp>
-
-#include <unistd.h>
-
+namespace atlas::programs
+{
 namespace
 {
 
 namespace fs = std::filesystem;
-using atlas::LearningRecipe;
-using atlas::LearningResult;
-using atlas::programs::AtLeast;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// The first Ctrl+C ends the training after its step, the second one the program.
-void Interrupt(int signal)
-{
-  interrupted = 1;
-  std::signal(signal, SIG_DFL);
-}
 
 /// The name of a setting as an option: - for _.
 std::string OptionOf(std::string setting)
@@ -58,12 +43,12 @@ std::string OptionOf(std::string setting)
 cxxopts::Options Arguments()
 {
   using cxxopts::value;
-  cxxopts::Options arguments("attention-atlas-learn",
+  cxxopts::Options arguments("attention-atlas learn",
     "Trains small transformers on tasks that show known phenomena. Settings that are not given "
     "are\n"
     "those of the recipe of the task. Ctrl+C keeps what was reached.\n");
   auto add = arguments.add_options();
-  add("task", atlas::Joined(atlas::TaskNames(), [](const std::string& name) { return name; }),
+  add("task", Joined(TaskNames(), [](const std::string& name) { return name; }),
     value<std::string>());
   add("o,output", "folder for the model, its checkpoints, curves.csv and recipe.json",
     value<std::string>());
@@ -80,9 +65,8 @@ cxxopts::Options Arguments()
   add("f16", "write weights as 16-bit floating-point numbers");
   add("threads", "number of threads; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
-  add("h,help", "show this");
   auto addSetting = arguments.add_options("Settings of the recipe");
-  for (const atlas::RecipeSetting& setting : atlas::RecipeSettings())
+  for (const RecipeSetting& setting : RecipeSettings())
   {
     if (setting.name != "task")
     {
@@ -96,7 +80,7 @@ cxxopts::Options Arguments()
 /// be another one, nor its heads if its weights are kept.
 void TakeSizes(LearningRecipe& recipe, const cxxopts::ParseResult& parsed)
 {
-  const atlas::AttentionOnlyModel model = atlas::ReadAttentionOnlyModel(recipe.pairs.model);
+  const AttentionOnlyModel model = ReadAttentionOnlyModel(recipe.pairs.model);
   const auto take = [&](const char* option, std::int64_t& size, std::int64_t found, bool isFixed)
   {
     if (parsed.count(option) == 0)
@@ -105,8 +89,8 @@ void TakeSizes(LearningRecipe& recipe, const cxxopts::ParseResult& parsed)
     }
     else if (isFixed && size != found)
     {
-      throw atlas::OptionError("--" + std::string(option) + ": expected that of the model, " +
-                               std::to_string(found) + ", found " + std::to_string(size) + ".");
+      throw OptionError("--" + std::string(option) + ": expected that of the model, " +
+                        std::to_string(found) + ", found " + std::to_string(size) + ".");
     }
   };
   const bool keeps = recipe.pairs.keepsWeights;
@@ -117,7 +101,7 @@ void TakeSizes(LearningRecipe& recipe, const cxxopts::ParseResult& parsed)
 
 /// The recipe of the task, or of a file, with the settings that are given.
 LearningRecipe ToRecipe(
-  const cxxopts::ParseResult& parsed, const std::optional<atlas::SavedTraining>& saved)
+  const cxxopts::ParseResult& parsed, const std::optional<SavedTraining>& saved)
 {
   LearningRecipe recipe;
   const bool hasFile = parsed.count("recipe") != 0;
@@ -127,22 +111,22 @@ LearningRecipe ToRecipe(
   }
   else if (hasFile)
   {
-    recipe = atlas::ReadRecipe(parsed["recipe"].as<std::string>());
+    recipe = ReadRecipe(parsed["recipe"].as<std::string>());
   }
   if ((saved ? 1 : 0) + (hasFile ? 1 : 0) + (parsed.count("task") != 0 ? 1 : 0) != 1)
   {
-    throw atlas::OptionError("expected one of --task, --recipe and --continue; --help shows them.");
+    throw OptionError("expected one of --task, --recipe and --continue; --help shows them.");
   }
   if (parsed.count("task") != 0)
   {
-    recipe = atlas::DefaultRecipe(atlas::ParseTask(parsed["task"].as<std::string>()));
+    recipe = DefaultRecipe(ParseTask(parsed["task"].as<std::string>()));
   }
-  for (const atlas::RecipeSetting& setting : atlas::RecipeSettings())
+  for (const RecipeSetting& setting : RecipeSettings())
   {
     const std::string option = OptionOf(setting.name);
     if (setting.name != "task" && parsed.count(option) != 0)
     {
-      atlas::SetRecipe(recipe, setting.name, parsed[option].as<std::string>(), "--" + option);
+      SetRecipe(recipe, setting.name, parsed[option].as<std::string>(), "--" + option);
     }
   }
   if (!recipe.pairs.model.empty())
@@ -156,65 +140,21 @@ LearningRecipe ToRecipe(
   return recipe;
 }
 
-/// Prints the step and the loss: in one line of a terminal, or in a line every few seconds.
-class Display
-{
-public:
-  explicit Display(const LearningRecipe& recipe)
-    : Steps(recipe.steps)
-    , Interval(this->IsTerminal ? 0.1 : 5)
-  {
-  }
-  ~Display()
-  {
-    if (this->IsTerminal && this->HasLine)
-    {
-      std::cerr << "\n";
-    }
-  }
-  Display(const Display&) = delete;
-  Display& operator=(const Display&) = delete;
-
-  void Show(double done, double loss)
-  {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - this->Last < this->Interval)
-    {
-      return;
-    }
-    this->Last = now;
-    this->HasLine = true;
-    std::array<char, 80> line;
-    const long long step = std::llround(done * static_cast<double>(this->Steps));
-    std::snprintf(line.data(), line.size(), "step %lld of %lld, loss %.4f", step,
-      static_cast<long long>(this->Steps), loss);
-    std::cerr << (this->IsTerminal ? "\r" : "") << line.data() << (this->IsTerminal ? " " : "\n")
-              << std::flush;
-  }
-
-private:
-  bool IsTerminal = ::isatty(STDERR_FILENO) == 1;
-  std::int64_t Steps;
-  std::chrono::duration<double> Interval;
-  std::chrono::steady_clock::time_point Last = std::chrono::steady_clock::now();
-  bool HasLine = false;
-};
-
 /// The names of the classes of images; none for tokens.
-std::vector<std::string> LabelsOf(const atlas::TaskOptions& task)
+std::vector<std::string> LabelsOf(const TaskOptions& task)
 {
-  return task.kind == atlas::TaskKind::ColorPatches ? atlas::MakeTask(task)->Labels()
-                                                    : std::vector<std::string>();
+  return task.kind == TaskKind::ColorPatches ? MakeTask(task)->Labels()
+                                             : std::vector<std::string>();
 }
 
 /// The curves with the rows before them of a curves.csv of the same columns, if there is one: of a
 /// training that has gone on.
-atlas::LearningCurves WithEarlierRows(const fs::path& path, atlas::LearningCurves curves)
+LearningCurves WithEarlierRows(const fs::path& path, LearningCurves curves)
 {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
-  if (line != atlas::Joined(curves.names, [](const std::string& name) { return name; }, ","))
+  if (line != Joined(curves.names, [](const std::string& name) { return name; }, ","))
   {
     return curves;
   }
@@ -240,9 +180,9 @@ atlas::LearningCurves WithEarlierRows(const fs::path& path, atlas::LearningCurve
 class ModelFolder
 {
 public:
-  ModelFolder(fs::path folder, const LearningRecipe& recipe, atlas::DType dtype)
+  ModelFolder(fs::path folder, const LearningRecipe& recipe, DType dtype)
     : Folder(std::move(folder))
-    , Recipe(atlas::ToJson(recipe))
+    , Recipe(ToJson(recipe))
     , Steps(recipe.steps)
     , Type(dtype)
     , Labels(LabelsOf(recipe.task))
@@ -251,7 +191,7 @@ public:
 
   /// Writes a checkpoint. The first one, with which the training is known to be possible, replaces
   /// what another training left in the folder.
-  void WriteStep(const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state)
+  void WriteStep(const LearningCheckpoint& checkpoint, const Tensors& state)
   {
     if (!this->HasBegun)
     {
@@ -260,31 +200,31 @@ public:
     }
     if (checkpoint.pairs != nullptr)
     {
-      atlas::WriteAttentionOnlyModel(
-        this->Folder / atlas::PairCheckpointName(checkpoint.step, this->Steps), *checkpoint.pairs);
+      WriteAttentionOnlyModel(
+        this->Folder / PairCheckpointName(checkpoint.step, this->Steps), *checkpoint.pairs);
       return;
     }
-    atlas::WriteCheckpoint(this->Folder / ("checkpoint-" + std::to_string(checkpoint.step)),
+    WriteCheckpoint(this->Folder / ("checkpoint-" + std::to_string(checkpoint.step)),
       *checkpoint.model, {}, this->Type, this->Labels);
-    atlas::WriteSafetensors(this->Folder / atlas::TrainingStateFile, state, {});
+    WriteSafetensors(this->Folder / TrainingStateFile, state, {});
   }
 
   void WriteLast(const LearningResult& result) const
   {
     if (const auto& model = result.checkpoints.back().model)
     {
-      atlas::WriteCheckpoint(this->Folder, *model, result.files, this->Type, this->Labels);
+      WriteCheckpoint(this->Folder, *model, result.files, this->Type, this->Labels);
     }
     const fs::path curves = this->Folder / "curves.csv";
     const bool hasEarlier = result.checkpoints.front().step > 0;
-    atlas::WriteCurves(curves, hasEarlier ? WithEarlierRows(curves, result.curves) : result.curves);
+    WriteCurves(curves, hasEarlier ? WithEarlierRows(curves, result.curves) : result.curves);
   }
 
 private:
   fs::path Folder;
   std::string Recipe;
   std::int64_t Steps;
-  atlas::DType Type;
+  DType Type;
   std::vector<std::string> Labels;
   bool HasBegun = false;
 
@@ -292,73 +232,72 @@ private:
   void Begin(std::int64_t first) const
   {
     fs::create_directories(this->Folder);
-    for (const auto& [step, path] : atlas::FindCheckpoints(this->Folder))
+    for (const auto& [step, path] : FindCheckpoints(this->Folder))
     {
       if (first == 0 || step > first)
       {
         fs::remove_all(path);
       }
     }
-    for (const fs::path& path : atlas::FindPairCheckpoints(this->Folder))
+    for (const fs::path& path : FindPairCheckpoints(this->Folder))
     {
       fs::remove(path);
     }
-    atlas::AtomicFile file(this->Folder / atlas::RecipeFile);
+    AtomicFile file(this->Folder / RecipeFile);
     file.Write(this->Recipe.data(), this->Recipe.size());
     file.Commit();
   }
 };
 
-/// Throws atlas::OptionError if a training does not fit into memory.
-void RequireMemory(const LearningRecipe& recipe, std::int64_t checkpointEvery)
+/// Throws as RequireMemory does if a training does not fit into memory.
+void RequireTrainingMemory(const LearningRecipe& recipe, std::int64_t checkpointEvery)
 {
   const auto checkpoints =
-    static_cast<std::int64_t>(atlas::CheckpointSteps(0, recipe.steps, checkpointEvery).size());
-  const double needed = atlas::TrainingBytes(recipe, checkpoints);
-  const double free = atlas::FreeMemory();
-  if (needed > free)
-  {
-    std::ostringstream message;
-    message << std::setprecision(3) << "the training would take " << needed / 1e9
-            << " GB of memory, but only " << free / 1e9
-            << " GB are free; choose smaller sizes or a larger --checkpoint-every.";
-    throw atlas::OptionError(message.str());
-  }
+    static_cast<std::int64_t>(CheckpointSteps(0, recipe.steps, checkpointEvery).size());
+  RequireMemory(TrainingBytes(recipe, checkpoints), "the training",
+    "choose smaller sizes or a larger --checkpoint-every.");
 }
 
 /// What is the same for all trainings of a run of the program.
 struct Setup
 {
-  atlas::LearningOptions options;
-  atlas::TensorViews state;
-  atlas::DType dtype = atlas::DType::F32;
+  LearningOptions options;
+  TensorViews state;
+  DType dtype = DType::F32;
 };
 
 LearningResult Train(
   const LearningRecipe& recipe, Setup setup, const std::optional<fs::path>& output)
 {
-  RequireMemory(recipe, setup.options.checkpointEvery);
+  RequireTrainingMemory(recipe, setup.options.checkpointEvery);
   std::optional<ModelFolder> folder;
   if (output)
   {
     folder.emplace(*output, recipe, setup.dtype);
-    setup.options.checkpoint =
-      [&](const atlas::LearningCheckpoint& checkpoint, const atlas::Tensors& state)
+    setup.options.checkpoint = [&](const LearningCheckpoint& checkpoint, const Tensors& state)
     { folder->WriteStep(checkpoint, state); };
   }
   LearningResult result;
   {
-    Display display(recipe);
+    ProgressBar bar("training");
     setup.options.progress = [&](double done, double loss)
     {
-      display.Show(done, loss);
-      return interrupted == 0;
+      bar.Show(done,
+        [&]
+        {
+          std::array<char, 80> text;
+          std::snprintf(text.data(), text.size(), "step %.0f of %lld, loss %.4f",
+            std::round(done * static_cast<double>(recipe.steps)),
+            static_cast<long long>(recipe.steps), loss);
+          return std::string(text.data());
+        });
+      return !WasInterrupted();
     };
-    result = atlas::Learn(recipe, setup.options, setup.state);
+    result = Learn(recipe, setup.options, setup.state);
   }
   if (!result.divergence.empty())
   {
-    std::cerr << "attention-atlas-learn: " << result.divergence << "\n";
+    std::cerr << "attention-atlas learn: " << result.divergence << "\n";
   }
   if (folder)
   {
@@ -368,7 +307,7 @@ LearningResult Train(
 }
 
 /// The values of the last row that is a number in each column.
-std::vector<double> LastValues(const atlas::LearningCurves& curves)
+std::vector<double> LastValues(const LearningCurves& curves)
 {
   std::vector<double> last(curves.names.size(), std::nan(""));
   for (const std::vector<double>& row : curves.rows)
@@ -413,7 +352,7 @@ int TrainOne(
 
 /// Prints mean, least and largest value of each measure, over the seeds that have it; `seeds` has a
 /// row per seed. Its first column, Seed, is left out.
-void PrintSummary(const atlas::LearningCurves& seeds)
+void PrintSummary(const LearningCurves& seeds)
 {
   PrintRow(std::to_string(seeds.rows.size()) + " seeds", { "mean", "min", "max" });
   for (std::size_t c = 1; c < seeds.names.size(); ++c)
@@ -437,20 +376,19 @@ void PrintSummary(const atlas::LearningCurves& seeds)
 }
 
 /// A row per seed of TokenPairs, which are trained beside each other. Nothing is written of each.
-atlas::LearningCurves TrainPairs(
-  const LearningRecipe& recipe, int seeds, int threads, bool& diverged)
+LearningCurves TrainPairs(const LearningRecipe& recipe, int seeds, int threads, bool& diverged)
 {
-  RequireMemory(recipe, recipe.steps); // no checkpoints
-  std::optional<atlas::AttentionOnlyModel> model;
+  RequireTrainingMemory(recipe, recipe.steps); // no checkpoints
+  std::optional<AttentionOnlyModel> model;
   if (!recipe.pairs.model.empty())
   {
-    model = atlas::ReadAttentionOnlyModel(recipe.pairs.model);
+    model = ReadAttentionOnlyModel(recipe.pairs.model);
   }
-  const std::vector<atlas::TrainingRun> runs = atlas::RunTrainings(
-    atlas::SweepOptions(atlas::ToPairTraining(recipe), seeds, { recipe.pairs.mode }),
-    { model ? &*model : nullptr, recipe.pairs.keepsWeights }, threads,
-    [](double /*done*/) { return interrupted == 0; });
-  atlas::LearningCurves table;
+  const std::vector<TrainingRun> runs =
+    RunTrainings(SweepOptions(ToPairTraining(recipe), seeds, { recipe.pairs.mode }),
+      { model ? &*model : nullptr, recipe.pairs.keepsWeights }, threads,
+      [](double /*done*/) { return !WasInterrupted(); });
+  LearningCurves table;
   table.names = { "Seed", "Loss", "Accuracy", "Steps to Learn" };
   const std::size_t heads = runs.empty() ? 0 : runs.front().heads.alone.size();
   for (std::size_t head = 0; head < heads; ++head)
@@ -458,7 +396,7 @@ atlas::LearningCurves TrainPairs(
     table.names.push_back("Accuracy Head " + std::to_string(head));
   }
   table.names.emplace_back("Union");
-  for (const atlas::TrainingRun& run : runs)
+  for (const TrainingRun& run : runs)
   {
     std::vector<double> row = { static_cast<double>(run.options.seed), run.last.loss,
       run.last.accuracy, run.learned < 0 ? std::nan("") : run.learned };
@@ -474,11 +412,11 @@ atlas::LearningCurves TrainPairs(
 }
 
 /// A row per seed with the last measures of its training.
-atlas::LearningCurves TrainSeeds(LearningRecipe recipe, const Setup& setup,
+LearningCurves TrainSeeds(LearningRecipe recipe, const Setup& setup,
   const std::optional<fs::path>& output, int seeds, bool& diverged)
 {
-  atlas::LearningCurves table;
-  for (int i = 0; i < seeds && interrupted == 0; ++i)
+  LearningCurves table;
+  for (int i = 0; i < seeds && !WasInterrupted(); ++i)
   {
     std::cerr << "seed " << recipe.seed << "\n";
     const std::optional<fs::path> folder =
@@ -500,18 +438,18 @@ int TrainMany(const cxxopts::ParseResult& parsed, const LearningRecipe& recipe, 
   const std::optional<fs::path>& output)
 {
   const int seeds = AtLeast(parsed, "seeds", 1);
-  const bool isOfPairs = recipe.task.kind == atlas::TaskKind::TokenPairs;
+  const bool isOfPairs = recipe.task.kind == TaskKind::TokenPairs;
   if (isOfPairs && output)
   {
-    throw atlas::OptionError("--output: expected none with --seeds of TokenPairs, found one.");
+    throw OptionError("--output: expected none with --seeds of TokenPairs, found one.");
   }
   bool diverged = false;
-  const atlas::LearningCurves table = isOfPairs
-                                        ? TrainPairs(recipe, seeds, setup.options.threads, diverged)
-                                        : TrainSeeds(recipe, setup, output, seeds, diverged);
+  const LearningCurves table = isOfPairs
+                                 ? TrainPairs(recipe, seeds, setup.options.threads, diverged)
+                                 : TrainSeeds(recipe, setup, output, seeds, diverged);
   if (parsed.count("table") != 0)
   {
-    atlas::WriteCurves(parsed["table"].as<std::string>(), table);
+    WriteCurves(parsed["table"].as<std::string>(), table);
   }
   PrintSummary(table);
   return diverged ? 1 : 0;
@@ -519,7 +457,7 @@ int TrainMany(const cxxopts::ParseResult& parsed, const LearningRecipe& recipe, 
 
 int Run(const cxxopts::ParseResult& parsed)
 {
-  std::optional<atlas::SavedTraining> saved;
+  std::optional<SavedTraining> saved;
   if (parsed.count("continue") != 0)
   {
     saved.emplace(parsed["continue"].as<std::string>());
@@ -527,7 +465,7 @@ int Run(const cxxopts::ParseResult& parsed)
   const LearningRecipe recipe = ToRecipe(parsed, saved);
   if (parsed.count("print-recipe") != 0)
   {
-    std::cout << atlas::ToJson(recipe);
+    std::cout << ToJson(recipe);
     return 0;
   }
   Setup setup;
@@ -539,59 +477,51 @@ int Run(const cxxopts::ParseResult& parsed)
   setup.options.checkpointEvery = AtLeast<std::int64_t>(parsed, "checkpoint-every", 0);
   setup.options.measureEvery = AtLeast<std::int64_t>(parsed, "measure-every", 0);
   setup.options.threads = AtLeast(parsed, "threads", 0);
-  setup.dtype = parsed.count("f16") != 0 ? atlas::DType::F16 : atlas::DType::F32;
+  setup.dtype = parsed.count("f16") != 0 ? DType::F16 : DType::F32;
   std::optional<fs::path> output;
   if (parsed.count("output") != 0)
   {
     output = parsed["output"].as<std::string>();
   }
-  if (setup.dtype == atlas::DType::F16 && recipe.task.kind == atlas::TaskKind::TokenPairs)
+  if (setup.dtype == DType::F16 && recipe.task.kind == TaskKind::TokenPairs)
   {
-    throw atlas::OptionError("--f16: expected none with TokenPairs, whose weights have 64 bits.");
+    throw OptionError("--f16: expected none with TokenPairs, whose weights have 64 bits.");
   }
   if (parsed.count("seeds") != 0)
   {
     if (saved)
     {
-      throw atlas::OptionError("--seeds: expected none with --continue, whose seed is given.");
+      throw OptionError("--seeds: expected none with --continue, whose seed is given.");
     }
     return TrainMany(parsed, recipe, setup, output);
   }
   if (parsed.count("table") != 0)
   {
-    throw atlas::OptionError("--table: expected none without --seeds, found one.");
+    throw OptionError("--table: expected none without --seeds, found one.");
   }
   if (!output)
   {
-    throw atlas::OptionError("expected --output or --seeds, found neither; --help shows them.");
+    throw OptionError("expected --output or --seeds, found neither; --help shows them.");
   }
   return TrainOne(recipe, setup, output);
 }
 
 }
 
-int main(int argc, char** argv)
+int Learn(const std::vector<std::string>& arguments)
 {
-  try
+  const auto parsed = Parse(
+    Arguments(), arguments, { "--task RepeatedTokens -o run", "--task BeliefStates --seeds 5" });
+  if (!parsed)
   {
-    cxxopts::Options arguments = Arguments();
-    const cxxopts::ParseResult parsed = arguments.parse(argc, argv);
-    if (parsed.count("help") != 0)
-    {
-      std::cout << arguments.help();
-      return 0;
-    }
-    if (!parsed.unmatched().empty())
-    {
-      throw atlas::OptionError(
-        "expected only options, found '" + parsed.unmatched().front() + "'.");
-    }
-    std::signal(SIGINT, Interrupt);
-    return Run(parsed);
+    return 0;
   }
-  catch (const std::exception& e) // includes those of cxxopts
+  if (!parsed->unmatched().empty())
   {
-    std::cerr << "attention-atlas-learn: " << e.what() << "\n";
-    return 1;
+    throw OptionError("expected only options, found '" + parsed->unmatched().front() + "'.");
   }
+  CatchInterrupt();
+  return Run(*parsed);
+}
+
 }

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+/// The commands of attention-atlas. `arguments` begin with the name for messages, such as
+/// "attention-atlas learn". Each returns the exit status and throws std::exception for what cannot
+/// be done.
+namespace atlas::programs
+{
+
+int Learn(const std::vector<std::string>& arguments);
+int Map(const std::vector<std::string>& arguments);
+int Record(const std::vector<std::string>& arguments);
+
+/// Runs a command of the Python package in pvpython, in place of this process, so that signals and
+/// the exit status are those of pvpython.
+int RunPython(const std::string& command, const std::vector<std::string>& arguments);
+
+}

@@ -1,0 +1,126 @@
+// The command attention-atlas: what the plugin does, without its window.
+
+#include "Commands.h"
+#include "Error.h"
+#include "Progress.h"
+#include "Utf8Text.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <iomanip>
+#include <iostream>
+#include <string>
+#include <vector>
+
+using namespace atlas::programs;
+
+namespace
+{
+
+struct Command
+{
+  const char* name;
+  const char* summary;
+  int (*run)(const std::vector<std::string>&); ///< nullptr: a command of the Python package
+};
+
+constexpr std::array<Command, 7> Commands = { {
+  { "figures", "figures of a model or a recording, as PNG, PDF or SVG", nullptr },
+  { "web", "a page for a browser, with scenes to turn and search", nullptr },
+  { "scene", "linked views of a model or a recording, to open in ParaView", nullptr },
+  { "record", "run a transformer on prompts or pictures, and record its heads", Record },
+  { "learn", "train a small transformer on a task with a known phenomenon", Learn },
+  { "map", "the class map of a small model, of any size", Map },
+  { "findings", "claims of the literature, tested on the models that come along", nullptr },
+} };
+
+void PrintHelp(std::ostream& stream)
+{
+  stream << "Shows how transformers attend.\n\n"
+            "Usage:\n  attention-atlas COMMAND [OPTION...] [FILE...]\n\nCommands:\n";
+  for (const Command& command : Commands)
+  {
+    stream << "  " << std::left << std::setw(10) << command.name << command.summary << "\n";
+  }
+  stream
+    << "\nOptions:\n"
+       "  -h, --help     show this; attention-atlas COMMAND --help shows the options of a\n"
+       "                 command\n"
+       "      --version  show the version\n"
+       "\nExamples:\n"
+       "  attention-atlas record gpt2 \"Data visualization empowers users to\" -o run.safetensors\n"
+       "  attention-atlas figures run.safetensors -o figures\n"
+       "  attention-atlas web run.safetensors -o page.html\n";
+}
+
+std::u32string Characters(const std::string& text)
+{
+  std::u32string characters;
+  for (const char letter : text)
+  {
+    characters += static_cast<unsigned char>(letter);
+  }
+  return characters;
+}
+
+[[noreturn]] void FailUnknown(const std::string& name)
+{
+  const auto distance = [&](const Command& command)
+  { return atlas::EditDistance(Characters(name), Characters(command.name)); };
+  const auto nearest = std::min_element(Commands.begin(), Commands.end(),
+    [&](const Command& a, const Command& b) { return distance(a) < distance(b); });
+  const std::string question =
+    distance(*nearest) <= 2 ? std::string(" Did you mean '") + nearest->name + "'?" : "";
+  throw atlas::OptionError(
+    "unknown command '" + name + "'." + question + " attention-atlas --help lists all.");
+}
+
+int Run(const std::string& name, const std::vector<std::string>& arguments)
+{
+  for (const Command& command : Commands)
+  {
+    if (name == command.name)
+    {
+      return command.run != nullptr ? command.run(arguments) : RunPython(name, arguments);
+    }
+  }
+  FailUnknown(name);
+}
+
+}
+
+int main(int argc, char** argv)
+{
+  std::string program = "attention-atlas";
+  const std::string name = argc > 1 ? argv[1] : "";
+  if (name == "--version")
+  {
+    std::cout << "attention-atlas " ATLAS_VERSION "\n";
+    return 0;
+  }
+  if (name.empty() || name == "-h" || name == "--help" || name == "help")
+  {
+    PrintHelp(name.empty() ? std::cerr : std::cout);
+    return name.empty() ? 1 : 0;
+  }
+  try
+  {
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    const bool isKnown = std::any_of(Commands.begin(), Commands.end(),
+      [&](const Command& command) { return name == command.name; });
+    program += isKnown ? " " + name : "";
+    arguments.front() = program;
+    return Run(name, arguments);
+  }
+  catch (const atlas::Canceled&)
+  {
+    std::cerr << program << ": canceled; nothing was written.\n";
+    return 130; // as a shell tells of SIGINT
+  }
+  catch (const std::exception& e) // includes those of cxxopts
+  {
+    std::cerr << program << ": " << e.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,282 @@
+// Runs a transformer on prompts or pictures and writes what its heads computed, as the Transformer
+// Recorder of the plugin with the Recording Writer does.
+
+#include "AtomicFile.h"
+#include "Commands.h"
+#include "Error.h"
+#include "GeneratedText.h"
+#include "Joined.h"
+#include "Parallel.h"
+#include "ProgramOptions.h"
+#include "ProgressBar.h"
+#include "Prompts.h"
+#include "RecordInput.h"
+#include "RecordingFile.h"
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace atlas::programs
+{
+namespace
+{
+
+namespace fs = std::filesystem;
+using Texts = std::vector<std::string>;
+
+std::string NameOf(const RecordedQuantity& quantity)
+{
+  return quantity.name;
+}
+
+cxxopts::Options Arguments(const std::string& name)
+{
+  using cxxopts::value;
+  cxxopts::Options arguments(name,
+    "Runs a transformer and writes a recording of its heads, for the views and figures of\n"
+    "Attention Atlas. MODEL is the folder of a model, its config.json or a .gguf file. INPUT is\n"
+    "prompts, each in quotes, or the PNG and JPEG files of pictures for a model of images.\n");
+  auto add = arguments.add_options();
+  add("model", "a model", value<std::string>());
+  add("input", "prompts or pictures", value<Texts>());
+  add("o,output", "the recording to write, a .safetensors file", value<std::string>());
+  add("prompts", "file of prompts, one on each line", value<std::string>());
+  add(
+    "images", "file of a picture, or of pixel values; INPUT is then pictures too", value<Texts>());
+  add("token-ids", "token ids instead of prompts, such as \"15496 995\"", value<std::string>());
+  add("layers", "layers to record, such as 0,4,5; all if not given", value<std::string>());
+  add("record",
+    "what to record, separated by commas, or all: " + Joined(RecordedQuantities, NameOf),
+    value<std::string>()->default_value("QueriesAndKeys,Values"));
+  add("generate", "number of tokens that the model adds to each prompt",
+    value<std::int64_t>()->default_value("0"));
+  add("temperature", "of the choice of these tokens; 0: the most probable one",
+    value<double>()->default_value("0"));
+  add("top-k", "choose from this number of most probable tokens; 0: from all",
+    value<std::int64_t>()->default_value("0"));
+  add("seed", "of the choice", value<std::int64_t>()->default_value("0"));
+  add("max-length", "cut longer prompts to this number of tokens; 0: no limit",
+    value<std::int64_t>()->default_value("0"));
+  add("no-special-tokens", "leave out tokens such as [CLS], which the model was trained with");
+  add("no-pictures", "record the names of pictures, not their pixels");
+  add("architecture", "the model_type of config.json, if that is missing or wrong",
+    value<std::string>());
+  add("process-weights", "process weights as TransformerLens does");
+  add("threads", "number of threads; 0: one per processor that the process may use",
+    value<int>()->default_value("0"));
+  arguments.parse_positional({ "model", "input" });
+  arguments.positional_help("MODEL [INPUT...]");
+  return arguments;
+}
+
+/// The words of a list that commas separate.
+Texts WordsOf(const std::string& list)
+{
+  Texts words(1);
+  for (const char letter : list)
+  {
+    if (letter == ',')
+    {
+      words.emplace_back();
+    }
+    else
+    {
+      words.back() += letter;
+    }
+  }
+  return words;
+}
+
+/// Chooses what --record lists.
+void Choose(const std::string& list, RecordChoice& choice)
+{
+  for (const RecordedQuantity& quantity : RecordedQuantities)
+  {
+    choice.*quantity.option = list == "all";
+  }
+  for (const std::string& word : list == "all" ? Texts() : WordsOf(list))
+  {
+    bool isKnown = false;
+    for (const RecordedQuantity& quantity : RecordedQuantities)
+    {
+      choice.*quantity.option = choice.*quantity.option || word == quantity.name;
+      isKnown = isKnown || word == quantity.name;
+    }
+    if (!isKnown)
+    {
+      throw OptionError("--record: expected all or some of " + Joined(RecordedQuantities, NameOf) +
+                        ", found '" + word + "'.");
+    }
+  }
+}
+
+/// What the model is run on. Prompts of the command line are lines of one text.
+RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransformer& model)
+{
+  RecorderSources sources;
+  const auto take = [&](const char* option, std::string& text)
+  {
+    if (parsed.count(option) != 0)
+    {
+      text = parsed[option].as<std::string>();
+    }
+  };
+  take("prompts", sources.promptFile);
+  take("token-ids", sources.tokenIds);
+  if (parsed.count("images") != 0)
+  {
+    sources.imageFiles = parsed["images"].as<Texts>();
+  }
+  const Texts input = parsed.count("input") != 0 ? parsed["input"].as<Texts>() : Texts();
+  if (parsed.count("images") != 0 || model.GetModel().GetConfig().input == InputKind::Images)
+  {
+    sources.imageFiles.insert(sources.imageFiles.end(), input.begin(), input.end());
+  }
+  else
+  {
+    sources.prompts = Joined(input, [](const std::string& prompt) { return prompt; }, "\n");
+  }
+  sources.addSpecialTokens = parsed.count("no-special-tokens") == 0;
+  sources.maximumLength = AtLeast<std::int64_t>(parsed, "max-length", 0);
+  return sources;
+}
+
+RecordOptions OptionsOf(const cxxopts::ParseResult& parsed)
+{
+  RecordOptions options;
+  Choose(parsed["record"].as<std::string>(), options);
+  if (parsed.count("layers") != 0)
+  {
+    const auto lines = ParseIntegerLines(parsed["layers"].as<std::string>(), "--layers");
+    if (lines.size() != 1)
+    {
+      throw OptionError("--layers: expected numbers such as 0,4,5, found none.");
+    }
+    options.layers = lines.front();
+  }
+  options.threads = AtLeast(parsed, "threads", 0);
+  return options;
+}
+
+/// Lets the model go on with its prompts, if that is asked for.
+void Generate(const cxxopts::ParseResult& parsed,
+  const std::shared_ptr<const OpenTransformer>& model, const RecordOptions& recorded,
+  RecorderInput& input)
+{
+  GenerationOptions options;
+  options.count = Checked<std::int64_t>(parsed, "generate", "0 to 100000 tokens",
+    [](std::int64_t count) { return count >= 0 && count <= 100000; });
+  options.temperature = Checked<double>(parsed, "temperature", "a number, at least 0",
+    [](double number) { return std::isfinite(number) && number >= 0; });
+  options.topK = AtLeast<std::int64_t>(parsed, "top-k", 0);
+  options.seed = static_cast<std::uint64_t>(AtLeast<std::int64_t>(parsed, "seed", 0));
+  if (options.count == 0)
+  {
+    return;
+  }
+  options.ends = model->GetModel().GetConfig().endTokens;
+  options.threads = recorded.threads;
+  ProgressBar bar("generating");
+  options.progress = bar.Report();
+  TextSteps steps(input, options.count);
+  GeneratedText().Extend(model, options, recorded, input, steps);
+}
+
+fs::path ModelOf(const cxxopts::ParseResult& parsed)
+{
+  fs::path model = parsed["model"].as<std::string>();
+  if (!fs::exists(model))
+  {
+    throw FileError(model.string() + ": expected the folder or the file of a model, found none.");
+  }
+  return model;
+}
+
+/// The file to write, in a folder that is there: what comes before it takes time.
+fs::path OutputOf(const cxxopts::ParseResult& parsed)
+{
+  if (parsed.count("output") == 0)
+  {
+    throw OptionError("expected --output, the recording to write, found none.");
+  }
+  const fs::path output = parsed["output"].as<std::string>();
+  if (output.extension() != ".safetensors")
+  {
+    throw OptionError(
+      "--output: expected a name ending in .safetensors, found '" + output.string() + "'.");
+  }
+  if (!fs::is_directory(fs::absolute(output).parent_path()))
+  {
+    throw FileError(output.string() + ": expected an existing folder, found none.");
+  }
+  return output;
+}
+
+void Warn(const std::string& name, const std::string& warning)
+{
+  if (!warning.empty())
+  {
+    std::cerr << name << ": warning: " << warning << "\n";
+  }
+}
+
+void Run(const cxxopts::ParseResult& parsed, const std::string& name)
+{
+  const fs::path output = OutputOf(parsed);
+  RecordOptions options = OptionsOf(parsed);
+  const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(ModelOf(parsed),
+    parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "",
+    parsed.count("process-weights") != 0);
+  RecorderInput input = GatherInput(SourcesOf(parsed, *model), *model);
+  for (const std::string& warning : input.warnings)
+  {
+    Warn(name, warning);
+  }
+  if (input.IsEmpty())
+  {
+    throw OptionError("expected prompts, --prompts, --token-ids or pictures, found none.");
+  }
+  CheckInput(model->GetModel(), input.input, options);
+  Generate(parsed, model, options, input);
+  RequireRecordingMemory(model->GetModel(), input.input, options);
+  std::string warning;
+  Recording recording;
+  {
+    ProgressBar bar("recording");
+    options.progress = bar.Report();
+    recording = RecordInput(*model, input, options, parsed.count("no-pictures") == 0, warning);
+  }
+  Warn(name, warning);
+  ProgressBar bar("writing");
+  WriteRecording(output, recording, bar.Report());
+  std::cout << output.string() << "\n";
+}
+
+}
+
+int Record(const std::vector<std::string>& arguments)
+{
+  const std::string& name = arguments.front();
+  const auto parsed = Parse(Arguments(name), arguments,
+    { "gpt2 \"Data visualization empowers users to\" -o run.safetensors",
+      "gpt2/config.json --prompts prompts.txt --record all -o run.safetensors",
+      "gpt2 \"Once upon a time\" --generate 20 --temperature 0.8 -o story.safetensors",
+      "vit cat.png dog.png -o pictures.safetensors" });
+  if (!parsed)
+  {
+    return 0;
+  }
+  if (parsed->count("model") == 0)
+  {
+    throw OptionError("expected a model, found none; --help shows how.");
+  }
+  CatchInterrupt();
+  Run(*parsed, name);
+  return 0;
+}
+
+}

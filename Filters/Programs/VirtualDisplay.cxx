@@ -1,0 +1,144 @@
+#include "VirtualDisplay.h"
+
+#include "Error.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace atlas::programs
+{
+namespace
+{
+
+/// A file in memory that programs started from here can open by its path.
+struct MemoryFile
+{
+  int descriptor;
+  std::string path;
+
+  explicit MemoryFile(const char* name)
+    : descriptor(::memfd_create(name, 0))
+    , path("/proc/self/fd/" + std::to_string(this->descriptor))
+  {
+    if (this->descriptor < 0)
+    {
+      throw OptionError("the display: expected a file in memory, found none.");
+    }
+  }
+
+  /// What was written.
+  std::string Text() const
+  {
+    std::string text;
+    std::array<char, 4096> part;
+    ::lseek(this->descriptor, 0, SEEK_SET);
+    for (ssize_t size = 0; (size = ::read(this->descriptor, part.data(), part.size())) > 0;)
+    {
+      text.append(part.data(), static_cast<std::size_t>(size));
+    }
+    return text;
+  }
+};
+
+/// An entry of an Xauthority file (Xau(3)) for any display: a family, then address, display, name
+/// of the method and key, each after its length, in two bytes.
+std::string Authority()
+{
+  std::random_device random;
+  std::string key;
+  while (key.size() < 16)
+  {
+    key += static_cast<char>(random());
+  }
+  std::string entry("\377\377", 2); // FamilyWild
+  for (const std::string& field :
+    { std::string(), std::string(), std::string("MIT-MAGIC-COOKIE-1"), key })
+  {
+    entry += '\0';
+    entry += static_cast<char>(field.size());
+    entry += field;
+  }
+  return entry;
+}
+
+/// In the child. -noreset: a server that resets when its last client leaves can miss the next one;
+/// ParaView opens and closes displays.
+[[noreturn]] void BecomeServer(
+  pid_t parent, int number, const MemoryFile& authority, const MemoryFile& log)
+{
+  ::setsid(); // so that Ctrl+C does not end it before its clients
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() == parent)
+  {
+    ::dup2(log.descriptor, STDERR_FILENO);
+    ::dup2(log.descriptor, STDOUT_FILENO);
+    ::execlp("Xvfb", "Xvfb", "-displayfd", std::to_string(number).c_str(), "-screen", "0",
+      "1280x1024x24", "-nolisten", "tcp", "-noreset", "-auth", authority.path.c_str(),
+      static_cast<char*>(nullptr));
+  }
+  ::_exit(errno == ENOENT ? 127 : 126);
+}
+
+/// The number that the server writes once it is ready; nothing if it ends before.
+std::string ReadNumber(int descriptor)
+{
+  std::string number;
+  char digit = 0;
+  while (::read(descriptor, &digit, 1) == 1 && digit != '\n')
+  {
+    number += digit;
+  }
+  return number;
+}
+
+}
+
+bool StartVirtualDisplay()
+{
+  const MemoryFile authority("Xauthority");
+  const MemoryFile log("Xvfb.log");
+  const std::string entry = Authority();
+  std::array<int, 2> ends = {};
+  if (::write(authority.descriptor, entry.data(), entry.size()) !=
+        static_cast<ssize_t>(entry.size()) ||
+      ::pipe(ends.data()) != 0)
+  {
+    throw OptionError("the display: cannot be set up.");
+  }
+  const pid_t self = ::getpid();
+  const pid_t server = ::fork();
+  if (server == 0)
+  {
+    ::close(ends[0]);
+    BecomeServer(self, ends[1], authority, log);
+  }
+  ::close(ends[1]);
+  const std::string number = ReadNumber(ends[0]);
+  ::close(ends[0]);
+  if (number.empty())
+  {
+    int status = 0;
+    ::waitpid(server, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    {
+      return false;
+    }
+    throw OptionError("the display: expected that Xvfb starts, found\n" + log.Text());
+  }
+  ::close(log.descriptor);
+  ::setenv("DISPLAY", (":" + number).c_str(), 1);
+  ::setenv("XAUTHORITY", authority.path.c_str(), 1);
+  return true;
+}
+
+}

@@ -1,0 +1,262 @@
+"""The commands of attention-atlas that draw: pvpython -m attentionatlas COMMAND, as the program attention-atlas runs them.
+
+figures chooses what to draw by what a file is. The other commands are those of their modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import importlib
+import pathlib
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+#: What a user types after the name of a command.
+EXAMPLES = {
+    "figures": (
+        "model.safetensors --only class-map,attention --format pdf -o figures",
+        "recording.safetensors --layer 4 --head 11 -o figures",
+        "recording.safetensors --only sentence --head 0,3,11 --hide-first",
+        "recording.safetensors --only tokens --model gpt2/config.json",
+        'gpt2/config.json --text "John gave a drink to" -o figures',
+    ),
+    "web": ("model.safetensors recording.safetensors -o page.html", "recording.safetensors --only map --head 11"),
+    "scene": ("recording.safetensors -o scene.pvsm", "gpt2/config.json -o circuits.pvsm"),
+    "findings": ("-o findings", "--only grokking -o findings"),
+}
+#: Modules with figures of recordings and of language models, beside those of the tour.
+GROUPS = {
+    "recording": ("heads", "sentence", "patches", "embedding", "focus", "tokens"),
+    "transformer": ("circuits",),
+}
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"attentionatlas.{name}")
+
+
+def _kind(path: str) -> str:
+    """What a file is, by its name and its content: model, recording or transformer."""
+    from attentionatlas._internal.readers import is_model
+
+    file = pathlib.Path(path)
+    if not file.exists():
+        raise SystemExit(f"{path}: no such file.")
+    if file.is_dir() or file.suffix in (".json", ".gguf"):
+        return "transformer"
+    return "model" if is_model(file) else "recording"
+
+
+def _actions(name: str) -> dict[str, argparse.Action]:
+    """The options of the command line of a module, by name."""
+    actions = _module(name)._parser()._actions
+    return {option: action for action in actions for option in action.option_strings}
+
+
+class _Arguments:
+    """The arguments of figures: files, and options with their values, which the modules parse."""
+
+    def __init__(self, parser: argparse.ArgumentParser, words: list[str]) -> None:
+        known = {name: _actions(name) for name in ("tour", *sum(GROUPS.values(), ()))}
+        self.files: list[str] = []
+        self.options: list[tuple[str, list[str]]] = []
+        self._known = known
+        words = list(words)
+        while words:
+            word = words.pop(0)
+            option, equals, value = word.partition("=")
+            if not word.startswith("-") or word == "-":
+                self.files.append(word)
+                continue
+            counts = [actions[option].nargs for actions in known.values() if option in actions]
+            if not counts:
+                parser.error(f"unrecognized option: {option}")
+            self.options.append((option, [value] if equals else _values(words, counts)))
+
+    def of(self, name: str) -> list[str]:
+        """The options that a module knows, as it parses them."""
+        return [word for option, values in self.options if option in self._known[name] for word in (option, *values)]
+
+    def only_of(self, name: str, other: str) -> bool:
+        """Whether there is an option of a module that another one does not know."""
+        return any(option in self._known[name] and option not in self._known[other] for option, _ in self.options)
+
+    def lacks(self, name: str) -> bool:
+        """Whether a module needs an option that is not there."""
+        given = {option for option, _ in self.options}
+        return any(action.required and option not in given for option, action in self._known[name].items())
+
+    def unused(self, names: list[str]) -> list[str]:
+        """The options that no module of these knows."""
+        return [option for option, _ in self.options if not any(option in self._known[name] for name in names)]
+
+
+def _values(words: list[str], counts: list[Any]) -> list[str]:
+    """Takes the values of an option from the words behind it."""
+    if "+" in counts:
+        end = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+    else:
+        end = max(1 if count is None else count for count in counts)
+    values, words[:end] = words[:end], []
+    return values
+
+
+def _figures_parser() -> argparse.ArgumentParser:
+    """The help of figures. Modules parse the options themselves."""
+    parser = argparse.ArgumentParser(
+        prog="attention-atlas figures",
+        description="Renders the figures of small models, of recordings and of language models, which their config.json "
+        "names, and a page that shows them.",
+        usage="attention-atlas figures [OPTION...] FILE...",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a model, a recording, or the config.json of a language model")
+    parser.add_argument("--list", action="store_true", help="list the figures and exit")
+    seen = {"-h", "--help", "--recording", "--transformer"}
+    titles = {"tour": "all figures", **{name: f"figures named {name}" for names in GROUPS.values() for name in names}}
+    for name, title in titles.items():
+        group = parser.add_argument_group(title)
+        for option, action in _actions(name).items():
+            if option not in seen:
+                seen.update(action.option_strings)
+                action = copy.copy(action)
+                action.option_strings = list(action.option_strings)
+                action.required = False
+                group._group_actions.append(action)
+    return parser
+
+
+def _list() -> None:
+    """Prints the names for --only."""
+    from attentionatlas._internal.catalogue import FIGURES
+
+    print("of a small model:")
+    for name, figure in FIGURES.items():
+        print(f"  {name:24}{figure.title}")
+    for kind, title in (("recording", "of a recording"), ("transformer", "of a language model")):
+        print(f"{title}:")
+        for name in GROUPS[kind]:
+            print(f"  {name:24}{_module(name)._parser().description}")
+
+
+def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Arguments) -> None:
+    """Draws the figures with these names, or those of the tour and of modules for which there are options."""
+    from attentionatlas._internal.catalogue import FIGURES
+
+    groups = [name for kind, group in GROUPS.items() if files[kind] for name in group]
+    if names is None:
+        chosen = [name for name in groups if arguments.only_of(name, "tour") and not arguments.lacks(name)]
+        calls = [("tour", _of_tour(files))]
+    else:
+        known = [*(FIGURES if files["model"] else ()), *groups]
+        for name in names:
+            if name not in known:
+                raise SystemExit(f"--only: expected some of {', '.join(known)}; found '{name}'.")
+        chosen = [name for name in groups if name in names]
+        tours = [name for name in names if name not in groups]
+        calls = [("tour", [*files["model"], "--only", ",".join(tours)])] if tours else []
+    for name in chosen:
+        paths = files["transformer" if name in GROUPS["transformer"] else "recording"]
+        calls += [(name, [path]) for path in paths]
+    unused = arguments.unused([name for name, _ in calls])
+    if unused:
+        raise SystemExit(f"{unused[0]}: none of the chosen figures takes it; see --only.")
+    for name, words in calls:
+        try:
+            _module(name).main([*words, *arguments.of(name)])
+        except SystemExit as reason:
+            if names is not None or name == "tour":
+                raise
+            print(f"  omitted: {name}: {reason}", file=sys.stderr)
+
+
+def _of_tour(files: dict[str, list[str]]) -> list[str]:
+    options = {"--recording": files["recording"], "--transformer": files["transformer"]}
+    return [*files["model"], *(word for option, paths in options.items() for path in paths for word in (option, path))]
+
+
+def figures(words: list[str]) -> None:
+    """Draws the figures of files, by what they are."""
+    parser = _figures_parser()
+    if "-h" in words or "--help" in words:
+        parser.print_help()
+        raise SystemExit(0)
+    if "--list" in words:
+        _list()
+        return
+    arguments = _Arguments(parser, words)
+    if not arguments.files:
+        parser.error("expected a model, a recording or the config.json of a language model, found none")
+    only = [values[0] for option, values in arguments.options if option == "--only"]
+    arguments.options = [(option, values) for option, values in arguments.options if option != "--only"]
+    files: dict[str, list[str]] = {"model": [], "recording": [], "transformer": []}
+    for path in arguments.files:
+        files[_kind(path)].append(path)
+    _draw(only[-1].split(",") if only else None, files, arguments)
+
+
+class _Display:
+    """Lines as they are written: on a terminal those that count, such as "figure 3 of 12", are a bar in one line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._has_bar = False
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines(keepends=True):
+            counted = re.search(r"(\d+) of (\d+)", line)
+            if counted:
+                self._show(line.rstrip("\n"), int(counted[1]) - 1, int(counted[2]))
+            elif line != "\n" or not self._has_bar:
+                self._stream.write("\r\33[K" * self._has_bar + line)
+                self._has_bar = False
+        return len(text)
+
+    def _show(self, line: str, done: int, all_: int) -> None:
+        full = 30 * done // max(all_, 1)
+        bar = f"[{'#' * full}{'.' * (30 - full)}] {line}"
+        self._stream.write(f"\r{bar[: shutil.get_terminal_size().columns - 1]}\33[K")
+        self._has_bar = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def _displayed() -> Iterator[None]:
+    if not sys.stdout.isatty():
+        yield
+        return
+    with contextlib.redirect_stdout(_Display(sys.stdout)):  # type: ignore[type-var]
+        yield
+
+
+def main(arguments: list[str] | None = None) -> None:
+    name, *words = sys.argv[1:] if arguments is None else arguments
+    if name not in EXAMPLES:
+        raise SystemExit(f"attention-atlas: unknown command '{name}': expected one of {', '.join(EXAMPLES)}.")
+    command = figures if name == "figures" else importlib.import_module(
+        "attentionatlas.findings.__main__" if name == "findings" else f"attentionatlas.{name}"
+    ).main
+    try:
+        with _displayed():
+            command(words)
+    except SystemExit as end:
+        if end.code in (0, None) and ("-h" in words or "--help" in words):
+            print("\nExamples:")
+            for example in EXAMPLES[name]:
+                print(f"  attention-atlas {name} {example}")
+        elif isinstance(end.code, str):
+            raise SystemExit(f"attention-atlas {name}: {end.code}") from end
+        raise
+    except KeyboardInterrupt:
+        print(f"attention-atlas {name}: canceled.", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+// attention-atlas, run as its users run it: which commands there are.
+
+#include "Program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using atlas::test::ProgramResult;
+using atlas::test::RunProgram;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+namespace
+{
+
+TEST(Commands, HelpListsThem)
+{
+  for (const char* help : { "--help", "-h", "help" })
+  {
+    const ProgramResult result = RunProgram(ATLAS_PROGRAM, help);
+    EXPECT_EQ(result.code, 0) << help;
+    EXPECT_THAT(result.errors, IsEmpty()) << help;
+    for (const char* command :
+      { "figures", "web", "scene", "record", "learn", "map", "findings", "Examples:" })
+    {
+      EXPECT_THAT(result.output, HasSubstr(command)) << help;
+    }
+  }
+}
+
+TEST(Commands, WithoutOneHelpIsAnError)
+{
+  const ProgramResult result = RunProgram(ATLAS_PROGRAM, "");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.output, IsEmpty());
+  EXPECT_THAT(result.errors, HasSubstr("Commands:"));
+}
+
+TEST(Commands, TellTheVersion)
+{
+  const ProgramResult result = RunProgram(ATLAS_PROGRAM, "--version");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.output, "attention-atlas " ATLAS_VERSION "\n");
+}
+
+TEST(Commands, AMistypedOneIsNamed)
+{
+  for (const auto& [typed, meant] : { std::pair("figure", "figures"), std::pair("recrod", "record"),
+         std::pair("Learn", "learn"), std::pair("wbe", "web") })
+  {
+    const ProgramResult result = RunProgram(ATLAS_PROGRAM, typed);
+    EXPECT_EQ(result.code, 1) << typed;
+    EXPECT_EQ(result.errors, std::string("attention-atlas: unknown command '") + typed +
+                               "'. Did you mean '" + meant +
+                               "'? attention-atlas --help lists all.\n");
+    EXPECT_THAT(result.output, IsEmpty()) << typed;
+  }
+  const ProgramResult other = RunProgram(ATLAS_PROGRAM, "photosynthesis");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.errors, Not(HasSubstr("Did you mean")));
+}
+
+TEST(Commands, HelpOfEachHasExamples)
+{
+  for (const std::string command : { "record", "learn", "map" })
+  {
+    const ProgramResult result = RunProgram(ATLAS_PROGRAM, command + " --help");
+    EXPECT_EQ(result.code, 0) << command;
+    EXPECT_THAT(result.errors, IsEmpty()) << command;
+    EXPECT_THAT(result.output, HasSubstr("Usage:\n  attention-atlas " + command)) << command;
+    EXPECT_THAT(result.output, HasSubstr("\nExamples:\n  attention-atlas " + command)) << command;
+  }
+}
+
+}
