@@ -4,6 +4,7 @@
 #include "Parallel.h"
 #include "TemporaryDirectory.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
@@ -188,6 +189,34 @@ TEST(SystemLimits, FreeMemoryIsTheLeast)
   system.File("sys/fs/cgroup/a.slice/memory.current", "0\n");
   EXPECT_EQ(AvailableMemory(system.folder.Path()), 500 * 1024);
   EXPECT_EQ(FreeMemory(system.folder.Path()), 200000);
+}
+
+TEST(SystemLimits, TheEnvironmentLimitsTheProcess)
+{
+  const char* variable = "ATLAS_MEMORY_LIMIT_KIB";
+  ASSERT_EQ(std::getenv(variable), nullptr);
+  ::setenv(variable, "1048576", 1);
+  const double free = FreeMemory();
+  EXPECT_LT(free, 1024. * 1048576);
+  EXPECT_NO_THROW(RequireMemory(free / 2, "the test", "wait."));
+  const auto message = [&](double bytes)
+  {
+    try
+    {
+      RequireMemory(bytes, "the test", "wait.");
+    }
+    catch (const std::runtime_error& e)
+    {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string found = message(2.5 * 1024 * 1048576);
+  EXPECT_EQ(found.rfind("the test would take 2.50 GiB of memory, but only ", 0), 0U) << found;
+  EXPECT_NE(found.find(" are free; wait."), std::string::npos) << found;
+  ::setenv(variable, "1", 1); // less than the process has
+  EXPECT_EQ(FreeMemory(), 0);
+  ::unsetenv(variable);
 }
 
 TEST(SystemLimits, OfAGroupThatTheTestMakes)

@@ -66,6 +66,15 @@ TEST(Utf8Text, AsciiIsBelow128)
   EXPECT_FALSE(IsAscii("a\xC2\x80"));
 }
 
+TEST(Utf8Text, EditDistanceCountsCharacters)
+{
+  EXPECT_EQ(EditDistance(U"", U""), 0U);
+  EXPECT_EQ(EditDistance(U"", U"abc"), 3U);
+  EXPECT_EQ(EditDistance(U"kitten", U"sitting"), 3U); // s for k, i for e, g at the end
+  EXPECT_EQ(EditDistance(U"flaw", U"lawn"), 2U);
+  EXPECT_EQ(EditDistance(U"\u00e9t\u00e9", U"et\u00e9"), 1U);
+}
+
 TEST(Utf8Text, TheFirstBadByteIsNamed)
 {
   EXPECT_NO_THROW(RequireUtf8(FourLengths, "file"));
