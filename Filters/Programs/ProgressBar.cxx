@@ -47,7 +47,7 @@ ProgressBar::~ProgressBar()
 {
   if (this->IsTerminal && this->HasLine)
   {
-    std::cerr << "\n";
+    std::cerr << "\r\33[K" << std::flush;
   }
 }
 

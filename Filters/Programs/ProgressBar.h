@@ -9,8 +9,8 @@
 namespace atlas::programs
 {
 
-/// How far a command is, on standard error: a bar on a terminal, otherwise a line every few
-/// seconds.
+/// How far a command is, on standard error: a bar on a terminal, which goes in the end; otherwise a
+/// line every few seconds.
 class ProgressBar
 {
 public:

@@ -1,18 +1,17 @@
 // Runs a transformer on prompts or pictures and writes what its heads computed, as the Transformer
 // Recorder of the plugin with the Recording Writer does.
 
-#include "AtomicFile.h"
 #include "Commands.h"
 #include "Error.h"
 #include "GeneratedText.h"
 #include "Joined.h"
-#include "Parallel.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
 #include "Prompts.h"
 #include "RecordInput.h"
 #include "RecordingFile.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -232,10 +231,13 @@ void Run(const cxxopts::ParseResult& parsed, const std::string& name)
     parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "",
     parsed.count("process-weights") != 0);
   RecorderInput input = GatherInput(SourcesOf(parsed, *model), *model);
-  for (const std::string& warning : input.warnings)
+  constexpr std::size_t shown = 5;
+  const std::size_t count = input.warnings.size();
+  for (std::size_t i = 0; i < std::min(count, shown); ++i)
   {
-    Warn(name, warning);
+    Warn(name, input.warnings[i]);
   }
+  Warn(name, count > shown ? std::to_string(count - shown) + " more of these." : "");
   if (input.IsEmpty())
   {
     throw OptionError("expected prompts, --prompts, --token-ids or pictures, found none.");
@@ -251,8 +253,10 @@ void Run(const cxxopts::ParseResult& parsed, const std::string& name)
     recording = RecordInput(*model, input, options, parsed.count("no-pictures") == 0, warning);
   }
   Warn(name, warning);
-  ProgressBar bar("writing");
-  WriteRecording(output, recording, bar.Report());
+  {
+    ProgressBar bar("writing");
+    WriteRecording(output, recording, bar.Report());
+  }
   std::cout << output.string() << "\n";
 }
 

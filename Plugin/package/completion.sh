@@ -6,7 +6,8 @@ program=$1 output=$2
 shift 2
 
 options() {
-  "$program" "$@" --help | grep -oE '^ +(-[a-zA-Z][^-]*, ?)?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' |
+  help=$("$program" "$@" --help)
+  echo "$help" | grep -oE '^ +(-[a-zA-Z][^-]*, ?)?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' |
     sort -u | tr '\n' ' '
 }
 

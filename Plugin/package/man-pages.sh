@@ -24,7 +24,10 @@ page() {
     done
   } >"$work/include"
   help2man --no-info --locale=C.UTF-8 --version-string="$version" --name="$2" \
-    --include="$work/include" "$work/$1" | gzip -9n >"$folder/$1.1.gz"
+    --include="$work/include" --output="$work/page" "$work/$1"
+  # Examples stay on lines of their own.
+  sed -e '/^\.SH EXAMPLES$/,/^\.SH "SEE ALSO"$/{s/^\.IP$/.nf/; s/^\.SH "SEE ALSO"$/.fi\n&/;}' "$work/page" |
+    gzip -9n >"$folder/$1.1.gz"
 }
 
 cp "$work/all" "$work/help"
