@@ -4,8 +4,7 @@ import atlastest
 import figuretest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import circuits, load_plugin
-from attentionatlas.model import Missing
+from attentionatlas import Missing, Recording, circuits, load_plugin
 from matplotlib.collections import LineCollection
 from paraview import simple
 
@@ -47,7 +46,7 @@ class CircuitFigures(AtlasTest):
         cls.recording = write_recording(atlastest.OUTPUT / "gpt2.safetensors")
 
     def opened(self):
-        return circuits.Circuits.opened((CONFIG, self.recording))
+        return Recording.opened(self.recording, model=CONFIG)
 
     def assert_close(self, found, values):
         values = numpy.asarray(values)
@@ -58,7 +57,7 @@ class CircuitFigures(AtlasTest):
         folder, reasons = atlastest.OUTPUT / "figures", []
         output = circuits.Output(width=400)
         named = circuits.render_named(
-            (CONFIG, self.recording), folder, output, reasons, prompt="5 7 9 11", patch_from="5 8 9 11", **PLACE
+            CONFIG, folder, output, reasons, self.recording, prompt="5 7 9 11", patch_from="5 8 9 11", **PLACE
         )
         self.assertEqual(reasons, [])
         self.assertEqual(list(named), list(circuits.FIGURES))
@@ -69,7 +68,7 @@ class CircuitFigures(AtlasTest):
     def test_letters_of_a_pdf_are_text(self):
         folder = atlastest.OUTPUT / "pdf"
         output = circuits.Output("pdf", width_mm=180)
-        for path in circuits.render_named((CONFIG, self.recording), folder, output, **PLACE).values():
+        for path in circuits.render_named(CONFIG, folder, output, recording=self.recording, **PLACE).values():
             pdf = figuretest.Pdf(path)
             self.assertEqual(pdf.type3, 0, path)
             self.assertGreater(pdf.embedded, 0, path)
@@ -81,7 +80,7 @@ class CircuitFigures(AtlasTest):
         weights = ("composition", "copying", "spectra", "qk", "ov", "skip-trigrams", "bigrams")
         self.assertEqual(list(named), [f"circuits-{name}" for name in weights])
         self.assertEqual(len(reasons), 3)
-        with self.assertRaisesRegex(Missing, "no text"):
+        with self.assertRaisesRegex(ValueError, "expected a recording, found a model"):
             circuits.lens(CONFIG)
 
     def test_composition(self):
@@ -148,7 +147,7 @@ class CircuitFigures(AtlasTest):
         with self.opened() as opened:
             figure = circuits.score(opened, query=9, key=4, grouping="Heads", dpi=60, **PLACE)
             rows, columns = len(figure.axes[0].get_yticklabels()), len(figure.axes[0].get_xticklabels())
-            scores = simple.AttentionMap(Input=opened.recording, Quantity="Scores", Layer=LAYER, Head=HEAD)
+            scores = simple.AttentionMap(Input=opened.reader, Quantity="Scores", Layer=LAYER, Head=HEAD)
             score = atlastest.point_arrays(scores)["Scores"].reshape(17, 17)[::-1][9, 4]
             simple.Delete(scores)
         self.assertAlmostEqual(matrix_of(figure, rows, columns).sum(), score, delta=1e-5 * abs(score))

@@ -4,12 +4,12 @@ import atlastest
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import embedding, tour
-from attentionatlas.model import Missing
+from attentionatlas import Missing
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from randomrecording import HEADS, LAYERS, TOKENS, write_recording
 
 #: What the figures need: few iterations, and a perplexity that 60 points allow.
-SETTINGS = {"Perplexity": 10, "Iterations": 100}
+SETTINGS = {"perplexity": 10, "iterations": 100}
 
 
 def dots(axes):
@@ -78,7 +78,7 @@ class EmbeddingFigures(AtlasTest):
 
     def test_correlation(self):
         """The numbers of the figure, computed anew from queries and keys."""
-        with embedding.Embedding.opened(self.path, KeyScaling="None", **SETTINGS) as opened:
+        with embedding.Embedding.opened(self.path, key_scaling="None", **SETTINGS) as opened:
             figure = embedding.correlation(opened, dpi=60)
         tensors, _ = atlastest.read_safetensors(self.path)
         texts = iter(text.get_text().replace("\u2212", "-") for text in figure.axes[0].texts)

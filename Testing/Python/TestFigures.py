@@ -10,9 +10,8 @@ import atlastest
 import matplotlib
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import figures, heads
+from attentionatlas import Recording, SmallModel, figures, heads
 from attentionatlas._internal import learning, style
-from attentionatlas.model import Model
 from attentionatlas.output import save
 from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors, poppler
 from matplotlib.colors import to_rgb
@@ -164,24 +163,24 @@ class Figures(AtlasTest):
         _, many = self.oracle("random-n12-h6-d2")
         names = ["class_map", "attention", "mixes", "outputs", "heads_alone", "boundary_motion", "harmonics",
                  "simplex", "simplex_targets", "layer_norm", "training_curves", "training_simplexes"]
-        with Model.opened(atlastest.TRAINED) as model:
+        with SmallModel.opened(atlastest.TRAINED) as model:
             for options in ({}, {"width_mm": 89}, {"font_size": 9}):
                 for name in names:
                     figure = getattr(figures, name)(model, dpi=60, **options)
                     self.assertEqual(overlaps(figure), [], f"{name} {options}")
-        with Model.opened(many) as model:
+        with SmallModel.opened(many) as model:
             for name in ("class_map", "heads_alone", "harmonics", "outputs"):
                 self.assertEqual(overlaps(getattr(figures, name)(model, dpi=60)), [], name)
 
     def test_every_function_returns_a_figure(self):
         drawn = [name for name in figures.__all__ if name not in ("FIGURES", "save") and "movie" not in name]
         self.assertGreater(len(drawn), 12)
-        with Model.opened(atlastest.TRAINED) as model:
+        with SmallModel.opened(atlastest.TRAINED) as model:
             for name in drawn:
                 figure = getattr(figures, name)(model, width_mm=120, dpi=40)
                 self.assertIsInstance(figure, Figure, name)
                 self.assertAlmostEqual(figure.get_figwidth() * 25.4, 120, msg=name)
-        with heads.Recording.opened(atlastest.RECORDING) as recording:
+        with Recording.opened(atlastest.RECORDING) as recording:
             for name, figure in heads.FIGURES.items():
                 if not name.startswith("patches"):  # of images
                     self.assertIsInstance(figure.draw(recording, dpi=40), Figure, name)

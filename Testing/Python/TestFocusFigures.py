@@ -4,8 +4,7 @@ import atlastest
 import figuretest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import focus, load_plugin
-from attentionatlas.model import Missing
+from attentionatlas import Missing, Recording, focus, load_plugin
 from matplotlib.patches import Rectangle
 from paraview import simple
 
@@ -16,7 +15,7 @@ EXPECTED, _ = atlastest.read_safetensors(atlastest.ORACLE.parent / "analysis" / 
 TOLERANCE = 1e-5
 #: What the figures show: layer 1, head 2 of sequence 1.
 LAYER, HEAD, SEQUENCE = 1, 2, 1
-PLACE = {"layer": LAYER, "head": HEAD}
+PLACE = {"layer": LAYER, "head": HEAD, "sequence": SEQUENCE}
 
 
 def write_recording(path):
@@ -43,18 +42,18 @@ class FocusFigures(AtlasTest):
         cls.path = write_recording(atlastest.OUTPUT / "bloom.safetensors")
 
     def opened(self):
-        return focus.Focus.opened(self.path, SEQUENCE)
+        return Recording.opened(self.path, model=CONFIG)
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
-        paths = focus.render(self.path, folder, width=400, config=CONFIG, **PLACE)
+        paths = focus.render(self.path, folder, width=400, model=CONFIG, **PLACE)
         self.assertEqual([path.stem for path in paths], [f"bloom-{name}" for name in focus.FIGURES])
         for path in paths:
             self.assertEqual(atlastest.read_picture(path).shape[1], 400)
 
     def test_letters_of_a_pdf_are_text(self):
         folder = atlastest.OUTPUT / "pdf"
-        for path in focus.render(self.path, folder, format="pdf", config=CONFIG, style={"width_mm": 180}):
+        for path in focus.render(self.path, folder, format="pdf", model=CONFIG, style={"width_mm": 180}):
             pdf = figuretest.Pdf(path)
             self.assertEqual(pdf.type3, 0, path)
             self.assertGreater(pdf.embedded, 0, path)
@@ -63,7 +62,7 @@ class FocusFigures(AtlasTest):
     def test_texts_do_not_meet(self):
         with self.opened() as recording:
             for name, figure in focus.FIGURES.items():
-                arguments = {**figure.arguments, **({"config": CONFIG} if "config" in figure.arguments else {})}
+                arguments = {key: PLACE[key] for key in figure.arguments if key in PLACE}
                 for width in (180, 89):
                     drawn = figure.draw(recording, width_mm=width, dpi=100, **arguments)
                     self.assertEqual(figuretest.overlaps(drawn), [], f"{name} at {width} mm")
@@ -81,7 +80,7 @@ class FocusFigures(AtlasTest):
     def test_breakdown(self):
         """Figure 2: the parts of the k-th largest score; none where there are fewer keys."""
         with self.opened() as recording:
-            panels = focus.breakdown(recording, config=CONFIG, dpi=60, ranks=3, **PLACE).axes
+            panels = focus.breakdown(recording, dpi=60, ranks=3, **PLACE).axes
         self.assertEqual(len(panels), 3)
         for rank, axes in enumerate(panels):
             lines = {line.get_label(): line for line in axes.lines}
@@ -93,7 +92,7 @@ class FocusFigures(AtlasTest):
     def test_key_parts(self):
         """Figure 3."""
         with self.opened() as recording:
-            axes = focus.key_parts(recording, config=CONFIG, dpi=60, **PLACE).axes[0]
+            axes = focus.key_parts(recording, dpi=60, **PLACE).axes[0]
         self.assert_close(axes.lines[0].get_ydata(), expected("figure3.alibi", HEAD))
         self.assert_close(axes.lines[1].get_ydata(), expected("figure3.bias", LAYER, SEQUENCE, HEAD))
 
@@ -153,25 +152,25 @@ class FocusFigures(AtlasTest):
         named = focus.render_named(atlastest.RECORDING, atlastest.OUTPUT / "less", reasons=reasons)
         self.assertEqual(list(named), ["focus-scores", "focus-self", "focus-first", "focus-concentration"])
         self.assertEqual(len(reasons), 2)
-        with self.opened() as recording, self.assertRaisesRegex(Missing, "need the model"):
-            focus.breakdown(recording)
+        with self.assertRaisesRegex(Missing, "this needs the model that was recorded"):
+            focus.breakdown(self.path)
 
     def test_bad_input(self):
         with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):
             focus.render("none.npy", atlastest.OUTPUT)
         with self.opened() as recording:
             with self.assertRaisesRegex(FileNotFoundError, "none.json: no such file"):
-                focus.breakdown(recording, config="none.json")
+                focus.breakdown(self.path, model="none.json")
             with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 1, found 7"):
                 focus.scores(recording, layer=7)
             with self.assertRaisesRegex(ValueError, "head: expected 0 to 3, found 4"):
-                focus.breakdown(recording, config=CONFIG, head=4)
+                focus.breakdown(recording, head=4)
             with self.assertRaisesRegex(ValueError, "measure: expected .* found 'Size'"):
                 focus.heads_by_layer(recording, measure="Size")
             with self.assertRaisesRegex(ValueError, "quantity: expected .* found 'Scores'"):
                 focus.heads_by_layer(recording, quantity="Scores")
             with self.assertRaisesRegex(ValueError, "no ScoreBreakdown; see the error"):
-                focus.breakdown(recording, config=TRANSFORMERS / "gpt2" / "config.json")
+                focus.breakdown(self.path, model=TRANSFORMERS / "gpt2" / "config.json")
             self.assert_one_error("Score Breakdown needs the model that was recorded")
 
     def assert_close(self, found, values):

@@ -71,7 +71,7 @@ class Heads(AtlasTest):
     def test_means_and_rollout(self):
         tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
         attention = tensors["attention"].astype(float)
-        figure = heads.weights(atlastest.RECORDING, LAYER, -1, dpi=60)
+        figure = heads.weights(atlastest.RECORDING, LAYER, "mean", dpi=60)
         self.assertIn("mean of all heads", figure.axes[0].get_title(loc="left"))
         found = self.cells_of(figure.axes[0].images[0], 6)
         numpy.testing.assert_allclose(found, attention[LAYER].mean(axis=0), atol=1e-6)

@@ -29,10 +29,8 @@ class Notebook(AtlasTest):
         shown = {
             "class-map": figures.class_map(atlastest.TRAINED, dpi=60),
             "weights": heads.weights(recording, layer=0, head=1, dpi=60),
-            "sentence": sentence.sentence(recording, layer=0, head=1),
-            "correlation": embedding.correlation(
-                embedding.Embedding(recording, Perplexity=10, Iterations=50), dpi=60
-            ),
+            "sentence": sentence.lines(recording, layer=0, head=1),
+            "correlation": embedding.correlation(recording, perplexity=10, iterations=50, dpi=60),
         }
         for name, figure in shown.items():
             self.assertIsInstance(figure, Figure)

@@ -113,7 +113,7 @@ class Patches(AtlasTest):
         numpy.testing.assert_allclose(vtk_to_numpy(cells.GetArray("Weight")), expected, atol=1e-6)
 
     def test_figure(self):
-        figure = patches.patches(self.path, 0, LAYER, HEAD, patch=(1, 2), arrows="None", dpi=60)
+        figure = patches.one_head(self.path, LAYER, HEAD, patch=(1, 2), arrows="None", dpi=60)
         axes = figure.axes[0]
         self.assertEqual(
             axes.get_title(loc="left"), f"Layer {LAYER}, head {HEAD}: what the patch in row 1, column 2 attends to"
@@ -127,7 +127,7 @@ class Patches(AtlasTest):
         numpy.testing.assert_allclose(found, 0.5 * picture()[2::PATCH, 2::PATCH] + 0.5 * colors, atol=4)
 
     def test_arrows(self):
-        figure = patches.patches(self.path, 0, LAYER, HEAD, threshold=0, dpi=60)
+        figure = patches.one_head(self.path, LAYER, HEAD, threshold=0, dpi=60)
         drawn = [len(collection.get_paths()) for collection in figure.axes[0].collections]
         strongest = self.weights.argmax(axis=1)
         marks = int(((strongest == 0) | (strongest == numpy.arange(17))).sum())
@@ -137,7 +137,7 @@ class Patches(AtlasTest):
         self.assertIn("to the strongest key, 0 or more", legend)
 
     def test_all_heads(self):
-        figure = patches.heads_of_patch(self.path, patch=(0, 0), dpi=60)
+        figure = patches.all_heads(self.path, patch=(0, 0), dpi=60)
         axes = figure.axes[0]
         self.assertEqual(len(axes.images), 8)
         path = save(figure, atlastest.OUTPUT / "heads.png", dpi=200)
@@ -153,7 +153,7 @@ class Patches(AtlasTest):
         folder = atlastest.OUTPUT / "figures"
         paths = patches.render(self.path, folder, layer=LAYER, head=-1, direction="To")
         self.assertEqual([path.name for path in paths], ["vit-patches.png", "vit-patches-heads.png"])
-        drawn = patches.patches(self.path, layer=LAYER, quantity="Rollout", arrows="Above", threshold=0.05)
+        drawn = patches.one_head(self.path, layer=LAYER, quantity="Rollout", arrows="Above", threshold=0.05)
         path = save(drawn, folder / "rollout.pdf")
         text = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True, text=True).stdout
         for line in (f"Layer {LAYER}: what the class token attends to", "Rollout", "to the key, 0.05 or more"):
@@ -169,18 +169,18 @@ class Patches(AtlasTest):
 
     def test_bad_input(self):
         with self.assertRaisesRegex(ValueError, "expected a recording of images"):
-            patches.patches(atlastest.RECORDING)
+            patches.one_head(atlastest.RECORDING)
         with self.assertRaisesRegex(FileNotFoundError, "none.safetensors: no such file"):
-            patches.patches("none.safetensors")
+            patches.one_head("none.safetensors")
         for options, message in (
             ({"direction": "Up"}, "direction: expected From or To, found 'Up'"),
             ({"arrows": "All"}, "arrows: expected Strongest, Above or None, found 'All'"),
             ({"opacity": 2}, "opacity: expected 0 to 1, found 2"),
             ({"patch": (4, 0)}, "no attention of layer 0; see the error"),
-            ({"layer": 7}, "no attention of layer 7; see the error"),
+            ({"layer": 7}, "layer: expected one of 0 to 1, found 7"),
         ):
             with self.assertRaisesRegex(ValueError, message):
-                patches.patches(self.path, **options)
+                patches.one_head(self.path, **options)
         self.take_errors()
 
 

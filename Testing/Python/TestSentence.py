@@ -279,7 +279,7 @@ class Figures(AtlasTest):
         return [text.get_text() for text in figure.axes[0].texts]
 
     def test_lines_are_the_weights(self):
-        figure = sentence.sentence(atlastest.RECORDING, LAYER, HEAD, threshold=0.05)
+        figure = sentence.lines(atlastest.RECORDING, LAYER, HEAD, threshold=0.05)
         attention = atlastest.read_safetensors(atlastest.RECORDING)[0]["attention"][LAYER, HEAD]
         expected = numpy.sort(attention[attention >= 0.05])
         ends, colors, widths = self.lines(figure)
@@ -291,7 +291,7 @@ class Figures(AtlasTest):
         self.assertEqual(self.texts(figure)[0], f"Layer {LAYER}, head {HEAD}")
 
     def test_several_heads_have_colors(self):
-        figure = sentence.sentence(atlastest.RECORDING, LAYER, [0, 1])
+        figure = sentence.lines(atlastest.RECORDING, LAYER, [0, 1])
         colors = numpy.unique(numpy.round(255 * self.lines(figure)[1][:, :3]), axis=0)
         self.assertEqual(sorted(colors.tolist()), sorted(map(list, numpy.array(atlastest.PALETTE[:2], float))))
         legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
@@ -324,9 +324,9 @@ class Figures(AtlasTest):
         for figure in figures:
             self.assertLessEqual(figure.get_size_inches()[1] * 25.4, 250)
         self.assertIn(f"(page 1 of {len(figures)})", self.texts(figures[0])[0])
-        part = sentence.sentence(path, first=100, count=50)
+        part = sentence.lines(path, first=100, count=50)
         self.assertIn("tokens 100 to 149 of 400", self.texts(part)[0])
-        self.assertEqual(self.texts(sentence.sentence(path))[0].split("; ")[1], "tokens 0 to 255 of 400")
+        self.assertEqual(self.texts(sentence.lines(path))[0].split("; ")[1], "tokens 0 to 255 of 400")
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
@@ -341,20 +341,19 @@ class Figures(AtlasTest):
         path = write_attention("escape", ["a", "\u0378"])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            figure = sentence.sentence(path)
+            figure = sentence.lines(path)
         self.assertIn("\\u{0378}", self.texts(figure))
         self.assertTrue(any("fonts-noto-core" in str(warning.message) for warning in caught))
 
     def test_bad_input(self):
         with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):
-            sentence.sentence("none.npy")
+            sentence.lines("none.npy")
         with self.assertRaisesRegex(ValueError, "rows: expected 1 to"):
-            sentence.sentence(atlastest.RECORDING, rows=0)
-        with self.assertRaisesRegex(ValueError, "no attention of layer 12"):
-            sentence.sentence(atlastest.RECORDING, layer=12)
-        self.assert_one_error("layer 12 is not in the recording")
+            sentence.lines(atlastest.RECORDING, rows=0)
+        with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 11, found 12"):
+            sentence.lines(atlastest.RECORDING, layer=12)
         with self.assertRaisesRegex(ValueError, "width-mm: expected"):
-            sentence.sentence(atlastest.RECORDING, width_mm=5)
+            sentence.lines(atlastest.RECORDING, width_mm=5)
 
 
 if __name__ == "__main__":

@@ -42,12 +42,12 @@ class TokenFigures(AtlasTest):
         cls.path = record(atlastest.OUTPUT / "random.safetensors")
 
     def opened(self, **properties):
-        return tokens.Tokens.opened(self.path, MODEL, **properties)
+        return tokens.Tokens.opened(self.path, model=MODEL, **properties)
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
-        random = {"Kind": "Random", "Count": 2, "Length": LENGTH}
-        paths = tokens.render(self.path, folder, MODEL, random=random, output=output.Output(width=400))
+        random = {"kind": "Random", "count": 2, "length": LENGTH}
+        paths = tokens.render(self.path, folder, model=MODEL, random=random, output=output.Output(width=400))
         names = [f"random-{name}" for name in tokens.FIGURES]
         names += [f"random-random-tokens-{name}" for name in ("frequencies", "embeddings", "shared")]
         self.assertEqual([path.stem for path in paths], names)
@@ -112,7 +112,7 @@ class TokenFigures(AtlasTest):
             self.assertEqual(labels, ["text", "one random token", "random tokens", "three random tokens"])
 
     def test_pdf_has_text(self):
-        with self.opened(Layer=0) as opened:
+        with self.opened(layer=0) as opened:
             for name, figure in tokens.FIGURES.items():
                 with self.subTest(name):
                     drawn = figure.draw(opened, dpi=100)
@@ -125,14 +125,14 @@ class TokenFigures(AtlasTest):
 
     def test_bad_input(self):
         with self.assertRaisesRegex(FileNotFoundError, "none.safetensors: no such file"):
-            tokens.render("none.safetensors", atlastest.OUTPUT, MODEL)
+            tokens.render("none.safetensors", atlastest.OUTPUT, model=MODEL)
         with self.assertRaisesRegex(FileNotFoundError, "none.json: no such file"):
-            tokens.render(self.path, atlastest.OUTPUT, "none.json")
+            tokens.render(self.path, atlastest.OUTPUT, model="none.json")
         with self.assertRaisesRegex(ValueError, "no attention tokens"):
-            tokens.render(self.path, atlastest.OUTPUT, MODEL.parent.parent / "bloom")
+            tokens.render(self.path, atlastest.OUTPUT, model=MODEL.parent.parent / "bloom")
         self.take_errors()
         with self.assertRaisesRegex(ValueError, "no attention tokens"):
-            tokens.render(atlastest.RECORDING, atlastest.OUTPUT, MODEL)
+            tokens.render(atlastest.RECORDING, atlastest.OUTPUT, model=MODEL)
         self.take_errors()
         with self.opened() as opened:
             with self.assertRaisesRegex(ValueError, "layer: expected one of 0, 1, found 7"):

@@ -12,7 +12,7 @@ import numpy
 from atlastest import AtlasTest
 from attentionatlas import display, scene, web
 from attentionatlas._internal import data
-from attentionatlas.model import Missing
+from attentionatlas import Missing
 from figuretest import Expected
 from paraview import servermanager, simple
 from randomrecording import SIZE, TOKENS, write_recording

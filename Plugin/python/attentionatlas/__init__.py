@@ -1,34 +1,121 @@
-"""Attention Atlas in Python: load the plugin, draw figures, open a scene.
+"""Attention Atlas in Python: models and recordings as arrays and tables, figures, pages and scenes.
 
-    from attentionatlas import load_plugin
-    load_plugin()                       # the proxies are in paraview.simple now
+    import attentionatlas as atlas
 
-    from attentionatlas import figures
-    figure = figures.class_map("model.safetensors", width_mm=89)   # a matplotlib Figure
-    figures.save(figure, "class-map.pdf")
+    with atlas.open("gpt2/config.json") as model:                # or a recording, or a small model
+        recording = model.record("Data visualization empowers users to")
+        weights = recording.attention(4, 11)                     # a NumPy array [queries, keys]
+        recording.focus().to_csv("focus.csv")                    # a pandas DataFrame, or a structured array
+        figure = atlas.heads.all_heads(recording)                # a matplotlib Figure
+        atlas.save(figure, "heads.pdf")
+        atlas.heads.weights(recording, 4, 11, ax=ax)             # into your own Axes
+        recording.save("run.safetensors")
 
-    from attentionatlas import tour
-    tour.render("model.safetensors", "out", ["class-map"])      # without names: every figure, as files
+Modules have a function per figure: figures (of small models), heads, sentence, patches, embedding, focus, tokens and
+circuits. Layers, heads and sequences, in this order, are counted from 0. web writes pages for a browser, scene linked
+views for ParaView, tour all figures, findings a figure for each claim of the literature. paraview.simple has the
+plugin's filters after open or load_plugin.
 
-    from attentionatlas import scene
-    scene.save("model.safetensors", "scene.pvsm")               # linked views, for the ParaView GUI
-
-    from attentionatlas import display, web
-    web.page([web.torus("model.safetensors")], "page.html")     # for a browser; in a notebook it shows itself
-    display(GetActiveView())                                    # a picture of a view, in a notebook
-
-or, from the command line,
-
-    pvpython -m attentionatlas.tour model.safetensors -o out
-    pvpython -m attentionatlas.scene model.safetensors -o scene.pvsm
+Run scripts by ParaView's Python: pvpython script.py
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from attentionatlas._internal.plugin import load_plugin, plugin_path
 
-__all__ = ["display", "load_plugin", "plugin_path"]
+if TYPE_CHECKING:
+    import pathlib
+
+    import matplotlib.figure
+
+    from attentionatlas._internal.arguments import PathLike
+    from attentionatlas._internal.model import SmallModel
+    from attentionatlas._internal.pictures import Picture
+    from attentionatlas._internal.readers import Missing
+    from attentionatlas._internal.recording import Recording
+    from attentionatlas._internal.transformer import Model, Transformer
+    from attentionatlas._internal.webpage import Page
+
+__all__ = [
+    "Missing", "Model", "Recording", "SmallModel", "Transformer", "display", "load_plugin", "open", "plugin_path",
+    "save", "train", "widget",
+]
+
+#: Where names are that are imported when they are first used, as they need ParaView.
+_LATER = {
+    "Missing": "_internal.readers",
+    "Model": "_internal.transformer",
+    "Recording": "_internal.recording",
+    "SmallModel": "_internal.model",
+    "Transformer": "_internal.transformer",
+}
+_MODULES = (
+    "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "scene", "sentence", "tokens",
+    "tour", "web",
+)
 
 
-def display(shown, width=900, height=600):
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__} has no attribute {name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_LATER})
+
+
+def open(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording:
+    """Opens a file by what it is, for `with` or until close(): a Recording, a SmallModel or a Transformer.
+
+    path: a recording (safetensors, npy, npz, pt or pth), a small attention-only model (safetensors), or the
+    config.json, folder or .gguf file of a transformer. model: of a recording, the transformer that was recorded, which
+    some tables and figures need. Loads the plugin. Raises FileNotFoundError for a missing file, ValueError for any other.
+    """
+    from attentionatlas._internal.opening import open_file
+
+    return open_file(path, model)
+
+
+def train(task: str, **options: Any) -> Model:
+    """Trains a model until its last step: a SmallModel for the task TokenPairs, else a Transformer.
+
+    task: TokenPairs, RepeatedTokens, Text, StatisticalInduction, ModularAddition, SortedList, Brackets, BeliefStates,
+    ColorPatches or MaskedText. options: of the filters AttentionOnlyTraining and TransformerTraining, such as
+    steps=500, heads=2, seed=1. The model's curves() are what was measured. Raises ValueError for a bad value.
+    """
+    from attentionatlas._internal.opening import train
+
+    return train(task, **options)
+
+
+def save(figure: matplotlib.figure.Figure, path: PathLike, dpi: float = 600) -> pathlib.Path:
+    """Writes a figure in the format that the file's name ends with: png, pdf or svg; the file appears complete or not at
+    all. Letters stay text in an embedded font. dpi: of images in it. Returns the path."""
+    from attentionatlas import output
+
+    return output.save(figure, path, dpi)
+
+
+def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
+    """A page for a browser, which Jupyter shows in a frame: of a model, a recording or a file, or of a ParaView view.
+
+    shown: an opened model or recording, a file, a render view, or scenes of the module web. view: torus,
+    deformed-torus or sphere of a small model; map, sentence, embedding or embedding-3d of a recording; composition of a
+    transformer; by default the first. options: of the function of this view in web, such as layer=4, head=11. Raises
+    ValueError for an unknown view, Missing for what the recording does not hold.
+    """
+    from attentionatlas import web
+
+    return web.widget(shown, view, **options)
+
+
+def display(shown: Any, width: int = 900, height: int = 600) -> Picture:
     """A picture of a view as it is, or of a source or output port in a view of its own, which Jupyter shows.
 
     width, height: in pixels. Raises ValueError for anything else, and for a source without points or cells; OSError

@@ -1,6 +1,6 @@
 """Figures of circuits: what every head of a transformer would do with every token, and why it did.
 
-    pvpython -m attentionatlas.circuits CONFIG -o DIR [--text TEXT] [--patch-from TEXT] [--recording FILE]
+    attention-atlas figures CONFIG -o DIR [--text TEXT] [--patch-from TEXT] [--recording FILE]
         [--layer L] [--head H] [--from L.H] [--tokens TOKEN ...] [--kind Q|K|V] [--against TOKEN] [--full]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
@@ -12,91 +12,38 @@ or a recording with HeadOutputs and Residual: what each component adds to the lo
 predict before each layer, why the head attends where it does, and the directions in which it tells the same
 token from others. With a second text of as many tokens: which heads and positions carry what the two differ in.
 Each is also a function that returns a matplotlib Figure: composition("gpt2/config.json", kind="K"),
-lens(("gpt2/config.json", "run.safetensors")).
+lens("run.safetensors", model="gpt2/config.json").
 """
 
+from __future__ import annotations
+
 import argparse
+import contextlib
+import functools
 import pathlib
 import sys
+from collections.abc import Sequence as Listed
+from typing import Any
 
 import numpy
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Circle
-from paraview import simple
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import MILLIMETRE, color_bar, drawn_from, fit, foreground, label_heads, show_matrix
+from attentionatlas._internal.arguments import Head, PathLike
+from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import legible
-from attentionatlas._internal.readers import Missing, Proxies, open_recording, open_transformer
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
+from attentionatlas._internal.transformer import KINDS, Transformer
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 
-KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 SITES = {"HeadOutput": "heads", "Residual": "residual stream", "AttentionOutput": "attention", "MlpOutput": "MLPs"}
-#: What the filters on a text need of it.
-_RECORD = ["QueriesAndKeys", "Values", "HeadOutputs", "Residual"]
 #: More labels than these cannot be read.
 _LABELS = 64
-
-
-class Circuits(Proxies):
-    """A transformer and, optionally, a recording of it: from a file, or of a text.
-
-    Raises FileNotFoundError for a missing file, ValueError for one that holds no model or recording.
-    """
-
-    def __init__(self, model, recording=None, text=None, sequence=0):
-        super().__init__()
-        self.reader = self.own(open_transformer(model))
-        self.name = pathlib.Path(self.reader.FileName).parent.resolve().name
-        self.sequence = sequence
-        self.layers, self.heads = (int(data.field_number(self.reader, name)) for name in ("Layers", "Heads"))
-        self.recording = None
-        if recording is not None:
-            self.recording = self.own(open_recording(recording))
-        elif text is not None:
-            self.recording = self.own(
-                simple.TransformerRecorder(Input=self.reader, Prompts=text, Record=_RECORD)
-            )
-            self.recording.UpdatePipeline()
-            if data.field_number(self.recording, "Rotated") is None:
-                self.close()
-                raise ValueError(f"{text!r}: cannot be recorded; see the error reported above.")
-
-    def check_head(self, layer, head):
-        """Raises ValueError if the model has no such head."""
-        check("layer", layer, 0, self.layers - 1)
-        check("head", head, 0, self.heads - 1)
-
-    def filter(self, name, port=0, **properties):
-        """A filter on the model, up to date; raises ValueError if it reports an error."""
-        return self._updated(name, port, Input=self.reader, **properties)
-
-    def of_text(self, name, port=0, model=True, **properties):
-        """The same on the recording; raises Missing without one."""
-        if self.recording is None:
-            raise Missing(f"{self.name}: no text; give one, or a recording")
-        if model:
-            properties["Model"] = self.reader
-        return self._updated(name, port, Input=self.recording, Sequence=self.sequence, **properties)
-
-    def repeats(self):
-        """Whether a token of the text occurs twice in the sequence."""
-        table = data.first_part(self.recording).GetBlock(0)  # tokens
-        texts = table.GetColumnByName("TokenId") or table.GetColumnByName("Token")
-        sequence = table.GetColumnByName("Sequence")
-        rows = [i for i in range(table.GetNumberOfRows()) if sequence.GetValue(i) == self.sequence]
-        return texts is not None and len({texts.GetValue(i) for i in rows}) < len(rows)
-
-    def _updated(self, name, port, **properties):
-        made = self.own(getattr(simple, name)(**properties))
-        made.UpdatePipeline()
-        information = made.GetDataInformation(port).DataInformation
-        if information.GetNumberOfPoints() + information.GetNumberOfRows() == 0:
-            raise ValueError(f"{self.name}: no {name}; see the error reported above.")
-        return made
 
 
 class _Matrix:
@@ -105,7 +52,7 @@ class _Matrix:
     words: whether rows and columns are tokens.
     """
 
-    def __init__(self, source, array, port=0, words=(False, False)):
+    def __init__(self, source: Any, array: str, port: int = 0, words: tuple[bool, bool] = (False, False)) -> None:
         self.values = data.image(source, array, port)[::-1].astype(float)
         fields = data.fetch(source, port).GetFieldData()
         names = ("Query Token", "Key Token", "Query Title", "Key Title")
@@ -115,7 +62,7 @@ class _Matrix:
         )
         self.titles = row[:1] or ["Query"], column[:1] or ["Key"]
 
-    def label(self, axes):
+    def label(self, axes: Any) -> None:
         """Writes the names, or numbers of many, beside the rows and below the columns."""
         (rows,), (columns,) = self.titles
         if len(self.columns) <= _LABELS:
@@ -127,16 +74,18 @@ class _Matrix:
         axes.set(xlabel=columns, ylabel=rows)
 
 
-def _field(source, name, port=0):
+def _field(source: Any, name: str, port: int = 0) -> Any:
     """The first text or number of a field array."""
     return data.fetch(source, port).GetFieldData().GetAbstractArray(name).GetValue(0)
 
 
-def _number(value):
+def _number(value: float) -> str:
     return f"{value:.3g}".replace("-", "\u2212")
 
 
-def _show_signed(figure, axes, page, values, label, columns=1, shrink=1):
+def _show_signed(
+    figure: Any, axes: Any, page: Page, values: Any, label: str, columns: int = 1, shrink: float = 1
+) -> Any:
     """Shows values below 0 in blue and above in red, with white at 0, and their color bar."""
     most = float(numpy.nanmax(numpy.abs(values), initial=0)) or 1
     shown = show_matrix(axes, values, page.pixels(columns), cmap=SIGNED, vmin=-most, vmax=most)
@@ -144,7 +93,7 @@ def _show_signed(figure, axes, page, values, label, columns=1, shrink=1):
     return color_bar(figure, axes, shown, label, ticks, list(map(_number, ticks)), shrink)
 
 
-def _show_matrix(page, matrix, title, label):
+def _show_matrix(page: Page, matrix: _Matrix, title: str, label: str) -> Any:
     """A figure of one signed matrix with its names."""
     figure, (axes,) = page.panels(1)
     axes.set_title(title)
@@ -153,16 +102,16 @@ def _show_matrix(page, matrix, title, label):
         axes.set_aspect("auto")
     _show_signed(figure, axes, page, matrix.values, label)
     matrix.label(axes)
-    return fit(figure)
+    return page.fit(figure)
 
 
-def _place(circuits, layer, head):
-    circuits.check_head(layer, head)
+def _place(model: Transformer, layer: int, head: int) -> str:
+    model.check_head(layer, head)
     return f"Layer {layer}, head {head}"
 
 
-@drawn_from(Circuits.opened)
-def composition(circuits, page, kind="K", top=60, threshold=0):
+@drawn_from(Transformer)
+def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, threshold: float = 0) -> Any:
     """Which heads read what heads of earlier layers write, as a graph; the strongest lines are the widest.
 
     kind: Q, K or V, what of the later head reads. top: the largest number of lines; 0: all. threshold: the least
@@ -170,7 +119,7 @@ def composition(circuits, page, kind="K", top=60, threshold=0):
     """
     if kind not in KINDS:
         raise ValueError(f"kind: expected Q, K or V, found {kind}.")
-    graph = circuits.filter("HeadComposition", Kind=kind, Top=top, Threshold=threshold)
+    graph = model.made("HeadComposition", kind=kind, top=top, threshold=threshold)
     pairs = data.table(graph, 1)
     order = numpy.argsort(pairs["Corrected"])
     order = order[pairs["Corrected"][order] >= threshold][-top if top else 0 :]
@@ -179,54 +128,54 @@ def composition(circuits, page, kind="K", top=60, threshold=0):
     score = pairs["Corrected"][order]
     low, high = (score.min(), score.max()) if len(score) else (0, 1)
     share = (score - low) / ((high - low) or 1)
-    figure, (axes,) = page.panels(1, square=False)
-    figure.set_figheight(min(1.2, 0.3 + 0.06 * circuits.layers) * page.width_mm * MILLIMETRE)
+    height = min(1.2, 0.3 + 0.06 * model.layers) * page.width_mm
+    figure, (axes,) = page.panels(1, square=False, height_mm=height)
     axes.set_title(f"{kind}-composition: {KINDS[kind]} of later heads that read what earlier ones write")
     lines = LineCollection(ends, linewidths=0.4 + 2.1 * share, zorder=1)
     if len(score):
         lines.set(cmap=BLUES, array=score, clim=(min(0, low), high), alpha=0.25 + 0.7 * share)
         axes.add_collection(lines)
-    heads, layers = numpy.meshgrid(range(circuits.heads), range(circuits.layers))
+    heads, layers = numpy.meshgrid(range(model.heads), range(model.layers))
     axes.scatter(heads, layers, s=9, color=foreground(), linewidths=0, zorder=2)
     used = {tuple(end) for line in ends.astype(int).tolist() for end in line}
     for head, layer in used:
         axes.annotate(f"{layer}.{head}", (head, layer), (2.5, 2), textcoords="offset points", size="small")
-    axes.set(xlabel="Head", ylabel="Layer", xlim=(-0.5, circuits.heads - 0.3), ylim=(-0.4, circuits.layers - 0.6))
-    axes.set_xticks(range(0, circuits.heads, max(1, circuits.heads // 16)))
-    axes.set_yticks(range(0, circuits.layers, max(1, circuits.layers // 16)))
+    axes.set(xlabel="Head", ylabel="Layer", xlim=(-0.5, model.heads - 0.3), ylim=(-0.4, model.layers - 0.6))
+    axes.set_xticks(range(0, model.heads, max(1, model.heads // 16)))
+    axes.set_yticks(range(0, model.layers, max(1, model.layers // 16)))
     if len(score):
         ticks = numpy.linspace(*lines.get_clim(), 5)
         color_bar(figure, axes, lines, "Score \u2212 chance", ticks, list(map(_number, ticks)))
     return figure
 
 
-@drawn_from(Circuits.opened)
-def copying(circuits, page, circuit="OV", full=False):
+@drawn_from(Transformer)
+def copying(model: Transformer, page: Page, circuit: str = "OV", full: bool = False) -> Any:
     """Which heads copy: the sum of the real parts of the eigenvalues of their OV circuit over that of their
     moduli, from -1 to 1; or, of the QK circuit, which attend to what is like the query. full: over the vocabulary.
     """
-    table = data.table(circuits.filter("HeadSpectra", Circuit=circuit, Full=int(full)))
-    values = numpy.full((circuits.layers, circuits.heads), numpy.nan)
+    table = model.columns("HeadSpectra", circuit=circuit, full=full)
+    values = numpy.full((model.layers, model.heads), numpy.nan)
     values[table["Layer"], table["Head"]] = table["Copying"]
     figure, (axes,) = page.panels(1)
     what = "copies" if circuit == "OV" else "matches"
     axes.set_title(f"How much the {circuit} circuit of each head {what}" + (", over the vocabulary" if full else ""))
     shown = show_matrix(axes, values, page.pixels(1), cmap=SIGNED, vmin=-1, vmax=1)
-    label_heads(axes, *({number: number for number in range(count)} for count in (circuits.heads, circuits.layers)))
+    label_heads(axes, *({number: number for number in range(count)} for count in (model.heads, model.layers)))
     color_bar(figure, axes, shown, "\u03a3 Re \u03bb / \u03a3 |\u03bb|", numpy.linspace(-1, 1, 5))
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Circuits.opened)
-def spectra(circuits, page, layer=0, circuit="OV", full=False):
+@drawn_from(Transformer)
+def spectra(model: Transformer, page: Page, layer: int = 0, circuit: str = "OV", full: bool = False) -> Any:
     """The eigenvalues of a circuit of all heads of a layer, in the complex plane; the circle has the largest
     modulus."""
-    check("layer", layer, 0, circuits.layers - 1)
-    table = data.table(circuits.filter("HeadSpectra", Circuit=circuit, Full=int(full), Layer=layer))
+    check("layer", layer, 0, model.layers - 1)
+    table = model.columns("HeadSpectra", circuit=circuit, full=full, layer=layer)
     names = [name for name in table if name.startswith("Eigenvalue ")]
-    columns = min(6, circuits.heads)
+    columns = min(6, model.heads)
     title = f"Layer {layer}: eigenvalues of the {circuit} circuits" + (" over the vocabulary" if full else "")
-    figure, panels = page.panels(circuits.heads, columns, title)
+    figure, panels = page.panels(model.heads, columns, title)
     for row, axes in enumerate(panels):
         values = numpy.array([table[name][row] for name in names])
         most = 1.1 * (numpy.hypot(*values.T).max() or 1)
@@ -239,25 +188,25 @@ def spectra(circuits, page, layer=0, circuit="OV", full=False):
         axes.set_yticks([])
         axes.set_title(f"Head {table['Head'][row]}: {_number(table['Copying'][row])}")
         axes.set_xlabel(f"|\u03bb| \u2264 {_number(most / 1.1)}")
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Circuits.opened)
-def circuit(circuits, page, layer=0, head=0, circuit="QK", tokens=()):
+@drawn_from(Transformer)
+def circuit(
+    model: Transformer, page: Page, layer: int = 0, head: int = 0, circuit: str = "QK", tokens: Listed[str] = ()
+) -> Any:
     """A circuit of one head on some words: QK, to which sources each destination attends; OV, which outputs
     attention to each source raises; or PositionQK, of positions. tokens: texts or #ids; empty: frequent words."""
-    place = _place(circuits, layer, head)
-    properties = {"Layer": layer, "Head": head, "Circuit": circuit, "Tokens": list(tokens)}
-    shown = circuits.filter("HeadCircuit", 1, **properties)
+    place = _place(model, layer, head)
+    shown = model.made("HeadCircuit", 1, layer=layer, head=head, circuit=circuit, tokens=list(tokens))
     matrix = _Matrix(shown, circuit, 1, (True, True))
     label = "Logit" if circuit == "OV" else "Score"
     return _show_matrix(page, matrix, f"{place}: {circuit} circuit", label)
 
 
-def _bars(page, texts, values, title, label):
+def _bars(page: Page, texts: list[str], values: Any, title: str, label: str) -> Any:
     """A figure of horizontal bars with texts, the first on top."""
-    figure, (axes,) = page.panels(1, square=False)
-    figure.set_figheight((12 + 4.2 * len(texts)) * MILLIMETRE)
+    figure, (axes,) = page.panels(1, square=False, height_mm=12 + 4.2 * len(texts))
     places = numpy.arange(len(texts))
     axes.barh(places, values, color=HEAD_COLORS[0], height=0.7)
     axes.set_yticks(places, texts)
@@ -267,15 +216,12 @@ def _bars(page, texts, values, title, label):
     return figure
 
 
-@drawn_from(Circuits.opened)
-def skip_trigrams(circuits, page, layer=0, head=0, top=25):
+@drawn_from(Transformer)
+def skip_trigrams(model: Transformer, page: Page, layer: int = 0, head: int = 0, top: int = 25) -> Any:
     """The strongest skip-trigrams "source ... destination -> output" of a head, over the whole vocabulary."""
-    place = _place(circuits, layer, head)
+    place = _place(model, layer, head)
     check("top", top, 1, 100)
-    found = circuits.own(simple.SkipTrigrams(Input=circuits.reader, Layer=layer, Head=head, Top=top))
-    table = data.table(found)
-    if "Score" not in table:
-        raise ValueError(f"{circuits.name}: no SkipTrigrams; see the error reported above.")
+    table = model.columns("SkipTrigrams", layer=layer, head=head, top=top)
     if not len(table["Score"]):
         raise Missing(f"{place} has no skip-trigram with a positive score")
     words = zip(*(legible(table[name]) for name in ("Source", "Destination", "Output")))
@@ -283,17 +229,16 @@ def skip_trigrams(circuits, page, layer=0, head=0, top=25):
     return _bars(page, texts, table["Score"], f"{place}: skip-trigrams", "Score, QK \u00d7 OV")
 
 
-@drawn_from(Circuits.opened)
-def bigrams(circuits, page, tokens=(), top=8):
+@drawn_from(Transformer)
+def bigrams(model: Transformer, page: Page, tokens: Listed[str] = (), top: int = 8) -> Any:
     """The words that follow others without any layer, by embedding and unembedding alone."""
     check("top", top, 1, 20)
-    table = data.table(circuits.filter("BigramTable", Tokens=list(tokens), Top=top))
+    table = model.columns("BigramTable", tokens=list(tokens), top=top)
     top = int(table["Rank"].max())  # fewer in small vocabularies
     count = len(table["Logit"]) // top
     logits = table["Logit"].reshape(count, top).astype(float)
     names, following = legible(table["Token"][::top]), legible(table["Next Token"])
-    figure, (axes,) = page.panels(1, square=False)
-    figure.set_figheight((20 + 5 * count) * MILLIMETRE)
+    figure, (axes,) = page.panels(1, square=False, height_mm=20 + 5 * count)
     axes.set_title("What follows without any layer")
     shown = show_matrix(axes, logits, page.pixels(1), cmap=BLUES, aspect="auto")
     low, high = shown.get_clim()
@@ -310,18 +255,20 @@ def bigrams(circuits, page, tokens=(), top=8):
     return figure
 
 
-@drawn_from(Circuits.opened)
-def virtual_weights(circuits, page, layer=1, head=0, source=(0, 0), kind="K"):
+@drawn_from(Transformer)
+def virtual_weights(
+    model: Transformer, page: Page, layer: int = 1, head: int = 0, source: tuple[int, int] = (0, 0), kind: str = "K"
+) -> Any:
     """The weights through which a head reads what an earlier one, source = (layer, head), writes, and their
     singular values."""
-    place = _place(circuits, layer, head)
-    circuits.check_head(*source)
+    place = _place(model, layer, head)
+    model.check_head(*source)
     if source[0] >= layer:
         raise ValueError(f"source: expected a layer before {layer}, found {source[0]}.")
     if kind not in KINDS:
         raise ValueError(f"kind: expected Q, K or V, found {kind}.")
     heads = {"FromLayer": source[0], "FromHead": source[1], "ToLayer": layer, "ToHead": head}
-    weights = circuits.filter("VirtualWeights", Kind=kind, **heads)
+    weights = model.made("VirtualWeights", kind=kind, **heads)
     values = data.image(weights, "Virtual Weights")[::-1].astype(float)
     table = data.table(weights, 1)
     figure, (image, singular) = page.panels(2, 2, f"{place} reads head {source[0]}.{source[1]} with its {KINDS[kind]}")
@@ -330,18 +277,21 @@ def virtual_weights(circuits, page, layer=1, head=0, source=(0, 0), kind="K"):
     singular.plot(table["Singular Value"], ".-", markersize=3, color=HEAD_COLORS[0])
     singular.set(xlabel="Number", ylabel="Singular value", box_aspect=1)
     singular.set_ylim(bottom=0)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Circuits.opened)
-def logits(circuits, page, target="NextToken", token="", against="", grouping="Automatic"):
-    """What each component of the model adds to the logit of a token at each position of a text.
+@drawn_from(Recording)
+def logits(
+    recording: Recording, page: Page, sequence: int = 0, target: str = "NextToken", token: str = "", against: str = "",
+    grouping: str = "Automatic",
+) -> Any:
+    """What each component of the model adds to the logit of a token at each position of a text. Needs the model.
 
     target: NextToken, Predicted or Token, that of `token`. against: a token whose logit is subtracted. grouping:
     Heads, Layers or Automatic.
     """
-    properties = {"Target": target, "TargetToken": token, "Against": against, "Grouping": grouping}
-    terms = circuits.of_text("LogitAttribution", 1, **properties)
+    properties = {"target": target, "target_token": token, "against": against, "grouping": grouping}
+    terms = recording.made("LogitAttribution", 1, sequence=sequence, **properties)
     matrix = _Matrix(terms, "Contribution", 1, (False, True))
     of, minus = legible([token, against])
     title = {"NextToken": "the next token", "Predicted": "the predicted token", "Token": of}[target]
@@ -349,18 +299,17 @@ def logits(circuits, page, target="NextToken", token="", against="", grouping="A
     return _show_matrix(page, matrix, f"Contributions to the logit of {title}{minus}", "Logit")
 
 
-@drawn_from(Circuits.opened)
-def lens(circuits, page):
-    """What the model would predict before each of its layers (logit lens), with the probability."""
-    filled = circuits.of_text("LogitLens")
+@drawn_from(Recording)
+def lens(recording: Recording, page: Page, sequence: int = 0) -> Any:
+    """What the model would predict before each of its layers (logit lens), with the probability. Needs the model."""
+    filled = recording.made("LogitLens", sequence=sequence)
     matrix = _Matrix(filled, "Probability", words=(False, True))
     words = data.table(filled, 1)
     first = words["Rank"] == 1
     tokens = legible([token for token, is_first in zip(words["Token"], first) if is_first])
     rows, columns = matrix.values.shape
-    figure, (axes,) = page.panels(1, square=False)
+    figure, (axes,) = page.panels(1, square=False, height_mm=32 + 4.6 * rows)
     axes.set_title("Logit lens: the token that would be predicted before each layer")
-    figure.set_figheight((32 + 4.6 * rows) * MILLIMETRE)
     shown = show_matrix(axes, matrix.values, page.pixels(1), cmap=BLUES, vmin=0, vmax=1, aspect="auto")
     matrix.label(axes)
     places = {layer: row for row, layer in enumerate(map(int, matrix.rows))}
@@ -374,12 +323,16 @@ def lens(circuits, page):
     return figure
 
 
-@drawn_from(Circuits.opened)
-def score(circuits, page, layer=0, head=0, query=-1, key=-1, grouping="Automatic"):
-    """Why a head attends: the score of a query and a key as the sum over pairs of components. query -1: the last
-    token; key -1: that with the largest score."""
-    place = _place(circuits, layer, head)
-    pairs = circuits.of_text("ScoreAttribution", Layer=layer, Head=head, Query=query, Key=key, Grouping=grouping)
+@drawn_from(Recording)
+def score(
+    recording: Recording, page: Page, layer: int | None = None, head: int = 0, sequence: int = 0, query: Head = "last",
+    key: Head = "strongest", grouping: str = "Automatic",
+) -> Any:
+    """Why a head attends: the score of a query and a key as the sum over pairs of components. Needs the model. query: a
+    position, or "last"; key: a position, or "strongest"."""
+    layer, head, sequence = recording.place(layer, head, sequence)
+    place, pair = f"Layer {layer}, head {head}", {"query": query, "key": key, "grouping": grouping}
+    pairs = recording.made("ScoreAttribution", layer=layer, head=head, sequence=sequence, **pair)
     matrix = _Matrix(pairs, "ScoreContribution")
     matrix.titles = ["Component at the query"], ["Component at the key"]
     query, key = (int(_field(pairs, name)) for name in ("Query", "Key"))
@@ -387,15 +340,26 @@ def score(circuits, page, layer=0, head=0, query=-1, key=-1, grouping="Automatic
     return _show_matrix(page, matrix, f"{place}: score {total} of query {query} and key {key}", "Score")
 
 
-@drawn_from(Circuits.opened)
-def contrast(circuits, page, layer=0, head=0, by=None, column="Segment"):
+def _repeats(recording: Recording, sequence: int) -> bool:
+    """Whether a token of a sequence occurs twice in it."""
+    tokens = recording.tokens(sequence)
+    return len(set(tokens)) < len(tokens)
+
+
+@drawn_from(Recording)
+def contrast(
+    recording: Recording, page: Page, layer: int | None = None, head: int = 0, sequence: int = 0, by: str | None = None,
+    column: str = "Segment",
+) -> Any:
     """The directions in which a head tells some pairs from others: queries and keys on the first two, and the
     singular values. by: Same Token, Previous Token or Column, that of `column`; None: Same Token, or Previous Token
     if no token occurs twice."""
-    place = _place(circuits, layer, head)
-    if by is None and circuits.recording is not None:
-        by = "Same Token" if circuits.repeats() else "Previous Token"
-    made = circuits.of_text("QueryKeyContrast", model=False, Layer=layer, Head=head, By=by, Column=column)
+    layer, head, sequence = recording.place(layer, head, sequence)
+    place = f"Layer {layer}, head {head}"
+    if by is None:
+        by = "Same Token" if _repeats(recording, sequence) else "Previous Token"
+    chosen = {"layer": layer, "head": head, "sequence": sequence, "by": by, "column": column}
+    made = recording.made("QueryKeyContrast", **chosen)
     points = data.fetch(made)
     projection, kind = (data.point_array(points, name) for name in ("Projection", "Kind"))
     table = data.table(made, 1)
@@ -410,23 +374,21 @@ def contrast(circuits, page, layer=0, head=0, by=None, column="Segment"):
     axes.legend()
     singular.bar(table["Index"], table["Share"], color=HEAD_COLORS[0])
     singular.set(xlabel="Direction", ylabel="Share of the sum of squares", box_aspect=1)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Circuits.opened)
+@drawn_from(Transformer)
 def patching(
-    circuits, page, prompt=None, patch_from=None, site="HeadOutput", mode="Patch", target="", against="", reference=None
-):
+    model: Transformer, page: Page, prompt: str | None = None, patch_from: str | None = None, site: str = "HeadOutput",
+    mode: str = "Patch", target: str = "", against: str = "", reference: str | None = None,
+) -> Any:
     """Which heads or positions make the model predict one token and not another: the effect of replacing their
     activations by those of another prompt, by zero or by their mean over positions or over the prompts of
     `reference`, one per line."""
     if site not in SITES:
         raise ValueError(f"site: expected {', '.join(SITES)}, found {site}.")
-    texts = {"Prompt": prompt, "PatchFrom": patch_from, "ReferencePrompts": reference}
-    properties = {name: text for name, text in texts.items() if text is not None}
-    effects = circuits.filter(
-        "ActivationPatching", 1, Site=site, Mode=mode, Target=target, Against=against, **properties
-    )
+    texts = {"prompt": prompt, "patch_from": patch_from, "reference_prompts": reference}
+    effects = model.made("ActivationPatching", 1, site=site, mode=mode, target=target, against=against, **texts)
     matrix = _Matrix(effects, "Effect", 1, (False, True))
     names = legible([_field(effects, name) for name in ("Target", "Against")])
     what = "Patching" if mode == "Patch" else "Zero ablation of" if mode == "Zero" else "Mean ablation of"
@@ -464,7 +426,7 @@ FIGURES = {
     "circuits-ov": Figure(
         "What a head writes: its OV circuit",
         "What attention to each source (row) adds to the logit of each output (column), of some words.",
-        lambda *arguments, **named: circuit(*arguments, circuit="OV", **named),
+        functools.partial(circuit, circuit="OV"),
         ("layer", "head", "tokens"),
     ),
     "circuits-skip-trigrams": Figure(
@@ -489,27 +451,27 @@ FIGURES = {
         "Where logits come from",
         "What every component adds to the logit of the next token, at each position of the text.",
         logits,
-        ("against",),
+        ("sequence", "against"),
     ),
     "circuits-lens": Figure(
         "What would be predicted before each layer",
         "The token of the largest logit if the layers above were not there, bluer where it is more probable.",
         lens,
-        (),
+        ("sequence",),
     ),
     "circuits-score": Figure(
         "Why a head attends",
         "The score of the last query and its strongest key, as the sum over pairs of components of the residual "
         "stream at the query (row) and at the key (column).",
         score,
-        ("layer", "head"),
+        ("layer", "head", "sequence"),
     ),
     "circuits-contrast": Figure(
         "Directions by contrast",
         "The queries and keys of the head on the first two directions that tell pairs of the same token, or of a token "
         "and the one before, from others.",
         contrast,
-        ("layer", "head"),
+        ("layer", "head", "sequence"),
     ),
     "circuits-patching-heads": Figure(
         "Which heads carry the difference",
@@ -521,47 +483,58 @@ FIGURES = {
     "circuits-patching-residual": Figure(
         "Where the difference is",
         "The effect of the residual stream before each layer (row) at each position (column), likewise.",
-        lambda *arguments, **named: patching(*arguments, site="Residual", **named),
+        functools.partial(patching, site="Residual"),
         ("prompt", "patch_from", "against"),
     ),
 }
 
 
-def _leaves_out(name, circuits, place):
+#: Of a text, not of the weights alone.
+_OF_TEXT = ("circuits-logits", "circuits-lens", "circuits-score", "circuits-contrast")
+
+
+def _leaves_out(name: str, recording: Recording | None, place: dict[str, Any]) -> str | None:
     """Why a figure is left out, or None."""
     if name.startswith("circuits-patching") and place.get("patch_from") is None:
         return "patching needs a second text: --patch-from TEXT"
     if name == "circuits-virtual-weights" and place["layer"] == 0:
         return "virtual weights need a layer after the first: --layer"
-    if name in ("circuits-logits", "circuits-lens", "circuits-score", "circuits-contrast") and circuits.recording is None:
+    if name in _OF_TEXT and recording is None:
         return "what a model does on a text needs one: --text TEXT or --recording FILE"
     return None
 
 
-def render_named(circuits, folder, output=None, reasons=None, **place):
+def render_named(
+    model: Transformer | PathLike, folder: PathLike, output: Output | None = None, reasons: list[str] | None = None,
+    recording: PathLike | None = None, text: str | None = None, **place: Any,
+) -> dict[str, pathlib.Path]:
     """Renders the figures of a model; returns {name in FIGURES: path}.
 
-    circuits: Circuits, the name of a config.json, or a pair of that and of a recording. place: layer, head, source,
-    kind, tokens, full, prompt, patch_from, against. Figures for which something is missing are left out; the
-    reasons are appended to the list `reasons`, each once.
+    recording, text: for figures of what the model does, a file or a text to run. place: layer, head, sequence, source,
+    kind, tokens, full, patch_from, against. Figures for which something is missing are left out; the reasons are
+    appended to the list `reasons`, each once.
     """
     output = output or Output()
-    place = {"layer": 0, "head": 0, "source": (0, 0), "kind": "K", "tokens": (), "full": False, "against": "", **place}
-    place = {"prompt": None, "patch_from": None, **place}
+    defaults = {"layer": 0, "head": 0, "sequence": 0, "source": (0, 0), "kind": "K", "tokens": (), "full": False}
+    place = {**defaults, "against": "", "patch_from": None, "prompt": text, **place}
     folder, written = pathlib.Path(folder), {}
-    with Circuits.opened(circuits) as opened:
+    with contextlib.ExitStack() as files:
+        opened = files.enter_context(Transformer.opened(model))
         opened.check_head(place["layer"], place["head"])
+        ran = Recording(recording, opened) if recording is not None else opened.record(text) if text is not None else None
+        if ran is not None:
+            files.enter_context(ran)
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in FIGURES.items():
-            reason = _leaves_out(name, opened, place)
+            reason = _leaves_out(name, ran, place)
             if reason is not None:
                 if reasons is not None and reason not in reasons:
                     reasons.append(reason)
                 continue
             arguments = {key: place[key] for key in figure.arguments}
             try:
-                drawn = figure.draw(opened, **arguments, **output.options)
-            except (Missing, ValueError) as missing:  # as for models without an unembedding
+                drawn = figure.draw(ran if name in _OF_TEXT else opened, **arguments, **output.options)
+            except ValueError as missing:  # as for models without an unembedding
                 if reasons is not None:
                     reasons.append(f"{name}: {missing}")
                 continue
@@ -569,15 +542,15 @@ def render_named(circuits, folder, output=None, reasons=None, **place):
     return written
 
 
-def _head(text):
+def _head(text: str) -> tuple[int, int]:
     """A head as LAYER.HEAD."""
     layer, _, head = text.partition(".")
     return int(layer), int(head)
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.circuits",
+        prog="attention-atlas figures",
         description="Renders what the heads of a language model would do with every token, and why they did.",
     )
     parser.add_argument("model", metavar="CONFIG", help="the config.json of a language model")
@@ -597,15 +570,14 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    names = ("layer", "head", "source", "kind", "tokens", "full", "patch_from", "against")
-    place = {name: getattr(found, name) for name in names}
-    reasons = []
+    names = ("layer", "head", "sequence", "source", "kind", "tokens", "full", "patch_from", "against")
+    place = {name: getattr(found, name) for name in (*names, "recording", "text")}
+    reasons: list[str] = []
     try:
         output = Output(**options(found))
-        circuits = (found.model, found.recording, found.text, found.sequence)
-        for file in render_named(circuits, found.output, output, reasons, prompt=found.text, **place).values():
+        for file in render_named(found.model, found.output, output, reasons, **place).values():
             print(file, flush=True)
     except (OSError, ValueError, Missing) as error:
         raise SystemExit(str(error)) from error

@@ -1,6 +1,6 @@
 """Figures of the joint embeddings of queries and keys: what each head of a recorded transformer compares.
 
-    pvpython -m attentionatlas.embedding RECORDING ... -o DIR [--method TSNE|UMAP|PCA] [--layer L] [--head H]
+    attention-atlas figures RECORDING ... -o DIR [--method TSNE|UMAP|PCA] [--layer L] [--head H]
         [--search TEXT] [--perplexity P] [--iterations N] [--neighbors K] [--sample TOKENS] [--seed S]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
@@ -10,10 +10,15 @@ token matches a search; one head with its tokens; and how well distance stands f
 is also a function that returns a matplotlib Figure: all_heads("run.safetensors", by="Norm").
 """
 
+from __future__ import annotations
+
 import argparse
-import collections
+import contextlib
+import functools
 import pathlib
 import sys
+from collections.abc import Iterator, Sequence as Listed
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy
@@ -21,16 +26,27 @@ from matplotlib.colors import LinearSegmentedColormap
 from paraview import simple
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import color_bar, drawn_from, fit, foreground, label_heads, ramp, show_matrix
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, ramp, show_matrix
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.readers import Missing, Proxies, holds_queries, open_recording
+from attentionatlas._internal.readers import Missing, Proxies, holds_queries, make_filter
+from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import HIDDEN, ORANGES
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 
 METHODS = {"TSNE": "t-SNE", "UMAP": "UMAP", "PCA": "PCA"}
-#: What colors a figure: a value of the property By of TokenColors, what it is called, and its two ends.
-Coloring = collections.namedtuple("Coloring", "quantity name low high")
+
+
+class Coloring(NamedTuple):
+    """What colors a figure: a value of the property By of TokenColors, what it is called, and its two ends."""
+
+    quantity: str
+    name: str
+    low: str
+    high: str
+
+
 COLORINGS = {
     "Kind": Coloring("Kind", "kind", "", ""),
     "Position": Coloring("RelativePosition", "position in the sequence", "first", "last"),
@@ -45,24 +61,29 @@ _NUMBERS = 16
 class Embedding(Proxies):
     """The joint embeddings of a recording's heads.
 
-    properties: of the proxy HeadEmbedding, such as Method="UMAP". Raises FileNotFoundError for a missing
-    file, ValueError for one that holds no recording or whose embedding reports an error, Missing for a
-    recording without queries and keys.
+    source: an opened Recording, or its file. method: TSNE, UMAP or PCA. properties: others of the filter HeadEmbedding,
+    such as perplexity=30. Raises FileNotFoundError for a missing file, ValueError for one that holds no recording or
+    whose embedding reports an error, Missing for a recording without queries and keys.
     """
 
-    def __init__(self, path, **properties):
+    def __init__(self, source: Recording | PathLike, method: str = "TSNE", **properties: Any) -> None:
         super().__init__()
-        self.reader = self.own(open_recording(path))
-        if not holds_queries(self.reader):
+        self._recording = None if isinstance(source, Recording) else Recording(source)
+        recording = self._recording or source
+        self.name = recording.name
+        try:
+            if not holds_queries(recording.reader):
+                raise Missing(f"{recording.name} holds no queries and keys")
+            chosen = {"dimensions": 2, "method": method, **properties}
+            self.points = self.own(make_filter("HeadEmbedding", {"Input": recording.reader}, chosen))
+            self.colors = self.own(simple.TokenColors(Input=self.points))
+            self.search = self.own(simple.TokenSearch(Input=self.points))
+            self.points.UpdatePipeline()
+            if self.points.GetDataInformation().GetNumberOfPoints() == 0:
+                raise ValueError(f"{recording.name}: no embedding; see the error reported above.")
+        except Exception:
             self.close()
-            raise Missing(f"{pathlib.Path(path).name} holds no queries and keys")
-        self.points = self.own(simple.HeadEmbedding(Input=self.reader, Dimensions=2, **{"Method": "TSNE", **properties}))
-        self.colors = self.own(simple.TokenColors(Input=self.points))
-        self.search = self.own(simple.TokenSearch(Input=self.points))
-        self.points.UpdatePipeline()
-        if self.points.GetDataInformation().GetNumberOfPoints() == 0:
-            self.close()
-            raise ValueError(f"{path}: no embedding; see the error reported above.")
+            raise
         self.heads = data.table(self.points, 1)
         whole = data.fetch(self.points)
         self.places = data.points(whole)[:, :2]
@@ -70,16 +91,30 @@ class Embedding(Proxies):
         self.kind, self.layer, self.head, self.token = (data.point_array(whole, name) for name in names)
         self.texts = data.texts(whole.GetPointData().GetAbstractArray("Token"))
 
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, source: Any, **options: Any) -> Iterator[Embedding]:
+        """An Embedding; that of an opened Recording, which keeps it; or that of a file, which is closed after `with`."""
+        if isinstance(source, Recording):
+            source = source.kept(cls, **options)
+        with super().opened(source, **options) as made:
+            yield made
+
+    def close(self) -> None:
+        super().close()
+        if self._recording is not None:
+            self._recording.close()
+
     @property
-    def method(self):
+    def method(self) -> str:
         """The name of the method, as figures write it."""
         return METHODS[str(self.points.Method).strip("'")]
 
-    def layers(self):
+    def layers(self) -> list[int]:
         """The layers that are embedded, in ascending order."""
         return sorted(set(int(layer) for layer in self.heads["Layer"]))
 
-    def points_of(self, layer, head):
+    def points_of(self, layer: int, head: int) -> Any:
         """Whether each point is of a head; raises ValueError if there is no such head."""
         layers = self.layers()
         if layer not in layers:
@@ -87,7 +122,7 @@ class Embedding(Proxies):
         check("head", head, 0, int(max(self.heads["Head"])))
         return (self.layer == layer) & (self.head == head)
 
-    def colored(self, by):
+    def colored(self, by: str) -> tuple[Any, list[Any]]:
         """The color of each point, and the ramps of queries and keys, by what COLORINGS names."""
         self.colors.By = COLORINGS[by].quantity
         colors = data.point_array(data.fetch(self.colors), "TokenColor") / 255
@@ -99,7 +134,7 @@ class Embedding(Proxies):
             ramps.append(LinearSegmentedColormap.from_list(f"atlas-{name}", shades))
         return colors, ramps
 
-    def matching(self, text, match="Contains"):
+    def matching(self, text: str, match: str = "Contains") -> Any:
         """Whether each point's token matches a text."""
         self.search.Text, self.search.Match = text, match
         found = data.fetch(self.search)
@@ -108,7 +143,7 @@ class Embedding(Proxies):
         return data.point_array(found, "Match") > 0
 
 
-def _dots(axes, places, c):
+def _dots(axes: Any, places: Any, c: Any) -> Any:
     """Draws points as an image, as they may be millions; lines and letters around them stay paths. Their
     order is random, the same in every run, so that keys do not lie above all queries."""
     order = numpy.random.default_rng(0).permutation(len(places))
@@ -118,7 +153,7 @@ def _dots(axes, places, c):
     return axes.scatter(*places[order].T, s=size**2, linewidths=0, c=colors, rasterized=True)
 
 
-def _frame(axes, places):
+def _frame(axes: Any, places: Any) -> None:
     """The square of a picture, without numbers: only distances mean something."""
     low, high = places.min(axis=0), places.max(axis=0)
     margin = 0.02 * (high - low).max()
@@ -126,7 +161,7 @@ def _frame(axes, places):
     axes.set_aspect("equal")
 
 
-def _grid_of_heads(embedding, axes):
+def _grid_of_heads(embedding: Embedding, axes: Any) -> None:
     """Labels the rows and columns of a grid of heads."""
     middle = {}
     for layer, head in zip(embedding.heads["Layer"], embedding.heads["Head"]):
@@ -140,20 +175,20 @@ def _grid_of_heads(embedding, axes):
         spine.set_visible(False)
 
 
-def _legend(figure, axes, ramps, by):
+def _legend(figure: Any, axes: Any, ramps: list[Any], by: str) -> None:
     """A color bar for queries and one for keys."""
     _, name, low, high = COLORINGS[by]
     for kind, colors in zip(("Keys", "Queries"), reversed(ramps)):
         color_bar(figure, axes, ramp(colors), f"{kind}: {name}", [0, 1], [low, high], shrink=0.5)
 
 
-def _check_coloring(by):
+def _check_coloring(by: str) -> None:
     if by not in COLORINGS:
         raise ValueError(f"by: expected {' or '.join(COLORINGS)}, found '{by}'.")
 
 
-@drawn_from(Embedding.opened)
-def all_heads(embedding, page, by="Position"):
+@drawn_from(Embedding)
+def all_heads(embedding: Embedding, page: Page, by: str = "Position") -> Any:
     """The joint embeddings of every layer (rows) and head (columns), colored by Position or Norm."""
     _check_coloring(by)
     colors, ramps = embedding.colored(by)
@@ -163,11 +198,11 @@ def all_heads(embedding, page, by="Position"):
     _dots(axes, embedding.places, c=colors)
     _grid_of_heads(embedding, axes)
     _legend(figure, axes, ramps, by)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Embedding.opened)
-def search(embedding, page, text, match="Contains"):
+@drawn_from(Embedding)
+def search(embedding: Embedding, page: Page, text: str, match: str = "Contains") -> Any:
     """All heads, with the queries and keys of the tokens that match a text before the others."""
     found = embedding.matching(text, match)
     figure, (axes,) = page.panels(1)
@@ -183,10 +218,10 @@ def search(embedding, page, text, match="Contains"):
         axes.scatter([], [], s=12, linewidths=0, color=shades(1.0), label=name)
     axes.scatter([], [], s=12, linewidths=0, color=HIDDEN, label="other tokens")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    return fit(figure)
+    return page.fit(figure)
 
 
-def _write_tokens(axes, places, texts, colors):
+def _write_tokens(axes: Any, places: Any, texts: list[str], colors: list[Any]) -> None:
     """Writes texts beside points where they do not overlap. Points are taken in an order that spreads them
     over the picture, the same in every run."""
     order = numpy.random.default_rng(0).permutation(len(places))[: 20 * _LABELS]
@@ -215,8 +250,10 @@ def _write_tokens(axes, places, texts, colors):
             break
 
 
-@drawn_from(Embedding.opened)
-def one_head(embedding, page, layer=None, head=0, by="Position"):
+@drawn_from(Embedding)
+def one_head(
+    embedding: Embedding, page: Page, layer: int | None = None, head: int = 0, by: str = "Position"
+) -> Any:
     """The joint embedding of one head with its tokens, as many as fit without overlap."""
     _check_coloring(by)
     layer = embedding.layers()[0] if layer is None else layer
@@ -228,7 +265,7 @@ def one_head(embedding, page, layer=None, head=0, by="Position"):
     axes.set(xticks=[], yticks=[])
     _frame(axes, places)
     _legend(figure, axes, ramps, by)
-    fit(figure)
+    page.fit(figure)
     _dots(axes, places, c=shades)
     if embedding.texts:
         texts = [embedding.texts[i] for i in numpy.flatnonzero(chosen)]
@@ -236,7 +273,7 @@ def one_head(embedding, page, layer=None, head=0, by="Position"):
     return figure
 
 
-def _matrix_of(embedding, column):
+def _matrix_of(embedding: Embedding, column: str) -> Any:
     """A column of the table of heads as a matrix of layers and heads."""
     layers = embedding.layers()
     matrix = numpy.full((len(layers), int(max(embedding.heads["Head"])) + 1), numpy.nan)
@@ -245,8 +282,8 @@ def _matrix_of(embedding, column):
     return matrix
 
 
-@drawn_from(Embedding.opened)
-def correlation(embedding, page):
+@drawn_from(Embedding)
+def correlation(embedding: Embedding, page: Page) -> Any:
     """How well distance stands for attention: the correlation of distance and score, for each head."""
     matrix = _matrix_of(embedding, "Correlation")
     highest = max(0, numpy.nanmax(matrix, initial=0))
@@ -261,7 +298,7 @@ def correlation(embedding, page):
     rows = {layer: row for row, layer in enumerate(embedding.layers())}
     label_heads(axes, {head: head for head in range(matrix.shape[1])}, rows)
     color_bar(figure, axes, shown, "Correlation", numpy.linspace(-1, 0, 6), shrink=0.5)
-    return fit(figure)
+    return page.fit(figure)
 
 
 FIGURES = {
@@ -270,61 +307,67 @@ FIGURES = {
         "A query and a key of every token as points, near each other where a head attends: one picture per "
         "layer (rows) and head (columns). The lightness is the position in the sequence.",
         all_heads,
-        {},
+        (),
     ),
     "embedding-norms": Figure(
         "The norms of queries and keys",
         "The same points; the lightness is the norm of the query or key.",
-        all_heads,
-        {"by": "Norm"},
+        functools.partial(all_heads, by="Norm"),
+        (),
     ),
     "embedding-head": Figure(
         "The tokens of one head",
         "The queries and keys of one head with the texts of as many tokens as fit.",
         one_head,
-        {"layer": None, "head": 0},
+        ("layer", "head"),
     ),
     "embedding-correlation": Figure(
         "Distance and attention",
         "The correlation of the distance of a query and a key with their score, for each head. Where it is "
         "near -1, near points attend to each other.",
         correlation,
-        {},
+        (),
     ),
 }
 
 
-def render_named(path, folder, layer=None, head=0, text="", output=None, **properties):
+def render_named(
+    source: Recording | PathLike, folder: PathLike, layer: int | None = None, head: int = 0, text: str = "",
+    output: Output | None = None, **properties: Any,
+) -> dict[str, pathlib.Path]:
     """Renders the figures of a recording; returns {name: path}. As render."""
     output = output or Output()
-    folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
+    stem = pathlib.Path(source.name if isinstance(source, Recording) else source).stem
+    folder, written = pathlib.Path(folder), {}
     place = {"layer": layer, "head": head}
-    with Embedding.opened(path, **properties) as embedding:
+    with Embedding.opened(source, **properties) as embedding:
         folder.mkdir(parents=True, exist_ok=True)
         figures = {name: (figure.draw, figure.arguments) for name, figure in FIGURES.items()}
         if text:
-            figures["embedding-search"] = (search, {"text": text})
+            figures["embedding-search"] = (functools.partial(search, text=text), ())
         for name, (draw, arguments) in figures.items():
-            chosen = {key: place.get(key, value) for key, value in arguments.items()}
-            drawn = draw(embedding, **chosen, **output.options)
+            drawn = draw(embedding, **{key: place[key] for key in arguments}, **output.options)
             written[name] = output.write(drawn, folder, f"{stem}-{name}")
     return written
 
 
-def render(path, folder, layer=None, head=0, text="", width=2400, format="png", style=None, **properties):
+def render(
+    source: Recording | PathLike, folder: PathLike, layer: int | None = None, head: int = 0, text: str = "",
+    width: int = 2400, format: str = "png", style: dict[str, Any] | None = None, **properties: Any,
+) -> list[pathlib.Path]:
     """Renders the figures of a recording; returns their paths.
 
     layer (the first by default), head: what to show large. text: what to search for. width: of a PNG, in
     pixels. format: png, pdf or svg. style: {"width_mm": 180, "font_size": 7, "dark": False}. properties: of
-    the proxy HeadEmbedding, such as Method="UMAP". Raises FileNotFoundError or ValueError.
+    the filter HeadEmbedding, such as method="UMAP". Raises FileNotFoundError or ValueError.
     """
     output = Output(format, width, **(style or {}))
-    return list(render_named(path, folder, layer, head, text, output, **properties).values())
+    return list(render_named(source, folder, layer, head, text, output, **properties).values())
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.embedding",
+        prog="attention-atlas figures",
         description="Renders the joint embeddings of the queries and keys of a recorded transformer.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
@@ -345,14 +388,14 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    properties = {"Method": found.method.upper()}
+    properties = {"method": found.method.upper()}
     for name in ("perplexity", "iterations", "neighbors", "sample", "seed"):
         if getattr(found, name) is not None:
-            properties[name.capitalize()] = getattr(found, name)
+            properties[name] = getattr(found, name)
     try:
-        if properties["Method"] not in METHODS:
+        if properties["method"] not in METHODS:
             raise ValueError(f"method: expected {', '.join(METHODS)}, found '{found.method}'.")
         output = Output(**options(found))
         for path in found.recordings:

@@ -5,8 +5,8 @@
     figure.axes[0].set_title("My model", loc="left")
     figures.save(figure, "class-map.pdf")
 
-The first argument is a file or an opened model.Model. Options of all: width_mm (180), font_size (7 points),
-dark (False), dpi of images (600). FIGURES lists the figures of the tour, with what each shows; render is tour.render.
+The first argument is a file or an opened SmallModel. Options of all: ax, an Axes to draw into, or
+figure, a Figure or SubFigure; else width_mm (180), font_size (7 points) and dark (False); dpi of images (600). FIGURES lists the figures of the tour, with what each shows; render is tour.render.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Figures of where the heads of a recorded transformer look and what they write ("Attention Focus Plots").
 
-    pvpython -m attentionatlas.focus RECORDING ... -o DIR [--model CONFIG] [--sequence S] [--layer L] [--head H]
+    attention-atlas figures RECORDING ... -o DIR [--model CONFIG] [--sequence S] [--layer L] [--head H]
         [--quantity Weights|NormWeighted] [--ranks K] [--width-mm MM] [--font-size PT] [--dark]
         [--format png|pdf|svg] [--width PIXELS]
 
@@ -11,9 +11,14 @@ how much each head changes the residual stream (of recordings with head outputs 
 function that returns a matplotlib Figure: heads_by_layer("run.safetensors", measure="Concentration").
 """
 
+from __future__ import annotations
+
 import argparse
+import functools
 import pathlib
 import sys
+from collections.abc import Sequence as Listed
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy
@@ -22,17 +27,20 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, PowerNorm
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
-from paraview import simple
 
 from attentionatlas import heads
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import MILLIMETRE, color_bar, drawn_from, fit, foreground, show_matrix
+from attentionatlas._internal.arguments import Head, PathLike
+from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
+
+if TYPE_CHECKING:
+    from attentionatlas._internal.transformer import Transformer
 
 #: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
 MEASURES = {
@@ -55,110 +63,71 @@ _LABELS = 40
 _VECTORS = 5000
 
 
-class Focus(Recording):
-    """A recording with the tables of where its heads look and what they write.
-
-    Raises FileNotFoundError for a missing file, ValueError for one that holds no recording.
-    """
-
-    def __init__(self, path, sequence=0):
-        super().__init__(path, sequence)
-        self.sequence = sequence
-        self.name = pathlib.Path(path).name
-
-    def table(self, proxy, port=0, **properties):
-        """A table of a filter on the recording; raises ValueError if the filter reports an error."""
-        with self:
-            table = data.table(self.own(getattr(simple, proxy)(Input=self.reader, **properties)), port)
-        if not table:
-            raise ValueError(f"{self.name}: no {proxy}; see the error reported above.")
-        return table
-
-    def breakdown(self, config, port=0, **properties):
-        """A table of ScoreBreakdown; raises Missing without a model."""
-        if config is None:
-            raise Missing("the parts of scores need the model: --model CONFIG")
-        if not pathlib.Path(config).exists():
-            raise FileNotFoundError(f"{config}: no such file.")
-        with self:
-            reader = self.own(simple.TransformerReader(FileName=str(config)))
-            return self.table("ScoreBreakdown", port, Model=reader, Sequence=self.sequence, **properties)
-
-    def updates(self, port=0):
-        """A table of HeadUpdates; raises Missing without head outputs and residual."""
-        if not self._has_updates():
-            raise Missing(f"{self.name} holds no head outputs and residual")
-        return self.table("HeadUpdates", port)
-
-    def strongest(self, layer, head):
-        """The strongest key of each query, and its kind."""
-        with self:
-            place = {"Sequence": self.sequence, "Layer": layer, "Head": head}
-            frames = data.fetch(self.own(simple.AttentionMap(Input=self.reader, **place)), 1)
-            arrays = frames.GetCellData()
-            return [
-                [int(arrays.GetArray(name).GetTuple1(row)) for row in range(frames.GetNumberOfCells())]
-                for name in ("Query", "Key", "Kind")
-            ]
-
-    def _has_updates(self):
-        for layer in map(data.blocks, data.blocks(data.first_part(self.reader)).values()):
-            if layer and data.has_column(next(iter(layer.values())), "Output"):
-                return "residual" in layer
-        return False
-
-    def place(self, layer, head):
-        """The layer, the first one by default, and the head; raises ValueError if there are none."""
-        layer = self.layers[0] if layer is None else layer
-        self.check_place(layer, head)
-        return layer, head
+def _has_updates(recording: Recording) -> bool:
+    for layer in map(data.blocks, data.blocks(data.first_part(recording.reader)).values()):
+        if layer and data.has_column(next(iter(layer.values())), "Output"):
+            return "residual" in layer
+    return False
 
 
-def _label_positions(axes, recording, count):
+def updates(recording: Recording, port: int = 0) -> dict[str, Any]:
+    """The columns of a table of HeadUpdates; raises Missing without head outputs and residual."""
+    if not _has_updates(recording):
+        raise Missing(f"{recording.name} holds no head outputs and residual")
+    return recording.columns("HeadUpdates", port)
+
+
+def _label_positions(axes: Any, recording: Recording, sequence: int, count: int) -> None:
     """Writes the tokens, or positions if they are many, below an axis of positions."""
     if count <= _LABELS:
-        texts = [token.strip() or repr(token) for token in recording.tokens[:count]]
+        texts = [token.strip() or repr(token) for token in recording.tokens(sequence)[:count]]
         axes.set_xticks(range(count), texts, rotation=90)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.margins(x=0.02)
 
 
-@drawn_from(Focus.opened)
-def scores(recording, page, layer=None, head=0):
+@drawn_from(Recording)
+def scores(recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: int = 0) -> Any:
     """The scores of a head before the softmax; frames mark the strongest key of each query."""
-    layer, head = recording.place(layer, head)
-    figure = heads.draw_head(recording, page, layer, head, "Scores", cmap=BLUES)
-    axes = figure.axes[0]
+    layer, head, sequence = recording.place(layer, head, sequence)
+    figure, axes = heads.draw_head(recording, page, layer, head, sequence, "Scores", cmap=BLUES)
+    page.fit(figure)
     colors = {kind: color for kind, color, _ in _KINDS}
-    side = axes.get_window_extent().width / figure.dpi * 72 / len(recording.tokens)  # of a cell, in points
+    weights = recording.attention(layer, head, sequence)
+    side = axes.get_window_extent().width / axes.figure.dpi * 72 / len(weights)  # of a cell, in points
     width = min(2, max(0.4, 0.15 * side))
     inner = 0.5 - min(0.3, 0.5 * width / side)
-    for query, key, kind in zip(*recording.strongest(layer, head)):
+    place = {"layer": layer, "head": head, "sequence": sequence}
+    strongest = recording.columns("AttentionMap", 1, **place)
+    for query, key, kind in zip(*(strongest[name].astype(int).tolist() for name in ("Query", "Key", "Kind"))):
         corner = (key - inner, query - inner)
         frame = Rectangle(corner, 2 * inner, 2 * inner, fill=False, linewidth=width, edgecolor=colors[kind])
         axes.add_patch(frame)
     handles = [Line2D([], [], color=color, label=name) for _, color, name in _KINDS]
-    if numpy.triu(recording.matrix(layer, head), 1).any():  # nowhere to write
+    if numpy.triu(weights, 1).any():  # nowhere to write
         axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncol=3)
     else:
         legend = axes.legend(handles=handles, title="Strongest key of a query", loc="upper right", labelcolor="black")
         legend.get_title().set_color("black")  # on light grey, on dark pages too
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Focus.opened)
-def breakdown(recording, page, config=None, layer=None, head=0, ranks=4):
-    """The largest scores of each query as ALiBi + bias + attention, a panel per rank."""
+@drawn_from(Recording)
+def breakdown(
+    recording: Recording, page: Page, layer: int | None = None, head: int = 0, sequence: int = 0, ranks: int = 4
+) -> Any:
+    """The largest scores of each query as ALiBi + bias + attention, a panel per rank. Needs the model.
+
+    ranks: how many of the largest scores, 1 to 16.
+    """
     check("ranks", ranks, 1, 16)
-    layer, head = recording.place(layer, head)
-    table = recording.breakdown(config, Layer=layer, Head=head, Top=ranks)
-    recording.matrix(layer, head)  # knows the tokens
-    ranks = int(table["Rank"].max()) + 1
+    layer, head, sequence = recording.place(layer, head, sequence)
+    table = recording.columns("ScoreBreakdown", layer=layer, head=head, sequence=sequence, top=ranks)
+    ranks, length = int(table["Rank"].max()) + 1, recording.lengths[sequence]
     columns = 2 if page.width_mm >= 120 and ranks > 1 else 1
     title = f"Layer {layer}, head {head}: parts of the k-th largest scores"
-    figure, panels = page.panels(ranks, columns, title, square=False)
-    figure.set_figheight(55 * MILLIMETRE * (-(-ranks // columns)) + 12 * MILLIMETRE)
+    figure, panels = page.panels(ranks, columns, title, square=False, height_mm=55 * -(-ranks // columns) + 12)
     values = numpy.concatenate([table[name] for name in (*_PARTS, "Score")])
     low, high = values.min(), values.max()
     for rank, axes in enumerate(panels):
@@ -170,37 +139,35 @@ def breakdown(recording, page, config=None, layer=None, head=0, ranks=4):
         axes.set(title=f"k = {rank + 1}", ylim=(low - 0.05 * (high - low), high + 0.05 * (high - low)))
         axes.set_ylabel("Score" if rank % columns == 0 else "")
         axes.set_xlabel("Query" if rank + columns >= ranks else "")
-        axes.set_xlim(-0.5, len(recording.tokens) - 0.5)
-        _label_positions(axes, recording, len(recording.tokens))
+        axes.set_xlim(-0.5, length - 0.5)
+        _label_positions(axes, recording, sequence, length)
     panels[columns - 1].legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncol=4)
     return figure
 
 
-@drawn_from(Focus.opened)
-def key_parts(recording, page, config=None, layer=None, head=0):
-    """The parts of a head's scores that depend on the key alone, bias and ALiBi, without their means."""
-    layer, head = recording.place(layer, head)
-    table = recording.breakdown(config, 1, Layer=layer, Head=head)
-    recording.matrix(layer, head)
-    figure, (axes,) = page.panels(1, square=False)
-    figure.set_figheight(70 * MILLIMETRE)
+@drawn_from(Recording)
+def key_parts(recording: Recording, page: Page, layer: int | None = None, head: int = 0, sequence: int = 0) -> Any:
+    """The parts of a head's scores that depend on the key alone, bias and ALiBi, without their means. Needs the model."""
+    layer, head, sequence = recording.place(layer, head, sequence)
+    table = recording.columns("ScoreBreakdown", 1, layer=layer, head=head, sequence=sequence)
+    figure, (axes,) = page.panels(1, square=False, height_mm=70)
     for name in ("ALiBi", "Bias"):
         axes.plot(table["Position"], table[name], color=_PARTS[name], marker=".", markersize=3, label=name)
     axes.axhline(0, color=GREY, linewidth=0.4, zorder=0)
     axes.set(title=f"Layer {layer}, head {head}: what a key adds to every score", xlabel="Key")
     axes.set_ylabel("Score \u2212 mean over keys")
     axes.legend()
-    _label_positions(axes, recording, len(table["Position"]))
+    _label_positions(axes, recording, sequence, len(table["Position"]))
     return figure
 
 
-def _numbers(numbers, shown):
+def _numbers(numbers: list[str], shown: int) -> str:
     """The first numbers in words, and how many are left."""
     rest = [f"+{len(numbers) - shown}"] if shown < len(numbers) else []
     return " ".join([*numbers[:shown], *rest])
 
 
-def _label_lines(axes, layer, ranked, width):
+def _label_lines(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
     """Writes the numbers of heads beside their points; those of points that are too near share a place.
 
     ranked: (value, head) from the largest value on. width: the letters that fit.
@@ -226,20 +193,20 @@ def _label_lines(axes, layer, ranked, width):
         )
 
 
-@drawn_from(Focus.opened)
-def heads_by_layer(recording, page, measure="StrongestIsSelf", quantity="Weights", exclude_first=False):
+@drawn_from(Recording)
+def heads_by_layer(
+    recording: Recording, page: Page, measure: str = "StrongestIsSelf", quantity: str = "Weights",
+    exclude_first: bool = False,
+) -> Any:
     """A measure of all heads against the layer, as lines that do not cross: the largest of each layer, the
     second largest, ... Numbers are those of the heads."""
     if measure not in MEASURES:
         raise ValueError(f"measure: expected {', '.join(MEASURES)}, found '{measure}'.")
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity: expected {', '.join(QUANTITIES)}, found '{quantity}'.")
-    table = recording.table(
-        "AttentionFocus", 1, Measure=measure, Quantity=quantity, ExcludeFirst=int(exclude_first)
-    )
+    table = recording.columns("AttentionFocus", 1, measure=measure, quantity=quantity, exclude_first=exclude_first)
     layers = sorted({int(layer) for layer in table["Layer"]})
-    figure, (axes,) = page.panels(1, square=False)
-    figure.set_figheight(min(120, 0.6 * page.width_mm) * MILLIMETRE)
+    figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.6 * page.width_mm))
     weighted = ", norm-weighted" if quantity == "NormWeighted" else ""
     axes.set(title=MEASURES[measure] + weighted, xlabel="Layer")
     for rank in range(int(table["Rank"].max()) + 1):
@@ -249,9 +216,9 @@ def heads_by_layer(recording, page, measure="StrongestIsSelf", quantity="Weights
     axes.set_xticks(layers)
     span, top = max(1, layers[-1] - layers[0]), max(0.1, table["Value"].max())
     axes.set(ylim=(-0.03 * top, 1.05 * top), xlim=(layers[0] - 0.02 * span, layers[-1] + 0.12 * span))
-    figure.draw_without_rendering()
+    page.settle(figure)
     letter = 0.55 * matplotlib.rcParams["font.size"]
-    points = axes.get_window_extent().width / figure.dpi * 72 / (1.14 * span)  # of a layer
+    points = axes.get_window_extent().width / axes.figure.dpi * 72 / (1.14 * span)  # of a layer
     for layer, after in zip(layers, [*layers[1:], layers[-1] + 0.12 * span]):
         rows = table["Layer"] == layer
         ranked = zip(table["Value"][rows], table["Head"][rows])
@@ -259,13 +226,13 @@ def heads_by_layer(recording, page, measure="StrongestIsSelf", quantity="Weights
     return figure
 
 
-def _histograms(recording, page, name, label):
-    table = recording.updates(port=1)
+def _histograms(recording: Recording, page: Page, name: str, label: str) -> Any:
+    table = updates(recording, 1)
     layers = recording.layers
     columns = page.columns(len(layers))
     title = f"{label}: a row per head"
-    figure, panels = page.panels(len(layers), columns, title, square=False)
-    figure.set_figheight((34 * -(-len(layers) // columns) + 14) * MILLIMETRE)
+    height = 34 * -(-len(layers) // columns) + 14
+    figure, panels = page.panels(len(layers), columns, title, square=False, height_mm=height)
     most = table[f"{name} Count"].max()
     for layer, axes in zip(layers, panels):
         rows = table["Layer"] == layer
@@ -282,24 +249,24 @@ def _histograms(recording, page, name, label):
     return figure
 
 
-@drawn_from(Focus.opened)
-def magnitudes(recording, page):
+@drawn_from(Recording)
+def magnitudes(recording: Recording, page: Page) -> Any:
     """How much each head changes the residual stream: a histogram of its update over the tokens."""
     return _histograms(recording, page, "Magnitude", "Update magnitude |u| / |x|")
 
 
-@drawn_from(Focus.opened)
-def orientations(recording, page):
+@drawn_from(Recording)
+def orientations(recording: Recording, page: Page) -> Any:
     """The cosine of each head's update with the residual stream: a histogram over the tokens."""
     return _histograms(recording, page, "Orientation", "Update orientation cos(u, x)")
 
 
-def _layer_colors(recording):
+def _layer_colors(recording: Recording) -> Any:
     """A color for each layer, from dark blue to orange."""
     return ListedColormap(matplotlib.cm.plasma(numpy.linspace(0, 0.82, len(recording.layers))))
 
 
-def _layer_bar(figure, axes, recording):
+def _layer_bar(figure: Any, axes: Any, recording: Recording) -> None:
     count = len(recording.layers)
     norm = BoundaryNorm(numpy.arange(count + 1) - 0.5, count)
     step = -(-count // 16)
@@ -308,12 +275,11 @@ def _layer_bar(figure, axes, recording):
     color_bar(figure, axes, ScalarMappable(norm, _layer_colors(recording)), "Layer", places, labels)
 
 
-@drawn_from(Focus.opened)
-def orientation_and_magnitude(recording, page):
+@drawn_from(Recording)
+def orientation_and_magnitude(recording: Recording, page: Page) -> Any:
     """The orientation of each update against its magnitude: all heads and tokens, colored by layer."""
-    table = recording.updates()
-    figure, (axes,) = page.panels(1, square=False)
-    figure.set_figheight(min(120, 0.7 * page.width_mm) * MILLIMETRE)
+    table = updates(recording)
+    figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.7 * page.width_mm))
     order = numpy.random.default_rng(0).permutation(len(table["Layer"]))  # hides no layer
     colors = _layer_colors(recording)(numpy.searchsorted(recording.layers, table["Layer"][order]))
     axes.scatter(
@@ -327,12 +293,11 @@ def orientation_and_magnitude(recording, page):
     return figure
 
 
-@drawn_from(Focus.opened)
-def position_and_magnitude(recording, page):
+@drawn_from(Recording)
+def position_and_magnitude(recording: Recording, page: Page) -> Any:
     """The magnitude of each update against its position; lines are the means of layers."""
-    table, means = recording.updates(), recording.updates(port=2)
-    figure, (axes,) = page.panels(1, square=False)
-    figure.set_figheight(min(110, 0.6 * page.width_mm) * MILLIMETRE)
+    table, means = updates(recording), updates(recording, 2)
+    figure, (axes,) = page.panels(1, square=False, height_mm=min(110, 0.6 * page.width_mm))
     axes.scatter(
         table["Position"], table["Magnitude"], s=2, color=GREY, alpha=0.35, linewidths=0, zorder=1,
         rasterized=len(table["Position"]) > _VECTORS,
@@ -353,90 +318,94 @@ FIGURES = {
         "The scores of one head before the softmax. Frames mark the strongest key of each query: green where that "
         "is its own position, purple where it is the first token, orange elsewhere.",
         scores,
-        {"layer": None, "head": 0},
+        ("layer", "head", "sequence"),
     ),
     "focus-breakdown": Figure(
         "What makes a score large",
         "The largest scores of each query of one head as the sum of ALiBi, a bias that depends on the key alone, and "
         "attention.",
         breakdown,
-        {"config": None, "layer": None, "head": 0, "ranks": 4},
+        ("layer", "head", "sequence", "ranks"),
     ),
     "focus-bias": Figure(
         "Bias against ALiBi",
         "The parts of the scores of one head that depend on the key alone, without their means, which the softmax "
         "does not see.",
         key_parts,
-        {"config": None, "layer": None, "head": 0},
+        ("layer", "head", "sequence"),
     ),
     "focus-self": Figure(
         "Heads that look at themselves",
         "The share of queries whose strongest key is their own. The heads of each layer are sorted, so lines do not "
         "cross; numbers are heads.",
-        heads_by_layer,
-        {"measure": "StrongestIsSelf", "quantity": "Weights"},
+        functools.partial(heads_by_layer, measure="StrongestIsSelf"),
+        ("quantity",),
     ),
     "focus-first": Figure(
         "Heads that look at the first token",
         "The share of queries whose strongest key is the first token, likewise.",
-        heads_by_layer,
-        {"measure": "StrongestIsFirst", "quantity": "Weights"},
+        functools.partial(heads_by_layer, measure="StrongestIsFirst"),
+        ("quantity",),
     ),
     "focus-concentration": Figure(
         "How concentrated heads are",
         "The mean difference between the largest and the second largest weight of a query, likewise. 1: all "
         "attention goes to one key.",
-        heads_by_layer,
-        {"measure": "Concentration", "quantity": "Weights"},
+        functools.partial(heads_by_layer, measure="Concentration"),
+        ("quantity",),
     ),
     "focus-magnitudes": Figure(
         "How much heads write",
         "The length of what each head adds to the residual stream, as a share of its length: histograms over the "
         "tokens, a row per head.",
         magnitudes,
-        {},
+        (),
     ),
     "focus-orientations": Figure(
         "Where to heads write",
         "The cosine of what each head adds with the residual stream, likewise.",
         orientations,
-        {},
+        (),
     ),
     "focus-scatter": Figure(
         "Orientation and magnitude",
         "Each point is what one head adds to the residual stream at one token.",
         orientation_and_magnitude,
-        {},
+        (),
     ),
     "focus-positions": Figure(
         "Position and magnitude",
         "The magnitude of what heads add against the position of the token; lines are the means of layers.",
         position_and_magnitude,
-        {},
+        (),
     ),
 }
 
 
-def render_named(path, folder, sequence=0, output=None, reasons=None, **place):
+def render_named(
+    path: PathLike, folder: PathLike, layer: int | None = None, head: Head = 0, sequence: int = 0,
+    output: Output | None = None, reasons: list[str] | None = None, model: Transformer | PathLike | None = None,
+    ranks: int = 4, quantity: str = "Weights",
+) -> dict[str, pathlib.Path]:
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render. Figures for which the recording or the model is missing are left out; the reasons are
     appended to the list `reasons`, each once.
     """
     output = output or Output()
+    place = {"layer": layer, "head": head, "sequence": sequence, "ranks": ranks, "quantity": quantity}
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
-    with Focus.opened(path, sequence) as recording:
+    with Recording.opened(path, model=model) as recording:
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in FIGURES.items():
             if name == "focus-scores" and not recording.has_scores:
                 continue
-            arguments = {key: place.get(key, value) for key, value in figure.arguments.items()}
-            arguments.update({key: figure.arguments[key] for key in ("measure",) if key in figure.arguments})
+            arguments = {key: place[key] for key in figure.arguments}
             try:
                 drawn = figure.draw(recording, **arguments, **output.options)
-            except (Missing, ValueError) as reason:
+            except ValueError as reason:
                 # Not every model has scores that can be split.
-                if isinstance(reason, ValueError) and "config" not in arguments:
+                if not isinstance(reason, Missing) and name not in ("focus-breakdown", "focus-bias"):
                     raise
                 if reasons is not None and str(reason) not in reasons:
                     reasons.append(str(reason))
@@ -445,21 +414,24 @@ def render_named(path, folder, sequence=0, output=None, reasons=None, **place):
     return written
 
 
-def render(path, folder, sequence=0, width=2400, format="png", style=None, **place):
+def render(
+    path: PathLike, folder: PathLike, layer: int | None = None, head: Head = 0, sequence: int = 0, width: int = 2400,
+    format: str = "png", style: dict[str, Any] | None = None, **place: Any,
+) -> list[pathlib.Path]:
     """Renders the figures of a recording; returns their paths.
 
-    sequence, layer (the first by default), head: what to show of single heads. config: the config.json of the
-    transformer that was recorded, for the parts of scores. ranks: the largest scores of a query (4). quantity:
-    Weights or NormWeighted. width: of a PNG, in pixels. format: png, pdf or svg. style: {"width_mm": 180,
-    "font_size": 7, "dark": False}. Raises FileNotFoundError or ValueError.
+    layer (the first by default), head, sequence: what to show of single heads. model: the transformer that was
+    recorded, for the parts of scores. ranks: the largest scores of a query (4). quantity: Weights or NormWeighted.
+    width: of a PNG, in pixels. format: png, pdf or svg. style: {"width_mm": 180, "font_size": 7, "dark": False}.
+    Raises FileNotFoundError or ValueError.
     """
     output = Output(format, width, **(style or {}))
-    return list(render_named(path, folder, sequence, output, **place).values())
+    return list(render_named(path, folder, layer, head, sequence, output, **place).values())
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.focus",
+        prog="attention-atlas figures",
         description="Renders where the heads of a recorded transformer look and what they write.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
@@ -471,15 +443,14 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    place = {name: getattr(found, name) for name in ("layer", "head", "ranks", "quantity")}
-    place["config"] = found.model
-    reasons = []
+    place = {name: getattr(found, name) for name in ("layer", "head", "sequence", "model", "ranks", "quantity")}
+    reasons: list[str] = []
     try:
         output = Output(**options(found))
         for path in found.recordings:
-            for file in render_named(path, found.output, found.sequence, output, reasons, **place).values():
+            for file in render_named(path, found.output, output=output, reasons=reasons, **place).values():
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

@@ -1,29 +1,34 @@
 """Figures of what the heads of a recorded transformer attend to in one sequence.
 
-    pvpython -m attentionatlas.heads RECORDING ... -o DIR [--sequence S] [--layer L] [--head H]
+    attention-atlas figures RECORDING ... -o DIR [--sequence S] [--layer L] [--head H]
         [--quantity Weights|NormWeighted|Rollout] [--width-mm MM] [--font-size PT] [--dark]
         [--format png|pdf|svg] [--width PIXELS]
 
 One head with its tokens, before and after the softmax, as lines between words (sentence.py has more of them),
 and of images on the picture; a layer; all layers and heads as a matrix; and what each head is known for. Each
 is also a function that returns a matplotlib Figure: weights("run.safetensors", layer=4, head=11). A head or
-sequence of -1 is the mean over all.
+sequence of "mean" is the mean over all.
 """
 
+from __future__ import annotations
+
 import argparse
-import collections
 import math
 import pathlib
 import sys
+from collections.abc import Callable, Sequence as Listed
+from typing import Any, NamedTuple
 
 import numpy
 
-from attentionatlas._internal.charts import SHARES, color_bar, drawn_from, enlarged, fit, label_heads, show_matrix
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, number
+from attentionatlas._internal.charts import SHARES, Page, color_bar, drawn_from, enlarged, label_heads, show_matrix
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import ORANGES, WEIGHTS
 from attentionatlas.output import Output, add_options, options
-from attentionatlas.patches import heads_of_patch, patches
-from attentionatlas.sentence import sentence
+from attentionatlas.patches import all_heads as heads_on_picture
+from attentionatlas.patches import one_head
+from attentionatlas.sentence import lines
 
 #: More labels than these cannot be read.
 _LABELS = 40
@@ -32,7 +37,7 @@ QUANTITIES = ("Weights", "NormWeighted", "Rollout")
 _NAMES = {"NormWeighted": "Norm-weighted"}
 
 
-def _label_tokens(axes, tokens):
+def _label_tokens(axes: Any, tokens: list[str]) -> None:
     """Writes the tokens beside the rows and below the columns of a matrix."""
     if len(tokens) > _LABELS:
         tokens = []
@@ -43,41 +48,53 @@ def _label_tokens(axes, tokens):
     axes.set(xlabel="Key", ylabel="Query")
 
 
-def _title(recording, layer, head, quantity):
+def labels(recording: Recording, sequence: Sequence) -> list[str]:
+    """The tokens of a sequence, as axes have them; none for the mean over sequences."""
+    chosen = number("sequence", sequence)
+    return [] if chosen == -1 else recording.tokens(chosen)
+
+
+def _title(recording: Recording, layer: int, head: Head, quantity: str) -> str:
     name = _NAMES.get(quantity, quantity).lower()
     if quantity == "Rollout":
         return f"Layers {recording.layers[0]} to {layer}: {name}"
-    return f"Layer {layer}, {'mean of all heads' if head == -1 else f'head {head}'}: {name}"
+    return f"Layer {layer}, {head_name(head)}: {name}"
 
 
-def draw_head(recording, page, layer, head, quantity, **colors):
-    """A figure of one quantity of a head with its tokens; scores that the mask excludes are hidden."""
-    layer = recording.layers[0] if layer is None else layer
-    matrix = recording.matrix(layer, head, quantity)
-    if quantity == "Scores" and not numpy.triu(recording.matrix(layer, head), 1).any():
+def draw_head(
+    recording: Recording, page: Page, layer: int | None, head: Head, sequence: Sequence, quantity: str, **colors: Any
+) -> tuple[Any, Any]:
+    """A figure of one quantity of a head with its tokens, and its axes; scores that the mask excludes are hidden."""
+    layer, _, _ = recording.place(layer, head, sequence)
+    matrix = recording.attention(layer, head, sequence, quantity)
+    if quantity == "Scores" and not numpy.triu(recording.attention(layer, head, sequence), 1).any():
         matrix[numpy.triu_indices(len(matrix), 1)] = numpy.nan  # excluded by the mask
     figure, (axes,) = page.panels(1)
     axes.set_title(_title(recording, layer, head, quantity))
     shown = show_matrix(axes, matrix, page.pixels(1), **colors)
-    _label_tokens(axes, recording.tokens)
+    _label_tokens(axes, labels(recording, sequence))
     bar = color_bar(figure, axes, shown, _NAMES.get(quantity, quantity), SHARES)
     if quantity != "Weights":
         low, high = shown.get_clim()
         ticks = low + (high - low) * SHARES
         digits = 1 if high - low >= 1 else 2
         bar.set_ticks(ticks, labels=[f"{tick:.{digits}f}" for tick in ticks])
-    return fit(figure)
+    return figure, axes
 
 
-@drawn_from(Recording.opened)
-def scores(recording, page, layer=None, head=0):
+@drawn_from(Recording)
+def scores(recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Any:
     """The scaled products of queries and keys of a head, before the softmax."""
-    return draw_head(recording, page, layer, head, "Scores", cmap=ORANGES)
+    figure, _ = draw_head(recording, page, layer, head, sequence, "Scores", cmap=ORANGES)
+    return page.fit(figure)
 
 
-@drawn_from(Recording.opened)
-def weights(recording, page, layer=None, head=0, quantity="Weights"):
-    """The attention weights of a head, or of their mean (-1).
+@drawn_from(Recording)
+def weights(
+    recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: Sequence = 0,
+    quantity: str = "Weights",
+) -> Any:
+    """The attention weights of a head, or of "mean", that of all heads.
 
     quantity: Weights; NormWeighted, weight times the norm of value W_O (Kobayashi et al. 2020); or Rollout, from
     the first recorded layer to this one (Abnar and Zuidema 2020).
@@ -85,36 +102,37 @@ def weights(recording, page, layer=None, head=0, quantity="Weights"):
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity: expected one of {', '.join(QUANTITIES)}, found {quantity}.")
     highest = 1 if quantity == "Weights" else None
-    return draw_head(recording, page, layer, head, quantity, cmap=WEIGHTS, vmin=0, vmax=highest)
+    figure, _ = draw_head(recording, page, layer, head, sequence, quantity, cmap=WEIGHTS, vmin=0, vmax=highest)
+    return page.fit(figure)
 
 
-@drawn_from(Recording.opened)
-def layer_weights(recording, page, layer=None):
+@drawn_from(Recording)
+def layer_weights(recording: Recording, page: Page, layer: int | None = None, sequence: Sequence = 0) -> Any:
     """The attention weights of each head of a layer, the first one by default."""
-    layer = recording.layers[0] if layer is None else layer
+    layer, _, _ = recording.place(layer, 0, sequence)
     title = f"Layer {layer}: weights of its {recording.heads} heads"
     figure, axes = page.panels(recording.heads, title=title)
     columns = page.columns(recording.heads)
     for head, panel in enumerate(axes):
-        matrix = recording.matrix(layer, head)
+        matrix = recording.attention(layer, head, sequence)
         shown = show_matrix(panel, matrix, page.pixels(columns), cmap=WEIGHTS, vmin=0, vmax=1)
         panel.set(title=f"Head {head}", xticks=[], yticks=[])
     color_bar(figure, axes, shown, "Weights", SHARES)
-    return fit(figure)
+    return page.fit(figure)
 
 
-def _mosaic(recording, pixels):
+def _mosaic(recording: Recording, pixels: int, sequence: Sequence) -> Any:
     """The weights of all heads as one matrix, a row of tiles per layer, with narrow gaps; long ones are pooled."""
     side = max(24, math.ceil(pixels / recording.heads))
     gap = side // 24
-    tiles = (map(lambda tile: enlarged(tile, side), row) for row in recording.panels(side))
+    tiles = (map(lambda tile: enlarged(tile, side), row) for row in recording.panels(side, sequence))
     return numpy.block([[numpy.pad(tile, gap, constant_values=numpy.nan) for tile in row] for row in tiles])
 
 
-@drawn_from(Recording.opened)
-def all_heads(recording, page):
+@drawn_from(Recording)
+def all_heads(recording: Recording, page: Page, sequence: Sequence = 0) -> Any:
     """The attention weights of every layer (rows) and head (columns)."""
-    mosaic = _mosaic(recording, page.pixels(1))
+    mosaic = _mosaic(recording, page.pixels(1), sequence)
     side = mosaic.shape[1] / recording.heads
     figure, (axes,) = page.panels(1)
     axes.set_title(f"Weights of {len(recording.layers)} layers \u00d7 {recording.heads} heads")
@@ -122,17 +140,17 @@ def all_heads(recording, page):
     columns = {head: (head + 0.5) * side - 0.5 for head in range(recording.heads)}
     label_heads(axes, columns, {layer: (row + 0.5) * side - 0.5 for row, layer in enumerate(recording.layers)})
     color_bar(figure, axes, shown, "Weights", SHARES)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Recording.opened)
-def head_scores(recording, page):
+@drawn_from(Recording)
+def head_scores(recording: Recording, page: Page) -> Any:
     """What each head is known for: the share of its attention that is in a pattern, and prefix matching and sink.
 
     The names are those of HeadScores, with its default measure. Scores that no head has are left out, such as
     those of repetitions in a text that has none.
     """
-    columns = {name: matrix for name, matrix in recording.scores().items() if matrix.any() or name == "Sink"}
+    columns = {name: matrix for name, matrix in recording.head_scores().items() if matrix.any() or name == "Sink"}
     across = min(3, len(columns))
     figure, axes = page.panels(len(columns), across, title="What each head is known for")
     for panel, (name, matrix) in zip(axes, columns.items()):
@@ -142,11 +160,17 @@ def head_scores(recording, page):
         label_heads(panel, {head: head for head in range(0, recording.heads, step)}, rows)
         panel.set_title(name)
     color_bar(figure, axes, shown, "Score", SHARES)
-    return fit(figure)
+    return page.fit(figure)
 
 
-#: A figure of a recording: its title, what it shows, its function, and the arguments that this takes.
-Figure = collections.namedtuple("Figure", "title sentence draw arguments")
+class Figure(NamedTuple):
+    """A figure for render: its title, what it shows, its function, and which arguments of render this takes."""
+
+    title: str
+    sentence: str
+    draw: Callable[..., Any]
+    arguments: tuple[str, ...]
+
 
 FIGURES = {
     "scores": Figure(
@@ -154,48 +178,48 @@ FIGURES = {
         "The scaled products of queries (rows) and keys (columns) of one head, before the softmax; grey "
         "where the mask excludes the key.",
         scores,
-        ("layer", "head"),
+        ("layer", "head", "sequence"),
     ),
     "weights": Figure(
         "What a head attends to: weights",
         "The same head after the softmax: how much each query (row) attends to each key (column), from white "
         "(not at all) to dark blue (to it alone).",
         weights,
-        ("layer", "head", "quantity"),
+        ("layer", "head", "sequence", "quantity"),
     ),
     "sentence": Figure(
         "What a head connects: words",
         "The same weights as lines from queries (left) to keys (right), and what each key receives as bars. Of "
         "long texts, the first 256 tokens.",
-        sentence,
-        ("layer", "head", "quantity"),
+        lines,
+        ("layer", "head", "sequence", "quantity"),
     ),
     "patches": Figure(
         "What the class token attends to: patches",
         "The same head on the picture that the model saw: the heat of the class token, or of a patch; arrows from "
         "each patch to its strongest key, and marks of the patches that attend most to themselves (discs) or to "
         "the class token (squares).",
-        patches,
-        ("layer", "head", "quantity"),
+        one_head,
+        ("layer", "head", "sequence", "quantity"),
     ),
     "patches-heads": Figure(
         "Patches in all heads",
         "What the class token attends to, in every layer (rows) and head (columns), each up to its own largest "
         "weight.",
-        heads_of_patch,
-        ("quantity",),
+        heads_on_picture,
+        ("sequence", "quantity"),
     ),
     "layer": Figure(
         "The heads of a layer",
         "The weights of each head of that layer on the same sequence.",
         layer_weights,
-        ("layer",),
+        ("layer", "sequence"),
     ),
     "all-heads": Figure(
         "All heads",
         "The weights of every recorded layer (rows) and head (columns).",
         all_heads,
-        (),
+        ("sequence",),
     ),
     "head-scores": Figure(
         "What each head is known for",
@@ -208,16 +232,19 @@ FIGURES = {
 }
 
 
-def render_named(path, folder, sequence=0, layer=None, head=0, output=None, quantity="Weights"):
+def render_named(
+    path: PathLike, folder: PathLike, layer: int | None = None, head: Head = 0, sequence: Sequence = 0,
+    output: Output | None = None, quantity: str = "Weights",
+) -> dict[str, pathlib.Path]:
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render; the scores are omitted if the recording holds attention weights only, and figures of patches
     unless it is one of images.
     """
     output = output or Output()
-    place = {"layer": layer, "head": head, "quantity": quantity}
+    place = {"layer": layer, "head": head, "sequence": sequence, "quantity": quantity}
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
-    with Recording.opened(path, sequence) as recording:
+    with Recording.opened(path) as recording:
         folder.mkdir(parents=True, exist_ok=True)
         missing = [] if recording.has_scores else ["scores"]
         missing += [] if recording.has_images else ["patches", "patches-heads"]
@@ -231,38 +258,43 @@ def render_named(path, folder, sequence=0, layer=None, head=0, output=None, quan
 
 
 def render(
-    path, folder, sequence=0, layer=None, head=0, width=2400, format="png", quantity="Weights", **style
-):
+    path: PathLike, folder: PathLike, layer: int | None = None, head: Head = 0, sequence: Sequence = 0, width: int = 2400,
+    format: str = "png", quantity: str = "Weights", **style: Any,
+) -> list[pathlib.Path]:
     """Renders the figures of a recording; returns their paths.
 
-    sequence, layer (the first by default), head, quantity of the weights: what to show. width: of a PNG, in pixels. format: png,
+    layer (the first by default), head, sequence, quantity of the weights: what to show. width: of a PNG, in pixels. format: png,
     pdf or svg. style: width_mm (180), font_size in points (7), dark (False). Raises FileNotFoundError or
     ValueError.
     """
     output = Output(format, width, **style)
-    return list(render_named(path, folder, sequence, layer, head, output, quantity).values())
+    return list(render_named(path, folder, layer, head, sequence, output, quantity).values())
 
 
-def add_place_options(parser):
+def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select a sequence, layer and head to the parser of a command line."""
     parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
     parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
     parser.add_argument("--head", type=int, default=0, help="to show large; -1: their mean (default: 0)")
 
 
-def main(arguments=None):
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.heads",
+        prog="attention-atlas figures",
         description="Renders figures of what the heads of a recorded transformer attend to.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
     add_options(parser)
     add_place_options(parser)
     parser.add_argument("--quantity", choices=QUANTITIES, default="Weights", help="of the weights (default: Weights)")
-    found = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Listed[str] | None = None) -> None:
+    found = _parser().parse_args(arguments)
     try:
         for path in found.recordings:
-            place = (found.sequence, found.layer, found.head)
+            place = (found.layer, found.head, found.sequence)
             for file in render(path, found.output, *place, quantity=found.quantity, **options(found)):
                 print(file, flush=True)
     except (OSError, ValueError) as error:

@@ -1,16 +1,21 @@
 """Writing figures to files, and the options that all of them share."""
 
+from __future__ import annotations
+
+import argparse
 import base64
 import html
 import io
 import pathlib
 import re
+from typing import Any
 
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
 from attentionatlas._internal import style
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import MILLIMETRE
 from attentionatlas._internal.checks import check, check_page
 from attentionatlas._internal.files import complete
@@ -26,27 +31,30 @@ class Output:
     Raises ValueError for a value out of range.
     """
 
-    def __init__(self, format="png", width=2400, width_mm=180, font_size=None, dark=False):
+    def __init__(
+        self, format: str = "png", width: int = 2400, width_mm: float = 180, font_size: float | None = None,
+        dark: bool = False,
+    ) -> None:
         if format not in FORMATS:
             raise ValueError(f"format: expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, found '{format}'.")
         check("width", width, 200, 16384, "pixels")
         check_page(width_mm, font_size)
         self.format, self.pixels = format, width
-        self._options = {"width_mm": width_mm, "font_size": font_size, "dark": dark}
+        self._options: dict[str, Any] = {"width_mm": width_mm, "font_size": font_size, "dark": dark}
         self.options = self.options_for(width) if format == "png" else {**self._options, "dpi": PRINT_DPI}
 
-    def options_for(self, pixels):
+    def options_for(self, pixels: int) -> dict[str, Any]:
         """The options of a figure's function for an image of this width."""
         inches = self._options["width_mm"] * MILLIMETRE
         return {**self._options, "dpi": pixels / inches * (1 + 1e-9)}  # not a pixel less by rounding
 
-    def write(self, figure, folder, name):
+    def write(self, figure: Any, folder: PathLike, name: str) -> pathlib.Path:
         """Writes a figure into a folder; returns the file's path."""
         path = pathlib.Path(folder, f"{name}.{self.format}")
         return save(figure, path, self.options["dpi"])
 
 
-def save(figure, path, dpi=PRINT_DPI):
+def save(figure: Any, path: PathLike, dpi: float = PRINT_DPI) -> pathlib.Path:
     """Writes a figure in the format that the file's name ends with; the file appears complete or not at
     all. Letters stay text in an embedded font."""
     path = pathlib.Path(path)
@@ -59,18 +67,19 @@ def save(figure, path, dpi=PRINT_DPI):
     return path
 
 
-def _save_svg(figure, path, **options):
+def _save_svg(figure: Any, path: pathlib.Path, **options: Any) -> None:
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None}, **options)
     path.write_text(_with_fonts(text.getvalue()), encoding="utf-8")
 
 
-def _with_fonts(svg):
+def _with_fonts(svg: str) -> str:
     """An SVG with the letters of its fonts embedded; programs that ignore them use a sans-serif font."""
     letters = html.unescape("".join(re.findall(r">([^<>]+)</(?:text|tspan)>", svg)))
-    known, used = set(font_manager.get_font_names()), set()
+    known = set(font_manager.get_font_names())
+    used: set[str] = set()
 
-    def found(match):
+    def found(match: re.Match[str]) -> str:
         names = [name for name in dict.fromkeys(re.findall("'([^']+)'", match[2])) if name in known]
         used.update(names)
         return match[1] + ", ".join([*(f"'{name}'" for name in names), "sans-serif"])
@@ -81,7 +90,7 @@ def _with_fonts(svg):
     return svg.replace("<defs>", f"<defs>\n  <style>{faces}</style>", 1)
 
 
-def _font_face(name, letters):
+def _font_face(name: str, letters: str) -> str:
     """The CSS of a font that has just these letters."""
     font = TTFont(font_manager.findfont(name), fontNumber=0)
     options = subset.Options(notdef_outline=True)
@@ -96,7 +105,7 @@ def _font_face(name, letters):
     return f"@font-face {{font-family: '{name}'; src: url(data:font/woff;base64,{code});}}"
 
 
-def add_options(parser):
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of Output to the parser of a command line."""
     parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
     parser.add_argument("--format", default="png", help="png, pdf or svg (default: png)")
@@ -112,7 +121,7 @@ def add_options(parser):
     parser.add_argument("--dark", action="store_true", help="light letters on a dark page")
 
 
-def options(arguments):
+def options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parsed options as keyword arguments of Output."""
     names = ("format", "width", "width_mm", "font_size", "dark")
     return {name: getattr(arguments, name) for name in names}

@@ -1,18 +1,22 @@
 """The attention of a vision transformer on the picture that it saw, laid out for print.
 
-    pvpython -m attentionatlas.patches RECORDING -o DIR [--sequence S] [--layer L] [--head H|mean]
+    attention-atlas figures RECORDING -o DIR [--sequence S] [--layer L] [--head H|mean]
         [--patch ROW COLUMN] [--direction From|To] [--quantity Weights|NormWeighted|Rollout]
         [--arrows Strongest|Above|None] [--threshold W] [--opacity O]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
 The heat of a patch or of the class token, with arrows from each patch to its strongest key and marks of the
 patches that attend most to themselves or to the class token; and the heat of every head. Each is also a
-function that returns a matplotlib Figure: patches("run.safetensors", 0, layer=4, head=11, patch=(3, 7)).
+function that returns a matplotlib Figure: one_head("run.safetensors", layer=4, head=11, patch=(3, 7)).
 """
+
+from __future__ import annotations
 
 import argparse
 import pathlib
 import sys
+from collections.abc import Sequence as Listed
+from typing import Any
 
 import matplotlib
 import numpy
@@ -22,10 +26,10 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import color_bar, drawn_from, fit, label_heads, ramp
+from attentionatlas._internal.arguments import Head, PathLike, head_name
+from attentionatlas._internal.charts import Page, color_bar, drawn_from, label_heads, ramp
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.readers import has_images
-from attentionatlas._internal.recording import opened_sequence
+from attentionatlas._internal.recording import Recording
 from attentionatlas.output import Output, add_options, options
 
 #: As on the screen: colors that no heat has.
@@ -38,24 +42,14 @@ ARROWS = ("Strongest", "Above", "None")
 class _View:
     """A view of one image, of which properties may change."""
 
-    def __init__(self, opened, sequence, **properties):
-        reader, shown = opened
-        if not has_images(reader):
+    def __init__(self, recording: Recording, sequence: int, **properties: Any) -> None:
+        if not recording.has_images:
             raise ValueError("expected a recording of images, whose tokens have a row and a column.")
-        self.proxy = simple.PatchAttention(Input=reader, Sequence=shown if sequence is None else sequence)
-        scales = data.first_part(reader).GetFieldData().GetArray("Score Scale")
-        #: The recorded ones.
-        self.layers = [int(scales.GetComponent(i, 0)) for i in range(scales.GetNumberOfTuples())]
+        self.proxy = recording.own(simple.PatchAttention(Input=recording.reader, Sequence=sequence))
         for name, value in properties.items():
             setattr(self.proxy, name, value)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        simple.Delete(self.proxy)
-
-    def read(self):
+    def read(self) -> _View:
         """Reads what is shown; raises ValueError if there is an error."""
         cells = data.fetch(self.proxy)
         if cells.GetNumberOfCells() == 0:
@@ -67,24 +61,24 @@ class _View:
         self.cells = self.shapes(cells)
         return self
 
-    def shapes(self, cells):
+    def shapes(self, cells: Any) -> list[Any]:
         """The polygons or lines of an output as rows of places, in columns and rows of patches."""
         places = data.points(cells)[:, :2] / (1, -self.tall)
         polygons = cells.GetPolys() if cells.GetNumberOfPolys() else cells.GetLines()
         return [places[corners] for corners in data.cells(polygons)] if len(places) else []
 
-    def heat(self):
+    def heat(self) -> Any:
         """The weights of the patches as a matrix, without a value where there is none."""
         patches = self.row >= 0
         matrix = numpy.full((self.row.max() + 1, self.column.max() + 1), numpy.nan)
         matrix[self.row[patches], self.column[patches]] = self.weight[patches]
         return matrix
 
-    def picture(self):
+    def picture(self) -> Any:
         """The picture, [height, width, 3], the upper row first."""
         return data.image(self.proxy, "PictureColor", port=3)[::-1]
 
-    def mixed(self, picture, largest, opacity):
+    def mixed(self, picture: Any, largest: float, opacity: float) -> Any:
         """The picture under the heat, whose scale ends at `largest`, as one image of red, green and blue."""
         heat = self.heat() / largest
         rows, columns = (
@@ -93,7 +87,7 @@ class _View:
         colors = _HEAT(heat[numpy.ix_(rows, columns)])[..., :3]
         return (1 - opacity) * picture / 255 + opacity * colors
 
-    def show(self, axes, largest, opacity):
+    def show(self, axes: Any, largest: float, opacity: float) -> None:
         """Draws the picture and the heat upon it, and the class tokens beside it."""
         rows, columns = self.heat().shape
         extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
@@ -106,26 +100,22 @@ class _View:
         axes.set_axis_off()
 
 
-def _number(name, value):
-    return "mean of the heads" if value == -1 else f"{name} {value}"
-
-
-def _title(view, patch, direction, quantity):
+def _title(view: _View, patch: tuple[int, int], direction: str, quantity: str) -> str:
     what = "the class token" if tuple(patch) == CLASS_TOKEN else f"the patch in row {patch[0]}, column {patch[1]}"
     verb = {"From": f"what {what} attends to", "To": f"what attends to {what}"}[direction]
     # Rollout is the same for all heads.
-    head = "" if quantity == "Rollout" else ", " + _number("head", int(view.proxy.Head))
+    head = "" if quantity == "Rollout" else ", " + head_name(int(view.proxy.Head))
     return f"Layer {int(view.proxy.Layer)}{head}: {verb}"
 
 
-def _scale(figure, axes, quantity, largest):
+def _scale(figure: Any, axes: Any, quantity: str, largest: float) -> None:
     """The color bar of weights from 0 on."""
     ticks = numpy.linspace(0, largest, 5)
     labels = {"Weights": "Weight", "NormWeighted": "Weight \u00d7 norm of the value", "Rollout": "Rollout"}
     color_bar(figure, axes, ramp(_HEAT, 0, largest), labels[quantity], ticks, [f"{tick:.2g}" for tick in ticks])
 
 
-def _draw_arrows(axes, view, threshold):
+def _draw_arrows(axes: Any, view: _View, threshold: float) -> None:
     """Arrows, marks and frames, and a legend of those that are there."""
     handles = []
     style = {"facecolors": _ARROWS, "edgecolors": "black", "linewidths": 0.15}
@@ -151,12 +141,12 @@ def _draw_arrows(axes, view, threshold):
         )
 
 
-def _draw_frames(axes, view):
+def _draw_frames(axes: Any, view: _View) -> None:
     for frame in view.shapes(data.fetch(view.proxy, 4)):
         axes.plot(*frame.T, color=_FRAMES, linewidth=1.2, zorder=5, clip_on=False)
 
 
-def _place(axes, view):
+def _place(axes: Any, view: _View) -> None:
     """Makes room for the class tokens beside the picture, and names them."""
     corners = numpy.concatenate(view.cells)
     others = [view.cells[i] for i in numpy.flatnonzero(view.row < 0)]
@@ -168,95 +158,97 @@ def _place(axes, view):
     axes.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]))
 
 
-def _check(direction, arrows, opacity):
+def _check(direction: str, arrows: str, opacity: float) -> None:
     for name, value, known in (("direction", direction, ("From", "To")), ("arrows", arrows, ARROWS)):
         if value not in known:
             raise ValueError(f"{name}: expected {', '.join(known[:-1])} or {known[-1]}, found '{value}'.")
     check("opacity", opacity, 0, 1)
 
 
-@drawn_from(opened_sequence)
-def patches(
-    recording, page, sequence=None, layer=None, head=0, patch=CLASS_TOKEN, direction="From", quantity="Weights",
-    arrows="Strongest", threshold=0.1, opacity=0.5, selected=(),
-):
+@drawn_from(Recording)
+def one_head(
+    recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: int = 0,
+    patch: tuple[int, int] = CLASS_TOKEN, direction: str = "From", quantity: str = "Weights", arrows: str = "Strongest",
+    threshold: float = 0.1, opacity: float = 0.5, selected: Listed[int] = (),
+) -> Any:
     """The heat of a patch on the picture of one image, with arrows and marks of all patches.
 
-    sequence: the image, the first or that of the opened recording. layer: the first recorded one by default.
-    head: -1 for the mean. patch: its row and column; (-1, -1) is the class token. selected: rows in the
-    recording's tokens, in place of one patch. opacity: of the heat, 0 to 1. Other arguments are properties of
-    PatchAttention; without arrows, "None", there are no marks either.
+    layer: the first recorded one by default. head: a number, or "mean". sequence: the image. patch: its row and column;
+    (-1, -1) is the class token. selected: rows in the recording's tokens, in place of one patch. opacity: of the heat,
+    0 to 1. Other arguments are properties of PatchAttention; without arrows, "None", there are no marks either.
     """
     _check(direction, arrows, opacity)
-    chosen = {"Patch": list(patch), "Direction": direction, "Quantity": quantity, "Head": head}
+    layer, head, sequence = recording.place(layer, head, sequence)
+    chosen = {"Patch": list(patch), "Direction": direction, "Quantity": quantity, "Layer": layer, "Head": head}
     chosen |= {"ArrowThreshold": threshold, "SelectedTokens": list(selected)}
-    with _View(recording, sequence, **chosen) as view:
-        view.proxy.Layer = view.layers[0] if layer is None else layer
-        view.proxy.Arrows = "Strongest" if arrows == "None" else arrows
-        view.read()
-        figure, (axes,) = page.panels(1)
-        largest = max(float(view.weight.max()), 1e-30)
-        view.show(axes, largest, opacity)
-        if arrows != "None":
-            _draw_arrows(axes, view, threshold)
-        _draw_frames(axes, view)
-        _place(axes, view)
-        title = _title(view, patch, direction, quantity)
-        axes.set_title(title if not len(selected) else f"{title.split(':')[0]}: {len(selected)} selected tokens")
-        _scale(figure, axes, quantity, largest)
-        return fit(figure)
+    chosen["Arrows"] = "Strongest" if arrows == "None" else arrows
+    view = _View(recording, sequence, **chosen).read()
+    figure, (axes,) = page.panels(1)
+    largest = max(float(view.weight.max()), 1e-30)
+    view.show(axes, largest, opacity)
+    if arrows != "None":
+        _draw_arrows(axes, view, threshold)
+    _draw_frames(axes, view)
+    _place(axes, view)
+    title = _title(view, patch, direction, quantity)
+    axes.set_title(title if not len(selected) else f"{title.split(':')[0]}: {len(selected)} selected tokens")
+    _scale(figure, axes, quantity, largest)
+    return page.fit(figure)
 
 
-@drawn_from(opened_sequence)
-def heads_of_patch(
-    recording, page, sequence=None, patch=CLASS_TOKEN, direction="From", quantity="Weights", opacity=0.5
-):
+@drawn_from(Recording)
+def all_heads(
+    recording: Recording, page: Page, sequence: int = 0, patch: tuple[int, int] = CLASS_TOKEN, direction: str = "From",
+    quantity: str = "Weights", opacity: float = 0.5,
+) -> Any:
     """The heat of a patch in every layer (rows) and head (columns), each up to its own largest weight."""
     _check(direction, "None", opacity)
-    reader, _ = recording
-    heads = int(data.field_number(reader, "Heads"))
-    with _View(recording, sequence, Patch=list(patch), Direction=direction, Quantity=quantity) as view:
-        figure, (axes,) = page.panels(1)
-        step, picture = 1.08, None
-        for row, layer in enumerate(view.layers):
-            for head in range(heads):
-                view.proxy.Layer, view.proxy.Head = layer, head
-                heat = view.read().heat()
-                picture = view.picture() if picture is None else picture
-                extent = (head * step, head * step + 1, row * step + 1, row * step)
-                largest = max(float(numpy.nanmax(heat)), 1e-30)
-                axes.imshow(view.mixed(picture, largest, opacity), extent=extent, interpolation="nearest")
-        axes.set(xlim=(-0.04, heads * step), ylim=(len(view.layers) * step, -0.04))
-        axes.set_aspect(view.tall * heat.shape[0] / heat.shape[1])
-        title = _title(view, patch, direction, quantity).split(": ")[1]
-        axes.set_title(title[0].upper() + title[1:] + ", by layer and head")
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        label_heads(
-            axes, {head: head * step + 0.5 for head in range(heads)},
-            {layer: row * step + 0.5 for row, layer in enumerate(view.layers)},
-        )
-        name = "Share of the head\u2019s largest weight"
-        color_bar(figure, axes, ramp(_HEAT), name, [0, 0.5, 1], shrink=0.5)
-        return fit(figure)
+    view = _View(recording, sequence, Patch=list(patch), Direction=direction, Quantity=quantity)
+    figure, (axes,) = page.panels(1)
+    step, picture = 1.08, None
+    for row, layer in enumerate(recording.layers):
+        for head in range(recording.heads):
+            view.proxy.Layer, view.proxy.Head = layer, head
+            heat = view.read().heat()
+            picture = view.picture() if picture is None else picture
+            extent = (head * step, head * step + 1, row * step + 1, row * step)
+            largest = max(float(numpy.nanmax(heat)), 1e-30)
+            axes.imshow(view.mixed(picture, largest, opacity), extent=extent, interpolation="nearest")
+    axes.set(xlim=(-0.04, recording.heads * step), ylim=(len(recording.layers) * step, -0.04))
+    axes.set_aspect(view.tall * heat.shape[0] / heat.shape[1])
+    title = _title(view, patch, direction, quantity).split(": ")[1]
+    axes.set_title(title[0].upper() + title[1:] + ", by layer and head")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    label_heads(
+        axes, {head: head * step + 0.5 for head in range(recording.heads)},
+        {layer: row * step + 0.5 for row, layer in enumerate(recording.layers)},
+    )
+    name = "Share of the head\u2019s largest weight"
+    color_bar(figure, axes, ramp(_HEAT), name, [0, 0.5, 1], shrink=0.5)
+    return page.fit(figure)
 
 
-def render(path, folder, output=None, layer=None, head=0, **place):
-    """Renders the figures of an image of a recording; returns their paths. place: as for patches."""
+def render(
+    path: PathLike, folder: PathLike, layer: int | None = None, head: Head = 0, sequence: int = 0,
+    output: Output | None = None, **place: Any,
+) -> list[pathlib.Path]:
+    """Renders the figures of an image of a recording; returns their paths. place: as for one_head."""
     output = output or Output()
     folder, stem = pathlib.Path(folder), pathlib.Path(path).stem
-    common = {key: place[key] for key in ("sequence", "patch", "direction", "quantity", "opacity") if key in place}
-    figures = {
-        "patches": patches(path, layer=layer, head=head, **place, **output.options),
-        "patches-heads": heads_of_patch(path, **common, **output.options),
-    }
+    common = {key: place[key] for key in ("patch", "direction", "quantity", "opacity") if key in place}
+    with Recording.opened(path) as recording:
+        figures = {
+            "patches": one_head(recording, layer, head, sequence, **place, **output.options),
+            "patches-heads": all_heads(recording, sequence, **common, **output.options),
+        }
     folder.mkdir(parents=True, exist_ok=True)
     return [output.write(figure, folder, f"{stem}-{name}") for name, figure in figures.items()]
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.patches",
+        prog="attention-atlas figures",
         description="Renders the attention of a vision transformer on the picture that it saw.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="of images, safetensors")
@@ -279,14 +271,14 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
     names = ("sequence", "layer", "patch", "direction", "quantity", "arrows", "threshold", "opacity")
     place = {name: getattr(found, name) for name in names}
     try:
         place["head"] = -1 if found.head == "mean" else int(found.head)
         for path in found.recordings:
-            for file in render(path, found.output, Output(**options(found)), **place):
+            for file in render(path, found.output, output=Output(**options(found)), **place):
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

@@ -1,20 +1,25 @@
 """A ParaView state of linked views on a small attention-only transformer, a recording, or the circuits of a
 language model, which its config.json names.
 
-    pvpython -m attentionatlas.scene MODEL.safetensors|RECORDING.safetensors|CONFIG.json -o SCENE.pvsm
+    attention-atlas scene MODEL.safetensors|RECORDING.safetensors|CONFIG.json -o SCENE.pvsm
 
 Of an attention-only transformer four views: the class map with its token pairs, the pairs on the sphere of the
 unembedding, the deformed torus, and the pairs as a spreadsheet. Token pairs that are selected in one view are
 selected in all; the two views in space turn together. Of the others: see recording_scene and circuit_scene.
 """
 
+from __future__ import annotations
+
 import argparse
 import pathlib
 import sys
+from collections.abc import Sequence as Listed
+from typing import Any
 
 from paraview import simple
 
 from attentionatlas._internal import circuit_scene, recording_scene
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.files import complete
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import is_model, open_model
@@ -23,7 +28,7 @@ from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_v
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
 
-def build(path):
+def build(path: PathLike) -> Any:
     """Builds the views of a file in the present session; returns their first layout.
 
     Raises FileNotFoundError or ValueError for a file that is not there or neither, OSError where ParaView
@@ -36,7 +41,7 @@ def build(path):
     return build_model(path) if not path.is_file() or is_model(path) else recording_scene.build(path)
 
 
-def build_model(path):
+def build_model(path: PathLike) -> Any:
     """Builds the views of an attention-only transformer; as build."""
     model = open_model(path)
     torus = simple.AttentionTorus(
@@ -75,13 +80,13 @@ def build_model(path):
     return layout
 
 
-def _show_chart(torus, pairs, view):
+def _show_chart(torus: Any, pairs: Any, view: Any) -> None:
     simple.Show(torus, view)
     simple.Show(pairs, view)
     simple.ResetCamera(view)
 
 
-def _moved(source, name, normalization, **reference):
+def _moved(source: Any, name: str, normalization: str, **reference: Any) -> Any:
     """A source at the outputs of the model."""
     return simple.TorusDeformation(
         registrationName=name,
@@ -93,7 +98,7 @@ def _moved(source, name, normalization, **reference):
     )
 
 
-def _show_sphere(model, pairs, view):
+def _show_sphere(model: Any, pairs: Any, view: Any) -> Any:
     cells = simple.UnembeddingSphere(registrationName="Sphere", Input=model)
     for port in range(3):
         simple.Show(simple.OutputPort(cells, port), view)
@@ -102,7 +107,7 @@ def _show_sphere(model, pairs, view):
     return on_sphere
 
 
-def _show_surface(torus, pairs, view):
+def _show_surface(torus: Any, pairs: Any, view: Any) -> Any:
     surface = _moved(torus, "Deformed torus", "PerAxis")
     on_surface = _moved(pairs, "Pairs on the surface", "PerAxis", Reference=torus)
     simple.Show(surface, view)
@@ -110,7 +115,7 @@ def _show_surface(torus, pairs, view):
     return on_surface
 
 
-def clear():
+def clear() -> None:
     """Takes everything out of the session: links, which would outlive what they link, then views, as
     what they draw with goes with their windows, then the rest."""
     for name in LINKS + recording_scene.LINKS:
@@ -120,7 +125,7 @@ def clear():
     simple.ResetSession()
 
 
-def save(path, state):
+def save(path: PathLike, state: PathLike) -> pathlib.Path:
     """Writes the scene of a file as a ParaView state, first under a temporary name.
 
     As build; the state names the file by its absolute path. Replaces what the session has.
@@ -136,9 +141,9 @@ def save(path, state):
     return state
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.scene",
+        prog="attention-atlas scene",
         description="Writes a ParaView state of linked views on an attention-only transformer, a recording or circuits.",
     )
     parser.add_argument("file", metavar="FILE", help="a model, a recording, or the config.json of a language model")

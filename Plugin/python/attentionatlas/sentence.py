@@ -1,6 +1,6 @@
 """The attention between the words of a recorded text, laid out for print.
 
-    pvpython -m attentionatlas.sentence RECORDING -o DIR [--sequence S] [--layer L] [--head H,...|mean]
+    attention-atlas figures RECORDING -o DIR [--sequence S] [--layer L] [--head H,...|mean]
         [--quantity Weights|NormWeighted|Rollout] [--threshold W] [--hide-first] [--hide-special]
         [--hidden TOKEN,...] [--selected TOKEN,...] [--direction FromQueries|ToKeys]
         [--first TOKEN] [--count TOKENS] [--rows ROWS]
@@ -9,13 +9,18 @@
 Queries are on the left and keys on the right; a line is the more opaque and the wider, the larger its weight;
 bars are what each key receives. A text of more rows than a page has is cut into parts, with a panel for each
 part of the queries and each part of the keys. Each figure is also a matplotlib Figure:
-sentence("run.safetensors", layer=4, head=11), and pages(...) is a list of figures for texts of any length.
+lines("run.safetensors", layer=4, head=11), and pages(...) is a list of figures for texts of any length.
 """
 
+from __future__ import annotations
+
 import argparse
+import inspect
 import math
 import pathlib
 import sys
+from collections.abc import Sequence as Listed
+from typing import Any
 
 import matplotlib
 import numpy
@@ -26,11 +31,12 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import MILLIMETRE, drawn_from, foreground
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name
+from attentionatlas._internal.charts import Page, drawn_from, foreground
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import readable
 from attentionatlas._internal.notebook import Figure, Figures
-from attentionatlas._internal.recording import opened_sequence
+from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import GREY
 from attentionatlas.output import Output, add_options, options
 
@@ -48,40 +54,32 @@ _WIDTHS = (0.15, 1.4)
 _ONE_HEAD = numpy.array([0.80, 0.42, 0.0])
 
 
-def _length(reader, sequence):
-    """The tokens of a sequence of a recording; -1: of the longest."""
-    offsets = data.first_part(reader).GetFieldData().GetArray("Sequence Offsets")
-    lengths = numpy.diff(vtk_to_numpy(offsets))
-    return int(lengths.max() if sequence < 0 else lengths[sequence])
-
-
 class _Words:
     """What the filter shows of one sequence."""
 
-    def __init__(self, opened, layer, head, sequence, **properties):
-        reader, shown = opened
-        sentence = simple.AttentionSentence(Input=reader, Sequence=shown if sequence is None else sequence)
-        try:
-            if layer is not None:  # else the first recorded one
-                sentence.Layer = layer
-            heads = list(head) if isinstance(head, (list, tuple)) else [head]
-            sentence.Head, sentence.Heads = heads[0], heads if len(heads) > 1 else []
-            for name, value in properties.items():
-                setattr(sentence, name, value)
-            words = data.fetch(sentence, 1)
-            if words.GetNumberOfPoints() == 0:
-                raise ValueError(f"no attention of layer {sentence.Layer}; see the error reported above.")
-            self._read(words, data.fetch(sentence, 0), data.fetch(sentence, 2))
-            self.heads = heads
-            self.layer = int(sentence.Layer)
-            self.quantity = str(sentence.Quantity).strip("'")
-            ahead = self.pairs[:, 1] > self.pairs[:, 0]
-            self.is_causal = not ahead.any()
-            self.length = _length(reader, int(sentence.Sequence))
-        finally:
-            simple.Delete(sentence)
+    def __init__(
+        self, recording: Recording, layer: int | None, head: Head | Listed[Head], sequence: Sequence, **properties: Any
+    ) -> None:
+        many = list(head) if isinstance(head, (list, tuple)) else [head]
+        places = [recording.place(layer, one, sequence) for one in many]
+        self.heads = [one for _, one, _ in places]
+        self.layer, _, self.sequence = places[0]
+        chosen = {"Layer": self.layer, "Head": self.heads[0], "Sequence": self.sequence, **properties}
+        chosen["Heads"] = self.heads if len(self.heads) > 1 else []
+        sentence = recording.own(simple.AttentionSentence(Input=recording.reader))
+        for name, value in chosen.items():
+            setattr(sentence, name, value)
+        words = data.fetch(sentence, 1)
+        if words.GetNumberOfPoints() == 0:
+            raise ValueError(f"no attention of layer {self.layer}; see the error reported above.")
+        self._read(words, data.fetch(sentence, 0), data.fetch(sentence, 2))
+        self.quantity = str(sentence.Quantity).strip("'")
+        ahead = self.pairs[:, 1] > self.pairs[:, 0]
+        self.is_causal = not ahead.any()
+        lengths = recording.lengths
+        self.length = max(lengths) if self.sequence == -1 else lengths[self.sequence]
 
-    def _read(self, words, lines, bars):
+    def _read(self, words: Any, lines: Any, bars: Any) -> None:
         queries = data.point_array(words, "Side") == 0
         label = words.GetPointData().GetAbstractArray("Label")
         self.labels = [label.GetValue(int(i)) for i in numpy.flatnonzero(queries)]
@@ -89,7 +87,7 @@ class _Words:
         tokens = data.point_array(words, "Token Index")[queries]
         self.first = int(data.point_array(words, "Position")[queries][0])
 
-        def cells(whole, name):
+        def cells(whole: Any, name: str) -> Any:
             array = whole.GetCellData().GetArray(name)
             return vtk_to_numpy(array) if array.GetNumberOfTuples() else numpy.zeros(0)
 
@@ -102,16 +100,16 @@ class _Words:
         colors = cells(bars, "HeadColor").reshape(-1, 4)[:, :3] / 255
         self.colors = {int(head): color for head, color in zip(self.bar_heads, colors)}
 
-    def color(self, head):
+    def color(self, head: int) -> Any:
         """The color of a head: that of the class palette if several are shown."""
         return self.colors.get(int(head), _ONE_HEAD) if len(self.heads) > 1 else _ONE_HEAD
 
-    def title(self):
+    def title(self) -> str:
         names = ["mean" if head == -1 else str(head) for head in self.heads]
         if len(names) > 1:
             what = f"heads {', '.join(names)}"
         else:
-            what = "mean of heads" if names == ["mean"] else f"head {names[0]}"
+            what = head_name(self.heads[0])
         kind = {"Weights": "", "NormWeighted": ", weighted by norms", "Rollout": ": rollout"}[self.quantity]
         return f"Layer {self.layer}" + (kind if self.quantity == "Rollout" else f", {what}{kind}")
 
@@ -119,15 +117,15 @@ class _Words:
 class _Panel:
     """The place of a panel, in millimetres from the lower left corner: its rows and columns."""
 
-    def __init__(self, left, right, top, pitch, queries, keys):
+    def __init__(self, left: float, right: float, top: float, pitch: float, queries: range, keys: range) -> None:
         self.left, self.right, self.top, self.pitch = left, right, top, pitch
         self.queries, self.keys = queries, keys
 
-    def y(self, row, rows):
+    def y(self, row: int, rows: range) -> float:
         return self.top - (row - rows.start + 0.5) * self.pitch
 
 
-def _parts(words, rows):
+def _parts(words: _Words, rows: int) -> list[tuple[range, range]]:
     """The panels of a text: ranges of queries and of keys, as far as these can be attended to."""
     count = len(words.labels)
     ranges = [range(begin, min(begin + rows, count)) for begin in range(0, count, rows)]
@@ -137,14 +135,15 @@ def _parts(words, rows):
 class _Layout:
     """Sizes, in millimetres, of panels side by side on a page. rows: of a panel; None: chosen."""
 
-    def __init__(self, words, page, rows):
+    def __init__(self, words: _Words, page: Page, rows: int | None) -> None:
         self.labels, self.families = readable(words.labels)
         self.base = matplotlib.rcParams["font.size"]
-        available = (_HEIGHT_MM - 2 * _TITLE) / _POINT / _LEADING  # of letters of one point
+        available = ((page.height_mm or _HEIGHT_MM) - 2 * _TITLE) / _POINT / _LEADING  # of letters of one point
         count = len(words.labels)
         if rows is None:
-            rows = count if count <= available / self.base else math.ceil(count / math.ceil(count / _ROWS))
-        check("rows", rows, 1, math.floor(available / 3))
+            rows = count if count <= available / self.base or not page.is_own else math.ceil(count / math.ceil(count / _ROWS))
+        if page.is_own:
+            check("rows", rows, 1, math.floor(available / 3))
         rows = min(rows, count)
         self.size = min(self.base, available / rows)
         self.pitch = self.size * _LEADING * _POINT
@@ -157,15 +156,15 @@ class _Layout:
             self.panel = min(self.panel, max(60, 2 * widest + _BARS + 40))
         self.word = min(widest, _WIDEST * self.panel) + 1
 
-    def rows_of_panels(self):
+    def rows_of_panels(self) -> list[list[tuple[range, range]]]:
         """The parts side by side, from the top downward."""
         return [self.parts[i : i + self.columns] for i in range(0, len(self.parts), self.columns)]
 
-    def height(self, parts):
+    def height(self, parts: list[tuple[range, range]]) -> float:
         """Of panels side by side, with the names of their columns."""
         return max(len(part) for pair in parts for part in pair) * self.pitch + _TITLE
 
-    def place(self, words, number, top, queries, keys):
+    def place(self, words: _Words, number: int, top: float, queries: range, keys: range) -> _Panel:
         """A panel, the number-th from the left."""
         begin = 1 + number * (self.panel + _GAP)
         left = begin + self.word + (0 if words.has_key_bars else _BARS)
@@ -173,7 +172,7 @@ class _Layout:
         return _Panel(left, right, top, self.pitch, queries, keys)
 
 
-def _write_words(axes, words, layout, panel):
+def _write_words(axes: Any, words: _Words, layout: _Layout, panel: _Panel) -> None:
     """The words of both columns, outside of the lines; wide ones are smaller."""
     renderer = FigureCanvasAgg(Figure((1, 1), dpi=72)).get_renderer()  # which measures them
     for rows, x, align in ((panel.queries, panel.left - 0.7, "right"), (panel.keys, panel.right + 0.7, "left")):
@@ -189,7 +188,7 @@ def _write_words(axes, words, layout, panel):
                 drawn.set_size(layout.size * (layout.word - 0.7) / width)
 
 
-def _draw_lines(axes, words, panel):
+def _draw_lines(axes: Any, words: _Words, panel: _Panel) -> None:
     """The lines between the words of a panel; the strongest last."""
     query, key = words.pairs.T
     inside = (query >= panel.queries.start) & (query < panel.queries.stop)
@@ -213,7 +212,7 @@ def _draw_lines(axes, words, panel):
     axes.add_collection(LineCollection(ends, colors=colors, linewidths=width, capstyle="butt"))
 
 
-def _draw_bars(axes, words, layout, panel):
+def _draw_bars(axes: Any, words: _Words, layout: _Layout, panel: _Panel) -> None:
     """What each key receives, or each query gives, with the largest as long as there is room."""
     totals = numpy.bincount(words.bar_rows, words.bars, len(words.labels))
     if not totals.any():
@@ -231,26 +230,24 @@ def _draw_bars(axes, words, layout, panel):
             ends[row] += length
 
 
-def _name_columns(axes, layout, panel):
+def _name_columns(axes: Any, layout: _Layout, panel: _Panel) -> None:
     size = min(layout.size + 1, layout.base)
     for x, name, align in ((panel.left, "Query", "right"), (panel.right, "Key", "left")):
         axes.text(x, panel.top + 0.8, name, color=GREY, size=size, ha=align)
 
 
-def _name_heads(axes, words):
+def _name_heads(axes: Any, words: _Words) -> None:
     for head in words.heads:
         label = "mean" if head == -1 else f"head {head}"
         axes.plot([], [], color=words.color(head), linewidth=2, label=label)
     axes.legend(loc="upper right", ncol=min(len(words.heads), 6), borderaxespad=0.2)
 
 
-def _draw(words, layout, rows_of_panels, page, title):
+def _draw(words: _Words, layout: _Layout, rows_of_panels: list[Any], page: Page, title: str) -> Any:
     """A figure of panels, side by side and one below the other."""
     height = sum(map(layout.height, rows_of_panels)) + _TITLE
-    figure = Figure((page.width_mm * MILLIMETRE, height * MILLIMETRE))
-    axes = figure.add_axes([0, 0, 1, 1])
-    axes.set(xlim=(0, page.width_mm), ylim=(0, height))
-    axes.set_axis_off()
+    figure, axes = page.canvas(height)
+    height = page.height_mm or height
     axes.text(1, height - 1, title, size=matplotlib.rcParams["axes.titlesize"], va="top")
     top = height - _TITLE
     for parts in rows_of_panels:
@@ -267,46 +264,44 @@ def _draw(words, layout, rows_of_panels, page, title):
     return figure
 
 
-def _title(words, number=1, figures=1):
+def _title(words: _Words, number: int = 1, figures: int = 1) -> str:
     last = words.first + len(words.labels) - 1
     part = f"; tokens {words.first} to {last} of {words.length}" if len(words.labels) < words.length else ""
     return words.title() + part + (f" (page {number} of {figures})" if figures > 1 else "")
 
 
-def _show(recording, page, rows, place, properties):
-    """The words of a sequence, and their layout."""
-    words = _Words(recording, *place, **properties)
+def _show(
+    recording: Recording, page: Page, layer: int | None, head: Head | Listed[Head], sequence: Sequence,
+    rows: int | None, properties: dict[str, Any],
+) -> tuple[_Words, _Layout]:
+    """The words of a sequence, and their layout. properties: arguments of pages, as the filter has them."""
+    names = {"first": "FirstToken", "count": "TokenCount", "hidden": "HiddenTokens", "selected": "SelectedTokens"}
+    chosen = {names.get(key) or key.title().replace("_", ""): value for key, value in properties.items()}
+    words = _Words(recording, layer, head, sequence, **{
+        key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()
+    })
     return words, _Layout(words, page, rows)
 
 
-def _properties(threshold, hide_first, hide_special, hidden, selected, direction, quantity, first, count):
-    return {
-        "Threshold": threshold,
-        "HideFirst": hide_first,
-        "HideSpecial": hide_special,
-        "HiddenTokens": list(hidden),
-        "SelectedTokens": list(selected),
-        "Direction": direction,
-        "Quantity": quantity,
-        "FirstToken": first,
-        "TokenCount": count,
-    }
-
-
-@drawn_from(opened_sequence)
+@drawn_from(Recording, own=False)
 def pages(
-    recording, page, layer=None, head=0, sequence=None, threshold=0.01, hide_first=False, hide_special=False,
-    hidden=(), selected=(), direction="FromQueries", quantity="Weights", first=0, count=0, rows=None,
-):
+    recording: Recording, page: Page, layer: int | None = None, head: Head | Listed[Head] = 0, sequence: Sequence = 0,
+    threshold: float = 0.01, hide_first: bool = False, hide_special: bool = False, hidden: Listed[int] = (),
+    selected: Listed[int] = (), direction: str = "FromQueries", quantity: str = "Weights", first: int = 0,
+    count: int = 0, rows: int | None = None,
+) -> Figures:
     """The attention between words, as a list of figures that each fit on a page; for texts of any length.
 
-    layer: the first recorded one by default. head: a number, -1 for the mean, or a list of several. sequence:
-    the first, or that of the opened recording. threshold: the least weight of a line. hidden, selected: rows in
-    the recording's tokens. first, count: the tokens to show; count 0 is all. rows: of a panel; by default as
-    many as fit with letters of at least 5 points. Other arguments are properties of AttentionSentence.
+    layer: the first recorded one by default. head: a number, "mean", or a list of several. sequence: a number, or
+    "mean". threshold: the least weight of a line, 0 to 1. hide_first, hide_special: without the first token, or tokens
+    such as [CLS]. hidden, selected: rows in the recording's tokens. direction: FromQueries or ToKeys, the lines of the
+    selected tokens. quantity: Weights, NormWeighted or Rollout. first, count: the tokens to show; count 0 is all. rows:
+    of a panel; by default as many as fit with letters of at least 5 points.
     """
-    chosen = _properties(threshold, hide_first, hide_special, hidden, selected, direction, quantity, first, count)
-    words, layout = _show(recording, page, rows, (layer, head, sequence), chosen)
+    words, layout = _show(recording, page, layer, head, sequence, rows, {
+        "threshold": threshold, "hide_first": hide_first, "hide_special": hide_special, "hidden": hidden,
+        "selected": selected, "direction": direction, "quantity": quantity, "first": first, "count": count,
+    })
     figures = layout.rows_of_panels()
     return Figures(
         _draw(words, layout, [parts], page, _title(words, number, len(figures)))
@@ -314,18 +309,25 @@ def pages(
     )
 
 
-@drawn_from(opened_sequence)
-def sentence(
-    recording, page, layer=None, head=0, sequence=None, threshold=0.01, hide_first=False, hide_special=False,
-    hidden=(), selected=(), direction="FromQueries", quantity="Weights", first=0, count=TOKENS, rows=None,
-):
-    """The attention between words, as one figure: of 256 tokens, unless `count` is another number. As pages."""
-    chosen = _properties(threshold, hide_first, hide_special, hidden, selected, direction, quantity, first, count)
-    words, layout = _show(recording, page, rows, (layer, head, sequence), chosen)
+@drawn_from(Recording)
+def lines(
+    recording: Recording, page: Page, layer: int | None = None, head: Head | Listed[Head] = 0, sequence: Sequence = 0,
+    rows: int | None = None, count: int = TOKENS, **options: Any,
+) -> Any:
+    """The attention between words, as one figure: of 256 tokens, unless count is another number.
+
+    options: others of pages, such as threshold=0.05, hide_first=True or first=100.
+    """
+    known = inspect.signature(pages).parameters
+    for name in options:
+        if name not in known:
+            raise TypeError(f"lines: got an unexpected keyword argument '{name}'")
+    chosen = {"threshold": 0.01, **options, "count": count}
+    words, layout = _show(recording, page, layer, head, sequence, rows, chosen)
     return _draw(words, layout, layout.rows_of_panels(), page, _title(words))
 
 
-def render(path, folder, output=None, **place):
+def render(path: PathLike, folder: PathLike, output: Output | None = None, **place: Any) -> list[pathlib.Path]:
     """Renders the pages of a sequence of a recording; returns their paths. place: as for pages."""
     output = output or Output()
     folder, stem = pathlib.Path(folder), pathlib.Path(path).stem
@@ -338,7 +340,7 @@ def render(path, folder, output=None, **place):
     return [output.write(figure, folder, name) for figure, name in zip(figures, names)]
 
 
-def _numbers(text):
+def _numbers(text: str) -> list[int]:
     """The numbers of a list such as 0,3,11."""
     try:
         return [int(word) for word in text.split(",") if word]
@@ -346,16 +348,16 @@ def _numbers(text):
         raise argparse.ArgumentTypeError(f"expected numbers such as 0,3,11, found '{text}'") from None
 
 
-def _heads(text):
+def _heads(text: str) -> Head | list[int]:
     numbers = _numbers(text.replace("mean", "-1"))
     if not numbers:
         raise argparse.ArgumentTypeError("expected a head, heads such as 0,3,11, or mean, found nothing")
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.sentence",
+        prog="attention-atlas figures",
         description="Renders the attention between the words of a recorded text.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
@@ -376,7 +378,7 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
     output = options(found)
     place = {name: value for name, value in vars(found).items() if name not in (*output, "recordings", "output")}

@@ -1,6 +1,6 @@
 """Figures of attention tokens: the tokens that vectors of the heads of a recorded transformer stand for.
 
-    pvpython -m attentionatlas.tokens RECORDING ... --model CONFIG -o DIR [--layer L] [--head H] [--sequence S]
+    attention-atlas figures RECORDING ... --model CONFIG -o DIR [--layer L] [--head H] [--sequence S]
         [--reading Plain|Refactored|PublishedCode] [--tokens N] [--random] [--seed S]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
@@ -9,12 +9,17 @@ for each token of the vocabulary; the largest is its attention token. Figures: t
 layer, and of that layer for random inputs beside the text; how often tokens occur and how many different
 ones each head and layer has; their embeddings; and how many any two heads share. The last three are of all
 sequences; with --random also of random tokens instead. Each is also a function that returns a matplotlib
-Figure: one_head(("run.safetensors", "gpt2/config.json"), layer=0, head=1).
+Figure: one_head("run.safetensors", layer=0, head=1, model="gpt2/config.json").
 """
 
+from __future__ import annotations
+
 import argparse
+import contextlib
 import pathlib
 import sys
+from collections.abc import Iterable, Iterator, Sequence as Listed
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy
@@ -25,13 +30,18 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import color_bar, drawn_from, fit, show_matrix
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.charts import Page, color_bar, drawn_from, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import legible
-from attentionatlas._internal.readers import Missing, Proxies, open_recording, open_transformer
+from attentionatlas._internal.readers import Missing, Proxies, make_filter
+from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import HIDDEN, ORANGES
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
+
+if TYPE_CHECKING:
+    from attentionatlas._internal.transformer import Transformer
 
 READINGS = ("Plain", "Refactored", "PublishedCode")
 #: The vectors of a figure, as figures name them.
@@ -48,53 +58,68 @@ _LABELS = 40
 _BORDER, _LEAST = 0.35, 0.02
 
 
-def _discovery():
+def _discovery() -> Any:
     colors = matplotlib.colormaps["viridis"].copy()
     colors.set_bad(HIDDEN)
     return colors
 
 
 class Tokens(Proxies):
-    """The attention tokens of a recording, or of random prompts of its model.
+    """The attention tokens of a recording.
 
-    path: of the recording; None for random prompts. model: the config.json, or the folder, of the model that
-    was recorded. random: properties of the proxy RandomPrompts. properties: of the proxy AttentionTokens,
-    such as Reading="Refactored". Raises FileNotFoundError for a missing file, Missing for a recording without
-    queries, keys and values, and ValueError for what reports an error.
+    source: an opened Recording, or its file. model: of a file, the transformer that was recorded. properties: of the
+    filter AttentionTokens, such as reading="Refactored". Raises FileNotFoundError for a missing file, Missing without
+    the model, and ValueError for what reports an error, such as a recording without queries, keys and values.
     """
 
-    def __init__(self, path, model, random=None, **properties):
+    def __init__(
+        self, source: Recording | PathLike, model: Transformer | PathLike | None = None, **properties: Any
+    ) -> None:
         super().__init__()
-        self.model = self.own(open_transformer(model, "VocabularySize"))
-        if random is None:
-            self.recording = self.own(open_recording(path))
-        else:
-            last = int(data.field_number(self.model, "VocabularySize")) - 1
-            prompts = self.own(simple.RandomPrompts(**{"IdRange": [0, last], **random}))
-            self.recording = self.own(simple.TransformerRecorder(Input=self.model, Tokens=prompts))
-        self.filter = self.own(
-            simple.AttentionTokens(
-                Input=self.recording, Model=self.model, **{"Vectors": list(VECTORS), "Sequence": -1, **properties}
-            )
-        )
+        self._own_recording = None if isinstance(source, Recording) else Recording(source, model)
+        self.recording: Recording = self._own_recording or source  # type: ignore[assignment]
+        self.name = self.recording.name
+        chosen = {"vectors": list(VECTORS), "sequence": -1, **properties}
+        try:
+            self.model = self.recording.model
+            inputs = {"Input": self.recording.reader, "Model": self.model.reader}
+            self.filter = self.own(make_filter("AttentionTokens", inputs, chosen))
+        except Exception:
+            self.close()
+            raise
         self.rows = data.table(self.filter)
         if not len(self.rows.get("Layer", ())):
             self.close()
-            raise ValueError(f"{path or 'random tokens'}: no attention tokens; see the error reported above.")
+            raise ValueError(f"{self.name}: no attention tokens; see the error reported above.")
         self.places = sorted(set(zip(self.rows["Layer"].tolist(), self.rows["Head"].tolist())))
         self.layers = sorted({layer for layer, _ in self.places})
         self.heads = max(head for _, head in self.places) + 1
         self.vectors = [name for name in VECTORS if name in set(self.rows["Vector"])]
         self._read_cells()
 
-    def _read_cells(self):
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, source: Any, **options: Any) -> Iterator[Tokens]:
+        """Tokens; those of an opened Recording, which keeps them; or those of a file, which is closed after `with`."""
+        if isinstance(source, Recording):
+            options = {name: value for name, value in options.items() if value is not None}
+            source = source.kept(cls, **options)
+        with super().opened(source, **options) as made:
+            yield made
+
+    def close(self) -> None:
+        super().close()
+        if self._own_recording is not None:
+            self._own_recording.close()
+
+    def _read_cells(self) -> None:
         cells = data.fetch(self.filter, 1).GetCellData()
         names = ("Layer", "Head", "Query", "Key", "Discovery", "Weight", "Border")
         self.cells = {name: vtk_to_numpy(cells.GetArray(name)) for name in names}
         kept = self.cells["Border"] == 0
         self.cells = {name: values[kept] for name, values in self.cells.items()}
 
-    def place(self, layer=None, head=0):
+    def place(self, layer: int | None = None, head: int = 0) -> tuple[int, int]:
         """A layer, the first by default, and head; raises ValueError if there is no such head."""
         layer = self.layers[0] if layer is None else layer
         if layer not in self.layers:
@@ -102,7 +127,7 @@ class Tokens(Proxies):
         check("head", head, 0, self.heads - 1)
         return layer, head
 
-    def image(self, layer, head):
+    def image(self, layer: int, head: int) -> Any:
         """The discovery and weight of each cell of a head, [queries, keys]; NaN beyond the query."""
         chosen = (self.cells["Layer"] == layer) & (self.cells["Head"] == head)
         length = int(self.cells["Query"][chosen].max()) + 1
@@ -111,7 +136,7 @@ class Tokens(Proxies):
         images[0][place], images[1][place] = self.cells["Discovery"][chosen], self.cells["Weight"][chosen]
         return images
 
-    def words(self, layer, head, vector):
+    def words(self, layer: int, head: int, vector: str) -> list[str]:
         """The attention tokens of a head's vectors in the first sequence."""
         rows = self.rows
         chosen = (rows["Layer"] == layer) & (rows["Head"] == head) & (rows["Rank"] == 1)
@@ -119,47 +144,41 @@ class Tokens(Proxies):
         chosen &= numpy.array(rows["Vector"]) == vector
         return [rows["Token"][i] for i in numpy.flatnonzero(chosen)]
 
-    def texts(self):
+    def texts(self) -> list[str]:
         """The tokens of the first sequence, as far as they are read; ids where texts are not known."""
-        blocks = data.first_part(self.recording)
-        table = blocks.GetBlock(0)  # tokens
-        sequence = table.GetColumnByName("Sequence")
-        names = ("Token", "TokenId", "Position")
-        texts = next(filter(None, map(table.GetColumnByName, names)))
-        first = int(self.rows["Sequence"].min())
-        rows = [i for i in range(table.GetNumberOfRows()) if sequence.GetValue(i) == first]
-        return [str(texts.GetValue(i)) for i in rows[: len(self.image(*self.places[0])[0])]]
+        words = self.recording.tokens(int(self.rows["Sequence"].min()))
+        return words[: len(self.image(*self.places[0])[0])]
 
-    def counts(self, vector):
+    def counts(self, vector: str) -> dict[str, Any]:
         """How often each head has a token: columns Layer, Head, Count, Rank, Unique."""
         table = data.table(self.filter, 2)
         chosen = numpy.array(table["Vector"]) == vector
         return {name: table[name][chosen] for name in ("Layer", "Head", "Count", "Rank")}
 
-    def unique(self, vector):
+    def unique(self, vector: str) -> dict[tuple[int, int], int]:
         """The number of different tokens of each head, and of each layer's heads together (head -1)."""
         table = data.table(self.filter, 3)
         chosen = numpy.array(table["Vector"]) == vector
         keys = zip(table["Layer"][chosen].tolist(), table["Head"][chosen].tolist())
         return dict(zip(keys, table["Unique"][chosen].tolist()))
 
-    def shared(self, vector):
+    def shared(self, vector: str) -> Any:
         """How many tokens any two heads share, in the order of places."""
-        with self:
+        with self.scope():
             shared = self.own(simple.SharedTokens(Input=self.filter, Vector=vector))
             return data.image(shared, "Shared Tokens")[::-1].astype(float)
 
-    def embedded(self, vector, **properties):
+    def embedded(self, vector: str, **properties: Any) -> tuple[Any, Any]:
         """The places of the embeddings of a vector's tokens, and their layers."""
-        properties = {"Input": self.filter, "Model": self.model, "Vector": vector, **properties}
-        with self:
+        properties = {"Input": self.filter, "Model": self.model.reader, "Vector": vector, **properties}
+        with self.scope():
             points = data.fetch(self.own(simple.AttentionTokenLayout(**properties)))
         if points.GetNumberOfPoints() == 0:
             raise ValueError("no embedding of the tokens; see the error reported above.")
         return data.points(points)[:, :2], data.point_array(points, "Layer")
 
 
-def _pixels(discovery, weights, width):
+def _pixels(discovery: Any, weights: Any, width: int) -> Any:
     """The image of a head in colors, at least `width` pixels wide: each cell with its border."""
     count = len(discovery)
     side = max(12, -(-width // count))
@@ -175,7 +194,7 @@ def _pixels(discovery, weights, width):
     return picture
 
 
-def _draw_cells(axes, page, tokens, layer, head, columns):
+def _draw_cells(axes: Any, page: Page, tokens: Tokens, layer: int, head: int, columns: int) -> None:
     """Draws the image of a head: colors by the order of discovery, borders by the attention."""
     discovery, weights = tokens.image(layer, head)
     end = len(discovery) - 0.5
@@ -186,7 +205,7 @@ def _draw_cells(axes, page, tokens, layer, head, columns):
         spine.set_visible(False)
 
 
-def _write_axes(axes, tokens, layer, head):
+def _write_axes(axes: Any, tokens: Tokens, layer: int, head: int) -> None:
     """Writes tokens at all sides, clockwise from the top those of queries, keys, values and the text."""
     texts = tokens.texts()
     if len(texts) > _LABELS:
@@ -213,8 +232,8 @@ def _write_axes(axes, tokens, layer, head):
     axes.tick_params(length=0)
 
 
-@drawn_from(Tokens.opened)
-def one_head(tokens, page, layer=None, head=0):
+@drawn_from(Tokens)
+def one_head(tokens: Tokens, page: Page, layer: int | None = None, head: int = 0) -> Any:
     """The attention tokens of q * k of one head, with those of queries, keys and values at the sides."""
     layer, head = tokens.place(layer, head)
     figure, (axes,) = page.panels(1)
@@ -226,15 +245,15 @@ def one_head(tokens, page, layer=None, head=0):
     norm = Normalize(0, last)
     ticks = numpy.unique(numpy.linspace(0, last, 6).astype(int))
     color_bar(figure, axes, ScalarMappable(norm, _discovery()), "Token, in order of appearance", ticks, shrink=0.6)
-    return fit(figure)
+    return page.fit(figure)
 
 
-def _heads_of(tokens, layer):
+def _heads_of(tokens: Tokens, layer: int) -> list[int]:
     return [head for place, head in tokens.places if place == layer]
 
 
-@drawn_from(Tokens.opened)
-def layer_heads(tokens, page, layer=None):
+@drawn_from(Tokens)
+def layer_heads(tokens: Tokens, page: Page, layer: int | None = None) -> Any:
     """The attention tokens of q * k of each head of a layer, the first one by default."""
     layer, _ = tokens.place(layer)
     heads = _heads_of(tokens, layer)
@@ -243,49 +262,49 @@ def layer_heads(tokens, page, layer=None):
     for panel, head in zip(axes, heads):
         _draw_cells(panel, page, tokens, layer, head, columns)
         panel.set_title(f"Head {head}")
-    return fit(figure)
+    return page.fit(figure)
 
 
-def random_inputs(tokens, length, seed=0):
-    """The attention tokens of the model of others on random inputs: {name: Tokens}."""
+@contextlib.contextmanager
+def random_inputs(tokens: Tokens, length: int, seed: int = 0) -> Iterator[dict[str, Tokens]]:
+    """The attention tokens of the model of others on random inputs, for `with`: {name: Tokens}."""
     found = {}
-    for kind, (name, block) in RANDOM.items():
-        prompts = {"Kind": kind, "Length": length, "Block": block, "Seed": seed}
-        config = tokens.model.FileName
-        same = {key: str(tokens.filter.GetPropertyValue(key)).strip("'") for key in ("Reading", "Processing")}
-        found[name] = Tokens(None, config, prompts, MaximumTokens=0, **same)
-    return found
+    with contextlib.ExitStack() as opened:
+        for kind, (name, block) in RANDOM.items():
+            recording = opened.enter_context(tokens.model.record_random(kind, length, block=block, seed=seed))
+            same = {key: str(tokens.filter.GetPropertyValue(key)).strip("'") for key in ("Reading", "Processing")}
+            found[name] = opened.enter_context(Tokens(recording, MaximumTokens=0, **same))
+        yield found
 
 
-@drawn_from(Tokens.opened)
-def random_heads(tokens, page, layer=None, length=0, seed=0):
+@drawn_from(Tokens)
+def random_heads(tokens: Tokens, page: Page, layer: int | None = None, length: int = 0, seed: int = 0) -> Any:
     """The heads of a layer (columns) on the text and on random inputs (rows): one token repeated, random
-    tokens, three tokens repeated. length: of the random inputs; 0: that of the text."""
+    tokens, three tokens repeated. length: of the random inputs; 0: that of the text. seed: of random numbers."""
     layer, _ = tokens.place(layer)
     heads = _heads_of(tokens, layer)
-    inputs = {"text": tokens, **random_inputs(tokens, length or len(tokens.image(layer, 0)[0]), seed)}
-    figure, axes = page.panels(
-        len(inputs) * len(heads), len(heads), title=f"Layer {layer}: text and random inputs"
-    )
-    for row, (name, found) in enumerate(inputs.items()):
-        for column, head in enumerate(heads):
-            panel = axes[row * len(heads) + column]
-            _draw_cells(panel, page, found, layer, head, len(heads))
-            if row == 0:
-                panel.set_title(f"Head {head}")
-            if column == 0:
-                panel.set_ylabel(name)
-        if found is not tokens:
-            found.close()
-    return fit(figure)
+    with random_inputs(tokens, length or len(tokens.image(layer, 0)[0]), seed) as inputs:
+        inputs = {"text": tokens, **inputs}
+        figure, axes = page.panels(
+            len(inputs) * len(heads), len(heads), title=f"Layer {layer}: text and random inputs"
+        )
+        for row, (name, found) in enumerate(inputs.items()):
+            for column, head in enumerate(heads):
+                panel = axes[row * len(heads) + column]
+                _draw_cells(panel, page, found, layer, head, len(heads))
+                if row == 0:
+                    panel.set_title(f"Head {head}")
+                if column == 0:
+                    panel.set_ylabel(name)
+    return page.fit(figure)
 
 
-def _starts(tokens):
+def _starts(tokens: Tokens) -> list[int]:
     """The number of the first head of each layer."""
     return [i for i, (_, head) in enumerate(tokens.places) if head == tokens.places[0][1]]
 
 
-def _layer_colors(layers):
+def _layer_colors(layers: list[int]) -> tuple[dict[int, Any], Any]:
     """A color for each layer, and what a color bar shows of them."""
     count = len(layers)
     colors = matplotlib.colormaps["viridis"](numpy.linspace(0, 0.92, count))
@@ -293,12 +312,12 @@ def _layer_colors(layers):
     return dict(zip(layers, colors)), mappable
 
 
-def _layer_bar(figure, axes, tokens, mappable):
+def _layer_bar(figure: Any, axes: Any, tokens: Tokens, mappable: Any) -> None:
     bar = color_bar(figure, axes, mappable, "Layer", range(len(tokens.layers)), tokens.layers, shrink=0.5)
     bar.ax.tick_params(length=0)
 
 
-def _draw_counts(axes, tokens, vector, colors):
+def _draw_counts(axes: Any, tokens: Tokens, vector: str, colors: dict[int, Any]) -> None:
     """The counts of tokens, their numbers by head, and by layer."""
     frequency, by_head, by_layer = axes
     counts, unique = tokens.counts(vector), tokens.unique(vector)
@@ -322,13 +341,13 @@ def _draw_counts(axes, tokens, vector, colors):
     by_layer.set_xticks(range(len(tokens.layers)), tokens.layers)
 
 
-@drawn_from(Tokens.opened)
-def frequencies(tokens, page):
+@drawn_from(Tokens)
+def frequencies(tokens: Tokens, page: Page) -> Any:
     """How often tokens occur, and how many different ones each head and each layer has (dots: its heads,
     bars: together), for each kind of vector."""
     rows = len(tokens.vectors)
-    figure, axes = page.panels(3 * rows, 3, title="Frequencies of attention tokens", square=False)
-    figure.set_figheight(figure.get_figwidth() * (0.24 * rows + 0.06))
+    title, height = "Frequencies of attention tokens", page.width_mm * (0.24 * rows + 0.06)
+    figure, axes = page.panels(3 * rows, 3, title=title, square=False, height_mm=height)
     colors, mappable = _layer_colors(tokens.layers)
     for row, vector in enumerate(tokens.vectors):
         _draw_counts(axes[3 * row : 3 * row + 3], tokens, vector, colors)
@@ -336,8 +355,8 @@ def frequencies(tokens, page):
     return figure
 
 
-@drawn_from(Tokens.opened)
-def embeddings(tokens, page, perplexity=30, iterations=1000):
+@drawn_from(Tokens)
+def embeddings(tokens: Tokens, page: Page, perplexity: float = 30, iterations: int = 1000) -> Any:
     """The embeddings of the attention tokens in a plane by t-SNE, colored by layer: a point for each head and
     token."""
     count = len(tokens.vectors)
@@ -347,17 +366,17 @@ def embeddings(tokens, page, perplexity=30, iterations=1000):
         places, layers = tokens.embedded(vector, Perplexity=perplexity, Iterations=iterations)
         order = numpy.random.default_rng(0).permutation(len(places))  # no layer lies above all others
         shades = numpy.array([colors[layer] for layer in layers[order]])
-        side = panel.get_window_extent().width / figure.dpi * 72
+        side = panel.get_window_extent().width / panel.figure.dpi * 72
         size = min(4.0, max(0.4, 0.5 * side / numpy.sqrt(len(places))))
         panel.scatter(*places[order].T, s=size**2, c=shades, linewidths=0, rasterized=len(places) > 5000)
         panel.set(title=f"{VECTORS[vector]}: {len(places)} tokens of heads", xticks=[], yticks=[])
         panel.set_box_aspect(1)
     _layer_bar(figure, axes, tokens, mappable)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Tokens.opened)
-def shared(tokens, page):
+@drawn_from(Tokens)
+def shared(tokens: Tokens, page: Page) -> Any:
     """How many attention tokens any two heads share; heads by layer."""
     count = len(tokens.vectors)
     columns = min(2, count)
@@ -373,7 +392,7 @@ def shared(tokens, page):
         panel.set_yticks(starts, tokens.layers)
         ticks = numpy.unique(numpy.linspace(0, most, 5).astype(int))
         color_bar(figure, panel, shown, "Shared tokens", ticks)
-    return fit(figure)
+    return page.fit(figure)
 
 
 FIGURES = {
@@ -423,7 +442,9 @@ FIGURES = {
 _OF_ALL = ("tokens-frequencies", "tokens-embeddings", "tokens-shared")
 
 
-def _write(tokens, names, folder, stem, place, output):
+def _write(
+    tokens: Tokens, names: Iterable[str], folder: pathlib.Path, stem: str, place: dict[str, Any], output: Output
+) -> list[pathlib.Path]:
     written = []
     for name in names:
         figure = FIGURES[name]
@@ -432,28 +453,33 @@ def _write(tokens, names, folder, stem, place, output):
     return written
 
 
-def render(path, folder, model, layer=None, head=0, random=None, output=None, **properties):
+def render(
+    path: PathLike, folder: PathLike, layer: int | None = None, head: int = 0, *, model: Transformer | PathLike,
+    random: dict[str, Any] | None = None, output: Output | None = None, **properties: Any,
+) -> list[pathlib.Path]:
     """Renders the figures of a recording; returns their paths.
 
-    model: its config.json. layer (the first by default), head: what to show large. random: properties of the
-    proxy RandomPrompts, to draw figures of all sequences also for random tokens. output: an Output.
-    properties: of the proxy AttentionTokens. Raises FileNotFoundError, ValueError or Missing.
+    layer (the first by default), head: what to show large. model: that was recorded. random: arguments of
+    Transformer.record_random, to draw figures of all sequences also for random tokens. output: an Output. properties: of
+    the filter AttentionTokens, such as reading="Refactored". Raises FileNotFoundError, ValueError or Missing.
     """
     output = output or Output()
     folder, stem = pathlib.Path(folder), pathlib.Path(path).stem
     place = {"layer": layer, "head": head}
-    with Tokens.opened(path, model, **properties) as tokens:
-        folder.mkdir(parents=True, exist_ok=True)
-        written = _write(tokens, FIGURES, folder, stem, place, output)
-    if random:
-        with Tokens.opened(None, model, random, **{**properties, "Sequence": -1}) as tokens:
-            written += _write(tokens, _OF_ALL, folder, f"{stem}-random", place, output)
+    with Recording(path, model) as recording:
+        with Tokens.opened(recording, **properties) as tokens:
+            folder.mkdir(parents=True, exist_ok=True)
+            written = _write(tokens, FIGURES, folder, stem, place, output)
+        if random:
+            with recording.model.record_random(**random) as other:
+                with Tokens.opened(other, **{**properties, "sequence": -1}) as tokens:
+                    written += _write(tokens, _OF_ALL, folder, f"{stem}-random", place, output)
     return written
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.tokens",
+        prog="attention-atlas figures",
         description="Renders the attention tokens of the heads of a recorded transformer.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
@@ -469,18 +495,18 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    random = {"Kind": "Random", "Count": 32, "Length": found.tokens or 32, "Seed": found.seed}
+    random = {"kind": "Random", "count": 32, "length": found.tokens or 32, "seed": found.seed}
     try:
         if found.reading not in READINGS:
             raise ValueError(f"reading: expected {', '.join(READINGS)}, found '{found.reading}'.")
-        properties = {"Reading": found.reading, "MaximumTokens": found.tokens, "Sequence": found.sequence}
+        properties = {"reading": found.reading, "maximum_tokens": found.tokens, "sequence": found.sequence}
         output = Output(**options(found))
         for path in found.recordings:
             for file in render(
-                path, found.output, found.model, found.layer, found.head, random if found.random else None, output,
-                **properties,
+                path, found.output, found.layer, found.head, model=found.model, random=random if found.random else None,
+                output=output, **properties,
             ):
                 print(file, flush=True)
     except (OSError, ValueError, Missing) as error:

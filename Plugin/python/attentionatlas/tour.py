@@ -1,28 +1,40 @@
 """The tour: every figure of small attention-only transformers, of recorded ones and of the circuits of language
 models, and a page of them.
 
-    pvpython -m attentionatlas.tour MODEL.safetensors ... -o DIR [--only NAME,...]
+    attention-atlas figures MODEL.safetensors ... -o DIR [--only NAME,...]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
         [--recording FILE [--sequence S] [--layer L] [--head H]] [--transformer CONFIG [--text TEXT]]
 """
+
+from __future__ import annotations
 
 import argparse
 import html
 import pathlib
 import sys
 import urllib.parse
+from collections.abc import Callable, Iterator, Sequence as Listed
+from typing import Any
 
 from attentionatlas import circuits, embedding, focus, heads
 from attentionatlas._internal import movies
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.files import complete
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing
 from attentionatlas.output import Output, add_options, options
 
 
-def _names(names):
+#: The files of figures by name.
+Files = dict[str, list[pathlib.Path]]
+#: A layer, the first one by default, head and sequence.
+Place = tuple[int | None, int, int]
+Progress = Callable[[str], None]
+
+
+def _names(names: Listed[str] | None) -> list[str]:
     """The names of the figures to draw; raises ValueError for an unknown one."""
     names = list(FIGURES if names is None else names)
     for name in names:
@@ -31,7 +43,7 @@ def _names(names):
     return names
 
 
-def _files(model, figure, folder, output):
+def _files(model: SmallModel, figure: Any, folder: pathlib.Path, output: Output) -> Iterator[pathlib.Path]:
     """Draws the pages and the movie of a figure; yields the path of each file."""
     for suffix, draw, arguments in figure.pages(model):
         page = draw(model, **arguments, **output.options)
@@ -42,51 +54,57 @@ def _files(model, figure, folder, output):
         yield draw(model, folder / f"{model.name}-{suffix}.ogv", **output.options_for(pixels))
 
 
-def _draw(path, folder, names, output, progress):
+def _draw(
+    path: PathLike, folder: pathlib.Path, names: list[str], output: Output, progress: Progress
+) -> Files:
     """Draws figures of one model; returns {name: paths} in the order of the names."""
     drawn = {}
-    with Model.opened(path) as model:
+    with SmallModel.opened(path) as model:
         for number, name in enumerate(names, 1):
             progress(f"{model.name}: figure {number} of {len(names)}, {name}")
             try:
-                with model:
+                with model.scope():
                     drawn[name] = list(_files(model, FIGURES[name], folder, output))
             except Missing as reason:
                 progress(f"  omitted: {reason}.")
     return drawn
 
 
-def _draw_recording(path, folder, place, output, progress):
+def _draw_recording(
+    path: PathLike, folder: pathlib.Path, place: Place, output: Output, progress: Progress
+) -> Files:
     """Draws the figures of a recording; returns {name: paths}."""
     stem = pathlib.Path(path).stem
     progress(f"{stem}: its heads")
-    files = heads.render_named(path, folder, *place, output)
+    layer, head, sequence = place
+    files = heads.render_named(path, folder, layer, head, sequence, output)
     try:
         progress(f"{stem}: its queries and keys")
-        files.update(embedding.render_named(path, folder, *place[1:], output=output))
+        files.update(embedding.render_named(path, folder, layer, head, output=output))
     except Missing as reason:
         progress(f"  omitted: {reason}.")
     progress(f"{stem}: where they look and what they write")
-    sequence, layer, head = place
-    reasons = []
-    files.update(focus.render_named(path, folder, sequence, output, reasons, layer=layer, head=head))
+    reasons: list[str] = []
+    files.update(focus.render_named(path, folder, layer, head, sequence, output, reasons))
     for reason in reasons:
         progress(f"  omitted: {reason}.")
     return {name: [file] for name, file in files.items()}
 
 
-def _draw_circuits(config, folder, place, text, output, progress):
+def _draw_circuits(
+    config: PathLike, folder: pathlib.Path, place: Place, text: str | None, output: Output, progress: Progress
+) -> Files:
     """Draws the circuits of a language model; returns {name: paths}."""
     progress(f"{config}: its circuits")
-    reasons = []
-    layer, head = place[1] or 0, max(0, place[2])
-    files = circuits.render_named((config, None, text), folder, output, reasons, layer=layer, head=head)
+    reasons: list[str] = []
+    layer, head = place[0] or 0, max(0, place[1])
+    files = circuits.render_named(config, folder, output, reasons, text=text, layer=layer, head=head)
     for reason in reasons:
         progress(f"  omitted: {reason}.")
     return {name: [file] for name, file in files.items()}
 
 
-def _stems(paths):
+def _stems(paths: Listed[PathLike]) -> list[str]:
     """The file names without endings, from which those of the figures follow; they have to differ."""
     stems = [pathlib.Path(path).stem for path in paths]
     for stem in stems:
@@ -96,22 +114,22 @@ def _stems(paths):
 
 
 def render_all(
-    paths,
-    folder,
-    names=None,
-    width=2400,
-    format="png",
-    progress=lambda line: None,
-    recordings=(),
-    place=(0, None, 0),
-    transformers=(),
-    text=None,
-    **style,
-):
+    paths: Listed[PathLike],
+    folder: PathLike,
+    names: Listed[str] | None = None,
+    width: int = 2400,
+    format: str = "png",
+    progress: Progress = lambda line: None,
+    recordings: Listed[PathLike] = (),
+    place: Place = (None, 0, 0),
+    transformers: Listed[PathLike] = (),
+    text: str | None = None,
+    **style: Any,
+) -> list[pathlib.Path]:
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
 
     As render; raises ValueError for two models of the same file name. recordings: files of recorded
-    transformers, with figures of their heads. place: the sequence, layer (None: the first) and head that
+    transformers, with figures of their heads. place: the layer (None: the first), head and sequence that
     their large figures show. transformers: each the config.json of a language model, with figures of its
     circuits; text: for those of what they do on it.
     """
@@ -122,7 +140,7 @@ def render_all(
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
-    models = {}
+    models: dict[str, Files] = {}
     try:
         for stem, path in zip(stems, paths):
             models[stem] = _draw(path, folder, names, output, progress)
@@ -136,7 +154,10 @@ def render_all(
     return [file for figures in models.values() for files in figures.values() for file in files]
 
 
-def render(path, folder, names=None, width=2400, format="png", progress=lambda line: None, **style):
+def render(
+    path: PathLike, folder: PathLike, names: Listed[str] | None = None, width: int = 2400, format: str = "png",
+    progress: Progress = lambda line: None, **style: Any,
+) -> list[pathlib.Path]:
     """Renders figures of the model in a file, and index.html, which shows them; returns the figures' paths.
 
     names: some of figures.FIGURES, all by default; those that the model or the plugin has no data for are
@@ -162,7 +183,7 @@ _STYLE = """
 """
 
 
-def _shown(file):
+def _shown(file: pathlib.Path) -> str:
     """The HTML that shows a file beside the page."""
     name = html.escape(file.name, quote=True)
     link = urllib.parse.quote(file.name)
@@ -173,7 +194,7 @@ def _shown(file):
     return f'<a href="{link}"><img src="{link}" alt="{html.escape(file.stem, quote=True)}"></a>'
 
 
-def write_index(folder, models):
+def write_index(folder: pathlib.Path, models: dict[str, Files]) -> None:
     """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show."""
     known = {**FIGURES, **heads.FIGURES, **embedding.FIGURES, **focus.FIGURES, **circuits.FIGURES}
     lines = [
@@ -198,9 +219,9 @@ def write_index(folder, models):
         temporary.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.tour",
+        prog="attention-atlas figures",
         description="Renders the figures of attention-only transformers and a page that shows them.",
     )
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a .safetensors file")
@@ -225,7 +246,7 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     parser = _parser()
     found = parser.parse_args(arguments)
     if not found.models and not found.recording and not found.transformer:
@@ -237,7 +258,7 @@ def main(arguments=None):
             found.only.split(",") if found.only else None,
             progress=lambda line: print(line, flush=True),
             recordings=found.recording,
-            place=(found.sequence, found.layer, found.head),
+            place=(found.layer, found.head, found.sequence),
             transformers=found.transformer,
             text=found.text,
             **options(found),

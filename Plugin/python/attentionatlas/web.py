@@ -1,6 +1,6 @@
 """Pages for a browser: scenes to be turned, hovered and searched, in one HTML file that needs no network.
 
-    pvpython -m attentionatlas.web FILE ... -o PAGE.html [--only NAME,...] [--layer L] [--head H] [--sequence S]
+    attention-atlas web FILE ... -o PAGE.html [--only NAME,...] [--layer L] [--head H] [--sequence S]
         [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--title TEXT]
         [--theme system|light|dark]
 
@@ -16,25 +16,33 @@ render views are shown. Each is also a function that returns a scene, and a page
 The address of a page can choose a scene and search: page.html#scene=1&search=the.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import functools
+import os
 import pathlib
 import sys
 import xml.etree.ElementTree
+from collections.abc import Callable, Iterable, Iterator, Sequence as Listed
+from typing import Any, ParamSpec
 
-from paraview import simple
+from paraview import servermanager, simple
 
 from attentionatlas import scene
-from attentionatlas._internal import data, session
+from attentionatlas._internal import session
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.opening import open_file
 from attentionatlas._internal.plugin import load_plugin
-from attentionatlas._internal.readers import Missing, holds_queries, is_model, open_recording
+from attentionatlas._internal.readers import Missing, holds_queries, is_model
+from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
+from attentionatlas._internal.transformer import KINDS, Transformer
 from attentionatlas._internal.webpage import THEMES, Page, Scene, checked
 from attentionatlas._internal.webscene import from_view, shows_data
-from attentionatlas.circuits import KINDS, Circuits
 from attentionatlas.embedding import METHODS
 
 __all__ = [
@@ -42,17 +50,20 @@ __all__ = [
     "page", "scenes", "sentence", "sphere", "torus",
 ]
 
+P = ParamSpec("P")
+#: A recording, or its file.
+Source = Recording | PathLike
 #: Light and shade that show the shape of a surface, and leave pale colors pale.
 _SHADING = {"Ambient": 0.45, "Diffuse": 0.65}
 #: Points on a side of the torus, at least and at most.
 _SIZES = (2, 4096)
 
 
-def _keeps_session(make):
+def _keeps_session(make: Callable[P, Scene]) -> Callable[P, Scene]:
     """Lets the session stay as it was before a scene is made."""
 
     @functools.wraps(make)
-    def keeping(*arguments, **options):
+    def keeping(*arguments: P.args, **options: P.kwargs) -> Scene:
         with session.kept():
             return make(*arguments, **options)
 
@@ -60,7 +71,7 @@ def _keeps_session(make):
 
 
 @contextlib.contextmanager
-def _opened_view(flat):
+def _opened_view(flat: bool) -> Iterator[Any]:
     """A view that is deleted at the end of `with`."""
     view = flat_view() if flat else render_view(CameraParallelProjection=1, **PLAIN)
     try:
@@ -69,7 +80,7 @@ def _opened_view(flat):
         simple.Delete(view)
 
 
-def _times(source):
+def _times(source: Any) -> list[float]:
     """The time steps that a source or what is before it offers, in ascending order."""
     while source is not None:
         if source.GetProperty("TimestepValues") is not None:
@@ -79,7 +90,7 @@ def _times(source):
     return []
 
 
-def _show(source, view, port=0, **properties):
+def _show(source: Any, view: Any, port: int = 0, **properties: Any) -> Any:
     """Shows an output at its last time step, as the figures do: that of a training is the trained model."""
     times = _times(source)
     if times:
@@ -90,7 +101,7 @@ def _show(source, view, port=0, **properties):
     return display
 
 
-def _seen(view, title, caption, up=(0, 0, 1)):
+def _seen(view: Any, title: str, caption: str, up: tuple[int, int, int] = (0, 0, 1)) -> Scene:
     """The scene of a view in space, from the viewpoint of the figures."""
     simple.ResetCamera(view)
     distance = 4 * view.CameraParallelScale
@@ -101,11 +112,11 @@ def _seen(view, title, caption, up=(0, 0, 1)):
 
 
 @_keeps_session
-def torus(model, size=512):
+def torus(model: SmallModel | PathLike, size: int = 512) -> Scene:
     """The torus as a map of the next token, with the token pairs. size: points on a side."""
     check("size", size, *_SIZES)
-    with Model.opened(model) as opened, _opened_view(flat=True) as view:
-        _show(opened.torus(size, Quantities=["ClassColor", "Class", "Probability"]), view)
+    with SmallModel.opened(model) as opened, _opened_view(flat=True) as view:
+        _show(opened.chart(size, Quantities=["ClassColor", "Class", "Probability"]), view)
         _show(opened.filter("TokenPairs"), view)
         caption = (
             "The color of each point is the next token that the transformer predicts for that pair of word "
@@ -116,11 +127,11 @@ def torus(model, size=512):
 
 
 @_keeps_session
-def deformed_torus(model, size=256):
+def deformed_torus(model: SmallModel | PathLike, size: int = 256) -> Scene:
     """The torus at the outputs of the model, each axis on a scale of its own, with the token pairs."""
     check("size", size, *_SIZES)
-    with Model.opened(model) as opened, _opened_view(flat=False) as view:
-        chart = opened.torus(size, Quantities=["ClassColor", "Class", "Probability", "Output"])
+    with SmallModel.opened(model) as opened, _opened_view(flat=False) as view:
+        chart = opened.chart(size, Quantities=["ClassColor", "Class", "Probability", "Output"])
         moved = {"Shape": "Vectors", "Vectors": ["POINTS", "Output"], "Normalization": "PerAxis"}
         _show(opened.filter("TorusDeformation", Input=chart, **moved), view, **_SHADING)
         pairs = opened.filter("TokenPairs")
@@ -135,9 +146,9 @@ def deformed_torus(model, size=256):
 
 
 @_keeps_session
-def sphere(model):
+def sphere(model: SmallModel | PathLike) -> Scene:
     """The token that the unembedding predicts in each direction, with the outputs of the token pairs."""
-    with Model.opened(model) as opened, _opened_view(flat=False) as view:
+    with SmallModel.opened(model) as opened, _opened_view(flat=False) as view:
         cells = opened.filter("UnembeddingSphere")
         for port in range(3):
             _show(cells, view, port)
@@ -152,62 +163,39 @@ def sphere(model):
 
 
 @contextlib.contextmanager
-def _recording(recording):
-    """A reader of a recording: of a file, which is closed at the end of `with`, or a proxy itself."""
-    if isinstance(recording, (str, pathlib.Path)):
-        reader = open_recording(recording)
-        try:
-            yield reader
-        finally:
-            simple.Delete(reader)
-    else:
-        yield recording
-
-
-@contextlib.contextmanager
-def _of_head(name, recording, flat, layer, head, **properties):
+def _of_head(
+    name: str, source: Source, flat: bool, layer: int | None, head: Head, sequence: Sequence | None = None, **options: Any
+) -> Iterator[tuple[Any, Any]]:
     """A filter of one head on a recording, up to date, and a view for it."""
-    with _recording(recording) as reader, _opened_view(flat) as view:
-        made = getattr(simple, name)(Input=reader, **properties)
-        try:
-            if layer is not None:  # else the first recorded one
-                made.Layer = layer
-            made.Head = head
-            made.UpdatePipeline()
-            if made.GetDataInformation().GetNumberOfPoints() == 0:
-                asked = "first recorded layer" if layer is None else f"layer {layer}"
-                asked += ", mean of heads" if head == -1 else f", head {head}"
-                asked += f", sequence {properties['Sequence']}" if "Sequence" in properties else ""
-                raise ValueError(f"{asked}: nothing to show; see the error reported above.")
-            yield made, view
-        finally:
-            simple.Delete(made)
+    with Recording.opened(source) as recording, _opened_view(flat) as view:
+        layer, head, place = recording.place(layer, head, 0 if sequence is None else sequence)
+        options |= {"layer": layer, "head": head} | ({} if sequence is None else {"sequence": place})
+        yield recording.made(name, **options), view
 
 
-def _place(made):
-    head = "mean of heads" if made.Head == -1 else f"head {made.Head}"
-    return f"layer {made.Layer}, {head}"
+def _place(made: Any) -> str:
+    return f"layer {made.Layer}, {head_name(int(made.Head))}"
 
 
 @_keeps_session
-def attention_map(recording, layer=None, head=0, sequence=0):
+def attention_map(recording: Source, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Scene:
     """The attention matrix of one head with its tokens.
 
-    layer: the first recorded one by default; head -1: the mean.
+    layer: the first recorded one by default. head, sequence: a number, or "mean".
     """
-    with _of_head("AttentionMap", recording, True, layer, head, Sequence=sequence) as (made, view):
+    with _of_head("AttentionMap", recording, True, layer, head, sequence) as (made, view):
         _show(made, view)
         caption = "Each row is a query, each column a key."
         return from_view(view, f"Attention map: {_place(made)}", caption)
 
 
 @_keeps_session
-def sentence(recording, layer=None, head=0, sequence=0):
+def sentence(recording: Source, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Scene:
     """The words of a text with lines from queries to keys.
 
-    layer: the first recorded one by default; head -1: the mean.
+    layer: the first recorded one by default. head, sequence: a number, or "mean".
     """
-    with _of_head("AttentionSentence", recording, True, layer, head, Sequence=sequence) as (made, view):
+    with _of_head("AttentionSentence", recording, True, layer, head, sequence) as (made, view):
         for port in range(3):
             _show(made, view, port)
         caption = (
@@ -218,48 +206,37 @@ def sentence(recording, layer=None, head=0, sequence=0):
 
 
 @_keeps_session
-def head_embedding(recording, layer=None, head=0, dimensions=2, **properties):
+def head_embedding(
+    recording: Source, layer: int | None = None, head: int = 0, dimensions: int = 2, **options: Any
+) -> Scene:
     """The queries and keys of one head as points, near each other where it attends, with their tokens.
 
-    layer: the first recorded one by default. dimensions: 2 or 3. properties: of the proxy HeadEmbedding, such as
-    Method="UMAP". Raises Missing for a recording without queries and keys.
+    layer: the first recorded one by default. dimensions: 2 or 3. options: of the filter HeadEmbedding, such as
+    method="UMAP". Raises Missing for a recording without queries and keys.
     """
     if dimensions not in (2, 3):
         raise ValueError(f"dimensions: expected 2 or 3, found {dimensions}.")
-    with _recording(recording) as reader:
-        if not holds_queries(reader):
+    with Recording.opened(recording) as opened:
+        if not holds_queries(opened.reader):
             raise Missing("the recording holds no queries and keys")
-        if layer is None:
-            layer = _first_layer(reader)
-        chosen = {"Method": "TSNE", "Dimensions": dimensions, **properties}
-        with _of_head("HeadEmbedding", reader, dimensions == 2, layer, head, **chosen) as (made, view):
+        flat = dimensions == 2
+        with _of_head("HeadEmbedding", opened, flat, layer, head, dimensions=dimensions, **options) as (made, view):
             _show(made, view).SetRepresentationType("Token Labels")
             caption = (
                 "A query and a key of every token as points, near each other where the head attends. The lightness "
                 "is the position in the sequence."
             )
             title = f"Head embedding: {_place(made)}" + (" (in space)" if dimensions == 3 else "")
-            if dimensions == 2:
-                return from_view(view, title, caption)
-            return _seen(view, title, caption, up=(0, 1, 0))
-
-
-def _first_layer(reader):
-    """The first layer of a recording, as its table of heads has it."""
-    heads = simple.HeadEmbedding(Input=reader, Method="PCA", Dimensions=2)
-    try:
-        return int(data.table(heads, 1)["Layer"].min())
-    finally:
-        simple.Delete(heads)
+            return from_view(view, title, caption) if flat else _seen(view, title, caption, up=(0, 1, 0))
 
 
 @_keeps_session
-def composition(transformer, kind="K"):
+def composition(transformer: Transformer | PathLike, kind: str = "K") -> Scene:
     """Which heads read what heads of earlier layers write, as a graph. kind: Q, K or V."""
     if kind not in KINDS:
         raise ValueError(f"kind: expected {' or '.join(KINDS)}, found '{kind}'.")
-    with Circuits.opened(transformer) as circuits, _opened_view(flat=True) as view:
-        graph = circuits.filter("HeadComposition", Kind=kind)
+    with Transformer.opened(transformer) as model, _opened_view(flat=True) as view:
+        graph = model.made("HeadComposition", kind=kind)
         for port in (0, 2):
             _show(graph, view, port)
         caption = (
@@ -269,7 +246,7 @@ def composition(transformer, kind="K"):
         return from_view(view, f"{kind}-composition of heads", caption)
 
 
-def scenes(title=None):
+def scenes(title: str | None = None) -> list[Scene]:
     """A scene of each render view of the session that shows data; title: of the first, by default its number."""
     found = []
     for number, view in enumerate(simple.GetRenderViews(), 1):
@@ -278,7 +255,9 @@ def scenes(title=None):
     return found
 
 
-def page(scenes, path=None, title="Attention Atlas", theme="system"):
+def page(
+    scenes: Scene | Iterable[Scene], path: PathLike | None = None, title: str = "Attention Atlas", theme: str = "system"
+) -> Page:
     """A page of a scene, or of several with a tab each, which Jupyter shows in a frame.
 
     path: the .html file to write, which appears complete or not at all; None writes none. theme: system,
@@ -291,40 +270,57 @@ def page(scenes, path=None, title="Attention Atlas", theme="system"):
     return made
 
 
-def _of_model(found):
-    return {
-        "torus": lambda path: torus(path, found.size),
-        "deformed-torus": lambda path: deformed_torus(path, min(found.size, 256)),
-        "sphere": sphere,
-    }
-
-
-def _of_recording(found):
-    place = {"layer": found.layer, "head": found.head}
-    settings = {"Method": found.method, "Seed": found.seed}
-    if found.perplexity is not None:
-        settings["Perplexity"] = found.perplexity
-    return {
-        "map": lambda path: attention_map(path, **place, sequence=found.sequence),
-        "sentence": lambda path: sentence(path, **place, sequence=found.sequence),
-        "embedding": lambda path: head_embedding(path, **place, dimensions=2, **settings),
-        "embedding-3d": lambda path: head_embedding(path, **place, dimensions=3, **settings),
-    }
-
-
-def _of_circuits(found):
-    return {"composition": lambda path: composition(path, found.kind)}
-
-
-#: The names of scenes, by what their files are.
-SCENES = {
-    "model": ("torus", "deformed-torus", "sphere"),
-    "recording": ("map", "sentence", "embedding", "embedding-3d"),
-    "config.json": ("composition",),
+#: The functions of views and their arguments, by what the files are: attentionatlas.widget has the same names.
+VIEWS: dict[str, dict[str, tuple[Callable[..., Scene], dict[str, Any]]]] = {
+    "model": {"torus": (torus, {}), "deformed-torus": (deformed_torus, {}), "sphere": (sphere, {})},
+    "recording": {
+        "map": (attention_map, {}),
+        "sentence": (sentence, {}),
+        "embedding": (head_embedding, {"dimensions": 2}),
+        "embedding-3d": (head_embedding, {"dimensions": 3}),
+    },
+    "config.json": {"composition": (composition, {})},
 }
+#: The names of scenes, by what their files are.
+SCENES = {kind: tuple(views) for kind, views in VIEWS.items()}
 
 
-def _names(text):
+def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
+    """What attentionatlas.widget does."""
+    if isinstance(shown, servermanager.Proxy):
+        return page(from_view(shown, **options))
+    if isinstance(shown, (Scene, list, tuple)):
+        return page(shown, **options)
+    with contextlib.ExitStack() as opened:
+        if isinstance(shown, (str, os.PathLike)):
+            shown = opened.enter_context(open_file(shown))
+        kinds = {SmallModel: "model", Recording: "recording", Transformer: "config.json"}
+        kind = next((name for type_, name in kinds.items() if isinstance(shown, type_)), None)
+        if kind is None:
+            raise ValueError(f"widget: expected a model, a recording, a file or a view, found {type(shown).__name__}.")
+        views = VIEWS[kind]
+        if view is not None and view not in views:
+            raise ValueError(f"view: expected one of {', '.join(views)}; found '{view}'.")
+        make, fixed = views[view or next(iter(views))]
+        return page(make(shown, **{**fixed, **options}))
+
+
+def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a view on the command line."""
+    place = {"layer": found.layer, "head": found.head}
+    embedding = {**place, "method": found.method, "seed": found.seed, "perplexity": found.perplexity}
+    return {
+        "torus": {"size": found.size},
+        "deformed-torus": {"size": min(found.size, 256)},
+        "map": {**place, "sequence": found.sequence},
+        "sentence": {**place, "sequence": found.sequence},
+        "embedding": embedding,
+        "embedding-3d": embedding,
+        "composition": {"kind": found.kind},
+    }.get(name, {})
+
+
+def _names(text: str | None) -> list[str]:
     """The scenes that are asked for; raises ValueError for an unknown one."""
     known = [name for names in SCENES.values() for name in names]
     names = text.split(",") if text else known
@@ -334,16 +330,16 @@ def _names(text):
     return names
 
 
-def _makers(path, found):
-    """The functions that make the scenes of a file, by name."""
+def _views(path: pathlib.Path) -> dict[str, tuple[Callable[..., Scene], dict[str, Any]]]:
+    """The views of a file, by name."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file.")
     if path.suffix == ".json":
-        return _of_circuits(found)
-    return _of_model(found) if is_model(path) else _of_recording(found)
+        return VIEWS["config.json"]
+    return VIEWS["model"] if is_model(path) else VIEWS["recording"]
 
 
-def _of_state(path):
+def _of_state(path: pathlib.Path) -> list[Scene]:
     """The scenes of a ParaView state."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file.")
@@ -362,17 +358,19 @@ def _of_state(path):
     return made
 
 
-def _scenes_of(paths, found, names, left_out):
+def _scenes_of(
+    paths: Listed[str], found: argparse.Namespace, names: list[str], left_out: list[str]
+) -> Iterator[Scene]:
     """The scenes of files; those of which a file has no data are left out, with the reason."""
     for path in map(pathlib.Path, paths):
         if path.suffix == ".pvsm":
             yield from _of_state(path)
             continue
-        for name, make in _makers(path, found).items():
+        for name, (make, fixed) in _views(path).items():
             if name not in names:
                 continue
             try:
-                made = make(path)
+                made = make(path, **fixed, **_options_of(name, found))
             except Missing as reason:
                 left_out.append(f"{name}: {reason}")
                 continue
@@ -381,9 +379,9 @@ def _scenes_of(paths, found, names, left_out):
             yield made
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.web",
+        prog="attention-atlas web",
         description="Writes a page for the browser, with scenes to be turned, hovered and searched. It is one HTML "
         "file and needs no network.",
         epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the.",
@@ -408,9 +406,9 @@ def _parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    left_out = []
+    left_out: list[str] = []
     try:
         if found.method.upper() not in METHODS:
             raise ValueError(f"method: expected {', '.join(METHODS)}, found '{found.method}'.")

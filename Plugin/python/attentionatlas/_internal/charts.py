@@ -1,11 +1,11 @@
 """Pages of equal panels as matplotlib figures, and what is drawn in a panel in the plane."""
 
-import collections
 import functools
 import inspect
 import math
 
 import matplotlib
+import matplotlib.figure
 import numpy
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import Collection
@@ -32,8 +32,22 @@ SHARES = numpy.linspace(0, 1, 6)
 _ANGLES = {-1: "\u2212\u03c0", -0.5: "\u2212\u03c0/2", 0: "0", 0.5: "\u03c0/2", 1: "\u03c0"}
 
 
-class Page(collections.namedtuple("Page", "width_mm dpi")):
-    """The size of a figure: its width in millimetres, and the resolution of images in it."""
+class Page:
+    """What a figure is drawn on: a page of its own, whose height follows from its content, or a user's Axes, Figure or
+    SubFigure.
+
+    width_mm: in millimetres. dpi: the resolution of images. ax, figure: a user's. rows of panels: see panels.
+    """
+
+    def __init__(self, width_mm=180, dpi=600, ax=None, figure=None):
+        self.dpi, self._ax, self._figure = dpi, ax, figure
+        drawn = ax or figure
+        self.is_own = drawn is None
+        box = None if self.is_own else ax.get_window_extent() if ax else figure.bbox
+        inches = [] if box is None else [side / drawn.figure.dpi for side in (box.width, box.height)]
+        self.width_mm = width_mm if box is None else inches[0] / MILLIMETRE
+        #: The height of a user's Axes or Figure, in millimetres; None for a page of its own.
+        self.height_mm = None if box is None else inches[1] / MILLIMETRE
 
     def columns(self, count):
         """How many of `count` panels lie side by side."""
@@ -44,14 +58,20 @@ class Page(collections.namedtuple("Page", "width_mm dpi")):
         """The width of one of several panels side by side, in pixels."""
         return min(_MOST_POINTS, max(64, round(self.width_mm * MILLIMETRE * self.dpi / columns)))
 
-    def panels(self, count, columns=None, title=None, square=True):
-        """A figure of panels row by row, and its axes. The height is provisional: see fit."""
+    def panels(self, count, columns=None, title=None, square=True, height_mm=None):
+        """A figure of panels row by row, and its axes. The height of a page of square panels is provisional: see fit.
+
+        height_mm: of a page of its own. title: of all panels. Raises ValueError for a user's Axes if there are several.
+        """
+        if self._ax is not None:
+            if count != 1:
+                raise ValueError(f"ax: this figure has {count} panels; give figure=, a Figure or SubFigure, instead.")
+            if title:
+                self._ax.set_title(title)
+            return self._ax.figure, [self._ax]
         columns = columns or self.columns(count)
         rows = math.ceil(count / columns)
-        width = self.width_mm * MILLIMETRE
-        height = width * (1.2 * rows / columns + 0.3)
-        figure = Figure((width, height), layout="compressed" if square else "constrained")
-        figure.get_layout_engine().set(w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02)
+        figure = self._figure or self._new_figure(rows, columns, square, height_mm)
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for unused in axes[count:]:
             unused.remove()
@@ -59,47 +79,120 @@ class Page(collections.namedtuple("Page", "width_mm dpi")):
             figure.suptitle(title, x=0.01, horizontalalignment="left")
         return figure, list(axes[:count])
 
+    def _new_figure(self, rows, columns, square, height_mm):
+        width = self.width_mm * MILLIMETRE
+        height = width * (1.2 * rows / columns + 0.3) if height_mm is None else height_mm * MILLIMETRE
+        figure = Figure((width, height), layout="compressed" if square else "constrained")
+        figure.get_layout_engine().set(w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02)
+        return figure
 
-def fit(figure):
-    """Gives a figure of square panels the height that its content needs; returns it."""
-    images = [image for image in figure.findobj(AxesImage) if image.get_visible()]
-    for image in images:  # they need no room of their own, and resampling takes long
-        image.set_visible(False)
-    for _ in range(3):
-        figure.get_layout_engine().execute(figure)
-        content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
-        if figure._suptitle is not None:
-            content += 1.3 * figure._suptitle.get_window_extent().height
-        height = content / figure.dpi + 0.1
-        change = abs(height - figure.get_figheight())
-        figure.set_figheight(height)
-        if change < 0.004:  # inches: a tenth of a millimetre
-            break
-    for image in images:
-        image.set_visible(True)
+    def canvas(self, height_mm):
+        """A figure of one panel that fills it, in millimetres from the lower left corner, without its frame; of a user's
+        Axes or Figure, as high as that is."""
+        if self.is_own:
+            figure = Figure((self.width_mm * MILLIMETRE, height_mm * MILLIMETRE))
+            axes = figure.add_axes([0, 0, 1, 1])
+        else:
+            figure, (axes,) = self.panels(1)
+            height_mm = self.height_mm
+        axes.set(xlim=(0, self.width_mm), ylim=(0, height_mm))
+        axes.set_axis_off()
+        return figure, axes
+
+    def settle(self, figure):
+        """Gives the panels of a page of its own their places, from which the sizes of texts in them follow."""
+        if self.is_own:
+            figure.draw_without_rendering()
+
+    def fit(self, figure):
+        """Gives a page of square panels the height that its content needs; returns the figure."""
+        if not self.is_own:
+            return figure
+        images = [image for image in figure.findobj(AxesImage) if image.get_visible()]
+        for image in images:  # they need no room of their own, and resampling takes long
+            image.set_visible(False)
+        for _ in range(3):
+            figure.get_layout_engine().execute(figure)
+            content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
+            if figure._suptitle is not None:
+                content += 1.3 * figure._suptitle.get_window_extent().height
+            height = content / figure.dpi + 0.1
+            change = abs(height - figure.get_figheight())
+            figure.set_figheight(height)
+            if change < 0.004:  # inches: a tenth of a millimetre
+                break
+        for image in images:
+            image.set_visible(True)
+        return figure
+
+
+def _whole(figure):
+    """The Figure that a SubFigure is on."""
+    while not isinstance(figure, matplotlib.figure.Figure):
+        figure = figure.figure
     return figure
 
 
-def drawn_from(opener):
-    """Turns draw(model, page, ...) into a function that returns a matplotlib Figure.
+def _page(ax, figure, width_mm, font_size, dark, dpi):
+    """The page of a figure's options, and its style; raises ValueError for options that do not go together."""
+    if ax is None and figure is None:
+        width_mm = 180 if width_mm is None else width_mm
+        check_page(width_mm, font_size)
+        return Page(width_mm, dpi), style.applied(font_size, dark)
+    if ax is not None and figure is not None:
+        raise ValueError("ax, figure: expected one of them, found both.")
+    for name, value in (("width_mm", width_mm), ("font_size", font_size), ("dark", dark or None)):
+        if value is not None:
+            raise ValueError(f"{name}: not with ax= or figure=, which has its own size and style.")
+    # Tokens are no formulas, whatever letters they have.
+    return Page(dpi=dpi, ax=ax, figure=figure), matplotlib.rc_context({"text.parse_math": False})
 
-    The function takes a file's name or an opened model, the options of draw, and those of every figure:
-    width_mm; font_size in points (None: 7, or the user's setting); dark; dpi of the images in it.
+
+def _keywords(function, skipped=0):
+    """The parameters of a function, less the first ones, as keywords; and whether it takes any others."""
+    parameters = list(inspect.signature(function).parameters.values())[skipped:]
+    named = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p.kind != p.VAR_KEYWORD]
+    return named, [p for p in parameters if p.kind == p.VAR_KEYWORD]
+
+
+def drawn_from(opener, *, own=True):
+    """Turns draw(opened, page, ...) into a function that returns a matplotlib Figure.
+
+    opener: a class whose opened(source, ...) gives what is drawn, from a file or from what is open. The function takes
+    the source, the options of draw, those of the opener as keywords, and those of every figure: ax, an Axes to draw
+    into, or figure, a Figure or SubFigure; width_mm (180), font_size in points (7, or the user's setting), dark, and
+    dpi of the images in it (600). own: whether ax and figure are options, as they are of one figure.
     """
 
     def decorate(draw):
-        @functools.wraps(draw)
-        def make(model, *arguments, width_mm=180, font_size=None, dark=False, dpi=600, **options):
-            check_page(width_mm, font_size)
-            with opener(model) as opened, style.applied(font_size, dark):
-                return draw(opened, Page(width_mm, dpi), *arguments, **options)
+        draws = inspect.signature(draw)
+        options, others = _keywords(opener.__init__, 2)
+        takes_others = any(p.kind == p.VAR_KEYWORD for p in draws.parameters.values())
+        placed = _keywords(_page)[0] if own else [p for p in _keywords(_page)[0] if p.name not in ("ax", "figure")]
 
-        own = [p for p in inspect.signature(draw).parameters.values() if p.name != "page"]
-        common = [
-            p for p in inspect.signature(make, follow_wrapped=False).parameters.values()
-            if p.kind == p.KEYWORD_ONLY
-        ]
-        make.__signature__ = inspect.Signature([*own, *common])
+        @functools.wraps(draw)
+        def make(
+            source, /, *arguments, ax=None, figure=None, width_mm=None, font_size=None, dark=False, dpi=600, **named
+        ):
+            if not own and (ax is not None or figure is not None):
+                raise TypeError(f"{draw.__name__}: takes neither ax nor figure, as it makes several pages or a movie.")
+            page, styled = _page(ax, figure, width_mm, font_size, dark, dpi)
+            opens = {p.name for p in options} - set(draws.parameters)
+            drawing = {n: v for n, v in named.items() if n in draws.parameters or takes_others and n not in opens}
+            opening = {name: value for name, value in named.items() if name not in drawing}
+            unknown = set(opening) - opens
+            if unknown and not others:
+                raise TypeError(f"{draw.__name__}: got an unexpected keyword argument '{min(unknown)}'")
+            with opener.opened(source, **opening) as opened, styled:
+                drawn = draw(opened, page, *arguments, **drawing)
+            return _whole(drawn) if isinstance(drawn, matplotlib.figure.FigureBase) else drawn
+
+        shown = [p for p in draws.parameters.values() if p.name != "page"]
+        defaults = inspect.signature(make, follow_wrapped=False).parameters
+        placed = [p.replace(default=defaults[p.name].default) for p in placed]
+        parameters = [*shown, *options, *placed, *([] if takes_others else others)]
+        parameters.sort(key=lambda p: p.kind)
+        make.__signature__ = inspect.Signature(parameters, return_annotation="matplotlib.figure.Figure" if own else draws.return_annotation)
         return make
 
     return decorate

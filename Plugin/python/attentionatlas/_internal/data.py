@@ -42,6 +42,13 @@ def point_array(data, name):
     return vtk_to_numpy(data.GetPointData().GetArray(name))
 
 
+def point_names(source):
+    """The names of the point arrays of a proxy's output, up to date."""
+    source.UpdatePipeline()
+    arrays = source.GetPointDataInformation()
+    return [arrays.GetArray(number).Name for number in range(arrays.GetNumberOfArrays())]
+
+
 def texts(array):
     """The values of an array of texts; none without it."""
     return [] if array is None else [array.GetValue(i) for i in range(array.GetNumberOfValues())]
@@ -80,11 +87,26 @@ def image(source, name, port=0):
 
 
 def table(source, port=0):
-    """The columns of a table, by name: arrays of numbers, or lists of text."""
+    """The columns of a table, or the arrays of the cells of a dataset, or of its points if cells have none, by name:
+    arrays of numbers, or lists of text. Points come with their places, the columns x, y and z."""
     data = fetch(source, port)
     columns = {}
-    for number in range(data.GetNumberOfColumns()):
-        column = data.GetColumn(number)
+    if data.IsA("vtkTable"):
+        rows = data.GetRowData()
+    else:
+        rows = data.GetCellData()
+        if rows.GetNumberOfArrays() == 0:
+            rows = data.GetPointData()
+            columns = dict(zip("xyz", points(data).T)) if data.IsA("vtkPointSet") else {}
+    for number in range(rows.GetNumberOfArrays()):
+        column = rows.GetAbstractArray(number)
         is_text = column.IsA("vtkStringArray")
         columns[column.GetName()] = texts(column) if is_text else vtk_to_numpy(column).copy()
     return columns
+
+
+def has_format(source, port=0):
+    """Whether an output of a proxy is one that a filter of the plugin made, if without rows or points: it names its
+    format. After an error it has none."""
+    fields = source.GetDataInformation(port).DataInformation.GetFieldDataInformation()
+    return fields.GetArrayInformation("Format") is not None

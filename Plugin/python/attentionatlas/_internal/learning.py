@@ -6,10 +6,10 @@ from matplotlib.ticker import FuncFormatter
 from paraview import simple
 
 from attentionatlas._internal import data, movies
-from attentionatlas._internal.charts import MILLIMETRE, drawn_from, fit, show_map, torus_axes
+from attentionatlas._internal.charts import MILLIMETRE, drawn_from, show_map, torus_axes
 from attentionatlas._internal.maps import show_classes, show_pairs
 from attentionatlas._internal.mixtures import accuracy_bar, show_simplex, title_above
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.notebook import MovieFile
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.space import Scene
@@ -33,7 +33,7 @@ _RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u20
 
 def _training(model, **properties):
     """A training on the task of the model; raises Missing if it has none or is too large."""
-    if model.pairs()[1] is None:
+    if model.pair_points()[1] is None:
         raise Missing(f"{model.name} has no next_token")
     if model.tokens**2 * model.heads > LARGEST:
         raise Missing(f"training with {model.tokens} tokens and {model.heads} heads takes too long")
@@ -45,12 +45,12 @@ def _power_of_ten(value, _):
     return f"10{str(round(math.log10(value))).translate(_RAISED)}"
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def training_curves(model, page):
     """Loss and accuracy against the step: all heads at once, and one head after the other."""
     columns = 2 if page.width_mm >= 120 else 1
-    figure, (losses, shares) = page.panels(2, columns, "Learning jointly and head by head", square=False)
-    figure.set_figheight((75 if columns == 2 else 120) * MILLIMETRE)
+    height, title = 75 if columns == 2 else 120, "Learning jointly and head by head"
+    figure, (losses, shares) = page.panels(2, columns, title, square=False, height_mm=height)
     for mode, text in MODES.items():
         training = _training(model, Mode=mode, Steps=STEPS * model.heads, CheckpointEvery=10)
         table = data.table(training, port=1)
@@ -73,7 +73,7 @@ def _at(model, training, step):
     return model.own(simple.ForceTime(Input=training, IgnorePipelineTime=1, ForcedTime=step))
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def training_maps(model, page):
     """The class map and the deformed torus at three steps of a training."""
     training = _training(model, Steps=STEPS, CheckpointEvery=10)
@@ -86,17 +86,17 @@ def training_maps(model, page):
         torus_axes(axes[column], column, 3, 3)
         axes[column].set_title(f"Step {step}: {100 * accuracies[step]:.0f} %")
         shown.append((axes[column], learner))
-        torus = model.torus(401, Input=learner, Quantities=["ClassColor", "Output"])
+        torus = model.chart(401, Input=learner, Quantities=["ClassColor", "Output"])
         with Scene(page.pixels(3)) as scene:
             scene.show(model.deformed(torus, "Whitened"), "ClassColor")
             scene.place(axes[3 + column])
-    fit(figure)
+    page.fit(figure)
     for panel, learner in shown:
-        show_classes(model, panel, model.pairs(Input=learner)[0], page.pixels(3), Input=learner)
+        show_classes(model, panel, model.pair_points(Input=learner)[0], page.pixels(3), Input=learner)
     return figure
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel, own=False)
 def training_movie(model, page, path):
     """Writes a movie of class map and deformed torus in a training; returns the path.
 
@@ -107,14 +107,14 @@ def training_movie(model, page, path):
     learner = _at(model, training, steps[-1])
     figure, (chart, space) = page.panels(2, 2, f"Step {STEPS}")
     torus_axes(chart, 0, 2, 2)
-    torus = model.torus(241, Input=learner, Quantities=["ClassColor", "Output"])
+    torus = model.chart(241, Input=learner, Quantities=["ClassColor", "Output"])
     pairs = model.filter("TokenPairs", Input=learner)
     image = show_map(chart, data.image(torus, "ClassColor"))
     surface = model.deformed(torus, "Whitened")  # so that its size stays about the same
     with Scene(round(page.width_mm * MILLIMETRE * page.dpi / 2)) as scene:
         scene.show(surface, "ClassColor")
         solid = scene.place(space, margin=1.1)
-        with movies.Movie(fit(figure), path, page.dpi) as movie:
+        with movies.Movie(page.fit(figure), path, page.dpi) as movie:
             for frame in range(movies.FRAMES):
                 share = (frame / max(movies.FRAMES - 1, 1)) ** 2.5
                 learner.ForcedTime = steps[round(share * (len(steps) - 1))]
@@ -128,7 +128,7 @@ def training_movie(model, page, path):
     return MovieFile(path)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def training_simplexes(model, page):
     """The accuracy of mixtures of three heads, trained as usual and with a penalty, for three seeds."""
     if model.heads < 3:
@@ -145,4 +145,4 @@ def training_simplexes(model, page):
         show_simplex(panel, triangle, "Accuracy")
         title_above(panel, f"\u03bb = {weight:g}: any {100 * union:.0f} %")
     accuracy_bar(figure, axes)
-    return fit(figure)
+    return page.fit(figure)

@@ -11,19 +11,19 @@ from attentionatlas._internal.charts import (
     class_bar,
     color_bar,
     drawn_from,
-    fit,
+
     show_dots,
     show_level,
     show_map,
     torus_axes,
 )
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.style import GREYS
 
 
 def show_classes(model, axes, pairs, size, **properties):
     """Shows the class map and the token pairs in a chart of the torus."""
-    torus = model.torus(size, Quantities=["ClassColor"], **properties)
+    torus = model.chart(size, Quantities=["ClassColor"], **properties)
     show_map(axes, data.image(torus, "ClassColor"))
     show_pairs(axes, pairs)
 
@@ -35,30 +35,30 @@ def show_pairs(axes, pairs):
     return show_dots(axes, data.points(pairs)[:, :2], colors, side)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def class_map(model, page):
     """The predicted next token at each point of the torus, and the token pairs."""
-    pairs, accuracy = model.pairs()
+    pairs, accuracy = model.pair_points()
     figure, (axes,) = page.panels(1)
     title = "Predicted next token"
     axes.set_title(title if accuracy is None else f"{title} (accuracy {100 * accuracy:.3g} %)")
     torus_axes(axes, 0, 1, 1)
     class_bar(figure, axes, model.colors())
-    fit(figure)
+    page.fit(figure)
     show_classes(model, axes, pairs, page.pixels(1))
     return figure
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def attention(model, page, heads=None):
     """The attention of token 2 to token 1 of some heads (the first ones), softmax and hardmax."""
     heads = list(range(min(HEADS, model.heads)) if heads is None else heads)
     model.check_head(*heads)
     count = len(heads)
     figure, axes = page.panels(2 * count, count, "Attention of token 2 to token 1")
-    scores = model.torus(LEVEL_POINTS, Quantities=["Score"])
+    scores = model.chart(LEVEL_POINTS, Quantities=["Score"])
     for row, pattern in enumerate(("Softmax", "Hardmax")):
-        torus = model.torus(page.pixels(count), Pattern=pattern, Quantities=["Attention"])
+        torus = model.chart(page.pixels(count), Pattern=pattern, Quantities=["Attention"])
         for column, head in enumerate(heads):
             panel = axes[row * count + column]
             torus_axes(panel, row * count + column, 2 * count, count, pattern)
@@ -66,19 +66,19 @@ def attention(model, page, heads=None):
             shown = show_map(panel, data.image(torus, f"Attention {head}"), cmap=GREYS, vmin=0, vmax=1)
             show_level(panel, data.image(scores, f"Score {head}"))
     color_bar(figure, axes, shown, "Attention", SHARES)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def mixes(model, page, head=0):
     """The vectors that a head mixes as colours: words, positions and both, softmax and hardmax."""
     model.check_head(head)
     parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
     arrays = [f"{part} {head}" for part, _ in parts]
     figure, axes = page.panels(6, 3, f"What head {head} mixes")
-    score = data.image(model.torus(LEVEL_POINTS, Quantities=["Score"]), f"Score {head}")
+    score = data.image(model.chart(LEVEL_POINTS, Quantities=["Score"]), f"Score {head}")
     for row, pattern in enumerate(("Softmax", "Hardmax")):
-        torus = model.torus(page.pixels(3), Pattern=pattern, Quantities=arrays)
+        torus = model.chart(page.pixels(3), Pattern=pattern, Quantities=arrays)
         colors = model.filter("SummableColors", Input=torus, Vectors=arrays, Scale="SharedRange")
         for column, (array, (_, name)) in enumerate(zip(arrays, parts)):
             panel = axes[3 * row + column]
@@ -86,10 +86,10 @@ def mixes(model, page, head=0):
             panel.set_title(name if row == 0 else "")
             show_map(panel, data.image(colors, f"{array} Color"))
             show_level(panel, score, "black", 0.6)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def outputs(model, page, scale="Additive"):
     """The outputs of the heads, their sum, and the sum with the residual, as colours.
 
@@ -99,7 +99,7 @@ def outputs(model, page, scale="Additive"):
     total = "+".join(f'"{array}"' for array, _ in panels)
     panels += [("Sum", "Sum of heads"), ("Output", "With residual")]
     columns = page.columns(len(panels))
-    torus = model.torus(page.pixels(columns), Quantities=["Head Output", "Output"])
+    torus = model.chart(page.pixels(columns), Quantities=["Head Output", "Output"])
     summed = model.own(simple.Calculator(Input=torus, ResultArrayName="Sum", Function=total))
     arrays = [array for array, _ in panels]
     colors = model.filter("SummableColors", Input=summed, Vectors=arrays, Scale=scale)
@@ -109,10 +109,10 @@ def outputs(model, page, scale="Additive"):
         torus_axes(axes[number], number, len(panels), columns)
         axes[number].set_title(text)
         show_map(axes[number], data.image(colors, f"{array} Color"))
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def heads_alone(model, page):
     """The class map and accuracy of each head by itself, without the residual, and of all heads."""
     panels = [(f"Head {head}", numpy.eye(model.heads)[head].tolist(), "None") for head in range(model.heads)]
@@ -122,12 +122,12 @@ def heads_alone(model, page):
     results = []
     for number, (name, weights, residual) in enumerate(panels):
         properties = {"HeadWeights": weights, "Residual": residual}
-        pairs, accuracy = model.pairs(**properties)
+        pairs, accuracy = model.pair_points(**properties)
         torus_axes(axes[number], number, count, columns)
         axes[number].set_title(name if accuracy is None else f"{name}: {100 * accuracy:.0f} %")
         results.append((axes[number], pairs, properties))
     class_bar(figure, axes, model.colors())
-    fit(figure)
+    page.fit(figure)
     for panel, pairs, properties in results:
         show_classes(model, panel, pairs, page.pixels(columns), **properties)
     return figure

@@ -8,7 +8,7 @@ import numpy
 from attentionatlas._internal import charts, data
 from attentionatlas._internal.charts import SHARES, drawn_from
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import ORANGES
 
@@ -78,10 +78,10 @@ def _draw(page, triangle, title, panels):
         show_simplex(panel, triangle, array)
         title_above(panel, text)
     accuracy_bar(figure, axes)
-    return charts.fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def simplex(model, page):
     """The accuracy of mixtures of the first three heads: over all pairs, one target, one pair."""
     triangle, (first, *_) = _triangle(model)
@@ -90,7 +90,7 @@ def simplex(model, page):
     return _draw(page, triangle, "Accuracy of mixed heads", panels)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def simplex_targets(model, page, first=0):
     """The accuracy of mixtures over the pairs of each true next token, from one token on."""
     triangle, targets = _triangle(model)

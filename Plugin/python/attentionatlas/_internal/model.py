@@ -1,41 +1,92 @@
-"""An attention-only transformer, opened from its file, and the plugin's filters on it."""
+"""A small attention-only model, opened from its file or just trained: what it predicts, as arrays and tables."""
 
+from __future__ import annotations
+
+import os
 import pathlib
+from collections.abc import Sequence as Listed
+from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 from paraview import simple
 
 from attentionatlas._internal import data
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.readers import Missing, Proxies, open_model
+from attentionatlas._internal.readers import Missing, open_model, write_data
+from attentionatlas._internal.tables import Table
+from attentionatlas._internal.transformer import Model
 
 #: Filters that have no model as input.
 _SOURCES = ("HarmonicHead", "AttentionOnlyTraining")
+#: Arrays of a torus: less the colors, which are for pictures.
+QUANTITIES = ("Class", "Probability", "Attention", "Output")
 
 
-class Model(Proxies):
-    """The model in a .safetensors file.
+class SmallModel(Model):
+    """A small attention-only model: one layer, two tokens, embeddings of dimension 3.
 
-    Raises FileNotFoundError for a missing file, ValueError for one that holds no model.
+    source: a .safetensors file. Raises FileNotFoundError for a missing file, ValueError for one that holds no model.
     """
 
-    def __init__(self, path):
+    def __init__(self, source: PathLike | Any) -> None:
         super().__init__()
-        self.path = pathlib.Path(path).resolve()
-        self.name = self.path.stem
-        self.reader = self.own(open_model(path))
+        is_file = isinstance(source, (str, os.PathLike))
+        self.path = pathlib.Path(source).resolve() if is_file else None
+        self.name = self.path.stem if self.path else "trained"
+        self._reader = self.own(open_model(source) if is_file else source)
+        #: The numbers of heads and of tokens of the vocabulary, and the dimension of a head.
         sizes = ("Heads", "VocabularySize", "HeadDimension")
         self.heads, self.tokens, self.dimension = (
-            int(data.field_number(self.reader, name)) for name in sizes
+            int(data.field_number(self._reader, name)) for name in sizes
         )
-        self._colors = None
+        self._colors: NDArray[numpy.uint8] | None = None
 
-    def check_head(self, *heads):
+    def _summary(self) -> dict[str, str]:
+        return {"Tokens": str(self.tokens), "Heads": str(self.heads), "Head dimension": str(self.dimension)}
+
+    def torus(self, size: int = 512, quantities: Listed[str] = QUANTITIES, **options: Any) -> dict[str, NDArray[Any]]:
+        """What the model computes at each point of the torus of two angles: {name: [size, size]}, or [size, size, 3] for
+        vectors.
+
+        Rows are angles of token 2 and columns those of token 1, both from -pi to pi. quantities: arrays of the filter
+        AttentionTorus, such as Class, Probability (0 to 1), Attention (of token 2 to token 1, 0 to 1, an array per head),
+        Score, Output. options: its other properties, such as head_weights=[1, 0, 1], pattern="Hardmax",
+        residual="None".
+        """
+        with self.scope():
+            chart = self.made("AttentionTorus", resolution=(size, size), quantities=list(quantities), **options)
+            return {name: data.image(chart, name) for name in data.point_names(chart)}
+
+    def pairs(self, **options: Any) -> Table:
+        """What the model predicts for each pair of tokens: a row per pair, with its angles and what was predicted.
+
+        options: of the filter TokenPairs, such as head_weights=[1, 0, 1] or residual="None".
+        """
+        return self.table("TokenPairs", **options)
+
+    def accuracy(self, residual: str = "EmbeddingPosition") -> Table:
+        """How many pairs of tokens the heads predict correctly: a row per head, and rows of all heads together.
+
+        residual: what is added to the heads: EmbeddingPosition, Embedding, None or RawEmbedding.
+        """
+        return self._of("HeadAccuracy", 0, locals())
+
+    def harmonics(self) -> Table:
+        """The coefficients of each head's score as a trigonometric polynomial: a row per harmonic, a column per head."""
+        return self._of("ScoreHarmonics", 0, locals())
+
+    def save(self, path: PathLike) -> pathlib.Path:
+        """Writes the model to a .safetensors file, which appears complete or not at all; returns its path."""
+        return write_data(self.reader, path)
+
+    def check_head(self, *heads: int) -> None:
         """Raises ValueError if the model has no such head."""
         for head in heads:
             check("head", head, 0, self.heads - 1)
 
-    def filter(self, name, **properties):
+    def filter(self, name: str, **properties: Any) -> Any:
         """A filter of the plugin on the model; raises Missing if the plugin has none of that name."""
         make = getattr(simple, name, None)
         if make is None:
@@ -44,24 +95,24 @@ class Model(Proxies):
             properties.setdefault("Input", self.reader)
         return self.own(make(registrationName=name, **properties))
 
-    def torus(self, size, **properties):
-        """A chart of the torus of size x size points."""
+    def chart(self, size: int, **properties: Any) -> Any:
+        """The proxy of a chart of the torus of size x size points."""
         return self.filter("AttentionTorus", Resolution=[size, size], **properties)
 
-    def pairs(self, **properties):
-        """The token pairs, and the share of them predicted correctly, or None without next_token."""
+    def pair_points(self, **properties: Any) -> tuple[Any, float | None]:
+        """The token pairs as points, and the share of them predicted correctly, or None without next_token."""
         pairs = self.filter("TokenPairs", **properties)
         return data.fetch(pairs), data.field_number(pairs, "Accuracy")
 
-    def deformed(self, source, normalization):
+    def deformed(self, source: Any, normalization: str) -> Any:
         """A chart, lines or pairs moved to the outputs of the attention layer."""
         vectors = {"Shape": "Vectors", "Vectors": ["POINTS", "Output"]}
         return self.filter("TorusDeformation", Input=source, Normalization=normalization, **vectors)
 
-    def colors(self):
+    def colors(self) -> NDArray[numpy.uint8]:
         """The colour of each class, a row of RGB from 0 to 255."""
         if self._colors is None:
-            with self:
+            with self.scope():
                 centres = data.fetch(self.filter("UnembeddingSphere", Resolution=8), port=1)
                 classes, colors = (data.point_array(centres, name) for name in ("Class", "ClassColor"))
                 self._colors = colors[numpy.argsort(classes)].copy()

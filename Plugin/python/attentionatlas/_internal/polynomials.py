@@ -9,16 +9,15 @@ from attentionatlas._internal import data, movies
 from attentionatlas._internal.charts import (
     HEADS,
     LEVEL_POINTS,
-    MILLIMETRE,
     SHARES,
     color_bar,
     drawn_from,
-    fit,
+
     show_level,
     show_map,
     torus_axes,
 )
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.notebook import MovieFile
 from attentionatlas._internal.style import GREY, GREYS, HEAD_COLORS
 
@@ -33,14 +32,14 @@ def _symbols(name):
     return name.replace("t1", "\u03b8\u2081").replace("t2", "\u03b8\u2082").replace("-", "\u2212")
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def harmonics(model, page, first=0):
     """The coefficients of the harmonics of the scores, of up to five heads from one on, as bars."""
     model.check_head(first)
     names, coefficients = _coefficients(model)
     shown = coefficients[first : first + len(HEAD_COLORS)]
-    figure, (axes,) = page.panels(1, title="Harmonics of each head's score", square=False)
-    figure.set_figheight(max(55, 0.42 * page.width_mm) * MILLIMETRE)
+    title, height = "Harmonics of each head's score", max(55, 0.42 * page.width_mm)
+    figure, (axes,) = page.panels(1, title=title, square=False, height_mm=height)
     places, width = numpy.arange(len(names)), 0.8 / len(shown)
     for number, values in enumerate(shown):
         x = places + (number + 0.5) * width - 0.4
@@ -67,7 +66,7 @@ def _turned(coefficients, angle):
     return turned
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def boundary_motion(model, page, head=None):
     """The decision boundary of a head, the last one by default, as the phases of its harmonics turn."""
     head = model.heads - 1 if head is None else head
@@ -86,10 +85,10 @@ def boundary_motion(model, page, head=None):
         shown = show_map(panel, data.image(pattern, "Attention"), cmap=GREYS, vmin=0, vmax=1)
         show_level(panel, data.image(level, "Score"))
     color_bar(figure, axes, shown, "Attention", SHARES)
-    return fit(figure)
+    return page.fit(figure)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel, own=False)
 def boundary_movie(model, page, path):
     """Writes a movie of the first heads, whose phases turn once; returns the path."""
     starts = _coefficients(model)[1][:HEADS]
@@ -101,7 +100,7 @@ def boundary_movie(model, page, path):
         torus_axes(panel, head, count, count)
         panel.set_title(f"Head {head}")
         panels.append((panel, show_map(panel, empty, cmap=GREYS, vmin=0, vmax=1), start))
-    with movies.Movie(fit(figure), path, page.dpi) as movie:
+    with movies.Movie(page.fit(figure), path, page.dpi) as movie:
         for frame in range(movies.FRAMES):
             levels = []
             for panel, image, start in panels:

@@ -1,22 +1,29 @@
-"""Readers of files as the plugin has them, and proxies that are deleted together."""
+"""Readers of files as the plugin has them, its filters with options, and proxies that are deleted together."""
+
+from __future__ import annotations
 
 import contextlib
 import json
+import os
 import pathlib
 import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
+import numpy
 from paraview import simple
 
 from attentionatlas._internal import data
+from attentionatlas._internal.arguments import PathLike, number
 from attentionatlas._internal.plugin import load_plugin
 
 
-class Missing(Exception):
-    """A model or the plugin has nothing to show in a figure; the message gives the reason."""
+class Missing(ValueError):
+    """A file or the plugin lacks what a figure or a table needs; the message says what."""
 
 
-def open_model(path):
-    """A reader of a model's file, up to date.
+def open_model(path: PathLike) -> Any:
+    """A reader of a small model's file, up to date.
 
     Raises FileNotFoundError for a missing file, ValueError for one that holds no model.
     """
@@ -24,23 +31,25 @@ def open_model(path):
     return _open(path, "Heads", "AttentionOnlyModelReader", registrationName=path.stem, FileNames=[str(path)])
 
 
-def open_recording(path):
+def open_recording(path: PathLike) -> Any:
     """A reader of a recording's file, up to date; raises as open_model."""
     path = pathlib.Path(path)
+    if path.is_dir() or path.is_file() and path.suffix in (".json", ".gguf"):
+        raise ValueError(f"{path}: expected a recording, found a model; run it on a text first: Transformer.record.")
     return _open(path, "Rotated", "RecordingReader", registrationName=path.stem, FileName=str(path))
 
 
-def open_transformer(path, field="Layers", **properties):
-    """A reader of a language model, given by its config.json or the folder of that, up to date; raises as open_model.
+def open_transformer(path: PathLike, **properties: Any) -> Any:
+    """A reader of a transformer, given by its config.json, its folder or a .gguf file, up to date; raises as open_model.
 
-    field: a number that it must have. properties: of the proxy.
+    properties: of the proxy.
     """
     path = pathlib.Path(path)
     path = path / "config.json" if path.is_dir() else path
-    return _open(path, field, "TransformerReader", "no model", FileName=str(path), **properties)
+    return _open(path, "Layers", "TransformerReader", "no model", FileName=str(path), **properties)
 
 
-def _open(path, field, name, wrong="cannot be read", **properties):
+def _open(path: pathlib.Path, field: str, name: str, wrong: str = "cannot be read", **properties: Any) -> Any:
     """A reader of the plugin, whose data must have a field. wrong: what is said of others."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file.")
@@ -53,20 +62,20 @@ def _open(path, field, name, wrong="cannot be read", **properties):
     return reader
 
 
-def holds_queries(reader):
+def holds_queries(reader: Any) -> bool:
     """Whether a recording, given by its reader, has the queries of a head."""
     layers = data.blocks(data.first_part(reader)).values()
     return any(data.has_column(head, "Query") for layer in layers for head in data.blocks(layer).values())
 
 
-def has_images(reader):
+def has_images(reader: Any) -> bool:
     """Whether a recording is one of images."""
     fields = reader.GetDataInformation().DataInformation.GetFieldDataInformation()
     return fields.GetArrayInformation("Patch Grid") is not None
 
 
-def is_model(path):
-    """Whether a file has the tensors of an attention-only transformer, by their names."""
+def is_model(path: PathLike) -> bool:
+    """Whether a file has the tensors of a small attention-only model, by their names."""
     try:
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
@@ -76,40 +85,132 @@ def is_model(path):
     return isinstance(names, dict) and any(name in names for name in ("word_embedding", "word_emb.weight"))
 
 
-class Proxies:
-    """Proxies that are deleted together. Each `with` deletes those made within it."""
+def write_data(source: Any, path: PathLike) -> pathlib.Path:
+    """Writes what a source has to a .safetensors file, which appears complete or not at all; returns its path."""
+    path = pathlib.Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"{path}: expected a name that ends with .safetensors.")
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"{path}: expected a file in a folder that exists, found no folder {path.parent}.")
+    before = path.stat() if path.exists() else None
+    simple.SaveData(str(path), proxy=source)
+    if not path.exists() or path.stat() == before:
+        raise OSError(f"{path}: cannot be written; see the error reported above.")
+    return path
 
-    def __init__(self):
-        self._proxies = []
-        self._marks = []
+
+def _property(option: str) -> str:
+    """The property of an option: exclude_first is ExcludeFirst."""
+    return option if option[:1].isupper() else "".join(map(str.capitalize, option.split("_")))
+
+
+def _known(proxy: Any) -> str:
+    names = [name for name in proxy.ListProperties() if name not in ("Input", "Model") and not name.endswith("Info")]
+    return ", ".join(names)
+
+
+def _set(proxy: Any, name: str, option: str, value: Any) -> None:
+    """Gives a property of a filter a value as Python has it; raises TypeError or ValueError."""
+    key = _property(option)
+    if key not in proxy.ListProperties():
+        raise TypeError(f"{name}: expected an option among {_known(proxy)}; found '{option}'.")
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    elif isinstance(value, (bool, numpy.generic)):
+        value = int(value) if isinstance(value, bool) else value.item()
+    elif isinstance(value, (tuple, numpy.ndarray)):
+        value = list(value)
+    vector = proxy.GetProperty(key)
+    choices = list(getattr(vector, "Available", None) or [])
+    if isinstance(value, str) and choices and value not in choices:
+        raise ValueError(f"{option}: expected one of {', '.join(choices)}; found '{value}'.")
+    if isinstance(value, str) and not choices and vector.SMProperty.IsA("vtkSMIntVectorProperty"):
+        value = number(option, value)
+    try:
+        setattr(proxy, key, value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{option}: cannot be {value!r}: {error}") from error
+
+
+def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """A filter of the plugin with inputs and with options, such as exclude_first=True for the property ExcludeFirst.
+    Options of None keep the default.
+
+    Raises Missing if the plugin has no such filter, TypeError for an unknown option, ValueError for a bad value.
+    """
+    make = getattr(simple, name, None)
+    if make is None:
+        raise Missing(f"the plugin has no {name}")
+    made = make(registrationName=name, **inputs)
+    try:
+        for option, value in options.items():
+            if value is not None:
+                _set(made, name, option, value)
+    except (TypeError, ValueError):
+        simple.Delete(made)
+        raise
+    return made
+
+
+class Proxies:
+    """Proxies that are deleted together, at the end of `with` or by close()."""
+
+    #: What messages call it.
+    name = "model"
+
+    def __init__(self) -> None:
+        self._proxies: list[Any] = []
+        self._closed = False
 
     @classmethod
     @contextlib.contextmanager
-    def opened(cls, source, *arguments, **properties):
-        """What is open already, or what is opened by arguments, or a tuple of them, and closed at the end of `with`."""
+    def opened(cls, source: Any, **options: Any) -> Iterator[Self]:
+        """What is open already, or a file, which is closed at the end of `with`. What is made within `with` from what
+        is open already is deleted at its end."""
         if isinstance(source, cls):
-            with source:
+            with source.scope():
                 yield source
-            return
-        made = cls(*source, **properties) if isinstance(source, tuple) else cls(source, *arguments, **properties)
-        try:
-            yield made
-        finally:
-            made.close()
+        else:
+            with cls(source, **options) as made:
+                yield made
 
-    def own(self, proxy):
+    def own(self, proxy: Any) -> Any:
         """A proxy that is deleted with the others."""
         self._proxies.append(proxy)
         return proxy
 
-    def close(self, kept=0):
-        """Deletes all proxies, or those after the first ones that are kept."""
+    def check_open(self) -> None:
+        """Raises ValueError once it is closed."""
+        if self._closed:
+            raise ValueError(f"{self.name}: expected an open file, found that it was closed.")
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[None]:
+        """Deletes at the end of `with` the proxies that were made within it."""
+        self.check_open()
+        kept = len(self._proxies)
+        try:
+            yield
+        finally:
+            self._delete(kept)
+
+    def _delete(self, kept: int = 0) -> None:
         while len(self._proxies) > kept:  # consumers before producers
             simple.Delete(self._proxies.pop())
 
-    def __enter__(self):
-        self._marks.append(len(self._proxies))
+    def close(self) -> None:
+        """Closes the file and frees what was computed from it; a second time does nothing."""
+        self._closed = True
+        self._delete()
+
+    def __enter__(self) -> Self:
+        self.check_open()
         return self
 
-    def __exit__(self, *error):
-        self.close(self._marks.pop())
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,72 +1,228 @@
-"""The recording of a transformer, opened from its file, and what its heads attend to."""
+"""The recording of a transformer, opened from its file or just made, as arrays and tables."""
 
-import contextlib
+from __future__ import annotations
+
+import html
+import pathlib
+from collections.abc import Sequence as Listed
+from typing import TYPE_CHECKING, Any
 
 import numpy
+from numpy.typing import NDArray
 from paraview import simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, number
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.readers import Proxies, has_images, open_recording
+from attentionatlas._internal.readers import Missing, has_images, open_recording, write_data
+from attentionatlas._internal.tables import Table, Tables, summary
+
+if TYPE_CHECKING:
+    from attentionatlas._internal.transformer import Transformer
+
+Floats = NDArray[numpy.floating[Any]]
+#: Filters whose second input is the model that was recorded.
+_OF_MODEL = ("AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown")
+#: Tokens of a sequence that a summary shows.
+_SHOWN = 24
 
 
-def _holds_heads(layer):
+def _holds_heads(layer: Any) -> bool:
     """Whether a block of a recording is a layer with heads; that after the last has the residual alone."""
     return any(name.startswith("head ") for name in data.blocks(layer))
 
 
-def _holds_scores(layer):
+def _holds_scores(layer: Any) -> bool:
     """Whether a block of a recording holds the queries of a head or blocks of its scores."""
     blocks = data.blocks(layer).items()
     return any(name.endswith(" scores") or data.has_column(block, "Query") for name, block in blocks)
 
 
-def _listed(layers):
+def listed(numbers: list[int]) -> str:
     """Numbers of layers in words: 0 to 11, or 3, 7, 9."""
-    if len(layers) > 1 and layers == list(range(layers[0], layers[-1] + 1)):
-        return f"{layers[0]} to {layers[-1]}"
-    return ", ".join(map(str, layers))
+    if len(numbers) > 1 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
 
 
-class Recording(Proxies):
-    """The attention of a recording's heads on one sequence, as matrices with a row per query.
+class Recording(Tables):
+    """What the heads of a transformer computed on some sequences.
 
-    Raises FileNotFoundError for a missing file, ValueError for one that holds no recording.
+    source: a file (safetensors, npy, npz, pt or pth). model: the transformer that was recorded, which some tables need:
+    opened, or its config.json, folder or .gguf file. Raises FileNotFoundError for a missing file, ValueError for one
+    that holds no recording. Sequences, layers and heads are counted from 0.
     """
 
-    def __init__(self, path, sequence=0):
+    def __init__(self, source: PathLike | Any, model: Transformer | PathLike | None = None) -> None:
         super().__init__()
-        self.reader = self.own(open_recording(path))
-        self.map = self.own(simple.AttentionMap(Input=self.reader, Sequence=sequence))
-        blocks = data.blocks(data.first_part(self.reader))
-        self.layers = [int(name.split()[1]) for name, block in blocks.items() if _holds_heads(block)]
-        self.heads = int(data.field_number(self.reader, "Heads"))
-        #: Whether it holds what goes into the softmax: queries, or the scores themselves.
+        is_file = isinstance(source, (str, pathlib.PurePath))
+        #: The file; None if the recording was made by Transformer.record.
+        self.path: pathlib.Path | None = pathlib.Path(source) if is_file else None
+        self.name = self.path.name if self.path else "recording"
+        self._model, self._owns_model = model, False
+        self._reader = self.own(open_recording(source) if is_file else source)
+        parts = data.first_part(self._reader)
+        blocks = data.blocks(parts)
+        #: The numbers of the layers that were recorded.
+        self.layers: list[int] = [int(name.split()[1]) for name, block in blocks.items() if _holds_heads(block)]
+        #: The number of heads of each layer.
+        self.heads = int(data.field_number(self._reader, "Heads"))
+        offsets = parts.GetFieldData().GetArray("Sequence Offsets")
+        self._offsets: list[int] = vtk_to_numpy(offsets).tolist()
+        #: Whether it holds what goes into the softmax: queries and keys, or the scores themselves.
         self.has_scores = any(map(_holds_scores, blocks.values()))
-        self.has_images = has_images(self.reader)
-        self.tokens = []
+        #: Whether the sequences are images.
+        self.has_images = has_images(self._reader)
+        self._kept: dict[type, tuple[Any, Any]] = {}
 
-    def check_place(self, layer, head):
-        """Raises ValueError if the recording has no such head; -1 is the mean over the layer's."""
-        if layer not in self.layers:
-            raise ValueError(f"layer: expected one of {_listed(self.layers)}, found {layer}.")
-        if head != -1:
-            check("head", head, 0, self.heads - 1)
+    @property
+    def reader(self) -> Any:
+        """The source in ParaView's pipeline, as paraview.simple takes it."""
+        self.check_open()
+        return self._reader
 
-    def matrix(self, layer, head, quantity="Weights"):
-        """A quantity of a head, as AttentionMap names it; raises ValueError if the recording has no such head."""
-        self.check_place(layer, head)
-        self.map.Layer, self.map.Head, self.map.Quantity = layer, head, quantity
-        self.map.UpdatePipeline()
-        if self.map.GetDataInformation().GetNumberOfPoints() == 0:
-            raise ValueError(f"no {quantity} of layer {layer}, head {head}; see the error reported above.")
-        self.tokens = data.texts(data.fetch(self.map).GetFieldData().GetAbstractArray("Key Token"))
-        return data.image(self.map, quantity)[::-1].copy()
+    @property
+    def sequences(self) -> int:
+        """The number of sequences or images."""
+        return len(self._offsets) - 1
 
-    def panels(self, size):
+    @property
+    def lengths(self) -> list[int]:
+        """The number of tokens of each sequence."""
+        return [int(count) for count in numpy.diff(self._offsets)]
+
+    @property
+    def model(self) -> Transformer:
+        """The transformer that was recorded; raises Missing if it is not known."""
+        from attentionatlas._internal.transformer import Transformer
+
+        if self._model is None:
+            raise Missing(f'{self.name}: this needs the model that was recorded: give model="FOLDER/config.json"')
+        if not isinstance(self._model, Transformer):
+            self._model, self._owns_model = Transformer(self._model), True
+        return self._model
+
+    @property
+    def has_model(self) -> bool:
+        """Whether the transformer that was recorded is known."""
+        return self._model is not None
+
+    def close(self) -> None:
+        for view, _ in self._kept.values():
+            view.close()
+        self._kept.clear()
+        super().close()
+        if self._owns_model and not isinstance(self._model, (str, pathlib.PurePath)) and self._model is not None:
+            self._model.close()
+
+    def kept(self, view: type, **options: Any) -> Any:
+        """What figures compute of the recording, which is kept until other options are asked for."""
+        self.check_open()
+        found = self._kept.get(view)
+        if found is None or found[1] != options:
+            if found is not None:
+                del self._kept[view]
+                found[0].close()
+            self._kept[view] = view(self, **options), options
+        return self._kept[view][0]
+
+    def _inputs(self, name: str) -> dict[str, Any]:
+        inputs = {"Input": self.reader}
+        return {**inputs, "Model": self.model.reader} if name in _OF_MODEL else inputs
+
+    def place(self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> tuple[int, int, int]:
+        """Layer, head and sequence as filters take them; raises ValueError if there is no such head or sequence.
+
+        layer: by default the first recorded one. head, sequence: "mean" is -1.
+        """
+        chosen = self.layers[0] if layer is None else int(layer)
+        if chosen not in self.layers:
+            raise ValueError(f"layer: expected one of {listed(self.layers)}, found {chosen}.")
+        numbers = number("head", head), number("sequence", sequence)
+        for name, value, count in zip(("head", "sequence"), numbers, (self.heads, self.sequences)):
+            if value != -1:
+                check(name, value, 0, count - 1)
+        return chosen, *numbers
+
+    def attention(
+        self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0, quantity: str = "Weights"
+    ) -> Floats:
+        """What a head attends to: an array [queries, keys].
+
+        layer: the first recorded one by default. head: a number, or "mean" for the mean over the layer's heads.
+        sequence: a number, or "mean" for the mean over sequences. quantity: Weights, 0 to 1, of which each row adds up
+        to 1; Scores, before the softmax; Content and Bias, the parts of a score; NormWeighted, the weight times the
+        norm of value W_O; or Rollout, from the first recorded layer to this one. Raises ValueError if there is no such
+        head, or the recording does not hold what the quantity needs.
+        """
+        places = dict(zip(("Layer", "Head", "Sequence"), self.place(layer, head, sequence)))
+        with self.scope():
+            made = self.own(simple.AttentionMap(Input=self.reader, **places))
+            known = list(made.GetProperty("Quantity").Available)
+            if quantity not in known:
+                raise ValueError(f"quantity: expected one of {', '.join(known)}, found {quantity}.")
+            made.Quantity = quantity
+            made.UpdatePipeline()
+            if made.GetDataInformation().GetNumberOfPoints() == 0:
+                where = f"layer {places['Layer']}, {head_name(head)}"
+                raise ValueError(f"no {quantity} of {where}; see the error reported above.")
+            matrix: Floats = data.image(made, quantity)[::-1].copy()
+            return matrix
+
+    def _rows(self, sequence: int) -> slice:
+        check("sequence", sequence, 0, self.sequences - 1)
+        return slice(self._offsets[sequence], self._offsets[sequence + 1])
+
+    def _vectors(self, blocks: tuple[str, ...], column: str, record: str, sequence: int) -> Floats:
+        """The rows of a column of a block of the recording that are of one sequence."""
+        rows, block = self._rows(sequence), data.first_part(self.reader)
+        for name in blocks:
+            block = data.blocks(block).get(name)
+        if not data.has_column(block, column):
+            raise Missing(f"{self.name}: {', '.join(blocks)} holds no {column}; record {record}.")
+        values: Floats = vtk_to_numpy(block.GetColumnByName(column))[rows].copy()
+        return values
+
+    def _of_head(self, column: str, record: str, layer: int | None, head: int, sequence: int) -> Floats:
+        chosen, one, _ = self.place(layer, head, sequence)
+        if one == -1:
+            raise ValueError(f"head: expected a number from 0 to {self.heads - 1}, found the mean.")
+        return self._vectors((f"layer {chosen}", f"head {one}"), column, record, sequence)
+
+    def queries(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+        """The queries of a head, after any rotation: an array [tokens, head dimension]. Raises Missing for a recording
+        without them."""
+        return self._of_head("Query", "QueriesAndKeys", layer, head, sequence)
+
+    def keys(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+        """The keys of a head, as queries."""
+        return self._of_head("Key", "QueriesAndKeys", layer, head, sequence)
+
+    def values(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+        """The values of a head, as queries."""
+        return self._of_head("Value", "Values", layer, head, sequence)
+
+    def outputs(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+        """What a head adds to the residual stream: an array [tokens, model dimension]. Raises Missing without it."""
+        return self._of_head("Output", "HeadOutputs", layer, head, sequence)
+
+    def residual(self, layer: int = 0, sequence: int = 0) -> Floats:
+        """The residual stream before a layer, or after the last: an array [tokens, model dimension]. Raises Missing
+        without it."""
+        return self._vectors((f"layer {layer}", "residual"), "Residual", "Residual", sequence)
+
+    def tokens(self, sequence: int = 0) -> list[str]:
+        """The tokens of a sequence as texts; as ids, or else positions, where their texts are not known."""
+        table = data.blocks(data.first_part(self.reader)).get("tokens")
+        rows = range(*self._rows(sequence).indices(self._offsets[-1]))
+        column = table and next(filter(None, map(table.GetColumnByName, ("Token", "TokenId"))), None)
+        return [str(column.GetValue(row)) if column else str(row - rows.start) for row in rows]
+
+    def panels(self, size: int, sequence: Sequence = 0) -> Floats:
         """The weights of all heads: [layers, heads, rows, columns], of which at most `size` rows and columns."""
-        shown = {"Sequence": self.map.Sequence, "MaximumSize": min(size, 1024)}
-        with self:
+        shown = {"Sequence": self.place(None, 0, sequence)[2], "MaximumSize": min(size, 1024)}
+        with self.scope():
             matrix = self.own(simple.AttentionMatrix(Input=self.reader, **shown))
             matrix.UpdatePipeline()
             if matrix.GetDataInformation().GetNumberOfPoints() == 0:
@@ -79,25 +235,157 @@ class Recording(Proxies):
             for row in range(len(self.layers))
         ])
 
-    def scores(self):
-        """The scores of all heads by HeadScores: {name: [layers, heads]}."""
-        with self:
-            columns = data.table(self.own(simple.HeadScores(Input=self.reader)))
-        if not columns:
-            raise ValueError("no scores of heads; see the error reported above.")
+    def head_scores(self) -> dict[str, Floats]:
+        """The scores of all heads, as scores(): {name: [layers, heads]}."""
+        columns = self.columns("HeadScores")
         shape = len(self.layers), self.heads
         return {name: values.reshape(shape) for name, values in columns.items() if name not in ("Layer", "Head")}
 
+    def save(self, path: PathLike) -> pathlib.Path:
+        """Writes the recording to a .safetensors file, which appears complete or not at all; returns its path."""
+        return write_data(self.reader, path)
 
-@contextlib.contextmanager
-def opened_sequence(recording):
-    """A reader of a recording, and the sequence to show: of a file, which is closed at the end of `with`, or of an
-    opened Recording."""
-    if isinstance(recording, Recording):
-        yield recording.reader, int(recording.map.Sequence)
-        return
-    reader = open_recording(recording)
-    try:
-        yield reader, 0
-    finally:
-        simple.Delete(reader)
+    # The arguments of these methods are options of filters; None keeps the filter's own default.
+
+    def scores(self, measure: str = "Mul", exclude_first: bool = False, exclude_current: bool = False) -> Table:
+        """What each head is known for: a row per layer and head, with the share of its attention on the token before
+        and on earlier copies of the same token, induction, prefix matching and sink, each 0 to 1.
+
+        measure: Mul, Abs or Stripe, how attention is compared with a pattern. exclude_first, exclude_current: without
+        attention to the first token, or to the query itself.
+        """
+        return self._of("HeadScores", 0, locals())
+
+    def focus(
+        self, per: str = "Head", quantity: str = "Weights", exclude_first: bool = False, sink_threshold: float = 0.3
+    ) -> Table:
+        """Where heads look: a row per head, or per query, with the weight of its own and of the first key, the strongest
+        key, concentration (largest minus second largest weight), entropy (0 to 1) and sink rate.
+
+        per: Head or Query. quantity: Weights or NormWeighted. exclude_first: without the first query of each sequence.
+        sink_threshold: the mean weight that makes a key a sink, 0 to 1.
+        """
+        return self._of("AttentionFocus", 0, locals())
+
+    def strongest_keys(self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Table:
+        """The strongest key of each query of a head: a row per query with Key, Weight, Score and Kind (1: the query
+        itself, 2: the first token, 0: another)."""
+        layer, head, sequence = self.place(layer, head, sequence)
+        return self.table("AttentionMap", 1, layer=layer, head=head, sequence=sequence)
+
+    def score_parts(
+        self, layer: int | None = None, head: int = 0, sequence: int = 0, query: Head = "all", top: int = 0
+    ) -> Table:
+        """The scores of a head as the sum of ALiBi, a bias that depends on the key alone, and attention: a row per query
+        and key. Needs the model.
+
+        query: a position, or "all". top: only so many of the largest scores of each query; 0: all.
+        """
+        layer, head, sequence = self.place(layer, head, sequence)
+        return self._of("ScoreBreakdown", 0, locals())
+
+    def updates(self) -> Table:
+        """What each head adds to the residual stream: a row per head and token with the length of the update as a share
+        of the stream's (Magnitude) and their cosine (Orientation). Needs HeadOutputs and Residual."""
+        return self._of("HeadUpdates", 0, locals())
+
+    def attention_tokens(
+        self,
+        layer: Head = "all",
+        head: Head = "all",
+        sequence: Sequence = 0,
+        vectors: Listed[str] = ("Query", "Key", "Value", "QueryKey"),
+        reading: str = "Plain",
+        processing: str = "TransformerLens",
+        top: int = 1,
+        maximum_tokens: int = 64,
+    ) -> Table:
+        """The tokens of the vocabulary that vectors of heads stand for: a row per vector and rank, with the Logit. Needs
+        the model, queries, keys and values.
+
+        vectors: some of Query, Key, Value, Output, QueryKey and DotProduct. reading: Plain, Refactored or PublishedCode.
+        processing: of the weights, None or TransformerLens. top: tokens of each vector. maximum_tokens: of a sequence
+        that are read; 0: all.
+        """
+        return self._of("AttentionTokens", 0, locals())
+
+    def embedding(
+        self,
+        layer: Head = "all",
+        head: Head = "all",
+        sequence: Sequence = "all",
+        method: str = "PCA",
+        dimensions: int = 2,
+        perplexity: float | None = None,
+        iterations: int = 750,
+        neighbors: int = 15,
+        seed: int = 0,
+        arrangement: str = "Overlaid",
+        **options: Any,
+    ) -> Table:
+        """The queries and keys of heads as points, near each other where a head attends: a row per query (Kind 0) and
+        key (Kind 1), with its place x, y and z. Needs queries and keys.
+
+        method: PCA, TSNE or UMAP. dimensions: 2 or 3. perplexity (by default 50, or less for few tokens), iterations: of
+        t-SNE. neighbors: of UMAP. arrangement: Overlaid, each head around 0, or Grid. options: others of the filter HeadEmbedding.
+        """
+        found = {**locals(), **options}
+        return self._of("HeadEmbedding", 0, {key: value for key, value in found.items() if key != "options"})
+
+    def logit_attribution(
+        self,
+        sequence: int = 0,
+        position: Head = "all",
+        target: str = "NextToken",
+        target_token: str = "",
+        against: str = "",
+        grouping: str = "Automatic",
+        processing: str = "TransformerLens",
+    ) -> Table:
+        """What each component of the model adds to the logit of a token: a row per position and component with its
+        Contribution. Needs the model, HeadOutputs and Residual.
+
+        position: a number, or "all". target: NextToken, Predicted, or Token, that of target_token. against: a token whose
+        logit is subtracted. grouping: Heads, Layers or Automatic. processing: of the weights, None or TransformerLens.
+        """
+        return self._of("LogitAttribution", 0, locals())
+
+    def logit_lens(self, sequence: int = 0, top: int = 5) -> Table:
+        """What the model would predict before each of its layers: a row per layer, position and rank with Token, Logit
+        and Probability. Needs the model and Residual. top: tokens of each."""
+        return self._of("LogitLens", 1, locals())
+
+    def score_attribution(
+        self,
+        layer: int | None = None,
+        head: int = 0,
+        sequence: int = 0,
+        query: Head = "last",
+        key: Head = "strongest",
+        grouping: str = "Automatic",
+        top: int = 20,
+        processing: str = "TransformerLens",
+    ) -> Table:
+        """Why a head attends: the score of a query and a key as the sum over pairs of components, a row per pair, the
+        largest first. Needs the model, HeadOutputs and Residual.
+
+        query: a position, or "last". key: a position, or "strongest". grouping: Heads, Layers or Automatic. top: pairs.
+        """
+        layer, head, sequence = self.place(layer, head, sequence)
+        return self._of("ScoreAttribution", 1, locals())
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"<Recording {self.name}: closed>"
+        return f"<Recording {self.name}: {len(self.layers)} layers, {self.heads} heads, {self.sequences} sequences>"
+
+    def _repr_html_(self) -> str:
+        """A summary, as Jupyter shows it."""
+        if self.closed:
+            return html.escape(repr(self))
+        rows = {"Layers": listed(self.layers), "Heads": str(self.heads), "Tokens": ", ".join(map(str, self.lengths))}
+        for sequence in range(min(self.sequences, 8)):
+            words = self.tokens(sequence)
+            rest = " \u2026" if len(words) > _SHOWN else ""
+            rows[f"{'Image' if self.has_images else 'Sequence'} {sequence}"] = "\u00a0|\u00a0".join(words[:_SHOWN]) + rest
+        return summary(f"Recording {self.name}", rows)

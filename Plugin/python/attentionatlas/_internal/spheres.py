@@ -9,8 +9,8 @@ import numpy
 from paraview import simple
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import class_bar, color_bar, drawn_from, fit, foreground, ramp
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.charts import class_bar, color_bar, drawn_from, foreground, ramp
+from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.space import VIEWPOINT, Camera, Scene, color_scale
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, REDS
 
@@ -50,7 +50,7 @@ def show_sphere(model, axes, camera, pixels, pale=False):
     _draw_dots(axes, places, 4.5, "white", edgecolors="black", zorder=4)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def unembedding_sphere(model, page):
     """The token predicted for each direction of the output, from two sides, and the token pairs."""
     pairs = model.deformed(model.filter("TokenPairs"), "UnitSphere")
@@ -62,7 +62,7 @@ def unembedding_sphere(model, page):
         _draw_dots(panel, camera.visible_on_sphere(places), 3, "black", zorder=3)
         panel.set_title(title)
     class_bar(figure, axes, model.colors())
-    return fit(figure)
+    return page.fit(figure)
 
 
 def _angle_lines(model, number):
@@ -88,10 +88,10 @@ def _show_lines_on_sphere(model, axes, number, colors, pixels):
         _draw_lines(axes, places, [line], color=colors(share), linewidth=0.9, zorder=3)
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def deformed_torus(model, page):
     """The torus at the outputs of the attention layer, coloured by each angle."""
-    torus = model.torus(401, Quantities=["Output"])
+    torus = model.chart(401, Quantities=["Output"])
     figure, axes = page.panels(6, 3, "Output as a deformed torus")
     for row, (symbol, colors) in enumerate((("\u03b8\u2081", REDS), ("\u03b8\u2082", BLUES))):
         panels, array = axes[3 * row : 3 * row + 3], f"Theta{row + 1}"
@@ -106,7 +106,7 @@ def deformed_torus(model, page):
             panel.set_title(title)
         ticks = (-math.pi, 0, math.pi), ("\u2212\u03c0", "0", "\u03c0")
         color_bar(figure, panels, ramp(colors, -math.pi, math.pi), symbol, *ticks)
-    return fit(figure)
+    return page.fit(figure)
 
 
 def _show_circle(axes, words, circle, camera):
@@ -154,7 +154,7 @@ def _label_angles(axes, camera):
         axes.text(*ends[2], text, horizontalalignment="center", verticalalignment="center")
 
 
-@drawn_from(Model.opened)
+@drawn_from(SmallModel)
 def layer_norm(model, page):
     """The word embeddings before and after layer normalization, in space and along (1, 1, 1)."""
     source = model.filter("WordCircle")
@@ -165,4 +165,4 @@ def layer_norm(model, page):
         _show_circle(panel, words, circle, camera)
         panel.set_title(title)
     _label_angles(axes[1], cameras[1])
-    return fit(figure)
+    return page.fit(figure)

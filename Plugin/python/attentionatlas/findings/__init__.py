@@ -1,6 +1,6 @@
 """The findings of the literature, tested on the models that ship with the plugin: a figure and a verdict per claim.
 
-    pvpython -m attentionatlas.findings -o DIR [--models FOLDER] [--only NAME,...]
+    attention-atlas findings -o DIR [--models FOLDER] [--only NAME,...]
 
 writes DIR/index.html, a page to read from top to bottom, DIR/findings.json with all numbers, and each figure as PNG and
 PDF. FOLDER has a folder per model, with config.json, model.safetensors and, from its training, checkpoint-N, curves.csv
@@ -73,7 +73,7 @@ def _draw(finding, subject, folder):
     page = Page(WIDTH_MM, WIDTH / (WIDTH_MM * MILLIMETRE))
     with style.applied():
         if isinstance(subject, Study):
-            with subject:
+            with subject.scope():
                 figure, result = finding.draw(subject, page)
         else:
             figure, result = finding.draw(subject, page)
@@ -108,8 +108,9 @@ def render(folder, models=None, recording=None, names=None, progress=lambda line
     with tempfile.TemporaryDirectory() as scratch:
         subjects = _Subjects(models, recording, shipped and shipped.parent, scratch)
         try:
-            for finding in map(known.get, names or known):
-                progress(f"{finding.name}: {finding.title}")
+            chosen = [known[name] for name in names or known]
+            for number, finding in enumerate(chosen, 1):
+                progress(f"finding {number} of {len(chosen)}, {finding.name}: {finding.title}")
                 try:
                     results[finding.name] = _draw(finding, subjects.get(finding.model), folder)
                 except (Missing, ValueError, OSError) as error:

@@ -6,13 +6,14 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from attentionatlas._internal import data
 from attentionatlas._internal.charts import color_bar
 from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import GREY, HEAD_COLORS
 from attentionatlas.embedding import Embedding
 from attentionatlas.findings.base import (
     Result, highest, name_of, name_points, number, row, show_heads, show_map, threshold_line,
 )
 from attentionatlas.findings.study import Attention
-from attentionatlas.focus import Focus
+from attentionatlas.focus import updates
 
 #: A head is one of positions if so much of the variance of its weights depends on positions alone ...
 SHARE = 0.8
@@ -336,7 +337,7 @@ def _by_layer(axes, values, title, label):
 
 
 def _focus_of(focus, **properties):
-    table = focus.table("AttentionFocus", ExcludeFirst=1, **properties)
+    table = focus.columns("AttentionFocus", exclude_first=True, **properties)
     shape = len(focus.layers), focus.heads
     return {name: numpy.asarray(column, float).reshape(shape) for name, column in table.items()}
 
@@ -344,7 +345,7 @@ def _focus_of(focus, **properties):
 def sinks(path_of, page):
     """Whether heads of later layers attend to the first token."""
     name, path = path_of
-    with Focus.opened(path) as focus:
+    with Recording.opened(path) as focus:
         table = _focus_of(focus)
     first, strongest = table["First Weight"], table["Strongest Is First"]
     figure, axes = row(page, 2, f"{name}: attention to the first token", 66)
@@ -368,7 +369,7 @@ def sinks(path_of, page):
 def concentration(path_of, page):
     """How concentrated heads are on one key."""
     name, path = path_of
-    with Focus.opened(path) as focus:
+    with Recording.opened(path) as focus:
         table = _focus_of(focus)
     lead, entropy = table["Concentration"], table["Entropy"]
     figure, axes = row(page, 2, f"{name}: how concentrated each head is", 66)
@@ -397,8 +398,8 @@ def _ranks(values):
 
 def updates(study, page):
     """Whether the size of what heads write changes with position."""
-    with Focus.opened(study.text()) as focus:
-        means = focus.updates(port=2)
+    with Recording.opened(study.text()) as focus:
+        means = updates(focus, 2)
         layers = focus.layers
     figure, axes = row(page, 2, f"{study.name}: what heads add to the residual stream, |u| / |x|", 66)
     numbers = {}
@@ -426,9 +427,9 @@ def updates(study, page):
 
 def idle_sinks(study, page):
     """Whether heads write little when they attend to the first token."""
-    with Focus.opened(study.text()) as focus:
-        looks = focus.table("AttentionFocus", Per="Query")
-        writes = focus.updates()
+    with Recording.opened(study.text()) as focus:
+        looks = focus.columns("AttentionFocus", per="Query")
+        writes = updates(focus)
     keys = ("Layer", "Head", "Token Index")
     order = [numpy.lexsort([table[key] for key in reversed(keys)]) for table in (looks, writes)]
     first, size = looks["First Weight"][order[0]], writes["Magnitude"][order[1]]
@@ -462,7 +463,7 @@ def gpt2_previous(path_of, page):
     name, path = path_of
     with Attention.opened(path) as attention:
         scores = attention.scores()["Previous Token"]
-        matrix = attention.matrix(4, 11)
+        matrix = attention.attention(4, 11)
         tokens = attention.tokens
     figure, axes = row(page, 2, f"{name}: the previous token", 66)
     shown = show_heads(axes[0], scores, page, digits=1)

@@ -53,32 +53,26 @@ class Attention(Recording):
     def stack(self, layer, head, quantity="Weights"):
         """The matrices of a head: [sequences, queries, keys]."""
         matrices = []
-        for sequence in range(self.sequences()):
-            self.map.Sequence = sequence
-            matrices.append(self.matrix(layer, head, quantity))
+        for sequence in range(self.sequences):
+            matrices.append(self.attention(layer, head, sequence, quantity))
         length = min(map(len, matrices))
         return numpy.array([matrix[:length, :length] for matrix in matrices])
 
     def mean(self, layer, head):
         """The mean over the sequences of the weights of a head: [queries, keys]."""
-        self.map.Sequence = -1
-        return self.matrix(layer, head)
+        return self.attention(layer, head, "mean")
 
     def places(self):
         """Every head, as (layer, head)."""
         return [(layer, head) for layer in self.layers for head in range(self.heads)]
 
-    def sequences(self):
-        """The number of sequences or images."""
-        return int(self.sequence_of().max()) + 1
-
     def sequence_of(self):
         """The sequence or image of each token."""
-        columns = self.columns("tokens")
+        columns = self.block("tokens")
         return columns["Image"] if "Image" in columns else columns["Sequence"]
 
-    def columns(self, *names):
-        """The columns of a block of the recording, such as columns("layer 0", "residual"), in double precision."""
+    def block(self, *names):
+        """The columns of a block of the recording, such as block("layer 0", "residual"), in double precision."""
         block = data.first_part(self.reader)
         for name in names:
             block = data.blocks(block).get(name)
@@ -197,7 +191,7 @@ class Study(Proxies):
         TransformerRecorder. config: of another model, such as a checkpoint."""
         path = self.scratch / f"{self.name}-{name}.safetensors"
         if not path.is_file():
-            with self:
+            with self.scope():
                 simple.SaveData(str(path), proxy=self.recorder(config, record, **make()))
         if not path.is_file():
             raise ValueError(f"{self.name}: cannot be run on {name}; see the error reported above.")
@@ -213,7 +207,7 @@ class Study(Proxies):
 
     def table(self, proxy, port=0, **properties):
         """A table of a filter on the model."""
-        with self:
+        with self.scope():
             made = self.own(getattr(simple, proxy)(Input=self.reader, **properties))
             return self.checked(data.table(made, port), proxy)
 
@@ -225,7 +219,7 @@ class Study(Proxies):
 
     def head_scores(self, config=None):
         """The scores of all heads by HeadScores on repeated random tokens: {name: [layers, heads]}."""
-        with self:
+        with self.scope():
             recorder = self.recorder(config, ["QueriesAndKeys"], **self.repeats(seed=1))
             scores = self.own(simple.HeadScores(Input=recorder, Measure="Stripe"))
             columns = self.checked(data.table(scores), "HeadScores")
@@ -234,7 +228,7 @@ class Study(Proxies):
 
     def logits(self, config=None, **properties):
         """The logits of a run of the model or of another config.json, and the columns of its tokens."""
-        with self:
+        with self.scope():
             tables = data.blocks(data.first_part(self.recorder(config, ["Logits"], **properties)))
             if "logits" not in tables:
                 raise ValueError(f"{self.name}: no logits; see the error reported above.")
@@ -243,7 +237,7 @@ class Study(Proxies):
 
     def last_residual(self, config=None, **properties):
         """The residual stream after the last layer of a run of the model or of another config.json: a row per token."""
-        with self:
+        with self.scope():
             block = data.first_part(self.recorder(config, ["Residual"], **properties))
             for name in (f"layer {self.layers}", "residual"):
                 block = data.blocks(block).get(name)

@@ -8,7 +8,7 @@ from matplotlib.colors import LogNorm
 
 from attentionatlas._internal import data
 from attentionatlas._internal.charts import show_matrix
-from attentionatlas._internal.model import Model
+from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS
 from attentionatlas.findings.base import Result, number, row
@@ -25,8 +25,8 @@ def _allowed(k1, k2):
 
 def harmonics(folder, page):
     """Whether scores are trigonometric polynomials of 11 harmonics."""
-    with Model.opened(folder / MODEL) as model:
-        torus = model.torus(_SIDE + 1, Quantities=["Score"])
+    with SmallModel.opened(folder / MODEL) as model:
+        torus = model.chart(_SIDE + 1, Quantities=["Score"])
         images = [data.image(torus, f"Score {head}")[:-1, :-1] for head in range(model.heads)]
     powers = [abs(numpy.fft.fft2(image) / image.size) ** 2 for image in images]  # [k2, k1]
     numbers = numpy.fft.fftfreq(_SIDE, 1 / _SIDE).round().astype(int)

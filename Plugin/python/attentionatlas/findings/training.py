@@ -154,7 +154,7 @@ def birth(study, page):
     checkpoints = study.checkpoints()
     steps = numpy.array(list(checkpoints))
     scores = [study.head_scores(config) for config in checkpoints.values()]
-    with study:
+    with study.scope():
         losses = numpy.array([_copy_losses(study, config) for config in checkpoints.values()])
     inductive = numpy.array([score["Induction"] for score in scores])
     figure, (above, below) = row(page, 2, f"{study.name}: the birth of induction heads", 52, 1)

@@ -70,7 +70,7 @@ def _recorded(study, quantity, kind, config=None):
 
 def _patches(attention):
     """The tokens of an image that are patches, their rows and columns."""
-    columns = attention.columns("tokens")
+    columns = attention.block("tokens")
     first = attention.sequence_of() == 0
     rows, places = columns["Row"][first].astype(int), columns["Column"][first].astype(int)
     kept = numpy.flatnonzero(rows >= 0)

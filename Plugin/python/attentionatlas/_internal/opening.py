@@ -1,0 +1,45 @@
+"""Files by what they are, and trainings."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from attentionatlas._internal import data
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.readers import is_model, make_filter
+from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.transformer import Model, Transformer
+
+_EXPECTED = "expected a recording, a small model, or the config.json, folder or .gguf file of a transformer"
+
+
+def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording:
+    """What attentionatlas.open does."""
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file.")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise ValueError(f"{path}: {_EXPECTED}; found a folder without config.json.")
+    try:
+        if path.is_dir() or path.suffix in (".json", ".gguf"):
+            return Transformer(path)
+        return SmallModel(path) if is_model(path) else Recording(path, model)
+    except ValueError as error:
+        if "see the error" not in str(error):
+            raise
+        raise ValueError(f"{path}: {_EXPECTED}; see the error reported above.") from error
+
+
+def train(task: str, **options: Any) -> Model:
+    """What attentionatlas.train does."""
+    load_plugin()
+    small = task == "TokenPairs"
+    chosen = options if small else {"task": task, **options}
+    training = make_filter("AttentionOnlyTraining" if small else "TransformerTraining", {}, chosen)
+    training.UpdatePipeline()
+    if data.field_number(training, "Heads") is None:
+        raise ValueError(f"{task}: no model; see the error reported above.")
+    return SmallModel(training) if small else Transformer(training)

@@ -1,0 +1,93 @@
+"""Tables of the plugin's filters, as pandas has them or as structured arrays."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy
+from numpy.typing import NDArray
+
+from attentionatlas._internal import data
+from attentionatlas._internal.readers import Proxies, make_filter
+
+if TYPE_CHECKING:
+    import pandas
+
+#: A pandas DataFrame if pandas is installed, else a NumPy structured array with the same columns.
+Table = Union["pandas.DataFrame", NDArray[Any]]
+
+
+def _flat(columns: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Columns of one component each: those of more are named as ParaView names them in files, Eigenvalue 0:1."""
+    flat: dict[str, NDArray[Any]] = {}
+    for name, values in columns.items():
+        array = numpy.asarray(values, dtype=object if isinstance(values, list) else None)
+        if array.ndim == 1:
+            flat[name] = array
+        else:
+            flat.update({f"{name}:{i}": column for i, column in enumerate(array.T)})
+    return flat
+
+
+def as_table(columns: dict[str, Any]) -> Table:
+    """Columns by name as a table: arrays [rows] or [rows, components], or lists of text."""
+    flat = _flat(columns)
+    try:
+        import pandas
+    except ImportError:
+        rows = len(next(iter(flat.values()), ()))
+        table = numpy.empty(rows, [(name, values.dtype) for name, values in flat.items()])
+        for name, values in flat.items():
+            table[name] = values
+        return table
+    return pandas.DataFrame(flat)
+
+
+class Tables(Proxies):
+    """What filters can be applied to: its tables."""
+
+    def _inputs(self, name: str) -> dict[str, Any]:
+        """The inputs of a filter of this name."""
+        raise NotImplementedError
+
+    def made(self, name: str, port: int = 0, **options: Any) -> Any:
+        """A filter on this, up to date, which is deleted at the end of the scope; raises as table."""
+        self.check_open()
+        made = self.own(make_filter(name, self._inputs(name), options))
+        made.UpdatePipeline()
+        if port >= made.SMProxy.GetNumberOfOutputPorts():
+            raise ValueError(f"port: {name} has {made.SMProxy.GetNumberOfOutputPorts()} outputs, found {port}.")
+        information = made.GetDataInformation(port).DataInformation
+        rows = information.GetNumberOfPoints() + information.GetNumberOfRows()
+        if rows == 0 and not data.has_format(made, port):
+            raise ValueError(f"{self.name}: no {name}; see the error reported above.")
+        return made
+
+    def columns(self, name: str, port: int = 0, **options: Any) -> dict[str, Any]:
+        """The columns of a table by name: arrays [rows] or [rows, components], or lists of text; raises as table."""
+        with self.scope():
+            return data.table(self.made(name, port, **options), port)
+
+    def table(self, name: str, port: int = 0, **options: Any) -> Table:
+        """The table that any filter of the plugin makes of this: rows of an output table, cells or points of others.
+
+        name: of the filter, such as "AttentionFocus". port: the number of its output. options: its properties, such as
+        exclude_first=True for ExcludeFirst; Reference.md lists them. Raises ValueError if the filter reports an error
+        or for a bad value, TypeError for an unknown option.
+        """
+        return as_table(self.columns(name, port, **options))
+
+    def _of(self, name: str, port: int, options: dict[str, Any]) -> Table:
+        """The table of a method whose arguments are the options of a filter: table(name, port, ...)."""
+        return self.table(name, port, **{key: value for key, value in options.items() if key != "self"})
+
+
+def summary(title: str, rows: dict[str, str]) -> str:
+    """A table of names and values in HTML, both as text."""
+    cells = (
+        f'<tr><th style="text-align: left">{html.escape(name)}</th>'
+        f'<td style="text-align: left">{html.escape(value)}</td></tr>'
+        for name, value in rows.items()
+    )
+    return f"<table><caption>{html.escape(title)}</caption>{''.join(cells)}</table>"

@@ -1,0 +1,380 @@
+"""The interface in Python: arrays and tables are those of the files and of the oracle, with pandas and without, figures
+are drawn where the user wants them, and bad input is named."""
+
+import html.parser
+import inspect
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest.mock
+
+import atlastest
+import attentionatlas as atlas
+import numpy
+from atlastest import AtlasTest
+from figuretest import Expected
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from paraview import simple
+from randomrecording import write_recording
+
+ORACLE = atlastest.ORACLE.parent
+GPT2 = ORACLE / "transformers" / "gpt2"
+EXPECTED, _ = atlastest.read_safetensors(GPT2 / "expected.safetensors")
+IDS = "\n".join(" ".join(map(str, row)) for row in EXPECTED["input_ids"])
+LAYER, HEAD, SEQUENCE = 1, 2, 1
+PLACE = (LAYER, HEAD, SEQUENCE)
+#: The tables of a recording and of a transformer, whose defaults are those of their filters.
+TABLES = {
+    "scores": "HeadScores",
+    "focus": "AttentionFocus",
+    "score_parts": "ScoreBreakdown",
+    "attention_tokens": "AttentionTokens",
+    "embedding": "HeadEmbedding",
+    "logit_attribution": "LogitAttribution",
+    "logit_lens": "LogitLens",
+    "score_attribution": "ScoreAttribution",
+    "composition": "HeadComposition",
+    "spectra": "HeadSpectra",
+    "circuit": "HeadCircuit",
+    "skip_trigrams": "SkipTrigrams",
+    "bigrams": "BigramTable",
+    "patching": "ActivationPatching",
+    "accuracy": "HeadAccuracy",
+}
+#: What methods choose otherwise, since a table has no grid and lists are of one sequence.
+OTHERWISE = {("embedding", "arrangement")}
+
+
+def analysis(kind, name):
+    tensors, _ = atlastest.read_safetensors(ORACLE / "analysis" / f"gpt2.{kind}.safetensors")
+    return tensors[name]
+
+
+def words(text):
+    """The texts of HTML, as a parser reads them."""
+    found = []
+
+    class Words(html.parser.HTMLParser):
+        def handle_data(self, data):
+            found.append(data)
+
+    Words().feed(text)
+    return found
+
+
+class Interface(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = atlas.open(GPT2)
+        cls.recording = cls.model.record(token_ids=IDS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.recording.close()
+        cls.model.close()
+
+    def assert_close(self, found, values, tolerance=2e-5):
+        scale = max(abs(numpy.asarray(values)).max(), 1e-30)
+        numpy.testing.assert_allclose(numpy.asarray(found, float), values, atol=tolerance * scale, rtol=0)
+
+    def test_kinds_of_files(self):
+        self.assertIsInstance(self.model, atlas.Transformer)
+        self.assertEqual((self.model.layers, self.model.heads, self.model.vocabulary), (2, 4, 211))
+        with atlas.open(atlastest.TRAINED) as model:
+            self.assertIsInstance(model, atlas.SmallModel)
+            self.assertEqual((model.heads, model.tokens, model.dimension), (3, 5, 3))
+        with atlas.open(atlastest.RECORDING) as recording:
+            self.assertIsInstance(recording, atlas.Recording)
+            self.assertEqual(recording.layers, list(range(12)))
+            self.assertEqual((recording.heads, recording.sequences, recording.lengths), (12, 1, [6]))
+        with atlas.open(str(GPT2 / "config.json")) as model:
+            self.assertEqual(model.name, "gpt2")
+
+    def test_arrays_are_those_of_the_file(self):
+        tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
+        with atlas.open(atlastest.RECORDING) as recording:
+            numpy.testing.assert_array_equal(recording.attention(4, 11), tensors["attention"][4, 11])
+            mean = tensors["attention"][4].astype(float).mean(axis=0)
+            numpy.testing.assert_allclose(recording.attention(4, "mean"), mean, atol=1e-6)
+            self.assertEqual(recording.tokens()[0], "Data")
+            with self.assertRaisesRegex(atlas.Missing, "holds no Query; record QueriesAndKeys"):
+                recording.queries(4, 11)
+        path = write_recording(atlastest.OUTPUT / "random.safetensors")
+        tensors, _ = atlastest.read_safetensors(path)
+        with atlas.open(path) as recording:
+            rows = slice(*tensors["sequence_offsets"][SEQUENCE : SEQUENCE + 2])
+            numpy.testing.assert_array_equal(recording.queries(*PLACE), tensors["layers.1.heads.2.query"][rows])
+            numpy.testing.assert_array_equal(recording.keys(*PLACE), tensors["layers.1.heads.2.key"][rows])
+
+    def test_arrays_are_those_of_the_oracle(self):
+        """Of the second sequence, so that the order of arguments counts."""
+        for name, found in (
+            ("attention", self.recording.attention(*PLACE)),
+            ("scores", numpy.tril(self.recording.attention(*PLACE, quantity="Scores"))),
+            ("query", self.recording.queries(*PLACE)),
+            ("key", self.recording.keys(*PLACE)),
+            ("value", self.recording.values(*PLACE)),
+            ("head_output", self.recording.outputs(*PLACE)),
+        ):
+            values = EXPECTED[f"layer.{LAYER}.{name}"][SEQUENCE, HEAD]
+            self.assert_close(found, numpy.tril(values) if name == "scores" else values)
+        self.assert_close(self.recording.residual(1, SEQUENCE), EXPECTED["hidden.1"][SEQUENCE])
+        self.assertEqual(self.recording.tokens(SEQUENCE), [str(i) for i in EXPECTED["input_ids"][SEQUENCE]])
+        means = EXPECTED[f"layer.{LAYER}.attention"][:, HEAD].astype(float).mean(axis=0)
+        self.assert_close(self.recording.attention(LAYER, HEAD, "mean"), means)
+
+    def test_tables_are_those_of_the_oracle(self):
+        table = self.recording.focus(per="Query")
+        chosen = (table["Layer"] == LAYER) & (table["Head"] == HEAD) & (table["Sequence"] == SEQUENCE)
+        first = EXPECTED[f"layer.{LAYER}.attention"][SEQUENCE, HEAD, :, 0]
+        self.assert_close(table["First Weight"][chosen], first)
+        strongest = self.recording.strongest_keys(*PLACE)
+        keys = EXPECTED[f"layer.{LAYER}.attention"][SEQUENCE, HEAD].argmax(axis=1)
+        self.assertEqual(list(strongest["Key"]), keys.tolist())
+        self.assert_close(self.model.spectra()["Copying"], analysis("spectra", "ov.copying").ravel())
+        table = self.model.skip_trigrams(LAYER, HEAD)
+        self.assert_close(table["Score"], analysis("tables", "skip.score")[LAYER, HEAD])
+        tokens = [f"#{token}" for token in analysis("tables", "table.tokens")]
+        self.assert_close(self.model.circuit_matrix(LAYER, HEAD, "OV", tokens), analysis("tables", "ov.rows")[LAYER, HEAD])
+        pair = analysis("spectra", "virtual.pair").tolist()
+        self.assert_close(self.model.virtual_weights(*pair), analysis("spectra", "virtual.k"))
+        top = self.model.bigrams(["#3", "#7"], top=6)
+        self.assert_close(top["Logit"], analysis("tables", "bigram.folded.top.values")[[3, 7], :6].ravel())
+
+    def test_pandas_or_not(self):
+        """The same columns and values in a DataFrame and in a structured array."""
+        with unittest.mock.patch.dict(sys.modules, {"pandas": None}):
+            plain = self.model.spectra(LAYER)
+        self.assertIsInstance(plain, numpy.ndarray)
+        self.assertEqual(len(plain), 4)
+        self.assert_close(plain["Eigenvalue 0:1"], analysis("spectra", "ov.eigenvalues")[LAYER, :, 0, 1])
+        with unittest.mock.patch.dict(sys.modules, {"pandas": None}):
+            texts = self.model.bigrams(["#3"], top=2)
+        self.assertEqual(texts["Token"].tolist(), ["3", "3"])
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("there is no pandas")
+        frame = self.model.spectra(LAYER)
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(list(frame.columns), list(plain.dtype.names))
+        for name in plain.dtype.names:
+            numpy.testing.assert_array_equal(frame[name].to_numpy(), plain[name])
+
+    def test_every_table(self):
+        for made, names in (
+            (self.recording, ("scores", "focus", "updates", "attention_tokens", "logit_lens", "score_attribution")),
+            (self.recording, ("logit_attribution", "strongest_keys")),
+            (self.model, ("composition", "spectra", "circuit", "skip_trigrams", "bigrams")),
+        ):
+            for name in names:
+                self.assertGreater(len(getattr(made, name)()), 0, name)
+        table = self.recording.embedding(LAYER, HEAD, SEQUENCE, method="PCA")
+        self.assertEqual(len(table), 2 * 17)
+        self.assertEqual(len(self.model.patching("1 2 3", "1 4 3")), 8)
+        self.assertEqual(len(self.recording.table("HeadUpdates", 1)), 2 * 4 * 50)
+
+    def test_defaults_are_those_of_the_filters(self):
+        small = atlas.open(atlastest.TRAINED)
+        for method, proxy in TABLES.items():
+            source = next(made for made in (self.recording, self.model, small) if hasattr(made, method))
+            function, made = getattr(source, method), getattr(simple, proxy)(Input=source.reader)
+            for option, parameter in inspect.signature(function).parameters.items():
+                if parameter.default in (None, parameter.empty) or (method, option) in OTHERWISE:
+                    continue
+                found = made.GetPropertyValue("".join(map(str.capitalize, option.split("_"))))
+                found = found.GetData() if hasattr(found, "GetData") else found
+                default = -1 if parameter.default in ("all", "last", "strongest") else parameter.default
+                default = int(default) if isinstance(default, bool) else default
+                found = tuple(found or ()) if isinstance(default, tuple) else found
+                self.assertEqual(str(found).strip("'"), str(default), f"{method}: {option}")
+            simple.Delete(made)
+        small.close()
+
+    def test_small_model(self):
+        values, path = self.oracle()
+        with atlas.open(path) as model:
+            size = 9
+            found = model.torus(size, ["Attention", "Class", "Probability"])
+            angles = numpy.linspace(-numpy.pi, numpy.pi, size)
+            theta = numpy.stack(numpy.meshgrid(angles, angles), axis=-1).reshape(-1, 2)
+            expected = Expected(path, theta)
+            self.assert_close(found["Attention 1"].ravel(), expected.attention(1), 1e-4)
+            classes, probability = expected.classes()
+            self.assert_close(found["Probability"].ravel(), probability, 1e-4)
+            self.assertGreater((found["Class"].ravel() == classes).mean(), 0.95)
+            accuracy = model.accuracy()
+            tensors, _ = atlastest.read_safetensors(path)
+            self.assertEqual(list(accuracy["Pairs"]), [tensors["next_token"].size] * len(accuracy))
+            self.assertEqual(len(model.pairs()), tensors["next_token"].size)
+            harmonics = model.harmonics()
+            numpy.testing.assert_allclose(
+                [harmonics[f"Head {head}"] for head in range(3)], values["harmonics"], atol=1e-4
+            )
+            saved = model.save(atlastest.OUTPUT / "saved.safetensors")
+        again, _ = atlastest.read_safetensors(saved)
+        numpy.testing.assert_allclose(again["word_embedding"], tensors["word_embedding"], atol=1e-6)
+
+    def test_record_and_save(self):
+        path = self.recording.save(atlastest.OUTPUT / "run.safetensors")
+        with atlas.open(path, model=self.model) as recording:
+            numpy.testing.assert_array_equal(recording.attention(*PLACE), self.recording.attention(*PLACE))
+            self.assertGreater(len(recording.logit_lens()), 0)
+        self.assertFalse(self.model.closed, "it is the caller's")
+        with self.model.record_random("RepeatedBlock", length=8, block=4) as recording:
+            tokens = recording.tokens()
+            self.assertEqual(tokens[:4], tokens[4:])
+        with self.assertRaisesRegex(ValueError, "run.npz: expected a name that ends with .safetensors"):
+            self.recording.save(atlastest.OUTPUT / "run.npz")
+        with self.assertRaisesRegex(FileNotFoundError, "found no folder"):
+            self.recording.save(atlastest.OUTPUT / "none" / "run.safetensors")
+
+    def test_all_heads_in_subplots_of_the_user(self):
+        figure, axes = pyplot.subplots(2, 2, layout="constrained")
+        for panel, draw in zip(
+            axes.ravel(), (atlas.heads.all_heads, atlas.heads.weights, atlas.sentence.lines, atlas.focus.heads_by_layer)
+        ):
+            title = panel.get_title()
+            self.assertIs(draw(self.recording, ax=panel), figure)
+            self.assertTrue(panel.has_data() or panel.texts, title)
+        shown = axes[0, 0].images[0].get_array()
+        count = 17
+        # A tile of a head in the image of all, without its border.
+        side = shown.shape[0] // 2
+        tile = numpy.asarray(shown[side:, 2 * side : 3 * side])
+        step = (side - 2 * (side // 24)) / count
+        places = (side // 24 + (numpy.arange(count) + 0.5) * step).astype(int)
+        numpy.testing.assert_allclose(
+            tile[numpy.ix_(places, places)], EXPECTED["layer.1.attention"][0, 2], atol=1e-5
+        )
+        self.assertEqual(figure.get_size_inches().tolist(), pyplot.rcParams["figure.figsize"])
+        pyplot.close(figure)
+
+    def test_figures_of_the_user(self):
+        whole = Figure(layout="constrained")
+        left, right = whole.subfigures(1, 2)
+        self.assertIs(atlas.heads.layer_weights(self.recording, LAYER, figure=left), whole)
+        self.assertEqual(len([axes for axes in left.axes if axes.get_title().startswith("Head")]), 4)
+        self.assertIs(atlas.figures.attention(atlastest.TRAINED, figure=right, dpi=60), whole)
+        panel = whole.add_subplot()
+        for options, message in (
+            ({"ax": panel}, "ax: this figure has 4 panels; give figure="),
+            ({"ax": panel, "figure": whole}, "ax, figure: expected one of them"),
+            ({"figure": whole, "width_mm": 89}, "width_mm: not with ax= or figure="),
+            ({"figure": whole, "dark": True}, "dark: not with ax= or figure="),
+        ):
+            with self.assertRaisesRegex(ValueError, message):
+                atlas.heads.layer_weights(self.recording, **options)
+        with self.assertRaisesRegex(TypeError, "takes neither ax nor figure"):
+            atlas.sentence.pages(self.recording, ax=panel)
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'colour'"):
+            atlas.heads.layer_weights(self.recording, colour=1)
+
+    def test_every_figure_takes_figure_and_order(self):
+        """layer, head, sequence in this order, wherever a function has them."""
+        for name in ("heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits"):
+            module = getattr(atlas, name)
+            functions = [f for f in vars(module).values() if getattr(f, "__module__", "") == module.__name__]
+            functions = [f for f in functions if inspect.isfunction(f) and hasattr(f, "__wrapped__")]
+            drawn = [f for f in functions if "dpi" in inspect.signature(f).parameters]
+            self.assertGreater(len(drawn), 1, module.__name__)
+            for function in drawn:
+                names = list(inspect.signature(function).parameters)
+                places = [name for name in names[1:] if name in ("layer", "head", "sequence")]
+                self.assertEqual(names[1 : 1 + len(places)], places, f"{function.__name__}: {names}")
+                self.assertEqual(places, sorted(places, key=["layer", "head", "sequence"].index), function.__name__)
+                self.assertTrue(function.__doc__, function.__name__)
+                self.assertEqual("ax" in names, "figure" in names)
+
+    def test_closed(self):
+        recording = self.model.record(token_ids="1 2 3")
+        recording.close()
+        recording.close()
+        self.assertIn("closed", repr(recording))
+        for use in (recording.attention, recording.scores, lambda: atlas.heads.weights(recording)):
+            with self.assertRaisesRegex(ValueError, "expected an open file, found that it was closed"):
+                use()
+        with self.assertRaisesRegex(ValueError, "closed"), recording:
+            pass
+
+    def test_summary(self):
+        with atlas.open(atlastest.RECORDING) as recording:
+            found = words(recording._repr_html_())
+            self.assertIn("0 to 11", found)
+            self.assertTrue(any("Data" in word and "powers" in word for word in found))
+        tokens = ["<b>", "&amp;"] * 15
+        with atlas.open(write_recording(atlastest.OUTPUT / "markup.safetensors", tokens)) as recording:
+            text = recording._repr_html_()
+            self.assertNotIn("<b>", text)
+            self.assertTrue(any("<b>" in word and "&amp;" in word for word in words(text)))
+        self.assertIn("211", words(self.model._repr_html_()))
+        with atlas.open(atlastest.TRAINED) as model:
+            self.assertIn("5", words(model._repr_html_()))
+
+    def test_widget_of_every_view(self):
+        with atlas.open(atlastest.TRAINED) as small:
+            shown = {"model": small, "recording": self.recording, "config.json": self.model}
+            for kind, views in atlas.web.SCENES.items():
+                for view in views:
+                    options = {"size": 16} if view.endswith("torus") else {}
+                    options = {"method": "PCA"} if view.startswith("embedding") else options
+                    page = atlas.widget(shown[kind], view, **options)
+                    self.assertTrue(page._repr_html_().startswith("<iframe"), view)
+        self.assertEqual(atlas.widget(self.recording).scenes[0].title, "Attention map: layer 0, head 0")
+        with self.assertRaisesRegex(ValueError, "view: expected one of map, .*; found 'torus'"):
+            atlas.widget(self.recording, "torus")
+        with self.assertRaisesRegex(ValueError, "widget: expected a model, a recording, a file or a view, found int"):
+            atlas.widget(3)
+
+    def test_train(self):
+        with atlas.train("TokenPairs", steps=200, checkpoint_every=100) as model:
+            curves, accuracy = model.curves(), model.accuracy()
+            whole = [value for name, value in zip(accuracy["Name"], accuracy["Accuracy"]) if name == "All Heads"]
+            self.assertEqual(whole, [list(curves["Accuracy"])[-1]], "the model of the last step")
+        with self.assertRaisesRegex(ValueError, "task: expected one of RepeatedTokens, .*; found 'Chess'"):
+            atlas.train("Chess")
+
+    def test_bad_input(self):
+        with self.assertRaisesRegex(FileNotFoundError, "none.safetensors: no such file"):
+            atlas.open("none.safetensors")
+        with self.assertRaisesRegex(ValueError, "expected a recording, a small model, or the config.json"):
+            atlas.open(atlastest.SOURCE / "LICENSE")
+        self.assertEqual(len(self.take_errors()), 1)
+        with self.assertRaisesRegex(ValueError, "found a folder without config.json"):
+            atlas.open(atlastest.DATA)
+        for use, message in (
+            (lambda: self.recording.attention(2), "layer: expected one of 0 to 1, found 2"),
+            (lambda: self.recording.attention(0, 4), "head: expected 0 to 3, found 4"),
+            (lambda: self.recording.attention(0, "average"), "head: expected a number or one of .*, found 'average'"),
+            (lambda: self.recording.attention(0, 0, 2), "sequence: expected 0 to 1, found 2"),
+            (lambda: self.recording.attention(0, 0, 0, "Heat"), "quantity: expected one of Weights, .*, found Heat"),
+            (lambda: self.recording.queries(0, "mean"), "head: expected a number from 0 to 3, found the mean"),
+            (lambda: self.recording.focus(quantity="Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
+            (lambda: self.recording.table("AttentionFocus", 7), "port: AttentionFocus has 2 outputs, found 7"),
+            (lambda: self.recording.table("Focus"), "the plugin has no Focus"),
+            (lambda: self.model.record("two\nlines"), "prompts: expected texts without line breaks"),
+            (lambda: self.model.skip_trigrams(2), "layer: expected 0 to 1, found 2"),
+        ):
+            with self.assertRaisesRegex(ValueError, message):
+                use()
+        with self.assertRaisesRegex(TypeError, "AttentionFocus: expected an option among .*; found 'colour'"):
+            self.recording.table("AttentionFocus", colour=1)
+        with atlas.open(atlastest.RECORDING) as recording:
+            with self.assertRaisesRegex(atlas.Missing, "this needs the model that was recorded: give model="):
+                recording.logit_lens()
+
+    def test_import_is_cheap(self):
+        python = shutil.which("python3")
+        code = (
+            "import sys, attentionatlas; found = {'numpy', 'matplotlib', 'paraview', 'pandas'} & set(sys.modules);"
+            "assert not found, found; assert 'heads' in dir(attentionatlas)"
+        )
+        subprocess.run([python, "-c", code], check=True)
+        self.assertTrue((pathlib.Path(atlas.__file__).parent / "py.typed").is_file())
+
+
+if __name__ == "__main__":
+    atlastest.main()
