@@ -233,8 +233,7 @@ void vtkTransformerTraining::FillOutputs(
   const AttentionAtlas::KeptModel& kept = history.At(time);
   auto* output = task.Output<vtkMultiBlockDataSet>();
   const bool processes = this->Processing == TRANSFORMER_LENS;
-  this->Trained->given =
-    processes ? atlas::OpenTransformer::Open(kept.path, "", true) : kept.model;
+  this->Trained->given = processes ? atlas::OpenTransformer::Open(kept.path, "", true) : kept.model;
   AttentionAtlas::ToDataSet(this->Trained->given->GetModel(), kept.path, "", processes, output);
   AttentionAtlas::AddField(output->GetFieldData(), AttentionAtlas::ArrayNames::Recipe, recipe);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), static_cast<double>(kept.step));

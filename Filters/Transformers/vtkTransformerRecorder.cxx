@@ -58,7 +58,8 @@ std::vector<std::vector<std::int64_t>> ReadTable(vtkTable* table)
   auto* numbers = vtkDataArray::SafeDownCast(table->GetColumnByName("Sequence"));
   if (ids == nullptr)
   {
-    throw atlas::OptionError("table of token ids: expected a column 'TokenId' of integers, found none.");
+    throw atlas::OptionError(
+      "table of token ids: expected a column 'TokenId' of integers, found none.");
   }
   std::map<double, std::vector<std::int64_t>> sequences;
   for (vtkIdType i = 0; i < ids->GetNumberOfTuples(); ++i)

@@ -19,8 +19,8 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using AttentionAtlas::KeptRecordings;
 using atlas::OpenTransformer;
+using AttentionAtlas::KeptRecordings;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
