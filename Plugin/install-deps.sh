@@ -33,7 +33,7 @@ fi
 packages="
   cmake ninja-build g++ pkgconf dpkg-dev file help2man
   paraview paraview-dev python3-paraview python3-dev
-  python3-pil python3-matplotlib python3-fonttools
+  python3-pil python3-matplotlib python3-fonttools python3-pandas
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
@@ -45,12 +45,12 @@ case "$(depends)" in
   *libqt6*)
     packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-svg-plugins qt6-tools-dev
       qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite"
-    analysis="clang-format clang-tidy"
+    analysis="clang-format clang-tidy mypy"
     ;;
   *)
     packages="$packages qtbase5-dev libqt5svg5-dev qttools5-dev qttools5-dev-tools
       libqt5sql5-sqlite"
-    analysis="clang-format-19 clang-tidy-19"
+    analysis="clang-format-19 clang-tidy-19 mypy"
     ;;
 esac
 case "$(depends)" in

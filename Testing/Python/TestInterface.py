@@ -363,7 +363,7 @@ class Interface(AtlasTest):
         with self.assertRaisesRegex(TypeError, "AttentionFocus: expected an option among .*; found 'colour'"):
             self.recording.table("AttentionFocus", colour=1)
         with atlas.open(atlastest.RECORDING) as recording:
-            with self.assertRaisesRegex(atlas.Missing, "this needs the model that was recorded: give model="):
+            with self.assertRaisesRegex(atlas.Missing, "this needs the model that was recorded: model="):
                 recording.logit_lens()
 
     def test_import_is_cheap(self):

@@ -119,7 +119,7 @@ class Tour(AtlasTest):
     def test_recording(self):
         folder, pages = self.folder(), self.pages()
         written = tour.render_all(
-            [], folder, width=WIDTH, recordings=[atlastest.RECORDING], place=(0, 4, 11)
+            [], folder, width=WIDTH, recordings=[atlastest.RECORDING], place=(4, 11, 0)
         )
         # It has no queries and keys, no model and no residual; and it is not of images.
         drawn = [name for name in heads.FIGURES if not name.startswith("patches")]

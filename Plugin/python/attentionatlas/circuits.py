@@ -144,7 +144,8 @@ def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, 
     axes.set_xticks(range(0, model.heads, max(1, model.heads // 16)))
     axes.set_yticks(range(0, model.layers, max(1, model.layers // 16)))
     if len(score):
-        ticks = numpy.linspace(*lines.get_clim(), 5)
+        least, most = lines.get_clim()
+        ticks = numpy.linspace(least, most, 5)
         color_bar(figure, axes, lines, "Score \u2212 chance", ticks, list(map(_number, ticks)))
     return figure
 
@@ -290,7 +291,7 @@ def logits(
     target: NextToken, Predicted or Token, that of `token`. against: a token whose logit is subtracted. grouping:
     Heads, Layers or Automatic.
     """
-    properties = {"target": target, "target_token": token, "against": against, "grouping": grouping}
+    properties: dict[str, Any] = {"target": target, "target_token": token, "against": against, "grouping": grouping}
     terms = recording.made("LogitAttribution", 1, sequence=sequence, **properties)
     matrix = _Matrix(terms, "Contribution", 1, (False, True))
     of, minus = legible([token, against])
@@ -331,7 +332,8 @@ def score(
     """Why a head attends: the score of a query and a key as the sum over pairs of components. Needs the model. query: a
     position, or "last"; key: a position, or "strongest"."""
     layer, head, sequence = recording.place(layer, head, sequence)
-    place, pair = f"Layer {layer}, head {head}", {"query": query, "key": key, "grouping": grouping}
+    place = f"Layer {layer}, head {head}"
+    pair: dict[str, Any] = {"query": query, "key": key, "grouping": grouping}
     pairs = recording.made("ScoreAttribution", layer=layer, head=head, sequence=sequence, **pair)
     matrix = _Matrix(pairs, "ScoreContribution")
     matrix.titles = ["Component at the query"], ["Component at the key"]
@@ -358,8 +360,8 @@ def contrast(
     place = f"Layer {layer}, head {head}"
     if by is None:
         by = "Same Token" if _repeats(recording, sequence) else "Previous Token"
-    chosen = {"layer": layer, "head": head, "sequence": sequence, "by": by, "column": column}
-    made = recording.made("QueryKeyContrast", **chosen)
+    asked: dict[str, Any] = {"layer": layer, "head": head, "sequence": sequence, "by": by, "column": column}
+    made = recording.made("QueryKeyContrast", **asked)
     points = data.fetch(made)
     projection, kind = (data.point_array(points, name) for name in ("Projection", "Kind"))
     table = data.table(made, 1)
@@ -586,4 +588,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

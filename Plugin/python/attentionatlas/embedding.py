@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import functools
 import pathlib
-import sys
 from collections.abc import Iterator, Sequence as Listed
 from typing import Any, NamedTuple
 
@@ -68,8 +67,8 @@ class Embedding(Proxies):
 
     def __init__(self, source: Recording | PathLike, method: str = "TSNE", **properties: Any) -> None:
         super().__init__()
-        self._recording = None if isinstance(source, Recording) else Recording(source)
-        recording = self._recording or source
+        recording = source if isinstance(source, Recording) else Recording(source)
+        self._recording = None if recording is source else recording
         self.name = recording.name
         try:
             if not holds_queries(recording.reader):
@@ -228,7 +227,8 @@ def _write_tokens(axes: Any, places: Any, texts: list[str], colors: list[Any]) -
     height = matplotlib.rcParams["font.size"] * axes.figure.dpi / 72
     box = axes.get_window_extent()
     pixels = axes.transData.transform(places)
-    taken, written = [], 0
+    taken: list[tuple[float, ...]] = []
+    written = 0
     for i in order:
         x, y = pixels[i]
         text = texts[i].strip() or repr(texts[i])
@@ -407,4 +407,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

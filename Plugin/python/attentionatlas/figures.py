@@ -9,7 +9,6 @@ The first argument is a file or an opened SmallModel. Options of all: ax, an Axe
 figure, a Figure or SubFigure; else width_mm (180), font_size (7 points) and dark (False); dpi of images (600). FIGURES lists the figures of the tour, with what each shows; render is tour.render.
 """
 
-import sys
 
 from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.learning import training_curves, training_maps, training_movie, training_simplexes
@@ -43,4 +42,4 @@ __all__ = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -175,7 +175,7 @@ def _label_lines(axes: Any, layer: int, ranked: list[tuple[float, int]], width: 
     low, high = axes.get_ylim()
     points = axes.get_window_extent().height / axes.figure.dpi * 72
     height = 1.1 * matplotlib.rcParams["font.size"] / points
-    groups = []
+    groups: list[tuple[float, list[str]]] = []
     for value, head in ranked:
         if groups and groups[-1][0] - value < height * (high - low):
             groups[-1][1].append(str(head))
@@ -459,4 +459,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

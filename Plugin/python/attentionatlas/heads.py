@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import math
 import pathlib
-import sys
 from collections.abc import Callable, Sequence as Listed
 from typing import Any, NamedTuple
 
@@ -302,4 +301,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

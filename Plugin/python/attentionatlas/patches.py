@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import sys
 from collections.abc import Sequence as Listed
 from typing import Any
 
@@ -57,7 +56,7 @@ class _View:
         names = ("Row", "Column", "Weight")
         self.row, self.column, self.weight = (vtk_to_numpy(cells.GetCellData().GetArray(name)) for name in names)
         #: The height of a patch, whose width is 1.
-        self.tall = numpy.ptp(data.points(cells)[:4, 1])
+        self.tall = float(numpy.ptp(data.points(cells)[:4, 1]))
         self.cells = self.shapes(cells)
         return self
 
@@ -285,4 +284,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,12 +7,17 @@ token strings in run.tokens.json beside it. A Hugging Face run keeps the attenti
 keeps queries, keys and values, so that files of long texts stay small.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import pathlib
-import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+#: Tensors by name, token strings, metadata.
+Recorded = tuple[dict[str, Any], list[str], dict[str, str]]
 #: What is kept of a cache: the names of HookedTransformer, and those of TransformerBridge.
 HOOKS = ("hook_q", "hook_k", "hook_v", "hook_rot_q", "hook_rot_k")
 BRIDGE_HOOKS = tuple(
@@ -22,7 +27,7 @@ BRIDGE_HOOKS = tuple(
 )
 
 
-def record_hugging_face(model, tokenizer, text):
+def record_hugging_face(model: Any, tokenizer: Any, text: str) -> Recorded:
     """Runs a model, loaded with attn_implementation="eager", on a text.
 
     Returns tensors (attention [layers, 1, heads, tokens, tokens], token_ids), token strings, metadata.
@@ -37,7 +42,7 @@ def record_hugging_face(model, tokenizer, text):
     return tensors, tokens, {"architecture": model.config.model_type}
 
 
-def record_transformer_lens(model, text):
+def record_transformer_lens(model: Any, text: str) -> Recorded:
     """Runs a TransformerBridge or a HookedTransformer on a text.
 
     Returns tensors (queries, keys and values under the names of the cache), token strings, metadata.
@@ -59,7 +64,7 @@ def record_transformer_lens(model, text):
     return tensors, model.to_str_tokens(text), metadata
 
 
-def load_transformer_lens(name):
+def load_transformer_lens(name: str) -> Any:
     """A model of TransformerLens: a TransformerBridge with the weights as published, or, with releases
     before 3, a HookedTransformer."""
     try:
@@ -71,7 +76,7 @@ def load_transformer_lens(name):
     return TransformerBridge.boot_transformers(name)
 
 
-def save(path, tensors, tokens, metadata):
+def save(path: str | os.PathLike[str], tensors: dict[str, Any], tokens: Iterable[str], metadata: dict[str, str]) -> None:
     """Writes a recording and, beside it, its token strings; both appear whole or not at all."""
     from safetensors.numpy import save_file
 
@@ -85,19 +90,19 @@ def save(path, tensors, tokens, metadata):
     os.replace(part, path)
 
 
-def _array(tensor):
+def _array(tensor: Any) -> Any:
     """A tensor as an array of its own; half precisions become float32."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.is_floating_point() else tensor).contiguous().numpy()
 
 
-def _stack(tensors):
+def _stack(tensors: Iterable[Any]) -> Any:
     import numpy
 
     return numpy.stack([_array(tensor) for tensor in tensors])
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", help="a name or folder that the library knows")
     parser.add_argument("text")
@@ -116,4 +121,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

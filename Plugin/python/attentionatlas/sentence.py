@@ -18,7 +18,6 @@ import argparse
 import inspect
 import math
 import pathlib
-import sys
 from collections.abc import Sequence as Listed
 from typing import Any
 
@@ -32,7 +31,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name
-from attentionatlas._internal.charts import Page, drawn_from, foreground
+from attentionatlas._internal.charts import Page, drawn_from, foreground, made_from
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import readable
 from attentionatlas._internal.notebook import Figure, Figures
@@ -65,10 +64,11 @@ class _Words:
         self.heads = [one for _, one, _ in places]
         self.layer, _, self.sequence = places[0]
         chosen = {"Layer": self.layer, "Head": self.heads[0], "Sequence": self.sequence, **properties}
-        chosen["Heads"] = self.heads if len(self.heads) > 1 else []
+        several = self.heads if len(self.heads) > 1 else []
         sentence = recording.own(simple.AttentionSentence(Input=recording.reader))
         for name, value in chosen.items():
             setattr(sentence, name, value)
+        sentence.Heads = several
         words = data.fetch(sentence, 1)
         if words.GetNumberOfPoints() == 0:
             raise ValueError(f"no attention of layer {self.layer}; see the error reported above.")
@@ -162,7 +162,7 @@ class _Layout:
 
     def height(self, parts: list[tuple[range, range]]) -> float:
         """Of panels side by side, with the names of their columns."""
-        return max(len(part) for pair in parts for part in pair) * self.pitch + _TITLE
+        return float(max(len(part) for pair in parts for part in pair) * self.pitch + _TITLE)
 
     def place(self, words: _Words, number: int, top: float, queries: range, keys: range) -> _Panel:
         """A panel, the number-th from the left."""
@@ -283,7 +283,7 @@ def _show(
     return words, _Layout(words, page, rows)
 
 
-@drawn_from(Recording, own=False)
+@made_from(Recording)
 def pages(
     recording: Recording, page: Page, layer: int | None = None, head: Head | Listed[Head] = 0, sequence: Sequence = 0,
     threshold: float = 0.01, hide_first: bool = False, hide_special: bool = False, hidden: Listed[int] = (),
@@ -391,4 +391,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

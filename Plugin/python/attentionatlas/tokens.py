@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import pathlib
-import sys
 from collections.abc import Iterable, Iterator, Sequence as Listed
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +75,8 @@ class Tokens(Proxies):
         self, source: Recording | PathLike, model: Transformer | PathLike | None = None, **properties: Any
     ) -> None:
         super().__init__()
-        self._own_recording = None if isinstance(source, Recording) else Recording(source, model)
-        self.recording: Recording = self._own_recording or source  # type: ignore[assignment]
+        self.recording = source if isinstance(source, Recording) else Recording(source, model)
+        self._own_recording = None if self.recording is source else self.recording
         self.name = self.recording.name
         chosen = {"vectors": list(VECTORS), "sequence": -1, **properties}
         try:
@@ -183,7 +182,7 @@ def _pixels(discovery: Any, weights: Any, width: int) -> Any:
     count = len(discovery)
     side = max(12, -(-width // count))
     last = max(1, numpy.nanmax(discovery))
-    colors = _discovery()(numpy.ma.masked_invalid(discovery / last))
+    colors = _discovery()(discovery / last)
     picture = colors.repeat(side, axis=0).repeat(side, axis=1)
     for query, key in zip(*numpy.nonzero(numpy.nan_to_num(weights) >= _LEAST)):
         border = max(1, round(_BORDER * weights[query, key] * side))
@@ -514,4 +513,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

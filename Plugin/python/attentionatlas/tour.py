@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import html
 import pathlib
-import sys
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence as Listed
 from typing import Any
@@ -86,8 +85,8 @@ def _draw_recording(
     progress(f"{stem}: where they look and what they write")
     reasons: list[str] = []
     files.update(focus.render_named(path, folder, layer, head, sequence, output, reasons))
-    for reason in reasons:
-        progress(f"  omitted: {reason}.")
+    for line in reasons:
+        progress(f"  omitted: {line}.")
     return {name: [file] for name, file in files.items()}
 
 
@@ -196,7 +195,7 @@ def _shown(file: pathlib.Path) -> str:
 
 def write_index(folder: pathlib.Path, models: dict[str, Files]) -> None:
     """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show."""
-    known = {**FIGURES, **heads.FIGURES, **embedding.FIGURES, **focus.FIGURES, **circuits.FIGURES}
+    known: dict[str, Any] = {**FIGURES, **heads.FIGURES, **embedding.FIGURES, **focus.FIGURES, **circuits.FIGURES}
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8"><title>Attention Atlas: the tour</title>',
@@ -272,4 +271,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

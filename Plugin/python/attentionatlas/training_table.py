@@ -6,14 +6,16 @@ runs the program of that path (built into bin/) for each of SETTINGS on 100 seed
 heads of dimension 3, writes a row per training and prints a row per setting. It needs no ParaView.
 """
 
+from __future__ import annotations
+
 import argparse
 import csv
 import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
+from collections.abc import Sequence
 
 RUNS = 100
 
@@ -28,7 +30,9 @@ _COLUMNS = {
 }
 
 
-def _setting(mode="Joint", steps="3500", rate="0.01", pairs="0", penalty="0"):
+def _setting(
+    mode: str = "Joint", steps: str = "3500", rate: str = "0.01", pairs: str = "0", penalty: str = "0"
+) -> dict[str, str]:
     return dict(zip(_COLUMNS, (mode, steps, rate, pairs, penalty)))
 
 
@@ -40,18 +44,18 @@ SETTINGS = [
 ]
 
 
-def run(program, setting):
+def run(program: str, setting: dict[str, str]) -> list[dict[str, str]]:
     """The rows of one setting, as text by column. Raises CalledProcessError if the program fails."""
     options = [part for column, value in setting.items() for part in ("--" + _COLUMNS[column], value)]
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder, "table.csv")
-        command = [program, "learn", "--task", "TokenPairs", "--seeds", str(RUNS), "--table", table, *options]
+        command = [program, "learn", "--task", "TokenPairs", "--seeds", str(RUNS), "--table", str(table), *options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with open(table, encoding="utf-8", newline="") as file:
             return [{**setting, **row} for row in csv.DictReader(file)]
 
 
-def summary(rows):
+def summary(rows: list[dict[str, str]]) -> dict[str, str]:
     """What the trainings of one setting have in common, and their means, as the cells of a table."""
     first = rows[0]
     numbers = {name: [float(row[name]) for row in rows] for name in first if name != "Mode"}
@@ -72,13 +76,13 @@ def summary(rows):
     }
 
 
-def markdown(table):
+def markdown(table: list[dict[str, str]]) -> str:
     """A table of dictionaries with the same keys, in Markdown."""
     lines = [list(table[0]), ["---"] * len(table[0]), *[list(row.values()) for row in table]]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python3 -m attentionatlas.training_table")
     parser.add_argument("program", help="attention-atlas")
     parser.add_argument("-o", "--output", required=True, help="the CSV file to write")
@@ -96,4 +100,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

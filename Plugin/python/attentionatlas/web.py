@@ -54,7 +54,7 @@ P = ParamSpec("P")
 #: A recording, or its file.
 Source = Recording | PathLike
 #: Light and shade that show the shape of a surface, and leave pale colors pale.
-_SHADING = {"Ambient": 0.45, "Diffuse": 0.65}
+_SHADING: dict[str, Any] = {"Ambient": 0.45, "Diffuse": 0.65}
 #: Points on a side of the torus, at least and at most.
 _SIZES = (2, 4096)
 
@@ -248,7 +248,7 @@ def composition(transformer: Transformer | PathLike, kind: str = "K") -> Scene:
 
 def scenes(title: str | None = None) -> list[Scene]:
     """A scene of each render view of the session that shows data; title: of the first, by default its number."""
-    found = []
+    found: list[Scene] = []
     for number, view in enumerate(simple.GetRenderViews(), 1):
         if shows_data(view):
             found.append(from_view(view, title if title and not found else f"View {number}"))
@@ -291,18 +291,21 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
         return page(from_view(shown, **options))
     if isinstance(shown, (Scene, list, tuple)):
         return page(shown, **options)
-    with contextlib.ExitStack() as opened:
-        if isinstance(shown, (str, os.PathLike)):
-            shown = opened.enter_context(open_file(shown))
-        kinds = {SmallModel: "model", Recording: "recording", Transformer: "config.json"}
-        kind = next((name for type_, name in kinds.items() if isinstance(shown, type_)), None)
-        if kind is None:
-            raise ValueError(f"widget: expected a model, a recording, a file or a view, found {type(shown).__name__}.")
-        views = VIEWS[kind]
-        if view is not None and view not in views:
-            raise ValueError(f"view: expected one of {', '.join(views)}; found '{view}'.")
-        make, fixed = views[view or next(iter(views))]
-        return page(make(shown, **{**fixed, **options}))
+    if isinstance(shown, (str, os.PathLike)):
+        opened = open_file(shown)
+        try:
+            return widget(opened, view, **options)
+        finally:
+            opened.close()
+    kinds = {SmallModel: "model", Recording: "recording", Transformer: "config.json"}
+    kind = next((name for type_, name in kinds.items() if isinstance(shown, type_)), None)
+    if kind is None:
+        raise ValueError(f"widget: expected a model, a recording, a file or a view, found {type(shown).__name__}.")
+    views = VIEWS[kind]
+    if view is not None and view not in views:
+        raise ValueError(f"view: expected one of {', '.join(views)}; found '{view}'.")
+    make, fixed = views[view or next(iter(views))]
+    return page(make(shown, **{**fixed, **options}))
 
 
 def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
@@ -428,4 +431,4 @@ def main(arguments: Listed[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

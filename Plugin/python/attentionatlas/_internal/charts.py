@@ -1,8 +1,13 @@
 """Pages of equal panels as matplotlib figures, and what is drawn in a panel in the plane."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import math
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar, cast
 
 import matplotlib
 import matplotlib.figure
@@ -17,6 +22,7 @@ from matplotlib.transforms import Bbox
 from attentionatlas._internal import style
 from attentionatlas._internal.checks import check_page
 from attentionatlas._internal.notebook import Figure
+from attentionatlas._internal.readers import Proxies
 
 MILLIMETRE = 1 / 25.4
 #: The width below which a page gets fewer columns, per panel.
@@ -39,26 +45,29 @@ class Page:
     width_mm: in millimetres. dpi: the resolution of images. ax, figure: a user's. rows of panels: see panels.
     """
 
-    def __init__(self, width_mm=180, dpi=600, ax=None, figure=None):
+    def __init__(self, width_mm: float = 180, dpi: float = 600, ax: Any = None, figure: Any = None) -> None:
         self.dpi, self._ax, self._figure = dpi, ax, figure
         drawn = ax or figure
         self.is_own = drawn is None
         box = None if self.is_own else ax.get_window_extent() if ax else figure.bbox
         inches = [] if box is None else [side / drawn.figure.dpi for side in (box.width, box.height)]
-        self.width_mm = width_mm if box is None else inches[0] / MILLIMETRE
+        self.width_mm: float = width_mm if box is None else inches[0] / MILLIMETRE
         #: The height of a user's Axes or Figure, in millimetres; None for a page of its own.
-        self.height_mm = None if box is None else inches[1] / MILLIMETRE
+        self.height_mm: float | None = None if box is None else inches[1] / MILLIMETRE
 
-    def columns(self, count):
+    def columns(self, count: int) -> int:
         """How many of `count` panels lie side by side."""
-        most = max(1, round(self.width_mm / _PANEL_MM))
+        most = max(1, round(float(self.width_mm) / _PANEL_MM))
         return math.ceil(count / math.ceil(count / most))
 
-    def pixels(self, columns):
+    def pixels(self, columns: int) -> int:
         """The width of one of several panels side by side, in pixels."""
-        return min(_MOST_POINTS, max(64, round(self.width_mm * MILLIMETRE * self.dpi / columns)))
+        return min(_MOST_POINTS, max(64, round(float(self.width_mm) * MILLIMETRE * self.dpi / columns)))
 
-    def panels(self, count, columns=None, title=None, square=True, height_mm=None):
+    def panels(
+        self, count: int, columns: int | None = None, title: str | None = None, square: bool = True,
+        height_mm: float | None = None,
+    ) -> tuple[Any, list[Any]]:
         """A figure of panels row by row, and its axes. The height of a page of square panels is provisional: see fit.
 
         height_mm: of a page of its own. title: of all panels. Raises ValueError for a user's Axes if there are several.
@@ -79,14 +88,14 @@ class Page:
             figure.suptitle(title, x=0.01, horizontalalignment="left")
         return figure, list(axes[:count])
 
-    def _new_figure(self, rows, columns, square, height_mm):
+    def _new_figure(self, rows: int, columns: int, square: bool, height_mm: float | None) -> Figure:
         width = self.width_mm * MILLIMETRE
         height = width * (1.2 * rows / columns + 0.3) if height_mm is None else height_mm * MILLIMETRE
         figure = Figure((width, height), layout="compressed" if square else "constrained")
         figure.get_layout_engine().set(w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02)
         return figure
 
-    def canvas(self, height_mm):
+    def canvas(self, height_mm: float) -> tuple[Any, Any]:
         """A figure of one panel that fills it, in millimetres from the lower left corner, without its frame; of a user's
         Axes or Figure, as high as that is."""
         if self.is_own:
@@ -94,17 +103,17 @@ class Page:
             axes = figure.add_axes([0, 0, 1, 1])
         else:
             figure, (axes,) = self.panels(1)
-            height_mm = self.height_mm
+            height_mm = self.height_mm or height_mm
         axes.set(xlim=(0, self.width_mm), ylim=(0, height_mm))
         axes.set_axis_off()
         return figure, axes
 
-    def settle(self, figure):
+    def settle(self, figure: Any) -> None:
         """Gives the panels of a page of its own their places, from which the sizes of texts in them follow."""
         if self.is_own:
             figure.draw_without_rendering()
 
-    def fit(self, figure):
+    def fit(self, figure: Any) -> Any:
         """Gives a page of square panels the height that its content needs; returns the figure."""
         if not self.is_own:
             return figure
@@ -126,14 +135,16 @@ class Page:
         return figure
 
 
-def _whole(figure):
+def _whole(figure: Any) -> Any:
     """The Figure that a SubFigure is on."""
     while not isinstance(figure, matplotlib.figure.Figure):
         figure = figure.figure
     return figure
 
 
-def _page(ax, figure, width_mm, font_size, dark, dpi):
+def _page(
+    ax: Any, figure: Any, width_mm: float | None, font_size: float | None, dark: bool, dpi: float
+) -> tuple[Page, Any]:
     """The page of a figure's options, and its style; raises ValueError for options that do not go together."""
     if ax is None and figure is None:
         width_mm = 180 if width_mm is None else width_mm
@@ -148,57 +159,81 @@ def _page(ax, figure, width_mm, font_size, dark, dpi):
     return Page(dpi=dpi, ax=ax, figure=figure), matplotlib.rc_context({"text.parse_math": False})
 
 
-def _keywords(function, skipped=0):
+def _keywords(
+    function: Callable[..., Any], skipped: int = 0
+) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
     """The parameters of a function, less the first ones, as keywords; and whether it takes any others."""
     parameters = list(inspect.signature(function).parameters.values())[skipped:]
     named = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p.kind != p.VAR_KEYWORD]
     return named, [p for p in parameters if p.kind == p.VAR_KEYWORD]
 
 
-def drawn_from(opener, *, own=True):
+class Drawing(Protocol):
+    """A function that draws a figure, from what is open or from a file, and returns it."""
+
+    def __call__(
+        self, source: Proxies | str | os.PathLike[str], /, *arguments: Any, ax: Any = None, figure: Any = None,
+        width_mm: float | None = None, font_size: float | None = None, dark: bool = False, dpi: float = 600,
+        **options: Any,
+    ) -> matplotlib.figure.Figure: ...
+
+
+Result = TypeVar("Result")
+
+
+def drawn_from(opener: type[Proxies]) -> Callable[[Callable[..., Any]], Drawing]:
     """Turns draw(opened, page, ...) into a function that returns a matplotlib Figure.
 
     opener: a class whose opened(source, ...) gives what is drawn, from a file or from what is open. The function takes
     the source, the options of draw, those of the opener as keywords, and those of every figure: ax, an Axes to draw
     into, or figure, a Figure or SubFigure; width_mm (180), font_size in points (7, or the user's setting), dark, and
-    dpi of the images in it (600). own: whether ax and figure are options, as they are of one figure.
+    dpi of the images in it (600).
     """
-
-    def decorate(draw):
-        draws = inspect.signature(draw)
-        options, others = _keywords(opener.__init__, 2)
-        takes_others = any(p.kind == p.VAR_KEYWORD for p in draws.parameters.values())
-        placed = _keywords(_page)[0] if own else [p for p in _keywords(_page)[0] if p.name not in ("ax", "figure")]
-
-        @functools.wraps(draw)
-        def make(
-            source, /, *arguments, ax=None, figure=None, width_mm=None, font_size=None, dark=False, dpi=600, **named
-        ):
-            if not own and (ax is not None or figure is not None):
-                raise TypeError(f"{draw.__name__}: takes neither ax nor figure, as it makes several pages or a movie.")
-            page, styled = _page(ax, figure, width_mm, font_size, dark, dpi)
-            opens = {p.name for p in options} - set(draws.parameters)
-            drawing = {n: v for n, v in named.items() if n in draws.parameters or takes_others and n not in opens}
-            opening = {name: value for name, value in named.items() if name not in drawing}
-            unknown = set(opening) - opens
-            if unknown and not others:
-                raise TypeError(f"{draw.__name__}: got an unexpected keyword argument '{min(unknown)}'")
-            with opener.opened(source, **opening) as opened, styled:
-                drawn = draw(opened, page, *arguments, **drawing)
-            return _whole(drawn) if isinstance(drawn, matplotlib.figure.FigureBase) else drawn
-
-        shown = [p for p in draws.parameters.values() if p.name != "page"]
-        defaults = inspect.signature(make, follow_wrapped=False).parameters
-        placed = [p.replace(default=defaults[p.name].default) for p in placed]
-        parameters = [*shown, *options, *placed, *([] if takes_others else others)]
-        parameters.sort(key=lambda p: p.kind)
-        make.__signature__ = inspect.Signature(parameters, return_annotation="matplotlib.figure.Figure" if own else draws.return_annotation)
-        return make
-
-    return decorate
+    return lambda draw: cast(Drawing, _made(draw, opener, True))
 
 
-def torus_axes(axes, number, count, columns, row=""):
+def made_from(opener: type[Proxies]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """As drawn_from, for what is no single figure: it takes neither ax nor figure."""
+    return lambda draw: cast(Callable[..., Result], _made(draw, opener, False))
+
+
+def _made(draw: Callable[..., Any], opener: type[Proxies], own: bool) -> Callable[..., Any]:
+    """The function of drawn_from and made_from. own: whether ax and figure are options."""
+    draws = inspect.signature(draw)
+    options, others = _keywords(opener.__init__, 2)
+    takes_others = any(p.kind == p.VAR_KEYWORD for p in draws.parameters.values())
+    placed = _keywords(_page)[0] if own else [p for p in _keywords(_page)[0] if p.name not in ("ax", "figure")]
+
+    @functools.wraps(draw)
+    def make(
+        source: Any, /, *arguments: Any, ax: Any = None, figure: Any = None, width_mm: float | None = None,
+        font_size: float | None = None, dark: bool = False, dpi: float = 600, **named: Any,
+    ) -> Any:
+        if not own and (ax is not None or figure is not None):
+            raise TypeError(f"{draw.__name__}: takes neither ax nor figure, as it makes several pages or a movie.")
+        page, styled = _page(ax, figure, width_mm, font_size, dark, dpi)
+        opens = {p.name for p in options} - set(draws.parameters)
+        drawing = {n: v for n, v in named.items() if n in draws.parameters or takes_others and n not in opens}
+        opening = {name: value for name, value in named.items() if name not in drawing}
+        unknown = set(opening) - opens
+        if unknown and not others:
+            raise TypeError(f"{draw.__name__}: got an unexpected keyword argument '{min(unknown)}'")
+        with opener.opened(source, **opening) as opened, styled:
+            drawn = draw(opened, page, *arguments, **drawing)
+        return _whole(drawn) if isinstance(drawn, matplotlib.figure.FigureBase) else drawn
+
+    first, *shown = (p for p in draws.parameters.values() if p.name != "page")
+    first = first.replace(kind=first.POSITIONAL_ONLY)
+    defaults = inspect.signature(make, follow_wrapped=False).parameters
+    placed = [p.replace(default=defaults[p.name].default) for p in placed]
+    parameters = [first, *shown, *options, *placed, *([] if takes_others else others)]
+    parameters.sort(key=lambda p: int(p.kind))
+    returned = "matplotlib.figure.Figure" if own else draws.return_annotation
+    setattr(make, "__signature__", inspect.Signature(parameters, return_annotation=returned))
+    return make
+
+
+def torus_axes(axes: Any, number: int, count: int, columns: int, row: str = "") -> None:
     """Turns panel `number` of `count` into a chart of the torus, labelled at the left and below.
 
     row: what the panels of its row have in common, to be written at the left.
@@ -217,7 +252,7 @@ def torus_axes(axes, number, count, columns, row=""):
         axes.set_xlabel("\u03b8\u2081, token 1")
 
 
-def show_map(axes, values, **options):
+def show_map(axes: Any, values: Any, **options: Any) -> Any:
     """Shows an array over [-pi, pi]^2, whose outer points lie on the borders; returns the image."""
     half = math.pi / (len(values) - 1)
     edges = (-math.pi - half, math.pi + half)
@@ -227,15 +262,15 @@ def show_map(axes, values, **options):
     return image
 
 
-def show_matrix(axes, matrix, pixels, **options):
+def show_matrix(axes: Any, matrix: Any, pixels: int, **options: Any) -> Any:
     """Shows a matrix as even cells, the first row on top; returns the image."""
     rows, columns = matrix.shape
-    fine = numpy.ma.masked_invalid(enlarged(matrix, pixels))
+    fine = enlarged(matrix, pixels)
     extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
     return axes.imshow(fine, extent=extent, interpolation="none", **options)
 
 
-def label_heads(axes, heads, layers):
+def label_heads(axes: Any, heads: dict[int, Any], layers: dict[int, Any]) -> None:
     """Labels the columns of a grid of heads and its rows, which are given as {number: place}."""
     axes.set_xticks(list(heads.values()), list(heads))
     axes.set_yticks(list(layers.values()), list(layers))
@@ -243,24 +278,24 @@ def label_heads(axes, heads, layers):
     axes.set(xlabel="Head", ylabel="Layer")
 
 
-def enlarged(matrix, pixels):
+def enlarged(matrix: Any, pixels: int) -> Any:
     """A matrix whose values are repeated until it is at least `pixels` columns wide."""
     fold = max(1, math.ceil(pixels / matrix.shape[1]))
     return matrix.repeat(fold, axis=0).repeat(fold, axis=1)
 
 
-def show_level(axes, values, color=style.BOUNDARY, width=0.9):
+def show_level(axes: Any, values: Any, color: str = style.BOUNDARY, width: float = 0.9) -> Any:
     """Draws the zero line of an array over [-pi, pi]^2; returns its collections."""
     angles = numpy.linspace(-math.pi, math.pi, len(values))
     return collections_of(axes.contour(angles, angles, values, [0], colors=[color], linewidths=width))
 
 
-def collections_of(contours):
+def collections_of(contours: Any) -> Any:
     """The collections of contours; from matplotlib 3.8 on, contours are one."""
     return [contours] if isinstance(contours, Collection) else contours.collections
 
 
-def show_dots(axes, places, colors, side):
+def show_dots(axes: Any, places: Any, colors: Any, side: float) -> tuple[Any, Any]:
     """Draws dots with a black ring on a white one; side: of the panel, in points. Returns them."""
     width = min(6, 0.035 * side, 0.4 * side / math.sqrt(len(places) or 1))
     rings = axes.scatter(*places.T, s=(1.5 * width) ** 2, color="white", zorder=3)
@@ -268,7 +303,7 @@ def show_dots(axes, places, colors, side):
     return rings, axes.scatter(*places.T, s=width**2, facecolors=colors, zorder=4, **black)
 
 
-def class_bar(figure, axes, colors):
+def class_bar(figure: Any, axes: Any, colors: Any) -> Any:
     """Adds the legend of the classes, as a colour bar."""
     count = len(colors)
     norm = BoundaryNorm(numpy.arange(count + 1) - 0.5, count)
@@ -282,7 +317,9 @@ def class_bar(figure, axes, colors):
     return bar
 
 
-def color_bar(figure, axes, mappable, label, ticks, labels=None, shrink=1):
+def color_bar(
+    figure: Any, axes: Any, mappable: Any, label: str, ticks: Any, labels: Iterable[Any] | None = None, shrink: float = 1
+) -> Any:
     """Adds a colour bar at the right of axes, as vector paths. shrink: its share of their height."""
     bar = figure.colorbar(mappable, ax=axes, aspect=25, pad=0.02, fraction=0.05 * shrink, shrink=shrink)
     bar.set_label(label, labelpad=4)
@@ -293,11 +330,11 @@ def color_bar(figure, axes, mappable, label, ticks, labels=None, shrink=1):
     return bar
 
 
-def ramp(colors, low=0, high=1):
+def ramp(colors: Any, low: float = 0, high: float = 1) -> Any:
     """What a colour bar shows of a colour map between two values."""
     return ScalarMappable(Normalize(low, high), colors)
 
 
-def foreground():
+def foreground() -> Any:
     """The colour of letters and lines on the page."""
     return matplotlib.rcParams["text.color"]

@@ -1,13 +1,13 @@
 """Whether options are in their ranges."""
 
 
-def check(name, value, low, high, unit=""):
+def check(name: str, value: float, low: float, high: float, unit: str = "") -> None:
     """Raises ValueError for a value out of range."""
     if not low <= value <= high:
         raise ValueError(f"{name}: expected {low} to {high} {unit}".rstrip() + f", found {value:g}.")
 
 
-def check_page(width_mm, font_size):
+def check_page(width_mm: float, font_size: float | None) -> None:
     """Raises ValueError for a width or a size of letters, which may be None, that no figure has."""
     check("width-mm", width_mm, 30, 1000, "millimetres")
     if font_size is not None:

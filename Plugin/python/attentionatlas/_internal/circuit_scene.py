@@ -6,14 +6,17 @@ in all views of one head. In the GUI, a head that is selected in the graph, in i
 is the one that is shown.
 """
 
+from typing import Any
+
 from paraview import simple
 
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.readers import open_transformer
 from attentionatlas._internal.recording_scene import link, show
 from attentionatlas._internal.space import flat_view
 
 
-def build(path):
+def build(path: PathLike) -> Any:
     """Builds the views of a model, given by its config.json, in the present session; returns the layout.
 
     Raises ValueError for a file that holds no model, OSError where ParaView cannot render.

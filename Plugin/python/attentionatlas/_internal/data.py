@@ -1,74 +1,78 @@
 """The data of proxies as NumPy arrays, gathered from all ranks."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy
 from paraview import servermanager
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 
-def fetch(source, port=0):
+def fetch(source: Any, port: int = 0) -> Any:
     """The output of a proxy, up to date."""
     source.UpdatePipeline()
     return servermanager.Fetch(source, idx=port)
 
 
-def first_part(source):
+def first_part(source: Any) -> Any:
     """The output of a proxy on its first rank, up to date. Blocks keep their names, before which Fetch of
     all ranks puts others since ParaView 6.1."""
     source.UpdatePipeline()
     return servermanager.Fetch(source, 0)
 
 
-def blocks(data):
+def blocks(data: Any) -> dict[str, Any]:
     """The blocks of fetched data by name; none of data that are no vtkMultiBlockDataSet."""
     if data is None or not data.IsA("vtkMultiBlockDataSet"):
         return {}
     return {data.GetMetaData(i).Get(data.NAME()): data.GetBlock(i) for i in range(data.GetNumberOfBlocks())}
 
 
-def has_column(data, name):
+def has_column(data: Any, name: str) -> bool:
     """Whether fetched data are a table with a column."""
-    return data is not None and data.IsA("vtkTable") and data.GetColumnByName(name) is not None
+    return bool(data is not None and data.IsA("vtkTable") and data.GetColumnByName(name) is not None)
 
 
-def field_number(source, name):
+def field_number(source: Any, name: str) -> Any:
     """A number of the field data of a proxy's output, or None if it has none of that name."""
     fields = source.GetDataInformation().DataInformation.GetFieldDataInformation()
     array = fields.GetArrayInformation(name)
     return None if array is None else array.GetComponentRange(0)[0]
 
 
-def point_array(data, name):
+def point_array(data: Any, name: str) -> Any:
     """A point array of a fetched dataset."""
     return vtk_to_numpy(data.GetPointData().GetArray(name))
 
 
-def point_names(source):
+def point_names(source: Any) -> list[str]:
     """The names of the point arrays of a proxy's output, up to date."""
     source.UpdatePipeline()
     arrays = source.GetPointDataInformation()
     return [arrays.GetArray(number).Name for number in range(arrays.GetNumberOfArrays())]
 
 
-def texts(array):
+def texts(array: Any) -> list[str]:
     """The values of an array of texts; none without it."""
     return [] if array is None else [array.GetValue(i) for i in range(array.GetNumberOfValues())]
 
 
-def points(data):
+def points(data: Any) -> Any:
     """The points of a fetched dataset, a row each."""
     if data.GetPoints() is None:
         return numpy.zeros((0, 3))
     return vtk_to_numpy(data.GetPoints().GetData()).astype(float)
 
 
-def cells(array):
+def cells(array: Any) -> list[Any]:
     """The cells of a vtkCellArray as arrays of point numbers."""
     offsets = vtk_to_numpy(array.GetOffsetsArray()).tolist()
     connectivity = vtk_to_numpy(array.GetConnectivityArray())
     return [connectivity[begin:end] for begin, end in zip(offsets, offsets[1:])]
 
 
-def image(source, name, port=0):
+def image(source: Any, name: str, port: int = 0) -> Any:
     """A point array of an image: [rows, columns] or [rows, columns, components], bottom row first."""
     source.UpdatePipeline()
     left, right, bottom, top, _, _ = source.GetDataInformation(port).GetExtent()
@@ -86,11 +90,11 @@ def image(source, name, port=0):
     return whole
 
 
-def table(source, port=0):
+def table(source: Any, port: int = 0) -> dict[str, Any]:
     """The columns of a table, or the arrays of the cells of a dataset, or of its points if cells have none, by name:
     arrays of numbers, or lists of text. Points come with their places, the columns x, y and z."""
     data = fetch(source, port)
-    columns = {}
+    columns: dict[str, Any] = {}
     if data.IsA("vtkTable"):
         rows = data.GetRowData()
     else:
@@ -105,8 +109,8 @@ def table(source, port=0):
     return columns
 
 
-def has_format(source, port=0):
+def has_format(source: Any, port: int = 0) -> bool:
     """Whether an output of a proxy is one that a filter of the plugin made, if without rows or points: it names its
     format. After an error it has none."""
     fields = source.GetDataInformation(port).DataInformation.GetFieldDataInformation()
-    return fields.GetArrayInformation("Format") is not None
+    return bool(fields.GetArrayInformation("Format") is not None)

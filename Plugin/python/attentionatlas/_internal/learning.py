@@ -6,7 +6,7 @@ from matplotlib.ticker import FuncFormatter
 from paraview import simple
 
 from attentionatlas._internal import data, movies
-from attentionatlas._internal.charts import MILLIMETRE, drawn_from, show_map, torus_axes
+from attentionatlas._internal.charts import MILLIMETRE, drawn_from, made_from, show_map, torus_axes
 from attentionatlas._internal.maps import show_classes, show_pairs
 from attentionatlas._internal.mixtures import accuracy_bar, show_simplex, title_above
 from attentionatlas._internal.model import SmallModel
@@ -96,7 +96,7 @@ def training_maps(model, page):
     return figure
 
 
-@drawn_from(SmallModel, own=False)
+@made_from(SmallModel)
 def training_movie(model, page, path):
     """Writes a movie of class map and deformed torus in a training; returns the path.
 

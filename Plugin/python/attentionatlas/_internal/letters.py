@@ -1,9 +1,13 @@
 """Tokens as labels of figures: in fonts of this machine that have their letters, else as escape sequences."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import unicodedata
 import warnings
+from collections.abc import Iterable
+from typing import Any
 
 import matplotlib
 from matplotlib import font_manager
@@ -16,12 +20,12 @@ _PACKAGES = {
 
 
 @functools.lru_cache(maxsize=None)
-def _letters_of(path):
+def _letters_of(path: str) -> frozenset[int]:
     return frozenset(FT2Font(path).get_charmap())
 
 
 @functools.lru_cache(maxsize=None)
-def _fonts():
+def _fonts() -> list[Any]:
     """All fonts of this machine; matplotlib remembers those that there were when it was first used."""
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
     for path in sorted(set(font_manager.findSystemFonts()) - known):
@@ -31,7 +35,7 @@ def _fonts():
 
 
 @functools.lru_cache(maxsize=None)
-def _font_with(letter):
+def _font_with(letter: str) -> Any:
     """The family of a font that has a letter, or None; TrueType first, since PDF embeds it as text."""
     entries = _fonts()
     upright = [entry for entry in entries if entry.style == "normal" and entry.weight in (400, "normal")]
@@ -44,18 +48,19 @@ def _font_with(letter):
     return None
 
 
-def _package_of(letter):
+def _package_of(letter: str) -> str:
     name = unicodedata.name(letter, "")
     if "EMOJI" in name or ord(letter) >= 0x1F000:
         return "fonts-symbola"
     return _PACKAGES.get(name.split(" ")[0].split("-")[0], "fonts-noto-core")
 
 
-def readable(labels):
+def readable(labels: list[str]) -> tuple[list[str], list[Any]]:
     """The labels with escape sequences for letters that no font has, and the fonts that they need."""
     base = font_manager.findfont(font_manager.FontProperties(family=matplotlib.rcParams["font.family"]))
     known = _letters_of(base) | _letters_of(font_manager.findfont("DejaVu Sans"))
-    families, missing = [], {}
+    families: list[Any] = []
+    missing: dict[str, str] = {}
     for letter in sorted(set("".join(labels))):
         if ord(letter) in known:
             continue
@@ -75,13 +80,13 @@ def readable(labels):
     return [label.translate(table) for label in labels], families
 
 
-def visible(token):
+def visible(token: str) -> str:
     """A token as figures write it: with visible spaces, never empty."""
     text = token.replace(" ", "\u00b7")
     return text if text.isprintable() and text else repr(token)
 
 
-def legible(tokens):
+def legible(tokens: Iterable[str]) -> list[str]:
     """Tokens as figures write them. Figures that are drawn next in the same style have the fonts that they need."""
     labels, families = readable(list(map(visible, tokens)))
     known = matplotlib.rcParams["font.family"]

@@ -28,6 +28,8 @@ class SmallModel(Model):
     """A small attention-only model: one layer, two tokens, embeddings of dimension 3.
 
     source: a .safetensors file. Raises FileNotFoundError for a missing file, ValueError for one that holds no model.
+
+    heads, tokens: their numbers. dimension: of a head. path, name: of the file.
     """
 
     def __init__(self, source: PathLike | Any) -> None:

@@ -1,11 +1,15 @@
 """Pictures of views and sources, which Jupyter shows."""
 
+from __future__ import annotations
+
 import pathlib
 import tempfile
+from typing import Any
 
 from paraview import servermanager, simple
 
 from attentionatlas._internal import session
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.files import complete
 from attentionatlas._internal.space import PLAIN, flat_view, render_view
@@ -14,13 +18,13 @@ from attentionatlas._internal.space import PLAIN, flat_view, render_view
 class Picture:
     """A picture of a ParaView view. png: the bytes of the file; width, height: in pixels."""
 
-    def __init__(self, png, width, height):
+    def __init__(self, png: bytes, width: int, height: int) -> None:
         self.png, self.width, self.height = png, width, height
 
-    def _repr_png_(self):
+    def _repr_png_(self) -> bytes:
         return self.png
 
-    def save(self, path):
+    def save(self, path: PathLike) -> pathlib.Path:
         """Writes the picture to a .png file; returns its path. Raises ValueError for another name."""
         path = pathlib.Path(path)
         if path.suffix != ".png":
@@ -30,14 +34,14 @@ class Picture:
         return path
 
 
-def _pictured(view, width, height):
+def _pictured(view: Any, width: int, height: int) -> Picture:
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "view.png")
         simple.SaveScreenshot(str(file), view, ImageResolution=[width, height])
         return Picture(file.read_bytes(), width, height)
 
 
-def display(shown, width, height):
+def display(shown: Any, width: int, height: int) -> Picture:
     """What attentionatlas.display does."""
     check("width", width, 16, 16384, "pixels")
     check("height", height, 16, 16384, "pixels")

@@ -1,12 +1,15 @@
 """Where the plugin is, and how it is loaded."""
 
+from __future__ import annotations
+
 import os
 import pathlib
+from typing import Any
 
 _PLUGIN = pathlib.Path("plugins", "AttentionAtlas", "AttentionAtlas.so")
 
 
-def plugin_path():
+def plugin_path() -> pathlib.Path:
     """The plugin's file: what ATLAS_PLUGIN names, or the one installed or built beside this package.
 
     Raises FileNotFoundError if there is none.
@@ -24,7 +27,7 @@ def plugin_path():
     )
 
 
-def _has_plugin(information):
+def _has_plugin(information: Any) -> bool:
     """Whether a process has loaded the plugin, by what ParaView's plugin manager knows of it."""
     return any(
         information.GetPluginName(i) == "AttentionAtlas" and information.GetPluginLoaded(i)
@@ -32,7 +35,7 @@ def _has_plugin(information):
     )
 
 
-def load_plugin():
+def load_plugin() -> None:
     """Loads the plugin into ParaView unless it is there already, on the server too.
 
     Also where paraview.simple.LoadPlugin(..., ns=globals()) loaded it, which gives the proxies to the

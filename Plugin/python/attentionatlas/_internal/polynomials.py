@@ -12,6 +12,7 @@ from attentionatlas._internal.charts import (
     SHARES,
     color_bar,
     drawn_from,
+    made_from,
 
     show_level,
     show_map,
@@ -88,7 +89,7 @@ def boundary_motion(model, page, head=None):
     return page.fit(figure)
 
 
-@drawn_from(SmallModel, own=False)
+@made_from(SmallModel)
 def boundary_movie(model, page, path):
     """Writes a movie of the first heads, whose phases turn once; returns the path."""
     starts = _coefficients(model)[1][:HEADS]

@@ -171,7 +171,8 @@ class Proxies:
             with source.scope():
                 yield source
         else:
-            with cls(source, **options) as made:
+            make: Any = cls
+            with make(source, **options) as made:
                 yield made
 
     def own(self, proxy: Any) -> Any:

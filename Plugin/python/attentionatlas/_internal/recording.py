@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import pathlib
 from collections.abc import Sequence as Listed
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from attentionatlas._internal.tables import Table, Tables, summary
 if TYPE_CHECKING:
     from attentionatlas._internal.transformer import Transformer
 
-Floats = NDArray[numpy.floating[Any]]
+Floats: TypeAlias = NDArray[numpy.floating[Any]]
 #: Filters whose second input is the model that was recorded.
 _OF_MODEL = ("AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown")
 #: Tokens of a sequence that a summary shows.
@@ -52,6 +52,9 @@ class Recording(Tables):
     source: a file (safetensors, npy, npz, pt or pth). model: the transformer that was recorded, which some tables need:
     opened, or its config.json, folder or .gguf file. Raises FileNotFoundError for a missing file, ValueError for one
     that holds no recording. Sequences, layers and heads are counted from 0.
+
+    layers: the numbers of those that were recorded. heads: their number in each layer. has_scores: whether it holds what
+    goes into the softmax. has_images: whether sequences are images. path, name: of the file.
     """
 
     def __init__(self, source: PathLike | Any, model: Transformer | PathLike | None = None) -> None:
@@ -60,7 +63,8 @@ class Recording(Tables):
         #: The file; None if the recording was made by Transformer.record.
         self.path: pathlib.Path | None = pathlib.Path(source) if is_file else None
         self.name = self.path.name if self.path else "recording"
-        self._model, self._owns_model = model, False
+        self._model = model
+        self._owned: Transformer | None = None
         self._reader = self.own(open_recording(source) if is_file else source)
         parts = data.first_part(self._reader)
         blocks = data.blocks(parts)
@@ -98,10 +102,12 @@ class Recording(Tables):
         from attentionatlas._internal.transformer import Transformer
 
         if self._model is None:
-            raise Missing(f'{self.name}: this needs the model that was recorded: give model="FOLDER/config.json"')
-        if not isinstance(self._model, Transformer):
-            self._model, self._owns_model = Transformer(self._model), True
-        return self._model
+            raise Missing(f'{self.name}: this needs the model that was recorded: model= in Python, --model on the command line')
+        if isinstance(self._model, Transformer):
+            return self._model
+        if self._owned is None:
+            self._owned = Transformer(self._model)
+        return self._owned
 
     @property
     def has_model(self) -> bool:
@@ -109,12 +115,13 @@ class Recording(Tables):
         return self._model is not None
 
     def close(self) -> None:
+        """Closes the file and frees what was computed from it; a second time does nothing."""
         for view, _ in self._kept.values():
             view.close()
         self._kept.clear()
         super().close()
-        if self._owns_model and not isinstance(self._model, (str, pathlib.PurePath)) and self._model is not None:
-            self._model.close()
+        if self._owned is not None:
+            self._owned.close()
 
     def kept(self, view: type, **options: Any) -> Any:
         """What figures compute of the recording, which is kept until other options are asked for."""

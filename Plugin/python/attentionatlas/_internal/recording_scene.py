@@ -7,8 +7,11 @@ one head. In the GUI, a double click on a head in the matrix or the embedding ch
 selected tokens are selected in all views.
 """
 
+from typing import Any
+
 from paraview import servermanager, simple
 
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.readers import has_images, holds_queries, open_recording
 from attentionatlas._internal.space import PLAIN, flat_view, render_view
 
@@ -16,7 +19,7 @@ from attentionatlas._internal.space import PLAIN, flat_view, render_view
 LINKS = ("Layer", "Head", "Sequence")
 
 
-def build(path):
+def build(path: PathLike) -> Any:
     """Builds the views of a recording in the present session; returns the layout of its heads.
 
     Raises FileNotFoundError or ValueError for a file that is not there or no recording, OSError where

@@ -4,6 +4,7 @@ import ctypes
 import os
 import pathlib
 import tempfile
+from typing import Any
 
 import matplotlib
 import numpy
@@ -37,7 +38,7 @@ def _has_display():
     return bool(display)
 
 
-def render_view(**properties):
+def render_view(**properties: Any) -> Any:
     """A render view, where there is no display too. Raises OSError for ParaView before 6.0, which would crash
     without one."""
     if _has_display():
@@ -58,7 +59,7 @@ def render_view(**properties):
     return view
 
 
-def flat_view():
+def flat_view() -> Any:
     """A view of the plane."""
     return render_view(InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
 

@@ -4,7 +4,11 @@ A user's settings take precedence over this style: whatever a matplotlibrc or ma
 from matplotlib's defaults stays as it is. Options given to a figure take precedence over both.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 import matplotlib
 from cycler import cycler
@@ -19,7 +23,7 @@ GREY = "#808080"
 HIDDEN = "#d4d4d4"
 
 
-def _ramp(name, *colors):
+def _ramp(name: str, *colors: str) -> Any:
     ramp = LinearSegmentedColormap.from_list(name, colors)
     ramp.set_bad(HIDDEN)
     return ramp
@@ -74,7 +78,7 @@ DARK = {
 }
 
 
-def _changed_by_user():
+def _changed_by_user() -> dict[str, Any]:
     """The settings that differ from matplotlib's defaults, but for those of windows."""
     skipped = ("backend", "interactive", "toolbar")
     return {
@@ -85,7 +89,7 @@ def _changed_by_user():
 
 
 @contextlib.contextmanager
-def applied(font_size=None, dark=False):
+def applied(font_size: float | None = None, dark: bool = False) -> Iterator[None]:
     """Applies the style within `with`, beneath the user's own settings.
 
     font_size: in points, 7 unless the user's settings say otherwise. dark: light letters on a dark page.
@@ -98,6 +102,6 @@ def applied(font_size=None, dark=False):
         yield
 
 
-def class_map(colors):
+def class_map(colors: Any) -> Any:
     """A colour map of a colour per class, given as rows of RGB from 0 to 255."""
     return ListedColormap([[value / 255 for value in color] for color in colors])

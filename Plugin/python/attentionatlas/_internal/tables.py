@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas
 
 #: A pandas DataFrame if pandas is installed, else a NumPy structured array with the same columns.
-Table = Union["pandas.DataFrame", NDArray[Any]]
+Table: TypeAlias = Union["pandas.DataFrame", NDArray[Any]]
 
 
 def _flat(columns: dict[str, Any]) -> dict[str, NDArray[Any]]:
@@ -67,7 +67,8 @@ class Tables(Proxies):
     def columns(self, name: str, port: int = 0, **options: Any) -> dict[str, Any]:
         """The columns of a table by name: arrays [rows] or [rows, components], or lists of text; raises as table."""
         with self.scope():
-            return data.table(self.made(name, port, **options), port)
+            columns: dict[str, Any] = data.table(self.made(name, port, **options), port)
+            return columns
 
     def table(self, name: str, port: int = 0, **options: Any) -> Table:
         """The table that any filter of the plugin makes of this: rows of an output table, cells or points of others.

@@ -68,6 +68,9 @@ class Transformer(Model):
 
     source: its config.json, the folder of that, or a .gguf file. Raises FileNotFoundError for a missing file,
     ValueError for one that holds no model.
+
+    layers, heads: their numbers, heads in each layer. vocabulary: the number of tokens. dimension: of the residual
+    stream. path, name: of the file or its folder.
     """
 
     def __init__(self, source: PathLike | Any) -> None:

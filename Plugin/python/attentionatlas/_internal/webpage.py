@@ -4,15 +4,20 @@ The script is assets/page.min.js, made from Plugin/web with vtk.js. The page for
 policy allows the one script and the one style in it, by their hashes.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import html
 import json
 import pathlib
 import zlib
+from collections.abc import Iterable
+from typing import Any
 
 import numpy
 
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.files import complete
 
 _ASSETS = pathlib.Path(__file__).parents[1] / "assets"
@@ -28,8 +33,8 @@ _FRAME = 640
 class Texts:
     """A text per item: the different texts, and the number of each item's."""
 
-    def __init__(self, values):
-        numbers = {}
+    def __init__(self, values: Iterable[str]) -> None:
+        numbers: dict[str, int] = {}
         self.indices = numpy.array([numbers.setdefault(value, len(numbers)) for value in values], numpy.uint32)
         self.texts = list(numbers)
 
@@ -37,10 +42,11 @@ class Texts:
 class Block:
     """Arrays one after the other, each described by where it begins and what it holds."""
 
-    def __init__(self):
-        self._parts, self._size = [], 0
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
 
-    def add(self, values, differences=False):
+    def add(self, values: Any, differences: bool = False) -> dict[str, Any]:
         """Adds an array [items, components]; returns its description. differences: each less the one before it,
         which takes less room."""
         values = numpy.ascontiguousarray(values)
@@ -57,12 +63,12 @@ class Block:
         self._size += len(data)
         return described
 
-    def text(self):
+    def text(self) -> str:
         """All arrays, compressed, as text."""
         return base64.b64encode(zlib.compress(b"".join(self._parts), 6)).decode()
 
 
-def _described(value, block, key=""):
+def _described(value: Any, block: Block, key: str = "") -> Any:
     """A value of a part for JSON, its arrays being in the block."""
     if isinstance(value, Texts):
         return {**block.add(value.indices), "texts": value.texts}
@@ -73,17 +79,17 @@ def _described(value, block, key=""):
     return value
 
 
-def _json(value):
+def _json(value: Any) -> str:
     """JSON that cannot end the element it is in."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _hash(text):
+def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def checked(path):
+def checked(path: PathLike) -> pathlib.Path:
     """The path of a page to write; raises ValueError for another name, FileNotFoundError without its folder."""
     path = pathlib.Path(path)
     if path.suffix not in (".html", ".htm"):
@@ -101,11 +107,13 @@ class Scene:
     dictionaries whose arrays are NumPy's.
     """
 
-    def __init__(self, title, caption, is_flat, camera, parts, legends):
+    def __init__(
+        self, title: str, caption: str, is_flat: bool, camera: dict[str, Any], parts: list[Any], legends: list[Any]
+    ) -> None:
         self.title, self.caption, self.is_flat = title, caption, is_flat
         self.camera, self.parts, self.legends = camera, parts, legends
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """The page of this scene in a frame, as Jupyter shows it."""
         return Page([self])._repr_html_()
 
@@ -117,7 +125,7 @@ class Page:
     reader change; system follows the reader's settings. Raises ValueError without scenes or for another theme.
     """
 
-    def __init__(self, scenes, title="Attention Atlas", theme="system"):
+    def __init__(self, scenes: Iterable[Scene], title: str = "Attention Atlas", theme: str = "system") -> None:
         self.scenes = list(scenes)
         if not self.scenes:
             raise ValueError("page: expected at least one scene, found none.")
@@ -125,7 +133,7 @@ class Page:
             raise ValueError(f"theme: expected {', '.join(THEMES)}, found '{theme}'.")
         self.title, self.theme = title, theme
 
-    def html(self):
+    def html(self) -> str:
         """The text of the page."""
         block = Block()
         scenes = [
@@ -156,14 +164,14 @@ class Page:
         pieces[1::2] = [values[name] for name in pieces[1::2]]
         return "".join(pieces)
 
-    def save(self, path):
+    def save(self, path: PathLike) -> pathlib.Path:
         """Writes the page to a file, which appears complete or not at all; returns its path."""
         path = checked(path)
         with complete(path) as temporary:
             temporary.write_text(self.html(), encoding="utf-8")
         return path
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """The page in a frame of its own, as Jupyter shows it."""
         return (
             f'<iframe title="{html.escape(self.title, quote=True)}" width="100%" height="{_FRAME}" '

@@ -5,6 +5,8 @@ are 32-bit numbers and colors bytes, as ParaView maps them; arrays of the data a
 item under the pointer.
 """
 
+from typing import Any
+
 import numpy
 from paraview import servermanager
 from vtkmodules.util.numpy_support import vtk_to_numpy
@@ -34,7 +36,7 @@ _MAP_SCALARS = 1
 _BELOW = 3
 
 
-def from_view(view, title=None, caption=""):
+def from_view(view: Any, title: str | None = None, caption: str = "") -> Scene:
     """The scene that a render view shows: the representations that are visible in it, in their colors.
 
     title: "Scene" by default. Raises ValueError for a view that shows nothing or is no render view, and for a
@@ -56,7 +58,7 @@ def from_view(view, title=None, caption=""):
     return Scene(title or "Scene", caption, flat, _camera(view, parts, flat), parts, legends)
 
 
-def shows_data(view):
+def shows_data(view: Any) -> bool:
     """Whether a render view shows data with points, and not only texts or legends of colors."""
     view.Update()
     return any(_is_shown(shown) and _has_points(shown, view.ViewTime) for shown in view.Representations)

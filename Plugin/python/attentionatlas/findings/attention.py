@@ -13,7 +13,7 @@ from attentionatlas.findings.base import (
     Result, highest, name_of, name_points, number, row, show_heads, show_map, threshold_line,
 )
 from attentionatlas.findings.study import Attention
-from attentionatlas.focus import updates
+from attentionatlas.focus import updates as head_updates
 
 #: A head is one of positions if so much of the variance of its weights depends on positions alone ...
 SHARE = 0.8
@@ -399,7 +399,7 @@ def _ranks(values):
 def updates(study, page):
     """Whether the size of what heads write changes with position."""
     with Recording.opened(study.text()) as focus:
-        means = updates(focus, 2)
+        means = head_updates(focus, 2)
         layers = focus.layers
     figure, axes = row(page, 2, f"{study.name}: what heads add to the residual stream, |u| / |x|", 66)
     numbers = {}
@@ -429,7 +429,7 @@ def idle_sinks(study, page):
     """Whether heads write little when they attend to the first token."""
     with Recording.opened(study.text()) as focus:
         looks = focus.columns("AttentionFocus", per="Query")
-        writes = updates(focus)
+        writes = head_updates(focus)
     keys = ("Layer", "Head", "Token Index")
     order = [numpy.lexsort([table[key] for key in reversed(keys)]) for table in (looks, writes)]
     first, size = looks["First Weight"][order[0]], writes["Magnitude"][order[1]]
@@ -462,9 +462,9 @@ def gpt2_previous(path_of, page):
     """Whether head 4.11 of GPT-2 attends to the previous token."""
     name, path = path_of
     with Attention.opened(path) as attention:
-        scores = attention.scores()["Previous Token"]
+        scores = attention.head_scores()["Previous Token"]
         matrix = attention.attention(4, 11)
-        tokens = attention.tokens
+        tokens = attention.tokens()
     figure, axes = row(page, 2, f"{name}: the previous token", 66)
     shown = show_heads(axes[0], scores, page, digits=1)
     axes[0].set_title("Share of attention on the previous token")

@@ -164,7 +164,7 @@ def composition(study, page):
 
 def shared_tokens(study, page):
     """Whether heads share attention tokens, and use few."""
-    with Tokens.opened(study.text(), study.config, MaximumTokens=32) as tokens:
+    with Tokens.opened(study.text(), model=study.config, maximum_tokens=32) as tokens:
         shared = tokens.shared("QueryKey")
         rows = tokens.rows
         kinds = numpy.array(rows["Vector"])
