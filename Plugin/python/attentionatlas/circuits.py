@@ -353,7 +353,7 @@ def contrast(
     recording: Recording, page: Page, layer: int | None = None, head: int = 0, sequence: int = 0, by: str | None = None,
     column: str = "Segment",
 ) -> Any:
-    """The directions in which a head tells some pairs from others: queries and keys on the first two, and the
+    """The directions in which a head distinguishes some pairs: queries and keys on the first two, and the
     singular values. by: Same Token, Previous Token or Column, that of `column`; None: Same Token, or Previous Token
     if no token occurs twice."""
     layer, head, sequence = recording.place(layer, head, sequence)

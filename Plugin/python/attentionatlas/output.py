@@ -26,7 +26,7 @@ PRINT_DPI = 600
 
 
 class Output:
-    """How figures are written: format, width in pixels (PNG) and millimetres, font size, colours.
+    """How figures are written: format, width in pixels (PNG) and millimetres, font size, colors.
 
     Raises ValueError for a value out of range.
     """

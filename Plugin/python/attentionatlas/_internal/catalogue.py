@@ -50,8 +50,8 @@ FIGURES = {
     ),
     "class-map": Figure(
         "The transformer as a map of the torus",
-        "The colour of each point is the next token that the transformer predicts for that pair of word "
-        "embeddings, paler where it is less certain; the dots are the pairs of the vocabulary in the colour "
+        "The color of each point is the next token that the transformer predicts for that pair of word "
+        "embeddings, paler where it is less certain; the dots are the pairs of the vocabulary in the color "
         "of their true next token.",
         _one("class-map", class_map),
     ),
@@ -72,15 +72,15 @@ FIGURES = {
     ),
     "mixes": Figure(
         "What each head mixes: words, positions, and both",
-        "The vectors that the attention mixes as colours (their three components are red, green and blue, "
+        "The vectors that the attention mixes as colors (their three components are red, green and blue, "
         "on one scale): the word part, the position part and their sum, by softmax above and hardmax "
         "below; the edges are those of the attention pattern, whose decision boundary is the black line.",
         _mix_pages,
     ),
     "outputs": Figure(
         "What the heads write, and their sum",
-        "The output of each head as colours, their sum, and the sum with the residual: first on a scale "
-        "on which colours add up as the vectors do (dark is negative), then over their common range; "
+        "The output of each head as colors, their sum, and the sum with the residual: first on a scale "
+        "on which colors add up as the vectors do (dark is negative), then over their common range; "
         "the edges of the sum are the edges of the heads.",
         _output_pages,
     ),
@@ -126,7 +126,7 @@ FIGURES = {
     "training-maps": Figure(
         "A transformer learns its map",
         "The map of predicted next tokens and, below, the torus at the outputs of the attention layer in the "
-        "same colours, at three steps and as a movie: the borders move until each dot lies in its colour.",
+        "same colors, at three steps and as a movie: the borders move until each dot lies in its color.",
         _one("training-maps", training_maps),
         ("training", training_movie),
     ),

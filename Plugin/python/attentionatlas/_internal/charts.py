@@ -304,7 +304,7 @@ def show_dots(axes: Any, places: Any, colors: Any, side: float) -> tuple[Any, An
 
 
 def class_bar(figure: Any, axes: Any, colors: Any) -> Any:
-    """Adds the legend of the classes, as a colour bar."""
+    """Adds the legend of the classes, as a color bar."""
     count = len(colors)
     norm = BoundaryNorm(numpy.arange(count + 1) - 0.5, count)
     mappable = ScalarMappable(norm, style.class_map(colors))
@@ -320,21 +320,21 @@ def class_bar(figure: Any, axes: Any, colors: Any) -> Any:
 def color_bar(
     figure: Any, axes: Any, mappable: Any, label: str, ticks: Any, labels: Iterable[Any] | None = None, shrink: float = 1
 ) -> Any:
-    """Adds a colour bar at the right of axes, as vector paths. shrink: its share of their height."""
+    """Adds a color bar at the right of axes, as vector paths. shrink: its share of their height."""
     bar = figure.colorbar(mappable, ax=axes, aspect=25, pad=0.02, fraction=0.05 * shrink, shrink=shrink)
     bar.set_label(label, labelpad=4)
     bar.set_ticks(ticks, labels=labels)
     bar.minorticks_off()
-    bar.solids.set(edgecolor="face", linewidth=0.8, rasterized=False)  # no gaps between the colours
+    bar.solids.set(edgecolor="face", linewidth=0.8, rasterized=False)  # no gaps between the colors
     bar.outline.set_visible(False)
     return bar
 
 
 def ramp(colors: Any, low: float = 0, high: float = 1) -> Any:
-    """What a colour bar shows of a colour map between two values."""
+    """What a color bar shows of a color map between two values."""
     return ScalarMappable(Normalize(low, high), colors)
 
 
 def foreground() -> Any:
-    """The colour of letters and lines on the page."""
+    """The color of letters and lines on the page."""
     return matplotlib.rcParams["text.color"]

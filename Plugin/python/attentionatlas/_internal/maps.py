@@ -29,7 +29,7 @@ def show_classes(model, axes, pairs, size, **properties):
 
 
 def show_pairs(axes, pairs):
-    """Draws token pairs as dots in the colour of their true next token; returns what is drawn."""
+    """Draws token pairs as dots in the color of their true next token; returns what is drawn."""
     side = axes.get_window_extent().width * 72 / axes.figure.dpi
     colors = data.point_array(pairs, "TargetColor") / 255
     return show_dots(axes, data.points(pairs)[:, :2], colors, side)
@@ -71,7 +71,7 @@ def attention(model, page, heads=None):
 
 @drawn_from(SmallModel)
 def mixes(model, page, head=0):
-    """The vectors that a head mixes as colours: words, positions and both, softmax and hardmax."""
+    """The vectors that a head mixes as colors: words, positions and both, softmax and hardmax."""
     model.check_head(head)
     parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
     arrays = [f"{part} {head}" for part, _ in parts]
@@ -91,9 +91,9 @@ def mixes(model, page, head=0):
 
 @drawn_from(SmallModel)
 def outputs(model, page, scale="Additive"):
-    """The outputs of the heads, their sum, and the sum with the residual, as colours.
+    """The outputs of the heads, their sum, and the sum with the residual, as colors.
 
-    scale: Additive, under which colours add up as the vectors do, or SharedRange.
+    scale: Additive, under which colors add up as the vectors do, or SharedRange.
     """
     panels = [(f"Head Output {head}", f"Head {head}") for head in range(model.heads)]
     total = "+".join(f'"{array}"' for array, _ in panels)
@@ -103,7 +103,7 @@ def outputs(model, page, scale="Additive"):
     summed = model.own(simple.Calculator(Input=torus, ResultArrayName="Sum", Function=total))
     arrays = [array for array, _ in panels]
     colors = model.filter("SummableColors", Input=summed, Vectors=arrays, Scale=scale)
-    title = "Head outputs: colours add up" if scale == "Additive" else "Head outputs on one scale"
+    title = "Head outputs: colors add up" if scale == "Additive" else "Head outputs on one scale"
     figure, axes = page.panels(len(panels), columns, title)
     for number, (array, text) in enumerate(panels):
         torus_axes(axes[number], number, len(panels), columns)

@@ -1,4 +1,4 @@
-"""The figures of mixtures of three heads: triangles in the colour of an accuracy."""
+"""The figures of mixtures of three heads: triangles in the color of an accuracy."""
 
 import math
 
@@ -12,7 +12,7 @@ from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import ORANGES
 
-#: Accuracies that are told apart by colour, at most.
+#: Accuracies that are told apart by color, at most.
 _LEVELS = 64
 #: Triangles on one page, at most.
 _MOST = 9
@@ -56,7 +56,7 @@ def title_above(axes, text):
 
 
 def accuracy_bar(figure, axes):
-    """Adds the colour bar of accuracies."""
+    """Adds the color bar of accuracies."""
     charts.color_bar(figure, axes, charts.ramp(ORANGES), "Accuracy", SHARES)
 
 

@@ -112,7 +112,7 @@ class SmallModel(Model):
         return self.filter("TorusDeformation", Input=source, Normalization=normalization, **vectors)
 
     def colors(self) -> NDArray[numpy.uint8]:
-        """The colour of each class, a row of RGB from 0 to 255."""
+        """The color of each class, a row of RGB from 0 to 255."""
         if self._colors is None:
             with self.scope():
                 centres = data.fetch(self.filter("UnembeddingSphere", Resolution=8), port=1)

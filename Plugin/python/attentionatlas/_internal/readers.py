@@ -19,7 +19,7 @@ from attentionatlas._internal.plugin import load_plugin
 
 
 class Missing(ValueError):
-    """A file or the plugin lacks what a figure or a table needs; the message says what."""
+    """A file or the plugin is without what a figure or a table needs; the message says what."""
 
 
 def open_model(path: PathLike) -> Any:

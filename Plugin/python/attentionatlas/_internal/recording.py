@@ -286,7 +286,7 @@ class Recording(Tables):
         """The scores of a head as the sum of ALiBi, a bias that depends on the key alone, and attention: a row per query
         and key. Needs the model.
 
-        query: a position, or "all". top: only so many of the largest scores of each query; 0: all.
+        query: a position, or "all". top: the number of largest scores of each query; 0: all.
         """
         layer, head, sequence = self.place(layer, head, sequence)
         return self._of("ScoreBreakdown", 0, locals())

@@ -20,7 +20,7 @@ from attentionatlas._internal.readers import Proxies
 VIEWPOINT = (1.0, 0.75, 0.55)
 #: Properties of a view for a white page.
 PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
-#: Bright enough for pale colours to stay pale, with light and shade that show the shape.
+#: Bright enough for pale colors to stay pale, with light and shade that show the shape.
 _SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower": 30}
 _SMOOTHING = 2
 
@@ -112,7 +112,7 @@ class Scene(Proxies):
         super().__exit__(*error)
 
     def show(self, source, array=None, color="white", association="POINTS", **properties):
-        """Shows a surface in the colours of an array, or in one colour."""
+        """Shows a surface in the colors of an array, or in one color."""
         display = simple.Show(source, self.view)
         self._sources.append(source)
         display.SetRepresentationType("Surface")
@@ -156,7 +156,7 @@ class Scene(Proxies):
 
 
 def color_scale(name, colors, low, high):
-    """Gives an array of ParaView a colour map of matplotlib between two values."""
+    """Gives an array of ParaView a color map of matplotlib between two values."""
     table = simple.GetColorTransferFunction(name)
     shares = numpy.linspace(0, 1, 33)
     points = numpy.column_stack([low + (high - low) * shares, colors(shares)[:, :3]])

@@ -77,7 +77,7 @@ def _angle_lines(model, number):
 
 
 def _show_lines_on_sphere(model, axes, number, colors, pixels):
-    """Draws the lines of one angle, pushed to the unit sphere, in the colours of that angle."""
+    """Draws the lines of one angle, pushed to the unit sphere, in the colors of that angle."""
     camera = Camera()
     show_sphere(model, axes, camera, pixels, pale=True)
     lines = data.fetch(model.deformed(_angle_lines(model, number), "UnitSphere"))
@@ -90,7 +90,7 @@ def _show_lines_on_sphere(model, axes, number, colors, pixels):
 
 @drawn_from(SmallModel)
 def deformed_torus(model, page):
-    """The torus at the outputs of the attention layer, coloured by each angle."""
+    """The torus at the outputs of the attention layer, colored by each angle."""
     torus = model.chart(401, Quantities=["Output"])
     figure, axes = page.panels(6, 3, "Output as a deformed torus")
     for row, (symbol, colors) in enumerate((("\u03b8\u2081", REDS), ("\u03b8\u2082", BLUES))):

@@ -1,4 +1,4 @@
-"""The look of the figures: a matplotlib style for print, and its colours.
+"""The look of the figures: a matplotlib style for print, and its colors.
 
 A user's settings take precedence over this style: whatever a matplotlibrc or matplotlib.style.use changes
 from matplotlib's defaults stays as it is. Options given to a figure take precedence over both.
@@ -14,7 +14,7 @@ import matplotlib
 from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
-#: Of Okabe and Ito (2008): distinct with every kind of colour vision.
+#: Of Okabe and Ito (2008): distinct with every kind of color vision.
 HEAD_COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00"]
 #: Decision boundaries on maps in grey.
 BOUNDARY = "#d55e00"
@@ -103,5 +103,5 @@ def applied(font_size: float | None = None, dark: bool = False) -> Iterator[None
 
 
 def class_map(colors: Any) -> Any:
-    """A colour map of a colour per class, given as rows of RGB from 0 to 255."""
+    """A color map of a color per class, given as rows of RGB from 0 to 255."""
     return ListedColormap([[value / 255 for value in color] for color in colors])
