@@ -6,7 +6,8 @@
     figures.save(figure, "class-map.pdf")
 
 The first argument is a file or an opened SmallModel. Options of all: ax, an Axes to draw into, or
-figure, a Figure or SubFigure; else width_mm (180), font_size (7 points) and dark (False); dpi of images (600). FIGURES lists the figures of the tour, with what each shows; render is tour.render.
+figure, a Figure or SubFigure; else width_mm (180), font_size (7 points) and dark (False); dpi of images (600).
+FIGURES lists the figures of the tour, with what each shows; render is tour.render.
 """
 
 
