@@ -164,16 +164,19 @@ int vtkTaskAlgorithm::RequestUpdateExtent(
   {
     this->Shown.Limit(this, request, outputVector);
   }
-  if ((this->Options & WHOLE_INPUT) != 0)
-  {
-    AttentionAtlas::KeepRequest(inputVector[0]->GetInformationObject(0));
-    return 1;
-  }
   for (int port = 0; port < this->GetNumberOfInputPorts(); ++port)
   {
     for (int i = 0; i < this->GetNumberOfInputConnections(port); ++i)
     {
-      inputVector[port]->GetInformationObject(i)->Set(SDDP::EXACT_EXTENT(), 1);
+      vtkInformation* info = inputVector[port]->GetInformationObject(i);
+      if ((this->Options & WHOLE_INPUT) != 0)
+      {
+        AttentionAtlas::KeepRequest(info);
+      }
+      else
+      {
+        info->Set(SDDP::EXACT_EXTENT(), 1);
+      }
     }
   }
   return 1;

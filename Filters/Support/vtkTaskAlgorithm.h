@@ -48,11 +48,10 @@ public:
 protected:
   enum OptionType
   {
-    ALONE = 0,    ///< each rank executes for itself
-    TOGETHER = 1, ///< all ranks execute together
-    WHOLE_INPUT =
-      2 ///< of a matrix that is shown as an image: the first input is asked for the same
-        ///< piece whatever part of the image is shown, and so are the other outputs
+    ALONE = 0,      ///< each rank executes for itself
+    TOGETHER = 1,   ///< all ranks execute together
+    WHOLE_INPUT = 2 ///< of a matrix that is shown as an image: the inputs are asked for the same
+                    ///< piece whatever part of the image is shown, and so are the other outputs
   };
 
   /**

@@ -55,6 +55,7 @@ class Focus(AtlasTest):
             (simple.AttentionFocus(Input=recording, SinkThreshold=2), "SinkThreshold"),
             (simple.HeadUpdates(Input=recording), "record HeadOutputs"),
             (simple.ScoreBreakdown(Input=recording, Model=self.model, Query=3), "Query: expected"),
+            (simple.AttentionMap(Input=recording, Head=9), "expected a head"),
             (simple.LogitAttribution(Input=recording, Model=self.model), "HeadOutputs and Residual"),
             (simple.LogitLens(Input=recording, Model=self.model), "recording with Residual"),
             (simple.ScoreAttribution(Input=recording, Model=self.model), "HeadOutputs and Residual"),
