@@ -1,6 +1,8 @@
 #include "ProgramOptions.h"
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 
 namespace atlas::programs
 {
@@ -11,10 +13,8 @@ std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
   options.add_options()("h,help", "show this");
   options.set_width(100);
   std::vector<const char*> words;
-  for (const std::string& argument : arguments)
-  {
-    words.push_back(argument.c_str());
-  }
+  std::transform(arguments.begin(), arguments.end(), std::back_inserter(words),
+    [](const std::string& argument) { return argument.c_str(); });
   cxxopts::ParseResult parsed = options.parse(static_cast<int>(words.size()), words.data());
   if (parsed.count("help") == 0)
   {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 
 #include <unistd.h>
 
@@ -81,10 +82,8 @@ int RunPython(const std::string& command, const std::vector<std::string>& argume
   std::vector<std::string> words = { "pvpython", "-m", "attentionatlas", command };
   words.insert(words.end(), arguments.begin() + 1, arguments.end());
   std::vector<char*> pointers;
-  for (std::string& word : words)
-  {
-    pointers.push_back(word.data());
-  }
+  std::transform(words.begin(), words.end(), std::back_inserter(pointers),
+    [](std::string& word) { return word.data(); });
   pointers.push_back(nullptr);
   ::execv(ATLAS_PVPYTHON, pointers.data());
   ::execvp("pvpython", pointers.data());

@@ -4,15 +4,18 @@ needs no setting, man pages that name every option, completion, modules that imp
 ATLAS_BUILD_DIR is the build folder; ATLAS_CMAKE, ATLAS_CPACK and ATLAS_PVPYTHON are the programs."""
 
 import ast
+import contextlib
 import graphlib
 import gzip
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
 import tempfile
+import time
 import unittest
 
 SOURCE = pathlib.Path(os.environ["ATLAS_SOURCE_DIR"])
@@ -81,7 +84,7 @@ class Installation(unittest.TestCase):
 
     def test_files(self):
         package = SOURCE / "Plugin" / "python"
-        sources = [*package.rglob("*.py"), *package.rglob("assets/page.*")]
+        sources = [*package.rglob("*.py"), *package.rglob("py.typed"), *package.rglob("assets/page.*")]
         expected = {
             f"bin/{PROGRAM}",
             COMPLETION,
@@ -235,6 +238,45 @@ class Installation(unittest.TestCase):
                 self.assertIn("page.html", written)
                 self.assertIn("scene.pvsm", written)
 
+    def test_progress_is_a_bar_on_a_terminal_alone(self):
+        model = SOURCE / "Data" / "trained-n5-h3.safetensors"
+        with tempfile.TemporaryDirectory() as folder:
+            command = [self.prefix / "bin" / PROGRAM, "figures", model, "--only", "class-map,mixes", "--width", "300"]
+            command += ["-o", folder]
+            lines = run(*command, env=self.nothing()).splitlines()
+            self.assertEqual(
+                lines[:2], ["trained-n5-h3: figure 1 of 2, class-map", "trained-n5-h3: figure 2 of 2, mixes"]
+            )
+            leader, follower = os.openpty()
+            process = subprocess.Popen(command, stdout=follower, stderr=follower, env=self.nothing())
+            os.close(follower)
+            shown = b""
+            with contextlib.suppress(OSError):  # at the end
+                while part := os.read(leader, 4096):
+                    shown += part
+            os.close(leader)
+            self.assertEqual(process.wait(), 0, shown)
+        half = "\r[" + 15 * "#" + 15 * "." + "] trained-n5-h3: figure 2 of 2, mixes\33[K\r\33[K"
+        self.assertIn(half, shown.decode())
+
+    def test_ctrl_c_ends_the_command_and_its_display(self):
+        model = SOURCE / "Data" / "trained-n5-h3.safetensors"
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen(
+                [self.prefix / "bin" / PROGRAM, "figures", model, "-o", folder],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.nothing(),
+            )
+            self.assertIn("figure 1 of", process.stdout.readline())
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, errors), (-signal.SIGINT, ""))
+            deadline = time.monotonic() + 30
+            while any(pathlib.Path(f"/proc/{child}/exe").exists() for child in children):
+                self.assertLess(time.monotonic(), deadline, "the display is still there")
+                time.sleep(0.1)
+            self.assertEqual(len(children), 1)
+
     def test_errors_of_the_command(self):
         program = self.prefix / "bin" / PROGRAM
 
@@ -247,7 +289,7 @@ class Installation(unittest.TestCase):
 
         model = SOURCE / "Data" / "trained-n5-h3.safetensors"
         self.assertEqual(fails("figures", "none.safetensors"), "attention-atlas figures: none.safetensors: no such file.\n")
-        self.assertIn("--only: expected some of class-map", fails("figures", model, "--only", "class"))
+        self.assertIn("--only: expected some of layer-norm, class-map", fails("figures", model, "--only", "class"))
         self.assertIn("--patch: none of the chosen figures", fails("figures", model, "--patch", "1", "2"))
         self.assertIn("none.safetensors", fails("scene", "none.safetensors"))
 

@@ -9,9 +9,11 @@ import argparse
 import contextlib
 import copy
 import importlib
+import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
@@ -212,15 +214,21 @@ class _Display:
             if counted:
                 self._show(line.rstrip("\n"), int(counted[1]) - 1, int(counted[2]))
             elif line != "\n" or not self._has_bar:
-                self._stream.write("\r\33[K" * self._has_bar + line)
-                self._has_bar = False
+                self.end()
+                self._stream.write(line)
         return len(text)
 
     def _show(self, line: str, done: int, all_: int) -> None:
         full = 30 * done // max(all_, 1)
         bar = f"[{'#' * full}{'.' * (30 - full)}] {line}"
         self._stream.write(f"\r{bar[: shutil.get_terminal_size().columns - 1]}\33[K")
+        self._stream.flush()
         self._has_bar = True
+
+    def end(self) -> None:
+        """Leaves no bar."""
+        self._stream.write("\r\33[K" * self._has_bar)
+        self._has_bar = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -228,14 +236,21 @@ class _Display:
 
 @contextlib.contextmanager
 def _displayed() -> Iterator[None]:
-    if not sys.stdout.isatty():
-        yield
-        return
-    with contextlib.redirect_stdout(_Display(sys.stdout)):  # type: ignore[type-var]
-        yield
+    """Lines appear as they are printed, on a terminal as _Display writes them. The stream of pvpython keeps them, and
+    does not know of terminals."""
+    with os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8") as lines:
+        display = _Display(lines)
+        try:
+            with contextlib.redirect_stdout(display if os.isatty(1) else lines):  # type: ignore[type-var]
+                yield
+        finally:
+            display.end()
 
 
 def main(arguments: list[str] | None = None) -> None:
+    # Both end the process at once, also within a filter; ParaView would print where it was.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     name, *words = sys.argv[1:] if arguments is None else arguments
     if name not in EXAMPLES:
         raise SystemExit(f"attention-atlas: unknown command '{name}': expected one of {', '.join(EXAMPLES)}.")
@@ -253,9 +268,6 @@ def main(arguments: list[str] | None = None) -> None:
         elif isinstance(end.code, str):
             raise SystemExit(f"attention-atlas {name}: {end.code}") from end
         raise
-    except KeyboardInterrupt:
-        print(f"attention-atlas {name}: canceled.", file=sys.stderr)
-        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":
