@@ -1,4 +1,4 @@
-"""The command line of the findings: pvpython -m attentionatlas.findings -o DIR [--models FOLDER] [--only NAME,...]."""
+"""The command line of the findings: attention-atlas findings -o DIR [--models FOLDER] [--only NAME,...]."""
 
 import argparse
 import pathlib
@@ -11,7 +11,7 @@ from attentionatlas.findings import FINDINGS, Missing, render
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(
-        prog="pvpython -m attentionatlas.findings",
+        prog="attention-atlas findings",
         description="Tests findings of the literature on models that ship with the plugin: figures, numbers and a page.",
     )
     parser.add_argument("-o", "--output", default="findings", help="folder to write to (default: findings)")
