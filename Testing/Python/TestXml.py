@@ -6,6 +6,7 @@ Every property has a label, documentation and a domain that contains its default
 Reference.md is up to date, the README names every proxy, and the text has none of the words below.
 """
 
+import collections
 import math
 import pathlib
 import re
@@ -48,6 +49,8 @@ FREE_TEXT = {
     ("LogitAttribution", "TargetToken"),
     ("LogitAttribution", "Against"),
 }
+#: The most entries of a submenu.
+LONGEST_MENU = 12
 #: A panel with more visible properties than this has groups.
 UNGROUPED_AT_MOST = 3
 #: A panel shows no more properties than this at first, the rest after a click on its gear.
@@ -204,6 +207,16 @@ class Properties(unittest.TestCase):
                     self.assertNotIn("Auto", texts[1:])
 
         self.each(check)
+
+    def test_menus_are_short(self):
+        menus = collections.Counter()
+        for proxy in OF_USERS:
+            for menu in proxy.element.iterfind("Hints/ShowInMenu"):
+                self.assertRegex(menu.get("category"), "^Attention Atlas: ")
+                menus[proxy.group, menu.get("category")] += 1
+        self.assertTrue(menus)
+        for menu, entries in menus.items():
+            self.assertLessEqual(entries, LONGEST_MENU, menu)
 
     def test_panels_are_grouped(self):
         for proxy in OF_USERS:
