@@ -30,7 +30,7 @@ It returns the matplotlib Figure. Its first argument is what is open, or a file.
 PARTS = [
     ("Files", "__init__.py", None),
     ("Recording", "_internal/recording.py", ["Recording"]),
-    ("Models", "_internal/transformer.py", ["Transformer"]),
+    ("Models", "_internal/recording.py", ["Transformer"]),
     ("", "_internal/model.py", ["SmallModel"]),
     ("", "_internal/tables.py", ["Tables"]),
     ("Errors", "_internal/readers.py", ["Missing"]),

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from attentionatlas._internal.model import SmallModel
     from attentionatlas._internal.pictures import Picture
     from attentionatlas._internal.readers import Missing
-    from attentionatlas._internal.recording import Recording
-    from attentionatlas._internal.transformer import Model, Transformer
+    from attentionatlas._internal.recording import Model, Recording, Transformer
     from attentionatlas._internal.webpage import Page
 
 __all__ = [
@@ -47,10 +46,10 @@ __all__ = [
 #: Where names are that are imported when they are first used, as they need ParaView.
 _LATER = {
     "Missing": "_internal.readers",
-    "Model": "_internal.transformer",
+    "Model": "_internal.recording",
     "Recording": "_internal.recording",
     "SmallModel": "_internal.model",
-    "Transformer": "_internal.transformer",
+    "Transformer": "_internal.recording",
 }
 _MODULES = (
     "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "scene", "sentence", "tokens",

@@ -35,9 +35,8 @@ from attentionatlas._internal.charts import Page, color_bar, drawn_from, foregro
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing
-from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
-from attentionatlas._internal.transformer import KINDS, Transformer
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 

@@ -18,7 +18,7 @@ import functools
 import pathlib
 import sys
 from collections.abc import Sequence as Listed
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 import numpy
@@ -34,13 +34,10 @@ from attentionatlas._internal.arguments import Head, PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Missing
-from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
-
-if TYPE_CHECKING:
-    from attentionatlas._internal.transformer import Transformer
 
 #: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
 MEASURES = {

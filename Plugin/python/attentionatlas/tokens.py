@@ -18,7 +18,7 @@ import argparse
 import contextlib
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence as Listed
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 import numpy
@@ -34,13 +34,10 @@ from attentionatlas._internal.charts import Page, color_bar, drawn_from, show_ma
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing, Proxies, make_filter
-from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.style import HIDDEN, ORANGES
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
-
-if TYPE_CHECKING:
-    from attentionatlas._internal.transformer import Transformer
 
 READINGS = ("Plain", "Refactored", "PublishedCode")
 #: The vectors of a figure, as figures name them.

@@ -38,9 +38,8 @@ from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, holds_queries, is_model
-from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
-from attentionatlas._internal.transformer import KINDS, Transformer
 from attentionatlas._internal.webpage import THEMES, Page, Scene, checked
 from attentionatlas._internal.webscene import from_view, shows_data
 from attentionatlas.embedding import METHODS

@@ -16,7 +16,7 @@ from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Missing, open_model, write_data
 from attentionatlas._internal.tables import Table
-from attentionatlas._internal.transformer import Model
+from attentionatlas._internal.recording import Model
 
 #: Filters that have no model as input.
 _SOURCES = ("HarmonicHead", "AttentionOnlyTraining")

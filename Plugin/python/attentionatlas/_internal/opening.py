@@ -10,8 +10,7 @@ from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import is_model, make_filter
-from attentionatlas._internal.recording import Recording
-from attentionatlas._internal.transformer import Model, Transformer
+from attentionatlas._internal.recording import Model, Recording, Transformer
 
 _EXPECTED = "expected a recording, a small model, or the config.json, folder or .gguf file of a transformer"
 
