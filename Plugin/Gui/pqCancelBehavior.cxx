@@ -1,6 +1,7 @@
 #include "pqCancelBehavior.h"
 
 #include "Execution.h"
+#include "OurProxies.h"
 
 #include <pqApplicationCore.h>
 #include <pqCoreUtilities.h>
@@ -18,10 +19,7 @@
 
 #include <vtkAlgorithm.h>
 #include <vtkDemandDrivenPipeline.h>
-#include <vtkPVXMLElement.h>
 #include <vtkSMProxy.h>
-
-#include <cstring>
 
 namespace
 {
@@ -36,11 +34,7 @@ pqProgressManager* Progress()
 vtkAlgorithm* OurAlgorithm(pqPipelineSource* source, const QString& name)
 {
   vtkSMProxy* proxy = source->getProxy();
-  vtkPVXMLElement* hints = proxy->GetHints();
-  vtkPVXMLElement* menu = hints != nullptr ? hints->FindNestedElementByName("ShowInMenu") : nullptr;
-  const bool isOurs =
-    menu != nullptr && std::strcmp(menu->GetAttributeOrEmpty("category"), "Attention Atlas") == 0;
-  if (!isOurs || source->getServer()->isRemote() || "vtk" + name != proxy->GetVTKClassName())
+  if (!IsOurs(proxy) || source->getServer()->isRemote() || "vtk" + name != proxy->GetVTKClassName())
   {
     return nullptr;
   }

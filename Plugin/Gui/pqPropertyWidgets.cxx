@@ -1,5 +1,6 @@
 #include "pqPropertyWidgets.h"
 
+#include "OurProxies.h"
 #include "pqHeadWeightsWidget.h"
 #include "pqSpecialValueWidget.h"
 #include "pqVectorSlidersWidget.h"
@@ -43,16 +44,6 @@ public:
 private:
   Words Texts;
 };
-
-/// Whether a proxy is of this plugin: its menu says so, or a hint, where it is in no menu.
-bool IsOurs(vtkSMProxy* proxy)
-{
-  vtkPVXMLElement* hints = proxy->GetHints();
-  vtkPVXMLElement* menu = hints ? hints->FindNestedElementByName("ShowInMenu") : nullptr;
-  return (menu != nullptr &&
-           QString(menu->GetAttributeOrEmpty("category")).startsWith("Attention Atlas")) ||
-         (hints != nullptr && hints->FindNestedElementByName("AtlasPanel") != nullptr);
-}
 
 Words WordsOf(vtkSMProperty* property)
 {
