@@ -212,6 +212,7 @@ int vtkTaskAlgorithm::RequestData(
     this->Execute(task);
     ranks.Finish();
     this->Errors.Clear();
+    AttentionAtlas::WithdrawCancel(this); // it came too late, and would cancel the next execution
     if (this->ShowsMatrix())
     {
       this->Shown.Answered(request, outputVector);
