@@ -12,6 +12,7 @@
 #include "ValueRanges.h"
 
 #include <vtkDataObject.h>
+#include <vtkDemandDrivenPipeline.h>
 #include <vtkFloatArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
@@ -25,6 +26,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -55,46 +57,39 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
   }
 }
 
+/// The output with frames.
+constexpr int FramePort = 1;
+
 /// Names of the arrays of StrongestKey::value, by quantity.
 constexpr std::array<const char*, 6> ValueNames = { "Weight", "Score", "Content", "Bias",
   "NormWeighted", "Rollout" };
 
-/// The keys among which the strongest of a query is. Where the mask or a window excludes a key,
-/// quantities after the softmax are 0, but others are as for any key.
-class Candidates
+/// A sequence with as many tokens as the map has.
+std::int64_t LongestSequence(const atlas::Recording& recording, int sequence)
 {
-public:
-  Candidates(const atlas::Recording& recording, int sequence, int layer, AttentionQuantity quantity)
-    : Recording(recording)
-    , Sequence(sequence)
-    , Layer(layer)
-    , IsMasked(quantity == AttentionQuantity::Scores || quantity == AttentionQuantity::Content ||
-               quantity == AttentionQuantity::Bias)
-    , Length(atlas::AttentionLength(recording, sequence))
+  std::int64_t longest = std::max(sequence, 0);
+  while (recording.SequenceLength(longest) < atlas::AttentionLength(recording, sequence))
   {
-    if (sequence == atlas::AllSequences)
+    ++longest;
+  }
+  return longest;
+}
+
+/// The strongest of a range of keys in a row of values, as far as these are finite; the first of
+/// several. Its key is -1 if there is none.
+StrongestKey FindStrongest(const float* row, const atlas::KeyRange& keys, std::int64_t query)
+{
+  StrongestKey strongest = { static_cast<int>(query), -1, 0 };
+  for (std::int64_t key = keys.begin; key < keys.end; ++key)
+  {
+    if (std::isfinite(row[key]) && (strongest.key < 0 || row[key] > strongest.value))
     {
-      this->Sequence = 0;
-      while (recording.SequenceLength(this->Sequence) < this->Length)
-      {
-        ++this->Sequence;
-      }
+      strongest.key = static_cast<int>(key);
+      strongest.value = row[key];
     }
   }
-
-  atlas::KeyRange Of(std::int64_t query) const
-  {
-    return this->IsMasked ? atlas::AllowedKeys(this->Recording, this->Sequence, this->Layer, query)
-                          : atlas::KeyRange{ 0, this->Length };
-  }
-
-private:
-  const atlas::Recording& Recording;
-  std::int64_t Sequence;
-  std::int64_t Layer;
-  bool IsMasked;
-  std::int64_t Length;
-};
+  return strongest;
+}
 
 }
 
@@ -116,19 +111,26 @@ struct vtkAttentionMap::Rows
   std::int64_t FirstQuery() const { return this->keys - 1 - this->extent[3]; }
   std::int64_t EndQuery() const { return this->keys - this->extent[2]; }
 
+  bool AreAll() const { return this->FirstQuery() == 0 && this->EndQuery() == this->keys; }
+
   /// Puts whole rows of queries begin <= i < end where the image has them. Returns the points that
   /// they are.
   std::pair<vtkIdType, vtkIdType> Copy(
     std::int64_t begin, std::int64_t end, const float* rows, float* image) const
   {
     const std::int64_t first = std::max(begin, this->FirstQuery());
-    for (std::int64_t query = first; query < end; ++query)
+    const std::int64_t last = std::max(first, std::min(end, this->EndQuery()));
+    for (std::int64_t query = first; query < last; ++query)
     {
       const float* row = rows + (query - begin) * this->keys + this->extent[0];
       std::copy(row, row + this->Width(), image + (this->EndQuery() - 1 - query) * this->Width());
     }
-    return { (this->EndQuery() - end) * this->Width(),
-      (this->EndQuery() - std::min(first, end)) * this->Width() };
+    if (first == last)
+    {
+      return { 0, 0 };
+    }
+    return { (this->EndQuery() - last) * this->Width(),
+      (this->EndQuery() - first) * this->Width() };
   }
 };
 
@@ -143,28 +145,31 @@ int vtkAttentionMap::RequestInformation(
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-/// Evaluates the rows on several threads. Returns the strongest key of each.
+/// Evaluates the rows on several threads. Returns the strongest key of each query, where `frames`
+/// says so; this needs all queries.
 std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& recording,
-  const Rows& rows, vtkFloatArray* image, const atlas::Progress& progress) const
+  const Rows& rows, bool frames, vtkFloatArray* image, const atlas::Progress& progress) const
 {
   const auto quantity = static_cast<AttentionQuantity>(this->Quantity);
-  const Candidates candidates(recording, this->Sequence, this->Layer, quantity);
-  std::vector<StrongestKey> strongest(rows.EndQuery() - rows.FirstQuery());
+  const std::int64_t masked = LongestSequence(recording, this->Sequence);
+  std::vector<StrongestKey> strongest(frames ? rows.keys : 0);
   AttentionAtlas::RangeCollector ranges({ image });
   std::atomic<bool> isFinite = true; // a recording may hold other numbers
   // Blocks begin at fixed rows, so that values do not depend on the part of the image.
-  const std::int64_t first = rows.FirstQuery() / atlas::QueriesPerBlock * atlas::QueriesPerBlock;
+  const std::int64_t first =
+    frames ? 0 : rows.FirstQuery() / atlas::QueriesPerBlock * atlas::QueriesPerBlock;
+  const std::int64_t last = frames ? rows.keys : rows.EndQuery();
   atlas::EvaluateAttentionBlocks(
-    recording, { this->Sequence, this->Layer, this->Head, quantity, first, rows.EndQuery() },
+    recording, { this->Sequence, this->Layer, this->Head, quantity, first, last },
     [&](std::int64_t begin, std::int64_t end, const float* values)
     {
-      for (std::int64_t query = std::max(begin, rows.FirstQuery()); query < end; ++query)
+      for (std::int64_t query = begin; frames && query < end; ++query)
       {
-        const float* row = values + (query - begin) * rows.keys;
-        const atlas::KeyRange keys = candidates.Of(query);
-        const float* largest = std::max_element(row + keys.begin, row + keys.end);
-        strongest[query - rows.FirstQuery()] = { static_cast<int>(query),
-          static_cast<int>(largest - row), *largest };
+        // Rollout goes beyond the window of a layer; what the mask excludes is 0 in it.
+        const atlas::KeyRange keys = quantity == AttentionQuantity::Rollout
+                                       ? atlas::KeyRange{ 0, rows.keys }
+                                       : atlas::AllowedKeys(recording, masked, this->Layer, query);
+        strongest[query] = FindStrongest(values + (query - begin) * rows.keys, keys, query);
       }
       const auto [from, to] = rows.Copy(begin, end, values, image->GetPointer(0));
       if (atlas::AreFinite(image->GetPointer(from), to - from))
@@ -181,6 +186,9 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
   {
     ranges.Store();
   }
+  strongest.erase(std::remove_if(strongest.begin(), strongest.end(),
+                    [](const StrongestKey& found) { return found.key < 0; }),
+    strongest.end());
   return strongest;
 }
 
@@ -210,8 +218,9 @@ void vtkAttentionMap::Execute(Task& task)
     vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
   this->Pool.ForgetFree();
   values->SetName(atlas::AttentionQuantityNames[this->Quantity]);
+  const bool frames = rows.AreAll() || task.Port() == FramePort;
   const std::vector<StrongestKey> strongest =
-    this->EvaluateRows(recording, rows, values, task.Progress());
+    this->EvaluateRows(recording, rows, frames, values, task.Progress());
   auto* output = task.Output<vtkImageData>();
   output->SetExtent(extent.data());
   output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
@@ -219,14 +228,18 @@ void vtkAttentionMap::Execute(Task& task)
   output->GetPointData()->SetScalars(values);
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
   AddLabels(recording, this->Sequence, output->GetFieldData());
-  auto* frames = task.Output<vtkPolyData>(1);
-  AttentionAtlas::FrameStrongestKeys(strongest, ValueNames.at(this->Quantity), frames);
+  auto* lines = task.Output<vtkPolyData>(FramePort);
+  if (!frames) // made when they are asked for
+  {
+    task.OutputInformation(FramePort)->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
+  }
+  AttentionAtlas::FrameStrongestKeys(strongest, ValueNames.at(this->Quantity), lines);
   if (this->Sequence != atlas::AllSequences)
   {
-    AttentionAtlas::AddQueryTokens(strongest, recording.sequenceOffsets[this->Sequence], frames);
+    AttentionAtlas::AddQueryTokens(strongest, recording.sequenceOffsets[this->Sequence], lines);
   }
-  AttentionAtlas::SetFormat(frames, AttentionAtlas::Formats::StrongestKeys);
-  for (vtkFieldData* fields : { output->GetFieldData(), frames->GetFieldData() })
+  AttentionAtlas::SetFormat(lines, AttentionAtlas::Formats::StrongestKeys);
+  for (vtkFieldData* fields : { output->GetFieldData(), lines->GetFieldData() })
   {
     AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
     AttentionAtlas::AddField(fields, "Layer", this->Layer);

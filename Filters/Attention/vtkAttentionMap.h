@@ -52,8 +52,8 @@ class vtkFloatArray;
  * Weights and Rollout are divided by their sum.
  *
  * Output 1: a vtkPolyData with a closed line for each query, a frame around the square of the key
- * with the largest value among those that the mask allows (Claus, "Attention Focus Plots", Figure
- * 1); the first of several. Cell arrays:
+ * with the largest value among those that mask and window allow (Claus, "Attention Focus Plots",
+ * Figure 1); the first of several. A query without a finite value has none. Cell arrays:
  *
  * - Kind (unsigned char): 0 another key, 1 the query's own position, 2 the first token. The first
  *   query, whose own position is that of the first token, has 1
@@ -63,7 +63,7 @@ class vtkFloatArray;
  * - Token Index (id type): the row of the query's token in the recording; also the pedigree id. Not
  *   of all sequences
  *
- * Field data: Sequence, Layer and Head (int). It has the queries of the rows that the image has.
+ * Field data: Sequence, Layer and Head (int).
  *
  * The size of the image depends on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has both outputs.
@@ -104,7 +104,7 @@ protected:
 private:
   struct Rows;
   std::vector<AttentionAtlas::StrongestKey> EvaluateRows(const atlas::Recording& recording,
-    const Rows& rows, vtkFloatArray* image, const atlas::Progress& progress) const;
+    const Rows& rows, bool frames, vtkFloatArray* image, const atlas::Progress& progress) const;
 
   vtkAttentionMap(const vtkAttentionMap&) = delete;
   void operator=(const vtkAttentionMap&) = delete;

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gmock/gmock.h>
 
@@ -441,6 +442,33 @@ TEST(AttentionMap, FramesTheKeysOfTheOracle)
     }
     EXPECT_EQ(Values(frames->GetCellData(), "Token Index")[3], 19);
   }
+}
+
+/// The frames are of all queries, whatever part of the image others asked for before.
+TEST(AttentionMap, FramesAllQueriesBesideAPartOfTheImage)
+{
+  Map map(DataSetOf(SmallRecording()));
+  map->SetLayer(2);
+  map->UpdateInformation();
+  const int part[6] = { 0, 1, 2, 2, 0, 0 };
+  map->UpdateExtent(part);
+  ASSERT_EQ(OutputOf<vtkImageData>(map.Get())->GetNumberOfPoints(), 2);
+  map->Update(1);
+  EXPECT_THAT(Values(map.Frames()->GetCellData(), "Query"), ElementsAre(0, 1, 2));
+  EXPECT_EQ(Values(map.Frames()->GetCellData(), "Key")[0], 0);
+}
+
+/// Numbers that a recording should not hold are no strongest ones.
+TEST(AttentionMap, FramesNoNan)
+{
+  Recording recording = SmallRecording();
+  recording.layers[1].heads[0].key.Row(0)[0] = std::numeric_limits<float>::quiet_NaN();
+  Map map(DataSetOf(recording));
+  map->SetLayer(2);
+  map->SetQuantity(vtkAttentionMap::SCORES);
+  map.Image();
+  EXPECT_THAT(Values(map.Frames()->GetCellData(), "Query"), ElementsAre(1, 2));
+  EXPECT_GT(Values(map.Frames()->GetCellData(), "Key")[0], 0);
 }
 
 /// Of means, the frames are around the largest mean of each row, and belong to no tokens.
