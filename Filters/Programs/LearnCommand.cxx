@@ -76,14 +76,14 @@ cxxopts::Options Arguments()
   return arguments;
 }
 
-/// Takes the sizes that are not given from the model whose task is trained. Its vocabulary cannot
-/// be another one, nor its heads if its weights are kept.
+/// Takes the sizes that are not given, by options or a recipe, from the model whose task is
+/// trained. Its vocabulary cannot be another one, nor its heads if its weights are kept.
 void TakeSizes(LearningRecipe& recipe, const cxxopts::ParseResult& parsed)
 {
   const AttentionOnlyModel model = ReadAttentionOnlyModel(recipe.pairs.model);
   const auto take = [&](const char* option, std::int64_t& size, std::int64_t found, bool isFixed)
   {
-    if (parsed.count(option) == 0)
+    if (parsed.count(option) == 0 && parsed.count("recipe") == 0)
     {
       size = found;
     }

@@ -15,7 +15,7 @@ namespace atlas::programs
 {
 
 /// Parses the arguments of a command. Returns nothing after --help, which is printed with examples:
-/// what a user types after the name of the command.
+/// the arguments of a call each, without the name of the command.
 std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
   const std::vector<std::string>& arguments, const std::vector<std::string>& examples);
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <iterator>
 
 #include <unistd.h>
@@ -50,18 +51,34 @@ void SetPaths()
   }
 }
 
-/// A display on nobody's screen, where one is needed.
+/// A display on nobody's screen, where one is needed; the one at hand where there can be no other.
 void SetDisplay()
 {
+  const char* display = std::getenv("DISPLAY");
+  const bool hasDisplay = display != nullptr && *display != '\0';
   if (!ATLAS_NEEDS_DISPLAY)
   {
     ::unsetenv("DISPLAY");
   }
-  else if (!StartVirtualDisplay() && std::getenv("DISPLAY") == nullptr)
+  else
   {
-    throw OptionError(
-      "ParaView 5 draws on an X display only: expected Xvfb or the variable DISPLAY, "
-      "found neither. Install the package xvfb.");
+    try
+    {
+      if (!StartVirtualDisplay() && !hasDisplay)
+      {
+        throw OptionError(
+          "ParaView 5 draws on an X display only: expected Xvfb or the variable DISPLAY, "
+          "found neither. Install the package xvfb.");
+      }
+    }
+    catch (const OptionError& error)
+    {
+      if (!hasDisplay)
+      {
+        throw;
+      }
+      std::cerr << error.what() << "\nThe display " << display << " is used.\n";
+    }
   }
 }
 

@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <string>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,6 +21,9 @@ namespace atlas::programs
 {
 namespace
 {
+
+/// The milliseconds that a server may take to start.
+constexpr int LongestStart = 30000;
 
 /// A file in memory that programs started from here can open by its path.
 struct MemoryFile
@@ -94,7 +99,8 @@ std::string ReadNumber(int descriptor)
 {
   std::string number;
   char digit = 0;
-  while (::read(descriptor, &digit, 1) == 1 && digit != '\n')
+  pollfd ready = { descriptor, POLLIN, 0 };
+  while (::poll(&ready, 1, LongestStart) > 0 && ::read(descriptor, &digit, 1) == 1 && digit != '\n')
   {
     number += digit;
   }
@@ -117,6 +123,11 @@ bool StartVirtualDisplay()
   }
   const pid_t self = ::getpid();
   const pid_t server = ::fork();
+  if (server < 0)
+  {
+    throw OptionError(
+      std::string("the display: no process can be started: ") + std::strerror(errno));
+  }
   if (server == 0)
   {
     ::close(ends[0]);
@@ -127,6 +138,7 @@ bool StartVirtualDisplay()
   ::close(ends[0]);
   if (number.empty())
   {
+    ::kill(server, SIGKILL); // if it has not ended by itself
     int status = 0;
     ::waitpid(server, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)

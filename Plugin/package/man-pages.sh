@@ -26,8 +26,10 @@ page() {
   help2man --no-info --locale=C.UTF-8 --version-string="$version" --name="$2" \
     --include="$work/include" --output="$work/page" "$work/$1"
   # Examples stay on lines of their own.
-  sed -e '/^\.SH EXAMPLES$/,/^\.SH "SEE ALSO"$/{s/^\.IP$/.nf/; s/^\.SH "SEE ALSO"$/.fi\n&/;}' "$work/page" |
-    gzip -9n >"$folder/$1.1.gz"
+  sed -e '/^\.SH EXAMPLES$/,/^\.SH "SEE ALSO"$/{s/^\.IP$/.nf/; s/^\.SH "SEE ALSO"$/.fi\n&/;}' "$work/page" \
+    >"$work/edited"
+  gzip -9n <"$work/edited" >"$folder/$1.1.gz.new"
+  mv "$folder/$1.1.gz.new" "$folder/$1.1.gz"
 }
 
 cp "$work/all" "$work/help"

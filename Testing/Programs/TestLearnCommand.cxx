@@ -79,6 +79,18 @@ TEST(LearnCommand, TheRecipeOfAModelMakesItAgain)
   EXPECT_EQ(FilesIn(folder / "one"), FilesIn(folder / "other"));
 }
 
+/// Sizes of a recipe are given, also beside a model with others.
+TEST(LearnCommand, TheRecipeOfPairsOfAModelKeepsItsSizes)
+{
+  const TemporaryDirectory folder;
+  const ProgramResult first = Learn("--task TokenPairs --heads 5 --print-recipe --model " +
+                                    Quoted(ATLAS_DATA_DIR "/trained-n5-h3.safetensors"));
+  EXPECT_THAT(first.output, HasSubstr("\"heads\": 5"));
+  std::ofstream(folder / "recipe.json") << first.output;
+  const ProgramResult again = Learn("--print-recipe --recipe " + Quoted(folder / "recipe.json"));
+  EXPECT_EQ(again.output, first.output);
+}
+
 TEST(LearnCommand, GoesOn)
 {
   const TemporaryDirectory folder;
