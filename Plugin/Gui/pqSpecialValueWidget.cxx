@@ -52,6 +52,7 @@ pqSpecialValueWidget::pqSpecialValueWidget(
       if (number == this->Special)
       {
         this->Box->setChecked(true);
+        this->Number->setValue(this->Number->minimum()); // for when the box is unticked
       }
       Q_EMIT this->changeFinished();
     });

@@ -64,19 +64,24 @@ void pqToolBarBehavior::build()
     }
   }
   // After the timer of 10 ms with which the menu learns of the same.
-  auto* timer = new QTimer(this->ToolBar);
+  QTimer* timer = this->Timer = new QTimer(this->ToolBar);
   timer->setSingleShot(true);
   timer->setInterval(20);
   this->connect(timer, SIGNAL(timeout()), SLOT(enable()));
   pqActiveObjects* active = &pqActiveObjects::instance();
   QObject::connect(active, SIGNAL(selectionChanged(pqProxySelection)), timer, SLOT(start()));
   QObject::connect(active, SIGNAL(dataUpdated()), timer, SLOT(start()));
+  QObject::connect(active, SIGNAL(serverChanged(pqServer*)), timer, SLOT(start()));
   QObject::connect(this->ToolBar, SIGNAL(visibilityChanged(bool)), timer, SLOT(start()));
   this->fill();
 }
 
 void pqToolBarBehavior::fill()
 {
+  if (this->ToolBar == nullptr) // the window has gone
+  {
+    return;
+  }
   auto* menu = this->ToolBar->parent()->findChild<QMenu*>("menuFilters");
   this->ToolBar->clear();
   for (const QString& name : Filters)
@@ -86,11 +91,12 @@ void pqToolBarBehavior::fill()
       this->ToolBar->addAction(action);
     }
   }
+  this->Timer->start();
 }
 
 void pqToolBarBehavior::enable()
 {
-  if (this->ToolBar->isVisible() && this->Reaction != nullptr)
+  if (this->ToolBar != nullptr && this->ToolBar->isVisible() && this->Reaction != nullptr)
   {
     QMetaObject::invokeMethod(this->Reaction, "updateEnableState", Q_ARG(bool, false));
   }

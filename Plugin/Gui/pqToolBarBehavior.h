@@ -1,7 +1,9 @@
 #pragma once
 
 #include <QObject>
+#include <QPointer>
 
+class QTimer;
 class QToolBar;
 
 /// A toolbar of the filters that are used most, which View > Toolbars shows. Its buttons are the
@@ -30,6 +32,7 @@ private:
   /// ParaView enables entries of the menu when it opens; here whenever the toolbar is shown.
   Q_SLOT void enable();
 
-  QToolBar* ToolBar = nullptr;
-  QObject* Reaction = nullptr; ///< of the menu Filters
+  QPointer<QToolBar> ToolBar; ///< it and the others belong to the window
+  QPointer<QTimer> Timer;
+  QPointer<QObject> Reaction; ///< of the menu Filters
 };
