@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-#: What a user types after the name of a command.
+#: Arguments of each command, as examples in its help.
 EXAMPLES = {
     "figures": (
         "model.safetensors --only class-map,attention --format pdf -o figures",
@@ -78,7 +78,17 @@ class _Arguments:
             counts = [actions[option].nargs for actions in known.values() if option in actions]
             if not counts:
                 parser.error(f"unrecognized option: {option}")
-            self.options.append((option, [value] if equals else _values(words, counts)))
+            self.options.append((option, [value] if equals else self._values(words, counts)))
+
+    def _values(self, words: list[str], counts: list[Any]) -> list[str]:
+        """Takes the values of an option from the words behind it."""
+        if "+" in counts:
+            options = set().union(*self._known.values())
+            end = next((i for i, word in enumerate(words) if word.partition("=")[0] in options), len(words))
+        else:
+            end = max(1 if count is None else count for count in counts)
+        values, words[:end] = words[:end], []
+        return values
 
     def of(self, name: str) -> list[str]:
         """The options that a module knows, as it parses them."""
@@ -96,16 +106,6 @@ class _Arguments:
     def unused(self, names: list[str]) -> list[str]:
         """The options that no module of these knows."""
         return [option for option, _ in self.options if not any(option in self._known[name] for name in names)]
-
-
-def _values(words: list[str], counts: list[Any]) -> list[str]:
-    """Takes the values of an option from the words behind it."""
-    if "+" in counts:
-        end = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
-    else:
-        end = max(1 if count is None else count for count in counts)
-    values, words[:end] = words[:end], []
-    return values
 
 
 def _figures_parser() -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, number
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
 from attentionatlas._internal.charts import SHARES, Page, color_bar, drawn_from, enlarged, label_heads, show_matrix
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import ORANGES, WEIGHTS
@@ -274,7 +274,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select a sequence, layer and head to the parser of a command line."""
     parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
     parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
-    parser.add_argument("--head", type=int, default=0, help="to show large; -1: their mean (default: 0)")
+    parser.add_argument("--head", type=head_option, default=0, help="to show large: a number, or mean (default: 0)")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -25,7 +25,7 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import Head, PathLike, head_name
+from attentionatlas._internal.arguments import Head, PathLike, head_name, head_option
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, label_heads, ramp
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.recording import Recording
@@ -254,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     add_options(parser)
     parser.add_argument("--sequence", type=int, default=0, help="the image (default: 0)")
     parser.add_argument("--layer", type=int, help="(default: the first recorded one)")
-    parser.add_argument("--head", default="0", help="a number, or mean (default: 0)")
+    parser.add_argument("--head", type=head_option, default=0, help="a number, or mean (default: 0)")
     parser.add_argument(
         "--patch", type=int, nargs=2, default=CLASS_TOKEN, metavar=("ROW", "COLUMN"),
         help="(default: the class token)",
@@ -272,10 +272,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    names = ("sequence", "layer", "patch", "direction", "quantity", "arrows", "threshold", "opacity")
+    names = ("sequence", "layer", "head", "patch", "direction", "quantity", "arrows", "threshold", "opacity")
     place = {name: getattr(found, name) for name in names}
     try:
-        place["head"] = -1 if found.head == "mean" else int(found.head)
         for path in found.recordings:
             for file in render(path, found.output, output=Output(**options(found)), **place):
                 print(file, flush=True)

@@ -1,7 +1,7 @@
 """Figures of attention tokens: the tokens that vectors of the heads of a recorded transformer stand for.
 
     attention-atlas figures RECORDING ... --model CONFIG -o DIR [--layer L] [--head H] [--sequence S]
-        [--reading Plain|Refactored|PublishedCode] [--tokens N] [--random] [--seed S]
+        [--reading Plain|Refactored|PublishedCode] [--read N] [--random] [--seed S]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
 CONFIG is the config.json of the model that was recorded. A vector of a head times its W_O W_U gives a logit
@@ -485,7 +485,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--head", type=int, default=0, help="to show large (default: 0)")
     parser.add_argument("--sequence", type=int, default=-1, help="of the recordings (default: -1, all)")
     parser.add_argument("--reading", default="Plain", help="Plain, Refactored or PublishedCode (default: Plain)")
-    parser.add_argument("--tokens", type=int, default=32, help="read of each sequence (default: 32; 0: all)")
+    parser.add_argument("--read", type=int, default=32, help="read of each sequence (default: 32; 0: all)")
     parser.add_argument("--random", action="store_true", help="also figures of 32 random sequences")
     parser.add_argument("--seed", type=int, default=0, help="of the random sequences (default: 0)")
     return parser
@@ -493,11 +493,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    random = {"kind": "Random", "count": 32, "length": found.tokens or 32, "seed": found.seed}
+    random = {"kind": "Random", "count": 32, "length": found.read or 32, "seed": found.seed}
     try:
         if found.reading not in READINGS:
             raise ValueError(f"reading: expected {', '.join(READINGS)}, found '{found.reading}'.")
-        properties = {"reading": found.reading, "maximum_tokens": found.tokens, "sequence": found.sequence}
+        properties = {"reading": found.reading, "maximum_tokens": found.read, "sequence": found.sequence}
         output = Output(**options(found))
         for path in found.recordings:
             for file in render(

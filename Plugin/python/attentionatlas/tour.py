@@ -17,7 +17,7 @@ from typing import Any
 
 from attentionatlas import circuits, embedding, focus, heads
 from attentionatlas._internal import movies
-from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.arguments import Head, PathLike, number
 from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.files import complete
 from attentionatlas._internal.model import SmallModel
@@ -29,7 +29,7 @@ from attentionatlas.output import Output, add_options, options
 #: The files of figures by name.
 Files = dict[str, list[pathlib.Path]]
 #: A layer, the first one by default, head and sequence.
-Place = tuple[int | None, int, int]
+Place = tuple[int | None, Head, int]
 Progress = Callable[[str], None]
 
 
@@ -69,6 +69,11 @@ def _draw(
     return drawn
 
 
+def _single(head: Head) -> int:
+    """The head of figures of one head: the first where the mean is asked for."""
+    return max(0, number("head", head, ("mean",)))
+
+
 def _draw_recording(
     path: PathLike, folder: pathlib.Path, place: Place, output: Output, progress: Progress
 ) -> Files:
@@ -79,7 +84,7 @@ def _draw_recording(
     files = heads.render_named(path, folder, layer, head, sequence, output)
     try:
         progress(f"{stem}: its queries and keys")
-        files.update(embedding.render_named(path, folder, layer, head, output=output))
+        files.update(embedding.render_named(path, folder, layer, _single(head), output=output))
     except Missing as reason:
         progress(f"  omitted: {reason}.")
     progress(f"{stem}: where they look and what they write")
@@ -96,16 +101,22 @@ def _draw_circuits(
     """Draws the circuits of a language model; returns {name: paths}."""
     progress(f"{config}: its circuits")
     reasons: list[str] = []
-    layer, head = place[0] or 0, max(0, place[1])
+    layer, head = place[0] or 0, _single(place[1])
     files = circuits.render_named(config, folder, output, reasons, text=text, layer=layer, head=head)
     for reason in reasons:
         progress(f"  omitted: {reason}.")
     return {name: [file] for name, file in files.items()}
 
 
+def _stem(path: pathlib.Path) -> str:
+    """The name of a file without its ending, or of the folder of a model, which config.json stands for."""
+    folder = path.resolve().parent if path.name == "config.json" else path.resolve()
+    return folder.name if folder.is_dir() else path.stem
+
+
 def _stems(paths: Listed[PathLike]) -> list[str]:
     """The file names without endings, from which those of the figures follow; they have to differ."""
-    stems = [pathlib.Path(path).stem for path in paths]
+    stems = [_stem(pathlib.Path(path)) for path in paths]
     for stem in stems:
         if stems.count(stem) > 1:
             raise ValueError(f"two files are named {stem}: their figures would have the same names.")
@@ -134,8 +145,7 @@ def render_all(
     """
     names = _names(names)
     output = Output(format, width, **style)
-    folders = [pathlib.Path(config).resolve().parent for config in transformers]
-    stems = _stems([*paths, *recordings, *folders])
+    stems = _stems([*paths, *recordings, *transformers])
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()

@@ -32,7 +32,7 @@ from paraview import servermanager, simple
 
 from attentionatlas import scene
 from attentionatlas._internal import session
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
@@ -218,6 +218,8 @@ def head_embedding(
     with Recording.opened(recording) as opened:
         if not holds_queries(opened.reader):
             raise Missing("the recording holds no queries and keys")
+        if number("head", head, ("mean",)) == -1:
+            raise Missing("an embedding is one of a single head")
         flat = dimensions == 2
         with _of_head("HeadEmbedding", opened, flat, layer, head, dimensions=dimensions, **options) as (made, view):
             _show(made, view).SetRepresentationType("Token Labels")
@@ -399,7 +401,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--theme", choices=THEMES, default="system", help="of the page (default: system, the reader's)")
     parser.add_argument("--sequence", type=int, default=0, help="of a recording (default: 0)")
     parser.add_argument("--layer", type=int, help="of a recording (default: the first recorded one)")
-    parser.add_argument("--head", type=int, default=0, help="of a recording (default: 0)")
+    parser.add_argument("--head", type=head_option, default=0, help="of a recording: a number, or mean (default: 0)")
     parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
     parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")
     parser.add_argument("--seed", type=int, default=0, help="of t-SNE and UMAP (default: 0)")

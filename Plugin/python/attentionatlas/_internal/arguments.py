@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
+from collections.abc import Sequence as Listed
 from typing import Any
 
 #: The name of a file.
@@ -16,15 +18,23 @@ Sequence = int | str
 _WORDS = ("all", "last", "mean", "strongest")
 
 
-def number(name: str, value: Any) -> int:
-    """A layer, head, sequence or position as filters take it: -1 for a word such as "mean"."""
-    if not isinstance(value, str):
-        return int(value)
-    if value not in _WORDS:
-        raise ValueError(f"{name}: expected a number or one of {', '.join(_WORDS)}, found '{value}'.")
-    return -1
+def number(name: str, value: Any, words: Listed[str] = _WORDS) -> int:
+    """A layer, head, sequence or position as filters take it: -1 for one of these words."""
+    if isinstance(value, str):
+        if value not in words:
+            raise ValueError(f"{name}: expected a number{''.join(f' or {word}' for word in words)}, found '{value}'.")
+        return -1
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise ValueError(f"{name}: expected a whole number, found {value!r}.") from error
+
+
+def head_option(text: str) -> Head:
+    """A head on a command line: a number, or mean."""
+    return text if text == "mean" else int(text)
 
 
 def head_name(head: Head) -> str:
     """A head in words, as titles have it."""
-    return "mean of all heads" if number("head", head) == -1 else f"head {head}"
+    return "mean of all heads" if number("head", head, ("mean",)) == -1 else f"head {head}"

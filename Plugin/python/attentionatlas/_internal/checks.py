@@ -2,7 +2,9 @@
 
 
 def check(name: str, value: float, low: float, high: float, unit: str = "") -> None:
-    """Raises ValueError for a value out of range."""
+    """Raises ValueError for a value that is no number or out of range."""
+    if isinstance(value, str):
+        raise ValueError(f"{name}: expected {low} to {high} {unit}".rstrip() + f", found '{value}'.")
     if not low <= value <= high:
         raise ValueError(f"{name}: expected {low} to {high} {unit}".rstrip() + f", found {value:g}.")
 

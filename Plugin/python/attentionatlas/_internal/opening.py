@@ -5,6 +5,8 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+from paraview import simple
+
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.model import SmallModel
@@ -40,5 +42,6 @@ def train(task: str, **options: Any) -> Model:
     training = make_filter("AttentionOnlyTraining" if small else "TransformerTraining", {}, chosen)
     training.UpdatePipeline()
     if data.field_number(training, "Heads") is None:
+        simple.Delete(training)
         raise ValueError(f"{task}: no model; see the error reported above.")
     return SmallModel(training) if small else Transformer(training)

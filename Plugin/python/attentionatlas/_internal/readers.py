@@ -19,7 +19,7 @@ from attentionatlas._internal.plugin import load_plugin
 
 
 class Missing(ValueError):
-    """A file or the plugin is without what a figure or a table needs; the message says what."""
+    """Something that a figure or table needs is missing from the file or the plugin; the message says what."""
 
 
 def open_model(path: PathLike) -> Any:
@@ -168,6 +168,9 @@ class Proxies:
         """What is open already, or a file, which is closed at the end of `with`. What is made within `with` from what
         is open already is deleted at its end."""
         if isinstance(source, cls):
+            given = [name for name, value in options.items() if value is not None]
+            if given:
+                raise ValueError(f"{given[0]}: expected with a file, found {source.name}, which is open; give it to open().")
             with source.scope():
                 yield source
         else:

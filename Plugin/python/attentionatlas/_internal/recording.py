@@ -183,10 +183,10 @@ class Recording(Tables):
 
         layer: by default the first recorded one. head, sequence: "mean" is -1.
         """
-        chosen = self.layers[0] if layer is None else int(layer)
+        chosen = self.layers[0] if layer is None else number("layer", layer, ())
         if chosen not in self.layers:
             raise ValueError(f"layer: expected one of {listed(self.layers)}, found {chosen}.")
-        numbers = number("head", head), number("sequence", sequence)
+        numbers = number("head", head, ("mean",)), number("sequence", sequence, ("mean",))
         for name, value, count in zip(("head", "sequence"), numbers, (self.heads, self.sequences)):
             if value != -1:
                 check(name, value, 0, count - 1)
@@ -501,9 +501,13 @@ class Transformer(Model):
         """
         chosen = {"kind": kind, "length": length, "count": count, "block": block, "seed": seed}
         prompts = make_filter("RandomPrompts", {}, {**chosen, "id_range": (0, self.vocabulary - 1)})
-        made = self._recorded(
-            make_filter("TransformerRecorder", {"Input": self.reader, "Tokens": prompts}, {"record": record})
-        )
+        try:
+            made = self._recorded(
+                make_filter("TransformerRecorder", {"Input": self.reader, "Tokens": prompts}, {"record": record})
+            )
+        except Exception:
+            simple.Delete(prompts)
+            raise
         made._proxies.insert(0, prompts)  # deleted last
         return made
 
