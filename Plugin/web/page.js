@@ -256,7 +256,7 @@ class Controls {
   constructor(viewer) {
     this.viewer = viewer;
     this.inspector = new Inspector(viewer);
-    this.table = new Table(viewer);
+    this.table = new Table();
     this.tabs = viewer.scenes.map((scene, number) => this.tab(scene, number));
     byId("tabs").append(...this.tabs);
     byId("tabs").hidden = viewer.scenes.length < 2;

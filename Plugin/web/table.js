@@ -8,8 +8,7 @@ const ROWS = 100;
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 
 export class Table {
-  constructor(viewer) {
-    this.viewer = viewer;
+  constructor() {
     this.opener = byId("table");
     this.opener.addEventListener("click", () => this.open(byId("rows").hidden));
     byId("kind").addEventListener("change", (event) => this.choose(Number(event.target.value)));
@@ -57,8 +56,18 @@ export class Table {
     byId("sheet").scrollTop = 0;
     const written = [from + 1, end, this.set.count].map((value) => value.toLocaleString("en"));
     byId("shown-rows").textContent = `${written[0]} to ${written[1]} of ${written[2]}`;
-    byId("previous").disabled = from === 0;
-    byId("next").disabled = end === this.set.count;
+    this.limit("previous", from === 0, "next");
+    this.limit("next", end === this.set.count, "previous");
+  }
+
+  /** Enables a button; if it has the focus when it no longer can be used, the other one gets it. */
+  limit(name, isUsed, other) {
+    const hasFocus = document.activeElement === byId(name);
+    if (isUsed && hasFocus) {
+      byId(other).disabled = false;
+      byId(other).focus();
+    }
+    byId(name).disabled = isUsed;
   }
 
   /** All rows, with all digits, as CSV. */
