@@ -348,7 +348,12 @@ class Interface(AtlasTest):
         for use, message in (
             (lambda: self.recording.attention(2), "layer: expected one of 0 to 1, found 2"),
             (lambda: self.recording.attention(0, 4), "head: expected 0 to 3, found 4"),
-            (lambda: self.recording.attention(0, "average"), "head: expected a number or one of .*, found 'average'"),
+            (lambda: self.recording.attention(0, "average"), "head: expected a number or mean, found 'average'"),
+            (lambda: self.recording.attention(0, "last"), "head: expected a number or mean, found 'last'"),
+            (lambda: self.recording.attention("mean", 0), "layer: expected a number, found 'mean'"),
+            (lambda: self.recording.attention(0, 1.5), "head: expected a whole number, found 1.5"),
+            (lambda: self.recording.queries(0, 0, "mean"), "sequence: expected 0 to .*, found 'mean'"),
+            (lambda: atlas.heads.weights(self.recording, 0, 0, model=GPT2), "model: expected with a file"),
             (lambda: self.recording.attention(0, 0, 2), "sequence: expected 0 to 1, found 2"),
             (lambda: self.recording.attention(0, 0, 0, "Heat"), "quantity: expected one of Weights, .*, found Heat"),
             (lambda: self.recording.queries(0, "mean"), "head: expected a number from 0 to 3, found the mean"),
