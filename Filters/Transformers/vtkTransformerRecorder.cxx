@@ -68,6 +68,7 @@ std::vector<std::vector<std::int64_t>> ReadTable(vtkTable* table)
       static_cast<std::int64_t>(ids->GetComponent(i, 0)));
   }
   std::vector<std::vector<std::int64_t>> rows;
+  rows.reserve(sequences.size());
   for (auto& [number, sequence] : sequences)
   {
     rows.push_back(std::move(sequence));
