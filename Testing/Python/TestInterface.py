@@ -316,7 +316,7 @@ class Interface(AtlasTest):
 
     def test_widget_of_every_view(self):
         with atlas.open(atlastest.TRAINED) as small:
-            shown = {"model": small, "recording": self.recording, "config.json": self.model}
+            shown = {"model": small, "recording": self.recording, "transformer": self.model}
             for kind, views in atlas.web.SCENES.items():
                 for view in views:
                     options = {"size": 16} if view.endswith("torus") else {}

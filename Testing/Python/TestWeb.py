@@ -286,7 +286,7 @@ class WebPages(AtlasTest):
     def test_command_line(self):
         page = atlastest.OUTPUT / "page.html"
         page.unlink(missing_ok=True)
-        files = [atlastest.TRAINED, atlastest.RECORDING, atlastest.DATA / "models" / "induction" / "config.json"]
+        files = [atlastest.TRAINED, atlastest.RECORDING, atlastest.DATA / "models" / "induction"]
         only = "torus,sentence,embedding,composition"
         web.main([*map(str, files), "-o", str(page), "--only", only, "--size", "16", "--title", "A title", "--theme", "dark"])
         found = Page(page.read_text(encoding="utf-8"))

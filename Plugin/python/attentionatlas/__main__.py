@@ -10,7 +10,6 @@ import contextlib
 import copy
 import importlib
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -40,18 +39,6 @@ GROUPS = {
 
 def _module(name: str) -> Any:
     return importlib.import_module(f"attentionatlas.{name}")
-
-
-def _kind(path: str) -> str:
-    """What a file is, by its name and its content: model, recording or transformer."""
-    from attentionatlas._internal.readers import is_model
-
-    file = pathlib.Path(path)
-    if not file.exists():
-        raise SystemExit(f"{path}: no such file.")
-    if file.is_dir() or file.suffix in (".json", ".gguf"):
-        return "transformer"
-    return "model" if is_model(file) else "recording"
 
 
 def _actions(name: str) -> dict[str, argparse.Action]:
@@ -195,9 +182,14 @@ def figures(words: list[str]) -> None:
         parser.error("expected a model, a recording or the config.json of a language model, found none")
     only = [values[0] for option, values in arguments.options if option == "--only"]
     arguments.options = [(option, values) for option, values in arguments.options if option != "--only"]
+    from attentionatlas._internal.readers import kind_of
+
     files: dict[str, list[str]] = {"model": [], "recording": [], "transformer": []}
     for path in arguments.files:
-        files[_kind(path)].append(path)
+        try:
+            files[kind_of(path)].append(path)
+        except FileNotFoundError as error:
+            raise SystemExit(str(error)) from error
     _draw(only[-1].split(",") if only else None, files, arguments)
 
 

@@ -21,7 +21,7 @@ from attentionatlas._internal import circuit_scene, recording_scene
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.files import complete
 from attentionatlas._internal.plugin import load_plugin
-from attentionatlas._internal.readers import is_model, open_model
+from attentionatlas._internal.readers import kind_of, open_model
 from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
 
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
@@ -34,10 +34,8 @@ def build(path: PathLike) -> Any:
     cannot render.
     """
     load_plugin()
-    path = pathlib.Path(path)
-    if path.is_file() and path.suffix == ".json":
-        return circuit_scene.build(path)
-    return build_model(path) if not path.is_file() or is_model(path) else recording_scene.build(path)
+    builders = {"transformer": circuit_scene.build, "model": build_model, "recording": recording_scene.build}
+    return builders[kind_of(path)](path)
 
 
 def build_model(path: PathLike) -> Any:

@@ -22,7 +22,7 @@ from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.files import complete
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
-from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.readers import Missing, label
 from attentionatlas.output import Output, add_options, options
 
 
@@ -108,15 +108,9 @@ def _draw_circuits(
     return {name: [file] for name, file in files.items()}
 
 
-def _stem(path: pathlib.Path) -> str:
-    """The name of a file without its ending, or of the folder of a model, which config.json stands for."""
-    folder = path.resolve().parent if path.name == "config.json" else path.resolve()
-    return folder.name if folder.is_dir() else path.stem
-
-
 def _stems(paths: Listed[PathLike]) -> list[str]:
     """The file names without endings, from which those of the figures follow; they have to differ."""
-    stems = [_stem(pathlib.Path(path)) for path in paths]
+    stems = [label(path) for path in paths]
     for stem in stems:
         if stems.count(stem) > 1:
             raise ValueError(f"two files are named {stem}: their figures would have the same names.")

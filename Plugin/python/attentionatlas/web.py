@@ -37,7 +37,7 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
 from attentionatlas._internal.plugin import load_plugin
-from attentionatlas._internal.readers import Missing, holds_queries, is_model
+from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
 from attentionatlas._internal.webpage import THEMES, Page, Scene, checked
@@ -280,7 +280,7 @@ VIEWS: dict[str, dict[str, tuple[Callable[..., Scene], dict[str, Any]]]] = {
         "embedding": (head_embedding, {"dimensions": 2}),
         "embedding-3d": (head_embedding, {"dimensions": 3}),
     },
-    "config.json": {"composition": (composition, {})},
+    "transformer": {"composition": (composition, {})},
 }
 #: The names of scenes, by what their files are.
 SCENES = {kind: tuple(views) for kind, views in VIEWS.items()}
@@ -298,7 +298,7 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
             return widget(opened, view, **options)
         finally:
             opened.close()
-    kinds = {SmallModel: "model", Recording: "recording", Transformer: "config.json"}
+    kinds = {SmallModel: "model", Recording: "recording", Transformer: "transformer"}
     kind = next((name for type_, name in kinds.items() if isinstance(shown, type_)), None)
     if kind is None:
         raise ValueError(f"widget: expected a model, a recording, a file or a view, found {type(shown).__name__}.")
@@ -336,11 +336,7 @@ def _names(text: str | None) -> list[str]:
 
 def _views(path: pathlib.Path) -> dict[str, tuple[Callable[..., Scene], dict[str, Any]]]:
     """The views of a file, by name."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file.")
-    if path.suffix == ".json":
-        return VIEWS["config.json"]
-    return VIEWS["model"] if is_model(path) else VIEWS["recording"]
+    return VIEWS[kind_of(path)]
 
 
 def _of_state(path: pathlib.Path) -> list[Scene]:
@@ -379,7 +375,7 @@ def _scenes_of(
                 left_out.append(f"{name}: {reason}")
                 continue
             if len(paths) > 1:
-                made.title = f"{path.parent.name if path.suffix == '.json' else path.stem}: {made.title}"
+                made.title = f"{label(path)}: {made.title}"
             yield made
 
 

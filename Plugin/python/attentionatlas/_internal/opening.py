@@ -11,7 +11,7 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
-from attentionatlas._internal.readers import is_model, make_filter
+from attentionatlas._internal.readers import kind_of, make_filter
 from attentionatlas._internal.recording import Model, Recording, Transformer
 
 _EXPECTED = "expected a recording, a small model, or the config.json, folder or .gguf file of a transformer"
@@ -19,15 +19,13 @@ _EXPECTED = "expected a recording, a small model, or the config.json, folder or 
 
 def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording:
     """What attentionatlas.open does."""
-    path = pathlib.Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file.")
+    path, kind = pathlib.Path(path), kind_of(path)
     if path.is_dir() and not (path / "config.json").is_file():
         raise ValueError(f"{path}: {_EXPECTED}; found a folder without config.json.")
     try:
-        if path.is_dir() or path.suffix in (".json", ".gguf"):
+        if kind == "transformer":
             return Transformer(path)
-        return SmallModel(path) if is_model(path) else Recording(path, model)
+        return SmallModel(path) if kind == "model" else Recording(path, model)
     except ValueError as error:
         if "see the error" not in str(error):
             raise

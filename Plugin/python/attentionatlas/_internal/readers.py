@@ -85,6 +85,26 @@ def is_model(path: PathLike) -> bool:
     return isinstance(names, dict) and any(name in names for name in ("word_embedding", "word_emb.weight"))
 
 
+def kind_of(path: PathLike) -> str:
+    """What a file is, by its name and what is in it: model (a small one), recording or transformer.
+
+    Raises FileNotFoundError for a missing file.
+    """
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file.")
+    if path.is_dir() or path.suffix in (".json", ".gguf"):
+        return "transformer"
+    return "model" if is_model(path) else "recording"
+
+
+def label(path: PathLike) -> str:
+    """The name of a file without its ending, or of the folder of a model, which config.json stands for."""
+    path = pathlib.Path(path)
+    folder = path.resolve().parent if path.name == "config.json" else path.resolve()
+    return folder.name if folder.is_dir() else path.stem
+
+
 def write_data(source: Any, path: PathLike) -> pathlib.Path:
     """Writes what a source has to a .safetensors file, which appears complete or not at all; returns its path."""
     path = pathlib.Path(path)
@@ -168,9 +188,8 @@ class Proxies:
         """What is open already, or a file, which is closed at the end of `with`. What is made within `with` from what
         is open already is deleted at its end."""
         if isinstance(source, cls):
-            given = [name for name, value in options.items() if value is not None]
-            if given:
-                raise ValueError(f"{given[0]}: expected with a file, found {source.name}, which is open; give it to open().")
+            if options.get("model") is not None:
+                raise ValueError(f"model: expected with a file, found {source.name}, which is open; give it to open().")
             with source.scope():
                 yield source
         else:
