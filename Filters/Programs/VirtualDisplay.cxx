@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -41,6 +43,14 @@ struct MemoryFile
     }
   }
 
+  /// Replaces what is in it. Returns whether that worked.
+  bool Set(const std::string& text) const
+  {
+    return ::ftruncate(this->descriptor, 0) == 0 &&
+           ::pwrite(this->descriptor, text.data(), text.size(), 0) ==
+             static_cast<ssize_t>(text.size());
+  }
+
   /// What was written.
   std::string Text() const
   {
@@ -55,9 +65,7 @@ struct MemoryFile
   }
 };
 
-/// An entry of an Xauthority file (Xau(3)) for any display: a family, then address, display, name
-/// of the method and key, each after its length, in two bytes.
-std::string Authority()
+std::string RandomKey()
 {
   std::random_device random;
   std::string key;
@@ -65,15 +73,32 @@ std::string Authority()
   {
     key += static_cast<char>(random());
   }
+  return key;
+}
+
+/// An entry of an Xauthority file (Xau(3)) for the display of a number, or for any if that is
+/// empty: a family, then address, display, name of the method and key, each after its length, in
+/// two bytes.
+std::string Entry(const std::string& number, const std::string& key)
+{
   std::string entry("\377\377", 2); // FamilyWild
-  for (const std::string& field :
-    { std::string(), std::string(), std::string("MIT-MAGIC-COOKIE-1"), key })
+  for (const std::string& field : { std::string(), number, std::string("MIT-MAGIC-COOKIE-1"), key })
   {
     entry += '\0';
     entry += static_cast<char>(field.size());
     entry += field;
   }
   return entry;
+}
+
+/// The entries that the user has for other displays. ParaView asks each from :0 to :9 what it is.
+std::string UsersEntries()
+{
+  const char* file = std::getenv("XAUTHORITY");
+  const char* home = std::getenv("HOME");
+  std::ifstream stream(
+    file != nullptr ? file : std::string(home == nullptr ? "" : home) + "/.Xauthority");
+  return { std::istreambuf_iterator<char>(stream), {} };
 }
 
 /// In the child. -noreset: a server that resets when its last client leaves can miss the next one;
@@ -113,11 +138,9 @@ bool StartVirtualDisplay()
 {
   const MemoryFile authority("Xauthority");
   const MemoryFile log("Xvfb.log");
-  const std::string entry = Authority();
+  const std::string key = RandomKey();
   std::array<int, 2> ends = {};
-  if (::write(authority.descriptor, entry.data(), entry.size()) !=
-        static_cast<ssize_t>(entry.size()) ||
-      ::pipe(ends.data()) != 0)
+  if (!authority.Set(Entry("", key)) || ::pipe(ends.data()) != 0)
   {
     throw OptionError("the display: cannot be set up.");
   }
@@ -148,6 +171,8 @@ bool StartVirtualDisplay()
     throw OptionError("the display: expected that Xvfb starts, found\n" + log.Text());
   }
   ::close(log.descriptor);
+  // From now on the key is for this display alone: others would refuse it, and report that.
+  authority.Set(Entry(number, key) + UsersEntries());
   ::setenv("DISPLAY", (":" + number).c_str(), 1);
   ::setenv("XAUTHORITY", authority.path.c_str(), 1);
   return true;

@@ -248,22 +248,37 @@ double AvailableMemory(const fs::path& root)
   return file ? Kibibyte * kibibytes : Unlimited;
 }
 
+namespace
+{
+
+struct Free
+{
+  double bytes;
+  bool isOfGroups; ///< whether a group of the system is what limits it
+};
+
+Free FindFree(const fs::path& root)
+{
+  const double ofGroups = LimitsOfGroups(0, root).freeMemory;
+  const double free = std::min({ AvailableMemory(root), ofGroups, FreeWithinProcess() });
+  return { std::max(free, 0.), ofGroups <= free };
+}
+
+}
+
 double FreeMemory(const fs::path& root)
 {
-  return std::max(
-    std::min({ AvailableMemory(root), LimitsOfGroups(0, root).freeMemory, FreeWithinProcess() }),
-    0.);
+  return FindFree(root).bytes;
 }
 
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)
 {
-  const double free = FreeMemory();
-  if (bytes > free)
+  const Free free = FindFree("/");
+  if (bytes > free.bytes)
   {
-    const bool isOfGroups = LimitsOfGroups().freeMemory <= free;
     throw std::runtime_error(
-      what + " would take " + Size(bytes) + " of memory, but only " + Size(free) + " are free" +
-      (isOfGroups ? " within the limit of this container; " : "; ") + advice);
+      what + " would take " + Size(bytes) + " of memory, but only " + Size(free.bytes) +
+      " are free" + (free.isOfGroups ? " within the limit of this container; " : "; ") + advice);
   }
 }
 
