@@ -2,12 +2,9 @@
 
 import atlastest
 import attentionatlas as atlas
-import matplotlib
 import numpy
 from atlastest import DATA, OUTPUT, AtlasTest
 from matplotlib import pyplot
-
-matplotlib.use("Agg")  # without windows, as the README says: those of Tk crash ParaView 5.13
 
 LANGUAGE = DATA / "models" / "language-2"
 TEXT = "In the beginning God created the heaven and the earth."
