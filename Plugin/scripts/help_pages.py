@@ -99,7 +99,9 @@ ParaView, `?` in the Properties panel shows the same text.
 
 This file is generated from `XML/*.xml`; edit those. To generate it again:
 
-    python3 Plugin/scripts/help_pages.py --reference Plugin/Documentation/Reference.md XML/*.xml
+```sh
+python3 Plugin/scripts/help_pages.py --reference Plugin/Documentation/Reference.md XML/*.xml
+```
 """
 
 
@@ -289,8 +291,10 @@ def reference(found):
     """The text of Reference.md."""
     text = REFERENCE
     for title, proxies in found.items():
-        links = ", ".join(f"[{proxy.label}](#{proxy.name.lower()})" for proxy in proxies)
-        text += f"\n## {title}\n\n{links}\n"
+        text += f"\n## {title}\n\n| Name | What it shows or makes |\n|---|---|\n"
+        for proxy in proxies:
+            link = f"[{proxy.name}](#{proxy.name.lower()})"
+            text += f"| {link} | {markdown(proxy.help.get('short_help'))} |\n"
         text += "".join(reference_section(proxy) for proxy in proxies)
     return text
 

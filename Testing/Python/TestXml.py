@@ -3,7 +3,7 @@
     python3 TestXml.py
 
 Every property has a label, documentation and a domain that contains its default. Every panel is grouped.
-Reference.md is up to date, the README names every proxy, and the text has none of the words below.
+Reference.md is up to date, the README has the two commands, and the text has none of the words below.
 """
 
 import collections
@@ -282,16 +282,10 @@ class Documents(unittest.TestCase):
         found = (DOCUMENTATION / "Reference.md").read_text(encoding="utf-8")
         self.assertTrue(found == expected, "Reference.md is stale; its first lines say how to generate it.")
 
-    def test_the_readme_names_every_proxy_once(self):
+    def test_the_readme_has_the_two_commands(self):
         text = (ROOT / "README.md").read_text(encoding="utf-8")
-        table = re.findall(r"^\| `([A-Z][a-z]\w+)` \| ", text, re.M)
-        self.assertEqual(sorted(proxy.name for proxy in OF_USERS), sorted(table))
-
-    def test_the_readme_begins_with_the_two_commands(self):
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        first = re.search(r"(?:^    .+\n)+", text, re.M)[0]
-        command = "    Plugin/install-deps.sh && cmake --workflow --preset {}\n"
-        self.assertEqual(first, command.format("figures") + command.format("test"))
+        for preset in ("figures", "test"):
+            self.assertIn(f"Plugin/install-deps.sh && cmake --workflow --preset {preset}\n", text)
 
     def test_the_citation_has_the_version(self):
         (version,) = re.findall(r"^project\(.* VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
