@@ -99,6 +99,7 @@ ParaView, `?` in the Properties panel shows the same text.
 
 This file is generated from `XML/*.xml`; edit those. To generate it again:
 
+<!-- not run: writes this file -->
 ```sh
 python3 Plugin/scripts/help_pages.py --reference Plugin/Documentation/Reference.md XML/*.xml
 ```

@@ -1,0 +1,95 @@
+"""The documents: all code in them runs and prints what they say, and what they link to is there."""
+
+import re
+import sys
+
+import atlastest
+from atlastest import OUTPUT, SOURCE, AtlasTest
+
+sys.path.insert(0, str(SOURCE / "Plugin" / "scripts"))
+import documents  # noqa: E402
+
+#: The longest side of a picture, in bytes, that documents show.
+LARGEST_PICTURE = 300_000
+#: Languages of blocks that are shown and not run.
+SHOWN = ("text", "cpp", "xml")
+
+
+class Code(AtlasTest):
+    def test_code_is_fenced(self):
+        """Every block has its language, and none is only indented."""
+        for path in documents.paths():
+            text = path.read_text(encoding="utf-8")
+            for block in documents.blocks(text):
+                with self.subTest(f"{path.name}:{block.line}"):
+                    self.assertIn(block.language, (*documents.RUN, *SHOWN))
+            without = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+            self.assertEqual(re.findall(r"(?<=\n\n)    \S.*", without), [], path.name)
+
+    def test_what_is_printed_is_compared(self):
+        for said, fails in (("3", False), ("4", True)):
+            path = OUTPUT / "printed.md"
+            path.write_text(f"# P\n\n```python\nprint(1 + 2)\n```\n\n```text\n{said}\n```\n", encoding="utf-8")
+            if fails:
+                with self.assertRaisesRegex(documents.Unexpected, r"printed.md:8: expected\n4\n\nfound\n3\n"):
+                    documents.run(path, OUTPUT / "printed")
+            else:
+                self.assertEqual(documents.run(path, OUTPUT / "printed"), 1)
+
+    def test_errors_name_their_line(self):
+        path = OUTPUT / "wrong.md"
+        path.write_text("# W\n\n```sh\nattention-atlas fly\n```\n", encoding="utf-8")
+        with self.assertRaisesRegex(documents.Unexpected, "wrong.md:4: expected that the commands succeed"):
+            documents.run(path, OUTPUT / "wrong")
+        path.write_text("# W\n\n<!-- not run: wrong -->\n```sh\nfalse\n```\n", encoding="utf-8")
+        self.assertEqual(documents.run(path, OUTPUT / "wrong"), 0)
+
+    def expect_to_run(self, path):
+        text = path.read_text(encoding="utf-8")
+        run = [block for block in documents.blocks(text) if block.language in documents.RUN and not block.reason]
+        self.assertEqual(documents.run(path, OUTPUT / documents.name(path)), len(run))
+        if path.name == "Gallery.md":
+            self.expect_pictures(OUTPUT / documents.name(path) / "gallery", documents.DOCUMENTATION / "gallery", text)
+
+    def expect_pictures(self, made, kept, text):
+        """The code makes each picture of the gallery, as large as the one that is shown and not empty."""
+        names = sorted(set(re.findall(r"gallery/(\d\d-[\w-]+\.png)", text)))
+        self.assertGreater(len(names), 25)
+        self.assertEqual(names, sorted(path.name for path in kept.glob("[0-9][0-9]-*.png")))
+        for name in names:
+            with self.subTest(name):
+                picture, shown = atlastest.read_picture(made / name), atlastest.read_picture(kept / name)
+                for side, expected in zip(picture.shape[:2], shown.shape[:2]):
+                    self.assertLess(abs(side - expected), 0.1 * expected)  # fonts differ
+                self.assertGreater(picture[..., :3].std(), 5)
+
+
+class Links(AtlasTest):
+    def test_links_have_targets(self):
+        """Links to files, to headings and to pictures."""
+        anchors = {}
+        for path in documents.paths():
+            text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+            anchors[path] = {documents.slug(re.sub(r"[`*]", "", heading)) for heading in re.findall(r"^#+ (.+)$", text, re.M)}
+        for path in anchors:
+            text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+            for pair in re.findall(r'\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"', text):
+                link = pair[0] or pair[1]
+                place = documents.place_of(path, link)
+                with self.subTest(f"{path.name} {link}"):
+                    if place:
+                        self.assertTrue(place[0].exists())
+                        if place[1]:
+                            self.assertIn(place[1], anchors[place[0]])
+
+    def test_pictures_are_small(self):
+        for path in (documents.DOCUMENTATION / "gallery").glob("*.png"):
+            self.assertLess(path.stat().st_size, LARGEST_PICTURE, path.name)
+
+
+for document in documents.paths():
+    name = "test_code_of_" + re.sub(r"\W", "_", documents.name(document))
+    setattr(Code, name, lambda self, path=document: self.expect_to_run(path))
+
+if __name__ == "__main__":
+    atlastest.main()
