@@ -33,7 +33,7 @@ public:
 
   ///@{
   /**
-   * The vectors whose tokens are shown, a VectorType of vtkAttentionTokens. Default: QUERY_KEY.
+   * The vectors whose tokens are shown, a VectorType of vtkAttentionTokens. Default: QUERY.
    */
   vtkSetClampMacro(Vector, int, 0, 5);
   vtkGetMacro(Vector, int);
@@ -74,7 +74,7 @@ private:
   vtkAttentionTokenLayout(const vtkAttentionTokenLayout&) = delete;
   void operator=(const vtkAttentionTokenLayout&) = delete;
 
-  int Vector = 4;
+  int Vector = 0;
   double Perplexity = 30;
   int Iterations = 1000;
   int Seed = 0;

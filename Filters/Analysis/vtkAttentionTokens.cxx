@@ -182,9 +182,10 @@ void RequireMemory(const atlas::Recording& recording, const atlas::Transformer& 
 vtkStandardNewMacro(vtkAttentionTokens);
 
 vtkAttentionTokens::vtkAttentionTokens()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+  : vtkHeadAlgorithm(WITHOUT_MEANS, { "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
       { "vtkTable", "vtkPolyData", "vtkTable", "vtkTable", "vtkPolyData" }, TOGETHER)
 {
+  this->SetHead(-1);
 }
 
 void vtkAttentionTokens::AddVector(int vector)

@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAnalysisModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
 #include <vector>
 
@@ -58,14 +58,16 @@ class TokenNames;
  * and values, as far as they are among the vectors, and the tokens of the sequence; of several
  * heads their numbers.
  *
+ * Sequence, Layer and Head: -1 means all. Defaults: sequence 0, layer 0, all heads.
+ *
  * The tables have the field arrays Reading and Processing (string). On several ranks the vocabulary
  * is shared among them; the first one has the outputs. Results do not depend on ranks or threads.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionTokens : public vtkTaskAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionTokens : public vtkHeadAlgorithm
 {
 public:
   static vtkAttentionTokens* New();
-  vtkTypeMacro(vtkAttentionTokens, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkAttentionTokens, vtkHeadAlgorithm);
 
   enum VectorType
   {
@@ -135,32 +137,8 @@ public:
 
   ///@{
   /**
-   * The index of the layer in the model, from 0; -1: all recorded layers. Default: -1.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the head, from 0; -1: all. Default: -1.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
-
-  ///@{
-  /**
-   * The index of the sequence, from 0; -1: all. Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
    * The number of tokens after which a sequence is cut off, since the number of cells grows with
-   * the square; 0: none is. Default: 64.
+   * the square; 0: none is. Default: 32.
    */
   vtkSetMacro(MaximumTokens, int);
   vtkGetMacro(MaximumTokens, int);
@@ -187,10 +165,7 @@ private:
   int Reading = PLAIN;
   int Processing = TRANSFORMER_LENS;
   int Top = 1;
-  int Layer = -1;
-  int Head = -1;
-  int Sequence = 0;
-  int MaximumTokens = 64;
+  int MaximumTokens = 32;
 };
 
 #endif

@@ -52,6 +52,7 @@ protected:
     this->Source.Update();
     this->Tokens->SetInputConnection(0, this->Source.Recorder->GetOutputPort());
     this->Tokens->SetModelConnection(this->Source.Model->GetOutputPort());
+    this->Tokens->SetLayer(-1);
   }
 
   vtkTable* Table(int port)
@@ -86,6 +87,9 @@ TEST(AttentionTokens, Defaults)
   Observed<vtkAttentionTokens> tokens;
   EXPECT_THAT(tokens->GetVectors(), ElementsAre(vtkAttentionTokens::QUERY, vtkAttentionTokens::KEY,
                                       vtkAttentionTokens::VALUE, vtkAttentionTokens::QUERY_KEY));
+  EXPECT_EQ(tokens->GetLayer(), 0);
+  EXPECT_EQ(tokens->GetHead(), -1);
+  EXPECT_EQ(tokens->GetMaximumTokens(), 32);
   tokens->Update();
   EXPECT_EQ(OutputOf<vtkTable>(tokens.Get())->GetNumberOfRows(), 0);
 }
@@ -314,6 +318,7 @@ TEST_F(OfGpt2, EmbeddingHasAPointPerHeadAndToken)
   Observed<vtkAttentionTokenLayout> embedding;
   embedding->SetInputConnection(0, this->Tokens->GetOutputPort(0));
   embedding->SetModelConnection(this->Source.Model->GetOutputPort());
+  embedding->SetVector(vtkAttentionTokens::QUERY_KEY);
   embedding->SetIterations(50);
   embedding->Update();
   vtkPolyData* points = OutputOf<vtkPolyData>(embedding.Get());

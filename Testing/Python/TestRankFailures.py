@@ -94,7 +94,7 @@ class RankFailures(AtlasTest):
         self.check(lambda: simple.AttentionFocus(Input=self.recording))
 
     def test_attention_tokens(self):
-        self.check(lambda: simple.AttentionTokens(Input=self.recording, Model=self.model, Sequence=-1))
+        self.check(lambda: simple.AttentionTokens(Input=self.recording, Model=self.model, Layer=-1, Sequence=-1))
 
     def test_skip_trigrams(self):
         self.check(lambda: simple.SkipTrigrams(Input=self.model))

@@ -21,7 +21,7 @@ class Tokens(AtlasTest):
         super().setUp()
         self.model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
         recording = simple.TransformerRecorder(Input=self.model, TokenIds="5 7 9 11 5 7 9 11 100 3\n1 2 3 4 5")
-        self.tokens = simple.AttentionTokens(Input=recording, Model=self.model, Sequence=-1, Top=3)
+        self.tokens = simple.AttentionTokens(Input=recording, Model=self.model, Layer=-1, Sequence=-1, Top=3)
 
     def output(self, source, port):
         """What the first rank has; the others have nothing."""

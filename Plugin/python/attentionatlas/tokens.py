@@ -75,7 +75,7 @@ class Tokens(Proxies):
         self.recording = source if isinstance(source, Recording) else Recording(source, model)
         self._own_recording = None if self.recording is source else self.recording
         self.name = self.recording.name
-        chosen = {"vectors": list(VECTORS), "sequence": -1, **properties}
+        chosen = {"vectors": list(VECTORS), "sequence": -1, "layer": -1, "maximum_tokens": 64, **properties}
         try:
             self.model = self.recording.model
             inputs = {"Input": self.recording.reader, "Model": self.model.reader}
@@ -269,7 +269,7 @@ def random_inputs(tokens: Tokens, length: int, seed: int = 0) -> Iterator[dict[s
         for kind, (name, block) in RANDOM.items():
             recording = opened.enter_context(tokens.model.record_random(kind, length, block=block, seed=seed))
             same = {key: str(tokens.filter.GetPropertyValue(key)).strip("'") for key in ("Reading", "Processing")}
-            found[name] = opened.enter_context(Tokens(recording, MaximumTokens=0, **same))
+            found[name] = opened.enter_context(Tokens(recording, maximum_tokens=0, **same))
         yield found
 
 

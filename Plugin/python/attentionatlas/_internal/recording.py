@@ -338,14 +338,14 @@ class Recording(Tables):
 
     def attention_tokens(
         self,
-        layer: Head = "all",
+        layer: Head = 0,
         head: Head = "all",
         sequence: Sequence = 0,
         vectors: Listed[str] = ("Query", "Key", "Value", "QueryKey"),
         reading: str = "Plain",
         processing: str = "TransformerLens",
         top: int = 1,
-        maximum_tokens: int = 64,
+        maximum_tokens: int = 32,
     ) -> Table:
         """The tokens of the vocabulary that vectors of heads stand for: a row per vector and rank, with the Logit. Needs
         the model, queries, keys and values.
