@@ -1,6 +1,6 @@
 #!/bin/sh
 # Trains the models of Data/models again, from their recipes: the same bytes on the same processor
-# and version of OpenBLAS. The language models need the Debian package bible-kjv.
+# and version of OpenBLAS. The language models need the Debian packages that public-domain-text.sh names.
 #
 # Usage: train-models.sh DIR [NAME...]   all models by default; attention-atlas is in PATH
 set -eu
@@ -22,9 +22,13 @@ fi
 for name
 do
   recipe=$models/$name/recipe.json
-  if grep -q '"text": "king-james.txt"' "$recipe" && [ ! -f king-james.txt ]
+  text=$(sed -n 's/.*"text": "\(.*\)".*/\1/p' "$recipe")
+  if [ -n "$text" ] && [ ! -f "$text" ]
   then
-    "$scripts/king-james-text.sh" king-james.txt
+    case $text in
+      king-james.txt) "$scripts/public-domain-text.sh" "$text" king-james ;;
+      public-domain.txt) "$scripts/public-domain-text.sh" "$text" king-james devil jargon ;;
+    esac
   fi
   echo "$name"
   attention-atlas learn --recipe "$recipe" --f16 -o "$name"

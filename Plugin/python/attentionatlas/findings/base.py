@@ -14,9 +14,10 @@ from attentionatlas._internal.style import GREY, WEIGHTS
 #: one sees, why it is so. look: the pipeline in ParaView.
 Finding = collections.namedtuple("Finding", "name title source claim model draw seen look")
 
-#: What a finding measured. holds: True, False or None (cannot be tested). measured: the number in words. numbers:
-#: those behind it, by name. definition: what the number means. threshold: by which it holds.
-Result = collections.namedtuple("Result", "holds measured numbers definition threshold")
+#: What a finding measured. holds: True, False or None (cannot be tested on models of this size). measured: the number in
+#: words. numbers: those behind it, by name. definition: what the number means. threshold: by which it holds. reason: what
+#: the claim needs that the model does not have, if holds is None.
+Result = collections.namedtuple("Result", "holds measured numbers definition threshold reason", defaults=("",))
 
 
 def name_of(place):

@@ -1,5 +1,6 @@
 """The page of the findings, and the file of their numbers."""
 
+import collections
 import html
 import json
 import urllib.parse
@@ -10,7 +11,9 @@ from attentionatlas._internal.files import complete
 from attentionatlas.findings.base import Result
 from attentionatlas.findings.claims import FINDINGS, MODELS
 
-VERDICTS = {True: "holds", False: "does not hold", None: "cannot be tested here"}
+VERDICTS = {True: "holds", False: "does not hold", None: "cannot be tested on models of this size"}
+#: The verdict where a model is missing.
+NOT_TESTED = "not tested"
 #: The settings of a recipe that the page names, beside task, steps and sizes of batches.
 _SHOWN = (
     "rate", "schedule", "weight_decay", "positions", "normalization", "mlp_dimension", "repeats", "train_share", "seed",
@@ -19,7 +22,7 @@ _SHOWN = (
 _NAMES = {"rate": "learning rate", "seed": "seed of the weights", "data_seed": "seed of the data"}
 #: What has no recipe.
 _ELSEWHERE = {"gpt2": "by its authors", "torus": "see Plugin/Documentation/Training.md"}
-_CLASSES = {True: "holds", False: "fails", None: "open"}
+_CLASSES = {VERDICTS[True]: "holds", VERDICTS[False]: "fails"}
 _STYLE = """
   body { font: 17px/1.55 Georgia, "DejaVu Serif", serif; color: #222; background: #fff; max-width: 52rem; margin: 2rem auto;
     padding: 0 1rem; }
@@ -32,7 +35,7 @@ _STYLE = """
     border-bottom: 1px solid #ddd; vertical-align: top; }
   dl { font-size: 0.85rem; } dt { font-weight: bold; margin-top: 0.4rem; } dd { margin: 0 0 0 1rem; }
   figure { margin: 1rem 0; } img { width: 100%; height: auto; } figcaption { font-size: 0.8rem; color: #555; }
-  .verdict { font-weight: bold; white-space: nowrap; }
+  .verdict { font-weight: bold; }
   .holds { color: #00704f; } .fails { color: #b24700; } .open { color: #666; }
   @media print { body { margin: 0; max-width: none; font-size: 10pt; } section { break-inside: avoid; } }
 """
@@ -51,8 +54,9 @@ def _plain(value):
     return value
 
 
-def _verdict(result):
-    return result.holds if isinstance(result, Result) else None
+def verdict(result):
+    """The verdict on a Result, or on the reason why there is none, in words."""
+    return VERDICTS[result.holds] if isinstance(result, Result) else NOT_TESTED
 
 
 def write_numbers(path, results):
@@ -63,9 +67,9 @@ def write_numbers(path, results):
             continue
         result = results[finding.name]
         entry = {name: getattr(finding, name) for name in ("title", "claim", "source", "model")}
-        entry["verdict"] = VERDICTS[_verdict(result)]
+        entry["verdict"] = verdict(result)
         if isinstance(result, Result):
-            names = ("measured", "definition", "threshold", "numbers")
+            names = ("measured", "definition", "threshold", "reason", "numbers")
             entry.update({name: _plain(getattr(result, name)) for name in names})
         else:
             entry["reason"] = result
@@ -78,8 +82,9 @@ def _text(value):
     return html.escape(str(value))
 
 
-def _mark(holds):
-    return f'<span class="verdict {_CLASSES[holds]}">{VERDICTS[holds]}</span>'
+def _mark(result):
+    words = verdict(result)
+    return f'<span class="verdict {_CLASSES.get(words, "open")}">{words}</span>'
 
 
 def _training(recipe):
@@ -127,7 +132,7 @@ def _summary(results):
         measured = result.measured if isinstance(result, Result) else result
         yield (
             f'<tr><td><a href="#{finding.name}">{_text(finding.title)}</a></td><td>{_text(finding.source)}</td>'
-            f"<td>{_mark(_verdict(result))}</td><td>{_text(measured)}</td></tr>"
+            f"<td>{_mark(result)}</td><td>{_text(measured)}</td></tr>"
         )
     yield "</table>"
 
@@ -136,7 +141,7 @@ def _section(finding, result):
     yield f'<section id="{finding.name}"><h3>{_text(finding.title)}</h3>'
     yield f"<blockquote>{_text(finding.claim)}<cite>{_text(finding.source)}</cite></blockquote>"
     if not isinstance(result, Result):
-        yield f"<p>{_mark(None)}: {_text(result)} (<code>{_text(finding.model)}</code>).</p></section>"
+        yield f"<p>{_mark(result)}: {_text(result)} (<code>{_text(finding.model)}</code>).</p></section>"
         return
     link = urllib.parse.quote(finding.name)
     yield (
@@ -146,13 +151,12 @@ def _section(finding, result):
     yield f"<p>{_text(finding.seen)}</p>"
     yield f"<p><b>In ParaView:</b> {_text(finding.look)}</p><dl>"
     yield f"<dt>Measured</dt><dd>{_text(result.measured)}. {_text(result.definition)}</dd>"
-    yield f"<dt>Verdict</dt><dd>{_mark(result.holds)}. {_text(result.threshold)}</dd></dl></section>"
+    yield f"<dt>Verdict</dt><dd>{_mark(result)}. {_text(f'{result.reason} {result.threshold}'.strip())}</dd></dl></section>"
 
 
 def write_page(path, results, facts):
     """Writes index.html. results: by name, Results or reasons; facts: the Study and recipe of each model."""
-    verdicts = [_verdict(result) for result in results.values()]
-    counts = {name: verdicts.count(value) for value, name in VERDICTS.items()}
+    counts = collections.Counter(map(verdict, results.values()))
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8"><title>What attention heads do</title>',
@@ -163,11 +167,12 @@ def write_page(path, results, facts):
         "each, on models that are small enough to be trained on a laptop. All of them ship with Attention Atlas, "
         "so every figure can be made again, and every model opened in ParaView.</p>",
         "<p>Each finding says what was claimed and by whom, what was measured, and by which threshold it holds. "
-        "The thresholds are ours. A small model that does not show a phenomenon does not refute it in large "
-        "ones.</p>",
+        "The thresholds are ours. Where a claim needs what our models do not have, such as later layers, the verdict says "
+        "so. A small model that does not show a phenomenon does not refute it in large ones.</p>",
         "<h2>The models</h2>", *_models(facts),
         "<h2>All findings</h2>",
-        f"<p>{'; '.join(f'{count} {name}' for name, count in counts.items())}.</p>", *_summary(results),
+        f"<p>{'; '.join(f'{counts[name]} {name}' for name in (*VERDICTS.values(), NOT_TESTED) if counts[name])}.</p>",
+        *_summary(results),
         "<h2>One by one</h2>",
     ]
     for finding in FINDINGS:

@@ -147,11 +147,22 @@ class Study(Proxies):
         """Whether texts can be run."""
         return any((self.folder / name).is_file() for name in _TOKENIZERS)
 
-    def first_word(self):
-        """The smallest token id that is no special token."""
+    def _special(self):
+        """The ids of special tokens, by their text."""
         path = self.folder / "tokenizer.json"
         added = json.loads(path.read_text(encoding="utf-8")).get("added_tokens", []) if path.is_file() else []
-        special = {token["id"] for token in added if token.get("special")}
+        return {token["content"]: token["id"] for token in added if token.get("special")}
+
+    def special(self, text):
+        """The id of a special token; raises Missing."""
+        known = self._special()
+        if text not in known:
+            raise Missing(f"{self.name} has no token {text}")
+        return known[text]
+
+    def first_word(self):
+        """The smallest token id that is no special token."""
+        special = self._special().values()
         return next(number for number in range(self.vocabulary + 1) if number not in special)
 
     def random_tokens(self, **properties):

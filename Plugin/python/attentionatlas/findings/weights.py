@@ -7,39 +7,82 @@ from attentionatlas._internal.charts import color_bar, show_matrix
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import GREY, HEAD_COLORS, ORANGES, SIGNED
-from attentionatlas.findings.base import Result, highest, name_of, number, row, show_heads, threshold_line
+from attentionatlas.findings.base import (
+    Result, highest, name_of, name_points, number, row, show_heads, threshold_line,
+)
 from attentionatlas.findings.study import ids, log_softmax, read_tensors
 from attentionatlas.tokens import VECTORS, Tokens
 
+#: From which induction score on a head counts as an induction head.
+INDUCTIVE = 0.3
 #: Skip-trigrams of each head that are tested, fillings of each, tokens of each filling, place of the source.
 TRIGRAMS, FILLINGS, LENGTH, PLACE = 25, 4, 8, 3
 
 
-def copying(study, page):
-    """Whether most heads copy, by the eigenvalues of their OV circuits."""
+#: What the copying of a head is.
+_COPYING = (
+    "Copying: the sum of the real parts of the eigenvalues of W_E W_V W_O W_U over the sum of their moduli, from \u22121 to "
+    "1; random matrices are near 0."
+)
+
+
+def _spectra(study):
+    """The copying of each head, [layers, heads], and the eigenvalues of its OV circuit, {(layer, head): [k, 2]}."""
     table = study.table("HeadSpectra", Full=1)
     values = numpy.zeros((study.layers, study.heads))
     values[table["Layer"], table["Head"]] = table["Copying"]
     eigenvalues = numpy.array([table[name] for name in table if name.startswith("Eigenvalue ")])  # [k, heads, 2]
-    best = highest(values)
-    row_of = next(i for i in range(len(table["Layer"])) if (table["Layer"][i], table["Head"][i]) == best)
+    places = zip(table["Layer"].tolist(), table["Head"].tolist())
+    return values, {place: eigenvalues[:, i] for i, place in enumerate(places)}
+
+
+def _show_eigenvalues(axes, eigenvalues, place):
+    axes.scatter(*eigenvalues[place].T, s=7, color=HEAD_COLORS[0], linewidths=0, zorder=3)
+    for line in (axes.axhline, axes.axvline):
+        line(0, color=GREY, linewidth=0.4)
+    axes.set(title=f"Eigenvalues of head {name_of(place)}", xlabel="Re \u03bb", ylabel="Im \u03bb")
+    axes.set_aspect("equal", adjustable="datalim")
+
+
+def copying(study, page):
+    """Whether most heads copy, by the eigenvalues of their OV circuits."""
+    values, eigenvalues = _spectra(study)
     figure, axes = row(page, 2, f"{study.name}: OV circuits over the vocabulary", 66)
     shown = show_heads(axes[0], values, page, colors=SIGNED, limits=(-1, 1))
     axes[0].set_title("Copying: \u03a3 Re \u03bb / \u03a3 |\u03bb|")
     color_bar(figure, axes[0], shown, "Copying", [-1, 0, 1])
-    axes[1].scatter(*eigenvalues[:, row_of].T, s=7, color=HEAD_COLORS[0], linewidths=0, zorder=3)
-    for line in (axes[1].axhline, axes[1].axvline):
-        line(0, color=GREY, linewidth=0.4)
-    axes[1].set(title=f"Eigenvalues of head {name_of(best)}", xlabel="Re \u03bb", ylabel="Im \u03bb")
-    axes[1].set_aspect("equal", adjustable="datalim")
+    _show_eigenvalues(axes[1], eigenvalues, highest(values))
     copies = values > 0.5
     return figure, Result(
         bool(copies.mean() > 0.5),
         f"{int(copies.sum())} of {values.size} heads above 0.5; mean {number(values.mean())}",
         {"copying": values},
-        "Copying: the sum of the real parts of the eigenvalues of W_E W_V W_O W_U over the sum of their moduli, from "
-        "\u22121 to 1; random matrices are near 0.",
+        _COPYING,
         "Holds if more than half of the heads are above 0.5.",
+    )
+
+
+def induction_copies(study, page):
+    """Whether induction heads copy, by the eigenvalues of their OV circuits."""
+    inductive = study.head_scores()["Induction"]
+    values, eigenvalues = _spectra(study)
+    best, chosen = highest(inductive), inductive > INDUCTIVE
+    figure, axes = row(page, 2, f"{study.name}: induction and copying", 66)
+    axes[0].scatter(inductive.ravel(), values.ravel(), s=9, color=HEAD_COLORS[0], linewidths=0)
+    threshold_line(axes[0], 0.5)
+    threshold_line(axes[0], INDUCTIVE, across=True)
+    axes[0].set(title="Every head (layer.head)", xlabel="Induction", ylabel="Copying", ylim=(-1.05, 1.05))
+    places = sorted(numpy.ndindex(*values.shape), key=lambda place: -inductive[place])
+    name_points(axes[0], [(inductive[place], values[place]) for place in places], map(name_of, places))
+    _show_eigenvalues(axes[1], eigenvalues, best)
+    copies = int((values[chosen] > 0.5).sum())
+    return figure, Result(
+        bool(chosen.any() and 2 * copies > chosen.sum()),
+        f"{copies} of {int(chosen.sum())} heads of induction above {INDUCTIVE} copy; the strongest one, {name_of(best)}, has "
+        f"{number(values[best])}, the mean of the other heads is {number(values[~chosen].mean())}",
+        {"induction": inductive, "copying": values},
+        f"{_COPYING} Induction: as above, on repeated random tokens.",
+        f"Holds if more than half of the heads with induction above {INDUCTIVE} have copying above 0.5.",
     )
 
 
@@ -117,8 +160,10 @@ def composition(study, page):
     """Whether the keys of the induction head read what the head of the previous token writes."""
     scores = study.head_scores()
     inductive, previous = scores["Induction"].copy(), scores["Previous Token"].copy()
-    inductive[0], previous[-1] = -1, -1
-    to, source = highest(inductive), highest(previous)
+    inductive[0] = -1
+    to = highest(inductive)
+    previous[to[0] :] = -1
+    source = highest(previous)
     pairs = {kind: study.table("HeadComposition", 1, Kind=kind, Top=0) for kind in "QKV"}
     baseline = 1 / numpy.sqrt(study.width)
     figure, axes = row(page, 2, f"{study.name}: composition of heads", 66)
