@@ -1,5 +1,9 @@
-"""attentionatlas.record: what it makes of libraries that behave as theirs do, the plugin reads."""
+"""attentionatlas.record: what it makes of libraries that behave as theirs do, the plugin reads. The shipped recording is
+what its command makes."""
 
+import os
+import shlex
+import subprocess
 import sys
 import types
 import unittest.mock
@@ -150,6 +154,23 @@ class Record(AtlasTest):
         modules = {"transformer_lens": lens, "transformer_lens.model_bridge": bridge}
         with unittest.mock.patch.dict(sys.modules, modules):
             self.assertEqual(record.load_transformer_lens("gpt2"), "bridge gpt2")
+
+    def test_shipped_recording(self):
+        """The command in Data/README.md makes recordings/language-2.safetensors, but for the rounding of the machine."""
+        command = (atlastest.DATA / "README.md").read_text(encoding="utf-8")
+        command = command[command.index("attention-atlas record Data/models/language-2") :]
+        words = shlex.split(command[: command.index("\n```")].replace("\\\n", " "))
+        self.assertEqual(words[-2:], ["-o", "language-2.safetensors"])
+        again = atlastest.OUTPUT / "again.safetensors"
+        program = os.environ["ATLAS_PROGRAM"]
+        subprocess.run([program, *words[1:-1], str(again)], cwd=atlastest.SOURCE, check=True, capture_output=True)
+        shipped = atlastest.DATA / "recordings" / words[-1]
+        self.assertLess(shipped.stat().st_size, 3e6)
+        (expected, described), (found, description) = map(atlastest.read_safetensors, (shipped, again))
+        self.assertEqual(description, described)
+        self.assertEqual(set(found), set(expected))
+        for name, values in expected.items():
+            self.assert_close(found[name], values, 1e-4)
 
 
 if __name__ == "__main__":
