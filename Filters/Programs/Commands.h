@@ -12,6 +12,7 @@ namespace atlas::programs
 int Learn(const std::vector<std::string>& arguments);
 int Map(const std::vector<std::string>& arguments);
 int Record(const std::vector<std::string>& arguments);
+int View(const std::vector<std::string>& arguments);
 
 /// Runs a command of the Python package in pvpython, in place of this process, so that signals and
 /// the exit status are those of pvpython.

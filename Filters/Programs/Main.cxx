@@ -25,10 +25,11 @@ struct Command
   int (*run)(const std::vector<std::string>&); ///< nullptr: a command of the Python package
 };
 
-constexpr std::array<Command, 7> Commands = { {
+constexpr std::array<Command, 8> Commands = { {
+  { "view", "ParaView with the plugin, and linked views of a model or a recording", View },
   { "figures", "figures of a model or a recording, as PNG, PDF or SVG", nullptr },
   { "web", "a page for a browser, with scenes to turn and search", nullptr },
-  { "scene", "linked views of a model or a recording, to open in ParaView", nullptr },
+  { "scene", "linked views as a state of ParaView", nullptr },
   { "record", "run a transformer on prompts or pictures, and record its heads", Record },
   { "learn", "train a small transformer on a task with a known phenomenon", Learn },
   { "map", "the class map of a small model, of any size", Map },
@@ -50,6 +51,7 @@ void PrintHelp(std::ostream& stream)
        "      --version  show the version\n"
        "\nExamples:\n"
        "  attention-atlas record gpt2 \"Data visualization empowers users to\" -o run.safetensors\n"
+       "  attention-atlas view run.safetensors\n"
        "  attention-atlas figures run.safetensors -o figures\n"
        "  attention-atlas web run.safetensors -o page.html\n";
 }

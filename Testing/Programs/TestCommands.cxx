@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 using atlas::test::ProgramResult;
 using atlas::test::RunProgram;
 using testing::HasSubstr;
@@ -22,7 +24,8 @@ TEST(Commands, HelpListsThem)
     const ProgramResult result = RunProgram(ATLAS_PROGRAM, help);
     EXPECT_EQ(result.code, 0) << help;
     EXPECT_THAT(result.errors, IsEmpty()) << help;
-    for (const char* command : { "figures", "web", "scene", "record", "learn", "map", "findings" })
+    for (const char* command :
+      { "view", "figures", "web", "scene", "record", "learn", "map", "findings" })
     {
       EXPECT_THAT(result.output, HasSubstr(std::string("\n  ") + command + " ")) << help;
     }
@@ -64,7 +67,7 @@ TEST(Commands, AMistypedOneIsNamed)
 
 TEST(Commands, HelpOfEachHasExamples)
 {
-  for (const std::string command : { "record", "learn", "map" })
+  for (const std::string command : { "view", "record", "learn", "map" })
   {
     const ProgramResult result = RunProgram(ATLAS_PROGRAM, command + " --help");
     EXPECT_EQ(result.code, 0) << command;
@@ -72,6 +75,24 @@ TEST(Commands, HelpOfEachHasExamples)
     EXPECT_THAT(result.output, HasSubstr("Usage:\n  attention-atlas " + command)) << command;
     EXPECT_THAT(result.output, HasSubstr("\nExamples:\n  attention-atlas " + command)) << command;
   }
+}
+
+TEST(Commands, ViewSaysWhatIsMissing)
+{
+  ::unsetenv("WAYLAND_DISPLAY");
+  ::setenv("DISPLAY", "", 1);
+  const ProgramResult hidden = RunProgram(ATLAS_PROGRAM, "view");
+  EXPECT_EQ(hidden.code, 1);
+  EXPECT_THAT(hidden.errors, HasSubstr("a window needs a display"));
+  ::setenv("DISPLAY", ":99", 1);
+  const ProgramResult missing = RunProgram(ATLAS_PROGRAM, "view none.pvsm");
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(missing.errors,
+    "attention-atlas view: none.pvsm: expected a state of ParaView, found no file.\n");
+  const ProgramResult many = RunProgram(ATLAS_PROGRAM, "view one.pvsm two.pvsm");
+  EXPECT_EQ(many.code, 1);
+  EXPECT_EQ(many.errors, "attention-atlas view: expected one file, found more; options of ParaView "
+                         "follow --.\n");
 }
 
 }
