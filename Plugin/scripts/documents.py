@@ -2,8 +2,8 @@
 
     ATLAS_PLUGIN=.../AttentionAtlas.so ATLAS_PROGRAM=.../attention-atlas xvfb-run -a pvpython documents.py FOLDER DOCUMENT...
 
-runs the code of documents in a folder, so that what it writes lies there. What stands in gallery/ there is what
-Plugin/Documentation/gallery has: look at the pictures, and copy them.
+runs the code of documents in a folder, so that what it writes lies there. Pictures in gallery/ there are
+those of Plugin/Documentation/gallery: look at them, and copy them.
 
 Code is fenced, with its language. Blocks of python and sh are run in the order of the document, those of python in one
 namespace. A block of the language text that follows is what they print. A comment <!-- not run: REASON --> before a block
