@@ -34,6 +34,7 @@ packages="
   cmake ninja-build g++ pkgconf dpkg-dev file help2man
   paraview paraview-dev python3-paraview python3-dev
   python3-pil python3-matplotlib python3-fonttools python3-pandas
+  python3-markdown python3-pygments
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev

@@ -140,30 +140,43 @@ def place_of(path, link):
     return (path.parent / name).resolve() if name else path, anchor
 
 
-def to_html(path, link, text=None, **extensions):
-    """A document as the inside of an HTML body. link: what becomes of (file or folder, anchor) in links and images; None
+def to_html(path, link, **extensions):
+    """A document as the inside of an HTML body. link: what becomes of (file or folder, anchor) in links and pictures; None
     leaves out the link. extensions: more ones of Python-Markdown, with their settings."""
-    import markdown
+    try:
+        import markdown
+    except ImportError:
+        sys.exit("documents.py: expected the Debian package python3-markdown, which Plugin/install-deps.sh installs")
 
-    text = path.read_text(encoding="utf-8") if text is None else text
     settings = {
         "markdown.extensions.tables": {},
         "markdown.extensions.fenced_code": {},
         "markdown.extensions.sane_lists": {},
         "markdown.extensions.toc": {"slugify": slug, "separator": "-"},
-        **extensions,
+        **{f"markdown.extensions.{name}": values for name, values in extensions.items()},
     }
     made = markdown.markdown(
-        text, extensions=list(settings), extension_configs=settings, output_format="html", tab_length=2
+        path.read_text(encoding="utf-8"), extensions=list(settings), extension_configs=settings, tab_length=2
     )
 
     def replace(found):
         place = place_of(path, html.unescape(found[2]))
         target = link(*place) if place else html.unescape(found[2])
-        return found[1] + (html.escape(target) if target else "#") + found[3]
+        return found[1] + html.escape(target or "") + found[3]
 
     made = re.sub(r'(<(?:a|img)\b[^>]*?(?:href|src)=")([^"]*)(")', replace, made)
-    return re.sub(r'<a href="#">(.*?)</a>', r"\1", made, flags=re.S)
+    return re.sub(r'<a href="">(.*?)</a>', r"\1", made, flags=re.S)
+
+
+def sections(made):
+    """The parts of a document's HTML, by headings: level, anchor, heading, the HTML below it."""
+    parts = re.split(r'<h([1-6]) id="([^"]*)">(.*?)</h\1>', made, flags=re.S)
+    return [(int(level), *rest) for level, *rest in zip(*(parts[i::4] for i in range(1, 5)))]
+
+
+def plain(made):
+    """The text of HTML, in one line."""
+    return " ".join(html.unescape(re.sub(r"<!--.*?-->|<[^>]+>", " ", made, flags=re.S)).split())
 
 
 def main():

@@ -3,9 +3,9 @@
     python3 help_pages.py -o DIR XML...
     python3 help_pages.py --reference ../Documentation/Reference.md XML...
 
--o writes the pages of ParaView's Help window: one per proxy, with its image and every property that can be
-set, including inherited ones, and index.html, which links to them. It prints the table of contents for Qt's
-help. ParaView generates pages from the same XML under the same names; these replace them. ParaView's have no
+-o writes the pages of ParaView's Help window: one per document, one per proxy, with its image and every property
+that can be set, including inherited ones, and index.html, which links to them. It prints the table of contents for
+Qt's help. ParaView generates pages from the same XML under the same names; these replace them. ParaView's have no
 images, omit inherited properties, and stop at the first bracket that is not closed.
 
 --reference writes the same content as one Markdown file. Testing/Python/TestXml.py fails if the committed
@@ -17,8 +17,11 @@ import html
 import os
 import pathlib
 import shutil
+import struct
 import sys
 import xml.etree.ElementTree as ElementTree
+
+import documents
 
 IMAGES = pathlib.Path(__file__).resolve().parents[1] / "Documentation" / "pictures"
 TITLE = "Attention Atlas"
@@ -82,8 +85,8 @@ WHERE = {"advanced": " (advanced)", "never": " (not in the panel)"}
 #: The groups of proxies that users create.
 GROUPS = ("sources", "filters", "writers")
 HEADS = '<th width="24%">Property, in Python</th><th width="56%">Meaning</th><th>Values</th>'
-#: The width of images that link to pages, in pixels.
-WIDTH = ' width="120"'
+#: The width of images in the index, in pixels.
+WIDTH = 160
 STYLE = """
 body { font-family: sans-serif; margin: 1em 2em; max-width: 46em; }
 h2 { margin-bottom: 0.2em; }
@@ -223,10 +226,14 @@ def page(title, body):
     )
 
 
-def image(proxy, more=""):
+def image(proxy, width=None):
+    """The picture of a proxy, by default at half its size: it has twice as many pixels, for fine screens."""
     if not proxy.image.exists():
         return ""
-    return f'<img src="{proxy.image.name}" alt="{html.escape(proxy.label)}"{more}/>'
+    if width is None:
+        (width,) = struct.unpack(">I", proxy.image.read_bytes()[16:20])
+        width //= 2
+    return f'<img src="{proxy.image.name}" alt="{html.escape(proxy.label)}" width="{width}"/>'
 
 
 def proxy_page(proxy):
@@ -247,8 +254,43 @@ def proxy_page(proxy):
     return page(proxy.label, body)
 
 
-def index_page(found):
-    body = f"<h2>{TITLE}</h2>\n<p>See how transformers attend.</p>\n"
+class Documents:
+    """The pages of the documents. Those of the reference are the pages of proxies."""
+
+    def __init__(self, proxies):
+        self.of_proxies = {proxy.name.lower(): proxy.page for proxy in proxies}
+        self.images = {}
+        reference = documents.DOCUMENTATION / "Reference.md"
+        listed = [path for path in documents.paths() if path.parent == documents.DOCUMENTATION and path != reference]
+        self.titles = {path: documents.title(path.read_text(encoding="utf-8")) for path in listed}
+        self.index = {reference: "index.html", documents.README: "index.html"}
+
+    def link(self, path, anchor):
+        """The page of a document, or the image of a file; None for what help does not have."""
+        if path in self.titles:
+            return f"{path.stem}.html" + (f"#{anchor}" if anchor else "")
+        if path in self.index:
+            return self.of_proxies.get(anchor, "index.html")
+        if path.suffix != ".png" or not path.is_file():
+            return None
+        name = path.name if path.parent == IMAGES else "-".join(path.relative_to(documents.DOCUMENTATION).parts)
+        self.images[name] = path
+        return name
+
+    def pages(self):
+        """The pages by name."""
+        back = f'<p><a href="index.html">All pages of {TITLE}</a></p>\n'
+        return {
+            f"{path.stem}.html": page(title, documents.to_html(path, self.link) + back)
+            for path, title in self.titles.items()
+        }
+
+
+def index_page(found, texts):
+    body = f"<h2>{TITLE}</h2>\n<p>See how transformers attend.</p>\n<h3>Documents</h3>\n<ul>\n"
+    for path, title in texts.titles.items():
+        body += f'<li><a href="{path.stem}.html">{html.escape(title)}</a></li>\n'
+    body += "</ul>\n"
     for title, proxies in found.items():
         rows = ""
         for proxy in proxies:
@@ -259,8 +301,9 @@ def index_page(found):
     return page(TITLE, body)
 
 
-def contents(found):
-    sections = ""
+def contents(found, texts):
+    inner = "".join(f'<section title="{html.escape(t)}" ref="{p.stem}.html"/>' for p, t in texts.titles.items())
+    sections = f'<section title="Documents" ref="index.html">{inner}</section>'
     for title, proxies in found.items():
         inner = "".join(f'<section title="{html.escape(p.label)}" ref="{p.page}"/>' for p in proxies)
         sections += f'<section title="{title}" ref="index.html">{inner}</section>'
@@ -277,7 +320,8 @@ def markdown(text):
 def reference_section(proxy):
     text = f"\n### {proxy.name}\n\n*{markdown(proxy.help.get('long_help'))}*\n"
     if proxy.image.exists():
-        text += f'\n<img src="{IMAGES.name}/{proxy.image.name}" alt="{proxy.label}" width="300"/>\n'
+        shown = image(proxy).replace('src="', f'src="{IMAGES.name}/')
+        text += f"\n{shown}\n"
     text += f"\n{markdown(proxy.help.text)}\n"
     for group, members in proxy.sections():
         text += f"\n| {group} | Meaning | Values |\n|---|---|---|\n"
@@ -307,11 +351,12 @@ def write(path, text):
 
 
 def write_pages(folder, found):
-    """Writes the pages and images into a folder and removes everything else from it."""
+    """Writes the pages and images into a folder and removes everything else from it. Returns the table of contents."""
     proxies = [proxy for chapter in found.values() for proxy in chapter]
+    texts = Documents(proxies)
     pages = {proxy.page: proxy_page(proxy) for proxy in proxies}
-    pages["index.html"] = index_page(found)
-    images = {proxy.image.name: proxy.image for proxy in proxies if proxy.image.exists()}
+    pages |= {"index.html": index_page(found, texts), **texts.pages()}
+    images = {proxy.image.name: proxy.image for proxy in proxies if proxy.image.exists()} | texts.images
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         if path.name not in pages.keys() | images.keys():
@@ -320,6 +365,7 @@ def write_pages(folder, found):
         write(folder / name, text)
     for name, path in images.items():
         shutil.copy2(path, folder / name)
+    return contents(found, texts)
 
 
 def main():
@@ -336,8 +382,7 @@ def main():
     if arguments.reference:
         write(arguments.reference, reference(found))
     if arguments.output:
-        write_pages(arguments.output, found)
-        print(contents(found))
+        print(write_pages(arguments.output, found))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,21 @@
-"""The documents: all code in them runs and prints what they say, and what they link to is there."""
+"""The documents: all code in them runs and prints what they say, and what they link to is there, on their HTML pages too.
 
+The pages are searched in headless Chromium, where there is one.
+"""
+
+import html
 import re
 import sys
+import unittest
+import urllib.parse
 
 import atlastest
+import chromium
 from atlastest import OUTPUT, SOURCE, AtlasTest
 
 sys.path.insert(0, str(SOURCE / "Plugin" / "scripts"))
 import documents  # noqa: E402
+import make_site  # noqa: E402
 
 #: The largest picture, in bytes, that documents show.
 LARGEST_PICTURE = 300_000
@@ -88,6 +96,64 @@ class Links(AtlasTest):
     def test_pictures_are_small(self):
         for path in (documents.DOCUMENTATION / "gallery").glob("*.png"):
             self.assertLess(path.stat().st_size, LARGEST_PICTURE, path.name)
+
+
+class Site(AtlasTest):
+    """The documents as a folder of HTML files, which the target `site` makes."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = OUTPUT / "site"
+        make_site.Site(cls.folder).write()
+        cls.pages = {path.name: path.read_text(encoding="utf-8") for path in cls.folder.glob("*.html")}
+
+    def test_each_document_has_a_page(self):
+        self.assertEqual(len(self.pages), len(documents.paths()))
+        for text in self.pages.values():
+            self.assertEqual(len(re.findall("<h1", text)), 1)
+            self.assertNotRegex(text, r"(?:src|href)=\"(?:https?:)?//[^\"]+\.(?:js|css)")
+
+    def test_links_have_targets(self):
+        for name, text in self.pages.items():
+            for link in re.findall(r'(?:src|href)="([^"]+)"', text):
+                link = html.unescape(link)
+                if not re.match("[a-z]+:", link):
+                    page, _, anchor = urllib.parse.unquote(link).partition("#")
+                    with self.subTest(f"{name} {link}"):
+                        self.assertTrue((self.folder / (page or name)).is_file())
+                        if anchor:
+                            self.assertIn(f' id="{anchor}"', self.pages[page or name])
+
+    def test_another_folder_is_left_alone(self):
+        folder = OUTPUT / "not-a-site"
+        folder.mkdir(exist_ok=True)
+        (folder / "letter.txt").write_text("kept", encoding="utf-8")
+        with self.assertRaisesRegex(SystemExit, "expected an empty folder"):
+            make_site.Site(folder).write()
+        self.assertEqual([path.name for path in folder.iterdir()], ["letter.txt"])
+
+    @unittest.skipUnless(chromium.PROGRAM, "needs Chromium")
+    def test_search(self):
+        """By keys alone: a slash leads to the search, words find a section, Enter opens it."""
+        with chromium.Chromium() as browser:
+            browser.resize()
+            browser.prefer("dark")
+            browser.open(self.folder / "index.html")
+            self.assertEqual(browser.run("document.documentElement.dataset.theme"), "dark")
+            browser.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))")
+            self.assertEqual(browser.run("document.activeElement.id"), "search")
+            for words, least in (("t-sne scikit-learn", 1), ("perplexity", 3), ("<script>", 0)):
+                browser.run(f"input.value = {words!r}; input.dispatchEvent(new Event('input'))")
+                browser.wait(f"!list.hidden")
+                browser.wait(f"document.querySelectorAll('#found [data-address]').length >= {least}")
+            browser.wait("list.textContent === 'Nothing found'")
+            browser.run("input.value = 'umap-learn'; input.dispatchEvent(new Event('input'))")
+            address = browser.wait("document.querySelector('#found [aria-selected=true]')?.dataset.address")
+            browser.press("Enter")
+            browser.wait(f"location.href.endsWith({address!r})")
+            self.assertIn("umap-learn", browser.run("document.getElementById('content').textContent"))
+            self.assertEqual(browser.console, [])
 
 
 for document in documents.paths():

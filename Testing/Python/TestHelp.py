@@ -1,4 +1,4 @@
-"""The pages of ParaView's Help window: one per proxy, with an image and every property."""
+"""The pages of ParaView's Help window: one per document, one per proxy, with an image and every property."""
 
 import os
 import re
@@ -39,6 +39,13 @@ class Help(AtlasTest):
                     for proxy in group:
                         cls.proxies[f"{group.get('name')}.{proxy.get('name')}.html"] = proxy
 
+        # Of each document but the reference, which the pages of proxies are.
+        cls.documents = {
+            f"{path.stem}.html": path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+            for path in (atlastest.SOURCE / "Plugin" / "Documentation").glob("*.md")
+            if path.stem != "Reference"
+        }
+
     def page(self, name):
         self.assertIn(name, self.pages)
         return self.pages[name].decode("utf-8")
@@ -76,15 +83,26 @@ class Help(AtlasTest):
         self.assertIn('<th class="group" colspan="3">Ablation</th>', page)
 
     def test_links_have_targets(self):
-        for name, content in self.pages.items():
+        """Pages, headings and pictures."""
+        for name in self.pages:
             if name.endswith(".html"):
-                for link in re.findall('href="([^"#]+)"', content.decode("utf-8")):
-                    with self.subTest(f"{name} {link}"):
-                        self.assertIn(link, self.pages)
+                for link in re.findall('(?:href|src)="([^"]+)"', self.page(name)):
+                    if not link.startswith("http"):
+                        page, _, anchor = link.partition("#")
+                        with self.subTest(f"{name} {link}"):
+                            self.assertIn(page or name, self.pages)
+                            if anchor:
+                                self.assertIn(f' id="{anchor}"', self.page(page or name))
 
     def test_the_index_links_to_every_page(self):
         links = re.findall('href="([^"]+)"', self.page("index.html"))
-        self.assertEqual(sorted(links), sorted(self.proxies))
+        self.assertEqual(sorted(links), sorted([*self.proxies, *self.documents]))
+
+    def test_documents_have_pages(self):
+        self.assertLessEqual({"Tutorial.html", "Gallery.html", "Troubleshooting.html"}, set(self.documents))
+        for name, heading in self.documents.items():
+            self.assertRegex(self.page(name), f"<h1 id=[^>]+>{re.escape(heading)}</h1>")
+        self.assertIn('<img alt="Class map" src="gallery-01-class-map.png"', self.page("Gallery.html"))
 
 
 class Script(AtlasTest):
