@@ -105,8 +105,9 @@ class Site:
         (self.folder / MARK).touch()
         for path in self.paths:
             body = documents.to_html(path, self.link, codehilite={"guess_lang": False})
-            # Tables that are wider than the page scroll by themselves.
+            # Tables and code that are wider than the page scroll by themselves, by keys too.
             body = body.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
+            body = body.replace("<pre>", '<pre tabindex="0">')
             parts = documents.sections(body)
             for _, anchor, heading, text in parts:
                 address = f"{page_name(path)}#{anchor}"
@@ -130,7 +131,7 @@ def style():
     from pygments.formatters import HtmlFormatter
 
     text = (ASSETS / "site.css").read_text(encoding="utf-8")
-    for theme, name in (("light", "default"), ("dark", "github-dark")):
+    for theme, name in (("light", "xcode"), ("dark", "github-dark")):
         colors = HtmlFormatter(style=name).get_style_defs(f':root[data-theme="{theme}"] .codehilite')
         text += "\n".join(line for line in colors.splitlines() if line.startswith(":root")) + "\n"
     return text

@@ -1,4 +1,4 @@
-"""Web pages: axe-core finds no serious or critical issue in them, and their script is what its sources give.
+"""Web pages and documents: axe-core finds no serious or critical issue; the script of pages is what its sources give.
 
 Needs npm and Chromium; a test of the preset lint, since npm loads what package-lock.json in Plugin/web names.
 """
@@ -15,6 +15,9 @@ import chromium
 from atlastest import AtlasTest
 from attentionatlas import web
 from randomrecording import write_recording
+
+sys.path.insert(0, str(atlastest.SOURCE / "Plugin" / "scripts"))
+import make_site  # noqa: E402
 
 WEB = atlastest.SOURCE / "Plugin" / "web"
 RESULT = pathlib.Path("python", "attentionatlas", "assets", "page.min.js")
@@ -81,6 +84,22 @@ class Accessible(AtlasTest):
             # What it finds where there is an issue: a field without a label.
             browser.run("document.querySelector('label').remove()")
             self.assertIn("label |", "".join(browser.run(FOUND)[1]))
+
+    def test_documents(self):
+        """The pages of the documents, light and dark."""
+        folder = atlastest.OUTPUT / "site"
+        make_site.Site(folder).write()
+        axe = (self.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+        with chromium.Chromium() as browser:
+            for theme in ("light", "dark"):
+                browser.prefer(theme)
+                for path in sorted(folder.glob("*.html")):
+                    with self.subTest(path.name, theme=theme):
+                        browser.open(path)
+                        browser.run(axe)
+                        passed, issues = browser.run(FOUND)
+                        self.assertEqual(issues, [])
+                        self.assertGreater(passed, 20)
 
 
 if __name__ == "__main__":
