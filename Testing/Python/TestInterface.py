@@ -21,6 +21,7 @@ from randomrecording import write_recording
 
 ORACLE = atlastest.ORACLE.parent
 GPT2 = ORACLE / "transformers" / "gpt2"
+CHECKPOINT = ORACLE / "models" / "files" / "pt" / "checkpoints" / "nanogpt" / "ckpt.pt"
 EXPECTED, _ = atlastest.read_safetensors(GPT2 / "expected.safetensors")
 IDS = "\n".join(" ".join(map(str, row)) for row in EXPECTED["input_ids"])
 LAYER, HEAD, SEQUENCE = 1, 2, 1
@@ -92,6 +93,10 @@ class Interface(AtlasTest):
             self.assertEqual((recording.heads, recording.sequences, recording.lengths), (12, 1, [6]))
         with atlas.open(str(GPT2 / "config.json")) as model:
             self.assertEqual(model.name, "gpt2")
+        with atlas.open(CHECKPOINT) as model:
+            expected, _ = atlastest.read_safetensors(CHECKPOINT.with_suffix(".forward.safetensors"))
+            self.assertEqual(model.layers, sum(name.startswith("layer.") for name in expected))
+            self.assertEqual(model.heads, expected["layer.0.attention"].shape[1])
 
     def test_arrays_are_those_of_the_file(self):
         tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)

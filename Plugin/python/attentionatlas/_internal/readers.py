@@ -85,6 +85,10 @@ def is_model(path: PathLike) -> bool:
     return isinstance(names, dict) and any(name in names for name in ("word_embedding", "word_emb.weight"))
 
 
+#: Files that only transformers have; small models and recordings are .safetensors.
+OF_TRANSFORMERS = (".json", ".gguf", ".pt", ".pth", ".ckpt", ".bin")
+
+
 def kind_of(path: PathLike) -> str:
     """What a file is, by its name and what is in it: model (a small one), recording or transformer.
 
@@ -93,7 +97,7 @@ def kind_of(path: PathLike) -> str:
     path = pathlib.Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
-    if path.is_dir() or path.suffix in (".json", ".gguf"):
+    if path.is_dir() or path.suffix in OF_TRANSFORMERS:
         return "transformer"
     return "model" if is_model(path) else "recording"
 
