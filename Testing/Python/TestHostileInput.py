@@ -284,7 +284,7 @@ def page(rows):
     lines = [
         "# Bad inputs and their messages",
         "",
-        "Written by `Testing/Python/TestHostileInput.py`, which tries all inputs. Each gets one message, and ParaView continues.",
+        "Each of these inputs was tried. Each gets one message, and ParaView continues.",
         "",
         "| kind | input | message |",
         "|---|---|---|",
