@@ -19,8 +19,10 @@
 #include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace AttentionAtlas
@@ -174,6 +176,26 @@ void Finish(const ShownPatches& shown, const char* format, vtkPolyData* output)
   AddField(fields, "Head", shown.options.head);
 }
 
+/// What is drawn on the picture is visible on any: cyan to the strongest keys, green around what
+/// was chosen.
+constexpr std::array<std::uint8_t, 3> KeyMark = { 0, 217, 242 };
+constexpr std::array<std::uint8_t, 3> ChosenMark = { 51, 230, 51 };
+constexpr const char* MarkLegend = "Marks\n0 217 242 strongest key\n51 230 51 chosen patch";
+
+/// Gives all cells a color, and the legend of these colors.
+void AddMarkColor(const std::array<std::uint8_t, 3>& color, vtkPolyData* output)
+{
+  vtkNew<vtkUnsignedCharArray> colors;
+  colors->SetName(ArrayNames::MarkColor);
+  colors->SetNumberOfComponents(3);
+  for (vtkIdType cell = 0; cell < output->GetNumberOfCells(); ++cell)
+  {
+    colors->InsertNextTypedTuple(color.data());
+  }
+  output->GetCellData()->AddArray(colors);
+  AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, std::string(MarkLegend));
+}
+
 /// The color of each patch, row by row.
 std::vector<std::array<std::uint8_t, 3>> PatchColors(const ShownPatches& shown)
 {
@@ -258,6 +280,7 @@ void MakeArrows(const ShownPatches& shown, vtkPolyData* output)
   output->SetPoints(shapes.GetPoints());
   output->SetPolys(shapes.GetCells());
   AddLinks(shown, shown.attention.arrows, output);
+  AddMarkColor(KeyMark, output);
   Finish(shown, Formats::PatchAttentionArrows, output);
 }
 
@@ -279,6 +302,7 @@ void MakeMarks(const ShownPatches& shown, vtkPolyData* output)
   AddTokens(shown, marks, [](const Link& mark) { return std::int64_t{ mark.query }; }, output);
   AddOf<vtkUnsignedCharArray>(output, ArrayNames::Mark, marks,
     [](const Link& mark) { return static_cast<unsigned char>(mark.query != mark.key); });
+  AddMarkColor(KeyMark, output);
   Finish(shown, Formats::PatchAttentionMarks, output);
 }
 
@@ -298,6 +322,7 @@ void MakeFrames(const ShownPatches& shown, vtkPolyData* output)
   output->SetLines(shapes.GetCells());
   AddTokens(shown, framed, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, framed, output);
+  AddMarkColor(ChosenMark, output);
   Finish(shown, Formats::PatchAttentionFrames, output);
 }
 

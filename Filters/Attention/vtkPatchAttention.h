@@ -54,6 +54,9 @@ struct ShownPatches;
  * Output 4, vtkPolyData: frames around the chosen tokens, with Token Index, Position, Row, Column,
  * Layer, Head and Sequence.
  *
+ * Outputs 1, 2 and 4 also have the cell array MarkColor (unsigned char [3]), cyan for keys and
+ * green for what was chosen, and the field array MarkColor Legend (string).
+ *
  * Field data of outputs 0, 1, 2 and 4: Sequence, Layer and Head (int).
  *
  * The size of the picture depends on the recording, so UpdateInformation updates the input. On

@@ -178,7 +178,7 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
   const std::vector<ComposedHeads>& pairs = lines.pairs;
   vtkNew<vtkCellArray> cells;
   vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(Names::HeadColor);
+  colors->SetName(Names::CompositionColor);
   colors->SetNumberOfComponents(4);
   const atlas::Rgb color = atlas::ClassColor(kind);
   for (const ComposedHeads& pair : pairs)
@@ -208,7 +208,7 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
   AddField(fields, Names::LinesLeftOut, lines.leftOut);
   if (!pairs.empty())
   {
-    AddField(fields, Names::HeadColorLegend, LegendOf(lines, kind, baseline));
+    AddField(fields, Names::CompositionColorLegend, LegendOf(lines, kind, baseline));
   }
 }
 

@@ -21,10 +21,10 @@
  * earlier head to the later one for the Top strongest pairs whose score is at least Threshold, by
  * rising score, with the cell arrays From Layer, From Head, To Layer, To Head (int), Layer and Head
  * (those of the later head), Score and Corrected (double; without the baseline), Head Name (string,
- * "0.3 to 2.5"), Opacity (float, 0.15 for the weakest line to 1 for the strongest) and HeadColor
- * (unsigned char [4], the color of Kind with that opacity). Field data: Kind (string), Baseline
- * (double), Lines Left Out (int, pairs of at least Threshold beyond Top), HeadColor Legend
- * (string).
+ * "0.3 to 2.5"), Opacity (float, 0.15 for the weakest line to 1 for the strongest) and
+ * CompositionColor (unsigned char [4], the color of Kind with that opacity). Field data: Kind
+ * (string), Baseline (double), Lines Left Out (int, pairs of at least Threshold beyond Top),
+ * CompositionColor Legend (string).
  *
  * Output port 1: a vtkTable with a row per pair of heads of different layers: From Layer, From
  * Head, To Layer, To Head (int), Score, Corrected (double).

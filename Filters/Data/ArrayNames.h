@@ -142,6 +142,8 @@ inline constexpr const char* Key = "Key";     ///< the same
 inline constexpr const char* Mark = "Mark";                 ///< 0 itself, 1 a class token
 inline constexpr const char* Heat = "Heat";                 ///< Weight, with colors of its own
 inline constexpr const char* PictureColor = "PictureColor"; ///< of pixels
+inline constexpr const char* MarkColor = "MarkColor";       ///< of arrows, marks and frames
+inline constexpr const char* MarkColorLegend = "MarkColor Legend"; ///< field data
 
 // AttentionFocus, in addition to Layer, Head, Sequence, Position, Token Index, Token and Query
 // Norm: columns
@@ -284,11 +286,13 @@ inline constexpr const char* NextProbability = "Next Probability";
 
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";
-inline constexpr const char* HeadColor = "HeadColor";              ///< with its opacity
-inline constexpr const char* HeadColorLegend = "HeadColor Legend"; ///< field data
-inline constexpr const char* ViewBounds = "View Bounds";           ///< field data
-inline constexpr const char* Side = "Side";                        ///< 0 query, 1 key
-inline constexpr const char* Label = "Label";                      ///< a token for the screen
+inline constexpr const char* HeadColor = "HeadColor";               ///< with its opacity
+inline constexpr const char* HeadColorLegend = "HeadColor Legend";  ///< field data
+inline constexpr const char* CompositionColor = "CompositionColor"; ///< with its opacity
+inline constexpr const char* CompositionColorLegend = "CompositionColor Legend"; ///< field data
+inline constexpr const char* ViewBounds = "View Bounds";                         ///< field data
+inline constexpr const char* Side = "Side";                                      ///< 0 query, 1 key
+inline constexpr const char* Label = "Label"; ///< a token for the screen
 inline constexpr const char* Hidden = "Hidden";
 inline constexpr const char* Received = "Received";
 inline constexpr const char* Given = "Given";

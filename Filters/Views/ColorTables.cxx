@@ -195,9 +195,6 @@ const std::vector<double> HeatScale = { 0, 0.001, 0, 0.014, 0.125, 0.129, 0.047,
 /// Lines of attention, on any background: pale to dark amber.
 const std::vector<double> LineScale = { 0, 1, 0.93, 0.66, 0.5, 0.93, 0.66, 0.08, 1, 0.42, 0.25, 0 };
 
-/// Found or not: light gray is 0, dark red is 1.
-const std::vector<double> MatchScale = { 0, 0.8, 0.8, 0.8, 1, 0.7, 0.07, 0.12 };
-
 /// Scores, and other values on both sides of 0: white is 0, of scores the decision boundary of the
 /// hardmax.
 const std::vector<double> SignedScale = { -1, 0.23, 0.3, 0.75, 0, 1, 1, 1, 1, 0.7, 0.02, 0.15 };
@@ -302,10 +299,6 @@ std::vector<double> FixedScale(const Coloring& coloring)
   if (coloring.array == "Weight")
   {
     return LineScale;
-  }
-  if (coloring.array == "Match")
-  {
-    return MatchScale;
   }
   if (coloring.array == "Weights")
   {

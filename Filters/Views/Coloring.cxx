@@ -1,5 +1,6 @@
 #include "Coloring.h"
 
+#include "ClassPalette.h"
 #include "TokenPalette.h"
 
 #include <vtkDataObject.h>
@@ -25,16 +26,37 @@ constexpr const char* Kind = "Kind";
 constexpr const char* ColorEnd = "Color";
 constexpr const char* LegendEnd = " Legend";
 
-/// The legend of queries and keys, written as that of TokenColors.
-std::string KindLegend()
+/// An entry of a legend, written as that of TokenColors.
+std::string Entry(const atlas::Rgb& color, const std::string& text)
 {
-  std::string legend = Kind;
-  for (const auto& [kind, name] :
-    { std::pair(atlas::TokenKind::Query, " query"), std::pair(atlas::TokenKind::Key, " key") })
+  return "\n" + std::to_string(color[0]) + " " + std::to_string(color[1]) + " " +
+         std::to_string(color[2]) + " " + text;
+}
+
+/// Numbers up to this are categories.
+constexpr int MaximumNumber = 15;
+
+/// The legend of an array whose numbers are categories: queries and keys, what a search has found,
+/// or a few heads. Empty for others.
+std::string NumberLegend(const std::string& array, vtkPVArrayInformation* values)
+{
+  if (array == Kind)
   {
-    const atlas::Rgb color = atlas::KindColor(kind);
-    legend += "\n" + std::to_string(color[0]) + " " + std::to_string(color[1]) + " " +
-              std::to_string(color[2]) + name;
+    return array + Entry(atlas::KindColor(atlas::TokenKind::Query), "query") +
+           Entry(atlas::KindColor(atlas::TokenKind::Key), "key");
+  }
+  if (array == "Match")
+  {
+    return array + Entry({ 204, 204, 204 }, "other") + Entry({ 178, 18, 31 }, "found");
+  }
+  std::string legend;
+  if (array == "Head" && values != nullptr && values->GetComponentRange(0)[1] <= MaximumNumber)
+  {
+    legend = array;
+    for (int i = 0; i <= static_cast<int>(values->GetComponentRange(0)[1]); ++i)
+    {
+      legend += Entry(atlas::ClassColor(i), std::to_string(i));
+    }
   }
   return legend;
 }
@@ -90,9 +112,9 @@ Coloring::Coloring(vtkSMProxy* representation)
   {
     this->legend = texts->GetStringValue(0);
   }
-  if (this->array == Kind && RepresentationHint(representation) != nullptr)
+  else if (RepresentationHint(representation) != nullptr)
   {
-    this->legend = KindLegend();
+    this->legend = NumberLegend(this->array, this->arrayInformation);
   }
   this->ours =
     this->classes > 0 || this->HasLegend() || RepresentationHint(representation) != nullptr;

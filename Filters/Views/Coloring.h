@@ -28,8 +28,9 @@ struct Coloring
 {
   std::string array;
   vtkPVArrayInformation* arrayInformation = nullptr;
-  int classes = 0;       ///< of the model that the data come from; 0 if unknown
-  std::string legend;    ///< of Kind, and of colors with a field array "... Legend"; see SetLegend
+  int classes = 0; ///< of the model that the data come from; 0 if unknown
+  std::string
+    legend; ///< of categories, and of colors with a field array "... Legend"; see SetLegend
   bool hasWords = false; ///< whether its points have words (Token), which are written on them
   bool ours = false;     ///< from a filter of this plugin, or computed from such data
 

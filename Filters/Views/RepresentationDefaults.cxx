@@ -1,8 +1,9 @@
 #include "RepresentationDefaults.h"
 
+#include "Charts.h"
+#include "ColorBars.h"
 #include "ColorTables.h"
 #include "Coloring.h"
-#include "ImageCharts.h"
 #include "OldStates.h"
 #include "RepresentationHints.h"
 
@@ -15,6 +16,7 @@
 #include <vtkSMProxy.h>
 #include <vtkSMProxyIterator.h>
 #include <vtkSMProxyManager.h>
+#include <vtkSMRenderViewProxy.h>
 #include <vtkSMSession.h>
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSessionIterator.h>
@@ -23,6 +25,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace
 {
@@ -100,89 +103,35 @@ private:
   bool HasLegend = false; ///< which comes with the data
 };
 
-/// The title of the legend of a table of tokens' colors; empty for other tables.
-std::string TokenTitle(vtkSMProxy* table)
-{
-  vtkNew<vtkSMProxyIterator> representations;
-  representations->SetSession(table->GetSession());
-  for (representations->Begin("representations"); !representations->IsAtEnd();
-    representations->Next())
-  {
-    vtkSMProxy* representation = representations->GetProxy();
-    if (representation->GetProperty("Input") != nullptr &&
-        vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy() == table)
-    {
-      const std::string legend = Coloring(representation).legend;
-      return legend.substr(0, legend.find('\n'));
-    }
-  }
-  return {};
-}
-
-/// Whether a table has the colors of a picture, which no legend explains.
-bool IsOfPicture(vtkSMProxy* table)
-{
-  const char* name = table != nullptr
-                       ? table->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
-                       : nullptr;
-  return name != nullptr && std::string(name).rfind("PictureColor.", 0) == 0;
-}
-
-/// Hides a legend whenever it is shown.
-class LegendHider : public vtkCommand
+/// Labels the rows of a chart in words, at first and with every change of its data.
+class ChartObserver : public vtkCommand
 {
 public:
-  static LegendHider* New() { return new LegendHider; }
-  vtkTypeMacro(LegendHider, vtkCommand);
+  static ChartObserver* New() { return new ChartObserver; }
+  vtkTypeMacro(ChartObserver, vtkCommand);
 
-  void Observe(vtkSMProxy* legend)
+  void Observe(vtkSMProxy* representation)
   {
-    vtkSMProperty* visibility = legend->GetProperty("Visibility");
-    visibility->AddObserver(vtkCommand::ModifiedEvent, this);
-    this->Execute(visibility, vtkCommand::ModifiedEvent, nullptr);
-    legend->UpdateVTKObjects();
+    this->Representation = representation;
+    representation->AddObserver(vtkCommand::UpdateDataEvent, this);
   }
 
-  void Execute(vtkObject* caller, unsigned long, void*) override
+  void Execute(vtkObject*, unsigned long, void*) override
   {
-    vtkSMPropertyHelper visibility(vtkSMProperty::SafeDownCast(caller));
-    if (visibility.GetAsInt() != 0)
+    if (this->Representation != nullptr &&
+        !IsRestoring(this->Representation->GetSessionProxyManager()))
     {
-      visibility.Set(0);
+      AttentionAtlas::LabelChart(this->Representation, this->Labels);
     }
   }
+
+private:
+  vtkWeakPointer<vtkSMProxy> Representation;
+  std::vector<std::string> Labels;
 };
 
-/// Sets the title of a color array's legend to the meaning of the colors, where ParaView would
-/// write "ClassColor Magnitude".
-void NameLegend(vtkSMProxy* scalarBar)
-{
-  vtkSMProxy* table = vtkSMPropertyHelper(scalarBar, "LookupTable", true).GetAsProxy();
-  const char* name = table != nullptr
-                       ? scalarBar->GetSessionProxyManager()->GetProxyName("lookup_tables", table)
-                       : nullptr;
-  const std::string title = table != nullptr ? TokenTitle(table) : std::string();
-  if (!title.empty())
-  {
-    vtkSMPropertyHelper(scalarBar, "Title").Set(title.c_str());
-    vtkSMPropertyHelper(scalarBar, "ComponentTitle").Set("");
-    scalarBar->UpdateVTKObjects();
-  }
-  using Title = std::pair<const char*, const char*>;
-  for (const auto& [array, meaning] :
-    { Title("ClassColor", "Class"), Title("TargetColor", "Target"), Title("Heat", "Weight") })
-  {
-    if (name != nullptr && std::string(name).rfind(std::string(array) + ".", 0) == 0)
-    {
-      vtkSMPropertyHelper(scalarBar, "Title").Set(meaning);
-      vtkSMPropertyHelper(scalarBar, "ComponentTitle").Set("");
-      scalarBar->UpdateVTKObjects();
-    }
-  }
-}
-
-/// Handles every representation and legend when it is registered, and every state when it is
-/// loaded, in all sessions of the client.
+/// Handles every representation and legend when it is registered and when a view gets it, every
+/// view when its camera is reset, and every state when it is loaded, in all sessions of the client.
 class RepresentationObserver : public vtkCommand
 {
 public:
@@ -197,6 +146,12 @@ public:
     {
       manager->AddObserver(vtkCommand::RegisterEvent, this);
       manager->AddObserver(vtkCommand::LoadStateEvent, this);
+      vtkNew<vtkSMProxyIterator> views;
+      views->SetSession(session);
+      for (views->Begin("views"); !views->IsAtEnd(); views->Next())
+      {
+        this->ObserveView(views->GetProxy());
+      }
     }
   }
 
@@ -215,6 +170,16 @@ public:
       AttentionAtlas::RestoreTranslations(state->RootElement, state->ProxyLocator);
       return;
     }
+    if (event == vtkCommand::ResetCameraEvent)
+    {
+      AttentionAtlas::MakeRoom(vtkSMViewProxy::SafeDownCast(caller));
+      return;
+    }
+    if (event == vtkCommand::ModifiedEvent)
+    {
+      this->MeetAwaited();
+      return;
+    }
     const auto* info = static_cast<vtkSMProxyManager::RegisteredProxyInformation*>(data);
     if (info->Type != vtkSMProxyManager::RegisteredProxyInformation::PROXY)
     {
@@ -222,14 +187,14 @@ public:
     }
     const std::string group = info->GroupName;
     const bool isNew = !IsRestoring(info->Proxy->GetSessionProxyManager());
+    if (group == "views")
+    {
+      this->ObserveView(info->Proxy);
+    }
     if (group == "scalar_bars" && isNew)
     {
-      NameLegend(info->Proxy);
-      if (IsOfPicture(vtkSMPropertyHelper(info->Proxy, "LookupTable", true).GetAsProxy()))
-      {
-        vtkNew<LegendHider> hider; // kept alive by the observed property
-        hider->Observe(info->Proxy);
-      }
+      AttentionAtlas::CompleteBar(info->Proxy);
+      this->Awaited.emplace_back(info->Proxy);
     }
     if (group == "representations" && info->Proxy->GetProperty("Input") != nullptr)
     {
@@ -238,10 +203,30 @@ public:
   }
 
 private:
+  void ObserveView(vtkSMProxy* view)
+  {
+    vtkSMProperty* shown = view->GetProperty("Representations");
+    if (shown != nullptr && shown->HasObserver(vtkCommand::ModifiedEvent, this) == 0)
+    {
+      shown->AddObserver(vtkCommand::ModifiedEvent, this);
+      if (vtkSMRenderViewProxy::SafeDownCast(view) != nullptr)
+      {
+        // After the GUI, which takes the focal point for its center of rotation.
+        view->AddObserver(vtkCommand::ResetCameraEvent, this, -1);
+      }
+    }
+  }
+
   void MeetRepresentation(vtkSMProxy* representation, bool isNew)
   {
+    if (isNew)
+    {
+      this->Awaited.emplace_back(representation);
+    }
     if (representation->GetProperty("ColorArrayName") == nullptr) // a chart
     {
+      vtkNew<ChartObserver> observer; // kept alive by the observed proxy
+      observer->Observe(representation);
       if (isNew)
       {
         AttentionAtlas::ApplyHints(representation);
@@ -257,6 +242,32 @@ private:
       representation->UpdateVTKObjects();
     }
   }
+
+  /// Completes those of the new representations and bars that a view has by now.
+  void MeetAwaited()
+  {
+    for (const auto& proxy : std::exchange(this->Awaited, {}))
+    {
+      vtkSMViewProxy* view = proxy != nullptr ? vtkSMViewProxy::FindView(proxy) : nullptr;
+      if (view == nullptr)
+      {
+        this->Awaited.push_back(proxy);
+      }
+      else if (proxy->GetProperty("SeriesVisibility") != nullptr)
+      {
+        AttentionAtlas::TitleChart(proxy);
+        std::vector<std::string> labels;
+        AttentionAtlas::LabelChart(proxy, labels);
+      }
+      else
+      {
+        AttentionAtlas::SetInk(proxy, view);
+        AttentionAtlas::ShowBar(proxy, view);
+      }
+    }
+  }
+
+  std::vector<vtkWeakPointer<vtkSMProxy>> Awaited; ///< which no view has yet
 };
 
 }

@@ -16,10 +16,13 @@
 ///   comparable. Scores get a scale from blue to red that is white at 0. Accuracy gets a scale from
 ///   white at 0 to orange at 1. Heat gets one from 0 to its largest value. Other arrays start with
 ///   ParaView's old default, Cool to Warm, which 6.0 has changed.
-/// - Pictures (PictureColor) have no legend.
+/// - A render view shows the color bar or the legend of what it shows first, and flat surfaces have
+///   labeled axes; its camera leaves room for them when it is reset. Colors that nothing explains,
+///   such as those of a picture, have no legend.
+/// - A chart has titles of its axes, and words in place of the numbers of its rows.
 /// - An Image Chart View has titled axes, with the tokens of an attention map; it shows classes by
 ///   number, since it cannot show colors as they are.
-/// - A chart of ScoreHarmonics starts with the coefficients, without amplitudes and phases.
+/// - A chart starts with the series that the hint AtlasRepresentation of its source names.
 /// - A representation starts with the values that the hint AtlasRepresentation of its source gives.
 ///
 /// An existing lookup table or property belongs to the user and is not changed, except that missing

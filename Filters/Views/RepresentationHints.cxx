@@ -1,7 +1,10 @@
 #include "RepresentationHints.h"
 
+#include "Charts.h"
+#include "ClassPalette.h"
+#include "ColorBars.h"
+#include "ColorMaps.h"
 #include "Coloring.h"
-#include "ImageCharts.h"
 
 #include <vtkDataObject.h>
 #include <vtkNew.h>
@@ -20,19 +23,10 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <cstdint>
 #include <sstream>
 #include <string>
 #include <vector>
-
-// Since 5.13, ParaView has a class of its own for the colors of representations.
-#if __has_include(<vtkSMColorMapEditorHelper.h>)
-#include <vtkSMColorMapEditorHelper.h>
-using ColorMaps = vtkSMColorMapEditorHelper;
-#else
-#include <vtkSMPVRepresentationProxy.h>
-using ColorMaps = vtkSMPVRepresentationProxy;
-#endif
 
 namespace AttentionAtlas
 {
@@ -108,6 +102,9 @@ else { ambientColor = diffuseColor; diffuseColor = vec3(0.0); }
 gl_FragDepth = max(0.0, gl_FragCoord.z - 0.02);
 )";
 
+/// The faces of a box whose edges at the left and at the bottom have labels.
+constexpr int LowerAxes = 3;
+
 /// Shows points as discs if the data has the point array named in the attribute `array`, which
 /// contains their colors. `z` is the height to which they are raised, `radius` that of the discs
 /// (default 0.1).
@@ -138,31 +135,85 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "SelectionPointSize", true).Set(26);
 }
 
-/// The words of a text, separated by spaces.
-std::vector<std::string> WordsOf(const char* words)
+/// The names in a text, separated by semicolons.
+std::vector<std::string> NamesOf(const char* text)
 {
-  std::istringstream text(words);
-  return { std::istream_iterator<std::string>(text), {} };
+  std::istringstream from(text);
+  std::vector<std::string> names;
+  for (std::string name; std::getline(from, name, ';');)
+  {
+    names.push_back(name);
+  }
+  return names;
 }
 
-/// Hides the series of a chart listed in the attribute `names`, separated by spaces.
-void HideSeries(vtkSMProxy* representation, vtkPVXMLElement* element)
+/// Gives a series of a chart the values of a property that lists each series with its values.
+void SetSeries(vtkSMProxy* chart, const char* property, const std::string& series,
+  const std::vector<std::string>& values)
 {
-  if (representation->GetProperty("SeriesVisibility") == nullptr)
+  vtkSMPropertyHelper listed(chart, property, true);
+  const auto count = static_cast<unsigned int>(values.size());
+  for (unsigned int i = 0; i + count < listed.GetNumberOfElements(); i += count + 1)
+  {
+    for (unsigned int c = 0; listed.GetAsString(i) == series && c < count; ++c)
+    {
+      listed.Set(i + 1 + c, values[c].c_str());
+    }
+  }
+}
+
+/// Shows the series of a chart in the attribute `names` and no others, in the colors of classes and
+/// with points of a good size, or all others and not these.
+void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
+{
+  if (chart->GetProperty("SeriesVisibility") == nullptr)
   {
     return;
   }
-  const std::vector<std::string> names = WordsOf(element->GetAttributeOrEmpty("names"));
-  vtkSMPropertyHelper visibility(representation, "SeriesVisibility");
+  const std::vector<std::string> names = NamesOf(element->GetAttributeOrEmpty("names"));
+  vtkSMPropertyHelper visibility(chart, "SeriesVisibility");
+  int colors = 0;
   for (unsigned int i = 0; i + 1 < visibility.GetNumberOfElements(); i += 2)
   {
     const std::string series = visibility.GetAsString(i);
-    if (std::any_of(names.begin(), names.end(),
-          [&series](const std::string& name) { return IsNamed(series, name); }))
+    const bool isNamed = std::any_of(names.begin(), names.end(),
+      [&series](const std::string& name) { return IsNamed(series, name); });
+    if (isNamed != shown)
     {
       visibility.Set(i + 1, "0");
     }
+    else
+    {
+      visibility.Set(i + 1, "1");
+      std::vector<std::string> color;
+      for (const std::uint8_t channel : atlas::ClassColor(colors++))
+      {
+        color.push_back(std::to_string(channel / 255.));
+      }
+      SetSeries(chart, "SeriesColor", series, color);
+    }
+    if (chart->GetXMLName() == std::string("XYPointChartRepresentation"))
+    {
+      SetSeries(chart, "SeriesMarkerStyle", series, { "4" }); // circles
+      SetSeries(chart, "SeriesMarkerSize", series, { "6" });
+    }
   }
+}
+
+/// Labels the axes of flat data by the attributes `x` and `y`.
+void ShowAxes(vtkSMProxy* representation, vtkPVXMLElement* element)
+{
+  if (representation->GetProperty("DataAxesGrid") == nullptr || AreBarsByHand())
+  {
+    return;
+  }
+  vtkSMProxy* axes = vtkSMPropertyHelper(representation, "DataAxesGrid").GetAsProxy();
+  vtkSMPropertyHelper(axes, "GridAxesVisibility").Set(1);
+  vtkSMPropertyHelper(axes, "ShowGrid").Set(0);
+  vtkSMPropertyHelper(axes, "AxesToLabel").Set(LowerAxes);
+  vtkSMPropertyHelper(axes, "XTitle").Set(element->GetAttributeOrEmpty("x"));
+  vtkSMPropertyHelper(axes, "YTitle").Set(element->GetAttributeOrEmpty("y"));
+  axes->UpdateVTKObjects();
 }
 
 /// An image is shown as a texture, which is fast. With several ranks, textures leave a seam between
@@ -195,9 +246,13 @@ void ApplyElement(vtkSMProxy* representation, vtkPVXMLElement* element)
   {
     ShowDiscs(representation, element);
   }
-  else if (kind == "HiddenSeries")
+  else if (kind == "HiddenSeries" || kind == "ShownSeries")
   {
-    HideSeries(representation, element);
+    ChooseSeries(representation, element, kind == "ShownSeries");
+  }
+  else if (kind == "Axes")
+  {
+    ShowAxes(representation, element);
   }
   else if (kind == "Property")
   {
@@ -218,7 +273,7 @@ const char* Successor(vtkSMProxy* representation, vtkPVXMLElement* follow)
   {
     return nullptr;
   }
-  for (const std::string& candidate : WordsOf(follow->GetAttributeOrEmpty("names")))
+  for (const std::string& candidate : NamesOf(follow->GetAttributeOrEmpty("names")))
   {
     if (auto* array = arrays->GetArrayInformation(candidate.c_str()))
     {

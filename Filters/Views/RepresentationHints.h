@@ -8,8 +8,13 @@ class vtkSMProxy;
 /// - ColorArray (`name`, or `suffix`): colors by the first point or cell array of that name
 /// - Property (`name`, `values` or `text`): sets a property, if the representation has it
 /// - Discs (`array`, `z`, `radius`, all optional): shows points as discs
-/// - HiddenSeries (`names` of columns, with or without a head number): series that a chart hides at
-///   first
+/// - HiddenSeries, ShownSeries (`names` of columns, with or without a head number, separated by
+///   semicolons): series that a chart hides at first, or the only ones that it shows; these get the
+///   colors of classes
+/// - Axes (`x`, `y`): flat data have labelled axes with these titles
+/// - Chart (`bottom`, `left`, `labels`): titles of the axes of the chart, unless it has some, and
+/// the
+///   column with the words below its bars; see Charts.h
 /// - FollowArray: see below
 ///
 /// An element with the attribute `port` applies only to that output port.
@@ -24,8 +29,8 @@ void UseOpaqueSurface(vtkSMProxy* representation);
 
 /// If the array of a representation no longer exists and its source has the hint FollowArray,
 /// colors the representation by one that does: the first of the attribute `names` of the hint,
-/// separated by spaces, or the first point array if the hint has none. Such sources have one array
-/// that is named after its content.
+/// separated by semicolons, or the first point array if the hint has none. Such sources have one
+/// array that is named after its content.
 void FollowArray(vtkSMProxy* representation);
 
 }

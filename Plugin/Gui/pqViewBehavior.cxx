@@ -2,6 +2,7 @@
 
 #include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
+#include <pqDataRepresentation.h>
 #include <pqObjectBuilder.h>
 #include <pqPipelineSource.h>
 #include <pqRenderView.h>
@@ -12,15 +13,37 @@
 #include <vtkSMRenderViewProxy.h>
 #include <vtkSMViewLayoutProxy.h>
 
+#include <QTimer>
+
+#include <algorithm>
+
 namespace
 {
+
+/// Whether the hints of a proxy state how it is shown.
+bool IsShownByUs(pqPipelineSource* source)
+{
+  vtkPVXMLElement* hints = source->getProxy()->GetHints();
+  return hints != nullptr && hints->FindNestedElementByName("AtlasRepresentation") != nullptr;
+}
 
 /// Whether the hints of a proxy, which all our proxies have, state how a render view shows it.
 bool IsShownInRenderView(pqPipelineSource* source)
 {
   vtkPVXMLElement* hints = source->getProxy()->GetHints();
-  return hints != nullptr && hints->FindNestedElementByName("AtlasRepresentation") != nullptr &&
-         hints->FindNestedElementByName("RepresentationType") != nullptr;
+  return IsShownByUs(source) && hints->FindNestedElementByName("RepresentationType") != nullptr;
+}
+
+/// Whether nothing but outputs of a source is visible in a view.
+bool ShowsOnly(pqView* view, pqPipelineSource* source)
+{
+  const QList<pqRepresentation*> shown = view->getRepresentations();
+  return std::all_of(shown.begin(), shown.end(),
+    [source](pqRepresentation* representation)
+    {
+      auto* data = qobject_cast<pqDataRepresentation*>(representation);
+      return data == nullptr || !data->isVisible() || data->getInput() == source;
+    });
 }
 
 /// A visible render view of the active layout, or null.
@@ -62,6 +85,12 @@ void pqViewBehavior::shutdown()
 
 void pqViewBehavior::meet(pqPipelineSource* source)
 {
+  if (IsShownByUs(source))
+  {
+    this->connect(source,
+      SIGNAL(representationAdded(pqPipelineSource*, pqDataRepresentation*, int)),
+      SLOT(frame(pqPipelineSource*, pqDataRepresentation*)));
+  }
   pqActiveObjects& active = pqActiveObjects::instance();
   if (!IsShownInRenderView(source) || qobject_cast<pqRenderView*>(active.activeView()) != nullptr)
   {
@@ -72,4 +101,18 @@ void pqViewBehavior::meet(pqPipelineSource* source)
                          ? view
                          : pqApplicationCore::instance()->getObjectBuilder()->createView(
                              pqRenderView::renderViewType(), source->getServer()));
+}
+
+void pqViewBehavior::frame(pqPipelineSource* source, pqDataRepresentation* shown)
+{
+  // After Apply, which shows the other outputs and moves the camera.
+  QTimer::singleShot(0, shown,
+    [source, shown]
+    {
+      auto* view = qobject_cast<pqRenderView*>(shown->getView());
+      if (view != nullptr && ShowsOnly(view, source))
+      {
+        view->resetCamera();
+      }
+    });
 }

@@ -78,7 +78,8 @@ class MapPicture(AtlasTest):
             simple.Render(self.view)
             self.assertEqual(list(self.display.ColorArrayName), ["POINTS", quantity])
             bar = simple.GetScalarBar(simple.GetColorTransferFunction(quantity), self.view)
-            self.assertEqual((bar.Title, bar.Visibility), (quantity, 1))
+            title = {"Scores": "Attention score", "Weights": "Attention weight"}[quantity]
+            self.assertEqual((bar.Title, bar.Visibility), (title, 1))
             other = "Weights" if quantity == "Scores" else "Scores"
             old = simple.GetScalarBar(simple.GetColorTransferFunction(other), self.view)
             self.assertEqual(old.Visibility, 0)

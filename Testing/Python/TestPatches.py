@@ -73,7 +73,7 @@ class Patches(AtlasTest):
             shown[number].SetScalarBarVisibility(view, True)
             bar = simple.GetScalarBar(shown[number].LookupTable, view)
             self.assertEqual(bool(bar.Visibility), legend)
-        self.assertEqual(simple.GetScalarBar(shown[0].LookupTable, view).Title, "Weight")
+        self.assertEqual(simple.GetScalarBar(shown[0].LookupTable, view).Title, "Attention weight")
 
     def test_pixels_are_exact_and_heat_lies_upon_them(self):
         filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD)

@@ -259,7 +259,7 @@ class WebPages(AtlasTest):
         view = simple.CreateRenderView()
         shown = simple.Show(ball, view)
         simple.ColorBy(shown, ("POINTS", "Elevation"))
-        for name in ("Elevation", "HeadColor", "Weight", "Score"):
+        for name in ("Elevation", "HeadColor", "CompositionColor", "Weight", "Score"):
             table = simple.GetColorTransferFunction(name)
             table.RGBPoints = [0.4, 0, 0, 1, 0.45, 1, 0, 0]
             table.ScalarRangeInitialized = 1

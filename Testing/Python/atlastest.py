@@ -11,6 +11,7 @@ import unittest
 import numpy
 from attentionatlas import load_plugin
 from paraview import servermanager, simple
+from paraview.modules.vtkRemotingSettings import vtkPVGeneralSettings
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkLogger
 from vtkmodules.vtkCommonDataModel import vtkPolyData
@@ -236,6 +237,8 @@ class AtlasTest(unittest.TestCase):
     def start_session(self):
         simple.ResetSession()
         load_plugin()
+        # Most tests look at the pixels of data alone; TestFirstShow.py has bars and legends.
+        vtkPVGeneralSettings.GetInstance().SetScalarBarMode(vtkPVGeneralSettings.MANUAL_SCALAR_BARS)
 
     def take_errors(self):
         """The errors and warnings since the last call, but that a request failed for them."""

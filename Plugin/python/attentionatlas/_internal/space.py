@@ -116,6 +116,8 @@ class Scene(Proxies):
         display = simple.Show(source, self.view)
         self._sources.append(source)
         display.SetRepresentationType("Surface")
+        if display.LookupTable:
+            display.SetScalarBarVisibility(self.view, False)  # figures have their own
         display.ColorArrayName = [association if array else None, array or ""]
         if array is None:
             display.AmbientColor = display.DiffuseColor = to_rgb(color)

@@ -1,4 +1,4 @@
-#include "ImageCharts.h"
+#include "Charts.h"
 
 #include "Coloring.h"
 
@@ -8,14 +8,18 @@
 #include <vtkFieldData.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
+#include <vtkPVXMLElement.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMSourceProxy.h>
 #include <vtkSMViewProxy.h>
 #include <vtkStringArray.h>
+#include <vtkTable.h>
+#include <vtkVariant.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AttentionAtlas
@@ -45,15 +49,21 @@ vtkSMPropertyHelper AxisProperty(vtkSMProxy* view, const Axis& axis, const char*
   return { view, property.c_str(), true };
 }
 
-/// The tokens of an attention map, or their numbers if the map is on a server.
-std::vector<std::string> Tokens(vtkSMProxy* representation, const Axis& axis)
+/// What a representation shows; null if it is on a server.
+vtkDataObject* ClientData(vtkSMProxy* representation)
 {
   vtkSMPropertyHelper input(representation, "Input");
   auto* producer = vtkSMSourceProxy::SafeDownCast(input.GetAsProxy());
   auto* algorithm = vtkAlgorithm::SafeDownCast(producer->GetClientSideObject());
-  vtkDataObject* data = algorithm != nullptr
-                          ? algorithm->GetOutputDataObject(static_cast<int>(input.GetOutputPort()))
-                          : nullptr;
+  return algorithm != nullptr
+           ? algorithm->GetOutputDataObject(static_cast<int>(input.GetOutputPort()))
+           : nullptr;
+}
+
+/// The tokens of an attention map, or their numbers if the map is on a server.
+std::vector<std::string> Tokens(vtkSMProxy* representation, const Axis& axis)
+{
+  vtkDataObject* data = ClientData(representation);
   auto* texts = data != nullptr ? vtkStringArray::SafeDownCast(
                                     data->GetFieldData()->GetAbstractArray(axis.tokens))
                                 : nullptr;
@@ -118,20 +128,28 @@ std::vector<std::string> Labels(
   return labels;
 }
 
+/// The labels of an axis of a view; none: numbers.
+std::vector<std::string> LabelsOf(vtkSMProxy* view, const Axis& axis)
+{
+  vtkSMPropertyHelper property = AxisProperty(view, axis, "Labels");
+  const bool used = AxisProperty(view, axis, "UseCustomLabels").GetAsInt() != 0;
+  std::vector<std::string> labels;
+  for (unsigned int i = 0; used && i < property.GetNumberOfElements(); ++i)
+  {
+    labels.emplace_back(property.GetAsString(i));
+  }
+  return labels;
+}
+
 /// Sets the labels of an axis of a view; none: numbers. Returns whether they were others.
 bool SetLabels(vtkSMProxy* view, const Axis& axis, const std::vector<std::string>& labels)
 {
-  vtkSMPropertyHelper use = AxisProperty(view, axis, "UseCustomLabels");
-  vtkSMPropertyHelper property = AxisProperty(view, axis, "Labels");
-  std::vector<std::string> old;
-  for (unsigned int i = 0; use.GetAsInt() != 0 && i < property.GetNumberOfElements(); ++i)
-  {
-    old.emplace_back(property.GetAsString(i));
-  }
-  if (labels == old)
+  if (labels == LabelsOf(view, axis))
   {
     return false;
   }
+  vtkSMPropertyHelper use = AxisProperty(view, axis, "UseCustomLabels");
+  vtkSMPropertyHelper property = AxisProperty(view, axis, "Labels");
   use.Set(labels.empty() ? 0 : 1);
   property.SetNumberOfElements(static_cast<unsigned int>(labels.size()));
   for (std::size_t i = 0; i < labels.size(); ++i)
@@ -141,6 +159,84 @@ bool SetLabels(vtkSMProxy* view, const Axis& axis, const std::vector<std::string
   return true;
 }
 
+/// The hint Chart of the source of a representation, for the port that this shows; null if none.
+vtkPVXMLElement* ChartHint(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  const auto shown = static_cast<int>(vtkSMPropertyHelper(representation, "Input").GetOutputPort());
+  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
+  {
+    vtkPVXMLElement* element = hint->GetNestedElement(i);
+    int port = shown;
+    element->GetScalarAttribute("port", &port);
+    if (element->GetName() == std::string("Chart") && port == shown)
+    {
+      return element;
+    }
+  }
+  return nullptr;
+}
+
+/// The places and words of the rows of a table.
+std::vector<std::string> RowLabels(vtkTable* table, const char* column)
+{
+  std::vector<std::string> labels;
+  vtkAbstractArray* words = table != nullptr ? table->GetColumnByName(column) : nullptr;
+  for (vtkIdType row = 0; words != nullptr && row < words->GetNumberOfTuples(); ++row)
+  {
+    labels.push_back(std::to_string(row));
+    labels.push_back(words->GetVariantValue(row).ToString());
+  }
+  return labels;
+}
+
+}
+
+void TitleChart(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = ChartHint(representation);
+  vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
+  if (hint == nullptr || view == nullptr || view->GetProperty("BottomAxisTitle") == nullptr)
+  {
+    return;
+  }
+  for (const auto& [axis, attribute] : { std::pair(Axes[0], "bottom"), std::pair(Axes[1], "left") })
+  {
+    vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
+    const char* old = title.GetAsString();
+    if (old == nullptr || *old == '\0')
+    {
+      title.Set(hint->GetAttributeOrEmpty(attribute));
+      AxisProperty(view, axis, "TitleFontSize").Set(14);
+      AxisProperty(view, axis, "TitleBold").Set(0);
+    }
+  }
+  view->UpdateVTKObjects();
+}
+
+void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
+{
+  vtkPVXMLElement* hint = ChartHint(representation);
+  const char* column = hint != nullptr ? hint->GetAttribute("labels") : nullptr;
+  vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
+  if (column == nullptr || view == nullptr || view->GetProperty("BottomAxisLabels") == nullptr ||
+      vtkSMPropertyHelper(representation, "UseIndexForXAxis").GetAsInt() == 0)
+  {
+    return;
+  }
+  const std::vector<std::string> words =
+    RowLabels(vtkTable::SafeDownCast(ClientData(representation)), column);
+  const std::vector<std::string> old = LabelsOf(view, Axes[0]);
+  if (!old.empty() && old != labels && old != words)
+  {
+    return;
+  }
+  labels = words;
+  if (SetLabels(view, Axes[0], words))
+  {
+    view->UpdateVTKObjects();
+    view->Update(); // which hands labels to the chart
+  }
 }
 
 bool IsImageChart(vtkSMProxy* representation)

@@ -1,0 +1,420 @@
+#include "ColorBars.h"
+
+#include "ColorMaps.h"
+#include "Coloring.h"
+
+#include <vtkBoundingBox.h>
+#include <vtkCamera.h>
+#include <vtkCommand.h>
+#include <vtkMath.h>
+#include <vtkNew.h>
+#include <vtkPVDataInformation.h>
+#include <vtkPVGeneralSettings.h>
+#include <vtkRenderWindow.h>
+#include <vtkSMProperty.h>
+#include <vtkSMPropertyHelper.h>
+#include <vtkSMProxy.h>
+#include <vtkSMProxyIterator.h>
+#include <vtkSMRenderViewProxy.h>
+#include <vtkSMSessionProxyManager.h>
+#include <vtkSMTransferFunctionProxy.h>
+#include <vtkVector.h>
+#include <vtkVectorOperators.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// What a property of a proxy is set to, 0 if there is none.
+int Number(vtkSMProxy* proxy, const char* property)
+{
+  return proxy->GetProperty(property) != nullptr ? vtkSMPropertyHelper(proxy, property).GetAsInt()
+                                                 : 0;
+}
+
+vtkSMProxy* TableOf(vtkSMProxy* proxy)
+{
+  vtkSMPropertyHelper table(proxy, "LookupTable", true);
+  return table.GetNumberOfElements() > 0 ? table.GetAsProxy() : nullptr;
+}
+
+/// The visible proxies in a view.
+std::vector<vtkSMProxy*> Visible(vtkSMViewProxy* view)
+{
+  vtkSMPropertyHelper shown(view, "Representations");
+  std::vector<vtkSMProxy*> found;
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* proxy = shown.GetAsProxy(i);
+    if (proxy != nullptr && Number(proxy, "Visibility") != 0)
+    {
+      found.push_back(proxy);
+    }
+  }
+  return found;
+}
+
+bool IsBar(vtkSMProxy* proxy)
+{
+  return proxy->GetProperty("ScalarBarThickness") != nullptr;
+}
+
+bool IsData(vtkSMProxy* proxy)
+{
+  return proxy->GetProperty("ColorArrayName") != nullptr;
+}
+
+/// The title of the bar of an array whose name does not say it, with its unit.
+std::string TitleOf(const Coloring& coloring)
+{
+  if (coloring.HasLegend())
+  {
+    return coloring.legend.substr(0, coloring.legend.find('\n'));
+  }
+  using Title = std::pair<const char*, const char*>;
+  for (const auto& [array, title] : { Title("ClassColor", "Class"), Title("TargetColor", "Target"),
+         Title("Heat", "Attention weight"), Title("Weight", "Attention weight"),
+         Title("Weights", "Attention weight"), Title("Scores", "Attention score"),
+         Title("Content", "Score of content"), Title("Bias", "Score of position"),
+         Title("NormWeighted", "Norm of weight x value"), Title("Accuracy", "Accuracy (share)"),
+         Title("Contribution", "Contribution (logits)"),
+         Title("ScoreContribution", "Contribution to score"), Title("Effect", "Effect of patch"),
+         Title("Logit Difference", "Difference (logits)"), Title("QK", "QK circuit (score)"),
+         Title("OV", "OV circuit (logits)"), Title("PositionQK", "QK of positions (score)") })
+  {
+    if (coloring.array == array)
+    {
+      return title;
+    }
+  }
+  return {};
+}
+
+/// Whether a bar or legend explains the colors of a representation.
+bool IsExplained(const Coloring& coloring)
+{
+  return !coloring.ShowsColors() || coloring.HasLegend() || coloring.ShowsClasses();
+}
+
+/// Hides a bar whenever it is shown.
+class BarHider : public vtkCommand
+{
+public:
+  static BarHider* New() { return new BarHider; }
+  vtkTypeMacro(BarHider, vtkCommand);
+
+  void Observe(vtkSMProxy* bar)
+  {
+    vtkSMProperty* visibility = bar->GetProperty("Visibility");
+    visibility->AddObserver(vtkCommand::ModifiedEvent, this);
+    this->Execute(visibility, vtkCommand::ModifiedEvent, nullptr);
+    bar->UpdateVTKObjects();
+  }
+
+  void Execute(vtkObject* caller, unsigned long, void*) override
+  {
+    vtkSMPropertyHelper visibility(vtkSMProperty::SafeDownCast(caller));
+    if (visibility.GetAsInt() != 0)
+    {
+      visibility.Set(0);
+    }
+  }
+};
+
+/// Letters are about half as wide as they are high.
+constexpr double LetterWidth = 0.55;
+
+/// How wide a bar is in pixels.
+double WidthOf(vtkSMProxy* bar)
+{
+  vtkSMProxy* table = TableOf(bar);
+  vtkSMPropertyHelper annotations(table, "Annotations");
+  std::size_t letters = Number(table, "IndexedLookup") != 0 ? 1 : 7; // of a number
+  for (unsigned int i = 1; letters != 7 && i < annotations.GetNumberOfElements(); i += 2)
+  {
+    letters = std::max(letters, std::string(annotations.GetAsString(i)).size());
+  }
+  return Number(bar, "ScalarBarThickness") + 2. * Number(bar, "TitleFontSize") +
+         LetterWidth * static_cast<double>(letters) * Number(bar, "LabelFontSize");
+}
+
+/// How high a bar is as a share of its view, whose height is given in pixels.
+double HeightOf(vtkSMProxy* bar, double height)
+{
+  const std::string title = vtkSMPropertyHelper(bar, "Title").GetAsString();
+  return std::max(vtkSMPropertyHelper(bar, "ScalarBarLength").GetAsDouble(),
+    LetterWidth * static_cast<double>(title.size()) * Number(bar, "TitleFontSize") / height);
+}
+
+/// The corner in which a bar stands; empty if the user has moved it.
+std::string CornerOf(vtkSMProxy* bar)
+{
+  const char* place = vtkSMPropertyHelper(bar, "WindowLocation", true).GetAsString();
+  return place != nullptr ? place : "";
+}
+
+/// The labelled axes of a representation; null if it has none.
+vtkSMProxy* AxesOf(vtkSMProxy* representation)
+{
+  vtkSMProxy* axes = representation->GetProperty("DataAxesGrid") != nullptr
+                       ? vtkSMPropertyHelper(representation, "DataAxesGrid").GetAsProxy()
+                       : nullptr;
+  return axes != nullptr && Number(axes, "GridAxesVisibility") != 0 ? axes : nullptr;
+}
+
+/// Whether a representation has texts beside its points whose size is that of a font.
+bool HasTexts(vtkSMProxy* representation)
+{
+  const char* type = vtkSMPropertyHelper(representation, "Representation", true).GetAsString();
+  return type != nullptr && type == std::string("Token Labels") &&
+         vtkSMPropertyHelper(representation, "LabelHeight").GetAsDouble() == 0;
+}
+
+/// Shares of a view that data must leave free.
+struct Margins
+{
+  double left;
+  double right;
+  double bottom;
+  double top;
+};
+
+/// The margins around our data: beside their color bars and, if all of these are in the lower right
+/// corner, above them. None without bars and axes.
+std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double width, double height)
+{
+  constexpr double Gap = 8;       // in pixels, as the others
+  constexpr double AxisRoom = 92; // title, numbers and ticks
+  constexpr double TextRoom = 52;
+  constexpr double TextHeight = 20;
+  double bars = 0;
+  double tallest = 0;
+  double left = 0;
+  double top = 0;
+  bool isLow = true;
+  for (vtkSMProxy* data : shown)
+  {
+    if (!IsData(data) || !Coloring(data).ours)
+    {
+      continue;
+    }
+    left = std::max(left, AxesOf(data) != nullptr ? AxisRoom : HasTexts(data) ? TextRoom : 0);
+    top = HasTexts(data) ? TextHeight : top;
+    for (vtkSMProxy* bar : shown)
+    {
+      const std::string corner = IsBar(bar) && TableOf(bar) == TableOf(data) ? CornerOf(bar) : "";
+      if (EndsWith(corner, "Right Corner"))
+      {
+        bars = std::max(bars, WidthOf(bar));
+        tallest = std::max(tallest, HeightOf(bar, height));
+        isLow = isLow && corner == "Lower Right Corner";
+      }
+    }
+  }
+  const double bottom = left == AxisRoom ? AxisRoom : 0;
+  if (bars == 0 && bottom == 0)
+  {
+    return {};
+  }
+  const auto share = [](double room, double side) { return std::min((room + Gap) / side, 0.4); };
+  std::vector<Margins> rooms = { { share(left, width), share(bars, width), share(bottom, height),
+    share(top, height) } };
+  if (isLow && bottom == 0)
+  {
+    rooms.push_back(
+      { share(left, width), share(0, width), tallest + share(Gap, height), share(top, height) });
+  }
+  return rooms;
+}
+
+/// Half of what data takes in the directions of a camera, from its middle.
+struct Extent
+{
+  double across;
+  double up;
+  bool isFlat; ///< as seen by the camera
+};
+
+/// What the camera, which was just reset, looks at: a box around its focal point with a diagonal
+/// that is known from its scale, and that holds the bounds of the data. It is larger than these by
+/// the room of texts beside them.
+Extent ExtentOf(const std::vector<vtkSMProxy*>& shown, vtkCamera* camera, double aspect)
+{
+  const double radius = camera->GetParallelScale() * std::min(1., aspect);
+  vtkBoundingBox box;
+  for (vtkSMProxy* data : shown)
+  {
+    if (IsData(data))
+    {
+      box.AddBounds(ShownData(data)->GetBounds());
+    }
+  }
+  const double* direction = camera->GetDirectionOfProjection();
+  const bool looksDown = std::abs(direction[2]) > 0.999 && std::abs(camera->GetViewUp()[1]) > 0.999;
+  if (!box.IsValid() || !looksDown || box.GetLength(2) > 0.15 * box.GetMaxLength())
+  {
+    return { radius, radius, false };
+  }
+  // Both sides grow by the same length r: (w + r)^2 + (h + r)^2 = (2 radius)^2.
+  const double w = box.GetLength(0);
+  const double h = box.GetLength(1);
+  const double under = 8 * radius * radius - (w - h) * (w - h);
+  const double grown = std::max(0., (std::sqrt(std::max(0., under)) - w - h) / 2);
+  return { (w + grown) / 2, (h + grown) / 2, true };
+}
+
+}
+
+bool AreBarsByHand()
+{
+  return vtkPVGeneralSettings::GetInstance()->GetScalarBarMode() ==
+         vtkPVGeneralSettings::MANUAL_SCALAR_BARS;
+}
+
+void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view)
+{
+  vtkSMProxy* target = IsBar(proxy) ? proxy : AxesOf(proxy);
+  if (target == nullptr || view->GetProperty("UseColorPaletteForBackground") == nullptr ||
+      Number(view, "UseColorPaletteForBackground") != 0)
+  {
+    return;
+  }
+  const std::vector<double> back = vtkSMPropertyHelper(view, "Background").GetDoubleArray();
+  const bool isLight = 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2] > 0.5;
+  const std::vector<double> ink(3, isLight ? 0 : 1);
+  for (const char* name : { "TitleColor", "LabelColor", "GridColor", "XTitleColor", "YTitleColor",
+         "XLabelColor", "YLabelColor" })
+  {
+    if (target->GetProperty(name) != nullptr)
+    {
+      vtkSMPropertyHelper(target, name).Set(ink.data(), 3);
+    }
+  }
+  target->UpdateVTKObjects();
+}
+
+void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view)
+{
+  const Coloring coloring(representation);
+  vtkSMProxy* table = TableOf(representation);
+  if (!coloring.IsKnown() || !IsExplained(coloring) || table == nullptr || AreBarsByHand())
+  {
+    return;
+  }
+  if (vtkSMTransferFunctionProxy::FindScalarBarRepresentation(table, view) != nullptr)
+  {
+    const std::vector<vtkSMProxy*> shown = Visible(view);
+    if (std::any_of(shown.begin(), shown.end(), [&](vtkSMProxy* other)
+          { return other != representation && IsData(other) && TableOf(other) == table; }))
+    {
+      return;
+    }
+  }
+  ColorMaps::SetScalarBarVisibility(representation, view, true);
+}
+
+void CompleteBar(vtkSMProxy* bar)
+{
+  vtkSMProxy* table = TableOf(bar);
+  vtkNew<vtkSMProxyIterator> representations;
+  representations->SetSession(bar->GetSession());
+  for (representations->Begin("representations"); !representations->IsAtEnd();
+    representations->Next())
+  {
+    vtkSMProxy* data = representations->GetProxy();
+    if (table == nullptr || !IsData(data) || TableOf(data) != table)
+    {
+      continue;
+    }
+    const Coloring coloring(data);
+    if (!coloring.ours)
+    {
+      continue;
+    }
+    if (!IsExplained(coloring))
+    {
+      vtkNew<BarHider> hider; // kept alive by the observed property
+      hider->Observe(bar);
+      return;
+    }
+    const std::string title = TitleOf(coloring);
+    if (!title.empty())
+    {
+      vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
+      vtkSMPropertyHelper(bar, "ComponentTitle").Set("");
+    }
+    // A line for each entry of a legend, in a view of usual height.
+    const double entries = vtkSMPropertyHelper(table, "Annotations").GetNumberOfElements() / 2.;
+    vtkSMPropertyHelper length(bar, "ScalarBarLength");
+    length.Set(std::clamp(0.055 * entries, length.GetAsDouble(), 0.9));
+    // Whose default shows 0 as 0.0e+00.
+    vtkSMPropertyHelper(bar, "RangeLabelFormat")
+      .Set(vtkSMPropertyHelper(bar, "LabelFormat").GetAsString());
+    bar->UpdateVTKObjects();
+    return;
+  }
+}
+
+void MakeRoom(vtkSMViewProxy* view)
+{
+  auto* renderView = vtkSMRenderViewProxy::SafeDownCast(view);
+  const std::vector<vtkSMProxy*> shown = Visible(view);
+  vtkSMPropertyHelper size(view, "ViewSize");
+  const double letters = renderView->GetRenderWindow()->GetDPI() / 72.;
+  const double width = size.GetAsDouble(0) / letters;
+  const double height = size.GetAsDouble(1) / letters;
+  const std::vector<Margins> rooms = RoomsFor(shown, width, height);
+  if (rooms.empty() || width <= 0 || height <= 0)
+  {
+    return;
+  }
+  vtkCamera* camera = renderView->GetActiveCamera();
+  const double aspect = width / height;
+  const Extent data = ExtentOf(shown, camera, aspect);
+
+  // Half the height of what the view shows around the focal point.
+  const double tangent = std::tan(vtkMath::RadiansFromDegrees(camera->GetViewAngle() / 2));
+  const bool isParallel = camera->GetParallelProjection() != 0;
+  const double old = isParallel ? camera->GetParallelScale() : camera->GetDistance() * tangent;
+  const auto fits = [&](const Margins& room)
+  {
+    return std::max(
+      data.up / (1 - room.bottom - room.top), data.across / aspect / (1 - room.left - room.right));
+  };
+  const Margins& room = *std::min_element(rooms.begin(), rooms.end(),
+    [&](const Margins& a, const Margins& b) { return fits(a) < fits(b); });
+  const double fitting = fits(room);
+  const double half = data.isFlat ? fitting : std::max(old, fitting);
+  // The middle of the data, in halves of the view: as near to that of the view as the room allows.
+  const double across = data.across / half / aspect;
+  const double up = data.up / half;
+  const double x = std::min(1 - 2 * room.right - across, std::max(-1 + 2 * room.left + across, 0.));
+  const double y = std::min(1 - 2 * room.top - up, std::max(-1 + 2 * room.bottom + up, 0.));
+
+  vtkVector3d back;
+  camera->GetDirectionOfProjection(back.GetData());
+  back = -1. * back;
+  vtkVector3d upwards;
+  camera->GetViewUp(upwards.GetData());
+  const vtkVector3d right = upwards.Cross(back).Normalized();
+  const vtkVector3d above = back.Cross(right);
+  vtkVector3d focus;
+  camera->GetFocalPoint(focus.GetData());
+  focus = focus - (x * half * aspect) * right - (y * half) * above;
+  const double distance = isParallel ? camera->GetDistance() : half / tangent;
+  camera->SetFocalPoint(focus.GetData());
+  camera->SetPosition((focus + distance * back).GetData());
+  if (isParallel)
+  {
+    camera->SetParallelScale(half);
+  }
+}
+
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+class vtkSMProxy;
+class vtkSMViewProxy;
+
+/// The color bars and legends of our arrays, and the room that they need in a render view.
+namespace AttentionAtlas
+{
+
+/// Whether the user has chosen in ParaView's settings to show color bars by hand. Then we show no
+/// bars and no axes.
+bool AreBarsByHand();
+
+/// Shows the bar or legend of the array that colors a representation, when the representation is
+/// first shown in a view, unless bars are shown by hand. There is none for colors that no legend
+/// explains, such as those of a picture, and none if the user has hidden it while another
+/// representation in the view uses it.
+void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view);
+
+/// Completes a new bar: a title in words with the unit, short numbers at its ends. Colors that no
+/// legend explains get no bar.
+void CompleteBar(vtkSMProxy* bar);
+
+/// Gives the texts of a bar, or those of the axes of a representation, the color that is legible in
+/// a view whose background is not that of the color palette.
+void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view);
+
+/// After a view has reset its camera: moves and zooms it so that our data lie beside their color
+/// bars and axis labels, and not below them. Does nothing in views without these.
+void MakeRoom(vtkSMViewProxy* view);
+
+}

@@ -1,0 +1,188 @@
+"""What a view shows with our data at first, without a click: color bars, legends, axes and words."""
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from paraview import simple
+from paraview.modules.vtkRemotingSettings import vtkPVGeneralSettings
+
+SETTINGS = vtkPVGeneralSettings.GetInstance()
+
+
+def bars(view):
+    """The visible color bars of a view."""
+    found = [shown for shown in view.Representations if "ScalarBarThickness" in shown.ListProperties()]
+    return [bar for bar in found if bar.Visibility]
+
+
+def titles(view):
+    return sorted(bar.Title for bar in bars(view))
+
+
+class FirstShow(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        SETTINGS.SetScalarBarMode(SETTINGS.AUTOMATICALLY_HIDE_SCALAR_BARS)
+        self.recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        self.model = atlastest.read_model()
+
+    def view(self, **properties):
+        return simple.CreateRenderView(ViewSize=[600, 400], **properties)
+
+
+class Bars(FirstShow):
+    def test_a_quantity_has_a_bar_with_title_and_short_numbers(self):
+        view = self.view()
+        simple.Show(simple.AttentionMap(Input=self.recording), view)
+        (bar,) = bars(view)
+        self.assertEqual((bar.Title, bar.ComponentTitle), ("Attention weight", ""))
+        self.assertEqual(bar.RangeLabelFormat, bar.LabelFormat)
+
+    def test_categories_have_a_legend_in_words(self):
+        view = self.view()
+        words = simple.AttentionSentence(Input=self.recording, Layer=4, Heads=[3, 11])
+        simple.Show(words, view)
+        (bar,) = bars(view)
+        self.assertEqual(list(bar.LookupTable.Annotations)[1::2], ["head 3", "head 11"])
+
+    def test_colors_that_nothing_explains_have_none(self):
+        view = self.view()
+        torus = atlastest.torus(self.model, Quantities=["Output"])
+        simple.Show(simple.SummableColors(Input=torus), view)
+        self.assertEqual(bars(view), [])
+
+    def test_other_data_are_left_alone(self):
+        view = self.view()
+        sphere = simple.Elevation(Input=simple.Sphere())
+        simple.ColorBy(simple.Show(sphere, view), ("POINTS", "Elevation"))
+        simple.ResetCamera(view)
+        self.assertEqual(bars(view), [])
+        self.assertEqual(list(view.CameraFocalPoint), [0, 0, 0])
+
+    def test_a_hidden_bar_stays_hidden(self):
+        view = self.view()
+        map_ = simple.AttentionMap(Input=self.recording)
+        shown = simple.Show(map_, view)
+        shown.SetScalarBarVisibility(view, False)
+        simple.Hide(map_, view)
+        simple.Show(map_, view)
+        self.assertEqual(bars(view), [], "shown again")
+        simple.Show(simple.AttentionMap(Input=self.recording, Layer=4), view)
+        self.assertEqual(bars(view), [], "another map in the same colors")
+        other = self.view()
+        simple.Show(map_, other)
+        self.assertEqual(titles(other), ["Attention weight"], "in another view")
+
+    def test_none_by_the_users_setting(self):
+        SETTINGS.SetScalarBarMode(SETTINGS.MANUAL_SCALAR_BARS)
+        view = self.view()
+        shown = simple.Show(atlastest.torus(self.model), view)
+        self.assertEqual((bars(view), shown.DataAxesGrid.GridAxesVisibility), ([], 0))
+
+    def test_states_keep_what_the_user_chose(self):
+        view = self.view()
+        map_ = simple.AttentionMap(Input=self.recording)
+        simple.Show(map_, view).SetScalarBarVisibility(view, False)
+        simple.Show(atlastest.torus(self.model), self.view())
+        state = str(atlastest.OUTPUT / "bars.pvsm")
+        simple.SaveState(state)
+        self.start_session()
+        SETTINGS.SetScalarBarMode(SETTINGS.AUTOMATICALLY_HIDE_SCALAR_BARS)
+        simple.LoadState(state)
+        self.assertEqual([titles(view) for view in simple.GetViews()], [[], ["Class"]])
+
+    def test_texts_are_legible_on_a_background_of_the_views_own(self):
+        for background, ink in (([1, 1, 1], 0), ([0, 0, 0.2], 1)):
+            view = self.view(UseColorPaletteForBackground=0, Background=background)
+            shown = simple.Show(atlastest.torus(self.model), view)
+            (bar,) = bars(view)
+            for color in (bar.TitleColor, bar.LabelColor, shown.DataAxesGrid.XTitleColor):
+                self.assertEqual(list(color), [ink] * 3)
+
+
+class Room(FirstShow):
+    """The camera leaves room for bars and axes."""
+
+    def assert_data_beside_bars(self, view, source):
+        """No pixel of data, with its texts and axes, is one of a bar; returns the least and largest row and column
+        of these data."""
+        shown = simple.Show(source, view)
+        simple.ResetCamera(view)
+        shown.Visibility = 0
+        with_bars = atlastest.picture(view, "bars")
+        for bar in bars(view):
+            bar.Visibility = 0
+        empty = atlastest.picture(view, "empty")
+        shown.Visibility = 1
+        simple.Render(view)  # which places the labels of axes
+        of_bars, of_data = ((found != empty).any(axis=2) for found in (with_bars, atlastest.picture(view, "data")))
+        self.assertGreater(of_bars.sum(), 500)
+        self.assertEqual((of_bars & of_data).sum(), 0)
+        places = numpy.argwhere(of_data)
+        self.assertGreater(len(places), 0.05 * of_data.size)
+        return places.min(axis=0), places.max(axis=0)
+
+    def test_wide_square_and_high_views(self):
+        for size in ((900, 400), (400, 400), (300, 500)):
+            for parallel in (0, 1):
+                with self.subTest(size=size, parallel=parallel):
+                    view = self.view(CameraParallelProjection=parallel)
+                    view.ViewSize = size
+                    low, high = self.assert_data_beside_bars(view, simple.AttentionMap(Input=self.recording))
+                    self.assertTrue((low > 0).all() and (high + 1 < view.ViewSize[::-1]).all(), "in one piece")
+
+    def test_flat_data_fill_what_is_left(self):
+        view = self.view()
+        low, high = self.assert_data_beside_bars(view, atlastest.torus(self.model))
+        self.assertGreater(high[0] - low[0], 0.8 * 400)
+        self.assertTrue((low > 0).all(), "with the labels of its axes")
+
+    def test_surfaces_in_space(self):
+        view = self.view()
+        self.assert_data_beside_bars(view, simple.TorusDeformation(Input=atlastest.torus(self.model)))
+
+
+class Charts(FirstShow):
+    def chart(self, kind, source):
+        view = simple.CreateView(kind)
+        shown = simple.Show(source, view)
+        simple.Render(view)
+        return view, shown
+
+    def test_rows_have_words(self):
+        view, shown = self.chart("XYBarChartView", simple.HeadAccuracy(Input=self.model))
+        self.assertEqual(list(shown.SeriesVisibility), ["Accuracy"])
+        self.assertEqual(view.LeftAxisTitle, "Accuracy (share)")
+        self.assertEqual(view.BottomAxisUseCustomLabels, 1)
+        names = ["Head 0", "Head 1", "Head 2", "All Heads", "Union"]
+        self.assertEqual(list(view.BottomAxisLabels)[1::2], names)
+        self.assertEqual([float(place) for place in list(view.BottomAxisLabels)[::2]], [0, 1, 2, 3, 4])
+
+    def test_words_follow_the_data_unless_they_are_the_users(self):
+        areas = simple.ClassAreas(Input=self.model)
+        view, _ = self.chart("XYBarChartView", areas)
+        self.assertEqual(list(view.BottomAxisLabels)[1::2], [str(number) for number in range(5)])
+        areas.Input = atlastest.read_model(atlastest.ORACLE / "random-n12-h6-d2.safetensors")
+        simple.Render(view)
+        self.assertEqual(list(view.BottomAxisLabels)[1::2], [str(number) for number in range(12)])
+        view.BottomAxisLabels = ["0", "mine"]
+        areas.Input = self.model
+        simple.Render(view)
+        self.assertEqual(list(view.BottomAxisLabels), ["0", "mine"])
+
+    def test_titles_of_the_user_are_kept(self):
+        view = simple.CreateView("XYBarChartView", LeftAxisTitle="mine")
+        simple.Show(simple.ClassAreas(Input=self.model), view)
+        self.assertEqual((view.LeftAxisTitle, view.BottomAxisTitle), ("mine", "Predicted class"))
+
+    def test_heads_are_points_over_layers(self):
+        view, shown = self.chart("XYPointChartView", simple.AttentionFocus(Input=self.recording))
+        self.assertEqual((shown.UseIndexForXAxis, shown.XArrayName), (0, "Layer"))
+        self.assertEqual(sorted(shown.SeriesVisibility), ["First Weight", "Self Weight"])
+        colors = dict(zip(shown.SeriesColor[::4], zip(*(map(float, shown.SeriesColor[c::4]) for c in (1, 2, 3)))))
+        for series, color in (("First Weight", atlastest.PALETTE[0]), ("Self Weight", atlastest.PALETTE[1])):
+            numpy.testing.assert_allclose(colors[series], numpy.array(color) / 255, atol=1e-6)
+
+
+if __name__ == "__main__":
+    atlastest.main()
