@@ -1,13 +1,13 @@
-"""What is done with the documents: the blocks of code in them, and HTML of them.
+"""What is done with the documents: the code in them, and HTML of them.
 
-    ATLAS_PLUGIN=.../AttentionAtlas.so ATLAS_PROGRAM=.../attention-atlas xvfb-run -a pvpython documents.py FOLDER DOCUMENT...
+    xvfb-run -a pvpython documents.py FOLDER DOCUMENT...
 
-runs the code of documents in a folder, so that what it writes lies there. Pictures in gallery/ there are
-those of Plugin/Documentation/gallery: look at them, and copy them.
+runs the code of documents in a folder, with ATLAS_PLUGIN and ATLAS_PROGRAM naming the plugin and the command. What the
+code writes lies there; the pictures in gallery/ are those of Documentation/gallery: look at them, and copy them.
 
 Code is fenced, with its language. Blocks of python and sh are run in the order of the document, those of python in one
-namespace. A block of the language text that follows is what they print. A comment <!-- not run: REASON --> before a block
-excepts it.
+namespace. A block of the language text that follows is what they print. A comment <!-- not run: REASON --> before a
+block excepts it.
 """
 
 import contextlib
@@ -25,13 +25,15 @@ DOCUMENTATION = ROOT / "Plugin" / "Documentation"
 README = ROOT / "README.md"
 #: The documents in the order in which a reader meets them, by their names; others follow.
 ORDER = (
-    "README Tutorial Gallery Requests Scripting Models Troubleshooting Reference Python Building Performance Learning Training "
-    "Findings Parity bad-input Glossary Changes"
+    "README Tutorial Gallery Requests Scripting Models Troubleshooting Reference Python Building Performance Learning "
+    "Training Findings Parity bad-input Glossary Changes"
 ).split()
 #: Pages of these names are not those of their files.
 NAMES = {README: "index", ROOT / ".github" / "CONTRIBUTING.md": "Contributing", ROOT / "Data" / "README.md": "Data"}
 RUN = ("python", "sh")
-_FENCE = re.compile(r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
+_FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+)
 
 
 @dataclasses.dataclass
@@ -141,8 +143,11 @@ def place_of(path, link):
 
 
 def to_html(path, link, **extensions):
-    """A document as the inside of an HTML body. link: what becomes of (file or folder, anchor) in links and pictures; None
-    leaves out the link. extensions: more ones of Python-Markdown, with their settings."""
+    """A document as the inside of an HTML body.
+
+    link: what becomes of (file or folder, anchor) in links and pictures; None leaves out the link. extensions: more
+    ones of Python-Markdown, with their settings.
+    """
     try:
         import markdown
     except ImportError:

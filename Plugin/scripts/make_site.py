@@ -89,8 +89,9 @@ class Site:
                 mark = ' aria-current="page"' if path == present else ""
                 text += f'<li><a href="{page_name(path)}"{mark}>{html.escape(self.titles[path])}</a>'
                 if path == present:
-                    inner = [f'<li><a href="#{anchor}">{heading}</a></li>' for level, anchor, heading, _ in parts if level == 2]
-                    text += f"<ul>{''.join(inner)}</ul>" if inner else ""
+                    inner = [(anchor, heading) for level, anchor, heading, _ in parts if level == 2]
+                    items = "".join(f'<li><a href="#{anchor}">{heading}</a></li>' for anchor, heading in inner)
+                    text += f"<ul>{items}</ul>" if inner else ""
                 text += "</li>\n"
             text += "</ul>\n"
         return text
@@ -106,15 +107,14 @@ class Site:
         for path in self.paths:
             body = documents.to_html(path, self.link, codehilite={"guess_lang": False})
             # Tables and code that are wider than the page scroll by themselves, by keys too.
-            body = body.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
-            body = body.replace("<pre>", '<pre tabindex="0">')
+            body = body.replace("<table>", '<div class="wide" tabindex="0"><table>')
+            body = body.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
             parts = documents.sections(body)
             for _, anchor, heading, text in parts:
                 address = f"{page_name(path)}#{anchor}"
                 self.index.append([self.titles[path], documents.plain(heading), address, documents.plain(text)])
-            page = PAGE.format(
-                title=html.escape(self.titles[path]), page=page_name(path), body=body, navigation=self.navigation(path, parts)
-            )
+            title, navigation = html.escape(self.titles[path]), self.navigation(path, parts)
+            page = PAGE.format(title=title, page=page_name(path), body=body, navigation=navigation)
             (self.folder / page_name(path)).write_text(page, encoding="utf-8")
         for address, path in self.files.items():
             (self.folder / address).parent.mkdir(parents=True, exist_ok=True)

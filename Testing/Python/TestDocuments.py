@@ -1,4 +1,4 @@
-"""The documents: all code in them runs and prints what they say, and what they link to is there, on their HTML pages too.
+"""The documents: all code in them runs and prints what they say, and what they link to is there, also as HTML.
 
 The pages are searched in headless Chromium, where there is one.
 """
@@ -81,7 +81,8 @@ class Links(AtlasTest):
         anchors = {}
         for path in documents.paths():
             text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
-            anchors[path] = {documents.slug(re.sub(r"[`*]", "", heading)) for heading in re.findall(r"^#+ (.+)$", text, re.M)}
+            headings = re.findall(r"^#+ (.+)$", text, re.M)
+            anchors[path] = {documents.slug(re.sub(r"[`*]", "", heading)) for heading in headings}
         for path in anchors:
             text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
             for pair in re.findall(r'\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"', text):
