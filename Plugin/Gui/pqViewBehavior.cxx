@@ -113,6 +113,7 @@ void pqViewBehavior::frame(pqPipelineSource* source, pqDataRepresentation* shown
       if (view != nullptr && ShowsOnly(view, source))
       {
         view->resetCamera();
+        view->forceRender(); // now, before a click
       }
     });
 }
