@@ -366,6 +366,7 @@ class Interface(AtlasTest):
             (lambda: self.recording.table("AttentionFocus", 7), "port: AttentionFocus has 2 outputs, found 7"),
             (lambda: self.recording.table("Focus"), "the plugin has no Focus"),
             (lambda: self.model.record("two\nlines"), "prompts: expected texts without line breaks"),
+            (lambda: self.model.record("a", record=["Love"]), "record: expected one of QueriesAndKeys, .*; found 'Love'"),
             (lambda: self.model.skip_trigrams(2), "layer: expected 0 to 1, found 2"),
         ):
             with self.assertRaisesRegex(ValueError, message):

@@ -1,7 +1,9 @@
 """Web pages: one file without a network, whose data are those of the filters, and which no token can change."""
 
 import base64
+import contextlib
 import hashlib
+import io
 import json
 import pathlib
 import re
@@ -353,6 +355,9 @@ class WebPages(AtlasTest):
         self.assertEqual(self.take_errors(), [])
         wrong = error(atlastest.RECORDING, "--only", "sentence", "--head", 99, *out)
         self.assertIn("head: expected 0 to 11, found 99", wrong)
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
+            web.main([str(atlastest.RECORDING), "--head", "twelve"])
+        self.assertIn("argument --head: expected a number or mean, found 'twelve'.", said.getvalue())
         wrong = error(atlastest.RECORDING, "--only", "sentence", "--sequence", 7, *out)
         self.assertIn("sequence: expected 0 to 0, found 7", wrong)
 

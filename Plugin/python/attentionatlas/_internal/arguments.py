@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import operator
 import os
 from collections.abc import Sequence as Listed
@@ -31,7 +32,9 @@ def number(name: str, value: Any, words: Listed[str] = _WORDS) -> int:
 
 
 def head_option(text: str) -> Head:
-    """A head on a command line: a number, or mean."""
+    """A head on a command line: a number, or mean. Raises argparse.ArgumentTypeError."""
+    if text != "mean" and not text.removeprefix("-").isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number or mean, found '{text}'.")
     return text if text == "mean" else int(text)
 
 

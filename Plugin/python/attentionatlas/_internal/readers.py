@@ -146,8 +146,9 @@ def _set(proxy: Any, name: str, option: str, value: Any) -> None:
         value = list(value)
     vector = proxy.GetProperty(key)
     choices = list(getattr(vector, "Available", None) or [])
-    if isinstance(value, str) and choices and value not in choices:
-        raise ValueError(f"{option}: expected one of {', '.join(choices)}; found '{value}'.")
+    for word in (value if isinstance(value, list) else [value]) if choices else ():
+        if isinstance(word, str) and word not in choices:
+            raise ValueError(f"{option}: expected one of {', '.join(choices)}; found '{word}'.")
     if isinstance(value, str) and not choices and vector.SMProperty.IsA("vtkSMIntVectorProperty"):
         value = number(option, value)
     try:
