@@ -19,7 +19,10 @@
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMTransferFunctionProxy.h>
 #include <vtkVector.h>
+
+#if __has_include(<vtkVectorOperators.h>) // in VTK 9.6 part of vtkVector.h
 #include <vtkVectorOperators.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
