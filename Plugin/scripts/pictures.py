@@ -1,230 +1,112 @@
-"""Renders the images of the help pages and of Reference.md: what each proxy shows after Apply.
+"""Renders the pictures of the help pages and of Reference.md, those of ParaView's window and of a page in a browser,
+and the animation.
 
-    ATLAS_PLUGIN=.../AttentionAtlas.so xvfb-run -a pvpython pictures.py TRANSFORMER/config.json
+    ATLAS_PLUGIN=.../AttentionAtlas.so PYTHONPATH=Plugin/python with-display.sh pvpython pictures.py [NAME...]
 
-Any small transformer will do; the other inputs ship in Data. Writes Documentation/pictures/NAME.png. These
-files are committed, so look at them first.
+A help picture is what a view shows of a proxy after Apply, of the models in Data. Writes
+Documentation/pictures/NAME.png, by default all. Only if named, `window` writes Documentation/window.png, `page`
+Documentation/gallery/page.png, which needs chromium, and `training` Documentation/training.gif. These files are
+committed, so look at them first.
 """
 
-import json
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 
 import numpy
+from attentionatlas._internal import recording_scene
+from attentionatlas._internal.space import PLAIN, render_view
 from paraview import simple as s
 from PIL import Image, ImageChops, ImageDraw, ImageOps
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-IMAGES = ROOT / "Plugin" / "Documentation" / "pictures"
+DOCUMENTATION = ROOT / "Plugin" / "Documentation"
+IMAGES = DOCUMENTATION / "pictures"
 DATA = ROOT / "Data"
-#: The size in pixels before margins are cut. Images are rendered at twice this size, to smooth text and edges.
+#: The size of views, in which pictures are shown. They have twice as many pixels.
 SIZE = (600, 400)
-MARGIN = 12
+MARGIN = 16
 MODEL = str(DATA / "trained-n5-h3.safetensors")
-RECORDING = str(DATA / "recordings" / "gpt2-data-visualization.safetensors")
+GPT2 = str(DATA / "recordings" / "gpt2-data-visualization.safetensors")
+#: What the language model reads: its heads find what followed "of" and "king" before.
+TEXT = "And Moses spake unto the king of Egypt, and Aaron spake unto the king of Egypt."
+#: Its head that attends to what followed the same word before.
+LAYER, HEAD = 1, 5
 
 
-def save(name, view, scale=2):
-    """Saves an image of a view, rendered larger and scaled down, and starts a new session."""
-    path = IMAGES / f"{name}.png"
-    s.SaveScreenshot(str(path), view, ImageResolution=[scale * side for side in SIZE])
-    image = Image.open(path).convert("RGB").resize(SIZE, Image.LANCZOS)
-    content = ImageChops.difference(image, Image.new("RGB", SIZE, "white")).getbbox()
-    margins = (-MARGIN, -MARGIN, MARGIN, MARGIN)
-    image = ImageOps.expand(image, MARGIN, "white").crop(
-        [edge + MARGIN + margin for edge, margin in zip(content, margins)]
-    )
-    image.save(path, optimize=True)
-    begin()
+def save(path, image, most=150_000):
+    """Writes an image; with 256 colors, if it takes more than `most` bytes otherwise."""
+    path.parent.mkdir(exist_ok=True)
+    image.convert("RGB").save(path, optimize=True)
+    if path.stat().st_size > most:
+        image.convert("RGB").quantize(256, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def begin():
-    s.ResetSession()
-    s.LoadPlugin(os.environ["ATLAS_PLUGIN"], remote=False, ns=globals())
+def cropped(image):
+    """An image without most of its white margins."""
+    content = ImageChops.difference(image, Image.new("RGB", image.size, "white")).getbbox()
+    edges = [edge + MARGIN + side for edge, side in zip(content, (-MARGIN, -MARGIN, MARGIN, MARGIN))]
+    return ImageOps.expand(image, MARGIN, "white").crop(edges)
 
 
-def render_view():
-    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0, UseColorPaletteForBackground=0)
-    view.Background = [1, 1, 1]
-    return view
+def enlarge(proxy):
+    """Doubles the sizes of a proxy that ParaView does not scale with a picture."""
+    for name in proxy.ListProperties():
+        size = proxy.GetPropertyValue(name)
+        if name.endswith("FontSize"):
+            setattr(proxy, name, 2 * size)
+        elif name in ("SeriesMarkerSize", "SeriesLineThickness"):  # name, size, name, size ...
+            setattr(proxy, name, [str(2 * float(word)) if place % 2 else word for place, word in enumerate(size)])
 
 
-def show(name, *sources, direction=None, zoom=1.0):
-    """Saves an image of sources after Apply. direction: from the center to the camera; None: from above."""
-    view = render_view()
+def picture(name, view):
+    """Saves what a view shows at twice its size."""
+    doubled = [2 * side for side in SIZE]
+    if "BottomAxisTitle" in view.ListProperties():  # a chart, whose texts overlap if ParaView scales it
+        view.ViewSize = doubled
+        for proxy in (view, *view.Representations):
+            enlarge(proxy)
+    for representation in view.Representations:
+        if getattr(representation, "DataAxesGrid", None):
+            enlarge(representation.DataAxesGrid)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "view.png")
+        s.SaveScreenshot(path, view, ImageResolution=doubled)
+        image = Image.open(path).convert("RGB")
+    save(IMAGES / f"{name}.png", cropped(image))
+
+
+def show(name, *sources, kind="RenderView", direction=None, **properties):
+    """Saves what sources show after Apply. direction: from the center to the camera; None: from above.
+    properties: of the view."""
+    more = {"OrientationAxesVisibility": 0} if kind == "RenderView" else {}
+    view = s.CreateView(kind, ViewSize=SIZE, **more, **properties)
     for source in sources:
         s.Show(source, view)
-    s.ResetCamera(view)
     if direction is not None:
         view.CameraPosition = [f + d for f, d in zip(view.CameraFocalPoint, direction)]
         view.CameraViewUp = [0, 0, 1]
+    if kind == "RenderView":
         s.ResetCamera(view)
-    s.GetActiveCamera().Zoom(zoom)
-    save(name, view)
+    picture(name, view)
 
 
-def chart(name, kind, source, series, title, bottom, x=None):
-    """Saves a chart of columns of a table, over the column x or over the row numbers."""
-    view = s.CreateView(kind, ViewSize=SIZE)
-    view.ChartTitle, view.BottomAxisTitle = title, bottom
-    view.ChartTitleFontSize = view.BottomAxisTitleFontSize = 16
-    view.BottomAxisLabelFontSize = view.LeftAxisLabelFontSize = view.LegendFontSize = 14
-    shown = s.Show(source, view)
-    shown.UseIndexForXAxis = int(x is None)
-    if x is not None:
-        shown.XArrayName = x
-    shown.SeriesVisibility = series
-    colors = iter(("0.90 0.62 0", "0 0.45 0.70", "0 0.62 0.45"))
-    shown.SeriesColor = [word for one in series for word in (one, *next(colors).split())]
-    if hasattr(shown, "SeriesLineThickness"):
-        shown.SeriesLineThickness = [word for one in series for word in (one, "3")]
-    save(name, view, scale=1)
+def ports(source, *numbers):
+    """Some outputs of a source."""
+    return [s.OutputPort(source, number) for number in numbers]
 
 
-def text(name, lines, size=24):
-    view = render_view()
+def text(name, lines, size=14):
+    """Saves lines of text, as a table or a script."""
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
     shown = s.Show(s.Text(Text="\n".join(lines)), view)
-    shown.FontFamily, shown.FontSize, shown.Color = "Courier", size, [0, 0, 0]
+    shown.FontFamily, shown.FontSize = "Courier", size
     shown.WindowLocation, shown.Justification = "Upper Left Corner", "Left"
-    save(name, view)
-
-
-def model():
-    return AttentionOnlyModelReader(FileNames=[MODEL])
-
-
-def tensors_of(source):
-    """The tensors of a small model and their shapes, one per line."""
-    blocks = s.servermanager.Fetch(source, 0)
-    lines = []
-    for index in range(blocks.GetNumberOfBlocks()):
-        column = blocks.GetBlock(index).GetColumn(0)
-        name = blocks.GetMetaData(index).Get(blocks.NAME())
-        lines.append(f"{name:20}{column.GetNumberOfTuples():3} x {column.GetNumberOfComponents()}")
-    return lines
-
-
-def weights_of(source):
-    """The first tensors of a transformer, one per line."""
-    table = s.servermanager.Fetch(source).GetBlock(0)
-    columns = [table.GetColumnByName(name) for name in ("Name", "Type", "Shape")]
-    rows = [[str(column.GetValue(row)) for column in columns] for row in range(12)]
-    return [f"{name:48}{kind:5}{shape}" for name, kind, shape in rows]
-
-
-def embedding(transformer, **properties):
-    """The recording of random tokens, and the embedding of their queries and keys."""
-    prompts = RandomPrompts(Count=24, Length=24, IdRange=[0, 199])
-    recording = TransformerRecorder(Input=TransformerReader(FileName=transformer), Tokens=prompts)
-    return recording, HeadEmbedding(Input=recording, Method="TSNE", **properties)
-
-
-def recorded(transformer):
-    """A transformer, and the recording of random tokens with what its heads write."""
-    reader = TransformerReader(FileName=transformer)
-    record = ["QueriesAndKeys", "1", "Values", "1", "HeadOutputs", "1", "Residual", "1"]
-    prompts = RandomPrompts(Length=24, IdRange=[0, 199])
-    return reader, TransformerRecorder(Input=reader, Tokens=prompts, Record=record)
-
-
-def vision_transformer(folder):
-    """The random vision transformer of the tests for images of 14 x 14 patches in place of 4 x 4, by linear
-    interpolation of its position embeddings, as is usual; its config.json."""
-    source = ROOT / "Testing" / "Oracle" / "transformers" / "vit"
-    code = (source / "model.safetensors").read_bytes()
-    (length,) = struct.unpack("<Q", code[:8])
-    header = json.loads(code[8 : 8 + length])
-    name = "embeddings.position_embeddings"
-    begin, end = header[name]["data_offsets"]
-    positions = numpy.frombuffer(code[8 + length + begin : 8 + length + end], "<f4").reshape(17, 32)
-    finer = positions[1:].reshape(4, 4, 32)
-    for axis in (0, 1):
-        place = numpy.linspace(0, 3, 14)
-        below = numpy.minimum(place.astype(int), 2)
-        part = (place - below).reshape([-1 if i == axis else 1 for i in range(3)])
-        finer = (1 - part) * finer.take(below, axis) + part * finer.take(below + 1, axis)
-    values = numpy.concatenate([positions[:1], finer.reshape(196, 32)]).astype("<f4").tobytes()
-    header[name] = {"dtype": "F32", "shape": [1, 197, 32], "data_offsets": [begin, begin + len(values)]}
-    for other, entry in header.items():
-        if other != "__metadata__" and entry["data_offsets"][0] >= end:
-            entry["data_offsets"] = [offset + len(values) - (end - begin) for offset in entry["data_offsets"]]
-    text = json.dumps(header).encode()
-    rest = code[8 + length :]
-    file = struct.pack("<Q", len(text)) + text + rest[:begin] + values + rest[end:]
-    (folder / "model.safetensors").write_bytes(file)
-    config = json.loads((source / "config.json").read_text()) | {"image_size": 112}
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder / "config.json"
-
-
-def add_vocabulary(folder):
-    """Adds the tokenizer of GPT-2 to the folder of a model; its vocabulary."""
-    tokenizers = ROOT / "Testing" / "Oracle" / "transformers" / "tokenizers"
-    for name in ("vocab.json", "merges.txt"):
-        (folder / name).write_bytes((tokenizers / f"gpt2-{name}").read_bytes())
-    return json.loads((folder / "vocab.json").read_text())
-
-
-def write_model(folder, tensors, config):
-    """Writes a transformer; its config.json."""
-    header, data = {}, b""
-    for name, values in tensors.items():
-        code = values.astype("<f4").tobytes()
-        offsets = [len(data), len(data) + len(code)]
-        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": offsets}
-        data += code
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-    (folder / "config.json").write_text(json.dumps(config))
-    return str(folder / "config.json")
-
-
-def language_model(folder):
-    """A random transformer of 8 layers with the tokenizer of GPT-2; its config.json."""
-    layers, d, count = 8, 48, len(add_vocabulary(folder))
-    sizes = {"wte.weight": (count, d), "wpe.weight": (64, d), "ln_f.weight": (d,), "ln_f.bias": (d,)}
-    for layer in range(layers):
-        for name in ("ln_1", "ln_2"):
-            sizes |= {f"h.{layer}.{name}.weight": (d,), f"h.{layer}.{name}.bias": (d,)}
-        linears = (("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d), ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d))
-        for name, rows, columns in linears:
-            sizes |= {f"h.{layer}.{name}.weight": (rows, columns), f"h.{layer}.{name}.bias": (columns,)}
-    random = numpy.random.default_rng(3)
-    tensors = {
-        name: 0.25 * random.standard_normal(shape) + ("ln_" in name and name.endswith("weight"))
-        for name, shape in sizes.items()
-    }
-    config = {"model_type": "gpt2", "n_embd": d, "n_head": 8, "n_layer": layers, "n_positions": 64}
-    return write_model(folder, tensors, config | {"vocab_size": count})
-
-
-#: Words of the same kind, for the head of word_model.
-WORDS = ("the of in to", "he she his her", "Monday Friday", "one two", "New York", "said was")
-
-
-def word_model(folder):
-    """A transformer with GPT-2's vocabulary and one head, which attends to words of the same kind and raises them;
-    its config.json."""
-    vocabulary = add_vocabulary(folder)
-    random = numpy.random.default_rng(0)
-    d, count = 32, len(vocabulary)
-    embedding = random.normal(0, 0.1, (count, d))
-    for kind, words in enumerate(WORDS):
-        for place, word in enumerate(words.split()):
-            embedding[vocabulary["\u0120" + word], [kind, 8 + 2 * kind + place % 2]] += (1, 0.5)
-    tensors = {"wte": embedding, "wpe": random.normal(0, 1, (32, d))}
-    layer = {"attn.c_attn": numpy.tile(2 * numpy.eye(d), 3), "attn.c_proj": numpy.eye(d)}
-    layer |= {"mlp.c_fc": numpy.zeros((d, d)), "mlp.c_proj": numpy.zeros((d, d))}
-    for name, weight in layer.items():
-        tensors |= {f"h.0.{name}": weight, f"h.0.{name}.bias": numpy.zeros(weight.shape[1])}
-    for name in ("h.0.ln_1", "h.0.ln_2", "ln_f"):
-        tensors |= {name: numpy.ones(d), f"{name}.bias": numpy.zeros(d)}
-    tensors = {name if name.endswith(".bias") else f"{name}.weight": values for name, values in tensors.items()}
-    config = {"model_type": "gpt2", "n_embd": d, "n_head": 1, "n_layer": 1, "n_positions": 32, "n_inner": d}
-    return write_model(folder, tensors, config | {"vocab_size": count})
+    picture(name, view)
 
 
 def rows_of(table, columns, count, first=0):
@@ -241,172 +123,421 @@ def rows_of(table, columns, count, first=0):
     return lines
 
 
-def circuits(folder):
-    """The pictures of circuits of words."""
-    path = word_model(folder)
-    bigrams = BigramTable(Input=TransformerReader(FileName=path), Tokens=["\u00b7he", "\u00b7York"], Top=4)
-    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 8), size=18)
-    circuit = HeadCircuit(Input=TransformerReader(FileName=path))
-    show("HeadCircuit", s.OutputPort(circuit, 1), zoom=1.2)
-    trigrams = SkipTrigrams(Input=TransformerReader(FileName=path))
-    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 10), size=18)
+def small():
+    return s.AttentionOnlyModelReader(FileNames=[MODEL])
 
 
-def sharpen(path):
-    """Multiplies the logits of a transformer by 5, so that its predictions differ in their probability."""
-    code = bytearray(path.read_bytes())
-    (length,) = struct.unpack("<Q", code[:8])
-    begin, end = (8 + length + at for at in json.loads(code[8 : 8 + length])["ln_f.weight"]["data_offsets"])
-    code[begin:end] = (5 * numpy.frombuffer(code[begin:end], "<f4")).tobytes()
-    path.write_bytes(code)
+def gpt2():
+    return s.RecordingReader(FileName=GPT2)
 
 
-def products(path):
-    """The pictures of spectra and products of heads. path: of a small transformer."""
-    graph = HeadComposition(Input=TransformerReader(FileName=path))
-    show("HeadComposition", s.OutputPort(graph, 0), s.OutputPort(graph, 2), zoom=1.2)
-    spectra = HeadSpectra(Input=TransformerReader(FileName=path))
-    show("HeadSpectra", *(s.OutputPort(spectra, port) for port in (1, 2, 3)), zoom=1.2)
-    weights = VirtualWeights(Input=TransformerReader(FileName=path))
-    show("VirtualWeights", s.OutputPort(weights, 0), s.OutputPort(weights, 2), zoom=1.2)
-    ids = "5 17 101 8 42 5 17 101 8 42 5 17 3 9 8 5 42 101 77 23"
-    recording = TransformerRecorder(Input=TransformerReader(FileName=path), TokenIds=ids)
-    contrast = QueryKeyContrast(Input=recording)
-    show("QueryKeyContrast", s.OutputPort(contrast, 0), s.OutputPort(contrast, 2), zoom=1.2)
+def transformer(name="language-2"):
+    """A model of Data/models, after its training."""
+    reader = s.TransformerReader(registrationName=name, FileName=str(DATA / "models" / name / "config.json"))
+    scene = s.GetAnimationScene()
+    scene.UpdateAnimationUsingDataTimeSteps()
+    if len(reader.TimestepValues) > 1:
+        scene.AnimationTime = reader.TimestepValues[-1]
+    return reader
 
 
-def scene(path):
-    """Draws a small landscape."""
-    image = Image.new("RGB", (448, 448), (125, 175, 225))
-    draw = ImageDraw.Draw(image)
-    draw.ellipse((310, 40, 390, 120), fill=(255, 225, 110))
-    draw.rectangle((0, 310, 448, 448), fill=(95, 150, 75))
-    for peak, foot, top, color in ((120, 130, 110, (120, 115, 135)), (250, 110, 180, (145, 140, 155))):
-        draw.polygon([(peak - foot, 310), (peak, top), (peak + foot, 310)], fill=color)
-    draw.polygon([(96, 146), (120, 110), (144, 146)], fill=(245, 245, 250))
-    draw.rectangle((290, 300, 390, 400), fill=(180, 65, 55))
-    draw.polygon([(275, 305), (340, 240), (405, 305)], fill=(95, 55, 45))
-    draw.rectangle((325, 340, 355, 400), fill=(245, 225, 165))
-    image.resize((112, 112), Image.LANCZOS).save(path)
-    return path
+def recorded(prompts=TEXT, name="language-2"):
+    """A model of Data/models, and all that it computes of prompts."""
+    reader = transformer(name)
+    record = [word for part in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for word in (part, "1")]
+    return reader, s.TransformerRecorder(registrationName="Recording", Input=reader, Prompts=prompts, Record=record)
 
 
-def patches(folder):
-    """The outputs of PatchAttention on the picture."""
-    reader = TransformerReader(FileName=str(vision_transformer(folder)))
-    recording = TransformerRecorder(Input=reader, Images=[str(scene(folder / "scene.png"))])
-    shown = PatchAttention(Input=recording, Layer=1, Head=2, Patch=[10, 10], ArrowThreshold=0.025)
-    return [s.OutputPort(shown, port) for port in range(5)]
+def explained(name, prompts=TEXT, **properties):
+    """A filter of a recording and its model."""
+    reader, recording = recorded(prompts)
+    return getattr(s, name)(Input=recording, Model=reader, **properties)
 
 
-def main(transformer):
-    IMAGES.mkdir(exist_ok=True)
-    begin()
-    text("AttentionOnlyModelReader", tensors_of(model()))
-    show("AttentionTorus", AttentionTorus(Input=model()), zoom=1.3)
-    first = model()
-    show("TokenPairs", AttentionTorus(Input=first), TokenPairs(Input=first), zoom=1.3)
-    areas = ClassAreas(Input=model())
-    chart("ClassAreas", "XYBarChartView", areas, ["Area"], "Share of each class", "class", "Class")
-    show("TorusDeformation", TorusDeformation(Input=AttentionTorus(Input=model())), direction=(0.3, -1, 0.8))
-    outputs = AttentionTorus(Input=model(), Quantities=["Output"])
-    show("SummableColors", SummableColors(Input=outputs, Scale="SharedRange"), zoom=1.3)
-    sphere = UnembeddingSphere(Input=model())
-    show("UnembeddingSphere", *(s.OutputPort(sphere, port) for port in range(3)), direction=(1, -0.6, 0.7))
-    circle = WordCircle(Input=model())
-    ports = [s.OutputPort(circle, port) for port in range(2)]
-    show("WordCircle", *ports, direction=(1, -0.3, 0.25), zoom=1.6)
-    show("HeadAccuracySimplex", HeadAccuracySimplex(Input=model()), zoom=1.3)
-    chart("HeadAccuracy", "XYBarChartView", HeadAccuracy(Input=model()), ["Accuracy"],
-          "Accuracy of each head alone, of all, and of any", "row")
-    amplitudes = [f"Amplitude {head}" for head in range(3)]
-    chart("ScoreHarmonics", "XYBarChartView", ScoreHarmonics(Input=model()), amplitudes,
-          "Amplitudes of the scores of each head", "harmonic")
-    show("HarmonicHead", HarmonicHead(), zoom=1.3)
-    rows = s.OutputPort(AttentionOnlyTraining(), 1)
-    chart("AttentionOnlyTraining", "XYChartView", rows, ["Loss", "Accuracy"], "A training", "step", "Step")
-    rows = s.OutputPort(TransformerTraining(Steps=500, MeasureEvery=20), 1)
-    series = ["Held-out Loss", "Induction", "Previous Token"]
-    chart("TransformerTraining", "XYChartView", rows, series, "Induction heads form", "step", "Step")
-    text("AttentionOnlyModelWriter", ["SaveData('model.safetensors', model)"])
+#: Some sentences of the kind that the language model was trained on.
+SENTENCES = """And the LORD spake unto Moses, saying, Speak unto the children of Israel.
+And David said unto the men of Judah, The king shall come into the city of Jerusalem.
+And Moses took the people out of the land of Egypt, and brought them unto the land of Israel.
+The priest shall put the blood upon the altar, and burn the offering before the LORD.
+And Jesus answered and said unto them, Hear the word of the Lord God.
+And Saul went out against the city, and his servants with him, three hundred men."""
 
-    text("TransformerReader", weights_of(TransformerReader(FileName=transformer)), size=16)
-    vocabulary = VocabularyReader(FileName=str(DATA / "models" / "language-2" / "tokenizer.json"))
-    text("VocabularyReader", rows_of(vocabulary, ("TokenId", "Token"), 8, first=300), size=18)
-    prompts = RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16)
-    title = "A block of 16 tokens, repeated"
-    chart("RandomPrompts", "XYChartView", prompts, ["TokenId"], title, "position", "Position")
-    reader = TransformerReader(FileName=transformer)
-    recording = TransformerRecorder(Input=reader, TokenIds="5 17 101 8 42 5 17 101 8 42 5 17")
-    show("TransformerRecorder", AttentionMap(Input=recording, Layer=1, Head=0), zoom=1.2)
-    for name, layer, head in (("RecordingReader", 0, 5), ("AttentionMap", 4, 11)):
-        recording = RecordingReader(FileName=RECORDING)
-        show(name, AttentionMap(Input=recording, Layer=layer, Head=head), zoom=1.2)
+
+#: The words of its circuits.
+WORDS = ["\u00b7" + word for word in "Moses Aaron David Saul king priest people Israel Judah Egypt the of".split()]
+
+
+def embedded(**properties):
+    """The recording of sentences, and the joint embedding of its queries and keys."""
+    _, recording = recorded(SENTENCES)
+    return recording, s.HeadEmbedding(Input=recording, Method="TSNE", **properties)
+
+
+def drawn(path):
+    """A disc before a plain ground, like the pictures that the vision transformer was trained on."""
+    image = Image.new("RGB", (512, 512), (70, 110, 160))
+    ImageDraw.Draw(image).ellipse((200, 130, 440, 370), fill=(240, 180, 60))
+    image.resize((32, 32), Image.LANCZOS).save(path)
+    return str(path)
+
+
+def attention_only_model_reader():
+    """The tensors of a small model and their shapes, one per line."""
+    blocks = s.servermanager.Fetch(small(), 0)
+    lines = []
+    for index in range(blocks.GetNumberOfBlocks()):
+        column = blocks.GetBlock(index).GetColumn(0)
+        name = blocks.GetMetaData(index).Get(blocks.NAME())
+        lines.append(f"{name:20}{column.GetNumberOfTuples():3} x {column.GetNumberOfComponents()}")
+    text("AttentionOnlyModelReader", lines)
+
+
+def transformer_reader():
+    """The first tensors of a transformer, one per line."""
+    table = s.servermanager.Fetch(transformer()).GetBlock(0)
+    columns = [table.GetColumnByName(name) for name in ("Name", "Type", "Shape")]
+    rows = [[str(column.GetValue(row)) for column in columns] for row in range(12)]
+    text("TransformerReader", [f"{name:28}{kind:5}{shape}" for name, kind, shape in rows])
+
+
+def token_pairs():
+    model = small()
+    show("TokenPairs", s.AttentionTorus(Input=model), s.TokenPairs(Input=model))
+
+
+def summable_colors():
+    outputs = s.AttentionTorus(Input=small(), Quantities=["Output"])
+    show("SummableColors", s.SummableColors(Input=outputs, Scale="SharedRange"))
+
+
+def vocabulary():
+    file = DATA / "models" / "language-2" / "tokenizer.json"
+    text("VocabularyReader", rows_of(s.VocabularyReader(FileName=str(file)), ("TokenId", "Token"), 12, first=300))
+
+
+def random_prompts():
+    prompts = s.RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16)
+    view = s.CreateView("XYChartView", ViewSize=SIZE)
+    view.BottomAxisTitle, view.LeftAxisTitle = "Position", "TokenId"
+    view.BottomAxisTitleFontSize = view.LeftAxisTitleFontSize = 14
+    view.BottomAxisTitleBold = view.LeftAxisTitleBold = 0
+    shown = s.Show(prompts, view)
+    shown.UseIndexForXAxis, shown.XArrayName, shown.SeriesVisibility = 0, "Position", ["TokenId"]
+    picture("RandomPrompts", view)
+
+
+def transformer_recorder():
+    _, recording = recorded()
+    show("TransformerRecorder", s.AttentionMap(Input=recording, Layer=LAYER, Head=HEAD))
+
+
+def patch_attention():
     with tempfile.TemporaryDirectory() as folder:
-        show("PatchAttention", *patches(pathlib.Path(folder)), zoom=1.2)
-    with tempfile.TemporaryDirectory() as folder:
-        reader = TransformerReader(FileName=language_model(pathlib.Path(folder)))
-        show("ActivationPatching", s.OutputPort(ActivationPatching(Input=reader, Site="Residual"), 1), zoom=1.3)
-    matrix = AttentionMatrix(Input=RecordingReader(FileName=RECORDING))
-    show("AttentionMatrix", *(s.OutputPort(matrix, port) for port in range(2)), zoom=1.2)
-    scores = HeadScores(Input=RecordingReader(FileName=RECORDING))
-    image = s.OutputPort(scores, 1)
-    view = render_view()
-    s.ColorBy(s.Show(image, view), ("POINTS", "Previous Token"))
-    s.Show(s.OutputPort(scores, 2), view)
-    s.ResetCamera(view)
-    save("HeadScores", view)
-    sentence = AttentionSentence(Input=RecordingReader(FileName=RECORDING), Layer=4, Heads=[3, 11])
-    show("AttentionSentence", *(s.OutputPort(sentence, port) for port in range(3)), zoom=1.5)
-    heads = embedding(transformer)[1]
-    show("HeadEmbedding", *(s.OutputPort(heads, port) for port in (0, 2)))
-    recording, points = embedding(transformer)
-    show("TokenColors", TokenColors(Input=points, By="RelativePosition"), zoom=1.2)
-    recording, points = embedding(transformer)
-    found = TokenSearch(Input=points, Match="TokenId", Text="17 18 19")
-    show("TokenSearch", *(s.OutputPort(found, port) for port in range(2)), zoom=1.2)
-    recording, points = embedding(transformer, Layer=1, Head=2)
-    lines = AttentionLines(Input=points, Recording=recording, Top=1)
-    show("AttentionLines", lines, TokenColors(Input=points), zoom=1.2)
-    recording = RecordingReader(FileName=RECORDING)
-    focus = AttentionFocus(Input=recording)
-    chart("AttentionFocus", "XYChartView", focus, ["First Weight", "Self Weight"],
-          "Mean attention of 144 heads to the first and to the same token", "row")
-    reader, recording = recorded(transformer)
-    scores = ScoreBreakdown(Input=recording, Model=reader, Layer=1, Head=1, Top=1)
-    chart("ScoreBreakdown", "XYChartView", scores, ["ALiBi", "Bias", "Attention"],
-          "Parts of the largest score of each query", "query", "Query")
-    reader, recording = recorded(transformer)
-    updates = HeadUpdates(Input=recording)
-    chart("HeadUpdates", "XYPointChartView", updates, ["Magnitude"],
-          "Magnitude of updates by their orientation", "orientation", "Orientation")
-    reader, recording = recorded(transformer)
-    tokens = AttentionTokens(Input=recording, Model=reader, Layer=1, Head=1)
-    show("AttentionTokens", s.OutputPort(tokens, 1), s.OutputPort(tokens, 4), zoom=1.2)
-    reader, recording = recorded(transformer)
-    shared = SharedTokens(Input=AttentionTokens(Input=recording, Model=reader))
-    show("SharedTokens", s.OutputPort(shared, 0), s.OutputPort(shared, 2), zoom=1.2)
-    reader, recording = recorded(transformer)
-    tokens = AttentionTokens(Input=recording, Model=reader)
-    show("AttentionTokenLayout", AttentionTokenLayout(Input=tokens, Model=reader), zoom=1.2)
-    prompts = "Then, Mary and John went to the store"
-    for name, ports, properties in (
-        ("LogitAttribution", (1,), {}),
-        ("LogitLens", (0, 2), {}),
-        ("ScoreAttribution", (0,), {"Layer": 2, "Head": 3}),
-    ):
-        with tempfile.TemporaryDirectory() as folder:
-            config = language_model(pathlib.Path(folder))
-            sharpen(pathlib.Path(folder, "model.safetensors"))
-            reader = TransformerReader(FileName=config)
-            record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
-            recording = TransformerRecorder(Input=reader, Prompts=prompts, Record=record)
-            shown = globals()[name](Input=recording, Model=reader, **properties)
-            show(name, *(s.OutputPort(shown, port) for port in ports))
-    with tempfile.TemporaryDirectory() as folder:
-        circuits(pathlib.Path(folder))
-    products(transformer)
-    text("RecordingWriter", ["SaveData('run.safetensors', recording)"])
+        image = drawn(pathlib.Path(folder, "disc.png"))
+        recording = s.TransformerRecorder(Input=transformer("vit"), Images=[image])
+        shown = s.PatchAttention(Input=recording, Layer=1, Head=0, Patch=[3, 5])
+        show("PatchAttention", *ports(shown, *range(5)))
 
 
-main(sys.argv[1])
+def head_scores():
+    shown = s.HeadScores(Input=recorded()[1])
+    show("HeadScores", *ports(shown, 1, 2))
+
+
+def token_colors():
+    heads = embedded()[1]
+    show("TokenColors", s.TokenColors(Input=heads, By="Norm"), *ports(heads, 2))
+
+
+def token_search():
+    heads = embedded()[1]
+    found = s.TokenSearch(Input=heads, Match="Whole", Text="of")
+    show("TokenSearch", *ports(found, 0, 1), *ports(heads, 2))
+
+
+def attention_lines():
+    recording, points = embedded(Layer=LAYER, Head=HEAD)
+    show("AttentionLines", s.AttentionLines(Input=points, Recording=recording, Top=1), s.TokenColors(Input=points))
+
+
+def score_breakdown():
+    reader, recording = recorded(name="language-alibi")
+    scores = s.ScoreBreakdown(Input=recording, Model=reader, Layer=1, Head=1, Top=1)
+    show("ScoreBreakdown", scores, kind="XYPointChartView")
+
+
+def shared_tokens():
+    show("SharedTokens", *ports(s.SharedTokens(Input=explained("AttentionTokens")), 0, 2))
+
+
+def attention_token_layout():
+    reader, recording = recorded()
+    tokens = s.AttentionTokens(Input=recording, Model=reader)
+    show("AttentionTokenLayout", s.AttentionTokenLayout(Input=tokens, Model=reader))
+
+
+def activation_patching():
+    effects = s.ActivationPatching(
+        Input=transformer(),
+        Prompt="And the king of Egypt and the king of",
+        PatchFrom="And the king of Judah and the king of",
+    )
+    show("ActivationPatching", *ports(effects, 1))
+
+
+def bigram_table():
+    bigrams = s.BigramTable(Input=transformer(), Tokens=["\u00b7children", "\u00b7Jerusalem"], Top=5)
+    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 10))
+
+
+def skip_trigrams():
+    trigrams = s.SkipTrigrams(Input=transformer(), Layer=LAYER, Head=HEAD, Tokens=WORDS)
+    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 12))
+
+
+def unembedding_sphere():
+    show("UnembeddingSphere", *ports(s.UnembeddingSphere(Input=small()), 0, 1, 2), direction=(1, -0.6, 0.7))
+
+
+def torus_deformation():
+    show("TorusDeformation", s.TorusDeformation(Input=s.AttentionTorus(Input=small())), direction=(0.3, -1, 0.8))
+
+
+#: What each name renders.
+PICTURES = {
+    "AttentionOnlyModelReader": attention_only_model_reader,
+    "AttentionTorus": lambda: show("AttentionTorus", s.AttentionTorus(Input=small())),
+    "TokenPairs": token_pairs,
+    "ClassAreas": lambda: show("ClassAreas", s.ClassAreas(Input=small()), kind="XYBarChartView"),
+    "TorusDeformation": torus_deformation,
+    "SummableColors": summable_colors,
+    "UnembeddingSphere": unembedding_sphere,
+    "WordCircle": lambda: show("WordCircle", *ports(s.WordCircle(Input=small()), 0, 1), direction=(1, -0.3, 0.25)),
+    "HeadAccuracySimplex": lambda: show("HeadAccuracySimplex", s.HeadAccuracySimplex(Input=small())),
+    "HeadAccuracy": lambda: show("HeadAccuracy", s.HeadAccuracy(Input=small()), kind="XYBarChartView"),
+    "ScoreHarmonics": lambda: show(
+        "ScoreHarmonics", s.ScoreHarmonics(Input=small()), kind="XYBarChartView", BottomAxisLabelFontSize=9
+    ),
+    "HarmonicHead": lambda: show("HarmonicHead", s.HarmonicHead()),
+    "AttentionOnlyTraining": lambda: show(
+        "AttentionOnlyTraining", *ports(s.AttentionOnlyTraining(), 1), kind="XYChartView"
+    ),
+    "AttentionOnlyModelWriter": lambda: text("AttentionOnlyModelWriter", ["SaveData('model.safetensors', model)"]),
+    "TransformerTraining": lambda: show(
+        "TransformerTraining", *ports(s.TransformerTraining(Steps=500, MeasureEvery=20), 1), kind="XYChartView"
+    ),
+    "TransformerReader": transformer_reader,
+    "VocabularyReader": vocabulary,
+    "RandomPrompts": random_prompts,
+    "TransformerRecorder": transformer_recorder,
+    "RecordingReader": lambda: show("RecordingReader", s.AttentionMap(Input=gpt2(), Layer=0, Head=5)),
+    "AttentionMap": lambda: show("AttentionMap", s.AttentionMap(Input=gpt2(), Layer=4, Head=11)),
+    "AttentionMatrix": lambda: show("AttentionMatrix", *ports(s.AttentionMatrix(Input=recorded()[1]), 0, 1)),
+    "AttentionSentence": lambda: show(
+        "AttentionSentence", *ports(s.AttentionSentence(Input=gpt2(), Layer=4, Heads=[3, 11]), 0, 1, 2)
+    ),
+    "PatchAttention": patch_attention,
+    "HeadEmbedding": lambda: show("HeadEmbedding", *ports(embedded()[1], 0, 2)),
+    "TokenColors": token_colors,
+    "TokenSearch": token_search,
+    "AttentionLines": attention_lines,
+    "AttentionFocus": lambda: show("AttentionFocus", s.AttentionFocus(Input=gpt2()), kind="XYPointChartView"),
+    "ScoreBreakdown": score_breakdown,
+    "HeadUpdates": lambda: show("HeadUpdates", s.HeadUpdates(Input=recorded(SENTENCES)[1]), kind="XYPointChartView"),
+    "HeadScores": head_scores,
+    "AttentionTokens": lambda: show(
+        "AttentionTokens",
+        *ports(explained("AttentionTokens", "And the king of Egypt and the king of", Layer=LAYER, Head=HEAD), 1, 4),
+    ),
+    "SharedTokens": shared_tokens,
+    "AttentionTokenLayout": attention_token_layout,
+    "RecordingWriter": lambda: text("RecordingWriter", ["SaveData('run.safetensors', recording)"]),
+    "BigramTable": bigram_table,
+    "HeadCircuit": lambda: show(
+        "HeadCircuit", *ports(s.HeadCircuit(Input=transformer(), Layer=LAYER, Head=HEAD, Tokens=WORDS), 1)
+    ),
+    "SkipTrigrams": skip_trigrams,
+    "HeadSpectra": lambda: show("HeadSpectra", *ports(s.HeadSpectra(Input=transformer()), 1, 2, 3)),
+    "HeadComposition": lambda: show("HeadComposition", *ports(s.HeadComposition(Input=transformer()), 0, 2)),
+    "VirtualWeights": lambda: show("VirtualWeights", *ports(s.VirtualWeights(Input=transformer()), 0, 2)),
+    "LogitAttribution": lambda: show("LogitAttribution", *ports(explained("LogitAttribution"), 1)),
+    "LogitLens": lambda: show(
+        "LogitLens", *ports(explained("LogitLens", "And king of Egypt, king of"), 0, 2)
+    ),
+    "ScoreAttribution": lambda: show(
+        "ScoreAttribution", *ports(explained("ScoreAttribution", Layer=LAYER, Head=HEAD), 0)
+    ),
+    "ActivationPatching": activation_patching,
+    "QueryKeyContrast": lambda: show(
+        "QueryKeyContrast", *ports(s.QueryKeyContrast(Input=recorded(SENTENCES)[1]), 0, 2)
+    ),
+}
+
+
+def linked_views(state):
+    """Writes a state of linked views of the language model: what its heads attend to, and why."""
+    reader, recording = recorded(f"{TEXT}\n{SENTENCES}")
+    layout = s.CreateLayout(name="Attention Atlas")
+    layout.SetSize(1290, 820)
+    views = [
+        render_view(registrationName=name, InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
+        for name in ("All heads", "One head", "Words", "Queries and keys", "Composition of heads", "QK circuit")
+    ]
+    s.AssignViewToLayout(view=views[0], layout=layout, hint=0)
+    lower = layout.SplitVertical(0, 0.5) + 1
+    s.AssignViewToLayout(view=views[3], layout=layout, hint=lower)
+    for cell, row in ((lower - 1, views[:3]), (lower, views[3:])):
+        middle = layout.SplitHorizontal(cell, 0.36) + 1
+        s.AssignViewToLayout(view=row[1], layout=layout, hint=middle)
+        s.AssignViewToLayout(view=row[2], layout=layout, hint=layout.SplitHorizontal(middle, 0.5) + 1)
+    head = {"Layer": LAYER, "Head": HEAD}
+    seen = [
+        (s.AttentionMatrix(registrationName="Attention Matrix", Input=recording), (0, 1)),
+        (s.AttentionMap(registrationName="Attention Map", Input=recording, **head), (0,)),
+        (s.AttentionSentence(registrationName="Attention Sentence", Input=recording, **head), (0, 1, 2)),
+        (s.HeadEmbedding(registrationName="Head Embedding", Input=recording), (0, 2)),
+        (s.HeadComposition(registrationName="Head Composition", Input=reader), (0, 2)),
+        (s.HeadCircuit(registrationName="Head Circuit", Input=reader, Tokens=WORDS, **head), (1,)),
+    ]
+    for (source, numbers), view in zip(seen, views):
+        recording_scene.show(source, view, numbers)
+    recording_scene.link([seen[place][0] for place in (1, 2, 5)], ("Layer", "Head"))
+    s.RenderAllViews()
+    s.SaveState(state)
+
+
+#: What ParaView does with this state before its window is taken.
+OPENED = """from paraview import simple
+simple.LoadState({state!r})
+simple.SetActiveView(simple.FindView("One head"))
+simple.SetActiveSource(simple.FindSource("Attention Map"))
+simple.RenderAllViews()
+for view in simple.GetViews():
+    simple.ResetCamera(view)
+simple.RenderAllViews()
+"""
+
+
+def screen(file):
+    """What an X server shows that keeps its screen in a file of the format XWD."""
+    code = file.read_bytes()
+    head = struct.unpack(">25I", code[:100])
+    begin, width, height, stride = head[0] + 12 * head[19], head[4], head[5], head[12]
+    rows = numpy.frombuffer(code, numpy.uint8, height * stride, begin).reshape(height, stride)
+    return Image.fromarray(rows[:, : 4 * width].reshape(height, width, 4)[:, :, 2::-1])
+
+
+def window(size=(1600, 1000)):
+    """Takes a picture of ParaView's window with linked views, on an X server of its own."""
+    manager = s.servermanager.vtkSMProxyManager
+    version = f"{manager.GetVersionMajor()}.{manager.GetVersionMinor()}.{manager.GetVersionPatch()}"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        linked_views(str(folder / "views.pvsm"))
+        (folder / "open.py").write_text(OPENED.format(state=str(folder / "views.pvsm")))
+        (folder / "ParaView").mkdir()
+        (folder / "ParaView" / f"ParaView{version}.ini").write_text(
+            "[General]\nGeneralSettings.ShowWelcomeDialog=false\n"
+            f"[MainWindow]\nPosition=@Point(0 0)\nSize=@Size({size[0]} {size[1]})\n"
+        )
+        reading, writing = os.pipe()
+        server = subprocess.Popen(
+            ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size[0]}x{size[1]}x24", "-fbdir", name]
+            + ["-nocursor", "-noreset", "-nolisten", "tcp"],
+            pass_fds=[writing],
+        )
+        display = os.read(reading, 16).decode().strip()
+        places = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "HOME"), name)
+        folder_of_plugin = pathlib.Path(os.environ["ATLAS_PLUGIN"]).parent
+        paraview = subprocess.Popen(
+            ["paraview", f"--plugin-search-paths={folder_of_plugin}", "--plugins=AttentionAtlas"]
+            + [f"--script={folder / 'open.py'}"],
+            env={**os.environ, **places, "DISPLAY": f":{display}"},
+        )
+        try:
+            time.sleep(90)  # it shows nothing that says that it is done
+            save(DOCUMENTATION / "window.png", screen(folder / "Xvfb_screen0"), 500_000)
+        finally:
+            for process in (paraview, server):
+                process.kill()
+                process.wait()
+
+
+def training(frames=48):
+    """Saves an animation of a small model that learns: its class map, and the same on the torus."""
+    model = s.AttentionOnlyTraining()
+    torus, pairs = s.AttentionTorus(Input=model, Quantities=["ClassColor"]), s.TokenPairs(Input=model)
+    layout = s.CreateLayout()
+    layout.SetSize(800, 400)
+    flat, space = (s.CreateRenderView(OrientationAxesVisibility=0, CameraParallelProjection=1) for _ in range(2))
+    s.AssignViewToLayout(view=flat, layout=layout, hint=0)
+    s.AssignViewToLayout(view=space, layout=layout, hint=layout.SplitHorizontal(0, 0.54) + 1)
+    s.Show(torus, flat)
+    s.Show(pairs, flat).SetScalarBarVisibility(flat, False)
+    s.Show(s.TorusDeformation(Input=torus), space).SetScalarBarVisibility(space, False)
+    step = s.Text(Text="Step 0")
+    shown = s.Show(step, space)
+    shown.FontSize, shown.WindowLocation = 18, "Upper Center"
+    for view in (flat, space):
+        view.ViewTime = 0
+        s.ResetCamera(view)
+    space.CameraPosition = [f + d for f, d in zip(space.CameraFocalPoint, (3, -10, 8))]
+    space.CameraViewUp = [0, 0, 1]
+    scene = s.GetAnimationScene()
+    scene.UpdateAnimationUsingDataTimeSteps()
+    steps = list(model.TimestepValues)
+    chosen = sorted({round(place) for place in numpy.geomspace(1, len(steps), frames)})
+    images = []
+    with tempfile.TemporaryDirectory() as folder:
+        for place in chosen:
+            scene.AnimationTime = steps[place - 1]
+            step.Text = f"Step {steps[place - 1]:.0f}"
+            path = os.path.join(folder, "frame.png")
+            s.SaveScreenshot(path, layout, ImageResolution=(800, 400))
+            images.append(Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE))
+    pauses = [120] * (len(images) - 1) + [2500]
+    images[0].save(
+        DOCUMENTATION / "training.gif", save_all=True, append_images=images[1:], duration=pauses, loop=0, optimize=True
+    )
+
+
+def page():
+    """Takes a picture of a page in a browser, with the data of a token pair."""
+    sys.path.append(str(ROOT / "Testing" / "Python"))
+    from attentionatlas import web
+    from chromium import Chromium
+
+    scenes = [
+        web.torus(MODEL),
+        web.deformed_torus(MODEL),
+        web.sphere(MODEL),
+        web.sentence(GPT2, layer=4, head=11),
+        web.composition(DATA / "models" / "language-2" / "config.json"),
+    ]
+    with tempfile.TemporaryDirectory() as folder, Chromium() as browser:
+        file, taken = pathlib.Path(folder, "page.html"), pathlib.Path(folder, "page.png")
+        web.page(scenes, file)
+        browser.resize(1000, 700)
+        browser.call(
+            "Emulation.setDeviceMetricsOverride", width=1000, height=700, deviceScaleFactor=2, mobile=False
+        )
+        browser.open(file, "scene=1")
+        browser.point(481, 417)  # a token pair at the left edge, whose box hides nothing
+        browser.picture(taken)
+        save(DOCUMENTATION / "gallery" / "page.png", Image.open(taken))
+
+
+def begin():
+    """Starts a new session."""
+    s.ResetSession()
+    s.LoadPalette("WhiteBackground")
+    s.LoadPlugin(os.environ["ATLAS_PLUGIN"], remote=False, ns=vars(s))
+
+
+def main(names):
+    for name in names or PICTURES:
+        begin()
+        {**PICTURES, "window": window, "training": training, "page": page}[name]()
+
+
+main(sys.argv[1:])
