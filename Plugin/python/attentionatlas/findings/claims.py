@@ -14,8 +14,6 @@ _INDUCTION = "Olsson et al. 2022, In-context learning and induction heads"
 MODELS = {
     "language-2": "Two layers of attention without MLPs, trained to predict the next token of the King James Bible. The "
     "smallest kind of language model in which induction heads can form.",
-    "language-4": "Four layers with MLPs, trained on the King James Bible, The Devil\u2019s Dictionary and the Jargon File, "
-    "with a vocabulary of 4,000. Its later layers can read what several heads have written.",
     "language-1": "As language-2, with one layer. It can know which token follows which, and skip-trigrams, but no induction.",
     "language-alibi": "A language model whose positions come from ALiBi: the farther a key, the lower its score, in each "
     "head with another slope.",
@@ -103,6 +101,21 @@ def _induction(model, of, least):
     )
 
 
+def _induction_copies(model, of):
+    return Finding(
+        f"induction-copies-{model}",
+        f"Induction heads copy ({of})",
+        _INDUCTION,
+        "Induction heads make the tokens that they attend to more likely: they copy.",
+        model,
+        weights.induction_copies,
+        "Each point is a head. Those on the right find what came after an earlier copy; if they lie high, they also "
+        "raise it. The eigenvalues on the right are those of the strongest induction head: to the right of the "
+        "vertical line, combinations of tokens make themselves more likely.",
+        "Head Scores and Head Spectra, with Full on.",
+    )
+
+
 def _composition(model, of):
     return Finding(
         f"composition-{model}",
@@ -185,10 +198,8 @@ FINDINGS = (
         "Attention-Only Model Reader > Head Accuracy and Head Accuracy Simplex.",
     ),
     _positions("language-2", "language model"),
-    _positions("language-4", "four layers"),
     _positions("bert", "BERT"),
     _spirals("language-2", "language model"),
-    _spirals("language-4", "four layers"),
     _spirals("bert", "BERT"),
     Finding(
         "previous-gpt2",
@@ -203,24 +214,11 @@ FINDINGS = (
     ),
     _induction("induction", "repeated random tokens", 0.9),
     _induction("language-2", "language model", 0.5),
-    _induction("language-4", "four layers", 0.5),
-    Finding(
-        "induction-copies",
-        "Induction heads copy (four layers)",
-        _INDUCTION,
-        "Induction heads make the tokens that they attend to more likely: they copy.",
-        "language-4",
-        weights.induction_copies,
-        "Each point is a head. Those on the right find what came after an earlier copy; if they lie high, they also "
-        "raise it. The eigenvalues on the right are those of the strongest induction head: to the right of the "
-        "vertical line, combinations of tokens make themselves more likely.",
-        "Head Scores and Head Spectra, with Full on.",
-    ),
+    _induction_copies("induction", "repeated random tokens"),
+    _induction_copies("language-2", "language model"),
     _composition("induction", "repeated random tokens"),
     _composition("language-2", "language model"),
-    _composition("language-4", "four layers"),
     _birth("induction", "repeated random tokens"),
-    _birth("language-4", "four layers"),
     _birth(
         "language-2",
         "language model",
@@ -320,10 +318,8 @@ FINDINGS = (
     ),
     _sinks("language-alibi", "ALiBi model", attention.of_text(attention.sinks)),
     _sinks("language-2", "language model", attention.of_text(attention.sinks)),
-    _sinks("language-4", "four layers", attention.of_text(attention.sinks)),
     _sinks("gpt2", "GPT-2", attention.sinks),
     _concentration("language-alibi", "ALiBi model", attention.of_text(attention.concentration)),
-    _concentration("language-4", "four layers", attention.of_text(attention.concentration)),
     _concentration("gpt2", "GPT-2", attention.concentration),
     Finding(
         "updates",
@@ -342,7 +338,7 @@ FINDINGS = (
         _FOCUS,
         "When attention focuses on the first token, the head has no impact on the hidden state (in layers 4 and "
         "later of the source\u2019s model).",
-        "language-4",
+        "language-alibi",
         attention.idle_sinks,
         "Each point is a query of a head. If points at the right lie low, attention to the first token is a way to "
         "do nothing.",

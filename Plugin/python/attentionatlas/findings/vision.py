@@ -16,11 +16,8 @@ from attentionatlas.findings.study import Attention
 
 #: Pictures of each kind, the directions of gradients.
 PICTURES, DIRECTIONS = 12, 8
-#: Why a claim about some heads of a large vision transformer is left open by a small one without such heads.
-SMALL = (
-    "The claim is about a few of the 144 heads of a ViT that was trained on photographs. This model has {heads} heads "
-    "and was trained to sort generated pictures."
-)
+#: Heads of the ViT that the claims are about.
+HEADS = 144
 #: By how much the patches that a head attends to are more alike than others.
 LEAST = 0.4
 
@@ -128,6 +125,14 @@ def _show_layout(axes, study, quantity, place):
     axes.set_aspect("equal", adjustable="datalim")
 
 
+def _small(study):
+    """Why claims about a few heads of a large model cannot be tested on this one; empty if they can."""
+    heads = study.layers * study.heads
+    if heads >= HEADS:
+        return ""
+    return f"The claim is about a few of the {HEADS} heads of a ViT that was trained on photographs. This model has {heads} heads."
+
+
 def colors(study, page):
     """Whether heads attend to patches of the same hue, and of the same brightness."""
     names = ("hue", "brightness")
@@ -151,9 +156,10 @@ def colors(study, page):
         + f"; least {number(found[name].min())}, head {name_of(highest(-found[name]))})"
         for name in names
     )
+    reason = _small(study)
     holds = all(found[name][best[name]] >= max(LEAST, before.get(name, 0)) for name in names)
     return figure, Result(
-        holds or None,
+        holds or (None if reason else False),
         words,
         {**found, "untrained": before},
         "Alikeness: 1 minus the mean difference in hue (or brightness) of a patch and the other patches that it "
@@ -161,7 +167,7 @@ def colors(study, page):
         "positions carry no information. 1: it attends to equal patches alone; 0: as by chance; below 0: to different "
         "ones.",
         f"Holds if for both quantities a head has at least {LEAST} and more than any head of the untrained model.",
-        "" if holds else SMALL.format(heads=study.layers * study.heads),
+        "" if holds else reason,
     )
 
 
@@ -199,13 +205,14 @@ def columns(study, page):
     words = ", ".join(
         f"{name} {number(found[name][place], 1)} times even (head {name_of(place)})" for name, place in best.items()
     )
+    reason = _small(study)
     holds = bool(found["column"][best["column"]] >= 2)
     return figure, Result(
-        holds or None,
+        holds or (None if reason else False),
         words,
         found,
         "The attention of a patch to the other patches of its row (or column), over that of even attention; the "
         "mean over pictures of random patches.",
         "Holds if a head gives its column at least twice even attention.",
-        "" if holds else SMALL.format(heads=study.layers * study.heads),
+        "" if holds else reason,
     )

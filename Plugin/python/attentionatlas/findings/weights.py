@@ -71,9 +71,9 @@ def induction_copies(study, page):
     axes[0].scatter(inductive.ravel(), values.ravel(), s=9, color=HEAD_COLORS[0], linewidths=0)
     threshold_line(axes[0], 0.5)
     threshold_line(axes[0], INDUCTIVE, across=True)
-    axes[0].set(title="Every head (layer.head)", xlabel="Induction", ylabel="Copying", ylim=(-1.05, 1.05))
-    places = sorted(numpy.ndindex(*values.shape), key=lambda place: -inductive[place])
-    name_points(axes[0], [(inductive[place], values[place]) for place in places], map(name_of, places))
+    axes[0].set(title="Every head, by its scores", xlabel="Induction", ylabel="Copying", ylim=(-1.1, 1.1))
+    axes[0].set_xlim(-0.03, 1.15 * max(inductive[best], INDUCTIVE))
+    name_points(axes[0], [(inductive[best], values[best])], [name_of(best)])
     _show_eigenvalues(axes[1], eigenvalues, best)
     copies = int((values[chosen] > 0.5).sum())
     return figure, Result(
