@@ -247,7 +247,7 @@ struct Extent
 
 /// What the camera, which was just reset, looks at: a box around its focal point with a diagonal
 /// that is known from its scale, and that holds the bounds of the data. It is larger than these by
-/// the room of texts beside them.
+/// the room of texts beside them. All 0 if it is smaller: the user has zoomed to a part.
 Extent ExtentOf(const std::vector<vtkSMProxy*>& shown, vtkCamera* camera, double aspect)
 {
   const double radius = camera->GetParallelScale() * std::min(1., aspect);
@@ -258,6 +258,10 @@ Extent ExtentOf(const std::vector<vtkSMProxy*>& shown, vtkCamera* camera, double
     {
       box.AddBounds(ShownData(data)->GetBounds());
     }
+  }
+  if (box.IsValid() && 2 * radius < 0.99 * box.GetDiagonalLength())
+  {
+    return {};
   }
   const double* direction = camera->GetDirectionOfProjection();
   const bool looksDown = std::abs(direction[2]) > 0.999 && std::abs(camera->GetViewUp()[1]) > 0.999;
@@ -381,6 +385,10 @@ void MakeRoom(vtkSMViewProxy* view)
   vtkCamera* camera = renderView->GetActiveCamera();
   const double aspect = width / height;
   const Extent data = ExtentOf(shown, camera, aspect);
+  if (data.up == 0)
+  {
+    return;
+  }
 
   // Half the height of what the view shows around the focal point.
   const double tangent = std::tan(vtkMath::RadiansFromDegrees(camera->GetViewAngle() / 2));

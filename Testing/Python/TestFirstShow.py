@@ -137,6 +137,13 @@ class Room(FirstShow):
         self.assertGreater(high[0] - low[0], 0.8 * 400)
         self.assertTrue((low > 0).all(), "with the labels of its axes")
 
+    def test_a_zoom_to_a_part_stays(self):
+        view = self.view()
+        simple.Show(simple.AttentionMap(Input=self.recording), view)
+        view.SMProxy.ResetCamera(1, 2, -3, -1, 0, 0)
+        simple.Render(view)
+        self.assertEqual(list(view.CameraFocalPoint), [1.5, -2, 0])
+
     def test_surfaces_in_space(self):
         view = self.view()
         self.assert_data_beside_bars(view, simple.TorusDeformation(Input=atlastest.torus(self.model)))
