@@ -18,9 +18,7 @@ using testing::HasSubstr;
 namespace
 {
 
-class OfBigrams : public OfTables
-{
-};
+using OfBigrams = OfTables;
 
 INSTANTIATE_TEST_SUITE_P(Models, OfBigrams, OfCircuits::Models(), OfCircuits::Name);
 

@@ -5,7 +5,6 @@
 #include "ErrorMessage.h"
 #include "TinyTransformer.h"
 
-#include <cmath>
 #include <limits>
 #include <map>
 #include <vector>
@@ -40,9 +39,7 @@ std::vector<ComposedHeads> Find(const Transformer& model, CompositionKind kind, 
   return FindHeadComposition(model, options);
 }
 
-class CompositionOfModel : public OfCircuits
-{
-};
+using CompositionOfModel = OfCircuits;
 
 TEST_P(CompositionOfModel, EqualsTheOracle)
 {

@@ -4,19 +4,11 @@
 #include "ErrorMessage.h"
 #include "LogitsOracle.h"
 
-#include <cmath>
-#include <numeric>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::LogitsOracle;
-using atlas::test::LogitsTolerance;
-using atlas::test::MessageOf;
-using atlas::test::OfLogits;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -53,9 +45,7 @@ std::vector<LogitTarget> NextTokens(const Recording& recording)
   return targets;
 }
 
-class OfLogitTerms : public OfLogits
-{
-};
+using OfLogitTerms = OfLogits;
 
 }
 

@@ -11,20 +11,13 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::LogitsOracle;
-using atlas::test::LogitsTolerance;
-using atlas::test::MessageOf;
-using atlas::test::OfLogits;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace
 {
 
-class OfLens : public OfLogits
-{
-};
+using OfLens = OfLogits;
 
 }
 

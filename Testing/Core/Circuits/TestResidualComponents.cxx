@@ -6,21 +6,16 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::LogitsTolerance;
-using atlas::test::OfLogits;
+using namespace atlas::test;
 
 namespace
 {
 
 using Vector = Eigen::RowVectorXd;
 
-class OfComponents : public OfLogits
-{
-};
+using OfComponents = OfLogits;
 
-class OfMlps : public OfLogits
-{
-};
+using OfMlps = OfLogits;
 
 }
 

@@ -12,11 +12,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::LogitsOracle;
-using atlas::test::LogitsTolerance;
-using atlas::test::MessageOf;
-using atlas::test::OfLogits;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::AllOf;
 using testing::HasSubstr;
 

@@ -63,9 +63,7 @@ std::vector<SkipTrigram> BruteForce(
   return all;
 }
 
-class OfSkipTrigrams : public OfTables
-{
-};
+using OfSkipTrigrams = OfTables;
 
 INSTANTIATE_TEST_SUITE_P(Models, OfSkipTrigrams, OfCircuits::Models(), OfCircuits::Name);
 

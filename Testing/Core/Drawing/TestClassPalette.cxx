@@ -58,12 +58,8 @@ struct Vision
 {
   const char* name;
   Matrix3d matrix;
+  friend void PrintTo(const Vision& vision, std::ostream* stream) { *stream << vision.name; }
 };
-
-void PrintTo(const Vision& vision, std::ostream* stream)
-{
-  *stream << vision.name;
-}
 
 Vector3d LabAsSeen(const Rgb& color, const Vision& vision)
 {
@@ -71,9 +67,7 @@ Vector3d LabAsSeen(const Rgb& color, const Vision& vision)
   return Lab((vision.matrix * linear).cwiseMax(0).cwiseMin(1));
 }
 
-class ColorVision : public testing::TestWithParam<Vision>
-{
-};
+using ColorVision = testing::TestWithParam<Vision>;
 INSTANTIATE_TEST_SUITE_P(, ColorVision,
   testing::Values(Vision{ "Normal", Matrix3d::Identity() },
     Vision{ "Protanopia", ByRows({ 0.152286, 1.052583, -0.204868 },

@@ -14,9 +14,7 @@ using namespace atlas::test;
 namespace
 {
 
-class CrossEntropyOfUmap : public OfUmap
-{
-};
+using CrossEntropyOfUmap = OfUmap;
 
 TEST_P(CrossEntropyOfUmap, CrossEntropy)
 {

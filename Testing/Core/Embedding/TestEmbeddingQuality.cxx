@@ -19,9 +19,7 @@ using testing::HasSubstr;
 namespace
 {
 
-class QualityOfUmap : public OfUmap
-{
-};
+using QualityOfUmap = OfUmap;
 
 TEST_P(QualityOfUmap, QualityOfItsLayouts)
 {

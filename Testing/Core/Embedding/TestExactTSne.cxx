@@ -12,9 +12,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::EmbeddingOracle;
-using atlas::test::ExpectClose;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace

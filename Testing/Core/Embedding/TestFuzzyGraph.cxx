@@ -3,8 +3,6 @@
 #include "UmapOracle.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -30,9 +28,7 @@ std::vector<double> Dense(const FuzzyGraph& graph)
   return dense;
 }
 
-class GraphOfUmap : public OfUmap
-{
-};
+using GraphOfUmap = OfUmap;
 
 TEST_P(GraphOfUmap, ScalesAndMembershipsFromItsNeighbors)
 {

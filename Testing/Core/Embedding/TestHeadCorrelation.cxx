@@ -9,8 +9,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::OfEmbedding;
+using namespace atlas::test;
 
 namespace
 {

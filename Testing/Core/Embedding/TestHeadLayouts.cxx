@@ -5,7 +5,6 @@
 #include "ErrorMessage.h"
 #include "Principal.h"
 
-#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -14,12 +13,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::EmbeddingOracle;
-using atlas::test::ExpectClose;
-using atlas::test::MessageOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {

@@ -13,9 +13,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::MessageOf;
-using atlas::test::OfEmbedding;
+using namespace atlas::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -47,9 +45,7 @@ Recording Small()
   return recording;
 }
 
-class JointVectorsOfEmbedding : public OfEmbedding
-{
-};
+using JointVectorsOfEmbedding = OfEmbedding;
 
 TEST_P(JointVectorsOfEmbedding, JointVectorsAreThoseOfTheOracle)
 {

@@ -19,11 +19,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::EmbeddingOracle;
-using atlas::test::ExpectClose;
-using atlas::test::KeepReports;
-using atlas::test::MessageOf;
-using atlas::test::OnTarget;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace
@@ -123,9 +119,7 @@ TEST(Neighbors, AreThoseOfTheOracle)
   EXPECT_LE(exchanged, 2);
 }
 
-class NeighborsOnTarget : public OnTarget
-{
-};
+using NeighborsOnTarget = OnTarget;
 
 TEST_P(NeighborsOnTarget, AreExact)
 {

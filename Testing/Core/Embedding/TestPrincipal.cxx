@@ -4,7 +4,6 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,9 +11,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::MessageOf;
-using atlas::test::OfEmbedding;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace
@@ -22,9 +19,7 @@ namespace
 
 constexpr double Tolerance = 1e-6;
 
-class PrincipalOfEmbedding : public OfEmbedding
-{
-};
+using PrincipalOfEmbedding = OfEmbedding;
 
 TEST_P(PrincipalOfEmbedding, PrincipalComponentsAreThoseOfTheOracle)
 {

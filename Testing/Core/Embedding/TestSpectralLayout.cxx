@@ -20,9 +20,7 @@ using namespace atlas::test;
 namespace
 {
 
-class SpectralLayoutOfUmap : public OfUmap
-{
-};
+using SpectralLayoutOfUmap = OfUmap;
 
 TEST_P(SpectralLayoutOfUmap, EigenpairsOfTheLaplacian)
 {

@@ -24,9 +24,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::EmbeddingOracle;
-using atlas::test::MessageOf;
-using atlas::test::OnTarget;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace
@@ -119,9 +117,7 @@ RepulsionError ErrorOfRepulsion(const std::vector<float>& layout, int dimensions
     std::abs(sum - expectedSum) / (expectedSum + static_cast<double>(count)) };
 }
 
-class TSneOnTarget : public OnTarget
-{
-};
+using TSneOnTarget = OnTarget;
 
 TEST_P(TSneOnTarget, RepulsionIsThatOfTheOracle)
 {

@@ -52,9 +52,7 @@ std::string Refusal(const PointView& points, const UmapOptions& options)
   return MessageOf<OptionError>([&] { Umap(points, options); });
 }
 
-class LayoutOfUmap : public OfUmap
-{
-};
+using LayoutOfUmap = OfUmap;
 
 TEST_P(LayoutOfUmap, KeepsNeighborhoods)
 {

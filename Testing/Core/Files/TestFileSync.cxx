@@ -8,7 +8,6 @@
 #include "TemporaryDirectory.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -44,10 +43,7 @@ extern "C" int rename(const char* from, const char* to) noexcept
 }
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::ReadBytes;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
+using namespace atlas::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
