@@ -15,11 +15,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::Append;
-using atlas::test::ExpectClose;
-using atlas::test::Gather;
-using atlas::test::HandModel;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using Eigen::Vector3d;
 using testing::HasSubstr;
 
@@ -114,18 +110,10 @@ TEST_P(ReferenceAgainstOracle, HardHeads)
   Expect("mix.position.hard", Gather(evaluations, &HeadEvaluation::positionMix));
 }
 
-TEST_P(ReferenceAgainstOracle, ResidualEmbeddingPosition)
+TEST_P(ReferenceAgainstOracle, Residuals)
 {
   ExpectResidual("embedding_position", Residual::EmbeddingPosition);
-}
-
-TEST_P(ReferenceAgainstOracle, ResidualEmbedding)
-{
   ExpectResidual("embedding", Residual::Embedding);
-}
-
-TEST_P(ReferenceAgainstOracle, ResidualNone)
-{
   ExpectResidual("none", Residual::None);
 }
 

@@ -14,11 +14,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::TemporaryDirectory;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -313,9 +310,7 @@ TEST(SubHeads, MetadataMustBeAnInteger)
   }
 }
 
-class ModelFile : public testing::TestWithParam<DType>
-{
-};
+using ModelFile = testing::TestWithParam<DType>;
 INSTANTIATE_TEST_SUITE_P(, ModelFile, testing::Values(DType::F32, DType::F64),
   [](const auto& dtype) { return std::string(Name(dtype.param)); });
 
@@ -467,16 +462,10 @@ struct Spoiled
   const char* name;
   Tensors tensors;
   std::vector<std::string> messages;
+  friend void PrintTo(const Spoiled& spoiled, std::ostream* stream) { *stream << spoiled.name; }
 };
 
-void PrintTo(const Spoiled& spoiled, std::ostream* stream)
-{
-  *stream << spoiled.name;
-}
-
-class SpoiledModel : public testing::TestWithParam<Spoiled>
-{
-};
+using SpoiledModel = testing::TestWithParam<Spoiled>;
 
 TEST_P(SpoiledModel, IsRefused)
 {

@@ -5,8 +5,6 @@
 #include "Error.h"
 #include "TorusAngles.h"
 
-#include <cmath>
-
 #include <gmock/gmock.h>
 
 using namespace atlas;

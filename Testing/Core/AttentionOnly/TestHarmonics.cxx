@@ -15,9 +15,7 @@
 #include <gmock/gmock.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::HandModel;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace
@@ -66,9 +64,7 @@ private:
   std::mt19937 Engine{ 7 };
 };
 
-class HarmonicsAgainstOracle : public atlas::test::OracleTest
-{
-};
+using HarmonicsAgainstOracle = atlas::test::OracleTest;
 INSTANTIATE_TEST_SUITE_P(
   , HarmonicsAgainstOracle, atlas::test::OracleTest::Models(), atlas::test::OracleTest::Name);
 
@@ -105,9 +101,7 @@ TEST_P(HarmonicsAgainstOracle, SeriesIsTheScoreOfTheOracle)
   }
 }
 
-class HarmonicsOfDimension : public testing::TestWithParam<int>
-{
-};
+using HarmonicsOfDimension = testing::TestWithParam<int>;
 INSTANTIATE_TEST_SUITE_P(
   , HarmonicsOfDimension, testing::Values(1, 2, 3, 4), testing::PrintToStringParamName());
 

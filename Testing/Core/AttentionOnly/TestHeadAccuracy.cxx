@@ -5,16 +5,13 @@
 #include "HandModel.h"
 #include "Oracle.h"
 
-#include <cmath>
 #include <set>
 
 #include <Eigen/LU>
 #include <gmock/gmock.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::HandModel;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using Eigen::Vector3d;
 using testing::ElementsAre;
 using testing::HasSubstr;

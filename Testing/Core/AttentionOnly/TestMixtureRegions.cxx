@@ -2,7 +2,6 @@
 
 #include "Oracle.h"
 
-#include <cmath>
 #include <random>
 #include <string>
 
@@ -95,9 +94,7 @@ AttentionOnlyModel RandomModel(Index classes, std::size_t heads, unsigned seed =
   return model;
 }
 
-class RegionsOfOracle : public atlas::test::OracleTest
-{
-};
+using RegionsOfOracle = atlas::test::OracleTest;
 INSTANTIATE_TEST_SUITE_P(
   , RegionsOfOracle, atlas::test::OracleTest::Models(), atlas::test::OracleTest::Name);
 

@@ -6,8 +6,6 @@
 #include "Oracle.h"
 #include "Sphere.h"
 
-#include <numeric>
-
 #include <gmock/gmock.h>
 
 using namespace atlas;
@@ -233,9 +231,7 @@ void ExpectVerticesAreWonByTheirCells(const SphericalVoronoi& partition, const R
   EXPECT_LE(worst, 1e-12 * rows.cwiseAbs().maxCoeff());
 }
 
-class OracleSphere : public OracleTest
-{
-};
+using OracleSphere = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, OracleSphere, OracleTest::Models(), OracleTest::Name);
 
 TEST_P(OracleSphere, PredictsInRandomDirections)
@@ -273,9 +269,7 @@ TEST_P(OracleSphere, HasACellForEachClassThatTheOraclePredicts)
   }
 }
 
-class RandomSphere : public testing::TestWithParam<int>
-{
-};
+using RandomSphere = testing::TestWithParam<int>;
 INSTANTIATE_TEST_SUITE_P(
   , RandomSphere, testing::Values(2, 3, 4, 5, 40, 1000), testing::PrintToStringParamName());
 
@@ -392,9 +386,7 @@ TEST(Sphere, OfAGridHasTheEightOctants)
   ExpectCovers(partition, turned, 128);
 }
 
-class OneClass : public testing::TestWithParam<Rows3>
-{
-};
+using OneClass = testing::TestWithParam<Rows3>;
 INSTANTIATE_TEST_SUITE_P(, OneClass,
   testing::Values(Rows({ { 1, 2, 3 } }), Rows({ { 0, 0, 0 } }),
     Rows({ { 0, 0, 0 }, { -0., 0, -0. } }),

@@ -133,9 +133,7 @@ TEST(Skewed, IsTheDefinitionEverywhere)
   }
 }
 
-class BothMaps : public testing::TestWithParam<AngleMap>
-{
-};
+using BothMaps = testing::TestWithParam<AngleMap>;
 INSTANTIATE_TEST_SUITE_P(, BothMaps, testing::Values(AngleMap::Isometric, AngleMap::Skewed),
   [](const auto& map) { return map.param == AngleMap::Isometric ? "Isometric" : "Skewed"; });
 

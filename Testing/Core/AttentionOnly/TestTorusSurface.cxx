@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -16,9 +15,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using testing::HasSubstr;
-using testing::Property;
-using testing::Throws;
+using namespace testing;
 
 namespace
 {
