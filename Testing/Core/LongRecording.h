@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <random>
+#include <vector>
 
 namespace atlas::test
 {
@@ -20,23 +21,25 @@ inline SharedMatrix RandomRows(std::int64_t rows, std::int64_t columns, std::mt1
   return matrix;
 }
 
-/// One sequence of `length` tokens: layers 1, 2 and 3 of 4 with two heads of 5 dimensions.
-inline Recording LongRecording(std::int64_t length)
+/// One sequence of `length` tokens.
+inline Recording LongRecording(std::int64_t length,
+  const std::vector<std::int32_t>& layers = { 1, 2, 3 }, std::size_t heads = 2,
+  std::int64_t dimension = 5, double scale = 2)
 {
   std::mt19937 generator(5);
   Recording recording;
-  recording.layerCount = 4;
+  recording.layerCount = layers.back() + 1;
   recording.sequenceOffsets = { 0, length };
   recording.tokens.sequence.assign(length, 0);
   recording.tokens.position.resize(length);
   std::iota(recording.tokens.position.begin(), recording.tokens.position.end(), 0);
-  for (const std::int32_t index : { 1, 2, 3 })
+  for (const std::int32_t index : layers)
   {
-    recording.layers.push_back({ index, 2, std::vector<RecordedHead>(2) });
+    recording.layers.push_back({ index, scale, std::vector<RecordedHead>(heads) });
     for (RecordedHead& head : recording.layers.back().heads)
     {
-      head.query = RandomRows(length, 5, generator);
-      head.key = RandomRows(length, 5, generator);
+      head.query = RandomRows(length, dimension, generator);
+      head.key = RandomRows(length, dimension, generator);
     }
   }
   return recording;

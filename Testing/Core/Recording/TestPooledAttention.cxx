@@ -6,7 +6,6 @@
 #include "Oracle.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -14,9 +13,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::LongRecording;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using testing::ElementsAre;
 
 namespace

@@ -19,13 +19,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::EmbeddingOracle;
-using atlas::test::ExpectClose;
-using atlas::test::KeepReports;
-using atlas::test::LongRecording;
-using atlas::test::MessageOf;
-using atlas::test::RandomRows;
-using atlas::test::VariantOracle;
+using namespace atlas::test;
 using testing::Each;
 using testing::HasSubstr;
 
@@ -400,9 +394,7 @@ TEST(RecordedAttention, MeansOverSequencesAreThoseOfTheOracle)
   }
 }
 
-class VariantAttention : public testing::TestWithParam<std::string>
-{
-};
+using VariantAttention = testing::TestWithParam<std::string>;
 
 INSTANTIATE_TEST_SUITE_P(Models, VariantAttention, testing::ValuesIn(VariantOracle::Names()),
   [](const auto& model) { return atlas::test::TestName(model.param); });
@@ -594,16 +586,10 @@ struct Damage
   const char* name;
   std::function<void(Recording&)> change;
   const char* message;
+  friend void PrintTo(const Damage& damage, std::ostream* stream) { *stream << damage.name; }
 };
 
-void PrintTo(const Damage& damage, std::ostream* stream)
-{
-  *stream << damage.name;
-}
-
-class DamagedRecording : public testing::TestWithParam<Damage>
-{
-};
+using DamagedRecording = testing::TestWithParam<Damage>;
 
 RecordedHead& LastHead(Recording& recording)
 {

@@ -21,22 +21,8 @@
 #include <nlohmann/json.hpp>
 
 using namespace atlas;
-using atlas::test::ExpectEqual;
-using atlas::test::FloatBytes;
-using atlas::test::KeepReports;
-using atlas::test::MessageOf;
-using atlas::test::NpyFile;
-using atlas::test::NpyHeader;
-using atlas::test::ReadBytes;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using atlas::test::ZipFile;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -59,19 +45,12 @@ float ValueAt(
 /// [B,T,heads,width] of layer l.
 std::vector<double> TokenFirst(int quantity, std::int64_t l, std::int64_t heads, std::int64_t width)
 {
-  std::vector<double> values;
-  for (std::int64_t b = 0; b < B; ++b)
+  std::vector<double> values(B * T * heads * width);
+  for (std::int64_t i = 0; i < B * T * heads * width; ++i)
   {
-    for (std::int64_t t = 0; t < T; ++t)
-    {
-      for (std::int64_t h = 0; h < heads; ++h)
-      {
-        for (std::int64_t i = 0; i < width; ++i)
-        {
-          values.push_back(static_cast<double>(ValueAt(quantity, l, b, t, h, i)));
-        }
-      }
-    }
+    const std::int64_t head = i / width;
+    const std::int64_t token = head / heads;
+    values[i] = ValueAt(quantity, l, token / T, token % T, head % heads, i % width);
   }
   return values;
 }
@@ -125,16 +104,10 @@ std::vector<float> Values(const SharedMatrix& matrix)
 /// Rows of tokens of a quantity of one head, by its formula.
 std::vector<float> ExpectedRows(int quantity, std::int64_t l, std::int64_t h)
 {
-  std::vector<float> values;
-  for (std::int64_t b = 0; b < B; ++b)
+  std::vector<float> values(B * T * D);
+  for (std::int64_t i = 0; i < B * T * D; ++i)
   {
-    for (std::int64_t t = 0; t < T; ++t)
-    {
-      for (std::int64_t i = 0; i < D; ++i)
-      {
-        values.push_back(ValueAt(quantity, l, b, t, h, i));
-      }
-    }
+    values[i] = ValueAt(quantity, l, i / D / T, i / D % T, h, i % D);
   }
   return values;
 }
@@ -208,20 +181,11 @@ TEST(RecordingFile, ABatchAxisMayBeMissing)
 /// [B,H,T,width] from [B,T,H,width].
 Tensor HeadsFirst(int quantity, std::int64_t l)
 {
-  std::vector<double> values;
-  for (std::int64_t b = 0; b < B; ++b)
+  std::vector<double> values(B * H * T * D);
+  for (std::int64_t i = 0; i < B * H * T * D; ++i)
   {
-    for (std::int64_t h = 0; h < H; ++h)
-    {
-      for (std::int64_t t = 0; t < T; ++t)
-      {
-        for (std::int64_t i = 0; i < D; ++i)
-        {
-          values.push_back(
-            static_cast<double>(ValueAt(quantity, l, b, t, quantity == 0 ? h : h / 2, i)));
-        }
-      }
-    }
+    const std::int64_t h = i / D / T % H;
+    values[i] = ValueAt(quantity, l, i / D / T / H, i / D % T, quantity == 0 ? h : h / 2, i % D);
   }
   return Floats({ B, H, T, D }, values);
 }
@@ -1012,18 +976,48 @@ TEST(RecordingFile, NativeFilesAreMapped)
   EXPECT_EQ(head.value.values.get(), head.query.values.get() + head.query.Count());
 }
 
+/// A native file, and the messages when parts of it are changed.
+class NativeFile
+{
+public:
+  explicit NativeFile(const Recording& recording)
+    : Arrays((WriteRecording(this->Folder / "a", recording), this->Folder / "a"))
+  {
+  }
+
+  template<class ErrorType>
+  std::string With(const std::string& key, const std::string& text) const
+  {
+    Metadata metadata = this->Arrays.GetMetadata();
+    metadata[key] = text;
+    return this->Refusal<ErrorType>(this->Arrays.GetTensors(), metadata);
+  }
+
+  template<class Change>
+  std::string Changed(const Change& change) const
+  {
+    TensorViews tensors = this->Arrays.GetTensors();
+    change(tensors);
+    return this->Refusal<ModelError>(tensors, this->Arrays.GetMetadata());
+  }
+
+private:
+  TemporaryDirectory Folder;
+  SafetensorsFile Arrays;
+
+  template<class ErrorType>
+  std::string Refusal(const TensorViews& tensors, const Metadata& metadata) const
+  {
+    WriteSafetensorViews(this->Folder / "b", tensors, metadata);
+    return MessageOf<ErrorType>([&] { ReadRecording(this->Folder / "b"); });
+  }
+};
+
 TEST(RecordingFile, BadNativeFilesAreRefused)
 {
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Everything());
-  const SafetensorsFile file(folder / "a");
+  const NativeFile file(Everything());
   const auto with = [&](const std::string& key, const std::string& text)
-  {
-    Metadata metadata = file.GetMetadata();
-    metadata[key] = text;
-    WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
-    return MessageOf<FormatError>([&] { ReadRecording(folder / "b"); });
-  };
+  { return file.With<FormatError>(key, text); };
   EXPECT_THAT(with("version", "3"),
     HasSubstr("expected version 1 or 2 of the format attention-atlas.recording, found '3'"));
   EXPECT_THAT(with("mask", "none"),
@@ -1037,14 +1031,8 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
   EXPECT_THAT(with("score_scales", R"({"x":1})"), HasSubstr("found 'x': 1"));
   EXPECT_THAT(with("alibi_slopes", R"(["a"])"), HasSubstr("expected an array of numbers"));
   EXPECT_THAT(with("tokens", "no"), HasSubstr("the list of token strings is not JSON"));
-
   const auto model = [&](const std::string& key, const std::string& text)
-  {
-    Metadata metadata = file.GetMetadata();
-    metadata[key] = text;
-    WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
-    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
-  };
+  { return file.With<ModelError>(key, text); };
   EXPECT_THAT(
     model("layer_count", "2"), HasSubstr("expected layers in ascending order and below 2"));
   EXPECT_THAT(model("alibi_slopes", "[1]"), HasSubstr("expected 4 ALiBi slopes, found 1"));
@@ -1085,20 +1073,9 @@ TEST(RecordingFile, VariantsAreKeptAndRaiseTheVersion)
 
 TEST(RecordingFile, BadVariantsAreRefused)
 {
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Variants());
-  const SafetensorsFile file(folder / "a");
-  const auto write = [&](const std::string& key, const std::string& text)
-  {
-    Metadata metadata = file.GetMetadata();
-    metadata[key] = text;
-    WriteSafetensorViews(folder / "b", file.GetTensors(), metadata);
-  };
+  const NativeFile file(Variants());
   const auto format = [&](const std::string& key, const std::string& text)
-  {
-    write(key, text);
-    return MessageOf<FormatError>([&] { ReadRecording(folder / "b"); });
-  };
+  { return file.With<FormatError>(key, text); };
   EXPECT_THAT(format("windows", "[1]"),
     HasSubstr("metadata 'windows': expected a JSON object of layers, found array"));
   EXPECT_THAT(format("windows", R"({"2":4})"),
@@ -1115,10 +1092,7 @@ TEST(RecordingFile, BadVariantsAreRefused)
   EXPECT_THAT(format("sinks", R"({"3":[1,2,3,null]})"), HasSubstr("expected an array of a number"));
   EXPECT_THAT(format("sinks", "{"), HasSubstr("the metadata 'sinks' is not JSON"));
   const auto model = [&](const std::string& key, const std::string& text)
-  {
-    write(key, text);
-    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
-  };
+  { return file.With<ModelError>(key, text); };
   EXPECT_THAT(model("windows", R"({"1":-4})"),
     HasSubstr("layer 1: expected a window of at least 1 key, or 0 for none, found -4"));
   EXPECT_THAT(model("score_caps", R"({"1":-1})"), HasSubstr("layer 1: expected a score cap above"));
@@ -1131,16 +1105,9 @@ TEST(RecordingFile, BadVariantsAreRefused)
 
 TEST(RecordingFile, NativeArraysMustFit)
 {
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Everything());
-  const SafetensorsFile file(folder / "a");
+  const NativeFile file(Everything());
   const auto without = [&](const std::string& name)
-  {
-    TensorViews tensors = file.GetTensors();
-    EXPECT_EQ(tensors.erase(name), 1U);
-    WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
-    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
-  };
+  { return file.Changed([&](TensorViews& tensors) { EXPECT_EQ(tensors.erase(name), 1U); }); };
   EXPECT_THAT(
     without("sequence_offsets"), HasSubstr("'sequence_offsets': expected shape [.], but it "
                                            "is missing"));
@@ -1149,10 +1116,7 @@ TEST(RecordingFile, NativeArraysMustFit)
     HasSubstr("layer 1, head 0: expected both queries and keys"));
   EXPECT_THAT(without("layers.3.heads.2.output"),
     HasSubstr("layer 3, head 2: output: expected to be recorded in all heads or in none"));
-  TensorViews tensors = file.GetTensors();
-  tensors.at("tokens.id").shape = { 1 };
-  WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
-  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+  EXPECT_THAT(file.Changed([](TensorViews& tensors) { tensors.at("tokens.id").shape = { 1 }; }),
     HasSubstr("array 'tokens.id': expected shape [5], found [1]"));
 }
 
@@ -1205,16 +1169,15 @@ TEST(RecordingRoundTrip, KeepsPictures)
 
 TEST(RecordingFile, RefusesDamagedPictures)
 {
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Images());
-  const SafetensorsFile file(folder / "a");
+  const NativeFile file(Images());
   const auto with = [&](DType dtype, const Shape& shape)
   {
-    TensorViews tensors = file.GetTensors();
-    tensors.at("pictures").dtype = dtype;
-    tensors.at("pictures").shape = shape;
-    WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
-    return MessageOf<ModelError>([&] { ReadRecording(folder / "b"); });
+    return file.Changed(
+      [&](TensorViews& tensors)
+      {
+        tensors.at("pictures").dtype = dtype;
+        tensors.at("pictures").shape = shape;
+      });
   };
   EXPECT_THAT(
     with(DType::I8, { 2, 2, 2, 3 }), HasSubstr("array 'pictures': expected U8, found I8"));
@@ -1222,41 +1185,26 @@ TEST(RecordingFile, RefusesDamagedPictures)
     HasSubstr("array 'pictures': expected shape [2, ., ., 3], found [2, 2, 3, 2]"));
   EXPECT_THAT(with(DType::U8, { 1, 4, 2, 3 }), HasSubstr("expected shape [2, ., ., 3]"));
   EXPECT_THAT(with(DType::U8, { 2, 0, 2, 3 }), HasSubstr("expected pictures of 1 to 16384 pixels"));
-  TensorViews tensors = file.GetTensors();
-  tensors.erase("tokens.row");
-  WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
-  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+  EXPECT_THAT(file.Changed([](TensorViews& tensors) { tensors.erase("tokens.row"); }),
     HasSubstr("expected pictures of images, but the tokens have no patch rows"));
 
-  WriteRecording(folder / "c", NamedImages());
-  const SafetensorsFile named(folder / "c");
-  const auto write = [&](const std::string& key, const std::string& text)
-  {
-    Metadata metadata = named.GetMetadata();
-    metadata[key] = text;
-    WriteSafetensorViews(folder / "b", named.GetTensors(), metadata);
-  };
+  const NativeFile named(NamedImages());
   for (const char* text : { "[2]", "[2, -2]", "[2, 2.5]", R"({"a": 2})", "[\"2\", 2]" })
   {
-    write("picture_size", text);
-    EXPECT_THAT(MessageOf<FormatError>([&] { ReadRecording(folder / "b"); }),
+    EXPECT_THAT(named.With<FormatError>("picture_size", text),
       HasSubstr("metadata 'picture_size' and 'picture_sources': expected [height, width]"));
   }
-  write("picture_size", "[2, 99999999999999999]");
-  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+  EXPECT_THAT(named.With<ModelError>("picture_size", "[2, 99999999999999999]"),
     HasSubstr("expected pictures of 1 to 16384 pixels on a side"));
   for (const char* text : { R"([["a.png"]])", R"([["a.png", 1]])", R"([1, 2])" })
   {
-    write("picture_sources", text);
-    EXPECT_THAT(MessageOf<FormatError>([&] { ReadRecording(folder / "b"); }),
+    EXPECT_THAT(named.With<FormatError>("picture_sources", text),
       HasSubstr("metadata 'picture_sources': expected pairs of a file and a hash"));
   }
-  write("picture_sources", R"([["a.png", "1"]])");
-  EXPECT_THAT(MessageOf<ModelError>([&] { ReadRecording(folder / "b"); }),
+  EXPECT_THAT(named.With<ModelError>("picture_sources", R"([["a.png", "1"]])"),
     HasSubstr("expected a picture for each of the 2 images, found 1"));
-  write("picture_sources", "[");
-  EXPECT_THAT(MessageOf<FormatError>([&] { ReadRecording(folder / "b"); }),
-    HasSubstr("the metadata 'picture_sources'"));
+  EXPECT_THAT(
+    named.With<FormatError>("picture_sources", "["), HasSubstr("the metadata 'picture_sources'"));
 }
 
 TEST(RecordingFile, WritesOnlyWhatFitsTogether)
@@ -1324,9 +1272,7 @@ TEST(OriginalRecording, AttentionOfGpt2)
   }
 }
 
-class OriginalModel : public testing::TestWithParam<const char*>
-{
-};
+using OriginalModel = testing::TestWithParam<const char*>;
 
 INSTANTIATE_TEST_SUITE_P(, OriginalModel, testing::Values("gpt2", "bert", "vit", "bloom", "llama"),
   [](const auto& name) { return std::string(name.param); });

@@ -10,9 +10,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::TinyInput;
-using atlas::test::TinyTransformer;
+using namespace atlas::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <random>
 #include <tuple>
 
@@ -14,10 +13,7 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using namespace testing;
 
 namespace
 {

@@ -12,9 +12,7 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 namespace
 {
