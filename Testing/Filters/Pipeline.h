@@ -10,10 +10,16 @@
 #include <vtkDataSetAttributes.h>
 #include <vtkExecutive.h>
 #include <vtkFieldData.h>
+#include <vtkIdTypeArray.h>
+#include <vtkInformation.h>
 #include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
+#include <vtkSelection.h>
+#include <vtkSelectionNode.h>
 #include <vtkSmartPointer.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkStringArray.h>
 #include <vtkTrivialProducer.h>
 
@@ -66,6 +72,14 @@ public:
   Algorithm* Get() { return this->Pointer; }
   std::vector<std::string> TakeErrors() { return this->Errors.Take(); }
 
+  /// The only error.
+  std::string TakeError()
+  {
+    const std::vector<std::string> errors = this->TakeErrors();
+    EXPECT_EQ(errors.size(), 1U);
+    return errors.empty() ? "" : errors[0];
+  }
+
 private:
   vtkSmartPointer<Algorithm> Pointer = vtkSmartPointer<Algorithm>::New();
   ErrorLog Errors{ this->Pointer };
@@ -76,6 +90,24 @@ template<class Data>
 Data* OutputOf(vtkAlgorithm* algorithm, int port = 0)
 {
   return Data::SafeDownCast(algorithm->GetOutputDataObject(port));
+}
+
+/// The same after an update of the first output.
+template<class Data>
+Data* Updated(vtkAlgorithm* algorithm, int port = 0)
+{
+  algorithm->Update();
+  return OutputOf<Data>(algorithm, port);
+}
+
+/// The time steps of an algorithm.
+inline std::vector<double> TimesOf(vtkAlgorithm* algorithm)
+{
+  algorithm->UpdateInformation();
+  vtkInformation* info = algorithm->GetOutputInformation(0);
+  const double* times = info->Get(vtkStreamingDemandDrivenPipeline::TIME_STEPS());
+  const int count = info->Length(vtkStreamingDemandDrivenPipeline::TIME_STEPS());
+  return times == nullptr ? std::vector<double>() : std::vector<double>(times, times + count);
 }
 
 inline vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const AttentionOnlyModel& model)
@@ -133,6 +165,28 @@ inline std::vector<std::string> Texts(vtkFieldData* fields, const std::string& n
     texts.emplace_back(array->GetValue(i));
   }
   return texts;
+}
+
+/// Chooses points or cells by their numbers, or by the values of their "Token Index".
+inline vtkSmartPointer<vtkSelection> SelectionOf(const std::vector<vtkIdType>& ids,
+  int content = vtkSelectionNode::INDICES, int field = vtkSelectionNode::POINT)
+{
+  vtkNew<vtkIdTypeArray> list;
+  for (const vtkIdType id : ids)
+  {
+    list->InsertNextValue(id);
+  }
+  if (content == vtkSelectionNode::VALUES)
+  {
+    list->SetName("Token Index");
+  }
+  vtkNew<vtkSelectionNode> node;
+  node->SetContentType(content);
+  node->SetFieldType(field);
+  node->SetSelectionList(list);
+  auto selection = vtkSmartPointer<vtkSelection>::New();
+  selection->AddNode(node);
+  return selection;
 }
 
 inline std::set<std::string> Names(vtkFieldData* fields)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "Core/LongRecording.h"
 #include "Core/SameRecording.h"
 #include "Pipeline.h"
 #include "Recording.h"
@@ -15,16 +16,6 @@
 
 namespace atlas::test
 {
-
-inline SharedMatrix RandomMatrix(std::int64_t rows, std::int64_t columns, std::mt19937& generator)
-{
-  SharedMatrix matrix = SharedMatrix::Zero(rows, columns);
-  for (std::size_t i = 0; i < matrix.Count(); ++i)
-  {
-    matrix.values.get()[i] = static_cast<float>(generator() % 2001) / 1000 - 1;
-  }
-  return matrix;
-}
 
 /// Sequences of 3 and 2 tokens; layers 0 and 2 of 3 with two heads, that share keys and values;
 /// residuals of layers 0 and 3, and logits.
@@ -47,28 +38,28 @@ inline Recording SmallRecording()
     RecordedLayer layer;
     layer.index = index;
     layer.scoreScale = 0.5 / (index + 1);
-    const SharedMatrix key = RandomMatrix(5, 4, generator);
-    const SharedMatrix value = RandomMatrix(5, 4, generator);
+    const SharedMatrix key = RandomRows(5, 4, generator);
+    const SharedMatrix value = RandomRows(5, 4, generator);
     for (int h = 0; h < 2; ++h)
     {
       RecordedHead head;
-      head.query = RandomMatrix(5, 4, generator);
+      head.query = RandomRows(5, 4, generator);
       head.key = key;
       head.value = value;
-      head.output = RandomMatrix(5, 6, generator);
+      head.output = RandomRows(5, 6, generator);
       layer.heads.push_back(head);
     }
     recording.layers.push_back(layer);
   }
   recording.residual.resize(4);
-  recording.residual[0] = RandomMatrix(5, 6, generator);
-  recording.residual[3] = RandomMatrix(5, 6, generator);
-  recording.logits = RandomMatrix(5, 9, generator);
+  recording.residual[0] = RandomRows(5, 6, generator);
+  recording.residual[3] = RandomRows(5, 6, generator);
+  recording.logits = RandomRows(5, 9, generator);
   for (RecordedLayer& layer : recording.layers)
   {
     for (RecordedHead& head : layer.heads)
     {
-      head.valueNorm = RandomMatrix(5, 1, generator);
+      head.valueNorm = RandomRows(5, 1, generator);
       std::for_each(head.valueNorm.Row(0), head.valueNorm.Row(5), [](float& norm) { norm += 2; });
     }
   }

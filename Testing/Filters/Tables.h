@@ -19,8 +19,7 @@ namespace atlas::test
 
 inline vtkTable* TableOf(vtkAlgorithm* algorithm, int port = 0)
 {
-  algorithm->Update();
-  return vtkTable::SafeDownCast(algorithm->GetOutputDataObject(port));
+  return Updated<vtkTable>(algorithm, port);
 }
 
 /// The numbers of a column; a failed test if there is none.

@@ -41,11 +41,7 @@ public:
     this->Filter->SetAgainst("#8");
   }
 
-  vtkTable* Table()
-  {
-    this->Filter->Update();
-    return vtkTable::SafeDownCast(this->Filter->GetOutputDataObject(0));
-  }
+  vtkTable* Table() { return Updated<vtkTable>(this->Filter.Get()); }
   vtkImageData* Image()
   {
     this->Filter->Update(1);
@@ -65,17 +61,6 @@ public:
   TransformerReader Model;
   Warned<vtkActivationPatching> Filter;
 };
-
-std::vector<std::string> Texts(vtkFieldData* data, const char* name)
-{
-  auto* array = vtkStringArray::SafeDownCast(data->GetAbstractArray(name));
-  std::vector<std::string> texts;
-  for (vtkIdType i = 0; array != nullptr && i < array->GetNumberOfValues(); ++i)
-  {
-    texts.push_back(array->GetValue(i));
-  }
-  return texts;
-}
 
 /// The logit difference of tokens 3 and 8 in a reference run, in which rows of a matrix come from
 /// the other run.

@@ -22,9 +22,7 @@ namespace
 
 using Focus = Observed<vtkAttentionFocus>;
 
-class FocusFilterOfModel : public OfFocus
-{
-};
+using FocusFilterOfModel = OfFocus;
 
 /// Expects figures 4 to 6: means per head, and the heads of each layer by falling mean.
 void ExpectFigures(const Recording& recording, const TensorViews& oracle, const std::string& prefix)

@@ -4,11 +4,8 @@
 #include "RecordedAttention.h"
 
 #include <vtkCellData.h>
-#include <vtkIdTypeArray.h>
 #include <vtkInformation.h>
 #include <vtkSMPTools.h>
-#include <vtkSelection.h>
-#include <vtkSelectionNode.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -40,11 +37,7 @@ public:
     Connect(this->Get(), 1, DataSetOf(recording));
   }
 
-  vtkPolyData* Update()
-  {
-    this->Get()->Update();
-    return OutputOf<vtkPolyData>(this->Get());
-  }
+  vtkPolyData* Update() { return Updated<vtkPolyData>(this->Get()); }
 
   std::vector<Link> Links()
   {
@@ -160,22 +153,6 @@ TEST(AttentionLines, OfSelectedTokens)
     ElementsAre(HasSubstr("SelectedTokens: expected tokens from 0 to 4, found 5")));
 }
 
-vtkSmartPointer<vtkSelection> SelectionOf(const std::vector<vtkIdType>& points)
-{
-  vtkNew<vtkIdTypeArray> ids;
-  for (const vtkIdType id : points)
-  {
-    ids->InsertNextValue(id);
-  }
-  vtkNew<vtkSelectionNode> node;
-  node->SetContentType(vtkSelectionNode::INDICES);
-  node->SetFieldType(vtkSelectionNode::POINT);
-  node->SetSelectionList(ids);
-  auto selection = vtkSmartPointer<vtkSelection>::New();
-  selection->AddNode(node);
-  return selection;
-}
-
 /// A point that is selected in one head selects its token in all.
 TEST(AttentionLines, OfASelection)
 {
@@ -219,29 +196,10 @@ TEST(AttentionLines, NeedBothEnds)
   EXPECT_THAT(expected, testing::Not(IsEmpty()));
 }
 
-Recording LongRecording()
-{
-  constexpr int tokens = 200;
-  std::mt19937 generator(5);
-  Recording recording;
-  recording.layerCount = 1;
-  recording.sequenceOffsets = { 0, tokens };
-  recording.tokens.sequence.assign(tokens, 0);
-  for (int i = 0; i < tokens; ++i)
-  {
-    recording.tokens.position.push_back(i);
-  }
-  RecordedHead head;
-  head.query = RandomMatrix(tokens, 8, generator);
-  head.key = RandomMatrix(tokens, 8, generator);
-  recording.layers.push_back({ 0, 3, { head } });
-  return recording;
-}
-
 /// Several blocks of queries: by sorting all weights, and on one thread as on four.
 TEST(AttentionLines, OfLongSequences)
 {
-  const Recording recording = LongRecording();
+  const Recording recording = LongRecording(200, { 0 }, 1, 8, 3);
   const std::int64_t tokens = recording.tokens.Count();
   std::vector<float> weights(tokens * tokens);
   EvaluateAttention(recording, 0, 0, 0, AttentionQuantity::Weights, 0, tokens, weights.data());
@@ -284,7 +242,7 @@ TEST(AttentionLines, AreEmptyWithoutData)
 /// What is estimated before anything is computed: a line for each query and key at most.
 TEST(AttentionLines, NeedMemoryForTheirLines)
 {
-  const Recording recording = LongRecording();
+  const Recording recording = LongRecording(200, { 0 }, 1, 8, 3);
   Lines lines(Embedding(recording).Data(), recording);
   const char* variable = "ATLAS_MEMORY_LIMIT_KIB";
   ASSERT_EQ(setenv(variable, "100", 1), 0);
@@ -312,8 +270,7 @@ TEST(AttentionLines, NamesWhatIsWrong)
   const auto error = [&lines]
   {
     EXPECT_EQ(lines.Update()->GetNumberOfCells(), 0);
-    const std::vector<std::string> errors = lines.TakeErrors();
-    return errors.size() == 1 ? errors[0] : "";
+    return lines.TakeError();
   };
   lines->SetTop(0);
   EXPECT_THAT(error(), HasSubstr("Top: expected at least 1, found 0"));
@@ -321,7 +278,7 @@ TEST(AttentionLines, NamesWhatIsWrong)
   lines->SetMinimumWeight(-1);
   EXPECT_THAT(error(), HasSubstr("MinimumWeight: expected a weight from 0 to 1, found -1"));
   lines->SetMinimumWeight(0.1);
-  Connect(lines.Get(), 1, DataSetOf(LongRecording()));
+  Connect(lines.Get(), 1, DataSetOf(LongRecording(200, { 0 }, 1, 8, 3)));
   EXPECT_THAT(error(), HasSubstr("Recording: expected the recording of the embedding"));
   Connect(lines.Get(), 1, DataSetOf(recording));
   data->GetPointData()->GetArray("Token Index")->SetComponent(3, 0, 5);

@@ -12,7 +12,6 @@
 #include <vtkInformation.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkStringArray.h>
 
 #include <algorithm>
 #include <cmath>
@@ -34,11 +33,7 @@ public:
   explicit Map(vtkDataObject* recording) { Connect(this->Get(), 0, recording); }
   Map() = default;
 
-  vtkImageData* Image()
-  {
-    this->Get()->Update();
-    return OutputOf<vtkImageData>(this->Get());
-  }
+  vtkImageData* Image() { return Updated<vtkImageData>(this->Get()); }
 
   /// The strongest keys, as of the last update.
   vtkPolyData* Frames() { return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(1)); }
@@ -172,10 +167,9 @@ TEST(AttentionMap, ShowsMeansOverSequences)
     { 1, 0, 0, (first[3] + second[2]) / 2, (first[4] + second[3]) / 2, 0, first[6], first[7],
       first[8] },
     1e-6);
-  auto* tokens =
-    vtkStringArray::SafeDownCast(map.Image()->GetFieldData()->GetAbstractArray("Query Token"));
-  ASSERT_EQ(tokens->GetNumberOfValues(), 3);
-  EXPECT_EQ(tokens->GetValue(2), "2");
+  const std::vector<std::string> tokens = Texts(map.Image()->GetFieldData(), "Query Token");
+  ASSERT_EQ(tokens.size(), 3U);
+  EXPECT_EQ(tokens[2], "2");
 }
 
 TEST(AttentionMap, WeighsByTheNormsOfValues)
@@ -249,9 +243,7 @@ TEST(AttentionMap, NamesTokensByWhatIsKnownOfThem)
   {
     Map map(DataSetOf(recording));
     map->SetSequence(1);
-    auto* tokens =
-      vtkStringArray::SafeDownCast(map.Image()->GetFieldData()->GetAbstractArray("Key Token"));
-    return std::vector<std::string>{ tokens->GetValue(0), tokens->GetValue(1) };
+    return Texts(map.Image()->GetFieldData(), "Key Token");
   };
   EXPECT_THAT(labels(), ElementsAre("d", " e"));
   recording.tokens.text.clear();
@@ -273,10 +265,7 @@ TEST(AttentionMap, IsAnImageOfTheSequence)
   EXPECT_THAT(Names(image->GetPointData()), ElementsAre("Weights"));
   for (const char* name : { "Key Token", "Query Token" })
   {
-    auto* labels = vtkStringArray::SafeDownCast(image->GetFieldData()->GetAbstractArray(name));
-    ASSERT_EQ(labels->GetNumberOfValues(), 2);
-    EXPECT_EQ(labels->GetValue(0), "d");
-    EXPECT_EQ(labels->GetValue(1), " e");
+    EXPECT_THAT(Texts(image->GetFieldData(), name), ElementsAre("d", " e"));
   }
   EXPECT_THAT(Values(image->GetFieldData(), "Sequence"), ElementsAre(1));
 
@@ -287,20 +276,8 @@ TEST(AttentionMap, IsAnImageOfTheSequence)
 /// A long sequence: several blocks of queries.
 TEST(AttentionMap, IsTheSameInParts)
 {
-  std::mt19937 generator(5);
   constexpr int tokens = 150;
-  Recording recording;
-  recording.layerCount = 1;
-  recording.sequenceOffsets = { 0, tokens };
-  recording.tokens.sequence.assign(tokens, 0);
-  for (int i = 0; i < tokens; ++i)
-  {
-    recording.tokens.position.push_back(i);
-  }
-  RecordedHead head;
-  head.query = RandomMatrix(tokens, 8, generator);
-  head.key = RandomMatrix(tokens, 8, generator);
-  recording.layers.push_back({ 0, 0.3, { head } });
+  const Recording recording = LongRecording(tokens, { 0 }, 1, 8, 0.3);
   std::vector<float> expected(tokens * tokens);
   EvaluateAttention(recording, 0, 0, 0, AttentionQuantity::Weights, 0, tokens, expected.data());
 

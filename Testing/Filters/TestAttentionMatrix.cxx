@@ -1,6 +1,5 @@
 #include "vtkAttentionMatrix.h"
 
-#include "Core/LongRecording.h"
 #include "Core/Oracle.h"
 #include "MatrixPanels.h"
 #include "PooledAttention.h"
@@ -15,7 +14,6 @@
 #include <vtkStringArray.h>
 #include <vtkTable.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -38,11 +36,7 @@ public:
   explicit Matrix(const Recording& recording) { Connect(this->Get(), 0, DataSetOf(recording)); }
   explicit Matrix(vtkDataObject* recording) { Connect(this->Get(), 0, recording); }
 
-  vtkImageData* Image()
-  {
-    this->Get()->Update();
-    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(0));
-  }
+  vtkImageData* Image() { return Updated<vtkImageData>(this->Get()); }
 
   /// The value of an array at column x and row y from the top.
   double At(const char* name, int x, int y)

@@ -28,11 +28,7 @@ class Reader : public Observed<vtkAttentionOnlyModelReader>
 public:
   explicit Reader(const std::filesystem::path& path) { this->Get()->SetFileName(path.c_str()); }
 
-  vtkMultiBlockDataSet* Read()
-  {
-    this->Get()->Update();
-    return OutputOf<vtkMultiBlockDataSet>(this->Get());
-  }
+  vtkMultiBlockDataSet* Read() { return Updated<vtkMultiBlockDataSet>(this->Get()); }
 
   /// The times that it offers.
   std::vector<double> TimeSteps()
@@ -216,12 +212,8 @@ struct BadFile
   std::string name;
   std::function<void(const std::filesystem::path&)> write;
   std::string message;
+  friend void PrintTo(const BadFile& bad, std::ostream* stream) { *stream << bad.name; }
 };
-
-void PrintTo(const BadFile& bad, std::ostream* stream)
-{
-  *stream << bad.name;
-}
 
 std::string LengthBytes(std::uint64_t length)
 {
@@ -326,9 +318,7 @@ std::vector<BadFile> BadFiles()
   };
 }
 
-class BadModelFile : public testing::TestWithParam<BadFile>
-{
-};
+using BadModelFile = testing::TestWithParam<BadFile>;
 
 INSTANTIATE_TEST_SUITE_P(
   , BadModelFile, testing::ValuesIn(BadFiles()), [](const auto& bad) { return bad.param.name; });

@@ -79,9 +79,7 @@ TEST(AttentionOnlyModelWriter, KeepsTheAbsenceOfTargets)
   ExpectRoundTrip(DataSetOf(HandModel()));
 }
 
-class WriterOnOracles : public OracleTest
-{
-};
+using WriterOnOracles = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, WriterOnOracles, OracleTest::Models(), OracleTest::Name);
 
 TEST_P(WriterOnOracles, RoundTrip)

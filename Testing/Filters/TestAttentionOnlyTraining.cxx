@@ -35,14 +35,6 @@ public:
     this->Get()->SetCheckpointEvery(50);
   }
 
-  std::vector<double> Times()
-  {
-    this->Get()->UpdateInformation();
-    vtkInformation* info = this->Get()->GetOutputInformation(0);
-    const double* times = info->Get(SDDP::TIME_STEPS());
-    return { times, times + info->Length(SDDP::TIME_STEPS()) };
-  }
-
   AttentionOnlyModel At(double time)
   {
     this->Get()->UpdateTimeStep(time);
@@ -60,12 +52,12 @@ public:
 TEST(AttentionOnlyTraining, HasItsCheckpointsAsTimes)
 {
   Training training;
-  EXPECT_THAT(training.Times(), ElementsAre(0, 50, 100, 120));
+  EXPECT_THAT(TimesOf(training.Get()), ElementsAre(0, 50, 100, 120));
   EXPECT_THAT(training.Column("Step"), ElementsAre(0, 50, 100, 120));
   training->SetSteps(100);
-  EXPECT_THAT(training.Times(), ElementsAre(0, 50, 100));
+  EXPECT_THAT(TimesOf(training.Get()), ElementsAre(0, 50, 100));
   training->SetSteps(0);
-  EXPECT_THAT(training.Times(), ElementsAre(0));
+  EXPECT_THAT(TimesOf(training.Get()), ElementsAre(0));
 }
 
 TEST(AttentionOnlyTraining, GivesTheModelOfATime)

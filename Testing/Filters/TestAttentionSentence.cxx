@@ -6,18 +6,14 @@
 
 #include <vtkCellData.h>
 #include <vtkDoubleArray.h>
-#include <vtkIdTypeArray.h>
 #include <vtkInformation.h>
 #include <vtkSMPTools.h>
-#include <vtkSelection.h>
-#include <vtkSelectionNode.h>
 #include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include <gmock/gmock.h>
 
@@ -44,27 +40,12 @@ std::vector<double> PointValues(vtkPolyData* data, const char* name)
   return Values(data->GetPointData(), name);
 }
 
-std::vector<std::string> Texts(vtkPolyData* data, const char* name)
-{
-  auto* array = vtkStringArray::SafeDownCast(data->GetPointData()->GetAbstractArray(name));
-  std::vector<std::string> texts;
-  for (vtkIdType i = 0; array != nullptr && i < array->GetNumberOfValues(); ++i)
-  {
-    texts.push_back(array->GetValue(i));
-  }
-  return texts;
-}
-
 class Sentence : public Observed<vtkAttentionSentence>
 {
 public:
   explicit Sentence(const Recording& recording) { Connect(this->Get(), 0, DataSetOf(recording)); }
 
-  vtkPolyData* Output(int port)
-  {
-    this->Get()->Update();
-    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(port));
-  }
+  vtkPolyData* Output(int port) { return Updated<vtkPolyData>(this->Get(), port); }
   vtkPolyData* Lines() { return this->Output(0); }
   vtkPolyData* Words() { return this->Output(1); }
   vtkPolyData* Bars() { return this->Output(2); }
@@ -254,9 +235,9 @@ TEST(AttentionSentence, IsTwoColumnsOfWords)
   EXPECT_EQ(
     Names(words->GetPointData()), (std::set<std::string>{ "Token", "Label", "Side", "Token Index",
                                     "Sequence", "Position", "Hidden", "Received", "Given" }));
-  EXPECT_THAT(Texts(words, "Token"), ElementsAre("a", " b", " c", "a", " b", " c"));
-  EXPECT_THAT(
-    Texts(words, "Label"), ElementsAre("a", "\u00B7b", "\u00B7c", "a", "\u00B7b", "\u00B7c"));
+  EXPECT_THAT(Texts(words->GetPointData(), "Token"), ElementsAre("a", " b", " c", "a", " b", " c"));
+  EXPECT_THAT(Texts(words->GetPointData(), "Label"),
+    ElementsAre("a", "\u00B7b", "\u00B7c", "a", "\u00B7b", "\u00B7c"));
   EXPECT_THAT(PointValues(words, "Side"), ElementsAre(0, 0, 0, 1, 1, 1));
   EXPECT_THAT(PointValues(words, "Token Index"), ElementsAre(0, 1, 2, 0, 1, 2));
   EXPECT_EQ(words->GetPointData()->GetPedigreeIds(),
@@ -317,33 +298,12 @@ TEST(AttentionSentence, SumsOverSelectedTokens)
   EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 6);
 }
 
-vtkSmartPointer<vtkSelection> SelectionOf(int contentType, vtkAbstractArray* list)
-{
-  vtkNew<vtkSelectionNode> node;
-  node->SetContentType(contentType);
-  node->SetFieldType(vtkSelectionNode::POINT);
-  node->SetSelectionList(list);
-  auto selection = vtkSmartPointer<vtkSelection>::New();
-  selection->AddNode(node);
-  return selection;
-}
-
-vtkSmartPointer<vtkIdTypeArray> Ids(const std::vector<vtkIdType>& values)
-{
-  auto ids = vtkSmartPointer<vtkIdTypeArray>::New();
-  for (const vtkIdType value : values)
-  {
-    ids->InsertNextValue(value);
-  }
-  return ids;
-}
-
 /// Words 0 to 2 are queries, 3 to 5 keys.
 TEST(AttentionSentence, OfASelection)
 {
   Sentence sentence(SmallRecording());
   const auto select = [&](const std::vector<vtkIdType>& words)
-  { Connect(sentence.Get(), 1, SelectionOf(vtkSelectionNode::INDICES, Ids(words))); };
+  { Connect(sentence.Get(), 1, SelectionOf(words)); };
   select({ 1 });
   EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 0), Pair(1, 1)));
   select({ 4 }); // a key
@@ -365,11 +325,9 @@ TEST(AttentionSentence, OfASelection)
 TEST(AttentionSentence, OfASelectionByTokenIndex)
 {
   Sentence sentence(SmallRecording());
-  Connect(sentence.Get(), 1, SelectionOf(vtkSelectionNode::PEDIGREEIDS, Ids({ 2, 4 })));
+  Connect(sentence.Get(), 1, SelectionOf({ 2, 4 }, vtkSelectionNode::PEDIGREEIDS));
   EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(2, 0), Pair(2, 1), Pair(2, 2)));
-  const auto values = Ids({ 1 });
-  values->SetName("Token Index");
-  Connect(sentence.Get(), 1, SelectionOf(vtkSelectionNode::VALUES, values));
+  Connect(sentence.Get(), 1, SelectionOf({ 1 }, vtkSelectionNode::VALUES));
   EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(1, 0), Pair(1, 1)));
   sentence->SetSequence(1);
   EXPECT_THAT(sentence.Pairs(), IsEmpty()); // the token is in another sequence
@@ -409,9 +367,8 @@ TEST(AttentionSentence, OfSeveralHeads)
     }
     return text;
   };
-  auto* legend = lines->GetFieldData()->GetAbstractArray("HeadColor Legend");
-  EXPECT_EQ(vtkStringArray::SafeDownCast(legend)->GetValue(0),
-    "Layer 0\n" + color(1) + "head 1\n" + color(0) + "head 0");
+  EXPECT_THAT(Texts(lines->GetFieldData(), "HeadColor Legend"),
+    ElementsAre("Layer 0\n" + color(1) + "head 1\n" + color(0) + "head 0"));
   Sentence other(SmallRecording());
   const std::vector<double> first = PointValues(one.Words(), "Received");
   const std::vector<double> second = PointValues(other.Words(), "Received");
@@ -442,30 +399,11 @@ TEST(AttentionSentence, HidesSpecialTokens)
   EXPECT_EQ(sentence.Bars()->GetNumberOfCells(), 0);
 }
 
-Recording LongRecording()
-{
-  constexpr int tokens = 50;
-  std::mt19937 generator(5);
-  Recording recording;
-  recording.layerCount = 1;
-  recording.sequenceOffsets = { 0, tokens };
-  recording.tokens.sequence.assign(tokens, 0);
-  for (int i = 0; i < tokens; ++i)
-  {
-    recording.tokens.position.push_back(i);
-  }
-  RecordedHead head;
-  head.query = RandomMatrix(tokens, 8, generator);
-  head.key = RandomMatrix(tokens, 8, generator);
-  recording.layers.push_back({ 0, 3, { head } });
-  return recording;
-}
-
 /// Every line is on one page, with its words at its ends.
 TEST(AttentionSentence, BreaksIntoPages)
 {
-  Sentence whole(LongRecording());
-  Sentence sentence(LongRecording());
+  Sentence whole(LongRecording(50, { 0 }, 1, 8, 3));
+  Sentence sentence(LongRecording(50, { 0 }, 1, 8, 3));
   sentence->SetRowsPerPage(20);
   vtkPolyData* words = sentence.Words();
   EXPECT_EQ(words->GetNumberOfPoints(), 2 * 20 + (20 + 20) + 2 * 20 + 2 * (10 + 20) + 2 * 10);
@@ -495,14 +433,14 @@ TEST(AttentionSentence, BreaksIntoPages)
 
 TEST(AttentionSentence, ShowsARange)
 {
-  Sentence sentence(LongRecording());
+  Sentence sentence(LongRecording(50, { 0 }, 1, 8, 3));
   sentence->SetFirstToken(10);
   sentence->SetTokenCount(5);
   EXPECT_THAT(
     PointValues(sentence.Words(), "Position"), ElementsAre(10, 11, 12, 13, 14, 10, 11, 12, 13, 14));
   EXPECT_THAT(sentence.Pairs(), SizeIs(15));
   EXPECT_EQ(sentence.Words()->GetPoint(0)[1], 0);
-  Sentence whole(LongRecording());
+  Sentence whole(LongRecording(50, { 0 }, 1, 8, 3));
   EXPECT_EQ(
     PointValues(sentence.Words(), "Received")[7], PointValues(whole.Words(), "Received")[62]);
 }
@@ -512,20 +450,20 @@ TEST(AttentionSentence, NamesTokensByWhatIsKnownOfThem)
 {
   Recording recording = SmallRecording();
   recording.tokens.text.clear();
-  EXPECT_THAT(
-    Texts(Sentence(recording).Words(), "Token"), ElementsAre("11", "12", "13", "11", "12", "13"));
+  EXPECT_THAT(Texts(Sentence(recording).Words()->GetPointData(), "Token"),
+    ElementsAre("11", "12", "13", "11", "12", "13"));
   recording.tokens.id.clear();
-  EXPECT_THAT(
-    Texts(Sentence(recording).Words(), "Token"), ElementsAre("0", "1", "2", "0", "1", "2"));
+  EXPECT_THAT(Texts(Sentence(recording).Words()->GetPointData(), "Token"),
+    ElementsAre("0", "1", "2", "0", "1", "2"));
   recording.tokens.row = { -1, 0, 0, -1, 0 };
   recording.tokens.column = { -1, 0, 1, -1, 0 };
-  EXPECT_THAT(Texts(Sentence(recording).Words(), "Token"),
+  EXPECT_THAT(Texts(Sentence(recording).Words()->GetPointData(), "Token"),
     ElementsAre("class token", "0, 0", "0, 1", "class token", "0, 0", "0, 1"));
 }
 
 TEST(AttentionSentence, OfOneToken)
 {
-  Recording recording = LongRecording();
+  Recording recording = LongRecording(50, { 0 }, 1, 8, 3);
   recording.sequenceOffsets = { 0, 1, 50 };
   std::fill(recording.tokens.sequence.begin() + 1, recording.tokens.sequence.end(), 1);
   for (int i = 1; i < 50; ++i)
@@ -553,8 +491,8 @@ TEST(AttentionSentence, IsEmptyWithoutData)
 
 TEST(AttentionSentence, DoesNotDependOnThreads)
 {
-  Sentence sentence(LongRecording());
-  Sentence alone(LongRecording());
+  Sentence sentence(LongRecording(50, { 0 }, 1, 8, 3));
+  Sentence alone(LongRecording(50, { 0 }, 1, 8, 3));
   vtkSMPTools::LocalScope(vtkSMPTools::Config{ 1 }, [&] { alone.Lines(); });
   ExpectSameArrays(alone.Lines()->GetCellData(), sentence.Lines()->GetCellData());
   EXPECT_EQ(PointValues(alone.Words(), "Received"), PointValues(sentence.Words(), "Received"));
@@ -562,7 +500,7 @@ TEST(AttentionSentence, DoesNotDependOnThreads)
 
 TEST(AttentionSentence, NeedsMemoryForItsLines)
 {
-  Sentence sentence(LongRecording());
+  Sentence sentence(LongRecording(50, { 0 }, 1, 8, 3));
   const char* variable = "ATLAS_MEMORY_LIMIT_KIB";
   ASSERT_EQ(setenv(variable, "100", 1), 0);
   sentence.Lines();
@@ -597,8 +535,7 @@ TEST(AttentionSentence, NamesWhatIsWrong)
   {
     EXPECT_EQ(sentence.Lines()->GetNumberOfPoints(), 0);
     EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 0);
-    const std::vector<std::string> errors = sentence.TakeErrors();
-    return errors.size() == 1 ? errors[0] : std::to_string(errors.size()) + " errors";
+    return sentence.TakeError();
   };
   sentence->SetThreshold(-1);
   EXPECT_THAT(error(), HasSubstr("Threshold: expected a weight of at least 0, found -1"));

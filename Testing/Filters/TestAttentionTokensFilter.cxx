@@ -71,17 +71,6 @@ protected:
   }
 };
 
-std::vector<std::string> Texts(vtkAbstractArray* array)
-{
-  auto* texts = vtkStringArray::SafeDownCast(array);
-  std::vector<std::string> list;
-  for (vtkIdType i = 0; texts != nullptr && i < texts->GetNumberOfValues(); ++i)
-  {
-    list.emplace_back(texts->GetValue(i));
-  }
-  return list;
-}
-
 TEST(AttentionTokens, Defaults)
 {
   Observed<vtkAttentionTokens> tokens;
@@ -103,8 +92,8 @@ TEST_F(OfGpt2, TableHasARowPerVector)
   EXPECT_EQ(AttentionAtlas::FormatOf(table), AttentionAtlas::Formats::AttentionTokens);
   const std::map<std::string, std::string> names = { { "Query", "q" }, { "Key", "k" },
     { "Value", "v" } };
-  const std::vector<std::string> vectors = Texts(table->GetColumnByName("Vector"));
-  const std::vector<std::string> texts = Texts(table->GetColumnByName("Token"));
+  const std::vector<std::string> vectors = Texts(table->GetRowData(), "Vector");
+  const std::vector<std::string> texts = Texts(table->GetRowData(), "Token");
   int compared = 0;
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
@@ -160,7 +149,7 @@ TEST_F(OfGpt2, FrequenciesAndUniqueAreExpected)
 {
   this->Tokens->SetSequence(-1);
   vtkTable* table = this->Table(2);
-  const std::vector<std::string> vectors = Texts(table->GetColumnByName("Vector"));
+  const std::vector<std::string> vectors = Texts(table->GetRowData(), "Vector");
   std::vector<double> counts(8 * 211);
   std::vector<double> positions(counts.size());
   std::vector<double> ranks(counts.size());
@@ -181,7 +170,7 @@ TEST_F(OfGpt2, FrequenciesAndUniqueAreExpected)
   EXPECT_EQ(ranks, this->Expect("k.rank"));
 
   table = this->Table(3);
-  const std::vector<std::string> kinds = Texts(table->GetColumnByName("Vector"));
+  const std::vector<std::string> kinds = Texts(table->GetRowData(), "Vector");
   std::vector<double> ofHeads;
   std::vector<double> ofLayers;
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
@@ -194,9 +183,8 @@ TEST_F(OfGpt2, FrequenciesAndUniqueAreExpected)
   }
   EXPECT_EQ(ofHeads, this->Expect("qk.unique"));
   EXPECT_EQ(ofLayers, this->Expect("qk.unique_layer"));
-  EXPECT_THAT(Texts(table->GetFieldData()->GetAbstractArray("Reading")), ElementsAre("Plain"));
-  EXPECT_THAT(
-    Texts(table->GetFieldData()->GetAbstractArray("Processing")), ElementsAre("TransformerLens"));
+  EXPECT_THAT(Texts(table->GetFieldData(), "Reading"), ElementsAre("Plain"));
+  EXPECT_THAT(Texts(table->GetFieldData(), "Processing"), ElementsAre("TransformerLens"));
 }
 
 /// The cells of all heads: tokens by the oracle, weights by what the model's own code recorded.
@@ -245,14 +233,14 @@ TEST_F(OfGpt2, CellsShowDiscoveryAndAttention)
 
 TEST_F(OfGpt2, LabelsAreTheFourAxesOfOneHead)
 {
-  EXPECT_THAT(Texts(this->Geometry(4)->GetPointData()->GetAbstractArray("Token")),
+  EXPECT_THAT(Texts(this->Geometry(4)->GetPointData(), "Token"),
     ElementsAre("0.0", "0.1", "0.2", "0.3", "1.0", "1.1", "1.2", "1.3"));
   this->Tokens->SetLayer(0);
   this->Tokens->SetHead(1);
   vtkPolyData* labels = this->Geometry(4);
   ASSERT_EQ(labels->GetNumberOfPoints(), 4 * TokenCount);
-  const std::vector<std::string> axes = Texts(labels->GetPointData()->GetAbstractArray("Axis"));
-  const std::vector<std::string> texts = Texts(labels->GetPointData()->GetAbstractArray("Token"));
+  const std::vector<std::string> axes = Texts(labels->GetPointData(), "Axis");
+  const std::vector<std::string> texts = Texts(labels->GetPointData(), "Token");
   const std::vector<std::int64_t> ids = this->Expected.GetTensors().at("input_ids").ToInteger();
   for (std::size_t i = 0; i < TokenCount; ++i)
   {
@@ -283,8 +271,7 @@ TEST_F(OfGpt2, SharedTokensAreExpected)
   this->Tokens->SetSequence(-1);
   Observed<vtkSharedTokens> shared;
   shared->SetInputConnection(this->Tokens->GetOutputPort(0));
-  shared->Update();
-  vtkImageData* image = OutputOf<vtkImageData>(shared.Get());
+  vtkImageData* image = Updated<vtkImageData>(shared.Get());
   ASSERT_THAT(Values(image->GetPointData(), "Shared Tokens"), testing::SizeIs(64));
   const std::vector<double> expected = this->Expect("qk.shared");
   for (int i = 0; i < 8; ++i)
@@ -320,11 +307,10 @@ TEST_F(OfGpt2, EmbeddingHasAPointPerHeadAndToken)
   embedding->SetModelConnection(this->Source.Model->GetOutputPort());
   embedding->SetVector(vtkAttentionTokens::QUERY_KEY);
   embedding->SetIterations(50);
-  embedding->Update();
-  vtkPolyData* points = OutputOf<vtkPolyData>(embedding.Get());
+  vtkPolyData* points = Updated<vtkPolyData>(embedding.Get());
   double unique = 0;
   vtkTable* table = this->Table(3);
-  const std::vector<std::string> kinds = Texts(table->GetColumnByName("Vector"));
+  const std::vector<std::string> kinds = Texts(table->GetRowData(), "Vector");
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
     const bool isHead = table->GetValueByName(row, "Head").ToInt() >= 0;
@@ -385,7 +371,7 @@ TEST_F(OfGpt2, ProcessedModelsHaveTheSameTokens)
   const Recording recording = this->Source.Record();
   EXPECT_EQ(recording.processing, WeightProcessing::Processed);
   vtkTable* table = this->Table(0);
-  const std::vector<std::string> vectors = Texts(table->GetColumnByName("Vector"));
+  const std::vector<std::string> vectors = Texts(table->GetRowData(), "Vector");
   const std::vector<double> values = this->Expect("v.values");
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {

@@ -170,9 +170,7 @@ TEST(AttentionTorusQuantities, ForgetNamesThatAreNone)
 }
 
 /// The image at its grid and Points at the oracle's points, for each oracle model.
-class AttentionTorusValues : public OracleTest
-{
-};
+using AttentionTorusValues = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, AttentionTorusValues, OracleTest::Models(), OracleTest::Name);
 
 TEST_P(AttentionTorusValues, AtPointsAreThoseOfTheOracle)
@@ -187,24 +185,6 @@ TEST_P(AttentionTorusValues, AtPointsAreThoseOfTheOracle)
     SCOPED_TRACE(residuals[residual]);
     torus->SetResidual(static_cast<int>(residual));
     ExpectFields(torus.Update()->GetPointData(), OracleFields(oracle, residuals[residual]));
-  }
-}
-
-TEST_P(AttentionTorusValues, OfTheHardmaxAreThoseOfTheOracle)
-{
-  const Oracle& oracle = GetOracle();
-  Torus torus(oracle.GetModel());
-  torus->SetPattern(vtkAttentionTorus::HARDMAX);
-  torus.ChooseAll();
-  torus.SetPoints(PointsAt(oracle.GetTheta1(), oracle.GetTheta2()));
-  vtkPointData* data = torus.Update()->GetPointData();
-  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
-  {
-    const std::string head = " " + std::to_string(h);
-    ExpectClose(
-      "Word Mix", Values(data, "Word Mix" + head), oracle.ValuesOfHead("mix.word.hard", h), 2e-5);
-    ExpectClose("Position Mix", Values(data, "Position Mix" + head),
-      oracle.ValuesOfHead("mix.position.hard", h), 2e-5);
   }
 }
 
@@ -225,12 +205,8 @@ struct Change
   std::string name;
   std::function<void(vtkAttentionTorus*)> apply;
   std::function<void(EvaluationOptions&)> mean;
+  friend void PrintTo(const Change& change, std::ostream* stream) { *stream << change.name; }
 };
-
-void PrintTo(const Change& change, std::ostream* stream)
-{
-  *stream << change.name;
-}
 
 void SetWeights(vtkAttentionTorus* torus)
 {
@@ -354,9 +330,7 @@ void AddNumbers(vtkFieldData* fields, const char* name, vtkIdType count)
 
 using MakePoints = vtkSmartPointer<vtkDataSet> (*)();
 
-class AttentionTorusPoints : public testing::TestWithParam<MakePoints>
-{
-};
+using AttentionTorusPoints = testing::TestWithParam<MakePoints>;
 
 INSTANTIATE_TEST_SUITE_P(, AttentionTorusPoints,
   testing::Values(&VerticesAtAngles, &ImageOfAngles, &TrianglesOfAngles, &CurvedGridOfAngles),
@@ -437,12 +411,8 @@ struct Mistake
   std::string name;
   std::function<void(Torus&)> make;
   std::vector<std::string> message;
+  friend void PrintTo(const Mistake& mistake, std::ostream* stream) { *stream << mistake.name; }
 };
-
-void PrintTo(const Mistake& mistake, std::ostream* stream)
-{
-  *stream << mistake.name;
-}
 
 std::vector<Mistake> Mistakes()
 {
@@ -506,9 +476,7 @@ std::vector<Mistake> Mistakes()
   };
 }
 
-class AttentionTorusMistake : public testing::TestWithParam<Mistake>
-{
-};
+using AttentionTorusMistake = testing::TestWithParam<Mistake>;
 
 INSTANTIATE_TEST_SUITE_P(, AttentionTorusMistake, testing::ValuesIn(Mistakes()),
   [](const auto& mistake) { return mistake.param.name; });

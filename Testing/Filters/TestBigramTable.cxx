@@ -41,15 +41,15 @@ TEST(BigramTable, ListsTheLargest)
     EXPECT_EQ(AttentionAtlas::FormatOf(table), AttentionAtlas::Formats::BigramTable);
     EXPECT_THAT(ColumnNames(table),
       ElementsAre("Token", "TokenId", "Rank", "Next Token", "Next TokenId", "Logit"));
-    EXPECT_THAT(
-      FieldTexts(table, "Processing"), ElementsAre(processes ? "TransformerLens" : "None"));
+    EXPECT_THAT(Texts(table->GetFieldData(), "Processing"),
+      ElementsAre(processes ? "TransformerLens" : "None"));
     std::vector<std::string> leftOut = { "biases", "division by the norm of the residual stream" };
     if (!processes)
     {
       leftOut.emplace_back("gains of normalizations");
     }
     leftOut.emplace_back("attention and MLPs");
-    EXPECT_EQ(FieldTexts(table, "Left Out"), leftOut);
+    EXPECT_EQ(Texts(table->GetFieldData(), "Left Out"), leftOut);
     const std::string name = processes ? "bigram.folded.top" : "bigram.raw.top";
     const std::vector<double> expected = oracle.Values(name + ".values");
     const std::vector<double> ids = Column(table, "TokenId");

@@ -63,16 +63,6 @@ private:
   }
 };
 
-/// The times that the output is over.
-std::vector<double> TimesOf(vtkAlgorithm* algorithm)
-{
-  algorithm->UpdateInformation();
-  vtkInformation* info = algorithm->GetOutputInformation(0);
-  const double* times = info->Get(SDDP::TIME_STEPS());
-  return times == nullptr ? std::vector<double>()
-                          : std::vector<double>(times, times + info->Length(SDDP::TIME_STEPS()));
-}
-
 /// The time of an output, or -1.
 double TimeOf(vtkDataObject* data)
 {

@@ -89,8 +89,7 @@ TEST(ClassAreasFilter, LeavesOutWhatTheModelDoesNotTell)
   AttentionOnlyModel model = Trained();
   model.nextToken.resize(0, 0);
   Areas areas(model);
-  areas->Update();
-  auto* table = vtkTable::SafeDownCast(areas->GetOutputDataObject(0));
+  auto* table = Updated<vtkTable>(areas.Get());
   EXPECT_EQ(table->GetNumberOfColumns(), 4);
   EXPECT_EQ(table->GetFieldData()->GetArray("Accuracy"), nullptr);
 }

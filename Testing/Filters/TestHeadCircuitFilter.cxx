@@ -70,10 +70,10 @@ TEST(HeadCircuit, ShowsQueriesAndKeys)
   ExpectImage(image, "QK", oracle.Values("qk.rows"), 6);
   EXPECT_EQ(image->GetOrigin()[1], -7);
   EXPECT_EQ(AttentionAtlas::FormatOf(image), AttentionAtlas::Formats::HeadCircuitEntries);
-  EXPECT_THAT(FieldTexts(image, "Query Title"), ElementsAre("Destination"));
-  EXPECT_THAT(FieldTexts(image, "Key Title"), ElementsAre("Source"));
-  EXPECT_THAT(FieldTexts(image, "Key Token"), SizeIs(8));
-  EXPECT_THAT(FieldTexts(image, "Left Out"), Contains("position embedding"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Title"), ElementsAre("Destination"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Title"), ElementsAre("Source"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Token"), SizeIs(8));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Left Out"), Contains("position embedding"));
   vtkTable* table = TableOf(circuit.Get());
   ASSERT_EQ(table->GetNumberOfRows(), 8 * 2 * 10);
   EXPECT_THAT(ColumnNames(table), ElementsAre("Layer", "Head", "Token", "TokenId", "Direction",
@@ -102,9 +102,9 @@ TEST(HeadCircuit, ShowsOutputsOfTokensByText)
   vtkTable* table = TableOf(circuit.Get());
   EXPECT_THAT(Column(table, "TokenId"), ElementsAre(5, 5, 5, 7, 7, 7));
   vtkImageData* image = ImageOf(circuit.Get());
-  EXPECT_THAT(FieldTexts(image, "Query Token"), ElementsAre("\u00B7w5", "\u00B7w7"));
-  EXPECT_THAT(FieldTexts(image, "Query Title"), ElementsAre("Source"));
-  EXPECT_THAT(FieldTexts(image, "Key Title"), ElementsAre("Output"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"), ElementsAre("\u00B7w5", "\u00B7w7"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Title"), ElementsAre("Source"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Title"), ElementsAre("Output"));
   EXPECT_STREQ(image->GetPointData()->GetArray(0)->GetName(), "OV");
 }
 

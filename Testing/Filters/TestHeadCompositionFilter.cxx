@@ -35,11 +35,7 @@ public:
     this->Get()->SetInputConnection(this->Model.Port());
   }
 
-  vtkPolyData* Output(int port = 0)
-  {
-    this->Get()->Update();
-    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(port));
-  }
+  vtkPolyData* Output(int port = 0) { return Updated<vtkPolyData>(this->Get(), port); }
   std::vector<double> OfLines(const char* name)
   {
     return Values(this->Output()->GetCellData(), name);
@@ -110,9 +106,7 @@ TEST(HeadCompositionFilter, IsAGraphOfHeads)
   EXPECT_EQ(graph->GetFieldData()->GetArray("Lines Left Out")->GetComponent(0, 0), 11);
   vtkPolyData* heads = composition.Output(2);
   EXPECT_EQ(heads->GetNumberOfVerts(), 8);
-  EXPECT_EQ(
-    vtkStringArray::SafeDownCast(heads->GetPointData()->GetAbstractArray("Token"))->GetValue(6),
-    "1.2");
+  EXPECT_EQ(Texts(heads->GetPointData(), "Token").at(6), "1.2");
 }
 
 TEST(HeadCompositionFilter, ShowsLinesFromAThresholdOn)

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include <gmock/gmock.h>
 
@@ -55,8 +54,8 @@ Recording RandomRecording(int sequences, unsigned int seed = 1)
     for (int h = 0; h < 3; ++h)
     {
       RecordedHead head;
-      head.query = RandomMatrix(10 * sequences, 8, generator);
-      head.key = RandomMatrix(10 * sequences, 8, generator);
+      head.query = RandomRows(10 * sequences, 8, generator);
+      head.key = RandomRows(10 * sequences, 8, generator);
       recording.layers.back().heads.push_back(head);
     }
   }
@@ -75,11 +74,7 @@ public:
 
   void Take(vtkDataObject* data) { Connect(this->Get(), 0, data); }
 
-  vtkPolyData* Points()
-  {
-    this->Get()->Update();
-    return OutputOf<vtkPolyData>(this->Get());
-  }
+  vtkPolyData* Points() { return Updated<vtkPolyData>(this->Get()); }
 
   std::vector<double> Coordinates()
   {
@@ -128,8 +123,7 @@ TEST(HeadEmbedding, HasAPointPerQueryAndKey)
   EXPECT_THAT(first("Relative Position"), ElementsAre(0, 0.5, 1, 0, 1, 0, 0.5, 1, 0, 1));
   EXPECT_THAT(first("TokenId"), ElementsAre(11, 12, 13, 21, 22, 11, 12, 13, 21, 22));
   EXPECT_THAT(first("Token Count"), Each(1));
-  auto* tokens = vtkStringArray::SafeDownCast(points->GetPointData()->GetAbstractArray("Token"));
-  EXPECT_EQ(tokens->GetValue(9), " e");
+  EXPECT_EQ(Texts(points->GetPointData(), "Token").at(9), " e");
   for (int i = 0; i < 40; ++i)
   {
     const std::size_t point = i;
@@ -155,11 +149,9 @@ TEST(HeadEmbedding, ColorsKindsWithThePositionAsLightness)
       EXPECT_NEAR(colors[3 * i + c], 255 - intensity * (255 - full.at(c)), 0.5 + 1e-3) << i;
     }
   }
-  auto* legend = vtkStringArray::SafeDownCast(
-    embedding.Points()->GetFieldData()->GetAbstractArray("TokenColor Legend"));
-  ASSERT_NE(legend, nullptr);
-  EXPECT_THAT(std::string(legend->GetValue(0)),
-    testing::AllOf(HasSubstr(" query, first token\n"), testing::EndsWith(" key, last token")));
+  EXPECT_THAT(Texts(embedding.Points()->GetFieldData(), "TokenColor Legend"),
+    ElementsAre(
+      testing::AllOf(HasSubstr(" query, first token\n"), testing::EndsWith(" key, last token"))));
 }
 
 TEST(HeadEmbedding, HasSegmentsAndPatchColorsOfTheRecording)
@@ -167,7 +159,7 @@ TEST(HeadEmbedding, HasSegmentsAndPatchColorsOfTheRecording)
   Recording recording = SmallRecording();
   recording.tokens.segment = { 0, 0, 1, 0, 1 };
   std::mt19937 generator(3);
-  recording.tokens.color = RandomMatrix(5, 3, generator);
+  recording.tokens.color = RandomRows(5, 3, generator);
   Embedding embedding(recording);
   embedding->SetMethod(vtkHeadEmbedding::PCA);
   embedding->SetLayer(0);
@@ -292,9 +284,8 @@ TEST(HeadEmbedding, OfImagesHasPlacesOfPatches)
   EXPECT_FALSE(data->HasArray("Token Count"));
   EXPECT_EQ(embedding.Array("Row")[0], -1);
   EXPECT_EQ(embedding.Array("Column")[1], 2);
-  auto* tokens = vtkStringArray::SafeDownCast(data->GetAbstractArray("Token"));
-  EXPECT_EQ(tokens->GetValue(0), "class token");
-  EXPECT_EQ(tokens->GetValue(1), "1, 2");
+  EXPECT_EQ(Texts(data, "Token").at(0), "class token");
+  EXPECT_EQ(Texts(data, "Token").at(1), "1, 2");
 }
 
 TEST(HeadEmbedding, ArrangesHeadsInAGrid)
@@ -601,7 +592,7 @@ TEST(HeadEmbedding, NeedsQueriesAndKeys)
   {
     for (RecordedHead& head : layer.heads)
     {
-      head.weights = { RandomMatrix(10, 10, generator), RandomMatrix(10, 10, generator) };
+      head.weights = { RandomRows(10, 10, generator), RandomRows(10, 10, generator) };
       head.query = head.key = {};
     }
   }

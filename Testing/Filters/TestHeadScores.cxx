@@ -1,6 +1,5 @@
 #include "vtkHeadScores.h"
 
-#include "Core/LongRecording.h"
 #include "Core/Oracle.h"
 #include "HeadCopying.h"
 #include "HeadPatterns.h"
@@ -15,8 +14,6 @@
 #include <vtkTable.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -39,11 +36,7 @@ public:
   {
   }
 
-  vtkTable* Table()
-  {
-    this->Get()->Update();
-    return vtkTable::SafeDownCast(this->Get()->GetOutputDataObject(0));
-  }
+  vtkTable* Table() { return Updated<vtkTable>(this->Get()); }
 
   std::vector<double> Column(const char* name) { return Values(this->Table()->GetRowData(), name); }
 
@@ -181,9 +174,8 @@ TEST(HeadScores, ImageHasLayersDownwardAndHeadsRightward)
     ElementsAre(column[4], column[5], column[2], column[3], column[0], column[1]));
   auto* titles = vtkPolyData::SafeDownCast(scores->GetOutputDataObject(2));
   EXPECT_EQ(titles->GetNumberOfPoints(), 5);
-  auto* texts = vtkStringArray::SafeDownCast(titles->GetPointData()->GetAbstractArray("Token"));
-  EXPECT_EQ(texts->GetValue(0), "Layer 1");
-  EXPECT_EQ(texts->GetValue(2), "Head 1");
+  EXPECT_EQ(Texts(titles->GetPointData(), "Token").at(0), "Layer 1");
+  EXPECT_EQ(Texts(titles->GetPointData(), "Token").at(2), "Head 1");
 }
 
 TEST(HeadScores, WithoutTokensThereAreNoRepetitions)

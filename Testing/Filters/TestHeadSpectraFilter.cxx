@@ -33,11 +33,7 @@ public:
     this->Get()->SetInputConnection(this->Model.Port());
   }
 
-  vtkPolyData* Output(int port)
-  {
-    this->Get()->Update();
-    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(port));
-  }
+  vtkPolyData* Output(int port) { return Updated<vtkPolyData>(this->Get(), port); }
   /// The columns `name` 0, 1, ..., head by head.
   std::vector<double> Columns(const std::string& name)
   {

@@ -18,9 +18,7 @@ namespace
 
 using Updates = Observed<vtkHeadUpdates>;
 
-class UpdatesFilterOfModel : public OfFocus
-{
-};
+using UpdatesFilterOfModel = OfFocus;
 
 TEST_P(UpdatesFilterOfModel, CountsAndAveragesAsTheOracle)
 {

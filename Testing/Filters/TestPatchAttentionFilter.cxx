@@ -5,15 +5,11 @@
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
-#include <vtkIdTypeArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
-#include <vtkNew.h>
 #include <vtkPNGWriter.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkSelection.h>
-#include <vtkSelectionNode.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkUnsignedCharArray.h>
 
@@ -49,11 +45,7 @@ class Patches : public Warned<vtkPatchAttention>
 public:
   explicit Patches(vtkDataObject* recording) { Connect(this->Get(), 0, recording); }
 
-  vtkPolyData* Update(int port = 0)
-  {
-    this->Get()->Update();
-    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(port));
-  }
+  vtkPolyData* Update(int port = 0) { return Updated<vtkPolyData>(this->Get(), port); }
 
   std::vector<double> Cells(const char* name, int port = 0)
   {
@@ -84,9 +76,7 @@ public:
   std::string Error()
   {
     EXPECT_EQ(this->Update()->GetNumberOfCells(), 0);
-    const std::vector<std::string> errors = this->TakeErrors();
-    EXPECT_THAT(errors, SizeIs(1));
-    return errors.size() == 1 ? errors[0] : "";
+    return this->TakeError();
   }
 };
 
@@ -454,23 +444,6 @@ TEST_F(PatchAttentionFilter, RecordingsWithoutPicturesShowColors)
   Patches plain(DataSetOf(recording));
   EXPECT_THAT(Values(plain.Picture()->GetPointData(), "PictureColor"), Each(220));
   EXPECT_THAT(plain.TakeWarnings(), SizeIs(1));
-}
-
-vtkSmartPointer<vtkSelection> SelectionOf(const std::vector<vtkIdType>& ids, int content, int field)
-{
-  vtkNew<vtkIdTypeArray> list;
-  list->SetName("Token Index");
-  for (const vtkIdType id : ids)
-  {
-    list->InsertNextValue(id);
-  }
-  vtkNew<vtkSelectionNode> node;
-  node->SetContentType(content);
-  node->SetFieldType(field);
-  node->SetSelectionList(list);
-  auto selection = vtkSmartPointer<vtkSelection>::New();
-  selection->AddNode(node);
-  return selection;
 }
 
 TEST_F(PatchAttentionFilter, SelectedTokensAreChosen)

@@ -1,6 +1,5 @@
 #include "vtkQueryKeyContrast.h"
 
-#include "Core/LongRecording.h"
 #include "QueryKeyContrast.h"
 #include "Recordings.h"
 #include "Tables.h"
@@ -9,8 +8,6 @@
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
 
-#include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,11 +32,7 @@ public:
   {
   }
 
-  vtkPolyData* Points()
-  {
-    this->Get()->Update();
-    return OutputOf<vtkPolyData>(this->Get());
-  }
+  vtkPolyData* Points() { return Updated<vtkPolyData>(this->Get()); }
   std::vector<double> OfPoints(const char* name)
   {
     return Values(this->Points()->GetPointData(), name);

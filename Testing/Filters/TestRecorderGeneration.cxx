@@ -29,16 +29,6 @@ using testing::HasSubstr;
 namespace
 {
 
-using SDDP = vtkStreamingDemandDrivenPipeline;
-
-std::vector<double> TimesOf(Pipeline& pipeline)
-{
-  pipeline.Recorder->UpdateInformation();
-  vtkInformation* info = pipeline.Recorder->GetOutputInformation(0);
-  const double* times = info->Get(SDDP::TIME_STEPS());
-  return { times, times + info->Length(SDDP::TIME_STEPS()) };
-}
-
 Recording RecordAt(Pipeline& pipeline, double time)
 {
   pipeline.Recorder->UpdateTimeStep(time);
@@ -61,9 +51,9 @@ TEST(RecorderGeneration, ATimeStepShowsSoManyTokens)
 {
   Pipeline pipeline(TransformerOracle::Folder("gpt2"));
   pipeline.Recorder->SetTokenIds("1 2 3\n7");
-  EXPECT_TRUE(TimesOf(pipeline).empty());
+  EXPECT_TRUE(TimesOf(pipeline.Recorder.Get()).empty());
   pipeline.Recorder->SetGenerateTokens(3);
-  EXPECT_THAT(TimesOf(pipeline), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(TimesOf(pipeline.Recorder.Get()), ElementsAre(0, 1, 2, 3));
   const double* range =
     pipeline.Recorder->GetOutputInformation(0)->Get(vtkStreamingDemandDrivenPipeline::TIME_RANGE());
   EXPECT_EQ(range[0], 0);
@@ -87,7 +77,7 @@ TEST(RecorderGeneration, ATimeStepShowsSoManyTokens)
   EXPECT_EQ(RecordAt(pipeline, 9).tokens.id, all);
 
   pipeline.Recorder->SetGenerateTokens(0);
-  EXPECT_TRUE(TimesOf(pipeline).empty());
+  EXPECT_TRUE(TimesOf(pipeline.Recorder.Get()).empty());
   EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(1, 2, 3, 7));
 }
 

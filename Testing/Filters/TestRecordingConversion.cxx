@@ -66,7 +66,7 @@ TEST(RecordingConversion, NamesBlocksAndColumns)
   EXPECT_THAT(Values(fields, "Score Scale"), ElementsAre(0, 0.5, 2, 0.5 / 3));
   EXPECT_THAT(Values(fields, "ALiBi Slopes"), ElementsAre(0.5, 0.25));
   EXPECT_THAT(Values(fields, "Sequence Offsets"), ElementsAre(0, 3, 5));
-  EXPECT_EQ(vtkStringArray::SafeDownCast(fields->GetAbstractArray("Mask"))->GetValue(0), "causal");
+  EXPECT_THAT(Texts(fields, "Mask"), ElementsAre("causal"));
 }
 
 TEST(RecordingConversion, NamesPatchesOfImages)
@@ -122,8 +122,8 @@ Recording StoredRecording()
   Recording recording = SmallRecording();
   for (RecordedHead& head : recording.layers[1].heads)
   {
-    head.weights = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
-    head.scores = { RandomMatrix(3, 3, generator), RandomMatrix(2, 2, generator) };
+    head.weights = { RandomRows(3, 3, generator), RandomRows(2, 2, generator) };
+    head.scores = { RandomRows(3, 3, generator), RandomRows(2, 2, generator) };
   }
   return recording;
 }

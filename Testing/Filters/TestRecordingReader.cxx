@@ -32,11 +32,7 @@ public:
     this->Get()->AddObserver(vtkCommand::WarningEvent, this, &FileReader::AddWarning);
   }
 
-  vtkMultiBlockDataSet* Read()
-  {
-    this->Get()->Update();
-    return OutputOf<vtkMultiBlockDataSet>(this->Get());
-  }
+  vtkMultiBlockDataSet* Read() { return Updated<vtkMultiBlockDataSet>(this->Get()); }
   std::vector<std::string> TakeWarnings() { return std::exchange(this->Warnings, {}); }
 
 private:

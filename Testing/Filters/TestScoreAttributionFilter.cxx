@@ -28,9 +28,7 @@ double Sum(const std::vector<double>& values)
   return std::accumulate(values.begin(), values.end(), 0.);
 }
 
-class OfScoreModels : public testing::TestWithParam<std::string>
-{
-};
+using OfScoreModels = testing::TestWithParam<std::string>;
 
 TEST_P(OfScoreModels, PairsAddUpToTheScore)
 {

@@ -15,19 +15,7 @@ using testing::HasSubstr;
 namespace
 {
 
-class Breakdown : public Observed<vtkScoreBreakdown>
-{
-public:
-  Breakdown(const Recording& recording, const std::string& model)
-    : Model(model)
-  {
-    Connect(this->Get(), 0, DataSetOf(recording));
-    this->Get()->SetModelConnection(this->Model.Port());
-  }
-
-private:
-  OracleModel Model;
-};
+using Breakdown = OnRecordingAndModel<vtkScoreBreakdown>;
 
 TEST(ScoreBreakdown, SumsUpForEachQuery)
 {

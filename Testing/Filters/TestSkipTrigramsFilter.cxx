@@ -5,7 +5,6 @@
 #include "Pipeline.h"
 #include "WordModel.h"
 
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -56,7 +55,7 @@ TEST(SkipTrigrams, AreThoseOfTheOracle)
     EXPECT_NEAR(found[row], scores[place], 1e-5 * scores[place]);
   }
   EXPECT_THAT(Column(table, "Layer"), Each(1));
-  EXPECT_THAT(FieldTexts(table, "Left Out"), testing::Contains(HasSubstr("rotary")));
+  EXPECT_THAT(Texts(table->GetFieldData(), "Left Out"), testing::Contains(HasSubstr("rotary")));
 }
 
 TEST(SkipTrigrams, OfSourcesByText)

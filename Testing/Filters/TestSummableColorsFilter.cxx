@@ -31,11 +31,7 @@ public:
     }
   }
 
-  vtkDataSet* Update()
-  {
-    this->Get()->Update();
-    return vtkDataSet::SafeDownCast(this->Get()->GetOutputDataObject(0));
-  }
+  vtkDataSet* Update() { return Updated<vtkDataSet>(this->Get()); }
 };
 
 void AddVectors(

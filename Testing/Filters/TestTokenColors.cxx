@@ -23,16 +23,8 @@ class Colors : public Observed<vtkTokenColors>
 public:
   explicit Colors(vtkDataObject* data) { Connect(this->Get(), 0, data); }
 
-  vtkPolyData* Output()
-  {
-    this->Get()->Update();
-    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(0));
-  }
-  vtkTable* Legend()
-  {
-    this->Get()->Update();
-    return vtkTable::SafeDownCast(this->Get()->GetOutputDataObject(1));
-  }
+  vtkPolyData* Output() { return Updated<vtkPolyData>(this->Get()); }
+  vtkTable* Legend() { return Updated<vtkTable>(this->Get(), 1); }
 
   std::vector<Rgb> Found(int by)
   {
@@ -262,24 +254,17 @@ TEST(TokenColors, HaveALegend)
   Colors colors(Embedding(recording).Data());
   colors->SetBy(vtkTokenColors::POSITION);
   vtkTable* legend = colors.Legend();
-  std::vector<std::string> labels;
-  auto* texts = vtkStringArray::SafeDownCast(legend->GetColumnByName("Label"));
-  for (vtkIdType i = 0; i < texts->GetNumberOfValues(); ++i)
-  {
-    labels.push_back(texts->GetValue(i));
-  }
-  EXPECT_THAT(labels, ElementsAre("query, position 0", "query, position 1", "query, position 2",
-                        "key, position 0", "key, position 1", "key, position 2"));
+  EXPECT_THAT(Texts(legend->GetRowData(), "Label"),
+    ElementsAre("query, position 0", "query, position 1", "query, position 2", "key, position 0",
+      "key, position 1", "key, position 2"));
   EXPECT_THAT(Values(legend->GetRowData(), "Value"), ElementsAre(0, 1, 2, 0, 1, 2));
   EXPECT_THAT(Values(legend->GetRowData(), "Kind"), ElementsAre(0, 0, 0, 1, 1, 1));
   const std::vector<double> shown = Values(legend->GetRowData(), "TokenColor");
   const Rgb middle = Shade(Vermilion, 0.5);
   EXPECT_THAT(std::vector<double>(shown.begin() + 12, shown.begin() + 15),
     ElementsAre(middle[0], middle[1], middle[2]));
-  auto* text = vtkStringArray::SafeDownCast(
-    colors.Output()->GetFieldData()->GetAbstractArray("TokenColor Legend"));
-  EXPECT_THAT(
-    text->GetValue(0), testing::StartsWith("Position (tokens)\n191 220 236 query, position 0\n"));
+  EXPECT_THAT(Texts(colors.Output()->GetFieldData(), "TokenColor Legend"),
+    ElementsAre(testing::StartsWith("Position (tokens)\n191 220 236 query, position 0\n")));
 }
 
 /// Every entry of a legend has the color of a token with that value.
@@ -333,8 +318,7 @@ TEST(TokenColors, NamesWhatIsMissing)
   {
     colors->SetBy(by);
     EXPECT_EQ(colors.Output()->GetNumberOfPoints(), 0);
-    const std::vector<std::string> errors = colors.TakeErrors();
-    return errors.size() == 1 ? errors[0] : "";
+    return colors.TakeError();
   };
   EXPECT_THAT(error(vtkTokenColors::NORM), HasSubstr("By: expected an array 'Norm', found none"));
   EXPECT_THAT(error(vtkTokenColors::ROW), HasSubstr("connect the recording of the tokens"));

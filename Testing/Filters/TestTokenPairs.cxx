@@ -23,11 +23,7 @@ class Pairs : public Observed<vtkTokenPairs>
 public:
   explicit Pairs(const AttentionOnlyModel& model) { Connect(this->Get(), 0, DataSetOf(model)); }
 
-  vtkPolyData* Update()
-  {
-    this->Get()->Update();
-    return this->GetOutput();
-  }
+  vtkPolyData* Update() { return Updated<vtkPolyData>(this->Get()); }
   vtkPolyData* GetOutput()
   {
     return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(0));
@@ -39,9 +35,7 @@ std::vector<double> ToDouble(const std::vector<std::int64_t>& integers)
   return { integers.begin(), integers.end() };
 }
 
-class TokenPairsValues : public OracleTest
-{
-};
+using TokenPairsValues = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, TokenPairsValues, OracleTest::Models(), OracleTest::Name);
 
 TEST_P(TokenPairsValues, AreThoseOfTheOracle)
@@ -119,18 +113,6 @@ TEST(TokenPairs, AreGreyWithoutTargets)
   EXPECT_THAT(Values(data, "Correct"), Each(-1));
   EXPECT_THAT(Values(data, "TargetColor"), Each(128));
   EXPECT_EQ(output->GetFieldData()->GetArray("Accuracy"), nullptr);
-}
-
-TEST(TokenPairs, LieAtTheAnglesOfTheHandModel)
-{
-  Pairs pairs(HandModel{});
-  vtkPolyData* output = pairs.Update();
-  const double angles[2] = { HandModel::Theta1, HandModel::Theta2 };
-  for (vtkIdType pair = 0; pair < 4; ++pair)
-  {
-    EXPECT_NEAR(output->GetPoint(pair)[0], angles[pair / 2], 1e-6);
-    EXPECT_NEAR(output->GetPoint(pair)[1], angles[pair % 2], 1e-6);
-  }
 }
 
 TEST(TokenPairs, LieWhereTheSkewedChartHasThem)

@@ -5,7 +5,6 @@
 #include <vtkTable.h>
 
 #include <cmath>
-#include <limits>
 
 #include <gmock/gmock.h>
 
@@ -22,16 +21,8 @@ class Search : public Observed<vtkTokenSearch>
 public:
   explicit Search(vtkDataObject* data) { Connect(this->Get(), 0, data); }
 
-  vtkPolyData* Output(int port)
-  {
-    this->Get()->Update();
-    return vtkPolyData::SafeDownCast(this->Get()->GetOutputDataObject(port));
-  }
-  vtkTable* Table()
-  {
-    this->Get()->Update();
-    return vtkTable::SafeDownCast(this->Get()->GetOutputDataObject(2));
-  }
+  vtkPolyData* Output(int port) { return Updated<vtkPolyData>(this->Get(), port); }
+  vtkTable* Table() { return Updated<vtkTable>(this->Get(), 2); }
   std::vector<double> Matches(const char* text, int match)
   {
     this->Get()->SetText(text);
@@ -43,8 +34,7 @@ public:
     this->Get()->SetText(text);
     this->Get()->SetMatch(match);
     EXPECT_EQ(this->Output(0)->GetNumberOfPoints(), 0);
-    const std::vector<std::string> errors = this->TakeErrors();
-    return errors.size() == 1 ? errors[0] : "";
+    return this->TakeError();
   }
 };
 
@@ -148,8 +138,7 @@ TEST(TokenSearch, SearchesTables)
   table->AddColumn(tokens);
   Search search(table);
   search->SetText("one");
-  search->Update();
-  auto* marked = vtkTable::SafeDownCast(search->GetOutputDataObject(0));
+  auto* marked = Updated<vtkTable>(search.Get());
   EXPECT_THAT(Values(marked->GetRowData(), "Match"), ElementsAre(1, 0, 1));
   EXPECT_EQ(vtkTable::SafeDownCast(search->GetOutputDataObject(1))->GetNumberOfRows(), 2);
   EXPECT_THAT(Values(search.Table()->GetRowData(), "Matches"), ElementsAre(2));

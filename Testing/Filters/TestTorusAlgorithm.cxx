@@ -8,7 +8,6 @@
 
 #include <vtkNew.h>
 
-#include <limits>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -44,11 +44,7 @@ public:
     this->Get()->SetInputArrayToProcess(0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, name);
   }
 
-  vtkPolyData* Update()
-  {
-    this->Get()->Update();
-    return OutputOf<vtkPolyData>(this->Get());
-  }
+  vtkPolyData* Update() { return Updated<vtkPolyData>(this->Get()); }
 };
 
 /// A chart of the trained model with all its vectors.
@@ -236,33 +232,6 @@ TEST(TorusDeformation, KeepsTheArrays)
   EXPECT_EQ(Difference(Vectors(output, "Mix 2"), WithoutEnds(Vectors(chart, "Mix 2"), 31, 25)), 0);
   EXPECT_EQ(Values(output->GetFieldData(), "Heads"), std::vector<double>{ 3 });
   EXPECT_EQ(output->GetPointData()->GetArray("Class")->GetDataType(), VTK_INT);
-}
-
-class TorusDeformationValues : public OracleTest
-{
-};
-INSTANTIATE_TEST_SUITE_P(, TorusDeformationValues, OracleTest::Models(), OracleTest::Name);
-
-TEST_P(TorusDeformationValues, AreThoseOfTheOracle)
-{
-  const Oracle& oracle = GetOracle();
-  Torus torus(oracle.GetModel());
-  torus.Choose({ "Head Output", "Output" });
-  torus.SetPoints(PointsAt(oracle.GetTheta1(), oracle.GetTheta2()));
-  vtkDataSet* points = torus.Update();
-  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
-  {
-    Deformed deformed(points);
-    deformed.SetVectors(("Head Output " + std::to_string(h)).c_str());
-    vtkNew<vtkPolyData> places;
-    places->ShallowCopy(deformed.Update());
-    vtkFieldData* arrays = places->GetPointData();
-    vtkSmartPointer<vtkDataArray> coordinates = places->GetPoints()->GetData();
-    coordinates->SetName("Coordinates");
-    arrays->AddArray(coordinates);
-    ExpectClose(
-      "Head Output", Values(arrays, "Coordinates"), oracle.ValuesOfHead("head_output", h), 2e-5);
-  }
 }
 
 TEST(TorusDeformation, WhitenedHasTheIdentityAsSecondMoment)

@@ -44,9 +44,7 @@ std::string Lines(const std::vector<std::vector<std::int64_t>>& sequences)
   return text;
 }
 
-class EveryTransformer : public testing::TestWithParam<std::string>
-{
-};
+using EveryTransformer = testing::TestWithParam<std::string>;
 
 INSTANTIATE_TEST_SUITE_P(, EveryTransformer,
   testing::Values("attn-only", "attn-only-shortformer", "bert", "bloom", "gpt2", "llama"),
@@ -344,8 +342,7 @@ TEST(TransformerRecorder, ReaderTellsOfTheModel)
 {
   TransformerReader reader;
   reader->SetFileName((TransformerOracle::Folder("llama") / "config.json").c_str());
-  reader->Update();
-  vtkMultiBlockDataSet* model = OutputOf<vtkMultiBlockDataSet>(reader.Get());
+  vtkMultiBlockDataSet* model = Updated<vtkMultiBlockDataSet>(reader.Get());
   ASSERT_EQ(model->GetNumberOfBlocks(), 1U);
   const SafetensorsFile file(TransformerOracle::Folder("llama") / "model.safetensors");
   auto* table = vtkTable::SafeDownCast(model->GetBlock(0));

@@ -19,7 +19,6 @@
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
-#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -33,7 +32,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {
@@ -64,14 +62,6 @@ public:
     this->Get()->SetBatchSize(4);
     this->Get()->SetSteps(20);
     this->Get()->SetCheckpointEvery(8);
-  }
-
-  std::vector<double> Times()
-  {
-    this->Get()->UpdateInformation();
-    vtkInformation* info = this->Get()->GetOutputInformation(0);
-    const double* times = info->Get(SDDP::TIME_STEPS());
-    return { times, times + info->Length(SDDP::TIME_STEPS()) };
   }
 
   vtkMultiBlockDataSet* Output()
@@ -126,11 +116,11 @@ LearningResult Learned(const LearningRecipe& recipe, std::int64_t every)
 TEST(TransformerTraining, HasItsCheckpointsAsTimes)
 {
   Training training;
-  EXPECT_THAT(training.Times(), ElementsAre(0, 8, 16, 20)) << "before the training";
+  EXPECT_THAT(TimesOf(training.Get()), ElementsAre(0, 8, 16, 20)) << "before the training";
   training->Update();
-  EXPECT_THAT(training.Times(), ElementsAre(0, 8, 16, 20));
+  EXPECT_THAT(TimesOf(training.Get()), ElementsAre(0, 8, 16, 20));
   training->SetSteps(16);
-  EXPECT_THAT(training.Times(), ElementsAre(0, 8, 16));
+  EXPECT_THAT(TimesOf(training.Get()), ElementsAre(0, 8, 16));
 }
 
 TEST(TransformerTraining, PlansTheStepsThatItReaches)
@@ -145,7 +135,7 @@ TEST(TransformerTraining, PlansTheStepsThatItReaches)
   {
     steps.push_back(static_cast<double>(checkpoint.step));
   }
-  EXPECT_EQ(training.Times(), steps);
+  EXPECT_EQ(TimesOf(training.Get()), steps);
 }
 
 TEST(TransformerTraining, GivesTheModelOfATime)
@@ -211,8 +201,7 @@ TEST(TransformerTraining, AnotherTaskHasItsOwnRecipe)
   for (const TaskKind kind : { TaskKind::BeliefStates, TaskKind::SortedList })
   {
     training->SetTask(static_cast<int>(kind));
-    training->Update();
-    auto* output = vtkMultiBlockDataSet::SafeDownCast(training->GetOutputDataObject(0));
+    auto* output = Updated<vtkMultiBlockDataSet>(training.Get());
     const auto model = AttentionAtlas::ToTransformer(output);
     const LearningRecipe recipe = DefaultRecipe(kind);
     const TransformerConfig& config = model->GetModel().GetConfig();
@@ -411,7 +400,7 @@ TEST(TransformerTraining, GoesOn)
   Training whole;
   Training rest;
   rest->SetContinueFrom(folder.Path().c_str());
-  EXPECT_THAT(rest.Times(), ElementsAre(8, 16, 20));
+  EXPECT_THAT(TimesOf(rest.Get()), ElementsAre(8, 16, 20));
   EXPECT_EQ(WeightsOf(rest.At(8)), WeightsOf(whole.At(8)));
   EXPECT_EQ(WeightsOf(rest.At(20)), WeightsOf(whole.At(20)));
   rest->SetSteps(8);

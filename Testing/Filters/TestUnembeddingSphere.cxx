@@ -67,9 +67,7 @@ std::vector<std::vector<std::int64_t>> CellsOf(vtkCellArray* array)
   return cells;
 }
 
-class OracleSphere : public OracleTest
-{
-};
+using OracleSphere = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, OracleSphere, OracleTest::Models(), OracleTest::Name);
 
 TEST_P(OracleSphere, HasPolygonsOfThePredictedClass)

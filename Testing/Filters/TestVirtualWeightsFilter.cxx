@@ -33,11 +33,7 @@ public:
     this->Get()->SetToHead(2);
   }
 
-  vtkImageData* Image()
-  {
-    this->Get()->Update();
-    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(0));
-  }
+  vtkImageData* Image() { return Updated<vtkImageData>(this->Get()); }
 
   /// The matrix, row by row, from the image whose first points are of the last row.
   std::vector<double> Matrix()

@@ -47,9 +47,7 @@ Vector3d Point(vtkPolyData* data, vtkIdType id)
   return point;
 }
 
-class OracleCircle : public OracleTest
-{
-};
+using OracleCircle = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, OracleCircle, OracleTest::Models(), OracleTest::Name);
 
 TEST_P(OracleCircle, HasTheAnglesOfTheOracle)

@@ -46,16 +46,4 @@ private:
   vtkNew<vtkTransformerReader> Reader;
 };
 
-/// A field array of texts.
-inline std::vector<std::string> FieldTexts(vtkDataObject* data, const char* name)
-{
-  auto* texts = vtkStringArray::SafeDownCast(data->GetFieldData()->GetAbstractArray(name));
-  std::vector<std::string> list;
-  for (vtkIdType i = 0; texts != nullptr && i < texts->GetNumberOfValues(); ++i)
-  {
-    list.emplace_back(texts->GetValue(i));
-  }
-  return list;
-}
-
 }
