@@ -1,5 +1,6 @@
 #include "Charts.h"
 
+#include "ColorBars.h"
 #include "Coloring.h"
 
 #include <vtkAbstractArray.h>
@@ -196,7 +197,8 @@ void TitleChart(vtkSMProxy* representation)
 {
   vtkPVXMLElement* hint = ChartHint(representation);
   vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
-  if (hint == nullptr || view == nullptr || view->GetProperty("BottomAxisTitle") == nullptr)
+  if (hint == nullptr || view == nullptr || view->GetProperty("BottomAxisTitle") == nullptr ||
+      AreBarsByHand())
   {
     return;
   }
@@ -220,7 +222,7 @@ void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
   const char* column = hint != nullptr ? hint->GetAttribute("labels") : nullptr;
   vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
   if (column == nullptr || view == nullptr || view->GetProperty("BottomAxisLabels") == nullptr ||
-      vtkSMPropertyHelper(representation, "UseIndexForXAxis").GetAsInt() == 0)
+      vtkSMPropertyHelper(representation, "UseIndexForXAxis").GetAsInt() == 0 || AreBarsByHand())
   {
     return;
   }

@@ -8,7 +8,7 @@ namespace AttentionAtlas
 {
 
 /// Whether the user has chosen in ParaView's settings to show color bars by hand. Then we show no
-/// bars and no axes.
+/// bars, no axes, and no titles and words in charts.
 bool AreBarsByHand();
 
 /// Shows the bar or legend of the array that colors a representation, when the representation is

@@ -117,7 +117,7 @@ class Harmonics(AtlasTest):
         model = atlastest.read_model()
         for create, view in (
             (simple.ScoreHarmonics, "XYBarChartView"),
-            (simple.HeadAccuracy, "SpreadSheetView"),
+            (simple.HeadAccuracy, "XYBarChartView"),
         ):
             hints = create(Input=model).SMProxy.GetHints()
             self.assertEqual(hints.FindNestedElementByName("View").GetAttribute("type"), view)
@@ -343,6 +343,7 @@ class State(AtlasTest):
         path = str(atlastest.OUTPUT / "state.pvsm")
         simple.SaveState(path)
         simple.ResetSession()
+        atlastest.hide_bars()
         self.assertIsNone(simple.FindSource("Source"))
         simple.LoadState(path)
         found, found_arrays = self.look()

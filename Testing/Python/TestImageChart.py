@@ -77,6 +77,7 @@ class ImageChart(AtlasTest):
         before = self.labels()
         simple.Delete(self.view)
         simple.ResetSession()
+        atlastest.hide_bars()
         simple.LoadState(state)
         self.view = next(view for view in simple.GetViews() if view.GetXMLName() == "ImageChartView")
         simple.Render(self.view)

@@ -74,10 +74,10 @@ class OldStates(AtlasTest):
         self.check("map-with-pairs", 0.001)
 
     def test_deformed_torus(self):
-        self.check("deformed-torus")
+        self.check("deformed-torus", 0.02)  # bars that scripts make now have short numbers at their ends
 
     def test_attention_map(self):
-        self.check("attention-map")
+        self.check("attention-map", 0.04)  # as above
 
     def test_charts(self):
         self.check("charts", 0.03)  # VTK 9.6 draws the lines of charts half a pixel aside

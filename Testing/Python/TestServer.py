@@ -59,6 +59,7 @@ class Server:
         if connects and simple.Connect("127.0.0.1", self.port, timeout=30) is None:
             self.stop()
             raise RuntimeError("no connection to pvserver")
+        atlastest.hide_bars()  # of the new session
 
     def _start(self, options):
         with self.log.open("w") as log:
@@ -179,6 +180,7 @@ class WithPlugin(ServerTest):
     def start_session(self):
         if servermanager.ActiveConnection is None:
             simple.Connect()
+            atlastest.hide_bars()
         super(ServerTest, self).start_session()
         script = {
             "test_torus": show_torus,

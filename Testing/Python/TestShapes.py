@@ -133,6 +133,7 @@ class Shapes(AtlasTest):
         path = str(atlastest.OUTPUT / "shapes.pvsm")
         simple.SaveState(path)
         simple.ResetSession()
+        atlastest.hide_bars()
         simple.LoadState(path)
         bent, colored = simple.FindSource("Bent"), simple.FindSource("Colored")
         self.assertEqual((bent.Shape, bent.Vectors[1]), ("Vectors", "Head Output 2"))

@@ -135,6 +135,7 @@ class Sphere(AtlasTest):
         simple.SaveState(path)
         simple.Delete(shown)
         simple.ResetSession()
+        atlastest.hide_bars()
         simple.LoadState(path)
         self.assertEqual(simple.FindSource("Sphere").Resolution, 44)
         after = atlastest.picture(simple.GetRenderViews()[0], "after")

@@ -60,6 +60,7 @@ class State(AtlasTest):
         for view in simple.GetRenderViews():
             simple.Delete(view)
         simple.ResetSession()
+        atlastest.hide_bars()
         self.assertIsNone(simple.FindSource("Torus"))
 
     def test_is_not_the_default(self):

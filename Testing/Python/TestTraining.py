@@ -63,6 +63,7 @@ class Training(AtlasTest):
         path = str(atlastest.OUTPUT / "training.pvsm")
         simple.SaveState(path)
         simple.ResetSession()
+        atlastest.hide_bars()
         simple.LoadState(path)
         found = simple.FindSource("Training")
         for name, value in OPTIONS.items():

@@ -101,6 +101,7 @@ class TransformerTraining(AtlasTest):
         path = str(atlastest.OUTPUT / "transformer-training.pvsm")
         simple.SaveState(path)
         simple.ResetSession()
+        atlastest.hide_bars()
         simple.LoadState(path)
         found = simple.FindSource("Training")
         for name, value in SMALL.items():

@@ -219,6 +219,12 @@ assert hasattr(servermanager.ProxyNamespace, "_findProxy")
 servermanager.ProxyNamespace._findProxy = _find_proxy
 
 
+def hide_bars():
+    """Shows color bars by hand alone, in a new session: most tests look at the pixels of data; TestFirstShow.py has
+    what views show by themselves."""
+    vtkPVGeneralSettings.GetInstance().SetScalarBarMode(vtkPVGeneralSettings.MANUAL_SCALAR_BARS)
+
+
 class AtlasTest(unittest.TestCase):
     """A test in a session of its own, which fails if ParaView reports an error unexpectedly.
 
@@ -236,9 +242,8 @@ class AtlasTest(unittest.TestCase):
 
     def start_session(self):
         simple.ResetSession()
+        hide_bars()
         load_plugin()
-        # Most tests look at the pixels of data alone; TestFirstShow.py has bars and legends.
-        vtkPVGeneralSettings.GetInstance().SetScalarBarMode(vtkPVGeneralSettings.MANUAL_SCALAR_BARS)
 
     def take_errors(self):
         """The errors and warnings since the last call, but that a request failed for them."""
