@@ -17,7 +17,6 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes();
 #else
 #include <cerrno>
-#include <cstdlib>
 
 #include <malloc.h>
 #endif

@@ -23,12 +23,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::Field;
-using atlas::test::Gather;
-using atlas::test::GuardedArray;
-using atlas::test::HandModel;
-using atlas::test::LargestError;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace
@@ -187,18 +182,10 @@ TEST_P(FieldAgainstOracle, HardHeads)
   }
 }
 
-TEST_P(FieldAgainstOracle, ResidualEmbeddingPosition)
+TEST_P(FieldAgainstOracle, Residuals)
 {
   ExpectResidual("embedding_position", Residual::EmbeddingPosition);
-}
-
-TEST_P(FieldAgainstOracle, ResidualEmbedding)
-{
   ExpectResidual("embedding", Residual::Embedding);
-}
-
-TEST_P(FieldAgainstOracle, ResidualNone)
-{
   ExpectResidual("none", Residual::None);
 }
 

@@ -10,17 +10,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::FloatBytes;
-using atlas::test::LittleEndian;
-using atlas::test::MessageOf;
-using atlas::test::NpyFile;
-using atlas::test::NpyHeader;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using atlas::test::ZipFile;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 using namespace std::string_literals;
 
 namespace
@@ -61,16 +52,10 @@ struct KnownArray
   std::string bytes;
   std::vector<double> values;
   DType dtype;
+  friend void PrintTo(const KnownArray& known, std::ostream* stream) { *stream << known.name; }
 };
 
-void PrintTo(const KnownArray& known, std::ostream* stream)
-{
-  *stream << known.name;
-}
-
-class NumpyType : public testing::TestWithParam<KnownArray>
-{
-};
+using NumpyType = testing::TestWithParam<KnownArray>;
 
 INSTANTIATE_TEST_SUITE_P(, NumpyType,
   testing::Values(KnownArray{ "f2", "<f2", "\0\x3c\0\xc0"s, { 1, -2 }, DType::F16 },
@@ -165,16 +150,10 @@ struct BadFile
   const char* name;
   std::string bytes;
   const char* message;
+  friend void PrintTo(const BadFile& bad, std::ostream* stream) { *stream << bad.name; }
 };
 
-void PrintTo(const BadFile& bad, std::ostream* stream)
-{
-  *stream << bad.name;
-}
-
-class BadArrayFile : public testing::TestWithParam<BadFile>
-{
-};
+using BadArrayFile = testing::TestWithParam<BadFile>;
 
 std::string Typed(const std::string& type)
 {

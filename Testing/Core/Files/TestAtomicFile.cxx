@@ -8,13 +8,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::ReadBytes;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {

@@ -6,7 +6,6 @@
 #include "Safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -14,19 +14,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::FloatBytes;
-using atlas::test::GgufBytes;
-using atlas::test::LittleEndian;
-using atlas::test::MessageOf;
-using atlas::test::ModelsOracle;
-using atlas::test::TemporaryDirectory;
-using atlas::test::TinyGguf;
-using atlas::test::WriteBytes;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 using namespace std::string_literals;
 
 namespace

@@ -22,18 +22,8 @@
 #include <unistd.h>
 
 using namespace atlas;
-using atlas::test::FloatBytes;
-using atlas::test::MessageOf;
-using atlas::test::NpyFile;
-using atlas::test::NpyHeader;
-using atlas::test::TemporaryDirectory;
-using atlas::test::TinyInput;
-using atlas::test::TinyTransformer;
-using atlas::test::WriteBytes;
-using atlas::test::ZipFile;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {

@@ -12,19 +12,8 @@
 #include <zlib.h>
 
 using namespace atlas;
-using atlas::test::BigEndian;
-using atlas::test::JpegFile;
-using atlas::test::JpegSegment;
-using atlas::test::MessageOf;
-using atlas::test::PngChunk;
-using atlas::test::PngColor;
-using atlas::test::PngFile;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 using namespace std::string_literals;
 
 namespace

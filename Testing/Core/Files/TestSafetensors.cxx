@@ -17,14 +17,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::ReadBytes;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 using namespace std::string_literals;
 
 namespace
@@ -65,16 +59,10 @@ struct KnownBits
   const char* dtype;
   std::string bytes;
   std::vector<double> values;
+  friend void PrintTo(const KnownBits& known, std::ostream* stream) { *stream << known.dtype; }
 };
 
-void PrintTo(const KnownBits& known, std::ostream* stream)
-{
-  *stream << known.dtype;
-}
-
-class SafetensorsDType : public testing::TestWithParam<KnownBits>
-{
-};
+using SafetensorsDType = testing::TestWithParam<KnownBits>;
 
 constexpr double Infinity = std::numeric_limits<double>::infinity();
 
@@ -226,16 +214,10 @@ struct BadFile
   const char* name;
   std::string bytes;
   const char* message;
+  friend void PrintTo(const BadFile& bad, std::ostream* stream) { *stream << bad.name; }
 };
 
-void PrintTo(const BadFile& bad, std::ostream* stream)
-{
-  *stream << bad.name;
-}
-
-class BadSafetensors : public testing::TestWithParam<BadFile>
-{
-};
+using BadSafetensors = testing::TestWithParam<BadFile>;
 
 /// A file of one tensor 'x' that is described by `fields`, over 8 bytes of data.
 std::string One(const std::string& fields)

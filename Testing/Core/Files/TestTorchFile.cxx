@@ -20,9 +20,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace testing;
 using namespace std::string_literals;
 
 namespace
@@ -70,9 +68,7 @@ struct GoodFile
   const char* wrapper;  ///< before the expected names
 };
 
-class GoodTorchFile : public testing::TestWithParam<GoodFile>
-{
-};
+using GoodTorchFile = testing::TestWithParam<GoodFile>;
 
 INSTANTIATE_TEST_SUITE_P(Oracle, GoodTorchFile,
   testing::Values(GoodFile{ "gpt2-zip.pt", "gpt2", "model." },
@@ -130,9 +126,7 @@ struct Unsupported
   const char* message;
 };
 
-class UnsupportedTorchFile : public testing::TestWithParam<Unsupported>
-{
-};
+using UnsupportedTorchFile = testing::TestWithParam<Unsupported>;
 
 INSTANTIATE_TEST_SUITE_P(Oracle, UnsupportedTorchFile,
   testing::Values(Unsupported{ "big-endian-marked.pt", "little-endian order" },
@@ -439,9 +433,7 @@ struct BadTorch
   const char* message;
 };
 
-class BadTorchFile : public testing::TestWithParam<BadTorch>
-{
-};
+using BadTorchFile = testing::TestWithParam<BadTorch>;
 
 std::string Zipped(const std::string& object)
 {

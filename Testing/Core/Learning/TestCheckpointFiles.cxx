@@ -17,14 +17,8 @@
 #include <nlohmann/json.hpp>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::ReadBytes;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Key;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {

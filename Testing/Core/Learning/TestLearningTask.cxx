@@ -15,10 +15,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using namespace testing;
 
 namespace
 {
@@ -53,9 +50,7 @@ bool AreEqual(const TrainingBatch& a, const TrainingBatch& b)
          a.input.images == b.input.images && a.targets == b.targets;
 }
 
-class TaskOfKind : public testing::TestWithParam<TaskKind>
-{
-};
+using TaskOfKind = testing::TestWithParam<TaskKind>;
 
 TEST_P(TaskOfKind, BatchesDependOnOptionsAndStepAlone)
 {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <ostream>
 
 #include <gmock/gmock.h>
@@ -112,9 +111,7 @@ bool IsTrained(const Case& c, std::size_t tensor)
 constexpr TrainingMode Boosting = TrainingMode::Boosting;
 constexpr TrainingMode OutputOnly = TrainingMode::BoostingOutputOnly;
 
-class TrainingGradient : public testing::TestWithParam<Case>
-{
-};
+using TrainingGradient = testing::TestWithParam<Case>;
 INSTANTIATE_TEST_SUITE_P(, TrainingGradient,
   testing::Values(Case{ 5, 3, 3, 1, 0 }, Case{ 4, 2, 1, 0.7, 0 }, Case{ 3, 4, 5, 1, 0.5 },
     Case{ 6, 1, 2, 0.5, 2 }, Case{ 1, 1, 1, 1, 1 }, Case{ 5, 3, 3, 1, 0, Boosting, 0 },

@@ -12,8 +12,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::TemporaryDirectory;
+using namespace atlas::test;
 using testing::HasSubstr;
 using testing::StartsWith;
 

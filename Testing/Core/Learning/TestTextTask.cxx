@@ -19,12 +19,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {

@@ -308,9 +308,7 @@ void CompareWithOracle(const std::string& name, const Tolerances& tolerances)
   }
 }
 
-class Variant : public testing::TestWithParam<const char*>
-{
-};
+using Variant = testing::TestWithParam<const char*>;
 
 TEST_P(Variant, SixtyStepsInDoublePrecisionAreThoseOfTorch)
 {

@@ -9,7 +9,6 @@
 #include "TransformerOracle.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -18,11 +17,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::KeepReports;
-using atlas::test::MessageOf;
-using atlas::test::TinyInput;
-using atlas::test::TinyTransformer;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

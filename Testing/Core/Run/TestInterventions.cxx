@@ -13,12 +13,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::KeepReports;
-using atlas::test::MessageOf;
-using atlas::test::ReferenceTransformer;
-using atlas::test::TinyInput;
-using atlas::test::TinyTransformer;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::AllOf;
 using testing::HasSubstr;
 using Matrix = ReferenceTransformer::Matrix;

@@ -19,8 +19,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ModelOracle;
-using atlas::test::ModelsOracle;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace
@@ -49,6 +48,7 @@ struct Case
     return this->IsFile() ? ModelsOracle(this->expected) : this->Model() / this->expected;
   }
   std::string Name() const { return std::filesystem::path(this->folder).stem().string(); }
+  friend void PrintTo(const Case& one, std::ostream* stream) { *stream << one.folder; }
 };
 
 const std::string Text = "expected-text.safetensors";
@@ -109,11 +109,6 @@ std::string NameOf(const testing::TestParamInfo<Case>& info)
   std::replace_if(
     name.begin(), name.end(), [](char c) { return c == '-' || c == ' ' || c == ','; }, '_');
   return name;
-}
-
-void PrintTo(const Case& one, std::ostream* stream)
-{
-  *stream << one.folder;
 }
 
 class ModelParity : public testing::TestWithParam<Case>

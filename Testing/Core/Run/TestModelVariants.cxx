@@ -19,10 +19,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ModelOracle;
-using atlas::test::ModelsOracle;
-using atlas::test::NaiveModel;
-using atlas::test::TestName;
+using namespace atlas::test;
 
 namespace
 {
@@ -38,6 +35,7 @@ struct Variant
   std::string changes = "{}";
   // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out of { }
   std::string base{}; ///< before the names of weights, if it is not the usual one; "-": nothing
+  friend void PrintTo(const Variant& variant, std::ostream* stream) { *stream << variant.name; }
 };
 
 /// Settings of small models, as Hugging Face writes them.
@@ -429,18 +427,11 @@ nlohmann::json ConfigOf(const Variant& variant)
   return config;
 }
 
-class ModelVariants : public testing::TestWithParam<Variant>
-{
-};
+using ModelVariants = testing::TestWithParam<Variant>;
 
 std::string NameOf(const testing::TestParamInfo<Variant>& info)
 {
   return info.param.name;
-}
-
-void PrintTo(const Variant& variant, std::ostream* stream)
-{
-  *stream << variant.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(, ModelVariants, testing::ValuesIn(Variants), NameOf);
@@ -496,9 +487,7 @@ TEST(NestedGemma, IsAPartOfAModelForPictures)
 
 /// The reference itself against what the original code computed: through the product's recordings,
 /// which TestModelParity compares with it.
-class NaiveReference : public testing::TestWithParam<std::string>
-{
-};
+using NaiveReference = testing::TestWithParam<std::string>;
 
 std::string NameOfModel(const testing::TestParamInfo<std::string>& info)
 {

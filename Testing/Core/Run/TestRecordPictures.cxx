@@ -6,7 +6,6 @@
 #include "PictureFile.h"
 #include "TemporaryDirectory.h"
 
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -17,9 +16,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 namespace
 {

@@ -17,10 +17,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::Rows;
-using atlas::test::TemporaryDirectory;
-using atlas::test::TestName;
+using namespace atlas::test;
 using testing::IsEmpty;
 using namespace std::string_literals;
 
@@ -62,9 +59,7 @@ struct TorchModel
   const char* expected;
 };
 
-class TorchTransformer : public testing::TestWithParam<TorchModel>
-{
-};
+using TorchTransformer = testing::TestWithParam<TorchModel>;
 
 INSTANTIATE_TEST_SUITE_P(Oracle, TorchTransformer,
   testing::Values(TorchModel{ "gpt2-zip.pt", "gpt2" }, TorchModel{ "gpt2-legacy.pt", "gpt2" },

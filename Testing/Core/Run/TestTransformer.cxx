@@ -22,17 +22,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::ExpectRows;
-using atlas::test::KeepReports;
-using atlas::test::MessageOf;
-using atlas::test::Rows;
-using atlas::test::TinyInput;
-using atlas::test::TinyTransformer;
-using atlas::test::TransformerOracle;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {

@@ -14,15 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::CopyTensors;
-using atlas::test::ExpectClose;
-using atlas::test::ExpectRows;
-using atlas::test::Rows;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::IsEmpty;
 
 namespace
@@ -34,62 +31,24 @@ constexpr std::int64_t HeadCount = 4;
 constexpr std::int64_t Dimension = 8; ///< of a head
 constexpr std::int64_t ModelDimension = 32;
 
-/// A matrix in double, to calculate with.
-struct Matrix
-{
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::vector<double> values;
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-  Matrix(std::int64_t r, std::int64_t c)
-    : rows(r)
-    , columns(c)
-    , values(r * c)
-  {
-  }
-  explicit Matrix(const Tensor& tensor)
-    : rows(tensor.shape.front())
-    , columns(tensor.shape.size() > 1 ? tensor.shape.back() : 1)
-    , values(tensor.View().ToDouble())
-  {
-  }
-  double& operator()(std::int64_t row, std::int64_t column)
-  {
-    return this->values[row * this->columns + column];
-  }
-  Matrix Transposed() const
-  {
-    Matrix result(this->columns, this->rows);
-    Matrix self = *this;
-    for (std::int64_t r = 0; r < this->rows; ++r)
-    {
-      for (std::int64_t c = 0; c < this->columns; ++c)
-      {
-        result(c, r) = self(r, c);
-      }
-    }
-    return result;
-  }
-  /// Columns first ... first + count - 1.
-  Matrix Columns(std::int64_t first, std::int64_t count) const
-  {
-    Matrix result(this->rows, count);
-    Matrix self = *this;
-    for (std::int64_t r = 0; r < this->rows; ++r)
-    {
-      for (std::int64_t c = 0; c < count; ++c)
-      {
-        result(r, c) = self(r, first + c);
-      }
-    }
-    return result;
-  }
-  Tensor Store(const Shape& shape) const
-  {
-    return Tensor::FromDouble(DType::F32, shape, this->values);
-  }
-  Tensor Store() const { return this->Store({ this->rows, this->columns }); }
-};
+/// A tensor in double, to calculate with; a vector is a column.
+Matrix MatrixOf(const Tensor& tensor)
+{
+  const std::vector<double> values = tensor.View().ToDouble();
+  return Eigen::Map<const Matrix>(
+    values.data(), tensor.shape.front(), tensor.shape.size() > 1 ? tensor.shape.back() : 1);
+}
+
+Tensor Store(const Matrix& matrix, const Shape& shape)
+{
+  return Tensor::FromDouble(DType::F32, shape, { matrix.data(), matrix.data() + matrix.size() });
+}
+Tensor Store(const Matrix& matrix)
+{
+  return Store(matrix, { matrix.rows(), matrix.cols() });
+}
 
 /// [heads, d_model, d_head] of [d_model, heads d_head].
 Tensor SplitHeads(const Matrix& matrix, std::int64_t heads)
@@ -97,25 +56,18 @@ Tensor SplitHeads(const Matrix& matrix, std::int64_t heads)
   std::vector<double> values;
   for (std::int64_t h = 0; h < heads; ++h)
   {
-    const Matrix head = matrix.Columns(h * Dimension, Dimension);
-    values.insert(values.end(), head.values.begin(), head.values.end());
+    const Matrix head = matrix.middleCols(h * Dimension, Dimension);
+    values.insert(values.end(), head.data(), head.data() + head.size());
   }
-  return Tensor::FromDouble(DType::F32, { heads, matrix.rows, Dimension }, values);
+  return Tensor::FromDouble(DType::F32, { heads, matrix.rows(), Dimension }, values);
 }
 
 /// Multiplies the rows of `weight` by `gain`, and adds shift * weight to `bias`: both then read
 /// what is normalized without gain and shift (design/transformers.md F.4).
 void Fold(Matrix& weight, Matrix& bias, const Tensor& gain, const Tensor& shift)
 {
-  for (std::int64_t r = 0; r < weight.rows; ++r)
-  {
-    const auto row = static_cast<std::uint64_t>(r);
-    for (std::int64_t c = 0; c < weight.columns; ++c)
-    {
-      bias.values[c] += shift.View().At(row) * weight(r, c);
-      weight(r, c) *= gain.View().At(row);
-    }
-  }
+  bias += weight.transpose() * MatrixOf(shift);
+  weight = MatrixOf(gain).col(0).asDiagonal() * weight;
 }
 
 class TransformerNames : public testing::Test
@@ -131,7 +83,7 @@ protected:
   }
 
   const Tensor& Get(const std::string& name) const { return this->Old.at(name); }
-  Matrix Transposed(const std::string& name) const { return Matrix(this->Get(name)).Transposed(); }
+  Matrix Transposed(const std::string& name) const { return MatrixOf(this->Get(name)).transpose(); }
 
   Transformer Make() const
   {
@@ -186,7 +138,7 @@ protected:
       this->MakeLensGpt2Layer("transformer.h." + l + ".", "blocks." + l + ".", folded);
     }
     Matrix unembedding = this->Transposed("transformer.wte.weight");
-    Matrix bias(unembedding.columns, 1);
+    Matrix bias = Matrix::Zero(unembedding.cols(), 1);
     if (folded)
     {
       Fold(unembedding, bias, this->Get("transformer.ln_f.weight"),
@@ -197,16 +149,16 @@ protected:
       this->New["ln_final.w"] = this->Get("transformer.ln_f.weight");
       this->New["ln_final.b"] = this->Get("transformer.ln_f.bias");
     }
-    this->New["unembed.W_U"] = unembedding.Store();
-    this->New["unembed.b_U"] = bias.Store({ bias.rows });
+    this->New["unembed.W_U"] = Store(unembedding);
+    this->New["unembed.b_U"] = Store(bias, { bias.rows() });
   }
 
   void MakeLensGpt2Layer(const std::string& from, const std::string& to, bool folded)
   {
-    Matrix fused(this->Get(from + "attn.c_attn.weight"));
-    Matrix fusedBias(this->Get(from + "attn.c_attn.bias"));
-    Matrix up(this->Get(from + "mlp.c_fc.weight"));
-    Matrix upBias(this->Get(from + "mlp.c_fc.bias"));
+    Matrix fused = MatrixOf(this->Get(from + "attn.c_attn.weight"));
+    Matrix fusedBias = MatrixOf(this->Get(from + "attn.c_attn.bias"));
+    Matrix up = MatrixOf(this->Get(from + "mlp.c_fc.weight"));
+    Matrix upBias = MatrixOf(this->Get(from + "mlp.c_fc.bias"));
     if (folded)
     {
       Fold(fused, fusedBias, this->Get(from + "ln_1.weight"), this->Get(from + "ln_1.bias"));
@@ -224,16 +176,16 @@ protected:
     for (const std::string kind : { "Q", "K", "V" })
     {
       this->New[to + "attn.W_" + kind] =
-        SplitHeads(fused.Columns(first, ModelDimension), HeadCount);
+        SplitHeads(fused.middleCols(first, ModelDimension), HeadCount);
       this->New[to + "attn.b_" + kind] =
-        fusedBias.Transposed().Columns(first, ModelDimension).Store({ HeadCount, Dimension });
+        Store(fusedBias.middleRows(first, ModelDimension), { HeadCount, Dimension });
       first += ModelDimension;
     }
-    this->New[to + "attn.W_O"] = Matrix(this->Get(from + "attn.c_proj.weight"))
-                                   .Store({ HeadCount, Dimension, ModelDimension });
+    this->New[to + "attn.W_O"] = Store(
+      MatrixOf(this->Get(from + "attn.c_proj.weight")), { HeadCount, Dimension, ModelDimension });
     this->New[to + "attn.b_O"] = this->Get(from + "attn.c_proj.bias");
-    this->New[to + "mlp.W_in"] = up.Store();
-    this->New[to + "mlp.b_in"] = upBias.Store({ upBias.rows });
+    this->New[to + "mlp.W_in"] = Store(up);
+    this->New[to + "mlp.b_in"] = Store(upBias, { upBias.rows() });
     this->New[to + "mlp.W_out"] = this->Get(from + "mlp.c_proj.weight");
     this->New[to + "mlp.b_out"] = this->Get(from + "mlp.c_proj.bias");
     // Buffers.
@@ -275,7 +227,7 @@ TEST_F(TransformerNames, LlamaOfTransformerLensWithGroupedKeys)
   this->Load("llama");
   this->New["embed.W_E"] = this->Get("model.embed_tokens.weight");
   this->New["ln_final.w"] = this->Get("model.norm.weight");
-  this->New["unembed.W_U"] = this->Transposed("lm_head.weight").Store();
+  this->New["unembed.W_U"] = Store(this->Transposed("lm_head.weight"));
   for (const std::string l : { "0", "1" })
   {
     const std::string from = "model.layers." + l + ".";
@@ -288,11 +240,11 @@ TEST_F(TransformerNames, LlamaOfTransformerLensWithGroupedKeys)
       SplitHeads(this->Transposed(from + "self_attn.k_proj.weight"), HeadCount / 2);
     this->New[to + "attn._W_V"] =
       SplitHeads(this->Transposed(from + "self_attn.v_proj.weight"), HeadCount / 2);
-    this->New[to + "attn.W_O"] = this->Transposed(from + "self_attn.o_proj.weight")
-                                   .Store({ HeadCount, Dimension, ModelDimension });
-    this->New[to + "mlp.W_gate"] = this->Transposed(from + "mlp.gate_proj.weight").Store();
-    this->New[to + "mlp.W_in"] = this->Transposed(from + "mlp.up_proj.weight").Store();
-    this->New[to + "mlp.W_out"] = this->Transposed(from + "mlp.down_proj.weight").Store();
+    this->New[to + "attn.W_O"] = Store(
+      this->Transposed(from + "self_attn.o_proj.weight"), { HeadCount, Dimension, ModelDimension });
+    this->New[to + "mlp.W_gate"] = Store(this->Transposed(from + "mlp.gate_proj.weight"));
+    this->New[to + "mlp.W_in"] = Store(this->Transposed(from + "mlp.up_proj.weight"));
+    this->New[to + "mlp.W_out"] = Store(this->Transposed(from + "mlp.down_proj.weight"));
   }
   this->ExpectSame();
 }
@@ -341,17 +293,17 @@ TEST_F(TransformerNames, BertOfTransformerLens)
       const std::string old = from + "attention.self." + name;
       this->New[to + "attn.W_" + kind] = SplitHeads(this->Transposed(old + ".weight"), HeadCount);
       this->New[to + "attn.b_" + kind] =
-        Matrix(this->Get(old + ".bias")).Store({ HeadCount, Dimension });
+        Store(MatrixOf(this->Get(old + ".bias")), { HeadCount, Dimension });
     }
     const std::string output = from + "attention.output.";
     this->New[to + "attn.W_O"] =
-      this->Transposed(output + "dense.weight").Store({ HeadCount, Dimension, ModelDimension });
+      Store(this->Transposed(output + "dense.weight"), { HeadCount, Dimension, ModelDimension });
     this->New[to + "attn.b_O"] = this->Get(output + "dense.bias");
     this->New[to + "ln1.w"] = this->Get(output + "LayerNorm.weight");
     this->New[to + "ln1.b"] = this->Get(output + "LayerNorm.bias");
-    this->New[to + "mlp.W_in"] = this->Transposed(from + "intermediate.dense.weight").Store();
+    this->New[to + "mlp.W_in"] = Store(this->Transposed(from + "intermediate.dense.weight"));
     this->New[to + "mlp.b_in"] = this->Get(from + "intermediate.dense.bias");
-    this->New[to + "mlp.W_out"] = this->Transposed(from + "output.dense.weight").Store();
+    this->New[to + "mlp.W_out"] = Store(this->Transposed(from + "output.dense.weight"));
     this->New[to + "mlp.b_out"] = this->Get(from + "output.dense.bias");
     this->New[to + "ln2.w"] = this->Get(from + "output.LayerNorm.weight");
     this->New[to + "ln2.b"] = this->Get(from + "output.LayerNorm.bias");

@@ -5,14 +5,11 @@
 #include "TransformerOracle.h"
 
 #include <ostream>
-#include <string>
 
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::TinyInput;
-using atlas::test::TinyTransformer;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 
 namespace
 {
@@ -72,9 +69,7 @@ void PrintTo(const Case& c, std::ostream* out)
        << ", threads " << c.threads;
 }
 
-class RunMemory : public testing::TestWithParam<Case>
-{
-};
+using RunMemory = testing::TestWithParam<Case>;
 
 const std::vector<std::size_t> One = { 320 };
 const std::vector<std::size_t> Long(12, 320);

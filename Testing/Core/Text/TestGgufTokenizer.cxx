@@ -19,16 +19,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::FloatBytes;
-using atlas::test::GgufBytes;
-using atlas::test::LittleEndian;
-using atlas::test::MessageOf;
-using atlas::test::ModelsOracle;
-using atlas::test::TinyGguf;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -48,9 +40,7 @@ Tokenizer Make(const GgufBytes& bytes)
 /// (Testing/Oracle/models/README.md).
 using Case = std::pair<const char*, const char*>;
 
-class GgufTokenizerOracle : public testing::TestWithParam<Case>
-{
-};
+using GgufTokenizerOracle = testing::TestWithParam<Case>;
 
 INSTANTIATE_TEST_SUITE_P(, GgufTokenizerOracle,
   testing::Values(Case("llama-q8_0", "gguf-spm"), Case("qwen2-q8_0", "bytelevel-qwen2")),

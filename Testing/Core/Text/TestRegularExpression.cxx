@@ -8,10 +8,7 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace testing;
 
 namespace
 {

@@ -19,19 +19,9 @@
 #include <nlohmann/json.hpp>
 
 using namespace atlas;
-using atlas::test::BytesField;
-using atlas::test::MessageOf;
-using atlas::test::ModelBytes;
-using atlas::test::NumberField;
-using atlas::test::PieceBytes;
-using atlas::test::ReadBytes;
-using atlas::test::SentencePieceFile;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
+using namespace atlas::test;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace testing;
 using Ids = std::vector<std::int64_t>;
 
 namespace
@@ -111,9 +101,7 @@ Tokenizer ReadWith(const std::string& name, const std::vector<std::string>& file
   return ReadTokenizer(folder.Path());
 }
 
-class ModelTokenizer : public testing::TestWithParam<const char*>
-{
-};
+using ModelTokenizer = testing::TestWithParam<const char*>;
 
 TEST_P(ModelTokenizer, OfTokenizerJsonEqualsTheOriginal)
 {

@@ -11,13 +11,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::ReadBytes;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {

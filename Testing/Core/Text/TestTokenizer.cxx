@@ -16,16 +16,9 @@
 #include <nlohmann/json.hpp>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::ModelsOracle;
-using atlas::test::ReadBytes;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
+using namespace atlas::test;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace testing;
 using namespace std::string_literals;
 
 namespace
@@ -693,16 +686,10 @@ struct BadChange
   json patch; ///< JSON Merge Patch
   const char* message;
   bool wordPieces = false;
+  friend void PrintTo(const BadChange& bad, std::ostream* stream) { *stream << bad.name; }
 };
 
-void PrintTo(const BadChange& bad, std::ostream* stream)
-{
-  *stream << bad.name;
-}
-
-class BadTokenizer : public testing::TestWithParam<BadChange>
-{
-};
+using BadTokenizer = testing::TestWithParam<BadChange>;
 
 json Model(const json& change)
 {

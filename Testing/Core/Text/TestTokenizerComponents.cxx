@@ -15,8 +15,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::ModelsOracle;
+using namespace atlas::test;
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;

@@ -4,8 +4,6 @@
 #include "ErrorMessage.h"
 #include "TokenizerFile.h"
 
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,10 +11,7 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace testing;
 
 namespace
 {

@@ -5,8 +5,6 @@
 #include "TokenizerFile.h"
 #include "TokenizerText.h"
 
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

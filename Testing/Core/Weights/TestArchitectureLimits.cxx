@@ -4,7 +4,6 @@
 #include "ErrorMessage.h"
 
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

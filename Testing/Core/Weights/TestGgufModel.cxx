@@ -24,16 +24,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::FloatBytes;
-using atlas::test::GgufBytes;
-using atlas::test::MessageOf;
-using atlas::test::ModelsOracle;
-using atlas::test::TemporaryDirectory;
-using atlas::test::TinyGguf;
-using atlas::test::WriteBytes;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -282,16 +274,10 @@ struct ConvertedModel
 {
   const char* name;
   const char* change; ///< settings that the file cannot hold, which are as llama.cpp assumes
+  friend void PrintTo(const ConvertedModel& model, std::ostream* stream) { *stream << model.name; }
 };
 
-void PrintTo(const ConvertedModel& model, std::ostream* stream)
-{
-  *stream << model.name;
-}
-
-class GgufConversion : public testing::TestWithParam<ConvertedModel>
-{
-};
+using GgufConversion = testing::TestWithParam<ConvertedModel>;
 
 INSTANTIATE_TEST_SUITE_P(, GgufConversion,
   testing::Values(ConvertedModel{ "bert", "{}" }, ConvertedModel{ "bloom", "{}" },

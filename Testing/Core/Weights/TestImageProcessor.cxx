@@ -13,13 +13,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::ElementsAreArray;
-using testing::FloatEq;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace testing;
 
 namespace
 {

@@ -14,10 +14,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::MessageOf;
-using atlas::test::TestName;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::AllOf;
 using testing::HasSubstr;
 

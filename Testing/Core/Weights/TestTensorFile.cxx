@@ -38,9 +38,7 @@ std::vector<std::string> NamesOf(const TensorViews& tensors)
   return names;
 }
 
-class TorchWeights : public testing::TestWithParam<std::pair<const char*, const char*>>
-{
-};
+using TorchWeights = testing::TestWithParam<std::pair<const char*, const char*>>;
 
 INSTANTIATE_TEST_SUITE_P(Oracle, TorchWeights,
   testing::Values(std::pair("gpt2-zip.pt", "gpt2"), std::pair("gpt2-legacy.pt", "gpt2"),

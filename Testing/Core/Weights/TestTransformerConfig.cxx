@@ -12,12 +12,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -301,16 +297,10 @@ struct BadConfig
   const char* name;
   std::string text;
   const char* message;
+  friend void PrintTo(const BadConfig& bad, std::ostream* stream) { *stream << bad.name; }
 };
 
-void PrintTo(const BadConfig& bad, std::ostream* stream)
-{
-  *stream << bad.name;
-}
-
-class BadTransformerConfig : public testing::TestWithParam<BadConfig>
-{
-};
+using BadTransformerConfig = testing::TestWithParam<BadConfig>;
 
 std::string NameOf(const testing::TestParamInfo<BadConfig>& bad)
 {

@@ -9,7 +9,6 @@
 #include "TransformerOracle.h"
 
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,16 +17,8 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
-using atlas::test::TemporaryDirectory;
-using atlas::test::TestName;
-using atlas::test::TinyTransformer;
-using atlas::test::WriteBytes;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -222,9 +213,7 @@ TEST(TransformerWeights, TensorsThatAConfigurationLacksAreRefused)
 }
 
 /// The tensors of an oracle and one more.
-class UnknownTensor : public testing::TestWithParam<std::pair<const char*, const char*>>
-{
-};
+using UnknownTensor = testing::TestWithParam<std::pair<const char*, const char*>>;
 
 INSTANTIATE_TEST_SUITE_P(, UnknownTensor,
   testing::Values(std::pair("attn-only", "blocks.1.mlp.W_in"),

@@ -2,7 +2,6 @@
 
 #include "Tensor.h"
 
-#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
