@@ -18,14 +18,6 @@ using testing::HasSubstr;
 namespace
 {
 
-TEST(BigramTable, Defaults)
-{
-  Observed<vtkBigramTable> bigrams;
-  EXPECT_EQ(bigrams->GetTop(), 10);
-  EXPECT_TRUE(bigrams->GetProcessing());
-  EXPECT_TRUE(bigrams->GetTokens().empty());
-}
-
 /// Without a tokenizer and without tokens: the sample of the oracle.
 TEST(BigramTable, ListsTheLargest)
 {

@@ -46,16 +46,6 @@ void ExpectImage(
   }
 }
 
-TEST(HeadCircuit, Defaults)
-{
-  Observed<vtkHeadCircuit> circuit;
-  EXPECT_EQ(circuit->GetCircuit(), vtkHeadCircuit::QUERY_KEY);
-  EXPECT_EQ(circuit->GetLayer(), 0);
-  EXPECT_EQ(circuit->GetHead(), 0);
-  EXPECT_EQ(circuit->GetTop(), 10);
-  EXPECT_TRUE(circuit->GetProcessing());
-}
-
 TEST(HeadCircuit, ShowsQueriesAndKeys)
 {
   const TablesOracle oracle("gpt2");

@@ -18,15 +18,6 @@ using testing::HasSubstr;
 namespace
 {
 
-TEST(SkipTrigrams, Defaults)
-{
-  Observed<vtkSkipTrigrams> trigrams;
-  EXPECT_EQ(trigrams->GetLayer(), 0);
-  EXPECT_EQ(trigrams->GetHead(), 0);
-  EXPECT_EQ(trigrams->GetTop(), 50);
-  EXPECT_TRUE(trigrams->GetProcessing());
-}
-
 TEST(SkipTrigrams, AreThoseOfTheOracle)
 {
   const TablesOracle oracle("llama");

@@ -29,21 +29,6 @@ TEST(Defaults, OfCoefficientsAreThoseOfTheDesign)
   }
 }
 
-TEST(Defaults, AreWhatTheDesignSays)
-{
-  const vtkNew<vtkAttentionTorus> torus;
-  EXPECT_EQ(torus->GetAngles(), vtkTorusAlgorithm::ISOMETRIC);
-  EXPECT_EQ(torus->GetPattern(), vtkTorusAlgorithm::SOFTMAX);
-  EXPECT_EQ(torus->GetResidual(), vtkTorusAlgorithm::EMBEDDING_POSITION);
-  EXPECT_EQ(torus->GetNumberOfHeadWeights(), 0);
-  EXPECT_EQ(torus->GetWordInPattern(), 1);
-  EXPECT_EQ(torus->GetPositionInPattern(), 1);
-  EXPECT_EQ(torus->GetWordInValues(), 1);
-  EXPECT_EQ(torus->GetPositionInValues(), 1);
-  EXPECT_EQ(torus->GetResolution()[0], 512);
-  EXPECT_EQ(torus->GetResolution()[1], 512);
-}
-
 TEST(HeadWeights, GrowWithOnes)
 {
   const vtkNew<vtkTokenPairs> pairs;
