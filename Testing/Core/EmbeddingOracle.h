@@ -1,6 +1,7 @@
 #pragma once
 
 #include "JointVectors.h"
+#include "OracleFile.h"
 #include "TransformerOracle.h"
 
 #include <cstdint>
@@ -14,27 +15,15 @@ namespace atlas::test
 
 /// What an independent program computed of the joint vectors of the heads of a small transformer,
 /// or of the synthetic head `spiral` (Testing/Oracle/embedding/README.md).
-class EmbeddingOracle
+class EmbeddingOracle : public OracleFile
 {
 public:
   explicit EmbeddingOracle(const std::string& name)
-    : Name(name)
-    , Expected(std::filesystem::path(ATLAS_ORACLE_DIR) / "embedding" / (name + ".safetensors"))
+    : OracleFile("embedding/" + name + ".safetensors")
+    , Name(name)
   {
   }
 
-  bool Has(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().count(quantity) != 0;
-  }
-  std::vector<double> Values(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().at(quantity).ToDouble();
-  }
-  std::vector<std::int64_t> Integers(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().at(quantity).ToInteger();
-  }
   double Value(const std::string& quantity) const { return this->Values(quantity).front(); }
 
   std::int64_t LayerCount() const { return this->Name == "spiral" ? 1 : 2; }
@@ -56,7 +45,6 @@ public:
 
 private:
   std::string Name;
-  SafetensorsFile Expected;
 
   static SharedMatrix MatrixOf(
     const std::vector<double>& values, std::int64_t rows, std::int64_t columns)

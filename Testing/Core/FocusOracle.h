@@ -1,6 +1,6 @@
 #pragma once
 
-#include "TestName.h"
+#include "OracleFile.h"
 #include "Transformer.h"
 #include "TransformerOracle.h"
 
@@ -13,12 +13,12 @@ namespace atlas::test
 
 /// A small transformer, its recording, and what an independent program computed of where its heads
 /// look and what they write (Testing/Oracle/analysis/README.md, D).
-class FocusOracle
+class FocusOracle : public OracleFile
 {
 public:
   explicit FocusOracle(const std::string& name)
-    : Model(Transformer::Read(TransformerOracle::Folder(name)))
-    , Expected(std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / (name + ".focus.safetensors"))
+    : OracleFile("analysis/" + name + ".focus.safetensors")
+    , Model(Transformer::Read(TransformerOracle::Folder(name)))
   {
     RecordOptions options;
     options.headOutputs = true;
@@ -28,20 +28,6 @@ public:
 
   const Transformer& GetModel() const { return this->Model; }
   const Recording& GetRecording() const { return this->Record; }
-
-  const TensorViews& Tensors() const { return this->Expected.GetTensors(); }
-  const Shape& ShapeOf(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().at(quantity).shape;
-  }
-  std::vector<double> Values(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().at(quantity).ToDouble();
-  }
-  std::vector<std::int64_t> Integers(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().at(quantity).ToInteger();
-  }
 
   /// Calls visit(layer, sequence, head) in the order of the first axes of quantities [L, B, H,
   /// ...].
@@ -62,25 +48,14 @@ public:
 
 private:
   Transformer Model;
-  SafetensorsFile Expected;
   Recording Record;
 };
 
 /// Runs on every model of the focus oracle.
-class OfFocus : public testing::TestWithParam<std::string>
+class OfFocus : public OfAnalysis
 {
 protected:
   FocusOracle Oracle{ GetParam() };
-
-public:
-  static std::string Name(const testing::TestParamInfo<std::string>& info)
-  {
-    return TestName(info.param);
-  }
-  static auto Models()
-  {
-    return testing::Values("gpt2", "bloom", "llama", "attn-only", "attn-only-shortformer");
-  }
 };
 
 /// Tolerance of the oracle for float32 programs, of the largest magnitude.

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "OracleFile.h"
 #include "ResidualComponents.h"
-#include "TestName.h"
 #include "Transformer.h"
 #include "TransformerOracle.h"
 
@@ -15,13 +15,12 @@ namespace atlas::test
 
 /// A small transformer, its recording with everything, and what an independent program computed of
 /// its logits (Testing/Oracle/analysis/README.md).
-class LogitsOracle
+class LogitsOracle : public OracleFile
 {
 public:
   explicit LogitsOracle(const std::string& name)
-    : Model(Transformer::Read(TransformerOracle::Folder(name)))
-    , Expected(
-        std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / (name + ".logits.safetensors"))
+    : OracleFile("analysis/" + name + ".logits.safetensors")
+    , Model(Transformer::Read(TransformerOracle::Folder(name)))
     , Record(Run(this->Model, name))
   {
   }
@@ -37,44 +36,24 @@ public:
 
   const Transformer& GetModel() const { return this->Model; }
   const Recording& GetRecording() const { return this->Record; }
-  const Metadata& GetMetadata() const { return this->Expected.GetMetadata(); }
   std::vector<std::size_t> ShapeOf(const std::string& name) const
   {
-    const Shape& shape = this->Expected.GetTensors().at(name).shape;
+    const Shape& shape = OracleFile::ShapeOf(name);
     return { shape.begin(), shape.end() };
-  }
-  std::vector<double> Values(const std::string& name) const
-  {
-    return this->Expected.GetTensors().at(name).ToDouble();
-  }
-  std::vector<std::int64_t> Integers(const std::string& name) const
-  {
-    return this->Expected.GetTensors().at(name).ToInteger();
   }
 
 private:
   Transformer Model;
-  SafetensorsFile Expected;
   Recording Record;
 };
 
 /// Runs on every model of the oracle.
-class OfLogits : public testing::TestWithParam<std::string>
+class OfLogits : public OfAnalysis
 {
 protected:
   LogitsOracle Oracle{ GetParam() };
   ProcessedWeights Processed{ this->Oracle.GetModel(), WeightSteps::TransformerLens };
   ProcessedWeights Stored{ this->Oracle.GetModel(), WeightSteps::Stored };
-
-public:
-  static std::string Name(const testing::TestParamInfo<std::string>& info)
-  {
-    return TestName(info.param);
-  }
-  static auto Models()
-  {
-    return testing::Values("gpt2", "bloom", "llama", "attn-only", "attn-only-shortformer");
-  }
 };
 
 /// Tolerance of the oracle for float32 programs, of the largest magnitude of an array.

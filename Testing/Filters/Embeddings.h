@@ -1,5 +1,6 @@
 #pragma once
 
+#include "Core/OracleFile.h"
 #include "Core/TransformerOracle.h"
 #include "RecordTransformer.h"
 #include "Recordings.h"
@@ -25,12 +26,11 @@ namespace atlas::test
 
 /// A file of expected values on embeddings (Testing/Oracle/embedding), and the recording that it
 /// belongs to.
-class ViewsOracle
+class ViewsOracle : public OracleFile
 {
 public:
   explicit ViewsOracle(const std::string& name)
-    : Expected(
-        std::filesystem::path(ATLAS_ORACLE_DIR) / "embedding" / (name + ".views.safetensors"))
+    : OracleFile("embedding/" + name + ".views.safetensors")
   {
     const TransformerOracle oracle(name);
     this->Source =
@@ -38,15 +38,6 @@ public:
   }
 
   Recording Source;
-
-  bool Has(const std::string& name) const { return this->Expected.GetTensors().count(name) != 0; }
-  std::vector<double> Values(const std::string& name) const
-  {
-    return this->Expected.GetTensors().at(name).ToDouble();
-  }
-
-private:
-  SafetensorsFile Expected;
 };
 
 /// The points of an embedding that a test puts together: heads one after another, each with its

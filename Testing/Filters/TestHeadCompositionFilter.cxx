@@ -1,5 +1,6 @@
 #include "vtkHeadComposition.h"
 
+#include "Core/OracleFile.h"
 #include "Tables.h"
 
 #include <vtkCellData.h>
@@ -48,9 +49,8 @@ private:
 /// composition.KIND between the heads of the two layers, [4, 4].
 std::vector<double> Expected(const std::string& kind)
 {
-  const SafetensorsFile file(
-    std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / "gpt2.spectra.safetensors");
-  const std::vector<double> all = file.GetTensors().at("composition." + kind).ToDouble();
+  const OracleFile file("analysis/gpt2.spectra.safetensors");
+  const std::vector<double> all = file.Values("composition." + kind);
   std::vector<double> between;
   for (std::size_t head = 0; head < 4; ++head)
   {

@@ -1,5 +1,6 @@
 #include "vtkHeadSpectra.h"
 
+#include "Core/OracleFile.h"
 #include "DataFields.h"
 #include "Tables.h"
 
@@ -60,11 +61,7 @@ private:
 
 std::vector<double> ExpectedSpectrum(const std::string& name)
 {
-  return SafetensorsFile(
-    std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / "gpt2.spectra.safetensors")
-    .GetTensors()
-    .at(name)
-    .ToDouble();
+  return OracleFile("analysis/gpt2.spectra.safetensors").Values(name);
 }
 
 TEST(HeadSpectraFilter, HasARowPerHead)

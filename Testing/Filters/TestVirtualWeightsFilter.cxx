@@ -1,5 +1,6 @@
 #include "vtkVirtualWeights.h"
 
+#include "Core/OracleFile.h"
 #include "DataFields.h"
 #include "Tables.h"
 
@@ -63,14 +64,10 @@ TEST(VirtualWeightsFilter, IsTheProductOfTwoHeads)
 {
   for (const std::string model : { "gpt2", "llama" })
   {
-    const SafetensorsFile oracle(
-      std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / (model + ".spectra.safetensors"));
+    const OracleFile oracle("analysis/" + model + ".spectra.safetensors");
     Virtual weights(model);
     const auto expect = [&](const std::string& name)
-    {
-      ExpectClose(
-        name, weights.Matrix(), oracle.GetTensors().at("virtual." + name).ToDouble(), Tolerance);
-    };
+    { ExpectClose(name, weights.Matrix(), oracle.Values("virtual." + name), Tolerance); };
     expect("k");
     weights->SetKind(vtkVirtualWeights::V);
     expect("v");

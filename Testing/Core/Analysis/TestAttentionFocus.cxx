@@ -167,9 +167,7 @@ TEST(AttentionFocus, OfTheRealGpt2EqualsTheOracle)
   }
 }
 
-class FocusOfVariant : public testing::TestWithParam<std::string>
-{
-};
+using FocusOfVariant = testing::TestWithParam<std::string>;
 
 INSTANTIATE_TEST_SUITE_P(Models, FocusOfVariant, testing::ValuesIn(VariantOracle::Names()),
   [](const auto& model) { return TestName(model.param); });

@@ -2,21 +2,19 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "OracleFile.h"
 #include "TokenCounts.h"
 #include "TransformerOracle.h"
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::LargestMagnitude;
-using atlas::test::MessageOf;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -78,11 +76,10 @@ public:
   }
 
 protected:
-  SafetensorsFile Expected{ std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" /
-                            (GetParam().model + ".tokens.safetensors") };
+  OracleFile Expected{ "analysis/" + GetParam().model + ".tokens.safetensors" };
   Transformer Model = ReadModel(GetParam().model);
-  std::vector<std::int64_t> Ids = this->Expected.GetTensors().at("input_ids").ToInteger();
-  std::int64_t Length = this->Expected.GetTensors().at("input_ids").shape[1];
+  std::vector<std::int64_t> Ids = this->Expected.Integers("input_ids");
+  std::int64_t Length = this->Expected.Tensors().at("input_ids").shape[1];
   Recording Recorded = Record(this->Model, this->Input());
   std::vector<HeadTokens> Found = this->Find();
 
@@ -92,7 +89,7 @@ protected:
   }
   std::vector<std::int64_t> Integers(const std::string& name) const
   {
-    return this->Expected.GetTensors().at(name).ToInteger();
+    return this->Expected.Integers(name);
   }
 
   TransformerInput Input() const
@@ -166,7 +163,7 @@ TEST_P(OfTokens, LargestLogitsAreExpected)
   this->ForHeads(
     [&](const HeadTokens& tokens, const std::string& vector, std::int64_t place)
     {
-      const TensorView& view = this->Expected.GetTensors().at(this->Prefix(vector) + "values");
+      const TensorView& view = this->Expected.Tensors().at(this->Prefix(vector) + "values");
       const std::vector<double> values = view.ToDouble();
       const std::vector<std::int64_t> ids = this->Integers(this->Prefix(vector) + "ids");
       const std::size_t top = view.shape.back();
@@ -222,7 +219,7 @@ TEST_P(OfTokens, CountsAreExpected)
     EXPECT_EQ(count, this->Integers(this->Prefix(name) + "count")) << name;
     EXPECT_EQ(ranks, this->Integers(this->Prefix(name) + "rank")) << name;
     const std::string positionsName = this->Prefix(name) + "count_positions";
-    if (this->Expected.GetTensors().count(positionsName) != 0)
+    if (this->Expected.Has(positionsName))
     {
       EXPECT_EQ(positions, this->Integers(positionsName)) << name;
     }
@@ -312,9 +309,7 @@ std::vector<HeadTokens> Find(const std::string& name, const AttentionTokenOption
 }
 
 /// The same numbers from the definition, one vector at a time, for models of other architectures.
-class OfModels : public testing::TestWithParam<std::string>
-{
-};
+using OfModels = testing::TestWithParam<std::string>;
 
 TEST_P(OfModels, PlainTokensFollowTheDefinition)
 {

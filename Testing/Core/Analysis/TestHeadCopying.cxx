@@ -13,9 +13,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::MessageOf;
-using atlas::test::TransformerOracle;
+using namespace atlas::test;
 using testing::HasSubstr;
 
 namespace

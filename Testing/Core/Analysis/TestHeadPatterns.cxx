@@ -4,6 +4,7 @@
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "Oracle.h"
+#include "OracleFile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +17,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectClose;
-using atlas::test::LongRecording;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 
 namespace
 {
@@ -38,17 +37,16 @@ constexpr std::array<PatternOptions, 4> Exclusions = { { { false, false }, { tru
 class OfHeads : public testing::TestWithParam<std::string>
 {
 protected:
-  SafetensorsFile Expected{ std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" /
-                            (GetParam() + ".heads.safetensors") };
+  OracleFile Expected{ "analysis/" + GetParam() + ".heads.safetensors" };
 
   std::vector<double> Values(const std::string& name) const
   {
-    return this->Expected.GetTensors().at("heads." + name).ToDouble();
+    return this->Expected.Values("heads." + name);
   }
 
   Recording MakeRecording() const
   {
-    const TensorView& attention = this->Expected.GetTensors().at("heads.attention");
+    const TensorView& attention = this->Expected.Tensors().at("heads.attention");
     const std::int64_t length = attention.shape[2];
     const std::vector<double> values = attention.ToDouble();
     Recording recording;
@@ -57,7 +55,7 @@ protected:
     recording.tokens.sequence.assign(length, 0);
     recording.tokens.position.resize(length);
     std::iota(recording.tokens.position.begin(), recording.tokens.position.end(), 0);
-    recording.tokens.id = this->Expected.GetTensors().at("heads.ids").ToInteger();
+    recording.tokens.id = this->Expected.Integers("heads.ids");
     auto next = values.begin();
     for (std::int32_t layer = 0; layer < recording.layerCount; ++layer)
     {

@@ -4,7 +4,6 @@
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
 
-#include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -28,9 +27,7 @@ std::vector<HeadUpdate> MeasureHead(
   return updates;
 }
 
-class UpdatesOfModel : public OfFocus
-{
-};
+using UpdatesOfModel = OfFocus;
 
 TEST_P(UpdatesOfModel, EqualTheOracle)
 {

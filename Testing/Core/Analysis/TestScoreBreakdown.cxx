@@ -6,7 +6,6 @@
 #include "RecordedAttention.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,10 +13,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using namespace testing;
 
 namespace
 {
@@ -35,9 +31,7 @@ std::vector<ScoreParts> PartsOf(const FocusOracle& oracle, std::int64_t layer,
   return parts;
 }
 
-class BreakdownOfModel : public OfFocus
-{
-};
+using BreakdownOfModel = OfFocus;
 
 /// breakdown.sorted.*: [L, B, H, T, T], by query and rank.
 TEST_P(BreakdownOfModel, SortsScoresAsTheOracle)

@@ -4,6 +4,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "Index.h"
+#include "OracleFile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -57,8 +58,7 @@ protected:
 
   EmbeddingOracle Patches{ "vit" };
   TransformerOracle Transformer{ "vit" };
-  SafetensorsFile Views{ std::filesystem::path(ATLAS_ORACLE_DIR) / "embedding" /
-                         "vit.patches.safetensors" };
+  OracleFile Views{ "embedding/vit.patches.safetensors" };
   Recording Record = MakeImages();
 
   Recording MakeImages() const
@@ -71,24 +71,15 @@ protected:
         head.weights.clear(); // to be computed
       }
     }
-    for (const std::int64_t row : this->Integers("token.row"))
+    for (const std::int64_t row : this->Views.Integers("token.row"))
     {
       recording.tokens.row.push_back(static_cast<std::int32_t>(row));
     }
-    for (const std::int64_t column : this->Integers("token.column"))
+    for (const std::int64_t column : this->Views.Integers("token.column"))
     {
       recording.tokens.column.push_back(static_cast<std::int32_t>(column));
     }
     return recording;
-  }
-
-  std::vector<std::int64_t> Integers(const std::string& name) const
-  {
-    return this->Views.GetTensors().at(name).ToInteger();
-  }
-  std::vector<double> Values(const std::string& name) const
-  {
-    return this->Views.GetTensors().at(name).ToDouble();
   }
 
   /// The attention matrix of a head on an image.
@@ -154,8 +145,8 @@ TEST_F(PatchOracle, ArrowsGoToTheStrongestKeys)
     {
       options.threshold = 0.05;
       const PatchAttention found = Evaluate(this->Record, options);
-      const std::vector<std::int64_t> keys = this->Integers(name + "strongest_key");
-      const std::vector<std::int64_t> drawn = this->Integers(name + "strongest_drawn");
+      const std::vector<std::int64_t> keys = this->Views.Integers(name + "strongest_key");
+      const std::vector<std::int64_t> drawn = this->Views.Integers(name + "strongest_drawn");
       std::vector<Link> arrows;
       std::vector<Link> marked;
       for (std::size_t i = 0; i < keys.size(); ++i)
@@ -181,8 +172,8 @@ TEST_F(PatchOracle, ArrowsAboveTheThresholdAreAllFlows)
     {
       options.arrows = PatchArrows::Above;
       const PatchAttention found = Evaluate(this->Record, options);
-      const std::vector<std::int64_t> flows = this->Integers(name + "flows");
-      const std::vector<double> flowWeights = this->Values(name + "flow_weight");
+      const std::vector<std::int64_t> flows = this->Views.Integers(name + "flows");
+      const std::vector<double> flowWeights = this->Views.Values(name + "flow_weight");
       const std::vector<Link> marked = Pairs(found.marks);
       std::vector<Link> arrows;
       std::vector<double> weights;
@@ -208,7 +199,7 @@ TEST_F(PatchOracle, MeansOverImagesAndHeads)
   options.head = 2;
   options.sequence = AllSequences;
   options.tokens = { 6 };
-  const std::vector<double> mean = this->Values("layer.1.head.2.aggregate");
+  const std::vector<double> mean = this->Views.Values("layer.1.head.2.aggregate");
   ExpectClose("images", Evaluate(this->Record, options).weights,
     std::vector<double>(mean.begin() + 6 * Tokens, mean.begin() + 7 * Tokens), 1e-5);
 
