@@ -266,23 +266,14 @@ TEST_F(ReferenceByHand, ScalesTheScoreByTheHeadDimension)
   ExpectNear(at.heads[0].output, S * (5 * a + 4 * (1 - a)) * Vector3d(1, 2, 3));
 }
 
-TEST_F(ReferenceByHand, PatternWithoutPositions)
+TEST_F(ReferenceByHand, PatternWithoutPositionsOrWords)
 {
   Options.positionInPattern = false;
   ExpectScore(0.5); // -s (-2 s + s)
-}
-
-TEST_F(ReferenceByHand, PatternWithoutWords)
-{
   Options.wordInPattern = false;
-  ExpectScore(8); // 4 s (6 s - 2 s)
-}
-
-TEST_F(ReferenceByHand, PatternWithoutEither)
-{
-  Options.wordInPattern = false;
-  Options.positionInPattern = false;
   ExpectScore(0);
+  Options.positionInPattern = true;
+  ExpectScore(8); // 4 s (6 s - 2 s)
 }
 
 TEST_F(ReferenceByHand, PatternAblationsLeaveValuesAlone)

@@ -180,22 +180,13 @@ TEST(NativeModel, NextTokenMayBeAnyInteger)
   EXPECT_TRUE((Make(tensors).nextToken.array() == 0).all());
 }
 
-TEST(NativeModel, PositionsBeyondTheSecondAreIgnored)
+TEST(NativeModel, PositionsBeyondTheSecondOtherTensorsAndSubHeadsAreIgnored)
 {
   Tensors tensors = NativeTensors();
   tensors["position_embedding"] = Counting(100, { 3, 3 });
   ExpectSame(Make(tensors), Make(NativeTensors()));
-}
-
-TEST(NativeModel, OtherTensorsAreIgnored)
-{
-  Tensors tensors = NativeTensors();
   tensors["comment"] = Counting(0, { 7 });
   ExpectSame(Make(tensors), Make(NativeTensors()));
-}
-
-TEST(NativeModel, SubHeadsDoNotApply)
-{
   ExpectSame(Make(NativeTensors(), {}, 3), Make(NativeTensors()));
 }
 
@@ -273,9 +264,10 @@ void ExpectThreeSubHeads(const AttentionOnlyModel& model)
   }
 }
 
-TEST(SubHeads, SplitModules)
+TEST(SubHeads, SplitModulesAndOverrideTheMetadata)
 {
   ExpectThreeSubHeads(Make(StateDictTensors(), {}, 3));
+  ExpectThreeSubHeads(Make(StateDictTensors(), { { "nb_head", "1" } }, 3));
 }
 
 TEST(SubHeads, AreTakenFromTheMetadata)
@@ -283,11 +275,6 @@ TEST(SubHeads, AreTakenFromTheMetadata)
   const AttentionOnlyModel model = Make(StateDictTensors(), { { "nb_head", "3" } });
   ExpectThreeSubHeads(model);
   EXPECT_EQ(model.metadata.count("nb_head"), 0U); // or the written model would be split again
-}
-
-TEST(SubHeads, OverrideTheMetadata)
-{
-  ExpectThreeSubHeads(Make(StateDictTensors(), { { "nb_head", "1" } }, 3));
 }
 
 TEST(SubHeads, MustDivideTheEmbedding)
