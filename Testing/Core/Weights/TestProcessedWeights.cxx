@@ -3,7 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "ModelsOracle.h"
-#include "TestName.h"
+#include "OracleFile.h"
 #include "TransformerOracle.h"
 
 #include <string>
@@ -41,24 +41,17 @@ void Append(std::vector<double>& list, const std::vector<double>& values)
 }
 
 /// A small model and its weights as an independent program processed them.
-class OfProcessed : public testing::TestWithParam<std::string>
+class OfProcessed : public OfAnalysis
 {
-public:
-  static std::string Name(const testing::TestParamInfo<std::string>& info)
-  {
-    return TestName(info.param);
-  }
-
 protected:
   TransformerOracle Original{ GetParam() };
-  SafetensorsFile Expected{ std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" /
-                            (GetParam() + ".weights.safetensors") };
+  test::OracleFile Expected{ "analysis/" + GetParam() + ".weights.safetensors" };
   Transformer Model = Transformer::Read(this->Original.Path());
   std::int64_t Dimension = this->Model.GetConfig().modelDimension;
 
   void Expect(const std::string& name, const std::vector<double>& found, double tolerance) const
   {
-    ExpectClose(name, found, this->Expected.GetTensors().at(name).ToDouble(), tolerance);
+    ExpectClose(name, found, this->Expected.Values(name), tolerance);
   }
 
   /// The tensors of a layer's attention by their names in TransformerLens, without those that are
@@ -148,7 +141,7 @@ TEST_P(OfProcessed, WeightsAreExpected)
     ++compared;
   }
   std::size_t expected = 0;
-  for (const auto& [name, view] : this->Expected.GetTensors())
+  for (const auto& [name, view] : this->Expected.Tensors())
   {
     const bool others = name == "processed.logits" || name.rfind("processed.embed.ln", 0) == 0;
     expected += name.rfind("processed.", 0) == 0 && !others ? 1U : 0U;
@@ -164,8 +157,8 @@ TEST_P(OfProcessed, LogitsAreExpected)
   for (const auto& [name, tensor] : tensors)
   {
     views[name] = tensor.View();
-    const auto expected = this->Expected.GetTensors().find("processed." + name);
-    if (expected != this->Expected.GetTensors().end())
+    const auto expected = this->Expected.Tensors().find("processed." + name);
+    if (expected != this->Expected.Tensors().end())
     {
       EXPECT_EQ(tensor.shape, expected->second.shape) << name;
       this->Expect("processed." + name, tensor.View().ToDouble(), Tolerance);
@@ -174,7 +167,7 @@ TEST_P(OfProcessed, LogitsAreExpected)
   const Transformer processed(this->Model.GetConfig(), WeightFiles(views, "processed"));
   RecordOptions options;
   options.logits = true;
-  const TensorView& ids = this->Expected.GetTensors().at("input_ids");
+  const TensorView& ids = this->Expected.Tensors().at("input_ids");
   const std::vector<std::int64_t> all = ids.ToInteger();
   TransformerInput input;
   for (std::int64_t b = 0; b < ids.shape[0]; ++b)
@@ -261,9 +254,7 @@ TEST_P(OfProcessed, FoldingScalesAndCenters)
   ExpectClose("folded", Flat(b.query), Flat(folded), 1e-12);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OfProcessed,
-  testing::Values("gpt2", "bloom", "llama", "attn-only", "attn-only-shortformer"),
-  OfProcessed::Name);
+INSTANTIATE_TEST_SUITE_P(Models, OfProcessed, OfProcessed::Models(), OfProcessed::Name);
 
 /// Log-probabilities of today's architectures with processed weights, beside those with the stored
 /// ones; or they are refused.
