@@ -53,7 +53,7 @@ class Bars(FirstShow):
 
     def test_other_data_are_left_alone(self):
         view = self.view()
-        sphere = simple.Elevation(Input=simple.Sphere())
+        sphere = simple.Elevation(Input=simple.Sphere(), LowPoint=[0, 0, -1], HighPoint=[0, 0, 1])
         simple.ColorBy(simple.Show(sphere, view), ("POINTS", "Elevation"))
         simple.ResetCamera(view)
         self.assertEqual(bars(view), [])
