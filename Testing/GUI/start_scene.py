@@ -11,6 +11,9 @@ from attentionatlas._internal.space import PLAIN, flat_view, render_view
 
 def main():
     load_plugin()
+    # Without color bars, for which views make room, so that a head is at the same place in all versions of ParaView.
+    settings = simple.GetSettingsProxy("GeneralSettings")
+    (settings.ScalarBarMode,) = [mode for mode in settings.GetProperty("ScalarBarMode").Available if "Manual" in mode]
     model = simple.TransformerReader(registrationName="Transformer", FileName=sys.argv[1])
     words = "5 17 101 8 42 5 17 9 10 11\n3 4 5 6 7 8 9 10 11 12"
     recording = simple.TransformerRecorder(registrationName="Recording", Input=model, TokenIds=words)
