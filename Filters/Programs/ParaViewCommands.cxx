@@ -217,7 +217,10 @@ int View(const std::vector<std::string>& arguments)
     [&]
     {
       const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-      ::dup2(nowhere, STDOUT_FILENO); // the name of the state
+      if (nowhere >= 0)
+      {
+        ::dup2(nowhere, STDOUT_FILENO); // the name of the state
+      }
       RunPython("scene", { arguments.front(), file, "-o", state });
     });
   if (made != 0)
