@@ -112,9 +112,12 @@ std::string UsersEntries()
   {
     ::dup2(log.descriptor, STDERR_FILENO);
     ::dup2(log.descriptor, STDOUT_FILENO);
-    ::execlp("Xvfb", "Xvfb", "-displayfd", std::to_string(number).c_str(), "-screen", "0",
-      "1280x1024x24", "-nolisten", "tcp", "-noreset", "-auth", authority.path.c_str(),
-      static_cast<char*>(nullptr));
+    // Not the first free number, which can be that of a server which is just ending; and ParaView
+    // asks each display from :0 to :9 what it is.
+    const std::string display = ":" + std::to_string(1000 + parent % 50000);
+    ::execlp("Xvfb", "Xvfb", display.c_str(), "-displayfd", std::to_string(number).c_str(),
+      "-screen", "0", "1280x1024x24", "-nolisten", "tcp", "-noreset", "-auth",
+      authority.path.c_str(), static_cast<char*>(nullptr));
   }
   ::_exit(errno == ENOENT ? 127 : 126);
 }
