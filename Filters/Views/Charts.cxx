@@ -163,19 +163,10 @@ bool SetLabels(vtkSMProxy* view, const Axis& axis, const std::vector<std::string
 /// The hint Chart of the source of a representation, for the port that this shows; null if none.
 vtkPVXMLElement* ChartHint(vtkSMProxy* representation)
 {
-  vtkPVXMLElement* hint = RepresentationHint(representation);
-  const auto shown = static_cast<int>(vtkSMPropertyHelper(representation, "Input").GetOutputPort());
-  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
-  {
-    vtkPVXMLElement* element = hint->GetNestedElement(i);
-    int port = shown;
-    element->GetScalarAttribute("port", &port);
-    if (element->GetName() == std::string("Chart") && port == shown)
-    {
-      return element;
-    }
-  }
-  return nullptr;
+  const std::vector<vtkPVXMLElement*> elements = HintElements(representation);
+  const auto found = std::find_if(elements.begin(), elements.end(),
+    [](vtkPVXMLElement* element) { return element->GetName() == std::string("Chart"); });
+  return found != elements.end() ? *found : nullptr;
 }
 
 /// The places and words of the rows of a table.

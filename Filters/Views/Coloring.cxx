@@ -81,6 +81,24 @@ vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation)
   return hints != nullptr ? hints->FindNestedElementByName("AtlasRepresentation") : nullptr;
 }
 
+std::vector<vtkPVXMLElement*> HintElements(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  const auto shown = static_cast<int>(vtkSMPropertyHelper(representation, "Input").GetOutputPort());
+  std::vector<vtkPVXMLElement*> elements;
+  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
+  {
+    vtkPVXMLElement* element = hint->GetNestedElement(i);
+    int port = shown;
+    element->GetScalarAttribute("port", &port);
+    if (port == shown)
+    {
+      elements.push_back(element);
+    }
+  }
+  return elements;
+}
+
 vtkPVDataInformation* ShownData(vtkSMProxy* representation)
 {
   vtkSMPropertyHelper input(representation, "Input", true);

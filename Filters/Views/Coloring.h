@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 class vtkPVArrayInformation;
 class vtkPVDataInformation;
@@ -19,6 +20,9 @@ bool EndsWith(const std::string& text, const std::string& end);
 /// The hint AtlasRepresentation of the source of a representation, or null. RepresentationHints.h
 /// lists its elements.
 vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation);
+
+/// The elements of this hint that apply to the output port that the representation shows, in order.
+std::vector<vtkPVXMLElement*> HintElements(vtkSMProxy* representation);
 
 /// The data that a representation shows.
 vtkPVDataInformation* ShownData(vtkSMProxy* representation);

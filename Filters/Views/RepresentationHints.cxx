@@ -313,19 +313,11 @@ void UseOpaqueSurface(vtkSMProxy* representation)
 
 void ApplyHints(vtkSMProxy* representation)
 {
-  vtkPVXMLElement* hint = RepresentationHint(representation);
-  const auto shown = static_cast<int>(vtkSMPropertyHelper(representation, "Input").GetOutputPort());
-  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* element : HintElements(representation))
   {
-    vtkPVXMLElement* element = hint->GetNestedElement(i);
-    int port = shown;
-    element->GetScalarAttribute("port", &port);
-    if (port == shown)
-    {
-      ApplyElement(representation, element);
-    }
+    ApplyElement(representation, element);
   }
-  if (hint != nullptr)
+  if (RepresentationHint(representation) != nullptr)
   {
     AvoidSeams(representation);
   }

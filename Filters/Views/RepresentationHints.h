@@ -13,8 +13,7 @@ class vtkSMProxy;
 ///   colors of classes
 /// - Axes (`x`, `y`): flat data have labelled axes with these titles
 /// - Chart (`bottom`, `left`, `labels`): titles of the axes of the chart, unless it has some, and
-/// the
-///   column with the words below its bars; see Charts.h
+///   the column with the words below its bars; see Charts.h
 /// - FollowArray: see below
 ///
 /// An element with the attribute `port` applies only to that output port.

@@ -86,7 +86,7 @@ class Runner:
         self.path, self.namespace = path, {"__name__": "__main__"}
 
     def run(self):
-        """Runs all; raises Unexpected, or what a block of python raises. Returns the number of blocks that were run."""
+        """Runs all blocks and returns how many. Raises Unexpected, or the exception of a Python block."""
         printed, number = None, 0
         for block in blocks(self.path.read_text(encoding="utf-8")):
             place = f"{self.path.name}:{block.line}"

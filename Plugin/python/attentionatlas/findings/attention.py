@@ -21,7 +21,7 @@ SHARE = 0.8
 PEAK = 3
 #: Layers that a model needs to have early and later ones.
 DEEP = 4
-#: A model copies if an earlier copy of a hidden token raises its log probability by so many nats.
+#: A model copies if an earlier copy of a hidden token raises its log probability by at least this many nats.
 COPIES = 0.1
 #: Neighbors of a point in a layout, and how ordered they have to be.
 NEIGHBORS, ORDER = 10, 0.5
