@@ -1,0 +1,7 @@
+"""Color bars by hand only: views then make no room for them, which depends on the size of the view, and what a session
+clicks is at the same place in all versions of ParaView. The other sessions have bars."""
+
+from paraview import simple
+
+settings = simple.GetSettingsProxy("GeneralSettings")
+(settings.ScalarBarMode,) = [mode for mode in settings.GetProperty("ScalarBarMode").Available if "Manual" in mode]
