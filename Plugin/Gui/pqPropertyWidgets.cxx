@@ -1,7 +1,9 @@
 #include "pqPropertyWidgets.h"
 
 #include "OurProxies.h"
+#include "PropertyHints.h"
 #include "pqHeadWeightsWidget.h"
+#include "pqNumberListWidget.h"
 #include "pqSpecialValueWidget.h"
 #include "pqVectorSlidersWidget.h"
 
@@ -57,8 +59,7 @@ Words WordsOf(vtkSMProperty* property)
       words[choices->GetEntryText(i)] = info;
     }
   }
-  vtkPVXMLElement* hints = property->GetHints();
-  vtkPVXMLElement* list = hints ? hints->FindNestedElementByName("AtlasWords") : nullptr;
+  vtkPVXMLElement* list = FindHint(property, "AtlasWords");
   for (unsigned int i = 0; list != nullptr && i < list->GetNumberOfNestedElements(); ++i)
   {
     vtkPVXMLElement* entry = list->GetNestedElement(i);
@@ -117,9 +118,16 @@ pqPropertyWidget* pqPropertyWidgets::createWidgetForProperty(
   {
     return new pqVectorSlidersWidget(proxy, property, parent);
   }
-  vtkPVXMLElement* hints = property->GetHints();
-  vtkPVXMLElement* special = hints ? hints->FindNestedElementByName("AtlasSpecial") : nullptr;
-  return special ? new pqSpecialValueWidget(proxy, property, special, parent) : nullptr;
+  vtkPVXMLElement* special = FindHint(property, "AtlasSpecial");
+  if (special == nullptr)
+  {
+    return nullptr;
+  }
+  if (property->GetRepeatable())
+  {
+    return new pqNumberListWidget(proxy, property, special, parent);
+  }
+  return new pqSpecialValueWidget(proxy, property, special, parent);
 }
 
 void pqPropertyWidgets::createDefaultWidgetDecorators(pqPropertyWidget* widget)

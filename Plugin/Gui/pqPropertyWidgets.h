@@ -8,8 +8,8 @@
 ///
 /// - panel_widget="head_weights" and "vector_sliders" are pqHeadWeightsWidget and
 ///   pqVectorSlidersWidget.
-/// - The hint <AtlasSpecial value="-1" text="Mean of heads" /> is a check box beside the number
-///   (pqSpecialValueWidget).
+/// - The hint <AtlasSpecial value="-1" text="Mean of heads" /> is a check box beside the number or
+///   numbers (pqSpecialValueWidget). In a list it is a row of check boxes (pqNumberListWidget).
 /// - An <Entry> with the attribute info, of an enumeration or of the hint <AtlasWords>, which lists
 ///   have, is shown as this text. Scripts and states have its short name, the attribute text.
 /// - A tooltip is the first sentence of the documentation; the help page has all of it.

@@ -3,27 +3,32 @@
 
 #include <pqPropertyWidget.h>
 
-class QCheckBox;
-class pqIntRangeWidget;
-class vtkPVXMLElement;
-class vtkSMIntRangeDomain;
+#include <QList>
+#include <QVariant>
 
-/// A number with a check box for the one value that is not a number to the user, such as -1 for the
-/// mean over heads: the hint <AtlasSpecial value="-1" text="Mean of heads" />. While the box is
-/// ticked, the slider is disabled and keeps its number. Its range is that of the property's domain
-/// above this value. Without an upper bound there is a field alone.
+class QCheckBox;
+class vtkPVXMLElement;
+class vtkSMDomain;
+
+/// Numbers with a check box for the one value that is not a number to the user, such as -1 for the
+/// mean over heads: the hint <AtlasSpecial value="-1" text="Mean of heads" />. A property of
+/// several elements has this value in all of them, and labels from the hint ShowComponentLabels.
+/// While the box is ticked, the numbers are disabled and keep their values. They begin with the
+/// attribute start or, without it, with the least of their range, which is that of the property's
+/// domain above this value. Without an upper bound there is a field alone.
 class pqSpecialValueWidget : public pqPropertyWidget
 {
   Q_OBJECT
-  Q_PROPERTY(int value READ value WRITE setValue NOTIFY valueChanged)
+  Q_PROPERTY(QVariant value READ value WRITE setValue NOTIFY valueChanged)
 
 public:
   pqSpecialValueWidget(
     vtkSMProxy* proxy, vtkSMProperty* property, vtkPVXMLElement* hint, QWidget* parent = nullptr);
   ~pqSpecialValueWidget() override;
 
-  int value() const;
-  void setValue(int value);
+  /// A number or, of a property of several elements, a list.
+  QVariant value() const;
+  void setValue(const QVariant& value);
 
 Q_SIGNALS:
   void valueChanged();
@@ -32,11 +37,17 @@ private:
   Q_DISABLE_COPY(pqSpecialValueWidget)
 
   Q_SLOT void updateRange();
+  Q_SLOT void finishEdit();
 
-  int Special = -1;
-  vtkSMIntRangeDomain* Range; ///< null: any number
+  template<typename Number>
+  void addNumbers(const QList<QString>& labels);
+  double startOf(int element) const;
+
+  double Special = -1;
+  double Start;       ///< not a number: the least of the range
+  vtkSMDomain* Range; ///< null: any number
   QCheckBox* Box;
-  pqIntRangeWidget* Number;
+  QList<QWidget*> Numbers; ///< pqIntRangeWidget or pqDoubleRangeWidget
 };
 
 #endif

@@ -1,8 +1,9 @@
 #include "pqVectorSlidersWidget.h"
 
+#include "PropertyHints.h"
+
 #include <pqDoubleRangeWidget.h>
 
-#include <vtkPVXMLElement.h>
 #include <vtkSMDoubleRangeDomain.h>
 #include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
@@ -11,25 +12,6 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QSignalBlocker>
-
-namespace
-{
-
-/// The labels in the hint ShowComponentLabels, in order of elements.
-QList<QString> ComponentLabels(vtkSMProperty* property)
-{
-  QList<QString> labels;
-  vtkPVXMLElement* hints = property->GetHints();
-  vtkPVXMLElement* hint =
-    hints != nullptr ? hints->FindNestedElementByName("ShowComponentLabels") : nullptr;
-  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
-  {
-    labels.push_back(hint->GetNestedElement(i)->GetAttributeOrEmpty("label"));
-  }
-  return labels;
-}
-
-}
 
 pqVectorSlidersWidget::pqVectorSlidersWidget(
   vtkSMProxy* smProxy, vtkSMProperty* smProperty, QWidget* parentWidget)

@@ -215,7 +215,9 @@ def values(element):
             found.append(" ".join(f"{word} {bound.split()[0]}" for word, bound in bounds if bound))
         elif domain.tag == "FileListDomain":
             found.append("files" if element.get("repeatable") or element.get("repeat_command") else "a file")
-    found += [f"{hint.get('text')} ({hint.get('value')})" for hint in element.findall("Hints/AtlasSpecial")]
+    elements = int(element.get("number_of_elements") or 1) or 1
+    for hint in element.findall("Hints/AtlasSpecial"):
+        found.append(f"{hint.get('text')} ({' '.join([hint.get('value')] * elements)})")
     return "; ".join(found)
 
 

@@ -197,7 +197,7 @@ class Properties(unittest.TestCase):
 
     def test_special_values_are_said_in_one_way(self):
         """As "0: automatic, ..." and "Empty: automatic, ..."; enumerations begin with Auto."""
-        other = r"\b(0|[Ee]mpty( list)?) (chooses|cuts|means|records|takes|trains|uses)\b|FromFile"
+        other = r"\b([01]|[Ee]mpty( list)?) (chooses|cuts|means|records|takes|trains|uses)\b|FromFile"
 
         def check(_, element):
             self.assertNotRegex(documentation(element), other)
@@ -249,13 +249,25 @@ class Properties(unittest.TestCase):
         self.each(check)
         self.each(texts_differ)
 
-    def test_minus_one_has_a_check_box(self):
+    def test_special_numbers_are_words(self):
+        """A number that stands for something else, such as "-1: all heads", has a check box in the panel."""
+
         def check(_, element):
-            one = element.tag == "IntVectorProperty" and element.get("number_of_elements") == "1"
-            if one and (element.get("default_values") == "-1" or re.search(r" -1: ", documentation(element))):
-                self.assertEqual("-1", element.find("Hints/AtlasSpecial").get("value"))
+            said = {found[1] for found in re.finditer(r"(?<![\d.-])(-1|0)(?: \1)*: ", documentation(element))}
+            if element.tag in ("IntVectorProperty", "DoubleVectorProperty"):
+                hints = element.findall("Hints/AtlasSpecial")
+                self.assertEqual(said, {hint.get("value") for hint in hints})
+                for hint in hints:
+                    self.assertRegex(hint.get("text"), r"^[A-Z][a-z]+")
+                    self.assertNotEqual(hint.get("value"), hint.get("start"))
+
+        def minus_one_is_no_bound(_, element):
+            for domain in element if element.find("Hints/AtlasSpecial") is None else []:
+                if domain.tag.endswith("RangeDomain") and not domain.get("max"):
+                    self.assertNotIn("-1", (domain.get("min") or "").split())
 
         self.each(check)
+        self.each(minus_one_is_no_bound)
 
     def test_tooltips_are_short(self):
         def check(_, element):

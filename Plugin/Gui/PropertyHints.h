@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vtkPVXMLElement.h>
+#include <vtkSMProperty.h>
+
+#include <QList>
+#include <QString>
+
+/// A hint of a property, or null.
+inline vtkPVXMLElement* FindHint(vtkSMProperty* property, const char* name)
+{
+  vtkPVXMLElement* hints = property->GetHints();
+  return hints != nullptr ? hints->FindNestedElementByName(name) : nullptr;
+}
+
+/// The labels in the hint ShowComponentLabels, in order of elements.
+inline QList<QString> ComponentLabels(vtkSMProperty* property)
+{
+  QList<QString> labels;
+  vtkPVXMLElement* hint = FindHint(property, "ShowComponentLabels");
+  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
+  {
+    labels.push_back(hint->GetNestedElement(i)->GetAttributeOrEmpty("label"));
+  }
+  return labels;
+}
