@@ -1,42 +1,57 @@
 """The figures of the tour, with what each shows."""
 
-import collections
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from attentionatlas._internal import mixtures
-from attentionatlas._internal.charts import HEADS
+from attentionatlas._internal.charts import HEADS, Drawing
 from attentionatlas._internal.learning import training_curves, training_maps, training_movie, training_simplexes
 from attentionatlas._internal.maps import attention, class_map, heads_alone, mixes, outputs
+from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.notebook import MovieFile
 from attentionatlas._internal.polynomials import boundary_motion, boundary_movie, harmonics
 from attentionatlas._internal.spheres import deformed_torus, layer_norm, unembedding_sphere
 from attentionatlas._internal.style import HEAD_COLORS
 
-#: A figure of the tour: its title, what it shows, its pages for a model as (end of the file's name,
-#: function, arguments), and such a movie or None.
-Figure = collections.namedtuple("Figure", "title sentence pages movie", defaults=(None,))
+#: A page of a figure: the end of the file's name, function, arguments.
+FigurePage = tuple[str, Drawing, dict[str, Any]]
+Pages = Callable[[SmallModel], Iterable[FigurePage]]
 
 
-def _one(name, draw):
+class Figure(NamedTuple):
+    """A figure of the tour: its title, what it shows, its pages for a model, and the end of a movie's name with its
+    function, or None."""
+
+    title: str
+    sentence: str
+    pages: Pages
+    movie: tuple[str, Callable[..., MovieFile]] | None = None
+
+
+def _one(name: str, draw: Drawing) -> Pages:
     """The pages of a figure that has one."""
     return lambda model: [(name, draw, {})]
 
 
-def _attention_pages(model):
+def _attention_pages(model: SmallModel) -> Iterator[FigurePage]:
     for first in range(0, model.heads, HEADS):
         heads = range(first, min(first + HEADS, model.heads))
         name = "attention" if len(heads) == model.heads else f"attention-heads-{first}-{heads[-1]}"
         yield name, attention, {"heads": heads}
 
 
-def _mix_pages(model):
+def _mix_pages(model: SmallModel) -> list[FigurePage]:
     return [(f"mixes-head-{head}", mixes, {"head": head}) for head in range(model.heads)]
 
 
-def _output_pages(model):
+def _output_pages(model: SmallModel) -> Iterator[FigurePage]:
     yield "outputs", outputs, {"scale": "Additive"}
     yield "outputs-shared-range", outputs, {"scale": "SharedRange"}
 
 
-def _harmonic_pages(model):
+def _harmonic_pages(model: SmallModel) -> Iterator[FigurePage]:
     for first in range(0, model.heads, len(HEAD_COLORS)):
         yield "harmonics" if first == 0 else f"harmonics-from-{first}", harmonics, {"first": first}
 

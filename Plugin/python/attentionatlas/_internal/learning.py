@@ -1,12 +1,16 @@
 """The figures of training: a transformer of a model's size learns the model's task anew."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from matplotlib.ticker import FuncFormatter
 from paraview import simple
 
 from attentionatlas._internal import data, movies
-from attentionatlas._internal.charts import MILLIMETRE, drawn_from, made_from, show_map, torus_axes
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.charts import MILLIMETRE, Page, drawn_from, made_from, show_map, torus_axes
 from attentionatlas._internal.maps import show_classes, show_pairs
 from attentionatlas._internal.mixtures import accuracy_bar, show_simplex, title_above
 from attentionatlas._internal.model import SmallModel
@@ -31,7 +35,7 @@ MODES = {
 _RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
-def _training(model, **properties):
+def _training(model: SmallModel, **properties: Any) -> Any:
     """A training on the task of the model; raises Missing if it has none or is too large."""
     if model.pair_points()[1] is None:
         raise Missing(f"{model.name} has no next_token")
@@ -41,12 +45,12 @@ def _training(model, **properties):
     return model.filter("AttentionOnlyTraining", **sizes, **properties)
 
 
-def _power_of_ten(value, _):
+def _power_of_ten(value: float, _: object) -> str:
     return f"10{str(round(math.log10(value))).translate(_RAISED)}"
 
 
 @drawn_from(SmallModel)
-def training_curves(model, page):
+def training_curves(model: SmallModel, page: Page) -> Any:
     """Loss and accuracy against the step: all heads at once, and one head after the other."""
     columns = 2 if page.width_mm >= 120 else 1
     height, title = 75 if columns == 2 else 120, "Learning jointly and head by head"
@@ -68,13 +72,13 @@ def training_curves(model, page):
     return figure
 
 
-def _at(model, training, step):
+def _at(model: SmallModel, training: Any, step: float) -> Any:
     """The model at a step of a training."""
     return model.own(simple.ForceTime(Input=training, IgnorePipelineTime=1, ForcedTime=step))
 
 
 @drawn_from(SmallModel)
-def training_maps(model, page):
+def training_maps(model: SmallModel, page: Page) -> Any:
     """The class map and the deformed torus at three steps of a training."""
     training = _training(model, Steps=STEPS, CheckpointEvery=10)
     table = data.table(training, port=1)
@@ -97,7 +101,7 @@ def training_maps(model, page):
 
 
 @made_from(SmallModel)
-def training_movie(model, page, path):
+def training_movie(model: SmallModel, page: Page, path: PathLike) -> MovieFile:
     """Writes a movie of class map and deformed torus in a training; returns the path.
 
     Slower where the transformer learns the most.
@@ -129,7 +133,7 @@ def training_movie(model, page, path):
 
 
 @drawn_from(SmallModel)
-def training_simplexes(model, page):
+def training_simplexes(model: SmallModel, page: Page) -> Any:
     """The accuracy of mixtures of three heads, trained as usual and with a penalty, for three seeds."""
     if model.heads < 3:
         raise Missing(f"a simplex needs three heads, {model.name} has {model.heads}")

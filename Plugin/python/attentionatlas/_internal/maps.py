@@ -1,5 +1,10 @@
 """Charts of the torus: what a transformer predicts, attends to, mixes and adds up at each point."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy
 from paraview import simple
 
@@ -8,10 +13,10 @@ from attentionatlas._internal.charts import (
     HEADS,
     LEVEL_POINTS,
     SHARES,
+    Page,
     class_bar,
     color_bar,
     drawn_from,
-
     show_dots,
     show_level,
     show_map,
@@ -21,14 +26,14 @@ from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.style import GREYS
 
 
-def show_classes(model, axes, pairs, size, **properties):
+def show_classes(model: SmallModel, axes: Any, pairs: Any, size: int, **properties: Any) -> None:
     """Shows the class map and the token pairs in a chart of the torus."""
     torus = model.chart(size, Quantities=["ClassColor"], **properties)
     show_map(axes, data.image(torus, "ClassColor"))
     show_pairs(axes, pairs)
 
 
-def show_pairs(axes, pairs):
+def show_pairs(axes: Any, pairs: Any) -> tuple[Any, Any]:
     """Draws token pairs as dots in the color of their true next token; returns what is drawn."""
     side = axes.get_window_extent().width * 72 / axes.figure.dpi
     colors = data.point_array(pairs, "TargetColor") / 255
@@ -36,7 +41,7 @@ def show_pairs(axes, pairs):
 
 
 @drawn_from(SmallModel)
-def class_map(model, page):
+def class_map(model: SmallModel, page: Page) -> Any:
     """The predicted next token at each point of the torus, and the token pairs."""
     pairs, accuracy = model.pair_points()
     figure, (axes,) = page.panels(1)
@@ -50,7 +55,7 @@ def class_map(model, page):
 
 
 @drawn_from(SmallModel)
-def attention(model, page, heads=None):
+def attention(model: SmallModel, page: Page, heads: Sequence[int] | None = None) -> Any:
     """The attention of token 2 to token 1 of some heads (the first ones), softmax and hardmax."""
     heads = list(range(min(HEADS, model.heads)) if heads is None else heads)
     model.check_head(*heads)
@@ -70,7 +75,7 @@ def attention(model, page, heads=None):
 
 
 @drawn_from(SmallModel)
-def mixes(model, page, head=0):
+def mixes(model: SmallModel, page: Page, head: int = 0) -> Any:
     """The vectors that a head mixes as colors: words, positions and both, softmax and hardmax."""
     model.check_head(head)
     parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
@@ -90,7 +95,7 @@ def mixes(model, page, head=0):
 
 
 @drawn_from(SmallModel)
-def outputs(model, page, scale="Additive"):
+def outputs(model: SmallModel, page: Page, scale: str = "Additive") -> Any:
     """The outputs of the heads, their sum, and the sum with the residual, as colors.
 
     scale: Additive, under which colors add up as the vectors do, or SharedRange.
@@ -113,7 +118,7 @@ def outputs(model, page, scale="Additive"):
 
 
 @drawn_from(SmallModel)
-def heads_alone(model, page):
+def heads_alone(model: SmallModel, page: Page) -> Any:
     """The class map and accuracy of each head by itself, without the residual, and of all heads."""
     panels = [(f"Head {head}", numpy.eye(model.heads)[head].tolist(), "None") for head in range(model.heads)]
     panels += [("All heads", [], "EmbeddingPosition")]

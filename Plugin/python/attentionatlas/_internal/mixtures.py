@@ -1,12 +1,16 @@
 """The figures of mixtures of three heads: triangles in the color of an accuracy."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import matplotlib
 import numpy
 
 from attentionatlas._internal import charts, data
-from attentionatlas._internal.charts import SHARES, drawn_from
+from attentionatlas._internal.charts import SHARES, Drawing, Page, drawn_from
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import Missing
@@ -18,7 +22,7 @@ _LEVELS = 64
 _MOST = 9
 
 
-def show_simplex(axes, triangle, name):
+def show_simplex(axes: Any, triangle: Any, name: str) -> None:
     """Draws an accuracy over the mixtures of three heads as polygons, the heads at the corners.
 
     triangle: the output of HeadAccuracySimplex.
@@ -36,7 +40,7 @@ def show_simplex(axes, triangle, name):
     _draw_frame(axes)
 
 
-def _draw_frame(axes):
+def _draw_frame(axes: Any) -> None:
     height = math.sqrt(3) / 2
     axes.plot([0, 1, 0.5, 0], [0, 0, height, 0], color=charts.foreground(), linewidth=0.5)
     axes.plot([0.5], [height / 3], "+", color="black", markersize=5, markeredgewidth=0.6)
@@ -50,17 +54,17 @@ def _draw_frame(axes):
     axes.set_axis_off()
 
 
-def title_above(axes, text):
+def title_above(axes: Any, text: str) -> None:
     """Writes a title above the name of the head at the top."""
     axes.set_title(text, pad=1.7 * matplotlib.rcParams["font.size"])
 
 
-def accuracy_bar(figure, axes):
+def accuracy_bar(figure: Any, axes: Any) -> None:
     """Adds the color bar of accuracies."""
     charts.color_bar(figure, axes, charts.ramp(ORANGES), "Accuracy", SHARES)
 
 
-def _triangle(model):
+def _triangle(model: SmallModel) -> tuple[Any, list[int]]:
     """The output of HeadAccuracySimplex and the true next tokens that occur; or raises Missing."""
     if model.heads < 3:
         raise Missing(f"a simplex needs three heads, {model.name} has {model.heads}")
@@ -72,7 +76,7 @@ def _triangle(model):
     return triangle, targets
 
 
-def _draw(page, triangle, title, panels):
+def _draw(page: Page, triangle: Any, title: str, panels: Sequence[tuple[str, str]]) -> Any:
     figure, axes = page.panels(len(panels), title=title)
     for panel, (array, text) in zip(axes, panels):
         show_simplex(panel, triangle, array)
@@ -82,7 +86,7 @@ def _draw(page, triangle, title, panels):
 
 
 @drawn_from(SmallModel)
-def simplex(model, page):
+def simplex(model: SmallModel, page: Page) -> Any:
     """The accuracy of mixtures of the first three heads: over all pairs, one target, one pair."""
     triangle, (first, *_) = _triangle(model)
     panels = [("Accuracy", "All pairs"), (f"Accuracy Target {first}", f"Target {first}")]
@@ -91,7 +95,7 @@ def simplex(model, page):
 
 
 @drawn_from(SmallModel)
-def simplex_targets(model, page, first=0):
+def simplex_targets(model: SmallModel, page: Page, first: int = 0) -> Any:
     """The accuracy of mixtures over the pairs of each true next token, from one token on."""
     triangle, targets = _triangle(model)
     check("target", first, 0, targets[-1])
@@ -100,7 +104,7 @@ def simplex_targets(model, page, first=0):
     return _draw(page, triangle, "Accuracy by true next token", panels)
 
 
-def pages(model):
+def pages(model: SmallModel) -> Iterator[tuple[str, Drawing, dict[str, Any]]]:
     """The pages of the figure in the tour: suffix, function, arguments."""
     _, targets = _triangle(model)
     yield "simplex", simplex, {}

@@ -1,12 +1,17 @@
 """Movies (Ogg Theora) of matplotlib figures."""
 
+from __future__ import annotations
+
 import pathlib
+from typing import Any
 
 import numpy
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from vtkmodules.util.numpy_support import numpy_to_vtk
 from vtkmodules.vtkCommonDataModel import vtkImageData
 from vtkmodules.vtkIOOggTheora import vtkOggTheoraWriter
+
+from attentionatlas._internal.arguments import PathLike
 
 #: Frames per second, and their number.
 RATE, FRAMES = 15, 75
@@ -17,7 +22,7 @@ WIDTH = 960
 class Movie:
     """A movie of a figure, whose layout stays as it is; complete once the `with` has ended."""
 
-    def __init__(self, figure, path, dpi):
+    def __init__(self, figure: Any, path: PathLike, dpi: float) -> None:
         figure.set_dpi(dpi)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
@@ -30,10 +35,10 @@ class Movie:
         self._writer.SetQuality(2)
         self._started = False
 
-    def __enter__(self):
+    def __enter__(self) -> Movie:
         return self
 
-    def __exit__(self, kind, *error):
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._started:
             self._writer.End()
         if kind is None:
@@ -41,7 +46,7 @@ class Movie:
         else:
             self._part.unlink(missing_ok=True)
 
-    def add_frame(self):
+    def add_frame(self) -> None:
         """Adds what the figure shows now."""
         self._canvas.draw()
         pixels = numpy.asarray(self._canvas.buffer_rgba())[::-1, :, :3]

@@ -1,19 +1,24 @@
 """The scores of heads as trigonometric polynomials: their coefficients, and what these can be turned into."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import matplotlib
 import numpy
+from numpy.typing import NDArray
 
 from attentionatlas._internal import data, movies
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import (
     HEADS,
     LEVEL_POINTS,
     SHARES,
+    Page,
     color_bar,
     drawn_from,
     made_from,
-
     show_level,
     show_map,
     torus_axes,
@@ -23,18 +28,18 @@ from attentionatlas._internal.notebook import MovieFile
 from attentionatlas._internal.style import GREY, GREYS, HEAD_COLORS
 
 
-def _coefficients(model):
+def _coefficients(model: SmallModel) -> tuple[Any, list[NDArray[Any]]]:
     """The names of the harmonics, and the coefficients of each head."""
     columns = data.table(model.filter("ScoreHarmonics"))
     return columns["Harmonic"], [columns[f"Head {head}"] for head in range(model.heads)]
 
 
-def _symbols(name):
+def _symbols(name: str) -> str:
     return name.replace("t1", "\u03b8\u2081").replace("t2", "\u03b8\u2082").replace("-", "\u2212")
 
 
 @drawn_from(SmallModel)
-def harmonics(model, page, first=0):
+def harmonics(model: SmallModel, page: Page, first: int = 0) -> Any:
     """The coefficients of the harmonics of the scores, of up to five heads from one on, as bars."""
     model.check_head(first)
     names, coefficients = _coefficients(model)
@@ -55,7 +60,7 @@ def harmonics(model, page, first=0):
     return figure
 
 
-def _turned(coefficients, angle):
+def _turned(coefficients: NDArray[Any], angle: float) -> NDArray[Any]:
     """Coefficients on a closed walk through the free parameters: the phase of each harmonic turns, as
     often as no other's but that of the one it is tied to."""
     turned = list(coefficients)
@@ -68,7 +73,7 @@ def _turned(coefficients, angle):
 
 
 @drawn_from(SmallModel)
-def boundary_motion(model, page, head=None):
+def boundary_motion(model: SmallModel, page: Page, head: int | None = None) -> Any:
     """The decision boundary of a head, the last one by default, as the phases of its harmonics turn."""
     head = model.heads - 1 if head is None else head
     model.check_head(head)
@@ -90,7 +95,7 @@ def boundary_motion(model, page, head=None):
 
 
 @made_from(SmallModel)
-def boundary_movie(model, page, path):
+def boundary_movie(model: SmallModel, page: Page, path: PathLike) -> MovieFile:
     """Writes a movie of the first heads, whose phases turn once; returns the path."""
     starts = _coefficients(model)[1][:HEADS]
     count = len(starts)

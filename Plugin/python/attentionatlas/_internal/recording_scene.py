@@ -7,6 +7,9 @@ one head. In the GUI, a double click on a head in the matrix or the embedding ch
 selected tokens are selected in all views.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from paraview import servermanager, simple
@@ -53,7 +56,7 @@ def build(path: PathLike) -> Any:
     return layout
 
 
-def show(source, view, ports=(0,)):
+def show(source: Any, view: Any, ports: Iterable[int] = (0,)) -> Any:
     """Shows outputs of a source; returns it."""
     for port in ports:
         simple.Show(simple.OutputPort(source, port), view)
@@ -61,7 +64,7 @@ def show(source, view, ports=(0,)):
     return source
 
 
-def _show_embedding(recording, head):
+def _show_embedding(recording: Any, head: Any) -> Any:
     """The joint embedding of all heads, and of the head that a map shows in space, which is returned."""
     layout = simple.CreateLayout(name="Embedding")
     grid, space = flat_view(), render_view(**PLAIN)
@@ -83,7 +86,7 @@ def _show_embedding(recording, head):
     return show(one, space)
 
 
-def link(sources, names=LINKS):
+def link(sources: Sequence[Any], names: Iterable[str] = LINKS) -> None:
     """Gives the views of one head the same layer, head and sequence, now and later."""
     for name in names:
         joined = servermanager.vtkSMPropertyLink()

@@ -1,6 +1,10 @@
 """The session of a user stays as it is while a picture or a scene is made."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 from paraview import servermanager, simple
 
@@ -8,7 +12,7 @@ from paraview import servermanager, simple
 _GROUPS = ("lookup_tables", "piecewise_functions", "transfer_2d_functions")
 
 
-def _registered():
+def _registered() -> dict[tuple[str, ...], Any]:
     """The color maps and opacities of the session by group and name."""
     manager = servermanager.ProxyManager()
     return {(group, *key): proxy for group in _GROUPS for key, proxy in manager.GetProxiesInGroup(group).items()}
@@ -17,14 +21,14 @@ def _registered():
 class _Values:
     """The values of all properties of a proxy."""
 
-    def __init__(self, proxy):
+    def __init__(self, proxy: Any) -> None:
         self._proxy = proxy.SMProxy
         self._copy = servermanager.ProxyManager().NewProxy(proxy.GetXMLGroup(), proxy.GetXMLName())
         self._copy.Copy(self._proxy)
         properties = [proxy.GetProperty(name).SMProperty for name in proxy.ListProperties()]
         self._empty = [p for p in properties if p.IsA("vtkSMVectorProperty") and not p.GetNumberOfElements()]
 
-    def restore(self):
+    def restore(self) -> None:
         self._proxy.Copy(self._copy)
         for vector in self._empty:  # which Copy leaves as they are
             vector.SetNumberOfElements(0)
@@ -32,7 +36,7 @@ class _Values:
 
 
 @contextlib.contextmanager
-def kept():
+def kept() -> Iterator[None]:
     """Restores at the end of `with`: the active view and source, the time, and all color maps and opacities.
 
     Color maps that are new by then are removed. Views and sources that use them have to be deleted before.

@@ -1,5 +1,7 @@
 """What lies in space: surfaces rendered by ParaView and placed into matplotlib axes as images."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import pathlib
@@ -10,6 +12,7 @@ import matplotlib
 import numpy
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from numpy.typing import NDArray
 from paraview import simple
 from vtkmodules.vtkRenderingCore import vtkRenderWindow
 from vtkmodules.vtkRenderingUI import vtkGenericRenderWindowInteractor
@@ -25,7 +28,7 @@ _SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower":
 _SMOOTHING = 2
 
 
-def _has_display():
+def _has_display() -> bool:
     """Whether there is an X server, and it answers."""
     try:
         x11 = ctypes.CDLL("libX11.so.6")
@@ -64,23 +67,23 @@ def flat_view() -> Any:
     return render_view(InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
 
 
-def _unit(vector):
+def _unit(vector: Any) -> NDArray[Any]:
     return numpy.array(vector, float) / numpy.linalg.norm(vector)
 
 
 class Camera:
     """A parallel projection along a direction, from the middle to the eye; up is what points upwards."""
 
-    def __init__(self, direction=VIEWPOINT, up=(0, 0, 1)):
+    def __init__(self, direction: Any = VIEWPOINT, up: Any = (0, 0, 1)) -> None:
         self.back = _unit(direction)
         self.right = _unit(numpy.cross(up, self.back))
         self.up = numpy.cross(self.back, self.right)
 
-    def project(self, points):
+    def project(self, points: Any) -> NDArray[Any]:
         """Places to the right and upwards, and how near to the eye, a row per point."""
         return numpy.asarray(points) @ numpy.array([self.right, self.up, self.back]).T
 
-    def visible_on_sphere(self, points):
+    def visible_on_sphere(self, points: Any) -> NDArray[Any]:
         """The projection of points of the unit sphere, those behind it as nan."""
         places = self.project(points)
         return numpy.where(places[:, 2:] > 0, places[:, :2], numpy.nan)
@@ -92,11 +95,11 @@ class Scene(Proxies):
     pixels: the side of the image. camera: from VIEWPOINT by default.
     """
 
-    def __init__(self, pixels, camera=None):
+    def __init__(self, pixels: int, camera: Camera | None = None) -> None:
         super().__init__()
         self.camera = camera or Camera()
         self._pixels = _SMOOTHING * pixels
-        self._sources = []
+        self._sources: list[Any] = []
         self._background = to_rgb(matplotlib.rcParams["figure.facecolor"])
         self.view = render_view(
             ViewSize=[self._pixels] * 2,
@@ -107,11 +110,14 @@ class Scene(Proxies):
             **{f"{light}LightWarmth": 0.5 for light in ("Key", "Fill", "Back", "Head")},
         )
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         simple.Delete(self.view)  # first: a view that loses its sources one by one takes long
         super().__exit__(*error)
 
-    def show(self, source, array=None, color="white", association="POINTS", **properties):
+    def show(
+        self, source: Any, array: str | None = None, color: Any = "white", association: str = "POINTS",
+        **properties: Any,
+    ) -> None:
         """Shows a surface in the colors of an array, or in one color."""
         display = simple.Show(source, self.view)
         self._sources.append(source)
@@ -127,7 +133,7 @@ class Scene(Proxies):
         for name, value in {**_SHADING, **properties}.items():
             setattr(display, name, value)
 
-    def place(self, axes, margin=1.04):
+    def place(self, axes: Any, margin: float = 1.04) -> Any:
         """Renders all that is shown into axes, whose coordinates become those of the projection."""
         places = numpy.concatenate(
             [self.camera.project(data.points(data.fetch(source))) for source in self._sources]
@@ -139,7 +145,7 @@ class Scene(Proxies):
         axes.set_axis_off()
         return axes.imshow(self.pixels(), extent=extent, interpolation="antialiased")
 
-    def _look(self, middle, half, distance):
+    def _look(self, middle: NDArray[Any], half: float, distance: float) -> None:
         camera = self.camera
         focus = middle @ numpy.array([camera.right, camera.up, camera.back])
         self.view.CameraFocalPoint = focus
@@ -147,7 +153,7 @@ class Scene(Proxies):
         self.view.CameraViewUp = camera.up
         self.view.CameraParallelScale = half
 
-    def pixels(self):
+    def pixels(self) -> NDArray[Any]:
         """What the view shows, its edges smoothed: rows of RGB from the top."""
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "scene.png")
@@ -157,7 +163,7 @@ class Scene(Proxies):
         return fine.reshape(side, _SMOOTHING, side, _SMOOTHING, 3).mean(axis=(1, 3))
 
 
-def color_scale(name, colors, low, high):
+def color_scale(name: str, colors: Any, low: float, high: float) -> None:
     """Gives an array of ParaView a color map of matplotlib between two values."""
     table = simple.GetColorTransferFunction(name)
     shares = numpy.linspace(0, 1, 33)

@@ -3,13 +3,18 @@
 Surfaces are images rendered by ParaView; lines and dots on them are drawn over these.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 from paraview import simple
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import class_bar, color_bar, drawn_from, foreground, ramp
+from attentionatlas._internal.charts import Page, class_bar, color_bar, drawn_from, foreground, ramp
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.space import VIEWPOINT, Camera, Scene, color_scale
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, REDS
@@ -22,17 +27,17 @@ _PLANE = "#59bfd9"
 _NUMBERED = 16
 
 
-def _draw_lines(axes, places, lines, **options):
+def _draw_lines(axes: Any, places: NDArray[Any], lines: Iterable[Any], **options: Any) -> None:
     """Draws lines, given as arrays of numbers of places."""
     for line in lines:
         axes.plot(*places[line].T, solid_capstyle="round", **options)
 
 
-def _draw_dots(axes, places, width, colors, **options):
+def _draw_dots(axes: Any, places: NDArray[Any], width: float, colors: Any, **options: Any) -> None:
     axes.scatter(*places.T, s=width**2, c=colors, linewidths=0.4, **options)
 
 
-def show_sphere(model, axes, camera, pixels, pale=False):
+def show_sphere(model: SmallModel, axes: Any, camera: Camera, pixels: int, pale: bool = False) -> None:
     """Draws the cells of the unembedding, the arcs between them and their centres.
 
     pale: for what is drawn on them to stand out.
@@ -51,7 +56,7 @@ def show_sphere(model, axes, camera, pixels, pale=False):
 
 
 @drawn_from(SmallModel)
-def unembedding_sphere(model, page):
+def unembedding_sphere(model: SmallModel, page: Page) -> Any:
     """The token predicted for each direction of the output, from two sides, and the token pairs."""
     pairs = model.deformed(model.filter("TokenPairs"), "UnitSphere")
     places = data.points(data.fetch(pairs))
@@ -65,7 +70,7 @@ def unembedding_sphere(model, page):
     return page.fit(figure)
 
 
-def _angle_lines(model, number):
+def _angle_lines(model: SmallModel, number: int) -> Any:
     """Lines of the torus along which one angle, 0 or 1, stays the same, with the output of the model."""
     lines = []
     for value in numpy.linspace(-math.pi, math.pi, 24, endpoint=False):
@@ -76,7 +81,7 @@ def _angle_lines(model, number):
     return model.filter("AttentionTorus", Points=together, Quantities=["Output"])
 
 
-def _show_lines_on_sphere(model, axes, number, colors, pixels):
+def _show_lines_on_sphere(model: SmallModel, axes: Any, number: int, colors: Any, pixels: int) -> None:
     """Draws the lines of one angle, pushed to the unit sphere, in the colors of that angle."""
     camera = Camera()
     show_sphere(model, axes, camera, pixels, pale=True)
@@ -89,7 +94,7 @@ def _show_lines_on_sphere(model, axes, number, colors, pixels):
 
 
 @drawn_from(SmallModel)
-def deformed_torus(model, page):
+def deformed_torus(model: SmallModel, page: Page) -> Any:
     """The torus at the outputs of the attention layer, colored by each angle."""
     torus = model.chart(401, Quantities=["Output"])
     figure, axes = page.panels(6, 3, "Output as a deformed torus")
@@ -109,7 +114,7 @@ def deformed_torus(model, page):
     return page.fit(figure)
 
 
-def _show_circle(axes, words, circle, camera):
+def _show_circle(axes: Any, words: Any, circle: Any, camera: Camera) -> None:
     """Draws words before and after layer normalization, and the plane and circle between them."""
     points = data.points(words)
     places, plane = (camera.project(p)[:, :2] for p in (points, data.points(circle)))
@@ -134,7 +139,7 @@ def _show_circle(axes, words, circle, camera):
     axes.set_axis_off()
 
 
-def _number_dots(axes, places, tokens, colors):
+def _number_dots(axes: Any, places: NDArray[Any], tokens: NDArray[Any], colors: NDArray[Any]) -> None:
     """Writes the tokens into their dots where there are few."""
     if len(tokens) > _NUMBERED:
         return
@@ -144,7 +149,7 @@ def _number_dots(axes, places, tokens, colors):
         axes.annotate(f"{token}", place, ha="center", va="center_baseline", **options)
 
 
-def _label_angles(axes, camera):
+def _label_angles(axes: Any, camera: Camera) -> None:
     """Writes angles around the circle, seen along its axis."""
     u, v = numpy.array([1, 0, -1]) / math.sqrt(2), numpy.array([-1, 2, -1]) / math.sqrt(6)
     for turn, text in ((0, "0"), (0.5, "\u03c0/2"), (1, "\u03c0"), (-0.5, "\u2212\u03c0/2")):
@@ -155,7 +160,7 @@ def _label_angles(axes, camera):
 
 
 @drawn_from(SmallModel)
-def layer_norm(model, page):
+def layer_norm(model: SmallModel, page: Page) -> Any:
     """The word embeddings before and after layer normalization, in space and along (1, 1, 1)."""
     source = model.filter("WordCircle")
     words, circle = data.fetch(source), data.fetch(source, port=1)

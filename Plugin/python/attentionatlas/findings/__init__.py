@@ -7,14 +7,19 @@ PDF. FOLDER has a folder per model, with config.json, model.safetensors and, fro
 and recipe.json. A finding whose model is not there is listed as such. In Python: findings.render("out", "Data/models").
 """
 
+from __future__ import annotations
+
 import pathlib
 import tempfile
+from collections.abc import Callable, Iterable
 
 from attentionatlas._internal import style
+from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import MILLIMETRE, Page
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing
 from attentionatlas.findings import torus
+from attentionatlas.findings.base import Finding, Result
 from attentionatlas.findings.claims import FINDINGS, MODELS
 from attentionatlas.findings.page import write_numbers, write_page
 from attentionatlas.findings.study import Study
@@ -25,9 +30,11 @@ __all__ = ["FINDINGS", "MODELS", "models_folder", "render"]
 #: Of the page, and of figures in print.
 WIDTH, WIDTH_MM = 1800, 180
 RECORDING = "gpt2-data-visualization.safetensors"
+#: What a finding is about: a model, the name and path of a recording, or the folder Data.
+Subject = Study | tuple[str, pathlib.Path] | pathlib.Path
 
 
-def models_folder():
+def models_folder() -> pathlib.Path | None:
     """The folder models of the source tree or of the installation that this package is in; None if it is in none."""
     for folder in pathlib.Path(__file__).resolve().parents:
         for data in (folder / "Data", folder / "share" / "attention-atlas"):
@@ -39,11 +46,13 @@ def models_folder():
 class _Subjects:
     """The models of a folder, each opened when a finding first asks for it, GPT-2's recording, and the folder Data."""
 
-    def __init__(self, folder, recording, data, scratch):
+    def __init__(
+        self, folder: pathlib.Path, recording: PathLike | None, data: pathlib.Path | None, scratch: str
+    ) -> None:
         self.folder, self.recording, self.data, self.scratch = pathlib.Path(folder), recording, data, scratch
-        self._studies = {}
+        self._studies: dict[str, Study] = {}
 
-    def get(self, name):
+    def get(self, name: str) -> Subject:
         """The Study of a model, the name and path of the recording, or the folder Data; raises Missing."""
         if name == "gpt2":
             if self.recording is None or not pathlib.Path(self.recording).is_file():
@@ -59,16 +68,16 @@ class _Subjects:
             self._studies[name] = Study(self.folder / name, self.scratch)
         return self._studies[name]
 
-    def known(self):
+    def known(self) -> dict[str, Study]:
         """The studies that were opened, by name."""
         return dict(self._studies)
 
-    def close(self):
+    def close(self) -> None:
         for study in self._studies.values():
             study.close()
 
 
-def _draw(finding, subject, folder):
+def _draw(finding: Finding, subject: Subject, folder: pathlib.Path) -> Result:
     """Draws a figure as PNG and PDF; returns what was found."""
     page = Page(WIDTH_MM, WIDTH / (WIDTH_MM * MILLIMETRE))
     with style.applied():
@@ -82,12 +91,15 @@ def _draw(finding, subject, folder):
     return result
 
 
-def _reason(error):
+def _reason(error: Exception) -> str:
     text = str(error)
     return text[:1].lower() + text[1:]
 
 
-def render(folder, models=None, recording=None, names=None, progress=lambda line: None):
+def render(
+    folder: PathLike, models: PathLike | None = None, recording: PathLike | None = None,
+    names: Iterable[str] | None = None, progress: Callable[[str], object] = lambda line: None,
+) -> dict[str, Result | str]:
     """Draws findings and writes index.html and findings.json; returns {name: Result or why there is none}.
 
     models: the folder of the models; by default models_folder(), else models. recording: GPT-2's; by default that beside
@@ -104,7 +116,7 @@ def render(folder, models=None, recording=None, names=None, progress=lambda line
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     load_plugin()
-    results = {}
+    results: dict[str, Result | str] = {}
     with tempfile.TemporaryDirectory() as scratch:
         subjects = _Subjects(models, recording, shipped and shipped.parent, scratch)
         try:

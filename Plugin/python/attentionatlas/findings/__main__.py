@@ -1,15 +1,18 @@
 """The command line of the findings: attention-atlas findings -o DIR [--models FOLDER] [--only NAME,...]."""
 
+from __future__ import annotations
+
 import argparse
 import pathlib
-import sys
+from collections.abc import Sequence
 
 from vtkmodules.vtkCommonCore import vtkLogger
 
-from attentionatlas.findings import FINDINGS, Missing, render
+from attentionatlas._internal.readers import Missing
+from attentionatlas.findings import FINDINGS, render
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="attention-atlas findings",
         description="Tests findings of the literature on models that ship with the plugin: figures, numbers and a page.",
@@ -30,4 +33,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,18 +1,25 @@
 """Findings about what heads attend to: positions, spirals and clumps, induction, sinks, decay, concentration, updates."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import color_bar
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.charts import Page, color_bar
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import GREY, HEAD_COLORS
 from attentionatlas.embedding import Embedding
 from attentionatlas.findings.base import (
-    Result, highest, name_of, name_points, number, row, show_heads, show_map, threshold_line,
+    Drawn, Place, Result, highest, name_of, name_points, number, place_at, row, show_heads, show_map, threshold_line,
 )
-from attentionatlas.findings.study import Attention, ids, log_softmax
+from attentionatlas.findings.study import Attention, Study, ids, log_softmax
 from attentionatlas.focus import updates as head_updates
 
 #: A head is one of positions if so much of the variance of its weights depends on positions alone ...
@@ -27,12 +34,12 @@ COPIES = 0.1
 NEIGHBORS, ORDER = 10, 0.5
 
 
-def _visible(weights):
+def _visible(weights: NDArray[Any]) -> NDArray[Any]:
     """The pairs of queries and keys that any sequence gives weight."""
     return weights.max(axis=0) > 0
 
 
-def position_share(weights):
+def position_share(weights: NDArray[Any]) -> float:
     """How much of the variance of weights [sequences, queries, keys] depends on the positions alone: 1 minus the
     variance between sequences over the whole variance, of all pairs that are visible; unbiased."""
     values = weights[:, _visible(weights)].astype(float)
@@ -43,16 +50,17 @@ def position_share(weights):
     return float(1 - within / values.var(ddof=1))
 
 
-def offset_profile(weights):
+def offset_profile(weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The mean weight by offset, key minus query position, from 1 - T to T - 1, and that of even attention."""
     mean, visible = weights.mean(axis=0), _visible(weights)
     even = visible / visible.sum(axis=1, keepdims=True)
     offsets = numpy.arange(1 - len(mean), len(mean))
-    profiles = [[numpy.trace(m, o) / max(1, numpy.trace(visible, o)) for o in offsets] for m in (mean, even)]
-    return offsets, *map(numpy.array, profiles)
+    visits = numpy.array([max(1, numpy.trace(visible, offset)) for offset in offsets])
+    found, chance = (numpy.array([numpy.trace(m, offset) for offset in offsets]) / visits for m in (mean, even))
+    return offsets, found, chance
 
 
-def _peak(weights):
+def _peak(weights: NDArray[Any]) -> tuple[int, float]:
     """The favorite offset of a head, and how many times that of even attention its weight there is. Offsets that few
     pairs have are left out."""
     offsets, profile, even = offset_profile(weights)
@@ -60,7 +68,7 @@ def _peak(weights):
     return int(offsets[times.argmax()]), float(times.max())
 
 
-def _of_positions(attention):
+def _of_positions(attention: Attention) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Of each head: the share of positions, the favorite offset, and its weight over that of even attention."""
     shape = len(attention.layers), attention.heads
     share, offset, peak = numpy.full(shape, numpy.nan), numpy.zeros(shape, int), numpy.zeros(shape)
@@ -72,7 +80,7 @@ def _of_positions(attention):
     return share, offset, peak
 
 
-def position_heads(study, page):
+def position_heads(study: Study, page: Page) -> Drawn:
     """Whether there are heads whose attention depends on positions alone."""
     with Attention.opened(study.text()) as attention:
         share, offset, peak = _of_positions(attention)
@@ -109,7 +117,7 @@ def position_heads(study, page):
     )
 
 
-def _share_panel(axes, share, peak):
+def _share_panel(axes: Any, share: NDArray[Any], peak: NDArray[Any]) -> None:
     """A point for each head: how many times even attention, and the share of positions."""
     places = list(numpy.ndindex(*share.shape))
     colors = [HEAD_COLORS[layer % len(HEAD_COLORS)] for layer, _ in places]
@@ -125,7 +133,7 @@ def _share_panel(axes, share, peak):
     name_points(axes, points[order], [name_of(places[i]) for i in order])
 
 
-def layout_order(places, position, sequence):
+def layout_order(places: NDArray[Any], position: NDArray[Any], sequence: NDArray[Any]) -> float:
     """How well positions are in order in a layout: 1 minus the mean difference of position of a point and its nearest
     neighbors from other sequences over that of all such pairs. 1: neighbors have the same position; 0: chance."""
     squares = ((places[:, None] - places[None]) ** 2).sum(axis=-1)
@@ -137,7 +145,7 @@ def layout_order(places, position, sequence):
     return float(1 - near / difference[others].mean())
 
 
-def _layout(study, place):
+def _layout(study: Study, place: Place) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], list[Any]]:
     """The t-SNE of a head: places, positions from 0, and colors by position and by position mod 5."""
     properties = {"Layer": place[0], "Head": place[1], "Arrangement": "Overlaid"}
     with Embedding.opened(study.text(), **properties) as embedding:
@@ -149,13 +157,13 @@ def _layout(study, place):
         return embedding.places.copy(), position.copy(), sequence.copy(), colors
 
 
-def spirals(study, page):
+def spirals(study: Study, page: Page) -> Drawn:
     """Whether layouts of heads of positions are in the order of positions: spirals and clumps."""
     with Attention.opened(study.text()) as attention:
         share, offset, peak = _of_positions(attention)
     positional = numpy.where(peak >= PEAK, share, share - 1)
     order = numpy.argsort(-positional, axis=None)
-    chosen = [tuple(map(int, numpy.unravel_index(i, share.shape))) for i in (*order[:2], order[-1])]
+    chosen = [place_at(i, share) for i in (*order[:2], order[-1])]
     figure, axes = row(page, 6, f"{study.name}: t-SNE of the queries (blue) and keys (red) of three heads", 58, 3)
     found = []
     for column, place in enumerate(chosen):
@@ -178,7 +186,7 @@ def spirals(study, page):
     )
 
 
-def induction(study, page, least=0.5, least_previous=0.5):
+def induction(study: Study, page: Page, least: float = 0.5, least_previous: float = 0.5) -> Drawn:
     """Whether there are induction heads, and heads of the previous token before them."""
     inductive = study.head_scores()["Induction"]
     with Attention.opened(study.repeated()) as attention:
@@ -208,12 +216,12 @@ def induction(study, page, least=0.5, least_previous=0.5):
     )
 
 
-def stripe(weights, offset):
+def stripe(weights: NDArray[Any], offset: int) -> float:
     """The mean weight at an offset, key minus query position."""
     return float(numpy.diagonal(weights, offset).mean())
 
 
-def _stripes(means, block, shift):
+def _stripes(means: Any, block: int, shift: int) -> NDArray[Any]:
     """Of each head the mean weight at an offset from the other copy of a token, in both halves of the repeated block."""
     shape = tuple(1 + max(numbers) for numbers in zip(*means))
     found = numpy.zeros(shape)
@@ -222,7 +230,7 @@ def _stripes(means, block, shift):
     return found
 
 
-def both_directions(study, page):
+def both_directions(study: Study, page: Page) -> Drawn:
     """Whether heads of a bidirectional model attend to what came after, and before, another copy of their token."""
     block, length = study.block, 2 * study.block
     plain = {"Kind": "Random", "Length": length, "Count": 16, "Seed": 2}
@@ -265,7 +273,7 @@ def both_directions(study, page):
     )
 
 
-def _gain_of_copies(study):
+def _gain_of_copies(study: Study) -> float:
     """By how much the first copy of a block raises the log probability of a hidden token in the middle of the second one,
     over a block of other tokens in its place: the mean over blocks, in nats."""
     random = numpy.random.default_rng(4)
@@ -280,7 +288,7 @@ def _gain_of_copies(study):
     return float((found[0] - found[1]).mean())
 
 
-def _around_copy(axes, repeated, plain, block, reach=5):
+def _around_copy(axes: Any, repeated: NDArray[Any], plain: NDArray[Any], block: int, reach: int = 5) -> None:
     """The mean weights of a head at the offsets around the other copy of the token, with those of the control."""
     shifts = numpy.arange(-reach, reach + 1)
     for matrix, color, label in ((repeated, HEAD_COLORS[0], "repeated"), (plain, GREY, "not repeated")):
@@ -291,21 +299,21 @@ def _around_copy(axes, repeated, plain, block, reach=5):
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def alibi_slopes(heads):
+def alibi_slopes(heads: int) -> NDArray[Any]:
     """The slopes of ALiBi (Press et al. 2022) for any number of heads."""
     power = 2 ** int(numpy.floor(numpy.log2(heads)))
     slopes = [2 ** (-8 * (k + 1) / power) for k in range(power)]
     return numpy.array(slopes + [2 ** (-4 * (2 * k + 1) / power) for k in range(heads - power)])
 
 
-def decay_of(scores):
+def decay_of(scores: NDArray[Any]) -> NDArray[Any]:
     """The mean score by distance, from 0 to half the length, over the queries that have all of these distances."""
     reach = scores.shape[1] // 2
     rows = numpy.arange(reach, scores.shape[1])
     return numpy.array([scores[:, rows, rows - d].mean() for d in range(reach + 1)])
 
 
-def line_through(values):
+def line_through(values: NDArray[Any]) -> tuple[float, float]:
     """Slope and R2 of the line through values at 0, 1, 2, ..."""
     at = numpy.arange(len(values))
     slope, start = numpy.polyfit(at, values, 1)
@@ -313,7 +321,7 @@ def line_through(values):
     return float(slope), float(1 - rest.var() / values.var()) if values.var() > 0 else numpy.nan
 
 
-def alibi_decay(study, page):
+def alibi_decay(study: Study, page: Page) -> Drawn:
     """Whether scores of an ALiBi model fall linearly with distance."""
     with Attention.opened(study.text()) as attention:
         shape = len(attention.layers), attention.heads
@@ -350,7 +358,7 @@ def alibi_decay(study, page):
     )
 
 
-def _by_layer(axes, values, title, label):
+def _by_layer(axes: Any, values: NDArray[Any], title: str, label: str) -> None:
     """A point for each head by layer, and the means of layers as a line."""
     layers, count = values.shape
     at = numpy.repeat(numpy.arange(layers), count)
@@ -359,17 +367,17 @@ def _by_layer(axes, values, title, label):
     axes.set(title=title, xlabel="Layer", ylabel=label, ylim=(0, 1.03))
     axes.set_xticks(range(layers))
     order = numpy.argsort(-values, axis=None)
-    places = [numpy.unravel_index(i, values.shape) for i in order]
+    places = [place_at(i, values) for i in order]
     name_points(axes, [(p[0], values[p]) for p in places], [name_of(p) for p in places])
 
 
-def _focus_of(focus, **properties):
+def _focus_of(focus: Any, **properties: Any) -> dict[str, NDArray[Any]]:
     table = focus.columns("AttentionFocus", exclude_first=True, **properties)
     shape = len(focus.layers), focus.heads
     return {name: numpy.asarray(column, float).reshape(shape) for name, column in table.items()}
 
 
-def sinks(path_of, page):
+def sinks(path_of: tuple[str, PathLike], page: Page) -> Drawn:
     """Whether heads of later layers attend to the first token."""
     name, path = path_of
     with Recording.opened(path) as focus:
@@ -394,14 +402,14 @@ def sinks(path_of, page):
     )
 
 
-def _shallow(layers):
+def _shallow(layers: int) -> str:
     """Why claims about later layers cannot be tested on a model; empty if they can."""
     if layers >= DEEP:
         return ""
     return f"The claim is about later layers: this needs at least {DEEP} layers, and the model has {layers}."
 
 
-def concentration(path_of, page):
+def concentration(path_of: tuple[str, PathLike], page: Page) -> Drawn:
     """How concentrated heads are on one key."""
     name, path = path_of
     with Recording.opened(path) as focus:
@@ -422,16 +430,16 @@ def concentration(path_of, page):
     )
 
 
-def of_text(draw):
+def of_text(draw: Callable[..., Drawn]) -> Callable[[Study, Page], Drawn]:
     """A figure of the text that a model reads."""
     return lambda study, page: draw((study.name, study.text()), page)
 
 
-def _ranks(values):
+def _ranks(values: NDArray[Any]) -> NDArray[Any]:
     return numpy.argsort(numpy.argsort(values)).astype(float)
 
 
-def updates(study, page):
+def updates(study: Study, page: Page) -> Drawn:
     """Whether the size of what heads write changes with position."""
     with Recording.opened(study.text()) as focus:
         means = head_updates(focus, 2)
@@ -460,7 +468,7 @@ def updates(study, page):
     )
 
 
-def idle_sinks(study, page):
+def idle_sinks(study: Study, page: Page) -> Drawn:
     """Whether heads write little when they attend to the first token."""
     with Recording.opened(study.text()) as focus:
         looks = focus.columns("AttentionFocus", per="Query")
@@ -498,7 +506,7 @@ def idle_sinks(study, page):
     )
 
 
-def gpt2_previous(path_of, page):
+def gpt2_previous(path_of: tuple[str, PathLike], page: Page) -> Drawn:
     """Whether head 4.11 of GPT-2 attends to the previous token."""
     name, path = path_of
     with Attention.opened(path) as attention:

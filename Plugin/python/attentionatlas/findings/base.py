@@ -1,41 +1,79 @@
 """What the findings share: their records, and panels that several of them draw."""
 
-import collections
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, SupportsFloat, SupportsInt
 
 import matplotlib
 import numpy
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
-from attentionatlas._internal.charts import MILLIMETRE, label_heads, show_matrix
+from attentionatlas._internal.charts import MILLIMETRE, Page, label_heads, show_matrix
 from attentionatlas._internal.style import GREY, WEIGHTS
 
-#: A claim with the figure that tests it. name: of its files. source: author and year. model: the name of a folder of
-#: models, or "gpt2" for the recording of GPT-2. draw: makes a figure and a Result from a Study and a Page. seen: what
-#: one sees, why it is so. look: the pipeline in ParaView.
-Finding = collections.namedtuple("Finding", "name title source claim model draw seen look")
-
-#: What a finding measured. holds: True, False or None (cannot be tested on models of this size). measured: the number in
-#: words. numbers: those behind it, by name. definition: what the number means. threshold: by which it holds. reason: what
-#: the claim needs that the model does not have, if holds is None.
-Result = collections.namedtuple("Result", "holds measured numbers definition threshold reason", defaults=("",))
+#: A head, as (layer, head).
+Place = tuple[int, int]
 
 
-def name_of(place):
+class Result(NamedTuple):
+    """What a finding measured. holds: True, False or None (cannot be tested on models of this size). measured: the number
+    in words. numbers: those behind it, by name. definition: what the number means. threshold: by which it holds. reason:
+    what the claim needs that the model does not have, if holds is None."""
+
+    holds: bool | None
+    measured: str
+    numbers: dict[str, Any]
+    definition: str
+    threshold: str
+    reason: str = ""
+
+
+#: A figure, and what was measured.
+Drawn = tuple[Any, Result]
+#: Makes them from what a finding is about, such as a Study, and a Page.
+Draw = Callable[[Any, Page], Drawn]
+
+
+class Finding(NamedTuple):
+    """A claim with the figure that tests it. name: of its files. source: author and year. model: the name of a folder of
+    models, or "gpt2" for the recording of GPT-2. seen: what one sees, why it is so. look: the pipeline in ParaView."""
+
+    name: str
+    title: str
+    source: str
+    claim: str
+    model: str
+    draw: Draw
+    seen: str
+    look: str
+
+
+def name_of(place: Sequence[int]) -> str:
     """A head as layer.head."""
     return f"{int(place[0])}.{int(place[1])}"
 
 
-def highest(matrix):
+def place_at(index: SupportsInt, matrix: NDArray[Any]) -> Place:
+    """The (layer, head) of an index into the values of a matrix of heads, row by row."""
+    layer, head = divmod(int(index), matrix.shape[1])
+    return layer, head
+
+
+def highest(matrix: NDArray[Any]) -> Place:
     """The (layer, head) of the largest value of a matrix of heads, which has no NaN throughout."""
-    return tuple(int(i) for i in numpy.unravel_index(numpy.nanargmax(matrix), matrix.shape))
+    return place_at(numpy.nanargmax(matrix), matrix)
 
 
-def number(value, digits=2):
+def number(value: SupportsFloat, digits: int = 2) -> str:
     """A number with a true minus."""
-    return f"{value:.{digits}f}".replace("-", "\u2212")
+    return f"{float(value):.{digits}f}".replace("-", "\u2212")
 
 
-def row(page, count, title=None, height=58, columns=None):
+def row(
+    page: Page, count: int, title: str | None = None, height: float = 58, columns: int | None = None
+) -> tuple[Any, Any]:
     """A figure of `count` panels side by side, each `height` millimetres high, and its axes."""
     columns = columns or count
     figure, axes = page.panels(count, columns, title, square=False)
@@ -45,7 +83,10 @@ def row(page, count, title=None, height=58, columns=None):
     return figure, axes
 
 
-def show_heads(axes, matrix, page, columns=2, colors=WEIGHTS, limits=(0, 1), digits=2):
+def show_heads(
+    axes: Any, matrix: NDArray[Any], page: Page, columns: int = 2, colors: Any = WEIGHTS,
+    limits: tuple[float, float] = (0, 1), digits: int = 2,
+) -> Any:
     """Shows a matrix of layers and heads with its numbers; returns the image."""
     low, high = limits
     shown = show_matrix(axes, matrix, page.pixels(columns), cmap=colors, vmin=low, vmax=high)
@@ -63,7 +104,9 @@ def show_heads(axes, matrix, page, columns=2, colors=WEIGHTS, limits=(0, 1), dig
     return shown
 
 
-def show_map(axes, matrix, page, title, columns=2, highest=None):
+def show_map(
+    axes: Any, matrix: NDArray[Any], page: Page, title: str, columns: int = 2, highest: float | None = None
+) -> Any:
     """Shows attention weights, queries downward and keys to the right."""
     most = highest or max(float(numpy.nanmax(matrix)), 1e-9)
     shown = show_matrix(axes, matrix, page.pixels(columns), cmap=WEIGHTS, vmin=0, vmax=most)
@@ -74,11 +117,11 @@ def show_map(axes, matrix, page, title, columns=2, highest=None):
     return shown
 
 
-def name_points(axes, points, names, most=12):
+def name_points(axes: Any, points: Iterable[Any], names: Iterable[str], most: int = 12) -> None:
     """Writes names beside points where they do not overlap, the first ones first."""
     axes.figure.draw_without_rendering()
     height = matplotlib.rcParams["font.size"] * axes.figure.dpi / 72
-    taken = []
+    taken: list[tuple[float, ...]] = []
     for place, text in zip(points, names):
         x, y = axes.transData.transform(place)
         box = (x, y - 0.6 * height, x + 0.65 * height * (len(text) + 1), y + 0.6 * height)
@@ -90,12 +133,12 @@ def name_points(axes, points, names, most=12):
             return
 
 
-def threshold_line(axes, value, text=None, across=False):
+def threshold_line(axes: Any, value: float, text: str | None = None, across: bool = False) -> None:
     """A dashed line at a threshold."""
     (axes.axvline if across else axes.axhline)(value, color=GREY, linestyle="--", linewidth=0.6, zorder=0, label=text)
 
 
-def step_axis(axes, steps):
+def step_axis(axes: Any, steps: Sequence[float]) -> None:
     """A logarithmic axis of training steps, on which step 0 has a place of its own."""
     later = [step for step in steps if step > 0]
     axes.set_xscale("symlog", linthresh=max(1, min(later, default=1)), linscale=0.3)

@@ -1,7 +1,9 @@
 """All findings, in the order of the page: the claims, and the figures that test them."""
 
+from __future__ import annotations
+
 from attentionatlas.findings import attention, torus, training, vision, weights
-from attentionatlas.findings.base import Finding
+from attentionatlas.findings.base import Draw, Finding
 
 _VIZ = "Yeh et al. 2023, AttentionViz"
 _FOCUS = "Claus, Attention Focus Plots"
@@ -31,7 +33,7 @@ MODELS = {
 }
 
 
-def _positions(model, of):
+def _positions(model: str, of: str) -> Finding:
     return Finding(
         f"positions-{model}",
         f"Attention that depends on position alone ({of})",
@@ -49,7 +51,7 @@ def _positions(model, of):
     )
 
 
-def _spirals(model, of):
+def _spirals(model: str, of: str) -> Finding:
     return Finding(
         f"spirals-{model}",
         f"Spirals and clumps of positions ({of})",
@@ -68,7 +70,7 @@ def _spirals(model, of):
     )
 
 
-def _birth(model, of, more=""):
+def _birth(model: str, of: str, more: str = "") -> Finding:
     return Finding(
         f"birth-{model}",
         f"The birth of induction heads ({of})",
@@ -85,7 +87,7 @@ def _birth(model, of, more=""):
     )
 
 
-def _induction(model, of, least):
+def _induction(model: str, of: str, least: float) -> Finding:
     return Finding(
         f"induction-{model}",
         f"Induction heads ({of})",
@@ -101,7 +103,7 @@ def _induction(model, of, least):
     )
 
 
-def _induction_copies(model, of):
+def _induction_copies(model: str, of: str) -> Finding:
     return Finding(
         f"induction-copies-{model}",
         f"Induction heads copy ({of})",
@@ -116,7 +118,7 @@ def _induction_copies(model, of):
     )
 
 
-def _composition(model, of):
+def _composition(model: str, of: str) -> Finding:
     return Finding(
         f"composition-{model}",
         f"K-composition of the previous-token head with the induction head ({of})",
@@ -131,7 +133,7 @@ def _composition(model, of):
     )
 
 
-def _sinks(model, of, draw):
+def _sinks(model: str, of: str, draw: Draw) -> Finding:
     return Finding(
         f"sinks-{model}",
         f"First-token sinks by layer ({of})",
@@ -146,7 +148,7 @@ def _sinks(model, of, draw):
     )
 
 
-def _concentration(model, of, draw):
+def _concentration(model: str, of: str, draw: Draw) -> Finding:
     return Finding(
         f"concentration-{model}",
         f"Concentration of attention ({of})",

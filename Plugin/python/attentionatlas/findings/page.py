@@ -1,15 +1,21 @@
 """The page of the findings, and the file of their numbers."""
 
+from __future__ import annotations
+
 import collections
 import html
 import json
+import pathlib
 import urllib.parse
+from collections.abc import Iterator
+from typing import Any
 
 import numpy
 
 from attentionatlas._internal.files import complete
-from attentionatlas.findings.base import Result
+from attentionatlas.findings.base import Finding, Result
 from attentionatlas.findings.claims import FINDINGS, MODELS
+from attentionatlas.findings.study import Study
 
 VERDICTS = {True: "holds", False: "does not hold", None: "cannot be tested on models of this size"}
 #: The verdict where a model is missing.
@@ -23,6 +29,10 @@ _NAMES = {"rate": "learning rate", "seed": "seed of the weights", "data_seed": "
 #: What has no recipe.
 _ELSEWHERE = {"gpt2": "by its authors", "torus": "see Plugin/Documentation/Training.md"}
 _CLASSES = {VERDICTS[True]: "holds", VERDICTS[False]: "fails"}
+#: By the name of a finding, what was measured or why nothing could be.
+Results = dict[str, Result | str]
+#: By the name of a model, the model and the recipe of its training.
+Facts = dict[str, tuple[Study, dict[str, Any]]]
 _STYLE = """
   body { font: 17px/1.55 Georgia, "DejaVu Serif", serif; color: #222; background: #fff; max-width: 52rem; margin: 2rem auto;
     padding: 0 1rem; }
@@ -41,7 +51,7 @@ _STYLE = """
 """
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """A value as JSON knows it: without NaN, arrays as lists."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
@@ -54,12 +64,12 @@ def _plain(value):
     return value
 
 
-def verdict(result):
+def verdict(result: Result | str) -> str:
     """The verdict on a Result, or on the reason why there is none, in words."""
     return VERDICTS[result.holds] if isinstance(result, Result) else NOT_TESTED
 
 
-def write_numbers(path, results):
+def write_numbers(path: pathlib.Path, results: Results) -> None:
     """Writes findings.json: the claim, verdict and all numbers of each finding."""
     entries = {}
     for finding in FINDINGS:
@@ -78,16 +88,16 @@ def write_numbers(path, results):
         temporary.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _text(value):
+def _text(value: object) -> str:
     return html.escape(str(value))
 
 
-def _mark(result):
+def _mark(result: Result | str) -> str:
     words = verdict(result)
     return f'<span class="verdict {_CLASSES.get(words, "open")}">{words}</span>'
 
 
-def _training(recipe):
+def _training(recipe: dict[str, Any]) -> str:
     """How a model was trained, in words, by its recipe."""
     if not recipe:
         return "no recipe.json"
@@ -102,7 +112,7 @@ def _training(recipe):
     return " ".join(words) + "; " + ", ".join(settings)
 
 
-def _models(facts):
+def _models(facts: Facts) -> Iterator[str]:
     """What the models are, how large, and how they were trained."""
     yield "<table><tr><th>Model</th><th>What it is</th><th>Size</th><th>How it was trained (recipe.json)</th></tr>"
     for name, what in MODELS.items():
@@ -119,11 +129,11 @@ def _models(facts):
     yield "</table>"
 
 
-def _value(value):
+def _value(value: Any) -> Any:
     return f"{value:g}" if isinstance(value, float) else value
 
 
-def _summary(results):
+def _summary(results: Results) -> Iterator[str]:
     yield "<table><tr><th>Finding</th><th>Source</th><th>Verdict</th><th>Measured</th></tr>"
     for finding in FINDINGS:
         if finding.name not in results:
@@ -137,7 +147,7 @@ def _summary(results):
     yield "</table>"
 
 
-def _section(finding, result):
+def _section(finding: Finding, result: Result | str) -> Iterator[str]:
     yield f'<section id="{finding.name}"><h3>{_text(finding.title)}</h3>'
     yield f"<blockquote>{_text(finding.claim)}<cite>{_text(finding.source)}</cite></blockquote>"
     if not isinstance(result, Result):
@@ -154,7 +164,7 @@ def _section(finding, result):
     yield f"<dt>Verdict</dt><dd>{_mark(result)}. {_text(f'{result.reason} {result.threshold}'.strip())}</dd></dl></section>"
 
 
-def write_page(path, results, facts):
+def write_page(path: pathlib.Path, results: Results, facts: Facts) -> None:
     """Writes index.html. results: by name, Results or reasons; facts: the Study and recipe of each model."""
     counts = collections.Counter(map(verdict, results.values()))
     lines = [

@@ -1,29 +1,34 @@
 """Findings about the small attention-only transformers whose inputs are a torus: harmonics of scores, and heads that could
 share the work."""
 
+from __future__ import annotations
+
 import csv
+import pathlib
+from typing import Any
 
 import numpy
 from matplotlib.colors import LogNorm
+from numpy.typing import NDArray
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import show_matrix
+from attentionatlas._internal.charts import Page, show_matrix
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS
-from attentionatlas.findings.base import Result, number, row
+from attentionatlas.findings.base import Drawn, Result, number, row
 
 MODEL, TRAININGS = "trained-n5-h3.safetensors", "training-100-seeds.csv"
 #: Points of a side of the torus, and how far frequencies are shown.
 _SIDE, _SHOWN = 64, 3
 
 
-def _allowed(k1, k2):
+def _allowed(k1: int, k2: int) -> bool:
     """Whether frequencies are among those of the 11 harmonics of a score."""
     return (abs(k1) <= 1 and abs(k2) <= 1) or (k1 == 0 and abs(k2) == 2)
 
 
-def harmonics(folder, page):
+def harmonics(folder: pathlib.Path, page: Page) -> Drawn:
     """Whether scores are trigonometric polynomials of 11 harmonics."""
     with SmallModel.opened(folder / MODEL) as model:
         torus = model.chart(_SIDE + 1, Quantities=["Score"])
@@ -56,7 +61,7 @@ def harmonics(folder, page):
     )
 
 
-def _trainings(folder):
+def _trainings(folder: pathlib.Path) -> dict[str, dict[str, NDArray[Any]]]:
     """The trainings of 10,500 steps at rate 0.01 with all pairs, without a penalty: columns by mode."""
     path = folder / TRAININGS
     if not path.is_file():
@@ -65,13 +70,13 @@ def _trainings(folder):
         rows = list(csv.DictReader(file))
     wanted = {"Steps": 10500, "Learning Rate": 0.01, "Batch Size": 0, "Specialization": 0}
     rows = [r for r in rows if all(numpy.isclose(float(r[name]), value) for name, value in wanted.items())]
-    modes = {}
+    modes: dict[str, list[dict[str, float]]] = {}
     for entry in rows:
         modes.setdefault(entry["Mode"], []).append({n: float(v) for n, v in entry.items() if n != "Mode"})
     return {mode: {n: numpy.array([e[n] for e in entries]) for n in entries[0]} for mode, entries in modes.items()}
 
 
-def boosting(folder, page):
+def boosting(folder: pathlib.Path, page: Page) -> Drawn:
     """Whether heads that are trained one after the other do worse than heads that are trained together."""
     modes = _trainings(folder)
     joint, boosted = modes["Joint"], modes["Boosting"]
@@ -96,7 +101,7 @@ def boosting(folder, page):
     )
 
 
-def shared_work(folder, page):
+def shared_work(folder: pathlib.Path, page: Page) -> Drawn:
     """Whether heads share the pairs among them."""
     joint = _trainings(folder)["Joint"]
     alone = numpy.stack([values for name, values in joint.items() if name.startswith("Accuracy Head")])

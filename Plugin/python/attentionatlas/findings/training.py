@@ -1,13 +1,20 @@
 """Findings about training: the birth of induction, grokking, the fractal of beliefs, and the two drops of statistical
 induction."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy
 from matplotlib.colors import to_rgb
+from numpy.typing import NDArray
 
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.charts import Page
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import GREY, HEAD_COLORS
-from attentionatlas.findings.base import Result, highest, name_of, number, row, step_axis, threshold_line
-from attentionatlas.findings.study import ids, log_softmax
+from attentionatlas.findings.base import Drawn, Result, highest, name_of, number, row, step_axis, threshold_line
+from attentionatlas.findings.study import Study, ids, log_softmax
 
 #: The Mess3 process (Marzen and Crutchfield 2017; as in Shai et al. 2024).
 ALPHA, X = 0.85, 0.05
@@ -15,7 +22,7 @@ ALPHA, X = 0.85, 0.05
 SEQUENCES = 3000
 
 
-def mess3(alpha=ALPHA, x=X):
+def mess3(alpha: float = ALPHA, x: float = X) -> NDArray[Any]:
     """The matrices of Mess3: [symbol, state, next state], the probabilities of symbol and next state."""
     beta, y = (1 - alpha) / 2, 1 - 2 * x
     move = numpy.full((3, 3), x)
@@ -25,7 +32,7 @@ def mess3(alpha=ALPHA, x=X):
     return say[:, None, :] * move[None]
 
 
-def draw_process(matrices, count, length, seed=0):
+def draw_process(matrices: NDArray[Any], count: int, length: int, seed: int = 0) -> NDArray[Any]:
     """Symbols of a hidden Markov process, started in its stationary distribution, which is uniform: [count, length]."""
     rng = numpy.random.default_rng(seed)
     state = rng.integers(0, matrices.shape[1], count)
@@ -37,7 +44,7 @@ def draw_process(matrices, count, length, seed=0):
     return symbols
 
 
-def beliefs_of(matrices, symbols):
+def beliefs_of(matrices: NDArray[Any], symbols: NDArray[Any]) -> NDArray[Any]:
     """The probabilities of the states after each symbol, by Bayes' rule: [sequences, positions, states]."""
     count, length = symbols.shape
     belief = numpy.full((count, matrices.shape[1]), 1 / matrices.shape[1])
@@ -49,7 +56,7 @@ def beliefs_of(matrices, symbols):
     return found
 
 
-def regress(inputs, targets):
+def regress(inputs: NDArray[Any], targets: NDArray[Any]) -> tuple[NDArray[Any], float]:
     """A linear regression with intercept on the first half of the rows; the predictions and R2 of the second half."""
     inputs = numpy.column_stack([inputs, numpy.ones(len(inputs))])
     half = len(inputs) // 2
@@ -62,19 +69,19 @@ def regress(inputs, targets):
 _CORNERS = numpy.array([[0, 0], [1, 0], [0.5, 3**0.5 / 2]])
 
 
-def _simplex(axes, beliefs, colors, title):
+def _simplex(axes: Any, beliefs: NDArray[Any], colors: NDArray[Any], title: str) -> None:
     axes.plot(*_CORNERS[[0, 1, 2, 0]].T, color=GREY, linewidth=0.5)
     axes.scatter(*(beliefs @ _CORNERS).T, s=1.2, c=colors, linewidths=0, rasterized=True)
     axes.set(title=title, xlim=(-0.2, 1.2), ylim=(-0.2, 1.05), aspect="equal")
     axes.set_axis_off()
 
 
-def belief_fractal(study, page):
+def belief_fractal(study: Study, page: Page) -> Drawn:
     """Whether the residual stream holds the beliefs of an ideal observer, linearly."""
     matrices = mess3()
     symbols = draw_process(matrices, SEQUENCES, study.positions or 10)
     exact = beliefs_of(matrices, symbols).reshape(-1, 3)
-    runs = {"trained": None}
+    runs: dict[str, PathLike | None] = {"trained": None}
     try:
         runs["untrained"] = next(iter(study.checkpoints().values()))
     except Missing:
@@ -85,8 +92,8 @@ def belief_fractal(study, page):
     colors = (exact[half:] @ shades).clip(0, 1)
     figure, axes = row(page, 1 + len(fits), f"{study.name}: beliefs about the three hidden states", 62)
     _simplex(axes[0], exact[half:], colors, "Exact, by Bayes\u2019 rule")
-    for panel, (name, (predicted, quality)) in zip(axes[1:], fits.items()):
-        _simplex(panel, predicted, colors, f"Residual stream, {name}: R\u00b2 {number(quality, 3)}")
+    for panel, (name, (predicted, share)) in zip(axes[1:], fits.items()):
+        _simplex(panel, predicted, colors, f"Residual stream, {name}: R\u00b2 {number(share, 3)}")
     quality = {name: fit[1] for name, fit in fits.items()}
     words = "; ".join(f"{name} R\u00b2 {number(value, 4)}" for name, value in quality.items())
     return figure, Result(
@@ -100,17 +107,17 @@ def belief_fractal(study, page):
     )
 
 
-def _steepest(steps, values):
+def _steepest(steps: NDArray[Any], values: NDArray[Any]) -> float:
     """The step of the fastest rise of values: in the middle of two measurements, of means over three of them where there
     are many."""
     if len(values) >= 60:
         values = numpy.convolve(numpy.pad(values, 1, mode="edge"), numpy.full(3, 1 / 3), mode="valid")
     rates = numpy.diff(values) / numpy.diff(steps)
     at = int(numpy.nanargmax(rates))
-    return (steps[at] + steps[at + 1]) / 2
+    return float(steps[at] + steps[at + 1]) / 2
 
 
-def _copy_losses(study, config):
+def _copy_losses(study: Study, config: PathLike) -> tuple[float, float]:
     """The mean loss of the first and of the second block of repeated random tokens, in nats."""
     logits, columns = study.logits(config, **study.repeats(seed=3))
     chances = log_softmax(logits)[:-1]
@@ -120,7 +127,7 @@ def _copy_losses(study, config):
     return losses[same & (position < study.block)].mean(), losses[same & (position > study.block)].mean()
 
 
-def _measured_birth(study, steps, losses, inductive):
+def _measured_birth(study: Study, steps: Any, losses: NDArray[Any], inductive: NDArray[Any]) -> NDArray[Any]:
     """Steps, the loss that falls and the score that rises: of the curves where they have both, else of checkpoints."""
     try:
         curves = study.curves()
@@ -131,13 +138,13 @@ def _measured_birth(study, steps, losses, inductive):
     return columns[:, numpy.isfinite(columns).all(axis=0)]
 
 
-def _draw_losses(axes, steps, losses):
+def _draw_losses(axes: Any, steps: NDArray[Any], losses: NDArray[Any]) -> None:
     axes.plot(steps, losses[:, 0], color=GREY, label="first block: nothing to copy")
     axes.plot(steps, losses[:, 1], color=HEAD_COLORS[4], label="second block: a copy", marker=".", markersize=3)
     axes.set(title="Loss on repeated random tokens, at the checkpoints", ylabel="Loss, nats")
 
 
-def _draw_scores(axes, steps, inductive, previous):
+def _draw_scores(axes: Any, steps: Any, inductive: NDArray[Any], previous: NDArray[Any]) -> NDArray[Any]:
     """The induction scores of all heads, and the previous-token score of the strongest one; returns the former's."""
     best, before = highest(inductive[-1]), highest(previous[-1])
     for place in numpy.ndindex(*inductive.shape[1:]):
@@ -149,7 +156,7 @@ def _draw_scores(axes, steps, inductive, previous):
     return best
 
 
-def birth(study, page):
+def birth(study: Study, page: Page) -> Drawn:
     """Whether the loss on repetitions falls when the scores of induction heads rise."""
     checkpoints = study.checkpoints()
     steps = numpy.array(list(checkpoints))
@@ -181,7 +188,7 @@ def birth(study, page):
     )
 
 
-def _column(curves, *names):
+def _column(curves: dict[str, NDArray[Any]], *names: str) -> NDArray[Any]:
     """The first column of one of these names, whatever its case; raises Missing."""
     known = {name.lower().replace("-", " "): values for name, values in curves.items()}
     for name in names:
@@ -190,12 +197,12 @@ def _column(curves, *names):
     raise Missing(f"curves.csv has no {names[0]}; it has {', '.join(curves)}")
 
 
-def _first_above(steps, values, level):
+def _first_above(steps: NDArray[Any], values: NDArray[Any], level: float) -> float | None:
     above = numpy.flatnonzero(values > level)
     return float(steps[above[0]]) if len(above) else None
 
 
-def grokking(study, page):
+def grokking(study: Study, page: Page) -> Drawn:
     """Whether the model generalizes long after it has learned its training pairs by heart."""
     curves = study.curves()
     steps = _column(curves, "step")
@@ -222,7 +229,7 @@ def grokking(study, page):
     )
 
 
-def draw_chains(states, count, length, seed=0):
+def draw_chains(states: int, count: int, length: int, seed: int = 0) -> NDArray[Any]:
     """Sequences of random Markov chains, each with rows of its own from Dirichlet(1, ..., 1), started in its stationary
     distribution: [count, length]."""
     rng = numpy.random.default_rng(seed)
@@ -236,7 +243,7 @@ def draw_chains(states, count, length, seed=0):
     return symbols
 
 
-def counting_losses(symbols, states):
+def counting_losses(symbols: NDArray[Any], states: int) -> NDArray[Any]:
     """The mean losses of predicting each symbol but the first, in nats: by the counts of symbols so far (unigram) and by
     those after the last symbol, which is Bayes' rule for Dirichlet(1, ..., 1) rows (bigram)."""
     count, length = symbols.shape
@@ -252,19 +259,19 @@ def counting_losses(symbols, states):
     return losses / (length - 1)
 
 
-def two_drops(study, page):
+def two_drops(study: Study, page: Page) -> Drawn:
     """Whether the loss of statistical induction falls to the unigram loss first and to the bigram loss later."""
     states, length = study.vocabulary, study.positions or 100
     symbols = draw_chains(states, 200, length)
     many = draw_chains(states, 20000, length, seed=1)
     unigram, bigram = counting_losses(many, states)
     checkpoints = study.checkpoints()
-    steps, losses = numpy.array(list(checkpoints)), []
+    steps, measured = numpy.array(list(checkpoints)), []
     for config in checkpoints.values():
         logits, _ = study.logits(config, TokenIds=ids(symbols))
         chances = log_softmax(logits[:, :states]).reshape(*symbols.shape, states)[:, :-1]
-        losses.append(-numpy.take_along_axis(chances, symbols[:, 1:, None], axis=2).mean())
-    losses = numpy.array(losses) - counting_losses(symbols, states)[1] + bigram  # the luck of these sequences
+        measured.append(-numpy.take_along_axis(chances, symbols[:, 1:, None], axis=2).mean())
+    losses = numpy.array(measured) - counting_losses(symbols, states)[1] + bigram  # the luck of these sequences
     figure, (axes,) = row(page, 1, None, 66)
     axes.plot(steps, losses, color=HEAD_COLORS[0], marker=".", markersize=4, label="the model")
     for level, name, color in (

@@ -1,18 +1,24 @@
 """Findings about a vision transformer: heads of hue and of brightness, rows and columns."""
 
+from __future__ import annotations
+
 import json
+import pathlib
+from typing import Any
 
 import numpy
 from matplotlib.colors import hsv_to_rgb
 from matplotlib.image import imsave
+from numpy.typing import NDArray
 
 from attentionatlas._internal import data
-from attentionatlas._internal.charts import color_bar
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.charts import Page, color_bar
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import ORANGES, SIGNED
 from attentionatlas.embedding import Embedding
-from attentionatlas.findings.base import Result, highest, name_of, number, row, show_heads
-from attentionatlas.findings.study import Attention
+from attentionatlas.findings.base import Drawn, Place, Result, highest, name_of, number, row, show_heads
+from attentionatlas.findings.study import Attention, Study
 
 #: Pictures of each kind, the directions of gradients.
 PICTURES, DIRECTIONS = 12, 8
@@ -25,7 +31,7 @@ LEAST = 0.4
 class Pictures:
     """Pictures of the size that a model sees, written as PNG, with the hue and brightness of their patches."""
 
-    def __init__(self, study):
+    def __init__(self, study: Study) -> None:
         config = json.loads(study.config.read_text(encoding="utf-8"))
         if "image_size" not in config:
             raise Missing(f"{study.name} sees no images")
@@ -34,7 +40,7 @@ class Pictures:
         self.folder = study.scratch / f"{study.name}-pictures"
         self.folder.mkdir(exist_ok=True)
 
-    def write(self, name, hues, brightness, saturation):
+    def write(self, name: str, hues: NDArray[Any], brightness: NDArray[Any], saturation: float) -> list[str]:
         """Writes one picture per entry of arrays [pictures, rows, columns] of patches; returns the files."""
         files = []
         for i, (hue, value) in enumerate(zip(hues, brightness)):
@@ -44,7 +50,7 @@ class Pictures:
             imsave(files[-1], pixels)
         return files
 
-    def patches(self, kind):
+    def patches(self, kind: str) -> NDArray[Any]:
         """Values from 0 to 1 of patches: "random", or "gradient" in several directions."""
         if kind == "random":
             return numpy.random.default_rng(0).random((PICTURES, self.grid, self.grid))
@@ -55,7 +61,9 @@ class Pictures:
         return (found - low) / (high - low)
 
 
-def _recorded(study, quantity, kind, config=None):
+def _recorded(
+    study: Study, quantity: str, kind: str, config: PathLike | None = None
+) -> tuple[pathlib.Path, NDArray[Any]]:
     """The recording, by the trained model or by that of another config.json, of pictures whose patches differ in one
     quantity, and the values of the patches."""
     pictures = Pictures(study)
@@ -70,7 +78,7 @@ def _recorded(study, quantity, kind, config=None):
     return path, values.reshape(len(values), -1)
 
 
-def _patches(attention):
+def _patches(attention: Attention) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The tokens of an image that are patches, their rows and columns."""
     columns = attention.block("tokens")
     first = attention.sequence_of() == 0
@@ -79,7 +87,7 @@ def _patches(attention):
     return kept, rows[kept], places[kept]
 
 
-def alikeness(weights, values, circular):
+def alikeness(weights: NDArray[Any], values: NDArray[Any], circular: bool) -> float:
     """How much more alike the patches that a head attends to are: 1 minus the mean difference of a patch and what it
     attends to over that of all pairs. Patches do not count for themselves."""
     difference = abs(values[:, :, None] - values[:, None])
@@ -91,7 +99,7 @@ def alikeness(weights, values, circular):
     return float(1 - (weights * difference).sum(axis=2).mean() / difference[:, others].mean())
 
 
-def _alikeness(study, quantity, config=None):
+def _alikeness(study: Study, quantity: str, config: PathLike | None = None) -> NDArray[Any]:
     """The alikeness of all heads, in pictures of random patches."""
     path, values = _recorded(study, quantity, "random", config)
     with Attention.opened(path) as attention:
@@ -103,7 +111,7 @@ def _alikeness(study, quantity, config=None):
     return found
 
 
-def _show_layout(axes, study, quantity, place):
+def _show_layout(axes: Any, study: Study, quantity: str, place: Place) -> None:
     """The t-SNE of a head on gradients in all directions, each patch in its own color."""
     path, values = _recorded(study, quantity, "gradient")
     with Attention.opened(path) as attention:
@@ -125,7 +133,7 @@ def _show_layout(axes, study, quantity, place):
     axes.set_aspect("equal", adjustable="datalim")
 
 
-def _small(study):
+def _small(study: Study) -> str:
     """Why claims about a few heads of a large model cannot be tested on this one; empty if they can."""
     heads = study.layers * study.heads
     if heads >= HEADS:
@@ -133,7 +141,7 @@ def _small(study):
     return f"The claim is about a few of the {HEADS} heads of a ViT that was trained on photographs. This model has {heads} heads."
 
 
-def colors(study, page):
+def colors(study: Study, page: Page) -> Drawn:
     """Whether heads attend to patches of the same hue, and of the same brightness."""
     names = ("hue", "brightness")
     found = {name: _alikeness(study, name) for name in names}
@@ -171,7 +179,7 @@ def colors(study, page):
     )
 
 
-def columns(study, page):
+def columns(study: Study, page: Page) -> Drawn:
     """Whether heads attend to patches of the same row or column, whatever they show."""
     path, _ = _recorded(study, "hue", "random")
     with Attention.opened(path) as attention:

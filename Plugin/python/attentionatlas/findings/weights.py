@@ -1,16 +1,21 @@
 """Findings about what heads would do with every token: copying, skip-trigrams, composition, attention tokens."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
-from attentionatlas._internal.charts import color_bar, show_matrix
+from attentionatlas._internal.charts import Page, color_bar, show_matrix
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.style import GREY, HEAD_COLORS, ORANGES, SIGNED
 from attentionatlas.findings.base import (
-    Result, highest, name_of, name_points, number, row, show_heads, threshold_line,
+    Drawn, Place, Result, highest, name_of, name_points, number, row, show_heads, threshold_line,
 )
-from attentionatlas.findings.study import ids, log_softmax, read_tensors
+from attentionatlas.findings.study import Study, ids, log_softmax, read_tensors
 from attentionatlas.tokens import VECTORS, Tokens
 
 #: From which induction score on a head counts as an induction head.
@@ -26,7 +31,7 @@ _COPYING = (
 )
 
 
-def _spectra(study):
+def _spectra(study: Study) -> tuple[NDArray[Any], dict[Place, NDArray[Any]]]:
     """The copying of each head, [layers, heads], and the eigenvalues of its OV circuit, {(layer, head): [k, 2]}."""
     table = study.table("HeadSpectra", Full=1)
     values = numpy.zeros((study.layers, study.heads))
@@ -36,7 +41,7 @@ def _spectra(study):
     return values, {place: eigenvalues[:, i] for i, place in enumerate(places)}
 
 
-def _show_eigenvalues(axes, eigenvalues, place):
+def _show_eigenvalues(axes: Any, eigenvalues: NDArray[Any], place: Place) -> None:
     axes.scatter(*eigenvalues[place].T, s=7, color=HEAD_COLORS[0], linewidths=0, zorder=3)
     for line in (axes.axhline, axes.axvline):
         line(0, color=GREY, linewidth=0.4)
@@ -44,7 +49,7 @@ def _show_eigenvalues(axes, eigenvalues, place):
     axes.set_aspect("equal", adjustable="datalim")
 
 
-def copying(study, page):
+def copying(study: Study, page: Page) -> Drawn:
     """Whether most heads copy, by the eigenvalues of their OV circuits."""
     values, eigenvalues = _spectra(study)
     figure, axes = row(page, 2, f"{study.name}: OV circuits over the vocabulary", 66)
@@ -62,7 +67,7 @@ def copying(study, page):
     )
 
 
-def induction_copies(study, page):
+def induction_copies(study: Study, page: Page) -> Drawn:
     """Whether induction heads copy, by the eigenvalues of their OV circuits."""
     inductive = study.head_scores()["Induction"]
     values, eigenvalues = _spectra(study)
@@ -86,7 +91,7 @@ def induction_copies(study, page):
     )
 
 
-def _trigrams(study):
+def _trigrams(study: Study) -> list[Any]:
     """The strongest skip-trigrams of every head: ids [n, 3], heads, scores and texts."""
     found = []
     for layer in range(study.layers):
@@ -101,7 +106,7 @@ def _trigrams(study):
     return found
 
 
-def _effects(study, trigrams):
+def _effects(study: Study, trigrams: Any) -> NDArray[Any]:
     """By how much the source raises the log probability of the output after the destination: mean over fillings."""
     words = numpy.random.default_rng(0)
     low = study.first_word()
@@ -117,7 +122,7 @@ def _effects(study, trigrams):
     return (outputs[:, :, 0] - outputs[:, :, 1]).mean(axis=1)
 
 
-def skip_trigrams(study, page):
+def skip_trigrams(study: Study, page: Page) -> Drawn:
     """Whether skip-trigrams read from the weights are what the model predicts."""
     trigrams = _trigrams(study)
     effects = _effects(study, trigrams)
@@ -156,7 +161,7 @@ def skip_trigrams(study, page):
     )
 
 
-def composition(study, page):
+def composition(study: Study, page: Page) -> Drawn:
     """Whether the keys of the induction head read what the head of the previous token writes."""
     scores = study.head_scores()
     inductive, previous = scores["Induction"].copy(), scores["Previous Token"].copy()
@@ -207,7 +212,7 @@ def composition(study, page):
     )
 
 
-def shared_tokens(study, page):
+def shared_tokens(study: Study, page: Page) -> Drawn:
     """Whether heads share attention tokens, and use few."""
     with Tokens.opened(study.text(), model=study.config, maximum_tokens=32) as tokens:
         shared = tokens.shared("QueryKey")
@@ -249,7 +254,7 @@ def shared_tokens(study, page):
     )
 
 
-def energy(embedding):
+def energy(embedding: NDArray[Any]) -> NDArray[Any]:
     """The share of the energy of an embedding [p, d] at the frequencies 1, 2, ... around the circle of numbers mod p,
     without its mean."""
     waves = numpy.fft.fft(embedding, axis=0)[1 : len(embedding) // 2 + 1]
@@ -257,7 +262,7 @@ def energy(embedding):
     return powers / powers.sum()
 
 
-def circle(embedding, frequency):
+def circle(embedding: NDArray[Any], frequency: int) -> NDArray[Any]:
     """The embedding [p, d] on the plane of a frequency: [p, 2]."""
     turns = 2 * numpy.pi * frequency * numpy.arange(len(embedding)) / len(embedding)
     directions = numpy.stack([numpy.cos(turns), numpy.sin(turns)]) @ embedding
@@ -265,12 +270,12 @@ def circle(embedding, frequency):
     return (embedding - embedding.mean(axis=0)) @ (plane * numpy.sign((plane * directions.T).sum(axis=0)))
 
 
-def modulus(study):
+def modulus(study: Study) -> int:
     """The p of modular addition: of the recipe, or all tokens but the equals sign."""
     return int(study.recipe.get("vocabulary") or study.vocabulary - 1)
 
 
-def embedding_of(tensors, p):
+def embedding_of(tensors: dict[str, NDArray[Any]], p: int) -> NDArray[Any]:
     """The embeddings of the numbers 0 to p - 1."""
     name = next((n for n in ("embed.W_E", "W_E", "transformer.wte.weight") if n in tensors), None)
     if name is None:
@@ -278,7 +283,7 @@ def embedding_of(tensors, p):
     return tensors[name][:p]
 
 
-def fourier(study, page):
+def fourier(study: Study, page: Page) -> Drawn:
     """Whether the embedding of modular addition is a few circles."""
     p = modulus(study)
     numbers = embedding_of(study.weights(), p)
