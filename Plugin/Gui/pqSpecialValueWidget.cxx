@@ -167,11 +167,12 @@ void pqSpecialValueWidget::setValue(const QVariant& value)
   this->Box->setChecked(special);
 }
 
-/// The number with which an element begins.
+/// The number with which an element begins. It is not the special value: a new widget with the
+/// value of its property would not be told of it, and leave the box unticked.
 double pqSpecialValueWidget::startOf(int element) const
 {
-  return std::isnan(this->Start) ? this->Numbers[element]->property("minimum").toDouble()
-                                 : this->Start;
+  const double least = this->Numbers[element]->property("minimum").toDouble();
+  return std::isnan(this->Start) ? std::max(least, this->Special + 1) : this->Start;
 }
 
 /// A number that is the special value ticks the box.
@@ -198,8 +199,8 @@ void pqSpecialValueWidget::updateRange()
   {
     QWidget* number = this->Numbers[i];
     const Limits limits = LimitsOf(this->Range, i);
-    const double least =
-      std::max(limits.Least.value_or(this->Special), this->Special + (integers ? 1 : 0));
+    const double above = integers || this->Special < 0 ? this->Special + 1 : this->Special;
+    const double least = std::max(limits.Least.value_or(above), above);
     number->setProperty("minimum", least);
     if (limits.Most)
     {

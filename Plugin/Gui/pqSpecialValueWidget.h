@@ -14,8 +14,8 @@ class vtkSMDomain;
 /// mean over heads: the hint <AtlasSpecial value="-1" text="Mean of heads" />. A property of
 /// several elements has this value in all of them, and labels from the hint ShowComponentLabels.
 /// While the box is ticked, the numbers are disabled and keep their values. They begin with the
-/// attribute start or, without it, with the least of their range, which is that of the property's
-/// domain above this value. Without an upper bound there is a field alone.
+/// attribute start, by default the next whole number. Their range is that of the property's domain
+/// above the special value. Without an upper bound there is a field alone.
 class pqSpecialValueWidget : public pqPropertyWidget
 {
   Q_OBJECT
@@ -44,7 +44,7 @@ private:
   double startOf(int element) const;
 
   double Special = -1;
-  double Start;       ///< not a number: the least of the range
+  double Start;       ///< not a number: the next whole number
   vtkSMDomain* Range; ///< null: any number
   QCheckBox* Box;
   QList<QWidget*> Numbers; ///< pqIntRangeWidget or pqDoubleRangeWidget
